@@ -1,0 +1,181 @@
+//! What each collective promises: buffer sizes, in-place aliasing, and whose contributions end where.
+//!
+//! Sizes are in *units* of `c` = count elements, as NCCL counts; the conventions are NCCL's.
+
+use std::fmt;
+
+use crate::ids::RankId;
+
+/// A collective operation: what is computed, whoever computes it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Collective {
+    /// Every rank gets the reduction of all inputs. (c, c)
+    AllReduce,
+    /// Rank r gets unit r of the reduction. (n*c, c)
+    ReduceScatter,
+    /// Every rank gets all inputs, in rank order. (c, n*c)
+    AllGather,
+    /// Every rank gets root's input. (c at root, c)
+    Broadcast,
+    /// Root gets the reduction of all inputs. (c, c at root)
+    Reduce,
+    /// Rank r gets unit r of root's input. (n*c at root, c)
+    Scatter,
+    /// Root gets all inputs, in rank order. (c, n*c at root)
+    Gather,
+    /// Rank r gets unit r of every rank's input. (n*c, n*c)
+    AllToAll,
+}
+
+/// What a unit of an output must hold at the end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Expected {
+    /// The reduction over all ranks of unit `unit` of their inputs, each contribution exactly once.
+    Reduced {
+        /// Unit of every rank's input.
+        unit: u32,
+    },
+    /// A copy of unit `unit` of `rank`'s input.
+    Copied {
+        /// Whose input.
+        rank: RankId,
+        /// Unit of that input.
+        unit: u32,
+    },
+}
+
+/// How input and output share memory when a collective runs in place, at one rank.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Alias {
+    /// They do not: the rank lacks one of them.
+    Apart,
+    /// The input is unit `.0` and following of the output buffer.
+    InputInOutput(u32),
+    /// The output is unit `.0` and following of the input buffer.
+    OutputInInput(u32),
+}
+
+impl Collective {
+    /// All collectives, in the order in which they are listed.
+    pub const ALL: [Self; 8] = [
+        Self::AllReduce,
+        Self::ReduceScatter,
+        Self::AllGather,
+        Self::Broadcast,
+        Self::Reduce,
+        Self::Scatter,
+        Self::Gather,
+        Self::AllToAll,
+    ];
+
+    /// The name, as written in the language.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::AllReduce => "AllReduce",
+            Self::ReduceScatter => "ReduceScatter",
+            Self::AllGather => "AllGather",
+            Self::Broadcast => "Broadcast",
+            Self::Reduce => "Reduce",
+            Self::Scatter => "Scatter",
+            Self::Gather => "Gather",
+            Self::AllToAll => "AllToAll",
+        }
+    }
+
+    /// The collective of that name.
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|c| c.name() == name)
+    }
+
+    /// Whether one rank, the root, plays a special part.
+    pub const fn is_rooted(self) -> bool {
+        matches!(self, Self::Broadcast | Self::Reduce | Self::Scatter | Self::Gather)
+    }
+
+    /// Whether contributions are combined by a reduce op.
+    pub const fn reduces(self) -> bool {
+        matches!(self, Self::AllReduce | Self::ReduceScatter | Self::Reduce)
+    }
+
+    /// Units of the input buffer of `rank`; 0 where it has none.
+    pub fn input_units(self, rank: RankId, nranks: u32, root: RankId) -> u32 {
+        match self {
+            Self::AllReduce | Self::AllGather | Self::Reduce | Self::Gather => 1,
+            Self::ReduceScatter | Self::AllToAll => nranks,
+            Self::Broadcast => u32::from(rank == root),
+            Self::Scatter => u32::from(rank == root) * nranks,
+        }
+    }
+
+    /// Units of the output buffer of `rank`; 0 where it has none.
+    pub fn output_units(self, rank: RankId, nranks: u32, root: RankId) -> u32 {
+        match self {
+            Self::AllReduce | Self::ReduceScatter | Self::Broadcast | Self::Scatter => 1,
+            Self::AllGather | Self::AllToAll => nranks,
+            Self::Reduce => u32::from(rank == root),
+            Self::Gather => u32::from(rank == root) * nranks,
+        }
+    }
+
+    /// Units of the largest input of any rank.
+    pub fn max_input_units(self, nranks: u32) -> u32 {
+        self.input_units(RankId(0), nranks, RankId(0))
+    }
+
+    /// Units of the largest output of any rank.
+    pub fn max_output_units(self, nranks: u32) -> u32 {
+        self.output_units(RankId(0), nranks, RankId(0))
+    }
+
+    /// Whether the collective has an in-place form (`AllToAll` has none, as in NCCL).
+    pub const fn has_in_place(self) -> bool {
+        !matches!(self, Self::AllToAll)
+    }
+
+    /// How input and output share memory in place at `rank`.
+    pub fn alias(self, rank: RankId, root: RankId) -> Alias {
+        match self {
+            Self::AllReduce => Alias::InputInOutput(0),
+            Self::ReduceScatter => Alias::OutputInInput(rank.0),
+            Self::AllGather => Alias::InputInOutput(rank.0),
+            Self::Broadcast | Self::Reduce if rank == root => Alias::InputInOutput(0),
+            Self::Scatter if rank == root => Alias::OutputInInput(root.0),
+            Self::Gather if rank == root => Alias::InputInOutput(root.0),
+            _ => Alias::Apart,
+        }
+    }
+
+    /// What unit `unit` of `rank`'s output must hold at the end.
+    pub fn expected(self, rank: RankId, unit: u32, root: RankId) -> Expected {
+        match self {
+            Self::AllReduce | Self::Reduce => Expected::Reduced { unit },
+            Self::ReduceScatter => Expected::Reduced { unit: rank.0 },
+            Self::AllGather | Self::Gather => Expected::Copied { rank: RankId(unit), unit: 0 },
+            Self::Broadcast => Expected::Copied { rank: root, unit },
+            Self::Scatter => Expected::Copied { rank: root, unit: rank.0 },
+            Self::AllToAll => Expected::Copied { rank: RankId(unit), unit: rank.0 },
+        }
+    }
+
+    /// Bytes by nccl-tests' convention: the larger of the two buffers at count `count`.
+    pub fn bytes(self, count: u64, nranks: u32, dtype_size: u64) -> u64 {
+        let units = self.max_input_units(nranks).max(self.max_output_units(nranks));
+        count * u64::from(units) * dtype_size
+    }
+
+    /// busbw / algbw by nccl-tests' convention (its `PERFORMANCE.md`).
+    pub fn bus_factor(self, nranks: u32) -> f64 {
+        let n = f64::from(nranks);
+        match self {
+            Self::AllReduce => 2.0 * (n - 1.0) / n,
+            Self::Broadcast | Self::Reduce => 1.0,
+            _ => (n - 1.0) / n,
+        }
+    }
+}
+
+impl fmt::Display for Collective {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}

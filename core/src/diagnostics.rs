@@ -1,0 +1,186 @@
+//! One diagnostic type and one table of codes, for the macro, the command line and plan time alike.
+
+use std::fmt;
+
+use crate::source::Span;
+
+macro_rules! codes {
+    ($($code:ident $variant:ident $summary:literal,)*) => {
+        /// A stable error code; each has a page in the book.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+        pub enum Code { $(#[doc = $summary] $variant,)* }
+
+        impl Code {
+            /// Every code, in order.
+            pub const ALL: &'static [Self] = &[$(Self::$variant,)*];
+
+            /// The code as printed, such as `E0301`.
+            pub const fn as_str(self) -> &'static str {
+                match self { $(Self::$variant => stringify!($code),)* }
+            }
+
+            /// One line on what the code stands for.
+            pub const fn summary(self) -> &'static str {
+                match self { $(Self::$variant => $summary,)* }
+            }
+        }
+    };
+}
+
+codes! {
+    // The text.
+    E0001 UnreadableSource "the source cannot be read",
+    E0002 UnknownToken "characters that no token begins with",
+    E0003 SyntaxError "the text does not follow the grammar",
+    E0004 NestedTooDeep "brackets or expressions are nested too deep",
+    E0005 NoAlgorithm "the source holds no algorithm",
+    E0006 LiteralTooLarge "an integer literal does not fit 64 bits",
+    E0007 UnclosedDelimiter "a bracket, string or comment is not closed",
+
+    // Names and types.
+    E0101 UnknownName "a name that nothing declares",
+    E0102 AlreadyDeclared "a name that is visible here is declared again",
+    E0103 WrongType "an expression of another type than its place asks for",
+    E0104 WrongArity "a call with too many or too few arguments",
+    E0105 UnknownMember "a value has no field or method of that name",
+    E0106 UnknownCollective "not a collective that the language knows",
+    E0107 UnknownAttribute "an attribute that the language does not know",
+    E0108 SignalOnNonPeer "a signal is sent to something that is not a peer",
+    E0109 NotARegion "a data operand that is not a region of a rank",
+    E0110 InputWritten "the input is never a destination",
+    E0111 NoLocalOperand "an op with no operand on this rank",
+    E0112 SelfSignal "a signal to oneself",
+    E0113 RootMissing "a rooted collective without a parameter `root: Rank`",
+    E0114 ScratchPlacement "scratch is declared inside a block",
+    E0115 EscapeInFile "a `rust { }` escape outside the macro",
+    E0116 ParallelOverList "`parallel` over a list: lanes would not match across ranks",
+    E0117 TooManyOperands "an op with more operands than the schedule can hold",
+    E0118 ConstantOutOfRange "a constant expression that can only fail",
+    E0119 RecursiveStep "a step that calls itself",
+
+    // Elaboration: one rank count, one set of parameters.
+    E0201 ArithmeticOverflow "integer arithmetic left the range of 64 bits",
+    E0202 DivisionByZero "a division or remainder by zero",
+    E0203 IndexOutOfRange "an index beyond the pieces, slots or list it indexes",
+    E0204 RankOutOfRange "a rank that does not exist",
+    E0205 RankCountRefused "a `require` refuses this rank count",
+    E0206 StepLimit "the loops take more steps than the limit",
+    E0207 BufferAbsent "a buffer that this rank does not have",
+    E0208 LengthMismatch "source and destination differ in length for some count",
+    E0209 UnknownSlotLength "the length of a scratch slot is not known here",
+    E0210 BadArgument "an argument outside what the function takes",
+    E0211 BadParameter "a parameter value that does not fit",
+    E0212 MisalignedRegions "regions of equal length that are cut at different fractions of the count",
+    E0213 RepeatedDestination "an op whose operands overlap",
+
+    // Verification.
+    E0301 Deadlock "ranks wait for each other in a cycle",
+    E0302 UnmatchedWait "a wait that no signal will ever meet",
+    E0303 LeftOverSignal "a signal that nobody waits for",
+    E0304 WrongResult "a contribution is missing, double or in the wrong place",
+    E0305 Race "two unordered accesses to the same memory",
+    E0306 RaceWithCaller "an access that the caller's own use of the buffer may overlap",
+    E0307 UninitialisedRead "memory is read before anything was written to it",
+    E0308 InPlaceOnly "right out of place, wrong in place",
+    E0309 SlotLength "a slot is read with another length than was written",
+    E0310 SharedSignal "two unordered streams use the same signal",
+    E0311 ScratchRace "scratch of one run is overwritten by the next",
+    E0312 OutOfBounds "a region reaches beyond its buffer",
+
+    // Plans and runs.
+    E0401 WrongBufferCount "not one buffer per rank",
+    E0402 WrongBufferLength "a buffer of the wrong length",
+    E0403 WrongDType "a buffer of another element type than the plan's",
+    E0404 MisalignedBuffer "a byte buffer that is not aligned for its element type",
+    E0405 Timeout "a wait outlasted its deadline",
+    E0406 Aborted "the run was ended by a failure elsewhere",
+    E0407 TooLarge "a buffer larger than this machine can hold",
+    E0408 NoInPlace "this algorithm has no in-place form",
+    E0409 NoRanks "a rank count of zero, or beyond the limit",
+    E0410 WorkerPanicked "a worker thread panicked",
+
+    // The command line.
+    E0501 BadFlag "a flag value that cannot be read",
+    E0502 UnknownSource "neither a file nor an algorithm of the library",
+    E0503 UnknownAlgorithm "no algorithm of that name in the source",
+    E0504 UnknownCode "not an error code",
+    E0505 NothingAdmitted "every rank count asked for was refused",
+}
+
+impl Code {
+    /// The code that prints as `text`.
+    pub fn parse(text: &str) -> Option<Self> {
+        Self::ALL.iter().copied().find(|c| c.as_str().eq_ignore_ascii_case(text))
+    }
+}
+
+impl fmt::Display for Code {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+/// An error in a program: what is wrong, where, why, and what would be right.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Diagnostic {
+    /// Stable code.
+    pub code: Code,
+    /// One line, lower case, no full stop.
+    pub title: String,
+    /// The exact place.
+    pub primary: Span,
+    /// What to say at the place; may be empty.
+    pub label: String,
+    /// Other places and what they have to do with it.
+    pub others: Vec<(Span, String)>,
+    /// Facts that explain the error.
+    pub notes: Vec<String>,
+    /// What to do about it.
+    pub help: Option<String>,
+    /// The rank count at which it shows, if it depends on one.
+    pub nranks: Option<u32>,
+}
+
+impl Diagnostic {
+    /// A diagnostic with nothing but its place and title.
+    pub fn new(code: Code, primary: Span, title: impl Into<String>) -> Self {
+        Self {
+            code,
+            title: title.into(),
+            primary,
+            label: String::new(),
+            others: Vec::new(),
+            notes: Vec::new(),
+            help: None,
+            nranks: None,
+        }
+    }
+
+    /// Says something at the primary place.
+    #[must_use]
+    pub fn label(mut self, label: impl Into<String>) -> Self {
+        self.label = label.into();
+        self
+    }
+
+    /// Points at another place.
+    #[must_use]
+    pub fn other(mut self, span: Span, label: impl Into<String>) -> Self {
+        self.others.push((span, label.into()));
+        self
+    }
+
+    /// Adds a fact.
+    #[must_use]
+    pub fn note(mut self, note: impl Into<String>) -> Self {
+        self.notes.push(note.into());
+        self
+    }
+
+    /// Says what to do.
+    #[must_use]
+    pub fn help(mut self, help: impl Into<String>) -> Self {
+        self.help = Some(help.into());
+        self
+    }
+}

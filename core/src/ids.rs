@@ -1,0 +1,43 @@
+//! Typed indices. A rank is not a stream is not an op; none of them is a bare `usize`.
+
+use std::fmt;
+
+macro_rules! ids {
+    ($($(#[$doc:meta])* $name:ident;)*) => {$(
+        $(#[$doc])*
+        #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub struct $name(pub u32);
+
+        impl $name {
+            /// The position of this id in the table it belongs to.
+            pub const fn index(self) -> usize {
+                self.0 as usize
+            }
+        }
+
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                self.0.fmt(f)
+            }
+        }
+    )*};
+}
+
+ids! {
+    /// A rank of the communicator, `0..nranks`.
+    RankId;
+    /// A stream: one rank's sequential lane of ops. Global, an index into [`crate::schedule::Schedule::streams`].
+    StreamId;
+    /// An op, an index into [`crate::schedule::Schedule::ops`].
+    OpId;
+    /// A region in [`crate::schedule::Schedule::regions`].
+    RegionId;
+    /// A signal counter in [`crate::schedule::Schedule::channels`].
+    ChannelId;
+    /// The values of the enclosing `parallel` variables, in [`crate::schedule::Schedule::lanes`].
+    LaneId;
+    /// A scratch declaration in [`crate::schedule::Schedule::scratch`].
+    ScratchId;
+    /// A statement of the source program, an index into [`crate::schedule::Schedule::locations`].
+    SpanId;
+}

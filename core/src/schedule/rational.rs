@@ -1,0 +1,148 @@
+//! Exact fractions: where a region begins and ends, in units of the count.
+//!
+//! A boundary p/q lies at element `floor(p * count / q)`. Nested splits refine the fraction and never
+//! round again, so every rank cuts at the same element.
+
+use std::cmp::Ordering;
+use std::fmt;
+
+/// A non-negative fraction in lowest terms.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Rat {
+    num: u64,
+    den: u64,
+}
+
+const fn gcd(mut a: u64, mut b: u64) -> u64 {
+    while b != 0 {
+        (a, b) = (b, a % b);
+    }
+    a
+}
+
+impl Rat {
+    /// 0
+    pub const ZERO: Self = Self { num: 0, den: 1 };
+    /// 1
+    pub const ONE: Self = Self { num: 1, den: 1 };
+
+    /// num / den in lowest terms; `None` when `den` is 0.
+    pub const fn new(num: u64, den: u64) -> Option<Self> {
+        if den == 0 {
+            return None;
+        }
+        let g = gcd(num, den);
+        Some(Self { num: num / g, den: den / g })
+    }
+
+    /// A whole number of units.
+    pub const fn whole(units: u64) -> Self {
+        Self { num: units, den: 1 }
+    }
+
+    /// Numerator in lowest terms.
+    pub const fn num(self) -> u64 {
+        self.num
+    }
+
+    /// Denominator in lowest terms.
+    pub const fn den(self) -> u64 {
+        self.den
+    }
+
+    fn reduced(num: u128, den: u128) -> Option<Self> {
+        let (mut a, mut b) = (num, den);
+        while b != 0 {
+            (a, b) = (b, a % b);
+        }
+        Some(Self { num: u64::try_from(num / a).ok()?, den: u64::try_from(den / a).ok()? })
+    }
+
+    /// The boundary `i/n` of the way from `self` to `hi`; `None` on overflow or `n == 0`.
+    pub fn between(self, hi: Self, i: u64, n: u64) -> Option<Self> {
+        if i == 0 {
+            return (n != 0).then_some(self);
+        }
+        if i == n {
+            return Some(hi);
+        }
+        let (a, b) = (u128::from(self.num), u128::from(self.den));
+        let (c, d) = (u128::from(hi.num), u128::from(hi.den));
+        let (i, n) = (u128::from(i), u128::from(n));
+        // a/b * (n-i)/n + c/d * i/n
+        let left = a.checked_mul(d)?.checked_mul(n.checked_sub(i)?)?;
+        let right = c.checked_mul(b)?.checked_mul(i)?;
+        let den = b.checked_mul(d)?.checked_mul(n)?;
+        if den == 0 {
+            return None;
+        }
+        Self::reduced(left.checked_add(right)?, den)
+    }
+
+    /// `self - other`; `None` if negative or out of range.
+    pub fn minus(self, other: Self) -> Option<Self> {
+        let (a, b) = (u128::from(self.num), u128::from(self.den));
+        let (c, d) = (u128::from(other.num), u128::from(other.den));
+        Self::reduced((a * d).checked_sub(c.checked_mul(b)?)?, b * d)
+    }
+
+    /// The whole part.
+    pub const fn floor(self) -> u64 {
+        self.num / self.den
+    }
+
+    /// The part below one unit, which decides where between elements a boundary falls.
+    pub const fn fraction(self) -> Self {
+        Self { num: self.num % self.den, den: self.den }
+    }
+
+    /// The element at which this boundary lies for `count` elements a unit: `floor(self * count)`.
+    /// Saturates at `u64::MAX`, beyond any buffer.
+    pub fn element(self, count: u64) -> u64 {
+        if self.den == 1 {
+            return self.num.saturating_mul(count);
+        }
+        let wide = u128::from(self.num) * u128::from(count) / u128::from(self.den);
+        u64::try_from(wide).unwrap_or(u64::MAX)
+    }
+
+    /// `ceil(self * count)`: elements that a slot of this width takes.
+    pub fn element_ceil(self, count: u64) -> u64 {
+        let wide = (u128::from(self.num) * u128::from(count)).div_ceil(u128::from(self.den));
+        u64::try_from(wide).unwrap_or(u64::MAX)
+    }
+}
+
+impl PartialOrd for Rat {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for Rat {
+    fn cmp(&self, other: &Self) -> Ordering {
+        (u128::from(self.num) * u128::from(other.den))
+            .cmp(&(u128::from(other.num) * u128::from(self.den)))
+    }
+}
+
+impl fmt::Display for Rat {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.den == 1 { write!(f, "{}", self.num) } else { write!(f, "{}/{}", self.num, self.den) }
+    }
+}
+
+impl fmt::Debug for Rat {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+impl std::str::FromStr for Rat {
+    type Err = ();
+
+    fn from_str(text: &str) -> Result<Self, ()> {
+        let (num, den) = text.split_once('/').unwrap_or((text, "1"));
+        Self::new(num.parse().map_err(drop)?, den.parse().map_err(drop)?).ok_or(())
+    }
+}

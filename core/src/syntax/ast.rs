@@ -1,0 +1,297 @@
+//! The tree that the grammar builds: what the author wrote, nothing resolved yet.
+
+use crate::source::Span;
+
+/// One source: the algorithms of a macro block or of a `.coll` file.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct File {
+    /// In source order.
+    pub algorithms: Vec<Algorithm>,
+}
+
+/// An identifier and its place.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Name {
+    /// The identifier.
+    pub text: String,
+    /// One token.
+    pub span: Span,
+}
+
+/// `pub algorithm NAME(PARAMS) -> COLLECTIVE { BODY }`
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Algorithm {
+    /// Lines of the doc comment, without the slashes.
+    pub docs: Vec<String>,
+    /// `#[out_of_place]` and the like.
+    pub attrs: Vec<Attr>,
+    /// Whether `pub` stands before it.
+    pub public: bool,
+    /// Its name.
+    pub name: Name,
+    /// Its parameters.
+    pub params: Vec<Param>,
+    /// The collective it implements.
+    pub collective: Name,
+    /// Its statements.
+    pub body: Vec<Stmt>,
+    /// From the first token of the docs to the closing brace.
+    pub span: Span,
+}
+
+/// `#[NAME]`
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Attr {
+    /// The word inside.
+    pub name: Name,
+}
+
+/// `NAME: TYPE = DEFAULT`, of an algorithm or (without default) of a step.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Param {
+    /// Its name.
+    pub name: Name,
+    /// Its type.
+    pub ty: TypeName,
+    /// The value it has unless given.
+    pub default: Option<Expr>,
+}
+
+/// `int`, `bool`, `peer`, `Rank`, `Ring`, or a list such as `[Rank]`.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct TypeName {
+    /// The word.
+    pub text: String,
+    /// Whether it stands in brackets.
+    pub list: bool,
+    /// Its tokens.
+    pub span: Span,
+}
+
+/// A statement and its place (to the semicolon or closing brace).
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Stmt {
+    /// What it is.
+    pub kind: StmtKind,
+    /// All its tokens.
+    pub span: Span,
+}
+
+/// The statements.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum StmtKind {
+    /// `let NAME: TYPE = VALUE;`
+    Let {
+        /// What is declared.
+        name: Name,
+        /// The type, if written.
+        ty: Option<TypeName>,
+        /// Its value.
+        value: Expr,
+    },
+    /// `view NAME = VALUE;`
+    View {
+        /// What is declared.
+        name: Name,
+        /// A region, or pieces of one.
+        value: Expr,
+    },
+    /// `for VAR in ITER { BODY }`
+    For {
+        /// The loop variable.
+        var: Name,
+        /// What it runs over.
+        iter: Iter,
+        /// The statements.
+        body: Vec<Stmt>,
+    },
+    /// `parallel VAR in ITER { BODY }`
+    Parallel {
+        /// The lane variable.
+        var: Name,
+        /// What it runs over.
+        iter: Iter,
+        /// The statements.
+        body: Vec<Stmt>,
+    },
+    /// `if C { A } else if D { B } else { E }`
+    If {
+        /// Conditions and what they guard, in order; never empty.
+        arms: Vec<(Expr, Vec<Stmt>)>,
+        /// The last `else`.
+        otherwise: Option<Vec<Stmt>>,
+    },
+    /// `require CONDITION, "why";`
+    Require {
+        /// What must hold.
+        condition: Expr,
+        /// The reason to give where it does not.
+        why: String,
+    },
+    /// `scratch NAME: COUNT like SHAPE;`
+    Scratch {
+        /// The author's name for the buffer.
+        name: Name,
+        /// Number of slots; one if not written.
+        count: Option<Expr>,
+        /// The region, or pieces, whose shape a slot has.
+        like: Expr,
+    },
+    /// `step NAME(PARAMS) { BODY }`
+    Step {
+        /// Its name.
+        name: Name,
+        /// Its parameters, without defaults.
+        params: Vec<Param>,
+        /// Its statements.
+        body: Vec<Stmt>,
+    },
+    /// `copy(a, b);`, `right.TxAck();`, or the call of a step.
+    Expr(Expr),
+    /// A statement that could not be read; it has been reported.
+    Error,
+}
+
+/// What a loop runs over.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Iter {
+    /// `LO..HI`, half open.
+    Range(Expr, Expr),
+    /// The elements of a list.
+    List(Expr),
+}
+
+/// An expression, its place, and how deep it nests.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Expr {
+    /// What it is.
+    pub kind: Box<ExprKind>,
+    /// All its tokens.
+    pub span: Span,
+    /// 1 + the greatest depth of its operands; bounded by the parser.
+    pub depth: u16,
+}
+
+/// The expressions.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum ExprKind {
+    /// `42`, `4KiB`
+    Int(i64),
+    /// `true`, `false`
+    Bool(bool),
+    /// A name.
+    Name(String),
+    /// `[a, b, c]`
+    List(Vec<Expr>),
+    /// `-a`, `!a`
+    Unary(UnOp, Expr),
+    /// `a + b`
+    Binary(BinOp, Expr, Expr),
+    /// `if c { a } else { b }`; `else if` nests.
+    If(Expr, Expr, Expr),
+    /// `f(a, b)`; the path has one or two names (`Ring::natural`).
+    Call(Vec<Name>, Vec<Expr>),
+    /// `a.f(b, c)`
+    Method(Expr, Name, Vec<Expr>),
+    /// `a.f`
+    Field(Expr, Name),
+    /// `a[i]`
+    Index(Expr, Expr),
+    /// `a[i..j]`
+    Slice(Expr, Expr, Expr),
+    /// `rust { … }`: the text of the Rust expression, which only the macro can compile.
+    Rust(String),
+    /// An expression that could not be read; it has been reported.
+    Error,
+}
+
+/// Prefix operators.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum UnOp {
+    /// `-`
+    Neg,
+    /// `!` on bool (not) and int (bitwise complement).
+    Not,
+}
+
+/// Infix operators, with Rust's precedence.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum BinOp {
+    /// `*`
+    Mul,
+    /// `/`, Euclidean
+    Div,
+    /// `%`, Euclidean: never negative
+    Rem,
+    /// `+`
+    Add,
+    /// `-`
+    Sub,
+    /// `<<`
+    Shl,
+    /// `>>`
+    Shr,
+    /// `&`
+    BitAnd,
+    /// `^`
+    BitXor,
+    /// `|`
+    BitOr,
+    /// `==`
+    Eq,
+    /// `!=`
+    Ne,
+    /// `<`
+    Lt,
+    /// `<=`
+    Le,
+    /// `>`
+    Gt,
+    /// `>=`
+    Ge,
+    /// `&&`, short circuit
+    And,
+    /// `||`, short circuit
+    Or,
+}
+
+impl BinOp {
+    /// How it is written.
+    pub const fn text(self) -> &'static str {
+        match self {
+            Self::Mul => "*",
+            Self::Div => "/",
+            Self::Rem => "%",
+            Self::Add => "+",
+            Self::Sub => "-",
+            Self::Shl => "<<",
+            Self::Shr => ">>",
+            Self::BitAnd => "&",
+            Self::BitXor => "^",
+            Self::BitOr => "|",
+            Self::Eq => "==",
+            Self::Ne => "!=",
+            Self::Lt => "<",
+            Self::Le => "<=",
+            Self::Gt => ">",
+            Self::Ge => ">=",
+            Self::And => "&&",
+            Self::Or => "||",
+        }
+    }
+
+    /// Binding strength: higher binds tighter; comparisons do not chain.
+    pub const fn precedence(self) -> u8 {
+        match self {
+            Self::Mul | Self::Div | Self::Rem => 10,
+            Self::Add | Self::Sub => 9,
+            Self::Shl | Self::Shr => 8,
+            Self::BitAnd => 7,
+            Self::BitXor => 6,
+            Self::BitOr => 5,
+            Self::Eq | Self::Ne | Self::Lt | Self::Le | Self::Gt | Self::Ge => 4,
+            Self::And => 3,
+            Self::Or => 2,
+        }
+    }
+}
