@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use crate::ids::SpanId;
 use crate::source::Span;
 
 macro_rules! codes {
@@ -167,6 +168,64 @@ impl Diagnostic {
     #[must_use]
     pub fn other(mut self, span: Span, label: impl Into<String>) -> Self {
         self.others.push((span, label.into()));
+        self
+    }
+
+    /// Adds a fact.
+    #[must_use]
+    pub fn note(mut self, note: impl Into<String>) -> Self {
+        self.notes.push(note.into());
+        self
+    }
+
+    /// Says what to do.
+    #[must_use]
+    pub fn help(mut self, help: impl Into<String>) -> Self {
+        self.help = Some(help.into());
+        self
+    }
+}
+
+/// Something wrong with one rank count of one algorithm, at a source statement.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Finding {
+    /// Its code.
+    pub code: Code,
+    /// One line: what is wrong, for which rank and region.
+    pub title: String,
+    /// The statement to blame.
+    pub at: SpanId,
+    /// The expression within the statement, where that is known.
+    pub exact: Option<Span>,
+    /// What to say at the statement.
+    pub label: String,
+    /// Other statements and what they have to do with it.
+    pub others: Vec<(SpanId, String)>,
+    /// Facts: rank, step, the cycle of waits, the history of the region.
+    pub notes: Vec<String>,
+    /// What to do about it.
+    pub help: Option<String>,
+}
+
+impl Finding {
+    /// A finding with nothing but its place and title.
+    pub fn new(code: Code, at: SpanId, title: impl Into<String>) -> Self {
+        Self {
+            code,
+            title: title.into(),
+            at,
+            exact: None,
+            label: String::new(),
+            others: Vec::new(),
+            notes: Vec::new(),
+            help: None,
+        }
+    }
+
+    /// Says something at the statement.
+    #[must_use]
+    pub fn label(mut self, label: impl Into<String>) -> Self {
+        self.label = label.into();
         self
     }
 
