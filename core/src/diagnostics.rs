@@ -1,9 +1,9 @@
 //! One diagnostic type and one table of codes, for the macro, the command line and plan time alike.
 
-use std::fmt;
+use std::fmt::{self, Write as _};
 
 use crate::ids::SpanId;
-use crate::source::Span;
+use crate::source::{Source, Span};
 
 macro_rules! codes {
     ($($code:ident $variant:ident $summary:literal,)*) => {
@@ -183,6 +183,53 @@ impl Diagnostic {
     pub fn help(mut self, help: impl Into<String>) -> Self {
         self.help = Some(help.into());
         self
+    }
+}
+
+impl Diagnostic {
+    /// The text under a span that the compiler underlines by itself: stable Rust has no notes or help
+    /// of its own for macros, so they are lines of the message.
+    pub fn message(&self, source: &Source) -> String {
+        let mut text = format!("{} [{}]", self.title, self.code);
+        self.details(source, &mut text);
+        text
+    }
+
+    /// The same with the place and its line spelled out, where no span can point.
+    pub fn report(&self, source: &Source) -> String {
+        let mut text = format!("{} [{}]", self.title, self.code);
+        let place = source.location(self.primary);
+        let _ = write!(text, "\n--> {}:{}:{}", source.name, place.line, place.column);
+        if let Some(line) = source.line(place.line) {
+            let number = place.line.to_string();
+            let width = if place.end_line == place.line {
+                place.end_column.saturating_sub(place.column).max(1) as usize
+            } else {
+                line.chars().count().saturating_sub(place.column as usize - 1).max(1)
+            };
+            let gutter = " ".repeat(number.len());
+            let lead = " ".repeat(place.column as usize - 1);
+            let marks = "^".repeat(width);
+            let _ = write!(text, "\n{gutter} |\n{number} | {line}\n{gutter} | {lead}{marks}");
+            if !self.label.is_empty() {
+                let _ = write!(text, " {}", self.label);
+            }
+        }
+        self.details(source, &mut text);
+        text
+    }
+
+    fn details(&self, source: &Source, text: &mut String) {
+        for (span, label) in &self.others {
+            let place = source.location(*span);
+            let _ = write!(text, "\n= at line {}, column {}: {label}", place.line, place.column);
+        }
+        for note in &self.notes {
+            let _ = write!(text, "\n= note: {note}");
+        }
+        if let Some(help) = &self.help {
+            let _ = write!(text, "\n= help: {help}");
+        }
     }
 }
 

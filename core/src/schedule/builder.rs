@@ -34,6 +34,17 @@ pub struct Builder<'t> {
     declared: usize,
 }
 
+/// The values of a loop variable.
+pub struct Steps(std::ops::Range<i64>);
+
+impl Iterator for Steps {
+    type Item = Int;
+
+    fn next(&mut self) -> Option<Int> {
+        self.0.next().map(Int::from)
+    }
+}
+
 /// Statements are numbered in source order; generated code passes the number.
 pub type At = u32;
 
@@ -160,10 +171,10 @@ impl<'t> Builder<'t> {
         at: At,
         lo: impl Into<Int>,
         hi: impl Into<Int>,
-    ) -> Result<impl Iterator<Item = Int> + use<>, Stop> {
+    ) -> Result<Steps, Stop> {
         let (lo, hi) = (self.settle(at, lo.into().0)?, self.settle(at, hi.into().0)?);
         self.spend(at, lo, hi)?;
-        Ok((lo..hi).map(Int::from))
+        Ok(Steps(lo..hi))
     }
 
     /// The values of `for x in list`.

@@ -134,7 +134,6 @@ enum Value {
     Region(Area),
     Pieces(Pieces),
     Place(RankId, Area),
-    Places(RankId, Pieces),
 }
 
 /// One rank's walk.
@@ -470,11 +469,7 @@ impl<'a> Run<'a> {
             }
             ExprKind::On(peer, region) => {
                 let peer = self.peer(b, peer)?;
-                match self.eval(b, region)? {
-                    Value::Region(area) => Value::Place(peer, area),
-                    Value::Pieces(pieces) => Value::Places(peer, pieces),
-                    other => unreachable!("checked as a region, is {other:?}"),
-                }
+                Value::Place(peer, self.region(b, region)?)
             }
             ExprKind::Rust(_) => {
                 let mut finding = Finding::new(
