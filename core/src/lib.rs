@@ -6,4 +6,5 @@ pub mod dtype;
 pub mod ids;
 pub mod schedule;
 pub mod source;
+pub mod syntax;
 pub mod verify;
