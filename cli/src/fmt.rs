@@ -16,7 +16,7 @@ pub(crate) fn main(flags: &FmtFlags) -> Result<bool, Failure> {
             return Err(refuse(Format::Human, &errors, &source, |_| ()));
         }
         let text = syntax::printer::print_with_trivia(&file, &source);
-        let changed = source.text.as_deref() != Some(&text);
+        let changed = source.text() != Some(text.as_str());
         if flags.check {
             if changed {
                 anstream::println!("{name} is not in canonical form");

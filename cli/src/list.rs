@@ -24,7 +24,7 @@ pub(crate) fn main(flags: &ListFlags) -> Result<bool, Failure> {
         Some(name) => {
             let source = read(name)?;
             match compile(&source, Door::File) {
-                Ok(program) => vec![(source.name, program)],
+                Ok(program) => vec![(source.name().to_owned(), program)],
                 Err(errors) => {
                     return Err(refuse(flags.format, &errors, &source, |diagnostics| {
                         serde_json::json!({ "ok": false, "diagnostics": diagnostics })

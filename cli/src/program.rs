@@ -82,7 +82,7 @@ pub(crate) fn load(source: &Source, flags: &SourceFlags) -> Result<Loaded, Failu
         let wanted = wanted.unwrap_or_default();
         return Err(Failure::usage(
             Code::UnknownAlgorithm,
-            format!("{} holds no algorithm `{wanted}`", source.name),
+            format!("{} holds no algorithm `{wanted}`", source.name()),
         )
         .with_help(format!("it holds {}", names.join(", "))));
     }
@@ -103,7 +103,7 @@ pub(crate) fn one(mut algorithms: Vec<Interpreted>, source: &Source) -> Result<I
         let names: Vec<_> = algorithms.iter().map(|a| a.name().to_owned()).collect();
         return Err(Failure::usage(
             Code::UnknownAlgorithm,
-            format!("{} holds {} algorithms, and this command takes one", source.name, names.len()),
+            format!("{} holds {} algorithms, and this command takes one", source.name(), names.len()),
         )
         .with_help(format!("choose one by --algorithm: {}", names.join(", "))));
     }

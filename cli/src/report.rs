@@ -67,7 +67,7 @@ impl JsonDiagnostic {
             code: diagnostic.code.as_str(),
             severity: "error",
             title: diagnostic.title.clone(),
-            file: source.name.clone(),
+            file: source.name().to_owned(),
             line: place.line,
             column: place.column,
             end_line: place.end_line,

@@ -199,7 +199,7 @@ impl Diagnostic {
     pub fn report(&self, source: &Source) -> String {
         let mut text = format!("{} [{}]", self.title, self.code);
         let place = source.location(self.primary);
-        let _ = write!(text, "\n--> {}:{}:{}", source.name, place.line, place.column);
+        let _ = write!(text, "\n--> {}:{}:{}", source.name(), place.line, place.column);
         if let Some(line) = source.line(place.line) {
             let number = place.line.to_string();
             let width = if place.end_line == place.line {

@@ -1,6 +1,15 @@
-//! Where things stand in a source: spans are ranges of token indices, the same for both doors.
+//! A source as both doors read it: tokens, where each stands, and what was wrong on the way.
+//!
+//! Spans are ranges of token indices, the same for both doors, so trees and diagnostics are
+//! comparable, `Send` and free of `proc_macro2`'s spans.
 
+use std::ops::Range;
+use std::sync::Arc;
+
+use crate::diagnostics::{Code, Diagnostic};
 use crate::schedule::Location;
+use crate::syntax::token::{self, Tok};
+use crate::syntax::{MAX_TOKENS, flatten, lexer};
 
 /// Tokens `lo..hi` of a source.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -26,3 +35,212 @@ impl Span {
 
 /// A place on a page: a token's.
 pub type Place = Location;
+
+/// A comment of a text source. Macro input has none: rustc drops them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Comment {
+    /// With its slashes, without the line break.
+    pub text: String,
+    /// The token it precedes; the number of tokens for one at the end.
+    pub before: u32,
+    /// Whether it begins on the line of the token before it.
+    pub trailing: bool,
+    /// Whether a blank line stands before it.
+    pub blank_before: bool,
+}
+
+/// One source, read by one of the doors.
+#[derive(Clone, Debug, Default)]
+pub struct Source {
+    name: String,
+    text: Option<Arc<str>>,
+    tokens: Vec<Tok>,
+    places: Vec<Location>,
+    bytes: Vec<Range<u32>>,
+    comments: Vec<Comment>,
+    after_blank: Vec<u32>,
+    diagnostics: Vec<Diagnostic>,
+}
+
+const _: fn() = || {
+    fn shared<T: Send + Sync>() {}
+    shared::<Source>();
+};
+
+impl Source {
+    /// Reads a text source; `name` is a path, as diagnostics print it.
+    pub fn from_text(name: impl Into<String>, text: &str) -> Self {
+        let text: Arc<str> = text.strip_prefix('\u{feff}').unwrap_or(text).into();
+        let mut source = Self { name: name.into(), text: Some(text.clone()), ..Self::default() };
+        lexer::read(&text, &mut source);
+        token::mark_contextual(&mut source.tokens);
+        source
+    }
+
+    /// Reads a text source that may not be UTF-8.
+    pub fn from_bytes(name: impl Into<String>, bytes: &[u8]) -> Self {
+        let error = match std::str::from_utf8(bytes) {
+            Ok(text) => return Self::from_text(name, text),
+            Err(error) => error,
+        };
+        let mut source = Self {
+            name: name.into(),
+            text: Some(String::from_utf8_lossy(bytes).into()),
+            ..Self::default()
+        };
+        let good = String::from_utf8_lossy(&bytes[..error.valid_up_to()]);
+        let line = good.matches('\n').count() as u32 + 1;
+        let column = good.rsplit('\n').next().unwrap_or_default().chars().count() as u32 + 1;
+        let place = Location { line, column, end_line: line, end_column: column + 1 };
+        // The lossy text has U+FFFD, three bytes long, where the bytes went wrong.
+        let at = good.len() as u32;
+        source.push(Tok::Unknown, place, at..at + 3);
+        source.report(Diagnostic::new(
+            Code::UnreadableSource,
+            Span::new(0, 1),
+            format!("the source is not UTF-8: byte {} cannot be read", error.valid_up_to()),
+        ));
+        source
+    }
+
+    /// Reads macro input, with one compiler span per token beside it.
+    pub fn from_macro(
+        name: impl Into<String>,
+        tokens: proc_macro2::TokenStream,
+    ) -> (Self, Vec<proc_macro2::Span>) {
+        let mut source = Self { name: name.into(), ..Self::default() };
+        let spans = flatten::read(tokens, &mut source);
+        token::mark_contextual(&mut source.tokens);
+        (source, spans)
+    }
+
+    /// The name given to it.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The text, if this is a text source; bytes that are not UTF-8 replaced.
+    pub fn text(&self) -> Option<&str> {
+        self.text.as_deref()
+    }
+
+    /// Line `number` of the text, counted from 1, without its line break.
+    pub fn line(&self, number: u32) -> Option<&str> {
+        self.text.as_deref()?.lines().nth(number.checked_sub(1)? as usize)
+    }
+
+    /// The tokens.
+    pub fn tokens(&self) -> &[Tok] {
+        &self.tokens
+    }
+
+    /// Where each token stands: lines and columns from 1, in characters.
+    pub fn places(&self) -> &[Location] {
+        &self.places
+    }
+
+    /// The comments, in order; none in macro input.
+    pub fn comments(&self) -> &[Comment] {
+        &self.comments
+    }
+
+    /// What the door found wrong; [`crate::syntax::parse`] repeats it.
+    pub fn diagnostics(&self) -> &[Diagnostic] {
+        &self.diagnostics
+    }
+
+    /// Whether a blank line stands before `token`.
+    pub fn blank_before(&self, token: u32) -> bool {
+        self.after_blank.binary_search(&token).is_ok()
+    }
+
+    /// Where `span` stands, from the start of its first token to the end of its last. An empty
+    /// span is the point before its token, or after the last one.
+    pub fn location(&self, span: Span) -> Location {
+        let point = |line, column| Location { line, column, end_line: line, end_column: column };
+        if span.lo >= span.hi {
+            return match (self.places.get(span.lo as usize), self.places.last()) {
+                (Some(at), _) => point(at.line, at.column),
+                (None, Some(last)) => point(last.end_line, last.end_column),
+                (None, None) => point(1, 1),
+            };
+        }
+        let Some(last) = self.places.last() else { return point(1, 1) };
+        let first = self.places.get(span.lo as usize).unwrap_or(last);
+        let last = self.places.get(span.hi as usize - 1).unwrap_or(last);
+        Location { end_line: last.end_line, end_column: last.end_column, ..*first }
+    }
+
+    /// The bytes of `span` in the text; empty for macro input.
+    pub fn range(&self, span: Span) -> Range<usize> {
+        let get = |i: u32| self.bytes.get(i as usize).or(self.bytes.last()).cloned();
+        if span.lo >= span.hi {
+            let at = match (self.bytes.get(span.lo as usize), self.bytes.last()) {
+                (Some(at), _) => at.start,
+                (None, last) => last.map_or(0, |r| r.end),
+            } as usize;
+            return at..at;
+        }
+        match (get(span.lo), get(span.hi - 1)) {
+            (Some(first), Some(last)) => first.start as usize..last.end as usize,
+            _ => 0..0,
+        }
+    }
+
+    pub(crate) fn push(&mut self, tok: Tok, place: Location, bytes: Range<u32>) {
+        self.tokens.push(tok);
+        self.places.push(place);
+        if self.text.is_some() {
+            self.bytes.push(bytes);
+        }
+    }
+
+    /// The span of the token that is pushed next.
+    pub(crate) fn next_span(&self) -> Span {
+        Span::new(self.tokens.len(), self.tokens.len() + 1)
+    }
+
+    pub(crate) fn report(&mut self, diagnostic: Diagnostic) {
+        self.diagnostics.push(diagnostic);
+    }
+
+    pub(crate) fn push_literal(&mut self, text: &str, place: Location, bytes: Range<u32>) {
+        let span = self.next_span();
+        let tok = crate::syntax::literal_token(text, span, &mut self.diagnostics);
+        self.push(tok, place, bytes);
+    }
+
+    /// Something that is no token, kept as [`Tok::Unknown`] so that errors can point at it.
+    pub(crate) fn push_unknown(
+        &mut self,
+        code: Code,
+        title: impl Into<String>,
+        place: Location,
+        bytes: Range<u32>,
+    ) {
+        let span = self.next_span();
+        self.push(Tok::Unknown, place, bytes);
+        self.report(Diagnostic::new(code, span, title));
+    }
+
+    pub(crate) fn push_comment(&mut self, text: &str, trailing: bool, blank_before: bool) {
+        let before = self.tokens.len() as u32;
+        self.comments.push(Comment { text: text.to_owned(), before, trailing, blank_before });
+    }
+
+    pub(crate) fn mark_blank(&mut self) {
+        self.after_blank.push(self.tokens.len() as u32);
+    }
+
+    /// Whether the doors should stop: too many errors, or too many tokens, which it reports.
+    pub(crate) fn full(&mut self) -> bool {
+        if self.tokens.len() >= MAX_TOKENS {
+            let span = Span::new(self.tokens.len() - 1, self.tokens.len());
+            let title = format!("the source has more than {MAX_TOKENS} tokens");
+            self.report(Diagnostic::new(Code::UnreadableSource, span, title));
+            return true;
+        }
+        crate::syntax::give_up_note(&mut self.diagnostics);
+        self.diagnostics.len() >= crate::syntax::MAX_DIAGNOSTICS
+    }
+}

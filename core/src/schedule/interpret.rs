@@ -31,7 +31,7 @@ impl Interpreted {
     /// An algorithm of `source` with every parameter at its default.
     pub fn new(algorithm: hir::Algorithm, source: &Source) -> Self {
         let locations = algorithm.spans.iter().map(|span| source.location(*span)).collect();
-        Self { algorithm, file: source.name.clone(), locations, params: BTreeMap::new() }
+        Self { algorithm, file: source.name().to_owned(), locations, params: BTreeMap::new() }
     }
 
     /// Gives a parameter its value; the error says which parameters there are.

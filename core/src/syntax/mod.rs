@@ -1,0 +1,81 @@
+//! Syntax: two doors to one token table, one grammar, one tree, and the printer back to text.
+//!
+//! [`token`] is the table; [`lexer`] reads text and [`flatten`] reads macro input into the same
+//! tokens; `grammar.lalrpop` is the grammar, of which `grammar.rs` is generated and committed.
+
+pub mod ast;
+mod escape;
+pub(crate) mod flatten;
+#[rustfmt::skip]
+#[allow(warnings, clippy::all, clippy::pedantic, unreachable_pub)]
+mod grammar;
+pub(crate) mod lexer;
+#[rustfmt::skip]
+#[allow(warnings, clippy::all, clippy::pedantic)]
+mod lexer_generated;
+mod literal;
+pub(crate) use literal::token as literal_token;
+mod report;
+mod sink;
+pub mod token;
+
+use ast::File;
+use sink::Sink;
+
+use crate::diagnostics::{Code, Diagnostic};
+use crate::source::{Source, Span};
+
+/// Brackets nest at most this deep, which bounds every recursion over blocks.
+pub const MAX_NESTING: usize = 128;
+/// Expressions nest at most this deep, which bounds every recursion over expressions.
+pub const MAX_DEPTH: u16 = 128;
+/// A source has at most this many tokens.
+pub const MAX_TOKENS: usize = 1 << 20;
+/// A source is given up after this many errors.
+pub const MAX_DIAGNOSTICS: usize = 20;
+
+/// The tree of `source` and everything wrong with its text, the doors' findings included.
+///
+/// Statements that could not be read are [`ast::StmtKind::Error`]; the tree is meant for use only
+/// if there are no diagnostics, and for names (stubs) otherwise.
+pub fn parse(source: &Source) -> (File, Vec<Diagnostic>) {
+    let mut diagnostics = source.diagnostics().to_vec();
+    let unusable = |d: &Diagnostic| {
+        matches!(d.code, Code::UnreadableSource | Code::NestedTooDeep | Code::UnclosedDelimiter)
+    };
+    if diagnostics.len() >= MAX_DIAGNOSTICS || diagnostics.iter().any(unusable) {
+        return (File::default(), diagnostics);
+    }
+    if source.tokens().is_empty() {
+        diagnostics.push(
+            Diagnostic::new(Code::NoAlgorithm, Span::default(), "the source holds no algorithm")
+                .help("write `algorithm NAME() -> AllReduce { … }`"),
+        );
+        return (File::default(), diagnostics);
+    }
+    let sink = Sink::new(source);
+    let tokens = source.tokens().iter().enumerate().map(|(i, tok)| Ok((i, tok.clone(), i + 1)));
+    let parsed = grammar::FileParser::new().parse(&sink, tokens.take_while(|_| !sink.full()));
+    let file = parsed.unwrap_or_else(|error| {
+        sink.report(error);
+        File::default()
+    });
+    diagnostics.extend(sink.finish());
+    // The order of the page: a recovery is known only after what it skipped was looked at.
+    diagnostics.sort_by_key(|d| (d.primary.lo, d.primary.hi));
+    give_up_note(&mut diagnostics);
+    (file, diagnostics)
+}
+
+/// Cuts the list at the limit and says so.
+pub(crate) fn give_up_note(diagnostics: &mut Vec<Diagnostic>) {
+    if diagnostics.len() >= MAX_DIAGNOSTICS {
+        diagnostics.truncate(MAX_DIAGNOSTICS);
+        let note = "too many errors: the rest of the source was not looked at";
+        if let Some(last) = diagnostics.last_mut()
+            && last.notes.iter().all(|n| n != note)
+        {
+            last.notes.push(note.to_owned());
+        }
+    }
+}

@@ -1,0 +1,166 @@
+//! Words for a syntax error: the parser's list of terminals becomes a few classes, and common
+//! slips get a hint.
+
+use super::token::{CONTEXTUAL, KEYWORDS, Tok};
+use crate::diagnostics::{Code, Diagnostic};
+use crate::source::{Source, Span};
+
+const STATEMENT: &[&str] = &["let", "view", "for", "if", "parallel", "require", "scratch", "step"];
+const OPERATOR: &[&str] = &[
+    "==", "!=", "<", "<=", ">", ">=", "<<", ">>", "&&", "||", "&", "|", "^", "+", "-", "*", "/",
+    "%", ".", "[", "(", "::",
+];
+const EXPRESSION: &[&str] =
+    &["identifier", "integer", "true", "false", "rust", "(", "[", "-", "!", "if"];
+const ITEM: &[&str] = &["algorithm", "pub", "doc comment", "#"];
+
+/// The error at token `at`, where the parser would have taken one of `expected`.
+pub(super) fn syntax_error(source: &Source, at: usize, expected: &[String]) -> Diagnostic {
+    let expected: Vec<&str> = expected.iter().map(|e| e.trim_matches('"')).collect();
+    let tokens = source.tokens();
+    let found = tokens.get(at);
+    let classes = classes(&expected);
+    let title = match (classes.is_empty(), found) {
+        (true, None) => "the source ends too early".to_owned(),
+        (true, Some(tok)) => format!("unexpected {}", describe(tok)),
+        (false, None) => format!("expected {}, found the end", alternatives(&classes)),
+        (false, Some(tok)) => {
+            format!("expected {}, found {}", alternatives(&classes), describe(tok))
+        }
+    };
+    let primary = Span::new(at, (at + 1).min(tokens.len()));
+    let mut diagnostic = Diagnostic::new(Code::SyntaxError, primary, title).label("unexpected");
+    diagnostic.help = hint(source, at, &expected);
+    diagnostic
+}
+
+fn describe(tok: &Tok) -> String {
+    match tok {
+        Tok::Ident(name) => format!("`{}`", super::literal::shorten(name)),
+        Tok::Int(value) => format!("`{value}`"),
+        Tok::Str(_) => "a string".to_owned(),
+        Tok::Doc(_) => "a doc comment".to_owned(),
+        Tok::Rust(_) => "a `rust { … }` escape".to_owned(),
+        other => format!("`{other}`"),
+    }
+}
+
+/// The classes that cover `expected`, the specific ones first; at most four.
+fn classes(expected: &[&str]) -> Vec<String> {
+    let mut rest = expected.to_vec();
+    let mut found = Vec::new();
+    let mut take = |class: &str, sign: &[&str], members: &[&str], rest: &mut Vec<&str>| {
+        if sign.iter().all(|s| rest.contains(s)) {
+            rest.retain(|e| !members.contains(e));
+            found.push(class.to_owned());
+        }
+    };
+    let statement: Vec<&str> = [STATEMENT, EXPRESSION].concat();
+    take("a statement", &["let", "identifier"], &statement, &mut rest);
+    take("a statement", STATEMENT, STATEMENT, &mut rest);
+    take("an algorithm", &["algorithm", "pub"], ITEM, &mut rest);
+    take("an expression", &["identifier", "integer", "("], EXPRESSION, &mut rest);
+    take("an operator", &["+", "*", "."], OPERATOR, &mut rest);
+    // What may follow an operand of any kind says little; the delimiters say what is missing.
+    take("an operator", &[".", "["], OPERATOR, &mut rest);
+    let mut list: Vec<String> = rest
+        .iter()
+        .map(|e| match *e {
+            "identifier" => "a name".to_owned(),
+            "integer" => "an integer".to_owned(),
+            "string" => "a string".to_owned(),
+            "doc comment" => "a doc comment".to_owned(),
+            "rust" => "a `rust { … }` escape".to_owned(),
+            other => format!("`{other}`"),
+        })
+        .collect();
+    list.append(&mut found);
+    list.dedup();
+    if list.len() > 4 {
+        list.truncate(3);
+        list.push("something else".to_owned());
+    }
+    list
+}
+
+fn alternatives(classes: &[String]) -> String {
+    match classes {
+        [one] => one.clone(),
+        [head @ .., last] => format!("{} or {last}", head.join(", ")),
+        [] => String::new(),
+    }
+}
+
+fn hint(source: &Source, at: usize, expected: &[&str]) -> Option<String> {
+    let tokens = source.tokens();
+    let found = tokens.get(at);
+    let before = at.checked_sub(1).and_then(|i| tokens.get(i));
+    match (before, found) {
+        (Some(Tok::Ident(word)), _) if word == "mut" => {
+            return Some("values never change: there is no `mut`".to_owned());
+        }
+        (Some(Tok::Ident(name)), Some(Tok::Assign)) if !expected.contains(&"=") => {
+            return Some(format!("values never change; declare one with `let {name} = …;`"));
+        }
+        (Some(Tok::DotDot), Some(Tok::Assign)) => {
+            return Some("ranges are half open: write `a..b + 1`".to_owned());
+        }
+        (_, Some(Tok::EqEq | Tok::NotEq | Tok::Lt | Tok::Le | Tok::Gt | Tok::Ge))
+            if expected.contains(&"&&") =>
+        {
+            return Some("comparisons do not chain: join two with `&&`".to_owned());
+        }
+        (_, Some(Tok::Doc(_))) => {
+            return Some("a doc comment belongs to an algorithm; use `//` here".to_owned());
+        }
+        (_, Some(Tok::Else)) if expected.contains(&"}") => {
+            return Some("the two sides of an `if` expression are single expressions".to_owned());
+        }
+        _ => {}
+    }
+    if let Some(word) = misspelt(found, before, expected) {
+        return Some(format!("did you mean `{word}`?"));
+    }
+    let line = |i: usize| source.location(Span::new(i, i + 1));
+    let ends_line = found.is_none_or(|tok| {
+        at > 0 && line(at - 1).end_line < line(at).line || *tok == Tok::RBrace
+    });
+    (expected.contains(&";") && ends_line && before.is_some())
+        .then(|| "add `;` at the end of the statement before".to_owned())
+}
+
+/// The keyword that the offending word, or the word before it, was probably meant to be.
+fn misspelt(found: Option<&Tok>, before: Option<&Tok>, expected: &[&str]) -> Option<&'static str> {
+    let words = || KEYWORDS.iter().chain(CONTEXTUAL).copied();
+    if let Some(Tok::Ident(text)) = found
+        && let Some(word) = words().find(|w| expected.contains(w) && near(text, w))
+    {
+        return Some(word);
+    }
+    let Some(Tok::Ident(text)) = before else { return None };
+    words().find(|w| text != w && near(text, w) && (STATEMENT.contains(w) || *w == "else"))
+}
+
+/// Whether `a` is `b` with one slip, or two in a long word.
+fn near(a: &str, b: &str) -> bool {
+    let (a, b): (Vec<char>, Vec<char>) = (a.chars().collect(), b.chars().collect());
+    let limit = if b.len() > 5 { 2 } else { 1 };
+    if a.len().abs_diff(b.len()) > limit || b.len() < 2 {
+        return false;
+    }
+    // Optimal string alignment: a swap of neighbours is one slip.
+    let mut rows = vec![vec![0; b.len() + 1]; a.len() + 1];
+    for i in 0..=a.len() {
+        for j in 0..=b.len() {
+            rows[i][j] = if i == 0 || j == 0 {
+                i + j
+            } else {
+                let swap = i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1];
+                let cost = usize::from(a[i - 1] != b[j - 1]);
+                let best = (rows[i - 1][j - 1] + cost).min(rows[i - 1][j] + 1).min(rows[i][j - 1] + 1);
+                if swap { best.min(rows[i - 2][j - 2] + 1) } else { best }
+            };
+        }
+    }
+    rows[a.len()][b.len()] <= limit
+}

@@ -1,0 +1,191 @@
+//! The token table: every keyword, contextual word and operator once. The enum, the flattener's
+//! operators and the generated lexer all come from it, so the two doors cannot disagree.
+//!
+//! It depends on nothing else in the crate, because the generator of the lexer (`xtask`) includes
+//! it by path and must build even when a generated file is broken.
+
+use std::fmt;
+
+macro_rules! tokens {
+    (keywords { $($kw:ident $kw_text:literal)* }
+     contextual { $($word:ident $word_text:literal)* }
+     punctuation { $($punct:ident $punct_text:literal)* }) => {
+        /// A token, the same from macro input and from text.
+        #[derive(Clone, Debug, PartialEq, Eq, Hash)]
+        pub enum Tok {
+            /// An identifier.
+            Ident(String),
+            /// An integer literal, never negative.
+            Int(i64),
+            /// A string literal, unescaped.
+            Str(String),
+            /// A doc comment, without the slashes.
+            Doc(String),
+            /// `rust { … }`: the text between the braces, in the escape module's normal form.
+            Rust(String),
+            /// Something that is no token; it has been reported.
+            Unknown,
+            $(#[doc = $kw_text] $kw,)*
+            $(#[doc = $word_text] $word,)*
+            $(#[doc = $punct_text] $punct,)*
+        }
+
+        /// Words that are never identifiers.
+        pub const KEYWORDS: &[&str] = &[$($kw_text),*];
+
+        /// Words that are keywords only where [`mark_contextual`] finds them in place.
+        pub const CONTEXTUAL: &[&str] = &[$($word_text),*];
+
+        /// Brackets and operators; the longest match wins.
+        pub const PUNCTUATION: &[&str] = &[$($punct_text),*];
+
+        impl Tok {
+            /// The hard keyword written `text`.
+            pub fn keyword(text: &str) -> Option<Self> {
+                match text { $($kw_text => Some(Self::$kw),)* _ => None }
+            }
+
+            fn contextual(text: &str) -> Option<Self> {
+                match text { $($word_text => Some(Self::$word),)* _ => None }
+            }
+
+            /// The bracket or operator written `text`.
+            pub fn punctuation(text: &str) -> Option<Self> {
+                match text { $($punct_text => Some(Self::$punct),)* _ => None }
+            }
+
+            /// The spelling of a token that has only one.
+            pub fn text(&self) -> Option<&'static str> {
+                match self {
+                    $(Self::$kw => Some($kw_text),)*
+                    $(Self::$word => Some($word_text),)*
+                    $(Self::$punct => Some($punct_text),)*
+                    _ => None,
+                }
+            }
+        }
+    };
+}
+
+tokens! {
+    keywords {
+        Algorithm "algorithm"
+        Else "else"
+        False "false"
+        For "for"
+        If "if"
+        In "in"
+        Let "let"
+        Pub "pub"
+        True "true"
+    }
+    contextual {
+        Like "like"
+        Parallel "parallel"
+        Require "require"
+        Scratch "scratch"
+        Step "step"
+        View "view"
+    }
+    punctuation {
+        LParen "("
+        RParen ")"
+        LBrace "{"
+        RBrace "}"
+        LBracket "["
+        RBracket "]"
+        Comma ","
+        Semi ";"
+        Colon ":"
+        PathSep "::"
+        Dot "."
+        DotDot ".."
+        Arrow "->"
+        Assign "="
+        EqEq "=="
+        NotEq "!="
+        Lt "<"
+        Le "<="
+        Gt ">"
+        Ge ">="
+        Shl "<<"
+        Shr ">>"
+        AndAnd "&&"
+        OrOr "||"
+        And "&"
+        Or "|"
+        Caret "^"
+        Plus "+"
+        Minus "-"
+        Star "*"
+        Slash "/"
+        Percent "%"
+        Not "!"
+        Pound "#"
+    }
+}
+
+impl Tok {
+    /// The keyword or identifier written `text`.
+    pub fn word(text: &str) -> Self {
+        Self::keyword(text).unwrap_or_else(|| Self::Ident(text.to_owned()))
+    }
+
+    fn ends_operand(&self) -> bool {
+        matches!(
+            self,
+            Self::Ident(_) | Self::Int(_) | Self::True | Self::False | Self::Rust(_)
+                | Self::RParen | Self::RBracket | Self::RBrace
+        )
+    }
+
+    fn begins_operand(&self) -> bool {
+        matches!(self, Self::Ident(_) | Self::LParen | Self::LBracket | Self::Rust(_) | Self::If)
+    }
+}
+
+/// Turns contextual words that stand in their places into keywords: a statement's first word when
+/// a name (after `require`: an expression) follows, and `like` between a slot count and a shape.
+/// Everywhere else they stay identifiers, so `for step in 0..3` and `view.split(2)` mean what they
+/// seem to.
+pub fn mark_contextual(tokens: &mut [Tok]) {
+    for i in 0..tokens.len() {
+        let Tok::Ident(text) = &tokens[i] else { continue };
+        let Some(word) = Tok::contextual(text) else { continue };
+        let (before, next) = (i.checked_sub(1).map(|p| &tokens[p]), tokens.get(i + 1));
+        let begins_statement = matches!(before, Some(Tok::LBrace | Tok::RBrace | Tok::Semi));
+        let in_place = match word {
+            Tok::Like => {
+                before.is_some_and(|t| *t == Tok::Colon || t.ends_operand())
+                    && next.is_some_and(Tok::begins_operand)
+            }
+            Tok::Require => {
+                use Tok::{Assign, Comma, Dot, PathSep, RBrace, RBracket, RParen, Semi};
+                begins_statement
+                    && next.is_some_and(|t| {
+                        !matches!(
+                            t,
+                            Assign | Comma | Dot | PathSep | RBrace | RBracket | RParen | Semi
+                        )
+                    })
+            }
+            _ => begins_statement && matches!(next, Some(Tok::Ident(_))),
+        };
+        if in_place {
+            tokens[i] = word;
+        }
+    }
+}
+
+impl fmt::Display for Tok {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Ident(name) => f.write_str(name),
+            Self::Int(value) => value.fmt(f),
+            Self::Str(text) => write!(f, "\"{}\"", text.escape_debug()),
+            Self::Doc(text) => write!(f, "///{text}"),
+            Self::Rust(text) => write!(f, "rust {{ {text} }}"),
+            other => f.write_str(other.text().unwrap_or_default()),
+        }
+    }
+}
