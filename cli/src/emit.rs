@@ -26,7 +26,7 @@ pub(crate) fn main(flags: &EmitFlags) -> Result<bool, Failure> {
                 Ok(program) => program,
                 Err(errors) => return stop(&errors),
             };
-            let name = &source.name;
+            let name = source.name();
             let origin = Origin {
                 file: quote::quote!(#name),
                 locate: &|span| source.location(span),

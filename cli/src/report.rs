@@ -117,7 +117,7 @@ pub(crate) fn refuse<J: Serialize>(
             let plural = if n == 1 { "" } else { "s" };
             anstream::eprintln!(
                 "\x1b[1;91merror\x1b[0m\x1b[1m: {n} error{plural} in {}\x1b[0m",
-                source.name
+                source.name()
             );
         }
         Format::Json => {
