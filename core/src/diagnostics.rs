@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::source::Span;
+use crate::source::{Source, Span};
 
 macro_rules! codes {
     ($($code:ident $variant:ident $summary:literal,)*) => {
@@ -182,5 +182,37 @@ impl Diagnostic {
     pub fn help(mut self, help: impl Into<String>) -> Self {
         self.help = Some(help.into());
         self
+    }
+    /// The notes, and the rank count if the error depends on it.
+    pub fn all_notes(&self) -> impl Iterator<Item = String> {
+        let at = self.nranks.map(|n| format!("at nranks = {n}"));
+        self.notes.iter().cloned().chain(at)
+    }
+
+    /// The error as text without a snippet, for readers that cannot show one: the title, then
+    /// `  --> FILE:LINE:COLUMN`, labels, notes and help, a line each.
+    pub fn plain(&self, source: &Source) -> String {
+        let place = |span: Span| {
+            let at = source.location(span);
+            format!("{}:{}:{}", source.name(), at.line, at.column)
+        };
+        let mut text = format!("[{}] {}\n  --> {}", self.code, self.title, place(self.primary));
+        let mut line = |part: std::fmt::Arguments<'_>| {
+            text.push('\n');
+            text.push_str(&part.to_string());
+        };
+        if !self.label.is_empty() {
+            line(format_args!("      {}", self.label));
+        }
+        for (span, label) in &self.others {
+            line(format_args!("  --> {}\n      {label}", place(*span)));
+        }
+        for note in self.all_notes() {
+            line(format_args!("   = note: {note}"));
+        }
+        if let Some(help) = &self.help {
+            line(format_args!("   = help: {help}"));
+        }
+        text
     }
 }

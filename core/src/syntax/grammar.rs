@@ -1,5 +1,5 @@
 // auto-generated: "lalrpop 0.23.2"
-// sha3: e30cb77287e7b320d93cdf945710e03e1cf073d1ed2d99fd06698e6938e5464d
+// sha3: 1e5ea9bbb2c1348a041625cc10fbc3c83500bbed09185c24a678dbb1c1c21e2a
 // features: 
 use std::convert::Infallible;
 use crate::source::Span;
@@ -6989,7 +6989,7 @@ fn __action8<
     (_, text, _): (usize, String, usize),
 ) -> Vec<String>
 {
-    text.split('\n').map(|l| l.trim_end().to_owned()).collect()
+    text.split(['\n', '\r']).map(|l| l.trim_end().to_owned()).collect()
 }
 
 #[allow(unused_variables)]

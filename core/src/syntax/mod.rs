@@ -15,6 +15,7 @@ pub(crate) mod lexer;
 mod lexer_generated;
 mod literal;
 pub(crate) use literal::token as literal_token;
+pub mod printer;
 mod report;
 mod sink;
 pub mod token;
