@@ -8,17 +8,13 @@ use crate::source::Source;
 
 /// Renders `diagnostic` like rustc; with terminal colours if `coloured`.
 pub fn render(diagnostic: &Diagnostic, source: &Source, coloured: bool) -> String {
-    let title = Level::ERROR
-        .primary_title(diagnostic.title.as_str())
-        .id(diagnostic.code.as_str());
+    let title = Level::ERROR.primary_title(diagnostic.title.as_str()).id(diagnostic.code.as_str());
     let group = match source.text() {
         Some(text) => title.element(snippet(diagnostic, source, text)),
         None => {
             let at = source.location(diagnostic.primary);
             title.element(
-                Origin::path(source.name())
-                    .line(at.line as usize)
-                    .char_column(at.column as usize),
+                Origin::path(source.name()).line(at.line as usize).char_column(at.column as usize),
             )
         }
     };
@@ -36,9 +32,10 @@ fn snippet<'a>(
     let primary = AnnotationKind::Primary
         .span(source.range(diagnostic.primary))
         .label(label(&diagnostic.label));
-    let others = diagnostic.others.iter().map(|(span, text)| {
-        AnnotationKind::Context.span(source.range(*span)).label(label(text))
-    });
+    let others = diagnostic
+        .others
+        .iter()
+        .map(|(span, text)| AnnotationKind::Context.span(source.range(*span)).label(label(text)));
     Snippet::source(text).path(source.name()).annotation(primary).annotations(others)
 }
 

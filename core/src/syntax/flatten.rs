@@ -143,7 +143,9 @@ impl Flattener<'_> {
             Delimiter::Parenthesis => (Tok::LParen, Tok::RParen),
             Delimiter::Brace => (Tok::LBrace, Tok::RBrace),
             Delimiter::Bracket => (Tok::LBracket, Tok::RBracket),
-            Delimiter::None if depth < MAX_NESTING => return self.stream(group.stream(), depth + 1),
+            Delimiter::None if depth < MAX_NESTING => {
+                return self.stream(group.stream(), depth + 1);
+            }
             Delimiter::None => (Tok::LParen, Tok::RParen),
         };
         let span = self.source.next_span();
@@ -165,7 +167,8 @@ impl Flattener<'_> {
         let mut at = 0;
         while at < run.len() {
             let rest = &text[at..];
-            let longest = PUNCTUATION.iter().filter(|p| rest.starts_with(**p)).max_by_key(|p| p.len());
+            let longest =
+                PUNCTUATION.iter().filter(|p| rest.starts_with(**p)).max_by_key(|p| p.len());
             match longest.and_then(|p| Tok::punctuation(p).map(|tok| (tok, p.len()))) {
                 Some((tok, len)) => {
                     self.push_over(tok, run[at].1, run[at + len - 1].1);

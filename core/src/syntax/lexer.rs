@@ -217,7 +217,7 @@ impl Reader<'_, '_> {
             self.lexer.bump(c.len_utf8());
         }
         let end = self.lexer.span().end;
-        let what = super::literal::shorten(&self.text[start..end]).escape_debug().to_string();
+        let what = super::literal::shorten(&self.text[start..end]);
         let (place, bytes) = self.here();
         let title = format!("no token begins with `{what}`");
         self.source.push_unknown(Code::UnknownToken, title, place, bytes);

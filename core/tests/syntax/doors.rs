@@ -17,7 +17,17 @@ fn agree(text: &str) {
 fn doors_agree_on_the_samples() {
     for (_, text) in SAMPLES {
         agree(text);
-        agree(&text.replace('\n', "\r\n"));
+    }
+}
+
+#[test]
+fn line_ends_do_not_matter() {
+    for (_, text) in SAMPLES {
+        let (unix, file) = parse_ok(text);
+        let (dos, same) = parse_ok(&text.replace('\n', "\r\n"));
+        assert_eq!((unix.tokens(), unix.places()), (dos.tokens(), dos.places()));
+        assert_eq!(unix.comments(), dos.comments());
+        assert_eq!(file, same);
     }
 }
 

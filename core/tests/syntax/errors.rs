@@ -17,40 +17,68 @@ fn whole(text: &str, expected: &Expect) {
 
 #[test]
 fn empty() {
-    whole("// nothing", &expect![[r#"
+    whole(
+        "// nothing",
+        &expect![[r#"
         [E0005] the source holds no algorithm
           --> test.coll:1:1
-           = help: write `algorithm NAME() -> AllReduce { … }`"#]]);
+           = help: write `algorithm NAME() -> AllReduce { … }`"#]],
+    );
 }
 
 #[test]
 fn missing_semicolon() {
-    body("copy(a, b)\nlet x = 3;", &expect![[r#"
-        [E0003] expected `;` or an operator, found `let`
+    body(
+        "copy(a, b)\nlet x = 3;",
+        &expect![[r#"
+        [E0003] expected `;`, found `let`
           --> test.coll:3:1
               unexpected
-           = help: add `;` at the end of the statement before"#]]);
+           = help: add `;` at the end of the statement before"#]],
+    );
 }
 
 #[test]
 fn missing_semicolon_at_the_end_of_a_block() {
-    body("for i in 0..2 {\n    copy(a, b)\n}", &expect![[r#"
-        [E0003] expected `;` or an operator, found `}`
+    body(
+        "for i in 0..2 {\n    copy(a, b)\n}",
+        &expect![[r#"
+        [E0003] expected `;`, found `}`
           --> test.coll:4:1
               unexpected
-           = help: add `;` at the end of the statement before"#]]);
+           = help: add `;` at the end of the statement before"#]],
+    );
 }
 
 #[test]
 fn several_errors() {
-    body("let = 3;\ncopy(a b);\nlet x = 1;\nfor i inn 0..2 { f(; }\nlet y = ;", &expect![[r#"
-        [E0007] this `(` is not closed
-          --> test.coll:5:19"#]]);
+    body(
+        "let = 3;\ncopy(a b);\nlet x = 1;\nfor i inn 0..2 { f(1 2); }\nlet y = ;",
+        &expect![[r#"
+        [E0003] expected a name, found `=`
+          --> test.coll:2:5
+              unexpected
+        [E0003] expected `)`, `,` or an operator, found `b`
+          --> test.coll:3:8
+              unexpected
+        [E0003] expected `in`, found `inn`
+          --> test.coll:5:7
+              unexpected
+           = help: did you mean `in`?
+        [E0003] expected `)`, `,` or an operator, found `2`
+          --> test.coll:5:22
+              unexpected
+        [E0003] expected an expression, found `;`
+          --> test.coll:6:9
+              unexpected"#]],
+    );
 }
 
 #[test]
 fn misspelt_keywords() {
-    body("lett x = 3;\nparalel i in 0..2 {}\nif a {} esle {}", &expect![[r#"
+    body(
+        "lett x = 3;\nparalel i in 0..2 {}\nif a {} esle {}",
+        &expect![[r#"
         [E0003] expected `;` or an operator, found `x`
           --> test.coll:2:6
               unexpected
@@ -62,17 +90,23 @@ fn misspelt_keywords() {
         [E0003] expected `;` or an operator, found `{`
           --> test.coll:4:14
               unexpected
-           = help: did you mean `else`?"#]]);
-    whole("algoritm A() -> AllReduce {}", &expect![[r#"
+           = help: did you mean `else`?"#]],
+    );
+    whole(
+        "algoritm A() -> AllReduce {}",
+        &expect![[r#"
         [E0003] expected an algorithm, found `algoritm`
           --> test.coll:1:1
               unexpected
-           = help: did you mean `algorithm`?"#]]);
+           = help: did you mean `algorithm`?"#]],
+    );
 }
 
 #[test]
 fn habits_of_rust() {
-    body("let mut x = 3;\nx = 4;\nfor i in 0..=3 {}\nlet c = a < b < c;", &expect![[r#"
+    body(
+        "let mut x = 3;\nx = 4;\nfor i in 0..=3 {}\nlet c = a < b < c;",
+        &expect![[r#"
         [E0003] expected `:` or `=`, found `x`
           --> test.coll:2:9
               unexpected
@@ -88,39 +122,50 @@ fn habits_of_rust() {
         [E0003] expected `;`, `&&`, `||` or `|`, found `<`
           --> test.coll:5:15
               unexpected
-           = help: comparisons do not chain: join two with `&&`"#]]);
+           = help: comparisons do not chain: join two with `&&`"#]],
+    );
 }
 
 #[test]
 fn condition() {
-    body("if a b { f(); } else { g(); }\nlet x = if a b { 1 } else { 2 };", &expect![[r#"
+    body(
+        "if a b { f(); } else { g(); }\nlet x = if a b { 1 } else { 2 };",
+        &expect![[r#"
         [E0003] expected `{` or an operator, found `b`
           --> test.coll:2:6
               unexpected
         [E0003] expected `{` or an operator, found `b`
           --> test.coll:3:14
-              unexpected"#]]);
+              unexpected"#]],
+    );
 }
 
 #[test]
 fn docs_inside() {
-    body("/// no\nlet x = 3;", &expect![[r#"
-        [E0003] expected an algorithm, found `let`
-          --> test.coll:3:1
-              unexpected"#]]);
+    body(
+        "/// no\nlet x = 3;",
+        &expect![[r#"
+        [E0003] expected `}` or a statement, found a doc comment
+          --> test.coll:2:1
+              unexpected
+           = help: a doc comment belongs to an algorithm; use `//` here"#]],
+    );
 }
 
 #[test]
 fn unknown_characters() {
-    body("let x = @@é;\nlet y = 3 $ 4;\nlet s = 'a';", &expect![[r#"
+    body(
+        "let x = @@é;\nlet y = 3 $ 4;\nlet s = 'a';",
+        &expect![[r#"
         [E0002] no token begins with `@@é`
           --> test.coll:2:9
         [E0002] no token begins with `$`
           --> test.coll:3:11
-        [E0002] no token begins with `\'`
+        [E0002] no token begins with `'`
           --> test.coll:4:9
-        [E0002] no token begins with `\'`
-          --> test.coll:4:11"#]]);
+        [E0002] no token begins with `'`
+          --> test.coll:4:11"#]],
+    );
 }
 
 #[test]
@@ -145,38 +190,47 @@ fn literals() {
 
 #[test]
 fn unclosed() {
-    whole("algorithm A( -> AllReduce {\n let x = (1;\n let s = \"abc;\n]\n/* x", &expect![[r#"
-        [E0007] this string is not closed on its line
-          --> test.coll:3:10
-        [E0007] this `]` closes nothing
-          --> test.coll:4:1
-        [E0007] this comment is not closed
-          --> test.coll:5:1
+    whole(
+        "algorithm A( -> AllReduce {\n let x = (1;\n let s = \"abc;\n]\n/* x",
+        &expect![[r#"
         [E0007] this `(` is not closed
           --> test.coll:1:12
         [E0007] this `{` is not closed
           --> test.coll:1:27
         [E0007] this `(` is not closed
-          --> test.coll:2:10"#]]);
+          --> test.coll:2:10
+        [E0007] this string is not closed on its line
+          --> test.coll:3:10
+        [E0007] this `]` closes nothing
+          --> test.coll:4:1
+        [E0007] this comment is not closed
+          --> test.coll:5:1"#]],
+    );
 }
 
 #[test]
 fn truncated() {
-    whole("algorithm A()", &expect![[r#"
+    whole(
+        "algorithm A()",
+        &expect![[r#"
         [E0003] expected `->`, found the end
           --> test.coll:1:14
-              unexpected"#]]);
+              unexpected"#]],
+    );
 }
 
 #[test]
 fn parameters() {
-    whole("algorithm A(ring Ring) -> AllReduce { let x = ; }", &expect![[r#"
+    whole(
+        "algorithm A(ring Ring) -> AllReduce { let x = ; }",
+        &expect![[r#"
         [E0003] expected `:`, found `Ring`
           --> test.coll:1:18
               unexpected
         [E0003] expected an expression, found `;`
           --> test.coll:1:47
-              unexpected"#]]);
+              unexpected"#]],
+    );
 }
 
 #[test]
@@ -185,7 +239,8 @@ fn not_utf8() {
     let (_, diagnostics) = roundelay_core::syntax::parse(&source);
     expect![[r#"
         [E0001] the source is not UTF-8: byte 5 cannot be read
-          --> t:2:3"#]].assert_eq(&diagnostics[0].plain(&source));
+          --> t:2:3"#]]
+    .assert_eq(&diagnostics[0].plain(&source));
 }
 
 #[cfg(feature = "render")]
@@ -194,11 +249,12 @@ fn rendered_like_rustc() {
     let (source, _, diagnostics) =
         parse("algorithm A() -> AllReduce {\n    copy(a, b)\n    let x = 3;\n}\n");
     expect![[r#"
-        error[E0003]: expected `;` or an operator, found `let`
+        error[E0003]: expected `;`, found `let`
          --> test.coll:3:5
           |
         3 |     let x = 3;
           |     ^^^ unexpected
           |
-          = help: add `;` at the end of the statement before"#]].assert_eq(&roundelay_core::render::render(&diagnostics[0], &source, false));
+          = help: add `;` at the end of the statement before"#]]
+    .assert_eq(&roundelay_core::render::render(&diagnostics[0], &source, false));
 }

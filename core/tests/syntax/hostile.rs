@@ -73,6 +73,8 @@ fn megabytes_of_garbage_are_answered() {
 }
 
 proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
     #[test]
     fn random_bytes_never_panic(bytes in proptest::collection::vec(any::<u8>(), 0..400)) {
         let source = Source::from_bytes("t", &bytes);

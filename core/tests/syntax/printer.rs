@@ -58,7 +58,7 @@ fn expr_of(kind: ExprKind) -> Expr {
 }
 
 fn word() -> impl Strategy<Value = String> {
-    prop::sample::select(vec!["a", "b", "step", "view", "like", "require", "rank", "x_1"])
+    prop::sample::select(vec!["a", "b", "step", "view", "scratch", "parallel", "rank", "x_1"])
         .prop_map(str::to_owned)
 }
 
@@ -74,9 +74,24 @@ fn any_expr() -> impl Strategy<Value = Expr> {
     leaf.prop_recursive(5, 40, 4, |inner| {
         let args = prop::collection::vec(inner.clone(), 0..3);
         let op = prop::sample::select(vec![
-            BinOp::Mul, BinOp::Div, BinOp::Rem, BinOp::Add, BinOp::Sub, BinOp::Shl, BinOp::Shr,
-            BinOp::BitAnd, BinOp::BitXor, BinOp::BitOr, BinOp::Eq, BinOp::Ne, BinOp::Lt, BinOp::Le,
-            BinOp::Gt, BinOp::Ge, BinOp::And, BinOp::Or,
+            BinOp::Mul,
+            BinOp::Div,
+            BinOp::Rem,
+            BinOp::Add,
+            BinOp::Sub,
+            BinOp::Shl,
+            BinOp::Shr,
+            BinOp::BitAnd,
+            BinOp::BitXor,
+            BinOp::BitOr,
+            BinOp::Eq,
+            BinOp::Ne,
+            BinOp::Lt,
+            BinOp::Le,
+            BinOp::Gt,
+            BinOp::Ge,
+            BinOp::And,
+            BinOp::Or,
         ]);
         let e = inner.clone();
         prop_oneof![
@@ -132,10 +147,16 @@ fn any_body() -> impl Strategy<Value = Vec<Stmt>> {
         let body = prop::collection::vec(inner, 0..3).prop_map(|b| b.concat());
         let arms = prop::collection::vec((any_expr(), body.clone()), 1..3);
         prop_oneof![
-            (word(), any_iter(), body.clone())
-                .prop_map(|(v, iter, body)| StmtKind::For { var: name(v), iter, body }),
-            (word(), any_iter(), body.clone())
-                .prop_map(|(v, iter, body)| StmtKind::Parallel { var: name(v), iter, body }),
+            (word(), any_iter(), body.clone()).prop_map(|(v, iter, body)| StmtKind::For {
+                var: name(v),
+                iter,
+                body
+            }),
+            (word(), any_iter(), body.clone()).prop_map(|(v, iter, body)| StmtKind::Parallel {
+                var: name(v),
+                iter,
+                body
+            }),
             (arms, prop::option::of(body.clone()))
                 .prop_map(|(arms, otherwise)| StmtKind::If { arms, otherwise }),
             (word(), prop::collection::vec(any_param(false), 0..3), body)
@@ -174,7 +195,12 @@ fn without_depth(shape: &str) -> String {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(96))]
+    #![proptest_config(ProptestConfig {
+        cases: 96,
+        failure_persistence: None,
+        ..ProptestConfig::default()
+    })]
+
     #[test]
     fn print_then_parse_is_the_identity(algorithms in prop::collection::vec(any_algorithm(), 1..3)) {
         let file = File { algorithms };

@@ -70,11 +70,11 @@ impl Printer<'_> {
             ExprKind::Binary(op, a, b) => {
                 let own = op.precedence();
                 let chains = own != BinOp::Eq.precedence();
-                self.write(a, if chains { own } else { own + 1 }, out);
+                self.operand(*op, a, if chains { own } else { own + 1 }, out);
                 out.push(' ');
                 out.push_str(op.text());
                 out.push(' ');
-                self.write(b, own + 1, out);
+                self.operand(*op, b, own + 1, out);
             }
             ExprKind::If(c, a, b) => {
                 out.push_str("if ");
@@ -123,6 +123,15 @@ impl Printer<'_> {
             }
             ExprKind::Error => out.push_str("/* unreadable */"),
         }
+    }
+
+    /// An operand of `op`. Few people know how shifts and bitwise operators bind, so an operator
+    /// of another strength under one of them is put in parentheses.
+    fn operand(&self, op: BinOp, e: &Expr, min: u8, out: &mut String) {
+        let bitwise =
+            (BinOp::BitOr.precedence()..=BinOp::Shl.precedence()).contains(&op.precedence());
+        let mixed = matches!(&*e.kind, ExprKind::Binary(inner, ..) if inner.precedence() != op.precedence());
+        self.write(e, if bitwise && mixed { UNARY } else { min }, out);
     }
 
     fn args(&self, args: &[Expr], out: &mut String) {

@@ -158,9 +158,10 @@ impl<'s> Printer<'s> {
         self.opening = true;
         self.indent += 1;
         for (i, text) in printed.iter().enumerate() {
-            let (lo, end) = self.trivia.as_ref().map_or((0, 0), |t| {
-                (params[i].name.span.lo, t.param_end(params, i, brace))
-            });
+            let (lo, end) = self
+                .trivia
+                .as_ref()
+                .map_or((0, 0), |t| (params[i].name.span.lo, t.param_end(params, i, brace)));
             self.before(lo, end, false);
             self.line_to(&format!("{text},"), end);
         }
