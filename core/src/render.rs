@@ -9,14 +9,12 @@ use crate::source::Source;
 /// Renders `diagnostic` like rustc; with terminal colours if `coloured`.
 pub fn render(diagnostic: &Diagnostic, source: &Source, coloured: bool) -> String {
     let title = Level::ERROR.primary_title(diagnostic.title.as_str()).id(diagnostic.code.as_str());
-    let group = match source.text() {
-        Some(text) => title.element(snippet(diagnostic, source, text)),
-        None => {
-            let at = source.location(diagnostic.primary);
-            title.element(
-                Origin::path(source.name()).line(at.line as usize).char_column(at.column as usize),
-            )
-        }
+    let group = if let Some(text) = source.text() {
+        title.element(snippet(diagnostic, source, text))
+    } else {
+        let at = source.location(diagnostic.primary);
+        let origin = Origin::path(source.name());
+        title.element(origin.line(at.line as usize).char_column(at.column as usize))
     };
     let group = footers(group, diagnostic);
     let renderer = if coloured { Renderer::styled() } else { Renderer::plain() };

@@ -11,6 +11,8 @@ fn codes(text: &str) -> Vec<Code> {
     let (source, _, diagnostics) = parse(text);
     for d in &diagnostics {
         assert!(d.plain(&source).len() < 2000, "a diagnostic repeats the input");
+        #[cfg(feature = "render")]
+        assert!(roundelay_core::render::render(d, &source, false).len() < 5000);
     }
     diagnostics.into_iter().map(|d| d.code).collect()
 }

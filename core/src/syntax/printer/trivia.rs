@@ -44,12 +44,10 @@ impl<'s> Trivia<'s> {
 
     /// One past the last token of parameter `i`, its comma included, in a list before `brace`.
     pub(super) fn param_end(&self, params: &[Param], i: usize, brace: u32) -> u32 {
-        match params.get(i + 1) {
-            Some(next) => next.name.span.lo,
-            None => {
-                let tokens = &self.source.tokens()[..brace as usize];
-                tokens.iter().rposition(|t| *t == Tok::RParen).unwrap_or_default() as u32
-            }
+        if let Some(next) = params.get(i + 1) {
+            return next.name.span.lo;
         }
+        let tokens = &self.source.tokens()[..brace as usize];
+        tokens.iter().rposition(|t| *t == Tok::RParen).unwrap_or_default() as u32
     }
 }
