@@ -130,7 +130,9 @@ impl Flattener<'_> {
 
     fn group(&mut self, group: &Group, depth: usize) -> bool {
         let (open, close) = match group.delimiter() {
-            Delimiter::None if depth < MAX_NESTING => return self.stream(group.stream(), depth + 1),
+            Delimiter::None if depth < MAX_NESTING => {
+                return self.stream(group.stream(), depth + 1);
+            }
             Delimiter::Parenthesis | Delimiter::None => (Tok::LParen, Tok::RParen),
             Delimiter::Brace => (Tok::LBrace, Tok::RBrace),
             Delimiter::Bracket => (Tok::LBracket, Tok::RBracket),

@@ -127,6 +127,17 @@ fn habits_of_rust() {
 }
 
 #[test]
+fn one_slip_is_one_error() {
+    body("let x = a if b;\ncopy(a, b c);", &expect![[r#"
+        [E0003] expected `;` or an operator, found `if`
+          --> test.coll:2:11
+              unexpected
+        [E0003] expected `)`, `,` or an operator, found `c`
+          --> test.coll:3:11
+              unexpected"#]]);
+}
+
+#[test]
 fn condition() {
     body(
         "if a b { f(); } else { g(); }\nlet x = if a b { 1 } else { 2 };",
