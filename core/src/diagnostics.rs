@@ -184,9 +184,12 @@ impl Diagnostic {
         self.help = Some(help.into());
         self
     }
-}
+    /// The notes, and the rank count if the error depends on it.
+    pub fn all_notes(&self) -> impl Iterator<Item = String> {
+        let at = self.nranks.map(|n| format!("at nranks = {n}"));
+        self.notes.iter().cloned().chain(at)
+    }
 
-impl Diagnostic {
     /// The text under a span that the compiler underlines by itself: stable Rust has no notes or help
     /// of its own for macros, so they are lines of the message.
     pub fn message(&self, source: &Source) -> String {
@@ -224,7 +227,7 @@ impl Diagnostic {
             let place = source.location(*span);
             let _ = write!(text, "\n= at line {}, column {}: {label}", place.line, place.column);
         }
-        for note in &self.notes {
+        for note in self.all_notes() {
             let _ = write!(text, "\n= note: {note}");
         }
         if let Some(help) = &self.help {

@@ -124,9 +124,9 @@ impl Source {
         self.text.as_deref()
     }
 
-    /// Line `number` of the text, counted from 1, without its line break.
+    /// Line `number` of the text, counted from 1, without its line break; none of macro input.
     pub fn line(&self, number: u32) -> Option<&str> {
-        self.text.as_deref()?.lines().nth(number.checked_sub(1)? as usize)
+        self.text()?.lines().nth((number as usize).checked_sub(1)?)
     }
 
     /// The tokens.

@@ -15,7 +15,7 @@ pub mod lengths;
 pub mod params;
 pub mod rational;
 pub mod ring;
-mod tables;
+pub(crate) mod tables;
 pub mod text;
 pub mod value;
 

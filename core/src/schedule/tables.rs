@@ -120,7 +120,7 @@ impl Tables {
     pub(crate) fn fail(&mut self, rank: RankId, mut finding: Finding) {
         let known = |f: &Finding| (f.code, f.at, f.exact) == (finding.code, finding.at, finding.exact);
         if self.problems.len() < MAX_PROBLEMS && !self.problems.iter().any(known) {
-            finding.notes.insert(0, format!("found at rank {rank} of nranks = {}", self.nranks));
+            finding.notes.insert(0, format!("found at rank {rank}"));
             self.problems.push(finding);
         }
     }
@@ -247,7 +247,7 @@ impl<T: Clone + Eq + std::hash::Hash> Interner<T> {
 
 /// Multiply-and-rotate hashing: keys are small integers of our own making, so flooding is no concern.
 #[derive(Default)]
-struct Mix(u64);
+pub(crate) struct Mix(u64);
 
 impl Hasher for Mix {
     fn finish(&self) -> u64 {

@@ -1,6 +1,9 @@
 //! The macro door: flattens a tree of groups into the tokens that the text door would give.
 
-use proc_macro2::{Delimiter, Group, Spacing, Span as MacroSpan, TokenStream, TokenTree};
+use std::iter::Peekable;
+
+use proc_macro2::token_stream::IntoIter;
+use proc_macro2::{Delimiter, Group, Punct, Spacing, Span as MacroSpan, TokenStream, TokenTree};
 
 use super::token::{PUNCTUATION, Tok};
 use super::{MAX_NESTING, escape, lexer, literal};
@@ -49,44 +52,31 @@ impl Flattener<'_> {
                     }
                 }
                 TokenTree::Punct(punct) if punct.as_char() == '#' => {
-                    // `#!` and `#!` with a doc comment in it: a `//!` comment.
+                    // `#!` with a doc comment in it is a `//!` comment.
                     let bang = match tokens.peek() {
-                        Some(TokenTree::Punct(p)) if p.as_char() == '!' => tokens.next(),
+                        Some(TokenTree::Punct(p)) if p.as_char() == '!' => Some(p.clone()),
                         _ => None,
                     };
+                    if bang.is_some() {
+                        tokens.next();
+                    }
                     let doc = match tokens.peek() {
                         Some(TokenTree::Group(g)) => doc_text(g).map(|text| (text, g.span_close())),
                         _ => None,
                     };
-                    match (doc, bang) {
-                        (Some((text, last)), bang) => {
-                            tokens.next();
-                            if bang.is_none() {
-                                self.push_over(Tok::Doc(text), punct.span(), last);
-                            }
-                        }
-                        (None, bang) => {
-                            self.push(Tok::Pound, punct.span());
-                            if let Some(bang) = bang {
-                                self.push(Tok::Not, bang.span());
-                            }
-                        }
-                    }
-                }
-                TokenTree::Punct(punct) => {
-                    let mut run = vec![(punct.as_char(), punct.span())];
-                    let mut joint = punct.spacing() == Spacing::Joint;
-                    // Forwarded tokens may be marked joint before a name, so look at what follows.
-                    while joint
-                        && let Some(TokenTree::Punct(next)) = tokens.peek()
-                        && next.as_char() != '#'
-                    {
-                        run.push((next.as_char(), next.span()));
-                        joint = next.spacing() == Spacing::Joint;
+                    if let Some((text, last)) = doc {
                         tokens.next();
+                        if bang.is_none() {
+                            self.push_over(Tok::Doc(text), punct.span(), last);
+                        }
+                    } else {
+                        self.push(Tok::Pound, punct.span());
+                        if let Some(bang) = bang {
+                            self.operators(bang, &mut tokens);
+                        }
                     }
-                    self.operators(&run);
                 }
+                TokenTree::Punct(punct) => self.operators(punct, &mut tokens),
             }
         }
         true
@@ -140,11 +130,12 @@ impl Flattener<'_> {
 
     fn group(&mut self, group: &Group, depth: usize) -> bool {
         let (open, close) = match group.delimiter() {
-            Delimiter::Parenthesis => (Tok::LParen, Tok::RParen),
+            Delimiter::None if depth < MAX_NESTING => {
+                return self.stream(group.stream(), depth + 1);
+            }
+            Delimiter::Parenthesis | Delimiter::None => (Tok::LParen, Tok::RParen),
             Delimiter::Brace => (Tok::LBrace, Tok::RBrace),
             Delimiter::Bracket => (Tok::LBracket, Tok::RBracket),
-            Delimiter::None if depth < MAX_NESTING => return self.stream(group.stream(), depth + 1),
-            Delimiter::None => (Tok::LParen, Tok::RParen),
         };
         let span = self.source.next_span();
         self.push(open, group.span_open());
@@ -159,23 +150,31 @@ impl Flattener<'_> {
         more
     }
 
-    /// Cuts a run of joined characters by the longest match against the token table.
-    fn operators(&mut self, run: &[(char, MacroSpan)]) {
-        let text: String = run.iter().map(|(c, _)| *c).collect();
+    /// Cuts a run of joined characters, of which `first` is read, by the longest match against
+    /// the token table.
+    fn operators(&mut self, first: Punct, tokens: &mut Peekable<IntoIter>) {
+        let mut run = vec![first];
+        // Forwarded tokens may be marked joint before a name, so look at what follows.
+        while run.last().is_some_and(|p| p.spacing() == Spacing::Joint)
+            && let Some(TokenTree::Punct(next)) = tokens.peek()
+            && next.as_char() != '#'
+        {
+            run.push(next.clone());
+            tokens.next();
+        }
+        let text: String = run.iter().map(Punct::as_char).collect();
         let mut at = 0;
         while at < run.len() {
             let rest = &text[at..];
-            let longest = PUNCTUATION.iter().filter(|p| rest.starts_with(**p)).max_by_key(|p| p.len());
-            match longest.and_then(|p| Tok::punctuation(p).map(|tok| (tok, p.len()))) {
-                Some((tok, len)) => {
-                    self.push_over(tok, run[at].1, run[at + len - 1].1);
-                    at += len;
-                }
-                None => {
-                    let what = run[at].0;
-                    self.unknown(format!("no token begins with `{what}`"), run[at].1);
-                    at += 1;
-                }
+            let longest =
+                PUNCTUATION.iter().filter(|p| rest.starts_with(**p)).max_by_key(|p| p.len());
+            let span = run[at].span();
+            if let Some((tok, len)) = longest.and_then(|p| Some((Tok::punctuation(p)?, p.len()))) {
+                self.push_over(tok, span, run[at + len - 1].span());
+                at += len;
+            } else {
+                self.unknown(format!("no token begins with `{}`", run[at].as_char()), span);
+                at += 1;
             }
         }
     }

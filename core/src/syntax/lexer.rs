@@ -160,15 +160,11 @@ impl Reader<'_, '_> {
 
     /// The opening has been read; block comments nest.
     fn block_comment(&mut self) {
-        match block_comment_len(self.lexer.remainder()) {
-            Some(len) => self.lexer.bump(len),
-            None => {
-                let title = "this comment is not closed";
-                self.unclosed(title);
-                self.lexer.bump(self.lexer.remainder().len());
-                return;
-            }
-        }
+        let Some(len) = block_comment_len(self.lexer.remainder()) else {
+            self.unclosed("this comment is not closed");
+            return self.lexer.bump(self.lexer.remainder().len());
+        };
+        self.lexer.bump(len);
         let text = self.lexer.slice();
         match text.strip_prefix("/**").and_then(|t| t.strip_suffix("*/")) {
             Some(doc) if !doc.is_empty() && !doc.starts_with('*') => {
@@ -217,7 +213,7 @@ impl Reader<'_, '_> {
             self.lexer.bump(c.len_utf8());
         }
         let end = self.lexer.span().end;
-        let what = super::literal::shorten(&self.text[start..end]).escape_debug().to_string();
+        let what = super::literal::shorten(&self.text[start..end]);
         let (place, bytes) = self.here();
         let title = format!("no token begins with `{what}`");
         self.source.push_unknown(Code::UnknownToken, title, place, bytes);
@@ -249,16 +245,13 @@ impl Reader<'_, '_> {
     fn close(&mut self, index: usize) {
         let tokens = self.source.tokens();
         let partner = opening(&tokens[index]);
-        match self.open.iter().rposition(|i| tokens[*i] == partner) {
-            Some(depth) => {
-                self.report_open(depth + 1);
-                self.open.truncate(depth);
-            }
-            None => {
-                let title = format!("this `{}` closes nothing", tokens[index]);
-                let span = Span::new(index, index + 1);
-                self.source.report(Diagnostic::new(Code::UnclosedDelimiter, span, title));
-            }
+        if let Some(depth) = self.open.iter().rposition(|i| tokens[*i] == partner) {
+            self.report_open(depth + 1);
+            self.open.truncate(depth);
+        } else {
+            let title = format!("this `{}` closes nothing", tokens[index]);
+            let span = Span::new(index, index + 1);
+            self.source.report(Diagnostic::new(Code::UnclosedDelimiter, span, title));
         }
     }
 

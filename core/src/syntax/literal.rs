@@ -80,10 +80,8 @@ fn unescape(text: &str) -> Result<String, Fault> {
             Some(r#"the escapes are \n \r \t \0 \\ \" \' \x41 and \u{1f600}"#),
         )
     };
-    let inner = text
-        .strip_prefix('"')
-        .and_then(|t| t.strip_suffix('"'))
-        .ok_or_else(|| bad("a suffix"))?;
+    let inner =
+        text.strip_prefix('"').and_then(|t| t.strip_suffix('"')).ok_or_else(|| bad("a suffix"))?;
     let mut value = String::with_capacity(inner.len());
     let mut chars = inner.chars();
     while let Some(c) = chars.next() {
@@ -134,12 +132,20 @@ pub(super) fn doc(text: &str) -> Option<String> {
     }
 }
 
-/// The beginning of `text`, short enough for a title.
+/// The beginning of `text`, short enough for a title and fit to print.
 pub(super) fn shorten(text: &str) -> String {
     const MAX: usize = 24;
-    if text.chars().count() <= MAX {
-        text.to_owned()
-    } else {
-        text.chars().take(MAX - 1).chain(['…']).collect()
+    let mut short = String::new();
+    for (i, c) in text.chars().enumerate() {
+        if i == MAX {
+            short.push('…');
+            break;
+        }
+        if c.is_control() {
+            short.extend(c.escape_default());
+        } else {
+            short.push(c);
+        }
     }
+    short
 }

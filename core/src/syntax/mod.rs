@@ -15,6 +15,7 @@ pub(crate) mod lexer;
 mod lexer_generated;
 mod literal;
 pub(crate) use literal::token as literal_token;
+pub mod printer;
 mod report;
 mod sink;
 pub mod token;
@@ -40,6 +41,7 @@ pub const MAX_DIAGNOSTICS: usize = 20;
 /// if there are no diagnostics, and for names (stubs) otherwise.
 pub fn parse(source: &Source) -> (File, Vec<Diagnostic>) {
     let mut diagnostics = source.diagnostics().to_vec();
+    diagnostics.sort_by_key(|d| (d.primary.lo, d.primary.hi));
     let unusable = |d: &Diagnostic| {
         matches!(d.code, Code::UnreadableSource | Code::NestedTooDeep | Code::UnclosedDelimiter)
     };

@@ -19,7 +19,8 @@ pub(super) fn syntax_error(source: &Source, at: usize, expected: &[String]) -> D
     let expected: Vec<&str> = expected.iter().map(|e| e.trim_matches('"')).collect();
     let tokens = source.tokens();
     let found = tokens.get(at);
-    let classes = classes(&expected);
+    let semicolon = lacks_semicolon(source, at, &expected);
+    let classes = if semicolon { vec!["`;`".to_owned()] } else { classes(&expected) };
     let title = match (classes.is_empty(), found) {
         (true, None) => "the source ends too early".to_owned(),
         (true, Some(tok)) => format!("unexpected {}", describe(tok)),
@@ -30,7 +31,8 @@ pub(super) fn syntax_error(source: &Source, at: usize, expected: &[String]) -> D
     };
     let primary = Span::new(at, (at + 1).min(tokens.len()));
     let mut diagnostic = Diagnostic::new(Code::SyntaxError, primary, title).label("unexpected");
-    diagnostic.help = hint(source, at, &expected);
+    diagnostic.help = hint(source, at, &expected)
+        .or_else(|| semicolon.then(|| "add `;` at the end of the statement before".to_owned()));
     diagnostic
 }
 
@@ -118,15 +120,18 @@ fn hint(source: &Source, at: usize, expected: &[&str]) -> Option<String> {
         }
         _ => {}
     }
-    if let Some(word) = misspelt(found, before, expected) {
-        return Some(format!("did you mean `{word}`?"));
-    }
+    misspelt(found, before, expected).map(|word| format!("did you mean `{word}`?"))
+}
+
+/// Whether a statement would be complete here, and a line or block ends.
+fn lacks_semicolon(source: &Source, at: usize, expected: &[&str]) -> bool {
     let line = |i: usize| source.location(Span::new(i, i + 1));
-    let ends_line = found.is_none_or(|tok| {
-        at > 0 && line(at - 1).end_line < line(at).line || *tok == Tok::RBrace
-    });
-    (expected.contains(&";") && ends_line && before.is_some())
-        .then(|| "add `;` at the end of the statement before".to_owned())
+    expected.contains(&";")
+        && at > 0
+        && source
+            .tokens()
+            .get(at)
+            .is_none_or(|tok| *tok == Tok::RBrace || line(at - 1).end_line < line(at).line)
 }
 
 /// The keyword that the offending word, or the word before it, was probably meant to be.
@@ -157,7 +162,8 @@ fn near(a: &str, b: &str) -> bool {
             } else {
                 let swap = i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1];
                 let cost = usize::from(a[i - 1] != b[j - 1]);
-                let best = (rows[i - 1][j - 1] + cost).min(rows[i - 1][j] + 1).min(rows[i][j - 1] + 1);
+                let best =
+                    (rows[i - 1][j - 1] + cost).min(rows[i - 1][j] + 1).min(rows[i][j - 1] + 1);
                 if swap { best.min(rows[i - 2][j - 2] + 1) } else { best }
             };
         }

@@ -134,47 +134,64 @@ impl Tok {
     fn ends_operand(&self) -> bool {
         matches!(
             self,
-            Self::Ident(_) | Self::Int(_) | Self::True | Self::False | Self::Rust(_)
-                | Self::RParen | Self::RBracket | Self::RBrace
+            Self::Ident(_)
+                | Self::Int(_)
+                | Self::True
+                | Self::False
+                | Self::Rust(_)
+                | Self::RParen
+                | Self::RBracket
+                | Self::RBrace
         )
-    }
-
-    fn begins_operand(&self) -> bool {
-        matches!(self, Self::Ident(_) | Self::LParen | Self::LBracket | Self::Rust(_) | Self::If)
     }
 }
 
 /// Turns contextual words that stand in their places into keywords: a statement's first word when
-/// a name (after `require`: an expression) follows, and `like` between a slot count and a shape.
+/// a name (after `require`: an expression) follows, and the `like` of a `scratch` statement.
 /// Everywhere else they stay identifiers, so `for step in 0..3` and `view.split(2)` mean what they
 /// seem to.
 pub fn mark_contextual(tokens: &mut [Tok]) {
     for i in 0..tokens.len() {
         let Tok::Ident(text) = &tokens[i] else { continue };
         let Some(word) = Tok::contextual(text) else { continue };
-        let (before, next) = (i.checked_sub(1).map(|p| &tokens[p]), tokens.get(i + 1));
-        let begins_statement = matches!(before, Some(Tok::LBrace | Tok::RBrace | Tok::Semi));
+        let before = i.checked_sub(1).map(|p| &tokens[p]);
+        let begins = matches!(before, Some(Tok::LBrace | Tok::RBrace | Tok::Semi));
+        let next = tokens.get(i + 1);
+        let named = begins && matches!(next, Some(Tok::Ident(_)));
         let in_place = match word {
-            Tok::Like => {
-                before.is_some_and(|t| *t == Tok::Colon || t.ends_operand())
-                    && next.is_some_and(Tok::begins_operand)
-            }
+            Tok::Like => false,
             Tok::Require => {
                 use Tok::{Assign, Comma, Dot, PathSep, RBrace, RBracket, RParen, Semi};
-                begins_statement
-                    && next.is_some_and(|t| {
-                        !matches!(
-                            t,
-                            Assign | Comma | Dot | PathSep | RBrace | RBracket | RParen | Semi
-                        )
-                    })
+                let continues = |t: &Tok| {
+                    matches!(t, Assign | Comma | Dot | PathSep | RBrace | RBracket | RParen | Semi)
+                };
+                begins && next.is_some_and(|t| !continues(t))
             }
-            _ => begins_statement && matches!(next, Some(Tok::Ident(_))),
+            _ => named,
         };
         if in_place {
+            if word == Tok::Scratch
+                && let Some(like) = like_of(&tokens[i..])
+            {
+                tokens[i + like] = Tok::Like;
+            }
             tokens[i] = word;
         }
     }
+}
+
+/// Where the keyword `like` stands in a `scratch` statement: behind the slot count, which ends an
+/// operand as nothing else before a name does, or else right behind the colon.
+fn like_of(statement: &[Tok]) -> Option<usize> {
+    let end = statement.iter().position(|t| *t == Tok::Semi)?;
+    let find = |fits: fn(&Tok) -> bool| {
+        (3..end).find(|&i| {
+            matches!(&statement[i], Tok::Ident(text) if text == "like")
+                && fits(&statement[i - 1])
+                && statement[i + 1] != Tok::Semi
+        })
+    };
+    find(Tok::ends_operand).or_else(|| find(|t| *t == Tok::Colon))
 }
 
 impl fmt::Display for Tok {

@@ -2,10 +2,23 @@
 //!
 //! Nothing depends on data, the k-th post meets the k-th wait, so the order of events is one partial
 //! order: acyclic with equal counts means no deadlock in any run; free of races means one result.
+//! The caller is part of it: `enter` and `exit` count as writing a rank's whole input and output, so any
+//! sequence of plans is safe without a barrier between them.
+
+mod cache;
+mod clocks;
+mod layout;
+mod memory;
+mod order;
+mod replay;
+mod report;
+mod values;
 
 pub use crate::diagnostics::Finding;
+use crate::diagnostics::Code;
 use crate::ids::OpId;
 use crate::schedule::Schedule;
+pub use cache::cached;
 
 /// What was proved, and what the engines take from it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -19,12 +32,42 @@ pub struct Proof {
     pub in_place: bool,
     /// The deepest reduction tree of any output element, in reduce steps.
     pub reduce_depth: u32,
-    /// The longest chain of data moves, a bound on rounds.
+    /// The longest chain of data moves between ranks.
     pub rounds: u32,
 }
 
 /// Proves `schedule`, out of place and (where the collective has it) in place; or says all that is wrong.
 pub fn verify(schedule: &Schedule) -> Result<Proof, Vec<Finding>> {
-    let _ = schedule;
-    Err(Vec::new())
+    let reporter = report::Reporter::new(schedule);
+    let in_place = schedule.collective.has_in_place() && !schedule.out_of_place;
+
+    let order = order::order(schedule, &reporter).map_err(report::fold)?;
+    let replay =
+        replay::replay(schedule, &order, &reporter, in_place).map_err(|finding| vec![finding])?;
+
+    if !replay.findings.is_empty() {
+        return Err(report::fold(replay.findings));
+    }
+    if !replay.in_place_findings.is_empty() {
+        return Err(report::fold(replay.in_place_findings.into_iter().map(only_in_place).collect()));
+    }
+    let reduces = schedule.collective.reduces() && schedule.nranks > 1;
+    Ok(Proof {
+        scale_outputs: reduces && replay.finish.is_none(),
+        finish: replay.finish.unwrap_or_default(),
+        in_place,
+        reduce_depth: replay.reduce_depth,
+        rounds: replay.rounds,
+    })
+}
+
+/// A finding that shows only where input and output share memory.
+fn only_in_place(finding: Finding) -> Finding {
+    let why = format!("{} [{}]", finding.title, finding.code);
+    let title = "right out of place, wrong in place".to_owned();
+    let mut finding = Finding { code: Code::InPlaceOnly, title, ..finding };
+    finding.notes.insert(0, why);
+    finding.help(
+        "read the input before its memory is written as output, or mark the algorithm `#[out_of_place]`",
+    )
 }

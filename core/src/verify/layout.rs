@@ -1,0 +1,142 @@
+//! Memory as the proof sees it: every unit of every buffer is cut at the same fractions, namely all those
+//! at which some region begins or ends, so a region is a run of cells and cells map one to one.
+
+use std::collections::BTreeMap;
+
+use crate::collective::Alias;
+use crate::ids::{RankId, ScratchId};
+use crate::schedule::rational::Rat;
+use crate::schedule::{Buffer, Operand, Region, Schedule};
+
+/// Whether input and output share memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Mode {
+    OutOfPlace,
+    InPlace,
+}
+
+/// The cells of a schedule's regions, whoever's they are.
+pub(super) struct Cells {
+    /// Cells of a unit.
+    pub(super) per_unit: u32,
+    /// Where within a unit each of them begins.
+    cuts: Vec<Rat>,
+    /// Each region: first cell within its buffer, and number of cells.
+    regions: Vec<(u32, u32)>,
+    /// Cells of a slot, for each scratch buffer.
+    slot: Vec<u32>,
+    /// Scratch whose slots hold data of different shapes: a slot is one cell to races.
+    pub(super) reshaped: Vec<bool>,
+}
+
+impl Cells {
+    pub(super) fn new(schedule: &Schedule) -> Self {
+        let mut cuts = BTreeMap::from([(Rat::ZERO, 0_u32)]);
+        for region in &schedule.regions {
+            for at in [region.base, region.lo, region.hi] {
+                cuts.insert(at.fraction(), 0);
+            }
+        }
+        for (index, cut) in cuts.values_mut().enumerate() {
+            *cut = index as u32;
+        }
+        let per_unit = cuts.len() as u32;
+        let cell = |at: Rat| at.floor() as u32 * per_unit + cuts[&at.fraction()];
+        let mut slot = vec![0; schedule.scratch.len()];
+        let mut bases: Vec<Option<Rat>> = vec![None; schedule.scratch.len()];
+        let mut reshaped = vec![false; schedule.scratch.len()];
+        for region in &schedule.regions {
+            if let Buffer::Scratch(id) = region.buffer {
+                let need = cell(region.hi) - cell(region.base);
+                slot[id.index()] = need.max(slot[id.index()]);
+                let base = bases[id.index()].get_or_insert(region.base);
+                reshaped[id.index()] |= *base != region.base;
+            }
+        }
+        let place = |region: &Region| {
+            let from = match region.buffer {
+                Buffer::Scratch(id) => region.slot * slot[id.index()],
+                _ => 0,
+            };
+            (from + cell(region.lo) - cell(region.base), cell(region.hi) - cell(region.lo))
+        };
+        let regions = schedule.regions.iter().map(place).collect();
+        let cuts = cuts.into_keys().collect();
+        Self { per_unit, cuts, regions, slot, reshaped }
+    }
+
+    /// The stretch of a user buffer that cell `cell` is.
+    pub(super) fn region(&self, cell: u32, buffer: Buffer) -> Region {
+        let at = |cell: u32| {
+            let (unit, cut) = (cell / self.per_unit, self.cuts[(cell % self.per_unit) as usize]);
+            Rat::new(cut.num() + u64::from(unit) * cut.den(), cut.den()).unwrap_or(Rat::ZERO)
+        };
+        Region { buffer, slot: 0, base: Rat::ZERO, lo: at(cell), hi: at(cell + 1) }
+    }
+
+    /// The first cell of a region's slot, within its scratch buffer.
+    pub(super) fn slot_start(&self, region: &Region, id: ScratchId) -> u32 {
+        region.slot * self.slot[id.index()]
+    }
+
+    /// First cell within its buffer, and number of cells.
+    pub(super) fn of(&self, operand: Operand) -> (u32, u32) {
+        self.regions[operand.region.index()]
+    }
+}
+
+/// Where each rank's buffers lie in one memory of cells.
+pub(super) struct Layout {
+    /// First cell of buffer b of rank r at `r * buffers + b`.
+    first: Vec<u32>,
+    buffers: usize,
+    /// Cells in all.
+    pub(super) size: u32,
+}
+
+impl Layout {
+    /// `None` where the memory is larger than cells can be numbered.
+    pub(super) fn new(schedule: &Schedule, cells: &Cells, mode: Mode) -> Option<Self> {
+        let buffers = 2 + schedule.scratch.len();
+        let mut first = vec![0; schedule.nranks as usize * buffers];
+        let mut size = 0_u64;
+        for rank in (0..schedule.nranks).map(RankId) {
+            let units = |buffer| {
+                let units = schedule.units(buffer, rank);
+                units.floor() * u64::from(cells.per_unit)
+            };
+            let (input, output) = (units(Buffer::Input), units(Buffer::Output));
+            let per_unit = u64::from(cells.per_unit);
+            let alias = match mode {
+                Mode::OutOfPlace => Alias::Apart,
+                Mode::InPlace => schedule.collective.alias(rank, schedule.root),
+            };
+            let (at_input, at_output, both) = match alias {
+                Alias::Apart => (0, input, input + output),
+                Alias::InputInOutput(unit) => (u64::from(unit) * per_unit, 0, output),
+                Alias::OutputInInput(unit) => (0, u64::from(unit) * per_unit, input),
+            };
+            let row = &mut first[rank.index() * buffers..][..buffers];
+            row[0] = u32::try_from(size + at_input).ok()?;
+            row[1] = u32::try_from(size + at_output).ok()?;
+            size += both;
+            for (id, scratch) in schedule.scratch.iter().enumerate() {
+                row[2 + id] = u32::try_from(size).ok()?;
+                size += u64::from(cells.slot[id]) * u64::from(scratch.slots);
+            }
+        }
+        // A cell takes 12 bytes; beyond this a proof would not fit this machine's memory.
+        let size = u32::try_from(size).ok().filter(|size| *size < 1 << 28)?;
+        Some(Self { first, buffers, size })
+    }
+
+    /// The first cell of `buffer` of `rank`.
+    pub(super) fn buffer(&self, rank: RankId, buffer: Buffer) -> u32 {
+        let buffer = match buffer {
+            Buffer::Input => 0,
+            Buffer::Output => 1,
+            Buffer::Scratch(id) => 2 + id.index(),
+        };
+        self.first[rank.index() * self.buffers + buffer]
+    }
+}

@@ -1,0 +1,539 @@
+//! One replay of the schedule: values, races, and what completes where. Both modes share the clocks.
+
+use std::collections::{BTreeSet, HashSet};
+
+use super::clocks::Clocks;
+use super::layout::{Cells, Layout, Mode};
+use super::memory::{CALLER, Memory};
+use super::order::Order;
+use super::report::{Access, Reporter};
+use super::values::{Leaf, ValueId, Values, weight};
+use crate::collective::Expected;
+use crate::diagnostics::Finding;
+use crate::ids::{OpId, RankId, StreamId};
+use crate::schedule::rational::Rat;
+use crate::schedule::{Buffer, Op, OpKind, Operand, Schedule};
+
+/// What a replay found out.
+pub(super) struct Replay {
+    pub(super) findings: Vec<Finding>,
+    pub(super) in_place_findings: Vec<Finding>,
+    pub(super) finish: Option<Vec<OpId>>,
+    pub(super) reduce_depth: u32,
+    pub(super) rounds: u32,
+}
+
+/// A memory and its place in the report.
+struct World {
+    layout: Layout,
+    memory: Memory,
+    /// The shape that each reshaped slot holds.
+    held: Vec<Option<(Rat, Rat)>>,
+    findings: Vec<Finding>,
+}
+
+/// Findings kept per mode before the rest is only counted by the reporter's folding.
+const ENOUGH: usize = 4096;
+
+struct Player<'s> {
+    schedule: &'s Schedule,
+    order: &'s Order,
+    reporter: &'s Reporter<'s>,
+    cells: &'s Cells,
+    clocks: Clocks<'s>,
+    values: Values,
+    /// First stream of each rank: its main one.
+    main: Vec<StreamId>,
+    worlds: Vec<World>,
+    /// Fingerprints of complete reductions, where the collective reduces.
+    complete: HashSet<u128>,
+    finish: Vec<OpId>,
+    partial: bool,
+    results: Vec<ValueId>,
+}
+
+pub(super) fn replay(
+    schedule: &Schedule,
+    order: &Order,
+    reporter: &Reporter<'_>,
+    in_place: bool,
+) -> Result<Replay, Finding> {
+    let cells = Cells::new(schedule);
+    let modes = [Mode::OutOfPlace, Mode::InPlace];
+    let mut worlds = Vec::new();
+    for mode in &modes[..1 + usize::from(in_place)] {
+        let layout =
+            Layout::new(schedule, &cells, *mode).ok_or_else(|| reporter.too_fine(cells.per_unit))?;
+        let memory = Memory::new(layout.size);
+        let slots: usize = schedule.scratch.iter().map(|s| s.slots as usize).sum();
+        let held = vec![None; slots * schedule.nranks as usize];
+        worlds.push(World { layout, memory, held, findings: Vec::new() });
+    }
+    let mut main = vec![StreamId(0); schedule.nranks as usize];
+    for (id, stream) in schedule.streams.iter().enumerate().rev() {
+        main[stream.rank.index()] = StreamId(id as u32);
+    }
+    let input_cells = schedule.collective.max_input_units(schedule.nranks) * cells.per_unit;
+    let values = Values::new(schedule.nranks, input_cells);
+    let complete = complete(schedule, input_cells);
+    let mut player = Player {
+        schedule,
+        order,
+        reporter,
+        cells: &cells,
+        clocks: Clocks::new(schedule),
+        values,
+        main,
+        worlds,
+        complete,
+        finish: Vec::new(),
+        partial: false,
+        results: Vec::new(),
+    };
+    let rounds = player.play();
+    Ok(player.verdict(rounds))
+}
+
+/// The fingerprint of each input cell's full reduction.
+fn complete(schedule: &Schedule, cells: u32) -> HashSet<u128> {
+    if !schedule.collective.reduces() || schedule.nranks == 1 {
+        return HashSet::new();
+    }
+    (0..cells).map(|cell| total(schedule.nranks, cell)).collect()
+}
+
+/// Every rank's contribution to `cell`, once.
+fn total(nranks: u32, cell: u32) -> u128 {
+    (0..nranks).fold(0, |sum, rank| sum.wrapping_add(weight(Leaf { rank: RankId(rank), cell })))
+}
+
+impl Player<'_> {
+    fn play(&mut self) -> u32 {
+        for world in 0..self.worlds.len() {
+            self.enter(world);
+        }
+        let order = self.order;
+        let mut level = vec![0_u32; self.schedule.streams.len()];
+        let mut carried = vec![0_u32; self.schedule.ops.len()];
+        let mut last: Vec<[Option<OpId>; 2]> = vec![[None; 2]; self.schedule.channels.len()];
+        for &at in &order.sequence {
+            let stream = order.stream_of[at.index()];
+            let op = *self.schedule.op(at);
+            match op.kind {
+                OpKind::Move => {
+                    if self.is_remote(&op) {
+                        level[stream.index()] += 1;
+                    }
+                    for world in 0..self.worlds.len() {
+                        self.play_move(world, at, stream);
+                    }
+                }
+                OpKind::Post => {
+                    self.alone(&mut last[op.arg as usize][0], at, stream);
+                    carried[at.index()] = level[stream.index()];
+                    self.clocks.post(at, stream);
+                }
+                OpKind::Wait => {
+                    let post = order.meets[at.index()];
+                    self.clocks.wait(post, order.stream_of[post.index()], stream);
+                    self.alone(&mut last[op.arg as usize][1], at, stream);
+                    level[stream.index()] = level[stream.index()].max(carried[post.index()]);
+                }
+            }
+        }
+        for world in 0..self.worlds.len() {
+            self.exit(world);
+        }
+        if self.scratch_is_shared() {
+            self.second_run();
+        }
+        level.into_iter().max().unwrap_or(0)
+    }
+
+    fn is_remote(&self, op: &Op) -> bool {
+        let mut ranks = self.schedule.srcs(op).iter().chain(self.schedule.dsts(op)).map(|o| o.rank);
+        let first = ranks.next();
+        ranks.any(|rank| Some(rank) != first)
+    }
+
+    /// One end of a channel belongs to streams that are ordered among themselves.
+    fn alone(&mut self, last: &mut Option<OpId>, at: OpId, stream: StreamId) {
+        let earlier = last.replace(at);
+        if let Some(earlier) = earlier {
+            let of = self.order.stream_of[earlier.index()];
+            if !self.clocks.before(self.clocks.event(earlier), of, stream) {
+                let finding = self.reporter.shared_signal(earlier, at);
+                self.found(0, finding);
+            }
+        }
+    }
+
+    fn found(&mut self, world: usize, finding: Finding) {
+        let findings = &mut self.worlds[world].findings;
+        if findings.len() < ENOUGH {
+            findings.push(finding);
+        }
+    }
+
+    /// The callers have written their buffers; inputs hold their contributions.
+    fn enter(&mut self, world: usize) {
+        let Self { schedule, cells, values, .. } = self;
+        let World { layout, memory, .. } = &mut self.worlds[world];
+        for rank in (0..schedule.nranks).map(RankId) {
+            for buffer in [Buffer::Output, Buffer::Input] {
+                let units = schedule.units(buffer, rank).floor() as u32;
+                let first = layout.buffer(rank, buffer);
+                for cell in 0..units * cells.per_unit {
+                    let at = &mut memory.cells[(first + cell) as usize];
+                    at.write = CALLER;
+                    if buffer == Buffer::Input {
+                        at.value = values.leaf(Leaf { rank, cell });
+                    }
+                }
+            }
+        }
+    }
+
+    fn play_move(&mut self, world: usize, at: OpId, stream: StreamId) {
+        let schedule = self.schedule;
+        let op = schedule.op(at);
+        let (srcs, dsts) = (schedule.srcs(op), schedule.dsts(op));
+        let place = |o: &Operand| {
+            let (first, len) = self.cells.of(*o);
+            (self.worlds[world].layout.buffer(o.rank, schedule.region(*o).buffer) + first, len)
+        };
+        let (first, len) = place(&srcs[0]);
+        if op.srcs == 1 && op.dsts == 1 && first == place(&dsts[0]).0 && !op.finish {
+            return;
+        }
+        let sources: [u32; 8] = std::array::from_fn(|i| srcs.get(i).map_or(0, |s| place(s).0));
+        let targets: [u32; 8] = std::array::from_fn(|i| dsts.get(i).map_or(0, |d| place(d).0));
+        // A reduce reads its destination and writes it: the write is the stronger access.
+        let own = usize::from(op.srcs > 1 && first == targets[0]);
+        let mut bad = false;
+        for src in &srcs[own..] {
+            bad |= self.reshaped(world, at, *src, None);
+        }
+        for dst in dsts {
+            let keeps = own == 1;
+            bad |= self.reshaped(world, at, *dst, Some(keeps));
+        }
+        let event = self.clocks.event(at);
+        let mut results = std::mem::take(&mut self.results);
+        results.clear();
+        for cell in 0..len {
+            let mut value = None;
+            for (i, src) in srcs.iter().enumerate() {
+                let from = sources[i] + cell;
+                if i >= own && self.read(world, at, event, stream, *src, from) {
+                    bad = true;
+                }
+                let operand = self.worlds[world].memory.cells[from as usize].value;
+                if operand == ValueId::NONE {
+                    let finding = self.reporter.uninitialised(at, *src);
+                    self.found(world, finding);
+                }
+                value = Some(match value {
+                    _ if !operand.is_value() => ValueId::POISON,
+                    None => operand,
+                    Some(ValueId::POISON) => ValueId::POISON,
+                    Some(folded) => self.values.fold(operand, folded, at),
+                });
+            }
+            results.push(value.unwrap_or(ValueId::NONE));
+        }
+        for (d, dst) in dsts.iter().enumerate() {
+            for cell in 0..len {
+                let to = targets[d] + cell;
+                bad |= self.write(world, at, event, stream, *dst, to);
+                let value = if bad { ValueId::POISON } else { results[cell as usize] };
+                self.worlds[world].memory.cells[to as usize].value = value;
+            }
+        }
+        if world == 0 && op.srcs > 1 && !self.complete.is_empty() {
+            self.completes(at, &results);
+        }
+        self.results = results;
+    }
+
+    /// Whether the reduce makes its destination complete: all of it, part of it, or nothing.
+    fn completes(&mut self, at: OpId, results: &[ValueId]) {
+        let complete = |v: &&ValueId| {
+            v.is_value() && self.complete.contains(&self.values.fingerprint(**v))
+        };
+        let done = results.iter().filter(complete).count();
+        if done > 0 && done == results.len() {
+            self.finish.push(at);
+        } else if done > 0 {
+            self.partial = true;
+        }
+    }
+
+    /// The cell that stands for `cell` in races: the slot's first where shapes change.
+    fn race_cell(&self, world: usize, operand: Operand, cell: u32) -> u32 {
+        let region = self.schedule.region(operand);
+        match region.buffer {
+            Buffer::Scratch(id) if self.cells.reshaped[id.index()] => {
+                let first = self.worlds[world].layout.buffer(operand.rank, region.buffer);
+                first + self.cells.slot_start(region, id)
+            }
+            _ => cell,
+        }
+    }
+
+    fn read(
+        &mut self,
+        world: usize,
+        at: OpId,
+        event: u32,
+        stream: StreamId,
+        operand: Operand,
+        cell: u32,
+    ) -> bool {
+        let cell = self.race_cell(world, operand, cell);
+        let (clocks, main) = (&self.clocks, &self.main);
+        let entered = || clocks.heard(main[operand.rank.index()], stream);
+        let race = self.worlds[world].memory.read(
+            cell,
+            event,
+            stream,
+            clocks,
+            &self.order.stream_of,
+            &entered,
+        );
+        if let Some(write) = race {
+            self.race(world, at, operand, write, Access::Read, Access::Write);
+        }
+        race.is_some()
+    }
+
+    fn write(
+        &mut self,
+        world: usize,
+        at: OpId,
+        event: u32,
+        stream: StreamId,
+        operand: Operand,
+        cell: u32,
+    ) -> bool {
+        let cell = self.race_cell(world, operand, cell);
+        let (clocks, main) = (&self.clocks, &self.main);
+        let entered = || clocks.heard(main[operand.rank.index()], stream);
+        let race = self.worlds[world].memory.write(
+            cell,
+            event,
+            stream,
+            clocks,
+            &self.order.stream_of,
+            &entered,
+        );
+        if let Some((earlier, was_read)) = race {
+            let other = if was_read { Access::Read } else { Access::Write };
+            self.race(world, at, operand, earlier, Access::Write, other);
+        }
+        race.is_some()
+    }
+
+    fn race(
+        &mut self,
+        world: usize,
+        at: OpId,
+        operand: Operand,
+        earlier: u32,
+        access: Access,
+        other: Access,
+    ) {
+        let finding = if earlier == CALLER {
+            self.reporter.before_enter(at, operand, access)
+        } else {
+            let (first, run) = self.clocks.op(earlier);
+            let across = self.clocks.op(self.clocks.event(at)).1 != run;
+            self.reporter.race((first, other), (at, access), operand, across)
+        };
+        self.found(world, finding);
+    }
+
+    /// Slots that change shape: a write sets the shape, a read must match it. Whether it does not.
+    fn reshaped(
+        &mut self,
+        world: usize,
+        at: OpId,
+        operand: Operand,
+        written: Option<bool>,
+    ) -> bool {
+        let region = *self.schedule.region(operand);
+        let Buffer::Scratch(id) = region.buffer else { return false };
+        if !self.cells.reshaped[id.index()] {
+            return false;
+        }
+        let slots: usize = self.schedule.scratch.iter().map(|s| s.slots as usize).sum();
+        let before: usize =
+            self.schedule.scratch[..id.index()].iter().map(|s| s.slots as usize).sum();
+        let slot = operand.rank.index() * slots + before + region.slot as usize;
+        let held = &mut self.worlds[world].held[slot];
+        let shape = (region.lo, region.hi);
+        if written == Some(false) {
+            *held = Some(shape);
+            return false;
+        }
+        let fits = held.is_none_or(|(lo, hi)| lo <= shape.0 && shape.1 <= hi);
+        if !fits {
+            let finding = self.reporter.slot_length(at, operand, *held);
+            self.found(world, finding);
+        }
+        !fits
+    }
+
+    /// The callers take their buffers back: everything that touched them must have come before.
+    fn exit(&mut self, world: usize) {
+        let schedule = self.schedule;
+        for rank in (0..schedule.nranks).map(RankId) {
+            let stream = self.main[rank.index()];
+            for buffer in [Buffer::Input, Buffer::Output] {
+                let first = self.worlds[world].layout.buffer(rank, buffer);
+                let len = schedule.units(buffer, rank).floor() as u32 * self.cells.per_unit;
+                for cell in first..first + len {
+                    let memory = &self.worlds[world].memory;
+                    let race = memory.last_unordered(
+                        cell,
+                        stream,
+                        &self.clocks,
+                        &self.order.stream_of,
+                        &|| true,
+                    );
+                    if let Some((event, was_read)) = race {
+                        let access = if was_read { Access::Read } else { Access::Write };
+                        let (op, _) = self.clocks.op(event);
+                        let finding = self.reporter.after_exit(op, access, rank, buffer);
+                        self.found(world, finding);
+                        self.worlds[world].memory.cells[cell as usize].value = ValueId::POISON;
+                    }
+                }
+            }
+        }
+    }
+
+    /// Whether scratch is touched by a stream of another rank: only then does the next run matter to it.
+    fn scratch_is_shared(&self) -> bool {
+        let schedule = self.schedule;
+        schedule.ops.iter().enumerate().filter(|(_, op)| op.kind == OpKind::Move).any(|(at, op)| {
+            let rank = schedule.streams[self.order.stream_of[at].index()].rank;
+            schedule.srcs(op).iter().chain(schedule.dsts(op)).any(|o| {
+                o.rank != rank && matches!(schedule.region(*o).buffer, Buffer::Scratch(_))
+            })
+        })
+    }
+
+    /// The same program again, for the races of scratch alone: user buffers are guarded by enter and exit.
+    fn second_run(&mut self) {
+        if !self.worlds[0].findings.is_empty() {
+            return;
+        }
+        self.clocks.next_run();
+        let (schedule, order) = (self.schedule, self.order);
+        for &at in &order.sequence {
+            let stream = order.stream_of[at.index()];
+            let op = schedule.op(at);
+            match op.kind {
+                OpKind::Post => self.clocks.post(at, stream),
+                OpKind::Wait => {
+                    let post = order.meets[at.index()];
+                    self.clocks.wait(post, order.stream_of[post.index()], stream);
+                }
+                OpKind::Move => {
+                    let event = self.clocks.event(at);
+                    for (i, operand) in
+                        schedule.srcs(op).iter().chain(schedule.dsts(op)).enumerate()
+                    {
+                        let buffer = schedule.region(*operand).buffer;
+                        if !matches!(buffer, Buffer::Scratch(_)) {
+                            continue;
+                        }
+                        let (from, len) = self.cells.of(*operand);
+                        let from = from + self.worlds[0].layout.buffer(operand.rank, buffer);
+                        for cell in from..from + len {
+                            if i < op.srcs as usize {
+                                self.read(0, at, event, stream, *operand, cell);
+                            } else {
+                                self.write(0, at, event, stream, *operand, cell);
+                            }
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    /// Compares every output cell with what the collective promises.
+    fn verdict(mut self, rounds: u32) -> Replay {
+        let mut reduce_depth = 0;
+        for world in 0..self.worlds.len() {
+            reduce_depth = reduce_depth.max(self.outputs(world));
+        }
+        let in_place_findings = if self.worlds.len() > 1 {
+            std::mem::take(&mut self.worlds[1].findings)
+        } else {
+            Vec::new()
+        };
+        let Self { worlds, finish, partial, .. } = self;
+        Replay {
+            findings: worlds.into_iter().next().map(|w| w.findings).unwrap_or_default(),
+            in_place_findings,
+            finish: (!partial).then_some(finish),
+            reduce_depth,
+            rounds,
+        }
+    }
+
+    fn outputs(&mut self, world: usize) -> u32 {
+        let schedule = self.schedule;
+        let per_unit = self.cells.per_unit;
+        let mut depth = 0;
+        let mut totals = std::collections::HashMap::new();
+        let mut wrong = BTreeSet::new();
+        for rank in (0..schedule.nranks).map(RankId) {
+            let first = self.worlds[world].layout.buffer(rank, Buffer::Output);
+            let units = schedule.units(Buffer::Output, rank).floor() as u32;
+            for cell in 0..units * per_unit {
+                let at = self.worlds[world].memory.cells[(first + cell) as usize];
+                if at.value == ValueId::POISON {
+                    continue;
+                }
+                let expected = schedule.collective.expected(rank, cell / per_unit, schedule.root);
+                let good = match expected {
+                    Expected::Reduced { unit } => {
+                        let from = unit * per_unit + cell % per_unit;
+                        let total =
+                            *totals.entry(from).or_insert_with(|| total(schedule.nranks, from));
+                        at.value.is_value() && self.values.fingerprint(at.value) == total
+                    }
+                    Expected::Copied { rank, unit } => {
+                        let from = unit * per_unit + cell % per_unit;
+                        at.value == self.values.leaf(Leaf { rank, cell: from })
+                    }
+                };
+                if good {
+                    depth = depth.max(self.values.depth(at.value));
+                } else if wrong.len() < ENOUGH {
+                    wrong.insert((rank, cell));
+                }
+            }
+        }
+        for (rank, cell) in wrong {
+            let first = self.worlds[world].layout.buffer(rank, Buffer::Output);
+            let at = self.worlds[world].memory.cells[(first + cell) as usize];
+            let writer = (at.write < CALLER).then(|| self.clocks.op(at.write).0);
+            let expected = schedule.collective.expected(rank, cell / per_unit, schedule.root);
+            let region = self.cells.region(cell, Buffer::Output);
+            let finding = self.reporter.wrong_result(
+                rank,
+                &region,
+                (expected, cell % per_unit, per_unit),
+                (at.value, writer),
+                &self.values,
+            );
+            self.found(world, finding);
+        }
+        depth
+    }
+}
