@@ -1,0 +1,36 @@
+//! The Rust types that are element types.
+
+use half::{bf16, f16};
+use roundelay_core::dtype::DType;
+
+mod sealed {
+    pub trait Sealed {}
+}
+
+/// A Rust type that buffers can hold. Every bit pattern is a value of it.
+pub trait Element: sealed::Sealed + Copy + Send + Sync + 'static {
+    /// The element type it stands for.
+    const DTYPE: DType;
+}
+
+macro_rules! elements {
+    ($($t:ty => $dtype:ident,)*) => {$(
+        impl sealed::Sealed for $t {}
+        impl Element for $t {
+            const DTYPE: DType = DType::$dtype;
+        }
+    )*};
+}
+
+elements! {
+    i8 => I8,
+    u8 => U8,
+    i32 => I32,
+    u32 => U32,
+    i64 => I64,
+    u64 => U64,
+    f16 => F16,
+    bf16 => Bf16,
+    f32 => F32,
+    f64 => F64,
+}

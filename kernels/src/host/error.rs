@@ -1,0 +1,169 @@
+//! What can go wrong with a plan or a run: each error has a code and says what would be right.
+
+use std::fmt;
+use std::time::Duration;
+
+use roundelay_core::diagnostics::Code;
+use roundelay_core::dtype::DType;
+use roundelay_core::ids::{RankId, StreamId};
+
+/// An error of planning or running.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Error {
+    /// E0401: not one buffer per rank.
+    WrongBufferCount {
+        /// "inputs", "outputs" or "buffers".
+        what: &'static str,
+        /// Buffers given.
+        given: usize,
+        /// Ranks of the plan.
+        nranks: u32,
+    },
+    /// E0402: a buffer of the wrong length.
+    WrongBufferLength {
+        /// "input", "output" or "buffer".
+        what: &'static str,
+        /// Whose.
+        rank: RankId,
+        /// Length given.
+        given: u64,
+        /// The right length.
+        expected: u64,
+        /// "elements" or "bytes".
+        unit: &'static str,
+    },
+    /// E0403: buffers of another element type than the plan's.
+    WrongDType {
+        /// The type given.
+        given: DType,
+        /// The plan's.
+        expected: DType,
+    },
+    /// E0404: a byte buffer that is not aligned for its element type.
+    MisalignedBuffer {
+        /// "input", "output" or "buffer".
+        what: &'static str,
+        /// Whose.
+        rank: RankId,
+        /// The plan's element type.
+        dtype: DType,
+    },
+    /// E0405: a wait outlasted the deadline, or nobody is left who could end it.
+    Timeout(Box<Stuck>),
+    /// E0407: a buffer larger than this machine can hold.
+    TooLarge {
+        /// Which buffer, and how large.
+        what: String,
+    },
+    /// E0408: no in-place form.
+    NoInPlace {
+        /// Why.
+        why: &'static str,
+    },
+    /// E0409: a schedule for no ranks.
+    NoRanks,
+    /// E0410: a worker thread panicked.
+    WorkerPanicked {
+        /// The panic's message.
+        message: String,
+    },
+    /// E0208, E0310, E0312, …: the schedule is not one that a proof can hold for.
+    BadSchedule {
+        /// The rule that it breaks.
+        code: Code,
+        /// What is wrong.
+        what: String,
+    },
+}
+
+/// The wait that a run got stuck at.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Stuck {
+    /// Whose wait.
+    pub rank: RankId,
+    /// On which stream.
+    pub stream: StreamId,
+    /// Ops of the stream before it.
+    pub step: u32,
+    /// The signal, such as `Data from rank 2`.
+    pub waiting_on: String,
+    /// The post that it waits for, counted from 1.
+    pub expected: u64,
+    /// Posts seen.
+    pub seen: u64,
+    /// Line of the source statement; 0 if not known.
+    pub line: u32,
+    /// How long nothing happened; `None` if the run was given up at once because nobody could post any more.
+    pub after: Option<Duration>,
+}
+
+impl Error {
+    /// The stable code.
+    pub fn code(&self) -> Code {
+        match self {
+            Self::WrongBufferCount { .. } => Code::WrongBufferCount,
+            Self::WrongBufferLength { .. } => Code::WrongBufferLength,
+            Self::WrongDType { .. } => Code::WrongDType,
+            Self::MisalignedBuffer { .. } => Code::MisalignedBuffer,
+            Self::Timeout(_) => Code::Timeout,
+            Self::TooLarge { .. } => Code::TooLarge,
+            Self::NoInPlace { .. } => Code::NoInPlace,
+            Self::NoRanks => Code::NoRanks,
+            Self::WorkerPanicked { .. } => Code::WorkerPanicked,
+            Self::BadSchedule { code, .. } => *code,
+        }
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::WrongBufferCount { what, given, nranks } => write!(
+                f,
+                "{given} {what} for {nranks} ranks; give one per rank, empty where a rank has none"
+            ),
+            Self::WrongBufferLength { what, rank, given, expected, unit } => {
+                write!(f, "the {what} of rank {rank} has {given} {unit}; it must have {expected}")
+            }
+            Self::WrongDType { given, expected } => {
+                write!(f, "buffers of {given} for a plan of {expected}; make the plan for {given}")
+            }
+            Self::MisalignedBuffer { what, rank, dtype } => write!(
+                f,
+                "the {what} of rank {rank} is not aligned for {dtype}; its address must be a multiple of {}",
+                dtype.size()
+            ),
+            Self::Timeout(stuck) => stuck.fmt(f),
+            Self::TooLarge { what } => write!(f, "{what}; use a smaller count"),
+            Self::NoInPlace { why } => write!(f, "{why}; run it with separate outputs"),
+            Self::NoRanks => f.write_str("a schedule for 0 ranks; there must be at least 1"),
+            Self::WorkerPanicked { message } => {
+                write!(f, "a worker thread panicked: {message}; the outputs are undefined")
+            }
+            Self::BadSchedule { what, .. } => write!(f, "{what}; run only schedules that were proved"),
+        }
+    }
+}
+
+impl fmt::Display for Stuck {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { rank, stream, step, waiting_on, expected, seen, line, after } = self;
+        write!(
+            f,
+            "rank {rank} stream {stream} step {step} waits for {waiting_on}: post {expected} expected, {seen} seen"
+        )?;
+        if *line != 0 {
+            write!(f, " (source line {line})")?;
+        }
+        match after {
+            Some(after) => write!(
+                f,
+                "; nothing happened for {after:?}; raise the deadline if the machine is only slow"
+            ),
+            None => write!(f, "; all others wait or are done, so nobody can post it any more"),
+        }
+    }
+}
+
+impl std::error::Error for Error {}

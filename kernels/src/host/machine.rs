@@ -1,0 +1,276 @@
+//! The workers' side of a plan: any worker takes any ready stream and runs it until it must wait.
+//!
+//! A stream that waits is parked in the signal it waits for and belongs to whoever posts that next. No lock
+//! is taken and nothing is allocated from one op to the next; see `idle` for the locks beside that path.
+
+use std::any::Any;
+use std::cell::UnsafeCell;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::ptr;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use roundelay_core::ids::StreamId;
+
+use super::code::{Code, Instr, Kind, MAX_OPERANDS};
+use super::idle::{Idle, Slept};
+use super::pool;
+use super::ready::Ready;
+use super::signal::{Signal, Wait};
+use super::sync::{AtomicU32, AtomicU64, Mutex, Ordering, Padded, lock};
+
+/// Bytes of a destination between two looks at whether the run was stopped.
+const SEGMENT: usize = 256 << 10;
+/// Looks for work before a worker sleeps, and polls before a lone stream parks.
+const SPINS: u32 = 200;
+
+/// One run at a time of one plan.
+pub(super) struct Machine {
+    code: Arc<Code>,
+    workers: u32,
+    deadline: Duration,
+    pub(super) signals: Box<[Signal]>,
+    ready: Ready,
+    /// Instructions that each stream has behind it.
+    steps: Box<[AtomicU32]>,
+    unfinished: AtomicU32,
+    /// Ops and segments that each worker has completed.
+    progress: Box<[Padded<AtomicU64>]>,
+    idle: Idle,
+    failure: Mutex<Option<Failure>>,
+    /// Where the buffers are; written before the workers of a run come in.
+    bases: UnsafeCell<Box<[*mut u8]>>,
+}
+
+// SAFETY: `bases` is written only by `run`, under the plan's gate and while no worker is in the run; the
+// memory that it points at is lent for the run, and the proof orders the accesses of all workers to it.
+unsafe impl Send for Machine {}
+// SAFETY: as above.
+unsafe impl Sync for Machine {}
+
+/// Why a run ended early; what it means is found out when all workers have left.
+pub(super) enum Failure {
+    /// This stream waits there, and nobody is left who could post.
+    Stalled { stream: u32, channel: u32 },
+    /// Nothing happened for the time of the deadline, while this stream waited there.
+    TimedOut { stream: u32, channel: u32 },
+    /// Two streams wait at this channel.
+    Shared { channel: u32 },
+    Panicked { message: String },
+}
+
+impl Machine {
+    pub(super) fn new(code: Arc<Code>, workers: u32, deadline: Duration) -> Self {
+        let streams = code.tasks.len() as u32;
+        Self {
+            workers,
+            deadline,
+            signals: (0..code.channels).map(|_| Signal::new()).collect(),
+            ready: Ready::new(workers, streams),
+            steps: (0..streams).map(|_| AtomicU32::new(0)).collect(),
+            unfinished: AtomicU32::new(0),
+            progress: (0..workers).map(|_| Padded(AtomicU64::new(0))).collect(),
+            idle: Idle::new(),
+            failure: Mutex::new(None),
+            bases: UnsafeCell::new(vec![ptr::null_mut(); code.buffers.len.len()].into()),
+            code,
+        }
+    }
+
+    /// Runs the plan on the buffers at `bases` and returns when no worker can touch them any more.
+    ///
+    /// # Safety
+    /// Only one call at a time. `bases` has an entry for each buffer of the code; each is good for the
+    /// buffer's length, aligned, initialised, writable unless it is an input, and lent for the call.
+    pub(super) unsafe fn run(self: &Arc<Self>, bases: &[*mut u8]) -> Option<Failure> {
+        // SAFETY: no worker is in the run, and there is no other call.
+        unsafe { (*self.bases.get()).copy_from_slice(bases) };
+        self.signals.iter().for_each(Signal::reset);
+        self.steps.iter().for_each(|step| step.store(0, Ordering::Relaxed));
+        self.unfinished.store(self.code.tasks.len() as u32, Ordering::Relaxed);
+        self.ready.deal(self.workers);
+        self.idle.reset();
+        if !self.code.tasks.is_empty() {
+            self.idle.enter();
+            // The others learn of all this through the pool's lock.
+            pool::offer(self, 1..self.workers);
+            self.work(0);
+            pool::revoke(self);
+            self.idle.wait_until_empty();
+        }
+        lock(&self.failure).take()
+    }
+
+    /// How far a stream has come that is parked, when all workers have left.
+    pub(super) fn step(&self, stream: StreamId) -> u32 {
+        self.steps[stream.index()].load(Ordering::Relaxed)
+    }
+
+    /// Lets a worker in, which must call [`Self::work`] next.
+    pub(super) fn admit(&self) {
+        self.idle.enter();
+    }
+
+    /// The life of an admitted worker in a run.
+    pub(super) fn work(&self, me: u32) {
+        let worked = catch_unwind(AssertUnwindSafe(|| {
+            while let Some(stream) = self.next(me) {
+                self.advance(me, stream);
+            }
+        }));
+        if let Err(panic) = worked {
+            self.fail(Failure::Panicked { message: message(panic.as_ref()) });
+        }
+        self.idle.leave();
+    }
+
+    fn fail(&self, failure: Failure) {
+        lock(&self.failure).get_or_insert(failure);
+        self.idle.stop();
+    }
+
+    /// A ready stream; sleeps until there is one. `None` when the run is over.
+    fn next(&self, me: u32) -> Option<u32> {
+        let mut quiet: Option<(Instant, u64)> = None;
+        loop {
+            for _ in 0..SPINS {
+                if self.idle.stopped() {
+                    return None;
+                }
+                if let Some(stream) = self.ready.take(me) {
+                    return Some(stream);
+                }
+                std::hint::spin_loop();
+            }
+            let done = self.progress.iter().map(|p| p.0.load(Ordering::Relaxed)).sum();
+            let since = match quiet {
+                Some((since, before)) if before == done => since,
+                _ => quiet.insert((Instant::now(), done)).0,
+            };
+            let left = self.deadline.saturating_sub(since.elapsed());
+            if left.is_zero() {
+                match self.some_wait() {
+                    Some((stream, channel)) => self.fail(Failure::TimedOut { stream, channel }),
+                    // Nobody waits but idle workers: a move takes long.
+                    None => quiet = None,
+                }
+            } else if self.idle.sleep(|| self.ready.any(), left) == Slept::Stalled {
+                let (stream, channel) = self.some_wait().expect("a stream that is not done waits");
+                self.fail(Failure::Stalled { stream, channel });
+            }
+        }
+    }
+
+    fn some_wait(&self) -> Option<(u32, u32)> {
+        let mut channels = self.signals.iter().zip(0..);
+        channels.find_map(|(signal, channel)| Some((signal.parked()?, channel)))
+    }
+
+    /// Runs a stream that this worker owns until it ends or parks.
+    fn advance(&self, me: u32, stream: u32) {
+        let task = self.code.tasks[stream as usize];
+        let instrs = &self.code.instrs[task.first as usize..][..task.len as usize];
+        let step = &self.steps[stream as usize];
+        let begin = step.load(Ordering::Relaxed);
+        for (at, instr) in instrs.iter().enumerate().skip(begin as usize) {
+            if self.idle.stopped() {
+                return;
+            }
+            match instr.kind {
+                Kind::Move | Kind::Finish | Kind::Divide => self.data(me, instr),
+                Kind::Post => {
+                    if let Some(woken) = self.signals[instr.arg as usize].post() {
+                        self.ready.push(me, woken);
+                        self.idle.wake_one();
+                    }
+                }
+                Kind::Wait => {
+                    // Before parking: from then on the stream belongs to another.
+                    step.store(at as u32, Ordering::Relaxed);
+                    if !self.wait(me, instr.arg, stream) {
+                        return;
+                    }
+                }
+                Kind::Panic => panic!("an injected fault"),
+                Kind::Sleep => std::thread::sleep(Duration::from_millis(instr.arg.into())),
+            }
+            self.tick(me);
+        }
+        step.store(task.len, Ordering::Relaxed);
+        if self.unfinished.fetch_sub(1, Ordering::AcqRel) == 1 {
+            self.idle.stop();
+        }
+    }
+
+    /// Whether the wait was met; if not, this worker no longer owns the stream.
+    fn wait(&self, me: u32, channel: u32, stream: u32) -> bool {
+        let signal = &self.signals[channel as usize];
+        for _ in 0..SPINS {
+            if signal.poll() {
+                return true;
+            }
+            // With nobody else to post, or something else to do, polling is a waste.
+            if self.workers == 1 || self.ready.has(me) {
+                break;
+            }
+            std::hint::spin_loop();
+        }
+        match signal.wait(stream) {
+            Wait::Met => true,
+            Wait::Parked => false,
+            Wait::Shared => {
+                self.fail(Failure::Shared { channel });
+                false
+            }
+        }
+    }
+
+    fn tick(&self, me: u32) {
+        let progress = &self.progress[me as usize].0;
+        progress.store(progress.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
+    }
+
+    /// A move, in segments: a stop is heard between them.
+    fn data(&self, me: u32, instr: &Instr) {
+        // SAFETY: written before the workers came in, and not until they have left.
+        let bases: &[*mut u8] = unsafe { &*self.bases.get() };
+        let kernel = &self.code.kernel;
+        let (srcs, dsts) = (instr.srcs as usize, instr.dsts as usize);
+        let operands = &self.code.operands[instr.arg as usize..][..srcs + dsts];
+        let divide = matches!(instr.kind, Kind::Finish | Kind::Divide).then_some(self.code.nranks);
+        let segment = SEGMENT / kernel.size();
+        let mut at = [ptr::null_mut::<u8>(); 2 * MAX_OPERANDS];
+        for first in (0..instr.len).step_by(segment) {
+            if self.idle.stopped() {
+                return;
+            }
+            for (at, operand) in at.iter_mut().zip(operands) {
+                // SAFETY: lowering checked that the operand lies within its buffer.
+                *at = unsafe {
+                    bases[operand.buffer as usize].add(operand.offset + first * kernel.size())
+                };
+            }
+            let len = segment.min(instr.len - first);
+            let mut sources = [ptr::null::<u8>(); MAX_OPERANDS];
+            for (source, at) in sources.iter_mut().zip(&at[..srcs]) {
+                *source = at.cast_const();
+            }
+            // SAFETY: within the buffers as above; whole elements of aligned buffers; operands are equal or
+            // apart, by lowering and, across an in-place alias, by the proof, which also orders this after
+            // and before all that other streams do to the same memory.
+            unsafe {
+                if instr.kind == Kind::Divide {
+                    kernel.divide(at[0], len, self.code.nranks);
+                } else {
+                    kernel.run(&sources[..srcs], &at[srcs..srcs + dsts], len, divide);
+                }
+            }
+            self.tick(me);
+        }
+    }
+}
+
+fn message(panic: &(dyn Any + Send)) -> String {
+    let text = panic.downcast_ref::<&str>().map(ToString::to_string);
+    text.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_else(|| "no message".into())
+}

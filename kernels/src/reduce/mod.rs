@@ -1,0 +1,183 @@
+//! What a `Move` does to memory on a CPU: the fold of its sources, written to all its destinations.
+
+mod half;
+mod kernels;
+mod number;
+
+use std::mem::MaybeUninit;
+
+use roundelay_core::dtype::{DType, ReduceOp};
+
+use kernels::Loops;
+
+/// Bytes that a fold keeps hot while it passes over its sources: a quarter of a small L1 cache.
+const TILE: usize = 8 << 10;
+
+#[repr(align(64))]
+struct Tile([MaybeUninit<u8>; TILE]);
+
+/// The moves of one dtype and reduce op; chosen once per plan.
+#[derive(Clone, Copy)]
+pub struct Kernel {
+    size: usize,
+    loops: Loops,
+}
+
+impl Kernel {
+    /// The kernel of `dtype` and `op` for this machine.
+    pub fn new(dtype: DType, op: ReduceOp) -> Self {
+        Self { size: dtype.size(), loops: Loops::new(dtype, op) }
+    }
+
+    /// Bytes of an element.
+    pub fn size(&self) -> usize {
+        self.size
+    }
+
+    /// `acc = srcs[0]; for s in srcs[1..] { acc = s op acc }`, divided by `divide` if given, to all of `dsts`.
+    ///
+    /// # Safety
+    /// Every pointer is aligned and good for `len` elements of the kernel's dtype, initialised in the
+    /// sources; two of them are equal or their ranges are disjoint; and no other thread writes the
+    /// sources or touches the destinations meanwhile. There is at least one source and one destination.
+    pub unsafe fn run(
+        &self,
+        srcs: &[*const u8],
+        dsts: &[*mut u8],
+        len: usize,
+        divide: Option<u32>,
+    ) {
+        let bytes = len * self.size;
+        if srcs.len() == 1 && divide.is_none() {
+            for &dst in dsts {
+                // SAFETY: the caller's promise; a copy onto itself is no move.
+                unsafe { copy(srcs[0], dst, bytes) };
+            }
+            return;
+        }
+        let mut tile = Tile([MaybeUninit::uninit(); TILE]);
+        // Fold in the first destination itself unless a source is still to be read from there.
+        let in_place = !srcs[1..].contains(&dsts[0].cast_const());
+        for start in (0..bytes).step_by(TILE) {
+            let bytes = TILE.min(bytes - start);
+            // SAFETY: `start` is below the length of every operand, and `bytes` stays within it. The tile
+            // is apart from all operands; the first destination equals at most the first source, or is
+            // apart from all sources.
+            unsafe {
+                let acc = if in_place { dsts[0].add(start) } else { tile.0.as_mut_ptr().cast() };
+                self.fold_tile(srcs, start, acc, bytes / self.size);
+                if let Some(nranks) = divide {
+                    (self.loops.divide)(acc, bytes / self.size, nranks);
+                }
+                for &dst in dsts {
+                    copy(acc, dst.add(start), bytes);
+                }
+            }
+        }
+    }
+
+    /// Divides `len` elements by the rank count.
+    ///
+    /// # Safety
+    /// `at` is aligned and good for `len` initialised elements that no other thread touches.
+    pub unsafe fn divide(&self, at: *mut u8, len: usize, nranks: u32) {
+        // SAFETY: the caller's promise.
+        unsafe { (self.loops.divide)(at, len, nranks) };
+    }
+
+    /// # Safety
+    /// As for [`Kernel::run`], with `acc` for the destination: it may equal `srcs[0] + start`, no other.
+    unsafe fn fold_tile(&self, srcs: &[*const u8], start: usize, acc: *mut u8, len: usize) {
+        // SAFETY: the caller's promise.
+        unsafe {
+            let first = srcs[0].add(start);
+            let rest = match srcs[1..] {
+                _ if first == acc.cast_const() => &srcs[1..],
+                [second, ..] => {
+                    (self.loops.join)(acc, first, second.add(start), len);
+                    &srcs[2..]
+                }
+                [] => {
+                    copy(first, acc, len * self.size);
+                    &[]
+                }
+            };
+            for src in rest {
+                (self.loops.fold)(acc, src.add(start), len);
+            }
+        }
+    }
+}
+
+/// # Safety
+/// `src` and `dst` are good for `bytes` and equal or apart.
+unsafe fn copy(src: *const u8, dst: *mut u8, bytes: usize) {
+    if src != dst.cast_const() {
+        // SAFETY: not equal, hence apart.
+        unsafe { std::ptr::copy_nonoverlapping(src, dst, bytes) };
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    /// Sources with small integer values, long enough for several tiles and a rest.
+    fn sources(n: usize) -> Vec<Vec<i32>> {
+        let len = TILE / 4 * 2 + 17;
+        (0..n).map(|s| (0..len).map(|i| (i * (s + 3) % 1009) as i32 - 500).collect()).collect()
+    }
+
+    fn run(memory: &mut [Vec<i32>], srcs: &[usize], dsts: &[usize], divide: Option<u32>) {
+        let kernel = Kernel::new(DType::I32, ReduceOp::Sum);
+        let len = memory[0].len();
+        let at: Vec<*mut u8> = memory.iter_mut().map(|v| v.as_mut_ptr().cast()).collect();
+        let srcs: Vec<*const u8> = srcs.iter().map(|&s| at[s].cast_const()).collect();
+        let dsts: Vec<*mut u8> = dsts.iter().map(|&d| at[d]).collect();
+        // SAFETY: whole vectors of `len` elements, which are equal or apart.
+        unsafe { kernel.run(&srcs, &dsts, len, divide) };
+    }
+
+    #[test]
+    fn any_destination_may_be_any_source() {
+        for n in 1..=8 {
+            for divide in [None, Some(3)] {
+                for dst in 0..=n {
+                    for other in (0..=n).filter(|&o| o != dst) {
+                        let mut memory = sources(n + 1);
+                        let want: Vec<i32> = (0..memory[0].len())
+                            .map(|i| (0..n).map(|s| memory[s][i]).sum::<i32>() / divide.unwrap_or(1) as i32)
+                            .collect();
+                        let untouched = memory.clone();
+                        let srcs: Vec<usize> = (0..n).collect();
+                        run(&mut memory, &srcs, &[dst, other], divide);
+                        for (at, now) in memory.iter().enumerate() {
+                            let want = if at == dst || at == other { &want } else { &untouched[at] };
+                            assert_eq!(now, want, "{n} sources to {dst} and {other}, looking at {at}");
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_source_given_twice_counts_twice() {
+        let mut memory = sources(2);
+        let want: Vec<i32> = memory[0].iter().zip(&memory[1]).map(|(a, b)| 2 * a + b).collect();
+        run(&mut memory, &[0, 1, 0], &[0], None);
+        assert_eq!(memory[0], want);
+    }
+
+    #[test]
+    fn halves_round_after_each_step() {
+        // 2048 + 1 ties to even and stays 2048 in f16: three sources must give 2048, not 2050.
+        let kernel = Kernel::new(DType::F16, ReduceOp::Sum);
+        let (mut acc, one) = ([::half::f16::from_f32(2048.0); 3], [::half::f16::ONE; 3]);
+        let one = one.as_ptr().cast::<u8>();
+        let at = acc.as_mut_ptr().cast::<u8>();
+        // SAFETY: three elements each, apart.
+        unsafe { kernel.run(&[at.cast_const(), one, one], &[at], 3, None) };
+        assert_eq!(acc, [::half::f16::from_f32(2048.0); 3]);
+    }
+}

@@ -1,0 +1,236 @@
+//! The exact result of a reduction, and how far a computed one may be from it. Nothing here knows of schedules.
+//!
+//! Floats are folded in double-double arithmetic (Dekker, Numer. Math. 18, 1971), whose error is far below the
+//! bound. The bound is the standard one for any order of a reduction tree of depth d with unit roundoff u:
+//! |got - exact| <= γ_d Σ|x| for sums and γ_d |Π x| for products, γ_d = d u / (1 - d u) (Higham, Accuracy and
+//! Stability of Numerical Algorithms, 2nd ed., 2002, sections 3.1 and 4.2). The division of `avg` is one step more.
+
+use half::{bf16, f16};
+use roundelay_core::dtype::{DType, ReduceOp};
+
+/// An unevaluated sum of two f64, `|low| <= ulp(high) / 2`.
+#[derive(Clone, Copy)]
+struct Double {
+    high: f64,
+    low: f64,
+}
+
+impl Double {
+    fn normalised(high: f64, low: f64) -> Self {
+        let sum = high + low;
+        // An infinity or NaN has no remainder.
+        Self { high: sum, low: if sum.is_finite() { low - (sum - high) } else { 0.0 } }
+    }
+
+    fn plus(self, x: f64) -> Self {
+        let sum = self.high + x;
+        let part = sum - self.high;
+        let error = (self.high - (sum - part)) + (x - part);
+        Self::normalised(sum, error + self.low)
+    }
+
+    fn times(self, x: f64) -> Self {
+        let product = self.high * x;
+        let error = self.high.mul_add(x, -product);
+        Self::normalised(product, self.low.mul_add(x, error))
+    }
+
+    fn over(self, n: f64) -> Self {
+        let quotient = self.high / n;
+        let rest = (-quotient).mul_add(n, self.high) + self.low;
+        Self::normalised(quotient, rest / n)
+    }
+}
+
+/// One element of a result.
+#[derive(Clone, Copy)]
+pub(super) enum Exact {
+    /// The only right bits.
+    Bits(u64),
+    /// The exact value, and the value that the relative error refers to.
+    Near { high: f64, low: f64, scale: f64 },
+}
+
+/// One element, widened without loss: integers as bits, floats as f64.
+pub(super) fn bits_at(dtype: DType, bytes: &[u8], at: usize) -> u64 {
+    let size = dtype.size();
+    let mut wide = [0; 8];
+    wide[..size].copy_from_slice(&bytes[at * size..][..size]);
+    u64::from_le_bytes(if cfg!(target_endian = "big") { reversed(wide, size) } else { wide })
+}
+
+fn reversed(mut bytes: [u8; 8], size: usize) -> [u8; 8] {
+    bytes[..size].reverse();
+    bytes
+}
+
+fn float(dtype: DType, bits: u64) -> f64 {
+    match dtype {
+        DType::F16 => f16::from_bits(bits as u16).to_f64(),
+        DType::Bf16 => bf16::from_bits(bits as u16).to_f64(),
+        DType::F32 => f64::from(f32::from_bits(bits as u32)),
+        _ => f64::from_bits(bits),
+    }
+}
+
+fn signed(dtype: DType, bits: u64) -> i64 {
+    match dtype {
+        DType::I8 => i64::from(bits as i8),
+        DType::I32 => i64::from(bits as i32),
+        _ => bits as i64,
+    }
+}
+
+fn is_signed(dtype: DType) -> bool {
+    matches!(dtype, DType::I8 | DType::I32 | DType::I64)
+}
+
+/// The lowest bits, as many as the dtype has.
+fn wrapped(dtype: DType, bits: u64) -> u64 {
+    bits & (u64::MAX >> (64 - 8 * dtype.size()))
+}
+
+/// The reduction of one element of every rank, given by their bits.
+pub(super) fn reduce(dtype: DType, op: ReduceOp, elements: &[u64]) -> Exact {
+    match op {
+        ReduceOp::Min | ReduceOp::Max => {
+            let better = |a: u64, b: u64| if wins(dtype, op, b, a) { b } else { a };
+            Exact::Bits(elements.iter().copied().reduce(better).unwrap_or(0))
+        }
+        _ if dtype.is_float() => near(dtype, op, elements),
+        ReduceOp::Prod => {
+            Exact::Bits(wrapped(dtype, elements.iter().fold(1, |a, x| a.wrapping_mul(*x))))
+        }
+        ReduceOp::Sum | ReduceOp::Avg => {
+            let sum = wrapped(dtype, elements.iter().fold(0, |a, x| a.wrapping_add(*x)));
+            let n = if op == ReduceOp::Avg { elements.len() as u64 } else { 1 };
+            let result = if is_signed(dtype) { (signed(dtype, sum) / n as i64) as u64 } else { sum / n };
+            Exact::Bits(wrapped(dtype, result))
+        }
+    }
+}
+
+/// Whether `b` replaces `a`: a NaN replaces everything, -0 lies below +0.
+fn wins(dtype: DType, op: ReduceOp, b: u64, a: u64) -> bool {
+    let less = |x: u64, y: u64| {
+        if dtype.is_float() {
+            float(dtype, x).total_cmp(&float(dtype, y)).is_lt()
+        } else if is_signed(dtype) {
+            signed(dtype, x) < signed(dtype, y)
+        } else {
+            x < y
+        }
+    };
+    let nan = |x| dtype.is_float() && float(dtype, x).is_nan();
+    !nan(a) && (nan(b) || if op == ReduceOp::Min { less(b, a) } else { less(a, b) })
+}
+
+fn near(dtype: DType, op: ReduceOp, elements: &[u64]) -> Exact {
+    let values = elements.iter().map(|&bits| float(dtype, bits));
+    if op == ReduceOp::Prod {
+        let exact = values.fold(Double { high: 1.0, low: 0.0 }, Double::times);
+        return Exact::Near { high: exact.high, low: exact.low, scale: exact.high.abs() };
+    }
+    let n = if op == ReduceOp::Avg { elements.len() as f64 } else { 1.0 };
+    let scale = values.clone().map(f64::abs).sum::<f64>() / n;
+    let exact = values.fold(Double { high: 0.0, low: 0.0 }, Double::plus).over(n);
+    Exact::Near { high: exact.high, low: exact.low, scale }
+}
+
+impl Exact {
+    /// Rounded to the dtype.
+    pub(super) fn bits(self, dtype: DType) -> u64 {
+        match self {
+            Self::Bits(bits) => bits,
+            Self::Near { high, .. } => match dtype {
+                DType::F16 => u64::from(f16::from_f64(high).to_bits()),
+                DType::Bf16 => u64::from(bf16::from_f64(high).to_bits()),
+                DType::F32 => u64::from((high as f32).to_bits()),
+                _ => high.to_bits(),
+            },
+        }
+    }
+
+    /// Whether `got` is what `depth` steps of `op` may give.
+    pub(super) fn admits(self, dtype: DType, op: ReduceOp, depth: u32, got: u64) -> bool {
+        let (high, low, scale) = match self {
+            Self::Bits(bits) => {
+                let nan = |bits| dtype.is_float() && float(dtype, bits).is_nan();
+                return got == bits || nan(got) && nan(bits);
+            }
+            Self::Near { high, low, scale } => (high, low, scale),
+        };
+        let value = float(dtype, got);
+        if !high.is_finite() {
+            return value == high || value.is_nan() && high.is_nan();
+        }
+        let (roundoff, tiniest, largest) = limits(dtype);
+        let steps = f64::from(depth + u32::from(op == ReduceOp::Avg));
+        let gamma = steps * roundoff / (1.0 - steps * roundoff).max(roundoff);
+        // Subnormal results of products and divisions are off by half the smallest subnormal a step.
+        let bound = gamma * scale + if op == ReduceOp::Sum { 0.0 } else { steps * tiniest };
+        if value.is_infinite() {
+            return value.signum() == high.signum() && high.abs() + bound >= largest;
+        }
+        ((value - high) - low).abs() <= bound
+    }
+}
+
+/// Unit roundoff, smallest subnormal, largest finite number.
+fn limits(dtype: DType) -> (f64, f64, f64) {
+    match dtype {
+        DType::F16 => (2f64.powi(-11), 2f64.powi(-24), f16::MAX.to_f64()),
+        DType::Bf16 => (2f64.powi(-8), 2f64.powi(-133), bf16::MAX.to_f64()),
+        DType::F32 => (2f64.powi(-24), 2f64.powi(-149), f64::from(f32::MAX)),
+        _ => (2f64.powi(-53), f64::from_bits(1), f64::MAX),
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    fn f32s(values: &[f32]) -> Vec<u64> {
+        values.iter().map(|v| u64::from(v.to_bits())).collect()
+    }
+
+    #[test]
+    fn sums_are_exact_where_a_plain_fold_is_not() {
+        let exact = reduce(DType::F64, ReduceOp::Sum, &[1e16f64, 1.0, -1e16].map(f64::to_bits));
+        assert_eq!(f64::from_bits(exact.bits(DType::F64)), 1.0);
+    }
+
+    #[test]
+    fn the_bound_admits_rounding_and_nothing_else() {
+        let (dtype, op) = (DType::F32, ReduceOp::Sum);
+        let inputs = f32s(&[1.0, 2f32.powi(-24), 2f32.powi(-24)]);
+        let exact = reduce(dtype, op, &inputs);
+        let admits = |value: f32| exact.admits(dtype, op, 2, value.to_bits().into());
+        // Folded from the left both small ones are rounded away; exactly it is the next float.
+        assert!(admits(1.0) && admits(1.0 + f32::EPSILON));
+        assert!(!admits(1.0 + 4.0 * f32::EPSILON) && !admits(1.0 - 2.0 * f32::EPSILON));
+        assert!(!admits(f32::NAN) && !admits(f32::INFINITY) && !admits(0.0));
+        assert!(!exact.admits(dtype, op, 0, 1f32.to_bits().into()), "no step, no rounding");
+    }
+
+    #[test]
+    fn integers_wrap_and_averages_truncate() {
+        let bits = |x: i64| x as u64;
+        let reduce = |dtype, op, elements: &[u64]| reduce(dtype, op, elements).bits(dtype);
+        assert_eq!(reduce(DType::I8, ReduceOp::Sum, &[0x7f, 0x01]), 0x80);
+        assert_eq!(reduce(DType::I8, ReduceOp::Avg, &[0xff, 0xfe]), 0xff); // (-1 - 2) / 2 = -1
+        assert_eq!(reduce(DType::U8, ReduceOp::Avg, &[0xff, 0x02]), 0x00); // wraps first
+        assert_eq!(reduce(DType::I64, ReduceOp::Max, &[bits(-5), 3, bits(-9)]), 3);
+        assert_eq!(reduce(DType::U64, ReduceOp::Max, &[bits(-5), 3, bits(-9)]), bits(-5));
+        assert_eq!(reduce(DType::F32, ReduceOp::Min, &f32s(&[0.0, -0.0, 0.0])), 0x8000_0000);
+    }
+
+    #[test]
+    fn overflow_may_give_infinity_only_near_the_limit() {
+        let exact = reduce(DType::F16, ReduceOp::Sum, &[0x7bff, 0x7bff]);
+        assert!(exact.admits(DType::F16, ReduceOp::Sum, 1, 0x7c00));
+        assert!(!exact.admits(DType::F16, ReduceOp::Sum, 1, 0xfc00));
+        let small = reduce(DType::F16, ReduceOp::Sum, &[0x3c00, 0x3c00]);
+        assert!(!small.admits(DType::F16, ReduceOp::Sum, 1, 0x7c00));
+    }
+}

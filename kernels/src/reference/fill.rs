@@ -1,0 +1,47 @@
+//! Seeded test data: the same for every machine, and such that no result of a float reduction leaves its range.
+
+use half::{bf16, f16};
+use roundelay_core::dtype::{DType, ReduceOp};
+
+/// Steele, Lea and Flood, "Fast splittable pseudorandom number generators", OOPSLA 2014.
+struct SplitMix64(u64);
+
+impl SplitMix64 {
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ (z >> 31)
+    }
+}
+
+/// `len` random elements for `rank`, as bytes.
+///
+/// Integers have all bits random (odd for `prod`, whose result would else soon be 0). Floats lie in -1..1;
+/// for `prod` in ±(15/16..17/16), so that the product of 1000 ranks neither overflows nor vanishes.
+pub fn fill(dtype: DType, op: ReduceOp, seed: u64, rank: u32, len: usize) -> Vec<u8> {
+    let mut random = SplitMix64(seed);
+    let mut random = SplitMix64(random.next() ^ u64::from(rank).wrapping_mul(0xd6e8_feb8_6659_fd93));
+    let product = op == ReduceOp::Prod;
+    let mut integer = || random.next() | u64::from(product);
+    let float = |bits: u64| {
+        let uniform = (bits >> 11) as f64 / (1u64 << 52) as f64 - 1.0;
+        let sign = if bits & 2 == 0 { 1.0 } else { -1.0 };
+        if product { sign * (1.0 + uniform / 16.0) } else { uniform }
+    };
+    let mut bytes = Vec::with_capacity(len * dtype.size());
+    for _ in 0..len {
+        let bits = integer();
+        match dtype {
+            DType::F16 => bytes.extend(f16::from_f64(float(bits)).to_ne_bytes()),
+            DType::Bf16 => bytes.extend(bf16::from_f64(float(bits)).to_ne_bytes()),
+            DType::F32 => bytes.extend((float(bits) as f32).to_ne_bytes()),
+            DType::F64 => bytes.extend(float(bits).to_ne_bytes()),
+            DType::I8 | DType::U8 => bytes.push(bits as u8),
+            DType::I32 | DType::U32 => bytes.extend((bits as u32).to_ne_bytes()),
+            DType::I64 | DType::U64 => bytes.extend(bits.to_ne_bytes()),
+        }
+    }
+    bytes
+}
