@@ -1,1 +1,84 @@
-//! Roundelay.
+//! Roundelay: collective algorithms as pages of step loops, proved before they run.
+//!
+//! ```
+//! use roundelay::{DType, ReduceOp, Run, library::RingAllReduce};
+//!
+//! // Four ranks, ten elements each; the plan is proved before it exists.
+//! let plan = RingAllReduce::new().plan(4, 10, DType::F32, ReduceOp::Sum)?;
+//! let inputs = [[1.0_f32; 10], [2.0; 10], [3.0; 10], [4.0; 10]];
+//! let mut outputs = [[0.0_f32; 10]; 4];
+//! plan.run(&inputs.each_ref().map(|i| &i[..]), &mut outputs.each_mut().map(|o| &mut o[..]))?;
+//! assert_eq!(outputs, [[10.0; 10]; 4]);
+//! # Ok::<(), roundelay::Error>(())
+//! ```
+//!
+//! [`collective!`] makes algorithms of your own; [`library`] holds those that come along.
+
+extern crate self as roundelay;
+
+mod error;
+
+use std::sync::Arc;
+
+pub use half;
+pub use roundelay_core::collective::Collective;
+pub use roundelay_core::dtype::{DType, ReduceOp};
+pub use roundelay_core::schedule::ring::Ring;
+pub use roundelay_core::schedule::{Algorithm, Schedule};
+pub use roundelay_kernels::{Element, Options, Plan, Stats};
+pub use roundelay_macros::{collective, include_collective};
+
+pub use error::{Error, Unproved};
+
+/// From an algorithm to a plan: laid out, proved, and bound to a count, a dtype and a reduce op.
+pub trait Run: Algorithm {
+    /// A plan for `nranks` ranks and `count` elements a unit (NCCL's count).
+    ///
+    /// The schedule is proved first, always; proofs are cached by the schedule's content, so the second
+    /// plan of the same shape costs no proof.
+    fn plan(
+        &self,
+        nranks: u32,
+        count: u64,
+        dtype: DType,
+        op: ReduceOp,
+    ) -> Result<Plan, Error> {
+        let (schedule, proof) = roundelay_core::prove(self, nranks)
+            .map_err(|findings| Error::from_findings(self, nranks, findings))?;
+        Ok(Plan::new(Arc::new(schedule), proof, count, dtype, op)?)
+    }
+}
+
+impl<A: Algorithm + ?Sized> Run for A {}
+
+/// The algorithms that come with Roundelay, each written in the language itself.
+pub mod library {
+    use crate::include_collective;
+
+    include_collective!("ring.coll");
+    include_collective!("twisted_ring.coll");
+    include_collective!("halving_doubling.coll");
+
+    /// The sources of the library: file name and text.
+    pub const SOURCES: &[(&str, &str)] = &[
+        ("ring.coll", include_str!("ring.coll")),
+        ("twisted_ring.coll", include_str!("twisted_ring.coll")),
+        ("halving_doubling.coll", include_str!("halving_doubling.coll")),
+    ];
+}
+
+/// What expanded code calls; not for writing by hand.
+pub mod expand {
+    pub use roundelay_core::schedule::Location;
+    pub use roundelay_core::schedule::builder::{Builder, Stop};
+    pub use roundelay_core::schedule::ring::Ring;
+    pub use roundelay_core::schedule::value::{
+        Flag, Int, List, Peer, Piece, Place, Seat, Split, abs, bit_reverse, ceil_log2, choose, int,
+        is_power_of_two, log2, max, min, popcount, pow2, trailing_zeros,
+    };
+
+    /// A statement's place.
+    pub const fn at(line: u32, column: u32, end_line: u32, end_column: u32) -> Location {
+        Location { line, column, end_line, end_column }
+    }
+}

@@ -1,7 +1,8 @@
 //! One diagnostic type and one table of codes, for the macro, the command line and plan time alike.
 
-use std::fmt;
+use std::fmt::{self, Write as _};
 
+use crate::ids::SpanId;
 use crate::source::{Source, Span};
 
 macro_rules! codes {
@@ -183,36 +184,117 @@ impl Diagnostic {
         self.help = Some(help.into());
         self
     }
+
     /// The notes, and the rank count if the error depends on it.
     pub fn all_notes(&self) -> impl Iterator<Item = String> {
         let at = self.nranks.map(|n| format!("at nranks = {n}"));
         self.notes.iter().cloned().chain(at)
     }
+}
 
-    /// The error as text without a snippet, for readers that cannot show one: the title, then
-    /// `  --> FILE:LINE:COLUMN`, labels, notes and help, a line each.
-    pub fn plain(&self, source: &Source) -> String {
-        let place = |span: Span| {
-            let at = source.location(span);
-            format!("{}:{}:{}", source.name(), at.line, at.column)
-        };
-        let mut text = format!("[{}] {}\n  --> {}", self.code, self.title, place(self.primary));
-        let mut line = |part: std::fmt::Arguments<'_>| {
-            text.push('\n');
-            text.push_str(&part.to_string());
-        };
-        if !self.label.is_empty() {
-            line(format_args!("      {}", self.label));
+impl Diagnostic {
+    /// The text under a span that the compiler underlines by itself: stable Rust has no notes or help
+    /// of its own for macros, so they are lines of the message.
+    pub fn message(&self, source: &Source) -> String {
+        let mut text = format!("{} [{}]", self.title, self.code);
+        self.details(source, &mut text);
+        text
+    }
+
+    /// The same with the place and its line spelled out, where no span can point.
+    pub fn report(&self, source: &Source) -> String {
+        let mut text = format!("{} [{}]", self.title, self.code);
+        /// Longer lines were not written for people.
+        const MAX_SHOWN: usize = 400;
+        let place = source.location(self.primary);
+        let _ = write!(text, "\n--> {}:{}:{}", source.name(), place.line, place.column);
+        if let Some(line) = source.line(place.line).filter(|line| line.len() <= MAX_SHOWN) {
+            let number = place.line.to_string();
+            let width = if place.end_line == place.line {
+                place.end_column.saturating_sub(place.column).max(1) as usize
+            } else {
+                line.chars().count().saturating_sub(place.column as usize - 1).max(1)
+            };
+            let gutter = " ".repeat(number.len());
+            let lead = " ".repeat(place.column as usize - 1);
+            let marks = "^".repeat(width);
+            let _ = write!(text, "\n{gutter} |\n{number} | {line}\n{gutter} | {lead}{marks}");
+            if !self.label.is_empty() {
+                let _ = write!(text, " {}", self.label);
+            }
         }
+        self.details(source, &mut text);
+        text
+    }
+
+    fn details(&self, source: &Source, text: &mut String) {
         for (span, label) in &self.others {
-            line(format_args!("  --> {}\n      {label}", place(*span)));
+            let place = source.location(*span);
+            let _ = write!(text, "\n= at line {}, column {}: {label}", place.line, place.column);
         }
-        for note in self.all_notes() {
-            line(format_args!("   = note: {note}"));
+        for note in &self.notes {
+            let _ = write!(text, "\n= note: {note}");
         }
         if let Some(help) = &self.help {
-            line(format_args!("   = help: {help}"));
+            let _ = write!(text, "\n= help: {help}");
         }
-        text
+    }
+}
+
+/// Something wrong with one rank count of one algorithm, at a source statement.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Finding {
+    /// Its code.
+    pub code: Code,
+    /// One line: what is wrong, for which rank and region.
+    pub title: String,
+    /// The statement to blame.
+    pub at: SpanId,
+    /// The expression within the statement, where that is known.
+    pub exact: Option<Span>,
+    /// What to say at the statement.
+    pub label: String,
+    /// Other statements and what they have to do with it.
+    pub others: Vec<(SpanId, String)>,
+    /// Facts: rank, step, the cycle of waits, the history of the region.
+    pub notes: Vec<String>,
+    /// What to do about it.
+    pub help: Option<String>,
+}
+
+impl Finding {
+    /// A finding with nothing but its place and title.
+    pub fn new(code: Code, at: SpanId, title: impl Into<String>) -> Self {
+        Self {
+            code,
+            title: title.into(),
+            at,
+            exact: None,
+            label: String::new(),
+            others: Vec::new(),
+            notes: Vec::new(),
+            help: None,
+        }
+    }
+
+    /// Says something at the statement.
+    #[must_use]
+    pub fn label(mut self, label: impl Into<String>) -> Self {
+        self.label = label.into();
+        self
+    }
+
+    /// Adds a fact.
+    #[must_use]
+    pub fn note(mut self, note: impl Into<String>) -> Self {
+        self.notes.push(note.into());
+        self
+    }
+
+    /// Says what to do.
+    #[must_use]
+    pub fn help(mut self, help: impl Into<String>) -> Self {
+        self.help = Some(help.into());
+        self
     }
 }

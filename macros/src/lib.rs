@@ -1,1 +1,95 @@
-//! The procedural macros of Roundelay.
+//! The procedural macros of Roundelay: a shell. What they do is in `roundelay-core`.
+
+use proc_macro::TokenStream;
+use proc_macro2::{Span, TokenStream as TokenStream2};
+use quote::quote;
+use roundelay_core::check::Door;
+use roundelay_core::diagnostics::Diagnostic;
+use roundelay_core::emit::rust::{self, Origin};
+use roundelay_core::source::Source;
+use roundelay_core::{compile, syntax};
+
+/// Algorithms in the language of step loops; each becomes a struct that implements `Algorithm`.
+///
+/// ```ignore
+/// roundelay::collective! {
+///     /// Root's input, pulled by everybody at once.
+///     pub algorithm Star(root: Rank = 0) -> Broadcast { … }
+/// }
+/// ```
+#[proc_macro]
+pub fn collective(input: TokenStream) -> TokenStream {
+    let (source, spans) = Source::from_macro("the macro's body", input.into());
+    let start = |span: roundelay_core::source::Span| at(&spans, span.lo);
+    let origin = Origin {
+        file: quote!(::core::file!()),
+        locate: &|span| source.location(span),
+        span: &start,
+    };
+    match compile(&source, Door::Macro) {
+        Ok(program) => rust::expand(&program, &origin).into(),
+        Err(errors) => {
+            let stubs = rust::stubs(&syntax::parse(&source).0, &start);
+            let errors = errors.iter().map(|error| {
+                let (first, last) = (start(error.primary), end(&spans, error.primary.hi));
+                spanned(first, last, &error.message(&source))
+            });
+            quote!(#stubs #(#errors)*).into()
+        }
+    }
+}
+
+/// The algorithms of a `.coll` file; the path is relative to the file that the macro stands in.
+#[proc_macro]
+pub fn include_collective(input: TokenStream) -> TokenStream {
+    let path = match syn::parse::<syn::LitStr>(input) {
+        Ok(path) => path,
+        Err(error) => return error.to_compile_error().into(),
+    };
+    let (name, place) = (path.value(), path.span());
+    let folder = place.local_file().and_then(|file| Some(file.parent()?.to_owned()));
+    let file = folder.unwrap_or_default().join(&name);
+    let bytes = match std::fs::read(&file) {
+        Ok(bytes) => bytes,
+        Err(error) => {
+            let message = format!("E0001: cannot read `{}`: {error}", file.display());
+            return syn::Error::new(place, message).to_compile_error().into();
+        }
+    };
+    let source = Source::from_bytes(&name, &bytes);
+    let origin = Origin {
+        file: quote!(#name),
+        locate: &|span| source.location(span),
+        span: &|_| place,
+    };
+    let rebuild = quote!(const _: &[u8] = ::core::include_bytes!(#path););
+    match compile(&source, Door::File) {
+        Ok(program) => {
+            let items = rust::expand(&program, &origin);
+            quote!(#rebuild #items).into()
+        }
+        Err(errors) => {
+            let stubs = rust::stubs(&syntax::parse(&source).0, &|_| place);
+            let render = |error: &Diagnostic| spanned(place, place, &error.report(&source));
+            let errors = errors.iter().map(render);
+            quote!(#rebuild #stubs #(#errors)*).into()
+        }
+    }
+}
+
+/// One error under the tokens from `first` to `last`.
+fn spanned(first: Span, last: Span, message: &str) -> TokenStream2 {
+    let mut range = TokenStream2::new();
+    for span in [first, last] {
+        range.extend([proc_macro2::TokenTree::Ident(proc_macro2::Ident::new("_", span))]);
+    }
+    syn::Error::new_spanned(range, message).to_compile_error()
+}
+
+fn at(spans: &[Span], index: u32) -> Span {
+    spans.get(index as usize).or(spans.last()).copied().unwrap_or_else(Span::call_site)
+}
+
+fn end(spans: &[Span], hi: u32) -> Span {
+    at(spans, hi.saturating_sub(1))
+}

@@ -5,11 +5,17 @@
 //! `Wait` are a release and an acquire on a counter that only rises: the k-th post on a channel meets
 //! the k-th wait. Nothing here knows about engines; loops are not kept.
 
+pub mod area;
+pub mod arith;
 pub mod builder;
 pub mod hash;
 pub mod interpret;
 pub mod legality;
+pub mod lengths;
+pub mod params;
 pub mod rational;
+pub mod ring;
+mod tables;
 pub mod text;
 pub mod value;
 
@@ -275,5 +281,36 @@ impl Scratch {
     /// Elements of the whole buffer for `count` elements a unit.
     pub fn elements(&self, count: u64) -> u64 {
         self.slot_elements(count).saturating_mul(u64::from(self.slots))
+    }
+}
+
+/// An algorithm that can be laid out for a number of ranks: written by `collective!`, or interpreted.
+pub trait Algorithm {
+    /// Its name.
+    fn name(&self) -> &str;
+
+    /// The collective it implements.
+    fn collective(&self) -> Collective;
+
+    /// Whether its author says that it has no in-place form.
+    fn out_of_place(&self) -> bool {
+        false
+    }
+
+    /// The file it stands in, for messages.
+    fn file(&self) -> &str;
+
+    /// Its source in canonical form.
+    fn source(&self) -> &str;
+
+    /// Where its statements stand, by [`SpanId`].
+    fn locations(&self) -> &[Location];
+
+    /// Lays out one rank's program.
+    fn build(&self, builder: &mut builder::Builder<'_>) -> Result<(), builder::Stop>;
+
+    /// The schedule for `nranks` ranks, or all that is wrong with it.
+    fn schedule(&self, nranks: u32) -> Result<Schedule, Vec<crate::diagnostics::Finding>> {
+        tables::build(self, nranks)
     }
 }

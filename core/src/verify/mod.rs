@@ -3,28 +3,9 @@
 //! Nothing depends on data, the k-th post meets the k-th wait, so the order of events is one partial
 //! order: acyclic with equal counts means no deadlock in any run; free of races means one result.
 
-use crate::diagnostics::Code;
-use crate::ids::{OpId, SpanId};
+pub use crate::diagnostics::Finding;
+use crate::ids::OpId;
 use crate::schedule::Schedule;
-
-/// Something wrong with a schedule, at a source statement.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Finding {
-    /// Its code, E03xx.
-    pub code: Code,
-    /// One line: what is wrong, for which rank and region.
-    pub title: String,
-    /// The statement to blame.
-    pub at: SpanId,
-    /// What to say at the statement.
-    pub label: String,
-    /// Other statements and what they have to do with it.
-    pub others: Vec<(SpanId, String)>,
-    /// Facts: rank, step, the cycle of waits, the history of the region.
-    pub notes: Vec<String>,
-    /// What to do about it.
-    pub help: Option<String>,
-}
 
 /// What was proved, and what the engines take from it.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -10,7 +10,7 @@ use super::{SAMPLES, parse};
 fn codes(text: &str) -> Vec<Code> {
     let (source, _, diagnostics) = parse(text);
     for d in &diagnostics {
-        assert!(d.plain(&source).len() < 2000, "a diagnostic repeats the input");
+        assert!(d.report(&source).len() < 2000, "a diagnostic repeats the input");
         #[cfg(feature = "render")]
         assert!(roundelay_core::render::render(d, &source, false).len() < 5000);
     }
@@ -82,7 +82,7 @@ proptest! {
         let source = Source::from_bytes("t", &bytes);
         let (_, diagnostics) = syntax::parse(&source);
         for d in diagnostics {
-            d.plain(&source);
+            d.report(&source);
             #[cfg(feature = "render")]
             roundelay_core::render::render(&d, &source, true);
         }
@@ -110,7 +110,7 @@ proptest! {
         let text: String = chars[..cut].iter().chain(&chars[end..]).collect();
         let (source, _, diagnostics) = parse(&text);
         for d in diagnostics {
-            d.plain(&source);
+            d.report(&source);
         }
     }
 }

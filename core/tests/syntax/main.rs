@@ -30,7 +30,7 @@ fn parse(text: &str) -> (Source, File, Vec<Diagnostic>) {
 /// Parses what must be right.
 fn parse_ok(text: &str) -> (Source, File) {
     let (source, file, diagnostics) = parse(text);
-    let found: Vec<String> = diagnostics.iter().map(|d| d.plain(&source)).collect();
+    let found: Vec<String> = diagnostics.iter().map(|d| d.report(&source)).collect();
     assert!(found.is_empty(), "{}\nin\n{text}", found.join("\n"));
     (source, file)
 }

@@ -1,0 +1,151 @@
+//! `roundelay check`: proves every algorithm for every rank count asked for.
+
+use std::time::Instant;
+
+use roundelay::Algorithm as _;
+use roundelay_core::diagnostics::{Code, Diagnostic};
+use roundelay_core::prove_source;
+use roundelay_core::schedule::interpret::Interpreted;
+use serde::Serialize;
+
+use crate::flags::{CheckFlags, Format, RankCounts};
+use crate::program::{Loaded, load, read};
+use crate::report::{Failure, JsonDiagnostic, print, print_all, print_json, refuse};
+
+#[derive(Serialize)]
+struct Report {
+    ok: bool,
+    nranks: Vec<u32>,
+    algorithms: Vec<Checked>,
+    diagnostics: Vec<JsonDiagnostic>,
+}
+
+#[derive(Serialize)]
+struct Checked {
+    name: String,
+    collective: &'static str,
+    ok: bool,
+    seconds: f64,
+    ops: usize,
+    proved: Vec<u32>,
+    refused: Vec<Refused>,
+    #[serde(skip)]
+    errors: Vec<Diagnostic>,
+}
+
+#[derive(Serialize)]
+struct Refused {
+    nranks: u32,
+    reason: String,
+}
+
+pub(crate) fn main(flags: &CheckFlags) -> Result<bool, Failure> {
+    let source = read(&flags.source.source)?;
+    let report = |ok, algorithms, diagnostics| Report {
+        ok,
+        nranks: flags.nranks.counts.clone(),
+        algorithms,
+        diagnostics,
+    };
+    let algorithms = match load(&source, &flags.source)? {
+        Loaded::Ready(algorithms) => algorithms,
+        Loaded::Wrong(errors) => {
+            return Err(refuse(flags.format, &errors, &source, |d| report(false, vec![], d)));
+        }
+    };
+    let checked: Vec<Checked> =
+        algorithms.iter().map(|algorithm| prove_all(algorithm, &flags.nranks)).collect();
+    let ok = checked.iter().all(|c| c.ok);
+    match flags.format {
+        Format::Human => checked.iter().for_each(|c| {
+            print_all(&c.errors, &source);
+            print_human(c);
+        }),
+        Format::Json => {
+            let errors = checked.iter().flat_map(|c| &c.errors);
+            let diagnostics = errors.map(|d| JsonDiagnostic::new(d, &source)).collect();
+            print_json(&report(ok, checked, diagnostics));
+        }
+    }
+    Ok(ok)
+}
+
+fn prove_all(algorithm: &Interpreted, nranks: &RankCounts) -> Checked {
+    let start = Instant::now();
+    let mut checked = Checked {
+        name: algorithm.name().to_owned(),
+        collective: algorithm.collective().name(),
+        ok: true,
+        seconds: 0.0,
+        ops: 0,
+        proved: Vec::new(),
+        refused: Vec::new(),
+        errors: Vec::new(),
+    };
+    for &n in &nranks.counts {
+        match prove_source(algorithm, n) {
+            Ok((schedule, _)) => {
+                checked.ops += schedule.ops.len();
+                checked.proved.push(n);
+            }
+            Err(errors) if !nranks.named && errors.iter().all(|e| e.code == Code::RankCountRefused) => {
+                let reason = errors.into_iter().next().map(|e| e.title).unwrap_or_default();
+                checked.refused.push(Refused { nranks: n, reason });
+            }
+            Err(errors) => checked.errors.extend(new_ones(errors, &checked.errors)),
+        }
+    }
+    if checked.proved.is_empty() && checked.errors.is_empty() {
+        let reason = checked.refused.first().map_or(String::new(), |r| r.reason.clone());
+        let title = format!("{} admits none of the rank counts asked for", checked.name);
+        let place = algorithm.checked().name_span;
+        checked.errors.push(Diagnostic::new(Code::NothingAdmitted, place, title).note(reason));
+    }
+    checked.ok = checked.errors.is_empty();
+    checked.seconds = start.elapsed().as_secs_f64();
+    checked
+}
+
+/// The same mistake at the same place is reported for the smallest rank count that shows it.
+fn new_ones(errors: Vec<Diagnostic>, known: &[Diagnostic]) -> Vec<Diagnostic> {
+    errors
+        .into_iter()
+        .filter(|e| !known.iter().any(|k| k.code == e.code && k.primary == e.primary))
+        .collect()
+}
+
+fn print_human(checked: &Checked) {
+    for Refused { nranks, reason } in &checked.refused {
+        print(&format!("  \x1b[1;93mrefused\x1b[0m nranks = {nranks}: {reason}"));
+    }
+    if checked.ok {
+        print(&format!(
+            "   \x1b[1;92mproved\x1b[0m {} ({}) for nranks {}: {} ops in {:.1} ms",
+            checked.name,
+            checked.collective,
+            spans(&checked.proved),
+            checked.ops,
+            checked.seconds * 1e3
+        ));
+    } else {
+        let n = checked.errors.len();
+        let plural = if n == 1 { "" } else { "s" };
+        print(&format!(
+            "   \x1b[1;91mfailed\x1b[0m {} ({}): {n} error{plural}",
+            checked.name, checked.collective
+        ));
+    }
+}
+
+/// `2..=5, 8` for 2 3 4 5 8.
+fn spans(counts: &[u32]) -> String {
+    let mut runs: Vec<(u32, u32)> = Vec::new();
+    for &n in counts {
+        match runs.last_mut() {
+            Some((_, last)) if *last + 1 == n => *last = n,
+            _ => runs.push((n, n)),
+        }
+    }
+    let text = |&(lo, hi): &(u32, u32)| if lo == hi { lo.to_string() } else { format!("{lo}..={hi}") };
+    runs.iter().map(text).collect::<Vec<_>>().join(", ")
+}

@@ -1,0 +1,205 @@
+//! What the command takes. Values are read here, so that a wrong one is refused before any work is done.
+
+use std::ops::RangeInclusive;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use roundelay::{DType, ReduceOp};
+use roundelay_core::diagnostics::Code;
+
+/// Collective algorithms as pages of step loops: proved, then run.
+#[derive(Parser)]
+#[command(name = "roundelay", version, about, max_term_width = 100)]
+pub(crate) struct Cli {
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+#[derive(Subcommand)]
+pub(crate) enum Command {
+    /// Prove algorithms for some rank counts, or say what is wrong and where
+    Check(CheckFlags),
+    /// Run an algorithm on seeded random data and compare every element with a plain reference
+    Run(RunFlags),
+    /// Print a source in canonical form, every comment kept
+    Fmt(FmtFlags),
+    /// Print what a source becomes: rust, schedule or ast
+    Emit(EmitFlags),
+    /// List the algorithms of a source, or of the library
+    List(ListFlags),
+    /// Explain an error code: a wrong example, the message, the fix
+    Explain(ExplainFlags),
+}
+
+/// Where algorithms come from.
+#[derive(Args)]
+pub(crate) struct SourceFlags {
+    /// A `.coll` file, `-` for standard input, or the name of an algorithm of the library
+    pub(crate) source: String,
+    /// Which algorithm of the source (all of them, unless the command needs one)
+    #[arg(long, value_name = "NAME")]
+    pub(crate) algorithm: Option<String>,
+    /// Value of a parameter, such as ring=1,2,3,0 or root=2; may be given several times
+    #[arg(long = "set", value_name = "NAME=VALUE", value_parser = setting)]
+    pub(crate) settings: Vec<(String, String)>,
+}
+
+#[derive(Args)]
+pub(crate) struct CheckFlags {
+    #[command(flatten)]
+    pub(crate) source: SourceFlags,
+    /// Rank counts: `8`, `2..=33`, `2..9`, or a list such as `2,4,8`
+    #[arg(long, default_value = "1..=9", value_parser = rank_counts)]
+    pub(crate) nranks: RankCounts,
+    #[arg(long, value_enum, default_value_t = Format::Human)]
+    pub(crate) format: Format,
+}
+
+#[derive(Args)]
+pub(crate) struct RunFlags {
+    #[command(flatten)]
+    pub(crate) source: SourceFlags,
+    /// Rank counts: `8`, `2..=33`, or a list such as `2,4,8`
+    #[arg(long, default_value = "8", value_parser = rank_counts)]
+    pub(crate) nranks: RankCounts,
+    /// Elements a unit, as NCCL counts (an AllReduce moves that many a rank)
+    #[arg(long, default_value_t = 1 << 20)]
+    pub(crate) count: u64,
+    /// Element type: i8 u8 i32 u32 i64 u64 f16 bf16 f32 f64
+    #[arg(long, default_value = "f32", value_parser = dtype)]
+    pub(crate) dtype: DType,
+    /// Reduce op: sum prod min max avg
+    #[arg(long, default_value = "sum", value_parser = reduce_op)]
+    pub(crate) op: ReduceOp,
+    /// Input and output share memory, by NCCL's rules
+    #[arg(long)]
+    pub(crate) in_place: bool,
+    /// Seed of the random inputs
+    #[arg(long, default_value_t = 1)]
+    pub(crate) seed: u64,
+    /// Timed runs, after one to warm up
+    #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) iterations: u32,
+    /// Worker threads; the default is one a core
+    #[arg(long, value_parser = clap::value_parser!(u32).range(1..=1024))]
+    pub(crate) workers: Option<u32>,
+    #[arg(long, value_enum, default_value_t = Format::Human)]
+    pub(crate) format: Format,
+}
+
+#[derive(Args)]
+pub(crate) struct FmtFlags {
+    /// `.coll` files, or `-` for standard input
+    #[arg(required = true)]
+    pub(crate) sources: Vec<String>,
+    /// Write the files instead of printing
+    #[arg(long, conflicts_with = "check")]
+    pub(crate) write: bool,
+    /// Say which files are not in canonical form, and exit with 1 if there are any
+    #[arg(long)]
+    pub(crate) check: bool,
+}
+
+#[derive(Args)]
+pub(crate) struct EmitFlags {
+    /// What to print
+    #[arg(value_enum)]
+    pub(crate) what: Emit,
+    #[command(flatten)]
+    pub(crate) source: SourceFlags,
+    /// Rank count, for `schedule`
+    #[arg(long, default_value = "4", value_parser = rank_counts)]
+    pub(crate) nranks: RankCounts,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+pub(crate) enum Emit {
+    /// The Rust that the macro expands to
+    Rust,
+    /// The flat schedule of one rank count
+    Schedule,
+    /// The syntax tree
+    Ast,
+}
+
+#[derive(Args)]
+pub(crate) struct ListFlags {
+    /// A `.coll` file or `-`; the library if not given
+    pub(crate) source: Option<String>,
+    #[arg(long, value_enum, default_value_t = Format::Human)]
+    pub(crate) format: Format,
+}
+
+#[derive(Args)]
+pub(crate) struct ExplainFlags {
+    /// An error code such as E0301; all of them if not given
+    pub(crate) code: Option<String>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Format {
+    /// For people
+    Human,
+    /// For programs
+    Json,
+}
+
+/// Rank counts as written, and whether one was named (then a refusal is an error).
+#[derive(Clone, Debug)]
+pub(crate) struct RankCounts {
+    pub(crate) counts: Vec<u32>,
+    pub(crate) named: bool,
+}
+
+const MOST_RANKS: u32 = 1 << 16;
+
+fn rank_counts(text: &str) -> Result<RankCounts, String> {
+    let bad = |why: &str| format!("[{}] {why}", Code::BadFlag);
+    let count = |text: &str| {
+        text.trim().parse::<u32>().map_err(|_| {
+            bad("rank counts are such as `8`, `2..=33`, `2..9` or `2,4,8`")
+        })
+    };
+    let (counts, named) = match text.split_once("..") {
+        Some((lo, hi)) => {
+            let range: RangeInclusive<u32> = match hi.strip_prefix('=') {
+                Some(hi) => count(lo)?..=count(hi)?,
+                None => count(lo)?..=count(hi)?.saturating_sub(1),
+            };
+            if range.end().saturating_sub(*range.start()) > MOST_RANKS {
+                return Err(format!("[{}] at most {MOST_RANKS} ranks", Code::NoRanks));
+            }
+            (range.collect::<Vec<_>>(), false)
+        }
+        None => (text.split(',').map(count).collect::<Result<Vec<_>, _>>()?, true),
+    };
+    if counts.is_empty() {
+        return Err(bad("the range of rank counts is empty"));
+    }
+    if counts.iter().any(|n| *n == 0 || *n > MOST_RANKS) {
+        return Err(format!("[{}] a rank count is in 1..={MOST_RANKS}", Code::NoRanks));
+    }
+    Ok(RankCounts { counts, named })
+}
+
+fn setting(text: &str) -> Result<(String, String), String> {
+    match text.split_once('=') {
+        Some((name, value)) if !name.trim().is_empty() => {
+            Ok((name.trim().to_owned(), value.to_owned()))
+        }
+        _ => Err(format!("[{}] a setting is NAME=VALUE, such as ring=1,2,3,0", Code::BadFlag)),
+    }
+}
+
+fn dtype(text: &str) -> Result<DType, String> {
+    DType::from_name(text).ok_or_else(|| {
+        let names: Vec<_> = DType::ALL.iter().map(|d| d.name()).collect();
+        format!("[{}] the dtypes are {}", Code::BadFlag, names.join(" "))
+    })
+}
+
+fn reduce_op(text: &str) -> Result<ReduceOp, String> {
+    ReduceOp::from_name(text).ok_or_else(|| {
+        let names: Vec<_> = ReduceOp::ALL.iter().map(|op| op.name()).collect();
+        format!("[{}] the reduce ops are {}", Code::BadFlag, names.join(" "))
+    })
+}

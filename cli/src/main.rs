@@ -1,0 +1,33 @@
+//! The `roundelay` command. Exit codes: 0, all is well; 1, the program is wrong; 2, the call is.
+
+mod check;
+mod emit;
+mod explain;
+mod flags;
+mod fmt;
+mod list;
+mod memory;
+mod program;
+mod report;
+mod run;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+use flags::{Cli, Command};
+
+fn main() -> ExitCode {
+    let outcome = match Cli::parse().command {
+        Command::Check(flags) => check::main(&flags),
+        Command::Run(flags) => run::main(&flags),
+        Command::Fmt(flags) => fmt::main(&flags),
+        Command::Emit(flags) => emit::main(&flags),
+        Command::List(flags) => list::main(&flags),
+        Command::Explain(flags) => explain::main(&flags),
+    };
+    match outcome {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::from(1),
+        Err(failure) => failure.print(),
+    }
+}

@@ -1,0 +1,111 @@
+//! From a SOURCE on the command line to checked algorithms with their parameters set.
+
+use std::io::Read as _;
+
+use roundelay::library;
+use roundelay_core::check::Door;
+use roundelay_core::check::hir::Program;
+use roundelay_core::diagnostics::{Code, Diagnostic};
+use roundelay_core::schedule::interpret::Interpreted;
+use roundelay_core::source::Source;
+use roundelay_core::compile;
+
+use crate::flags::SourceFlags;
+use crate::report::Failure;
+
+/// Reads a file, standard input, or the library's file that holds the algorithm of that name.
+pub(crate) fn read(source: &str) -> Result<Source, Failure> {
+    if source == "-" {
+        let mut bytes = Vec::new();
+        return match std::io::stdin().read_to_end(&mut bytes) {
+            Ok(_) => Ok(Source::from_bytes("<stdin>", &bytes)),
+            Err(error) => Err(Failure::usage(
+                Code::UnreadableSource,
+                format!("standard input cannot be read: {error}"),
+            )),
+        };
+    }
+    if let Some((file, text)) = in_library(source) {
+        return Ok(Source::from_text(file, text));
+    }
+    match std::fs::read(source) {
+        Ok(bytes) => Ok(Source::from_bytes(source, &bytes)),
+        Err(error) if source.contains(['.', '/']) => Err(Failure::usage(
+            Code::UnreadableSource,
+            format!("`{source}` cannot be read: {error}"),
+        )),
+        Err(_) => Err(Failure::usage(
+            Code::UnknownSource,
+            format!("`{source}` is neither a file nor an algorithm of the library"),
+        )
+        .with_help("`roundelay list` names the library's algorithms")),
+    }
+}
+
+/// The library's file that holds `name`.
+fn in_library(name: &str) -> Option<(&'static str, &'static str)> {
+    library_programs()
+        .find(|(_, _, program)| program.algorithms.iter().any(|a| a.name == name))
+        .map(|(file, text, _)| (file, text))
+}
+
+/// Every file of the library, checked.
+pub(crate) fn library_programs() -> impl Iterator<Item = (&'static str, &'static str, Program)> {
+    library::SOURCES.iter().filter_map(|(file, text)| {
+        compile(&Source::from_text(file, text), Door::File).ok().map(|p| (*file, *text, p))
+    })
+}
+
+/// The algorithms that the flags ask for.
+pub(crate) enum Loaded {
+    /// Ready to be laid out.
+    Ready(Vec<Interpreted>),
+    /// The source has errors.
+    Wrong(Vec<Diagnostic>),
+}
+
+/// Checks `source` and sets the parameters.
+pub(crate) fn load(source: &Source, flags: &SourceFlags) -> Result<Loaded, Failure> {
+    let program = match compile(source, Door::File) {
+        Ok(program) => program,
+        Err(errors) => return Ok(Loaded::Wrong(errors)),
+    };
+    let names: Vec<_> = program.algorithms.iter().map(|a| a.name.clone()).collect();
+    let wanted = flags.algorithm.clone().or_else(|| names.iter().find(|n| **n == flags.source).cloned());
+    let mut algorithms: Vec<_> = program
+        .algorithms
+        .into_iter()
+        .filter(|a| wanted.as_ref().is_none_or(|name| *name == a.name))
+        .map(|a| Interpreted::new(a, source))
+        .collect();
+    if algorithms.is_empty() {
+        let wanted = wanted.unwrap_or_default();
+        return Err(Failure::usage(
+            Code::UnknownAlgorithm,
+            format!("{} holds no algorithm `{wanted}`", source.name()),
+        )
+        .with_help(format!("it holds {}", names.join(", "))));
+    }
+    for algorithm in &mut algorithms {
+        for (name, value) in &flags.settings {
+            algorithm
+                .set_text(name, value)
+                .map_err(|why| Failure::usage(Code::BadParameter, why))?;
+        }
+    }
+    Ok(Loaded::Ready(algorithms))
+}
+
+/// The one algorithm that a command needs.
+pub(crate) fn one(mut algorithms: Vec<Interpreted>, source: &Source) -> Result<Interpreted, Failure> {
+    use roundelay::Algorithm as _;
+    if algorithms.len() > 1 {
+        let names: Vec<_> = algorithms.iter().map(|a| a.name().to_owned()).collect();
+        return Err(Failure::usage(
+            Code::UnknownAlgorithm,
+            format!("{} holds {} algorithms, and this command takes one", source.name(), names.len()),
+        )
+        .with_help(format!("choose one by --algorithm: {}", names.join(", "))));
+    }
+    Ok(algorithms.remove(0))
+}

@@ -1,0 +1,129 @@
+//! What goes wrong, as the person or the program that called sees it.
+
+use std::io::Write as _;
+use std::process::ExitCode;
+
+use roundelay_core::diagnostics::{Code, Diagnostic};
+use roundelay_core::source::Source;
+use serde::Serialize;
+
+use crate::flags::Format;
+
+/// Why a command gave up.
+pub(crate) enum Failure {
+    /// The call is wrong: a flag, a missing file, a parameter.
+    Usage(Code, String, Option<String>),
+    /// The program is wrong; what is wrong has been printed.
+    Program,
+}
+
+impl Failure {
+    pub(crate) fn usage(code: Code, title: impl Into<String>) -> Self {
+        Self::Usage(code, title.into(), None)
+    }
+
+    pub(crate) fn with_help(self, help: impl Into<String>) -> Self {
+        match self {
+            Self::Usage(code, title, _) => Self::Usage(code, title, Some(help.into())),
+            Self::Program => self,
+        }
+    }
+
+    pub(crate) fn print(self) -> ExitCode {
+        match self {
+            Self::Usage(code, title, help) => {
+                anstream::eprintln!("\x1b[1;91merror[{code}]\x1b[0m\x1b[1m: {title}\x1b[0m");
+                if let Some(help) = help {
+                    anstream::eprintln!("  = help: {help}");
+                }
+                ExitCode::from(2)
+            }
+            Self::Program => ExitCode::from(1),
+        }
+    }
+}
+
+/// A diagnostic as `--format json` gives it.
+#[derive(Serialize)]
+pub(crate) struct JsonDiagnostic {
+    code: &'static str,
+    severity: &'static str,
+    title: String,
+    file: String,
+    line: u32,
+    column: u32,
+    end_line: u32,
+    end_column: u32,
+    nranks: Option<u32>,
+    label: String,
+    notes: Vec<String>,
+    help: Option<String>,
+}
+
+impl JsonDiagnostic {
+    pub(crate) fn new(diagnostic: &Diagnostic, source: &Source) -> Self {
+        let place = source.location(diagnostic.primary);
+        Self {
+            code: diagnostic.code.as_str(),
+            severity: "error",
+            title: diagnostic.title.clone(),
+            file: source.name().to_owned(),
+            line: place.line,
+            column: place.column,
+            end_line: place.end_line,
+            end_column: place.end_column,
+            nranks: diagnostic.nranks,
+            label: diagnostic.label.clone(),
+            notes: diagnostic.notes.clone(),
+            help: diagnostic.help.clone(),
+        }
+    }
+}
+
+/// Prints diagnostics like rustc does, to standard error.
+pub(crate) fn print_all(diagnostics: &[Diagnostic], source: &Source) {
+    let mut out = anstream::stderr().lock();
+    for diagnostic in diagnostics {
+        let text = roundelay_core::render::render(diagnostic, source, true);
+        // A closed pipe is no reason to fail twice.
+        let _ = writeln!(out, "{text}\n");
+    }
+}
+
+/// Prints a value as one JSON document, to standard output.
+pub(crate) fn print_json(value: &impl Serialize) {
+    let text = serde_json::to_string_pretty(value).expect("plain data serialises");
+    print(&text);
+}
+
+/// Prints a line; a closed pipe ends the program quietly.
+pub(crate) fn print(text: &str) {
+    if writeln!(anstream::stdout().lock(), "{text}").is_err() {
+        std::process::exit(0);
+    }
+}
+
+/// Ends a command whose source has errors: human ones on standard error, or the JSON that `value` makes.
+pub(crate) fn refuse<J: Serialize>(
+    format: Format,
+    diagnostics: &[Diagnostic],
+    source: &Source,
+    value: impl FnOnce(Vec<JsonDiagnostic>) -> J,
+) -> Failure {
+    match format {
+        Format::Human => {
+            print_all(diagnostics, source);
+            let n = diagnostics.len();
+            let plural = if n == 1 { "" } else { "s" };
+            anstream::eprintln!(
+                "\x1b[1;91merror\x1b[0m\x1b[1m: {n} error{plural} in {}\x1b[0m",
+                source.name()
+            );
+        }
+        Format::Json => {
+            let all = diagnostics.iter().map(|d| JsonDiagnostic::new(d, source)).collect();
+            print_json(&value(all));
+        }
+    }
+    Failure::Program
+}

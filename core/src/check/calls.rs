@@ -1,0 +1,281 @@
+//! Calls: the ops, the built-in functions, the ring's constructors, and the author's steps.
+
+use super::hir::{Expr, ExprKind, StmtKind, Ty, VarId};
+use super::{Checker, scope};
+use crate::diagnostics::{Code, Diagnostic};
+use crate::schedule::arith::IntFn;
+use crate::source::Span;
+use crate::syntax::ast;
+
+/// Functions that are not from integers to integers.
+const OTHER_FUNCTIONS: [&str; 4] = ["is_power_of_two", "peer", "len", "rev"];
+
+impl Checker<'_> {
+    pub(super) fn call_stmt(
+        &mut self,
+        name: &ast::Name,
+        args: &[ast::Expr],
+        expr: &ast::Expr,
+    ) -> Option<StmtKind> {
+        match name.text.as_str() {
+            "copy" => {
+                let [src, dst] = self.two(name, args, expr.span, "copy(from, to)")?;
+                let src = self.place(src);
+                let dsts = self.places(dst, true);
+                self.writable(&dsts);
+                Some(StmtKind::Copy(src, dsts))
+            }
+            "reduce" => {
+                let [src, dst] = self.two(name, args, expr.span, "reduce(from, into)")?;
+                let srcs = self.places(src, false);
+                let dst = self.place(dst);
+                self.writable(std::slice::from_ref(&dst));
+                Some(StmtKind::Reduce(srcs, dst))
+            }
+            text if self.scope.find(text).is_some_and(|var| self.ty(var) == Ty::Step) => {
+                let step = self.scope.find(text)?;
+                self.step_call(step, name, args, expr.span)
+            }
+            text if self.open_steps.iter().any(|open| open == text) => {
+                self.error(
+                    Diagnostic::new(
+                        Code::RecursiveStep,
+                        name.span,
+                        format!("step `{text}` calls itself"),
+                    )
+                    .label("inside its own body")
+                    .note("a step is inlined where it is called")
+                    .help("use a `for` loop"),
+                );
+                None
+            }
+            _ => {
+                // A function's value that nobody uses, or a name that nobody knows.
+                let value = self.call(std::slice::from_ref(name), args, expr.span);
+                if value.ty != Ty::Error {
+                    self.error(
+                        Diagnostic::new(Code::WrongType, expr.span, "this statement does nothing")
+                            .label(format!("{}, which nobody uses", value.ty.name())),
+                    );
+                }
+                None
+            }
+        }
+    }
+
+    fn two<'a>(
+        &mut self,
+        name: &ast::Name,
+        args: &'a [ast::Expr],
+        span: Span,
+        form: &str,
+    ) -> Option<[&'a ast::Expr; 2]> {
+        if let [a, b] = args {
+            return Some([a, b]);
+        }
+        self.arity(name, 2, args.len(), span, form);
+        for arg in args {
+            self.expr(arg);
+        }
+        None
+    }
+
+    fn arity(&mut self, name: &ast::Name, takes: usize, got: usize, span: Span, form: &str) {
+        let plural = if takes == 1 { "" } else { "s" };
+        self.error(
+            Diagnostic::new(
+                Code::WrongArity,
+                span,
+                format!("`{}` takes {takes} argument{plural}, and got {got}", name.text),
+            )
+            .label(format!("{got} given"))
+            .help(format!("the form is `{form}`")),
+        );
+    }
+
+    /// A data operand: a region of a rank.
+    fn place(&mut self, expr: &ast::Expr) -> Expr {
+        let place = self.expr(expr);
+        let help = match place.ty {
+            Ty::Place | Ty::Error => return place,
+            Ty::Region => "say whose: `local.…` for this rank, or a peer's".to_owned(),
+            Ty::Places => "choose one piece by `[i]`, or several by `[i..j]`".to_owned(),
+            Ty::Pieces => "say whose, and choose a piece: `local.…[i]`".to_owned(),
+            Ty::Peer => "say which buffer: `.input`, `.output` or a view".to_owned(),
+            _ => "operands are such as `left.output` or `local.block[b]`".to_owned(),
+        };
+        let title = format!("a data operand is a region of a rank, and this is {}", place.ty.name());
+        self.error(
+            Diagnostic::new(Code::NotARegion, place.span, title).label(place.ty.name()).help(help),
+        );
+        place
+    }
+
+    /// One operand, or a list of them.
+    fn places(&mut self, expr: &ast::Expr, destinations: bool) -> Vec<Expr> {
+        let ast::ExprKind::List(items) = &*expr.kind else { return vec![self.place(expr)] };
+        if items.is_empty() || (destinations && items.len() > 8) {
+            let title = match items.len() {
+                0 => "an op without operands".to_owned(),
+                n => format!("{n} destinations, and an op takes at most 8"),
+            };
+            self.error(Diagnostic::new(Code::TooManyOperands, expr.span, title));
+        }
+        items.iter().map(|item| self.place(item)).collect()
+    }
+
+    fn writable(&mut self, dsts: &[Expr]) {
+        for dst in dsts {
+            if let ExprKind::On(_, region) = &*dst.kind
+                && matches!(root(region), ExprKind::Input)
+            {
+                self.error(
+                    Diagnostic::new(Code::InputWritten, dst.span, "the input is never a destination")
+                        .label("written here")
+                        .note("the caller's input keeps its values, unless the run is in place")
+                        .help("copy what you need into `output` or scratch first"),
+                );
+            }
+        }
+    }
+
+    fn step_call(
+        &mut self,
+        step: VarId,
+        name: &ast::Name,
+        args: &[ast::Expr],
+        span: Span,
+    ) -> Option<StmtKind> {
+        let (_, params) = self.steps.iter().find(|(known, _)| *known == step)?;
+        let params = params.clone();
+        if params.len() != args.len() {
+            let names: Vec<_> =
+                params.iter().map(|p| self.vars[p.0 as usize].name.clone()).collect();
+            let form = format!("{}({})", name.text, names.join(", "));
+            self.arity(name, params.len(), args.len(), span, &form);
+            return None;
+        }
+        let args = params.iter().zip(args).map(|(p, arg)| self.expect(arg, self.ty(*p))).collect();
+        Some(StmtKind::Call(step, args))
+    }
+
+    /// A call that has a value.
+    pub(super) fn call(&mut self, path: &[ast::Name], args: &[ast::Expr], span: Span) -> Expr {
+        let error = Expr { kind: Box::new(ExprKind::Error), ty: Ty::Error, span };
+        let name = &path[path.len() - 1];
+        if path.len() > 1 {
+            return self.constructor(path, args, span).unwrap_or(error);
+        }
+        if let Some(function) = IntFn::ALL.into_iter().find(|f| f.name() == name.text) {
+            if args.len() != function.arity() {
+                let form = match function {
+                    IntFn::BitReverse => "bit_reverse(x, bits)".to_owned(),
+                    _ if function.arity() == 2 => format!("{}(x, y)", name.text),
+                    _ => format!("{}(x)", name.text),
+                };
+                self.arity(name, function.arity(), args.len(), span, &form);
+                return error;
+            }
+            let args = args.iter().map(|arg| self.expect(arg, Ty::Int)).collect();
+            return Expr { kind: Box::new(ExprKind::IntFn(function, args)), ty: Ty::Int, span };
+        }
+        if !OTHER_FUNCTIONS.contains(&name.text.as_str()) {
+            self.unknown_function(name);
+            for arg in args {
+                self.expr(arg);
+            }
+            return error;
+        }
+        let [arg] = args else {
+            self.arity(name, 1, args.len(), span, &format!("{}(x)", name.text));
+            return error;
+        };
+        let (kind, ty) = match name.text.as_str() {
+            "is_power_of_two" => (ExprKind::IsPowerOfTwo(self.expect(arg, Ty::Int)), Ty::Bool),
+            "peer" => {
+                let arg = self.expect(arg, Ty::Int);
+                self.not_in_default(span, "peer");
+                (ExprKind::Peer(arg), Ty::Peer)
+            }
+            "rev" => (ExprKind::Rev(self.expect(arg, Ty::List)), Ty::List),
+            _ => {
+                let arg = self.expr(arg);
+                if !matches!(arg.ty, Ty::List | Ty::Pieces | Ty::Error) {
+                    self.error(self.wrong(arg.span, "a list or pieces", arg.ty));
+                }
+                (ExprKind::Len(arg), Ty::Int)
+            }
+        };
+        Expr { kind: Box::new(kind), ty, span }
+    }
+
+    fn constructor(&mut self, path: &[ast::Name], args: &[ast::Expr], span: Span) -> Option<Expr> {
+        let name = &path[path.len() - 1];
+        let written: Vec<_> = path.iter().map(|n| n.text.as_str()).collect();
+        let written = written.join("::");
+        let kind = match (written.as_str(), args) {
+            ("Ring::natural", [n]) => {
+                let n = self.expect(n, Ty::Int);
+                if !matches!(*n.kind, ExprKind::Nranks | ExprKind::Error) {
+                    self.error(
+                        Diagnostic::new(
+                            Code::WrongType,
+                            n.span,
+                            "the natural ring is one of all ranks",
+                        )
+                        .help("write `Ring::natural(nranks)`"),
+                    );
+                }
+                ExprKind::RingNatural
+            }
+            ("Ring::twisted", []) => ExprKind::RingTwisted,
+            ("Ring::order", [list]) => ExprKind::RingOrder(self.expect(list, Ty::List)),
+            ("Ring::natural" | "Ring::order", _) => {
+                let form = if name.text == "order" { "Ring::order(ranks)" } else { "Ring::natural(nranks)" };
+                self.arity(name, 1, args.len(), span, form);
+                return None;
+            }
+            ("Ring::twisted", _) => {
+                self.arity(name, 0, args.len(), span, "Ring::twisted()");
+                return None;
+            }
+            _ => {
+                self.error(
+                    Diagnostic::new(Code::UnknownName, span, format!("nothing is called `{written}`"))
+                        .help("the constructors are `Ring::natural(nranks)`, `Ring::order([…])` and `Ring::twisted()`"),
+                );
+                return None;
+            }
+        };
+        Some(Expr { kind: Box::new(kind), ty: Ty::Ring, span })
+    }
+
+    fn unknown_function(&mut self, name: &ast::Name) {
+        let known = IntFn::ALL.iter().map(|f| f.name()).chain(OTHER_FUNCTIONS).chain(["copy", "reduce"]);
+        let near = scope::nearest(&name.text, known).map(str::to_owned);
+        let near = near.or_else(|| scope::nearest(&name.text, self.scope.names()).map(str::to_owned));
+        let mut error = Diagnostic::new(
+            Code::UnknownName,
+            name.span,
+            format!("no function or step is called `{}`", name.text),
+        )
+        .label("not found");
+        if matches!(name.text.as_str(), "copy" | "reduce") {
+            error.title = format!("`{}` is a statement, not a value", name.text);
+        } else if let Some(near) = near {
+            error = error.help(format!("did you mean `{near}`?"));
+        }
+        self.error(error);
+    }
+}
+
+/// What a region is cut from.
+fn root(region: &Expr) -> &ExprKind {
+    match &*region.kind {
+        ExprKind::Split(base, _)
+        | ExprKind::Block(base, _)
+        | ExprKind::Piece(base, _)
+        | ExprKind::Range(base, ..) => root(base),
+        other => other,
+    }
+}

@@ -1,0 +1,276 @@
+//! The checked tree: every name resolved, every type known, every statement numbered. The interpreter and
+//! the Rust emitter both start here, so neither can meet a program that makes no sense.
+
+use crate::collective::Collective;
+use crate::ids::SpanId;
+use crate::schedule::arith::IntFn;
+use crate::source::Span;
+use crate::syntax::ast::{BinOp, UnOp};
+
+/// A checked source.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Program {
+    /// In source order.
+    pub algorithms: Vec<Algorithm>,
+}
+
+/// A checked algorithm.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Algorithm {
+    /// Its name.
+    pub name: String,
+    /// Where the name stands.
+    pub name_span: Span,
+    /// Lines of its doc comment.
+    pub docs: Vec<String>,
+    /// Whether `pub` stands before it.
+    pub public: bool,
+    /// The collective it implements.
+    pub collective: Collective,
+    /// Marked `#[out_of_place]`.
+    pub out_of_place: bool,
+    /// Its parameters.
+    pub params: Vec<Param>,
+    /// Its statements.
+    pub body: Vec<Stmt>,
+    /// Every variable: its name and type.
+    pub vars: Vec<Var>,
+    /// Where each statement stands, by [`SpanId`]. Entry 0 is the header.
+    pub spans: Vec<Span>,
+    /// Whether it holds a `rust { }` escape, which only expanded Rust can run.
+    pub escapes: bool,
+    /// Its source in canonical form.
+    pub source: String,
+}
+
+/// An index into [`Algorithm::vars`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct VarId(pub u32);
+
+/// A variable.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Var {
+    /// The author's name.
+    pub name: String,
+    /// Where it is declared.
+    pub span: Span,
+    /// Its type.
+    pub ty: Ty,
+}
+
+/// The types.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Ty {
+    /// 64-bit integer.
+    Int,
+    /// Truth value.
+    Bool,
+    /// A rank to talk to.
+    Peer,
+    /// A ring order, with this rank's seat in it.
+    Ring,
+    /// A list of integers.
+    List,
+    /// A region of any rank.
+    Region,
+    /// A region cut in pieces, or slots of scratch.
+    Pieces,
+    /// A region of one rank.
+    Place,
+    /// Pieces of a region of one rank.
+    Places,
+    /// A step, which is no value.
+    Step,
+    /// Already reported.
+    Error,
+}
+
+/// A parameter of an algorithm.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Param {
+    /// The variable it declares.
+    pub var: VarId,
+    /// What it takes.
+    pub ty: ParamTy,
+    /// Its value unless given; a ring has the natural order.
+    pub default: Option<Expr>,
+}
+
+/// What a parameter takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum ParamTy {
+    /// `int`
+    Int,
+    /// `bool`
+    Bool,
+    /// `Rank`: an `int` in `0..nranks`
+    Rank,
+    /// `Ring`
+    Ring,
+    /// `[Rank]`
+    Ranks,
+}
+
+/// A numbered statement.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Stmt {
+    /// Its number.
+    pub at: SpanId,
+    /// What it is.
+    pub kind: StmtKind,
+}
+
+/// The statements.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum StmtKind {
+    /// `let` and `view`
+    Let(VarId, Expr),
+    /// `for`
+    For(VarId, Iter, Vec<Stmt>),
+    /// `parallel` over `lo..hi`
+    Parallel(VarId, Expr, Expr, Vec<Stmt>),
+    /// `if … else if … else`
+    If(Vec<(Expr, Vec<Stmt>)>, Option<Vec<Stmt>>),
+    /// `require`
+    Require(Expr, String),
+    /// `scratch`; the shape is a region or pieces
+    Scratch(VarId, Option<Expr>, Expr),
+    /// `step`, defined here
+    Step(Step),
+    /// A step's call
+    Call(VarId, Vec<Expr>),
+    /// `copy`
+    Copy(Expr, Vec<Expr>),
+    /// `reduce`
+    Reduce(Vec<Expr>, Expr),
+    /// A signal to or from a peer
+    Signal(Signal, Expr),
+}
+
+/// The four signals.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Signal {
+    /// Release, to the peer's `RxAck`.
+    TxAck,
+    /// Acquire.
+    RxAck,
+    /// Release, to the peer's `RxDataSignal`.
+    TxDataSignal,
+    /// Acquire.
+    RxDataSignal,
+}
+
+impl Signal {
+    /// All four.
+    pub const ALL: [Self; 4] = [Self::TxAck, Self::RxAck, Self::TxDataSignal, Self::RxDataSignal];
+
+    /// The method's name in the language.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::TxAck => "TxAck",
+            Self::RxAck => "RxAck",
+            Self::TxDataSignal => "TxDataSignal",
+            Self::RxDataSignal => "RxDataSignal",
+        }
+    }
+}
+
+/// A step: a named piece of a rank's program. Its name is a variable of no type that values have.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Step {
+    /// Its name.
+    pub name: VarId,
+    /// Its parameters.
+    pub params: Vec<VarId>,
+    /// Its statements.
+    pub body: Vec<Stmt>,
+}
+
+/// What a loop runs over.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Iter {
+    /// `lo..hi`
+    Range(Expr, Expr),
+    /// The elements of a list.
+    List(Expr),
+}
+
+/// A typed expression.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Expr {
+    /// What it is.
+    pub kind: Box<ExprKind>,
+    /// Its type.
+    pub ty: Ty,
+    /// Where it stands.
+    pub span: Span,
+}
+
+/// The expressions.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ExprKind {
+    /// A literal.
+    Int(i64),
+    /// A literal.
+    Bool(bool),
+    /// A variable.
+    Var(VarId),
+    /// `rank`
+    Rank,
+    /// `nranks`
+    Nranks,
+    /// `local`
+    Local,
+    /// `input`
+    Input,
+    /// `output`
+    Output,
+    /// `-a`, `!a`
+    Unary(UnOp, Expr),
+    /// Arithmetic, comparison (of int, bool or peer) or logic.
+    Binary(BinOp, Expr, Expr),
+    /// `if c { a } else { b }`
+    If(Expr, Expr, Expr),
+    /// `[a, b, c]`
+    List(Vec<Expr>),
+    /// `log2(a)` and its kin.
+    IntFn(IntFn, Vec<Expr>),
+    /// `is_power_of_two(a)`
+    IsPowerOfTwo(Expr),
+    /// `peer(a)`
+    Peer(Expr),
+    /// `len(list)` or `len(pieces)`
+    Len(Expr),
+    /// `rev(list)`
+    Rev(Expr),
+    /// `list[i]`
+    Element(Expr, Expr),
+    /// `p.rank`
+    RankOf(Expr),
+    /// `ring.left`
+    RingLeft(Expr),
+    /// `ring.right`
+    RingRight(Expr),
+    /// `ring.position`
+    RingPosition(Expr),
+    /// `Ring::natural(nranks)`
+    RingNatural,
+    /// `Ring::twisted()`
+    RingTwisted,
+    /// `Ring::order([…])`
+    RingOrder(Expr),
+    /// `region.split(n)`, or by a list of weights.
+    Split(Expr, Expr),
+    /// `region.block(r)`: piece r of `nranks`.
+    Block(Expr, Expr),
+    /// `pieces[i]`
+    Piece(Expr, Expr),
+    /// `pieces[i..j]`
+    Range(Expr, Expr, Expr),
+    /// `peer.region`: a region, or pieces, as they lie on a rank.
+    On(Expr, Expr),
+    /// `rust { … }`
+    Rust(String),
+    /// Already reported.
+    Error,
+}

@@ -1,0 +1,248 @@
+//! From what the author wrote to what it means: names, types, and the rules that hold for every rank count.
+
+mod calls;
+mod exprs;
+pub mod hir;
+mod scope;
+mod stmts;
+
+use crate::collective::Collective;
+use crate::diagnostics::{Code, Diagnostic};
+use crate::source::Span;
+use crate::syntax::{ast, printer};
+use hir::{ParamTy, Program, Ty, VarId};
+use scope::Scope;
+
+/// Which door the source came in by: only the macro can compile a `rust { }` escape.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Door {
+    /// `collective! { … }`
+    Macro,
+    /// A `.coll` file.
+    File,
+}
+
+/// Checks every algorithm of `file`; all errors are collected.
+pub fn check(file: &ast::File, door: Door) -> Result<Program, Vec<Diagnostic>> {
+    let mut errors = Vec::new();
+    let mut program = Program::default();
+    for (i, algorithm) in file.algorithms.iter().enumerate() {
+        let name = &algorithm.name;
+        if let Some(first) = file.algorithms[..i].iter().find(|a| a.name.text == name.text) {
+            errors.push(already_declared(name, first.name.span));
+        }
+        program.algorithms.push(Checker::new(door, &mut errors).algorithm(algorithm));
+    }
+    if errors.is_empty() { Ok(program) } else { Err(errors) }
+}
+
+/// The state of one algorithm's check.
+struct Checker<'e> {
+    door: Door,
+    errors: &'e mut Vec<Diagnostic>,
+    scope: Scope,
+    vars: Vec<hir::Var>,
+    spans: Vec<Span>,
+    escapes: bool,
+    /// How many blocks deep: scratch is declared at depth 0.
+    depth: usize,
+    /// Set while a parameter's default is checked: the same on every rank.
+    in_default: bool,
+    /// Parameter types of the steps declared so far, by their variable.
+    steps: Vec<(VarId, Vec<VarId>)>,
+    /// Names of the steps whose bodies are being checked.
+    open_steps: Vec<String>,
+}
+
+impl<'e> Checker<'e> {
+    fn new(door: Door, errors: &'e mut Vec<Diagnostic>) -> Self {
+        Self {
+            door,
+            errors,
+            scope: Scope::default(),
+            vars: Vec::new(),
+            spans: Vec::new(),
+            escapes: false,
+            depth: 0,
+            in_default: false,
+            steps: Vec::new(),
+            open_steps: Vec::new(),
+        }
+    }
+
+    fn algorithm(mut self, algorithm: &ast::Algorithm) -> hir::Algorithm {
+        self.spans.push(algorithm.name.span);
+        let collective = self.collective(&algorithm.collective);
+        let out_of_place = self.attributes(&algorithm.attrs);
+        let params = algorithm.params.iter().map(|p| self.param(p)).collect();
+        self.root_rule(algorithm, collective);
+        let body = self.block(&algorithm.body);
+        hir::Algorithm {
+            name: algorithm.name.text.clone(),
+            name_span: algorithm.name.span,
+            docs: algorithm.docs.clone(),
+            public: algorithm.public,
+            collective: collective.unwrap_or(Collective::AllReduce),
+            out_of_place,
+            params,
+            body,
+            vars: self.vars,
+            spans: self.spans,
+            escapes: self.escapes,
+            source: printer::print_algorithm(algorithm),
+        }
+    }
+
+    fn collective(&mut self, name: &ast::Name) -> Option<Collective> {
+        let known = Collective::from_name(&name.text);
+        if known.is_none() {
+            let names: Vec<_> = Collective::ALL.iter().map(|c| c.name()).collect();
+            let mut error = Diagnostic::new(
+                Code::UnknownCollective,
+                name.span,
+                format!("`{}` is not a collective", name.text),
+            )
+            .label("not a collective")
+            .note(format!("the collectives are {}", names.join(", ")));
+            if let Some(near) = scope::nearest(&name.text, names.iter().copied()) {
+                error = error.help(format!("did you mean `{near}`?"));
+            }
+            self.errors.push(error);
+        }
+        known
+    }
+
+    fn attributes(&mut self, attrs: &[ast::Attr]) -> bool {
+        for attr in attrs.iter().filter(|a| a.name.text != "out_of_place") {
+            self.errors.push(
+                Diagnostic::new(
+                    Code::UnknownAttribute,
+                    attr.name.span,
+                    format!("unknown attribute `{}`", attr.name.text),
+                )
+                .label("not an attribute of algorithms")
+                .help("the attributes are `#[out_of_place]`"),
+            );
+        }
+        attrs.iter().any(|a| a.name.text == "out_of_place")
+    }
+
+    fn param(&mut self, param: &ast::Param) -> hir::Param {
+        let ty = match (param.ty.text.as_str(), param.ty.list) {
+            ("int", false) => Some((ParamTy::Int, Ty::Int)),
+            ("bool", false) => Some((ParamTy::Bool, Ty::Bool)),
+            ("Rank", false) => Some((ParamTy::Rank, Ty::Int)),
+            ("Ring", false) => Some((ParamTy::Ring, Ty::Ring)),
+            ("Rank" | "int", true) => Some((ParamTy::Ranks, Ty::List)),
+            _ => None,
+        };
+        if ty.is_none() {
+            let written = ast_type(&param.ty);
+            self.errors.push(
+                Diagnostic::new(
+                    Code::WrongType,
+                    param.ty.span,
+                    format!("an algorithm cannot take a parameter of type `{written}`"),
+                )
+                .help("parameters are `int`, `bool`, `Rank`, `Ring` or `[Rank]`"),
+            );
+        }
+        let (takes, ty) = ty.unwrap_or((ParamTy::Int, Ty::Error));
+        self.in_default = true;
+        let default = param.default.as_ref().map(|e| self.expect(e, ty));
+        self.in_default = false;
+        if param.name.text == "new" {
+            self.error(
+                Diagnostic::new(
+                    Code::AlreadyDeclared,
+                    param.name.span,
+                    "`new` is the constructor of the struct that the macro makes",
+                )
+                .label("choose another name"),
+            );
+        }
+        let var = self.declare(&param.name, ty);
+        hir::Param { var, ty: takes, default }
+    }
+
+    fn root_rule(&mut self, algorithm: &ast::Algorithm, collective: Option<Collective>) {
+        let root = algorithm.params.iter().find(|p| p.name.text == "root");
+        let is_rank = root.is_some_and(|p| p.ty.text == "Rank" && !p.ty.list);
+        let Some(collective) = collective else { return };
+        if collective.is_rooted() && !is_rank {
+            let span = root.map_or(algorithm.collective.span, |p| p.ty.span);
+            self.errors.push(
+                Diagnostic::new(
+                    Code::RootMissing,
+                    span,
+                    format!("a {collective} needs a parameter `root: Rank`"),
+                )
+                .label("rooted collective")
+                .help(format!("write `{}(root: Rank = 0)`", algorithm.name.text)),
+            );
+        }
+    }
+
+    fn error(&mut self, error: Diagnostic) {
+        self.errors.push(error);
+    }
+
+    /// Declares a variable in the innermost scope.
+    fn declare(&mut self, name: &ast::Name, ty: Ty) -> VarId {
+        if let Some(what) = scope::reserved(&name.text) {
+            self.error(
+                Diagnostic::new(
+                    Code::AlreadyDeclared,
+                    name.span,
+                    format!("`{}` cannot be declared: it is {what}", name.text),
+                )
+                .label("choose another name"),
+            );
+        } else if let Some(first) = self.scope.find(&name.text) {
+            let first = self.vars[first.0 as usize].span;
+            self.error(already_declared(name, first));
+        }
+        let id = VarId(self.vars.len() as u32);
+        self.vars.push(hir::Var { name: name.text.clone(), span: name.span, ty });
+        self.scope.declare(&name.text, id);
+        id
+    }
+
+    fn ty(&self, var: VarId) -> Ty {
+        self.vars[var.0 as usize].ty
+    }
+}
+
+fn already_declared(name: &ast::Name, first: Span) -> Diagnostic {
+    Diagnostic::new(
+        Code::AlreadyDeclared,
+        name.span,
+        format!("`{}` is declared twice", name.text),
+    )
+    .label("declared again")
+    .other(first, "first declared here")
+    .help("nothing is shadowed in this language: choose another name")
+}
+
+fn ast_type(ty: &ast::TypeName) -> String {
+    if ty.list { format!("[{}]", ty.text) } else { ty.text.clone() }
+}
+
+impl Ty {
+    /// How the type is called in messages.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Int => "an int",
+            Self::Bool => "a bool",
+            Self::Peer => "a peer",
+            Self::Ring => "a Ring",
+            Self::List => "a list",
+            Self::Region => "a region",
+            Self::Pieces => "pieces of a region",
+            Self::Place => "a region of a rank",
+            Self::Places => "pieces of a region of a rank",
+            Self::Step => "a step",
+            Self::Error => "an error",
+        }
+    }
+}

@@ -1,0 +1,295 @@
+//! Statements: what each declares, and where each may stand.
+
+use super::hir::{Iter, Signal, Step, Stmt, StmtKind, Ty, VarId};
+use super::{Checker, ast_type};
+use crate::diagnostics::{Code, Diagnostic};
+use crate::ids::SpanId;
+use crate::syntax::ast;
+
+impl Checker<'_> {
+    /// The statements of a block, in a scope of their own.
+    pub(super) fn block(&mut self, body: &[ast::Stmt]) -> Vec<Stmt> {
+        self.scope.open();
+        let checked = body.iter().filter_map(|stmt| self.stmt(stmt)).collect();
+        self.scope.close();
+        checked
+    }
+
+    /// A block one level deeper than the algorithm's own.
+    fn inner(&mut self, body: &[ast::Stmt]) -> Vec<Stmt> {
+        self.depth += 1;
+        let checked = self.block(body);
+        self.depth -= 1;
+        checked
+    }
+
+    fn stmt(&mut self, stmt: &ast::Stmt) -> Option<Stmt> {
+        let at = SpanId(self.spans.len() as u32);
+        self.spans.push(stmt.span);
+        let kind = match &stmt.kind {
+            ast::StmtKind::Let { name, ty, value } => self.let_stmt(name, ty.as_ref(), value),
+            ast::StmtKind::View { name, value } => self.view(name, value),
+            ast::StmtKind::For { var, iter, body } => self.for_stmt(var, iter, body),
+            ast::StmtKind::Parallel { var, iter, body } => self.parallel(var, iter, body)?,
+            ast::StmtKind::If { arms, otherwise } => {
+                let arms = arms
+                    .iter()
+                    .map(|(condition, body)| (self.expect(condition, Ty::Bool), self.inner(body)))
+                    .collect();
+                StmtKind::If(arms, otherwise.as_ref().map(|body| self.inner(body)))
+            }
+            ast::StmtKind::Require { condition, why } => {
+                StmtKind::Require(self.expect(condition, Ty::Bool), why.clone())
+            }
+            ast::StmtKind::Scratch { name, count, like } => {
+                self.scratch(name, count.as_ref(), like, stmt)
+            }
+            ast::StmtKind::Step { name, params, body } => self.step(name, params, body),
+            ast::StmtKind::Expr(expr) => self.action(expr)?,
+            ast::StmtKind::Error => return None,
+        };
+        Some(Stmt { at, kind })
+    }
+
+    fn let_stmt(
+        &mut self,
+        name: &ast::Name,
+        ty: Option<&ast::TypeName>,
+        value: &ast::Expr,
+    ) -> StmtKind {
+        let written = ty.map(|ty| self.value_type(ty));
+        let value = match written {
+            Some(ty) => self.expect(value, ty),
+            None => self.expr(value),
+        };
+        if matches!(value.ty, Ty::Region | Ty::Pieces | Ty::Place | Ty::Places) {
+            self.error(
+                Diagnostic::new(
+                    Code::WrongType,
+                    value.span,
+                    format!("`let` cannot name {}", value.ty.name()),
+                )
+                .label(value.ty.name())
+                .help(format!("regions are named by `view {} = …;`, without a rank", name.text)),
+            );
+        }
+        StmtKind::Let(self.declare(name, value.ty), value)
+    }
+
+    fn value_type(&mut self, ty: &ast::TypeName) -> Ty {
+        match (ty.text.as_str(), ty.list) {
+            ("int" | "Rank", false) => Ty::Int,
+            ("bool", false) => Ty::Bool,
+            ("peer", false) => Ty::Peer,
+            ("Ring", false) => Ty::Ring,
+            ("region", false) => Ty::Region,
+            ("int" | "Rank", true) => Ty::List,
+            _ => {
+                self.error(
+                    Diagnostic::new(
+                        Code::UnknownName,
+                        ty.span,
+                        format!("`{}` is not a type", ast_type(ty)),
+                    )
+                    .help("the types are `int`, `bool`, `peer`, `Rank`, `Ring`, `[Rank]` and `region`"),
+                );
+                Ty::Error
+            }
+        }
+    }
+
+    fn view(&mut self, name: &ast::Name, value: &ast::Expr) -> StmtKind {
+        let value = self.expr(value);
+        match value.ty {
+            Ty::Region | Ty::Pieces | Ty::Error => {}
+            Ty::Place | Ty::Places => self.error(
+                Diagnostic::new(
+                    Code::WrongType,
+                    value.span,
+                    "a view has no rank: it names the same region of every rank",
+                )
+                .label("this names a rank")
+                .help(format!("leave the rank out here, and write `local.{}` where it is used", name.text)),
+            ),
+            other => self.error(self.wrong(value.span, "a region or pieces of one", other)),
+        }
+        StmtKind::Let(self.declare(name, value.ty), value)
+    }
+
+    fn for_stmt(&mut self, var: &ast::Name, iter: &ast::Iter, body: &[ast::Stmt]) -> StmtKind {
+        let iter = match iter {
+            ast::Iter::Range(lo, hi) => {
+                Iter::Range(self.expect(lo, Ty::Int), self.expect(hi, Ty::Int))
+            }
+            ast::Iter::List(list) => Iter::List(self.expect(list, Ty::List)),
+        };
+        self.scope.open();
+        let var = self.declare(var, Ty::Int);
+        let body = self.inner(body);
+        self.scope.close();
+        StmtKind::For(var, iter, body)
+    }
+
+    fn parallel(
+        &mut self,
+        var: &ast::Name,
+        iter: &ast::Iter,
+        body: &[ast::Stmt],
+    ) -> Option<StmtKind> {
+        let ast::Iter::Range(lo, hi) = iter else {
+            let ast::Iter::List(list) = iter else { unreachable!("two kinds of iteration") };
+            self.error(
+                Diagnostic::new(Code::ParallelOverList, list.span, "`parallel` runs over a range")
+                    .label("a list here")
+                    .note(
+                        "a signal's lane is the value of the `parallel` variable, and a list need \
+                         not have the same values on both sides",
+                    )
+                    .help("iterate over a distance: `parallel d in 1..nranks { let to = peer((rank + d) % nranks); … }`"),
+            );
+            return None;
+        };
+        let (lo, hi) = (self.expect(lo, Ty::Int), self.expect(hi, Ty::Int));
+        self.scope.open();
+        let var = self.declare(var, Ty::Int);
+        let body = self.inner(body);
+        self.scope.close();
+        Some(StmtKind::Parallel(var, lo, hi, body))
+    }
+
+    fn scratch(
+        &mut self,
+        name: &ast::Name,
+        count: Option<&ast::Expr>,
+        like: &ast::Expr,
+        stmt: &ast::Stmt,
+    ) -> StmtKind {
+        if self.depth > 0 || !self.open_steps.is_empty() {
+            self.error(
+                Diagnostic::new(Code::ScratchPlacement, stmt.span, "scratch is declared inside a block")
+                    .label("must stand at the top of the algorithm")
+                    .note("every rank has the same scratch, whatever path it takes"),
+            );
+        }
+        let count = count.map(|count| self.expect(count, Ty::Int));
+        let like = self.expr(like);
+        let ty = match like.ty {
+            Ty::Region if count.is_none() => Ty::Region,
+            Ty::Region | Ty::Pieces => Ty::Pieces,
+            Ty::Error => Ty::Error,
+            other => {
+                self.error(
+                    self.wrong(like.span, "a region or pieces of one", other)
+                        .help("`scratch inbox: like output;` or `scratch slot: 2 like block;`"),
+                );
+                Ty::Error
+            }
+        };
+        StmtKind::Scratch(self.declare(name, ty), count, like)
+    }
+
+    fn step(&mut self, name: &ast::Name, params: &[ast::Param], body: &[ast::Stmt]) -> StmtKind {
+        self.scope.open();
+        let params: Vec<VarId> = params
+            .iter()
+            .map(|param| {
+                if let Some(default) = &param.default {
+                    self.error(Diagnostic::new(
+                        Code::WrongArity,
+                        default.span,
+                        "a step's parameter has no default",
+                    ));
+                }
+                let ty = self.value_type(&param.ty);
+                self.declare(&param.name, ty)
+            })
+            .collect();
+        self.open_steps.push(name.text.clone());
+        let body = self.inner(body);
+        self.open_steps.pop();
+        self.scope.close();
+        let name = self.declare(name, Ty::Step);
+        self.steps.push((name, params.clone()));
+        StmtKind::Step(Step { name, params, body })
+    }
+
+    /// An expression that stands as a statement: an op, a signal, or the call of a step.
+    fn action(&mut self, expr: &ast::Expr) -> Option<StmtKind> {
+        match &*expr.kind {
+            ast::ExprKind::Error => None,
+            ast::ExprKind::Method(base, name, args) => {
+                match Signal::ALL.into_iter().find(|s| s.name() == name.text) {
+                    Some(signal) => Some(self.signal(signal, base, name, args)),
+                    None => {
+                        self.no_effect(expr);
+                        None
+                    }
+                }
+            }
+            ast::ExprKind::Call(path, args) if path.len() == 1 => self.call_stmt(&path[0], args, expr),
+            _ => {
+                self.no_effect(expr);
+                None
+            }
+        }
+    }
+
+    fn signal(
+        &mut self,
+        signal: Signal,
+        base: &ast::Expr,
+        name: &ast::Name,
+        args: &[ast::Expr],
+    ) -> StmtKind {
+        if let Some(first) = args.first() {
+            let span = args.iter().fold(first.span, |span, arg| span.to(arg.span));
+            self.error(
+                Diagnostic::new(
+                    Code::WrongArity,
+                    span,
+                    format!("`{}` takes no argument", signal.name()),
+                )
+                .label("unexpected"),
+            );
+        }
+        let peer = self.expr(base);
+        if peer.ty != Ty::Peer && peer.ty != Ty::Error {
+            let help = match peer.ty {
+                Ty::Int => "write `peer(…)` to make a peer of a rank's number",
+                Ty::Ring => "write `.left` or `.right` to choose a neighbour",
+                _ => "signals go to peers, such as `ring.right` or `peer(rank ^ 1)`",
+            };
+            self.error(
+                Diagnostic::new(
+                    Code::SignalOnNonPeer,
+                    peer.span,
+                    format!("`{}` on {}", signal.name(), peer.ty.name()),
+                )
+                .label(format!("this is {}, not a peer", peer.ty.name()))
+                .help(help),
+            );
+        } else if matches!(*peer.kind, super::hir::ExprKind::Local) {
+            self.error(
+                Diagnostic::new(
+                    Code::SelfSignal,
+                    peer.span.to(name.span),
+                    format!("`{}` to oneself", signal.name()),
+                )
+                .label("`local` is this very rank")
+                .help("ops of one rank are ordered already; `parallel` is joined at its end"),
+            );
+        }
+        StmtKind::Signal(signal, peer)
+    }
+
+    fn no_effect(&mut self, expr: &ast::Expr) {
+        let checked = self.expr(expr);
+        if checked.ty != Ty::Error {
+            self.error(
+                Diagnostic::new(Code::WrongType, expr.span, "this statement does nothing")
+                    .label(format!("{}, which nobody uses", checked.ty.name()))
+                    .help("statements are ops (`copy`, `reduce`), signals, and calls of steps"),
+            );
+        }
+    }
+}

@@ -1,0 +1,4 @@
+//! Back ends: what a checked algorithm becomes besides a schedule.
+
+pub mod rust;
+mod rust_body;

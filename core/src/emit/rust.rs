@@ -1,0 +1,191 @@
+//! Rust orchestration: a struct with the parameters, and `impl Algorithm` whose body is the author's loops
+//! calling the schedule builder. The macro expands to this, and `emit rust` prints it.
+
+use proc_macro2::{Ident, Literal, Span as RustSpan, TokenStream};
+use quote::{format_ident, quote};
+
+use super::rust_body::Body;
+use crate::check::hir::{Algorithm, ParamTy, Program};
+use crate::schedule::Location;
+use crate::source::Span;
+use crate::syntax::ast;
+
+/// Where the expansion comes from: it decides how the file is named and where names point.
+pub struct Origin<'s> {
+    /// An expression for the file's name.
+    pub file: TokenStream,
+    /// The place of a token span.
+    pub locate: &'s dyn Fn(Span) -> Location,
+    /// The Rust span of a token span, so that names lead back to the author's.
+    pub span: &'s dyn Fn(Span) -> RustSpan,
+}
+
+/// The items that `program` expands to.
+pub fn expand(program: &Program, origin: &Origin<'_>) -> TokenStream {
+    program.algorithms.iter().map(|algorithm| item(algorithm, origin)).collect()
+}
+
+/// Items of the same names and signatures for a source that does not check, so that the rest of the
+/// author's crate is not drowned in errors about missing names.
+pub fn stubs(file: &ast::File, span: &dyn Fn(Span) -> RustSpan) -> TokenStream {
+    let stub = |algorithm: &ast::Algorithm| {
+        let name = ident(&algorithm.name.text, span(algorithm.name.span));
+        let fields: Vec<Field> = algorithm
+            .params
+            .iter()
+            .map(|p| Field {
+                name: ident(&p.name.text, span(p.name.span)),
+                ty: match (p.ty.text.as_str(), p.ty.list) {
+                    (_, true) => ParamTy::Ranks,
+                    ("Ring", _) => ParamTy::Ring,
+                    ("bool", _) => ParamTy::Bool,
+                    _ => ParamTy::Int,
+                },
+                required: p.default.is_none() && p.ty.text != "Ring",
+            })
+            .collect();
+        let item = structure(&name, &algorithm.docs, algorithm.public, &fields);
+        quote! {
+            #item
+            impl ::roundelay::Algorithm for #name {
+                fn name(&self) -> &str { "" }
+                fn collective(&self) -> ::roundelay::Collective { ::roundelay::Collective::AllReduce }
+                fn file(&self) -> &str { "" }
+                fn source(&self) -> &str { "" }
+                fn locations(&self) -> &[::roundelay::expand::Location] { &[] }
+                fn build(&self, _: &mut ::roundelay::expand::Builder<'_>)
+                    -> ::core::result::Result<(), ::roundelay::expand::Stop>
+                {
+                    ::core::result::Result::Err(::roundelay::expand::Stop)
+                }
+            }
+        }
+    };
+    file.algorithms.iter().map(stub).collect()
+}
+
+fn item(algorithm: &Algorithm, origin: &Origin<'_>) -> TokenStream {
+    let name = ident(&algorithm.name, (origin.span)(algorithm.name_span));
+    let fields: Vec<Field> = algorithm
+        .params
+        .iter()
+        .map(|param| {
+            let var = &algorithm.vars[param.var.0 as usize];
+            Field {
+                name: ident(&var.name, (origin.span)(var.span)),
+                ty: param.ty,
+                required: param.default.is_none() && param.ty != ParamTy::Ring,
+            }
+        })
+        .collect();
+    let structure = structure(&name, &algorithm.docs, algorithm.public, &fields);
+    let text = &algorithm.name;
+    let collective = format_ident!("{}", algorithm.collective.name());
+    let file = &origin.file;
+    let source = &algorithm.source;
+    let locations = algorithm.spans.iter().map(|span| {
+        let Location { line, column, end_line, end_column } = (origin.locate)(*span);
+        let place = [line, column, end_line, end_column].map(Literal::u32_unsuffixed);
+        quote!(at(#(#place),*))
+    });
+    let out_of_place = algorithm
+        .out_of_place
+        .then(|| quote!(fn out_of_place(&self) -> bool { true }));
+    let (builder, body) = Body::new(algorithm, origin).emit();
+    quote! {
+        #structure
+
+        impl ::roundelay::Algorithm for #name {
+            fn name(&self) -> &str { #text }
+            fn collective(&self) -> ::roundelay::Collective { ::roundelay::Collective::#collective }
+            #out_of_place
+            fn file(&self) -> &str { #file }
+            fn source(&self) -> &str { #source }
+            fn locations(&self) -> &[::roundelay::expand::Location] {
+                use ::roundelay::expand::at;
+                const { &[#(#locations),*] }
+            }
+            #[allow(unused_parens, non_snake_case, clippy::all, clippy::pedantic)]
+            fn build(
+                &self,
+                #builder: &mut ::roundelay::expand::Builder<'_>,
+            ) -> ::core::result::Result<(), ::roundelay::expand::Stop> {
+                #[allow(unused_imports)]
+                use ::roundelay::expand::*;
+                #body
+                ::core::result::Result::Ok(())
+            }
+        }
+    }
+}
+
+/// A parameter as a field.
+struct Field {
+    name: Ident,
+    ty: ParamTy,
+    required: bool,
+}
+
+fn structure(name: &Ident, docs: &[String], public: bool, fields: &[Field]) -> TokenStream {
+    let visibility = public.then(|| quote!(pub));
+    let docs = docs.iter().map(|line| quote!(#[doc = #line]));
+    let plain = |ty| match ty {
+        ParamTy::Int | ParamTy::Rank => quote!(i64),
+        ParamTy::Bool => quote!(bool),
+        ParamTy::Ring => quote!(::roundelay::Ring),
+        ParamTy::Ranks => quote!(::std::vec::Vec<i64>),
+    };
+    let declared = fields.iter().map(|Field { name, ty, required }| {
+        let ty = plain(*ty);
+        if *required { quote!(#name: #ty) } else { quote!(#name: ::core::option::Option<#ty>) }
+    });
+    let (needed, optional): (Vec<&Field>, Vec<&Field>) = fields.iter().partition(|f| f.required);
+    let arguments = needed.iter().map(|Field { name, ty, .. }| {
+        let ty = plain(*ty);
+        quote!(#name: impl ::core::convert::Into<#ty>)
+    });
+    let given = needed.iter().map(|Field { name, .. }| quote!(#name: #name.into()));
+    let absent = optional.iter().map(|f| &f.name);
+    let setters = optional.iter().map(|Field { name, ty, .. }| {
+        let doc = format!("Sets the parameter `{name}: {}`.", ty.name());
+        let ty = plain(*ty);
+        quote! {
+            #[doc = #doc]
+            #[must_use]
+            pub fn #name(mut self, #name: impl ::core::convert::Into<#ty>) -> Self {
+                self.#name = ::core::option::Option::Some(#name.into());
+                self
+            }
+        }
+    });
+    let default = needed.is_empty().then(|| quote!(, Default));
+    let new = format!("`{name}`, with every parameter that has a default at its default.");
+    quote! {
+        #(#docs)*
+        #[derive(Clone, Debug #default)]
+        #visibility struct #name { #(#declared),* }
+
+        #[allow(dead_code)]
+        impl #name {
+            #[doc = #new]
+            #[must_use]
+            pub fn new(#(#arguments),*) -> Self {
+                Self { #(#given,)* #(#absent: ::core::option::Option::None,)* }
+            }
+            #(#setters)*
+        }
+    }
+}
+
+/// The author's name as a Rust identifier.
+pub(super) fn ident(name: &str, span: RustSpan) -> Ident {
+    let keyword = matches!(
+        name,
+        "abstract" | "as" | "async" | "await" | "become" | "box" | "break" | "const" | "continue"
+            | "do" | "dyn" | "enum" | "extern" | "final" | "fn" | "gen" | "impl" | "loop" | "macro"
+            | "match" | "mod" | "move" | "mut" | "override" | "priv" | "ref" | "return" | "static"
+            | "struct" | "trait" | "try" | "type" | "typeof" | "unsafe" | "unsized" | "use"
+            | "virtual" | "where" | "while" | "yield"
+    );
+    if keyword { Ident::new_raw(name, span) } else { Ident::new(name, span) }
+}

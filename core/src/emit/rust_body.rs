@@ -1,0 +1,455 @@
+//! The body of an expanded algorithm: one Rust statement for each of the author's.
+
+use proc_macro2::{Ident, Literal, Span as RustSpan, TokenStream};
+use quote::{format_ident, quote};
+
+use super::rust::{Origin, ident};
+use crate::check::hir::{
+    Algorithm, Expr, ExprKind, Iter, Param, ParamTy, Signal, Step, Stmt, StmtKind, Ty, VarId,
+};
+use crate::ids::SpanId;
+use crate::schedule::arith::IntFn;
+use crate::syntax::ast::{BinOp, UnOp};
+
+pub(super) struct Body<'a> {
+    algorithm: &'a Algorithm,
+    origin: &'a Origin<'a>,
+    /// The builder: a name that the author does not use.
+    s: Ident,
+}
+
+impl<'a> Body<'a> {
+    pub(super) fn new(algorithm: &'a Algorithm, origin: &'a Origin<'a>) -> Self {
+        let taken = |name: &str| algorithm.vars.iter().any(|var| var.name == name);
+        let free = ["s", "schedule", "builder"].into_iter().find(|name| !taken(name));
+        let s = match free {
+            Some(name) => format_ident!("{name}"),
+            None => {
+                let mut name = "builder_".to_owned();
+                while taken(&name) {
+                    name.push('_');
+                }
+                format_ident!("{name}")
+            }
+        };
+        Self { algorithm, origin, s }
+    }
+
+    /// The builder's name and the statements.
+    pub(super) fn emit(&self) -> (Ident, TokenStream) {
+        let params: TokenStream = self.algorithm.params.iter().map(|p| self.param(p)).collect();
+        let body = self.block(&self.algorithm.body);
+        let code = quote!(#params #body);
+        let s = &self.s;
+        let predefined: TokenStream = ["rank", "nranks", "local"]
+            .into_iter()
+            .filter(|name| mentions(&code, name))
+            .map(|name| {
+                let name = format_ident!("{name}");
+                quote!(let #name = #s.#name();)
+            })
+            .collect();
+        (s.clone(), quote!(#predefined #code))
+    }
+
+    fn var(&self, id: VarId) -> Ident {
+        let var = &self.algorithm.vars[id.0 as usize];
+        ident(&var.name, (self.origin.span)(var.span))
+    }
+
+    fn param(&self, param: &Param) -> TokenStream {
+        let s = &self.s;
+        let name = self.var(param.var);
+        let wrap = match param.ty {
+            ParamTy::Int | ParamTy::Rank => quote!(Int::from),
+            ParamTy::Bool => quote!(Flag::from),
+            ParamTy::Ranks => quote!(List::from),
+            ParamTy::Ring => {
+                let default = match &param.default {
+                    Some(ring) => self.settled(ring, SpanId(0)),
+                    None => quote!(#s.ring(0, &Ring::natural())?),
+                };
+                return quote! {
+                    let #name = match &self.#name {
+                        Some(ring) => #s.ring(0, ring)?,
+                        None => #default,
+                    };
+                };
+            }
+        };
+        let mut value = match &param.default {
+            Some(default) => {
+                let default = self.value(default);
+                quote!(self.#name.clone().map_or_else(|| #default, #wrap))
+            }
+            None => quote!(#wrap(self.#name.clone())),
+        };
+        if param.ty == ParamTy::Rank {
+            let is_root = self.algorithm.vars[param.var.0 as usize].name == "root";
+            value = quote!(#value);
+            return quote! {
+                let #name = #value;
+                let #name = #s.rank_param(0, #name, #is_root)?;
+            };
+        }
+        quote!(let #name = #value;)
+    }
+
+    fn block(&self, body: &[Stmt]) -> TokenStream {
+        body.iter().map(|stmt| self.stmt(stmt)).collect()
+    }
+
+    fn stmt(&self, stmt: &Stmt) -> TokenStream {
+        let s = &self.s;
+        let at = number(stmt.at);
+        match &stmt.kind {
+            StmtKind::Let(var, value) => {
+                let (var, value) = (self.var(*var), self.settled(value, stmt.at));
+                quote!(let #var = #value;)
+            }
+            StmtKind::For(var, Iter::Range(lo, hi), body) => {
+                let (var, lo, hi, body) =
+                    (self.var(*var), self.value(lo), self.value(hi), self.block(body));
+                quote!(for #var in #s.range(#at, #lo, #hi)? { #body })
+            }
+            StmtKind::For(var, Iter::List(list), body) => {
+                let (var, list, body) = (self.var(*var), self.borrowed(list), self.block(body));
+                quote!(for #var in #s.each(#at, #list)? { #body })
+            }
+            StmtKind::Parallel(var, lo, hi, body) => {
+                let (var, lo, hi, body) =
+                    (self.var(*var), self.value(lo), self.value(hi), self.block(body));
+                quote!(#s.parallel(#at, #lo, #hi, |#s, #var| { #body Ok(()) })?;)
+            }
+            StmtKind::If(arms, otherwise) => {
+                let arms = arms.iter().enumerate().map(|(i, (condition, body))| {
+                    let (condition, body) = (self.value(condition), self.block(body));
+                    let chain = (i > 0).then(|| quote!(else));
+                    quote!(#chain if #s.test(#at, #condition)? { #body })
+                });
+                let otherwise = otherwise.as_ref().map(|body| {
+                    let body = self.block(body);
+                    quote!(else { #body })
+                });
+                quote!(#(#arms)* #otherwise)
+            }
+            StmtKind::Require(condition, why) => {
+                let condition = self.value(condition);
+                quote!(#s.require(#at, #condition, #why)?;)
+            }
+            StmtKind::Scratch(var, count, like) => {
+                let name = &self.algorithm.vars[var.0 as usize].name;
+                let var = self.var(*var);
+                let count = count.as_ref().map(|count| self.value(count));
+                let call = match (like.ty, count) {
+                    (Ty::Region, None) => {
+                        let like = self.value(like);
+                        quote!(scratch(#at, #name, #like))
+                    }
+                    (Ty::Region, Some(count)) => {
+                        let like = self.value(like);
+                        quote!(scratch_slots(#at, #name, #count, #like))
+                    }
+                    (_, count) => {
+                        let like = self.borrowed(like);
+                        let count = count.unwrap_or_else(|| quote!(1));
+                        quote!(scratch_blocks(#at, #name, #count, #like))
+                    }
+                };
+                quote!(let #var = #s.#call?;)
+            }
+            StmtKind::Step(step) => self.step(step, stmt.at),
+            StmtKind::Call(step, args) => {
+                let step = self.var(*step);
+                let args: Vec<_> = args.iter().map(|arg| self.settled(arg, stmt.at)).collect();
+                let names: Vec<_> = (0..args.len()).map(|i| format_ident!("argument_{i}")).collect();
+                if args.iter().any(|arg| mentions(arg, &s.to_string())) {
+                    return quote!({ #(let #names = #args;)* #step(#s, #(#names),*)?; });
+                }
+                quote!(#step(#s, #(#args),*)?;)
+            }
+            StmtKind::Copy(src, dsts) => {
+                let src = self.value(src);
+                let dsts = dsts.iter().map(|dst| self.value(dst));
+                quote!(#s.copy(#at, #src, &[#(#dsts),*])?;)
+            }
+            StmtKind::Reduce(srcs, dst) => {
+                let srcs = srcs.iter().map(|src| self.value(src));
+                let dst = self.value(dst);
+                quote!(#s.reduce(#at, &[#(#srcs),*], #dst)?;)
+            }
+            StmtKind::Signal(signal, peer) => {
+                let peer = self.value(peer);
+                let call = match signal {
+                    Signal::TxAck => quote!(tx_ack),
+                    Signal::RxAck => quote!(rx_ack),
+                    Signal::TxDataSignal => quote!(tx_data_signal),
+                    Signal::RxDataSignal => quote!(rx_data_signal),
+                };
+                quote!(#s.#call(#at, #peer)?;)
+            }
+        }
+    }
+
+    fn step(&self, step: &Step, at: SpanId) -> TokenStream {
+        let s = &self.s;
+        let at = number(at);
+        let name = self.var(step.name);
+        let params = step.params.iter().map(|param| {
+            let var = self.var(*param);
+            let ty = match self.algorithm.vars[param.0 as usize].ty {
+                Ty::Bool => quote!(Flag),
+                Ty::Peer => quote!(Peer),
+                Ty::Ring => quote!(Seat),
+                Ty::List => quote!(List),
+                Ty::Region => quote!(Piece),
+                _ => quote!(Int),
+            };
+            quote!(#var: #ty)
+        });
+        let body = self.block(&step.body);
+        quote! {
+            let #name = |#s: &mut Builder<'_>, #(#params),*| -> ::core::result::Result<(), Stop> {
+                #s.step(#at)?;
+                #body
+                Ok(())
+            };
+        }
+    }
+
+    /// A value where a statement can stop: at the top of a `let`.
+    fn settled(&self, expr: &Expr, at: SpanId) -> TokenStream {
+        let s = &self.s;
+        let number = number(at);
+        match &*expr.kind {
+            ExprKind::If(condition, then, otherwise) => {
+                let condition = self.value(condition);
+                let (then, otherwise) = (self.settled(then, at), self.settled(otherwise, at));
+                quote!(if #s.test(#number, #condition)? { #then } else { #otherwise })
+            }
+            ExprKind::RingNatural => quote!(#s.ring(#number, &Ring::natural())?),
+            ExprKind::RingTwisted => quote!(#s.ring(#number, &Ring::twisted())?),
+            ExprKind::RingOrder(list) => {
+                let list = self.borrowed(list);
+                quote!(#s.ring_order(#number, #list)?)
+            }
+            _ => self.value(expr),
+        }
+    }
+
+    /// A value of the checked types: `Int`, `Flag`, `Peer`, `Piece`, …
+    fn value(&self, expr: &Expr) -> TokenStream {
+        match &*expr.kind {
+            ExprKind::Int(value) => {
+                let literal = Literal::i64_unsuffixed(*value);
+                quote!(int(#literal))
+            }
+            _ => self.operand(expr),
+        }
+    }
+
+    /// As `value`, with literals bare: beside an `Int`, or where `impl Into<Int>` is taken.
+    fn operand(&self, expr: &Expr) -> TokenStream {
+        let s = &self.s;
+        match &*expr.kind {
+            ExprKind::Int(value) if i32::try_from(*value).is_ok() => {
+                let literal = Literal::i64_unsuffixed(*value);
+                quote!(#literal)
+            }
+            ExprKind::Int(value) => {
+                let literal = Literal::i64_suffixed(*value);
+                quote!(#literal)
+            }
+            ExprKind::Bool(value) => quote!(Flag::from(#value)),
+            ExprKind::Var(id) => {
+                let var = self.var(*id);
+                if matches!(expr.ty, Ty::List | Ty::Pieces) { quote!(#var.clone()) } else { quote!(#var) }
+            }
+            ExprKind::Rank => quote!(rank),
+            ExprKind::Nranks => quote!(nranks),
+            ExprKind::Local => quote!(local),
+            ExprKind::Input => quote!(#s.input()),
+            ExprKind::Output => quote!(#s.output()),
+            ExprKind::Unary(op, operand) => {
+                let operand = self.value(operand);
+                match op {
+                    UnOp::Neg => quote!((-#operand)),
+                    UnOp::Not => quote!((!#operand)),
+                }
+            }
+            ExprKind::Binary(op, left, right) => self.binary(*op, left, right),
+            ExprKind::If(condition, then, otherwise) => {
+                let condition = self.value(condition);
+                let (then, otherwise) = (self.value(then), self.value(otherwise));
+                quote!(choose(#condition, || #then, || #otherwise))
+            }
+            ExprKind::List(items) => {
+                let items = items.iter().map(|item| self.value(item));
+                quote!(List::of([#(#items),*]))
+            }
+            ExprKind::IntFn(function, args) => {
+                let name = self.function(*function);
+                let args = args.iter().map(|arg| self.operand(arg));
+                quote!(#name(#(#args),*))
+            }
+            ExprKind::IsPowerOfTwo(x) => {
+                let (name, x) = (self.path("is_power_of_two"), self.operand(x));
+                quote!(#name(#x))
+            }
+            ExprKind::Peer(rank) => {
+                let rank = self.operand(rank);
+                quote!(#s.peer(#rank))
+            }
+            ExprKind::Len(of) => {
+                let of = self.receiver(of);
+                quote!(#of.len())
+            }
+            ExprKind::Rev(list) => {
+                let list = self.receiver(list);
+                quote!(#list.rev())
+            }
+            ExprKind::Element(list, index) => {
+                let (list, index) = (self.receiver(list), self.operand(index));
+                quote!(#list.at(#index))
+            }
+            ExprKind::RankOf(peer) => {
+                let peer = self.receiver(peer);
+                quote!(#peer.rank())
+            }
+            ExprKind::RingLeft(ring) => {
+                let ring = self.receiver(ring);
+                quote!(#ring.left())
+            }
+            ExprKind::RingRight(ring) => {
+                let ring = self.receiver(ring);
+                quote!(#ring.right())
+            }
+            ExprKind::RingPosition(ring) => {
+                let ring = self.receiver(ring);
+                quote!(#ring.position())
+            }
+            ExprKind::Split(region, by) if by.ty == Ty::List => {
+                let (region, weights) = (self.receiver(region), self.borrowed(by));
+                quote!(#region.split_weighted(#weights))
+            }
+            ExprKind::Split(region, by) => {
+                let (region, by) = (self.receiver(region), self.operand(by));
+                quote!(#region.split(#by))
+            }
+            ExprKind::Block(region, index) => {
+                let (region, index) = (self.receiver(region), self.operand(index));
+                quote!(#region.split(nranks).at(#index))
+            }
+            ExprKind::Piece(pieces, index) => {
+                let (pieces, index) = (self.receiver(pieces), self.operand(index));
+                quote!(#pieces.at(#index))
+            }
+            ExprKind::Range(pieces, lo, hi) => {
+                let (pieces, lo, hi) = (self.receiver(pieces), self.operand(lo), self.operand(hi));
+                quote!(#pieces.range(#lo, #hi))
+            }
+            ExprKind::On(peer, region) => {
+                let (peer, region) = (self.receiver(peer), self.value(region));
+                quote!(#peer.on(#region))
+            }
+            ExprKind::Rust(text) => {
+                // The text came from the compiler's own tokens, so it reads as tokens again.
+                let tokens: TokenStream = text.parse().unwrap_or_default();
+                quote!(Int::from(#tokens))
+            }
+            ExprKind::RingNatural | ExprKind::RingTwisted | ExprKind::RingOrder(_) => {
+                self.settled(expr, SpanId(0))
+            }
+            ExprKind::Error => unreachable!("a program with errors is not expanded"),
+        }
+    }
+
+    fn binary(&self, op: BinOp, left: &Expr, right: &Expr) -> TokenStream {
+        let method = match op {
+            BinOp::And => Some("and"),
+            BinOp::Or => Some("or"),
+            BinOp::Eq => Some("equals"),
+            BinOp::Ne => Some("differs"),
+            BinOp::Lt => Some("less"),
+            BinOp::Le => Some("at_most"),
+            BinOp::Gt => Some("more"),
+            BinOp::Ge => Some("at_least"),
+            _ => None,
+        };
+        if let Some(method) = method {
+            let method = format_ident!("{method}");
+            let left = self.receiver(left);
+            let right = self.operand(right);
+            let lazy = matches!(op, BinOp::And | BinOp::Or).then(|| quote!(||));
+            return quote!(#left.#method(#lazy #right));
+        }
+        let literal = |e: &Expr| matches!(*e.kind, ExprKind::Int(_));
+        let both = literal(left) && literal(right);
+        let left = if both { self.value(left) } else { self.grouped(left, op, false) };
+        let right = self.grouped(right, op, true);
+        let op: TokenStream = op.text().parse().expect("an operator of Rust");
+        quote!(#left #op #right)
+    }
+
+    /// An operand of arithmetic, in parentheses where precedence asks for them.
+    fn grouped(&self, expr: &Expr, op: BinOp, right: bool) -> TokenStream {
+        let code = self.operand(expr);
+        match &*expr.kind {
+            ExprKind::Binary(inner, ..)
+                if inner.precedence() > BinOp::Eq.precedence()
+                    && (inner.precedence() < op.precedence()
+                        || (right && inner.precedence() == op.precedence())) =>
+            {
+                quote!((#code))
+            }
+            _ => code,
+        }
+    }
+
+    /// What a method is called on.
+    fn receiver(&self, expr: &Expr) -> TokenStream {
+        let code = match &*expr.kind {
+            ExprKind::Var(id) => {
+                let var = self.var(*id);
+                quote!(#var)
+            }
+            _ => self.value(expr),
+        };
+        match &*expr.kind {
+            ExprKind::Binary(op, ..) if op.precedence() > BinOp::Eq.precedence() => quote!((#code)),
+            _ => code,
+        }
+    }
+
+    fn borrowed(&self, expr: &Expr) -> TokenStream {
+        let code = self.receiver(expr);
+        quote!(&#code)
+    }
+
+    fn function(&self, function: IntFn) -> TokenStream {
+        self.path(function.name())
+    }
+
+    /// A function of the expansion, by its full path where the author uses its name for something else.
+    fn path(&self, name: &str) -> TokenStream {
+        let function = Ident::new(name, RustSpan::call_site());
+        if self.algorithm.vars.iter().any(|var| var.name == name) {
+            quote!(::roundelay::expand::#function)
+        } else {
+            quote!(#function)
+        }
+    }
+}
+
+fn number(at: SpanId) -> Literal {
+    Literal::u32_unsuffixed(at.0)
+}
+
+/// Whether the identifier `name` occurs in the code.
+fn mentions(code: &TokenStream, name: &str) -> bool {
+    code.clone().into_iter().any(|token| match token {
+        proc_macro2::TokenTree::Ident(ident) => ident == name,
+        proc_macro2::TokenTree::Group(group) => mentions(&group.stream(), name),
+        _ => false,
+    })
+}

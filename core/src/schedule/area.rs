@@ -1,0 +1,178 @@
+//! Regions while they are being cut: rational intervals, their pieces, and slots of scratch.
+
+use std::sync::Arc;
+
+use super::arith::Fault;
+use super::rational::Rat;
+use super::{Buffer, Region};
+use crate::ids::ScratchId;
+
+/// A region of any rank's buffer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Area {
+    /// The interval.
+    pub region: Region,
+    /// A slot whose shape is that of the data last written to it.
+    pub floating: bool,
+}
+
+/// A region cut in pieces, or the slots of a scratch buffer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Pieces {
+    /// What is cut; for slots, slot 0.
+    pub whole: Area,
+    /// How.
+    pub cut: Cut,
+}
+
+/// How a region is cut.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Cut {
+    /// In that many nearly equal pieces.
+    Even(i64),
+    /// In pieces of these cumulative weights; the last is the total.
+    Weighted(Arc<[i64]>),
+    /// In that many slots of scratch.
+    Slots(i64),
+}
+
+impl Area {
+    /// Units `0..units` of a user buffer.
+    pub fn whole(buffer: Buffer, units: u32) -> Self {
+        let hi = Rat::whole(u64::from(units));
+        let region = Region { buffer, slot: 0, base: Rat::ZERO, lo: Rat::ZERO, hi };
+        Self { region, floating: false }
+    }
+
+    /// Slot 0 of a scratch buffer whose slots have the shape of `like`.
+    pub fn slot(id: ScratchId, like: Self) -> Self {
+        let region = Region {
+            buffer: Buffer::Scratch(id),
+            slot: 0,
+            base: like.region.lo,
+            lo: like.region.lo,
+            hi: like.region.hi,
+        };
+        Self { region, floating: false }
+    }
+
+    /// Slot 0 of a scratch buffer whose slots take the shape of what is written to them.
+    pub fn floating_slot(id: ScratchId, width: Rat) -> Self {
+        let region = Region {
+            buffer: Buffer::Scratch(id),
+            slot: 0,
+            base: Rat::ZERO,
+            lo: Rat::ZERO,
+            hi: width,
+        };
+        Self { region, floating: true }
+    }
+
+    /// `n` nearly equal pieces.
+    pub fn split(self, n: i64) -> Result<Pieces, Fault> {
+        if n < 1 {
+            let takes = "at least 1 piece";
+            return Err(Fault::Argument { function: "split", takes, got: n });
+        }
+        self.cut(Cut::Even(n))
+    }
+
+    /// Pieces in proportion to integer weights.
+    pub fn split_weighted(self, weights: &[i64]) -> Result<Pieces, Fault> {
+        let bad = |got| Fault::Argument { function: "split", takes: "weights from 0, not all 0", got };
+        let mut total = 0_i64;
+        let mut sums = Vec::with_capacity(weights.len());
+        for &weight in weights {
+            if weight < 0 {
+                return Err(bad(weight));
+            }
+            total = total.checked_add(weight).ok_or(Fault::Fraction)?;
+            sums.push(total);
+        }
+        if total == 0 {
+            return Err(bad(0));
+        }
+        self.cut(Cut::Weighted(sums.into()))
+    }
+
+    fn cut(self, cut: Cut) -> Result<Pieces, Fault> {
+        if self.floating {
+            return Err(Fault::FloatingSlot);
+        }
+        Ok(Pieces { whole: self, cut })
+    }
+
+    /// Its width in units.
+    pub fn width(&self) -> Rat {
+        self.region.hi.minus(self.region.lo).expect("lo <= hi, and both have small denominators")
+    }
+}
+
+impl Pieces {
+    /// How many there are.
+    pub fn len(&self) -> i64 {
+        match &self.cut {
+            Cut::Even(n) | Cut::Slots(n) => *n,
+            Cut::Weighted(sums) => sums.len() as i64,
+        }
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Piece `index`.
+    pub fn at(&self, index: i64) -> Result<Area, Fault> {
+        let len = self.len();
+        if !(0..len).contains(&index) {
+            return Err(Fault::Index { index, len });
+        }
+        if let Cut::Slots(_) = self.cut {
+            let region = Region { slot: index as u32, ..self.whole.region };
+            return Ok(Area { region, ..self.whole });
+        }
+        self.range(index, index + 1)
+    }
+
+    /// Pieces `lo..hi` as one region.
+    pub fn range(&self, lo: i64, hi: i64) -> Result<Area, Fault> {
+        let len = self.len();
+        if !(0..=len).contains(&lo) {
+            return Err(Fault::Index { index: lo, len });
+        }
+        if !(0..=len).contains(&hi) {
+            return Err(Fault::Index { index: hi, len });
+        }
+        if hi < lo {
+            return Err(Fault::EmptyRange { lo, hi });
+        }
+        let region =
+            Region { lo: self.boundary(lo)?, hi: self.boundary(hi)?, ..self.whole.region };
+        Ok(Area { region, ..self.whole })
+    }
+
+    fn boundary(&self, i: i64) -> Result<Rat, Fault> {
+        let Region { lo, hi, .. } = self.whole.region;
+        let (i, n) = match &self.cut {
+            Cut::Slots(_) => return Err(Fault::SlotRange),
+            Cut::Even(n) => (i, *n),
+            Cut::Weighted(sums) => {
+                let before = if i == 0 { 0 } else { sums[i as usize - 1] };
+                (before, sums[sums.len() - 1])
+            }
+        };
+        lo.between(hi, i as u64, n as u64).ok_or(Fault::Fraction)
+    }
+
+    /// Width of the widest piece, in units.
+    pub fn widest(&self) -> Result<Rat, Fault> {
+        match self.cut {
+            Cut::Slots(_) => Ok(self.whole.width()),
+            Cut::Even(_) => self.at(0).map(|piece| piece.width()),
+            Cut::Weighted(_) => (0..self.len()).try_fold(Rat::ZERO, |widest, i| {
+                self.at(i).map(|piece| widest.max(piece.width()))
+            }),
+        }
+    }
+}

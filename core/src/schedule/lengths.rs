@@ -1,0 +1,79 @@
+//! Whether two intervals have the same number of elements, cut alike, for every count.
+//!
+//! `floor(hi * c) - floor(lo * c)` is the same function of c for two intervals when their ends lie at the
+//! same fractions of a unit and they span equally many units. Where the fractions differ, a count that
+//! tells the two apart is looked for, because it makes the better message.
+
+use super::rational::Rat;
+
+/// How two lengths compare over all counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Lengths {
+    /// Equal for every count, and cut at the same fractions: element i of one belongs to element i of the other.
+    Equal,
+    /// Equal for every count that was tried, but cut at different fractions of the count.
+    Misaligned,
+    /// Different at `count`.
+    Differ {
+        /// The smallest count that tells them apart.
+        count: u64,
+        /// Elements of the left interval there.
+        left: u64,
+        /// Elements of the right interval there.
+        right: u64,
+    },
+}
+
+/// Counts tried before two intervals are called misaligned.
+const TRIED: u64 = 4096;
+
+/// Compares `left` and `right`, each `(lo, hi)`.
+pub fn compare(left: (Rat, Rat), right: (Rat, Rat)) -> Lengths {
+    if left == right {
+        return Lengths::Equal;
+    }
+    let whole = |(lo, hi): (Rat, Rat)| i128::from(hi.floor()) - i128::from(lo.floor());
+    let aligned = same_fraction(left.0, right.0) && same_fraction(left.1, right.1);
+    if aligned && whole(left) == whole(right) {
+        return Lengths::Equal;
+    }
+    let length = |(lo, hi): (Rat, Rat), count| hi.element(count) - lo.element(count);
+    (1..=TRIED)
+        .map(|count| (count, length(left, count), length(right, count)))
+        .find(|(_, left, right)| left != right)
+        .map_or(Lengths::Misaligned, |(count, left, right)| Lengths::Differ { count, left, right })
+}
+
+fn same_fraction(a: Rat, b: Rat) -> bool {
+    a.den() == b.den() && a.num() % a.den() == b.num() % b.den()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Lengths, compare};
+    use crate::schedule::rational::Rat;
+
+    fn at(num: u64, den: u64) -> Rat {
+        Rat::new(num, den).unwrap()
+    }
+
+    #[test]
+    fn the_same_piece_of_two_buffers() {
+        assert_eq!(compare((at(1, 3), at(2, 3)), (at(1, 3), at(2, 3))), Lengths::Equal);
+        assert_eq!(compare((at(0, 1), at(1, 1)), (at(5, 1), at(6, 1))), Lengths::Equal);
+        assert_eq!(compare((at(1, 3), at(4, 3)), (at(7, 3), at(10, 3))), Lengths::Equal);
+    }
+
+    #[test]
+    fn pieces_of_one_split_differ_at_some_count() {
+        let thirds = compare((at(0, 1), at(1, 3)), (at(1, 3), at(2, 3)));
+        assert_eq!(thirds, Lengths::Differ { count: 2, left: 0, right: 1 });
+        let halves = compare((at(0, 1), at(1, 2)), (at(0, 1), at(1, 1)));
+        assert_eq!(halves, Lengths::Differ { count: 1, left: 0, right: 1 });
+    }
+
+    #[test]
+    fn whole_units_cut_elsewhere_are_misaligned() {
+        assert_eq!(compare((at(0, 1), at(1, 1)), (at(1, 3), at(4, 3))), Lengths::Misaligned);
+    }
+}

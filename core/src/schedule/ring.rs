@@ -1,0 +1,101 @@
+//! Ring orders: who stands left and right of whom.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use crate::ids::RankId;
+
+/// A ring order, before the number of ranks is known.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Ring(Order);
+
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+enum Order {
+    #[default]
+    Natural,
+    Twisted,
+    Given(Arc<[i64]>),
+}
+
+/// The order of the 8-card mesh whose 0-1 link is cut: no two neighbours are ranks 0 and 1.
+const TWISTED: [i64; 8] = [1, 2, 3, 4, 5, 6, 0, 7];
+
+impl Ring {
+    /// Ranks in their natural order, `0, 1, …, nranks - 1`.
+    pub const fn natural() -> Self {
+        Self(Order::Natural)
+    }
+
+    /// `1 2 3 4 5 6 0 7`: the ring of the 8-card mesh whose 0-1 link is cut. For 8 ranks only.
+    pub const fn twisted() -> Self {
+        Self(Order::Twisted)
+    }
+
+    /// The ranks in the order given, which must hold each rank once.
+    pub fn order(ranks: impl IntoIterator<Item = i64>) -> Self {
+        Self(Order::Given(ranks.into_iter().collect()))
+    }
+
+    /// The order for `nranks` ranks, or why there is none.
+    pub(crate) fn seat(&self, nranks: u32) -> Result<Seating, String> {
+        let n = i64::from(nranks);
+        let order: Vec<i64> = match &self.0 {
+            Order::Natural => (0..n).collect(),
+            Order::Twisted if n == 8 => TWISTED.to_vec(),
+            Order::Twisted => {
+                return Err(format!("the twisted ring is an order of 8 ranks, and there are {n}"));
+            }
+            Order::Given(order) => order.to_vec(),
+        };
+        if order.len() as i64 != n {
+            return Err(format!("the ring names {} ranks, and there are {n}", order.len()));
+        }
+        let mut seen = BTreeSet::new();
+        for &rank in &order {
+            if !(0..n).contains(&rank) {
+                return Err(format!("the ring names rank {rank}, which is not in 0..{n}"));
+            }
+            if !seen.insert(rank) {
+                return Err(format!("the ring names rank {rank} twice"));
+            }
+        }
+        let mut position = vec![0; order.len()];
+        for (i, &rank) in order.iter().enumerate() {
+            position[rank as usize] = i as u32;
+        }
+        Ok(Seating { order: order.iter().map(|&r| RankId(r as u32)).collect(), position })
+    }
+}
+
+impl<const N: usize> From<[i64; N]> for Ring {
+    fn from(ranks: [i64; N]) -> Self {
+        Self::order(ranks)
+    }
+}
+
+impl From<Vec<i64>> for Ring {
+    fn from(ranks: Vec<i64>) -> Self {
+        Self::order(ranks)
+    }
+}
+
+/// A ring order of a known number of ranks.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Seating {
+    /// Rank at each position.
+    pub(crate) order: Vec<RankId>,
+    /// Position of each rank.
+    pub(crate) position: Vec<u32>,
+}
+
+impl Seating {
+    /// The rank `by` positions to the right of `rank`.
+    pub(crate) fn right(&self, rank: RankId, by: usize) -> RankId {
+        self.order[(self.position[rank.index()] as usize + by) % self.order.len()]
+    }
+
+    /// The rank next to the left of `rank`.
+    pub(crate) fn left(&self, rank: RankId) -> RankId {
+        self.right(rank, self.order.len() - 1)
+    }
+}

@@ -1,0 +1,288 @@
+//! What the ranks of a schedule share while it is built: interned regions, channels and lanes, scratch,
+//! budgets, and the problems found so far.
+
+use std::collections::HashMap;
+use std::hash::{BuildHasherDefault, Hasher};
+use std::sync::Arc;
+
+use super::builder::{Builder, Stop};
+use super::ring::{Ring, Seating};
+use super::{
+    Algorithm, Buffer, Channel, Location, Op, Operand, Region, Schedule, Scratch, Stream,
+};
+use crate::collective::Collective;
+use crate::diagnostics::{Code, Finding};
+use crate::ids::{ChannelId, LaneId, OpId, RankId, RegionId};
+
+/// Problems kept; more of the same kind help nobody.
+const MAX_PROBLEMS: usize = 16;
+
+/// The tables of one schedule in the making.
+pub(crate) struct Tables {
+    pub(crate) algorithm: String,
+    pub(crate) collective: Collective,
+    pub(crate) nranks: u32,
+    pub(crate) root: RankId,
+    pub(crate) scratch: Vec<Scratch>,
+    pub(crate) operands: Vec<Operand>,
+    regions: Interner<Region>,
+    channels: Interner<Channel>,
+    lanes: Interner<Vec<i64>>,
+    seatings: Vec<(Ring, Arc<Seating>)>,
+    steps: u64,
+    ops: u64,
+    problems: Vec<Finding>,
+}
+
+impl Tables {
+    /// Iterations of all loops on all ranks.
+    pub(crate) const STEP_LIMIT: u64 = 1 << 26;
+    /// Ops of a schedule.
+    pub(crate) const OP_LIMIT: u64 = 1 << 26;
+    /// Streams of a rank.
+    pub(crate) const STREAM_LIMIT: usize = 1 << 10;
+    /// Slots of a scratch buffer.
+    pub(crate) const SLOT_LIMIT: u64 = 1 << 20;
+    /// Ranks of a schedule.
+    pub(crate) const RANK_LIMIT: u32 = 1 << 16;
+
+    fn new(algorithm: &str, collective: Collective, nranks: u32) -> Self {
+        let mut lanes = Interner::default();
+        lanes.intern(Vec::new());
+        Self {
+            algorithm: algorithm.to_owned(),
+            collective,
+            nranks,
+            root: RankId(0),
+            scratch: Vec::new(),
+            operands: Vec::new(),
+            regions: Interner::default(),
+            channels: Interner::default(),
+            lanes,
+            seatings: Vec::new(),
+            steps: 0,
+            ops: 0,
+            problems: Vec::new(),
+        }
+    }
+
+    pub(crate) fn region(&mut self, region: Region) -> RegionId {
+        RegionId(self.regions.intern(region))
+    }
+
+    pub(crate) fn channel(&mut self, channel: Channel) -> ChannelId {
+        ChannelId(self.channels.intern(channel))
+    }
+
+    pub(crate) fn seating(&mut self, ring: &Ring) -> Result<Arc<Seating>, String> {
+        if let Some((_, seating)) = self.seatings.iter().find(|(known, _)| known == ring) {
+            return Ok(seating.clone());
+        }
+        let seating = Arc::new(ring.seat(self.nranks)?);
+        self.seatings.push((ring.clone(), seating.clone()));
+        Ok(seating)
+    }
+
+    pub(crate) fn spend(&mut self, steps: u64) -> bool {
+        self.steps = self.steps.saturating_add(steps);
+        self.steps <= Self::STEP_LIMIT
+    }
+
+    pub(crate) fn count_op(&mut self) -> bool {
+        self.ops += 1;
+        self.ops <= Self::OP_LIMIT
+    }
+
+    pub(crate) fn input_units(&self, rank: RankId) -> u32 {
+        self.collective.input_units(rank, self.nranks, self.root)
+    }
+
+    pub(crate) fn output_units(&self, rank: RankId) -> u32 {
+        self.collective.output_units(rank, self.nranks, self.root)
+    }
+
+    /// A region in the author's words.
+    pub(crate) fn describe_area(&self, region: &Region) -> String {
+        let name = match region.buffer {
+            Buffer::Input => "input",
+            Buffer::Output => "output",
+            Buffer::Scratch(id) => &self.scratch[id.index()].name,
+        };
+        format!("{name}[{}..{}]", region.lo, region.hi)
+    }
+
+    /// A region of a rank in the author's words.
+    pub(crate) fn describe(&self, rank: RankId, region: &Region) -> String {
+        format!("rank {rank} {}", self.describe_area(region))
+    }
+
+    /// Records a problem; the same one at another rank only once.
+    pub(crate) fn fail(&mut self, rank: RankId, mut finding: Finding) {
+        let known = |f: &Finding| (f.code, f.at, f.exact) == (finding.code, finding.at, finding.exact);
+        if self.problems.len() < MAX_PROBLEMS && !self.problems.iter().any(known) {
+            finding.notes.insert(0, format!("found at rank {rank} of nranks = {}", self.nranks));
+            self.problems.push(finding);
+        }
+    }
+
+    /// Whether going on with the next rank can only repeat what was found.
+    fn hopeless(&self) -> bool {
+        self.problems.iter().any(|f| matches!(f.code, Code::StepLimit | Code::RankCountRefused))
+    }
+}
+
+/// The schedule of `algorithm` for `nranks` ranks.
+pub(crate) fn build<A: Algorithm + ?Sized>(
+    algorithm: &A,
+    nranks: u32,
+) -> Result<Schedule, Vec<Finding>> {
+    if nranks == 0 || nranks > Tables::RANK_LIMIT {
+        let title = format!("nranks is {nranks}, and must be in 1..={}", Tables::RANK_LIMIT);
+        return Err(vec![Finding::new(Code::NoRanks, crate::ids::SpanId(0), title)]);
+    }
+    let mut tables = Tables::new(algorithm.name(), algorithm.collective(), nranks);
+    let mut ranks: Vec<Vec<Vec<Op>>> = Vec::with_capacity(nranks as usize);
+    for rank in (0..nranks).map(RankId) {
+        let mut builder = Builder::new(&mut tables, rank);
+        // What stopped a rank has been recorded; the next rank may have more to say.
+        let (Ok(()) | Err(Stop)) = algorithm.build(&mut builder);
+        ranks.push(builder.into_streams());
+        if tables.hopeless() {
+            break;
+        }
+    }
+    if !tables.problems.is_empty() {
+        return Err(tables.problems);
+    }
+    Ok(assemble(tables, ranks, algorithm))
+}
+
+fn assemble<A: Algorithm + ?Sized>(
+    tables: Tables,
+    ranks: Vec<Vec<Vec<Op>>>,
+    algorithm: &A,
+) -> Schedule {
+    let mut streams = Vec::new();
+    let mut ops = Vec::with_capacity(tables.ops as usize);
+    for (rank, lists) in ranks.into_iter().enumerate() {
+        for (index, list) in lists.into_iter().enumerate() {
+            streams.push(Stream {
+                rank: RankId(rank as u32),
+                index: index as u32,
+                first: OpId(ops.len() as u32),
+                len: list.len() as u32,
+            });
+            ops.extend(list);
+        }
+    }
+    Schedule {
+        algorithm: tables.algorithm,
+        collective: tables.collective,
+        nranks: tables.nranks,
+        root: tables.root,
+        out_of_place: algorithm.out_of_place(),
+        scratch: tables.scratch,
+        streams,
+        ops,
+        operands: tables.operands,
+        regions: tables.regions.items,
+        channels: tables.channels.items,
+        lanes: tables.lanes.items,
+        locations: algorithm.locations().iter().copied().collect::<Vec<Location>>(),
+    }
+}
+
+/// The lane that signals travel on: the values of the enclosing `parallel` variables, 0 outside.
+#[derive(Default)]
+pub(crate) struct Lane {
+    values: Vec<i64>,
+    id: LaneId,
+}
+
+impl Lane {
+    pub(crate) fn id(&self) -> LaneId {
+        self.id
+    }
+
+    pub(crate) fn push(&mut self, value: i64, tables: &mut Tables) {
+        self.values.push(value);
+        self.name(tables);
+    }
+
+    pub(crate) fn pop(&mut self, tables: &mut Tables) {
+        self.values.pop();
+        self.name(tables);
+    }
+
+    /// Iteration 0 is the lane outside: trailing zeros do not count.
+    fn name(&mut self, tables: &mut Tables) {
+        let len = self.values.iter().rposition(|v| *v != 0).map_or(0, |last| last + 1);
+        self.id = LaneId(tables.lanes.intern(self.values[..len].to_vec()));
+    }
+}
+
+/// Equal values get equal ids, in order of first use.
+struct Interner<T> {
+    items: Vec<T>,
+    ids: HashMap<T, u32, BuildHasherDefault<Mix>>,
+}
+
+impl<T> Default for Interner<T> {
+    fn default() -> Self {
+        Self { items: Vec::new(), ids: HashMap::default() }
+    }
+}
+
+impl<T: Clone + Eq + std::hash::Hash> Interner<T> {
+    fn intern(&mut self, item: T) -> u32 {
+        if let Some(&id) = self.ids.get(&item) {
+            return id;
+        }
+        let id = self.items.len() as u32;
+        self.items.push(item.clone());
+        self.ids.insert(item, id);
+        id
+    }
+}
+
+/// Multiply-and-rotate hashing: keys are small integers of our own making, so flooding is no concern.
+#[derive(Default)]
+struct Mix(u64);
+
+impl Hasher for Mix {
+    fn finish(&self) -> u64 {
+        self.0 ^ (self.0 >> 32)
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        for chunk in bytes.chunks(8) {
+            let mut word = [0; 8];
+            word[..chunk.len()].copy_from_slice(chunk);
+            self.write_u64(u64::from_le_bytes(word));
+        }
+    }
+
+    fn write_u64(&mut self, value: u64) {
+        self.0 = (self.0.rotate_left(23) ^ value).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+    }
+
+    fn write_u32(&mut self, value: u32) {
+        self.write_u64(u64::from(value));
+    }
+
+    fn write_u8(&mut self, value: u8) {
+        self.write_u64(u64::from(value));
+    }
+
+    fn write_usize(&mut self, value: usize) {
+        self.write_u64(value as u64);
+    }
+
+    fn write_i64(&mut self, value: i64) {
+        self.write_u64(value as u64);
+    }
+
+    fn write_isize(&mut self, value: isize) {
+        self.write_u64(value as u64);
+    }
+}

@@ -1,0 +1,88 @@
+//! The facade's error: a program that was not proved, or a call that the engine refuses.
+
+use std::fmt;
+
+use roundelay_core::diagnostics::{Code, Finding};
+use roundelay_core::schedule::Algorithm;
+
+/// Why there is no plan, or no result.
+#[derive(Debug)]
+pub enum Error {
+    /// The algorithm cannot be laid out or proved for this rank count.
+    Unproved(Box<Unproved>),
+    /// The engine refuses the call, or the run failed.
+    Engine(roundelay_kernels::Error),
+}
+
+/// What is wrong with an algorithm at one rank count.
+#[derive(Debug)]
+pub struct Unproved {
+    /// Its name.
+    pub algorithm: String,
+    /// The rank count.
+    pub nranks: u32,
+    /// Everything found, the worst first.
+    pub findings: Vec<Finding>,
+    places: Vec<String>,
+}
+
+impl Error {
+    pub(crate) fn from_findings<A: Algorithm + ?Sized>(
+        algorithm: &A,
+        nranks: u32,
+        findings: Vec<Finding>,
+    ) -> Self {
+        let places = findings
+            .iter()
+            .map(|finding| match algorithm.locations().get(finding.at.index()) {
+                Some(at) => format!("{}:{}:{}", algorithm.file(), at.line, at.column),
+                None => algorithm.file().to_owned(),
+            })
+            .collect();
+        let algorithm = algorithm.name().to_owned();
+        Self::Unproved(Box::new(Unproved { algorithm, nranks, findings, places }))
+    }
+
+    /// The code of the (worst) error.
+    pub fn code(&self) -> Code {
+        match self {
+            Self::Unproved(unproved) => {
+                unproved.findings.first().map_or(Code::WrongResult, |finding| finding.code)
+            }
+            Self::Engine(error) => error.code(),
+        }
+    }
+}
+
+impl fmt::Display for Unproved {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} is not proved for nranks = {}", self.algorithm, self.nranks)?;
+        for (finding, place) in self.findings.iter().zip(&self.places) {
+            write!(f, "\nerror[{}]: {}\n  --> {place}", finding.code, finding.title)?;
+            for note in &finding.notes {
+                write!(f, "\n  = note: {note}")?;
+            }
+            if let Some(help) = &finding.help {
+                write!(f, "\n  = help: {help}")?;
+            }
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Unproved(unproved) => unproved.fmt(f),
+            Self::Engine(error) => error.fmt(f),
+        }
+    }
+}
+
+impl std::error::Error for Error {}
+
+impl From<roundelay_kernels::Error> for Error {
+    fn from(error: roundelay_kernels::Error) -> Self {
+        Self::Engine(error)
+    }
+}

@@ -1,0 +1,121 @@
+//! The two doors agree: the same text through the macro's flattener and through the file's lexer gives the
+//! same tokens at the same places, the same tree, and the same schedules; so does expanded Rust.
+
+use proc_macro2::TokenStream;
+use roundelay::library::{HalvingDoublingAllReduce, RingAllReduce, TwistedRingAllReduce};
+use roundelay::{Algorithm, Ring};
+use roundelay_core::check::Door;
+use roundelay_core::compile;
+use roundelay_core::diagnostics::Finding;
+use roundelay_core::schedule::Schedule;
+use roundelay_core::schedule::interpret::Interpreted;
+use roundelay_core::schedule::params::ParamValue;
+use roundelay_core::source::Source;
+use roundelay_core::syntax::{parse, printer};
+use roundelay_tests::{right_sources, root};
+
+#[test]
+fn the_same_tokens_places_and_tree() {
+    for (path, text) in right_sources() {
+        let file = Source::from_text("file", &text);
+        let tokens: TokenStream = text.parse().expect("sources are Rust tokens");
+        let (block, spans) = Source::from_macro("macro", tokens);
+        assert_eq!(file.tokens(), block.tokens(), "{}", path.display());
+        assert_eq!(file.places(), block.places(), "{}", path.display());
+        assert_eq!(spans.len(), block.tokens().len());
+        let (from_file, errors) = parse(&file);
+        assert!(errors.is_empty(), "{}: {errors:?}", path.display());
+        assert_eq!((from_file, errors), parse(&block), "{}", path.display());
+    }
+}
+
+#[test]
+fn printing_and_parsing_is_the_identity() {
+    for (path, text) in right_sources() {
+        let source = Source::from_text("file", &text);
+        let (file, _) = parse(&source);
+        let printed = printer::print(&file);
+        let again = Source::from_text("printed", &printed);
+        assert_eq!(printed, printer::print(&parse(&again).0), "{}", path.display());
+        let formatted = printer::print_with_trivia(&file, &source);
+        let mut before: Vec<_> = source.comments().iter().map(|c| c.text.clone()).collect();
+        let formatted_source = Source::from_text("formatted", &formatted);
+        let mut after: Vec<_> =
+            formatted_source.comments().iter().map(|c| c.text.clone()).collect();
+        before.sort();
+        after.sort();
+        assert_eq!(before, after, "{}: a comment is lost", path.display());
+    }
+}
+
+fn interpreted(file: &str, name: &str) -> Interpreted {
+    let text = std::fs::read_to_string(root().join("stdlib").join(file)).unwrap();
+    let source = Source::from_text(file, &text);
+    let program = compile(&source, Door::File).unwrap();
+    let algorithm = program.algorithms.into_iter().find(|a| a.name == name).unwrap();
+    Interpreted::new(algorithm, &source)
+}
+
+fn same(expanded: &dyn Algorithm, interpreted: &Interpreted, nranks: u32) {
+    let summary = |result: Result<Schedule, Vec<Finding>>| {
+        result.map_err(|all| all.into_iter().map(|f| (f.code, f.at, f.title)).collect::<Vec<_>>())
+    };
+    let left = summary(expanded.schedule(nranks));
+    let right = summary(interpreted.schedule(nranks));
+    // Not assert_eq: a schedule of 33 ranks is no message.
+    assert!(left == right, "{} differs at nranks = {nranks}", expanded.name());
+}
+
+#[test]
+fn expanded_rust_and_the_interpreter_lay_out_the_same_schedules() {
+    for nranks in 1..=33 {
+        same(&RingAllReduce::new(), &interpreted("ring.coll", "RingAllReduce"), nranks);
+        let twisted = interpreted("twisted_ring.coll", "TwistedRingAllReduce");
+        same(&TwistedRingAllReduce::new(), &twisted, nranks);
+        let halving = interpreted("halving_doubling.coll", "HalvingDoublingAllReduce");
+        same(&HalvingDoublingAllReduce::new(), &halving, nranks);
+    }
+}
+
+#[test]
+fn parameters_mean_the_same_to_both() {
+    let mut ring = interpreted("twisted_ring.coll", "TwistedRingAllReduce");
+    ring.set("ring", ParamValue::Ring(Ring::twisted())).unwrap();
+    let expanded = TwistedRingAllReduce::new().ring(Ring::twisted());
+    same(&expanded, &ring, 8);
+    // Refused by both in the same words: the order is one of eight ranks.
+    same(&expanded, &ring, 7);
+    ring.set_text("ring", "1,2,3,4,5,6,0,7").unwrap();
+    same(&TwistedRingAllReduce::new().ring([1, 2, 3, 4, 5, 6, 0, 7]), &ring, 8);
+}
+
+/// Every statement and built-in once.
+mod constructs {
+    roundelay::include_collective!("data/constructs.coll");
+}
+
+#[test]
+fn every_construct_means_the_same_to_both() {
+    let text = std::fs::read_to_string(root().join("tests/data/constructs.coll")).unwrap();
+    let source = Source::from_text("data/constructs.coll", &text);
+    let program = compile(&source, Door::File).unwrap_or_else(|errors| {
+        panic!("{}", errors.iter().map(|e| e.report(&source)).collect::<Vec<_>>().join("\n"))
+    });
+    let interpreted = Interpreted::new(program.algorithms[0].clone(), &source);
+    let mut laid_out = 0;
+    for nranks in 1..=33 {
+        let expanded = constructs::Constructs::new();
+        same(&expanded, &interpreted, nranks);
+        laid_out += usize::from(expanded.schedule(nranks).is_ok());
+        same(&expanded.clone().eager(true).order(vec![0, 1]).root(0), &with(&interpreted), nranks);
+    }
+    assert!(laid_out > 20, "most rank counts are laid out, not {laid_out}");
+}
+
+fn with(interpreted: &Interpreted) -> Interpreted {
+    let mut set = interpreted.clone();
+    for (name, value) in [("eager", "true"), ("order", "0,1"), ("root", "0")] {
+        set.set_text(name, value).unwrap();
+    }
+    set
+}
