@@ -52,7 +52,7 @@ fn in_library(name: &str) -> Option<(&'static str, &'static str)> {
 /// Every file of the library, checked.
 pub(crate) fn library_programs() -> impl Iterator<Item = (&'static str, &'static str, Program)> {
     library::SOURCES.iter().filter_map(|(file, text)| {
-        compile(&Source::from_text(file, text), Door::File).ok().map(|p| (*file, *text, p))
+        compile(&Source::from_text(*file, text), Door::File).ok().map(|p| (*file, *text, p))
     })
 }
 

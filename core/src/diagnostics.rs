@@ -184,12 +184,15 @@ impl Diagnostic {
         self.help = Some(help.into());
         self
     }
+
     /// The notes, and the rank count if the error depends on it.
     pub fn all_notes(&self) -> impl Iterator<Item = String> {
         let at = self.nranks.map(|n| format!("at nranks = {n}"));
         self.notes.iter().cloned().chain(at)
     }
+}
 
+impl Diagnostic {
     /// The text under a span that the compiler underlines by itself: stable Rust has no notes or help
     /// of its own for macros, so they are lines of the message.
     pub fn message(&self, source: &Source) -> String {
@@ -201,9 +204,11 @@ impl Diagnostic {
     /// The same with the place and its line spelled out, where no span can point.
     pub fn report(&self, source: &Source) -> String {
         let mut text = format!("{} [{}]", self.title, self.code);
+        /// Longer lines were not written for people.
+        const MAX_SHOWN: usize = 400;
         let place = source.location(self.primary);
         let _ = write!(text, "\n--> {}:{}:{}", source.name(), place.line, place.column);
-        if let Some(line) = source.line(place.line) {
+        if let Some(line) = source.line(place.line).filter(|line| line.len() <= MAX_SHOWN) {
             let number = place.line.to_string();
             let width = if place.end_line == place.line {
                 place.end_column.saturating_sub(place.column).max(1) as usize
@@ -227,7 +232,7 @@ impl Diagnostic {
             let place = source.location(*span);
             let _ = write!(text, "\n= at line {}, column {}: {label}", place.line, place.column);
         }
-        for note in self.all_notes() {
+        for note in &self.notes {
             let _ = write!(text, "\n= note: {note}");
         }
         if let Some(help) = &self.help {

@@ -124,9 +124,9 @@ impl Source {
         self.text.as_deref()
     }
 
-    /// Line `number` of the text, counted from 1, without its line break; none of macro input.
+    /// Line `number` of the text, counted from 1, without its line break.
     pub fn line(&self, number: u32) -> Option<&str> {
-        self.text()?.lines().nth((number as usize).checked_sub(1)?)
+        self.text.as_deref()?.lines().nth(number.checked_sub(1)? as usize)
     }
 
     /// The tokens.

@@ -89,7 +89,7 @@ impl<'e> Checker<'e> {
             vars: self.vars,
             spans: self.spans,
             escapes: self.escapes,
-            source: printer::print(&ast::File { algorithms: vec![algorithm.clone()] }),
+            source: printer::print_algorithm(algorithm),
         }
     }
 

@@ -20,6 +20,13 @@ pub fn print(file: &File) -> String {
     Printer::new(None).file(file)
 }
 
+/// The canonical text of one algorithm.
+pub fn print_algorithm(algorithm: &Algorithm) -> String {
+    let mut printer = Printer::new(None);
+    printer.algorithm(algorithm, false);
+    printer.out
+}
+
 /// What `roundelay fmt` writes: the canonical text with every comment, single blank lines, and
 /// literals and escapes as they were spelt. `file` must have been parsed from `source`, a text,
 /// without diagnostics. Comments inside a statement move to lines of their own before it.

@@ -1,0 +1,232 @@
+//! `roundelay run`: seeded random data, real buffers, and every element compared with a plain reference.
+
+use std::time::Duration;
+
+use roundelay::{Algorithm as _, Options, Plan, Run as _};
+use roundelay_core::collective::Alias;
+use roundelay_core::diagnostics::{Code, Diagnostic};
+use roundelay_core::ids::RankId;
+use roundelay_core::schedule::interpret::Interpreted;
+use roundelay_core::source::Source;
+use roundelay_kernels::reference::Reference;
+use serde::Serialize;
+
+use crate::flags::{Format, RunFlags};
+use crate::memory;
+use crate::program::{Loaded, load, one, read};
+use crate::report::{Failure, JsonDiagnostic, print, print_all, print_json, refuse};
+
+#[derive(Serialize)]
+struct Report {
+    ok: bool,
+    algorithm: String,
+    nranks: u32,
+    count: u64,
+    dtype: &'static str,
+    op: &'static str,
+    in_place: bool,
+    seed: u64,
+    iterations: u32,
+    wrong: u64,
+    time_us: f64,
+    algbw_gbps: f64,
+    busbw_gbps: f64,
+}
+
+pub(crate) fn main(flags: &RunFlags) -> Result<bool, Failure> {
+    let source = read(&flags.source.source)?;
+    let failed = |errors: &[Diagnostic]| {
+        refuse(flags.format, errors, &source, |diagnostics: Vec<JsonDiagnostic>| {
+            serde_json::json!({ "ok": false, "diagnostics": diagnostics })
+        })
+    };
+    let algorithm = match load(&source, &flags.source)? {
+        Loaded::Ready(algorithms) => one(algorithms, &source)?,
+        Loaded::Wrong(errors) => return Err(failed(&errors)),
+    };
+    let mut reports = Vec::new();
+    let mut refused = Vec::new();
+    for &nranks in &flags.nranks.counts {
+        match run(&algorithm, nranks, flags) {
+            Ok(report) => reports.push(report),
+            Err(Stopped::Unproved(errors)) => {
+                let all_refused = errors.iter().all(|e| e.code == Code::RankCountRefused);
+                if flags.nranks.named || !all_refused {
+                    return Err(failed(&errors));
+                }
+                refused.extend(errors);
+            }
+            Err(Stopped::Failure(failure)) => return Err(failure),
+        }
+    }
+    show(flags, &source, &algorithm, &reports, &refused);
+    Ok(!reports.is_empty() && reports.iter().all(|r| r.ok))
+}
+
+enum Stopped {
+    Unproved(Vec<Diagnostic>),
+    Failure(Failure),
+}
+
+impl From<roundelay_kernels::Error> for Stopped {
+    fn from(error: roundelay_kernels::Error) -> Self {
+        Self::Failure(Failure::usage(error.code(), error.to_string()))
+    }
+}
+
+fn run(algorithm: &Interpreted, nranks: u32, flags: &RunFlags) -> Result<Report, Stopped> {
+    let collective = algorithm.collective();
+    let size = flags.dtype.size() as u128;
+    let units = collective.max_input_units(nranks) + collective.max_output_units(nranks);
+    // Inputs and outputs, and the reference's copy of an element of each.
+    let bytes = u128::from(flags.count) * u128::from(units) * u128::from(nranks) * size;
+    memory::admit(bytes).map_err(Stopped::Failure)?;
+    let plan = algorithm.plan(nranks, flags.count, flags.dtype, flags.op).map_err(|error| {
+        match error {
+            roundelay::Error::Unproved(unproved) => {
+                let place = |f| algorithm.diagnostic(f, nranks);
+                Stopped::Unproved(unproved.findings.into_iter().map(place).collect())
+            }
+            roundelay::Error::Engine(error) => error.into(),
+        }
+    })?;
+    let plan = match flags.workers {
+        Some(workers) => plan.with_options(Options::new().workers(workers)),
+        None => plan,
+    };
+    let reference = Reference {
+        collective,
+        nranks,
+        root: plan.schedule().root,
+        count: usize::try_from(flags.count).expect("the machine holds that many elements"),
+        dtype: flags.dtype,
+        op: flags.op,
+    };
+    let inputs = reference.inputs(flags.seed);
+    let (outputs, time) = if flags.in_place {
+        in_place(&plan, &inputs, flags)?
+    } else {
+        out_of_place(&plan, &inputs, flags)?
+    };
+    let views: Vec<&[u8]> = outputs.iter().map(Vec::as_slice).collect();
+    let wrong = reference.count_wrong(&inputs, &views, plan.proof().reduce_depth);
+    let seconds = time.as_secs_f64() / f64::from(flags.iterations);
+    let moved = collective.bytes(flags.count, nranks, flags.dtype.size() as u64) as f64;
+    let algbw = if seconds > 0.0 { moved / seconds / 1e9 } else { 0.0 };
+    Ok(Report {
+        ok: wrong == 0,
+        algorithm: algorithm.name().to_owned(),
+        nranks,
+        count: flags.count,
+        dtype: flags.dtype.name(),
+        op: flags.op.name(),
+        in_place: flags.in_place,
+        seed: flags.seed,
+        iterations: flags.iterations,
+        wrong,
+        time_us: seconds * 1e6,
+        algbw_gbps: algbw,
+        busbw_gbps: algbw * collective.bus_factor(nranks),
+    })
+}
+
+fn ranks(plan: &Plan) -> impl Iterator<Item = RankId> + use<> {
+    (0..plan.schedule().nranks).map(RankId)
+}
+
+fn out_of_place(
+    plan: &Plan,
+    inputs: &[Vec<u8>],
+    flags: &RunFlags,
+) -> Result<(Vec<Vec<u8>>, Duration), Stopped> {
+    let size = flags.dtype.size();
+    let mut outputs: Vec<Vec<u8>> =
+        ranks(plan).map(|rank| vec![0xA5; plan.output_len(rank) * size]).collect();
+    let reads: Vec<&[u8]> = inputs.iter().map(Vec::as_slice).collect();
+    let mut writes: Vec<&mut [u8]> = outputs.iter_mut().map(Vec::as_mut_slice).collect();
+    plan.run_bytes(&reads, &mut writes)?;
+    let mut time = Duration::ZERO;
+    for _ in 0..flags.iterations {
+        time += plan.run_bytes(&reads, &mut writes)?.elapsed;
+    }
+    Ok((outputs, time))
+}
+
+fn in_place(
+    plan: &Plan,
+    inputs: &[Vec<u8>],
+    flags: &RunFlags,
+) -> Result<(Vec<Vec<u8>>, Duration), Stopped> {
+    let schedule = plan.schedule();
+    let size = flags.dtype.size();
+    let unit = flags.count as usize * size;
+    // Where input and output begin in the one buffer of a rank.
+    let starts = |rank: RankId| match schedule.collective.alias(rank, schedule.root) {
+        Alias::Apart => (0, 0),
+        Alias::InputInOutput(k) => (k as usize * unit, 0),
+        Alias::OutputInInput(k) => (0, k as usize * unit),
+    };
+    let mut buffers: Vec<Vec<u8>> =
+        ranks(plan).map(|rank| vec![0xA5; plan.in_place_len(rank) * size]).collect();
+    let mut time = Duration::ZERO;
+    for iteration in 0..=flags.iterations {
+        for (rank, buffer) in ranks(plan).zip(&mut buffers) {
+            let input = &inputs[rank.index()];
+            buffer[starts(rank).0..][..input.len()].copy_from_slice(input);
+        }
+        let mut views: Vec<&mut [u8]> = buffers.iter_mut().map(Vec::as_mut_slice).collect();
+        let stats = plan.run_bytes_in_place(&mut views)?;
+        // The first is to warm up.
+        if iteration > 0 {
+            time += stats.elapsed;
+        }
+    }
+    let outputs = ranks(plan)
+        .zip(&buffers)
+        .map(|(rank, buffer)| {
+            buffer[starts(rank).1..][..plan.output_len(rank) * size].to_vec()
+        })
+        .collect();
+    Ok((outputs, time))
+}
+
+fn show(
+    flags: &RunFlags,
+    source: &Source,
+    algorithm: &Interpreted,
+    reports: &[Report],
+    refused: &[Diagnostic],
+) {
+    if flags.format == Format::Json {
+        match reports {
+            [one] if flags.nranks.counts.len() == 1 => print_json(one),
+            _ => print_json(&reports),
+        }
+        return;
+    }
+    if reports.is_empty() {
+        print_all(refused, source);
+        return;
+    }
+    for error in refused {
+        print(&format!("  \x1b[1;93mrefused\x1b[0m {}", error.title));
+    }
+    let (name, collective) = (algorithm.name(), algorithm.collective());
+    let place = if flags.in_place { "in place" } else { "out of place" };
+    print(&format!(
+        "{name} ({collective}), {} {}, {place}, seed {}, mean of {} runs",
+        flags.dtype, flags.op, flags.seed, flags.iterations
+    ));
+    let head = ["nranks", "count", "time (us)", "algbw (GB/s)", "busbw (GB/s)", "#wrong"];
+    print(&format!(
+        "{:>7} {:>12} {:>12} {:>13} {:>13} {:>8}",
+        head[0], head[1], head[2], head[3], head[4], head[5]
+    ));
+    for r in reports {
+        let colour = if r.ok { "92" } else { "91" };
+        print(&format!(
+            "{:>7} {:>12} {:>12.1} {:>13.3} {:>13.3} \x1b[1;{colour}m{:>8}\x1b[0m",
+            r.nranks, r.count, r.time_us, r.algbw_gbps, r.busbw_gbps, r.wrong
+        ));
+    }
+}
