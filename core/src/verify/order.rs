@@ -27,9 +27,12 @@ pub(super) fn order(schedule: &Schedule, reporter: &Reporter<'_>) -> Result<Orde
         let Run { sequence, meets, stream_of, .. } = run;
         return Ok(Order { sequence, meets, stream_of });
     }
-    let mut findings = run.shortest_cycle(&stuck, reporter).into_iter().collect::<Vec<_>>();
-    findings.extend(unmatched);
-    Err(findings)
+    // A wait that is never met holds up others behind it: that is no cycle of its own.
+    if unmatched.iter().any(|finding| finding.code == Code::UnmatchedWait) {
+        return Err(unmatched);
+    }
+    let cycle = run.shortest_cycle(&stuck, reporter);
+    Err(cycle.into_iter().chain(unmatched).collect())
 }
 
 /// Posts and waits of a channel that have no partner.

@@ -1,7 +1,7 @@
 //! What the proof says when it fails: rank, step, region and source line of every place that matters, the
 //! ordering edge that is missing, and what would be right.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
 use super::values::{Leaf, ValueId, Values};
@@ -402,10 +402,16 @@ fn common(lo: Rat, hi: Rat) -> (String, String) {
     (over(lo), over(hi))
 }
 
-/// The worst first; the same mistake of the same statement once, with how often it shows.
+/// The worst first; the same mistake of the same statement once, with how often it shows. What a race
+/// makes a statement read is no mistake of its own.
 pub(super) fn fold(findings: Vec<Finding>) -> Vec<Finding> {
+    let racing: BTreeSet<SpanId> =
+        findings.iter().filter(|f| severity(f.code) == RACE).map(|f| f.at).collect();
     let mut groups: BTreeMap<(u8, SpanId, Code), (Finding, usize)> = BTreeMap::new();
     for finding in findings {
+        if finding.code == Code::UninitialisedRead && racing.contains(&finding.at) {
+            continue;
+        }
         let key = (severity(finding.code), finding.at, finding.code);
         groups.entry(key).and_modify(|(_, more)| *more += 1).or_insert((finding, 0));
     }
@@ -420,6 +426,8 @@ pub(super) fn fold(findings: Vec<Finding>) -> Vec<Finding> {
         .collect()
 }
 
+const RACE: u8 = 5;
+
 const fn severity(code: Code) -> u8 {
     match code {
         Code::Deadlock => 0,
@@ -427,7 +435,7 @@ const fn severity(code: Code) -> u8 {
         Code::LeftOverSignal => 2,
         Code::SharedSignal => 3,
         Code::UninitialisedRead | Code::SlotLength | Code::OutOfBounds => 4,
-        Code::Race | Code::RaceWithCaller | Code::ScratchRace => 5,
+        Code::Race | Code::RaceWithCaller | Code::ScratchRace => RACE,
         _ => 6,
     }
 }
