@@ -1,15 +1,20 @@
-//! The repository's own tasks: `cargo xtask parser [--check]`.
+//! The repository's own tasks: `cargo xtask test`, `cargo xtask parser [--check]`.
 
 use std::process::ExitCode;
 
 mod parser;
+mod test;
 
-const USAGE: &str = "usage: cargo xtask parser [--check]";
+const USAGE: &str = "\
+usage: cargo xtask test              every check that CI runs, after installing what they need
+       cargo xtask parser            generate the parser and the lexer from the grammar
+       cargo xtask parser --check    say whether the committed ones are fresh";
 
 fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();
     let args: Vec<&str> = args.iter().map(String::as_str).collect();
     let done = match args.as_slice() {
+        ["test"] => test::all(),
         ["parser"] => parser::write(),
         ["parser", "--check"] => parser::check(),
         _ => {

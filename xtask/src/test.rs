@@ -1,0 +1,91 @@
+//! `cargo xtask test`: every check of the project, in the order in which they fail fastest.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Instant;
+
+/// The book's builder; installed below `target/`, so that a fresh machine needs only Rust.
+const MDBOOK: &str = "0.5.4";
+
+type Step = (&'static str, fn(&Path) -> Result<(), String>);
+
+const STEPS: [Step; 7] = [
+    ("format", |root| cargo(root, &["fmt", "--all", "--check"])),
+    ("lints", |root| {
+        cargo(root, &["clippy", "--workspace", "--all-targets", "--quiet", "--", "-D", "warnings"])
+    }),
+    ("generated parser", |_| crate::parser::check()),
+    ("tests", |root| cargo(root, &["test", "--workspace"])),
+    ("signal and park protocol", loom),
+    ("sources in canonical form", canonical),
+    ("book", book),
+];
+
+/// Runs every step; the first that fails ends the run and is named.
+pub(crate) fn all() -> Result<(), String> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    let mut times = Vec::new();
+    for (name, step) in STEPS {
+        println!("== {name}");
+        let start = Instant::now();
+        step(&root).map_err(|why| format!("{name}: {why}"))?;
+        times.push((name, start.elapsed()));
+    }
+    println!("== all checks passed");
+    for (name, time) in times {
+        println!("{:>8.1} s  {name}", time.as_secs_f64());
+    }
+    Ok(())
+}
+
+fn run(command: &mut Command) -> Result<(), String> {
+    let shown = format!("{command:?}");
+    match command.status() {
+        Ok(status) if status.success() => Ok(()),
+        Ok(status) => Err(format!("{shown} ended with {status}")),
+        Err(error) => Err(format!("{shown} did not start: {error}")),
+    }
+}
+
+fn cargo(root: &Path, args: &[&str]) -> Result<(), String> {
+    run(Command::new(env!("CARGO")).current_dir(root).args(args))
+}
+
+/// The engine's protocols under loom: every interleaving of a few threads, on modelled atomics.
+fn loom(root: &Path) -> Result<(), String> {
+    run(Command::new(env!("CARGO"))
+        .current_dir(root)
+        .env("RUSTFLAGS", "--cfg loom")
+        .env("CARGO_TARGET_DIR", "target/loom")
+        .args(["test", "--release", "--package", "roundelay-kernels", "--lib", "loom"]))
+}
+
+fn canonical(root: &Path) -> Result<(), String> {
+    let mut sources: Vec<PathBuf> = Vec::new();
+    for folder in ["stdlib", "examples"] {
+        let entries = std::fs::read_dir(root.join(folder)).map_err(|e| format!("{folder}: {e}"))?;
+        sources.extend(
+            entries
+                .filter_map(|entry| Some(entry.ok()?.path()))
+                .filter(|path| path.extension().is_some_and(|e| e == "coll")),
+        );
+    }
+    sources.sort();
+    run(Command::new(env!("CARGO"))
+        .current_dir(root)
+        .args(["run", "--quiet", "--package", "roundelay-cli", "--", "fmt", "--check"])
+        .args(sources))
+}
+
+fn book(root: &Path) -> Result<(), String> {
+    let tools = root.join("target/tools");
+    let mdbook = tools.join("bin").join(format!("mdbook{}", std::env::consts::EXE_SUFFIX));
+    if !mdbook.exists() {
+        println!("installing mdbook {MDBOOK} below target/tools");
+        run(Command::new(env!("CARGO"))
+            .current_dir(root)
+            .args(["install", "mdbook", "--locked", "--quiet", "--version", MDBOOK, "--root"])
+            .arg(&tools))?;
+    }
+    run(Command::new(mdbook).arg("build").arg(root.join("book")))
+}
