@@ -232,7 +232,7 @@ impl Diagnostic {
             let place = source.location(*span);
             let _ = write!(text, "\n= at line {}, column {}: {label}", place.line, place.column);
         }
-        for note in &self.notes {
+        for note in self.all_notes() {
             let _ = write!(text, "\n= note: {note}");
         }
         if let Some(help) = &self.help {

@@ -4,10 +4,11 @@ use proc_macro::TokenStream;
 use proc_macro2::{Span, TokenStream as TokenStream2};
 use quote::quote;
 use roundelay_core::check::Door;
+use roundelay_core::check::hir::Program;
 use roundelay_core::diagnostics::Diagnostic;
 use roundelay_core::emit::rust::{self, Origin};
 use roundelay_core::source::Source;
-use roundelay_core::{compile, syntax};
+use roundelay_core::{compile, prove_at_expansion, syntax};
 
 /// Algorithms in the language of step loops; each becomes a struct that implements `Algorithm`.
 ///
@@ -26,7 +27,7 @@ pub fn collective(input: TokenStream) -> TokenStream {
         locate: &|span| source.location(span),
         span: &start,
     };
-    match compile(&source, Door::Macro) {
+    match compile(&source, Door::Macro).and_then(|program| proved(program, &source)) {
         Ok(program) => rust::expand(&program, &origin).into(),
         Err(errors) => {
             let stubs = rust::stubs(&syntax::parse(&source).0, &start);
@@ -63,7 +64,7 @@ pub fn include_collective(input: TokenStream) -> TokenStream {
         span: &|_| place,
     };
     let rebuild = quote!(const _: &[u8] = ::core::include_bytes!(#path););
-    match compile(&source, Door::File) {
+    match compile(&source, Door::File).and_then(|program| proved(program, &source)) {
         Ok(program) => {
             let items = rust::expand(&program, &origin);
             quote!(#rebuild #items).into()
@@ -75,6 +76,12 @@ pub fn include_collective(input: TokenStream) -> TokenStream {
             quote!(#rebuild #stubs #(#errors)*).into()
         }
     }
+}
+
+/// The program, if nothing is wrong with it at a few small rank counts.
+fn proved(program: Program, source: &Source) -> Result<Program, Vec<Diagnostic>> {
+    let errors = prove_at_expansion(&program, source);
+    if errors.is_empty() { Ok(program) } else { Err(errors) }
 }
 
 /// One error under the tokens from `first` to `last`.

@@ -195,7 +195,7 @@ impl<'t> Builder<'t> {
         if self.tables.spend(steps) {
             return Ok(());
         }
-        let limit = Tables::STEP_LIMIT;
+        let limit = self.tables.limits().steps;
         let title = format!("this loop of {steps} iterations goes beyond the step limit of {limit}");
         Err(self.fail(
             Finding::new(Code::StepLimit, SpanId(at), title)
@@ -553,7 +553,7 @@ impl<'t> Builder<'t> {
 
     fn push(&mut self, at: At, op: Op) -> Result<(), Stop> {
         if !self.tables.count_op() {
-            let title = format!("the schedule has more than {} ops", Tables::OP_LIMIT);
+            let title = format!("the schedule has more than {} ops", self.tables.limits().ops);
             return Err(self.fail(Finding::new(Code::StepLimit, SpanId(at), title)));
         }
         self.streams[self.current].push(op);

@@ -22,6 +22,7 @@ pub mod value;
 use crate::collective::Collective;
 use crate::ids::{ChannelId, LaneId, OpId, RankId, RegionId, ScratchId, SpanId, StreamId};
 use rational::Rat;
+pub use tables::Limits;
 
 /// What one rank count of one algorithm does, op by op.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -311,6 +312,15 @@ pub trait Algorithm {
 
     /// The schedule for `nranks` ranks, or all that is wrong with it.
     fn schedule(&self, nranks: u32) -> Result<Schedule, Vec<crate::diagnostics::Finding>> {
-        tables::build(self, nranks)
+        self.schedule_within(nranks, Limits::FULL)
+    }
+
+    /// The same within a budget; more work than that is a finding (E0206).
+    fn schedule_within(
+        &self,
+        nranks: u32,
+        limits: Limits,
+    ) -> Result<Schedule, Vec<crate::diagnostics::Finding>> {
+        tables::build(self, nranks, limits)
     }
 }

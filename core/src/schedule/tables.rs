@@ -29,16 +29,29 @@ pub(crate) struct Tables {
     channels: Interner<Channel>,
     lanes: Interner<Vec<i64>>,
     seatings: Vec<(Ring, Arc<Seating>)>,
+    limits: Limits,
     steps: u64,
     ops: u64,
     problems: Vec<Finding>,
 }
 
-impl Tables {
+/// How much work a schedule may be: counted, not timed, so the same everywhere.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
     /// Iterations of all loops on all ranks.
-    pub(crate) const STEP_LIMIT: u64 = 1 << 26;
-    /// Ops of a schedule.
-    pub(crate) const OP_LIMIT: u64 = 1 << 26;
+    pub steps: u64,
+    /// Ops of all ranks.
+    pub ops: u64,
+}
+
+impl Limits {
+    /// For plans and the command line.
+    pub const FULL: Self = Self { steps: 1 << 26, ops: 1 << 26 };
+    /// For a macro, which runs unoptimised and at every keystroke in an editor.
+    pub const EXPANSION: Self = Self { steps: 1 << 12, ops: 1 << 14 };
+}
+
+impl Tables {
     /// Streams of a rank.
     pub(crate) const STREAM_LIMIT: usize = 1 << 10;
     /// Slots of a scratch buffer.
@@ -46,7 +59,7 @@ impl Tables {
     /// Ranks of a schedule.
     pub(crate) const RANK_LIMIT: u32 = 1 << 16;
 
-    fn new(algorithm: &str, collective: Collective, nranks: u32) -> Self {
+    fn new(algorithm: &str, collective: Collective, nranks: u32, limits: Limits) -> Self {
         let mut lanes = Interner::default();
         lanes.intern(Vec::new());
         Self {
@@ -60,6 +73,7 @@ impl Tables {
             channels: Interner::default(),
             lanes,
             seatings: Vec::new(),
+            limits,
             steps: 0,
             ops: 0,
             problems: Vec::new(),
@@ -85,12 +99,16 @@ impl Tables {
 
     pub(crate) fn spend(&mut self, steps: u64) -> bool {
         self.steps = self.steps.saturating_add(steps);
-        self.steps <= Self::STEP_LIMIT
+        self.steps <= self.limits.steps
     }
 
     pub(crate) fn count_op(&mut self) -> bool {
         self.ops += 1;
-        self.ops <= Self::OP_LIMIT
+        self.ops <= self.limits.ops
+    }
+
+    pub(crate) fn limits(&self) -> Limits {
+        self.limits
     }
 
     pub(crate) fn input_units(&self, rank: RankId) -> u32 {
@@ -135,12 +153,13 @@ impl Tables {
 pub(crate) fn build<A: Algorithm + ?Sized>(
     algorithm: &A,
     nranks: u32,
+    limits: Limits,
 ) -> Result<Schedule, Vec<Finding>> {
     if nranks == 0 || nranks > Tables::RANK_LIMIT {
         let title = format!("nranks is {nranks}, and must be in 1..={}", Tables::RANK_LIMIT);
         return Err(vec![Finding::new(Code::NoRanks, crate::ids::SpanId(0), title)]);
     }
-    let mut tables = Tables::new(algorithm.name(), algorithm.collective(), nranks);
+    let mut tables = Tables::new(algorithm.name(), algorithm.collective(), nranks, limits);
     let mut ranks: Vec<Vec<Vec<Op>>> = Vec::with_capacity(nranks as usize);
     for rank in (0..nranks).map(RankId) {
         let mut builder = Builder::new(&mut tables, rank);
