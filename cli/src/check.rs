@@ -84,8 +84,8 @@ fn prove_all(algorithm: &Interpreted, nranks: &RankCounts) -> Checked {
     };
     for &n in &nranks.counts {
         match prove_source(algorithm, n) {
-            Ok((schedule, _)) => {
-                checked.ops += schedule.ops.len();
+            Ok(proved) => {
+                checked.ops += proved.schedule().ops.len();
                 checked.proved.push(n);
             }
             Err(errors) if !nranks.named && errors.iter().all(|e| e.code == Code::RankCountRefused) => {
