@@ -8,8 +8,7 @@ use std::sync::Arc;
 use super::builder::{Builder, Stop};
 use super::ring::{Ring, Seating};
 use super::{
-    Algorithm, Buffer, Channel, Location, Op, OpKind, Operand, Region, Schedule, Scratch, SignalKind,
-    Stream,
+    Algorithm, Buffer, Channel, Op, OpKind, Operand, Region, Schedule, Scratch, SignalKind, Stream,
 };
 use crate::collective::Collective;
 use crate::diagnostics::{Code, Finding};
@@ -137,7 +136,8 @@ impl Tables {
 
     /// Records a problem; the same one at another rank only once.
     pub(crate) fn fail(&mut self, rank: RankId, mut finding: Finding) {
-        let known = |f: &Finding| (f.code, f.at, f.exact) == (finding.code, finding.at, finding.exact);
+        let known =
+            |f: &Finding| (f.code, f.at, f.exact) == (finding.code, finding.at, finding.exact);
         if self.problems.len() < MAX_PROBLEMS && !self.problems.iter().any(known) {
             finding.notes.insert(0, format!("found at rank {rank}"));
             self.problems.push(finding);
@@ -233,7 +233,7 @@ fn assemble<A: Algorithm + ?Sized>(
         regions: regions.used,
         channels: channels.used,
         lanes: lanes.used,
-        locations: algorithm.locations().iter().copied().collect::<Vec<Location>>(),
+        locations: algorithm.locations().to_vec(),
     }
 }
 
