@@ -25,8 +25,10 @@ pub struct Builder<'t> {
     tables: &'t mut Tables,
     rank: RankId,
     streams: Vec<Vec<Op>>,
-    /// `children[s][k]`: the stream that iteration k + 1 of a `parallel` on stream s runs on.
+    /// Streams forked from each stream, for iterations after the first of a `parallel` on it.
     children: Vec<Vec<usize>>,
+    /// How many of them are running: iteration 0 goes on where they were forked from, and may fork more.
+    running: Vec<usize>,
     current: usize,
     lane: Lane,
     /// The shape last written to each slot of this rank, in program order.
@@ -55,6 +57,7 @@ impl<'t> Builder<'t> {
             rank,
             streams: vec![Vec::new()],
             children: vec![Vec::new()],
+            running: vec![0],
             current: 0,
             lane: Lane::default(),
             slots: Vec::new(),
@@ -214,8 +217,10 @@ impl<'t> Builder<'t> {
         self.spend(at, lo, hi)?;
         let parent = self.current;
         let others = usize::try_from(hi.saturating_sub(lo) - 1).unwrap_or(0);
+        let first = self.running[parent];
         let children: Vec<usize> =
-            (0..others).map(|k| self.child(at, parent, k)).collect::<Result<_, _>>()?;
+            (first..first + others).map(|k| self.child(at, parent, k)).collect::<Result<_, _>>()?;
+        self.running[parent] += others;
         for &child in &children {
             self.fork(at, parent, child, SignalKind::Fork)?;
         }
@@ -229,6 +234,7 @@ impl<'t> Builder<'t> {
         for &child in &children {
             self.fork(at, child, parent, SignalKind::Join)?;
         }
+        self.running[parent] = first;
         self.current = parent;
         Ok(())
     }
@@ -243,6 +249,7 @@ impl<'t> Builder<'t> {
         }
         self.streams.push(Vec::new());
         self.children.push(Vec::new());
+        self.running.push(0);
         self.children[parent].push(self.streams.len() - 1);
         Ok(self.streams.len() - 1)
     }
