@@ -154,9 +154,9 @@ fn op_refers(s: &Schedule, _: &Stream, op: &Op) -> bool {
         return first < s.channels.len();
     }
     let last = first + op.srcs as usize + op.dsts as usize;
-    s.operands.get(first..last).is_some_and(|all| {
-        all.iter().all(|operand| operand.region.index() < s.regions.len())
-    })
+    s.operands
+        .get(first..last)
+        .is_some_and(|all| all.iter().all(|operand| operand.region.index() < s.regions.len()))
 }
 
 fn operands<'s>(s: &'s Schedule, op: &Op) -> impl Iterator<Item = &'s Operand> + use<'s> {
@@ -183,6 +183,7 @@ fn apart(s: &Schedule, _: &Stream, op: &Op) -> bool {
     // A fold may go back to its first source: that is a reduce.
     let others = if op.srcs > 1 { &srcs[1..] } else { srcs };
     dsts.iter().enumerate().all(|(i, dst)| {
-        !dsts[..i].iter().any(|other| overlap(other, dst)) && !others.iter().any(|o| overlap(o, dst))
+        !dsts[..i].iter().any(|other| overlap(other, dst))
+            && !others.iter().any(|o| overlap(o, dst))
     })
 }

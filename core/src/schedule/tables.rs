@@ -175,7 +175,11 @@ pub(crate) fn build<A: Algorithm + ?Sized>(
         return Err(tables.problems);
     }
     let schedule = assemble(tables, ranks, algorithm);
-    debug_assert_eq!(super::legality::check(&schedule), Ok(()), "the builder makes legal schedules");
+    debug_assert_eq!(
+        super::legality::check(&schedule),
+        Ok(()),
+        "the builder makes legal schedules"
+    );
     Ok(schedule)
 }
 
