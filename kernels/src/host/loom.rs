@@ -98,23 +98,24 @@ impl Run {
         stalled
     }
 
-    fn both(self: &Arc<Self>) -> bool {
-        let other = Arc::clone(self);
+    /// Two workers until the end; whether one of them found a stall.
+    fn both(run: &Arc<Self>) -> bool {
+        let other = Arc::clone(run);
         let other = thread::spawn(move || other.work(1));
-        let stalled = self.work(0);
-        self.idle.wait_until_empty();
+        let stalled = run.work(0);
+        run.idle.wait_until_empty();
         other.join().unwrap() || stalled
     }
 }
 
 #[test]
 fn no_wake_up_is_lost_and_no_stall_is_imagined() {
-    check(|| assert!(!Run::new(&[0, 1]).both()));
+    check(|| assert!(!Run::both(&Run::new(&[0, 1]))));
 }
 
 #[test]
 fn when_nobody_can_post_one_worker_says_so_and_all_leave() {
-    check(|| assert!(Run::new(&[1]).both()));
+    check(|| assert!(Run::both(&Run::new(&[1]))));
 }
 
 #[test]
