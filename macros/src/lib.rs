@@ -58,12 +58,11 @@ pub fn include_collective(input: TokenStream) -> TokenStream {
         }
     };
     let source = Source::from_bytes(&name, &bytes);
-    let origin = Origin {
-        file: quote!(#name),
-        locate: &|span| source.location(span),
-        span: &|_| place,
-    };
-    let rebuild = quote!(const _: &[u8] = ::core::include_bytes!(#path););
+    let origin =
+        Origin { file: quote!(#name), locate: &|span| source.location(span), span: &|_| place };
+    let rebuild = quote!(
+        const _: &[u8] = ::core::include_bytes!(#path);
+    );
     match compile(&source, Door::File).and_then(|program| proved(program, &source)) {
         Ok(program) => {
             let items = rust::expand(&program, &origin);

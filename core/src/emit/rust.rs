@@ -88,9 +88,13 @@ fn item(algorithm: &Algorithm, origin: &Origin<'_>) -> TokenStream {
         let place = [line, column, end_line, end_column].map(Literal::u32_unsuffixed);
         quote!(at(#(#place),*))
     });
-    let out_of_place = algorithm
-        .out_of_place
-        .then(|| quote!(fn out_of_place(&self) -> bool { true }));
+    let out_of_place = algorithm.out_of_place.then(|| {
+        quote!(
+            fn out_of_place(&self) -> bool {
+                true
+            }
+        )
+    });
     let (builder, body) = Body::new(algorithm, origin).emit();
     quote! {
         #structure
@@ -181,11 +185,46 @@ fn structure(name: &Ident, docs: &[String], public: bool, fields: &[Field]) -> T
 pub(super) fn ident(name: &str, span: RustSpan) -> Ident {
     let keyword = matches!(
         name,
-        "abstract" | "as" | "async" | "await" | "become" | "box" | "break" | "const" | "continue"
-            | "do" | "dyn" | "enum" | "extern" | "final" | "fn" | "gen" | "impl" | "loop" | "macro"
-            | "match" | "mod" | "move" | "mut" | "override" | "priv" | "ref" | "return" | "static"
-            | "struct" | "trait" | "try" | "type" | "typeof" | "unsafe" | "unsized" | "use"
-            | "virtual" | "where" | "while" | "yield"
+        "abstract"
+            | "as"
+            | "async"
+            | "await"
+            | "become"
+            | "box"
+            | "break"
+            | "const"
+            | "continue"
+            | "do"
+            | "dyn"
+            | "enum"
+            | "extern"
+            | "final"
+            | "fn"
+            | "gen"
+            | "impl"
+            | "loop"
+            | "macro"
+            | "match"
+            | "mod"
+            | "move"
+            | "mut"
+            | "override"
+            | "priv"
+            | "ref"
+            | "return"
+            | "static"
+            | "struct"
+            | "trait"
+            | "try"
+            | "type"
+            | "typeof"
+            | "unsafe"
+            | "unsized"
+            | "use"
+            | "virtual"
+            | "where"
+            | "while"
+            | "yield"
     );
     if keyword { Ident::new_raw(name, span) } else { Ident::new(name, span) }
 }

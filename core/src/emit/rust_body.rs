@@ -162,7 +162,8 @@ impl<'a> Body<'a> {
             StmtKind::Call(step, args) => {
                 let step = self.var(*step);
                 let args: Vec<_> = args.iter().map(|arg| self.settled(arg, stmt.at)).collect();
-                let names: Vec<_> = (0..args.len()).map(|i| format_ident!("argument_{i}")).collect();
+                let names: Vec<_> =
+                    (0..args.len()).map(|i| format_ident!("argument_{i}")).collect();
                 if args.iter().any(|arg| mentions(arg, &s.to_string())) {
                     return quote!({ #(let #names = #args;)* #step(#s, #(#names),*)?; });
                 }
@@ -263,7 +264,11 @@ impl<'a> Body<'a> {
             ExprKind::Bool(value) => quote!(Flag::from(#value)),
             ExprKind::Var(id) => {
                 let var = self.var(*id);
-                if matches!(expr.ty, Ty::List | Ty::Pieces) { quote!(#var.clone()) } else { quote!(#var) }
+                if matches!(expr.ty, Ty::List | Ty::Pieces) {
+                    quote!(#var.clone())
+                } else {
+                    quote!(#var)
+                }
             }
             ExprKind::Rank => quote!(rank),
             ExprKind::Nranks => quote!(nranks),

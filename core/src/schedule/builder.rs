@@ -154,7 +154,8 @@ impl<'t> Builder<'t> {
         if self.settle(at, condition.0)? {
             return Ok(());
         }
-        let title = format!("{} refuses nranks = {}: {why}", self.tables.algorithm, self.tables.nranks);
+        let title =
+            format!("{} refuses nranks = {}: {why}", self.tables.algorithm, self.tables.nranks);
         Err(self.fail(
             Finding::new(Code::RankCountRefused, SpanId(at), title).label("this does not hold"),
         ))
@@ -166,12 +167,7 @@ impl<'t> Builder<'t> {
     }
 
     /// The values of `for x in lo..hi`; none when `hi <= lo`.
-    pub fn range(
-        &mut self,
-        at: At,
-        lo: impl Into<Int>,
-        hi: impl Into<Int>,
-    ) -> Result<Steps, Stop> {
+    pub fn range(&mut self, at: At, lo: impl Into<Int>, hi: impl Into<Int>) -> Result<Steps, Stop> {
         let (lo, hi) = (self.settle(at, lo.into().0)?, self.settle(at, hi.into().0)?);
         self.spend(at, lo, hi)?;
         Ok(Steps(lo..hi))
@@ -196,7 +192,8 @@ impl<'t> Builder<'t> {
             return Ok(());
         }
         let limit = self.tables.limits().steps;
-        let title = format!("this loop of {steps} iterations goes beyond the step limit of {limit}");
+        let title =
+            format!("this loop of {steps} iterations goes beyond the step limit of {limit}");
         Err(self.fail(
             Finding::new(Code::StepLimit, SpanId(at), title)
                 .note("the limit counts the iterations of all loops on all ranks")
@@ -311,7 +308,9 @@ impl<'t> Builder<'t> {
             Ok(slots) if u64::from(slots) <= Tables::SLOT_LIMIT => slots,
             _ => {
                 let takes = "a number of slots in 0..=1048576";
-                return Err(self.fault(at, Fault::Argument { function: "scratch", takes, got: count }));
+                return Err(
+                    self.fault(at, Fault::Argument { function: "scratch", takes, got: count })
+                );
             }
         };
         let scratch = Scratch { name: name.to_owned(), slots, width: like.width() };
@@ -328,9 +327,9 @@ impl<'t> Builder<'t> {
                     scratch.slots, scratch.width, self.rank, first.slots, first.width
                 );
                 return Err(self.fail(
-                    Finding::new(Code::ScratchPlacement, SpanId(at), title)
-                        .note(note)
-                        .help("every rank has the same scratch: let its size depend on `nranks` only"),
+                    Finding::new(Code::ScratchPlacement, SpanId(at), title).note(note).help(
+                        "every rank has the same scratch: let its size depend on `nranks` only",
+                    ),
                 ));
             }
         }
@@ -344,7 +343,13 @@ impl<'t> Builder<'t> {
         let src = self.settle(at, src.0)?;
         let dsts = self.places(at, dsts)?;
         if dsts.is_empty() || dsts.len() > MAX_DESTINATIONS {
-            return Err(self.operand_count(at, "copy", "destinations", dsts.len(), MAX_DESTINATIONS));
+            return Err(self.operand_count(
+                at,
+                "copy",
+                "destinations",
+                dsts.len(),
+                MAX_DESTINATIONS,
+            ));
         }
         self.data(at, &[src], &dsts)
     }
@@ -391,7 +396,7 @@ impl<'t> Builder<'t> {
                     .help("pull into `local.…` or push from it; a third rank cannot move data"),
             ));
         }
-        let shape = self.shape(at, operands().map(|(_, area)| *area))?;
+        let shape = self.shape(at, &operands().map(|(_, area)| *area))?;
         let at_id = SpanId(at);
         let mut fixed = Vec::with_capacity(srcs.len() + dsts.len());
         for &(rank, area) in srcs.iter().chain(dsts) {
@@ -402,7 +407,7 @@ impl<'t> Builder<'t> {
                 (area.region.lo, area.region.hi),
             );
             if equal != Lengths::Equal {
-                return Err(self.unequal(at, equal, shape, area));
+                return Err(self.unequal(at, equal, &shape, &area));
             }
             fixed.push((rank, area));
         }
@@ -411,7 +416,7 @@ impl<'t> Builder<'t> {
                 let title = format!("the input of rank {rank} is written");
                 return Err(self.fail(Finding::new(Code::InputWritten, at_id, title)));
             }
-            let earlier = if srcs.len() > 1 { 1 } else { 0 }..srcs.len() + i;
+            let earlier = usize::from(srcs.len() > 1)..srcs.len() + i;
             if fixed[earlier].iter().any(|(r, other)| *r == rank && overlap(other, &area)) {
                 let name = self.tables.describe(rank, &area.region);
                 let title = format!("two operands of this op overlap at {name}");
@@ -440,7 +445,11 @@ impl<'t> Builder<'t> {
 
     /// The shape of an op: that of its first operand which has one of its own, else that of what a
     /// local slot holds.
-    fn shape(&mut self, at: At, areas: impl Iterator<Item = Area> + Clone) -> Result<Area, Stop> {
+    fn shape(
+        &mut self,
+        at: At,
+        areas: &(impl Iterator<Item = Area> + Clone),
+    ) -> Result<Area, Stop> {
         if let Some(area) = areas.clone().find(|area| !area.floating) {
             return Ok(area);
         }
@@ -481,15 +490,16 @@ impl<'t> Builder<'t> {
         ))
     }
 
-    fn unequal(&mut self, at: At, lengths: Lengths, left: Area, right: Area) -> Stop {
-        let name = |t: &Tables, a: Area| t.describe_area(&a.region);
+    fn unequal(&mut self, at: At, lengths: Lengths, left: &Area, right: &Area) -> Stop {
+        let name = |t: &Tables, a: &Area| t.describe_area(&a.region);
         let (l, r) = (name(self.tables, left), name(self.tables, right));
         let at = SpanId(at);
         let finding = match lengths {
             Lengths::Differ { count, left, right } => {
-                Finding::new(Code::LengthMismatch, at, format!("{l} and {r} differ in length")).note(
-                    format!("at count {count} the one has {left} elements and the other {right}"),
-                )
+                Finding::new(Code::LengthMismatch, at, format!("{l} and {r} differ in length"))
+                    .note(format!(
+                        "at count {count} the one has {left} elements and the other {right}"
+                    ))
             }
             _ => Finding::new(
                 Code::MisalignedRegions,
@@ -538,10 +548,10 @@ impl<'t> Builder<'t> {
         let rank = self.settle(at, peer.0)?;
         if rank == self.rank {
             let title = format!("rank {rank} signals itself");
-            return Err(self.fail(
-                Finding::new(Code::SelfSignal, SpanId(at), title)
-                    .help("ops of one rank are ordered already; `parallel` is joined at its end"),
-            ));
+            return Err(self
+                .fail(Finding::new(Code::SelfSignal, SpanId(at), title).help(
+                    "ops of one rank are ordered already; `parallel` is joined at its end",
+                )));
         }
         Ok(rank)
     }

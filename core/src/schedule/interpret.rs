@@ -301,7 +301,8 @@ impl<'a> Run<'a> {
             }
             StmtKind::Step(step) => self.steps[step.name.0 as usize] = Some(step),
             StmtKind::Call(step, args) => {
-                let step = self.steps[step.0 as usize].expect("a step is declared before its calls");
+                let step =
+                    self.steps[step.0 as usize].expect("a step is declared before its calls");
                 b.step(at)?;
                 for (param, arg) in step.params.iter().zip(args) {
                     let value = self.eval(b, arg)?;

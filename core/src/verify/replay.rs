@@ -57,13 +57,13 @@ pub(super) fn replay(
     order: &Order,
     reporter: &Reporter<'_>,
     in_place: bool,
-) -> Result<Replay, Finding> {
+) -> Result<Replay, Box<Finding>> {
     let cells = Cells::new(schedule);
     let modes = [Mode::OutOfPlace, Mode::InPlace];
     let mut worlds = Vec::new();
-    for mode in &modes[..1 + usize::from(in_place)] {
-        let layout =
-            Layout::new(schedule, &cells, *mode).ok_or_else(|| reporter.too_fine(cells.per_unit))?;
+    for mode in &modes[..=usize::from(in_place)] {
+        let layout = Layout::new(schedule, &cells, *mode)
+            .ok_or_else(|| Box::new(Reporter::too_fine(cells.per_unit)))?;
         let memory = Memory::new(layout.size);
         let slots: usize = schedule.scratch.iter().map(|s| s.slots as usize).sum();
         let held = vec![None; slots * schedule.nranks as usize];
@@ -258,9 +258,8 @@ impl Player<'_> {
 
     /// Whether the reduce makes its destination complete: all of it, part of it, or nothing.
     fn completes(&mut self, at: OpId, results: &[ValueId]) {
-        let complete = |v: &&ValueId| {
-            v.is_value() && self.complete.contains(&self.values.fingerprint(**v))
-        };
+        let complete =
+            |v: &&ValueId| v.is_value() && self.complete.contains(&self.values.fingerprint(**v));
         let done = results.iter().filter(complete).count();
         if done > 0 && done == results.len() {
             self.finish.push(at);
@@ -418,9 +417,11 @@ impl Player<'_> {
         let schedule = self.schedule;
         schedule.ops.iter().enumerate().filter(|(_, op)| op.kind == OpKind::Move).any(|(at, op)| {
             let rank = schedule.streams[self.order.stream_of[at].index()].rank;
-            schedule.srcs(op).iter().chain(schedule.dsts(op)).any(|o| {
-                o.rank != rank && matches!(schedule.region(*o).buffer, Buffer::Scratch(_))
-            })
+            schedule
+                .srcs(op)
+                .iter()
+                .chain(schedule.dsts(op))
+                .any(|o| o.rank != rank && matches!(schedule.region(*o).buffer, Buffer::Scratch(_)))
         })
     }
 
