@@ -62,7 +62,7 @@ collective! {
             }
         }
         if place < nranks - 1 {
-            for i in 0..slices {
+            for _i in 0..slices {
                 peer((rank + 1) % nranks).RxAck();
             }
         }
@@ -116,7 +116,7 @@ collective! {
             }
         } else {
             let d = (rank - root) % nranks;
-            parallel lane in d..d + 1 {
+            parallel _lane in d..d + 1 {
                 peer(root).TxDataSignal();
                 peer(root).RxAck();
             }
