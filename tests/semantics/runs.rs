@@ -45,13 +45,22 @@ impl<'a> Proofs<'a> {
                 panic!("{} at nranks = {nranks}: {findings:#?}", self.algorithm.name())
             })
         });
-        Plan::new(Arc::clone(proved.schedule()), Arc::clone(proved.proof()), count, kind.dtype, kind.op)
-            .expect("a plan of a proved schedule")
+        Plan::new(
+            Arc::clone(proved.schedule()),
+            Arc::clone(proved.proof()),
+            count,
+            kind.dtype,
+            kind.op,
+        )
+        .expect("a plan of a proved schedule")
     }
 }
 
 /// The rank counts of `range` that the algorithm does not refuse.
-pub(super) fn admitted(algorithm: &dyn Algorithm, range: impl IntoIterator<Item = u32>) -> Vec<u32> {
+pub(super) fn admitted(
+    algorithm: &dyn Algorithm,
+    range: impl IntoIterator<Item = u32>,
+) -> Vec<u32> {
     let refused = |f: &Finding| f.code == Code::RankCountRefused;
     range
         .into_iter()
@@ -67,9 +76,13 @@ pub(super) fn assert_right(plan: &Plan, kind: Kind, seed: u64) {
     let wrong = reference.count_wrong(&inputs, &views, plan.proof().reduce_depth);
     let schedule = plan.schedule();
     assert_eq!(
-        wrong, 0,
+        wrong,
+        0,
         "wrong elements: {}, nranks = {}, root = {}, count = {}, {kind:?}",
-        schedule.algorithm, schedule.nranks, schedule.root, plan.count()
+        schedule.algorithm,
+        schedule.nranks,
+        schedule.root,
+        plan.count()
     );
 }
 

@@ -77,7 +77,7 @@ impl<'a> Body<'a> {
                 };
             }
         };
-        let mut value = match &param.default {
+        let value = match &param.default {
             Some(default) => {
                 let default = self.value(default);
                 quote!(self.#name.clone().map_or_else(|| #default, #wrap))
@@ -86,7 +86,6 @@ impl<'a> Body<'a> {
         };
         if param.ty == ParamTy::Rank {
             let is_root = self.algorithm.vars[param.var.0 as usize].name == "root";
-            value = quote!(#value);
             return quote! {
                 let #name = #value;
                 let #name = #s.rank_param(0, #name, #is_root)?;
@@ -109,7 +108,7 @@ impl<'a> Body<'a> {
             }
             StmtKind::For(var, Iter::Range(lo, hi), body) => {
                 let (var, lo, hi, body) =
-                    (self.var(*var), self.value(lo), self.value(hi), self.block(body));
+                    (self.var(*var), self.operand(lo), self.operand(hi), self.block(body));
                 quote!(for #var in #s.range(#at, #lo, #hi)? { #body })
             }
             StmtKind::For(var, Iter::List(list), body) => {
@@ -118,7 +117,7 @@ impl<'a> Body<'a> {
             }
             StmtKind::Parallel(var, lo, hi, body) => {
                 let (var, lo, hi, body) =
-                    (self.var(*var), self.value(lo), self.value(hi), self.block(body));
+                    (self.var(*var), self.operand(lo), self.operand(hi), self.block(body));
                 quote!(#s.parallel(#at, #lo, #hi, |#s, #var| { #body Ok(()) })?;)
             }
             StmtKind::If(arms, otherwise) => {
@@ -140,7 +139,7 @@ impl<'a> Body<'a> {
             StmtKind::Scratch(var, count, like) => {
                 let name = &self.algorithm.vars[var.0 as usize].name;
                 let var = self.var(*var);
-                let count = count.as_ref().map(|count| self.value(count));
+                let count = count.as_ref().map(|count| self.operand(count));
                 let call = match (like.ty, count) {
                     (Ty::Region, None) => {
                         let like = self.value(like);
