@@ -87,9 +87,10 @@ pub algorithm Constructs(
     let away = if other == local { peer(rank) } else if eager { other } else { ring.left };
     let number = if rank == root { 1 << 3 } else { (7 - 10) % 5 * (2 + 3) - -1 };
     let bits = popcount(number & 255) + trailing_zeros(8 | number) + bit_reverse(3, 4) + (5 ^ 1);
+    let minus = -(bits - 3) - -bits + !(rank + 1) * -2;
     let logs = log2(nranks) + ceil_log2(nranks) + pow2(3) - (number >> 1) / 2;
-    let list = [number, bits, logs + (if eager { 1 } else { 2 })];
-    let many = len(list) + len(block) + list[2] + rev(list)[0] + !number;
+    let list = [number, bits, minus, logs + (if eager { 1 } else { 2 })];
+    let many = len(list) + len(block) + list[3] + rev(list)[0] + !number;
     require many != 1 || is_power_of_two(many), "it is never one";
     step swap(to: peer, from: peer, piece: region, times: int, twice: bool) {
         for round in 0..times {
@@ -129,6 +130,9 @@ pub algorithm Constructs(
     }
     reduce([local.output.split(2)[0], local.output.split(4)[0..2]], local.inbox.split(2)[0..1]);
     copy(local.parts[2], local.inbox.split([3, 6])[1]);
+    for value in rev(list) {
+        copy(local.block[value % nranks], local.slot[abs(value) % slices]);
+    }
 }
 "#
     }
@@ -146,37 +150,40 @@ pub algorithm Constructs(
                 at(18, 5, 18, 92),
                 at(19, 5, 19, 82),
                 at(20, 5, 20, 99),
-                at(21, 5, 21, 79),
-                at(22, 5, 22, 65),
-                at(23, 5, 23, 74),
-                at(24, 5, 24, 67),
-                at(26, 5, 42, 6),
-                at(27, 9, 38, 10),
-                at(28, 13, 37, 14),
-                at(29, 17, 29, 28),
-                at(30, 17, 30, 30),
-                at(31, 17, 31, 93),
-                at(32, 17, 32, 73),
-                at(34, 17, 34, 49),
-                at(36, 17, 36, 84),
-                at(39, 9, 41, 10),
-                at(40, 13, 40, 44),
-                at(44, 5, 46, 6),
-                at(45, 9, 45, 41),
-                at(47, 5, 47, 52),
-                at(48, 5, 48, 63),
-                at(49, 5, 62, 6),
-                at(50, 9, 50, 52),
-                at(51, 9, 51, 45),
-                at(52, 9, 60, 10),
-                at(53, 13, 53, 34),
-                at(54, 13, 59, 14),
-                at(55, 17, 58, 18),
-                at(56, 21, 56, 65),
+                at(21, 5, 21, 56),
+                at(22, 5, 22, 79),
+                at(23, 5, 23, 72),
+                at(24, 5, 24, 74),
+                at(25, 5, 25, 67),
+                at(27, 5, 43, 6),
+                at(28, 9, 39, 10),
+                at(29, 13, 38, 14),
+                at(30, 17, 30, 28),
+                at(31, 17, 31, 30),
+                at(32, 17, 32, 93),
+                at(33, 17, 33, 73),
+                at(35, 17, 35, 49),
+                at(37, 17, 37, 84),
+                at(40, 9, 42, 10),
+                at(41, 13, 41, 44),
+                at(45, 5, 47, 6),
+                at(46, 9, 46, 41),
+                at(48, 5, 48, 52),
+                at(49, 5, 49, 63),
+                at(50, 5, 63, 6),
+                at(51, 9, 51, 52),
+                at(52, 9, 52, 45),
+                at(53, 9, 61, 10),
+                at(54, 13, 54, 34),
+                at(55, 13, 60, 14),
+                at(56, 17, 59, 18),
                 at(57, 21, 57, 65),
-                at(61, 9, 61, 47),
-                at(63, 5, 63, 97),
-                at(64, 5, 64, 56),
+                at(58, 21, 58, 65),
+                at(62, 9, 62, 47),
+                at(64, 5, 64, 97),
+                at(65, 5, 65, 56),
+                at(66, 5, 68, 6),
+                at(67, 9, 67, 76),
             ]
         }
     }
@@ -205,12 +212,12 @@ pub algorithm Constructs(
         let slices = self
             .slices
             .clone()
-            .map_or_else(|| max(2, nranks / 2) + min(3, abs((-int(1)))), Int::from);
+            .map_or_else(|| max(2, nranks / 2) + min(3, abs(-1)), Int::from);
         let eager = self
             .eager
             .clone()
             .map_or_else(
-                || nranks.more(2).and(|| (!Flag::from(false))).or(|| nranks.equals(1)),
+                || nranks.more(2).and(|| !Flag::from(false)).or(|| nranks.equals(1)),
                 Flag::from,
             );
         let order = self
@@ -235,16 +242,22 @@ pub algorithm Constructs(
         let number = if schedule.test(8, rank.equals(root))? {
             int(1) << 3
         } else {
-            (int(7) - 10) % 5 * (int(2) + 3) - (-int(1))
+            (int(7) - 10) % 5 * (int(2) + 3) - -1
         };
         let bits = popcount(number & 255) + trailing_zeros(8 | number)
             + bit_reverse(3, 4) + (int(5) ^ 1);
+        let minus = -(bits - 3) - -bits + !(rank + 1) * -2;
         let logs = log2(nranks) + ceil_log2(nranks) + pow2(3) - (number >> 1) / 2;
-        let list = List::of([number, bits, logs + choose(eager, || int(1), || int(2))]);
-        let many = list.len() + block.len() + list.at(2) + list.rev().at(0) + (!number);
+        let list = List::of([
+            number,
+            bits,
+            minus,
+            logs + choose(eager, || int(1), || int(2)),
+        ]);
+        let many = list.len() + block.len() + list.at(3) + list.rev().at(0) + !number;
         schedule
             .require(
-                13,
+                14,
                 many.differs(1).or(|| is_power_of_two(many)),
                 "it is never one",
             )?;
@@ -256,19 +269,19 @@ pub algorithm Constructs(
             times: Int,
             twice: Flag,
         | -> ::core::result::Result<(), Stop> {
-            schedule.step(14)?;
-            for round in schedule.range(15, 0, times)? {
+            schedule.step(15)?;
+            for round in schedule.range(16, 0, times)? {
                 if schedule
                     .test(
-                        16,
+                        17,
                         twice.and(|| to.differs(local)).and(|| from.differs(local)),
                     )?
                 {
-                    schedule.tx_ack(17, to)?;
-                    schedule.rx_ack(18, from)?;
+                    schedule.tx_ack(18, to)?;
+                    schedule.rx_ack(19, from)?;
                     schedule
                         .copy(
-                            19,
+                            20,
                             from.on(schedule.output().split(nranks).at(round % nranks)),
                             &[
                                 local.on(schedule.output().split(nranks).at(round % nranks)),
@@ -276,29 +289,29 @@ pub algorithm Constructs(
                         )?;
                     schedule
                         .copy(
-                            20,
+                            21,
                             local.on(window.at(round % 2)),
                             &[local.on(schedule.output().split(2).at(1))],
                         )?;
-                } else if schedule.test(16, to.rank().equals(from.rank()))? {
-                    schedule.copy(21, local.on(schedule.output()), &[local.on(inbox)])?;
+                } else if schedule.test(17, to.rank().equals(from.rank()))? {
+                    schedule.copy(22, local.on(schedule.output()), &[local.on(inbox)])?;
                 } else {
                     schedule
                         .copy(
-                            22,
+                            23,
                             local.on(schedule.output().split(2).at(1)),
                             &[local.on(window.at(0)), local.on(window.at(1))],
                         )?;
                 }
             }
-            if schedule.test(23, from.differs(local))? {
-                schedule.copy(24, local.on(schedule.output()), &[from.on(inbox)])?;
+            if schedule.test(24, from.differs(local))? {
+                schedule.copy(25, local.on(schedule.output()), &[from.on(inbox)])?;
             }
             Ok(())
         };
-        if schedule.test(25, rank.equals(root))? {
+        if schedule.test(26, rank.equals(root))? {
             schedule
-                .copy(26, local.on(schedule.input()), &[local.on(schedule.output())])?;
+                .copy(27, local.on(schedule.input()), &[local.on(schedule.output())])?;
         }
         swap(
             schedule,
@@ -311,37 +324,37 @@ pub algorithm Constructs(
         swap(schedule, away, ring.left(), parts.range(0, 2), number * 0 + 1, eager)?;
         schedule
             .parallel(
-                29,
-                (-int(1)),
+                30,
+                -1,
                 2,
                 |schedule, way| {
                     let b = (ring.position() - way * 3) % nranks;
-                    schedule.copy(31, local.on(block.at(b)), &[local.on(slot.at(0))])?;
-                    for r in schedule.each(32, &order)? {
+                    schedule.copy(32, local.on(block.at(b)), &[local.on(slot.at(0))])?;
+                    for r in schedule.each(33, &order)? {
                         let distance = r + 1;
-                        if schedule.test(34, distance.less(nranks))? {
+                        if schedule.test(35, distance.less(nranks))? {
                             schedule
                                 .parallel(
-                                    35,
+                                    36,
                                     1,
                                     distance + 1,
                                     |schedule, lane| {
                                         schedule
-                                            .tx_data_signal(36, schedule.peer((rank + lane) % nranks))?;
+                                            .tx_data_signal(37, schedule.peer((rank + lane) % nranks))?;
                                         schedule
-                                            .rx_data_signal(37, schedule.peer((rank - lane) % nranks))?;
+                                            .rx_data_signal(38, schedule.peer((rank - lane) % nranks))?;
                                         Ok(())
                                     },
                                 )?;
                         }
                     }
-                    schedule.reduce(38, &[local.on(slot.at(0))], local.on(block.at(b)))?;
+                    schedule.reduce(39, &[local.on(slot.at(0))], local.on(block.at(b)))?;
                     Ok(())
                 },
             )?;
         schedule
             .reduce(
-                39,
+                40,
                 &[
                     local.on(schedule.output().split(2).at(0)),
                     local.on(schedule.output().split(4).range(0, 2)),
@@ -350,10 +363,18 @@ pub algorithm Constructs(
             )?;
         schedule
             .copy(
-                40,
+                41,
                 local.on(parts.at(2)),
                 &[local.on(inbox.split_weighted(&List::of([int(3), int(6)])).at(1))],
             )?;
+        for value in schedule.each(42, &list.rev())? {
+            schedule
+                .copy(
+                    43,
+                    local.on(block.at(value % nranks)),
+                    &[local.on(slot.at(abs(value) % slices))],
+                )?;
+        }
         Ok(())
     }
 }

@@ -127,7 +127,7 @@ pub algorithm TwistedRingAllReduce(ring: Ring) -> AllReduce {
                 } else {
                     ring.right()
                 };
-                let sign = if s.test(5, way.equals(0))? { int(1) } else { (-int(1)) };
+                let sign = if s.test(5, way.equals(0))? { int(1) } else { int(-1) };
                 let block = half.at(way).split(nranks);
                 s.copy(
                     7,

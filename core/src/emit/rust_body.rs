@@ -239,27 +239,26 @@ impl<'a> Body<'a> {
 
     /// A value of the checked types: `Int`, `Flag`, `Peer`, `Piece`, …
     fn value(&self, expr: &Expr) -> TokenStream {
-        match &*expr.kind {
-            ExprKind::Int(value) => {
-                let literal = Literal::i64_unsuffixed(*value);
+        match literal(expr) {
+            Some(value) => {
+                let literal = Literal::i64_unsuffixed(value);
                 quote!(int(#literal))
             }
-            _ => self.operand(expr),
+            None => self.operand(expr),
         }
     }
 
     /// As `value`, with literals bare: beside an `Int`, or where `impl Into<Int>` is taken.
     fn operand(&self, expr: &Expr) -> TokenStream {
         let s = &self.s;
+        if let Some(value) = literal(expr) {
+            let small = i32::try_from(value).is_ok();
+            let literal =
+                if small { Literal::i64_unsuffixed(value) } else { Literal::i64_suffixed(value) };
+            return quote!(#literal);
+        }
         match &*expr.kind {
-            ExprKind::Int(value) if i32::try_from(*value).is_ok() => {
-                let literal = Literal::i64_unsuffixed(*value);
-                quote!(#literal)
-            }
-            ExprKind::Int(value) => {
-                let literal = Literal::i64_suffixed(*value);
-                quote!(#literal)
-            }
+            ExprKind::Int(_) => unreachable!("a literal"),
             ExprKind::Bool(value) => quote!(Flag::from(#value)),
             ExprKind::Var(id) => {
                 let var = self.var(*id);
@@ -275,10 +274,10 @@ impl<'a> Body<'a> {
             ExprKind::Input => quote!(#s.input()),
             ExprKind::Output => quote!(#s.output()),
             ExprKind::Unary(op, operand) => {
-                let operand = self.value(operand);
+                let operand = self.receiver(operand);
                 match op {
-                    UnOp::Neg => quote!((-#operand)),
-                    UnOp::Not => quote!((!#operand)),
+                    UnOp::Neg => quote!(-#operand),
+                    UnOp::Not => quote!(!#operand),
                 }
             }
             ExprKind::Binary(op, left, right) => self.binary(*op, left, right),
@@ -387,8 +386,7 @@ impl<'a> Body<'a> {
             let lazy = matches!(op, BinOp::And | BinOp::Or).then(|| quote!(||));
             return quote!(#left.#method(#lazy #right));
         }
-        let literal = |e: &Expr| matches!(*e.kind, ExprKind::Int(_));
-        let both = literal(left) && literal(right);
+        let both = literal(left).is_some() && literal(right).is_some();
         let left = if both { self.value(left) } else { self.grouped(left, op, false) };
         let right = self.grouped(right, op, true);
         let op: TokenStream = op.text().parse().expect("an operator of Rust");
@@ -410,7 +408,7 @@ impl<'a> Body<'a> {
         }
     }
 
-    /// What a method is called on.
+    /// What a method is called on, or an operand of `-` and `!`.
     fn receiver(&self, expr: &Expr) -> TokenStream {
         let code = match &*expr.kind {
             ExprKind::Var(id) => {
@@ -421,6 +419,7 @@ impl<'a> Body<'a> {
         };
         match &*expr.kind {
             ExprKind::Binary(op, ..) if op.precedence() > BinOp::Eq.precedence() => quote!((#code)),
+            ExprKind::Unary(..) if literal(expr).is_none() => quote!((#code)),
             _ => code,
         }
     }
@@ -442,6 +441,18 @@ impl<'a> Body<'a> {
         } else {
             quote!(#function)
         }
+    }
+}
+
+/// An integer literal with its sign.
+fn literal(expr: &Expr) -> Option<i64> {
+    match &*expr.kind {
+        ExprKind::Int(value) => Some(*value),
+        ExprKind::Unary(UnOp::Neg, operand) => match *operand.kind {
+            ExprKind::Int(value) => value.checked_neg(),
+            _ => None,
+        },
+        _ => None,
     }
 }
 
