@@ -26,6 +26,7 @@ pub fn collective(input: TokenStream) -> TokenStream {
         file: quote!(::core::file!()),
         locate: &|span| source.location(span),
         span: &start,
+        exact: true,
     };
     match compile(&source, Door::Macro).and_then(|program| proved(program, &source)) {
         Ok(program) => rust::expand(&program, &origin).into(),
@@ -58,8 +59,12 @@ pub fn include_collective(input: TokenStream) -> TokenStream {
         }
     };
     let source = Source::from_bytes(&name, &bytes);
-    let origin =
-        Origin { file: quote!(#name), locate: &|span| source.location(span), span: &|_| place };
+    let origin = Origin {
+        file: quote!(#name),
+        locate: &|span| source.location(span),
+        span: &|_| place,
+        exact: false,
+    };
     let rebuild = quote!(
         const _: &[u8] = ::core::include_bytes!(#path);
     );
