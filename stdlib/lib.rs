@@ -18,8 +18,6 @@ extern crate self as roundelay;
 
 mod error;
 
-use std::sync::Arc;
-
 pub use half;
 pub use roundelay_core::collective::Collective;
 pub use roundelay_core::dtype::{DType, ReduceOp};
@@ -43,9 +41,9 @@ pub trait Run: Algorithm {
         dtype: DType,
         op: ReduceOp,
     ) -> Result<Plan, Error> {
-        let (schedule, proof) = roundelay_core::prove(self, nranks)
+        let proved = roundelay_core::prove(self, nranks)
             .map_err(|findings| Error::from_findings(self, nranks, findings))?;
-        Ok(Plan::new(Arc::new(schedule), proof, count, dtype, op)?)
+        Ok(Plan::new(proved.schedule().clone(), proved.proof().clone(), count, dtype, op)?)
     }
 }
 

@@ -101,10 +101,11 @@ fn every_construct_means_the_same_to_both() {
     let program = compile(&source, Door::File).unwrap_or_else(|errors| {
         panic!("{}", errors.iter().map(|e| e.report(&source)).collect::<Vec<_>>().join("\n"))
     });
-    let interpreted = Interpreted::new(program.algorithms[0].clone(), &source);
+    let mut interpreted = Interpreted::new(program.algorithms[0].clone(), &source);
+    interpreted.set_text("s", "4096").unwrap();
     let mut laid_out = 0;
     for nranks in 1..=33 {
-        let expanded = constructs::Constructs::new();
+        let expanded = constructs::Constructs::new(4096);
         same(&expanded, &interpreted, nranks);
         laid_out += usize::from(expanded.schedule(nranks).is_ok());
         same(&expanded.clone().eager(true).order(vec![0, 1]).root(0), &with(&interpreted), nranks);

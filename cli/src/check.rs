@@ -84,12 +84,14 @@ fn prove_all(algorithm: &Interpreted, nranks: &RankCounts) -> Checked {
     };
     for &n in &nranks.counts {
         match prove_source(algorithm, n) {
-            Ok((schedule, _)) => {
-                checked.ops += schedule.ops.len();
+            Ok(proved) => {
+                checked.ops += proved.schedule().ops.len();
                 checked.proved.push(n);
             }
             Err(errors) if !nranks.named && errors.iter().all(|e| e.code == Code::RankCountRefused) => {
-                let reason = errors.into_iter().next().map(|e| e.title).unwrap_or_default();
+                let title = errors.into_iter().next().map(|e| e.title).unwrap_or_default();
+                // The title names the algorithm and the count, which stand beside it here.
+                let reason = title.split_once(": ").map_or(title.clone(), |(_, why)| why.to_owned());
                 checked.refused.push(Refused { nranks: n, reason });
             }
             Err(errors) => checked.errors.extend(new_ones(errors, &checked.errors)),
@@ -115,8 +117,10 @@ fn new_ones(errors: Vec<Diagnostic>, known: &[Diagnostic]) -> Vec<Diagnostic> {
 }
 
 fn print_human(checked: &Checked) {
-    for Refused { nranks, reason } in &checked.refused {
-        print(&format!("  \x1b[1;93mrefused\x1b[0m nranks = {nranks}: {reason}"));
+    for same in checked.refused.chunk_by(|a, b| a.reason == b.reason) {
+        let counts: Vec<u32> = same.iter().map(|r| r.nranks).collect();
+        let (name, reason) = (&checked.name, &same[0].reason);
+        print(&format!("  \x1b[1;93mrefused\x1b[0m {name} for nranks {}: {reason}", spans(&counts)));
     }
     if checked.ok {
         print(&format!(

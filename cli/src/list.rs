@@ -58,7 +58,18 @@ fn list(file: &str, algorithm: &Algorithm) -> Listed {
         name: algorithm.name.clone(),
         collective: algorithm.collective.name(),
         parameters: algorithm.params.iter().map(parameter).collect(),
-        summary: algorithm.docs.first().map(|line| line.trim().to_owned()).unwrap_or_default(),
+        summary: first_sentence(&algorithm.docs),
         file: file.to_owned(),
+    }
+}
+
+/// The first sentence of a doc comment, on one line.
+fn first_sentence(docs: &[String]) -> String {
+    let paragraph: Vec<&str> =
+        docs.iter().map(|line| line.trim()).take_while(|line| !line.is_empty()).collect();
+    let text = paragraph.join(" ");
+    match text.split_once(". ") {
+        Some((sentence, _)) => format!("{sentence}."),
+        None => text,
     }
 }

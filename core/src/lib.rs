@@ -22,15 +22,13 @@ pub mod ids;
 #[cfg(feature = "render")]
 pub mod render;
 
-use std::sync::Arc;
-
 use check::Door;
 use check::hir::{ParamTy, Program};
 use diagnostics::{Code, Diagnostic, Finding};
 use schedule::interpret::Interpreted;
-use schedule::{Algorithm, Limits, Schedule};
+use schedule::{Algorithm, Limits};
 use source::Source;
-use verify::Proof;
+use verify::Proved;
 
 /// Syntax and check: from text or tokens to a program that makes sense, or all that is wrong with it.
 pub fn compile(source: &Source, door: Door) -> Result<Program, Vec<Diagnostic>> {
@@ -44,20 +42,15 @@ pub fn compile(source: &Source, door: Door) -> Result<Program, Vec<Diagnostic>> 
 }
 
 /// Schedule and verify: from an algorithm and a number of ranks to ops that are proved right.
-pub fn prove<A: Algorithm + ?Sized>(
-    algorithm: &A,
-    nranks: u32,
-) -> Result<(Schedule, Arc<Proof>), Vec<Finding>> {
-    let schedule = algorithm.schedule(nranks)?;
-    let proof = verify::cached(&schedule)?;
-    Ok((schedule, proof))
+pub fn prove<A: Algorithm + ?Sized>(algorithm: &A, nranks: u32) -> Result<Proved, Vec<Finding>> {
+    Proved::new(algorithm.schedule(nranks)?)
 }
 
 /// The same for a checked source, with problems at their exact place.
 pub fn prove_source(
     algorithm: &Interpreted,
     nranks: u32,
-) -> Result<(Schedule, Arc<Proof>), Vec<Diagnostic>> {
+) -> Result<Proved, Vec<Diagnostic>> {
     prove(algorithm, nranks)
         .map_err(|all| all.into_iter().map(|f| algorithm.diagnostic(f, nranks)).collect())
 }

@@ -10,6 +10,9 @@ use crate::syntax::ast;
 /// Functions that are not from integers to integers.
 const OTHER_FUNCTIONS: [&str; 4] = ["is_power_of_two", "peer", "len", "rev"];
 
+/// How deep the calls of steps nest: bounds every recursion over them.
+const MAX_STEPS: usize = 64;
+
 impl Checker<'_> {
     pub(super) fn call_stmt(
         &mut self,
@@ -36,7 +39,7 @@ impl Checker<'_> {
                 let step = self.scope.find(text)?;
                 self.step_call(step, name, args, expr.span)
             }
-            text if self.open_steps.iter().any(|open| open == text) => {
+            text if self.open_steps.iter().any(|(open, _)| open == text) => {
                 self.error(
                     Diagnostic::new(
                         Code::RecursiveStep,
@@ -146,8 +149,23 @@ impl Checker<'_> {
         args: &[ast::Expr],
         span: Span,
     ) -> Option<StmtKind> {
-        let (_, params) = self.steps.iter().find(|(known, _)| *known == step)?;
-        let params = params.clone();
+        let declared = self.steps.iter().find(|known| known.name == step)?;
+        let (params, depth) = (declared.params.clone(), declared.depth + 1);
+        if depth > MAX_STEPS {
+            self.error(
+                Diagnostic::new(
+                    Code::NestedTooDeep,
+                    span,
+                    format!("steps call each other more than {MAX_STEPS} deep"),
+                )
+                .note("a step is inlined where it is called")
+                .help("use a `for` loop"),
+            );
+            return None;
+        }
+        if let Some((_, deepest)) = self.open_steps.last_mut() {
+            *deepest = depth.max(*deepest);
+        }
         if params.len() != args.len() {
             let names: Vec<_> =
                 params.iter().map(|p| self.vars[p.0 as usize].name.clone()).collect();

@@ -48,10 +48,18 @@ struct Checker<'e> {
     depth: usize,
     /// Set while a parameter's default is checked: the same on every rank.
     in_default: bool,
-    /// Parameter types of the steps declared so far, by their variable.
-    steps: Vec<(VarId, Vec<VarId>)>,
-    /// Names of the steps whose bodies are being checked.
-    open_steps: Vec<String>,
+    /// The steps declared so far.
+    steps: Vec<DeclaredStep>,
+    /// Names of the steps whose bodies are being checked, and how deep the calls in them go so far.
+    open_steps: Vec<(String, usize)>,
+}
+
+/// A step that may be called.
+struct DeclaredStep {
+    name: VarId,
+    params: Vec<VarId>,
+    /// How many calls nest in one of it.
+    depth: usize,
 }
 
 impl<'e> Checker<'e> {

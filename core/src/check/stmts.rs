@@ -1,7 +1,7 @@
 //! Statements: what each declares, and where each may stand.
 
 use super::hir::{Iter, Signal, Step, Stmt, StmtKind, Ty, VarId};
-use super::{Checker, ast_type};
+use super::{Checker, DeclaredStep, ast_type};
 use crate::diagnostics::{Code, Diagnostic};
 use crate::ids::SpanId;
 use crate::syntax::ast;
@@ -204,12 +204,12 @@ impl Checker<'_> {
                 self.declare(&param.name, ty)
             })
             .collect();
-        self.open_steps.push(name.text.clone());
+        self.open_steps.push((name.text.clone(), 1));
         let body = self.inner(body);
-        self.open_steps.pop();
+        let (_, depth) = self.open_steps.pop().expect("pushed above");
         self.scope.close();
         let name = self.declare(name, Ty::Step);
-        self.steps.push((name, params.clone()));
+        self.steps.push(DeclaredStep { name, params: params.clone(), depth });
         StmtKind::Step(Step { name, params, body })
     }
 

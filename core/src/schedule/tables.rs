@@ -8,7 +8,8 @@ use std::sync::Arc;
 use super::builder::{Builder, Stop};
 use super::ring::{Ring, Seating};
 use super::{
-    Algorithm, Buffer, Channel, Location, Op, Operand, Region, Schedule, Scratch, Stream,
+    Algorithm, Buffer, Channel, Location, Op, OpKind, Operand, Region, Schedule, Scratch, SignalKind,
+    Stream,
 };
 use crate::collective::Collective;
 use crate::diagnostics::{Code, Finding};
@@ -176,6 +177,8 @@ pub(crate) fn build<A: Algorithm + ?Sized>(
     Ok(assemble(tables, ranks, algorithm))
 }
 
+/// Puts the streams one after the other, and the tables in the order of their first use: so equal programs
+/// give equal schedules whichever way they were laid out, and neighbours in a stream are neighbours in memory.
 fn assemble<A: Algorithm + ?Sized>(
     tables: Tables,
     ranks: Vec<Vec<Vec<Op>>>,
@@ -194,6 +197,29 @@ fn assemble<A: Algorithm + ?Sized>(
             ops.extend(list);
         }
     }
+    let mut regions = Renumber::new(tables.regions.items);
+    let mut channels = Renumber::new(tables.channels.items);
+    let mut lanes = Renumber::new(tables.lanes.items);
+    lanes.id(0);
+    let mut operands = Vec::with_capacity(tables.operands.len());
+    for op in &mut ops {
+        if op.kind == OpKind::Move {
+            let first = op.arg as usize;
+            op.arg = operands.len() as u32;
+            let used = &tables.operands[first..first + op.srcs as usize + op.dsts as usize];
+            operands.extend(used.iter().map(|operand| Operand {
+                region: RegionId(regions.id(operand.region.0)),
+                ..*operand
+            }));
+        } else {
+            op.arg = channels.id(op.arg);
+        }
+    }
+    for channel in &mut channels.used {
+        if matches!(channel.kind, SignalKind::Ack | SignalKind::Data) {
+            channel.lane = LaneId(lanes.id(channel.lane.0));
+        }
+    }
     Schedule {
         algorithm: tables.algorithm,
         collective: tables.collective,
@@ -203,11 +229,33 @@ fn assemble<A: Algorithm + ?Sized>(
         scratch: tables.scratch,
         streams,
         ops,
-        operands: tables.operands,
-        regions: tables.regions.items,
-        channels: tables.channels.items,
-        lanes: tables.lanes.items,
+        operands,
+        regions: regions.used,
+        channels: channels.used,
+        lanes: lanes.used,
         locations: algorithm.locations().iter().copied().collect::<Vec<Location>>(),
+    }
+}
+
+/// A table in the order of first use.
+struct Renumber<T> {
+    items: Vec<T>,
+    ids: Vec<u32>,
+    used: Vec<T>,
+}
+
+impl<T: Clone> Renumber<T> {
+    fn new(items: Vec<T>) -> Self {
+        Self { ids: vec![u32::MAX; items.len()], used: Vec::with_capacity(items.len()), items }
+    }
+
+    fn id(&mut self, old: u32) -> u32 {
+        let id = &mut self.ids[old as usize];
+        if *id == u32::MAX {
+            *id = self.used.len() as u32;
+            self.used.push(self.items[old as usize].clone());
+        }
+        *id
     }
 }
 
@@ -241,8 +289,8 @@ impl Lane {
 }
 
 /// Equal values get equal ids, in order of first use.
-struct Interner<T> {
-    items: Vec<T>,
+pub(crate) struct Interner<T> {
+    pub(crate) items: Vec<T>,
     ids: HashMap<T, u32, BuildHasherDefault<Mix>>,
 }
 
@@ -253,7 +301,7 @@ impl<T> Default for Interner<T> {
 }
 
 impl<T: Clone + Eq + std::hash::Hash> Interner<T> {
-    fn intern(&mut self, item: T) -> u32 {
+    pub(crate) fn intern(&mut self, item: T) -> u32 {
         if let Some(&id) = self.ids.get(&item) {
             return id;
         }

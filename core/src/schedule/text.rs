@@ -1,0 +1,321 @@
+//! The text form of a schedule: one op a line, readable, and read back exactly.
+//!
+//! ```text
+//! schedule RingAllReduce AllReduce nranks 2 root 0
+//! at 5 = 11:5..11:37
+//! rank 0 stream 0
+//!   copy 0.input[0..1] -> 0.output[0..1] @5
+//!   post ack 0->1 @8
+//!   wait ack 1->0 @9
+//!   fold 0.output[1/2..1], 1.output[1/2..1] -> 0.output[1/2..1] @10
+//! ```
+//!
+//! `R.buffer[lo..hi]` is a region of rank R; `R.slots#2@1/4[1/4..1/2]` lies in slot 2 of a scratch buffer, which
+//! holds what began at 1/4 of the buffer it came from. `fold a, b -> c` is c = b op a. `at` lines say where
+//! statements stand, as line:column.
+
+use std::fmt::{self, Write as _};
+use std::str::FromStr;
+
+use super::rational::Rat;
+use super::tables::Interner;
+use super::{
+    Buffer, Channel, Location, Op, OpKind, Operand, Region, Schedule, Scratch, SignalKind, Stream,
+};
+use crate::collective::Collective;
+use crate::ids::{LaneId, OpId, RankId, RegionId, ScratchId, SpanId};
+
+/// A line that is not of the text form.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TextError {
+    /// Counted from 1.
+    pub line: usize,
+    /// What was expected.
+    pub reason: String,
+}
+
+impl fmt::Display for TextError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "line {}: {}", self.line, self.reason)
+    }
+}
+
+impl std::error::Error for TextError {}
+
+const KINDS: [(SignalKind, &str); 4] = [
+    (SignalKind::Ack, "ack"),
+    (SignalKind::Data, "data"),
+    (SignalKind::Fork, "fork"),
+    (SignalKind::Join, "join"),
+];
+
+/// The schedule as text.
+pub fn print(schedule: &Schedule) -> String {
+    let mut out = String::new();
+    write(schedule, &mut out).expect("a string grows");
+    out
+}
+
+fn write(schedule: &Schedule, out: &mut String) -> fmt::Result {
+    let Schedule { algorithm, collective, nranks, root, .. } = schedule;
+    let mark = if schedule.out_of_place { " out_of_place" } else { "" };
+    writeln!(out, "schedule {algorithm} {collective} nranks {nranks} root {root}{mark}")?;
+    for Scratch { name, slots, width } in &schedule.scratch {
+        writeln!(out, "scratch {name} slots {slots} width {width}")?;
+    }
+    for (id, place) in schedule.locations.iter().enumerate() {
+        let Location { line, column, end_line, end_column } = place;
+        writeln!(out, "at {id} = {line}:{column}..{end_line}:{end_column}")?;
+    }
+    for stream in &schedule.streams {
+        writeln!(out, "rank {} stream {}", stream.rank, stream.index)?;
+        for op in &schedule.ops[stream.first.index()..][..stream.len as usize] {
+            write_op(schedule, op, out)?;
+        }
+    }
+    Ok(())
+}
+
+fn write_op(schedule: &Schedule, op: &Op, out: &mut String) -> fmt::Result {
+    if op.kind == OpKind::Move {
+        let list = |operands: &[Operand]| {
+            let all: Vec<_> = operands.iter().map(|o| operand_text(schedule, *o)).collect();
+            all.join(", ")
+        };
+        let (srcs, dsts) = (list(schedule.srcs(op)), list(schedule.dsts(op)));
+        let name = if op.srcs == 1 { "copy" } else { "fold" };
+        let finish = if op.finish { " finish" } else { "" };
+        return writeln!(out, "  {name} {srcs} -> {dsts}{finish} @{}", op.at);
+    }
+    let name = if op.kind == OpKind::Post { "post" } else { "wait" };
+    let Channel { from, to, kind, lane } = *schedule.channel(op);
+    let kind_name = KINDS.iter().find(|(k, _)| *k == kind).map_or("", |(_, name)| name);
+    write!(out, "  {name} {kind_name} {from}->{to}")?;
+    match kind {
+        SignalKind::Fork | SignalKind::Join => write!(out, " stream {lane}")?,
+        _ if schedule.lanes[lane.index()].is_empty() => {}
+        _ => {
+            let values: Vec<_> =
+                schedule.lanes[lane.index()].iter().map(ToString::to_string).collect();
+            write!(out, " lane {}", values.join(","))?;
+        }
+    }
+    writeln!(out, " @{}", op.at)
+}
+
+fn operand_text(schedule: &Schedule, operand: Operand) -> String {
+    let Region { buffer, slot, base, lo, hi } = *schedule.region(operand);
+    let name = schedule.buffer_name(buffer);
+    let slot = match buffer {
+        Buffer::Scratch(_) => format!("#{slot}@{base}"),
+        _ => String::new(),
+    };
+    format!("{}.{name}{slot}[{lo}..{hi}]", operand.rank)
+}
+
+/// Reads what [`print`] wrote.
+pub fn parse(text: &str) -> Result<Schedule, TextError> {
+    let mut reader = Reader::default();
+    for (index, line) in text.lines().enumerate() {
+        let done = reader.line(line.trim());
+        done.map_err(|reason| TextError { line: index + 1, reason })?;
+    }
+    let missing = || TextError { line: 1, reason: "expected `schedule NAME COLLECTIVE …`".into() };
+    let mut schedule = reader.schedule.ok_or_else(missing)?;
+    schedule.regions = reader.regions.items;
+    schedule.channels = reader.channels.items;
+    schedule.lanes = reader.lanes.items;
+    Ok(schedule)
+}
+
+struct Reader {
+    schedule: Option<Schedule>,
+    regions: Interner<Region>,
+    channels: Interner<Channel>,
+    lanes: Interner<Vec<i64>>,
+}
+
+impl Default for Reader {
+    fn default() -> Self {
+        let mut lanes = Interner::default();
+        lanes.intern(Vec::new());
+        Self {
+            schedule: None,
+            regions: Interner::default(),
+            channels: Interner::default(),
+            lanes,
+        }
+    }
+}
+
+/// `number("12")`, with the word in the error.
+fn number<T: FromStr>(text: &str) -> Result<T, String> {
+    text.parse().map_err(|_| format!("expected a number, found `{text}`"))
+}
+
+fn split<'a>(text: &'a str, at: &str) -> Result<(&'a str, &'a str), String> {
+    let (left, right) =
+        text.split_once(at).ok_or_else(|| format!("expected `{at}` in `{text}`"))?;
+    Ok((left.trim(), right.trim()))
+}
+
+impl Reader {
+    fn line(&mut self, line: &str) -> Result<(), String> {
+        let (word, rest) = line.split_once(' ').unwrap_or((line, ""));
+        let rest = rest.trim();
+        if word.is_empty() {
+            return Ok(());
+        }
+        if word == "schedule" {
+            self.schedule = Some(header(rest)?);
+            return Ok(());
+        }
+        let Some(schedule) = &mut self.schedule else {
+            return Err("expected `schedule NAME COLLECTIVE …` first".into());
+        };
+        match word {
+            "scratch" => {
+                let (name, rest) = split(rest, " slots ")?;
+                let (slots, width) = split(rest, " width ")?;
+                let scratch =
+                    Scratch { name: name.into(), slots: number(slots)?, width: rational(width)? };
+                schedule.scratch.push(scratch);
+            }
+            "at" => {
+                let (_, place) = split(rest, "=")?;
+                schedule.locations.push(location(place)?);
+            }
+            "rank" => {
+                let (rank, index) = split(rest, " stream ")?;
+                let first = OpId(schedule.ops.len() as u32);
+                let stream =
+                    Stream { rank: RankId(number(rank)?), index: number(index)?, first, len: 0 };
+                schedule.streams.push(stream);
+            }
+            "copy" | "fold" | "post" | "wait" => {
+                let (rest, at) = rest.rsplit_once('@').ok_or("expected `@STATEMENT` at the end")?;
+                let at = SpanId(number(at.trim())?);
+                let op = match word {
+                    "post" => self.signal(OpKind::Post, rest, at)?,
+                    "wait" => self.signal(OpKind::Wait, rest, at)?,
+                    _ => self.data(rest, at)?,
+                };
+                let schedule = self.schedule.as_mut().ok_or("no schedule")?;
+                let stream = schedule.streams.last_mut().ok_or("expected `rank R stream S` first")?;
+                stream.len += 1;
+                schedule.ops.push(op);
+            }
+            other => return Err(format!("no line begins with `{other}`")),
+        }
+        Ok(())
+    }
+
+    fn signal(&mut self, kind: OpKind, text: &str, at: SpanId) -> Result<Op, String> {
+        let mut words = text.split_whitespace();
+        let name = words.next().ok_or("expected a kind of signal")?;
+        let signal = KINDS.iter().find(|(_, n)| *n == name).map(|(k, _)| *k);
+        let signal = signal.ok_or_else(|| format!("no signal is called `{name}`"))?;
+        let (from, to) = split(words.next().unwrap_or(""), "->")?;
+        let lane = match (words.next(), words.next()) {
+            (None, _) => LaneId(0),
+            (Some("stream"), Some(stream)) => LaneId(number(stream)?),
+            (Some("lane"), Some(values)) => {
+                let values = values.split(',').map(number).collect::<Result<Vec<i64>, _>>()?;
+                LaneId(self.lanes.intern(values))
+            }
+            _ => return Err("expected `lane V,V` or `stream S`".into()),
+        };
+        let (from, to) = (RankId(number(from)?), RankId(number(to)?));
+        let arg = self.channels.intern(Channel { from, to, kind: signal, lane });
+        Ok(Op { kind, srcs: 0, dsts: 0, finish: false, at, arg })
+    }
+
+    fn data(&mut self, text: &str, at: SpanId) -> Result<Op, String> {
+        let text = text.trim();
+        let (text, finish) = match text.strip_suffix(" finish") {
+            Some(text) => (text, true),
+            None => (text, false),
+        };
+        let (srcs, dsts) = split(text, "->")?;
+        let srcs = srcs.split(", ").map(|o| self.operand(o)).collect::<Result<Vec<_>, _>>()?;
+        let dsts = dsts.split(", ").map(|o| self.operand(o)).collect::<Result<Vec<_>, _>>()?;
+        let count = |operands: &[Operand]| {
+            u8::try_from(operands.len()).map_err(|_| "too many operands".to_owned())
+        };
+        let schedule = self.schedule.as_mut().ok_or("no schedule")?;
+        let arg = schedule.operands.len() as u32;
+        let op =
+            Op { kind: OpKind::Move, srcs: count(&srcs)?, dsts: count(&dsts)?, finish, at, arg };
+        schedule.operands.extend(srcs);
+        schedule.operands.extend(dsts);
+        Ok(op)
+    }
+
+    fn operand(&mut self, text: &str) -> Result<Operand, String> {
+        let (rank, rest) = split(text, ".")?;
+        let (name, interval) = split(rest, "[")?;
+        let interval = interval.strip_suffix(']').ok_or("expected `]` after a region")?;
+        let (lo, hi) = split(interval, "..")?;
+        let (name, slot, base) = match name.split_once('#') {
+            Some((name, slot)) => {
+                let (slot, base) = split(slot, "@")?;
+                (name, number(slot)?, rational(base)?)
+            }
+            None => (name, 0, Rat::ZERO),
+        };
+        let schedule = self.schedule.as_ref().ok_or("no schedule")?;
+        let buffer = match name {
+            "input" => Buffer::Input,
+            "output" => Buffer::Output,
+            _ => {
+                let id = schedule.scratch.iter().position(|s| s.name == name);
+                let id = id.ok_or_else(|| format!("no buffer is called `{name}`"))?;
+                Buffer::Scratch(ScratchId(id as u32))
+            }
+        };
+        let region = Region { buffer, slot, base, lo: rational(lo)?, hi: rational(hi)? };
+        let region = RegionId(self.regions.intern(region));
+        Ok(Operand { rank: RankId(number(rank)?), region })
+    }
+}
+
+fn rational(text: &str) -> Result<Rat, String> {
+    text.parse().map_err(|()| format!("expected a fraction, found `{text}`"))
+}
+
+fn location(text: &str) -> Result<Location, String> {
+    let (start, end) = split(text, "..")?;
+    let ((line, column), (end_line, end_column)) = (split(start, ":")?, split(end, ":")?);
+    Ok(Location {
+        line: number(line)?,
+        column: number(column)?,
+        end_line: number(end_line)?,
+        end_column: number(end_column)?,
+    })
+}
+
+fn header(text: &str) -> Result<Schedule, String> {
+    let words: Vec<&str> = text.split_whitespace().collect();
+    let (name, collective, nranks, root, mark) = match words[..] {
+        [name, collective, "nranks", n, "root", r] => (name, collective, n, r, false),
+        [name, collective, "nranks", n, "root", r, "out_of_place"] => (name, collective, n, r, true),
+        _ => return Err("expected `schedule NAME COLLECTIVE nranks N root R`".into()),
+    };
+    let collective = Collective::from_name(collective)
+        .ok_or_else(|| format!("no collective is called `{collective}`"))?;
+    Ok(Schedule {
+        algorithm: name.into(),
+        collective,
+        nranks: number(nranks)?,
+        root: RankId(number(root)?),
+        out_of_place: mark,
+        scratch: Vec::new(),
+        streams: Vec::new(),
+        ops: Vec::new(),
+        operands: Vec::new(),
+        regions: Vec::new(),
+        channels: Vec::new(),
+        lanes: Vec::new(),
+        locations: Vec::new(),
+    })
+}

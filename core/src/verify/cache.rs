@@ -11,18 +11,42 @@ const KEPT: usize = 1024;
 
 static PROOFS: LazyLock<Mutex<HashMap<u128, Arc<Proof>>>> = LazyLock::new(Mutex::default);
 
-/// The proof of `schedule`, from the cache where one of equal content was proved before in this process.
-pub fn cached(schedule: &Schedule) -> Result<Arc<Proof>, Vec<Finding>> {
-    let key = hash::content(schedule);
-    let known = || PROOFS.lock().unwrap_or_else(PoisonError::into_inner);
-    if let Some(proof) = known().get(&key) {
-        return Ok(proof.clone());
+/// A schedule with its proof. There is no other way to make one than to prove it, so an engine that takes
+/// this may rely on what was proved.
+#[derive(Clone, Debug)]
+pub struct Proved {
+    schedule: Arc<Schedule>,
+    proof: Arc<Proof>,
+}
+
+impl Proved {
+    /// Proves `schedule`, or takes the proof of one of equal content from the cache of this process.
+    pub fn new(schedule: Schedule) -> Result<Self, Vec<Finding>> {
+        let key = hash::content(&schedule);
+        let proofs = || PROOFS.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = proofs().get(&key).cloned();
+        let proof = match known {
+            Some(proof) => proof,
+            None => {
+                let proof = Arc::new(verify(&schedule)?);
+                let mut proofs = proofs();
+                if proofs.len() >= KEPT {
+                    proofs.clear();
+                }
+                proofs.insert(key, proof.clone());
+                proof
+            }
+        };
+        Ok(Self { schedule: Arc::new(schedule), proof })
     }
-    let proof = Arc::new(verify(schedule)?);
-    let mut proofs = known();
-    if proofs.len() >= KEPT {
-        proofs.clear();
+
+    /// What was proved.
+    pub fn schedule(&self) -> &Arc<Schedule> {
+        &self.schedule
     }
-    proofs.insert(key, proof.clone());
-    Ok(proof)
+
+    /// The proof.
+    pub fn proof(&self) -> &Arc<Proof> {
+        &self.proof
+    }
 }

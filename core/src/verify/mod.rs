@@ -18,7 +18,7 @@ pub use crate::diagnostics::Finding;
 use crate::diagnostics::Code;
 use crate::ids::OpId;
 use crate::schedule::Schedule;
-pub use cache::cached;
+pub use cache::Proved;
 
 /// What was proved, and what the engines take from it.
 #[derive(Clone, Debug, PartialEq, Eq)]
