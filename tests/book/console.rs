@@ -2,7 +2,7 @@
 
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Stdio};
 use std::sync::OnceLock;
 
 use roundelay_tests::root;
@@ -18,13 +18,18 @@ pub(crate) fn transcript(line: &str, folder: &Path) -> String {
     // Programs of the tree run in its root; the others where the listings lie.
     let folder = if words[0] == "cargo" { &root() } else { folder };
     let (mut reader, writer) = std::io::pipe().expect("a pipe");
+    // What cargo says of a build is not the program's.
+    let errors = match words[0] {
+        "cargo" => Stdio::null(),
+        _ => writer.try_clone().expect("a second end").into(),
+    };
     command
         .args(&words[1..])
         .current_dir(folder)
         .env("NO_COLOR", "1")
-        .stdin(std::process::Stdio::null())
-        .stdout(writer.try_clone().expect("a second end"))
-        .stderr(writer);
+        .stdin(Stdio::null())
+        .stdout(writer)
+        .stderr(errors);
     let mut child = command.spawn().expect("the command starts");
     // It holds the pipe's ends for writing.
     drop(command);
