@@ -13,7 +13,7 @@ use roundelay_tests::root;
 use crate::{console, engine};
 
 /// Longer lines say nothing more.
-const WIDEST: usize = 110;
+const WIDEST: usize = 240;
 
 pub(crate) fn path(code: Code) -> PathBuf {
     root().join(format!("book/src/errors/{code}.md"))
