@@ -34,13 +34,7 @@ pub trait Run: Algorithm {
     ///
     /// The schedule is proved first, always; proofs are cached by the schedule's content, so the second
     /// plan of the same shape costs no proof.
-    fn plan(
-        &self,
-        nranks: u32,
-        count: u64,
-        dtype: DType,
-        op: ReduceOp,
-    ) -> Result<Plan, Error> {
+    fn plan(&self, nranks: u32, count: u64, dtype: DType, op: ReduceOp) -> Result<Plan, Error> {
         let proved = roundelay_core::prove(self, nranks)
             .map_err(|findings| Error::from_findings(self, nranks, findings))?;
         Ok(Plan::new(proved.schedule().clone(), proved.proof().clone(), count, dtype, op)?)

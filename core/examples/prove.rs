@@ -32,7 +32,10 @@ fn main() {
         match proof {
             Ok(proof) => println!(
                 "proved in {:?}: depth {}, {} rounds, {} finish ops, scale {}",
-                start.elapsed() - built, proof.reduce_depth, proof.rounds, proof.finish.len(),
+                start.elapsed() - built,
+                proof.reduce_depth,
+                proof.rounds,
+                proof.finish.len(),
                 proof.scale_outputs
             ),
             Err(all) => {

@@ -77,7 +77,7 @@ impl<'a> Body<'a> {
                 };
             }
         };
-        let mut value = match &param.default {
+        let value = match &param.default {
             Some(default) => {
                 let default = self.value(default);
                 quote!(self.#name.clone().map_or_else(|| #default, #wrap))
@@ -86,7 +86,6 @@ impl<'a> Body<'a> {
         };
         if param.ty == ParamTy::Rank {
             let is_root = self.algorithm.vars[param.var.0 as usize].name == "root";
-            value = quote!(#value);
             return quote! {
                 let #name = #value;
                 let #name = #s.rank_param(0, #name, #is_root)?;
@@ -109,7 +108,7 @@ impl<'a> Body<'a> {
             }
             StmtKind::For(var, Iter::Range(lo, hi), body) => {
                 let (var, lo, hi, body) =
-                    (self.var(*var), self.value(lo), self.value(hi), self.block(body));
+                    (self.var(*var), self.operand(lo), self.operand(hi), self.block(body));
                 quote!(for #var in #s.range(#at, #lo, #hi)? { #body })
             }
             StmtKind::For(var, Iter::List(list), body) => {
@@ -118,7 +117,7 @@ impl<'a> Body<'a> {
             }
             StmtKind::Parallel(var, lo, hi, body) => {
                 let (var, lo, hi, body) =
-                    (self.var(*var), self.value(lo), self.value(hi), self.block(body));
+                    (self.var(*var), self.operand(lo), self.operand(hi), self.block(body));
                 quote!(#s.parallel(#at, #lo, #hi, |#s, #var| { #body Ok(()) })?;)
             }
             StmtKind::If(arms, otherwise) => {
@@ -140,7 +139,7 @@ impl<'a> Body<'a> {
             StmtKind::Scratch(var, count, like) => {
                 let name = &self.algorithm.vars[var.0 as usize].name;
                 let var = self.var(*var);
-                let count = count.as_ref().map(|count| self.value(count));
+                let count = count.as_ref().map(|count| self.operand(count));
                 let call = match (like.ty, count) {
                     (Ty::Region, None) => {
                         let like = self.value(like);
@@ -162,7 +161,8 @@ impl<'a> Body<'a> {
             StmtKind::Call(step, args) => {
                 let step = self.var(*step);
                 let args: Vec<_> = args.iter().map(|arg| self.settled(arg, stmt.at)).collect();
-                let names: Vec<_> = (0..args.len()).map(|i| format_ident!("argument_{i}")).collect();
+                let names: Vec<_> =
+                    (0..args.len()).map(|i| format_ident!("argument_{i}")).collect();
                 if args.iter().any(|arg| mentions(arg, &s.to_string())) {
                     return quote!({ #(let #names = #args;)* #step(#s, #(#names),*)?; });
                 }
@@ -239,31 +239,34 @@ impl<'a> Body<'a> {
 
     /// A value of the checked types: `Int`, `Flag`, `Peer`, `Piece`, …
     fn value(&self, expr: &Expr) -> TokenStream {
-        match &*expr.kind {
-            ExprKind::Int(value) => {
-                let literal = Literal::i64_unsuffixed(*value);
+        match literal(expr) {
+            Some(value) => {
+                let literal = Literal::i64_unsuffixed(value);
                 quote!(int(#literal))
             }
-            _ => self.operand(expr),
+            None => self.operand(expr),
         }
     }
 
     /// As `value`, with literals bare: beside an `Int`, or where `impl Into<Int>` is taken.
     fn operand(&self, expr: &Expr) -> TokenStream {
         let s = &self.s;
+        if let Some(value) = literal(expr) {
+            let small = i32::try_from(value).is_ok();
+            let literal =
+                if small { Literal::i64_unsuffixed(value) } else { Literal::i64_suffixed(value) };
+            return quote!(#literal);
+        }
         match &*expr.kind {
-            ExprKind::Int(value) if i32::try_from(*value).is_ok() => {
-                let literal = Literal::i64_unsuffixed(*value);
-                quote!(#literal)
-            }
-            ExprKind::Int(value) => {
-                let literal = Literal::i64_suffixed(*value);
-                quote!(#literal)
-            }
+            ExprKind::Int(_) => unreachable!("a literal"),
             ExprKind::Bool(value) => quote!(Flag::from(#value)),
             ExprKind::Var(id) => {
                 let var = self.var(*id);
-                if matches!(expr.ty, Ty::List | Ty::Pieces) { quote!(#var.clone()) } else { quote!(#var) }
+                if matches!(expr.ty, Ty::List | Ty::Pieces) {
+                    quote!(#var.clone())
+                } else {
+                    quote!(#var)
+                }
             }
             ExprKind::Rank => quote!(rank),
             ExprKind::Nranks => quote!(nranks),
@@ -271,10 +274,10 @@ impl<'a> Body<'a> {
             ExprKind::Input => quote!(#s.input()),
             ExprKind::Output => quote!(#s.output()),
             ExprKind::Unary(op, operand) => {
-                let operand = self.value(operand);
+                let operand = self.receiver(operand);
                 match op {
-                    UnOp::Neg => quote!((-#operand)),
-                    UnOp::Not => quote!((!#operand)),
+                    UnOp::Neg => quote!(-#operand),
+                    UnOp::Not => quote!(!#operand),
                 }
             }
             ExprKind::Binary(op, left, right) => self.binary(*op, left, right),
@@ -383,8 +386,7 @@ impl<'a> Body<'a> {
             let lazy = matches!(op, BinOp::And | BinOp::Or).then(|| quote!(||));
             return quote!(#left.#method(#lazy #right));
         }
-        let literal = |e: &Expr| matches!(*e.kind, ExprKind::Int(_));
-        let both = literal(left) && literal(right);
+        let both = literal(left).is_some() && literal(right).is_some();
         let left = if both { self.value(left) } else { self.grouped(left, op, false) };
         let right = self.grouped(right, op, true);
         let op: TokenStream = op.text().parse().expect("an operator of Rust");
@@ -406,7 +408,7 @@ impl<'a> Body<'a> {
         }
     }
 
-    /// What a method is called on.
+    /// What a method is called on, or an operand of `-` and `!`.
     fn receiver(&self, expr: &Expr) -> TokenStream {
         let code = match &*expr.kind {
             ExprKind::Var(id) => {
@@ -417,6 +419,7 @@ impl<'a> Body<'a> {
         };
         match &*expr.kind {
             ExprKind::Binary(op, ..) if op.precedence() > BinOp::Eq.precedence() => quote!((#code)),
+            ExprKind::Unary(..) if literal(expr).is_none() => quote!((#code)),
             _ => code,
         }
     }
@@ -438,6 +441,18 @@ impl<'a> Body<'a> {
         } else {
             quote!(#function)
         }
+    }
+}
+
+/// An integer literal with its sign.
+fn literal(expr: &Expr) -> Option<i64> {
+    match &*expr.kind {
+        ExprKind::Int(value) => Some(*value),
+        ExprKind::Unary(UnOp::Neg, operand) => match *operand.kind {
+            ExprKind::Int(value) => value.checked_neg(),
+            _ => None,
+        },
+        _ => None,
     }
 }
 
