@@ -16,6 +16,7 @@ fn main() {
     for path in pages {
         let code = path.file_stem().expect("a page has a name").to_string_lossy().into_owned();
         let path = path.canonicalize().expect("the page exists");
+        let path = path.to_str().expect("include_str! takes paths that are text");
         writeln!(table, "    ({code:?}, include_str!({path:?})),").expect("a string grows");
     }
     table.push_str("];\n");

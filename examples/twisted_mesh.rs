@@ -8,9 +8,12 @@ const RANKS: usize = 8;
 const COUNT: usize = 1_000_003;
 
 fn main() -> Result<(), roundelay::Error> {
-    let plan = TwistedRingAllReduce::new()
-        .ring(Ring::twisted())
-        .plan(RANKS as u32, COUNT as u64, DType::I64, ReduceOp::Max)?;
+    let plan = TwistedRingAllReduce::new().ring(Ring::twisted()).plan(
+        RANKS as u32,
+        COUNT as u64,
+        DType::I64,
+        ReduceOp::Max,
+    )?;
 
     // Element i of rank r is (31 * i + r) % 101, so the largest differs from element to element.
     let value = |rank: usize, i: usize| ((31 * i + rank) % 101) as i64;

@@ -36,8 +36,12 @@ pub(crate) fn transcript(line: &str, folder: &Path) -> String {
     let mut output = String::new();
     reader.read_to_string(&mut output).expect("the output is text");
     child.wait().expect("the command ends");
-    let lines: String = output.lines().map(|l| format!("{}\n", l.trim_end())).collect();
-    format!("{line}\n{lines}")
+    let mut shown = format!("{line}\n");
+    for line in output.lines() {
+        shown.push_str(line.trim_end());
+        shown.push('\n');
+    }
+    shown
 }
 
 /// The command, built if need be; cargo says where it lies.
@@ -63,14 +67,16 @@ fn roundelay() -> &'static Path {
 /// `text` with every decimal fraction replaced: times and speeds are never the same twice.
 pub(crate) fn without_measurements(text: &str) -> String {
     let is_fraction = |word: &str| word.contains('.') && word.parse::<f64>().is_ok();
-    text.lines()
-        .map(|line| {
-            if !line.split_whitespace().any(is_fraction) {
-                return format!("{line}\n");
-            }
+    let mut plain = String::new();
+    for line in text.lines() {
+        if line.split_whitespace().any(is_fraction) {
             let words = line.split_whitespace();
             let words: Vec<_> = words.map(|w| if is_fraction(w) { "0.0" } else { w }).collect();
-            format!("{}\n", words.join(" "))
-        })
-        .collect()
+            plain.push_str(&words.join(" "));
+        } else {
+            plain.push_str(line);
+        }
+        plain.push('\n');
+    }
+    plain
 }

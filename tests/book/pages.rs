@@ -38,7 +38,11 @@ pub(crate) fn page(code: Code) -> String {
             }
             Some(("console", args)) => {
                 let folder = root().join("book/src/listings/one_ring");
-                fence(&mut page, "console", &console::transcript(&format!("$ roundelay {args}"), &folder));
+                fence(
+                    &mut page,
+                    "console",
+                    &console::transcript(&format!("$ roundelay {args}"), &folder),
+                );
             }
             Some(("engine", _)) => {
                 let (call, error) = engine::example(code);
