@@ -46,8 +46,10 @@ pub(crate) fn page(code: Code) -> String {
             }
             Some(("engine", _)) => {
                 let (call, error) = engine::example(code);
-                fence(&mut page, "rust,ignore", &call);
-                page.push('\n');
+                if !call.is_empty() {
+                    fence(&mut page, "rust,ignore", &call);
+                    page.push('\n');
+                }
                 fence(&mut page, "text", &format!("error[{code}]: {error}"));
             }
             Some((other, _)) => panic!("{code}: no directive `{other}`"),
