@@ -174,7 +174,13 @@ pub(crate) fn build<A: Algorithm + ?Sized>(
     if !tables.problems.is_empty() {
         return Err(tables.problems);
     }
-    Ok(assemble(tables, ranks, algorithm))
+    let schedule = assemble(tables, ranks, algorithm);
+    debug_assert_eq!(
+        super::legality::check(&schedule),
+        Ok(()),
+        "the builder makes legal schedules"
+    );
+    Ok(schedule)
 }
 
 /// Puts the streams one after the other, and the tables in the order of their first use: so equal programs

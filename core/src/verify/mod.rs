@@ -12,6 +12,7 @@ mod memory;
 mod order;
 mod replay;
 mod report;
+mod result;
 mod values;
 
 use crate::diagnostics::Code;

@@ -348,25 +348,31 @@ impl Plan {
         }
     }
 
-    /// The wait at the root: from a rank that waits, on to the rank it waits for, as long as that one waits too.
+    /// The wait to blame: from a rank that waits, on to the rank it waits for, as long as that one waits too;
+    /// in a cycle the one that came least far.
     fn stuck(&self, stream: u32, channel: u32, after: Option<Duration>) -> Error {
+        let streams = &self.schedule.streams;
         let mut waits = vec![None; self.schedule.nranks as usize];
         for (at, signal) in self.machine.signals.iter().enumerate().rev() {
             if let Some(stream) = signal.parked() {
-                let stream = StreamId(stream);
-                let rank = self.schedule.streams[stream.index()].rank;
-                waits[rank.index()] = Some((stream, ChannelId(at as u32)));
+                let wait = (StreamId(stream), ChannelId(at as u32));
+                waits[streams[stream as usize].rank.index()] = Some(wait);
             }
         }
-        let (mut stream, mut channel) = (StreamId(stream), ChannelId(channel));
-        // Taken: a rank that was visited ends the walk, as one that does not wait.
-        while let Some(next) = {
-            let from = self.schedule.channels[channel.index()].from;
-            waits[from.index()].take()
-        } {
-            (stream, channel) = next;
+        let first = (StreamId(stream), ChannelId(channel));
+        let mut rank = streams[first.0.index()].rank;
+        let mut path = Vec::new();
+        // Taken: a rank is visited once.
+        while let Some(wait) = waits[rank.index()].take() {
+            path.push(wait);
+            rank = self.schedule.channels[wait.1.index()].from;
         }
-        let owner = &self.schedule.streams[stream.index()];
+        let back = path.iter().position(|wait| streams[wait.0.index()].rank == rank);
+        let suspects = &path[back.unwrap_or(path.len().saturating_sub(1))..];
+        // None if a slow op ended, and met all waits, between the verdict and the stop.
+        let (stream, channel) =
+            suspects.iter().copied().min_by_key(|wait| self.machine.step(wait.0)).unwrap_or(first);
+        let owner = &streams[stream.index()];
         let step = self.machine.step(stream);
         let op = self.schedule.op(OpId(owner.first.0 + step));
         let (seen, met) = self.machine.signals[channel.index()].counts();
