@@ -37,7 +37,7 @@ pub trait Run: Algorithm {
     fn plan(&self, nranks: u32, count: u64, dtype: DType, op: ReduceOp) -> Result<Plan, Error> {
         let proved = roundelay_core::prove(self, nranks)
             .map_err(|findings| Error::from_findings(self, nranks, findings))?;
-        Ok(Plan::new(proved.schedule().clone(), proved.proof().clone(), count, dtype, op)?)
+        Ok(Plan::new(&proved, count, dtype, op)?)
     }
 }
 

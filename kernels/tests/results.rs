@@ -58,14 +58,19 @@ fn check(plan: &Plan, seed: u64) {
         ranks().map(|r| Aligned::new(plan.in_place_len(r) * size, 0x5a)).collect();
     let alias = |rank| schedule.collective.alias(rank, schedule.root);
     for (rank, input) in ranks().zip(&inputs) {
-        let at = if let Alias::InputInOutput(units) = alias(rank) { units as usize * unit } else { 0 };
+        let at =
+            if let Alias::InputInOutput(units) = alias(rank) { units as usize * unit } else { 0 };
         whole[rank.index()].bytes()[at..at + input.len()].copy_from_slice(input);
     }
     let mut lent: Vec<&mut [u8]> = whole.iter_mut().map(Aligned::bytes).collect();
     plan.run_bytes_in_place(&mut lent).expect(&what);
     let got: Vec<&[u8]> = ranks()
         .map(|rank| {
-            let at = if let Alias::OutputInInput(units) = alias(rank) { units as usize * unit } else { 0 };
+            let at = if let Alias::OutputInInput(units) = alias(rank) {
+                units as usize * unit
+            } else {
+                0
+            };
             &lent[rank.index()][at..at + plan.output_len(rank) * size]
         })
         .collect();
@@ -120,7 +125,8 @@ fn forked_streams_and_pushes_carry_copies() {
                 let options = Options::new().workers(workers);
                 let gather = parallel_all_gather(nranks).plan(count, DType::U8, ReduceOp::Sum);
                 check(&gather.with_options(options), count);
-                let push = push_broadcast(nranks, nranks - 1).plan(count, DType::F64, ReduceOp::Sum);
+                let push =
+                    push_broadcast(nranks, nranks - 1).plan(count, DType::F64, ReduceOp::Sum);
                 check(&push.with_options(options), count);
             }
         }
@@ -159,8 +165,9 @@ fn one_plan_runs_from_many_threads_and_again_and_again() {
             let plan = &plan;
             scope.spawn(move || {
                 for run in 0..200i64 {
-                    let mut data: Vec<Vec<i64>> =
-                        (0..8).map(|r| (0..257).map(|i| thread * 1000 + run + r * i).collect()).collect();
+                    let mut data: Vec<Vec<i64>> = (0..8)
+                        .map(|r| (0..257).map(|i| thread * 1000 + run + r * i).collect())
+                        .collect();
                     let want: Vec<i64> =
                         (0..257).map(|i| 8 * (thread * 1000 + run) + 28 * i).collect();
                     plan.run_in_place(&mut data.iter_mut().map(|v| &mut v[..]).collect::<Vec<_>>())

@@ -1,7 +1,6 @@
 //! Runs a plan on seeded data and counts the wrong elements. Apart: every test of results does this.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
 use roundelay::{Algorithm, DType, Plan, ReduceOp};
 use roundelay_core::collective::Alias;
@@ -45,14 +44,7 @@ impl<'a> Proofs<'a> {
                 panic!("{} at nranks = {nranks}: {findings:#?}", self.algorithm.name())
             })
         });
-        Plan::new(
-            Arc::clone(proved.schedule()),
-            Arc::clone(proved.proof()),
-            count,
-            kind.dtype,
-            kind.op,
-        )
-        .expect("a plan of a proved schedule")
+        Plan::new(proved, count, kind.dtype, kind.op).expect("a plan of a proved schedule")
     }
 }
 

@@ -60,7 +60,13 @@ impl Run {
             ready.push(stream, stream);
         }
         (0..2).for_each(|_| idle.enter());
-        Arc::new(Self { signal: Signal::new(), ready, idle, data: Memory::new(), step: Memory::new() })
+        Arc::new(Self {
+            signal: Signal::new(),
+            ready,
+            idle,
+            data: Memory::new(),
+            step: Memory::new(),
+        })
     }
 
     /// What the machine's workers do; whether this one found that nobody can go on.
@@ -79,7 +85,11 @@ impl Run {
                     self.step.raise();
                     match self.signal.wait(stream) {
                         Wait::Met => {
-                            assert_eq!(self.data.get(), 1, "written before the post, seen after the wait");
+                            assert_eq!(
+                                self.data.get(),
+                                1,
+                                "written before the post, seen after the wait"
+                            );
                             self.idle.stop();
                         }
                         Wait::Parked => {}

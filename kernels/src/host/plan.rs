@@ -11,7 +11,7 @@ use roundelay_core::diagnostics::Code as ErrorCode;
 use roundelay_core::dtype::{DType, ReduceOp};
 use roundelay_core::ids::{ChannelId, OpId, RankId, StreamId};
 use roundelay_core::schedule::{Buffer, Schedule, SignalKind};
-use roundelay_core::verify::Proof;
+use roundelay_core::verify::{Proof, Proved};
 
 use super::code::{Code, Instr, Kind};
 use super::element::Element;
@@ -111,10 +111,19 @@ impl fmt::Debug for Plan {
 type Lent = (*mut u8, usize);
 
 impl Plan {
-    /// Lowers `schedule` for `count` elements a unit (see [`roundelay_core::collective`]).
+    /// Lowers what was proved for `count` elements a unit (see [`roundelay_core::collective`]).
+    pub fn new(proved: &Proved, count: u64, dtype: DType, op: ReduceOp) -> Result<Self, Error> {
+        let (schedule, proof) = (proved.schedule().clone(), proved.proof().clone());
+        // SAFETY: only a proof makes a `Proved`, and it is of this schedule.
+        unsafe { Self::assume_proved(schedule, proof, count, dtype, op) }
+    }
+
+    /// As [`Self::new`], for tests of what happens to a schedule that is not right.
     ///
-    /// `proof` must be the proof of this very schedule: what it says about races is what makes running sound.
-    pub fn new(
+    /// # Safety
+    /// No two accesses of the schedule to the same memory may race, whatever the proof says otherwise.
+    #[doc(hidden)]
+    pub unsafe fn assume_proved(
         schedule: Arc<Schedule>,
         proof: Arc<Proof>,
         count: u64,
@@ -127,7 +136,19 @@ impl Plan {
         let options = Options::default();
         let (machine, workers) = assemble(&code, options);
         let gate = Mutex::new(());
-        Ok(Self { schedule, proof, count, dtype, op, options, code, scratch, machine, workers, gate })
+        Ok(Self {
+            schedule,
+            proof,
+            count,
+            dtype,
+            op,
+            options,
+            code,
+            scratch,
+            machine,
+            workers,
+            gate,
+        })
     }
 
     /// The same plan, run otherwise.
@@ -139,9 +160,12 @@ impl Plan {
     }
 
     /// The same plan with op `step` of a stream replaced by a fault.
+    ///
+    /// # Safety
+    /// A wait may be replaced only where nothing relies on the order that it makes.
     #[doc(hidden)]
     #[must_use]
-    pub fn with_fault(mut self, stream: StreamId, step: u32, fault: Fault) -> Self {
+    pub unsafe fn with_fault(mut self, stream: StreamId, step: u32, fault: Fault) -> Self {
         let mut code = Code::clone(&self.code);
         let (kind, arg) = match fault {
             Fault::Panic => (Kind::Panic, 0),
@@ -202,7 +226,8 @@ impl Plan {
         outputs: &mut [&mut [T]],
     ) -> Result<Stats, Error> {
         self.check_dtype(T::DTYPE)?;
-        let inputs: Vec<Lent> = inputs.iter().map(|s| (s.as_ptr().cast_mut().cast(), s.len())).collect();
+        let inputs: Vec<Lent> =
+            inputs.iter().map(|s| (s.as_ptr().cast_mut().cast(), s.len())).collect();
         self.run_apart(&inputs, &lend(outputs), 1)
     }
 
@@ -262,7 +287,12 @@ impl Plan {
         Ok(())
     }
 
-    fn run_apart(&self, inputs: &[Lent], outputs: &[Lent], per_element: usize) -> Result<Stats, Error> {
+    fn run_apart(
+        &self,
+        inputs: &[Lent],
+        outputs: &[Lent],
+        per_element: usize,
+    ) -> Result<Stats, Error> {
         self.check(("input", "inputs"), inputs, per_element, |rank| self.input_len(rank))?;
         self.check(("output", "outputs"), outputs, per_element, |rank| self.output_len(rank))?;
         self.launch(|rank| (inputs[rank.index()].0, outputs[rank.index()].0))
@@ -329,7 +359,10 @@ impl Plan {
             Failure::Panicked { message } => Error::WorkerPanicked { message },
             Failure::Shared { channel } => Error::BadSchedule {
                 code: ErrorCode::SharedSignal,
-                what: format!("two streams wait at the same time for {}", self.signal_name(ChannelId(channel))),
+                what: format!(
+                    "two streams wait at the same time for {}",
+                    self.signal_name(ChannelId(channel))
+                ),
             },
         }
     }
@@ -343,7 +376,9 @@ impl Plan {
             SignalKind::Join => "the join",
         };
         match self.schedule.lanes.get(channel.lane.index()) {
-            Some(lane) if !lane.is_empty() => format!("{kind} from rank {} in lane {lane:?}", channel.from),
+            Some(lane) if !lane.is_empty() => {
+                format!("{kind} from rank {} in lane {lane:?}", channel.from)
+            }
             _ => format!("{kind} from rank {}", channel.from),
         }
     }

@@ -1,8 +1,8 @@
 //! The exact result of a reduction, and how far a computed one may be from it. Nothing here knows of schedules.
 //!
 //! Floats are folded in double-double arithmetic (Dekker, Numer. Math. 18, 1971), whose error is far below the
-//! bound. The bound is the standard one with unit roundoff u: |got - exact| <= γ_d Σ|x| for sums on a tree of
-//! depth d, and γ_{n-1} |Π x| for products of n factors on any tree, γ_k = k u / (1 - k u) (Higham, Accuracy and
+//! bound. The bound is the standard one with unit roundoff u: `|got - exact| <= γ_d Σ|x|` for sums on a tree of
+//! depth d, and `γ_{n-1} |Π x|` for products of n factors on any tree, γ_k = k u / (1 - k u) (Higham, Accuracy and
 //! Stability of Numerical Algorithms, 2nd ed., 2002, sections 3.1 and 4.2). The division of `avg` is one step more.
 
 use half::{bf16, f16};
@@ -104,7 +104,8 @@ pub(super) fn reduce(dtype: DType, op: ReduceOp, elements: &[u64]) -> Exact {
         ReduceOp::Sum | ReduceOp::Avg => {
             let sum = wrapped(dtype, elements.iter().fold(0, |a, x| a.wrapping_add(*x)));
             let n = if op == ReduceOp::Avg { elements.len() as u64 } else { 1 };
-            let result = if is_signed(dtype) { (signed(dtype, sum) / n as i64) as u64 } else { sum / n };
+            let result =
+                if is_signed(dtype) { (signed(dtype, sum) / n as i64) as u64 } else { sum / n };
             Exact::Bits(wrapped(dtype, result))
         }
     }
