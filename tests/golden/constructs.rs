@@ -189,6 +189,7 @@ pub algorithm Constructs(
     }
     #[allow(
         unused_parens,
+        unused_braces,
         unused_variables,
         non_snake_case,
         clippy::all,

@@ -89,6 +89,7 @@ pub algorithm RingAllReduce(ring: Ring) -> AllReduce {
     }
     #[allow(
         unused_parens,
+        unused_braces,
         unused_variables,
         non_snake_case,
         clippy::all,

@@ -94,6 +94,7 @@ pub algorithm TwistedRingAllReduce(ring: Ring) -> AllReduce {
     }
     #[allow(
         unused_parens,
+        unused_braces,
         unused_variables,
         non_snake_case,
         clippy::all,

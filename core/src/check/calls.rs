@@ -124,7 +124,11 @@ impl Checker<'_> {
                 0 => "an op without operands".to_owned(),
                 n => format!("{n} destinations, and an op takes at most 8"),
             };
-            self.error(Diagnostic::new(Code::TooManyOperands, expr.span, title));
+            self.error(
+                Diagnostic::new(Code::TooManyOperands, expr.span, title)
+                    .label(format!("{} here", items.len()))
+                    .help("name one region, or a list of one to eight"),
+            );
         }
         items.iter().map(|item| self.place(item)).collect()
     }

@@ -97,6 +97,13 @@ fn item(algorithm: &Algorithm, origin: &Origin<'_>) -> TokenStream {
             }
         )
     });
+    // An escape sees the author's scope and nothing else.
+    let names = (!algorithm.escapes).then(|| {
+        quote! {
+            #[allow(unused_imports)]
+            use ::roundelay::expand::*;
+        }
+    });
     let unused = (!origin.exact).then(|| quote!(unused_variables,));
     let (builder, body) = Body::new(algorithm, origin).emit();
     quote! {
@@ -112,13 +119,12 @@ fn item(algorithm: &Algorithm, origin: &Origin<'_>) -> TokenStream {
                 use ::roundelay::expand::at;
                 const { &[#(#locations),*] }
             }
-            #[allow(unused_parens, #unused non_snake_case, clippy::all, clippy::pedantic)]
+            #[allow(unused_parens, unused_braces, #unused non_snake_case, clippy::all, clippy::pedantic)]
             fn build(
                 &self,
                 #builder: &mut ::roundelay::expand::Builder<'_>,
             ) -> ::core::result::Result<(), ::roundelay::expand::Stop> {
-                #[allow(unused_imports)]
-                use ::roundelay::expand::*;
+                #names
                 #body
                 Ok(())
             }

@@ -1,7 +1,7 @@
 //! The body of an expanded algorithm: one Rust statement for each of the author's.
 
-use proc_macro2::{Ident, Literal, Span as RustSpan, TokenStream};
-use quote::{format_ident, quote};
+use proc_macro2::{Group, Ident, Literal, Span as RustSpan, TokenStream, TokenTree};
+use quote::{format_ident, quote, quote_spanned};
 
 use super::rust::{Origin, ident};
 use crate::check::hir::{
@@ -61,13 +61,16 @@ impl<'a> Body<'a> {
         let s = &self.s;
         let name = self.var(param.var);
         let wrap = match param.ty {
-            ParamTy::Int | ParamTy::Rank => quote!(Int::from),
-            ParamTy::Bool => quote!(Flag::from),
-            ParamTy::Ranks => quote!(List::from),
+            ParamTy::Int | ParamTy::Rank => self.path("Int"),
+            ParamTy::Bool => self.path("Flag"),
+            ParamTy::Ranks => self.path("List"),
             ParamTy::Ring => {
                 let default = match &param.default {
                     Some(ring) => self.settled(ring, SpanId(0)),
-                    None => quote!(#s.ring(0, &Ring::natural())?),
+                    None => {
+                        let ring = self.path("Ring");
+                        quote!(#s.ring(0, &#ring::natural())?)
+                    }
                 };
                 return quote! {
                     let #name = match &self.#name {
@@ -80,9 +83,9 @@ impl<'a> Body<'a> {
         let value = match &param.default {
             Some(default) => {
                 let default = self.value(default);
-                quote!(self.#name.clone().map_or_else(|| #default, #wrap))
+                quote!(self.#name.clone().map_or_else(|| #default, #wrap::from))
             }
-            None => quote!(#wrap(self.#name.clone())),
+            None => quote!(#wrap::from(self.#name.clone())),
         };
         if param.ty == ParamTy::Rank {
             let is_root = self.algorithm.vars[param.var.0 as usize].name == "root";
@@ -197,19 +200,20 @@ impl<'a> Body<'a> {
         let name = self.var(step.name);
         let params = step.params.iter().map(|param| {
             let var = self.var(*param);
-            let ty = match self.algorithm.vars[param.0 as usize].ty {
-                Ty::Bool => quote!(Flag),
-                Ty::Peer => quote!(Peer),
-                Ty::Ring => quote!(Seat),
-                Ty::List => quote!(List),
-                Ty::Region => quote!(Piece),
-                _ => quote!(Int),
-            };
+            let ty = self.path(match self.algorithm.vars[param.0 as usize].ty {
+                Ty::Bool => "Flag",
+                Ty::Peer => "Peer",
+                Ty::Ring => "Seat",
+                Ty::List => "List",
+                Ty::Region => "Piece",
+                _ => "Int",
+            });
             quote!(#var: #ty)
         });
         let body = self.block(&step.body);
+        let (builder, stop) = (self.path("Builder"), self.path("Stop"));
         quote! {
-            let #name = |#s: &mut Builder<'_>, #(#params),*| -> ::core::result::Result<(), Stop> {
+            let #name = |#s: &mut #builder<'_>, #(#params),*| -> ::core::result::Result<(), #stop> {
                 #s.step(#at)?;
                 #body
                 Ok(())
@@ -227,8 +231,12 @@ impl<'a> Body<'a> {
                 let (then, otherwise) = (self.settled(then, at), self.settled(otherwise, at));
                 quote!(if #s.test(#number, #condition)? { #then } else { #otherwise })
             }
-            ExprKind::RingNatural => quote!(#s.ring(#number, &Ring::natural())?),
-            ExprKind::RingTwisted => quote!(#s.ring(#number, &Ring::twisted())?),
+            ExprKind::RingNatural | ExprKind::RingTwisted => {
+                let ring = self.path("Ring");
+                let natural = matches!(*expr.kind, ExprKind::RingNatural);
+                let order = format_ident!("{}", if natural { "natural" } else { "twisted" });
+                quote!(#s.ring(#number, &#ring::#order())?)
+            }
             ExprKind::RingOrder(list) => {
                 let list = self.borrowed(list);
                 quote!(#s.ring_order(#number, #list)?)
@@ -241,8 +249,8 @@ impl<'a> Body<'a> {
     fn value(&self, expr: &Expr) -> TokenStream {
         match literal(expr) {
             Some(value) => {
-                let literal = Literal::i64_unsuffixed(value);
-                quote!(int(#literal))
+                let (int, literal) = (self.path("int"), Literal::i64_unsuffixed(value));
+                quote!(#int(#literal))
             }
             None => self.operand(expr),
         }
@@ -259,7 +267,10 @@ impl<'a> Body<'a> {
         }
         match &*expr.kind {
             ExprKind::Int(_) => unreachable!("a literal"),
-            ExprKind::Bool(value) => quote!(Flag::from(#value)),
+            ExprKind::Bool(value) => {
+                let flag = self.path("Flag");
+                quote!(#flag::from(#value))
+            }
             ExprKind::Var(id) => {
                 let var = self.var(*id);
                 if matches!(expr.ty, Ty::List | Ty::Pieces) {
@@ -284,11 +295,13 @@ impl<'a> Body<'a> {
             ExprKind::If(condition, then, otherwise) => {
                 let condition = self.value(condition);
                 let (then, otherwise) = (self.value(then), self.value(otherwise));
-                quote!(choose(#condition, || #then, || #otherwise))
+                let choose = self.path("choose");
+                quote!(#choose(#condition, || #then, || #otherwise))
             }
             ExprKind::List(items) => {
                 let items = items.iter().map(|item| self.value(item));
-                quote!(List::of([#(#items),*]))
+                let list = self.path("List");
+                quote!(#list::of([#(#items),*]))
             }
             ExprKind::IntFn(function, args) => {
                 let name = self.function(*function);
@@ -358,7 +371,9 @@ impl<'a> Body<'a> {
             ExprKind::Rust(text) => {
                 // The text came from the compiler's own tokens, so it reads as tokens again.
                 let tokens: TokenStream = text.parse().unwrap_or_default();
-                quote!(Int::from(#tokens))
+                let place = RustSpan::call_site().located_at((self.origin.span)(expr.span));
+                let (int, tokens) = (respanned(self.path("Int"), place), respanned(tokens, place));
+                quote_spanned!(place=> #int::from({ #tokens }))
             }
             ExprKind::RingNatural | ExprKind::RingTwisted | ExprKind::RingOrder(_) => {
                 self.settled(expr, SpanId(0))
@@ -433,15 +448,28 @@ impl<'a> Body<'a> {
         self.path(function.name())
     }
 
-    /// A function of the expansion, by its full path where the author uses its name for something else.
+    /// A name of the expansion, by its full path where the author may mean something else by it.
     fn path(&self, name: &str) -> TokenStream {
-        let function = Ident::new(name, RustSpan::call_site());
-        if self.algorithm.vars.iter().any(|var| var.name == name) {
-            quote!(::roundelay::expand::#function)
+        let taken = self.algorithm.vars.iter().any(|var| var.name == name);
+        let name = Ident::new(name, RustSpan::call_site());
+        if taken || self.algorithm.escapes {
+            quote!(::roundelay::expand::#name)
         } else {
-            quote!(#function)
+            quote!(#name)
         }
     }
+}
+
+/// The same code, for errors at `span`.
+fn respanned(code: TokenStream, span: RustSpan) -> TokenStream {
+    let one = |mut token: TokenTree| {
+        if let TokenTree::Group(group) = &token {
+            token = Group::new(group.delimiter(), respanned(group.stream(), span)).into();
+        }
+        token.set_span(span);
+        token
+    };
+    code.into_iter().map(one).collect()
 }
 
 /// An integer literal with its sign.
@@ -463,8 +491,8 @@ fn number(at: SpanId) -> Literal {
 /// Whether the identifier `name` occurs in the code.
 fn mentions(code: &TokenStream, name: &str) -> bool {
     code.clone().into_iter().any(|token| match token {
-        proc_macro2::TokenTree::Ident(ident) => ident == name,
-        proc_macro2::TokenTree::Group(group) => mentions(&group.stream(), name),
+        TokenTree::Ident(ident) => ident == name,
+        TokenTree::Group(group) => mentions(&group.stream(), name),
         _ => false,
     })
 }

@@ -3,7 +3,8 @@
 
 use std::fmt;
 
-use crate::diagnostics::Code;
+use crate::diagnostics::{Code, Finding};
+use crate::ids::SpanId;
 use crate::syntax::ast::BinOp;
 
 /// Why a value could not be computed.
@@ -71,6 +72,15 @@ impl Fault {
             Self::Rank { .. } => Code::RankOutOfRange,
             Self::Argument { .. } => Code::BadArgument,
             Self::SlotRange | Self::FloatingSlot => Code::UnknownSlotLength,
+        }
+    }
+
+    /// What to say of it at a statement.
+    pub(crate) fn finding(self, at: SpanId) -> Finding {
+        let finding = Finding::new(self.code(), at, self.to_string());
+        match self {
+            Self::Rank { .. } => finding.help("ranks wrap around by `% nranks`"),
+            _ => finding,
         }
     }
 }

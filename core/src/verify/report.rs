@@ -150,6 +150,24 @@ impl<'s> Reporter<'s> {
         ))
     }
 
+    /// `in all: 2 posts at line 17, 4 waits at lines 11 and 18`.
+    pub(super) fn tally(&self, channel: u32) -> String {
+        let ends = [(OpKind::Post, "post"), (OpKind::Wait, "wait")].map(|(kind, name)| {
+            let ops = self.schedule.ops.iter().filter(|op| op.kind == kind && op.arg == channel);
+            let all: Vec<u32> = ops.map(|op| self.schedule.location(op.at).line).collect();
+            let lines: BTreeSet<u32> = all.iter().copied().collect();
+            let lines: Vec<_> = lines.iter().take(LISTED).map(ToString::to_string).collect();
+            let n = all.len();
+            let plural = |n: usize| if n == 1 { "" } else { "s" };
+            let at = match lines.len() {
+                0 => String::new(),
+                m => format!(" at line{} {}", plural(m), lines.join(" and ")),
+            };
+            format!("{n} {name}{}{at}", plural(n))
+        });
+        format!("between these two ranks: {}", ends.join(", "))
+    }
+
     pub(super) fn left_over(&self, op: OpId) -> Finding {
         let channel = self.schedule.channel(self.schedule.op(op));
         let wait = match channel.kind {

@@ -98,7 +98,11 @@ impl Builder<'_> {
             if fixed[earlier].iter().any(|(r, other)| *r == rank && overlap(other, &area)) {
                 let name = self.tables.describe(rank, &area.region);
                 let title = format!("two operands of this op overlap at {name}");
-                return Err(self.fail(Finding::new(Code::RepeatedDestination, at_id, title)));
+                return Err(self.fail(
+                    Finding::new(Code::RepeatedDestination, at_id, title)
+                        .note("only the source that a `reduce` folds into may be its destination")
+                        .help("a copy onto itself does nothing: leave it out, or choose another piece"),
+                ));
             }
             if rank == self.rank
                 && let Buffer::Scratch(id) = area.region.buffer
@@ -176,7 +180,7 @@ impl Builder<'_> {
             Lengths::Differ { count, left, right } => {
                 Finding::new(Code::LengthMismatch, at, format!("{l} and {r} differ in length"))
                     .note(format!(
-                        "at count {count} the one has {left} elements and the other {right}"
+                        "number of elements at count {count}: {left} and {right}"
                     ))
             }
             _ => Finding::new(

@@ -197,7 +197,7 @@ impl<'t> Builder<'t> {
         Err(self.fail(
             Finding::new(Code::StepLimit, SpanId(at), title)
                 .note("the limit counts the iterations of all loops on all ranks")
-                .help("use fewer, larger pieces"),
+                .help("loop over ranks, rounds or pieces; a larger piece is still one op"),
         ))
     }
 
@@ -330,7 +330,7 @@ impl<'t> Builder<'t> {
     }
 
     pub(super) fn fault(&mut self, at: At, fault: Fault) -> Stop {
-        self.fail(Finding::new(fault.code(), SpanId(at), fault.to_string()))
+        self.fail(fault.finding(SpanId(at)))
     }
 
     /// Records a problem of this rank.

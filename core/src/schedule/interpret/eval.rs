@@ -68,7 +68,7 @@ impl<'a> Run<'a> {
         value: Result<T, Fault>,
     ) -> Result<T, Stop> {
         value.map_err(|fault| {
-            let mut finding = Finding::new(fault.code(), SpanId(self.at), fault.to_string());
+            let mut finding = fault.finding(SpanId(self.at));
             finding.exact = Some(span);
             b.fail(finding)
         })
