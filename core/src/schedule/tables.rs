@@ -220,7 +220,7 @@ fn assemble<A: Algorithm + ?Sized>(
             channel.lane = LaneId(lanes.id(channel.lane.0));
         }
     }
-    Schedule {
+    let schedule = Schedule {
         algorithm: tables.algorithm,
         collective: tables.collective,
         nranks: tables.nranks,
@@ -234,7 +234,9 @@ fn assemble<A: Algorithm + ?Sized>(
         channels: channels.used,
         lanes: lanes.used,
         locations: algorithm.locations().iter().copied().collect::<Vec<Location>>(),
-    }
+    };
+    debug_assert_eq!(super::legality::check(&schedule), Ok(()));
+    schedule
 }
 
 /// A table in the order of first use.

@@ -135,8 +135,9 @@ impl Player<'_> {
                 }
                 OpKind::Wait => {
                     let post = order.meets[at.index()];
-                    self.clocks.wait(post, order.stream_of[post.index()], stream);
+                    // Before it hears the post: whoever stands here early must not take another's signal.
                     self.alone(&mut last[op.arg as usize][1], at, stream);
+                    self.clocks.wait(post, order.stream_of[post.index()], stream);
                     level[stream.index()] = level[stream.index()].max(carried[post.index()]);
                 }
             }

@@ -8,6 +8,7 @@ use super::values::{Leaf, ValueId, Values};
 use crate::collective::Expected;
 use crate::diagnostics::{Code, Finding};
 use crate::ids::{OpId, RankId, SpanId};
+use crate::schedule::legality::Illegal;
 use crate::schedule::rational::Rat;
 use crate::schedule::{Buffer, OpKind, Operand, Region, Schedule, SignalKind};
 
@@ -172,6 +173,25 @@ impl<'s> Reporter<'s> {
         .help("let the streams differ in the values of their `parallel` variables: those name the lane");
         finding.others.push((self.at(first), "and this one".to_owned()));
         finding
+    }
+
+    /// A broken rule under the code that the builder would give it.
+    pub(super) fn illegal(&self, illegal: &Illegal) -> Finding {
+        let code = match illegal.rule {
+            "input" => Code::InputWritten,
+            "local" => Code::NoLocalOperand,
+            "lengths" => Code::LengthMismatch,
+            "overlap" => Code::RepeatedDestination,
+            "signal ends" => Code::SelfSignal,
+            _ => Code::OutOfBounds,
+        };
+        let at = illegal.at.map_or(SpanId(0), |op| self.at(op));
+        let title = format!("no legal schedule, by the rule `{}`: {}", illegal.rule, illegal.demands);
+        let finding = Finding::new(code, at, title);
+        match illegal.at {
+            Some(op) => finding.label("broken here").note(self.place(op)),
+            None => finding,
+        }
     }
 
     // ---- memory -----------------------------------------------------------------------------
