@@ -131,11 +131,10 @@ const MOVES: &[Rule<Placed>] = &[
         let first = interval(&s.srcs(op)[0]);
         all(s, op).all(|o| lengths::compare(first, interval(o)) == Lengths::Equal)
     }),
-    rule("overlap", "a destination overlaps no other operand, but may be the first source", |s, (_, op)| {
+    rule("overlap", "a destination is a source or overlaps none, and overlaps no other destination", |s, (_, op)| {
         let (srcs, dsts) = (s.srcs(op), s.dsts(op));
         dsts.iter().enumerate().all(|(i, dst)| {
-            let own = |k: usize, o: &Operand| k == 0 && o == dst;
-            srcs.iter().enumerate().all(|(k, o)| own(k, o) || !overlap(s, *o, *dst))
+            srcs.iter().all(|o| o == dst || !overlap(s, *o, *dst))
                 && dsts[..i].iter().all(|o| !overlap(s, *o, *dst))
         })
     }),
