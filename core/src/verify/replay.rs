@@ -11,8 +11,7 @@ use super::values::{Leaf, ValueId, Values, weight};
 use crate::collective::Expected;
 use crate::diagnostics::Finding;
 use crate::ids::{OpId, RankId, StreamId};
-use crate::schedule::rational::Rat;
-use crate::schedule::{Buffer, Op, OpKind, Operand, Schedule};
+use crate::schedule::{Buffer, Op, OpKind, Operand, Region, Schedule};
 
 /// What a replay found out.
 pub(super) struct Replay {
@@ -27,8 +26,8 @@ pub(super) struct Replay {
 struct World {
     layout: Layout,
     memory: Memory,
-    /// The shape that each reshaped slot holds.
-    held: Vec<Option<(Rat, Rat)>>,
+    /// The region last written to each reshaped slot.
+    held: Vec<Option<Region>>,
     findings: Vec<Finding>,
 }
 
@@ -372,14 +371,17 @@ impl Player<'_> {
             self.schedule.scratch[..id.index()].iter().map(|s| s.slots as usize).sum();
         let slot = operand.rank.index() * slots + before + region.slot as usize;
         let held = &mut self.worlds[world].held[slot];
-        let shape = (region.lo, region.hi);
         if written == Some(false) {
-            *held = Some(shape);
+            *held = Some(region);
             return false;
         }
-        let fits = held.is_none_or(|(lo, hi)| lo <= shape.0 && shape.1 <= hi);
+        // With another base the same interval lies elsewhere in the slot.
+        let fits = held.is_none_or(|held| {
+            held.base == region.base && held.lo <= region.lo && region.hi <= held.hi
+        });
         if !fits {
-            let finding = self.reporter.slot_length(at, operand, *held);
+            let held = held.map(|held| (held.lo, held.hi));
+            let finding = self.reporter.slot_length(at, operand, held);
             self.found(world, finding);
         }
         !fits

@@ -185,13 +185,16 @@ impl<'s> Reporter<'s> {
             "signal ends" => Code::SelfSignal,
             _ => Code::OutOfBounds,
         };
-        let at = illegal.at.map_or(SpanId(0), |op| self.at(op));
-        let title = format!("no legal schedule, by the rule `{}`: {}", illegal.rule, illegal.demands);
-        let finding = Finding::new(code, at, title);
-        match illegal.at {
-            Some(op) => finding.label("broken here").note(self.place(op)),
-            None => finding,
+        let title = format!("this breaks the rule `{}`: {}", illegal.rule, illegal.demands);
+        let Some(at) = illegal.at else { return Finding::new(code, SpanId(0), title) };
+        let finding = Finding::new(code, self.at(at), title).label("broken here").note(self.place(at));
+        if illegal.rule != "bounds" && code == Code::OutOfBounds {
+            return finding;
         }
+        let op = self.schedule.op(at);
+        let operands = self.schedule.srcs(op).iter().chain(self.schedule.dsts(op));
+        let names: Vec<_> = operands.map(|operand| self.operand(*operand)).collect();
+        finding.note(format!("its operands are {}", names.join(", ")))
     }
 
     // ---- memory -----------------------------------------------------------------------------

@@ -1,7 +1,7 @@
 //! Every mutant that the proof accepts is right in all interleavings that the oracle tries, and so every
 //! mutant that it finds wrong is refused.
 
-use roundelay_core::schedule::Schedule;
+use roundelay_core::schedule::{Schedule, legality, text};
 use roundelay_core::verify::verify;
 
 use crate::mutation::CLASSES;
@@ -28,34 +28,38 @@ fn the_oracle_agrees_with_what_is_right() {
     }
 }
 
+/// Rank counts, and of how many mutants one is tried.
+const SIZES: [(u32, usize); 3] = [(2, 1), (3, 3), (4, 23)];
+
 #[test]
 fn mutants() {
-    let mut report = String::new();
     for (name, mutate) in CLASSES {
-        let [mut refused, mut harmless, mut alarms] = [0; 3];
-        let start = std::time::Instant::now();
+        let [mut refused, mut harmless] = [0; 2];
         for (source, refuses) in RIGHT {
-            for nranks in (2..=3).filter(|n| !refuses(*n)) {
-                for mutant in mutate(&schedule(source, nranks)) {
+            for (nranks, stride) in SIZES.into_iter().filter(|(n, _)| !refuses(*n)) {
+                for mutant in mutate(&schedule(source, nranks)).into_iter().step_by(stride) {
                     let proof = verify(&mutant);
-                    let legal = roundelay_core::schedule::legality::check(&mutant).is_ok();
-                    let objection = if legal { objection(&mutant) } else { Some("illegal".into()) };
-                    match (&proof, objection) {
+                    // What is no schedule cannot be run.
+                    let why = match legality::check(&mutant) {
+                        Ok(()) => objection(&mutant),
+                        Err(all) => Some(all[0].rule.to_owned()),
+                    };
+                    let text = || text::print(&mutant);
+                    match (proof, why) {
                         (Err(_), Some(_)) => refused += 1,
                         (Ok(_), None) => harmless += 1,
+                        (Ok(_), Some(why)) => panic!("{name}: proved, but {why}\n{}", text()),
                         (Err(found), None) => {
-                            alarms += 1;
-                            println!("ALARM {name} {} {nranks}: {}", mutant.algorithm, found[0].title);
+                            panic!("{name}: no interleaving is wrong, but {found:#?}\n{}", text())
                         }
-                        (Ok(_), Some(why)) => panic!(
-                            "{name}: the proof accepts what the oracle refuses: {why}\n{}",
-                            roundelay_core::schedule::text::print(&mutant)
-                        ),
                     }
                 }
             }
         }
-        report += &format!("{name}: {refused} refused, {harmless} harmless, {alarms} alarms {:?}\n", start.elapsed());
+        println!("{name}: {refused} refused, {harmless} harmless");
+        // A fold's order matters to rounding alone; an op that may go or move was one too many.
+        let may_stay = ["swap sources", "swap neighbours", "delete a post and its wait"];
+        assert_eq!(harmless > 0, may_stay.contains(name), "{name}");
+        assert_eq!(refused == 0, *name == "swap sources", "{name}");
     }
-    println!("{report}");
 }

@@ -76,7 +76,9 @@ fn edit(schedule: &mut Schedule, at: usize, change: impl FnOnce(&mut Vec<Op>, us
 }
 
 fn delete(schedule: &mut Schedule, at: usize) {
-    edit(schedule, at, |list, k| drop(list.remove(k)));
+    edit(schedule, at, |list, k| {
+        list.remove(k);
+    });
 }
 
 fn delete_each(schedule: &Schedule, which: impl Fn(&Op) -> bool) -> Vec<Schedule> {

@@ -12,9 +12,9 @@ use roundelay_core::ids::{RankId, ScratchId};
 use roundelay_core::schedule::{Buffer, OpKind, Operand, Schedule};
 
 /// States looked at before the search goes on at random.
-const STATES: usize = 4000;
+const STATES: usize = 1000;
 /// Random interleavings after that.
-const TRIES: u64 = 60;
+const TRIES: u64 = 30;
 /// Runs of the schedule, one after the other.
 const RUNS: u8 = 2;
 /// What nobody may rely on; a fold with it is garbage too.
