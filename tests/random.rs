@@ -63,7 +63,11 @@ fn boolean(scope: Scope, depth: u32) -> BoxedStrategy<String> {
 
 fn peer(scope: Scope) -> BoxedStrategy<String> {
     let made = int(scope, 1).prop_map(|i| format!("peer(({i}) % nranks)"));
-    let mut all = vec![made.boxed(), Just("ring.left".to_owned()).boxed(), Just("ring.right".to_owned()).boxed()];
+    let mut all = vec![
+        made.boxed(),
+        Just("ring.left".to_owned()).boxed(),
+        Just("ring.right".to_owned()).boxed(),
+    ];
     if scope.peers > 0 {
         all.push((0..scope.peers).prop_map(|i| format!("p{i}")).boxed());
     }
@@ -78,7 +82,10 @@ fn regions(scope: Scope) -> BoxedStrategy<(String, String)> {
             1 => (format!("block[({i}) % nranks]"), format!("block[({j}) % nranks]")),
             2 => (format!("block[({i}) % nranks]"), format!("slot[({j}) % 2]")),
             3 => ("output.split(4)[1..3]".to_owned(), "inbox.split([1, 2, 1])[1]".to_owned()),
-            _ => (format!("inbox.block(({i}) % nranks).split(2)[1]"), format!("output.block(({i}) % nranks).split(2)[1]")),
+            _ => (
+                format!("inbox.block(({i}) % nranks).split(2)[1]"),
+                format!("output.block(({i}) % nranks).split(2)[1]"),
+            ),
         })
         .boxed()
 }
@@ -97,31 +104,64 @@ fn sequence(scope: Scope, depth: u32, left: usize) -> BoxedStrategy<String> {
     let inner = Scope { ints: ints + 1, peers };
     let nested = depth.saturating_sub(1);
     let mut all = vec![
-        (2, (int(scope, 2), then(inner)).prop_map(move |(e, rest)| format!("let i{ints} = {e}; {rest}")).boxed()),
-        (2, (peer(scope), then(Scope { ints, peers: peers + 1 }))
-            .prop_map(move |(p, rest)| format!("let p{peers} = {p}; {rest}")).boxed()),
-        (2, (regions(scope), peer(scope), 0..3, then(scope)).prop_map(|((a, b), p, form, rest)| match form {
-            0 => format!("copy({p}.{a}, local.{b}); {rest}"),
-            1 => format!("copy(local.{a}, {p}.{b}); {rest}"),
-            _ => format!("reduce({p}.{a}, local.{b}); {rest}"),
-        }).boxed()),
-        (2, (peer(scope), peer(scope), any::<bool>(), then(scope)).prop_map(|(to, from, ack, rest)| {
-            if ack {
-                format!("{to}.TxAck(); {from}.RxAck(); {rest}")
-            } else {
-                format!("{to}.TxDataSignal(); {from}.RxDataSignal(); {rest}")
-            }
-        }).boxed()),
+        (
+            2,
+            (int(scope, 2), then(inner))
+                .prop_map(move |(e, rest)| format!("let i{ints} = {e}; {rest}"))
+                .boxed(),
+        ),
+        (
+            2,
+            (peer(scope), then(Scope { ints, peers: peers + 1 }))
+                .prop_map(move |(p, rest)| format!("let p{peers} = {p}; {rest}"))
+                .boxed(),
+        ),
+        (
+            2,
+            (regions(scope), peer(scope), 0..3, then(scope))
+                .prop_map(|((a, b), p, form, rest)| match form {
+                    0 => format!("copy({p}.{a}, local.{b}); {rest}"),
+                    1 => format!("copy(local.{a}, {p}.{b}); {rest}"),
+                    _ => format!("reduce({p}.{a}, local.{b}); {rest}"),
+                })
+                .boxed(),
+        ),
+        (
+            2,
+            (peer(scope), peer(scope), any::<bool>(), then(scope))
+                .prop_map(|(to, from, ack, rest)| {
+                    if ack {
+                        format!("{to}.TxAck(); {from}.RxAck(); {rest}")
+                    } else {
+                        format!("{to}.TxDataSignal(); {from}.RxDataSignal(); {rest}")
+                    }
+                })
+                .boxed(),
+        ),
     ];
     if depth > 0 {
-        all.push((2, (boolean(scope, 1), statements(scope, nested), statements(scope, nested), then(scope))
-            .prop_map(|(c, a, b, rest)| format!("if {c} {{ {a} }} else {{ {b} }} {rest}")).boxed()));
-        all.push((2, (0..3, 0..4, statements(inner, nested), then(inner))
-            .prop_map(move |(lo, hi, body, rest)| format!("for i{ints} in {lo}..{hi} {{ {body} }} let i{ints} = {lo}; {rest}"))
-            .boxed()));
-        all.push((1, (1..3, statements(inner, nested), then(inner))
-            .prop_map(move |(hi, body, rest)| format!("parallel i{ints} in 0..{hi} {{ {body} }} let i{ints} = {hi}; {rest}"))
-            .boxed()));
+        all.push((
+            2,
+            (boolean(scope, 1), statements(scope, nested), statements(scope, nested), then(scope))
+                .prop_map(|(c, a, b, rest)| format!("if {c} {{ {a} }} else {{ {b} }} {rest}"))
+                .boxed(),
+        ));
+        all.push((
+            2,
+            (0..3, 0..4, statements(inner, nested), then(inner))
+                .prop_map(move |(lo, hi, body, rest)| {
+                    format!("for i{ints} in {lo}..{hi} {{ {body} }} let i{ints} = {lo}; {rest}")
+                })
+                .boxed(),
+        ));
+        all.push((
+            1,
+            (1..3, statements(inner, nested), then(inner))
+                .prop_map(move |(hi, body, rest)| {
+                    format!("parallel i{ints} in 0..{hi} {{ {body} }} let i{ints} = {hi}; {rest}")
+                })
+                .boxed(),
+        ));
     }
     proptest::strategy::Union::new_weighted(all).boxed()
 }
@@ -221,13 +261,95 @@ fn survives(source: &Source) {
 
 fn word() -> impl Strategy<Value = String> {
     const WORDS: &[&str] = &[
-        "algorithm", "pub", "let", "view", "for", "in", "if", "else", "require", "copy", "reduce", "parallel",
-        "scratch", "step", "like", "rust", "true", "false", "rank", "nranks", "local", "input", "output", "ring",
-        "left", "right", "position", "split", "block", "peer", "TxAck", "RxAck", "TxDataSignal", "RxDataSignal",
-        "i0", "p0", "int", "bool", "Rank", "Ring", "region", "AllReduce", "Broadcast", "0", "1", "2", "4KiB",
-        "9223372036854775807", "\"why\"", "(", ")", "[", "]", "{", "}", ",", ";", ":", "::", ".", "..", "->", "=",
-        "==", "!=", "<", "<=", ">", ">=", "&&", "||", "!", "+", "-", "*", "/", "%", "<<", ">>", "&", "|", "^", "#",
-        "'", "\"", "//", "/*", "\n", "é",
+        "algorithm",
+        "pub",
+        "let",
+        "view",
+        "for",
+        "in",
+        "if",
+        "else",
+        "require",
+        "copy",
+        "reduce",
+        "parallel",
+        "scratch",
+        "step",
+        "like",
+        "rust",
+        "true",
+        "false",
+        "rank",
+        "nranks",
+        "local",
+        "input",
+        "output",
+        "ring",
+        "left",
+        "right",
+        "position",
+        "split",
+        "block",
+        "peer",
+        "TxAck",
+        "RxAck",
+        "TxDataSignal",
+        "RxDataSignal",
+        "i0",
+        "p0",
+        "int",
+        "bool",
+        "Rank",
+        "Ring",
+        "region",
+        "AllReduce",
+        "Broadcast",
+        "0",
+        "1",
+        "2",
+        "4KiB",
+        "9223372036854775807",
+        "\"why\"",
+        "(",
+        ")",
+        "[",
+        "]",
+        "{",
+        "}",
+        ",",
+        ";",
+        ":",
+        "::",
+        ".",
+        "..",
+        "->",
+        "=",
+        "==",
+        "!=",
+        "<",
+        "<=",
+        ">",
+        ">=",
+        "&&",
+        "||",
+        "!",
+        "+",
+        "-",
+        "*",
+        "/",
+        "%",
+        "<<",
+        ">>",
+        "&",
+        "|",
+        "^",
+        "#",
+        "'",
+        "\"",
+        "//",
+        "/*",
+        "\n",
+        "é",
     ];
     prop::sample::select(WORDS).prop_map(str::to_owned)
 }

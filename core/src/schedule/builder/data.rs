@@ -179,9 +179,7 @@ impl Builder<'_> {
         let finding = match lengths {
             Lengths::Differ { count, left, right } => {
                 Finding::new(Code::LengthMismatch, at, format!("{l} and {r} differ in length"))
-                    .note(format!(
-                        "number of elements at count {count}: {left} and {right}"
-                    ))
+                    .note(format!("number of elements at count {count}: {left} and {right}"))
             }
             _ => Finding::new(
                 Code::MisalignedRegions,
