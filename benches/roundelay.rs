@@ -27,7 +27,7 @@ fn check_ring(nranks: u32) {
 fn expand_ring(bencher: Bencher<'_, '_>) {
     let (_, text) = library::SOURCES[0];
     let tokens: TokenStream = text.parse().expect("the ring is Rust tokens");
-    bencher.with_inputs(|| tokens.clone()).bench_values(|tokens| {
+    bencher.with_inputs(|| tokens.clone()).bench_local_values(|tokens| {
         let (source, _) = Source::from_macro("the macro's body", tokens);
         let program = compile(&source, Door::Macro).expect("the ring is right");
         assert!(prove_at_expansion(&program, &source).is_empty());

@@ -139,6 +139,9 @@ fn many_ranks_on_few_cores() {
             assert_right(&Proofs::new(algorithm).plan(nranks, count, SUM), SUM, 1);
         }
     }
+    // The rings of 1024 ranks are ten million ops: not for a debug build.
+    let halving = HalvingDoublingAllReduce::new();
+    assert_right(&Proofs::new(&halving).plan(1024, 100, SUM), SUM, 1);
 }
 
 #[test]
