@@ -74,3 +74,8 @@ pub mod expand {
         Location { line, column, end_line, end_column }
     }
 }
+
+/// The README's program runs.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -1,189 +1,257 @@
-//! What every schedule must be like, whoever made it: a table of rules, run after each pass in tests and
-//! before a proof of a schedule that was read from text.
-
-use std::fmt;
+//! What every schedule must be before anything else can be said of it: a table of structural rules.
+//!
+//! The builder cannot break them; passes, the text form and hands can. Rules stand in the order in which
+//! they are checked: each may rely on those before it, and of one op only the first that it breaks is told.
 
 use super::lengths::{self, Lengths};
-use super::rational::Rat;
-use super::{Buffer, Op, OpKind, Operand, Schedule, SignalKind, Stream};
+use super::{Buffer, Channel, Op, OpKind, Operand, Region, Schedule, SignalKind, Stream};
 use crate::ids::{OpId, RankId};
 
-/// A rule that a schedule breaks, and where.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// A rule that is broken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Illegal {
-    /// The rule's name.
+    /// Name of the rule.
     pub rule: &'static str,
-    /// The op that breaks it; none for rules about the whole.
-    pub op: Option<OpId>,
+    /// What it demands.
+    pub demands: &'static str,
+    /// The op at which it is broken, if at one.
+    pub at: Option<OpId>,
 }
 
-impl fmt::Display for Illegal {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.op {
-            Some(op) => write!(f, "op {op} breaks the rule: {}", self.rule),
-            None => write!(f, "the schedule breaks the rule: {}", self.rule),
-        }
-    }
+/// One rule about things of type `T`; `holds` says whether one of them keeps it.
+struct Rule<T: ?Sized> {
+    name: &'static str,
+    demands: &'static str,
+    holds: fn(&Schedule, &T) -> bool,
 }
 
-/// A rule about the whole.
-type Whole = (&'static str, fn(&Schedule) -> bool);
-/// A rule about one op of a stream.
-type Each = (&'static str, fn(&Schedule, &Stream, &Op) -> bool);
+/// An op with the stream that it belongs to.
+type Placed = (Stream, Op);
 
-const WHOLE: [Whole; 6] = [
-    ("there is at least one rank, and the root is one of them", |s| {
-        s.nranks > 0 && s.root.0 < s.nranks
+const fn rule<T: ?Sized>(
+    name: &'static str,
+    demands: &'static str,
+    holds: fn(&Schedule, &T) -> bool,
+) -> Rule<T> {
+    Rule { name, demands, holds }
+}
+
+const WHOLE: &[Rule<()>] = &[
+    rule("ranks", "there is a rank, and the root is one", |s, ()| s.root.0 < s.nranks),
+    rule("tiling", "streams cover the ops one after the other", |s, ()| tiled(s)),
+    rule(
+        "stream order",
+        "each rank has its streams 0, 1, …, and ranks follow each other",
+        |s, ()| ordered(s),
+    ),
+    rule("outer lane", "lane 0 is the lane outside every `parallel`", |s, ()| {
+        s.lanes.first().is_some_and(Vec::is_empty)
     }),
-    ("streams are sorted by rank, numbered from 0, and every rank has a main one", streams_sorted),
-    ("streams cover the ops one after the other", streams_cover),
-    ("lane 0 is the lane outside every `parallel`", |s| s.lanes.first().is_some_and(Vec::is_empty)),
-    ("channels join ranks that exist, in lanes that exist", channels_exist),
-    ("regions lie within their slot, and cut no less than nothing", regions_ordered),
 ];
 
-/// In the order in which they may rely on each other.
-const EACH: [Each; 9] = [
-    ("operands and channels exist", op_refers),
-    ("a move has 1 to 8 sources and 1 to 8 destinations", |_, _, op| {
-        op.kind != OpKind::Move || ((1..=8).contains(&op.srcs) && (1..=8).contains(&op.dsts))
+const REGIONS: &[Rule<Region>] = &[
+    rule("buffer", "a region lies in a buffer that is declared", |s, r| match r.buffer {
+        Buffer::Scratch(id) => id.index() < s.scratch.len(),
+        _ => true,
     }),
-    ("operands are of ranks that exist", |s, _, op| operands(s, op).all(|o| o.rank.0 < s.nranks)),
-    ("a region lies within its rank's buffer", |s, _, op| {
-        operands(s, op).all(|o| within_buffer(s, *o))
+    rule("slot", "a region lies in a slot that its scratch has; user buffers have none", |s, r| {
+        match r.buffer {
+            Buffer::Scratch(id) => r.slot < s.scratch[id.index()].slots,
+            _ => r.slot == 0 && r.base == super::rational::Rat::ZERO,
+        }
     }),
-    ("the input is never a destination", |s, _, op| {
-        op.kind != OpKind::Move || s.dsts(op).iter().all(|d| s.region(*d).buffer != Buffer::Input)
+    rule("interval", "base <= lo <= hi", |_, r| r.base <= r.lo && r.lo <= r.hi),
+    rule("slot width", "a region is no wider than its slot", |s, r| match r.buffer {
+        Buffer::Scratch(id) => {
+            r.hi.minus(r.base).is_some_and(|width| width <= s.scratch[id.index()].width)
+        }
+        _ => true,
     }),
-    ("one operand of a move is on its own rank", |s, stream, op| {
-        op.kind != OpKind::Move || operands(s, op).any(|o| o.rank == stream.rank)
+];
+
+const CHANNELS: &[Rule<Channel>] = &[
+    rule("ends", "both ends of a channel are ranks", |s, c| {
+        c.from.0 < s.nranks && c.to.0 < s.nranks
     }),
-    ("the operands of a move are equal in length and cut alike, for every count", |s, _, op| {
-        let mut all = operands(s, op).map(|o| (s.region(*o).lo, s.region(*o).hi));
-        let first = all.next();
-        all.all(|other| first.is_some_and(|f| lengths::compare(f, other) == Lengths::Equal))
+    rule(
+        "signal ends",
+        "an ack or data signal joins two ranks, a fork or join one with itself",
+        |_, c| (c.from == c.to) == matches!(c.kind, SignalKind::Fork | SignalKind::Join),
+    ),
+    rule(
+        "lane",
+        "a channel's lane exists; that of a fork or join is a slave stream of the rank",
+        |s, c| match c.kind {
+            SignalKind::Ack | SignalKind::Data => c.lane.index() < s.lanes.len(),
+            SignalKind::Fork | SignalKind::Join => c.lane.0 != 0 && c.lane.0 < streams(s, c.from),
+        },
+    ),
+];
+
+const SIGNALS: &[Rule<Placed>] = &[
+    rule("signal shape", "a post or wait has no operands and finishes nothing", |_, (_, op)| {
+        (op.srcs, op.dsts, op.finish) == (0, 0, false)
     }),
-    ("destinations of a move are apart from each other and from its sources but the first", apart),
-    ("a signal is posted by its sender and awaited by its receiver", |s, stream, op| {
-        let (fork, channel) = match op.kind {
-            OpKind::Move => return true,
-            _ => (s.channel(op).kind, s.channel(op)),
+    rule("channel", "a post or wait is on a channel that exists", |s, (_, op)| {
+        (op.arg as usize) < s.channels.len()
+    }),
+    rule(
+        "own end",
+        "a rank posts where a channel begins and waits where it ends",
+        |s, (stream, op)| {
+            let channel = s.channel(op);
+            stream.rank == if op.kind == OpKind::Post { channel.from } else { channel.to }
+        },
+    ),
+    rule(
+        "fork and join",
+        "a slave stream waits for its fork and posts its join, others the reverse",
+        |s, (stream, op)| {
+            let channel = s.channel(op);
+            let slave = channel.lane.0 == stream.index;
+            match channel.kind {
+                SignalKind::Fork => slave == (op.kind == OpKind::Wait),
+                SignalKind::Join => slave == (op.kind == OpKind::Post),
+                _ => true,
+            }
+        },
+    ),
+];
+
+const MOVES: &[Rule<Placed>] = &[
+    rule("operand count", "a move has 1..=8 sources and 1..=8 destinations", |_, (_, op)| {
+        (1..=8).contains(&op.srcs) && (1..=8).contains(&op.dsts)
+    }),
+    rule("operands", "a move's operands exist", |s, (_, op)| {
+        op.arg as usize + op.srcs as usize + op.dsts as usize <= s.operands.len()
+    }),
+    rule("operand", "an operand is a region of a rank", |s, (_, op)| {
+        all(s, op).all(|o| o.rank.0 < s.nranks && o.region.index() < s.regions.len())
+    }),
+    rule("bounds", "an operand lies within its rank's buffer", |s, (_, op)| {
+        all(s, op).all(|o| {
+            let region = s.region(*o);
+            matches!(region.buffer, Buffer::Scratch(_))
+                || region.hi <= s.units(region.buffer, o.rank)
+        })
+    }),
+    rule("input", "no destination is an input", |s, (_, op)| {
+        s.dsts(op).iter().all(|o| s.region(*o).buffer != Buffer::Input)
+    }),
+    rule("local", "an operand is local to the rank that moves", |s, (stream, op)| {
+        all(s, op).any(|o| o.rank == stream.rank)
+    }),
+    rule("lengths", "operands are equally long and cut alike for every count", |s, (_, op)| {
+        let interval = |o: &Operand| (s.region(*o).lo, s.region(*o).hi);
+        let first = interval(&s.srcs(op)[0]);
+        all(s, op).all(|o| lengths::compare(first, interval(o)) == Lengths::Equal)
+    }),
+    rule(
+        "overlap",
+        "a destination is a source or overlaps none, and overlaps no other destination",
+        |s, (_, op)| {
+            let (srcs, dsts) = (s.srcs(op), s.dsts(op));
+            dsts.iter().enumerate().all(|(i, dst)| {
+                srcs.iter().all(|o| o == dst || !overlap(s, *o, *dst))
+                    && dsts[..i].iter().all(|o| !overlap(s, *o, *dst))
+            })
+        },
+    ),
+];
+
+const STREAMS: &[Rule<Stream>] = &[rule(
+    "slave stream",
+    "a slave stream begins with the wait for its fork and ends with the post of its join",
+    |s, stream| {
+        let ops = &s.ops[stream.first.index()..][..stream.len as usize];
+        let is = |op: Option<&Op>, kind, signal| {
+            op.is_some_and(|op| op.kind == kind && s.channel(op).kind == signal)
         };
-        let inner = matches!(fork, SignalKind::Fork | SignalKind::Join);
-        let end = if op.kind == OpKind::Post { channel.from } else { channel.to };
-        end == stream.rank && inner == (channel.from == channel.to)
-    }),
-];
+        stream.index == 0
+            || is(ops.first(), OpKind::Wait, SignalKind::Fork)
+                && is(ops.last(), OpKind::Post, SignalKind::Join)
+    },
+)];
 
-/// Every rule that `schedule` breaks; of each, the first op that does.
+/// All that is wrong with the structure of `schedule`.
 pub fn check(schedule: &Schedule) -> Result<(), Vec<Illegal>> {
-    let broken = |&&(_, holds): &&Whole| !holds(schedule);
-    let whole: Vec<_> =
-        WHOLE.iter().filter(broken).map(|(rule, _)| Illegal { rule, op: None }).collect();
-    if !whole.is_empty() {
-        return Err(whole);
+    let mut found = Vec::new();
+    found.extend(broken(schedule, WHOLE, &(), None));
+    if found.is_empty() {
+        found.extend(schedule.regions.iter().filter_map(|r| broken(schedule, REGIONS, r, None)));
+        found.extend(schedule.channels.iter().filter_map(|c| broken(schedule, CHANNELS, c, None)));
     }
-    let mut illegal: Vec<Illegal> = Vec::new();
-    for stream in &schedule.streams {
-        for at in stream.first.0..stream.first.0 + stream.len {
-            let op = schedule.op(OpId(at));
-            // A later rule may not even be asked where an earlier one is broken.
-            let broken = EACH.iter().find(|(_, holds)| !holds(schedule, stream, op));
-            if let Some((rule, _)) = broken
-                && !illegal.iter().any(|known| known.rule == *rule)
+    if found.is_empty() {
+        for stream in &schedule.streams {
+            for (step, op) in
+                schedule.ops[stream.first.index()..][..stream.len as usize].iter().enumerate()
             {
-                illegal.push(Illegal { rule, op: Some(OpId(at)) });
+                let rules = if op.kind == OpKind::Move { MOVES } else { SIGNALS };
+                let at = OpId(stream.first.0 + step as u32);
+                found.extend(broken(schedule, rules, &(*stream, *op), Some(at)));
             }
         }
     }
-    if illegal.is_empty() { Ok(()) } else { Err(illegal) }
-}
-
-fn streams_sorted(s: &Schedule) -> bool {
-    let mut rank = 0;
-    let mut index = 0;
-    for stream in &s.streams {
-        if stream.rank == RankId(rank) && stream.index == index {
-            index += 1;
-        } else if stream.rank == RankId(rank + 1) && stream.index == 0 && index > 0 {
-            (rank, index) = (rank + 1, 1);
-        } else {
-            return false;
+    if found.is_empty() {
+        for stream in &schedule.streams {
+            let at = (stream.len > 0).then_some(stream.first);
+            found.extend(broken(schedule, STREAMS, stream, at));
         }
     }
-    rank + 1 == s.nranks && index > 0
+    if found.is_empty() { Ok(()) } else { Err(found) }
 }
 
-fn streams_cover(s: &Schedule) -> bool {
-    let mut next = 0;
-    for stream in &s.streams {
-        if stream.first.0 != next {
+/// The first rule that `thing` breaks.
+fn broken<T: ?Sized>(
+    schedule: &Schedule,
+    rules: &[Rule<T>],
+    thing: &T,
+    at: Option<OpId>,
+) -> Option<Illegal> {
+    let rule = rules.iter().find(|rule| !(rule.holds)(schedule, thing))?;
+    Some(Illegal { rule: rule.name, demands: rule.demands, at })
+}
+
+fn all<'s>(schedule: &'s Schedule, op: &Op) -> impl Iterator<Item = &'s Operand> {
+    schedule.srcs(op).iter().chain(schedule.dsts(op))
+}
+
+fn tiled(schedule: &Schedule) -> bool {
+    let mut next = 0_u64;
+    let adjoin = schedule.streams.iter().all(|stream| {
+        let here = u64::from(stream.first.0) == next;
+        next += u64::from(stream.len);
+        here
+    });
+    adjoin && next == schedule.ops.len() as u64
+}
+
+fn ordered(schedule: &Schedule) -> bool {
+    let mut ranks = 0;
+    let mut streams = 0;
+    for stream in &schedule.streams {
+        if stream.index == 0 {
+            ranks += 1;
+            streams = 0;
+        }
+        if stream.index != streams || stream.rank.0.checked_add(1) != Some(ranks) {
             return false;
         }
-        next += stream.len;
+        streams += 1;
     }
-    next as usize == s.ops.len()
+    ranks == schedule.nranks
 }
 
-fn channels_exist(s: &Schedule) -> bool {
-    s.channels.iter().all(|channel| {
-        let inner = matches!(channel.kind, SignalKind::Fork | SignalKind::Join);
-        let lane = channel.lane.index();
-        let known = if inner { s.streams.len() } else { s.lanes.len() };
-        channel.from.0 < s.nranks && channel.to.0 < s.nranks && lane < known
-    })
+/// Number of streams of `rank`.
+fn streams(schedule: &Schedule, rank: RankId) -> u32 {
+    let first = schedule.streams.partition_point(|stream| stream.rank < rank);
+    let after = schedule.streams.partition_point(|stream| stream.rank <= rank);
+    (after - first) as u32
 }
 
-fn regions_ordered(s: &Schedule) -> bool {
-    s.regions.iter().all(|r| {
-        let ordered = r.base <= r.lo && r.lo <= r.hi;
-        ordered
-            && match r.buffer {
-                Buffer::Input | Buffer::Output => r.slot == 0 && r.base == Rat::ZERO,
-                Buffer::Scratch(id) => s.scratch.get(id.index()).is_some_and(|scratch| {
-                    let fits = r.hi.minus(r.base).is_some_and(|width| width <= scratch.width);
-                    r.slot < scratch.slots && fits
-                }),
-            }
-    })
-}
-
-fn op_refers(s: &Schedule, _: &Stream, op: &Op) -> bool {
-    let first = op.arg as usize;
-    if op.kind != OpKind::Move {
-        return first < s.channels.len();
-    }
-    let last = first + op.srcs as usize + op.dsts as usize;
-    s.operands
-        .get(first..last)
-        .is_some_and(|all| all.iter().all(|operand| operand.region.index() < s.regions.len()))
-}
-
-fn operands<'s>(s: &'s Schedule, op: &Op) -> impl Iterator<Item = &'s Operand> + use<'s> {
-    let (srcs, dsts): (&[_], &[_]) =
-        if op.kind == OpKind::Move { (s.srcs(op), s.dsts(op)) } else { (&[], &[]) };
-    srcs.iter().chain(dsts)
-}
-
-fn within_buffer(s: &Schedule, operand: Operand) -> bool {
-    let region = s.region(operand);
-    matches!(region.buffer, Buffer::Scratch(_)) || region.hi <= s.units(region.buffer, operand.rank)
-}
-
-fn apart(s: &Schedule, _: &Stream, op: &Op) -> bool {
-    if op.kind != OpKind::Move {
-        return true;
-    }
-    let overlap = |a: &Operand, b: &Operand| {
-        let (x, y) = (s.region(*a), s.region(*b));
-        let same = a.rank == b.rank && x.buffer == y.buffer && x.slot == y.slot;
-        same && x.lo < y.hi && y.lo < x.hi
-    };
-    let (srcs, dsts) = (s.srcs(op), s.dsts(op));
-    // A fold may go back to its first source: that is a reduce.
-    let others = if op.srcs > 1 { &srcs[1..] } else { srcs };
-    dsts.iter().enumerate().all(|(i, dst)| {
-        !dsts[..i].iter().any(|other| overlap(other, dst))
-            && !others.iter().any(|o| overlap(o, dst))
-    })
+fn overlap(schedule: &Schedule, a: Operand, b: Operand) -> bool {
+    let (left, right) = (schedule.region(a), schedule.region(b));
+    a.rank == b.rank
+        && (left.buffer, left.slot) == (right.buffer, right.slot)
+        && (left.base != right.base || left.lo < right.hi && right.lo < left.hi)
 }

@@ -163,6 +163,9 @@ impl Reader {
             return Ok(());
         }
         if word == "schedule" {
+            if self.schedule.is_some() {
+                return Err("a second schedule begins here".into());
+            }
             self.schedule = Some(header(rest)?);
             return Ok(());
         }

@@ -18,7 +18,7 @@ mod values;
 use crate::diagnostics::Code;
 pub use crate::diagnostics::Finding;
 use crate::ids::OpId;
-use crate::schedule::Schedule;
+use crate::schedule::{Schedule, legality};
 pub use cache::Proved;
 
 /// What was proved, and what the engines take from it.
@@ -40,6 +40,8 @@ pub struct Proof {
 /// Proves `schedule`, out of place and (where the collective has it) in place; or says all that is wrong.
 pub fn verify(schedule: &Schedule) -> Result<Proof, Vec<Finding>> {
     let reporter = report::Reporter::new(schedule);
+    legality::check(schedule)
+        .map_err(|all| report::fold(all.iter().map(|i| reporter.illegal(i)).collect()))?;
     let in_place = schedule.collective.has_in_place() && !schedule.out_of_place;
 
     let order = order::order(schedule, &reporter).map_err(report::fold)?;

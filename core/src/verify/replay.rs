@@ -11,8 +11,7 @@ use super::result::complete;
 use super::values::{Leaf, ValueId, Values};
 use crate::diagnostics::Finding;
 use crate::ids::{OpId, RankId, StreamId};
-use crate::schedule::rational::Rat;
-use crate::schedule::{Buffer, Op, OpKind, Operand, Schedule};
+use crate::schedule::{Buffer, Op, OpKind, Operand, Region, Schedule};
 
 /// What a replay found out.
 pub(super) struct Replay {
@@ -27,8 +26,8 @@ pub(super) struct Replay {
 pub(super) struct World {
     pub(super) layout: Layout,
     pub(super) memory: Memory,
-    /// The shape that each reshaped slot holds.
-    pub(super) held: Vec<Option<(Rat, Rat)>>,
+    /// The region last written to each reshaped slot.
+    pub(super) held: Vec<Option<Region>>,
     pub(super) findings: Vec<Finding>,
 }
 
@@ -122,8 +121,9 @@ impl Player<'_> {
                 }
                 OpKind::Wait => {
                     let post = order.meets[at.index()];
-                    self.clocks.wait(post, order.stream_of[post.index()], stream);
+                    // Before it hears the post: whoever stands here early must not take another's signal.
                     self.alone(&mut last[op.arg as usize][1], at, stream);
+                    self.clocks.wait(post, order.stream_of[post.index()], stream);
                     level[stream.index()] = level[stream.index()].max(carried[post.index()]);
                 }
             }
@@ -345,14 +345,17 @@ impl Player<'_> {
             self.schedule.scratch[..id.index()].iter().map(|s| s.slots as usize).sum();
         let slot = operand.rank.index() * slots + before + region.slot as usize;
         let held = &mut self.worlds[world].held[slot];
-        let shape = (region.lo, region.hi);
         if written == Some(false) {
-            *held = Some(shape);
+            *held = Some(region);
             return false;
         }
-        let fits = held.is_none_or(|(lo, hi)| lo <= shape.0 && shape.1 <= hi);
+        // With another base the same interval lies elsewhere in the slot.
+        let fits = held.is_none_or(|held| {
+            held.base == region.base && held.lo <= region.lo && region.hi <= held.hi
+        });
         if !fits {
-            let finding = self.reporter.slot_length(at, operand, *held);
+            let held = held.map(|held| (held.lo, held.hi));
+            let finding = self.reporter.slot_length(at, operand, held);
             self.found(world, finding);
         }
         !fits

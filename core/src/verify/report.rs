@@ -8,6 +8,7 @@ use super::values::{Leaf, ValueId, Values};
 use crate::collective::Expected;
 use crate::diagnostics::{Code, Finding};
 use crate::ids::{OpId, RankId, SpanId};
+use crate::schedule::legality::Illegal;
 use crate::schedule::rational::Rat;
 use crate::schedule::{Buffer, OpKind, Operand, Region, Schedule, SignalKind};
 
@@ -197,6 +198,29 @@ impl<'s> Reporter<'s> {
         .help("let the streams differ in the values of their `parallel` variables: those name the lane");
         finding.others.push((self.at(first), "and this one".to_owned()));
         finding
+    }
+
+    /// A broken rule under the code that the builder would give it.
+    pub(super) fn illegal(&self, illegal: &Illegal) -> Finding {
+        let code = match illegal.rule {
+            "input" => Code::InputWritten,
+            "local" => Code::NoLocalOperand,
+            "lengths" => Code::LengthMismatch,
+            "overlap" => Code::RepeatedDestination,
+            "signal ends" => Code::SelfSignal,
+            _ => Code::OutOfBounds,
+        };
+        let title = format!("this breaks the rule `{}`: {}", illegal.rule, illegal.demands);
+        let Some(at) = illegal.at else { return Finding::new(code, SpanId(0), title) };
+        let finding =
+            Finding::new(code, self.at(at), title).label("broken here").note(self.place(at));
+        if illegal.rule != "bounds" && code == Code::OutOfBounds {
+            return finding;
+        }
+        let op = self.schedule.op(at);
+        let operands = self.schedule.srcs(op).iter().chain(self.schedule.dsts(op));
+        let names: Vec<_> = operands.map(|operand| self.operand(*operand)).collect();
+        finding.note(format!("its operands are {}", names.join(", ")))
     }
 
     // ---- memory -----------------------------------------------------------------------------

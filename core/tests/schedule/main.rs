@@ -1,7 +1,5 @@
-//! The schedule: its text form, its rules, and the arithmetic of its regions.
+//! The schedule's text form, and the streams that it shows.
 
-mod legality;
-mod regions;
 mod text;
 
 use roundelay_core::check::Door;

@@ -2,7 +2,7 @@
 //!
 //! Floats are folded in double-double arithmetic (Dekker, Numer. Math. 18, 1971), whose error is far below the
 //! bound. The bound is the standard one with unit roundoff u: `|got - exact| <= γ_d Σ|x|` for sums on a tree of
-//! depth d, and `γ_{n-1} |Π x|` for products of n factors on any tree, with `γ_k` = k u / (1 - k u) (Higham, Accuracy and
+//! depth d, and `γ_{n-1} |Π x|` for products of n factors on any tree, `γ_k = k u / (1 - k u)` (Higham, Accuracy and
 //! Stability of Numerical Algorithms, 2nd ed., 2002, sections 3.1 and 4.2). The division of `avg` is one step more.
 
 use half::{bf16, f16};

@@ -1,0 +1,112 @@
+//! `avg` divides each output element exactly once: where the proof says, or at the end.
+
+use std::collections::BTreeMap;
+
+use roundelay_core::ids::OpId;
+use roundelay_core::schedule::{Buffer, OpKind, Operand, Schedule};
+use roundelay_core::verify::{Proof, verify};
+
+use crate::programs::{RECURSIVE_DOUBLING, RIGHT};
+use crate::schedule;
+
+/// A sum of that many contributions, divided that many times.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Value {
+    terms: u32,
+    divided: u32,
+}
+
+const GARBAGE: Value = Value { terms: 1_000_000, divided: 0 };
+
+/// All outputs after one interleaving, which stands for all.
+fn outputs(schedule: &Schedule, proof: &Proof, count: u64) -> Vec<Value> {
+    let mut memory: BTreeMap<(u32, Buffer, u64), Value> = BTreeMap::new();
+    let cells = |o: &Operand| {
+        let (first, len) = schedule.extent(schedule.region(*o), count);
+        let (rank, buffer) = (o.rank.0, schedule.region(*o).buffer);
+        (first..first + len).map(move |at| (rank, buffer, at)).collect::<Vec<_>>()
+    };
+    for stream in &schedule.streams {
+        for at in 0..schedule.elements(Buffer::Input, stream.rank, count) {
+            memory.insert((stream.rank.0, Buffer::Input, at), Value { terms: 1, divided: 0 });
+        }
+    }
+    let mut next = vec![0; schedule.streams.len()];
+    let mut signals = vec![0_i32; schedule.channels.len()];
+    while (0..next.len()).fold(false, |moved, id| {
+        let stream = schedule.streams[id];
+        let here = OpId(stream.first.0 + next[id]);
+        if next[id] == stream.len {
+            return moved;
+        }
+        let op = schedule.op(here);
+        match op.kind {
+            OpKind::Post => signals[op.arg as usize] += 1,
+            OpKind::Wait if signals[op.arg as usize] == 0 => return moved,
+            OpKind::Wait => signals[op.arg as usize] -= 1,
+            OpKind::Move => {
+                let srcs: Vec<_> = schedule.srcs(op).iter().map(cells).collect();
+                let read = |cell| memory.get(cell).copied().unwrap_or(GARBAGE);
+                let fold = |i: usize| {
+                    srcs.iter().map(|cells| read(&cells[i])).reduce(|a, b| Value {
+                        terms: a.terms + b.terms,
+                        divided: a.divided + b.divided,
+                    })
+                };
+                let values: Vec<_> = (0..srcs[0].len()).filter_map(fold).collect();
+                for dst in schedule.dsts(op) {
+                    for (cell, value) in cells(dst).into_iter().zip(&values) {
+                        let divided = value.divided + u32::from(proof.finish.contains(&here));
+                        memory.insert(cell, Value { divided, ..*value });
+                    }
+                }
+            }
+        }
+        next[id] += 1;
+        true
+    }) {}
+    let scaled = u32::from(proof.scale_outputs);
+    let outputs = memory.into_iter().filter(|((_, buffer, _), _)| *buffer == Buffer::Output);
+    outputs.map(|(_, v)| Value { divided: v.divided + scaled, ..v }).collect()
+}
+
+fn divided_once(source: &str, nranks: u32) -> Proof {
+    let schedule = schedule(source, nranks);
+    let proof = verify(&schedule).expect("it is right");
+    let outputs = outputs(&schedule, &proof, 7);
+    let once = Value { terms: nranks, divided: u32::from(nranks > 1) };
+    assert!(!outputs.is_empty());
+    assert!(outputs.iter().all(|v| *v == once), "{nranks} ranks: {outputs:?}\n{source}");
+    proof
+}
+
+#[test]
+fn each_output_is_divided_once() {
+    for (source, refuses) in &RIGHT[..3] {
+        for nranks in (1..=8).filter(|n| !refuses(*n)) {
+            assert!(!divided_once(source, nranks).scale_outputs);
+        }
+    }
+    divided_once(RECURSIVE_DOUBLING, 8);
+}
+
+/// The op in the middle completes the first half and not the second.
+const UNEVEN: &str = "
+#[out_of_place]
+algorithm Uneven() -> AllReduce {
+    require nranks == 3, \"three ranks make one case\";
+    let a = peer((rank + 1) % nranks);
+    let b = peer((rank + 2) % nranks);
+    a.TxAck(); b.TxAck(); a.RxAck(); b.RxAck();
+    copy(local.input, local.output);
+    reduce(a.input.split(2)[0], local.output.split(2)[0]);
+    reduce(b.input, local.output);
+    reduce(a.input.split(2)[1], local.output.split(2)[1]);
+    a.TxDataSignal(); b.TxDataSignal(); a.RxDataSignal(); b.RxDataSignal();
+}";
+
+#[test]
+fn uneven_completion_divides_at_the_end() {
+    let proof = divided_once(UNEVEN, 3);
+    assert!(proof.scale_outputs && proof.finish.is_empty());
+}

@@ -1,0 +1,38 @@
+//! Schedules and their proof from outside: what is right is proved, what is wrong is refused, and an
+//! executor of interleavings that knows nothing of clocks says which is which.
+
+#![allow(missing_docs)]
+// expect-test writes its own quotes when it updates.
+#![allow(clippy::needless_raw_string_hashes)]
+
+mod averages;
+mod golden;
+mod legality;
+mod mutants;
+mod mutation;
+mod oracle;
+mod programs;
+mod properties;
+mod right;
+
+use roundelay_core::check::Door;
+use roundelay_core::compile;
+use roundelay_core::diagnostics::Finding;
+use roundelay_core::schedule::interpret::Interpreted;
+use roundelay_core::schedule::{Algorithm, Schedule};
+use roundelay_core::source::Source;
+
+/// The schedule of the only algorithm in `text`.
+fn lay_out(text: &str, nranks: u32) -> Result<Schedule, Vec<Finding>> {
+    let source = Source::from_text("test.coll", text);
+    let program = compile(&source, Door::File).unwrap_or_else(|errors| {
+        let all: Vec<_> = errors.iter().map(|e| e.report(&source)).collect();
+        panic!("{}", all.join("\n"));
+    });
+    Interpreted::new(program.algorithms[0].clone(), &source).schedule(nranks)
+}
+
+/// The same of what must be right.
+fn schedule(text: &str, nranks: u32) -> Schedule {
+    lay_out(text, nranks).unwrap_or_else(|found| panic!("{found:#?}\n{text}"))
+}

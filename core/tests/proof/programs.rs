@@ -1,0 +1,232 @@
+//! Algorithms that are right, of every collective and with every construct that a proof treats apart.
+
+/// `(source, rank counts that it refuses)`.
+pub(crate) const RIGHT: &[(&str, fn(u32) -> bool)] = &[
+    (include_str!("../../../stdlib/ring.coll"), never),
+    (include_str!("../../../stdlib/twisted_ring.coll"), never),
+    (include_str!("../../../stdlib/halving_doubling.coll"), no_power_of_two),
+    (RECURSIVE_DOUBLING, no_power_of_two),
+    (ALL_GATHER, never),
+    (REDUCE_SCATTER, never),
+    (BROADCAST, never),
+    (REDUCE, never),
+    (SCATTER, never),
+    (GATHER, never),
+    (ALL_TO_ALL, never),
+    (PUSH_RING, never),
+    (MESH, never),
+    (SLOTS, never),
+];
+
+fn never(_: u32) -> bool {
+    false
+}
+
+fn no_power_of_two(nranks: u32) -> bool {
+    !nranks.is_power_of_two()
+}
+
+/// Scratch that a peer reads: guarded within a run and from run to run.
+pub(crate) const RECURSIVE_DOUBLING: &str = r#"
+algorithm RecursiveDoubling() -> AllReduce {
+    require is_power_of_two(nranks), "recursive doubling pairs ranks by xor";
+    scratch inbox: like output;
+    copy(local.input, local.output);
+    for step in 0..log2(nranks) {
+        let partner = peer(rank ^ (1 << step));
+        partner.TxAck();
+        partner.RxAck();
+        copy(partner.output, local.inbox);
+        partner.TxDataSignal();
+        partner.RxDataSignal();
+        reduce(local.inbox, local.output);
+    }
+}"#;
+
+const ALL_GATHER: &str = "
+algorithm RingAllGather(ring: Ring) -> AllGather {
+    view unit = output.split(nranks);
+    copy(local.input, local.unit[rank]);
+    for round in 0..nranks - 1 {
+        let b = (rank - round - 1) % nranks;
+        ring.right.TxAck();
+        ring.left.RxAck();
+        copy(ring.left.unit[b], local.unit[b]);
+        ring.left.TxDataSignal();
+        ring.right.RxDataSignal();
+    }
+}";
+
+/// Partial sums travel through two slots of scratch; nothing but the input and its own sum is touched.
+const REDUCE_SCATTER: &str = "
+algorithm RingReduceScatter(ring: Ring) -> ReduceScatter {
+    view unit = input.split(nranks);
+    scratch sum: 2 like output;
+    for round in 0..nranks - 1 {
+        let b = (rank - round - 1) % nranks;
+        copy(local.unit[b], local.sum[round % 2]);
+        if round > 0 {
+            reduce(ring.left.sum[(round - 1) % 2], local.sum[round % 2]);
+            ring.left.TxDataSignal();
+        }
+        ring.right.TxAck();
+        ring.left.RxAck();
+        if round > 0 { ring.right.RxDataSignal(); }
+    }
+    copy(local.unit[rank], local.output);
+    if nranks > 1 {
+        reduce(ring.left.sum[(nranks - 2) % 2], local.output);
+        ring.left.TxDataSignal();
+        ring.right.RxDataSignal();
+    }
+}";
+
+const BROADCAST: &str = "
+algorithm Star(root: Rank = nranks - 1) -> Broadcast {
+    if rank == root {
+        copy(local.input, local.output);
+        for far in 1..nranks { peer((root + far) % nranks).TxAck(); }
+        for far in 1..nranks { peer((root + far) % nranks).RxDataSignal(); }
+    } else {
+        let from = peer(root);
+        from.RxAck();
+        copy(from.output, local.output);
+        from.TxDataSignal();
+    }
+}";
+
+/// A chain towards the root: each rank but the root lacks an output and sums in scratch.
+const REDUCE: &str = "
+algorithm Chain(root: Rank = nranks / 2) -> Reduce {
+    scratch sum: like input;
+    let place = (rank - root) % nranks;
+    copy(local.input, local.sum);
+    if place < nranks - 1 {
+        let from = peer((rank + 1) % nranks);
+        from.RxAck();
+        reduce(from.sum, local.sum);
+        from.TxDataSignal();
+    }
+    if place > 0 {
+        let to = peer((rank - 1) % nranks);
+        to.TxAck();
+        to.RxDataSignal();
+    } else {
+        copy(local.sum, local.output);
+    }
+}";
+
+const SCATTER: &str = "
+algorithm Hand(root: Rank = 0) -> Scatter {
+    if rank == root {
+        for far in 1..nranks {
+            let to = peer((root + far) % nranks);
+            to.RxAck();
+            copy(local.input.split(nranks)[to.rank], to.output);
+            to.TxDataSignal();
+        }
+        copy(local.input.split(nranks)[rank], local.output);
+    } else {
+        peer(root).TxAck();
+        peer(root).RxDataSignal();
+    }
+}";
+
+const GATHER: &str = "
+algorithm Fetch(root: Rank = nranks - 1) -> Gather {
+    if rank == root {
+        copy(local.input, local.output.split(nranks)[rank]);
+        parallel far in 1..nranks {
+            let from = peer((root + far) % nranks);
+            from.RxAck();
+            copy(from.input, local.output.split(nranks)[from.rank]);
+            from.TxDataSignal();
+        }
+    } else {
+        parallel far in (rank - root) % nranks..(rank - root) % nranks + 1 {
+            peer(root).TxAck();
+            peer(root).RxDataSignal();
+        }
+    }
+}";
+
+const ALL_TO_ALL: &str = "
+algorithm Distances() -> AllToAll {
+    view give = input.split(nranks);
+    view take = output.split(nranks);
+    copy(local.give[rank], local.take[rank]);
+    parallel far in 1..nranks {
+        let to = peer((rank + far) % nranks);
+        let from = peer((rank - far) % nranks);
+        to.TxAck();
+        from.RxAck();
+        copy(from.give[rank], local.take[from.rank]);
+        from.TxDataSignal();
+        to.RxDataSignal();
+    }
+}";
+
+/// The ring the other way about: each rank writes to its right neighbour.
+const PUSH_RING: &str = "
+algorithm PushRing(ring: Ring) -> AllReduce {
+    view block = output.split(nranks);
+    copy(local.input, local.output);
+    for round in 0..2 * (nranks - 1) {
+        let b = (ring.position - round) % nranks;
+        ring.left.TxAck();
+        ring.right.RxAck();
+        if round < nranks - 1 {
+            reduce(local.block[b], ring.right.block[b]);
+        } else {
+            copy(local.block[b], ring.right.block[b]);
+        }
+        ring.right.TxDataSignal();
+        ring.left.RxDataSignal();
+    }
+}";
+
+/// Everyone folds its block of all inputs in one op, then hands it to all.
+const MESH: &str = "
+#[out_of_place]
+algorithm Mesh() -> AllReduce {
+    view mine = input.split(nranks);
+    view block = output.split(nranks);
+    for far in 1..nranks { peer((rank + far) % nranks).TxAck(); }
+    for far in 1..nranks { peer((rank - far) % nranks).RxAck(); }
+    copy(local.mine[rank], local.block[rank]);
+    if nranks == 2 { reduce(peer(1 - rank).mine[rank], local.block[rank]); }
+    if nranks >= 3 {
+        let a = peer((rank + 1) % nranks);
+        let b = peer((rank + 2) % nranks);
+        reduce([a.mine[rank], b.mine[rank]], local.block[rank]);
+        for far in 3..nranks { reduce(peer((rank + far) % nranks).mine[rank], local.block[rank]); }
+    }
+    for far in 1..nranks { copy(local.block[rank], peer((rank + far) % nranks).block[rank]); }
+    for far in 1..nranks { peer((rank + far) % nranks).TxDataSignal(); }
+    for far in 1..nranks { peer((rank - far) % nranks).RxDataSignal(); }
+}";
+
+/// Slots that change shape: each holds whatever block was last put there.
+const SLOTS: &str = "
+algorithm Slots(ring: Ring) -> AllReduce {
+    view block = output.split(nranks);
+    scratch slot: 2 like block;
+    copy(local.input, local.output);
+    for round in 0..nranks - 1 {
+        let b = (ring.position - round - 1) % nranks;
+        ring.right.TxAck();
+        ring.left.RxAck();
+        copy(ring.left.block[b], local.slot[round % 2]);
+        ring.left.TxDataSignal();
+        ring.right.RxDataSignal();
+        reduce(local.slot[round % 2], local.block[b]);
+    }
+    for round in 0..nranks - 1 {
+        let b = (ring.position - round) % nranks;
+        ring.right.TxAck();
+        ring.left.RxAck();
+        copy(ring.left.block[b], local.block[b]);
+        ring.left.TxDataSignal();
+        ring.right.RxDataSignal();
+    }
+}";
