@@ -200,10 +200,10 @@ impl<'s> Oracle<'s> {
                 return (0..TRIES).find_map(|seed| self.random(seed));
             }
             let choices = self.choices(&state);
-            if choices.is_empty() {
-                if let Some(why) = self.end(&state) {
-                    return Some(why);
-                }
+            if choices.is_empty()
+                && let Some(why) = end(&state)
+            {
+                return Some(why);
             }
             for choice in choices {
                 let mut next = state.clone();
@@ -234,7 +234,7 @@ impl<'s> Oracle<'s> {
             }
             let choices = self.choices(&state);
             let Some(&choice) = choices.iter().max_by_key(|c| priority[**c]) else {
-                return self.end(&state);
+                return end(&state);
             };
             if next() % 8 == 0 {
                 priority[choice] = next();
@@ -375,11 +375,11 @@ impl<'s> Oracle<'s> {
     fn leaf(&self, run: u8, rank: usize, element: usize) -> u32 {
         ((usize::from(run) * self.input.len() + rank) << 16 | element) as u32
     }
+}
 
-    fn end(&self, state: &State) -> Option<String> {
-        if state.left.iter().any(|runs| *runs < RUNS) {
-            return Some("deadlock".into());
-        }
-        state.signals.iter().any(|left| *left > 0).then(|| "a signal is left over".into())
+fn end(state: &State) -> Option<String> {
+    if state.left.iter().any(|runs| *runs < RUNS) {
+        return Some("deadlock".into());
     }
+    state.signals.iter().any(|left| *left > 0).then(|| "a signal is left over".into())
 }
