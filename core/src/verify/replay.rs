@@ -57,7 +57,7 @@ pub(super) fn replay(
     reporter: &Reporter<'_>,
     in_place: bool,
 ) -> Result<Replay, Finding> {
-    let cells = Cells::new(schedule);
+    let cells = Cells::new(schedule).map_err(|per_unit| reporter.too_fine(per_unit))?;
     let modes = [Mode::OutOfPlace, Mode::InPlace];
     let mut worlds = Vec::new();
     for mode in &modes[..1 + usize::from(in_place)] {
