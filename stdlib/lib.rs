@@ -34,16 +34,10 @@ pub trait Run: Algorithm {
     ///
     /// The schedule is proved first, always; proofs are cached by the schedule's content, so the second
     /// plan of the same shape costs no proof.
-    fn plan(
-        &self,
-        nranks: u32,
-        count: u64,
-        dtype: DType,
-        op: ReduceOp,
-    ) -> Result<Plan, Error> {
+    fn plan(&self, nranks: u32, count: u64, dtype: DType, op: ReduceOp) -> Result<Plan, Error> {
         let proved = roundelay_core::prove(self, nranks)
             .map_err(|findings| Error::from_findings(self, nranks, findings))?;
-        Ok(Plan::new(proved.schedule().clone(), proved.proof().clone(), count, dtype, op)?)
+        Ok(Plan::new(&proved, count, dtype, op)?)
     }
 }
 
@@ -80,3 +74,8 @@ pub mod expand {
         Location { line, column, end_line, end_column }
     }
 }
+
+/// The README's program runs.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

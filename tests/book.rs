@@ -1,1 +1,142 @@
-//! Soon.
+//! The book shows only code that runs and output that was compared.
+//!
+//! `UPDATE_EXPECT=1 cargo test -p roundelay-tests --test book` writes the transcripts of
+//! `book/src/listings/` and the error pages of `book/src/errors/` anew.
+
+#[path = "book/console.rs"]
+mod console;
+#[path = "book/engine.rs"]
+mod engine;
+#[path = "book/pages.rs"]
+mod pages;
+
+use std::path::{Path, PathBuf};
+
+use expect_test::expect_file;
+use roundelay_core::check::Door;
+use roundelay_core::diagnostics::Code;
+use roundelay_core::schedule::interpret::Interpreted;
+use roundelay_core::source::Source;
+use roundelay_core::{compile, prove_source};
+use roundelay_tests::{name, root, sources};
+
+/// Compares `fresh` with the file at `path`; measured numbers may differ.
+fn compare(path: &Path, fresh: &str) {
+    let written = std::fs::read_to_string(path).unwrap_or_default();
+    if console::without_measurements(&written) != console::without_measurements(fresh) {
+        expect_file![path].assert_eq(fresh);
+    }
+}
+
+fn files(folder: &Path, extension: &str) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    for entry in std::fs::read_dir(folder).expect("a readable folder") {
+        let path = entry.expect("a readable entry").path();
+        if path.is_dir() {
+            found.extend(files(&path, extension));
+        } else if path.extension().is_some_and(|e| e == extension) {
+            found.push(path);
+        }
+    }
+    found.sort();
+    found
+}
+
+/// Every algorithm of `text` is proved for some of 1..=9 ranks, and refuses the others by `require`.
+fn holds(what: &str, text: &str) {
+    let source = Source::from_text(what, text);
+    let algorithms = compile(&source, Door::File).unwrap_or_else(|errors| {
+        let all: Vec<_> = errors.iter().map(|e| e.report(&source)).collect();
+        panic!("{what} does not compile:\n{}", all.join("\n"))
+    });
+    for algorithm in algorithms.algorithms {
+        let algorithm = Interpreted::new(algorithm, &source);
+        let mut proved = 0;
+        for nranks in 1..=9 {
+            match prove_source(&algorithm, nranks) {
+                Ok(_) => proved += 1,
+                Err(errors) => {
+                    let wrong = errors.iter().find(|e| e.code != Code::RankCountRefused);
+                    if let Some(wrong) = wrong {
+                        panic!("{what} at nranks = {nranks}: {}", wrong.report(&source));
+                    }
+                }
+            }
+        }
+        assert!(proved > 0, "{what}: every rank count is refused");
+    }
+}
+
+#[test]
+fn the_transcripts_are_what_the_command_prints() {
+    let transcripts = files(&root().join("book/src/listings"), "console");
+    assert!(!transcripts.is_empty());
+    for path in transcripts {
+        let written = std::fs::read_to_string(&path).expect("transcripts are text");
+        let folder = path.parent().expect("a file has a folder");
+        let commands: Vec<_> = written.lines().filter(|line| line.starts_with("$ ")).collect();
+        assert!(!commands.is_empty(), "{} holds no command", path.display());
+        let fresh: Vec<_> = commands.iter().map(|c| console::transcript(c, folder)).collect();
+        compare(&path, &fresh.join("\n"));
+    }
+}
+
+#[test]
+fn the_error_pages_are_fresh() {
+    for code in Code::ALL {
+        compare(&pages::path(*code), &pages::page(*code));
+    }
+    compare(&root().join("book/src/errors/index.md"), &pages::index());
+}
+
+#[test]
+fn no_page_is_left_of_a_code_that_is_gone() {
+    for folder in ["book/errors", "book/src/errors"] {
+        for path in files(&root().join(folder), "md") {
+            let stem = path.file_stem().expect("a page has a name").to_string_lossy();
+            assert!(
+                stem == "index" || Code::parse(&stem).is_some(),
+                "{} explains nothing",
+                path.display()
+            );
+        }
+    }
+}
+
+#[test]
+fn every_page_is_in_the_summary() {
+    let summary = std::fs::read_to_string(root().join("book/src/SUMMARY.md")).unwrap();
+    for path in files(&root().join("book/src"), "md") {
+        let link = path.strip_prefix(root().join("book/src")).unwrap().display().to_string();
+        assert!(
+            link == "SUMMARY.md" || summary.contains(&format!("({link})")),
+            "{link} is not in SUMMARY.md"
+        );
+    }
+}
+
+#[test]
+fn the_corrected_programs_are_right() {
+    for code in Code::ALL {
+        for (i, text) in pages::programs(&pages::template(*code)).iter().enumerate() {
+            holds(&format!("program {i} of {code}"), text);
+        }
+    }
+}
+
+#[test]
+fn the_programs_of_the_reference_are_right() {
+    for page in ["book/src/reference/language.md", "README.md"] {
+        let text = std::fs::read_to_string(root().join(page)).unwrap();
+        for (i, program) in pages::programs(&text).iter().enumerate() {
+            holds(&format!("program {i} of {page}"), program);
+        }
+    }
+}
+
+#[test]
+fn the_examples_are_right() {
+    for (path, text) in sources("examples") {
+        holds(&name(&path), &text);
+    }
+}

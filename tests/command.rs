@@ -1,1 +1,10 @@
-//! Soon.
+//! The `roundelay` command as a person or a program meets it: exit codes, JSON, bad input, pipes.
+
+#[path = "command/bad_input.rs"]
+mod bad_input;
+#[path = "command/call.rs"]
+mod call;
+#[path = "command/json.rs"]
+mod json;
+#[path = "command/subcommands.rs"]
+mod subcommands;

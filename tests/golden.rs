@@ -1,1 +1,75 @@
-//! Soon.
+//! What sources become, kept as files: a change of the expansion or of a schedule shows in review.
+//!
+//! `UPDATE_EXPECT=1 cargo test -p roundelay-tests --test golden` writes them anew.
+
+use expect_test::expect_file;
+use proc_macro2::Span;
+use quote::quote;
+use roundelay::Algorithm as _;
+use roundelay_core::check::Door;
+use roundelay_core::compile;
+use roundelay_core::emit::rust::{Origin, expand};
+use roundelay_core::schedule::interpret::Interpreted;
+use roundelay_core::schedule::text;
+use roundelay_core::source::Source;
+use roundelay_tests::{name, root, sources};
+
+fn source(path: &str) -> Source {
+    let text = std::fs::read_to_string(root().join(path)).expect("the source exists");
+    Source::from_text(path, &text)
+}
+
+fn expansion(source: &Source) -> String {
+    let program = compile(source, Door::File).expect("the source is right");
+    let file = source.name();
+    let origin = Origin {
+        file: quote!(#file),
+        locate: &|span| source.location(span),
+        span: &|_| Span::call_site(),
+        exact: false,
+    };
+    let file = syn::parse2(expand(&program, &origin)).expect("the expansion is Rust");
+    prettyplease::unparse(&file)
+}
+
+#[test]
+fn expansions() {
+    for (file, golden) in [
+        ("stdlib/ring.coll", "golden/ring.rs"),
+        ("stdlib/twisted_ring.coll", "golden/twisted_ring.rs"),
+        ("tests/data/constructs.coll", "golden/constructs.rs"),
+    ] {
+        expect_file![root().join("tests").join(golden)].assert_eq(&expansion(&source(file)));
+    }
+}
+
+#[test]
+fn the_ring_of_three() {
+    let source = source("stdlib/ring.coll");
+    let mut program = compile(&source, Door::File).expect("the ring is right");
+    let ring = Interpreted::new(program.algorithms.remove(0), &source);
+    let schedule = ring.schedule(3).expect("three ranks make a ring");
+    let printed = text::print(&schedule);
+    expect_file!["golden/ring_of_3.schedule"].assert_eq(&printed);
+    assert!(text::parse(&printed).expect("the golden reads") == schedule);
+}
+
+/// A wrong program expands to nothing: what stands beside its errors are the items' signatures alone.
+#[test]
+fn every_source_of_the_library_has_one_struct_an_algorithm() {
+    for (path, text) in sources("stdlib") {
+        let source = Source::from_text(name(&path), &text);
+        let program = compile(&source, Door::File).expect("the library is right");
+        let rust: syn::File = syn::parse_str(&expansion(&source)).expect("printed Rust reads");
+        let structs: Vec<String> = rust
+            .items
+            .iter()
+            .filter_map(|item| match item {
+                syn::Item::Struct(item) => Some(item.ident.to_string()),
+                _ => None,
+            })
+            .collect();
+        let names: Vec<_> = program.algorithms.iter().map(|a| a.name.clone()).collect();
+        assert_eq!(structs, names);
+    }
+}

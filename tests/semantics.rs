@@ -1,1 +1,9 @@
-//! Soon.
+//! What the algorithms compute, through the facade, against the plain reference: results, determinism,
+//! links, signals. Proofs say that a schedule is right; this says that the engine does what it says.
+
+#[path = "semantics/collectives.rs"]
+mod collectives;
+#[path = "semantics/library.rs"]
+mod library;
+#[path = "semantics/runs.rs"]
+mod runs;

@@ -88,10 +88,13 @@ fn prove_all(algorithm: &Interpreted, nranks: &RankCounts) -> Checked {
                 checked.ops += proved.schedule().ops.len();
                 checked.proved.push(n);
             }
-            Err(errors) if !nranks.named && errors.iter().all(|e| e.code == Code::RankCountRefused) => {
+            Err(errors)
+                if !nranks.named && errors.iter().all(|e| e.code == Code::RankCountRefused) =>
+            {
                 let title = errors.into_iter().next().map(|e| e.title).unwrap_or_default();
                 // The title names the algorithm and the count, which stand beside it here.
-                let reason = title.split_once(": ").map_or(title.clone(), |(_, why)| why.to_owned());
+                let reason =
+                    title.split_once(": ").map_or(title.clone(), |(_, why)| why.to_owned());
                 checked.refused.push(Refused { nranks: n, reason });
             }
             Err(errors) => checked.errors.extend(new_ones(errors, &checked.errors)),
@@ -120,7 +123,10 @@ fn print_human(checked: &Checked) {
     for same in checked.refused.chunk_by(|a, b| a.reason == b.reason) {
         let counts: Vec<u32> = same.iter().map(|r| r.nranks).collect();
         let (name, reason) = (&checked.name, &same[0].reason);
-        print(&format!("  \x1b[1;93mrefused\x1b[0m {name} for nranks {}: {reason}", spans(&counts)));
+        print(&format!(
+            "  \x1b[1;93mrefused\x1b[0m {name} for nranks {}: {reason}",
+            spans(&counts)
+        ));
     }
     if checked.ok {
         print(&format!(
@@ -150,6 +156,7 @@ fn spans(counts: &[u32]) -> String {
             _ => runs.push((n, n)),
         }
     }
-    let text = |&(lo, hi): &(u32, u32)| if lo == hi { lo.to_string() } else { format!("{lo}..={hi}") };
+    let text =
+        |&(lo, hi): &(u32, u32)| if lo == hi { lo.to_string() } else { format!("{lo}..={hi}") };
     runs.iter().map(text).collect::<Vec<_>>().join(", ")
 }

@@ -31,6 +31,7 @@ pub(crate) fn main(flags: &EmitFlags) -> Result<bool, Failure> {
                 file: quote::quote!(#name),
                 locate: &|span| source.location(span),
                 span: &|_| proc_macro2::Span::call_site(),
+                exact: false,
             };
             let file = syn::parse2(expand(&program, &origin)).expect("the expansion is Rust");
             print(prettyplease::unparse(&file).trim_end());

@@ -18,6 +18,23 @@ pub(crate) fn main(flags: &ExplainFlags) -> Result<bool, Failure> {
         return Err(Failure::usage(Code::UnknownCode, format!("`{text}` is not an error code"))
             .with_help("`roundelay explain` lists them all"));
     };
-    print(page(code.as_str()).trim_end());
+    let (_, page) = page(code).expect("every code has a page, as the test below holds");
+    print(page.trim_end());
     Ok(true)
+}
+
+fn page(code: Code) -> Option<&'static (&'static str, &'static str)> {
+    PAGES.iter().find(|(known, _)| *known == code.as_str())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_code_has_a_page_and_every_page_a_code() {
+        let without: Vec<_> = Code::ALL.iter().filter(|code| page(**code).is_none()).collect();
+        assert!(without.is_empty(), "codes without a page: {without:?}");
+        assert_eq!(PAGES.len(), Code::ALL.len(), "a page explains a code that does not exist");
+    }
 }

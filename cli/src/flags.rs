@@ -61,7 +61,7 @@ pub(crate) struct RunFlags {
     /// Rank counts: `8`, `2..=33`, or a list such as `2,4,8`
     #[arg(long, default_value = "8", value_parser = rank_counts)]
     pub(crate) nranks: RankCounts,
-    /// Elements a unit, as NCCL counts (an AllReduce moves that many a rank)
+    /// Elements a unit, as NCCL counts (for an `AllReduce`, elements a rank)
     #[arg(long, default_value_t = 1 << 20)]
     pub(crate) count: u64,
     /// Element type: i8 u8 i32 u32 i64 u64 f16 bf16 f32 f64
@@ -155,9 +155,9 @@ const MOST_RANKS: u32 = 1 << 16;
 fn rank_counts(text: &str) -> Result<RankCounts, String> {
     let bad = |why: &str| format!("[{}] {why}", Code::BadFlag);
     let count = |text: &str| {
-        text.trim().parse::<u32>().map_err(|_| {
-            bad("rank counts are such as `8`, `2..=33`, `2..9` or `2,4,8`")
-        })
+        text.trim()
+            .parse::<u32>()
+            .map_err(|_| bad("rank counts are such as `8`, `2..=33`, `2..9` or `2,4,8`"))
     };
     let (counts, named) = match text.split_once("..") {
         Some((lo, hi)) => {

@@ -26,9 +26,12 @@ pub(crate) fn main(flags: &ListFlags) -> Result<bool, Failure> {
             match compile(&source, Door::File) {
                 Ok(program) => vec![(source.name().to_owned(), program)],
                 Err(errors) => {
-                    return Err(refuse(flags.format, &errors, &source, |diagnostics| {
-                        serde_json::json!({ "ok": false, "diagnostics": diagnostics })
-                    }));
+                    return Err(refuse(
+                        flags.format,
+                        &errors,
+                        &source,
+                        |diagnostics| serde_json::json!({ "ok": false, "diagnostics": diagnostics }),
+                    ));
                 }
             }
         }

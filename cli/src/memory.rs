@@ -22,6 +22,8 @@ pub(crate) fn admit(bytes: u128) -> Result<(), Failure> {
 fn available() -> u64 {
     let text = std::fs::read_to_string("/proc/meminfo").unwrap_or_default();
     text.lines()
-        .find_map(|line| line.strip_prefix("MemAvailable:")?.trim().strip_suffix(" kB")?.parse::<u64>().ok())
+        .find_map(|line| {
+            line.strip_prefix("MemAvailable:")?.trim().strip_suffix(" kB")?.parse::<u64>().ok()
+        })
         .map_or(u64::MAX, |kib| kib.saturating_mul(1024))
 }

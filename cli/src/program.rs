@@ -5,10 +5,10 @@ use std::io::Read as _;
 use roundelay::library;
 use roundelay_core::check::Door;
 use roundelay_core::check::hir::Program;
+use roundelay_core::compile;
 use roundelay_core::diagnostics::{Code, Diagnostic};
 use roundelay_core::schedule::interpret::Interpreted;
 use roundelay_core::source::Source;
-use roundelay_core::compile;
 
 use crate::flags::SourceFlags;
 use crate::report::Failure;
@@ -71,7 +71,8 @@ pub(crate) fn load(source: &Source, flags: &SourceFlags) -> Result<Loaded, Failu
         Err(errors) => return Ok(Loaded::Wrong(errors)),
     };
     let names: Vec<_> = program.algorithms.iter().map(|a| a.name.clone()).collect();
-    let wanted = flags.algorithm.clone().or_else(|| names.iter().find(|n| **n == flags.source).cloned());
+    let wanted =
+        flags.algorithm.clone().or_else(|| names.iter().find(|n| **n == flags.source).cloned());
     let mut algorithms: Vec<_> = program
         .algorithms
         .into_iter()
@@ -97,13 +98,20 @@ pub(crate) fn load(source: &Source, flags: &SourceFlags) -> Result<Loaded, Failu
 }
 
 /// The one algorithm that a command needs.
-pub(crate) fn one(mut algorithms: Vec<Interpreted>, source: &Source) -> Result<Interpreted, Failure> {
+pub(crate) fn one(
+    mut algorithms: Vec<Interpreted>,
+    source: &Source,
+) -> Result<Interpreted, Failure> {
     use roundelay::Algorithm as _;
     if algorithms.len() > 1 {
         let names: Vec<_> = algorithms.iter().map(|a| a.name().to_owned()).collect();
         return Err(Failure::usage(
             Code::UnknownAlgorithm,
-            format!("{} holds {} algorithms, and this command takes one", source.name(), names.len()),
+            format!(
+                "{} holds {} algorithms, and this command takes one",
+                source.name(),
+                names.len()
+            ),
         )
         .with_help(format!("choose one by --algorithm: {}", names.join(", "))));
     }

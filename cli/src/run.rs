@@ -36,9 +36,12 @@ struct Report {
 pub(crate) fn main(flags: &RunFlags) -> Result<bool, Failure> {
     let source = read(&flags.source.source)?;
     let failed = |errors: &[Diagnostic]| {
-        refuse(flags.format, errors, &source, |diagnostics: Vec<JsonDiagnostic>| {
-            serde_json::json!({ "ok": false, "diagnostics": diagnostics })
-        })
+        refuse(
+            flags.format,
+            errors,
+            &source,
+            |diagnostics: Vec<JsonDiagnostic>| serde_json::json!({ "ok": false, "diagnostics": diagnostics }),
+        )
     };
     let algorithm = match load(&source, &flags.source)? {
         Loaded::Ready(algorithms) => one(algorithms, &source)?,
@@ -81,15 +84,16 @@ fn run(algorithm: &Interpreted, nranks: u32, flags: &RunFlags) -> Result<Report,
     // Inputs and outputs, and the reference's copy of an element of each.
     let bytes = u128::from(flags.count) * u128::from(units) * u128::from(nranks) * size;
     memory::admit(bytes).map_err(Stopped::Failure)?;
-    let plan = algorithm.plan(nranks, flags.count, flags.dtype, flags.op).map_err(|error| {
-        match error {
-            roundelay::Error::Unproved(unproved) => {
-                let place = |f| algorithm.diagnostic(f, nranks);
-                Stopped::Unproved(unproved.findings.into_iter().map(place).collect())
-            }
-            roundelay::Error::Engine(error) => error.into(),
-        }
-    })?;
+    let plan =
+        algorithm.plan(nranks, flags.count, flags.dtype, flags.op).map_err(
+            |error| match error {
+                roundelay::Error::Unproved(unproved) => {
+                    let place = |f| algorithm.diagnostic(f, nranks);
+                    Stopped::Unproved(unproved.findings.into_iter().map(place).collect())
+                }
+                roundelay::Error::Engine(error) => error.into(),
+            },
+        )?;
     let plan = match flags.workers {
         Some(workers) => plan.with_options(Options::new().workers(workers)),
         None => plan,
@@ -183,9 +187,7 @@ fn in_place(
     }
     let outputs = ranks(plan)
         .zip(&buffers)
-        .map(|(rank, buffer)| {
-            buffer[starts(rank).1..][..plan.output_len(rank) * size].to_vec()
-        })
+        .map(|(rank, buffer)| buffer[starts(rank).1..][..plan.output_len(rank) * size].to_vec())
         .collect();
     Ok((outputs, time))
 }

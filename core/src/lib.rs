@@ -47,10 +47,7 @@ pub fn prove<A: Algorithm + ?Sized>(algorithm: &A, nranks: u32) -> Result<Proved
 }
 
 /// The same for a checked source, with problems at their exact place.
-pub fn prove_source(
-    algorithm: &Interpreted,
-    nranks: u32,
-) -> Result<Proved, Vec<Diagnostic>> {
+pub fn prove_source(algorithm: &Interpreted, nranks: u32) -> Result<Proved, Vec<Diagnostic>> {
     prove(algorithm, nranks)
         .map_err(|all| all.into_iter().map(|f| algorithm.diagnostic(f, nranks)).collect())
 }

@@ -26,6 +26,7 @@ pub fn collective(input: TokenStream) -> TokenStream {
         file: quote!(::core::file!()),
         locate: &|span| source.location(span),
         span: &start,
+        exact: true,
     };
     match compile(&source, Door::Macro).and_then(|program| proved(program, &source)) {
         Ok(program) => rust::expand(&program, &origin).into(),
@@ -62,8 +63,11 @@ pub fn include_collective(input: TokenStream) -> TokenStream {
         file: quote!(#name),
         locate: &|span| source.location(span),
         span: &|_| place,
+        exact: false,
     };
-    let rebuild = quote!(const _: &[u8] = ::core::include_bytes!(#path););
+    let rebuild = quote!(
+        const _: &[u8] = ::core::include_bytes!(#path);
+    );
     match compile(&source, Door::File).and_then(|program| proved(program, &source)) {
         Ok(program) => {
             let items = rust::expand(&program, &origin);

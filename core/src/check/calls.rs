@@ -1,5 +1,6 @@
 //! Calls: the ops, the built-in functions, the ring's constructors, and the author's steps.
 
+use super::exprs::wrong;
 use super::hir::{Expr, ExprKind, StmtKind, Ty, VarId};
 use super::{Checker, scope};
 use crate::diagnostics::{Code, Diagnostic};
@@ -107,7 +108,8 @@ impl Checker<'_> {
             Ty::Peer => "say which buffer: `.input`, `.output` or a view".to_owned(),
             _ => "operands are such as `left.output` or `local.block[b]`".to_owned(),
         };
-        let title = format!("a data operand is a region of a rank, and this is {}", place.ty.name());
+        let title =
+            format!("a data operand is a region of a rank, and this is {}", place.ty.name());
         self.error(
             Diagnostic::new(Code::NotARegion, place.span, title).label(place.ty.name()).help(help),
         );
@@ -122,7 +124,11 @@ impl Checker<'_> {
                 0 => "an op without operands".to_owned(),
                 n => format!("{n} destinations, and an op takes at most 8"),
             };
-            self.error(Diagnostic::new(Code::TooManyOperands, expr.span, title));
+            self.error(
+                Diagnostic::new(Code::TooManyOperands, expr.span, title)
+                    .label(format!("{} here", items.len()))
+                    .help("name one region, or a list of one to eight"),
+            );
         }
         items.iter().map(|item| self.place(item)).collect()
     }
@@ -133,10 +139,14 @@ impl Checker<'_> {
                 && matches!(root(region), ExprKind::Input)
             {
                 self.error(
-                    Diagnostic::new(Code::InputWritten, dst.span, "the input is never a destination")
-                        .label("written here")
-                        .note("the caller's input keeps its values, unless the run is in place")
-                        .help("copy what you need into `output` or scratch first"),
+                    Diagnostic::new(
+                        Code::InputWritten,
+                        dst.span,
+                        "the input is never a destination",
+                    )
+                    .label("written here")
+                    .note("the caller's input keeps its values, unless the run is in place")
+                    .help("copy what you need into `output` or scratch first"),
                 );
             }
         }
@@ -219,7 +229,7 @@ impl Checker<'_> {
             _ => {
                 let arg = self.expr(arg);
                 if !matches!(arg.ty, Ty::List | Ty::Pieces | Ty::Error) {
-                    self.error(self.wrong(arg.span, "a list or pieces", arg.ty));
+                    self.error(wrong(arg.span, "a list or pieces", arg.ty));
                 }
                 (ExprKind::Len(arg), Ty::Int)
             }
@@ -249,7 +259,11 @@ impl Checker<'_> {
             ("Ring::twisted", []) => ExprKind::RingTwisted,
             ("Ring::order", [list]) => ExprKind::RingOrder(self.expect(list, Ty::List)),
             ("Ring::natural" | "Ring::order", _) => {
-                let form = if name.text == "order" { "Ring::order(ranks)" } else { "Ring::natural(nranks)" };
+                let form = if name.text == "order" {
+                    "Ring::order(ranks)"
+                } else {
+                    "Ring::natural(nranks)"
+                };
                 self.arity(name, 1, args.len(), span, form);
                 return None;
             }
@@ -269,9 +283,11 @@ impl Checker<'_> {
     }
 
     fn unknown_function(&mut self, name: &ast::Name) {
-        let known = IntFn::ALL.iter().map(|f| f.name()).chain(OTHER_FUNCTIONS).chain(["copy", "reduce"]);
+        let known =
+            IntFn::ALL.iter().map(|f| f.name()).chain(OTHER_FUNCTIONS).chain(["copy", "reduce"]);
         let near = scope::nearest(&name.text, known).map(str::to_owned);
-        let near = near.or_else(|| scope::nearest(&name.text, self.scope.names()).map(str::to_owned));
+        let near =
+            near.or_else(|| scope::nearest(&name.text, self.scope.names()).map(str::to_owned));
         let mut error = Diagnostic::new(
             Code::UnknownName,
             name.span,

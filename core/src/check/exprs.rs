@@ -11,18 +11,9 @@ impl Checker<'_> {
     pub(super) fn expect(&mut self, expr: &ast::Expr, ty: Ty) -> Expr {
         let checked = self.expr(expr);
         if checked.ty != ty && checked.ty != Ty::Error && ty != Ty::Error {
-            self.error(self.wrong(checked.span, ty.name(), checked.ty));
+            self.error(wrong(checked.span, ty.name(), checked.ty));
         }
         checked
-    }
-
-    pub(super) fn wrong(&self, span: Span, wanted: &str, got: Ty) -> Diagnostic {
-        Diagnostic::new(
-            Code::WrongType,
-            span,
-            format!("expected {wanted}, found {}", got.name()),
-        )
-        .label(format!("this is {}", got.name()))
     }
 
     pub(super) fn expr(&mut self, expr: &ast::Expr) -> Expr {
@@ -43,14 +34,14 @@ impl Checker<'_> {
                 let otherwise = self.expr(otherwise);
                 if then.ty != otherwise.ty && then.ty != Ty::Error && otherwise.ty != Ty::Error {
                     self.error(
-                        self.wrong(otherwise.span, then.ty.name(), otherwise.ty)
+                        wrong(otherwise.span, then.ty.name(), otherwise.ty)
                             .other(then.span, format!("because this is {}", then.ty.name())),
                     );
                 }
                 let ty = then.ty;
                 if matches!(ty, Ty::Place | Ty::Places | Ty::Step) {
                     self.error(
-                        self.wrong(then.span, "a value", ty)
+                        wrong(then.span, "a value", ty)
                             .help("choose the peer or the region by `if`, then put them together"),
                     );
                 }
@@ -102,8 +93,12 @@ impl Checker<'_> {
             let ty = self.ty(var);
             if ty == Ty::Step {
                 self.error(
-                    Diagnostic::new(Code::WrongType, span, format!("`{name}` is a step, not a value"))
-                        .help(format!("call it: `{name}(…);`")),
+                    Diagnostic::new(
+                        Code::WrongType,
+                        span,
+                        format!("`{name}` is a step, not a value"),
+                    )
+                    .help(format!("call it: `{name}(…);`")),
                 );
                 return (ExprKind::Error, Ty::Error);
             }
@@ -139,7 +134,7 @@ impl Checker<'_> {
             UnOp::Not => self.expr(operand),
         };
         if !matches!(operand.ty, Ty::Int | Ty::Bool | Ty::Error) {
-            self.error(self.wrong(operand.span, "a bool or an int", operand.ty));
+            self.error(wrong(operand.span, "a bool or an int", operand.ty));
         }
         let ty = operand.ty;
         (ExprKind::Unary(op, operand), ty)
@@ -157,7 +152,7 @@ impl Checker<'_> {
         } else {
             let left = self.expr(left);
             if !matches!(left.ty, Ty::Int | Ty::Bool | Ty::Peer | Ty::Error) {
-                self.error(self.wrong(left.span, "an int, a bool or a peer", left.ty));
+                self.error(wrong(left.span, "an int, a bool or a peer", left.ty));
             }
             let right = self.expect(right, left.ty);
             (left, right)
@@ -191,7 +186,7 @@ impl Checker<'_> {
                 let split = name.text == "split";
                 if arg.ty != Ty::Int && arg.ty != Ty::Error && !(split && arg.ty == Ty::List) {
                     let wanted = if split { "an int or a list of weights" } else { "an int" };
-                    self.error(self.wrong(arg.span, wanted, arg.ty));
+                    self.error(wrong(arg.span, wanted, arg.ty));
                 }
                 if split && matches!(*arg.kind, ExprKind::Int(n) if n < 1) {
                     self.error(Diagnostic::new(
@@ -218,7 +213,7 @@ impl Checker<'_> {
             }
             ("split" | "block", _) if matches!(base.ty, Ty::Pieces | Ty::Places) => {
                 self.error(
-                    self.wrong(base.span, "a region", base.ty)
+                    wrong(base.span, "a region", base.ty)
                         .help("choose a piece first, by `[i]` or `[i..j]`"),
                 );
                 error
@@ -304,7 +299,8 @@ impl Checker<'_> {
                 Ty::Error
             }
             None => {
-                let regions: Vec<&str> = self.regions().chain(["input", "output", "rank"]).collect();
+                let regions: Vec<&str> =
+                    self.regions().chain(["input", "output", "rank"]).collect();
                 let near = scope::nearest(&name.text, regions.iter().copied()).map(str::to_owned);
                 let mut error = Diagnostic::new(
                     Code::UnknownMember,
@@ -350,7 +346,7 @@ impl Checker<'_> {
             Ty::Pieces | Ty::Places => on_region(base, span, Ty::Region, make),
             Ty::Error => Expr { kind: Box::new(ExprKind::Error), ty: Ty::Error, span },
             other => {
-                let mut error = self.wrong(base.span, "pieces", other);
+                let mut error = wrong(base.span, "pieces", other);
                 if matches!(other, Ty::Region | Ty::Place) {
                     error = error
                         .note("ranges select pieces, never raw elements")
@@ -361,6 +357,12 @@ impl Checker<'_> {
             }
         }
     }
+}
+
+/// A value of another type than its place asks for.
+pub(super) fn wrong(span: Span, wanted: &str, got: Ty) -> Diagnostic {
+    Diagnostic::new(Code::WrongType, span, format!("expected {wanted}, found {}", got.name()))
+        .label(format!("this is {}", got.name()))
 }
 
 /// Applies `make` to the region, whether or not a rank stands before it: the rank stays outermost.

@@ -222,14 +222,10 @@ impl<'e> Checker<'e> {
 }
 
 fn already_declared(name: &ast::Name, first: Span) -> Diagnostic {
-    Diagnostic::new(
-        Code::AlreadyDeclared,
-        name.span,
-        format!("`{}` is declared twice", name.text),
-    )
-    .label("declared again")
-    .other(first, "first declared here")
-    .help("nothing is shadowed in this language: choose another name")
+    Diagnostic::new(Code::AlreadyDeclared, name.span, format!("`{}` is declared twice", name.text))
+        .label("declared again")
+        .other(first, "first declared here")
+        .help("nothing is shadowed in this language: choose another name")
 }
 
 fn ast_type(ty: &ast::TypeName) -> String {

@@ -1,5 +1,6 @@
 //! Statements: what each declares, and where each may stand.
 
+use super::exprs::wrong;
 use super::hir::{Iter, Signal, Step, Stmt, StmtKind, Ty, VarId};
 use super::{Checker, DeclaredStep, ast_type};
 use crate::diagnostics::{Code, Diagnostic};
@@ -109,9 +110,12 @@ impl Checker<'_> {
                     "a view has no rank: it names the same region of every rank",
                 )
                 .label("this names a rank")
-                .help(format!("leave the rank out here, and write `local.{}` where it is used", name.text)),
+                .help(format!(
+                    "leave the rank out here, and write `local.{}` where it is used",
+                    name.text
+                )),
             ),
-            other => self.error(self.wrong(value.span, "a region or pieces of one", other)),
+            other => self.error(wrong(value.span, "a region or pieces of one", other)),
         }
         StmtKind::Let(self.declare(name, value.ty), value)
     }
@@ -166,9 +170,13 @@ impl Checker<'_> {
     ) -> StmtKind {
         if self.depth > 0 || !self.open_steps.is_empty() {
             self.error(
-                Diagnostic::new(Code::ScratchPlacement, stmt.span, "scratch is declared inside a block")
-                    .label("must stand at the top of the algorithm")
-                    .note("every rank has the same scratch, whatever path it takes"),
+                Diagnostic::new(
+                    Code::ScratchPlacement,
+                    stmt.span,
+                    "scratch is declared inside a block",
+                )
+                .label("must stand at the top of the algorithm")
+                .note("every rank has the same scratch, whatever path it takes"),
             );
         }
         let count = count.map(|count| self.expect(count, Ty::Int));
@@ -179,7 +187,7 @@ impl Checker<'_> {
             Ty::Error => Ty::Error,
             other => {
                 self.error(
-                    self.wrong(like.span, "a region or pieces of one", other)
+                    wrong(like.span, "a region or pieces of one", other)
                         .help("`scratch inbox: like output;` or `scratch slot: 2 like block;`"),
                 );
                 Ty::Error
@@ -226,7 +234,9 @@ impl Checker<'_> {
                     }
                 }
             }
-            ast::ExprKind::Call(path, args) if path.len() == 1 => self.call_stmt(&path[0], args, expr),
+            ast::ExprKind::Call(path, args) if path.len() == 1 => {
+                self.call_stmt(&path[0], args, expr)
+            }
             _ => {
                 self.no_effect(expr);
                 None

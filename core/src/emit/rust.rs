@@ -18,6 +18,8 @@ pub struct Origin<'s> {
     pub locate: &'s dyn Fn(Span) -> Location,
     /// The Rust span of a token span, so that names lead back to the author's.
     pub span: &'s dyn Fn(Span) -> RustSpan,
+    /// Whether those spans are the names themselves; if not, rustc's lints would point at nothing useful.
+    pub exact: bool,
 }
 
 /// The items that `program` expands to.
@@ -82,15 +84,27 @@ fn item(algorithm: &Algorithm, origin: &Origin<'_>) -> TokenStream {
     let text = &algorithm.name;
     let collective = format_ident!("{}", algorithm.collective.name());
     let file = &origin.file;
-    let source = &algorithm.source;
+    let source = raw(&algorithm.source);
     let locations = algorithm.spans.iter().map(|span| {
         let Location { line, column, end_line, end_column } = (origin.locate)(*span);
         let place = [line, column, end_line, end_column].map(Literal::u32_unsuffixed);
         quote!(at(#(#place),*))
     });
-    let out_of_place = algorithm
-        .out_of_place
-        .then(|| quote!(fn out_of_place(&self) -> bool { true }));
+    let out_of_place = algorithm.out_of_place.then(|| {
+        quote!(
+            fn out_of_place(&self) -> bool {
+                true
+            }
+        )
+    });
+    // An escape sees the author's scope and nothing else.
+    let names = (!algorithm.escapes).then(|| {
+        quote! {
+            #[allow(unused_imports)]
+            use ::roundelay::expand::*;
+        }
+    });
+    let unused = (!origin.exact).then(|| quote!(unused_variables,));
     let (builder, body) = Body::new(algorithm, origin).emit();
     quote! {
         #structure
@@ -105,18 +119,30 @@ fn item(algorithm: &Algorithm, origin: &Origin<'_>) -> TokenStream {
                 use ::roundelay::expand::at;
                 const { &[#(#locations),*] }
             }
-            #[allow(unused_parens, non_snake_case, clippy::all, clippy::pedantic)]
+            #[allow(unused_parens, unused_braces, #unused non_snake_case, clippy::all, clippy::pedantic)]
             fn build(
                 &self,
                 #builder: &mut ::roundelay::expand::Builder<'_>,
             ) -> ::core::result::Result<(), ::roundelay::expand::Stop> {
-                #[allow(unused_imports)]
-                use ::roundelay::expand::*;
+                #names
                 #body
-                ::core::result::Result::Ok(())
+                Ok(())
             }
         }
     }
+}
+
+/// The text as a raw string, so that it reads in the expansion as it was written.
+fn raw(text: &str) -> Literal {
+    let fence = "#".repeat(
+        1 + text
+            .split('"')
+            .map(|part| part.bytes().take_while(|b| *b == b'#').count())
+            .max()
+            .unwrap_or(0),
+    );
+    // A raw string cannot hold a bare carriage return; an ordinary one holds everything.
+    format!("r{fence}\"{text}\"{fence}").parse().unwrap_or_else(|_| Literal::string(text))
 }
 
 /// A parameter as a field.
@@ -147,7 +173,7 @@ fn structure(name: &Ident, docs: &[String], public: bool, fields: &[Field]) -> T
     let given = needed.iter().map(|Field { name, .. }| quote!(#name: #name.into()));
     let absent = optional.iter().map(|f| &f.name);
     let setters = optional.iter().map(|Field { name, ty, .. }| {
-        let doc = format!("Sets the parameter `{name}: {}`.", ty.name());
+        let doc = format!(" Sets the parameter `{name}: {}`.", ty.name());
         let ty = plain(*ty);
         quote! {
             #[doc = #doc]
@@ -159,7 +185,12 @@ fn structure(name: &Ident, docs: &[String], public: bool, fields: &[Field]) -> T
         }
     });
     let default = needed.is_empty().then(|| quote!(, Default));
-    let new = format!("`{name}`, with every parameter that has a default at its default.");
+    let new = format!(" `{name}`, with every parameter that has a default at its default.");
+    let value = if needed.is_empty() {
+        quote!(Self::default())
+    } else {
+        quote!(Self { #(#given,)* #(#absent: ::core::option::Option::None,)* })
+    };
     quote! {
         #(#docs)*
         #[derive(Clone, Debug #default)]
@@ -170,7 +201,7 @@ fn structure(name: &Ident, docs: &[String], public: bool, fields: &[Field]) -> T
             #[doc = #new]
             #[must_use]
             pub fn new(#(#arguments),*) -> Self {
-                Self { #(#given,)* #(#absent: ::core::option::Option::None,)* }
+                #value
             }
             #(#setters)*
         }
@@ -181,11 +212,46 @@ fn structure(name: &Ident, docs: &[String], public: bool, fields: &[Field]) -> T
 pub(super) fn ident(name: &str, span: RustSpan) -> Ident {
     let keyword = matches!(
         name,
-        "abstract" | "as" | "async" | "await" | "become" | "box" | "break" | "const" | "continue"
-            | "do" | "dyn" | "enum" | "extern" | "final" | "fn" | "gen" | "impl" | "loop" | "macro"
-            | "match" | "mod" | "move" | "mut" | "override" | "priv" | "ref" | "return" | "static"
-            | "struct" | "trait" | "try" | "type" | "typeof" | "unsafe" | "unsized" | "use"
-            | "virtual" | "where" | "while" | "yield"
+        "abstract"
+            | "as"
+            | "async"
+            | "await"
+            | "become"
+            | "box"
+            | "break"
+            | "const"
+            | "continue"
+            | "do"
+            | "dyn"
+            | "enum"
+            | "extern"
+            | "final"
+            | "fn"
+            | "gen"
+            | "impl"
+            | "loop"
+            | "macro"
+            | "match"
+            | "mod"
+            | "move"
+            | "mut"
+            | "override"
+            | "priv"
+            | "ref"
+            | "return"
+            | "static"
+            | "struct"
+            | "trait"
+            | "try"
+            | "type"
+            | "typeof"
+            | "unsafe"
+            | "unsized"
+            | "use"
+            | "virtual"
+            | "where"
+            | "while"
+            | "yield"
     );
     if keyword { Ident::new_raw(name, span) } else { Ident::new(name, span) }
 }

@@ -1,7 +1,7 @@
 //! The body of an expanded algorithm: one Rust statement for each of the author's.
 
-use proc_macro2::{Ident, Literal, Span as RustSpan, TokenStream};
-use quote::{format_ident, quote};
+use proc_macro2::{Group, Ident, Literal, Span as RustSpan, TokenStream, TokenTree};
+use quote::{format_ident, quote, quote_spanned};
 
 use super::rust::{Origin, ident};
 use crate::check::hir::{
@@ -61,13 +61,16 @@ impl<'a> Body<'a> {
         let s = &self.s;
         let name = self.var(param.var);
         let wrap = match param.ty {
-            ParamTy::Int | ParamTy::Rank => quote!(Int::from),
-            ParamTy::Bool => quote!(Flag::from),
-            ParamTy::Ranks => quote!(List::from),
+            ParamTy::Int | ParamTy::Rank => self.path("Int"),
+            ParamTy::Bool => self.path("Flag"),
+            ParamTy::Ranks => self.path("List"),
             ParamTy::Ring => {
                 let default = match &param.default {
                     Some(ring) => self.settled(ring, SpanId(0)),
-                    None => quote!(#s.ring(0, &Ring::natural())?),
+                    None => {
+                        let ring = self.path("Ring");
+                        quote!(#s.ring(0, &#ring::natural())?)
+                    }
                 };
                 return quote! {
                     let #name = match &self.#name {
@@ -77,16 +80,15 @@ impl<'a> Body<'a> {
                 };
             }
         };
-        let mut value = match &param.default {
+        let value = match &param.default {
             Some(default) => {
                 let default = self.value(default);
-                quote!(self.#name.clone().map_or_else(|| #default, #wrap))
+                quote!(self.#name.clone().map_or_else(|| #default, #wrap::from))
             }
-            None => quote!(#wrap(self.#name.clone())),
+            None => quote!(#wrap::from(self.#name.clone())),
         };
         if param.ty == ParamTy::Rank {
             let is_root = self.algorithm.vars[param.var.0 as usize].name == "root";
-            value = quote!(#value);
             return quote! {
                 let #name = #value;
                 let #name = #s.rank_param(0, #name, #is_root)?;
@@ -109,7 +111,7 @@ impl<'a> Body<'a> {
             }
             StmtKind::For(var, Iter::Range(lo, hi), body) => {
                 let (var, lo, hi, body) =
-                    (self.var(*var), self.value(lo), self.value(hi), self.block(body));
+                    (self.var(*var), self.operand(lo), self.operand(hi), self.block(body));
                 quote!(for #var in #s.range(#at, #lo, #hi)? { #body })
             }
             StmtKind::For(var, Iter::List(list), body) => {
@@ -118,7 +120,7 @@ impl<'a> Body<'a> {
             }
             StmtKind::Parallel(var, lo, hi, body) => {
                 let (var, lo, hi, body) =
-                    (self.var(*var), self.value(lo), self.value(hi), self.block(body));
+                    (self.var(*var), self.operand(lo), self.operand(hi), self.block(body));
                 quote!(#s.parallel(#at, #lo, #hi, |#s, #var| { #body Ok(()) })?;)
             }
             StmtKind::If(arms, otherwise) => {
@@ -140,7 +142,7 @@ impl<'a> Body<'a> {
             StmtKind::Scratch(var, count, like) => {
                 let name = &self.algorithm.vars[var.0 as usize].name;
                 let var = self.var(*var);
-                let count = count.as_ref().map(|count| self.value(count));
+                let count = count.as_ref().map(|count| self.operand(count));
                 let call = match (like.ty, count) {
                     (Ty::Region, None) => {
                         let like = self.value(like);
@@ -162,7 +164,8 @@ impl<'a> Body<'a> {
             StmtKind::Call(step, args) => {
                 let step = self.var(*step);
                 let args: Vec<_> = args.iter().map(|arg| self.settled(arg, stmt.at)).collect();
-                let names: Vec<_> = (0..args.len()).map(|i| format_ident!("argument_{i}")).collect();
+                let names: Vec<_> =
+                    (0..args.len()).map(|i| format_ident!("argument_{i}")).collect();
                 if args.iter().any(|arg| mentions(arg, &s.to_string())) {
                     return quote!({ #(let #names = #args;)* #step(#s, #(#names),*)?; });
                 }
@@ -197,19 +200,20 @@ impl<'a> Body<'a> {
         let name = self.var(step.name);
         let params = step.params.iter().map(|param| {
             let var = self.var(*param);
-            let ty = match self.algorithm.vars[param.0 as usize].ty {
-                Ty::Bool => quote!(Flag),
-                Ty::Peer => quote!(Peer),
-                Ty::Ring => quote!(Seat),
-                Ty::List => quote!(List),
-                Ty::Region => quote!(Piece),
-                _ => quote!(Int),
-            };
+            let ty = self.path(match self.algorithm.vars[param.0 as usize].ty {
+                Ty::Bool => "Flag",
+                Ty::Peer => "Peer",
+                Ty::Ring => "Seat",
+                Ty::List => "List",
+                Ty::Region => "Piece",
+                _ => "Int",
+            });
             quote!(#var: #ty)
         });
         let body = self.block(&step.body);
+        let (builder, stop) = (self.path("Builder"), self.path("Stop"));
         quote! {
-            let #name = |#s: &mut Builder<'_>, #(#params),*| -> ::core::result::Result<(), Stop> {
+            let #name = |#s: &mut #builder<'_>, #(#params),*| -> ::core::result::Result<(), #stop> {
                 #s.step(#at)?;
                 #body
                 Ok(())
@@ -227,8 +231,12 @@ impl<'a> Body<'a> {
                 let (then, otherwise) = (self.settled(then, at), self.settled(otherwise, at));
                 quote!(if #s.test(#number, #condition)? { #then } else { #otherwise })
             }
-            ExprKind::RingNatural => quote!(#s.ring(#number, &Ring::natural())?),
-            ExprKind::RingTwisted => quote!(#s.ring(#number, &Ring::twisted())?),
+            ExprKind::RingNatural | ExprKind::RingTwisted => {
+                let ring = self.path("Ring");
+                let natural = matches!(*expr.kind, ExprKind::RingNatural);
+                let order = format_ident!("{}", if natural { "natural" } else { "twisted" });
+                quote!(#s.ring(#number, &#ring::#order())?)
+            }
             ExprKind::RingOrder(list) => {
                 let list = self.borrowed(list);
                 quote!(#s.ring_order(#number, #list)?)
@@ -239,31 +247,37 @@ impl<'a> Body<'a> {
 
     /// A value of the checked types: `Int`, `Flag`, `Peer`, `Piece`, …
     fn value(&self, expr: &Expr) -> TokenStream {
-        match &*expr.kind {
-            ExprKind::Int(value) => {
-                let literal = Literal::i64_unsuffixed(*value);
-                quote!(int(#literal))
+        match literal(expr) {
+            Some(value) => {
+                let (int, literal) = (self.path("int"), Literal::i64_unsuffixed(value));
+                quote!(#int(#literal))
             }
-            _ => self.operand(expr),
+            None => self.operand(expr),
         }
     }
 
     /// As `value`, with literals bare: beside an `Int`, or where `impl Into<Int>` is taken.
     fn operand(&self, expr: &Expr) -> TokenStream {
         let s = &self.s;
+        if let Some(value) = literal(expr) {
+            let small = i32::try_from(value).is_ok();
+            let literal =
+                if small { Literal::i64_unsuffixed(value) } else { Literal::i64_suffixed(value) };
+            return quote!(#literal);
+        }
         match &*expr.kind {
-            ExprKind::Int(value) if i32::try_from(*value).is_ok() => {
-                let literal = Literal::i64_unsuffixed(*value);
-                quote!(#literal)
+            ExprKind::Int(_) => unreachable!("a literal"),
+            ExprKind::Bool(value) => {
+                let flag = self.path("Flag");
+                quote!(#flag::from(#value))
             }
-            ExprKind::Int(value) => {
-                let literal = Literal::i64_suffixed(*value);
-                quote!(#literal)
-            }
-            ExprKind::Bool(value) => quote!(Flag::from(#value)),
             ExprKind::Var(id) => {
                 let var = self.var(*id);
-                if matches!(expr.ty, Ty::List | Ty::Pieces) { quote!(#var.clone()) } else { quote!(#var) }
+                if matches!(expr.ty, Ty::List | Ty::Pieces) {
+                    quote!(#var.clone())
+                } else {
+                    quote!(#var)
+                }
             }
             ExprKind::Rank => quote!(rank),
             ExprKind::Nranks => quote!(nranks),
@@ -271,21 +285,23 @@ impl<'a> Body<'a> {
             ExprKind::Input => quote!(#s.input()),
             ExprKind::Output => quote!(#s.output()),
             ExprKind::Unary(op, operand) => {
-                let operand = self.value(operand);
+                let operand = self.receiver(operand);
                 match op {
-                    UnOp::Neg => quote!((-#operand)),
-                    UnOp::Not => quote!((!#operand)),
+                    UnOp::Neg => quote!(-#operand),
+                    UnOp::Not => quote!(!#operand),
                 }
             }
             ExprKind::Binary(op, left, right) => self.binary(*op, left, right),
             ExprKind::If(condition, then, otherwise) => {
                 let condition = self.value(condition);
                 let (then, otherwise) = (self.value(then), self.value(otherwise));
-                quote!(choose(#condition, || #then, || #otherwise))
+                let choose = self.path("choose");
+                quote!(#choose(#condition, || #then, || #otherwise))
             }
             ExprKind::List(items) => {
                 let items = items.iter().map(|item| self.value(item));
-                quote!(List::of([#(#items),*]))
+                let list = self.path("List");
+                quote!(#list::of([#(#items),*]))
             }
             ExprKind::IntFn(function, args) => {
                 let name = self.function(*function);
@@ -355,7 +371,9 @@ impl<'a> Body<'a> {
             ExprKind::Rust(text) => {
                 // The text came from the compiler's own tokens, so it reads as tokens again.
                 let tokens: TokenStream = text.parse().unwrap_or_default();
-                quote!(Int::from(#tokens))
+                let place = RustSpan::call_site().located_at((self.origin.span)(expr.span));
+                let (int, tokens) = (respanned(self.path("Int"), place), respanned(tokens, place));
+                quote_spanned!(place=> #int::from({ #tokens }))
             }
             ExprKind::RingNatural | ExprKind::RingTwisted | ExprKind::RingOrder(_) => {
                 self.settled(expr, SpanId(0))
@@ -383,8 +401,7 @@ impl<'a> Body<'a> {
             let lazy = matches!(op, BinOp::And | BinOp::Or).then(|| quote!(||));
             return quote!(#left.#method(#lazy #right));
         }
-        let literal = |e: &Expr| matches!(*e.kind, ExprKind::Int(_));
-        let both = literal(left) && literal(right);
+        let both = literal(left).is_some() && literal(right).is_some();
         let left = if both { self.value(left) } else { self.grouped(left, op, false) };
         let right = self.grouped(right, op, true);
         let op: TokenStream = op.text().parse().expect("an operator of Rust");
@@ -406,7 +423,7 @@ impl<'a> Body<'a> {
         }
     }
 
-    /// What a method is called on.
+    /// What a method is called on, or an operand of `-` and `!`.
     fn receiver(&self, expr: &Expr) -> TokenStream {
         let code = match &*expr.kind {
             ExprKind::Var(id) => {
@@ -417,6 +434,7 @@ impl<'a> Body<'a> {
         };
         match &*expr.kind {
             ExprKind::Binary(op, ..) if op.precedence() > BinOp::Eq.precedence() => quote!((#code)),
+            ExprKind::Unary(..) if literal(expr).is_none() => quote!((#code)),
             _ => code,
         }
     }
@@ -430,14 +448,39 @@ impl<'a> Body<'a> {
         self.path(function.name())
     }
 
-    /// A function of the expansion, by its full path where the author uses its name for something else.
+    /// A name of the expansion, by its full path where the author may mean something else by it.
     fn path(&self, name: &str) -> TokenStream {
-        let function = Ident::new(name, RustSpan::call_site());
-        if self.algorithm.vars.iter().any(|var| var.name == name) {
-            quote!(::roundelay::expand::#function)
+        let taken = self.algorithm.vars.iter().any(|var| var.name == name);
+        let name = Ident::new(name, RustSpan::call_site());
+        if taken || self.algorithm.escapes {
+            quote!(::roundelay::expand::#name)
         } else {
-            quote!(#function)
+            quote!(#name)
         }
+    }
+}
+
+/// The same code, for errors at `span`.
+fn respanned(code: TokenStream, span: RustSpan) -> TokenStream {
+    let one = |mut token: TokenTree| {
+        if let TokenTree::Group(group) = &token {
+            token = Group::new(group.delimiter(), respanned(group.stream(), span)).into();
+        }
+        token.set_span(span);
+        token
+    };
+    code.into_iter().map(one).collect()
+}
+
+/// An integer literal with its sign.
+fn literal(expr: &Expr) -> Option<i64> {
+    match &*expr.kind {
+        ExprKind::Int(value) => Some(*value),
+        ExprKind::Unary(UnOp::Neg, operand) => match *operand.kind {
+            ExprKind::Int(value) => value.checked_neg(),
+            _ => None,
+        },
+        _ => None,
     }
 }
 
@@ -448,8 +491,8 @@ fn number(at: SpanId) -> Literal {
 /// Whether the identifier `name` occurs in the code.
 fn mentions(code: &TokenStream, name: &str) -> bool {
     code.clone().into_iter().any(|token| match token {
-        proc_macro2::TokenTree::Ident(ident) => ident == name,
-        proc_macro2::TokenTree::Group(group) => mentions(&group.stream(), name),
+        TokenTree::Ident(ident) => ident == name,
+        TokenTree::Group(group) => mentions(&group.stream(), name),
         _ => false,
     })
 }

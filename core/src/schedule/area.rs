@@ -79,7 +79,8 @@ impl Area {
 
     /// Pieces in proportion to integer weights.
     pub fn split_weighted(self, weights: &[i64]) -> Result<Pieces, Fault> {
-        let bad = |got| Fault::Argument { function: "split", takes: "weights from 0, not all 0", got };
+        let bad =
+            |got| Fault::Argument { function: "split", takes: "weights from 0, not all 0", got };
         let mut total = 0_i64;
         let mut sums = Vec::with_capacity(weights.len());
         for &weight in weights {
@@ -147,8 +148,7 @@ impl Pieces {
         if hi < lo {
             return Err(Fault::EmptyRange { lo, hi });
         }
-        let region =
-            Region { lo: self.boundary(lo)?, hi: self.boundary(hi)?, ..self.whole.region };
+        let region = Region { lo: self.boundary(lo)?, hi: self.boundary(hi)?, ..self.whole.region };
         Ok(Area { region, ..self.whole })
     }
 
@@ -170,9 +170,8 @@ impl Pieces {
         match self.cut {
             Cut::Slots(_) => Ok(self.whole.width()),
             Cut::Even(_) => self.at(0).map(|piece| piece.width()),
-            Cut::Weighted(_) => (0..self.len()).try_fold(Rat::ZERO, |widest, i| {
-                self.at(i).map(|piece| widest.max(piece.width()))
-            }),
+            Cut::Weighted(_) => (0..self.len())
+                .try_fold(Rat::ZERO, |widest, i| self.at(i).map(|piece| widest.max(piece.width()))),
         }
     }
 }

@@ -3,7 +3,8 @@
 
 use std::fmt;
 
-use crate::diagnostics::Code;
+use crate::diagnostics::{Code, Finding};
+use crate::ids::SpanId;
 use crate::syntax::ast::BinOp;
 
 /// Why a value could not be computed.
@@ -73,6 +74,15 @@ impl Fault {
             Self::SlotRange | Self::FloatingSlot => Code::UnknownSlotLength,
         }
     }
+
+    /// What to say of it at a statement.
+    pub(crate) fn finding(self, at: SpanId) -> Finding {
+        let finding = Finding::new(self.code(), at, self.to_string());
+        match self {
+            Self::Rank { .. } => finding.help("ranks wrap around by `% nranks`"),
+            _ => finding,
+        }
+    }
 }
 
 impl fmt::Display for Fault {
@@ -88,7 +98,9 @@ impl fmt::Display for Fault {
             Self::Argument { function, takes, got } => {
                 write!(f, "`{function}` takes {takes}, and got {got}")
             }
-            Self::Fraction => f.write_str("the pieces are too fine: a boundary needs more than 64 bits"),
+            Self::Fraction => {
+                f.write_str("the pieces are too fine: a boundary needs more than 64 bits")
+            }
             Self::SlotRange => f.write_str("a range of slots is not a region: slots do not adjoin"),
             Self::FloatingSlot => {
                 f.write_str("a slot has the length of what it holds, so it cannot be split")
@@ -208,7 +220,6 @@ impl IntFn {
         Ok(match self {
             Self::Log2 if a >= 1 => i64::from(a.ilog2()),
             Self::CeilLog2 if a >= 1 => i64::from(64 - (a - 1).leading_zeros()),
-            Self::Log2 | Self::CeilLog2 => return Err(takes("an integer from 1", a)),
             Self::Pow2 if (0..63).contains(&a) => 1 << a,
             Self::Pow2 => return Err(takes("an exponent in 0..63", a)),
             Self::Min => a.min(b),
@@ -217,7 +228,9 @@ impl IntFn {
             Self::Popcount if a >= 0 => i64::from(a.count_ones()),
             Self::Popcount => return Err(takes("an integer from 0", a)),
             Self::TrailingZeros if a >= 1 => i64::from(a.trailing_zeros()),
-            Self::TrailingZeros => return Err(takes("an integer from 1", a)),
+            Self::Log2 | Self::CeilLog2 | Self::TrailingZeros => {
+                return Err(takes("an integer from 1", a));
+            }
             Self::BitReverse => {
                 if !(0..63).contains(&b) {
                     return Err(takes("a number of bits in 0..63", b));

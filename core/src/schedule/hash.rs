@@ -16,7 +16,9 @@ pub fn content(schedule: &Schedule) -> u128 {
         (&schedule.regions, &schedule.channels).hash(&mut hasher);
         for stream in &schedule.streams {
             let words = [stream.rank.0, stream.index, stream.first.0, stream.len];
-            words.iter().for_each(|word| hasher.write_u32(*word));
+            for word in words {
+                hasher.write_u32(word);
+            }
         }
         for op in &schedule.ops {
             let shape = u32::from_le_bytes([op.kind as u8, op.srcs, op.dsts, op.finish.into()]);

@@ -39,9 +39,11 @@ const fn rule<T: ?Sized>(
 const WHOLE: &[Rule<()>] = &[
     rule("ranks", "there is a rank, and the root is one", |s, ()| s.root.0 < s.nranks),
     rule("tiling", "streams cover the ops one after the other", |s, ()| tiled(s)),
-    rule("stream order", "each rank has its streams 0, 1, …, and ranks follow each other", |s, ()| {
-        ordered(s)
-    }),
+    rule(
+        "stream order",
+        "each rank has its streams 0, 1, …, and ranks follow each other",
+        |s, ()| ordered(s),
+    ),
     rule("outer lane", "lane 0 is the lane outside every `parallel`", |s, ()| {
         s.lanes.first().is_some_and(Vec::is_empty)
     }),
@@ -71,15 +73,19 @@ const CHANNELS: &[Rule<Channel>] = &[
     rule("ends", "both ends of a channel are ranks", |s, c| {
         c.from.0 < s.nranks && c.to.0 < s.nranks
     }),
-    rule("signal ends", "an ack or data signal joins two ranks, a fork or join one with itself", |_, c| {
-        (c.from == c.to) == matches!(c.kind, SignalKind::Fork | SignalKind::Join)
-    }),
-    rule("lane", "a channel's lane exists; that of a fork or join is a slave stream of the rank", |s, c| {
-        match c.kind {
+    rule(
+        "signal ends",
+        "an ack or data signal joins two ranks, a fork or join one with itself",
+        |_, c| (c.from == c.to) == matches!(c.kind, SignalKind::Fork | SignalKind::Join),
+    ),
+    rule(
+        "lane",
+        "a channel's lane exists; that of a fork or join is a slave stream of the rank",
+        |s, c| match c.kind {
             SignalKind::Ack | SignalKind::Data => c.lane.index() < s.lanes.len(),
             SignalKind::Fork | SignalKind::Join => c.lane.0 != 0 && c.lane.0 < streams(s, c.from),
-        }
-    }),
+        },
+    ),
 ];
 
 const SIGNALS: &[Rule<Placed>] = &[
@@ -89,19 +95,27 @@ const SIGNALS: &[Rule<Placed>] = &[
     rule("channel", "a post or wait is on a channel that exists", |s, (_, op)| {
         (op.arg as usize) < s.channels.len()
     }),
-    rule("own end", "a rank posts where a channel begins and waits where it ends", |s, (stream, op)| {
-        let channel = s.channel(op);
-        stream.rank == if op.kind == OpKind::Post { channel.from } else { channel.to }
-    }),
-    rule("fork and join", "a slave stream waits for its fork and posts its join, others the reverse", |s, (stream, op)| {
-        let channel = s.channel(op);
-        let slave = channel.lane.0 == stream.index;
-        match channel.kind {
-            SignalKind::Fork => slave == (op.kind == OpKind::Wait),
-            SignalKind::Join => slave == (op.kind == OpKind::Post),
-            _ => true,
-        }
-    }),
+    rule(
+        "own end",
+        "a rank posts where a channel begins and waits where it ends",
+        |s, (stream, op)| {
+            let channel = s.channel(op);
+            stream.rank == if op.kind == OpKind::Post { channel.from } else { channel.to }
+        },
+    ),
+    rule(
+        "fork and join",
+        "a slave stream waits for its fork and posts its join, others the reverse",
+        |s, (stream, op)| {
+            let channel = s.channel(op);
+            let slave = channel.lane.0 == stream.index;
+            match channel.kind {
+                SignalKind::Fork => slave == (op.kind == OpKind::Wait),
+                SignalKind::Join => slave == (op.kind == OpKind::Post),
+                _ => true,
+            }
+        },
+    ),
 ];
 
 const MOVES: &[Rule<Placed>] = &[
@@ -117,7 +131,8 @@ const MOVES: &[Rule<Placed>] = &[
     rule("bounds", "an operand lies within its rank's buffer", |s, (_, op)| {
         all(s, op).all(|o| {
             let region = s.region(*o);
-            matches!(region.buffer, Buffer::Scratch(_)) || region.hi <= s.units(region.buffer, o.rank)
+            matches!(region.buffer, Buffer::Scratch(_))
+                || region.hi <= s.units(region.buffer, o.rank)
         })
     }),
     rule("input", "no destination is an input", |s, (_, op)| {
@@ -131,13 +146,17 @@ const MOVES: &[Rule<Placed>] = &[
         let first = interval(&s.srcs(op)[0]);
         all(s, op).all(|o| lengths::compare(first, interval(o)) == Lengths::Equal)
     }),
-    rule("overlap", "a destination is a source or overlaps none, and overlaps no other destination", |s, (_, op)| {
-        let (srcs, dsts) = (s.srcs(op), s.dsts(op));
-        dsts.iter().enumerate().all(|(i, dst)| {
-            srcs.iter().all(|o| o == dst || !overlap(s, *o, *dst))
-                && dsts[..i].iter().all(|o| !overlap(s, *o, *dst))
-        })
-    }),
+    rule(
+        "overlap",
+        "a destination is a source or overlaps none, and overlaps no other destination",
+        |s, (_, op)| {
+            let (srcs, dsts) = (s.srcs(op), s.dsts(op));
+            dsts.iter().enumerate().all(|(i, dst)| {
+                srcs.iter().all(|o| o == dst || !overlap(s, *o, *dst))
+                    && dsts[..i].iter().all(|o| !overlap(s, *o, *dst))
+            })
+        },
+    ),
 ];
 
 const STREAMS: &[Rule<Stream>] = &[rule(
@@ -164,7 +183,9 @@ pub fn check(schedule: &Schedule) -> Result<(), Vec<Illegal>> {
     }
     if found.is_empty() {
         for stream in &schedule.streams {
-            for (step, op) in schedule.ops[stream.first.index()..][..stream.len as usize].iter().enumerate() {
+            for (step, op) in
+                schedule.ops[stream.first.index()..][..stream.len as usize].iter().enumerate()
+            {
                 let rules = if op.kind == OpKind::Move { MOVES } else { SIGNALS };
                 let at = OpId(stream.first.0 + step as u32);
                 found.extend(broken(schedule, rules, &(*stream, *op), Some(at)));

@@ -92,6 +92,7 @@ impl Rat {
     }
 
     /// The part below one unit, which decides where between elements a boundary falls.
+    #[must_use]
     pub const fn fraction(self) -> Self {
         Self { num: self.num % self.den, den: self.den }
     }
@@ -128,7 +129,11 @@ impl Ord for Rat {
 
 impl fmt::Display for Rat {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if self.den == 1 { write!(f, "{}", self.num) } else { write!(f, "{}/{}", self.num, self.den) }
+        if self.den == 1 {
+            write!(f, "{}", self.num)
+        } else {
+            write!(f, "{}/{}", self.num, self.den)
+        }
     }
 }
 

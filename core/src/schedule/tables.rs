@@ -8,8 +8,7 @@ use std::sync::Arc;
 use super::builder::{Builder, Stop};
 use super::ring::{Ring, Seating};
 use super::{
-    Algorithm, Buffer, Channel, Location, Op, OpKind, Operand, Region, Schedule, Scratch, SignalKind,
-    Stream,
+    Algorithm, Buffer, Channel, Op, OpKind, Operand, Region, Schedule, Scratch, SignalKind, Stream,
 };
 use crate::collective::Collective;
 use crate::diagnostics::{Code, Finding};
@@ -137,7 +136,8 @@ impl Tables {
 
     /// Records a problem; the same one at another rank only once.
     pub(crate) fn fail(&mut self, rank: RankId, mut finding: Finding) {
-        let known = |f: &Finding| (f.code, f.at, f.exact) == (finding.code, finding.at, finding.exact);
+        let known =
+            |f: &Finding| (f.code, f.at, f.exact) == (finding.code, finding.at, finding.exact);
         if self.problems.len() < MAX_PROBLEMS && !self.problems.iter().any(known) {
             finding.notes.insert(0, format!("found at rank {rank}"));
             self.problems.push(finding);
@@ -174,7 +174,13 @@ pub(crate) fn build<A: Algorithm + ?Sized>(
     if !tables.problems.is_empty() {
         return Err(tables.problems);
     }
-    Ok(assemble(tables, ranks, algorithm))
+    let schedule = assemble(tables, ranks, algorithm);
+    debug_assert_eq!(
+        super::legality::check(&schedule),
+        Ok(()),
+        "the builder makes legal schedules"
+    );
+    Ok(schedule)
 }
 
 /// Puts the streams one after the other, and the tables in the order of their first use: so equal programs
@@ -220,7 +226,7 @@ fn assemble<A: Algorithm + ?Sized>(
             channel.lane = LaneId(lanes.id(channel.lane.0));
         }
     }
-    let schedule = Schedule {
+    Schedule {
         algorithm: tables.algorithm,
         collective: tables.collective,
         nranks: tables.nranks,
@@ -233,10 +239,8 @@ fn assemble<A: Algorithm + ?Sized>(
         regions: regions.used,
         channels: channels.used,
         lanes: lanes.used,
-        locations: algorithm.locations().iter().copied().collect::<Vec<Location>>(),
-    };
-    debug_assert_eq!(super::legality::check(&schedule), Ok(()));
-    schedule
+        locations: algorithm.locations().to_vec(),
+    }
 }
 
 /// A table in the order of first use.

@@ -120,7 +120,8 @@ pub fn parse(text: &str) -> Result<Schedule, TextError> {
         let done = reader.line(line.trim());
         done.map_err(|reason| TextError { line: index + 1, reason })?;
     }
-    let missing = || TextError { line: 1, reason: "expected `schedule NAME COLLECTIVE …`".into() };
+    let missing =
+        || TextError { line: 1, reason: "expected `schedule NAME COLLECTIVE …`".into() };
     let mut schedule = reader.schedule.ok_or_else(missing)?;
     schedule.regions = reader.regions.items;
     schedule.channels = reader.channels.items;
@@ -139,12 +140,7 @@ impl Default for Reader {
     fn default() -> Self {
         let mut lanes = Interner::default();
         lanes.intern(Vec::new());
-        Self {
-            schedule: None,
-            regions: Interner::default(),
-            channels: Interner::default(),
-            lanes,
-        }
+        Self { schedule: None, regions: Interner::default(), channels: Interner::default(), lanes }
     }
 }
 
@@ -204,7 +200,8 @@ impl Reader {
                     _ => self.data(rest, at)?,
                 };
                 let schedule = self.schedule.as_mut().ok_or("no schedule")?;
-                let stream = schedule.streams.last_mut().ok_or("expected `rank R stream S` first")?;
+                let stream =
+                    schedule.streams.last_mut().ok_or("expected `rank R stream S` first")?;
                 stream.len += 1;
                 schedule.ops.push(op);
             }
@@ -301,7 +298,9 @@ fn header(text: &str) -> Result<Schedule, String> {
     let words: Vec<&str> = text.split_whitespace().collect();
     let (name, collective, nranks, root, mark) = match words[..] {
         [name, collective, "nranks", n, "root", r] => (name, collective, n, r, false),
-        [name, collective, "nranks", n, "root", r, "out_of_place"] => (name, collective, n, r, true),
+        [name, collective, "nranks", n, "root", r, "out_of_place"] => {
+            (name, collective, n, r, true)
+        }
         _ => return Err("expected `schedule NAME COLLECTIVE nranks N root R`".into()),
     };
     let collective = Collective::from_name(collective)

@@ -65,7 +65,11 @@ impl From<i32> for Int {
 impl From<usize> for Int {
     fn from(value: usize) -> Self {
         let takes = "what fits 64 signed bits";
-        Self(i64::try_from(value).map_err(|_| Fault::Argument { function: "int", takes, got: i64::MAX }))
+        Self(i64::try_from(value).map_err(|_| Fault::Argument {
+            function: "int",
+            takes,
+            got: i64::MAX,
+        }))
     }
 }
 
@@ -75,7 +79,11 @@ pub const fn int(value: i64) -> Int {
 }
 
 /// An `if` inside an expression.
-pub fn choose<T: Faulty>(condition: Flag, then: impl FnOnce() -> T, otherwise: impl FnOnce() -> T) -> T {
+pub fn choose<T: Faulty>(
+    condition: Flag,
+    then: impl FnOnce() -> T,
+    otherwise: impl FnOnce() -> T,
+) -> T {
     match condition.0 {
         Ok(true) => then(),
         Ok(false) => otherwise(),

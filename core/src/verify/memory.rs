@@ -47,9 +47,8 @@ impl Memory {
     ) -> Option<u32> {
         let at = &mut self.cells[cell as usize];
         let race = unordered(at.write, stream, clocks, stream_of, entered);
-        let before = |earlier: u32| {
-            clocks.before(earlier, stream_of[clocks.op(earlier).0.index()], stream)
-        };
+        let before =
+            |earlier: u32| clocks.before(earlier, stream_of[clocks.op(earlier).0.index()], stream);
         if at.reads == NOBODY {
             at.reads = event;
         } else if at.reads < LISTED {

@@ -12,10 +12,11 @@ mod memory;
 mod order;
 mod replay;
 mod report;
+mod result;
 mod values;
 
-pub use crate::diagnostics::Finding;
 use crate::diagnostics::Code;
+pub use crate::diagnostics::Finding;
 use crate::ids::OpId;
 use crate::schedule::{Schedule, legality};
 pub use cache::Proved;
@@ -45,13 +46,15 @@ pub fn verify(schedule: &Schedule) -> Result<Proof, Vec<Finding>> {
 
     let order = order::order(schedule, &reporter).map_err(report::fold)?;
     let replay =
-        replay::replay(schedule, &order, &reporter, in_place).map_err(|finding| vec![finding])?;
+        replay::replay(schedule, &order, &reporter, in_place).map_err(|finding| vec![*finding])?;
 
     if !replay.findings.is_empty() {
         return Err(report::fold(replay.findings));
     }
     if !replay.in_place_findings.is_empty() {
-        return Err(report::fold(replay.in_place_findings.into_iter().map(only_in_place).collect()));
+        return Err(report::fold(
+            replay.in_place_findings.into_iter().map(only_in_place).collect(),
+        ));
     }
     let reduces = schedule.collective.reduces() && schedule.nranks > 1;
     Ok(Proof {

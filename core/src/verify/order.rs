@@ -1,6 +1,6 @@
 //! The order of events: posts meet waits, streams run until they wait, and what cannot run is a deadlock.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::report::Reporter;
 use crate::diagnostics::{Code, Finding};
@@ -46,19 +46,25 @@ fn unmatched(schedule: &Schedule, reporter: &Reporter<'_>) -> Vec<Finding> {
         }
     }
     let mut findings = Vec::new();
+    let mut seen = BTreeSet::new();
     // From the end: the surplus is what comes last.
     for (index, op) in schedule.ops.iter().enumerate().rev() {
         if op.kind == OpKind::Move {
             continue;
         }
         let left = &mut balance[op.arg as usize];
-        if op.kind == OpKind::Post && *left > 0 {
+        let finding = if op.kind == OpKind::Post && *left > 0 {
             *left -= 1;
-            findings.push(reporter.left_over(OpId(index as u32)));
+            reporter.left_over(OpId(index as u32))
         } else if op.kind == OpKind::Wait && *left < 0 {
             *left += 1;
-            findings.push(reporter.unmatched_wait(OpId(index as u32)));
-        }
+            reporter.unmatched_wait(OpId(index as u32))
+        } else {
+            continue;
+        };
+        // Once a statement: the count takes a walk over all ops, and only the first finding is shown.
+        let first = seen.insert(op.at);
+        findings.push(if first { finding.note(reporter.tally(op.arg)) } else { finding });
     }
     findings.sort_by_key(|finding| (finding.code != Code::UnmatchedWait, finding.at));
     findings

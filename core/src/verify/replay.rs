@@ -1,14 +1,14 @@
 //! One replay of the schedule: values, races, and what completes where. Both modes share the clocks.
 
-use std::collections::{BTreeSet, HashSet};
+use std::collections::HashSet;
 
 use super::clocks::Clocks;
 use super::layout::{Cells, Layout, Mode};
 use super::memory::{CALLER, Memory};
 use super::order::Order;
 use super::report::{Access, Reporter};
-use super::values::{Leaf, ValueId, Values, weight};
-use crate::collective::Expected;
+use super::result::complete;
+use super::values::{Leaf, ValueId, Values};
 use crate::diagnostics::Finding;
 use crate::ids::{OpId, RankId, StreamId};
 use crate::schedule::{Buffer, Op, OpKind, Operand, Region, Schedule};
@@ -23,32 +23,32 @@ pub(super) struct Replay {
 }
 
 /// A memory and its place in the report.
-struct World {
-    layout: Layout,
-    memory: Memory,
+pub(super) struct World {
+    pub(super) layout: Layout,
+    pub(super) memory: Memory,
     /// The region last written to each reshaped slot.
-    held: Vec<Option<Region>>,
-    findings: Vec<Finding>,
+    pub(super) held: Vec<Option<Region>>,
+    pub(super) findings: Vec<Finding>,
 }
 
 /// Findings kept per mode before the rest is only counted by the reporter's folding.
-const ENOUGH: usize = 4096;
+pub(super) const ENOUGH: usize = 4096;
 
-struct Player<'s> {
-    schedule: &'s Schedule,
-    order: &'s Order,
-    reporter: &'s Reporter<'s>,
-    cells: &'s Cells,
-    clocks: Clocks<'s>,
-    values: Values,
+pub(super) struct Player<'s> {
+    pub(super) schedule: &'s Schedule,
+    pub(super) order: &'s Order,
+    pub(super) reporter: &'s Reporter<'s>,
+    pub(super) cells: &'s Cells,
+    pub(super) clocks: Clocks<'s>,
+    pub(super) values: Values,
     /// First stream of each rank: its main one.
-    main: Vec<StreamId>,
-    worlds: Vec<World>,
+    pub(super) main: Vec<StreamId>,
+    pub(super) worlds: Vec<World>,
     /// Fingerprints of complete reductions, where the collective reduces.
-    complete: HashSet<u128>,
-    finish: Vec<OpId>,
-    partial: bool,
-    results: Vec<ValueId>,
+    pub(super) complete: HashSet<u128>,
+    pub(super) finish: Vec<OpId>,
+    pub(super) partial: bool,
+    pub(super) results: Vec<ValueId>,
 }
 
 pub(super) fn replay(
@@ -56,13 +56,14 @@ pub(super) fn replay(
     order: &Order,
     reporter: &Reporter<'_>,
     in_place: bool,
-) -> Result<Replay, Finding> {
-    let cells = Cells::new(schedule).map_err(|per_unit| reporter.too_fine(per_unit))?;
+) -> Result<Replay, Box<Finding>> {
+    let too_fine = |per_unit| Box::new(Reporter::too_fine(per_unit));
+    let cells = Cells::new(schedule).map_err(too_fine)?;
     let modes = [Mode::OutOfPlace, Mode::InPlace];
     let mut worlds = Vec::new();
-    for mode in &modes[..1 + usize::from(in_place)] {
+    for mode in &modes[..=usize::from(in_place)] {
         let layout =
-            Layout::new(schedule, &cells, *mode).ok_or_else(|| reporter.too_fine(cells.per_unit))?;
+            Layout::new(schedule, &cells, *mode).ok_or_else(|| too_fine(cells.per_unit))?;
         let memory = Memory::new(layout.size);
         let slots: usize = schedule.scratch.iter().map(|s| s.slots as usize).sum();
         let held = vec![None; slots * schedule.nranks as usize];
@@ -91,19 +92,6 @@ pub(super) fn replay(
     };
     let rounds = player.play();
     Ok(player.verdict(rounds))
-}
-
-/// The fingerprint of each input cell's full reduction.
-fn complete(schedule: &Schedule, cells: u32) -> HashSet<u128> {
-    if !schedule.collective.reduces() || schedule.nranks == 1 {
-        return HashSet::new();
-    }
-    (0..cells).map(|cell| total(schedule.nranks, cell)).collect()
-}
-
-/// Every rank's contribution to `cell`, once.
-fn total(nranks: u32, cell: u32) -> u128 {
-    (0..nranks).fold(0, |sum, rank| sum.wrapping_add(weight(Leaf { rank: RankId(rank), cell })))
 }
 
 impl Player<'_> {
@@ -168,7 +156,7 @@ impl Player<'_> {
         }
     }
 
-    fn found(&mut self, world: usize, finding: Finding) {
+    pub(super) fn found(&mut self, world: usize, finding: Finding) {
         let findings = &mut self.worlds[world].findings;
         if findings.len() < ENOUGH {
             findings.push(finding);
@@ -254,19 +242,6 @@ impl Player<'_> {
             self.completes(at, &results);
         }
         self.results = results;
-    }
-
-    /// Whether the reduce makes its destination complete: all of it, part of it, or nothing.
-    fn completes(&mut self, at: OpId, results: &[ValueId]) {
-        let complete = |v: &&ValueId| {
-            v.is_value() && self.complete.contains(&self.values.fingerprint(**v))
-        };
-        let done = results.iter().filter(complete).count();
-        if done > 0 && done == results.len() {
-            self.finish.push(at);
-        } else if done > 0 {
-            self.partial = true;
-        }
     }
 
     /// The cell that stands for `cell` in races: the slot's first where shapes change.
@@ -421,9 +396,11 @@ impl Player<'_> {
         let schedule = self.schedule;
         schedule.ops.iter().enumerate().filter(|(_, op)| op.kind == OpKind::Move).any(|(at, op)| {
             let rank = schedule.streams[self.order.stream_of[at].index()].rank;
-            schedule.srcs(op).iter().chain(schedule.dsts(op)).any(|o| {
-                o.rank != rank && matches!(schedule.region(*o).buffer, Buffer::Scratch(_))
-            })
+            schedule
+                .srcs(op)
+                .iter()
+                .chain(schedule.dsts(op))
+                .any(|o| o.rank != rank && matches!(schedule.region(*o).buffer, Buffer::Scratch(_)))
         })
     }
 
@@ -465,78 +442,5 @@ impl Player<'_> {
                 }
             }
         }
-    }
-
-    /// Compares every output cell with what the collective promises.
-    fn verdict(mut self, rounds: u32) -> Replay {
-        let mut reduce_depth = 0;
-        for world in 0..self.worlds.len() {
-            reduce_depth = reduce_depth.max(self.outputs(world));
-        }
-        let in_place_findings = if self.worlds.len() > 1 {
-            std::mem::take(&mut self.worlds[1].findings)
-        } else {
-            Vec::new()
-        };
-        let Self { worlds, finish, partial, .. } = self;
-        Replay {
-            findings: worlds.into_iter().next().map(|w| w.findings).unwrap_or_default(),
-            in_place_findings,
-            finish: (!partial).then_some(finish),
-            reduce_depth,
-            rounds,
-        }
-    }
-
-    fn outputs(&mut self, world: usize) -> u32 {
-        let schedule = self.schedule;
-        let per_unit = self.cells.per_unit;
-        let mut depth = 0;
-        let mut totals = std::collections::HashMap::new();
-        let mut wrong = BTreeSet::new();
-        for rank in (0..schedule.nranks).map(RankId) {
-            let first = self.worlds[world].layout.buffer(rank, Buffer::Output);
-            let units = schedule.units(Buffer::Output, rank).floor() as u32;
-            for cell in 0..units * per_unit {
-                let at = self.worlds[world].memory.cells[(first + cell) as usize];
-                if at.value == ValueId::POISON {
-                    continue;
-                }
-                let expected = schedule.collective.expected(rank, cell / per_unit, schedule.root);
-                let good = match expected {
-                    Expected::Reduced { unit } => {
-                        let from = unit * per_unit + cell % per_unit;
-                        let total =
-                            *totals.entry(from).or_insert_with(|| total(schedule.nranks, from));
-                        at.value.is_value() && self.values.fingerprint(at.value) == total
-                    }
-                    Expected::Copied { rank, unit } => {
-                        let from = unit * per_unit + cell % per_unit;
-                        at.value == self.values.leaf(Leaf { rank, cell: from })
-                    }
-                };
-                if good {
-                    depth = depth.max(self.values.depth(at.value));
-                } else if wrong.len() < ENOUGH {
-                    wrong.insert((rank, cell));
-                }
-            }
-        }
-        for (rank, cell) in wrong {
-            let first = self.worlds[world].layout.buffer(rank, Buffer::Output);
-            let at = self.worlds[world].memory.cells[(first + cell) as usize];
-            let writer = (at.write < CALLER).then(|| self.clocks.op(at.write).0);
-            let expected = schedule.collective.expected(rank, cell / per_unit, schedule.root);
-            let region = self.cells.region(cell, Buffer::Output);
-            let finding = self.reporter.wrong_result(
-                rank,
-                &region,
-                (expected, cell % per_unit, per_unit),
-                (at.value, writer),
-                &self.values,
-            );
-            self.found(world, finding);
-        }
-        depth
     }
 }

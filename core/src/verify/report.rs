@@ -56,7 +56,8 @@ impl<'s> Reporter<'s> {
         let before = &self.schedule.ops[stream.first.index()..op.index()];
         let step = before.iter().filter(|op| op.kind == OpKind::Move).count();
         let line = self.schedule.location(self.at(op)).line;
-        let lane = if stream.index == 0 { String::new() } else { format!(" (stream {})", stream.index) };
+        let lane =
+            if stream.index == 0 { String::new() } else { format!(" (stream {})", stream.index) };
         format!("rank {}{lane}, step {step}, line {line}", stream.rank)
     }
 
@@ -123,9 +124,12 @@ impl<'s> Reporter<'s> {
             ));
         }
         if stuck > cycle.len() {
-            finding = finding.note(format!("{} streams wait behind this cycle", stuck - cycle.len()));
+            finding =
+                finding.note(format!("{} streams wait behind this cycle", stuck - cycle.len()));
         }
-        finding.help("post before you wait: on every rank, the signal that the peer waits for comes first")
+        finding.help(
+            "post before you wait: on every rank, the signal that the peer waits for comes first",
+        )
     }
 
     pub(super) fn unmatched_wait(&self, op: OpId) -> Finding {
@@ -141,7 +145,28 @@ impl<'s> Reporter<'s> {
         )
         .label("waits for ever")
         .note(self.place(op))
-        .help(format!("rank {} must post one `{post}` to rank {} for each wait", channel.from, channel.to))
+        .help(format!(
+            "rank {} must post one `{post}` to rank {} for each wait",
+            channel.from, channel.to
+        ))
+    }
+
+    /// `in all: 2 posts at line 17, 4 waits at lines 11 and 18`.
+    pub(super) fn tally(&self, channel: u32) -> String {
+        let ends = [(OpKind::Post, "post"), (OpKind::Wait, "wait")].map(|(kind, name)| {
+            let ops = self.schedule.ops.iter().filter(|op| op.kind == kind && op.arg == channel);
+            let all: Vec<u32> = ops.map(|op| self.schedule.location(op.at).line).collect();
+            let lines: BTreeSet<u32> = all.iter().copied().collect();
+            let lines: Vec<_> = lines.iter().take(LISTED).map(ToString::to_string).collect();
+            let n = all.len();
+            let plural = |n: usize| if n == 1 { "" } else { "s" };
+            let at = match lines.len() {
+                0 => String::new(),
+                m => format!(" at line{} {}", plural(m), lines.join(" and ")),
+            };
+            format!("{n} {name}{}{at}", plural(n))
+        });
+        format!("between these two ranks: {}", ends.join(", "))
     }
 
     pub(super) fn left_over(&self, op: OpId) -> Finding {
@@ -187,7 +212,8 @@ impl<'s> Reporter<'s> {
         };
         let title = format!("this breaks the rule `{}`: {}", illegal.rule, illegal.demands);
         let Some(at) = illegal.at else { return Finding::new(code, SpanId(0), title) };
-        let finding = Finding::new(code, self.at(at), title).label("broken here").note(self.place(at));
+        let finding =
+            Finding::new(code, self.at(at), title).label("broken here").note(self.place(at));
         if illegal.rule != "bounds" && code == Code::OutOfBounds {
             return finding;
         }
@@ -208,12 +234,18 @@ impl<'s> Reporter<'s> {
         .label("reads garbage")
         .note(self.place(at));
         if self.schedule.region(operand).buffer == Buffer::Output {
-            finding = finding.help("an output begins undefined: `copy(local.input, local.output)` first");
+            finding =
+                finding.help("an output begins undefined: `copy(local.input, local.output)` first");
         }
         finding
     }
 
-    pub(super) fn slot_length(&self, at: OpId, operand: Operand, held: Option<(Rat, Rat)>) -> Finding {
+    pub(super) fn slot_length(
+        &self,
+        at: OpId,
+        operand: Operand,
+        held: Option<(Rat, Rat)>,
+    ) -> Finding {
         let held = held.map_or("nothing".to_owned(), |(lo, hi)| {
             let (lo, hi) = common(lo, hi);
             format!("[{lo}..{hi}]")
@@ -238,11 +270,8 @@ impl<'s> Reporter<'s> {
     ) -> Finding {
         let (a, b) = (self.rank(first), self.rank(second));
         let region = self.operand(operand);
-        let (code, when) = if across {
-            (Code::ScratchRace, " of the run before")
-        } else {
-            (Code::Race, "")
-        };
+        let (code, when) =
+            if across { (Code::ScratchRace, " of the run before") } else { (Code::Race, "") };
         let title = format!(
             "race on {region}: rank {b} {} it while rank {a}{when} {} it",
             access.verb(),
@@ -251,10 +280,9 @@ impl<'s> Reporter<'s> {
         let mut finding = Finding::new(code, self.at(second), title)
             .label(format!("rank {b} {} here", access.verb()))
             .note(format!("{} and {} are not ordered", self.place(first), self.place(second)));
-        finding.others.push((
-            self.at(first),
-            format!("rank {a}{when} {} here", first_access.verb()),
-        ));
+        finding
+            .others
+            .push((self.at(first), format!("rank {a}{when} {} here", first_access.verb())));
         if a == b && !across {
             return finding.help("streams of one rank run at once: give them disjoint regions");
         }
@@ -282,7 +310,9 @@ impl<'s> Reporter<'s> {
         .label(format!("rank {owner}'s caller may still be writing this buffer"))
         .note(self.place(at))
         .note(format!("the missing edge: a signal from rank {owner} to rank {me} before this op"))
-        .help(format!("let rank {owner} post `TxAck` to rank {me}, and rank {me} wait for it (`RxAck`)"))
+        .help(format!(
+            "let rank {owner} post `TxAck` to rank {me}, and rank {me} wait for it (`RxAck`)"
+        ))
     }
 
     pub(super) fn after_exit(
@@ -316,7 +346,7 @@ impl<'s> Reporter<'s> {
         ))
     }
 
-    pub(super) fn too_fine(&self, per_unit: u32) -> Finding {
+    pub(super) fn too_fine(per_unit: u32) -> Finding {
         Finding::new(
             Code::StepLimit,
             SpanId(0),
@@ -380,7 +410,8 @@ impl<'s> Reporter<'s> {
             what.push(format!("holds data that belongs elsewhere, from rank{}", ranks(&ranks_of)));
         }
         // A double count is to blame where it first happened, anything else where the cell was written last.
-        let blamed = if twice.is_empty() { writer } else { values.first_double(value).unwrap_or(writer) };
+        let blamed =
+            if twice.is_empty() { writer } else { values.first_double(value).unwrap_or(writer) };
         let mut finding = Finding::new(
             Code::WrongResult,
             self.at(blamed),
@@ -395,7 +426,12 @@ impl<'s> Reporter<'s> {
         for (leaf, times) in got.iter().take(LISTED) {
             let times = if *times > 1 { format!(" x{times}") } else { String::new() };
             let other = if leaf.cell == from { "" } else { " (another piece)" };
-            let _ = write!(held, "{}rank {}{other}{times}", if held.is_empty() { "" } else { ", " }, leaf.rank);
+            let _ = write!(
+                held,
+                "{}rank {}{other}{times}",
+                if held.is_empty() { "" } else { ", " },
+                leaf.rank
+            );
         }
         if got.len() > LISTED {
             held.push_str(", …");
@@ -418,7 +454,7 @@ fn ranks(ranks: &[RankId]) -> String {
 /// Both boundaries over one denominator: `1/4..2/4` reads better than `1/4..1/2`.
 fn common(lo: Rat, hi: Rat) -> (String, String) {
     let den = lo.den().max(hi.den());
-    if den == 1 || den % lo.den() != 0 || den % hi.den() != 0 {
+    if den == 1 || !den.is_multiple_of(lo.den()) || !den.is_multiple_of(hi.den()) {
         return (lo.to_string(), hi.to_string());
     }
     let over = |at: Rat| format!("{}/{den}", at.num() * (den / at.den()));

@@ -15,7 +15,8 @@ fn refused(written: &str, code: Code, expected: &Expect) {
     let found = verify(&read(written)).expect_err("this is wrong");
     assert_eq!(found[0].code, code, "{found:#?}");
     let first = &found[0];
-    let lines = std::iter::once(&first.title).chain([&first.label]).chain(&first.notes).chain(&first.help);
+    let lines =
+        std::iter::once(&first.title).chain([&first.label]).chain(&first.notes).chain(&first.help);
     let said: Vec<&str> = lines.map(String::as_str).collect();
     expected.assert_eq(&said.join("\n"));
 }
@@ -70,18 +71,26 @@ rank 1 stream 1
 
 #[test]
 fn shared_signals() {
-    refused(SHARED, Code::SharedSignal, &expect![[r#"
+    refused(
+        SHARED,
+        Code::SharedSignal,
+        &expect![[r#"
         two streams of rank 1 share RxAck from rank 0
         this stream and another are not ordered
         one at rank 1, step 0, line 1, one at rank 1 (stream 1), step 0, line 2
         which of them meets which signal would depend on time
-        let the streams differ in the values of their `parallel` variables: those name the lane"#]]);
-    refused(STOLEN, Code::SharedSignal, &expect![[r#"
+        let the streams differ in the values of their `parallel` variables: those name the lane"#]],
+    );
+    refused(
+        STOLEN,
+        Code::SharedSignal,
+        &expect![[r#"
         two streams of rank 1 share RxAck from rank 0
         this stream and another are not ordered
         one at rank 1, step 0, line 1, one at rank 1 (stream 1), step 0, line 2
         which of them meets which signal would depend on time
-        let the streams differ in the values of their `parallel` variables: those name the lane"#]]);
+        let the streams differ in the values of their `parallel` variables: those name the lane"#]],
+    );
     assert_eq!(wrong(&read(STOLEN), 2, false).as_deref(), Some("deadlock"));
 }
 
@@ -93,11 +102,15 @@ at 0 = 1:1..1:9
 rank 0 stream 0
   copy 0.input[0..1] -> 0.output[1..2] @0
 ";
-    refused(written, Code::OutOfBounds, &expect![[r#"
+    refused(
+        written,
+        Code::OutOfBounds,
+        &expect![[r#"
         this breaks the rule `bounds`: an operand lies within its rank's buffer
         broken here
         rank 0, step 0, line 1
-        its operands are rank 0 input[0..1], rank 0 output[1..2]"#]]);
+        its operands are rank 0 input[0..1], rank 0 output[1..2]"#]],
+    );
 }
 
 #[test]
@@ -139,7 +152,8 @@ rank 0 stream 0
 
 #[test]
 fn what_cannot_be_numbered_is_refused() {
-    let ranks = (0..65536).fold(String::new(), |text, rank| text + &format!("rank {rank} stream 0\n"));
+    let ranks =
+        (0..65536).fold(String::new(), |text, rank| text + &format!("rank {rank} stream 0\n"));
     let many = format!("schedule Many Scatter nranks 65536 root 0\n{ranks}");
     let wide = "
 schedule Wide AllReduce nranks 1 root 0

@@ -52,7 +52,8 @@ const BREAKS: &[Break] = &[
     ("channel", |s| first(s, OpKind::Wait).arg = u32::MAX),
     ("own end", |s| {
         let ack = s.channels.iter().position(|c| c.kind == SignalKind::Ack).unwrap() as u32;
-        let post = |op: &&mut roundelay_core::schedule::Op| op.kind == OpKind::Post && op.arg == ack;
+        let post =
+            |op: &&mut roundelay_core::schedule::Op| op.kind == OpKind::Post && op.arg == ack;
         s.ops.iter_mut().find(post).unwrap().kind = OpKind::Wait;
     }),
     ("fork and join", |s| {

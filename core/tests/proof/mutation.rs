@@ -16,10 +16,14 @@ pub(crate) const CLASSES: &[Class] = &[
         each(s, |op| op.srcs > 1, |m, at| edit(m, at, |list, k| list.insert(k, list[k])))
     }),
     ("reduce becomes copy", |s| {
-        each(s, |op| op.srcs == 2, |m, at| {
-            m.ops[at].arg += 1;
-            m.ops[at].srcs = 1;
-        })
+        each(
+            s,
+            |op| op.srcs == 2,
+            |m, at| {
+                m.ops[at].arg += 1;
+                m.ops[at].srcs = 1;
+            },
+        )
     }),
     ("copy becomes reduce", |s| each(s, |op| (op.srcs, op.dsts) == (1, 1), copy_to_reduce)),
     ("shift one operand", |s| operands(s, |s, op, k| shift(s, op, k..=k))),
@@ -38,10 +42,14 @@ pub(crate) const CLASSES: &[Class] = &[
     }),
     ("swap neighbours", swap_neighbours),
     ("swap sources", |s| {
-        each(s, |op| op.srcs > 1, |m, at| {
-            let first = m.ops[at].arg as usize;
-            m.operands.swap(first, first + 1);
-        })
+        each(
+            s,
+            |op| op.srcs > 1,
+            |m, at| {
+                let first = m.ops[at].arg as usize;
+                m.operands.swap(first, first + 1);
+            },
+        )
     }),
 ];
 
@@ -88,17 +96,23 @@ fn delete_each(schedule: &Schedule, which: impl Fn(&Op) -> bool) -> Vec<Schedule
 fn delete_pairs(schedule: &Schedule) -> Vec<Schedule> {
     let ops = &schedule.ops;
     // One stream has each end of a channel, so the k-th of each are the k-th in the op list.
-    let nth = |at: usize| ops[..at].iter().filter(|op| (op.kind, op.arg) == (ops[at].kind, ops[at].arg)).count();
+    let nth = |at: usize| {
+        ops[..at].iter().filter(|op| (op.kind, op.arg) == (ops[at].kind, ops[at].arg)).count()
+    };
     let partner = |post: usize| {
         let wait = |at: &usize| ops[*at].kind == OpKind::Wait && ops[*at].arg == ops[post].arg;
         (0..ops.len()).filter(wait).nth(nth(post))
     };
-    each(schedule, |op| op.kind == OpKind::Post, |mutant, post| {
-        if let Some(wait) = partner(post) {
-            delete(mutant, post.max(wait));
-            delete(mutant, post.min(wait));
-        }
-    })
+    each(
+        schedule,
+        |op| op.kind == OpKind::Post,
+        |mutant, post| {
+            if let Some(wait) = partner(post) {
+                delete(mutant, post.max(wait));
+                delete(mutant, post.min(wait));
+            }
+        },
+    )
 }
 
 fn copy_to_reduce(schedule: &mut Schedule, at: usize) {

@@ -151,7 +151,11 @@ impl<'s> Oracle<'s> {
             });
             steps.push(list.collect::<Vec<_>>());
         }
-        for (id, step) in steps.iter_mut().enumerate().flat_map(|(id, list)| list.iter_mut().map(move |s| (id, s))) {
+        for (id, step) in steps
+            .iter_mut()
+            .enumerate()
+            .flat_map(|(id, list)| list.iter_mut().map(move |s| (id, s)))
+        {
             match step {
                 Step::Wait { channel, alone } => *alone = waiters[*channel].len() == 1,
                 Step::Move { srcs, dsts, private } => {
@@ -196,10 +200,10 @@ impl<'s> Oracle<'s> {
                 return (0..TRIES).find_map(|seed| self.random(seed));
             }
             let choices = self.choices(&state);
-            if choices.is_empty() {
-                if let Some(why) = self.end(&state) {
-                    return Some(why);
-                }
+            if choices.is_empty()
+                && let Some(why) = end(&state)
+            {
+                return Some(why);
             }
             for choice in choices {
                 let mut next = state.clone();
@@ -221,7 +225,8 @@ impl<'s> Oracle<'s> {
             random ^= random << 17;
             random
         };
-        let mut priority: Vec<u64> = (0..self.steps.len() + self.input.len()).map(|_| next()).collect();
+        let mut priority: Vec<u64> =
+            (0..self.steps.len() + self.input.len()).map(|_| next()).collect();
         let mut state = self.start();
         loop {
             if let Err(why) = self.settle(&mut state) {
@@ -229,7 +234,7 @@ impl<'s> Oracle<'s> {
             }
             let choices = self.choices(&state);
             let Some(&choice) = choices.iter().max_by_key(|c| priority[**c]) else {
-                return self.end(&state);
+                return end(&state);
             };
             if next() % 8 == 0 {
                 priority[choice] = next();
@@ -294,7 +299,8 @@ impl<'s> Oracle<'s> {
         if let Some(rank) = choice.checked_sub(self.steps.len()) {
             for i in 0..self.input[rank].len {
                 let leaf = self.leaf(state.entered[rank], rank, i);
-                state.memory[self.input[rank].first + i] = self.values.id(BTreeMap::from([(leaf, 1)]));
+                state.memory[self.input[rank].first + i] =
+                    self.values.id(BTreeMap::from([(leaf, 1)]));
             }
             state.entered[rank] += 1;
             return Ok(());
@@ -345,14 +351,15 @@ impl<'s> Oracle<'s> {
         for i in 0..self.output[rank].len {
             let (unit, element) = ((i / count) as u32, i % count);
             let me = RankId(rank as u32);
-            let leaves: Vec<u32> = match self.schedule.collective.expected(me, unit, self.schedule.root) {
-                Expected::Reduced { unit } => (0..self.input.len())
-                    .map(|r| self.leaf(run, r, unit as usize * count + element))
-                    .collect(),
-                Expected::Copied { rank, unit } => {
-                    vec![self.leaf(run, rank.index(), unit as usize * count + element)]
-                }
-            };
+            let leaves: Vec<u32> =
+                match self.schedule.collective.expected(me, unit, self.schedule.root) {
+                    Expected::Reduced { unit } => (0..self.input.len())
+                        .map(|r| self.leaf(run, r, unit as usize * count + element))
+                        .collect(),
+                    Expected::Copied { rank, unit } => {
+                        vec![self.leaf(run, rank.index(), unit as usize * count + element)]
+                    }
+                };
             let right = self.values.id(leaves.into_iter().map(|leaf| (leaf, 1)).collect());
             if state.memory[self.output[rank].first + i] != right {
                 return Err(format!("element {i} of rank {rank} is wrong after run {run}"));
@@ -368,11 +375,11 @@ impl<'s> Oracle<'s> {
     fn leaf(&self, run: u8, rank: usize, element: usize) -> u32 {
         ((usize::from(run) * self.input.len() + rank) << 16 | element) as u32
     }
+}
 
-    fn end(&self, state: &State) -> Option<String> {
-        if state.left.iter().any(|runs| *runs < RUNS) {
-            return Some("deadlock".into());
-        }
-        state.signals.iter().any(|left| *left > 0).then(|| "a signal is left over".into())
+fn end(state: &State) -> Option<String> {
+    if state.left.iter().any(|runs| *runs < RUNS) {
+        return Some("deadlock".into());
     }
+    state.signals.iter().any(|left| *left > 0).then(|| "a signal is left over".into())
 }

@@ -1,7 +1,9 @@
 //! Algorithms that are right, of every collective and with every construct that a proof treats apart.
 
-/// `(source, rank counts that it refuses)`.
-pub(crate) const RIGHT: &[(&str, fn(u32) -> bool)] = &[
+/// A source, and the rank counts that it refuses.
+type Program = (&'static str, fn(u32) -> bool);
+
+pub(crate) const RIGHT: &[Program] = &[
     (include_str!("../../../stdlib/ring.coll"), never),
     (include_str!("../../../stdlib/twisted_ring.coll"), never),
     (include_str!("../../../stdlib/halving_doubling.coll"), no_power_of_two),

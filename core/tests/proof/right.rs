@@ -64,7 +64,9 @@ fn broken_text_is_an_error_and_no_crash() {
             }
         }
     }
-    for wrong in ["", "rank 0 stream 0", "schedule A AllReduce nranks 1", "schedule A B nranks 1 root 0"] {
+    for wrong in
+        ["", "rank 0 stream 0", "schedule A AllReduce nranks 1", "schedule A B nranks 1 root 0"]
+    {
         assert_eq!(text::parse(wrong).map_err(|e| e.line), Err(1), "{wrong}");
     }
     let second = format!("{printed}{printed}");

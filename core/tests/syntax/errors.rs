@@ -161,7 +161,9 @@ fn habits_of_rust() {
 
 #[test]
 fn one_slip_is_one_error() {
-    body("let x = a if b;\ncopy(a, b c);", &expect![[r#"
+    body(
+        "let x = a if b;\ncopy(a, b c);",
+        &expect![[r#"
         expected `;` or an operator, found `if` [E0003]
         --> test.coll:2:11
           |
@@ -171,7 +173,8 @@ fn one_slip_is_one_error() {
         --> test.coll:3:11
           |
         3 | copy(a, b c);
-          |           ^ unexpected"#]]);
+          |           ^ unexpected"#]],
+    );
 }
 
 #[test]

@@ -154,22 +154,33 @@ impl Code {
         let mut finishes = vec![false; schedule.ops.len()];
         if averages {
             for id in &proof.finish {
-                *finishes
-                    .get_mut(id.index())
-                    .ok_or_else(|| bad(ErrorCode::OutOfBounds, format!("the proof names op {id}, which does not exist")))? = true;
+                *finishes.get_mut(id.index()).ok_or_else(|| {
+                    bad(
+                        ErrorCode::OutOfBounds,
+                        format!("the proof names op {id}, which does not exist"),
+                    )
+                })? = true;
             }
         }
-        let mut lower = Lower { schedule, code: &mut code, extents, size: dtype.size(), operands: Vec::new() };
+        let mut lower =
+            Lower { schedule, code: &mut code, extents, size: dtype.size(), operands: Vec::new() };
         let mut instrs = Vec::with_capacity(schedule.ops.len());
         let mut tasks = Vec::with_capacity(schedule.streams.len());
         for (at, stream) in schedule.streams.iter().enumerate() {
             let first = instrs.len() as u32;
             let ids = stream.first.0..stream.first.0.saturating_add(stream.len);
             if ids.end as usize > schedule.ops.len() || stream.rank.0 >= schedule.nranks {
-                return Err(bad(ErrorCode::OutOfBounds, format!("stream {at} has ops or a rank that do not exist")));
+                return Err(bad(
+                    ErrorCode::OutOfBounds,
+                    format!("stream {at} has ops or a rank that do not exist"),
+                ));
             }
             for id in ids.map(OpId) {
-                instrs.push(lower.op(schedule.op(id), finishes[id.index()], StreamId(at as u32))?);
+                instrs.push(lower.op(
+                    schedule.op(id),
+                    finishes[id.index()],
+                    StreamId(at as u32),
+                )?);
             }
             if averages && proof.scale_outputs && stream.index == 0 {
                 instrs.push(lower.scale(stream.rank));
@@ -200,7 +211,10 @@ impl Lower<'_> {
             OpKind::Wait => Kind::Wait,
         };
         if op.arg as usize >= self.code.channels {
-            return Err(bad(ErrorCode::OutOfBounds, format!("stream {stream} uses channel {}, which does not exist", op.arg)));
+            return Err(bad(
+                ErrorCode::OutOfBounds,
+                format!("stream {stream} uses channel {}, which does not exist", op.arg),
+            ));
         }
         Ok(Instr { kind, srcs: 0, dsts: 0, arg: op.arg, len: 0 })
     }
@@ -227,7 +241,10 @@ impl Lower<'_> {
             }
             let is_destination = self.operands.len() - first >= op.srcs as usize;
             if is_destination && self.schedule.region(operand).buffer == Buffer::Input {
-                return Err(bad(ErrorCode::InputWritten, format!("a move writes the input of rank {}", operand.rank)));
+                return Err(bad(
+                    ErrorCode::InputWritten,
+                    format!("a move writes the input of rank {}", operand.rank),
+                ));
             }
             self.operands.push(place);
         }
@@ -240,7 +257,8 @@ impl Lower<'_> {
     }
 
     fn place(&self, rank: RankId, region: usize) -> Result<(Operand, usize), Error> {
-        let missing = || bad(ErrorCode::OutOfBounds, "a move of a region that does not exist".into());
+        let missing =
+            || bad(ErrorCode::OutOfBounds, "a move of a region that does not exist".into());
         let buffer = self.schedule.regions.get(region).ok_or_else(missing)?.buffer;
         let known = match buffer {
             Buffer::Scratch(id) => id.index() < self.schedule.scratch.len(),
@@ -255,7 +273,9 @@ impl Lower<'_> {
             let name = self.schedule.buffer_name(buffer);
             return Err(bad(
                 ErrorCode::OutOfBounds,
-                format!("elements {first}..{first}+{len} of {name} of rank {rank}, which has {whole}"),
+                format!(
+                    "elements {first}..{first}+{len} of {name} of rank {rank}, which has {whole}"
+                ),
             ));
         }
         let offset = first as usize * self.size;
@@ -268,7 +288,10 @@ impl Lower<'_> {
             for b in &operands[at + 1..] {
                 let distance = a.offset.abs_diff(b.offset);
                 if a.buffer == b.buffer && distance != 0 && distance < len * self.size {
-                    return Err(bad(ErrorCode::RepeatedDestination, "a move between overlapping regions".into()));
+                    return Err(bad(
+                        ErrorCode::RepeatedDestination,
+                        "a move between overlapping regions".into(),
+                    ));
                 }
             }
         }
@@ -277,7 +300,8 @@ impl Lower<'_> {
 
     fn scale(&mut self, rank: RankId) -> Instr {
         let arg = self.operands.len() as u32;
-        self.operands.push(Operand { buffer: self.code.buffers.index(Buffer::Output, rank), offset: 0 });
+        self.operands
+            .push(Operand { buffer: self.code.buffers.index(Buffer::Output, rank), offset: 0 });
         let len = self.code.buffers.len(Buffer::Output, rank);
         Instr { kind: Kind::Divide, srcs: 0, dsts: 1, arg, len }
     }

@@ -141,7 +141,9 @@ impl fmt::Display for Error {
             Self::WorkerPanicked { message } => {
                 write!(f, "a worker thread panicked: {message}; the outputs are undefined")
             }
-            Self::BadSchedule { what, .. } => write!(f, "{what}; run only schedules that were proved"),
+            Self::BadSchedule { what, .. } => {
+                write!(f, "{what}; run only schedules that were proved")
+            }
         }
     }
 }

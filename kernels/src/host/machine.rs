@@ -51,12 +51,22 @@ unsafe impl Sync for Machine {}
 /// Why a run ended early; what it means is found out when all workers have left.
 pub(super) enum Failure {
     /// This stream waits there, and nobody is left who could post.
-    Stalled { stream: u32, channel: u32 },
+    Stalled {
+        stream: u32,
+        channel: u32,
+    },
     /// Nothing happened for the time of the deadline, while this stream waited there.
-    TimedOut { stream: u32, channel: u32 },
+    TimedOut {
+        stream: u32,
+        channel: u32,
+    },
     /// Two streams wait at this channel.
-    Shared { channel: u32 },
-    Panicked { message: String },
+    Shared {
+        channel: u32,
+    },
+    Panicked {
+        message: String,
+    },
 }
 
 impl Machine {

@@ -11,7 +11,7 @@ use roundelay_core::diagnostics::Code as ErrorCode;
 use roundelay_core::dtype::{DType, ReduceOp};
 use roundelay_core::ids::{ChannelId, OpId, RankId, StreamId};
 use roundelay_core::schedule::{Buffer, Schedule, SignalKind};
-use roundelay_core::verify::Proof;
+use roundelay_core::verify::{Proof, Proved};
 
 use super::code::{Code, Instr, Kind};
 use super::element::Element;
@@ -111,10 +111,19 @@ impl fmt::Debug for Plan {
 type Lent = (*mut u8, usize);
 
 impl Plan {
-    /// Lowers `schedule` for `count` elements a unit (see [`roundelay_core::collective`]).
+    /// Lowers what was proved for `count` elements a unit (see [`roundelay_core::collective`]).
+    pub fn new(proved: &Proved, count: u64, dtype: DType, op: ReduceOp) -> Result<Self, Error> {
+        let (schedule, proof) = (proved.schedule().clone(), proved.proof().clone());
+        // SAFETY: only a proof makes a `Proved`, and it is of this schedule.
+        unsafe { Self::assume_proved(schedule, proof, count, dtype, op) }
+    }
+
+    /// As [`Self::new`], for tests of what happens to a schedule that is not right.
     ///
-    /// `proof` must be the proof of this very schedule: what it says about races is what makes running sound.
-    pub fn new(
+    /// # Safety
+    /// No two accesses of the schedule to the same memory may race, whatever the proof says otherwise.
+    #[doc(hidden)]
+    pub unsafe fn assume_proved(
         schedule: Arc<Schedule>,
         proof: Arc<Proof>,
         count: u64,
@@ -127,7 +136,19 @@ impl Plan {
         let options = Options::default();
         let (machine, workers) = assemble(&code, options);
         let gate = Mutex::new(());
-        Ok(Self { schedule, proof, count, dtype, op, options, code, scratch, machine, workers, gate })
+        Ok(Self {
+            schedule,
+            proof,
+            count,
+            dtype,
+            op,
+            options,
+            code,
+            scratch,
+            machine,
+            workers,
+            gate,
+        })
     }
 
     /// The same plan, run otherwise.
@@ -139,9 +160,12 @@ impl Plan {
     }
 
     /// The same plan with op `step` of a stream replaced by a fault.
+    ///
+    /// # Safety
+    /// A wait may be replaced only where nothing relies on the order that it makes.
     #[doc(hidden)]
     #[must_use]
-    pub fn with_fault(mut self, stream: StreamId, step: u32, fault: Fault) -> Self {
+    pub unsafe fn with_fault(mut self, stream: StreamId, step: u32, fault: Fault) -> Self {
         let mut code = Code::clone(&self.code);
         let (kind, arg) = match fault {
             Fault::Panic => (Kind::Panic, 0),
@@ -202,7 +226,8 @@ impl Plan {
         outputs: &mut [&mut [T]],
     ) -> Result<Stats, Error> {
         self.check_dtype(T::DTYPE)?;
-        let inputs: Vec<Lent> = inputs.iter().map(|s| (s.as_ptr().cast_mut().cast(), s.len())).collect();
+        let inputs: Vec<Lent> =
+            inputs.iter().map(|s| (s.as_ptr().cast_mut().cast(), s.len())).collect();
         self.run_apart(&inputs, &lend(outputs), 1)
     }
 
@@ -262,7 +287,12 @@ impl Plan {
         Ok(())
     }
 
-    fn run_apart(&self, inputs: &[Lent], outputs: &[Lent], per_element: usize) -> Result<Stats, Error> {
+    fn run_apart(
+        &self,
+        inputs: &[Lent],
+        outputs: &[Lent],
+        per_element: usize,
+    ) -> Result<Stats, Error> {
         self.check(("input", "inputs"), inputs, per_element, |rank| self.input_len(rank))?;
         self.check(("output", "outputs"), outputs, per_element, |rank| self.output_len(rank))?;
         self.launch(|rank| (inputs[rank.index()].0, outputs[rank.index()].0))
@@ -329,7 +359,10 @@ impl Plan {
             Failure::Panicked { message } => Error::WorkerPanicked { message },
             Failure::Shared { channel } => Error::BadSchedule {
                 code: ErrorCode::SharedSignal,
-                what: format!("two streams wait at the same time for {}", self.signal_name(ChannelId(channel))),
+                what: format!(
+                    "two streams wait at the same time for {}",
+                    self.signal_name(ChannelId(channel))
+                ),
             },
         }
     }
@@ -343,30 +376,38 @@ impl Plan {
             SignalKind::Join => "the join",
         };
         match self.schedule.lanes.get(channel.lane.index()) {
-            Some(lane) if !lane.is_empty() => format!("{kind} from rank {} in lane {lane:?}", channel.from),
+            Some(lane) if !lane.is_empty() => {
+                format!("{kind} from rank {} in lane {lane:?}", channel.from)
+            }
             _ => format!("{kind} from rank {}", channel.from),
         }
     }
 
-    /// The wait at the root: from a rank that waits, on to the rank it waits for, as long as that one waits too.
+    /// The wait to blame: from a rank that waits, on to the rank it waits for, as long as that one waits too;
+    /// in a cycle the one that came least far.
     fn stuck(&self, stream: u32, channel: u32, after: Option<Duration>) -> Error {
+        let streams = &self.schedule.streams;
         let mut waits = vec![None; self.schedule.nranks as usize];
         for (at, signal) in self.machine.signals.iter().enumerate().rev() {
             if let Some(stream) = signal.parked() {
-                let stream = StreamId(stream);
-                let rank = self.schedule.streams[stream.index()].rank;
-                waits[rank.index()] = Some((stream, ChannelId(at as u32)));
+                let wait = (StreamId(stream), ChannelId(at as u32));
+                waits[streams[stream as usize].rank.index()] = Some(wait);
             }
         }
-        let (mut stream, mut channel) = (StreamId(stream), ChannelId(channel));
-        // Taken: a rank that was visited ends the walk, as one that does not wait.
-        while let Some(next) = {
-            let from = self.schedule.channels[channel.index()].from;
-            waits[from.index()].take()
-        } {
-            (stream, channel) = next;
+        let first = (StreamId(stream), ChannelId(channel));
+        let mut rank = streams[first.0.index()].rank;
+        let mut path = Vec::new();
+        // Taken: a rank is visited once.
+        while let Some(wait) = waits[rank.index()].take() {
+            path.push(wait);
+            rank = self.schedule.channels[wait.1.index()].from;
         }
-        let owner = &self.schedule.streams[stream.index()];
+        let back = path.iter().position(|wait| streams[wait.0.index()].rank == rank);
+        let suspects = &path[back.unwrap_or(path.len().saturating_sub(1))..];
+        // None if a slow op ended, and met all waits, between the verdict and the stop.
+        let (stream, channel) =
+            suspects.iter().copied().min_by_key(|wait| self.machine.step(wait.0)).unwrap_or(first);
+        let owner = &streams[stream.index()];
         let step = self.machine.step(stream);
         let op = self.schedule.op(OpId(owner.first.0 + step));
         let (seen, met) = self.machine.signals[channel.index()].counts();

@@ -22,7 +22,8 @@ impl Scratch {
     pub(super) fn new(sizes: impl Iterator<Item = usize>) -> Result<Self, Error> {
         let mut scratch = Self { blocks: Vec::new() };
         for size in sizes {
-            let too_large = || Error::TooLarge { what: format!("no memory for {size} bytes of scratch") };
+            let too_large =
+                || Error::TooLarge { what: format!("no memory for {size} bytes of scratch") };
             let layout = Layout::from_size_align(size.max(1), ALIGN).map_err(|_| too_large())?;
             // SAFETY: the size is not 0.
             let block = unsafe { alloc_zeroed(layout) };

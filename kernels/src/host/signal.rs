@@ -38,7 +38,8 @@ impl Signal {
             // A parked stream has taken all earlier posts, so any post meets its wait.
             let raised = (word & !(ONE_POST - 1)) + ONE_POST;
             // Acquire: the parked stream's own writes go with it to the thread that runs it on.
-            match self.word.compare_exchange_weak(word, raised, Ordering::AcqRel, Ordering::Relaxed) {
+            match self.word.compare_exchange_weak(word, raised, Ordering::AcqRel, Ordering::Relaxed)
+            {
                 Ok(_) => return (word as u32).checked_sub(1),
                 Err(now) => word = now,
             }
@@ -70,7 +71,8 @@ impl Signal {
             }
             let parked = word | u64::from(stream + 1);
             // Release: what the stream did so far, and where it stands, go to whoever wakes it.
-            match self.word.compare_exchange_weak(word, parked, Ordering::AcqRel, Ordering::Acquire) {
+            match self.word.compare_exchange_weak(word, parked, Ordering::AcqRel, Ordering::Acquire)
+            {
                 Ok(_) => return Wait::Parked,
                 Err(now) => word = now,
             }

@@ -25,7 +25,8 @@ pub(super) fn f32_to_f16(value: f32) -> u16 {
     let bits = value.to_bits();
     let magnitude = bits & 0x7fff_ffff;
     // Adding 2^-1 moves the last subnormal bit to the last f32 bit: the addition itself rounds.
-    let subnormal = (f32::from_bits(magnitude) + f32::from_bits(SHIFT)).to_bits().wrapping_sub(SHIFT);
+    let subnormal =
+        (f32::from_bits(magnitude) + f32::from_bits(SHIFT)).to_bits().wrapping_sub(SHIFT);
     let odd = (magnitude >> 13) & 1;
     let normal = magnitude.wrapping_sub((127 - 15) << 23).wrapping_add(0xfff + odd) >> 13;
     let special = if magnitude > 0x7f80_0000 { 0x7e00 } else { 0x7c00 };

@@ -161,14 +161,20 @@ mod tests {
         }
         fn same<T: Number, O: Combine>() {
             // Bit patterns of every exponent; 2048 bytes are whole elements of every dtype.
-            let src: Vec<u64> = (0..256u64).map(|i| i.wrapping_mul(0x9e37_79b9_7f4a_7c15)).collect();
+            let src: Vec<u64> =
+                (0..256u64).map(|i| i.wrapping_mul(0x9e37_79b9_7f4a_7c15)).collect();
             let acc: Vec<u64> = src.iter().map(|x| x.rotate_left(29) ^ 0x55).collect();
             let run = |loops: Loops| {
                 let (mut acc, mut dst) = (acc.clone(), vec![0u64; 256]);
                 let len = 2048 / size_of::<T>();
                 // SAFETY: all three hold 2048 bytes, aligned for every dtype, and are apart.
                 unsafe {
-                    (loops.join)(dst.as_mut_ptr().cast(), acc.as_ptr().cast(), src.as_ptr().cast(), len);
+                    (loops.join)(
+                        dst.as_mut_ptr().cast(),
+                        acc.as_ptr().cast(),
+                        src.as_ptr().cast(),
+                        len,
+                    );
                     (loops.fold)(acc.as_mut_ptr().cast(), src.as_ptr().cast(), len);
                     assert_eq!(acc, dst);
                     (loops.divide)(acc.as_mut_ptr().cast(), len, 7);

@@ -146,14 +146,21 @@ mod tests {
                     for other in (0..=n).filter(|&o| o != dst) {
                         let mut memory = sources(n + 1);
                         let want: Vec<i32> = (0..memory[0].len())
-                            .map(|i| (0..n).map(|s| memory[s][i]).sum::<i32>() / divide.unwrap_or(1) as i32)
+                            .map(|i| {
+                                (0..n).map(|s| memory[s][i]).sum::<i32>()
+                                    / divide.unwrap_or(1) as i32
+                            })
                             .collect();
                         let untouched = memory.clone();
                         let srcs: Vec<usize> = (0..n).collect();
                         run(&mut memory, &srcs, &[dst, other], divide);
                         for (at, now) in memory.iter().enumerate() {
-                            let want = if at == dst || at == other { &want } else { &untouched[at] };
-                            assert_eq!(now, want, "{n} sources to {dst} and {other}, looking at {at}");
+                            let want =
+                                if at == dst || at == other { &want } else { &untouched[at] };
+                            assert_eq!(
+                                now, want,
+                                "{n} sources to {dst} and {other}, looking at {at}"
+                            );
                         }
                     }
                 }

@@ -147,7 +147,7 @@ mod tests {
     fn integer_division_truncates_toward_zero() {
         for n in [1, 2, 3, 5, 7, 1000, 65_537, u32::MAX] {
             let limits = [i32::MIN, i32::MIN + 1, -7, -1, 0, 1, 7, i32::MAX - 1, i32::MAX];
-            let multiples = (1..100).flat_map(|k| {
+            let multiples = (2..100).flat_map(|k| {
                 let m = (i64::from(i32::MAX) / k) as i32;
                 [m - 1, m, m + 1, -m]
             });

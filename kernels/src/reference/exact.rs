@@ -1,8 +1,8 @@
 //! The exact result of a reduction, and how far a computed one may be from it. Nothing here knows of schedules.
 //!
 //! Floats are folded in double-double arithmetic (Dekker, Numer. Math. 18, 1971), whose error is far below the
-//! bound. The bound is the standard one for any order of a reduction tree of depth d with unit roundoff u:
-//! |got - exact| <= γ_d Σ|x| for sums and γ_d |Π x| for products, γ_d = d u / (1 - d u) (Higham, Accuracy and
+//! bound. The bound is the standard one with unit roundoff u: `|got - exact| <= γ_d Σ|x|` for sums on a tree of
+//! depth d, and `γ_{n-1} |Π x|` for products of n factors on any tree, `γ_k = k u / (1 - k u)` (Higham, Accuracy and
 //! Stability of Numerical Algorithms, 2nd ed., 2002, sections 3.1 and 4.2). The division of `avg` is one step more.
 
 use half::{bf16, f16};
@@ -104,7 +104,8 @@ pub(super) fn reduce(dtype: DType, op: ReduceOp, elements: &[u64]) -> Exact {
         ReduceOp::Sum | ReduceOp::Avg => {
             let sum = wrapped(dtype, elements.iter().fold(0, |a, x| a.wrapping_add(*x)));
             let n = if op == ReduceOp::Avg { elements.len() as u64 } else { 1 };
-            let result = if is_signed(dtype) { (signed(dtype, sum) / n as i64) as u64 } else { sum / n };
+            let result =
+                if is_signed(dtype) { (signed(dtype, sum) / n as i64) as u64 } else { sum / n };
             Exact::Bits(wrapped(dtype, result))
         }
     }
@@ -151,8 +152,8 @@ impl Exact {
         }
     }
 
-    /// Whether `got` is what `depth` steps of `op` may give.
-    pub(super) fn admits(self, dtype: DType, op: ReduceOp, depth: u32, got: u64) -> bool {
+    /// Whether `got` is what `steps` roundings in a row may give.
+    pub(super) fn admits(self, dtype: DType, op: ReduceOp, steps: u32, got: u64) -> bool {
         let (high, low, scale) = match self {
             Self::Bits(bits) => {
                 let nan = |bits| dtype.is_float() && float(dtype, bits).is_nan();
@@ -165,7 +166,7 @@ impl Exact {
             return value == high || value.is_nan() && high.is_nan();
         }
         let (roundoff, tiniest, largest) = limits(dtype);
-        let steps = f64::from(depth + u32::from(op == ReduceOp::Avg));
+        let steps = f64::from(steps + u32::from(op == ReduceOp::Avg));
         let gamma = steps * roundoff / (1.0 - steps * roundoff).max(roundoff);
         // Subnormal results of products and divisions are off by half the smallest subnormal a step.
         let bound = gamma * scale + if op == ReduceOp::Sum { 0.0 } else { steps * tiniest };

@@ -22,7 +22,8 @@ impl SplitMix64 {
 /// for `prod` in ±(15/16..17/16), so that the product of 1000 ranks neither overflows nor vanishes.
 pub fn fill(dtype: DType, op: ReduceOp, seed: u64, rank: u32, len: usize) -> Vec<u8> {
     let mut random = SplitMix64(seed);
-    let mut random = SplitMix64(random.next() ^ u64::from(rank).wrapping_mul(0xd6e8_feb8_6659_fd93));
+    let mut random =
+        SplitMix64(random.next() ^ u64::from(rank).wrapping_mul(0xd6e8_feb8_6659_fd93));
     let product = op == ReduceOp::Prod;
     let mut integer = || random.next() | u64::from(product);
     let float = |bits: u64| {

@@ -62,10 +62,13 @@ impl Reference {
     /// Number of elements of all outputs that are wrong. Copies, integers, min and max must be exact; other floats
     /// within the error bound of a reduction tree of depth `depth` ([`roundelay_core::verify::Proof::reduce_depth`]).
     pub fn count_wrong(&self, inputs: &[Vec<u8>], outputs: &[&[u8]], depth: u32) -> u64 {
+        // A term of a sum is rounded once on each step to the root; a product collects the relative errors of
+        // all its steps, whatever the tree.
+        let steps = if self.op == ReduceOp::Prod { self.nranks - 1 } else { depth };
         let mut wrong = 0;
         self.each_element(inputs, |rank, at, exact| {
             let got = exact::bits_at(self.dtype, outputs[rank.index()], at);
-            wrong += u64::from(!exact.admits(self.dtype, self.op, depth, got));
+            wrong += u64::from(!exact.admits(self.dtype, self.op, steps, got));
         });
         wrong
     }

@@ -1,0 +1,61 @@
+//! What the project promises to be fast: proving, expanding, and running on few cores. `cargo bench`.
+
+use divan::{Bencher, black_box};
+use proc_macro2::{Span, TokenStream};
+use quote::quote;
+use roundelay::library::{self, RingAllReduce};
+use roundelay::{Algorithm as _, DType, ReduceOp, Run as _};
+use roundelay_core::check::Door;
+use roundelay_core::emit::rust::{Origin, expand};
+use roundelay_core::source::Source;
+use roundelay_core::verify::verify;
+use roundelay_core::{compile, prove_at_expansion};
+
+fn main() {
+    divan::main();
+}
+
+/// Build and verify, without the cache of proofs.
+#[divan::bench(args = [8, 64, 256])]
+fn check_ring(nranks: u32) {
+    let schedule = RingAllReduce::new().schedule(nranks).expect("the ring can be laid out");
+    black_box(verify(&schedule).expect("the ring is right"));
+}
+
+/// What `collective!` does with the ring, between its tokens and the expansion.
+#[divan::bench]
+fn expand_ring(bencher: Bencher<'_, '_>) {
+    let (_, text) = library::SOURCES[0];
+    let tokens: TokenStream = text.parse().expect("the ring is Rust tokens");
+    bencher.with_inputs(|| tokens.clone()).bench_local_values(|tokens| {
+        let (source, _) = Source::from_macro("the macro's body", tokens);
+        let program = compile(&source, Door::Macro).expect("the ring is right");
+        assert!(prove_at_expansion(&program, &source).is_empty());
+        let origin = Origin {
+            file: quote!(::core::file!()),
+            locate: &|span| source.location(span),
+            span: &|_| Span::call_site(),
+            exact: true,
+        };
+        black_box(expand(&program, &origin));
+    });
+}
+
+const KIB: usize = 1 << 10;
+const MIB: usize = 1 << 20;
+
+/// Ranks, and bytes a rank.
+#[divan::bench(args = [(8, MIB), (64, 64 * KIB)])]
+fn run_ring(bencher: Bencher<'_, '_>, (nranks, bytes): (usize, usize)) {
+    let count = bytes / size_of::<f32>();
+    let plan = RingAllReduce::new()
+        .plan(nranks as u32, count as u64, DType::F32, ReduceOp::Sum)
+        .expect("the ring is right");
+    let inputs = vec![vec![1.0_f32; count]; nranks];
+    let mut outputs = vec![vec![0.0_f32; count]; nranks];
+    let inputs: Vec<&[f32]> = inputs.iter().map(Vec::as_slice).collect();
+    let mut outputs: Vec<&mut [f32]> = outputs.iter_mut().map(Vec::as_mut_slice).collect();
+    bencher
+        .counter(divan::counter::BytesCount::new(bytes))
+        .bench_local(|| plan.run(&inputs, &mut outputs).expect("the run ends"));
+}

@@ -1,0 +1,206 @@
+//! The builder's data ops: what is copied and reduced, from which rank to which, and that the lengths agree
+//! for every count.
+
+use super::{At, Builder, Stop};
+use crate::diagnostics::{Code, Finding};
+use crate::ids::{RankId, SpanId};
+use crate::schedule::area::Area;
+use crate::schedule::lengths::{self, Lengths};
+use crate::schedule::tables::Tables;
+use crate::schedule::value::Place;
+use crate::schedule::{Buffer, Op, OpKind, Operand};
+
+/// Sources of one move; longer folds become several moves.
+const MAX_SOURCES: usize = 8;
+/// Destinations of one move.
+const MAX_DESTINATIONS: usize = 8;
+
+impl Builder<'_> {
+    /// `copy(src, [dst, …])`
+    pub fn copy(&mut self, at: At, src: Place, dsts: &[Place]) -> Result<(), Stop> {
+        let src = self.settle(at, src.0)?;
+        let dsts = self.places(at, dsts)?;
+        if dsts.is_empty() || dsts.len() > MAX_DESTINATIONS {
+            return Err(self.operand_count(
+                at,
+                "copy",
+                "destinations",
+                dsts.len(),
+                MAX_DESTINATIONS,
+            ));
+        }
+        self.data(at, &[src], &dsts)
+    }
+
+    /// `reduce([src, …], dst)`: each source in turn, `dst = src op dst`.
+    pub fn reduce(&mut self, at: At, srcs: &[Place], dst: Place) -> Result<(), Stop> {
+        let srcs = self.places(at, srcs)?;
+        let dst = self.settle(at, dst.0)?;
+        if srcs.is_empty() {
+            return Err(self.operand_count(at, "reduce", "sources", 0, usize::MAX));
+        }
+        for part in srcs.chunks(MAX_SOURCES - 1) {
+            let fold: Vec<_> = std::iter::once(dst).chain(part.iter().copied()).collect();
+            self.data(at, &fold, &[dst])?;
+        }
+        Ok(())
+    }
+
+    fn places(&mut self, at: At, places: &[Place]) -> Result<Vec<(RankId, Area)>, Stop> {
+        places.iter().map(|place| self.settle(at, place.0)).collect()
+    }
+
+    fn operand_count(&mut self, at: At, op: &str, what: &str, got: usize, most: usize) -> Stop {
+        let title = match got {
+            0 => format!("`{op}` has no {what}"),
+            _ => format!("`{op}` has {got} {what}, and takes at most {most}"),
+        };
+        self.fail(Finding::new(Code::TooManyOperands, SpanId(at), title))
+    }
+
+    /// One move; for a reduce, `srcs[0]` is the destination itself.
+    fn data(
+        &mut self,
+        at: At,
+        srcs: &[(RankId, Area)],
+        dsts: &[(RankId, Area)],
+    ) -> Result<(), Stop> {
+        let reads = if srcs.len() > 1 { &srcs[1..] } else { srcs };
+        let operands = || reads.iter().chain(dsts);
+        if operands().all(|(rank, _)| *rank != self.rank) {
+            let title = format!("no operand of this op is local to rank {}", self.rank);
+            return Err(self.fail(
+                Finding::new(Code::NoLocalOperand, SpanId(at), title)
+                    .help("pull into `local.…` or push from it; a third rank cannot move data"),
+            ));
+        }
+        let shape = self.shape(at, &operands().map(|(_, area)| *area))?;
+        let at_id = SpanId(at);
+        let mut fixed = Vec::with_capacity(srcs.len() + dsts.len());
+        for &(rank, area) in srcs.iter().chain(dsts) {
+            let area = if area.floating { settle_slot(area, shape) } else { area };
+            self.has_buffer(at, rank, area)?;
+            let equal = lengths::compare(
+                (shape.region.lo, shape.region.hi),
+                (area.region.lo, area.region.hi),
+            );
+            if equal != Lengths::Equal {
+                return Err(self.unequal(at, equal, &shape, &area));
+            }
+            fixed.push((rank, area));
+        }
+        for (i, &(rank, area)) in fixed[srcs.len()..].iter().enumerate() {
+            if area.region.buffer == Buffer::Input {
+                let title = format!("the input of rank {rank} is written");
+                return Err(self.fail(Finding::new(Code::InputWritten, at_id, title)));
+            }
+            let earlier = usize::from(srcs.len() > 1)..srcs.len() + i;
+            if fixed[earlier].iter().any(|(r, other)| *r == rank && overlap(other, &area)) {
+                let name = self.tables.describe(rank, &area.region);
+                let title = format!("two operands of this op overlap at {name}");
+                return Err(self.fail(
+                    Finding::new(Code::RepeatedDestination, at_id, title)
+                        .note("only the source that a `reduce` folds into may be its destination")
+                        .help("a copy onto itself does nothing: leave it out, or choose another piece"),
+                ));
+            }
+            if rank == self.rank
+                && let Buffer::Scratch(id) = area.region.buffer
+            {
+                self.slots[id.index()][area.region.slot as usize] = Some(area);
+            }
+        }
+        let op = Op {
+            kind: OpKind::Move,
+            srcs: srcs.len() as u8,
+            dsts: dsts.len() as u8,
+            finish: false,
+            at: at_id,
+            arg: self.tables.operands.len() as u32,
+        };
+        for (rank, area) in fixed {
+            let region = self.tables.region(area.region);
+            self.tables.operands.push(Operand { rank, region });
+        }
+        self.push(at, op)
+    }
+
+    /// The shape of an op: that of its first operand which has one of its own, else that of what a
+    /// local slot holds.
+    fn shape(
+        &mut self,
+        at: At,
+        areas: &(impl Iterator<Item = Area> + Clone),
+    ) -> Result<Area, Stop> {
+        if let Some(area) = areas.clone().find(|area| !area.floating) {
+            return Ok(area);
+        }
+        let held = areas.clone().find_map(|area| match area.region.buffer {
+            Buffer::Scratch(id) => self.slots[id.index()][area.region.slot as usize],
+            _ => None,
+        });
+        match held {
+            Some(area) => Ok(area),
+            None => Err(self.fail(
+                Finding::new(
+                    Code::UnknownSlotLength,
+                    SpanId(at),
+                    "both operands are slots, and no length is known",
+                )
+                .note("a slot has the length of what was last written to it by its own rank")
+                .help("let one operand be a region of `input` or `output`"),
+            )),
+        }
+    }
+
+    fn has_buffer(&mut self, at: At, rank: RankId, area: Area) -> Result<(), Stop> {
+        let (units, name) = match area.region.buffer {
+            Buffer::Input => (self.tables.input_units(rank), "input"),
+            Buffer::Output => (self.tables.output_units(rank), "output"),
+            Buffer::Scratch(_) => return Ok(()),
+        };
+        if units > 0 {
+            return Ok(());
+        }
+        let collective = self.tables.collective;
+        let title = format!("rank {rank} has no {name} in a {collective}");
+        let root = self.tables.root;
+        Err(self.fail(
+            Finding::new(Code::BufferAbsent, SpanId(at), title)
+                .note(format!("only the root, rank {root}, has an {name}"))
+                .help("guard the op with `if rank == root { … }`"),
+        ))
+    }
+
+    fn unequal(&mut self, at: At, lengths: Lengths, left: &Area, right: &Area) -> Stop {
+        let name = |t: &Tables, a: &Area| t.describe_area(&a.region);
+        let (l, r) = (name(self.tables, left), name(self.tables, right));
+        let at = SpanId(at);
+        let finding = match lengths {
+            Lengths::Differ { count, left, right } => {
+                Finding::new(Code::LengthMismatch, at, format!("{l} and {r} differ in length"))
+                    .note(format!("number of elements at count {count}: {left} and {right}"))
+            }
+            _ => Finding::new(
+                Code::MisalignedRegions,
+                at,
+                format!("{l} and {r} are cut at different fractions of the count"),
+            ),
+        };
+        self.fail(finding.help("operands of one op are pieces of the same split"))
+    }
+}
+
+/// A floating slot in the shape of the data it meets.
+fn settle_slot(slot: Area, shape: Area) -> Area {
+    let mut region = shape.region;
+    region.buffer = slot.region.buffer;
+    region.slot = slot.region.slot;
+    region.base = region.lo;
+    Area { region, floating: false }
+}
+
+fn overlap(a: &Area, b: &Area) -> bool {
+    let (a, b) = (&a.region, &b.region);
+    a.buffer == b.buffer && a.slot == b.slot && a.lo < b.hi && b.lo < a.hi
+}

@@ -1,0 +1,341 @@
+//! The schedule builder: what expanded Rust and the interpreter both call, statement by statement, once
+//! for each rank. It checks what only a rank count can tell and records every problem at its statement.
+
+mod data;
+mod scratch;
+
+use super::area::Area;
+use super::arith::Fault;
+use super::ring::Ring;
+use super::tables::{Lane, Tables};
+use super::value::{Flag, Int, List, Peer, Piece, Seat};
+use super::{Buffer, Channel, Op, OpKind, SignalKind};
+use crate::diagnostics::{Code, Finding};
+use crate::ids::{LaneId, RankId, SpanId};
+
+/// A rank's program cannot go on; why has been recorded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Stop;
+
+/// One rank's part of a schedule in the making.
+pub struct Builder<'t> {
+    pub(super) tables: &'t mut Tables,
+    pub(super) rank: RankId,
+    streams: Vec<Vec<Op>>,
+    /// Streams forked from each stream, for iterations after the first of a `parallel` on it.
+    children: Vec<Vec<usize>>,
+    /// How many of them are running: iteration 0 goes on where they were forked from, and may fork more.
+    running: Vec<usize>,
+    current: usize,
+    lane: Lane,
+    /// The shape last written to each slot of this rank, in program order.
+    pub(super) slots: Vec<Vec<Option<Area>>>,
+    pub(super) declared: usize,
+}
+
+/// The values of a loop variable.
+pub struct Steps(std::ops::Range<i64>);
+
+impl Iterator for Steps {
+    type Item = Int;
+
+    fn next(&mut self) -> Option<Int> {
+        self.0.next().map(Int::from)
+    }
+}
+
+/// Statements are numbered in source order; generated code passes the number.
+pub type At = u32;
+
+impl<'t> Builder<'t> {
+    pub(crate) fn new(tables: &'t mut Tables, rank: RankId) -> Self {
+        Self {
+            tables,
+            rank,
+            streams: vec![Vec::new()],
+            children: vec![Vec::new()],
+            running: vec![0],
+            current: 0,
+            lane: Lane::default(),
+            slots: Vec::new(),
+            declared: 0,
+        }
+    }
+
+    pub(crate) fn into_streams(self) -> Vec<Vec<Op>> {
+        self.streams
+    }
+
+    // ---- what the program may ask -----------------------------------------------------------
+
+    /// This rank.
+    pub fn rank(&self) -> Int {
+        Int::from(self.rank.0)
+    }
+
+    /// The number of ranks.
+    pub fn nranks(&self) -> Int {
+        Int::from(self.tables.nranks)
+    }
+
+    /// This rank as a peer.
+    pub fn local(&self) -> Peer {
+        Peer(Ok(self.rank))
+    }
+
+    /// The built-in `peer(rank)`.
+    pub fn peer(&self, rank: impl Into<Int>) -> Peer {
+        Peer(rank.into().0.and_then(|rank| self.find_rank(rank)))
+    }
+
+    pub(crate) fn find_rank(&self, rank: i64) -> Result<RankId, Fault> {
+        let nranks = self.tables.nranks;
+        u32::try_from(rank)
+            .ok()
+            .filter(|r| *r < nranks)
+            .map(RankId)
+            .ok_or(Fault::Rank { rank, nranks })
+    }
+
+    /// The input buffer.
+    pub fn input(&self) -> Piece {
+        Piece(Ok(self.buffer(Buffer::Input)))
+    }
+
+    /// The output buffer.
+    pub fn output(&self) -> Piece {
+        Piece(Ok(self.buffer(Buffer::Output)))
+    }
+
+    pub(crate) fn buffer(&self, buffer: Buffer) -> Area {
+        let Tables { collective, nranks, .. } = *self.tables;
+        let units = match buffer {
+            Buffer::Input => collective.max_input_units(nranks),
+            _ => collective.max_output_units(nranks),
+        };
+        Area::whole(buffer, units)
+    }
+
+    /// This rank's seat in `ring`.
+    pub fn ring(&mut self, at: At, ring: &Ring) -> Result<Seat, Stop> {
+        match self.tables.seating(ring) {
+            Ok(seating) => Ok(Seat {
+                left: seating.left(self.rank),
+                right: seating.right(self.rank, 1),
+                position: seating.position[self.rank.index()],
+            }),
+            Err(why) => Err(self.fail(
+                Finding::new(Code::BadParameter, SpanId(at), why)
+                    .help("a ring names each rank of 0..nranks once, in ring order"),
+            )),
+        }
+    }
+
+    /// This rank's seat in the ring of these ranks, in ring order.
+    pub fn ring_order(&mut self, at: At, ranks: &List) -> Result<Seat, Stop> {
+        let ranks = self.settle(at, ranks.0.clone())?;
+        self.ring(at, &Ring::order(ranks))
+    }
+
+    /// A parameter of type `Rank`; the one called `root` is the root of a rooted collective.
+    pub fn rank_param(&mut self, at: At, value: Int, is_root: bool) -> Result<Int, Stop> {
+        let rank = self.settle(at, value.0)?;
+        let rank = self.settle(at, self.find_rank(rank))?;
+        if is_root {
+            self.tables.root = rank;
+        }
+        Ok(value)
+    }
+
+    // ---- control ----------------------------------------------------------------------------
+
+    /// Goes on only where `condition` holds.
+    pub fn require(&mut self, at: At, condition: Flag, why: &str) -> Result<(), Stop> {
+        if self.settle(at, condition.0)? {
+            return Ok(());
+        }
+        let title =
+            format!("{} refuses nranks = {}: {why}", self.tables.algorithm, self.tables.nranks);
+        Err(self.fail(
+            Finding::new(Code::RankCountRefused, SpanId(at), title).label("this does not hold"),
+        ))
+    }
+
+    /// The condition of an `if`.
+    pub fn test(&mut self, at: At, condition: Flag) -> Result<bool, Stop> {
+        self.settle(at, condition.0)
+    }
+
+    /// The values of `for x in lo..hi`; none when `hi <= lo`.
+    pub fn range(&mut self, at: At, lo: impl Into<Int>, hi: impl Into<Int>) -> Result<Steps, Stop> {
+        let (lo, hi) = (self.settle(at, lo.into().0)?, self.settle(at, hi.into().0)?);
+        self.spend(at, lo, hi)?;
+        Ok(Steps(lo..hi))
+    }
+
+    /// The values of `for x in list`.
+    pub fn each(&mut self, at: At, list: &List) -> Result<impl Iterator<Item = Int> + use<>, Stop> {
+        let list = self.settle(at, list.0.clone())?;
+        self.spend(at, 0, list.len() as i64)?;
+        Ok(list.into_iter().map(Int::from))
+    }
+
+    /// Enters a `step`.
+    pub fn step(&mut self, at: At) -> Result<(), Stop> {
+        self.spend(at, 0, 1)
+    }
+
+    /// Takes the steps of a loop from the budget before the first of them runs.
+    pub(crate) fn spend(&mut self, at: At, lo: i64, hi: i64) -> Result<(), Stop> {
+        let steps = hi.saturating_sub(lo).max(0) as u64;
+        if self.tables.spend(steps) {
+            return Ok(());
+        }
+        let limit = self.tables.limits().steps;
+        let title =
+            format!("this loop of {steps} iterations goes beyond the step limit of {limit}");
+        Err(self.fail(
+            Finding::new(Code::StepLimit, SpanId(at), title)
+                .note("the limit counts the iterations of all loops on all ranks")
+                .help("loop over ranks, rounds or pieces; a larger piece is still one op"),
+        ))
+    }
+
+    /// `parallel x in lo..hi`: the first iteration on this stream, the others on streams of their own,
+    /// forked before and joined after.
+    pub fn parallel(
+        &mut self,
+        at: At,
+        lo: impl Into<Int>,
+        hi: impl Into<Int>,
+        mut body: impl FnMut(&mut Self, Int) -> Result<(), Stop>,
+    ) -> Result<(), Stop> {
+        let (lo, hi) = (self.settle(at, lo.into().0)?, self.settle(at, hi.into().0)?);
+        self.spend(at, lo, hi)?;
+        let parent = self.current;
+        let others = usize::try_from(hi.saturating_sub(lo) - 1).unwrap_or(0);
+        let first = self.running[parent];
+        let children: Vec<usize> =
+            (first..first + others).map(|k| self.child(at, parent, k)).collect::<Result<_, _>>()?;
+        self.running[parent] += others;
+        for &child in &children {
+            self.fork(at, parent, child, SignalKind::Fork)?;
+        }
+        for (stream, value) in std::iter::once(parent).chain(children.iter().copied()).zip(lo..hi) {
+            self.current = stream;
+            self.lane.push(value, self.tables);
+            let done = body(self, Int::from(value));
+            self.lane.pop(self.tables);
+            done?;
+        }
+        for &child in &children {
+            self.fork(at, child, parent, SignalKind::Join)?;
+        }
+        self.running[parent] = first;
+        self.current = parent;
+        Ok(())
+    }
+
+    fn child(&mut self, at: At, parent: usize, k: usize) -> Result<usize, Stop> {
+        if let Some(&child) = self.children[parent].get(k) {
+            return Ok(child);
+        }
+        if self.streams.len() >= Tables::STREAM_LIMIT {
+            let title = format!("more than {} streams at one rank", Tables::STREAM_LIMIT);
+            return Err(self.fail(Finding::new(Code::StepLimit, SpanId(at), title)));
+        }
+        self.streams.push(Vec::new());
+        self.children.push(Vec::new());
+        self.running.push(0);
+        self.children[parent].push(self.streams.len() - 1);
+        Ok(self.streams.len() - 1)
+    }
+
+    /// A post on `from` that a wait on `to` meets; the channel is the child's.
+    fn fork(&mut self, at: At, from: usize, to: usize, kind: SignalKind) -> Result<(), Stop> {
+        let lane = LaneId(from.max(to) as u32);
+        let channel = Channel { from: self.rank, to: self.rank, kind, lane };
+        for (stream, kind) in [(from, OpKind::Post), (to, OpKind::Wait)] {
+            self.current = stream;
+            self.signal(at, kind, channel)?;
+        }
+        Ok(())
+    }
+
+    // ---- signals ----------------------------------------------------------------------------
+
+    /// `peer.TxAck()`
+    pub fn tx_ack(&mut self, at: At, peer: Peer) -> Result<(), Stop> {
+        self.post(at, peer, SignalKind::Ack)
+    }
+
+    /// `peer.RxAck()`
+    pub fn rx_ack(&mut self, at: At, peer: Peer) -> Result<(), Stop> {
+        self.wait(at, peer, SignalKind::Ack)
+    }
+
+    /// `peer.TxDataSignal()`
+    pub fn tx_data_signal(&mut self, at: At, peer: Peer) -> Result<(), Stop> {
+        self.post(at, peer, SignalKind::Data)
+    }
+
+    /// `peer.RxDataSignal()`
+    pub fn rx_data_signal(&mut self, at: At, peer: Peer) -> Result<(), Stop> {
+        self.wait(at, peer, SignalKind::Data)
+    }
+
+    fn post(&mut self, at: At, peer: Peer, kind: SignalKind) -> Result<(), Stop> {
+        let to = self.other(at, peer)?;
+        let channel = Channel { from: self.rank, to, kind, lane: self.lane.id() };
+        self.signal(at, OpKind::Post, channel)
+    }
+
+    fn wait(&mut self, at: At, peer: Peer, kind: SignalKind) -> Result<(), Stop> {
+        let from = self.other(at, peer)?;
+        let channel = Channel { from, to: self.rank, kind, lane: self.lane.id() };
+        self.signal(at, OpKind::Wait, channel)
+    }
+
+    fn other(&mut self, at: At, peer: Peer) -> Result<RankId, Stop> {
+        let rank = self.settle(at, peer.0)?;
+        if rank == self.rank {
+            let title = format!("rank {rank} signals itself");
+            return Err(self
+                .fail(Finding::new(Code::SelfSignal, SpanId(at), title).help(
+                    "ops of one rank are ordered already; `parallel` is joined at its end",
+                )));
+        }
+        Ok(rank)
+    }
+
+    fn signal(&mut self, at: At, kind: OpKind, channel: Channel) -> Result<(), Stop> {
+        let arg = self.tables.channel(channel).0;
+        self.push(at, Op { kind, srcs: 0, dsts: 0, finish: false, at: SpanId(at), arg })
+    }
+
+    pub(super) fn push(&mut self, at: At, op: Op) -> Result<(), Stop> {
+        if !self.tables.count_op() {
+            let title = format!("the schedule has more than {} ops", self.tables.limits().ops);
+            return Err(self.fail(Finding::new(Code::StepLimit, SpanId(at), title)));
+        }
+        self.streams[self.current].push(op);
+        Ok(())
+    }
+
+    // ---- problems ---------------------------------------------------------------------------
+
+    /// The value, or the fault reported at the statement.
+    pub(crate) fn settle<T>(&mut self, at: At, value: Result<T, Fault>) -> Result<T, Stop> {
+        value.map_err(|fault| self.fault(at, fault))
+    }
+
+    pub(super) fn fault(&mut self, at: At, fault: Fault) -> Stop {
+        self.fail(fault.finding(SpanId(at)))
+    }
+
+    /// Records a problem of this rank.
+    pub(crate) fn fail(&mut self, finding: Finding) -> Stop {
+        self.tables.fail(self.rank, finding);
+        Stop
+    }
+}

@@ -1,0 +1,288 @@
+//! The interpreter: walks a checked algorithm once for each rank and calls the same builder that expanded
+//! Rust calls. It alone serves `.coll` files, and it knows the exact expression that a fault stands in.
+
+mod eval;
+
+use std::collections::BTreeMap;
+
+use super::builder::{Builder, Stop};
+use super::params::ParamValue;
+use super::ring::Ring;
+use super::value::{Flag, Int, Peer, Piece, Split};
+use super::{Algorithm, Location};
+use crate::check::hir::{self, Iter, ParamTy, Signal, Step, Stmt, StmtKind, VarId};
+use crate::collective::Collective;
+use crate::diagnostics::{Code, Diagnostic, Finding};
+use crate::ids::{RankId, SpanId};
+use crate::source::Source;
+use eval::Value;
+
+/// A checked algorithm with values for its parameters, ready to be laid out.
+#[derive(Clone, Debug)]
+pub struct Interpreted {
+    algorithm: hir::Algorithm,
+    file: String,
+    locations: Vec<Location>,
+    params: BTreeMap<String, ParamValue>,
+}
+
+impl Interpreted {
+    /// An algorithm of `source` with every parameter at its default.
+    pub fn new(algorithm: hir::Algorithm, source: &Source) -> Self {
+        let locations = algorithm.spans.iter().map(|span| source.location(*span)).collect();
+        Self { algorithm, file: source.name().to_owned(), locations, params: BTreeMap::new() }
+    }
+
+    /// Gives a parameter its value; the error says which parameters there are.
+    pub fn set(&mut self, name: &str, value: ParamValue) -> Result<(), String> {
+        let ty = self.param_type(name)?;
+        if !value.fits(ty) {
+            return Err(format!("parameter `{name}` is {}", ty.takes()));
+        }
+        self.params.insert(name.to_owned(), value);
+        Ok(())
+    }
+
+    /// Gives a parameter the value that `text` stands for.
+    pub fn set_text(&mut self, name: &str, text: &str) -> Result<(), String> {
+        let value = ParamValue::parse(self.param_type(name)?, text)?;
+        self.set(name, value)
+    }
+
+    fn param_type(&self, name: &str) -> Result<ParamTy, String> {
+        let named = |p: &hir::Param| self.algorithm.vars[p.var.0 as usize].name.clone();
+        let params = &self.algorithm.params;
+        params.iter().find(|p| named(p) == name).map(|p| p.ty).ok_or_else(|| {
+            let known: Vec<_> =
+                params.iter().map(|p| format!("`{}: {}`", named(p), p.ty.name())).collect();
+            let known = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
+            format!("{} has no parameter `{name}`; it has {known}", self.algorithm.name)
+        })
+    }
+
+    /// The checked algorithm.
+    pub fn checked(&self) -> &hir::Algorithm {
+        &self.algorithm
+    }
+
+    /// A finding of one of this algorithm's schedules, at its place in the source.
+    pub fn diagnostic(&self, finding: Finding, nranks: u32) -> Diagnostic {
+        let place = |at: SpanId| self.algorithm.spans.get(at.index()).copied().unwrap_or_default();
+        Diagnostic {
+            code: finding.code,
+            title: finding.title,
+            primary: finding.exact.unwrap_or_else(|| place(finding.at)),
+            label: finding.label,
+            others: finding.others.into_iter().map(|(at, label)| (place(at), label)).collect(),
+            notes: finding.notes,
+            help: finding.help,
+            nranks: Some(nranks),
+        }
+    }
+}
+
+impl Algorithm for Interpreted {
+    fn name(&self) -> &str {
+        &self.algorithm.name
+    }
+
+    fn collective(&self) -> Collective {
+        self.algorithm.collective
+    }
+
+    fn out_of_place(&self) -> bool {
+        self.algorithm.out_of_place
+    }
+
+    fn file(&self) -> &str {
+        &self.file
+    }
+
+    fn source(&self) -> &str {
+        &self.algorithm.source
+    }
+
+    fn locations(&self) -> &[Location] {
+        &self.locations
+    }
+
+    fn build(&self, builder: &mut Builder<'_>) -> Result<(), Stop> {
+        let mut run = Run {
+            algorithm: &self.algorithm,
+            vars: vec![Value::Unset; self.algorithm.vars.len()],
+            steps: vec![None; self.algorithm.vars.len()],
+            rank: builder.local().0.map_err(|_| Stop)?,
+            at: 0,
+        };
+        for param in &self.algorithm.params {
+            run.param(builder, param, &self.params)?;
+        }
+        run.block(builder, &self.algorithm.body)
+    }
+}
+
+/// One rank's walk.
+struct Run<'a> {
+    algorithm: &'a hir::Algorithm,
+    vars: Vec<Value>,
+    steps: Vec<Option<&'a Step>>,
+    rank: RankId,
+    at: u32,
+}
+impl<'a> Run<'a> {
+    fn param(
+        &mut self,
+        b: &mut Builder<'_>,
+        param: &'a hir::Param,
+        given: &BTreeMap<String, ParamValue>,
+    ) -> Result<(), Stop> {
+        let var = &self.algorithm.vars[param.var.0 as usize];
+        let value = match (given.get(&var.name), &param.default) {
+            (Some(ParamValue::Int(v)), _) => Value::Int(*v),
+            (Some(ParamValue::Bool(v)), _) => Value::Bool(*v),
+            (Some(ParamValue::Ranks(v)), _) => Value::List(v.as_slice().into()),
+            (Some(ParamValue::Ring(v)), _) => self.seat(b, v)?,
+            (None, Some(default)) => self.eval(b, default)?,
+            (None, None) if param.ty == ParamTy::Ring => self.seat(b, &Ring::natural())?,
+            (None, None) => {
+                let title = format!("parameter `{}` has no value", var.name);
+                let mut finding = Finding::new(Code::BadParameter, SpanId(0), title).help(format!(
+                    "give it a default, or set it to {} when you run it",
+                    param.ty.takes()
+                ));
+                finding.exact = Some(var.span);
+                return Err(b.fail(finding));
+            }
+        };
+        if let (ParamTy::Rank, Value::Int(rank)) = (param.ty, &value) {
+            b.rank_param(0, Int::from(*rank), var.name == "root")?;
+        }
+        self.vars[param.var.0 as usize] = value;
+        Ok(())
+    }
+
+    fn seat(&self, b: &mut Builder<'_>, ring: &Ring) -> Result<Value, Stop> {
+        Ok(Value::Ring(b.ring(self.at, ring)?))
+    }
+
+    fn block(&mut self, b: &mut Builder<'_>, body: &'a [Stmt]) -> Result<(), Stop> {
+        body.iter().try_for_each(|stmt| self.stmt(b, stmt))
+    }
+
+    fn set(&mut self, var: VarId, value: Value) {
+        self.vars[var.0 as usize] = value;
+    }
+
+    fn stmt(&mut self, b: &mut Builder<'_>, stmt: &'a Stmt) -> Result<(), Stop> {
+        let at = stmt.at.0;
+        self.at = at;
+        match &stmt.kind {
+            StmtKind::Let(var, value) => {
+                let value = self.eval(b, value)?;
+                self.set(*var, value);
+            }
+            StmtKind::For(var, iter, body) => {
+                let (range, list) = match iter {
+                    Iter::Range(lo, hi) => (self.int(b, lo)?..self.int(b, hi)?, None),
+                    Iter::List(list) => {
+                        let list = self.list(b, list)?;
+                        (0..list.len() as i64, Some(list))
+                    }
+                };
+                b.spend(at, range.start, range.end)?;
+                for i in range {
+                    let value = list.as_ref().map_or(i, |list| list[i as usize]);
+                    self.set(*var, Value::Int(value));
+                    self.block(b, body)?;
+                }
+            }
+            StmtKind::Parallel(var, lo, hi, body) => {
+                let (lo, hi) = (self.int(b, lo)?, self.int(b, hi)?);
+                b.parallel(at, lo, hi, |b, value| {
+                    self.set(*var, Value::Int(value.get()));
+                    self.block(b, body)
+                })?;
+            }
+            StmtKind::If(arms, otherwise) => {
+                for (condition, body) in arms {
+                    if self.bool(b, condition)? {
+                        return self.block(b, body);
+                    }
+                    self.at = at;
+                }
+                if let Some(body) = otherwise {
+                    self.block(b, body)?;
+                }
+            }
+            StmtKind::Require(condition, why) => {
+                let holds = self.bool(b, condition)?;
+                b.require(at, Flag::from(holds), why)?;
+            }
+            StmtKind::Scratch(var, count, like) => {
+                let count = count.as_ref().map(|c| self.int(b, c)).transpose()?;
+                let name = &self.algorithm.vars[var.0 as usize].name;
+                let value = match (self.eval(b, like)?, count) {
+                    (Value::Region(like), None) => {
+                        let slot = b.scratch(at, name, Piece(Ok(like)))?;
+                        Value::Region(b.settle(at, slot.0)?)
+                    }
+                    (Value::Region(like), Some(n)) => {
+                        let slots = b.scratch_slots(at, name, n, Piece(Ok(like)))?;
+                        Value::Pieces(b.settle(at, slots.0)?)
+                    }
+                    (Value::Pieces(like), n) => {
+                        let slots = b.scratch_blocks(at, name, n.unwrap_or(1), &Split(Ok(like)))?;
+                        Value::Pieces(b.settle(at, slots.0)?)
+                    }
+                    (other, _) => unreachable!("checked as a region, is {other:?}"),
+                };
+                self.set(*var, value);
+            }
+            StmtKind::Step(step) => self.steps[step.name.0 as usize] = Some(step),
+            StmtKind::Call(step, args) => {
+                let step =
+                    self.steps[step.0 as usize].expect("a step is declared before its calls");
+                b.step(at)?;
+                for (param, arg) in step.params.iter().zip(args) {
+                    let value = self.eval(b, arg)?;
+                    self.set(*param, value);
+                }
+                self.block(b, &step.body)?;
+            }
+            StmtKind::Copy(src, dsts) => {
+                let src = self.place(b, src)?;
+                match &dsts[..] {
+                    [dst] => {
+                        let dst = self.place(b, dst)?;
+                        b.copy(at, src, &[dst])?;
+                    }
+                    _ => {
+                        let dsts = self.places(b, dsts)?;
+                        b.copy(at, src, &dsts)?;
+                    }
+                }
+            }
+            StmtKind::Reduce(srcs, dst) => match &srcs[..] {
+                [src] => {
+                    let (src, dst) = (self.place(b, src)?, self.place(b, dst)?);
+                    b.reduce(at, &[src], dst)?;
+                }
+                _ => {
+                    let srcs = self.places(b, srcs)?;
+                    let dst = self.place(b, dst)?;
+                    b.reduce(at, &srcs, dst)?;
+                }
+            },
+            StmtKind::Signal(signal, peer) => {
+                let peer = Peer(Ok(self.peer(b, peer)?));
+                match signal {
+                    Signal::TxAck => b.tx_ack(at, peer)?,
+                    Signal::RxAck => b.rx_ack(at, peer)?,
+                    Signal::TxDataSignal => b.tx_data_signal(at, peer)?,
+                    Signal::RxDataSignal => b.rx_data_signal(at, peer)?,
+                }
+            }
+        }
+        Ok(())
+    }
+}

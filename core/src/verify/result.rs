@@ -1,0 +1,110 @@
+//! Results: every contribution exactly once in every output cell, and where reductions become complete.
+
+use std::collections::{BTreeSet, HashMap, HashSet};
+
+use super::memory::CALLER;
+use super::replay::{ENOUGH, Player, Replay};
+use super::values::{Leaf, ValueId, weight};
+use crate::collective::Expected;
+use crate::ids::{OpId, RankId};
+use crate::schedule::{Buffer, Schedule};
+
+/// The fingerprint of each input cell's full reduction.
+pub(super) fn complete(schedule: &Schedule, cells: u32) -> HashSet<u128> {
+    if !schedule.collective.reduces() || schedule.nranks == 1 {
+        return HashSet::new();
+    }
+    (0..cells).map(|cell| total(schedule.nranks, cell)).collect()
+}
+
+/// Every rank's contribution to `cell`, once.
+fn total(nranks: u32, cell: u32) -> u128 {
+    (0..nranks).fold(0, |sum, rank| sum.wrapping_add(weight(Leaf { rank: RankId(rank), cell })))
+}
+
+impl Player<'_> {
+    /// Whether the reduce makes its destination complete: all of it, part of it, or nothing.
+    pub(super) fn completes(&mut self, at: OpId, results: &[ValueId]) {
+        let complete =
+            |v: &&ValueId| v.is_value() && self.complete.contains(&self.values.fingerprint(**v));
+        let done = results.iter().filter(complete).count();
+        if done > 0 && done == results.len() {
+            self.finish.push(at);
+        } else if done > 0 {
+            self.partial = true;
+        }
+    }
+
+    /// Compares every output cell with what the collective promises.
+    pub(super) fn verdict(mut self, rounds: u32) -> Replay {
+        let mut reduce_depth = 0;
+        for world in 0..self.worlds.len() {
+            reduce_depth = reduce_depth.max(self.outputs(world));
+        }
+        let in_place_findings = if self.worlds.len() > 1 {
+            std::mem::take(&mut self.worlds[1].findings)
+        } else {
+            Vec::new()
+        };
+        let Self { worlds, finish, partial, .. } = self;
+        Replay {
+            findings: worlds.into_iter().next().map(|w| w.findings).unwrap_or_default(),
+            in_place_findings,
+            finish: (!partial).then_some(finish),
+            reduce_depth,
+            rounds,
+        }
+    }
+
+    fn outputs(&mut self, world: usize) -> u32 {
+        let schedule = self.schedule;
+        let per_unit = self.cells.per_unit;
+        let mut depth = 0;
+        let mut totals = HashMap::new();
+        let mut wrong = BTreeSet::new();
+        for rank in (0..schedule.nranks).map(RankId) {
+            let first = self.worlds[world].layout.buffer(rank, Buffer::Output);
+            let units = schedule.units(Buffer::Output, rank).floor() as u32;
+            for cell in 0..units * per_unit {
+                let at = self.worlds[world].memory.cells[(first + cell) as usize];
+                if at.value == ValueId::POISON {
+                    continue;
+                }
+                let expected = schedule.collective.expected(rank, cell / per_unit, schedule.root);
+                let good = match expected {
+                    Expected::Reduced { unit } => {
+                        let from = unit * per_unit + cell % per_unit;
+                        let total =
+                            *totals.entry(from).or_insert_with(|| total(schedule.nranks, from));
+                        at.value.is_value() && self.values.fingerprint(at.value) == total
+                    }
+                    Expected::Copied { rank, unit } => {
+                        let from = unit * per_unit + cell % per_unit;
+                        at.value == self.values.leaf(Leaf { rank, cell: from })
+                    }
+                };
+                if good {
+                    depth = depth.max(self.values.depth(at.value));
+                } else if wrong.len() < ENOUGH {
+                    wrong.insert((rank, cell));
+                }
+            }
+        }
+        for (rank, cell) in wrong {
+            let first = self.worlds[world].layout.buffer(rank, Buffer::Output);
+            let at = self.worlds[world].memory.cells[(first + cell) as usize];
+            let writer = (at.write < CALLER).then(|| self.clocks.op(at.write).0);
+            let expected = schedule.collective.expected(rank, cell / per_unit, schedule.root);
+            let region = self.cells.region(cell, Buffer::Output);
+            let finding = self.reporter.wrong_result(
+                rank,
+                &region,
+                (expected, cell % per_unit, per_unit),
+                (at.value, writer),
+                &self.values,
+            );
+            self.found(world, finding);
+        }
+        depth
+    }
+}

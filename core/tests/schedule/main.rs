@@ -1,0 +1,38 @@
+//! The schedule's text form, and the streams that it shows.
+
+mod text;
+
+use roundelay_core::check::Door;
+use roundelay_core::compile;
+use roundelay_core::schedule::interpret::Interpreted;
+use roundelay_core::schedule::{Algorithm as _, Schedule};
+use roundelay_core::source::Source;
+
+/// The first algorithm of a source, laid out.
+fn lay_out(text: &str, nranks: u32) -> Schedule {
+    let source = Source::from_text("test.coll", text);
+    let program = compile(&source, Door::File).unwrap_or_else(|errors| {
+        panic!("{}", errors.iter().map(|e| e.report(&source)).collect::<Vec<_>>().join("\n"))
+    });
+    let algorithm = Interpreted::new(program.algorithms[0].clone(), &source);
+    algorithm.schedule(nranks).unwrap_or_else(|findings| panic!("{findings:#?}"))
+}
+
+const RING: &str = include_str!("../../../stdlib/ring.coll");
+const TWISTED: &str = include_str!("../../../stdlib/twisted_ring.coll");
+const SLOTS: &str = "
+#[out_of_place]
+algorithm Slots() -> AllReduce {
+    view block = output.split(3);
+    scratch inbox: like output;
+    scratch slot: 2 like block;
+    copy(local.input, [local.output, local.inbox]);
+    parallel lane in 0..2 {
+        parallel twin in 3..5 {
+            if lane == 0 && twin == 3 {
+                copy(local.block[1], local.slot[1]);
+                reduce([local.slot[1], local.inbox.split(3)[1]], local.block[1]);
+            }
+        }
+    }
+}";

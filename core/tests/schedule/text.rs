@@ -1,0 +1,108 @@
+//! The text form reads back exactly, and says what is wrong with what is not one.
+
+use expect_test::expect;
+use proptest::prelude::*;
+use roundelay_core::ids::OpId;
+use roundelay_core::schedule::text::{parse, print};
+
+use super::{RING, SLOTS, TWISTED, lay_out};
+
+#[test]
+fn it_reads_back_exactly() {
+    for (text, most) in [(RING, 9), (TWISTED, 9), (SLOTS, 3)] {
+        for nranks in 1..=most {
+            let mut schedule = lay_out(text, nranks);
+            assert_eq!(parse(&print(&schedule)).as_ref(), Ok(&schedule));
+            if let Some(op) = schedule.ops.iter_mut().find(|op| op.srcs > 1) {
+                op.finish = true;
+            }
+            assert_eq!(parse(&print(&schedule)), Ok(schedule));
+        }
+    }
+}
+
+#[test]
+fn one_op_a_line() {
+    let text = print(&lay_out(SLOTS, 1));
+    let ops: Vec<&str> = text.lines().filter(|line| !line.starts_with("at ")).collect();
+    expect![[r"
+        schedule Slots AllReduce nranks 1 root 0 out_of_place
+        scratch inbox slots 1 width 1
+        scratch slot slots 2 width 1/3
+        rank 0 stream 0
+          copy 0.input[0..1] -> 0.output[0..1], 0.inbox#0@0[0..1] @4
+          post fork 0->0 stream 1 @5
+          post fork 0->0 stream 2 @6
+          copy 0.output[1/3..2/3] -> 0.slot#1@1/3[1/3..2/3] @8
+          fold 0.output[1/3..2/3], 0.slot#1@1/3[1/3..2/3], 0.inbox#0@0[1/3..2/3] -> 0.output[1/3..2/3] @9
+          wait join 0->0 stream 2 @6
+          wait join 0->0 stream 1 @5
+        rank 0 stream 1
+          wait fork 0->0 stream 1 @5
+          post fork 0->0 stream 3 @6
+          wait join 0->0 stream 3 @6
+          post join 0->0 stream 1 @5
+        rank 0 stream 2
+          wait fork 0->0 stream 2 @6
+          post join 0->0 stream 2 @6
+        rank 0 stream 3
+          wait fork 0->0 stream 3 @6
+          post join 0->0 stream 3 @6
+    "]]
+    .assert_eq(&(ops.join("\n") + "\n"));
+}
+
+#[test]
+fn what_is_wrong_is_said() {
+    let wrong = |text: &str| parse(text).unwrap_err().to_string();
+    let head = "schedule A AllReduce nranks 1 root 0\nrank 0 stream 0\n";
+    let found = [
+        wrong(""),
+        wrong("rank 0 stream 0"),
+        wrong("schedule A AllReduse nranks 1 root 0"),
+        wrong("schedule A AllReduce nranks x root 0"),
+        wrong(&format!("{head}copy 0.input[0..1] 0.output[0..1] @1")),
+        wrong(&format!("{head}copy 0.input[0..1/0] -> 0.output[0..1] @1")),
+        wrong(&format!("{head}copy 0.inbox[0..1] -> 0.output[0..1] @1")),
+        wrong(&format!("{head}post ack 0->1")),
+        wrong(&format!("{head}post ok 0->1 @1")),
+        wrong(&format!("{head}jump 0->1 @1")),
+    ];
+    expect![[r"
+        line 1: expected `schedule NAME COLLECTIVE …`
+        line 1: expected `schedule NAME COLLECTIVE …` first
+        line 1: no collective is called `AllReduse`
+        line 1: expected a number, found `x`
+        line 3: expected `->` in `0.input[0..1] 0.output[0..1]`
+        line 3: expected a fraction, found `1/0`
+        line 3: no buffer is called `inbox`
+        line 3: expected `@STATEMENT` at the end
+        line 3: no signal is called `ok`
+        line 3: no line begins with `jump`
+    "]]
+    .assert_eq(&(found.join("\n") + "\n"));
+}
+
+#[test]
+fn streams_are_found_by_op() {
+    let schedule = lay_out(TWISTED, 3);
+    for (id, stream) in schedule.streams.iter().enumerate() {
+        for op in stream.first.0..stream.first.0 + stream.len {
+            assert_eq!(schedule.stream_of(OpId(op)).index(), id);
+        }
+    }
+}
+
+proptest! {
+    #[test]
+    fn damaged_text_never_panics(at in 0..3000_usize, with in "[ -~]{0,3}") {
+        let mut text = print(&lay_out(TWISTED, 2));
+        let at = at.min(text.len() - 1);
+        if text.is_char_boundary(at) && text.is_char_boundary(at + 1) {
+            text.replace_range(at..=at, &with);
+        }
+        if let Ok(schedule) = parse(&text) {
+            let _ = roundelay_core::schedule::legality::check(&schedule);
+        }
+    }
+}

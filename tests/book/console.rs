@@ -1,0 +1,82 @@
+//! Commands as the book shows them, and what they print. Apart, because it starts processes.
+
+use std::io::Read as _;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::OnceLock;
+
+use roundelay_tests::root;
+
+/// The line `$ command` and what the command prints in `folder`, on both streams.
+pub(crate) fn transcript(line: &str, folder: &Path) -> String {
+    let words: Vec<&str> = line.trim_start_matches("$ ").split_whitespace().collect();
+    let mut command = match words[..] {
+        ["roundelay", ..] => Command::new(roundelay()),
+        ["cargo", "run", ..] => Command::new(env!("CARGO")),
+        _ => panic!("the book runs only `roundelay` and `cargo run`, not `{line}`"),
+    };
+    // Programs of the tree run in its root; the others where the listings lie.
+    let folder = if words[0] == "cargo" { &root() } else { folder };
+    let (mut reader, writer) = std::io::pipe().expect("a pipe");
+    // What cargo says of a build is not the program's.
+    let errors = match words[0] {
+        "cargo" => Stdio::null(),
+        _ => writer.try_clone().expect("a second end").into(),
+    };
+    command
+        .args(&words[1..])
+        .current_dir(folder)
+        .env("NO_COLOR", "1")
+        .stdin(Stdio::null())
+        .stdout(writer)
+        .stderr(errors);
+    let mut child = command.spawn().expect("the command starts");
+    // It holds the pipe's ends for writing.
+    drop(command);
+    let mut output = String::new();
+    reader.read_to_string(&mut output).expect("the output is text");
+    child.wait().expect("the command ends");
+    let mut shown = format!("{line}\n");
+    for line in output.lines() {
+        shown.push_str(line.trim_end());
+        shown.push('\n');
+    }
+    shown
+}
+
+/// The command, built if need be; cargo says where it lies.
+fn roundelay() -> &'static Path {
+    static BUILT: OnceLock<PathBuf> = OnceLock::new();
+    BUILT.get_or_init(|| {
+        let output = Command::new(env!("CARGO"))
+            .current_dir(root())
+            .args(["build", "--package", "roundelay-cli", "--message-format", "json"])
+            .output()
+            .expect("cargo starts");
+        let messages = String::from_utf8_lossy(&output.stdout);
+        let executable = messages.lines().find_map(|line| {
+            let message: serde_json::Value = serde_json::from_str(line).ok()?;
+            Some(PathBuf::from(message.get("executable")?.as_str()?))
+        });
+        executable.unwrap_or_else(|| {
+            panic!("no command was built: {}", String::from_utf8_lossy(&output.stderr))
+        })
+    })
+}
+
+/// `text` with every decimal fraction replaced: times and speeds are never the same twice.
+pub(crate) fn without_measurements(text: &str) -> String {
+    let is_fraction = |word: &str| word.contains('.') && word.parse::<f64>().is_ok();
+    let mut plain = String::new();
+    for line in text.lines() {
+        if line.split_whitespace().any(is_fraction) {
+            let words = line.split_whitespace();
+            let words: Vec<_> = words.map(|w| if is_fraction(w) { "0.0" } else { w }).collect();
+            plain.push_str(&words.join(" "));
+        } else {
+            plain.push_str(line);
+        }
+        plain.push('\n');
+    }
+    plain
+}

@@ -1,0 +1,148 @@
+//! Calls that the engine refuses, each with the error it gives. The pages show the lines between the
+//! marks, so the calls that a reader sees are the ones that were made.
+
+use std::time::Duration;
+
+use roundelay::library::RingAllReduce;
+use roundelay::{DType, Error, ReduceOp, Run as _};
+use roundelay_core::diagnostics::Code;
+use roundelay_core::ids::{RankId, StreamId};
+use roundelay_kernels::Stuck;
+
+roundelay::collective! {
+    /// Every rank's block `r` to rank `r`.
+    algorithm Exchange() -> AllToAll {
+        view sent = input.split(nranks);
+        view got = output.split(nranks);
+        copy(local.sent[rank], local.got[rank]);
+        for d in 1..nranks {
+            let from = peer((rank - d) % nranks);
+            let to = peer((rank + d) % nranks);
+            to.TxAck();
+            from.RxAck();
+            copy(from.sent[rank], local.got[from.rank]);
+            from.TxDataSignal();
+            to.RxDataSignal();
+        }
+    }
+}
+
+/// The call's text, if a call can be shown, and the text of its error.
+pub(crate) fn example(code: Code) -> (String, String) {
+    let made = match code {
+        Code::WrongBufferCount => wrong_buffer_count(),
+        Code::WrongBufferLength => wrong_buffer_length(),
+        Code::WrongDType => wrong_dtype(),
+        Code::MisalignedBuffer => misaligned_buffer(),
+        Code::Timeout => timeout(),
+        Code::TooLarge => too_large(),
+        Code::NoInPlace => no_in_place(),
+        Code::NoRanks => no_ranks(),
+        Code::WorkerPanicked => worker_panicked(),
+        other => panic!("no call here fails with {other}"),
+    };
+    let error = made.err().unwrap_or_else(|| panic!("the call for {code} succeeds"));
+    assert_eq!(error.code(), code, "{error}");
+    (shown(code), error.to_string())
+}
+
+fn shown(code: Code) -> String {
+    let mut lines = include_str!("engine.rs")
+        .lines()
+        .skip_while(|line| line.trim() != format!("// {code}"))
+        .skip(1)
+        .take_while(|line| line.trim() != "// end")
+        .peekable();
+    let indent = lines.peek().map_or(0, |first| first.len() - first.trim_start().len());
+    lines.map(|line| line.get(indent..).unwrap_or_default()).collect::<Vec<_>>().join("\n")
+}
+
+fn wrong_buffer_count() -> Result<(), Error> {
+    // E0401
+    let plan = RingAllReduce::new().plan(4, 10, DType::F32, ReduceOp::Sum)?;
+    let inputs = [[1.0_f32; 10]; 3]; // three, for four ranks
+    let mut outputs = [[0.0_f32; 10]; 4];
+    plan.run(&inputs.each_ref().map(|i| &i[..]), &mut outputs.each_mut().map(|o| &mut o[..]))?;
+    // end
+    Ok(())
+}
+
+fn wrong_buffer_length() -> Result<(), Error> {
+    // E0402
+    let plan = RingAllReduce::new().plan(4, 10, DType::F32, ReduceOp::Sum)?;
+    let inputs = [[1.0_f32; 10]; 4];
+    let mut outputs = [[0.0_f32; 9]; 4]; // nine, for a count of ten
+    plan.run(&inputs.each_ref().map(|i| &i[..]), &mut outputs.each_mut().map(|o| &mut o[..]))?;
+    // end
+    Ok(())
+}
+
+fn wrong_dtype() -> Result<(), Error> {
+    // E0403
+    let plan = RingAllReduce::new().plan(4, 10, DType::F32, ReduceOp::Sum)?;
+    let inputs = [[1.0_f64; 10]; 4]; // f64, for a plan of f32
+    let mut outputs = [[0.0_f64; 10]; 4];
+    plan.run(&inputs.each_ref().map(|i| &i[..]), &mut outputs.each_mut().map(|o| &mut o[..]))?;
+    // end
+    Ok(())
+}
+
+#[repr(align(8))]
+struct Aligned([u8; 48]);
+
+fn misaligned_buffer() -> Result<(), Error> {
+    let (memory, mut results) = (Aligned([0; 48]), Aligned([0; 48]));
+    let (memory, results) = (&memory.0, &mut results.0);
+    // E0404
+    let plan = RingAllReduce::new().plan(1, 10, DType::F32, ReduceOp::Sum)?;
+    let input = &memory[1..41]; // 40 bytes that begin at an odd address
+    let output = &mut results[..40];
+    plan.run_bytes(&[input], &mut [output])?;
+    // end
+    Ok(())
+}
+
+/// What a run gives when rank 0 is held up. Not provoked: a proved schedule on a healthy machine has none.
+fn timeout() -> Result<(), Error> {
+    let stuck = Stuck {
+        rank: RankId(1),
+        stream: StreamId(1),
+        step: 2,
+        waiting_on: "TxAck from rank 0".to_owned(),
+        expected: 1,
+        seen: 0,
+        line: 16,
+        after: Some(Duration::from_secs(60)),
+    };
+    Err(roundelay_kernels::Error::Timeout(Box::new(stuck)).into())
+}
+
+fn too_large() -> Result<(), Error> {
+    // E0407
+    RingAllReduce::new().plan(4, u64::MAX, DType::F32, ReduceOp::Sum)?;
+    // end
+    Ok(())
+}
+
+fn no_in_place() -> Result<(), Error> {
+    // E0408
+    // `Exchange` is an AllToAll.
+    let plan = Exchange::new().plan(2, 10, DType::F32, ReduceOp::Sum)?;
+    let mut buffers = [[1.0_f32; 20]; 2];
+    plan.run_in_place(&mut buffers.each_mut().map(|b| &mut b[..]))?;
+    // end
+    Ok(())
+}
+
+fn no_ranks() -> Result<(), Error> {
+    // E0409
+    RingAllReduce::new().plan(0, 10, DType::F32, ReduceOp::Sum)?;
+    // end
+    Ok(())
+}
+
+/// Not provoked either: the engine does not panic that we know of.
+fn worker_panicked() -> Result<(), Error> {
+    let message = "index out of bounds".to_owned();
+    Err(roundelay_kernels::Error::WorkerPanicked { message }.into())
+}

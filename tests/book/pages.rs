@@ -1,0 +1,106 @@
+//! Error pages: an explanation written by hand in `book/errors/`, with the wrong program and its real
+//! message put in. The page holds no directives, because `roundelay explain` prints it as it is.
+//!
+//! A line `{{wrong NAME}}` becomes `tests/wrong/NAME.coll` and the message beside it, `{{console ARGS}}`
+//! what `roundelay ARGS` prints, `{{engine}}` a call from `engine.rs` and its error.
+
+use std::fmt::Write as _;
+use std::path::PathBuf;
+
+use roundelay_core::diagnostics::Code;
+use roundelay_tests::root;
+
+use crate::{console, engine};
+
+/// Longer lines say nothing more.
+const WIDEST: usize = 240;
+
+pub(crate) fn path(code: Code) -> PathBuf {
+    root().join(format!("book/src/errors/{code}.md"))
+}
+
+/// What was written by hand.
+pub(crate) fn template(code: Code) -> String {
+    let path = root().join(format!("book/errors/{code}.md"));
+    std::fs::read_to_string(&path).unwrap_or_else(|_| panic!("{code} has no {}", path.display()))
+}
+
+pub(crate) fn page(code: Code) -> String {
+    let mut page = format!("# {code}: {}\n\n", code.summary());
+    for line in template(code).lines() {
+        let directive = line.strip_prefix("{{").and_then(|rest| rest.strip_suffix("}}"));
+        match directive.map(|d| d.split_once(' ').unwrap_or((d, ""))) {
+            None => writeln!(page, "{line}").expect("a string grows"),
+            Some(("wrong", name)) => {
+                fence(&mut page, "coll", &wrong(name, "coll"));
+                page.push('\n');
+                fence(&mut page, "text", &wrong(name, "stderr"));
+            }
+            Some(("console", args)) => {
+                let folder = root().join("book/src/listings/one_ring");
+                fence(
+                    &mut page,
+                    "console",
+                    &console::transcript(&format!("$ roundelay {args}"), &folder),
+                );
+            }
+            Some(("engine", _)) => {
+                let (call, error) = engine::example(code);
+                if !call.is_empty() {
+                    fence(&mut page, "rust,ignore", &call);
+                    page.push('\n');
+                }
+                fence(&mut page, "text", &format!("error[{code}]: {error}"));
+            }
+            Some((other, _)) => panic!("{code}: no directive `{other}`"),
+        }
+    }
+    page
+}
+
+fn wrong(name: &str, extension: &str) -> String {
+    let path = root().join(format!("tests/wrong/{name}.{extension}"));
+    std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+}
+
+fn fence(page: &mut String, language: &str, text: &str) {
+    let _ = writeln!(page, "```{language}");
+    for line in text.trim_end().lines() {
+        let shown: String = line.chars().take(WIDEST).collect();
+        let more = if shown.len() < line.len() { " …" } else { "" };
+        let _ = writeln!(page, "{shown}{more}");
+    }
+    page.push_str("```\n");
+}
+
+/// The whole programs in a text: its blocks of `coll`.
+pub(crate) fn programs(text: &str) -> Vec<String> {
+    let blocks = text.split("```coll\n").skip(1);
+    blocks.map(|b| b.split("```").next().unwrap_or_default().to_owned()).collect()
+}
+
+/// The chapter's first page: every code with its line.
+pub(crate) fn index() -> String {
+    let mut page = String::from(
+        "# Error codes\n\n\
+         Every error has a code, the same in the macro, on the command line and when a plan is made.\n\
+         `roundelay explain E0301` prints the page of a code; `roundelay explain` lists them.\n",
+    );
+    let mut group = "";
+    for code in Code::ALL {
+        let part = match &code.as_str()[..3] {
+            "E00" => "The text",
+            "E01" => "Names and types",
+            "E02" => "Laying out for a number of ranks",
+            "E03" => "The proof",
+            "E04" => "Plans and runs",
+            _ => "The command line",
+        };
+        if part != group {
+            let _ = write!(page, "\n## {part}\n\n| code | what it says |\n|---|---|\n");
+            group = part;
+        }
+        let _ = writeln!(page, "| [{code}]({code}.md) | {} |", code.summary());
+    }
+    page
+}

@@ -1,0 +1,105 @@
+//! Builds the binary once and calls it. Apart: every test of the command does this.
+
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+use std::sync::LazyLock;
+use std::time::{Duration, Instant};
+
+/// The binary, built like this test and beside it; cargo's own `CARGO_BIN_EXE` serves only the binary's package.
+static BINARY: LazyLock<PathBuf> = LazyLock::new(|| {
+    let test = std::env::current_exe().expect("a test has a path");
+    let profile = test.ancestors().nth(2).expect("target/PROFILE/deps/TEST");
+    let target = profile.parent().expect("target/PROFILE");
+    let mut cargo = Command::new(env!("CARGO"));
+    cargo.args(["build", "--quiet", "--package", "roundelay-cli", "--target-dir"]).arg(target);
+    if profile.ends_with("release") {
+        cargo.arg("--release");
+    }
+    let built = cargo.current_dir(roundelay_tests::root()).status().expect("cargo starts");
+    assert!(built.success(), "the command does not build");
+    profile.join(format!("roundelay{}", std::env::consts::EXE_SUFFIX))
+});
+
+/// What one call did.
+pub(super) struct Call {
+    pub(super) code: i32,
+    pub(super) out: String,
+    pub(super) err: String,
+    pub(super) took: Duration,
+}
+
+pub(super) fn binary() -> Command {
+    let mut command = Command::new(&*BINARY);
+    command.current_dir(roundelay_tests::root());
+    command
+}
+
+/// `roundelay ARGS`, at the repository's root; a panic fails the test whatever it asked for.
+pub(super) fn roundelay(args: &[&str]) -> Call {
+    with_input(args, b"")
+}
+
+pub(super) fn with_input(args: &[&str], input: &[u8]) -> Call {
+    let mut command = binary();
+    command.args(args).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let start = Instant::now();
+    let mut child = command.spawn().expect("the command starts");
+    // A command that does not read its input closes the pipe.
+    let _ = child.stdin.take().expect("a pipe").write_all(input);
+    let Output { status, stdout, stderr } = child.wait_with_output().expect("the command ends");
+    let call = Call {
+        code: status.code().unwrap_or_else(|| panic!("{args:?} was killed: {status}")),
+        out: String::from_utf8(stdout).expect("output is text"),
+        err: String::from_utf8(stderr).expect("errors are text"),
+        took: start.elapsed(),
+    };
+    assert!(!call.err.contains("panicked"), "{args:?} panicked:\n{}", call.err);
+    call
+}
+
+impl Call {
+    pub(super) fn json(&self) -> serde_json::Value {
+        serde_json::from_str(&self.out).unwrap_or_else(|e| panic!("no JSON: {e}\n{}", self.out))
+    }
+
+    #[track_caller]
+    pub(super) fn ends(self, code: i32) -> Self {
+        assert_eq!(self.code, code, "exit code; out:\n{}\nerr:\n{}", self.out, self.err);
+        self
+    }
+
+    /// Refused with an error of this code, soon, and with nothing on standard output.
+    #[track_caller]
+    pub(super) fn refused(self, exit: i32, code: &str) -> Self {
+        let call = self.ends(exit);
+        assert!(call.err.contains(code), "{code} is not in\n{}", call.err);
+        let limit = if cfg!(debug_assertions) { 20 } else { 4 };
+        assert!(call.took < Duration::from_secs(limit), "took {:?}", call.took);
+        call
+    }
+}
+
+/// A file in a folder of its own, gone when dropped.
+pub(super) struct TempFile(PathBuf);
+
+impl TempFile {
+    pub(super) fn new(name: &str, bytes: &[u8]) -> Self {
+        let folder = std::env::temp_dir().join(format!("roundelay-{}-{name}", std::process::id()));
+        std::fs::create_dir_all(&folder).expect("a temporary folder");
+        let path = folder.join(name);
+        std::fs::write(&path, bytes).expect("a temporary file");
+        Self(path)
+    }
+
+    pub(super) fn path(&self) -> &str {
+        self.0.to_str().expect("a temporary path is text")
+    }
+}
+
+impl Drop for TempFile {
+    fn drop(&mut self) {
+        let folder: Option<&Path> = self.0.parent();
+        let _ = folder.map(std::fs::remove_dir_all);
+    }
+}

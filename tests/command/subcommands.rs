@@ -1,0 +1,161 @@
+//! What each subcommand does when all is well, and the line between 0, 1 and 2.
+
+use std::process::Stdio;
+
+use super::call::{TempFile, binary, roundelay, with_input};
+
+const STAR: &str = "// before
+pub algorithm Star(root: Rank = 0) -> Broadcast { // on the line
+    // inside
+    if rank == root { copy(local.input, local.output); parallel d in 1..nranks {
+        let p = peer((rank + d) % nranks); p.TxDataSignal(); p.RxAck(); } }
+    else { let d = (rank - root) % nranks; // a distance
+      parallel lane in d..d+1 { peer(root).RxDataSignal(); copy(peer(root).output, local.output); peer(root).TxAck(); }
+    }
+    // last
+}
+// after
+";
+
+#[test]
+fn a_range_lists_what_is_refused() {
+    let call = roundelay(&["check", "HalvingDoublingAllReduce", "--nranks", "2..=9"]).ends(0);
+    assert!(call.out.contains("refused"), "{}", call.out);
+    assert!(call.out.contains("3, 5..=7, 9"), "the refused counts:\n{}", call.out);
+    assert!(call.out.contains("power of two"), "the reason:\n{}", call.out);
+    let call =
+        roundelay(&["run", "HalvingDoublingAllReduce", "--nranks", "2..=5", "--count", "10"])
+            .ends(0);
+    assert!(call.out.contains("refused"), "{}", call.out);
+    assert!(call.out.contains("power of two"), "{}", call.out);
+}
+
+#[test]
+fn a_named_count_that_is_refused_is_an_error() {
+    for command in ["check", "run"] {
+        let call =
+            roundelay(&[command, "HalvingDoublingAllReduce", "--nranks", "6"]).refused(1, "E0205");
+        assert!(call.err.contains("power of two"), "{}", call.err);
+    }
+}
+
+#[test]
+fn a_range_that_admits_nothing_is_an_error() {
+    roundelay(&["check", "HalvingDoublingAllReduce", "--nranks", "5..=7"]).refused(1, "E0505");
+    let call = roundelay(&["run", "HalvingDoublingAllReduce", "--nranks", "5..=7"]).ends(1);
+    assert!(call.err.contains("power of two"), "{}", call.err);
+}
+
+#[test]
+fn run_counts_wrong_elements() {
+    let call =
+        roundelay(&["run", "TwistedRingAllReduce", "--nranks", "2,8", "--count", "1003"]).ends(0);
+    assert!(call.out.contains("#wrong"), "{}", call.out);
+    let set = ["--set", "ring=1,2,3,4,5,6,0,7"];
+    roundelay(&["run", "TwistedRingAllReduce", "--nranks", "8", "--count", "11", set[0], set[1]])
+        .ends(0);
+    let root = ["run", "-", "--nranks", "5", "--count", "7", "--set", "root=3", "--dtype", "i8"];
+    with_input(&root, STAR.as_bytes()).ends(0);
+}
+
+#[test]
+fn standard_input_is_a_source() {
+    let call = with_input(&["check", "-"], STAR.as_bytes()).ends(0);
+    assert!(call.out.contains("Star"), "{}", call.out);
+    let call = with_input(&["check", "-"], b"algorithm A() -> AllReduce { }").refused(1, "E0304");
+    assert!(call.err.contains("<stdin>:1:"), "{}", call.err);
+}
+
+#[test]
+fn fmt_keeps_comments_and_settles() {
+    let once = with_input(&["fmt", "-"], STAR.as_bytes()).ends(0).out;
+    for comment in
+        ["// before", "// on the line", "// inside", "// a distance", "// last", "// after"]
+    {
+        assert_eq!(once.matches(comment).count(), 1, "{comment} in\n{once}");
+    }
+    assert_ne!(once, STAR);
+    assert_eq!(with_input(&["fmt", "-"], once.as_bytes()).ends(0).out, once);
+
+    let file = TempFile::new("star.coll", STAR.as_bytes());
+    let call = roundelay(&["fmt", "--check", file.path()]).ends(1);
+    assert!(call.out.contains("star.coll"), "{}", call.out);
+    roundelay(&["fmt", "--write", file.path()]).ends(0);
+    assert_eq!(std::fs::read_to_string(file.path()).unwrap(), once);
+    roundelay(&["fmt", "--check", file.path()]).ends(0);
+}
+
+#[test]
+fn fmt_leaves_a_file_that_does_not_parse() {
+    let file = TempFile::new("broken.coll", b"algorithm A( {\n");
+    roundelay(&["fmt", "--write", file.path()]).refused(1, "E000");
+    assert_eq!(std::fs::read(file.path()).unwrap(), b"algorithm A( {\n");
+}
+
+#[test]
+fn emit_rust_is_the_golden() {
+    let golden =
+        std::fs::read_to_string(roundelay_tests::root().join("tests/golden/ring.rs")).unwrap();
+    assert_eq!(roundelay(&["emit", "rust", "stdlib/ring.coll"]).ends(0).out, golden);
+}
+
+#[test]
+fn emit_schedule_is_the_golden() {
+    let golden = roundelay_tests::root().join("tests/golden/ring_of_3.schedule");
+    let golden = std::fs::read_to_string(golden).unwrap();
+    let call = roundelay(&["emit", "schedule", "RingAllReduce", "--nranks", "3"]).ends(0);
+    assert_eq!(call.out.trim_end(), golden.trim_end());
+    roundelay(&["emit", "schedule", "HalvingDoublingAllReduce", "--nranks", "3"])
+        .refused(1, "E0205");
+}
+
+#[test]
+fn emit_ast() {
+    let call = roundelay(&["emit", "ast", "stdlib/ring.coll"]).ends(0);
+    assert!(call.out.contains("RingAllReduce"));
+}
+
+#[test]
+fn explain_and_list() {
+    let all = roundelay(&["explain"]).ends(0).out;
+    for code in roundelay_core::diagnostics::Code::ALL {
+        assert!(all.contains(code.as_str()), "{code} is not listed");
+    }
+    for name in ["E0301", "e0301"] {
+        assert!(!roundelay(&["explain", name]).ends(0).out.trim().is_empty());
+    }
+    let list = roundelay(&["list"]).ends(0).out;
+    assert!(list.contains("HalvingDoublingAllReduce") && list.contains("AllReduce"), "{list}");
+    assert!(with_input(&["list", "-"], STAR.as_bytes()).ends(0).out.contains("root: Rank"));
+}
+
+#[test]
+fn help_and_version() {
+    for args in [&["--help"][..], &["run", "--help"], &["--version"]] {
+        assert!(roundelay(args).ends(0).out.contains("roundelay"), "{args:?}");
+    }
+    roundelay(&[]).ends(2);
+}
+
+/// As `roundelay … | head -1` does: the reader goes away.
+#[test]
+fn a_closed_pipe_ends_the_command_quietly() {
+    let golden: [&[&str]; 6] = [
+        &["emit", "rust", "stdlib/ring.coll"],
+        &["emit", "schedule", "RingAllReduce", "--nranks", "64"],
+        &["emit", "ast", "stdlib/ring.coll"],
+        &["fmt", "stdlib/ring.coll", "stdlib/twisted_ring.coll"],
+        &["explain"],
+        &["list", "--format", "json"],
+    ];
+    for args in golden {
+        let mut command = binary();
+        command.args(args).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = command.spawn().expect("the command starts");
+        drop(child.stdout.take());
+        let output = child.wait_with_output().expect("the command ends");
+        let errors = String::from_utf8_lossy(&output.stderr);
+        assert!(!errors.contains("panicked"), "{args:?}:\n{errors}");
+        assert!(output.status.code().is_none_or(|code| code == 0), "{args:?}: {}", output.status);
+    }
+}

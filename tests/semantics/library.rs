@@ -1,0 +1,158 @@
+//! The library's algorithms: a covering sample of rank counts x counts x dtypes x ops x placement.
+//!
+//! The whole product is 33 x 8 x 100 runs an algorithm. Sampled are, for each algorithm and each of the
+//! eight counts, all 100 kinds (dtype, op, placement), dealt out in turn over the rank counts; so every
+//! (count, kind) and every (nranks, count) is run, and every (nranks, kind) up to four ranks.
+
+use std::collections::BTreeSet;
+
+use roundelay::library::{HalvingDoublingAllReduce, RingAllReduce, TwistedRingAllReduce};
+use roundelay::{Algorithm, DType, ReduceOp, Ring, Run as _, half};
+
+use super::runs::{Kind, Proofs, admitted, assert_right, data, run};
+
+fn counts(nranks: u32) -> [u64; 8] {
+    let n = u64::from(nranks);
+    let large = if nranks <= 4 { 30_011 } else { 2_003 };
+    [0, 1, n - 1, n, 2 * n - 1, 2 * n + 1, 1000, large]
+}
+
+fn sample(algorithm: &dyn Algorithm) {
+    let kinds = Kind::all();
+    let ranks = admitted(algorithm, 1..=33);
+    let each = kinds.len().div_ceil(ranks.len());
+    let mut proofs = Proofs::new(algorithm);
+    let mut met = BTreeSet::new();
+    for (i, &nranks) in ranks.iter().enumerate() {
+        for (which, count) in counts(nranks).into_iter().enumerate() {
+            // Another start for each count: neighbours in the list do not always meet the same ranks.
+            let all = if nranks <= 4 && which < 6 { kinds.len() } else { each };
+            for j in 0..all {
+                let kind = kinds[(i * each + j + which * 37) % kinds.len()];
+                assert_right(&proofs.plan(nranks, count, kind), kind, u64::from(nranks));
+                met.insert((which, kind));
+            }
+        }
+    }
+    assert_eq!(met.len(), 8 * kinds.len(), "the sample covers every count with every kind");
+}
+
+#[test]
+fn the_ring() {
+    sample(&RingAllReduce::new());
+}
+
+#[test]
+fn the_twisted_ring() {
+    sample(&TwistedRingAllReduce::new());
+}
+
+#[test]
+fn halving_and_doubling() {
+    sample(&HalvingDoublingAllReduce::new());
+}
+
+const SUM: Kind = Kind { dtype: DType::F32, op: ReduceOp::Sum, in_place: false };
+
+#[test]
+fn rings_in_any_order() {
+    let order = || [3, 0, 4, 1, 2];
+    let ring = RingAllReduce::new().ring(order());
+    let both = TwistedRingAllReduce::new().ring(order());
+    for algorithm in [&ring as &dyn Algorithm, &both] {
+        let mut proofs = Proofs::new(algorithm);
+        for count in [1, 4, 5, 11, 1000] {
+            assert_right(&proofs.plan(5, count, SUM), SUM, 9);
+        }
+    }
+}
+
+#[test]
+fn a_mesh_with_a_cut_link() {
+    let twisted = TwistedRingAllReduce::new().ring(Ring::twisted());
+    let plan = Proofs::new(&twisted).plan(8, 1003, SUM);
+    assert_right(&plan, SUM, 5);
+
+    let schedule = plan.schedule();
+    let cut = |a: u32, b: u32| (a.min(b), a.max(b)) == (0, 1);
+    let mut used = BTreeSet::new();
+    for stream in &schedule.streams {
+        for at in stream.first.index()..stream.first.index() + stream.len as usize {
+            let op = &schedule.ops[at];
+            let others: Vec<u32> = match op.kind {
+                roundelay_core::schedule::OpKind::Move => {
+                    let operands = schedule.srcs(op).iter().chain(schedule.dsts(op));
+                    operands.map(|operand| operand.rank.0).collect()
+                }
+                _ => vec![schedule.channel(op).from.0, schedule.channel(op).to.0],
+            };
+            for other in others {
+                assert!(!cut(stream.rank.0, other), "op {at} uses the link 0-1");
+                if other != stream.rank.0 {
+                    used.insert((stream.rank.0.min(other), stream.rank.0.max(other)));
+                }
+            }
+        }
+    }
+    let order = [1_u32, 2, 3, 4, 5, 6, 0, 7, 1];
+    let links: BTreeSet<_> = order.windows(2).map(|w| (w[0].min(w[1]), w[0].max(w[1]))).collect();
+    assert_eq!(used, links, "the links of the ring 1 2 3 4 5 6 0 7, and no others");
+}
+
+#[test]
+fn two_runs_give_the_same_bytes() {
+    for algorithm in [&RingAllReduce::new() as &dyn Algorithm, &TwistedRingAllReduce::new()] {
+        let mut proofs = Proofs::new(algorithm);
+        let workers = |w| roundelay::Options::new().workers(w);
+        let plan = proofs.plan(7, 10_007, SUM).with_options(workers(1));
+        let (_, inputs) = data(&plan, 3);
+        let alone = run(&plan, false, &inputs);
+        let together = proofs.plan(7, 10_007, SUM).with_options(workers(4));
+        for _ in 0..5 {
+            assert!(run(&together, false, &inputs) == alone, "{}", algorithm.name());
+        }
+        assert!(alone.iter().all(|output| *output == alone[0]), "all ranks hold the same bytes");
+    }
+}
+
+/// With flags shared by both directions of a link the two streams would steal each other's signals.
+#[test]
+fn two_ranks_on_two_streams_a_thousand_times() {
+    let algorithm = TwistedRingAllReduce::new();
+    let mut proofs = Proofs::new(&algorithm);
+    for count in [1, 2, 3, 5] {
+        let plan = proofs.plan(2, count, SUM).with_options(roundelay::Options::new().workers(4));
+        for seed in 0..250 {
+            assert_right(&plan, SUM, seed);
+        }
+    }
+}
+
+#[test]
+fn many_ranks_on_few_cores() {
+    for (nranks, count) in [(64, 1000), (256, 300)] {
+        for algorithm in [
+            &RingAllReduce::new() as &dyn Algorithm,
+            &TwistedRingAllReduce::new(),
+            &HalvingDoublingAllReduce::new(),
+        ] {
+            assert_right(&Proofs::new(algorithm).plan(nranks, count, SUM), SUM, 1);
+        }
+    }
+    // The rings of 1024 ranks are ten million ops: not for a debug build.
+    let halving = HalvingDoublingAllReduce::new();
+    assert_right(&Proofs::new(&halving).plan(1024, 100, SUM), SUM, 1);
+}
+
+#[test]
+fn typed_slices_and_bytes_are_one_thing() {
+    let plan = RingAllReduce::new().plan(3, 4, DType::Bf16, ReduceOp::Max).unwrap();
+    let inputs = [1.0_f32, 3.0, 2.0].map(|x| [half::bf16::from_f32(x); 4]);
+    let mut outputs = [[half::bf16::ZERO; 4]; 3];
+    let mut views = outputs.each_mut().map(|o| &mut o[..]);
+    plan.run(&inputs.each_ref().map(|i| &i[..]), &mut views).unwrap();
+    assert_eq!(outputs, [[half::bf16::from_f32(3.0); 4]; 3]);
+    let mut buffers = inputs;
+    plan.run_in_place(&mut buffers.each_mut().map(|b| &mut b[..])).unwrap();
+    assert_eq!(buffers, outputs);
+}

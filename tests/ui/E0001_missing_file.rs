@@ -1,0 +1,3 @@
+roundelay::include_collective!("data/no_such_file.coll");
+
+fn main() {}

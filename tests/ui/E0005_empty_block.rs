@@ -1,0 +1,7 @@
+use roundelay::collective;
+
+collective! {
+    // nothing but a comment
+}
+
+fn main() {}

@@ -1,0 +1,39 @@
+//! Expanded code leans on no name that the author may have taken, and warns of nothing by itself.
+#![deny(warnings)]
+
+use roundelay::collective;
+
+pub mod inner {
+    roundelay::include_collective!("../data/right.coll");
+}
+
+pub struct Int;
+pub struct Flag;
+pub struct Ring;
+pub struct Peer;
+pub struct Builder;
+pub struct Stop;
+
+collective! {
+    /// Rust's own keywords and the expansion's words are fine names here.
+    pub algorithm Odd(ring: Ring, schedule: int = 3, builder: int = 4) -> AllReduce {
+        let s = schedule + builder - 7;
+        let int = s + 1;
+        let at = int;
+        let match = if nranks > 1 || false { at } else { 1 };
+        let choose = if match == 1 { 1 } else { 2 };
+        view type = output.split(choose);
+        step fn(impl: peer) {
+            copy(impl.input, impl.type[0]);
+        }
+        require nranks == 1 && ring.position == 0, "one rank";
+        fn(local);
+    }
+}
+
+fn main() {
+    let _ = (Int, Flag, Ring, Peer, Builder, Stop);
+    let schedule = roundelay::Algorithm::schedule(&Odd::new(), 1).unwrap();
+    assert_eq!(schedule.ops.len(), 1);
+    let _ = inner::Right::new();
+}
