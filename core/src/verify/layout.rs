@@ -8,6 +8,9 @@ use crate::ids::{RankId, ScratchId};
 use crate::schedule::rational::Rat;
 use crate::schedule::{Buffer, Operand, Region, Schedule};
 
+/// Numbers for cells; well below where values begin to stand for something else.
+const NUMBERED: u64 = 1 << 31;
+
 /// Whether input and output share memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Mode {
@@ -30,7 +33,8 @@ pub(super) struct Cells {
 }
 
 impl Cells {
-    pub(super) fn new(schedule: &Schedule) -> Self {
+    /// Or, where cells cannot be numbered, how many a unit would have.
+    pub(super) fn new(schedule: &Schedule) -> Result<Self, u32> {
         let mut cuts = BTreeMap::from([(Rat::ZERO, 0_u32)]);
         for region in &schedule.regions {
             for at in [region.base, region.lo, region.hi] {
@@ -41,6 +45,12 @@ impl Cells {
             *cut = index as u32;
         }
         let per_unit = cuts.len() as u32;
+        let units = schedule.regions.iter().map(|region| region.hi.floor() + 1).max().unwrap_or(0);
+        let most = units.max(u64::from(schedule.collective.max_input_units(schedule.nranks)));
+        let leaves = most.saturating_mul(per_unit.into()).saturating_mul(schedule.nranks.into());
+        if leaves >= NUMBERED {
+            return Err(per_unit);
+        }
         let cell = |at: Rat| at.floor() as u32 * per_unit + cuts[&at.fraction()];
         let mut slot = vec![0; schedule.scratch.len()];
         let mut bases: Vec<Option<Rat>> = vec![None; schedule.scratch.len()];
@@ -53,6 +63,10 @@ impl Cells {
                 reshaped[id.index()] |= *base != region.base;
             }
         }
+        let slots = schedule.scratch.iter().zip(&slot);
+        if slots.into_iter().any(|(s, cells)| u64::from(s.slots) * u64::from(*cells) >= NUMBERED) {
+            return Err(per_unit);
+        }
         let place = |region: &Region| {
             let from = match region.buffer {
                 Buffer::Scratch(id) => region.slot * slot[id.index()],
@@ -62,7 +76,7 @@ impl Cells {
         };
         let regions = schedule.regions.iter().map(place).collect();
         let cuts = cuts.into_keys().collect();
-        Self { per_unit, cuts, regions, slot, reshaped }
+        Ok(Self { per_unit, cuts, regions, slot, reshaped })
     }
 
     /// The stretch of a user buffer that cell `cell` is.

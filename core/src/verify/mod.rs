@@ -10,6 +10,7 @@ mod clocks;
 mod layout;
 mod memory;
 mod order;
+mod ranking;
 mod replay;
 mod report;
 mod result;
@@ -41,18 +42,18 @@ pub struct Proof {
 pub fn verify(schedule: &Schedule) -> Result<Proof, Vec<Finding>> {
     let reporter = report::Reporter::new(schedule);
     legality::check(schedule)
-        .map_err(|all| report::fold(all.iter().map(|i| reporter.illegal(i)).collect()))?;
+        .map_err(|all| ranking::fold(all.iter().map(|i| reporter.illegal(i)).collect()))?;
     let in_place = schedule.collective.has_in_place() && !schedule.out_of_place;
 
-    let order = order::order(schedule, &reporter).map_err(report::fold)?;
+    let order = order::order(schedule, &reporter).map_err(ranking::fold)?;
     let replay =
         replay::replay(schedule, &order, &reporter, in_place).map_err(|finding| vec![*finding])?;
 
     if !replay.findings.is_empty() {
-        return Err(report::fold(replay.findings));
+        return Err(ranking::fold(replay.findings));
     }
     if !replay.in_place_findings.is_empty() {
-        return Err(report::fold(
+        return Err(ranking::fold(
             replay.in_place_findings.into_iter().map(only_in_place).collect(),
         ));
     }

@@ -57,12 +57,13 @@ pub(super) fn replay(
     reporter: &Reporter<'_>,
     in_place: bool,
 ) -> Result<Replay, Box<Finding>> {
-    let cells = Cells::new(schedule);
+    let too_fine = |per_unit| Box::new(Reporter::too_fine(per_unit));
+    let cells = Cells::new(schedule).map_err(too_fine)?;
     let modes = [Mode::OutOfPlace, Mode::InPlace];
     let mut worlds = Vec::new();
     for mode in &modes[..=usize::from(in_place)] {
-        let layout = Layout::new(schedule, &cells, *mode)
-            .ok_or_else(|| Box::new(Reporter::too_fine(cells.per_unit)))?;
+        let layout =
+            Layout::new(schedule, &cells, *mode).ok_or_else(|| too_fine(cells.per_unit))?;
         let memory = Memory::new(layout.size);
         let slots: usize = schedule.scratch.iter().map(|s| s.slots as usize).sum();
         let held = vec![None; slots * schedule.nranks as usize];

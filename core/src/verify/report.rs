@@ -1,7 +1,7 @@
 //! What the proof says when it fails: rank, step, region and source line of every place that matters, the
 //! ordering edge that is missing, and what would be right.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
 use super::values::{Leaf, ValueId, Values};
@@ -12,8 +12,6 @@ use crate::schedule::legality::Illegal;
 use crate::schedule::rational::Rat;
 use crate::schedule::{Buffer, OpKind, Operand, Region, Schedule, SignalKind};
 
-/// Findings shown of one run.
-const SHOWN: usize = 16;
 /// Ranks listed before `…`.
 const LISTED: usize = 8;
 
@@ -459,50 +457,4 @@ fn common(lo: Rat, hi: Rat) -> (String, String) {
     }
     let over = |at: Rat| format!("{}/{den}", at.num() * (den / at.den()));
     (over(lo), over(hi))
-}
-
-/// The worst first; the same mistake of the same statement once, with how often it shows. What a race
-/// makes a statement read is no mistake of its own.
-pub(super) fn fold(findings: Vec<Finding>) -> Vec<Finding> {
-    let racing: BTreeSet<SpanId> =
-        findings.iter().filter(|f| severity(f.code) == RACE).map(|f| f.at).collect();
-    let mut groups: BTreeMap<(u8, SpanId, Code), (Finding, usize)> = BTreeMap::new();
-    for finding in findings {
-        if finding.code == Code::UninitialisedRead && racing.contains(&finding.at) {
-            continue;
-        }
-        let key = (severity(finding.code), finding.at, finding.code);
-        groups.entry(key).and_modify(|(_, more)| *more += 1).or_insert((finding, 0));
-    }
-    // A race has two ends, and each may be the later one somewhere: one report for both.
-    let mut pairs = BTreeSet::new();
-    groups
-        .into_values()
-        .filter(|(finding, _)| match finding.others.first() {
-            Some((other, _)) if finding.code == Code::Race => {
-                pairs.insert((finding.at.min(*other), finding.at.max(*other)))
-            }
-            _ => true,
-        })
-        .take(SHOWN)
-        .map(|(finding, more)| match more {
-            0 => finding,
-            1 => finding.note("and at 1 more place like this"),
-            _ => finding.note(format!("and at {more} more places like this")),
-        })
-        .collect()
-}
-
-const RACE: u8 = 5;
-
-const fn severity(code: Code) -> u8 {
-    match code {
-        Code::Deadlock => 0,
-        Code::UnmatchedWait => 1,
-        Code::LeftOverSignal => 2,
-        Code::SharedSignal => 3,
-        Code::UninitialisedRead | Code::SlotLength | Code::OutOfBounds => 4,
-        Code::Race | Code::RaceWithCaller | Code::ScratchRace => RACE,
-        _ => 6,
-    }
 }

@@ -6,7 +6,7 @@ use roundelay_core::ids::OpId;
 use roundelay_core::schedule::{Buffer, OpKind, Operand, Schedule};
 use roundelay_core::verify::{Proof, verify};
 
-use crate::programs::{RECURSIVE_DOUBLING, RIGHT};
+use crate::programs::{RECURSIVE_DOUBLING, RIGHT, UNEVEN};
 use crate::schedule;
 
 /// A sum of that many contributions, divided that many times.
@@ -89,21 +89,6 @@ fn each_output_is_divided_once() {
     }
     divided_once(RECURSIVE_DOUBLING, 8);
 }
-
-/// The op in the middle completes the first half and not the second.
-const UNEVEN: &str = "
-#[out_of_place]
-algorithm Uneven() -> AllReduce {
-    require nranks == 3, \"three ranks make one case\";
-    let a = peer((rank + 1) % nranks);
-    let b = peer((rank + 2) % nranks);
-    a.TxAck(); b.TxAck(); a.RxAck(); b.RxAck();
-    copy(local.input, local.output);
-    reduce(a.input.split(2)[0], local.output.split(2)[0]);
-    reduce(b.input, local.output);
-    reduce(a.input.split(2)[1], local.output.split(2)[1]);
-    a.TxDataSignal(); b.TxDataSignal(); a.RxDataSignal(); b.RxDataSignal();
-}";
 
 #[test]
 fn uneven_completion_divides_at_the_end() {

@@ -18,10 +18,15 @@ pub(crate) const RIGHT: &[Program] = &[
     (PUSH_RING, never),
     (MESH, never),
     (SLOTS, never),
+    (UNEVEN, not_three),
 ];
 
 fn never(_: u32) -> bool {
     false
+}
+
+fn not_three(nranks: u32) -> bool {
+    nranks != 3
 }
 
 fn no_power_of_two(nranks: u32) -> bool {
@@ -189,7 +194,6 @@ algorithm PushRing(ring: Ring) -> AllReduce {
 
 /// Everyone folds its block of all inputs in one op, then hands it to all.
 const MESH: &str = "
-#[out_of_place]
 algorithm Mesh() -> AllReduce {
     view mine = input.split(nranks);
     view block = output.split(nranks);
@@ -231,4 +235,20 @@ algorithm Slots(ring: Ring) -> AllReduce {
         ring.left.TxDataSignal();
         ring.right.RxDataSignal();
     }
+}";
+
+/// The op in the middle completes the first half and not the second; each rank reads inputs that, in place,
+/// others have begun to overwrite.
+pub(crate) const UNEVEN: &str = "
+#[out_of_place]
+algorithm Uneven() -> AllReduce {
+    require nranks == 3, \"three ranks make one case\";
+    let a = peer((rank + 1) % nranks);
+    let b = peer((rank + 2) % nranks);
+    a.TxAck(); b.TxAck(); a.RxAck(); b.RxAck();
+    copy(local.input, local.output);
+    reduce(a.input.split(2)[0], local.output.split(2)[0]);
+    reduce(b.input, local.output);
+    reduce(a.input.split(2)[1], local.output.split(2)[1]);
+    a.TxDataSignal(); b.TxDataSignal(); a.RxDataSignal(); b.RxDataSignal();
 }";

@@ -4,7 +4,8 @@ use roundelay_core::diagnostics::Code;
 use roundelay_core::schedule::text;
 use roundelay_core::verify::verify;
 
-use crate::programs::RIGHT;
+use crate::oracle::wrong;
+use crate::programs::{RIGHT, UNEVEN};
 use crate::{lay_out, schedule};
 
 #[test]
@@ -22,6 +23,14 @@ fn right_algorithms_are_proved() {
             }
         }
     }
+}
+
+#[test]
+fn what_is_wrong_only_in_place_is_refused() {
+    let schedule = schedule(&UNEVEN.replace("#[out_of_place]", ""), 3);
+    assert_eq!(verify(&schedule).expect_err("in place")[0].code, Code::InPlaceOnly);
+    assert!(wrong(&schedule, 6, true).is_some());
+    assert_eq!(wrong(&schedule, 6, false), None);
 }
 
 #[test]
