@@ -26,8 +26,29 @@ pub(super) struct Memory {
     lists: Vec<Vec<u32>>,
 }
 
-/// Whether the owner's caller is heard of, for cells that it wrote before `enter`.
-pub(super) type Entered<'a> = &'a dyn Fn() -> bool;
+/// A stream that accesses memory, and what it has heard of.
+pub(super) struct Accessor<'a> {
+    pub(super) stream: StreamId,
+    pub(super) clocks: &'a Clocks<'a>,
+    pub(super) stream_of: &'a [StreamId],
+    /// Whether it has heard that the buffer's owner entered.
+    pub(super) entered: bool,
+}
+
+impl Accessor<'_> {
+    fn after(&self, event: u32) -> bool {
+        let stream = self.stream_of[self.clocks.op(event).0.index()];
+        self.clocks.before(event, stream, self.stream)
+    }
+
+    fn after_write(&self, write: u32) -> bool {
+        match write {
+            NOBODY => true,
+            CALLER => self.entered,
+            event => self.after(event),
+        }
+    }
+}
 
 impl Memory {
     pub(super) fn new(size: u32) -> Self {
@@ -36,62 +57,38 @@ impl Memory {
     }
 
     /// Records a read; the earlier write that it is not ordered after, if any.
-    pub(super) fn read(
-        &mut self,
-        cell: u32,
-        event: u32,
-        stream: StreamId,
-        clocks: &Clocks<'_>,
-        stream_of: &[StreamId],
-        entered: Entered<'_>,
-    ) -> Option<u32> {
+    pub(super) fn read(&mut self, cell: u32, event: u32, who: &Accessor<'_>) -> Option<u32> {
         let at = &mut self.cells[cell as usize];
-        let race = unordered(at.write, stream, clocks, stream_of, entered);
-        let before =
-            |earlier: u32| clocks.before(earlier, stream_of[clocks.op(earlier).0.index()], stream);
-        if at.reads == NOBODY {
+        let ordered = who.after_write(at.write);
+        if at.reads == NOBODY || (at.reads < LISTED && who.after(at.reads)) {
             at.reads = event;
         } else if at.reads < LISTED {
-            if before(at.reads) {
-                at.reads = event;
-            } else {
-                self.lists.push(vec![at.reads, event]);
-                at.reads = LISTED + self.lists.len() as u32 - 1;
-            }
+            self.lists.push(vec![at.reads, event]);
+            at.reads = LISTED + self.lists.len() as u32 - 1;
         } else {
             let list = &mut self.lists[(at.reads - LISTED) as usize];
-            list.retain(|earlier| !before(*earlier));
+            list.retain(|earlier| !who.after(*earlier));
             list.push(event);
         }
-        race.then_some(at.write)
+        (!ordered).then_some(at.write)
     }
 
-    /// Records a write; the earlier access that it is not ordered after, if any, and whether that was a read.
+    /// Records a write; the earlier access that it is not ordered after, if any, and whether it was a read.
     pub(super) fn write(
         &mut self,
         cell: u32,
         event: u32,
-        stream: StreamId,
-        clocks: &Clocks<'_>,
-        stream_of: &[StreamId],
-        entered: Entered<'_>,
+        who: &Accessor<'_>,
     ) -> Option<(u32, bool)> {
-        let race = self.last_unordered(cell, stream, clocks, stream_of, entered);
+        let race = self.unordered(cell, who);
         let at = &mut self.cells[cell as usize];
         at.write = event;
         at.reads = NOBODY;
         race
     }
 
-    /// The access that a write by `stream` now would race with.
-    pub(super) fn last_unordered(
-        &self,
-        cell: u32,
-        stream: StreamId,
-        clocks: &Clocks<'_>,
-        stream_of: &[StreamId],
-        entered: Entered<'_>,
-    ) -> Option<(u32, bool)> {
+    /// The access that a write now would race with, and whether it was a read.
+    pub(super) fn unordered(&self, cell: u32, who: &Accessor<'_>) -> Option<(u32, bool)> {
         let at = &self.cells[cell as usize];
         let one = [at.reads];
         let reads: &[u32] = match at.reads {
@@ -99,26 +96,7 @@ impl Memory {
             read if read < LISTED => &one,
             list => &self.lists[(list - LISTED) as usize],
         };
-        reads
-            .iter()
-            .find(|read| !clocks.before(**read, stream_of[clocks.op(**read).0.index()], stream))
-            .map(|read| (*read, true))
-            .or_else(|| {
-                unordered(at.write, stream, clocks, stream_of, entered).then_some((at.write, false))
-            })
-    }
-}
-
-fn unordered(
-    write: u32,
-    stream: StreamId,
-    clocks: &Clocks<'_>,
-    stream_of: &[StreamId],
-    entered: Entered<'_>,
-) -> bool {
-    match write {
-        NOBODY => false,
-        CALLER => !entered(),
-        event => !clocks.before(event, stream_of[clocks.op(event).0.index()], stream),
+        let read = reads.iter().find(|read| !who.after(**read)).map(|read| (*read, true));
+        read.or_else(|| (!who.after_write(at.write)).then_some((at.write, false)))
     }
 }

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use super::clocks::Clocks;
 use super::layout::{Cells, Layout, Mode};
-use super::memory::{CALLER, Memory};
+use super::memory::{Accessor, CALLER, Memory};
 use super::order::Order;
 use super::report::{Access, Reporter};
 use super::result::complete;
@@ -206,14 +206,13 @@ impl Player<'_> {
             let keeps = own == 1;
             bad |= self.reshaped(world, at, *dst, Some(keeps));
         }
-        let event = self.clocks.event(at);
         let mut results = std::mem::take(&mut self.results);
         results.clear();
         for cell in 0..len {
             let mut value = None;
             for (i, src) in srcs.iter().enumerate() {
                 let from = sources[i] + cell;
-                if i >= own && self.read(world, at, event, stream, *src, from) {
+                if i >= own && self.access(world, at, *src, from, Access::Read) {
                     bad = true;
                 }
                 let operand = self.worlds[world].memory.cells[from as usize].value;
@@ -233,7 +232,7 @@ impl Player<'_> {
         for (d, dst) in dsts.iter().enumerate() {
             for cell in 0..len {
                 let to = targets[d] + cell;
-                bad |= self.write(world, at, event, stream, *dst, to);
+                bad |= self.access(world, at, *dst, to, Access::Write);
                 let value = if bad { ValueId::POISON } else { results[cell as usize] };
                 self.worlds[world].memory.cells[to as usize].value = value;
             }
@@ -256,55 +255,32 @@ impl Player<'_> {
         }
     }
 
-    fn read(
+    /// One cell of an op's operand; whether it races.
+    fn access(
         &mut self,
         world: usize,
         at: OpId,
-        event: u32,
-        stream: StreamId,
         operand: Operand,
         cell: u32,
+        access: Access,
     ) -> bool {
         let cell = self.race_cell(world, operand, cell);
-        let (clocks, main) = (&self.clocks, &self.main);
-        let entered = || clocks.heard(main[operand.rank.index()], stream);
-        let race = self.worlds[world].memory.read(
-            cell,
-            event,
+        let event = self.clocks.event(at);
+        let stream = self.order.stream_of[at.index()];
+        let who = Accessor {
             stream,
-            clocks,
-            &self.order.stream_of,
-            &entered,
-        );
-        if let Some(write) = race {
-            self.race(world, at, operand, write, Access::Read, Access::Write);
-        }
-        race.is_some()
-    }
-
-    fn write(
-        &mut self,
-        world: usize,
-        at: OpId,
-        event: u32,
-        stream: StreamId,
-        operand: Operand,
-        cell: u32,
-    ) -> bool {
-        let cell = self.race_cell(world, operand, cell);
-        let (clocks, main) = (&self.clocks, &self.main);
-        let entered = || clocks.heard(main[operand.rank.index()], stream);
-        let race = self.worlds[world].memory.write(
-            cell,
-            event,
-            stream,
-            clocks,
-            &self.order.stream_of,
-            &entered,
-        );
+            clocks: &self.clocks,
+            stream_of: &self.order.stream_of,
+            entered: self.clocks.heard(self.main[operand.rank.index()], stream),
+        };
+        let memory = &mut self.worlds[world].memory;
+        let race = match access {
+            Access::Read => memory.read(cell, event, &who).map(|write| (write, false)),
+            Access::Write => memory.write(cell, event, &who),
+        };
         if let Some((earlier, was_read)) = race {
             let other = if was_read { Access::Read } else { Access::Write };
-            self.race(world, at, operand, earlier, Access::Write, other);
+            self.race(world, at, operand, earlier, access, other);
         }
         race.is_some()
     }
@@ -371,15 +347,14 @@ impl Player<'_> {
                 let first = self.worlds[world].layout.buffer(rank, buffer);
                 let len = schedule.units(buffer, rank).floor() as u32 * self.cells.per_unit;
                 for cell in first..first + len {
-                    let memory = &self.worlds[world].memory;
-                    let race = memory.last_unordered(
-                        cell,
+                    let who = Accessor {
                         stream,
-                        &self.clocks,
-                        &self.order.stream_of,
-                        &|| true,
-                    );
-                    if let Some((event, was_read)) = race {
+                        clocks: &self.clocks,
+                        stream_of: &self.order.stream_of,
+                        entered: true,
+                    };
+                    if let Some((event, was_read)) = self.worlds[world].memory.unordered(cell, &who)
+                    {
                         let access = if was_read { Access::Read } else { Access::Write };
                         let (op, _) = self.clocks.op(event);
                         let finding = self.reporter.after_exit(op, access, rank, buffer);
@@ -421,7 +396,6 @@ impl Player<'_> {
                     self.clocks.wait(post, order.stream_of[post.index()], stream);
                 }
                 OpKind::Move => {
-                    let event = self.clocks.event(at);
                     for (i, operand) in
                         schedule.srcs(op).iter().chain(schedule.dsts(op)).enumerate()
                     {
@@ -431,12 +405,10 @@ impl Player<'_> {
                         }
                         let (from, len) = self.cells.of(*operand);
                         let from = from + self.worlds[0].layout.buffer(operand.rank, buffer);
+                        let read = i < op.srcs as usize;
+                        let access = if read { Access::Read } else { Access::Write };
                         for cell in from..from + len {
-                            if i < op.srcs as usize {
-                                self.read(0, at, event, stream, *operand, cell);
-                            } else {
-                                self.write(0, at, event, stream, *operand, cell);
-                            }
+                            self.access(0, at, *operand, cell, access);
                         }
                     }
                 }
