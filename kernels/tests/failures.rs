@@ -192,12 +192,41 @@ fn plans_without_an_in_place_form_say_why() {
 }
 
 #[test]
-fn a_deadline_does_not_end_a_run_that_goes_on() {
-    let plan = ring(8)
-        .plan(400_000, DType::I32, ReduceOp::Sum)
-        .with_options(Options::new().workers(3).deadline(Duration::from_millis(100)));
+fn a_failed_run_returns_only_when_no_worker_is_in_it() {
+    let plan = ring(4)
+        .plan(10, DType::I32, ReduceOp::Sum)
+        .with_options(Options::new().workers(2).deadline(Duration::from_millis(20)));
+    // The caller sleeps first, so that the helper is there to take the last stream, and sleep longer.
+    // SAFETY: the run ends at the deadline, and its data is not looked at.
+    let plan = unsafe {
+        plan.with_fault(StreamId(0), 0, Fault::SleepMillis(100)).with_fault(
+            StreamId(3),
+            0,
+            Fault::SleepMillis(500),
+        )
+    };
     let started = Instant::now();
-    while started.elapsed() < Duration::from_millis(300) {
-        run(&plan, 400_000).expect("progress all along");
+    assert_eq!(run(&plan, 10).unwrap_err().code(), Code::Timeout);
+    assert!(started.elapsed() >= Duration::from_millis(500), "a worker is still in its op");
+}
+
+#[test]
+fn a_deadline_does_not_end_a_run_that_goes_on() {
+    let mut b = Builder::new("Slow", roundelay_core::collective::Collective::AllReduce, 2);
+    let [input, output] = [Buffer::Input, Buffer::Output].map(|buffer| b.piece(buffer, 1, 0, 1));
+    b.stream(0, 0);
+    for _ in 0..20 {
+        b.data(&[(0, input)], &[(0, output)]);
     }
+    b.post(0, 1, SignalKind::Data);
+    b.stream(1, 0);
+    b.wait(0, 1, SignalKind::Data);
+    let mut plan = b
+        .plan(1, DType::I32, ReduceOp::Sum)
+        .with_options(Options::new().workers(2).deadline(Duration::from_millis(200)));
+    for step in 0..20 {
+        // SAFETY: moves are replaced, no waits.
+        plan = unsafe { plan.with_fault(StreamId(0), step, Fault::SleepMillis(20)) };
+    }
+    plan.run::<i32>(&[&[1], &[1]], &mut [&mut [0], &mut [0]]).expect("progress all along");
 }

@@ -178,6 +178,52 @@ fn every_post_meets_one_wait() {
 }
 
 #[test]
+fn what_another_made_ready_wakes_a_sleeper() {
+    // A worker takes what it pushed itself, so a run survives this going wrong, but slowly: here it does not.
+    check(|| {
+        let run = Run::new(&[]);
+        let worker = Arc::clone(&run);
+        let worker = thread::spawn(move || {
+            while worker.ready.take(0).is_none() {
+                assert_eq!(worker.idle.sleep(|| worker.ready.any(), Duration::MAX), Slept::Woken);
+            }
+        });
+        run.ready.push(1, 0);
+        run.idle.wake_one();
+        worker.join().unwrap();
+    });
+}
+
+#[test]
+fn a_head_that_came_back_is_not_the_same() {
+    check(|| {
+        let shared = Arc::new((Ready::new(1, 2), [Memory::new(), Memory::new()]));
+        shared.0.push(0, 0);
+        shared.0.push(0, 1);
+        let other = Arc::clone(&shared);
+        let other = thread::spawn(move || {
+            let (ready, owned) = &*other;
+            if let Some(stream) = ready.take(0) {
+                owned[stream as usize].raise();
+            }
+        });
+        let (ready, owned) = &*shared;
+        let (first, second) = (ready.take(0), ready.take(0));
+        if let Some(first) = first {
+            ready.push(0, first);
+        }
+        if let Some(second) = second {
+            owned[second as usize].raise();
+        }
+        other.join().unwrap();
+        while let Some(stream) = ready.take(0) {
+            owned[stream as usize].raise();
+        }
+        assert_eq!([owned[0].get(), owned[1].get()], [1, 1]);
+    });
+}
+
+#[test]
 fn a_stream_is_taken_by_one_worker_at_a_time() {
     check(|| {
         let shared = Arc::new((Ready::new(2, 2), [Memory::new(), Memory::new()]));
