@@ -112,7 +112,7 @@ impl Player<'_> {
                         level[stream.index()] += 1;
                     }
                     for world in 0..self.worlds.len() {
-                        self.play_move(world, at, stream);
+                        self.play_move(world, at);
                     }
                 }
                 OpKind::Post => {
@@ -182,7 +182,7 @@ impl Player<'_> {
         }
     }
 
-    fn play_move(&mut self, world: usize, at: OpId, stream: StreamId) {
+    fn play_move(&mut self, world: usize, at: OpId) {
         let schedule = self.schedule;
         let op = schedule.op(at);
         let (srcs, dsts) = (schedule.srcs(op), schedule.dsts(op));
