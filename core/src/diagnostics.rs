@@ -94,7 +94,6 @@ codes! {
     E0403 WrongDType "a buffer of another element type than the plan's",
     E0404 MisalignedBuffer "a byte buffer that is not aligned for its element type",
     E0405 Timeout "a wait outlasted its deadline",
-    E0406 Aborted "the run was ended by a failure elsewhere",
     E0407 TooLarge "a buffer larger than this machine can hold",
     E0408 NoInPlace "this algorithm has no in-place form",
     E0409 NoRanks "a rank count of zero, or beyond the limit",

@@ -21,8 +21,16 @@ pub(super) fn fold(findings: Vec<Finding>) -> Vec<Finding> {
         let key = (severity(finding.code), finding.at, finding.code);
         groups.entry(key).and_modify(|(_, more)| *more += 1).or_insert((finding, 0));
     }
+    // A race has two ends, and each may be the later one somewhere: one report for both.
+    let mut pairs = BTreeSet::new();
     groups
         .into_values()
+        .filter(|(finding, _)| match finding.others.first() {
+            Some((other, _)) if finding.code == Code::Race => {
+                pairs.insert((finding.at.min(*other), finding.at.max(*other)))
+            }
+            _ => true,
+        })
         .take(SHOWN)
         .map(|(finding, more)| match more {
             0 => finding,
