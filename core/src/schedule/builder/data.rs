@@ -18,8 +18,6 @@ const MAX_DESTINATIONS: usize = 8;
 impl Builder<'_> {
     /// `copy(src, [dst, …])`
     pub fn copy(&mut self, at: At, src: Place, dsts: &[Place]) -> Result<(), Stop> {
-        let src = self.settle(at, src.0)?;
-        let dsts = self.places(at, dsts)?;
         if dsts.is_empty() || dsts.len() > MAX_DESTINATIONS {
             return Err(self.operand_count(
                 at,
@@ -29,25 +27,19 @@ impl Builder<'_> {
                 MAX_DESTINATIONS,
             ));
         }
-        self.data(at, &[src], &dsts)
+        self.data(at, 1, std::iter::once(&src).chain(dsts))
     }
 
     /// `reduce([src, …], dst)`: each source in turn, `dst = src op dst`.
     pub fn reduce(&mut self, at: At, srcs: &[Place], dst: Place) -> Result<(), Stop> {
-        let srcs = self.places(at, srcs)?;
-        let dst = self.settle(at, dst.0)?;
         if srcs.is_empty() {
             return Err(self.operand_count(at, "reduce", "sources", 0, usize::MAX));
         }
+        let dst = std::iter::once(&dst);
         for part in srcs.chunks(MAX_SOURCES - 1) {
-            let fold: Vec<_> = std::iter::once(dst).chain(part.iter().copied()).collect();
-            self.data(at, &fold, &[dst])?;
+            self.data(at, 1 + part.len(), dst.clone().chain(part).chain(dst.clone()))?;
         }
         Ok(())
-    }
-
-    fn places(&mut self, at: At, places: &[Place]) -> Result<Vec<(RankId, Area)>, Stop> {
-        places.iter().map(|place| self.settle(at, place.0)).collect()
     }
 
     fn operand_count(&mut self, at: At, op: &str, what: &str, got: usize, most: usize) -> Stop {
@@ -58,99 +50,111 @@ impl Builder<'_> {
         self.fail(Finding::new(Code::TooManyOperands, SpanId(at), title))
     }
 
-    /// One move; for a reduce, `srcs[0]` is the destination itself.
-    fn data(
+    /// One move of `nsrcs` sources, and destinations; for a reduce, the first source is the destination.
+    fn data<'p>(
         &mut self,
         at: At,
-        srcs: &[(RankId, Area)],
-        dsts: &[(RankId, Area)],
+        nsrcs: usize,
+        places: impl Iterator<Item = &'p Place>,
     ) -> Result<(), Stop> {
-        let reads = if srcs.len() > 1 { &srcs[1..] } else { srcs };
-        let operands = || reads.iter().chain(dsts);
-        if operands().all(|(rank, _)| *rank != self.rank) {
+        // One list for all ops of the rank: nothing is allocated from op to op.
+        let mut operands = std::mem::take(&mut self.operands);
+        operands.clear();
+        for place in places {
+            operands.push(self.settle(at, place.0)?);
+        }
+        self.settle_operands(at, nsrcs, &mut operands)?;
+        let op = Op {
+            kind: OpKind::Move,
+            srcs: nsrcs as u8,
+            dsts: (operands.len() - nsrcs) as u8,
+            finish: false,
+            at: SpanId(at),
+            arg: self.tables.operands.len() as u32,
+        };
+        for (rank, area) in &operands {
+            let region = self.tables.region(area.region);
+            self.tables.operands.push(Operand { rank: *rank, region });
+        }
+        self.operands = operands;
+        self.push(at, op)
+    }
+
+    /// Gives floating slots the shape of the op, and checks what an op must be like.
+    fn settle_operands(
+        &mut self,
+        at: At,
+        nsrcs: usize,
+        operands: &mut [(RankId, Area)],
+    ) -> Result<(), Stop> {
+        let own = usize::from(nsrcs > 1);
+        if operands[own..].iter().all(|(rank, _)| *rank != self.rank) {
             let title = format!("no operand of this op is local to rank {}", self.rank);
             return Err(self.fail(
                 Finding::new(Code::NoLocalOperand, SpanId(at), title)
                     .help("pull into `local.…` or push from it; a third rank cannot move data"),
             ));
         }
-        let shape = self.shape(at, &operands().map(|(_, area)| *area))?;
-        let at_id = SpanId(at);
-        let mut fixed = Vec::with_capacity(srcs.len() + dsts.len());
-        for &(rank, area) in srcs.iter().chain(dsts) {
-            let area = if area.floating { settle_slot(area, shape) } else { area };
-            self.has_buffer(at, rank, area)?;
+        let shape = self.shape(at, operands)?;
+        for (rank, area) in &mut *operands {
+            if area.floating {
+                *area = settle_slot(*area, shape);
+            }
+            self.has_buffer(at, *rank, *area)?;
             let equal = lengths::compare(
                 (shape.region.lo, shape.region.hi),
                 (area.region.lo, area.region.hi),
             );
             if equal != Lengths::Equal {
-                return Err(self.unequal(at, equal, &shape, &area));
+                return Err(self.unequal(at, equal, &shape, area));
             }
-            fixed.push((rank, area));
         }
-        for (i, &(rank, area)) in fixed[srcs.len()..].iter().enumerate() {
+        for (i, (rank, area)) in operands.iter().enumerate().skip(nsrcs) {
             if area.region.buffer == Buffer::Input {
                 let title = format!("the input of rank {rank} is written");
-                return Err(self.fail(Finding::new(Code::InputWritten, at_id, title)));
+                return Err(self.fail(Finding::new(Code::InputWritten, SpanId(at), title)));
             }
-            let earlier = usize::from(srcs.len() > 1)..srcs.len() + i;
-            if fixed[earlier].iter().any(|(r, other)| *r == rank && overlap(other, &area)) {
-                let name = self.tables.describe(rank, &area.region);
+            if operands[own..i].iter().any(|(r, other)| r == rank && overlap(other, area)) {
+                let name = self.tables.describe(*rank, &area.region);
                 let title = format!("two operands of this op overlap at {name}");
                 return Err(self.fail(
-                    Finding::new(Code::RepeatedDestination, at_id, title)
+                    Finding::new(Code::RepeatedDestination, SpanId(at), title)
                         .note("only the source that a `reduce` folds into may be its destination")
                         .help("a copy onto itself does nothing: leave it out, or choose another piece"),
                 ));
             }
-            if rank == self.rank
+            if *rank == self.rank
                 && let Buffer::Scratch(id) = area.region.buffer
             {
-                self.slots[id.index()][area.region.slot as usize] = Some(area);
+                self.slots[id.index()][area.region.slot as usize] = Some(*area);
             }
         }
-        let op = Op {
-            kind: OpKind::Move,
-            srcs: srcs.len() as u8,
-            dsts: dsts.len() as u8,
-            finish: false,
-            at: at_id,
-            arg: self.tables.operands.len() as u32,
-        };
-        for (rank, area) in fixed {
-            let region = self.tables.region(area.region);
-            self.tables.operands.push(Operand { rank, region });
-        }
-        self.push(at, op)
+        Ok(())
     }
 
     /// The shape of an op: that of its first operand which has one of its own, else that of what a
     /// local slot holds.
-    fn shape(
-        &mut self,
-        at: At,
-        areas: &(impl Iterator<Item = Area> + Clone),
-    ) -> Result<Area, Stop> {
-        if let Some(area) = areas.clone().find(|area| !area.floating) {
-            return Ok(area);
+    fn shape(&mut self, at: At, operands: &[(RankId, Area)]) -> Result<Area, Stop> {
+        if let Some((_, area)) = operands.iter().find(|(_, area)| !area.floating) {
+            return Ok(*area);
         }
-        let held = areas.clone().find_map(|area| match area.region.buffer {
-            Buffer::Scratch(id) => self.slots[id.index()][area.region.slot as usize],
+        let held = operands.iter().find_map(|(rank, area)| match area.region.buffer {
+            Buffer::Scratch(id) if *rank == self.rank => {
+                self.slots[id.index()][area.region.slot as usize]
+            }
             _ => None,
         });
-        match held {
-            Some(area) => Ok(area),
-            None => Err(self.fail(
+        held.ok_or_else(|| {
+            self.fail(
                 Finding::new(
                     Code::UnknownSlotLength,
                     SpanId(at),
-                    "both operands are slots, and no length is known",
+                    "all operands are slots, and no length is known",
                 )
                 .note("a slot has the length of what was last written to it by its own rank")
                 .help("let one operand be a region of `input` or `output`"),
-            )),
-        }
+            )
+        })
     }
 
     fn has_buffer(&mut self, at: At, rank: RankId, area: Area) -> Result<(), Stop> {

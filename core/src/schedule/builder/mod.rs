@@ -31,6 +31,8 @@ pub struct Builder<'t> {
     /// The shape last written to each slot of this rank, in program order.
     pub(super) slots: Vec<Vec<Option<Area>>>,
     pub(super) declared: usize,
+    /// The operands of the op in the making.
+    operands: Vec<(RankId, Area)>,
 }
 
 /// The values of a loop variable.
@@ -59,6 +61,7 @@ impl<'t> Builder<'t> {
             lane: Lane::default(),
             slots: Vec::new(),
             declared: 0,
+            operands: Vec::new(),
         }
     }
 
