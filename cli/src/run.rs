@@ -2,12 +2,15 @@
 
 use std::time::Duration;
 
-use roundelay::{Algorithm as _, Options, Plan, Run as _};
+use roundelay::{Algorithm as _, Options, Plan};
 use roundelay_core::collective::Alias;
 use roundelay_core::diagnostics::{Code, Diagnostic};
-use roundelay_core::ids::RankId;
+use roundelay_core::ids::{RankId, ScratchId};
+use roundelay_core::prove_source;
+use roundelay_core::schedule::Buffer;
 use roundelay_core::schedule::interpret::Interpreted;
 use roundelay_core::source::Source;
+use roundelay_core::verify::Proved;
 use roundelay_kernels::reference::Reference;
 use serde::Serialize;
 
@@ -79,21 +82,9 @@ impl From<roundelay_kernels::Error> for Stopped {
 
 fn run(algorithm: &Interpreted, nranks: u32, flags: &RunFlags) -> Result<Report, Stopped> {
     let collective = algorithm.collective();
-    let size = flags.dtype.size() as u128;
-    let units = collective.max_input_units(nranks) + collective.max_output_units(nranks);
-    // Inputs and outputs, and the reference's copy of an element of each.
-    let bytes = u128::from(flags.count) * u128::from(units) * u128::from(nranks) * size;
-    memory::admit(bytes).map_err(Stopped::Failure)?;
-    let plan =
-        algorithm.plan(nranks, flags.count, flags.dtype, flags.op).map_err(
-            |error| match error {
-                roundelay::Error::Unproved(unproved) => {
-                    let place = |f| algorithm.diagnostic(f, nranks);
-                    Stopped::Unproved(unproved.findings.into_iter().map(place).collect())
-                }
-                roundelay::Error::Engine(error) => error.into(),
-            },
-        )?;
+    let proved = prove_source(algorithm, nranks).map_err(Stopped::Unproved)?;
+    memory::admit(bytes(&proved, flags)).map_err(Stopped::Failure)?;
+    let plan = Plan::new(&proved, flags.count, flags.dtype, flags.op)?;
     let plan = match flags.workers {
         Some(workers) => plan.with_options(Options::new().workers(workers)),
         None => plan,
@@ -132,6 +123,18 @@ fn run(algorithm: &Interpreted, nranks: u32, flags: &RunFlags) -> Result<Report,
         algbw_gbps: algbw,
         busbw_gbps: algbw * collective.bus_factor(nranks),
     })
+}
+
+/// Memory of inputs, outputs and scratch.
+fn bytes(proved: &Proved, flags: &RunFlags) -> u128 {
+    let schedule = proved.schedule();
+    let scratch = (0..schedule.scratch.len() as u32).map(|id| Buffer::Scratch(ScratchId(id)));
+    let buffers: Vec<Buffer> = [Buffer::Input, Buffer::Output].into_iter().chain(scratch).collect();
+    let elements: u128 = (0..schedule.nranks)
+        .flat_map(|rank| buffers.iter().map(move |buffer| (RankId(rank), *buffer)))
+        .map(|(rank, buffer)| u128::from(schedule.elements(buffer, rank, flags.count)))
+        .sum();
+    elements * flags.dtype.size() as u128
 }
 
 fn ranks(plan: &Plan) -> impl Iterator<Item = RankId> + use<> {
