@@ -1,7 +1,7 @@
 //! The engines of Roundelay: everything that moves bytes, and the only `unsafe` of the project.
 //!
 //! A [`Plan`] is a proved schedule with a count, a dtype and a reduce op; it runs on the callers' slices.
-//! [`reference`] computes the same results plainly, to compare with.
+//! [`mod@reference`] computes the same results plainly, to compare with.
 
 pub mod cuda;
 pub mod host;

@@ -1,5 +1,7 @@
 //! The procedural macros of Roundelay: a shell. What they do is in `roundelay-core`.
 
+use std::path::PathBuf;
+
 use proc_macro::TokenStream;
 use proc_macro2::{Span, TokenStream as TokenStream2};
 use quote::quote;
@@ -12,7 +14,7 @@ use roundelay_core::{compile, prove_at_expansion, syntax};
 
 /// Algorithms in the language of step loops; each becomes a struct that implements `Algorithm`.
 ///
-/// ```ignore
+/// ```text
 /// roundelay::collective! {
 ///     /// Root's input, pulled by everybody at once.
 ///     pub algorithm Star(root: Rank = 0) -> Broadcast { … }
@@ -49,8 +51,7 @@ pub fn include_collective(input: TokenStream) -> TokenStream {
         Err(error) => return error.to_compile_error().into(),
     };
     let (name, place) = (path.value(), path.span());
-    let folder = place.local_file().and_then(|file| Some(file.parent()?.to_owned()));
-    let file = folder.unwrap_or_default().join(&name);
+    let file = find(place, &name);
     let bytes = match std::fs::read(&file) {
         Ok(bytes) => bytes,
         Err(error) => {
@@ -80,6 +81,17 @@ pub fn include_collective(input: TokenStream) -> TokenStream {
             quote!(#rebuild #stubs #(#errors)*).into()
         }
     }
+}
+
+/// `name` beside the file that `place` stands in. An editor that expands macros by itself may not say which
+/// file that is: then below the package's `src`, or in the package.
+fn find(place: Span, name: &str) -> PathBuf {
+    if let Some(folder) = place.local_file().and_then(|file| Some(file.parent()?.to_owned())) {
+        return folder.join(name);
+    }
+    let package = PathBuf::from(std::env::var_os("CARGO_MANIFEST_DIR").unwrap_or_default());
+    let below = package.join("src").join(name);
+    if below.exists() { below } else { package.join(name) }
 }
 
 /// The program, if nothing is wrong with it at a few small rank counts.

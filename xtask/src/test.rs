@@ -9,7 +9,7 @@ const MDBOOK: &str = "0.5.4";
 
 type Step = (&'static str, fn(&Path) -> Result<(), String>);
 
-const STEPS: [Step; 7] = [
+const STEPS: [Step; 8] = [
     ("format", |root| cargo(root, &["fmt", "--all", "--check"])),
     ("lints", |root| {
         cargo(root, &["clippy", "--workspace", "--all-targets", "--quiet", "--", "-D", "warnings"])
@@ -18,6 +18,12 @@ const STEPS: [Step; 7] = [
     ("tests", |root| cargo(root, &["test", "--workspace"])),
     ("signal and park protocol", loom),
     ("sources in canonical form", canonical),
+    ("documentation", |root| {
+        run(Command::new(env!("CARGO"))
+            .current_dir(root)
+            .env("RUSTDOCFLAGS", "-D warnings")
+            .args(["doc", "--quiet", "--workspace", "--no-deps"]))
+    }),
     ("book", book),
 ];
 

@@ -113,7 +113,7 @@ fn operand_text(schedule: &Schedule, operand: Operand) -> String {
     format!("{}.{name}{slot}[{lo}..{hi}]", operand.rank)
 }
 
-/// Reads what [`print`] wrote.
+/// Reads what [`print()`] wrote.
 pub fn parse(text: &str) -> Result<Schedule, TextError> {
     let mut reader = Reader::default();
     for (index, line) in text.lines().enumerate() {
