@@ -61,12 +61,12 @@ fn ranks_that_all_wait_are_a_timeout_not_a_hang() {
 
 #[test]
 fn a_slow_op_outlasts_the_deadline_of_those_who_wait() {
-    let deadline = Duration::from_millis(50);
+    let deadline = Duration::from_millis(300);
     let plan = ring(4)
         .plan(10, DType::I32, ReduceOp::Sum)
         .with_options(Options::new().workers(2).deadline(deadline));
     // SAFETY: the run ends at the deadline, and its data is not looked at.
-    let plan = unsafe { plan.with_fault(StreamId(1), 3, Fault::SleepMillis(600)) };
+    let plan = unsafe { plan.with_fault(StreamId(1), 3, Fault::SleepMillis(2000)) };
     let Err(Error::Timeout(stuck)) = run(&plan, 10) else {
         panic!("the others do not wait so long")
     };
@@ -195,19 +195,19 @@ fn plans_without_an_in_place_form_say_why() {
 fn a_failed_run_returns_only_when_no_worker_is_in_it() {
     let plan = ring(4)
         .plan(10, DType::I32, ReduceOp::Sum)
-        .with_options(Options::new().workers(2).deadline(Duration::from_millis(20)));
+        .with_options(Options::new().workers(2).deadline(Duration::from_millis(200)));
     // The caller sleeps first, so that the helper is there to take the last stream, and sleep longer.
     // SAFETY: the run ends at the deadline, and its data is not looked at.
     let plan = unsafe {
-        plan.with_fault(StreamId(0), 0, Fault::SleepMillis(100)).with_fault(
+        plan.with_fault(StreamId(0), 0, Fault::SleepMillis(500)).with_fault(
             StreamId(3),
             0,
-            Fault::SleepMillis(500),
+            Fault::SleepMillis(2000),
         )
     };
     let started = Instant::now();
     assert_eq!(run(&plan, 10).unwrap_err().code(), Code::Timeout);
-    assert!(started.elapsed() >= Duration::from_millis(500), "a worker is still in its op");
+    assert!(started.elapsed() >= Duration::from_millis(2000), "a worker is still in its op");
 }
 
 #[test]
@@ -223,10 +223,10 @@ fn a_deadline_does_not_end_a_run_that_goes_on() {
     b.wait(0, 1, SignalKind::Data);
     let mut plan = b
         .plan(1, DType::I32, ReduceOp::Sum)
-        .with_options(Options::new().workers(2).deadline(Duration::from_millis(200)));
+        .with_options(Options::new().workers(2).deadline(Duration::from_millis(1000)));
     for step in 0..20 {
         // SAFETY: moves are replaced, no waits.
-        plan = unsafe { plan.with_fault(StreamId(0), step, Fault::SleepMillis(20)) };
+        plan = unsafe { plan.with_fault(StreamId(0), step, Fault::SleepMillis(80)) };
     }
     plan.run::<i32>(&[&[1], &[1]], &mut [&mut [0], &mut [0]]).expect("progress all along");
 }
