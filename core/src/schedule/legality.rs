@@ -3,6 +3,9 @@
 //! The builder cannot break them; passes, the text form and hands can. Rules stand in the order in which
 //! they are checked: each may rely on those before it, and of one op only the first that it breaks is told.
 
+use std::collections::HashSet;
+use std::hash::Hash;
+
 use super::lengths::{self, Lengths};
 use super::{Buffer, Channel, Op, OpKind, Operand, Region, Schedule, SignalKind, Stream};
 use crate::ids::{OpId, RankId};
@@ -44,6 +47,10 @@ const WHOLE: &[Rule<()>] = &[
         "each rank has its streams 0, 1, …, and ranks follow each other",
         |s, ()| ordered(s),
     ),
+    rule("interned", "no channel, lane or name of a scratch stands in its table twice", |s, ()| {
+        let names = ["input", "output"].into_iter().chain(s.scratch.iter().map(|s| &*s.name));
+        distinct(&s.channels) && distinct(&s.lanes) && distinct(names)
+    }),
     rule("outer lane", "lane 0 is the lane outside every `parallel`", |s, ()| {
         s.lanes.first().is_some_and(Vec::is_empty)
     }),
@@ -214,6 +221,11 @@ fn broken<T: ?Sized>(
 
 fn all<'s>(schedule: &'s Schedule, op: &Op) -> impl Iterator<Item = &'s Operand> {
     schedule.srcs(op).iter().chain(schedule.dsts(op))
+}
+
+fn distinct<T: Eq + Hash>(items: impl IntoIterator<Item = T>) -> bool {
+    let mut seen = HashSet::new();
+    items.into_iter().all(|item| seen.insert(item))
 }
 
 fn tiled(schedule: &Schedule) -> bool {

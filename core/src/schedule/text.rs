@@ -2,17 +2,19 @@
 //!
 //! ```text
 //! schedule RingAllReduce AllReduce nranks 2 root 0
-//! at 5 = 11:5..11:37
+//! at 0 = 11:5..11:37
+//! at 1 = 13:9..13:24
 //! rank 0 stream 0
-//!   copy 0.input[0..1] -> 0.output[0..1] @5
-//!   post ack 0->1 @8
-//!   wait ack 1->0 @9
-//!   fold 0.output[1/2..1], 1.output[1/2..1] -> 0.output[1/2..1] @10
+//!   copy 0.input[0..1] -> 0.output[0..1] @0
+//!   post ack 0->1 @1
+//!   wait ack 1->0 @2
+//!   fold 0.output[1/2..1], 1.output[1/2..1] -> 0.output[1/2..1] @3
 //! ```
 //!
 //! `R.buffer[lo..hi]` is a region of rank R; `R.slots#2@1/4[1/4..1/2]` lies in slot 2 of a scratch buffer, which
 //! holds what began at 1/4 of the buffer it came from. `fold a, b -> c` is c = b op a. `at` lines say where
-//! statements stand, as line:column.
+//! statements stand, as line:column, counted up from 0; a statement without one has no known place. Tables
+//! are read in the order of first use, as the builder makes them.
 
 use std::fmt::{self, Write as _};
 use std::str::FromStr;
@@ -181,7 +183,11 @@ impl Reader {
                 schedule.scratch.push(scratch);
             }
             "at" => {
-                let (_, place) = split(rest, "=")?;
+                let (id, place) = split(rest, "=")?;
+                let next = schedule.locations.len();
+                if number::<usize>(id)? != next {
+                    return Err(format!("expected `at {next}`, found `at {id}`"));
+                }
                 schedule.locations.push(location(place)?);
             }
             "rank" => {
@@ -197,7 +203,7 @@ impl Reader {
                 let op = match word {
                     "post" => self.signal(OpKind::Post, rest, at)?,
                     "wait" => self.signal(OpKind::Wait, rest, at)?,
-                    _ => self.data(rest, at)?,
+                    _ => self.data(word, rest, at)?,
                 };
                 let schedule = self.schedule.as_mut().ok_or("no schedule")?;
                 let stream =
@@ -216,10 +222,10 @@ impl Reader {
         let signal = KINDS.iter().find(|(_, n)| *n == name).map(|(k, _)| *k);
         let signal = signal.ok_or_else(|| format!("no signal is called `{name}`"))?;
         let (from, to) = split(words.next().unwrap_or(""), "->")?;
-        let lane = match (words.next(), words.next()) {
-            (None, _) => LaneId(0),
-            (Some("stream"), Some(stream)) => LaneId(number(stream)?),
-            (Some("lane"), Some(values)) => {
+        let lane = match words.collect::<Vec<_>>()[..] {
+            [] => LaneId(0),
+            ["stream", stream] => LaneId(number(stream)?),
+            ["lane", values] => {
                 let values = values.split(',').map(number).collect::<Result<Vec<i64>, _>>()?;
                 LaneId(self.lanes.intern(values))
             }
@@ -230,7 +236,7 @@ impl Reader {
         Ok(Op { kind, srcs: 0, dsts: 0, finish: false, at, arg })
     }
 
-    fn data(&mut self, text: &str, at: SpanId) -> Result<Op, String> {
+    fn data(&mut self, word: &str, text: &str, at: SpanId) -> Result<Op, String> {
         let text = text.trim();
         let (text, finish) = match text.strip_suffix(" finish") {
             Some(text) => (text, true),
@@ -239,6 +245,9 @@ impl Reader {
         let (srcs, dsts) = split(text, "->")?;
         let srcs = srcs.split(", ").map(|o| self.operand(o)).collect::<Result<Vec<_>, _>>()?;
         let dsts = dsts.split(", ").map(|o| self.operand(o)).collect::<Result<Vec<_>, _>>()?;
+        if (word == "copy") != (srcs.len() == 1) {
+            return Err(format!("a `{word}` of {} sources", srcs.len()));
+        }
         let count = |operands: &[Operand]| {
             u8::try_from(operands.len()).map_err(|_| "too many operands".to_owned())
         };

@@ -1,10 +1,18 @@
 //! Vector clocks: how much of every other stream an event has heard of.
 //!
 //! A stream's clock changes only where it waits, so posts share the clock of their stream by reference
-//! and a wait copies it first if someone else still holds it.
+//! and a wait copies it first if someone else still holds it. Each clock has an entry for every stream, so
+//! memory may grow with the square of their number: it has a limit.
 
 use crate::ids::{OpId, StreamId};
-use crate::schedule::Schedule;
+use crate::schedule::{OpKind, Schedule, Stream};
+
+/// Entries of all clocks together: 4 GiB. Streams that know more of each other are not proved.
+pub(super) const ENTRIES: usize = 1 << 30;
+
+/// The clocks would take more entries than the limit.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Full;
 
 pub(super) struct Clocks<'s> {
     schedule: &'s Schedule,
@@ -18,12 +26,23 @@ pub(super) struct Clocks<'s> {
     /// The clock that each post carries until its wait takes it; by op.
     carried: Vec<u32>,
     run: u32,
+    limit: usize,
 }
 
 impl<'s> Clocks<'s> {
-    pub(super) fn new(schedule: &'s Schedule) -> Self {
+    /// For at most `limit` entries. A stream that waits comes to have a clock of its own: where these alone
+    /// are too many, it is known before any is filled.
+    pub(super) fn new(schedule: &'s Schedule, limit: usize) -> Result<Self, Full> {
         let width = schedule.streams.len();
-        Self {
+        let waits = |stream: &&Stream| {
+            let ops = &schedule.ops[stream.first.index()..][..stream.len as usize];
+            ops.iter().any(|op| op.kind == OpKind::Wait)
+        };
+        let own = schedule.streams.iter().filter(waits).count();
+        if own.saturating_mul(width) > limit {
+            return Err(Full);
+        }
+        Ok(Self {
             schedule,
             width,
             pool: vec![0; width],
@@ -32,7 +51,8 @@ impl<'s> Clocks<'s> {
             of: vec![0; width],
             carried: vec![u32::MAX; schedule.ops.len()],
             run: 0,
-        }
+            limit,
+        })
     }
 
     /// The same program once more, after its end.
@@ -80,9 +100,14 @@ impl<'s> Clocks<'s> {
     }
 
     /// An acquire: the stream learns what the post carries, and the post itself.
-    pub(super) fn wait(&mut self, post: OpId, from: StreamId, stream: StreamId) {
+    pub(super) fn wait(
+        &mut self,
+        post: OpId,
+        from: StreamId,
+        stream: StreamId,
+    ) -> Result<(), Full> {
         let carried = std::mem::replace(&mut self.carried[post.index()], u32::MAX) as usize;
-        let mine = self.own(stream) as usize;
+        let mine = self.own(stream)? as usize;
         let (width, time) = (self.width, self.time(self.event(post), from) + 1);
         let (into, other) = if mine < carried {
             let (low, high) = self.pool.split_at_mut(carried * width);
@@ -96,25 +121,35 @@ impl<'s> Clocks<'s> {
         }
         into[from.index()] = into[from.index()].max(time);
         self.release(carried as u32);
+        Ok(())
     }
 
     /// The stream's clock, made its own so that it may change.
-    fn own(&mut self, stream: StreamId) -> u32 {
+    fn own(&mut self, stream: StreamId) -> Result<u32, Full> {
         let shared = self.of[stream.index()];
         if self.holders[shared as usize] == 1 {
-            return shared;
+            return Ok(shared);
         }
-        let fresh = self.free.pop().unwrap_or_else(|| {
-            self.holders.push(0);
-            self.pool.resize(self.pool.len() + self.width, 0);
-            self.holders.len() as u32 - 1
-        });
+        let fresh = match self.free.pop() {
+            Some(fresh) => fresh,
+            None => self.grow()?,
+        };
         let from = shared as usize * self.width;
         self.pool.copy_within(from..from + self.width, fresh as usize * self.width);
         self.holders[fresh as usize] = 1;
         self.of[stream.index()] = fresh;
         self.release(shared);
-        fresh
+        Ok(fresh)
+    }
+
+    fn grow(&mut self) -> Result<u32, Full> {
+        let size = self.pool.len() + self.width;
+        if size > self.limit {
+            return Err(Full);
+        }
+        self.pool.resize(size, 0);
+        self.holders.push(0);
+        Ok(self.holders.len() as u32 - 1)
     }
 
     fn release(&mut self, clock: u32) {
@@ -123,5 +158,48 @@ impl<'s> Clocks<'s> {
         if *holders == 0 {
             self.free.push(clock);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Clocks, Full};
+    use crate::ids::{OpId, StreamId};
+    use crate::schedule::text;
+
+    /// Rank 1 posts twice and hears of rank 0 in between: three clocks of two entries live at once.
+    const LATE: &str = "
+schedule Late AllReduce nranks 2 root 0
+rank 0 stream 0
+  post ack 0->1 @0
+  wait data 1->0 @0
+  wait data 1->0 @0
+rank 1 stream 0
+  post data 1->0 @0
+  wait ack 0->1 @0
+  post data 1->0 @0
+";
+
+    #[test]
+    fn memory_has_a_limit() {
+        let schedule = text::parse(LATE).unwrap();
+        assert!(
+            Clocks::new(&schedule, 3).is_err(),
+            "two streams wait, and each clock has two entries"
+        );
+        let [zero, one] = [StreamId(0), StreamId(1)];
+        let run = |limit| {
+            let mut clocks = Clocks::new(&schedule, limit).unwrap_or_else(|Full| panic!("{limit}"));
+            clocks.post(OpId(0), zero);
+            clocks.post(OpId(3), one);
+            clocks.wait(OpId(0), zero, one)?;
+            clocks.post(OpId(5), one);
+            clocks.wait(OpId(3), one, zero)?;
+            clocks.wait(OpId(5), one, zero)?;
+            assert!(clocks.before(5, one, zero));
+            Ok(())
+        };
+        assert_eq!(run(4), Err(Full));
+        assert_eq!(run(6), Ok(()));
     }
 }

@@ -45,8 +45,9 @@ impl Cells {
             *cut = index as u32;
         }
         let per_unit = cuts.len() as u32;
-        let units = schedule.regions.iter().map(|region| region.hi.floor() + 1).max().unwrap_or(0);
-        let most = units.max(u64::from(schedule.collective.max_input_units(schedule.nranks)));
+        let units = schedule.regions.iter().map(|region| region.hi.floor()).max().unwrap_or(0);
+        let inputs = u64::from(schedule.collective.max_input_units(schedule.nranks));
+        let most = units.saturating_add(1).max(inputs);
         let leaves = most.saturating_mul(per_unit.into()).saturating_mul(schedule.nranks.into());
         if leaves >= NUMBERED {
             return Err(per_unit);

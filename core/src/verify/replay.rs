@@ -1,8 +1,8 @@
 //! One replay of the schedule: values, races, and what completes where. Both modes share the clocks.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
-use super::clocks::Clocks;
+use super::clocks::{self, Clocks, Full};
 use super::layout::{Cells, Layout, Mode};
 use super::memory::{Accessor, CALLER, Memory};
 use super::order::Order;
@@ -27,7 +27,7 @@ pub(super) struct World {
     pub(super) layout: Layout,
     pub(super) memory: Memory,
     /// The region last written to each reshaped slot.
-    pub(super) held: Vec<Option<Region>>,
+    pub(super) held: HashMap<(RankId, Buffer, u32), Region>,
     pub(super) findings: Vec<Finding>,
 }
 
@@ -58,6 +58,7 @@ pub(super) fn replay(
     in_place: bool,
 ) -> Result<Replay, Box<Finding>> {
     let too_fine = |per_unit| Box::new(Reporter::too_fine(per_unit));
+    let too_many = |Full| Box::new(reporter.too_many_streams());
     let cells = Cells::new(schedule).map_err(too_fine)?;
     let modes = [Mode::OutOfPlace, Mode::InPlace];
     let mut worlds = Vec::new();
@@ -65,9 +66,7 @@ pub(super) fn replay(
         let layout =
             Layout::new(schedule, &cells, *mode).ok_or_else(|| too_fine(cells.per_unit))?;
         let memory = Memory::new(layout.size);
-        let slots: usize = schedule.scratch.iter().map(|s| s.slots as usize).sum();
-        let held = vec![None; slots * schedule.nranks as usize];
-        worlds.push(World { layout, memory, held, findings: Vec::new() });
+        worlds.push(World { layout, memory, held: HashMap::new(), findings: Vec::new() });
     }
     let mut main = vec![StreamId(0); schedule.nranks as usize];
     for (id, stream) in schedule.streams.iter().enumerate().rev() {
@@ -81,7 +80,7 @@ pub(super) fn replay(
         order,
         reporter,
         cells: &cells,
-        clocks: Clocks::new(schedule),
+        clocks: Clocks::new(schedule, clocks::ENTRIES).map_err(too_many)?,
         values,
         main,
         worlds,
@@ -90,12 +89,12 @@ pub(super) fn replay(
         partial: false,
         results: Vec::new(),
     };
-    let rounds = player.play();
+    let rounds = player.play().map_err(too_many)?;
     Ok(player.verdict(rounds))
 }
 
 impl Player<'_> {
-    fn play(&mut self) -> u32 {
+    fn play(&mut self) -> Result<u32, Full> {
         for world in 0..self.worlds.len() {
             self.enter(world);
         }
@@ -124,7 +123,7 @@ impl Player<'_> {
                     let post = order.meets[at.index()];
                     // Before it hears the post: whoever stands here early must not take another's signal.
                     self.alone(&mut last[op.arg as usize][1], at, stream);
-                    self.clocks.wait(post, order.stream_of[post.index()], stream);
+                    self.clocks.wait(post, order.stream_of[post.index()], stream)?;
                     level[stream.index()] = level[stream.index()].max(carried[post.index()]);
                 }
             }
@@ -133,9 +132,9 @@ impl Player<'_> {
             self.exit(world);
         }
         if self.scratch_is_shared() {
-            self.second_run();
+            self.second_run()?;
         }
-        level.into_iter().max().unwrap_or(0)
+        Ok(level.into_iter().max().unwrap_or(0))
     }
 
     fn is_remote(&self, op: &Op) -> bool {
@@ -317,15 +316,13 @@ impl Player<'_> {
         if !self.cells.reshaped[id.index()] {
             return false;
         }
-        let slots: usize = self.schedule.scratch.iter().map(|s| s.slots as usize).sum();
-        let before: usize =
-            self.schedule.scratch[..id.index()].iter().map(|s| s.slots as usize).sum();
-        let slot = operand.rank.index() * slots + before + region.slot as usize;
-        let held = &mut self.worlds[world].held[slot];
+        let slot = (operand.rank, region.buffer, region.slot);
+        let held = &mut self.worlds[world].held;
         if written == Some(false) {
-            *held = Some(region);
+            held.insert(slot, region);
             return false;
         }
+        let held = held.get(&slot).copied();
         // With another base the same interval lies elsewhere in the slot.
         let fits = held.is_none_or(|held| {
             held.base == region.base && held.lo <= region.lo && region.hi <= held.hi
@@ -380,9 +377,9 @@ impl Player<'_> {
     }
 
     /// The same program again, for the races of scratch alone: user buffers are guarded by enter and exit.
-    fn second_run(&mut self) {
+    fn second_run(&mut self) -> Result<(), Full> {
         if !self.worlds[0].findings.is_empty() {
-            return;
+            return Ok(());
         }
         self.clocks.next_run();
         let (schedule, order) = (self.schedule, self.order);
@@ -393,7 +390,7 @@ impl Player<'_> {
                 OpKind::Post => self.clocks.post(at, stream),
                 OpKind::Wait => {
                     let post = order.meets[at.index()];
-                    self.clocks.wait(post, order.stream_of[post.index()], stream);
+                    self.clocks.wait(post, order.stream_of[post.index()], stream)?;
                 }
                 OpKind::Move => {
                     for (i, operand) in
@@ -414,5 +411,6 @@ impl Player<'_> {
                 }
             }
         }
+        Ok(())
     }
 }

@@ -353,6 +353,17 @@ impl<'s> Reporter<'s> {
         .help("use fewer, larger pieces")
     }
 
+    pub(super) fn too_many_streams(&self) -> Finding {
+        let streams = self.schedule.streams.len();
+        Finding::new(
+            Code::StepLimit,
+            SpanId(0),
+            format!("{streams} streams know more of each other than a proof can hold"),
+        )
+        .note("it keeps for each stream how far it has heard of every other")
+        .help("use fewer ranks, or fewer streams a rank")
+    }
+
     // ---- results ----------------------------------------------------------------------------
 
     /// `expected` comes with the cell within its unit and the number of cells of a unit.
@@ -422,7 +433,11 @@ impl<'s> Reporter<'s> {
         }
         let mut held = String::new();
         for (leaf, times) in got.iter().take(LISTED) {
-            let times = if *times > 1 { format!(" x{times}") } else { String::new() };
+            let times = match *times {
+                1 => String::new(),
+                u64::MAX => " x2^64 or more".to_owned(),
+                times => format!(" x{times}"),
+            };
             let other = if leaf.cell == from { "" } else { " (another piece)" };
             let _ = write!(
                 held,

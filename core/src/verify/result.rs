@@ -19,7 +19,7 @@ pub(super) fn complete(schedule: &Schedule, cells: u32) -> HashSet<u128> {
 
 /// Every rank's contribution to `cell`, once.
 fn total(nranks: u32, cell: u32) -> u128 {
-    (0..nranks).fold(0, |sum, rank| sum.wrapping_add(weight(Leaf { rank: RankId(rank), cell })))
+    (0..nranks).map(|rank| weight(Leaf { rank: RankId(rank), cell })).sum()
 }
 
 impl Player<'_> {

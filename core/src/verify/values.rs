@@ -1,8 +1,9 @@
 //! What a cell holds: an expression over inputs, each distinct one once, with a fingerprint of the
 //! multiset of contributions in it.
 //!
-//! The fingerprint adds 128-bit weights of (rank, input cell): a wrong multiset passes with probability
-//! about 2^-128, a double count included.
+//! The fingerprint is the sum of 96-bit weights of (rank, input cell), and stops at the top instead of
+//! wrapping: modulo a power of two, doubling a contribution often enough would make it vanish. A wrong
+//! multiset passes with probability about 2^-96.
 
 use std::collections::{BTreeMap, HashMap};
 use std::hash::BuildHasherDefault;
@@ -75,7 +76,7 @@ impl Values {
         let key = u64::from(left.0) << 32 | u64::from(right.0);
         let id = *self.known.entry(key).or_insert(next);
         if id == next {
-            let fingerprint = self.fingerprint(left).wrapping_add(self.fingerprint(right));
+            let fingerprint = self.fingerprint(left).saturating_add(self.fingerprint(right));
             let depth = 1 + self.depth(left).max(self.depth(right));
             self.nodes.push(Node { left, right, op, depth, fingerprint });
         }
@@ -130,11 +131,12 @@ impl Values {
     }
 }
 
-/// The weight of a contribution: two rounds of splitmix64 over (rank, cell).
+/// The weight of a contribution: two rounds of splitmix64 over (rank, cell). There are fewer than 2^31 leaves,
+/// so all of them once stay below the top.
 pub(super) fn weight(leaf: Leaf) -> u128 {
     let seed = u64::from(leaf.rank.0) << 32 | u64::from(leaf.cell);
     let high = mix(seed ^ 0x6A09_E667_F3BC_C908);
-    u128::from(high) << 64 | u128::from(mix(seed.wrapping_add(high)))
+    (u128::from(high) << 64 | u128::from(mix(seed.wrapping_add(high)))) >> 32
 }
 
 fn mix(seed: u64) -> u64 {

@@ -8,6 +8,7 @@
 mod averages;
 mod golden;
 mod legality;
+mod limits;
 mod mutants;
 mod mutation;
 mod oracle;

@@ -67,6 +67,10 @@ fn what_is_wrong_is_said() {
         wrong(&format!("{head}post ack 0->1")),
         wrong(&format!("{head}post ok 0->1 @1")),
         wrong(&format!("{head}jump 0->1 @1")),
+        wrong(&format!("{head}at 5 = 11:5..11:37")),
+        wrong(&format!("{head}post ack 0->1 lane 1 twice @1")),
+        wrong(&format!("{head}copy 0.input[0..1], 0.output[0..1] -> 0.output[0..1] @1")),
+        wrong(&format!("{head}fold 0.input[0..1] -> 0.output[0..1] @1")),
     ];
     expect![[r"
         line 1: expected `schedule NAME COLLECTIVE …`
@@ -79,6 +83,10 @@ fn what_is_wrong_is_said() {
         line 3: expected `@STATEMENT` at the end
         line 3: no signal is called `ok`
         line 3: no line begins with `jump`
+        line 3: expected `at 0`, found `at 5`
+        line 3: expected `lane V,V` or `stream S`
+        line 3: a `copy` of 2 sources
+        line 3: a `fold` of 1 sources
     "]]
     .assert_eq(&(found.join("\n") + "\n"));
 }

@@ -126,7 +126,7 @@ impl Builder<'_> {
             if *rank == self.rank
                 && let Buffer::Scratch(id) = area.region.buffer
             {
-                self.slots[id.index()][area.region.slot as usize] = Some(*area);
+                self.slots.insert((id, area.region.slot), *area);
             }
         }
         Ok(())
@@ -140,7 +140,7 @@ impl Builder<'_> {
         }
         let held = operands.iter().find_map(|(rank, area)| match area.region.buffer {
             Buffer::Scratch(id) if *rank == self.rank => {
-                self.slots[id.index()][area.region.slot as usize]
+                self.slots.get(&(id, area.region.slot)).copied()
             }
             _ => None,
         });

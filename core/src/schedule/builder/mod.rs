@@ -4,14 +4,17 @@
 mod data;
 mod scratch;
 
+use std::collections::HashMap;
+use std::hash::BuildHasherDefault;
+
 use super::area::Area;
 use super::arith::Fault;
 use super::ring::Ring;
-use super::tables::{Lane, Tables};
+use super::tables::{Lane, Mix, Tables};
 use super::value::{Flag, Int, List, Peer, Piece, Seat};
 use super::{Buffer, Channel, Op, OpKind, SignalKind};
 use crate::diagnostics::{Code, Finding};
-use crate::ids::{LaneId, RankId, SpanId};
+use crate::ids::{LaneId, RankId, ScratchId, SpanId};
 
 /// A rank's program cannot go on; why has been recorded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,7 +32,7 @@ pub struct Builder<'t> {
     current: usize,
     lane: Lane,
     /// The shape last written to each slot of this rank, in program order.
-    pub(super) slots: Vec<Vec<Option<Area>>>,
+    pub(super) slots: HashMap<(ScratchId, u32), Area, BuildHasherDefault<Mix>>,
     pub(super) declared: usize,
     /// The operands of the op in the making.
     operands: Vec<(RankId, Area)>,
@@ -59,7 +62,7 @@ impl<'t> Builder<'t> {
             running: vec![0],
             current: 0,
             lane: Lane::default(),
-            slots: Vec::new(),
+            slots: HashMap::default(),
             declared: 0,
             operands: Vec::new(),
         }

@@ -67,7 +67,6 @@ impl Builder<'_> {
         let scratch = Scratch { name: name.to_owned(), slots, width: like.width() };
         let id = ScratchId(self.declared as u32);
         self.declared += 1;
-        self.slots.push(vec![None; slots as usize]);
         match self.tables.scratch.get(id.index()) {
             None => self.tables.scratch.push(scratch),
             Some(first) if *first == scratch => {}
