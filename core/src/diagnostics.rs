@@ -87,6 +87,7 @@ codes! {
     E0310 SharedSignal "two unordered streams use the same signal",
     E0311 ScratchRace "scratch of one run is overwritten by the next",
     E0312 OutOfBounds "a region reaches beyond its buffer",
+    E0313 MissingLink "data or a signal goes where the topology has no link",
 
     // Plans and runs.
     E0401 WrongBufferCount "not one buffer per rank",
@@ -105,6 +106,17 @@ codes! {
     E0503 UnknownAlgorithm "no algorithm of that name in the source",
     E0504 UnknownCode "not an error code",
     E0505 NothingAdmitted "every rank count asked for was refused",
+
+    // Topologies.
+    E0601 BadTopology "a topology whose sizes, bandwidths or latencies make no sense",
+    E0602 BadLink "a link that cannot be: to itself, twice, or between ranks that are not there",
+    E0603 Disconnected "ranks of a topology that cannot reach each other",
+    E0604 TopologyTooSmall "a topology with fewer ranks than the run",
+    E0605 NoRing "no ring of links passes through all ranks",
+    E0606 UnreadableXml "XML that cannot be read",
+    E0607 NotATopology "XML that is not an NCCL topology, or contradicts itself",
+    E0608 PartialTopology "an NCCL topology without GPUs",
+    E0609 CannotWrite "a topology that NCCL's reader would not take",
 }
 
 impl Code {

@@ -9,6 +9,8 @@ pub mod syntax;
 
 pub mod check;
 
+pub mod topology;
+
 pub mod schedule;
 
 pub mod verify;

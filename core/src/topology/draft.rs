@@ -1,0 +1,207 @@
+//! A topology in the making: nodes and links as they are found, checked once when all are there.
+
+use super::{Link, LinkKind, Node, NodeId, NodeKind, Problem, Topology};
+use crate::diagnostics::Code;
+use crate::ids::RankId;
+use crate::schedule::rational::Rat;
+
+/// More bytes a second than any link will carry: 10^15.
+const FASTEST: u64 = 1_000_000_000_000_000;
+/// The longest latency: an hour, in nanoseconds.
+const SLOWEST: u64 = 3_600_000_000_000;
+/// Names listed before the rest is only counted.
+const LISTED: usize = 8;
+
+/// A topology in the making. Ranks come first, then switches, then links.
+#[derive(Clone, Debug)]
+pub struct Draft {
+    name: String,
+    nodes: Vec<Node>,
+    links: Vec<Link>,
+    nranks: u32,
+    relative: bool,
+}
+
+impl Draft {
+    /// `nranks` ranks without links.
+    pub fn new(name: impl Into<String>, nranks: u64, relative: bool) -> Result<Self, Problem> {
+        let limit = Topology::RANK_LIMIT;
+        if nranks == 0 || nranks > u64::from(limit) {
+            let title = format!("a topology of {nranks} ranks; it takes 1..={limit}");
+            return Err(Problem::new(Code::BadTopology, title));
+        }
+        let nranks = nranks as u32;
+        let rank = |rank: u32| Node { name: rank.to_string(), kind: NodeKind::Rank, group: None };
+        let nodes = (0..nranks).map(rank).collect();
+        Ok(Self { name: name.into(), nodes, links: Vec::new(), nranks, relative })
+    }
+
+    /// Puts `node` in a group.
+    pub fn group(&mut self, node: NodeId, group: u32) {
+        self.nodes[node.index()].group = Some(group);
+    }
+
+    /// Adds a switch.
+    pub fn switch(
+        &mut self,
+        name: impl Into<String>,
+        kind: NodeKind,
+        group: Option<u32>,
+    ) -> NodeId {
+        let id = NodeId(self.nodes.len() as u32);
+        self.nodes.push(Node { name: name.into(), kind, group });
+        id
+    }
+
+    /// Adds a link in one direction.
+    pub fn link(&mut self, link: Link) -> Result<(), Problem> {
+        let ends = || format!("{} -> {}", self.named(link.from), self.named(link.to));
+        if link.from == link.to {
+            let title = format!("{} is linked to itself", self.named(link.from));
+            return Err(Problem::new(Code::BadLink, title));
+        }
+        let (fast, slow) = (Rat::whole(FASTEST), Rat::whole(SLOWEST));
+        if link.capacity == Rat::ZERO || link.capacity > fast {
+            let title = format!("link {} carries {} bytes/s", ends(), link.capacity);
+            return Err(Problem::new(Code::BadTopology, title)
+                .help("bandwidths are more than 0 and at most 1000TB/s"));
+        }
+        if Rat::whole(link.latency) > slow {
+            let title = format!("link {} takes {} ns for a message", ends(), link.latency);
+            return Err(
+                Problem::new(Code::BadTopology, title).help("latencies are at most an hour")
+            );
+        }
+        if self.links.len() >= Topology::LINK_LIMIT {
+            let title = format!("a topology of more than {} links", Topology::LINK_LIMIT);
+            return Err(Problem::new(Code::BadTopology, title));
+        }
+        self.links.push(link);
+        Ok(())
+    }
+
+    /// Adds a link in each direction.
+    pub fn cable(
+        &mut self,
+        a: NodeId,
+        b: NodeId,
+        kind: LinkKind,
+        capacity: Rat,
+        latency: u64,
+    ) -> Result<(), Problem> {
+        self.link(Link { from: a, to: b, kind, capacity, latency })?;
+        self.link(Link { from: b, to: a, kind, capacity, latency })
+    }
+
+    /// Takes out the links between two ranks, in both directions.
+    pub fn cut(&mut self, a: i64, b: i64) -> Result<(), Problem> {
+        let rank = |rank: i64| {
+            u32::try_from(rank).ok().filter(|r| *r < self.nranks).map(NodeId).ok_or_else(|| {
+                let title = format!("`without ({a}, {b})`: there is no rank {rank}");
+                Problem::new(Code::BadLink, title).note(format!("the ranks are 0..{}", self.nranks))
+            })
+        };
+        let (from, to) = (rank(a)?, rank(b)?);
+        if from == to {
+            let title = format!("`without ({a}, {b})` names one rank twice");
+            return Err(Problem::new(Code::BadLink, title));
+        }
+        let before = self.links.len();
+        self.links.retain(|l| (l.from, l.to) != (from, to) && (l.from, l.to) != (to, from));
+        if self.links.len() < before {
+            return Ok(());
+        }
+        let title = format!("`without ({a}, {b})`: no link joins these two ranks");
+        Err(Problem::new(Code::BadLink, title)
+            .help("only links between two ranks can be cut, and each once"))
+    }
+
+    /// The topology, if each pair of nodes has one link of a kind and every rank reaches every other.
+    pub fn build(mut self) -> Result<Topology, Problem> {
+        self.links.sort_by_key(|l| (l.from, l.to, l.kind));
+        let same = |l: &[Link]| (l[0].from, l[0].to, l[0].kind) == (l[1].from, l[1].to, l[1].kind);
+        if let Some(twice) = self.links.windows(2).find(|pair| same(pair)) {
+            let (from, to) = (self.named(twice[0].from), self.named(twice[0].to));
+            let title = format!("the link {from} -> {to} is named twice");
+            return Err(Problem::new(Code::BadLink, title)
+                .help("name it once, with the bandwidth of all its lanes"));
+        }
+        let Self { name, nodes, links, nranks, relative } = self;
+        let topology = Topology::assemble(name, nodes, links, nranks, relative);
+        topology.connected()?;
+        Ok(topology)
+    }
+
+    fn named(&self, node: NodeId) -> String {
+        let name = &self.nodes[node.index()].name;
+        if node.0 < self.nranks { format!("rank {name}") } else { name.clone() }
+    }
+}
+
+impl Topology {
+    fn connected(&self) -> Result<(), Problem> {
+        let parts = self.components();
+        if let [_] = parts[..] {
+            return Ok(());
+        }
+        let title =
+            format!("the topology falls into {} parts that cannot reach each other", parts.len());
+        let mut problem = Problem::new(Code::Disconnected, title);
+        for part in parts.iter().take(LISTED) {
+            problem = problem.note(part_text(part));
+        }
+        if parts.len() > LISTED {
+            problem = problem.note(format!("and {} more parts", parts.len() - LISTED));
+        }
+        Err(problem.help("every rank must reach every other, through switches and other ranks"))
+    }
+
+    /// Ranks that reach each other, part by part; in order of their smallest rank.
+    pub fn components(&self) -> Vec<Vec<RankId>> {
+        let forward = |node: NodeId| self.out(node).iter().map(|l| l.to).collect::<Vec<_>>();
+        let mut into = vec![Vec::new(); self.nodes().len()];
+        for link in self.links() {
+            into[link.to.index()].push(link.from);
+        }
+        let backward = |node: NodeId| into[node.index()].clone();
+        let mut part = vec![None; self.nranks() as usize];
+        let mut parts = Vec::new();
+        for rank in self.ranks() {
+            if part[rank.index()].is_some() {
+                continue;
+            }
+            let (to, from) = (self.flood(rank, forward), self.flood(rank, backward));
+            let both = |r: &RankId| to[r.index()] && from[r.index()];
+            let members: Vec<RankId> = self.ranks().filter(both).collect();
+            for member in &members {
+                part[member.index()] = Some(parts.len());
+            }
+            parts.push(members);
+        }
+        parts
+    }
+
+    fn flood(&self, rank: RankId, next: impl Fn(NodeId) -> Vec<NodeId>) -> Vec<bool> {
+        let mut seen = vec![false; self.nodes().len()];
+        seen[rank.index()] = true;
+        let mut open = vec![NodeId::from(rank)];
+        while let Some(node) = open.pop() {
+            for to in next(node) {
+                if !std::mem::replace(&mut seen[to.index()], true) {
+                    open.push(to);
+                }
+            }
+        }
+        seen
+    }
+}
+
+fn part_text(ranks: &[RankId]) -> String {
+    let shown: Vec<_> = ranks.iter().take(LISTED).map(ToString::to_string).collect();
+    let more = match ranks.len().saturating_sub(LISTED) {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    let plural = if ranks.len() == 1 { "" } else { "s" };
+    format!("a part: rank{plural} {}{more}", shown.join(", "))
+}

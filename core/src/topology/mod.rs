@@ -1,0 +1,262 @@
+//! What an algorithm runs on: ranks and switches, joined by directed links with a capacity and a latency.
+//!
+//! Ranks are the nodes `0..nranks`; every other node forwards and neither reduces nor copies. From the
+//! graph come the pairs that may talk at all, rings and trees, NCCL's paths, and how fast any algorithm
+//! could be.
+
+pub mod draft;
+pub mod shape;
+
+use std::fmt;
+
+use crate::diagnostics::{Code, Finding};
+use crate::ids::{RankId, SpanId};
+use crate::schedule::rational::Rat;
+
+/// A node of a topology: rank r is node r, switches follow.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct NodeId(pub u32);
+
+impl NodeId {
+    /// The position in [`Topology::nodes`].
+    pub const fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+impl From<RankId> for NodeId {
+    fn from(rank: RankId) -> Self {
+        Self(rank.0)
+    }
+}
+
+/// What a node is, in NCCL's words.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum NodeKind {
+    /// A rank: the only nodes that send, receive and reduce.
+    Rank,
+    /// A switch inside a machine, such as an `NVSwitch`; also the crossbar of a made-up topology.
+    NvSwitch,
+    /// A PCI switch or bridge.
+    Pci,
+    /// A CPU, with the PCI root complex that it carries.
+    Cpu,
+    /// A network card.
+    Nic,
+    /// A network switch, or the network as a whole.
+    Net,
+}
+
+/// A node.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Node {
+    /// How it is called in tables and pictures.
+    pub name: String,
+    /// What it is.
+    pub kind: NodeKind,
+    /// The island, leaf or machine it belongs to, where the topology has such.
+    pub group: Option<u32>,
+}
+
+/// What a link is made of; the worst link decides the type of a path.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum LinkKind {
+    /// `NVLink`, `xGMI`, or any cable between cards: the link of made-up meshes, rings and crossbars.
+    NvLink,
+    /// Chip to chip, between a GPU and its CPU.
+    C2c,
+    /// PCI Express.
+    Pci,
+    /// Between CPUs.
+    Sys,
+    /// A network cable.
+    Net,
+}
+
+/// A link in one direction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Link {
+    /// Where it begins.
+    pub from: NodeId,
+    /// Where it ends.
+    pub to: NodeId,
+    /// What it is made of.
+    pub kind: LinkKind,
+    /// Bytes a second; or multiples of b, one link's bandwidth, where [`Topology::is_relative`].
+    pub capacity: Rat,
+    /// Nanoseconds for a message to pass.
+    pub latency: u64,
+}
+
+/// A graph of ranks, switches and links. Every rank reaches every other.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Topology {
+    name: String,
+    nodes: Vec<Node>,
+    /// By (from, to, kind), each at most once.
+    links: Vec<Link>,
+    /// Where the links of a node begin in `links`; one more entry than nodes.
+    first: Vec<u32>,
+    nranks: u32,
+    relative: bool,
+    /// For each rank, a bit for every rank that it reaches without passing through a third.
+    reach: Vec<Vec<u64>>,
+}
+
+impl Topology {
+    /// Ranks of a topology.
+    pub const RANK_LIMIT: u32 = 1 << 12;
+    /// Links of a topology, counted in one direction.
+    pub const LINK_LIMIT: usize = 1 << 22;
+
+    /// The text it was made from, or the file.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Number of ranks.
+    pub fn nranks(&self) -> u32 {
+        self.nranks
+    }
+
+    /// The ranks.
+    pub fn ranks(&self) -> impl DoubleEndedIterator<Item = RankId> + use<> {
+        (0..self.nranks).map(RankId)
+    }
+
+    /// Ranks first, then switches.
+    pub fn nodes(&self) -> &[Node] {
+        &self.nodes
+    }
+
+    /// Every link in one direction, by (from, to).
+    pub fn links(&self) -> &[Link] {
+        &self.links
+    }
+
+    /// The links that begin at `node`.
+    pub fn out(&self, node: NodeId) -> &[Link] {
+        &self.links[self.first[node.index()] as usize..self.first[node.index() + 1] as usize]
+    }
+
+    /// Whether capacities are multiples of one link's bandwidth b, because none was given.
+    pub fn is_relative(&self) -> bool {
+        self.relative
+    }
+
+    /// Whether `node` is a rank.
+    pub fn is_rank(&self, node: NodeId) -> bool {
+        node.0 < self.nranks
+    }
+
+    /// Whether data goes from `a` to `b` without passing through another rank: a cable, or a way
+    /// through switches alone. No rank is linked to itself.
+    pub fn linked(&self, a: RankId, b: RankId) -> bool {
+        let row = &self.reach[a.index()];
+        a != b && row.get(b.index() / 64).is_some_and(|word| word >> (b.index() % 64) & 1 == 1)
+    }
+
+    /// The ranks to which `rank` is linked, in order.
+    pub fn neighbours(&self, rank: RankId) -> Vec<RankId> {
+        self.ranks().filter(|other| self.linked(rank, *other)).collect()
+    }
+
+    /// The ranks that could carry data from `a` to `b`: `a` is linked to each, and each to `b`.
+    pub fn relays(&self, a: RankId, b: RankId) -> Vec<RankId> {
+        self.ranks().filter(|via| self.linked(a, *via) && self.linked(*via, b)).collect()
+    }
+
+    /// The same graph with every link turned round.
+    #[must_use]
+    pub fn reversed(&self) -> Self {
+        let turn = |l: &Link| Link { from: l.to, to: l.from, ..*l };
+        let mut links: Vec<_> = self.links.iter().map(turn).collect();
+        links.sort_by_key(|l| (l.from, l.to, l.kind));
+        Self::assemble(self.name.clone(), self.nodes.clone(), links, self.nranks, self.relative)
+    }
+
+    /// From links in order, already found to be sound.
+    fn assemble(
+        name: String,
+        nodes: Vec<Node>,
+        links: Vec<Link>,
+        nranks: u32,
+        relative: bool,
+    ) -> Self {
+        let mut first = vec![0; nodes.len() + 1];
+        for link in &links {
+            first[link.from.index() + 1] += 1;
+        }
+        for i in 1..first.len() {
+            first[i] += first[i - 1];
+        }
+        let mut topology = Self { name, nodes, links, first, nranks, relative, reach: Vec::new() };
+        topology.reach = topology.ranks().map(|rank| topology.reached_from(rank)).collect();
+        topology
+    }
+
+    fn reached_from(&self, rank: RankId) -> Vec<u64> {
+        let mut row = vec![0; (self.nranks as usize).div_ceil(64)];
+        let mut seen = vec![false; self.nodes.len()];
+        let mut open = vec![NodeId::from(rank)];
+        while let Some(node) = open.pop() {
+            for link in self.out(node) {
+                if self.is_rank(link.to) {
+                    row[link.to.index() / 64] |= 1 << (link.to.index() % 64);
+                } else if !std::mem::replace(&mut seen[link.to.index()], true) {
+                    open.push(link.to);
+                }
+            }
+        }
+        row
+    }
+}
+
+/// Why there is no such topology, ring or file: like a [`Finding`] without a place.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Problem {
+    /// Its code.
+    pub code: Code,
+    /// One line.
+    pub title: String,
+    /// Facts.
+    pub notes: Vec<String>,
+    /// What to do about it.
+    pub help: Option<String>,
+}
+
+impl Problem {
+    /// A problem with nothing but its title.
+    pub fn new(code: Code, title: impl Into<String>) -> Self {
+        Self { code, title: title.into(), notes: Vec::new(), help: None }
+    }
+
+    /// Adds a fact.
+    #[must_use]
+    pub fn note(mut self, note: impl Into<String>) -> Self {
+        self.notes.push(note.into());
+        self
+    }
+
+    /// Says what to do.
+    #[must_use]
+    pub fn help(mut self, help: impl Into<String>) -> Self {
+        self.help = Some(help.into());
+        self
+    }
+
+    /// The same at a statement.
+    pub fn at(self, at: SpanId) -> Finding {
+        let mut finding = Finding::new(self.code, at, self.title);
+        (finding.notes, finding.help) = (self.notes, self.help);
+        finding
+    }
+}
+
+impl fmt::Display for Problem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} [{}]", self.title, self.code)
+    }
+}
+
+impl std::error::Error for Problem {}

@@ -1,0 +1,421 @@
+//! Topologies as they are written: `full_mesh(8, 25GB/s, 2us) without (0, 1)`.
+//!
+//! The same words serve the language, the command line and Rust. A constructor takes its sizes, then
+//! for each tier of links a bandwidth and a latency; what is not given is the bandwidth b of one link, and 0.
+
+use std::fmt::{self, Write as _};
+
+use super::draft::Draft;
+use super::{LinkKind, NodeId, NodeKind, Problem, Topology};
+use crate::diagnostics::Code;
+use crate::schedule::rational::Rat;
+
+/// A topology as written, before it is laid out.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Shape {
+    kind: ShapeKind,
+    sizes: Vec<Size>,
+    tiers: Vec<Tier>,
+    cuts: Vec<(i64, i64)>,
+}
+
+/// A tier's links, as far as they were given.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+struct Tier {
+    /// Bytes a second.
+    rate: Option<u64>,
+    /// Nanoseconds.
+    latency: Option<u64>,
+}
+
+/// A size: a number, or a list of them.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Size {
+    /// `8`
+    One(i64),
+    /// `[4, 4]`
+    List(Vec<i64>),
+}
+
+/// An argument of a constructor.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Argument {
+    /// A number of ranks, leaves and the like.
+    Size(Size),
+    /// A bandwidth in bytes a second: `25GB/s`.
+    Rate(u64),
+    /// A latency in nanoseconds: `2us`.
+    Time(u64),
+}
+
+macro_rules! shapes {
+    ($($(#[$doc:meta])* $variant:ident $name:literal $form:literal $sizes:literal..=$most:literal
+        $lists:literal $tiers:literal;)*) => {
+        /// The constructors.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+        pub enum ShapeKind { $($(#[$doc])* $variant,)* }
+
+        impl ShapeKind {
+            /// All of them.
+            pub const ALL: &'static [Self] = &[$(Self::$variant,)*];
+
+            /// The word that is written.
+            pub const fn name(self) -> &'static str {
+                match self { $(Self::$variant => $name,)* }
+            }
+
+            /// How it is written in full.
+            pub const fn form(self) -> &'static str {
+                match self { $(Self::$variant => $form,)* }
+            }
+
+            /// The least and the greatest number of sizes.
+            pub const fn sizes(self) -> (usize, usize) {
+                match self { $(Self::$variant => ($sizes, $most),)* }
+            }
+
+            /// Whether its size is a list.
+            pub const fn takes_list(self) -> bool {
+                match self { $(Self::$variant => $lists,)* }
+            }
+
+            /// Kinds of links that may differ in bandwidth and latency.
+            pub const fn tiers(self) -> usize {
+                match self { $(Self::$variant => $tiers,)* }
+            }
+        }
+    };
+}
+
+shapes! {
+    /// A cable between every two ranks.
+    FullMesh "full_mesh" "full_mesh(ranks, bandwidth, latency)" 1..=1 false 1;
+    /// A cable from each rank to the next.
+    Ring "ring" "ring(ranks, bandwidth, latency)" 1..=1 false 1;
+    /// A grid whose rows and columns are rings; the last dimension counts fastest.
+    Torus "torus" "torus([rows, columns], bandwidth, latency)" 1..=1 true 1;
+    /// One switch, one port a rank.
+    Crossbar "crossbar" "crossbar(ranks, bandwidth, latency)" 1..=1 false 1;
+    /// Hosts under leaves, every leaf under every spine. The uplinks of a leaf carry what its hosts can
+    /// send, divided by the oversubscription (1 unless given), unless they have a bandwidth of their own.
+    SpineLeaf "spine_leaf"
+        "spine_leaf(leaves, hosts, spines, oversubscription, bandwidth, latency, uplink, latency)"
+        3..=4 false 2;
+    /// Machines of equal size with a switch inside; rank r of each hangs on rail r.
+    Islands "islands" "islands(count, size, bandwidth, latency, rail, latency)" 2..=2 false 2;
+    /// Machines of any sizes, each a full mesh; every rank has a port on one network switch.
+    Groups "groups" "groups([8, 4], bandwidth, latency, network, latency)" 1..=1 true 2;
+}
+
+impl ShapeKind {
+    /// The constructor of that name.
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.iter().copied().find(|k| k.name() == name)
+    }
+}
+
+impl Shape {
+    /// Reads the arguments of a constructor.
+    pub fn new(kind: ShapeKind, arguments: &[Argument]) -> Result<Self, Problem> {
+        let bad = |what: String| {
+            Problem::new(Code::BadTopology, what).help(format!("the form is `{}`", kind.form()))
+        };
+        let (mut sizes, mut tiers) = (Vec::new(), Vec::<Tier>::new());
+        for argument in arguments {
+            match argument {
+                Argument::Size(_) if !tiers.is_empty() => {
+                    return Err(bad(format!(
+                        "`{}`: a size stands behind a bandwidth",
+                        kind.name()
+                    )));
+                }
+                Argument::Size(size) => sizes.push(size.clone()),
+                Argument::Rate(rate) => {
+                    tiers.push(Tier { rate: Some(*rate), latency: None });
+                }
+                Argument::Time(time) => match tiers.last_mut() {
+                    Some(tier) if tier.latency.is_none() => tier.latency = Some(*time),
+                    None => tiers.push(Tier { rate: None, latency: Some(*time) }),
+                    Some(_) => {
+                        return Err(bad(format!("`{}`: two latencies in a row", kind.name())));
+                    }
+                },
+            }
+        }
+        let (least, most) = kind.sizes();
+        if !(least..=most).contains(&sizes.len()) {
+            let takes =
+                if least == most { least.to_string() } else { format!("{least} or {most}") };
+            return Err(bad(format!(
+                "`{}` takes {takes} sizes, and got {}",
+                kind.name(),
+                sizes.len()
+            )));
+        }
+        if sizes.iter().any(|s| matches!(s, Size::List(_)) != kind.takes_list()) {
+            let takes = if kind.takes_list() { "a list of sizes" } else { "numbers" };
+            return Err(bad(format!("`{}` takes {takes}", kind.name())));
+        }
+        if tiers.len() > kind.tiers() {
+            let what = format!("`{}` has {} kinds of links", kind.name(), kind.tiers());
+            return Err(bad(format!("{what}, and got {} bandwidths", tiers.len())));
+        }
+        if tiers.get(1).is_some() && tiers[0].rate.is_none() {
+            return Err(bad(format!("`{}`: the first bandwidth is missing", kind.name())));
+        }
+        Ok(Self { kind, sizes, tiers, cuts: Vec::new() })
+    }
+
+    /// The same without the cable between two ranks.
+    #[must_use]
+    pub fn without(mut self, a: i64, b: i64) -> Self {
+        self.cuts.push((a, b));
+        self
+    }
+
+    /// A full mesh of links of bandwidth b.
+    pub fn full_mesh(nranks: u32) -> Self {
+        let sizes = vec![Size::One(nranks.into())];
+        Self { kind: ShapeKind::FullMesh, sizes, tiers: Vec::new(), cuts: Vec::new() }
+    }
+
+    /// Lays it out.
+    pub fn build(&self) -> Result<Topology, Problem> {
+        let mut draft = self.draft()?;
+        for (a, b) in &self.cuts {
+            draft.cut(*a, *b)?;
+        }
+        draft.build()
+    }
+
+    fn one(&self, i: usize, what: &str) -> Result<u32, Problem> {
+        match self.sizes.get(i) {
+            Some(Size::One(n)) => self.count(*n, what),
+            _ => Ok(1),
+        }
+    }
+
+    fn list(&self, what: &str) -> Result<Vec<u32>, Problem> {
+        match &self.sizes[0] {
+            Size::List(sizes) => sizes.iter().map(|n| self.count(*n, what)).collect(),
+            Size::One(_) => Ok(Vec::new()),
+        }
+    }
+
+    fn count(&self, n: i64, what: &str) -> Result<u32, Problem> {
+        let most = i64::from(Topology::RANK_LIMIT);
+        if (1..=most).contains(&n) {
+            return Ok(n as u32);
+        }
+        let title = format!("`{}`: {n} {what}; it takes 1..={most}", self.kind.name());
+        Err(Problem::new(Code::BadTopology, title))
+    }
+
+    /// The bandwidth and latency of a tier; what is not given is that of the tier before.
+    fn tier(&self, i: usize) -> (Rat, u64) {
+        let given = |i: usize| self.tiers.get(i).copied().unwrap_or_default();
+        let (own, before) = (given(i), given(0));
+        let rate = own.rate.or(before.rate).map_or(Rat::ONE, Rat::whole);
+        (rate, own.latency.or(before.latency).unwrap_or(0))
+    }
+
+    fn start(&self, nranks: u64) -> Result<Draft, Problem> {
+        let relative = self.tiers.first().is_none_or(|t| t.rate.is_none());
+        Draft::new(self.to_string(), nranks, relative)
+    }
+
+    fn draft(&self) -> Result<Draft, Problem> {
+        let (rate, latency) = self.tier(0);
+        let (rate2, latency2) = self.tier(1);
+        let product =
+            |dims: &[u32]| dims.iter().fold(1_u64, |p, d| p.saturating_mul(u64::from(*d)));
+        match self.kind {
+            ShapeKind::FullMesh => {
+                let n = self.one(0, "ranks")?;
+                let mut draft = self.start(n.into())?;
+                mesh(&mut draft, 0..n, rate, latency)?;
+                Ok(draft)
+            }
+            ShapeKind::Ring | ShapeKind::Torus => {
+                let dims = match self.kind {
+                    ShapeKind::Ring => vec![self.one(0, "ranks")?],
+                    _ => self.list("ranks in a dimension")?,
+                };
+                if dims.is_empty() {
+                    return Err(Problem::new(Code::BadTopology, "a torus without dimensions")
+                        .help("write `torus([4, 4])`"));
+                }
+                let mut draft = self.start(product(&dims))?;
+                grid(&mut draft, &dims, rate, latency)?;
+                Ok(draft)
+            }
+            ShapeKind::Crossbar => {
+                let n = self.one(0, "ranks")?;
+                let mut draft = self.start(n.into())?;
+                let switch = draft.switch("switch", NodeKind::NvSwitch, None);
+                for rank in (0..n).map(NodeId) {
+                    draft.cable(rank, switch, LinkKind::NvLink, rate, latency)?;
+                }
+                Ok(draft)
+            }
+            ShapeKind::SpineLeaf => {
+                let leaves = self.one(0, "leaves")?;
+                let (hosts, spines) = (self.one(1, "hosts")?, self.one(2, "spines")?);
+                let over = self.one(3, "as oversubscription")?;
+                let uplink = match self.tiers.get(1).and_then(|t| t.rate) {
+                    Some(_) if self.sizes.len() > 3 => {
+                        let title =
+                            "`spine_leaf`: both an oversubscription and an uplink bandwidth";
+                        return Err(Problem::new(Code::BadTopology, title)
+                            .help("each follows from the other: give one of them"));
+                    }
+                    Some(uplink) => Rat::whole(uplink),
+                    None => share(rate, hosts, u64::from(spines) * u64::from(over))?,
+                };
+                let mut draft = self.start(product(&[leaves, hosts]))?;
+                let leaf: Vec<_> = (0..leaves)
+                    .map(|l| draft.switch(format!("leaf {l}"), NodeKind::Net, Some(l)))
+                    .collect();
+                for rank in 0..leaves * hosts {
+                    let l = rank / hosts;
+                    draft.group(NodeId(rank), l);
+                    draft.cable(NodeId(rank), leaf[l as usize], LinkKind::Net, rate, latency)?;
+                }
+                for s in 0..spines {
+                    let spine = draft.switch(format!("spine {s}"), NodeKind::Net, None);
+                    for &leaf in &leaf {
+                        draft.cable(leaf, spine, LinkKind::Net, uplink, latency2)?;
+                    }
+                }
+                Ok(draft)
+            }
+            ShapeKind::Islands => {
+                let (count, size) = (self.one(0, "islands")?, self.one(1, "ranks in an island")?);
+                let mut draft = self.start(product(&[count, size]))?;
+                for i in 0..count {
+                    let switch = draft.switch(format!("island {i}"), NodeKind::NvSwitch, Some(i));
+                    for rank in (i * size..(i + 1) * size).map(NodeId) {
+                        draft.group(rank, i);
+                        draft.cable(rank, switch, LinkKind::NvLink, rate, latency)?;
+                    }
+                }
+                for r in 0..if count > 1 { size } else { 0 } {
+                    let rail = draft.switch(format!("rail {r}"), NodeKind::Net, None);
+                    for i in 0..count {
+                        draft.cable(NodeId(i * size + r), rail, LinkKind::Net, rate2, latency2)?;
+                    }
+                }
+                Ok(draft)
+            }
+            ShapeKind::Groups => {
+                let sizes = self.list("ranks in a group")?;
+                let mut draft = self.start(sizes.iter().map(|s| u64::from(*s)).sum())?;
+                let mut next = 0;
+                for (g, size) in sizes.iter().enumerate() {
+                    mesh(&mut draft, next..next + size, rate, latency)?;
+                    (next..next + size).for_each(|r| draft.group(NodeId(r), g as u32));
+                    next += size;
+                }
+                if sizes.len() > 1 {
+                    let net = draft.switch("network", NodeKind::Net, None);
+                    for rank in (0..next).map(NodeId) {
+                        draft.cable(rank, net, LinkKind::Net, rate2, latency2)?;
+                    }
+                }
+                Ok(draft)
+            }
+        }
+    }
+}
+
+fn mesh(
+    draft: &mut Draft,
+    ranks: std::ops::Range<u32>,
+    rate: Rat,
+    latency: u64,
+) -> Result<(), Problem> {
+    for a in ranks.clone() {
+        for b in a + 1..ranks.end {
+            draft.cable(NodeId(a), NodeId(b), LinkKind::NvLink, rate, latency)?;
+        }
+    }
+    Ok(())
+}
+
+/// Each line of each dimension is a ring; of two ranks, one cable.
+fn grid(draft: &mut Draft, dims: &[u32], rate: Rat, latency: u64) -> Result<(), Problem> {
+    let nranks: u32 = dims.iter().product();
+    let mut stride = 1;
+    for &dim in dims.iter().rev() {
+        for rank in 0..nranks {
+            let place = rank / stride % dim;
+            let next = rank - place * stride + (place + 1) % dim * stride;
+            if dim > 1 && !(dim == 2 && place == 1) {
+                draft.cable(NodeId(rank), NodeId(next), LinkKind::NvLink, rate, latency)?;
+            }
+        }
+        stride *= dim;
+    }
+    Ok(())
+}
+
+/// What one uplink carries: `rate * hosts / uplinks`.
+fn share(rate: Rat, hosts: u32, uplinks: u64) -> Result<Rat, Problem> {
+    let bad =
+        || Problem::new(Code::BadTopology, "`spine_leaf`: the uplink's bandwidth is out of range");
+    let all = rate.num().checked_mul(hosts.into()).ok_or_else(bad)?;
+    rate.den().checked_mul(uplinks).and_then(|den| Rat::new(all, den)).ok_or_else(bad)
+}
+
+impl fmt::Display for Shape {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut arguments = Vec::new();
+        for size in &self.sizes {
+            arguments.push(match size {
+                Size::One(n) => n.to_string(),
+                Size::List(list) => {
+                    let list: Vec<_> = list.iter().map(ToString::to_string).collect();
+                    format!("[{}]", list.join(", "))
+                }
+            });
+        }
+        for tier in &self.tiers {
+            arguments.extend(tier.rate.map(rate_text));
+            arguments.extend(tier.latency.map(time_text));
+        }
+        write!(f, "{}({})", self.kind.name(), arguments.join(", "))?;
+        self.cuts.iter().try_for_each(|(a, b)| write!(f, " without ({a}, {b})"))
+    }
+}
+
+/// Bytes a second as the language writes them: `25GB/s`.
+pub fn rate_text(rate: u64) -> String {
+    scaled(
+        rate,
+        &[
+            ("TB/s", 1_000_000_000_000),
+            ("GB/s", 1_000_000_000),
+            ("MB/s", 1_000_000),
+            ("kB/s", 1000),
+            ("B/s", 1),
+        ],
+    )
+}
+
+/// Nanoseconds as the language writes them: `2us`.
+pub fn time_text(nanoseconds: u64) -> String {
+    scaled(nanoseconds, &[("s", 1_000_000_000), ("ms", 1_000_000), ("us", 1000), ("ns", 1)])
+}
+
+/// The value in the largest unit that it reaches, every digit kept.
+fn scaled(value: u64, units: &[(&str, u64)]) -> String {
+    let (unit, size) =
+        units.iter().find(|(_, size)| value >= *size).unwrap_or(&units[units.len() - 1]);
+    let mut text = (value / size).to_string();
+    let rest = value % size;
+    if rest > 0 {
+        let digits = size.ilog10() as usize;
+        let _ = write!(text, ".{}", format!("{rest:0digits$}").trim_end_matches('0'));
+    }
+    text + unit
+}
