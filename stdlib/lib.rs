@@ -22,7 +22,9 @@ pub use half;
 pub use roundelay_core::collective::Collective;
 pub use roundelay_core::dtype::{DType, ReduceOp};
 pub use roundelay_core::schedule::ring::Ring;
+pub use roundelay_core::schedule::rings::Rings;
 pub use roundelay_core::schedule::{Algorithm, Schedule};
+pub use roundelay_core::topology::Topology;
 pub use roundelay_kernels::{Element, Options, Plan, Stats};
 pub use roundelay_macros::{collective, include_collective};
 
@@ -64,10 +66,12 @@ pub mod expand {
     pub use roundelay_core::schedule::Location;
     pub use roundelay_core::schedule::builder::{Builder, Stop};
     pub use roundelay_core::schedule::ring::Ring;
+    pub use roundelay_core::schedule::site::{Drawing, Site};
     pub use roundelay_core::schedule::value::{
-        Flag, Int, List, Peer, Piece, Place, Seat, Split, abs, bit_reverse, ceil_log2, choose, int,
-        is_power_of_two, log2, max, min, popcount, pow2, trailing_zeros,
+        Flag, Int, List, Peer, Piece, Place, Seat, Seats, Split, abs, bit_reverse, ceil_log2,
+        choose, int, is_power_of_two, log2, max, min, popcount, pow2, trailing_zeros,
     };
+    pub use roundelay_core::topology::shape::ShapeKind;
 
     /// A statement's place.
     pub const fn at(line: u32, column: u32, end_line: u32, end_column: u32) -> Location {

@@ -88,13 +88,8 @@ fn prove_all(algorithm: &Interpreted, nranks: &RankCounts) -> Checked {
                 checked.ops += proved.schedule().ops.len();
                 checked.proved.push(n);
             }
-            Err(errors)
-                if !nranks.named && errors.iter().all(|e| e.code == Code::RankCountRefused) =>
-            {
-                let title = errors.into_iter().next().map(|e| e.title).unwrap_or_default();
-                // The title names the algorithm and the count, which stand beside it here.
-                let reason =
-                    title.split_once(": ").map_or(title.clone(), |(_, why)| why.to_owned());
+            Err(errors) if !nranks.named && errors.iter().all(|e| e.code.refuses()) => {
+                let reason = errors.into_iter().next().map(reason).unwrap_or_default();
                 checked.refused.push(Refused { nranks: n, reason });
             }
             Err(errors) => checked.errors.extend(new_ones(errors, &checked.errors)),
@@ -109,6 +104,15 @@ fn prove_all(algorithm: &Interpreted, nranks: &RankCounts) -> Checked {
     checked.ok = checked.errors.is_empty();
     checked.seconds = start.elapsed().as_secs_f64();
     checked
+}
+
+/// Why a rank count is refused. The title of a `require` names the algorithm and the count, which stand
+/// beside it already.
+fn reason(refusal: Diagnostic) -> String {
+    match refusal.title.split_once(": ") {
+        Some((_, why)) if refusal.code == Code::RankCountRefused => why.to_owned(),
+        _ => refusal.title,
+    }
 }
 
 /// The same mistake at the same place is reported for the smallest rank count that shows it.

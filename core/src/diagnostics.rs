@@ -120,6 +120,12 @@ codes! {
 }
 
 impl Code {
+    /// Whether it turns one rank count down, and says nothing of others: a `require` that does not hold, or
+    /// a topology that cannot be made, or has no ring, for so many ranks.
+    pub fn refuses(self) -> bool {
+        self == Self::RankCountRefused || self.as_str().starts_with("E06")
+    }
+
     /// The code that prints as `text`.
     pub fn parse(text: &str) -> Option<Self> {
         Self::ALL.iter().copied().find(|c| c.as_str().eq_ignore_ascii_case(text))

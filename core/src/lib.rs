@@ -25,7 +25,7 @@ pub mod ids;
 pub mod render;
 
 use check::Door;
-use check::hir::{ParamTy, Program};
+use check::hir::Program;
 use diagnostics::{Code, Diagnostic, Finding};
 use schedule::interpret::Interpreted;
 use schedule::{Algorithm, Limits};
@@ -63,7 +63,7 @@ const AT_EXPANSION: std::ops::RangeInclusive<u32> = 1..=4;
 pub fn prove_at_expansion(program: &Program, source: &Source) -> Vec<Diagnostic> {
     let mut errors: Vec<Diagnostic> = Vec::new();
     for algorithm in &program.algorithms {
-        let open = algorithm.params.iter().any(|p| p.default.is_none() && p.ty != ParamTy::Ring);
+        let open = algorithm.params.iter().any(|p| p.default.is_none() && !p.ty.has_natural());
         if algorithm.escapes || open {
             continue;
         }
@@ -76,7 +76,7 @@ pub fn prove_at_expansion(program: &Program, source: &Source) -> Vec<Diagnostic>
         });
         for error in found {
             // A refusal is the author's word; what is beyond the budget is left to the plan.
-            let no_error = matches!(error.code, Code::RankCountRefused | Code::StepLimit);
+            let no_error = error.code.refuses() || error.code == Code::StepLimit;
             let known = errors.iter().any(|e| (e.code, e.primary) == (error.code, error.primary));
             if !no_error && !known {
                 errors.push(error);

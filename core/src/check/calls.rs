@@ -7,6 +7,7 @@ use crate::diagnostics::{Code, Diagnostic};
 use crate::schedule::arith::IntFn;
 use crate::source::Span;
 use crate::syntax::ast;
+use crate::topology::shape::ShapeKind;
 
 /// Functions that are not from integers to integers.
 const OTHER_FUNCTIONS: [&str; 4] = ["is_power_of_two", "peer", "len", "rev"];
@@ -84,7 +85,14 @@ impl Checker<'_> {
         None
     }
 
-    fn arity(&mut self, name: &ast::Name, takes: usize, got: usize, span: Span, form: &str) {
+    pub(super) fn arity(
+        &mut self,
+        name: &ast::Name,
+        takes: usize,
+        got: usize,
+        span: Span,
+        form: &str,
+    ) {
         let plural = if takes == 1 { "" } else { "s" };
         self.error(
             Diagnostic::new(
@@ -228,7 +236,7 @@ impl Checker<'_> {
             "rev" => (ExprKind::Rev(self.expect(arg, Ty::List)), Ty::List),
             _ => {
                 let arg = self.expr(arg);
-                if !matches!(arg.ty, Ty::List | Ty::Pieces | Ty::Error) {
+                if !matches!(arg.ty, Ty::List | Ty::Rings | Ty::Pieces | Ty::Error) {
                     self.error(wrong(arg.span, "a list or pieces", arg.ty));
                 }
                 (ExprKind::Len(arg), Ty::Int)
@@ -258,13 +266,27 @@ impl Checker<'_> {
             }
             ("Ring::twisted", []) => ExprKind::RingTwisted,
             ("Ring::order", [list]) => ExprKind::RingOrder(self.expect(list, Ty::List)),
-            ("Ring::natural" | "Ring::order", _) => {
-                let form = if name.text == "order" {
-                    "Ring::order(ranks)"
-                } else {
-                    "Ring::natural(nranks)"
+            ("Ring::around", [topology]) => {
+                ExprKind::RingAround(self.expect(topology, Ty::Topology))
+            }
+            ("Rings::channels", [topology]) => {
+                ExprKind::RingsChannels(self.expect(topology, Ty::Topology))
+            }
+            ("Rings::disjoint", [topology, k]) => ExprKind::RingsDisjoint(
+                self.expect(topology, Ty::Topology),
+                self.expect(k, Ty::Int),
+            ),
+            ("Ring::natural" | "Ring::order" | "Ring::around" | "Rings::channels", _) => {
+                let takes = match name.text.as_str() {
+                    "natural" => "nranks",
+                    "order" => "ranks",
+                    _ => "topology",
                 };
-                self.arity(name, 1, args.len(), span, form);
+                self.arity(name, 1, args.len(), span, &format!("{written}({takes})"));
+                return None;
+            }
+            ("Rings::disjoint", _) => {
+                self.arity(name, 2, args.len(), span, "Rings::disjoint(topology, k)");
                 return None;
             }
             ("Ring::twisted", _) => {
@@ -274,17 +296,19 @@ impl Checker<'_> {
             _ => {
                 self.error(
                     Diagnostic::new(Code::UnknownName, span, format!("nothing is called `{written}`"))
-                        .help("the constructors are `Ring::natural(nranks)`, `Ring::order([…])` and `Ring::twisted()`"),
+                        .help("the constructors are `Ring::natural(nranks)`, `Ring::order([…])`, `Ring::twisted()`, `Ring::around(topology)`, `Rings::channels(topology)` and `Rings::disjoint(topology, k)`"),
                 );
                 return None;
             }
         };
-        Some(Expr { kind: Box::new(kind), ty: Ty::Ring, span })
+        let ty = if path[0].text == "Rings" { Ty::Rings } else { Ty::Ring };
+        Some(Expr { kind: Box::new(kind), ty, span })
     }
 
     fn unknown_function(&mut self, name: &ast::Name) {
         let known =
             IntFn::ALL.iter().map(|f| f.name()).chain(OTHER_FUNCTIONS).chain(["copy", "reduce"]);
+        let known = known.chain(ShapeKind::ALL.iter().map(|k| k.name()));
         let near = scope::nearest(&name.text, known).map(str::to_owned);
         let near =
             near.or_else(|| scope::nearest(&name.text, self.scope.names()).map(str::to_owned));

@@ -1,7 +1,7 @@
 //! Expressions: the type of each, and the names in it resolved.
 
 use super::hir::{Expr, ExprKind, Ty};
-use super::{Checker, Door, scope};
+use super::{Checker, Door, scope, topology};
 use crate::diagnostics::{Code, Diagnostic};
 use crate::source::Span;
 use crate::syntax::ast::{self, BinOp, UnOp};
@@ -47,6 +47,9 @@ impl Checker<'_> {
                 }
                 (ExprKind::If(condition, then, otherwise), ty)
             }
+            ast::ExprKind::Call(path, _) if topology::is_constructor(path) => {
+                return self.topology(expr);
+            }
             ast::ExprKind::Call(path, args) => return self.call(path, args, span),
             ast::ExprKind::Method(base, name, args) => return self.method(base, name, args, span),
             ast::ExprKind::Field(base, name) => return self.field(base, name, span),
@@ -55,6 +58,15 @@ impl Checker<'_> {
                 let base = self.expr(base);
                 let (lo, hi) = (self.expect(lo, Ty::Int), self.expect(hi, Ty::Int));
                 return self.cut(base, span, |pieces| ExprKind::Range(pieces, lo, hi));
+            }
+            ast::ExprKind::Without(..) => return self.topology(expr),
+            ast::ExprKind::Quantity(..) => {
+                self.error(
+                    Diagnostic::new(Code::WrongType, span, "a number with a unit is not a value")
+                        .label("describes a link")
+                        .help("bandwidths and latencies stand in topologies: `full_mesh(8, 25GB/s, 2us)`"),
+                );
+                (ExprKind::Error, Ty::Error)
             }
             ast::ExprKind::Rust(text) => {
                 self.escape(span);
@@ -218,6 +230,7 @@ impl Checker<'_> {
                 );
                 error
             }
+            _ if base.ty == Ty::Topology => self.of_topology(base, name, args, span),
             ("TxAck" | "RxAck" | "TxDataSignal" | "RxDataSignal", _) => {
                 self.error(Diagnostic::new(
                     Code::WrongType,
@@ -238,7 +251,13 @@ impl Checker<'_> {
         }
     }
 
-    fn unknown_member(&mut self, what: &str, base: &Expr, name: &ast::Name, known: &[&str]) {
+    pub(super) fn unknown_member(
+        &mut self,
+        what: &str,
+        base: &Expr,
+        name: &ast::Name,
+        known: &[&str],
+    ) {
         let mut error = Diagnostic::new(
             Code::UnknownMember,
             name.span,
@@ -336,6 +355,9 @@ impl Checker<'_> {
         let index = self.expect(index, Ty::Int);
         if base.ty == Ty::List {
             return Expr { kind: Box::new(ExprKind::Element(base, index)), ty: Ty::Int, span };
+        }
+        if base.ty == Ty::Rings {
+            return Expr { kind: Box::new(ExprKind::RingAt(base, index)), ty: Ty::Ring, span };
         }
         self.cut(base, span, |pieces| ExprKind::Piece(pieces, index))
     }

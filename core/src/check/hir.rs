@@ -6,6 +6,7 @@ use crate::ids::SpanId;
 use crate::schedule::arith::IntFn;
 use crate::source::Span;
 use crate::syntax::ast::{BinOp, UnOp};
+use crate::topology::shape::ShapeKind;
 
 /// A checked source.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -69,6 +70,10 @@ pub enum Ty {
     Peer,
     /// A ring order, with this rank's seat in it.
     Ring,
+    /// Several ring orders.
+    Rings,
+    /// A graph of ranks and links.
+    Topology,
     /// A list of integers.
     List,
     /// A region of any rank.
@@ -92,7 +97,7 @@ pub struct Param {
     pub var: VarId,
     /// What it takes.
     pub ty: ParamTy,
-    /// Its value unless given; a ring has the natural order.
+    /// Its value unless given; a ring has the natural order, a topology is a full mesh.
     pub default: Option<Expr>,
 }
 
@@ -107,6 +112,10 @@ pub enum ParamTy {
     Rank,
     /// `Ring`
     Ring,
+    /// `Rings`
+    Rings,
+    /// `Topology`
+    Topology,
     /// `[Rank]`
     Ranks,
 }
@@ -195,6 +204,17 @@ pub enum Iter {
     List(Expr),
 }
 
+/// An argument of a topology's constructor.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ShapeArg {
+    /// A size: an int or a list.
+    Size(Expr),
+    /// Bytes a second.
+    Rate(u64),
+    /// Nanoseconds.
+    Time(u64),
+}
+
 /// A typed expression.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Expr {
@@ -259,6 +279,22 @@ pub enum ExprKind {
     RingTwisted,
     /// `Ring::order([…])`
     RingOrder(Expr),
+    /// `Ring::around(topology)`
+    RingAround(Expr),
+    /// `Rings::channels(topology)`
+    RingsChannels(Expr),
+    /// `Rings::disjoint(topology, k)`
+    RingsDisjoint(Expr, Expr),
+    /// `rings[i]`
+    RingAt(Expr, Expr),
+    /// `full_mesh(8, 25GB/s, 2us) without (0, 1)`
+    Topology(ShapeKind, Vec<ShapeArg>, Vec<(Expr, Expr)>),
+    /// `topology.linked(a, b)`
+    Linked(Expr, Expr, Expr),
+    /// `topology.neighbours(r)`
+    Neighbours(Expr, Expr),
+    /// `topology.relays(a, b)`
+    Relays(Expr, Expr, Expr),
     /// `region.split(n)`, or by a list of weights.
     Split(Expr, Expr),
     /// `region.block(r)`: piece r of `nranks`.

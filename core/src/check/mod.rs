@@ -5,6 +5,7 @@ mod exprs;
 pub mod hir;
 mod scope;
 mod stmts;
+pub mod topology;
 
 use crate::collective::Collective;
 use crate::diagnostics::{Code, Diagnostic};
@@ -141,6 +142,8 @@ impl<'e> Checker<'e> {
             ("bool", false) => Some((ParamTy::Bool, Ty::Bool)),
             ("Rank", false) => Some((ParamTy::Rank, Ty::Int)),
             ("Ring", false) => Some((ParamTy::Ring, Ty::Ring)),
+            ("Rings", false) => Some((ParamTy::Rings, Ty::Rings)),
+            ("Topology", false) => Some((ParamTy::Topology, Ty::Topology)),
             ("Rank" | "int", true) => Some((ParamTy::Ranks, Ty::List)),
             _ => None,
         };
@@ -152,7 +155,9 @@ impl<'e> Checker<'e> {
                     param.ty.span,
                     format!("an algorithm cannot take a parameter of type `{written}`"),
                 )
-                .help("parameters are `int`, `bool`, `Rank`, `Ring` or `[Rank]`"),
+                .help(
+                    "parameters are `int`, `bool`, `Rank`, `Ring`, `Rings`, `Topology` or `[Rank]`",
+                ),
             );
         }
         let (takes, ty) = ty.unwrap_or((ParamTy::Int, Ty::Error));
@@ -240,6 +245,8 @@ impl Ty {
             Self::Bool => "a bool",
             Self::Peer => "a peer",
             Self::Ring => "a Ring",
+            Self::Rings => "Rings",
+            Self::Topology => "a Topology",
             Self::List => "a list",
             Self::Region => "a region",
             Self::Pieces => "pieces of a region",

@@ -83,6 +83,8 @@ impl Checker<'_> {
             ("bool", false) => Ty::Bool,
             ("peer", false) => Ty::Peer,
             ("Ring", false) => Ty::Ring,
+            ("Rings", false) => Ty::Rings,
+            ("Topology", false) => Ty::Topology,
             ("region", false) => Ty::Region,
             ("int" | "Rank", true) => Ty::List,
             _ => {
@@ -92,7 +94,7 @@ impl Checker<'_> {
                         ty.span,
                         format!("`{}` is not a type", ast_type(ty)),
                     )
-                    .help("the types are `int`, `bool`, `peer`, `Rank`, `Ring`, `[Rank]` and `region`"),
+                    .help("the types are `int`, `bool`, `peer`, `Rank`, `Ring`, `Rings`, `Topology`, `[Rank]` and `region`"),
                 );
                 Ty::Error
             }

@@ -2,3 +2,4 @@
 
 pub mod rust;
 mod rust_body;
+mod rust_topology;

@@ -40,10 +40,12 @@ pub fn stubs(file: &ast::File, span: &dyn Fn(Span) -> RustSpan) -> TokenStream {
                 ty: match (p.ty.text.as_str(), p.ty.list) {
                     (_, true) => ParamTy::Ranks,
                     ("Ring", _) => ParamTy::Ring,
+                    ("Rings", _) => ParamTy::Rings,
+                    ("Topology", _) => ParamTy::Topology,
                     ("bool", _) => ParamTy::Bool,
                     _ => ParamTy::Int,
                 },
-                required: p.default.is_none() && p.ty.text != "Ring",
+                required: p.default.is_none() && !matches!(&*p.ty.text, "Ring" | "Topology"),
             })
             .collect();
         let item = structure(&name, &algorithm.docs, algorithm.public, &fields);
@@ -76,7 +78,7 @@ fn item(algorithm: &Algorithm, origin: &Origin<'_>) -> TokenStream {
             Field {
                 name: ident(&var.name, (origin.span)(var.span)),
                 ty: param.ty,
-                required: param.default.is_none() && param.ty != ParamTy::Ring,
+                required: param.default.is_none() && !param.ty.has_natural(),
             }
         })
         .collect();
@@ -159,6 +161,8 @@ fn structure(name: &Ident, docs: &[String], public: bool, fields: &[Field]) -> T
         ParamTy::Int | ParamTy::Rank => quote!(i64),
         ParamTy::Bool => quote!(bool),
         ParamTy::Ring => quote!(::roundelay::Ring),
+        ParamTy::Rings => quote!(::roundelay::Rings),
+        ParamTy::Topology => quote!(::std::sync::Arc<::roundelay::Topology>),
         ParamTy::Ranks => quote!(::std::vec::Vec<i64>),
     };
     let declared = fields.iter().map(|Field { name, ty, required }| {

@@ -15,7 +15,7 @@ pub(super) struct Body<'a> {
     algorithm: &'a Algorithm,
     origin: &'a Origin<'a>,
     /// The builder: a name that the author does not use.
-    s: Ident,
+    pub(super) s: Ident,
 }
 
 impl<'a> Body<'a> {
@@ -52,7 +52,7 @@ impl<'a> Body<'a> {
         (s.clone(), quote!(#predefined #code))
     }
 
-    fn var(&self, id: VarId) -> Ident {
+    pub(super) fn var(&self, id: VarId) -> Ident {
         let var = &self.algorithm.vars[id.0 as usize];
         ident(&var.name, (self.origin.span)(var.span))
     }
@@ -64,21 +64,7 @@ impl<'a> Body<'a> {
             ParamTy::Int | ParamTy::Rank => self.path("Int"),
             ParamTy::Bool => self.path("Flag"),
             ParamTy::Ranks => self.path("List"),
-            ParamTy::Ring => {
-                let default = match &param.default {
-                    Some(ring) => self.settled(ring, SpanId(0)),
-                    None => {
-                        let ring = self.path("Ring");
-                        quote!(#s.ring(0, &#ring::natural())?)
-                    }
-                };
-                return quote! {
-                    let #name = match &self.#name {
-                        Some(ring) => #s.ring(0, ring)?,
-                        None => #default,
-                    };
-                };
-            }
+            ParamTy::Ring | ParamTy::Rings | ParamTy::Topology => return self.order_param(param),
         };
         let value = match &param.default {
             Some(default) => {
@@ -204,6 +190,8 @@ impl<'a> Body<'a> {
                 Ty::Bool => "Flag",
                 Ty::Peer => "Peer",
                 Ty::Ring => "Seat",
+                Ty::Rings => "Seats",
+                Ty::Topology => "Site",
                 Ty::List => "List",
                 Ty::Region => "Piece",
                 _ => "Int",
@@ -222,7 +210,7 @@ impl<'a> Body<'a> {
     }
 
     /// A value where a statement can stop: at the top of a `let`.
-    fn settled(&self, expr: &Expr, at: SpanId) -> TokenStream {
+    pub(super) fn settled(&self, expr: &Expr, at: SpanId) -> TokenStream {
         let s = &self.s;
         let number = number(at);
         match &*expr.kind {
@@ -241,12 +229,12 @@ impl<'a> Body<'a> {
                 let list = self.borrowed(list);
                 quote!(#s.ring_order(#number, #list)?)
             }
-            _ => self.value(expr),
+            _ => self.placed(expr, at),
         }
     }
 
     /// A value of the checked types: `Int`, `Flag`, `Peer`, `Piece`, …
-    fn value(&self, expr: &Expr) -> TokenStream {
+    pub(super) fn value(&self, expr: &Expr) -> TokenStream {
         match literal(expr) {
             Some(value) => {
                 let (int, literal) = (self.path("int"), Literal::i64_unsuffixed(value));
@@ -257,7 +245,7 @@ impl<'a> Body<'a> {
     }
 
     /// As `value`, with literals bare: beside an `Int`, or where `impl Into<Int>` is taken.
-    fn operand(&self, expr: &Expr) -> TokenStream {
+    pub(super) fn operand(&self, expr: &Expr) -> TokenStream {
         let s = &self.s;
         if let Some(value) = literal(expr) {
             let small = i32::try_from(value).is_ok();
@@ -273,7 +261,7 @@ impl<'a> Body<'a> {
             }
             ExprKind::Var(id) => {
                 let var = self.var(*id);
-                if matches!(expr.ty, Ty::List | Ty::Pieces) {
+                if matches!(expr.ty, Ty::List | Ty::Pieces | Ty::Rings | Ty::Topology) {
                     quote!(#var.clone())
                 } else {
                     quote!(#var)
@@ -375,9 +363,17 @@ impl<'a> Body<'a> {
                 let (int, tokens) = (respanned(self.path("Int"), place), respanned(tokens, place));
                 quote_spanned!(place=> #int::from({ #tokens }))
             }
-            ExprKind::RingNatural | ExprKind::RingTwisted | ExprKind::RingOrder(_) => {
-                self.settled(expr, SpanId(0))
-            }
+            ExprKind::RingAt(..)
+            | ExprKind::Linked(..)
+            | ExprKind::Neighbours(..)
+            | ExprKind::Relays(..) => self.question(expr),
+            ExprKind::RingNatural
+            | ExprKind::RingTwisted
+            | ExprKind::RingOrder(_)
+            | ExprKind::RingAround(_)
+            | ExprKind::RingsChannels(_)
+            | ExprKind::RingsDisjoint(..)
+            | ExprKind::Topology(..) => self.settled(expr, SpanId(0)),
             ExprKind::Error => unreachable!("a program with errors is not expanded"),
         }
     }
@@ -424,7 +420,7 @@ impl<'a> Body<'a> {
     }
 
     /// What a method is called on, or an operand of `-` and `!`.
-    fn receiver(&self, expr: &Expr) -> TokenStream {
+    pub(super) fn receiver(&self, expr: &Expr) -> TokenStream {
         let code = match &*expr.kind {
             ExprKind::Var(id) => {
                 let var = self.var(*id);
@@ -439,7 +435,7 @@ impl<'a> Body<'a> {
         }
     }
 
-    fn borrowed(&self, expr: &Expr) -> TokenStream {
+    pub(super) fn borrowed(&self, expr: &Expr) -> TokenStream {
         let code = self.receiver(expr);
         quote!(&#code)
     }
@@ -449,7 +445,7 @@ impl<'a> Body<'a> {
     }
 
     /// A name of the expansion, by its full path where the author may mean something else by it.
-    fn path(&self, name: &str) -> TokenStream {
+    pub(super) fn path(&self, name: &str) -> TokenStream {
         let taken = self.algorithm.vars.iter().any(|var| var.name == name);
         let name = Ident::new(name, RustSpan::call_site());
         if taken || self.algorithm.escapes {
@@ -484,7 +480,7 @@ fn literal(expr: &Expr) -> Option<i64> {
     }
 }
 
-fn number(at: SpanId) -> Literal {
+pub(super) fn number(at: SpanId) -> Literal {
     Literal::u32_unsuffixed(at.0)
 }
 

@@ -15,6 +15,8 @@ pub mod lengths;
 pub mod params;
 pub mod rational;
 pub mod ring;
+pub mod rings;
+pub mod site;
 pub(crate) mod tables;
 pub mod text;
 pub mod value;

@@ -1,7 +1,13 @@
 //! Parameter values given from outside: `--set ring=1,2,3,0` on the command line, setters in Rust.
 
+use std::sync::Arc;
+
 use super::ring::Ring;
-use crate::check::hir::ParamTy;
+use super::rings::Rings;
+use crate::check::{self, hir::ParamTy};
+use crate::diagnostics::Diagnostic;
+use crate::source::Source;
+use crate::topology::Topology;
 
 /// A value for a parameter of an algorithm.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -12,6 +18,10 @@ pub enum ParamValue {
     Bool(bool),
     /// For `Ring`.
     Ring(Ring),
+    /// For `Rings`.
+    Rings(Rings),
+    /// For `Topology`.
+    Topology(Arc<Topology>),
     /// For `[Rank]`.
     Ranks(Vec<i64>),
 }
@@ -23,11 +33,25 @@ impl ParamValue {
         match ty {
             ParamTy::Int | ParamTy::Rank => text.trim().parse().map(Self::Int).map_err(|_| bad()),
             ParamTy::Bool => text.trim().parse().map(Self::Bool).map_err(|_| bad()),
-            ParamTy::Ring => match text.trim() {
-                "natural" => Ok(Self::Ring(Ring::natural())),
-                "twisted" => Ok(Self::Ring(Ring::twisted())),
-                list => ranks(list).map(|r| Self::Ring(Ring::order(r))).ok_or_else(bad),
+            ParamTy::Ring => match (text.trim(), call(text)) {
+                ("natural", _) => Ok(Self::Ring(Ring::natural())),
+                ("twisted", _) => Ok(Self::Ring(Ring::twisted())),
+                (_, Some(("around", t))) => Ok(Self::Ring(Ring::around(topology(t)?))),
+                (list, _) => ranks(list).map(|r| Self::Ring(Ring::order(r))).ok_or_else(bad),
             },
+            ParamTy::Rings => match call(text) {
+                Some(("channels", t)) => Ok(Self::Rings(Rings::channels(topology(t)?))),
+                Some(("disjoint", rest)) => {
+                    let (t, k) = rest.rsplit_once(',').ok_or_else(bad)?;
+                    let k = k.trim().parse().map_err(|_| bad())?;
+                    Ok(Self::Rings(Rings::disjoint(topology(t)?, k)))
+                }
+                _ => {
+                    let orders = text.split(';').map(ranks).collect::<Option<Vec<_>>>();
+                    orders.map(|o| Self::Rings(o.into_iter().collect())).ok_or_else(bad)
+                }
+            },
+            ParamTy::Topology => topology(text).map(Self::Topology),
             ParamTy::Ranks => ranks(text).map(Self::Ranks).ok_or_else(bad),
         }
     }
@@ -39,9 +63,25 @@ impl ParamValue {
             (Self::Int(_), ParamTy::Int | ParamTy::Rank)
                 | (Self::Bool(_), ParamTy::Bool)
                 | (Self::Ring(_), ParamTy::Ring)
+                | (Self::Rings(_), ParamTy::Rings)
+                | (Self::Topology(_), ParamTy::Topology)
                 | (Self::Ranks(_), ParamTy::Ranks)
         )
     }
+}
+
+/// The name and the inside of `name(inside)`.
+fn call(text: &str) -> Option<(&str, &str)> {
+    let (name, rest) = text.trim().split_once('(')?;
+    Some((name.trim(), rest.strip_suffix(')')?))
+}
+
+fn topology(text: &str) -> Result<Arc<Topology>, String> {
+    let source = Source::from_text("<topology>", text);
+    let wrong = |errors: Vec<Diagnostic>| {
+        errors.first().map_or_else(String::new, |error| format!("`{text}`: {}", error.title))
+    };
+    check::topology::read(&source).map(Arc::new).map_err(wrong)
 }
 
 fn ranks(text: &str) -> Option<Vec<i64>> {
@@ -60,8 +100,15 @@ impl ParamTy {
             Self::Bool => "bool",
             Self::Rank => "Rank",
             Self::Ring => "Ring",
+            Self::Rings => "Rings",
+            Self::Topology => "Topology",
             Self::Ranks => "[Rank]",
         }
+    }
+
+    /// Whether there is a value to take where none is given: the natural ring, the full mesh.
+    pub const fn has_natural(self) -> bool {
+        matches!(self, Self::Ring | Self::Topology)
     }
 
     /// What a value of the type looks like on the command line.
@@ -70,7 +117,13 @@ impl ParamTy {
             Self::Int => "a 64-bit integer",
             Self::Bool => "`true` or `false`",
             Self::Rank => "the number of a rank",
-            Self::Ring => "`natural`, `twisted`, or ranks in ring order such as `1,2,3,0`",
+            Self::Ring => {
+                "`natural`, `twisted`, `around(TOPOLOGY)`, or ranks in ring order such as `1,2,3,0`"
+            }
+            Self::Rings => {
+                "`channels(TOPOLOGY)`, `disjoint(TOPOLOGY, 2)`, or ring orders such as `0,1,2;0,2,1`"
+            }
+            Self::Topology => "a topology such as `full_mesh(8) without (0, 1)`",
             Self::Ranks => "a list of ranks such as `0,2,4`",
         }
     }

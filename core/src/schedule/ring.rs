@@ -3,7 +3,9 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use super::rings::{bad_ring, from_ranks};
 use crate::ids::RankId;
+use crate::topology::{Problem, Topology, search};
 
 /// A ring order, before the number of ranks is known.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
@@ -15,6 +17,7 @@ enum Order {
     Natural,
     Twisted,
     Given(Arc<[i64]>),
+    Around(Arc<Topology>),
 }
 
 /// The order of the 8-card mesh whose 0-1 link is cut: no two neighbours are ranks 0 and 1.
@@ -36,8 +39,21 @@ impl Ring {
         Self(Order::Given(ranks.into_iter().collect()))
     }
 
+    /// A ring of links of the topology, searched for when the number of ranks is known.
+    pub fn around(topology: impl Into<Arc<Topology>>) -> Self {
+        Self(Order::Around(topology.into()))
+    }
+
     /// The order for `nranks` ranks, or why there is none.
-    pub(crate) fn seat(&self, nranks: u32) -> Result<Seating, String> {
+    pub(crate) fn seat(&self, nranks: u32) -> Result<Seating, Problem> {
+        if let Order::Around(topology) = &self.0 {
+            topology.holds(nranks)?;
+            return from_ranks(&search::around(topology, nranks)?).seat(nranks);
+        }
+        self.order_of(nranks).map_err(bad_ring)
+    }
+
+    fn order_of(&self, nranks: u32) -> Result<Seating, String> {
         let n = i64::from(nranks);
         let order: Vec<i64> = match &self.0 {
             Order::Natural => (0..n).collect(),
@@ -46,6 +62,7 @@ impl Ring {
                 return Err(format!("the twisted ring is an order of 8 ranks, and there are {n}"));
             }
             Order::Given(order) => order.to_vec(),
+            Order::Around(_) => unreachable!("searched for by the caller"),
         };
         if order.len() as i64 != n {
             return Err(format!("the ring names {} ranks, and there are {n}", order.len()));

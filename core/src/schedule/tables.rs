@@ -7,12 +7,15 @@ use std::sync::Arc;
 
 use super::builder::{Builder, Stop};
 use super::ring::{Ring, Seating};
+use super::rings::Rings;
 use super::{
     Algorithm, Buffer, Channel, Op, OpKind, Operand, Region, Schedule, Scratch, SignalKind, Stream,
 };
 use crate::collective::Collective;
 use crate::diagnostics::{Code, Finding};
 use crate::ids::{ChannelId, LaneId, OpId, RankId, RegionId};
+use crate::topology::shape::Shape;
+use crate::topology::{Problem, Topology};
 
 /// Problems kept; more of the same kind help nobody.
 const MAX_PROBLEMS: usize = 16;
@@ -29,6 +32,8 @@ pub(crate) struct Tables {
     channels: Interner<Channel>,
     lanes: Interner<Vec<i64>>,
     seatings: Vec<(Ring, Arc<Seating>)>,
+    rings: Vec<(Rings, Arc<[Seating]>)>,
+    topologies: Vec<(Shape, Arc<Topology>)>,
     limits: Limits,
     steps: u64,
     ops: u64,
@@ -73,6 +78,8 @@ impl Tables {
             channels: Interner::default(),
             lanes,
             seatings: Vec::new(),
+            rings: Vec::new(),
+            topologies: Vec::new(),
             limits,
             steps: 0,
             ops: 0,
@@ -88,13 +95,32 @@ impl Tables {
         ChannelId(self.channels.intern(channel))
     }
 
-    pub(crate) fn seating(&mut self, ring: &Ring) -> Result<Arc<Seating>, String> {
+    pub(crate) fn seating(&mut self, ring: &Ring) -> Result<Arc<Seating>, Problem> {
         if let Some((_, seating)) = self.seatings.iter().find(|(known, _)| known == ring) {
             return Ok(seating.clone());
         }
         let seating = Arc::new(ring.seat(self.nranks)?);
         self.seatings.push((ring.clone(), seating.clone()));
         Ok(seating)
+    }
+
+    pub(crate) fn seatings(&mut self, rings: &Rings) -> Result<Arc<[Seating]>, Problem> {
+        if let Some((_, seatings)) = self.rings.iter().find(|(known, _)| known == rings) {
+            return Ok(seatings.clone());
+        }
+        let seatings: Arc<[Seating]> = rings.seat(self.nranks)?.into();
+        self.rings.push((rings.clone(), seatings.clone()));
+        Ok(seatings)
+    }
+
+    /// The topology of a shape, laid out once for all ranks.
+    pub(crate) fn topology(&mut self, shape: Shape) -> Result<Arc<Topology>, Problem> {
+        if let Some((_, topology)) = self.topologies.iter().find(|(known, _)| *known == shape) {
+            return Ok(topology.clone());
+        }
+        let topology = Arc::new(shape.build()?);
+        self.topologies.push((shape, topology.clone()));
+        Ok(topology)
     }
 
     pub(crate) fn spend(&mut self, steps: u64) -> bool {
@@ -146,7 +172,7 @@ impl Tables {
 
     /// Whether going on with the next rank can only repeat what was found.
     fn hopeless(&self) -> bool {
-        self.problems.iter().any(|f| matches!(f.code, Code::StepLimit | Code::RankCountRefused))
+        self.problems.iter().any(|f| f.code == Code::StepLimit || f.code.refuses())
     }
 }
 

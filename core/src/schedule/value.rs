@@ -38,11 +38,19 @@ pub struct Place(pub(crate) Result<(RankId, Area), Fault>);
 
 /// A rank's seat in a ring.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Seat {
+pub struct Seat(pub(crate) Result<Chair, Fault>);
+
+/// Who sits beside a rank.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Chair {
     pub(crate) left: RankId,
     pub(crate) right: RankId,
     pub(crate) position: u32,
 }
+
+/// A rank's seats in several rings.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Seats(pub(crate) Result<Vec<Chair>, Fault>);
 
 impl From<i64> for Int {
     fn from(value: i64) -> Self {
@@ -107,7 +115,7 @@ macro_rules! faulty {
     )*};
 }
 
-faulty!(Int Flag Peer List Piece Split Place);
+faulty!(Int Flag Peer List Piece Split Place Seat Seats);
 
 macro_rules! operators {
     ($($trait:ident $method:ident $op:ident,)*) => {$(
@@ -323,7 +331,7 @@ impl List {
     }
 }
 
-pub(crate) fn pick(list: &[i64], index: i64) -> Result<i64, Fault> {
+pub(crate) fn pick<T: Copy>(list: &[T], index: i64) -> Result<T, Fault> {
     let len = list.len() as i64;
     usize::try_from(index)
         .ok()
@@ -368,16 +376,28 @@ impl Split {
 impl Seat {
     /// The peer on the left.
     pub fn left(self) -> Peer {
-        Peer(Ok(self.left))
+        Peer(self.0.map(|chair| chair.left))
     }
 
     /// The peer on the right.
     pub fn right(self) -> Peer {
-        Peer(Ok(self.right))
+        Peer(self.0.map(|chair| chair.right))
     }
 
     /// This rank's position, `0..nranks`.
     pub fn position(self) -> Int {
-        Int::from(self.position)
+        Int(self.0.map(|chair| i64::from(chair.position)))
+    }
+}
+
+impl Seats {
+    /// The seat in ring `index`.
+    pub fn at(&self, index: impl Into<Int>) -> Seat {
+        Seat(self.0.as_ref().map_err(|f| *f).and_then(|seats| pick(seats, index.into().0?)))
+    }
+
+    /// Number of rings.
+    pub fn len(&self) -> Int {
+        Int(self.0.as_ref().map(|seats| seats.len() as i64).map_err(|f| *f))
     }
 }

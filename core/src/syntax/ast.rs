@@ -1,6 +1,7 @@
 //! The tree that the grammar builds: what the author wrote, nothing resolved yet.
 
 use crate::source::Span;
+use crate::syntax::token::Quantity;
 
 /// One source: the algorithms of a macro block or of a `.coll` file.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
@@ -199,6 +200,10 @@ pub enum ExprKind {
     Index(Expr, Expr),
     /// `a[i..j]`
     Slice(Expr, Expr, Expr),
+    /// `full_mesh(8) without (0, 1)`
+    Without(Expr, Expr, Expr),
+    /// `25GB/s`, `2us`: an argument of a topology, with what stands behind the slash.
+    Quantity(Quantity, Option<Name>),
     /// `rust { … }`: the text of the Rust expression, which only the macro can compile.
     Rust(String),
     /// An expression that could not be read; it has been reported.

@@ -2,7 +2,7 @@
 
 use crate::diagnostics::{Code, Diagnostic};
 use crate::source::Span;
-use crate::syntax::token::Tok;
+use crate::syntax::token::{Quantity, Tok};
 
 /// Why a literal has no value: the code, the title, and perhaps what would be right.
 type Fault = (Code, String, Option<&'static str>);
@@ -13,7 +13,7 @@ pub(crate) fn token(text: &str, span: Span, diagnostics: &mut Vec<Diagnostic>) -
     let value = if text.starts_with('"') {
         unescape(text).map(Tok::Str)
     } else if text.starts_with(|c: char| c.is_ascii_digit()) {
-        integer(text).map(Tok::Int)
+        quantity(text).unwrap_or_else(|| integer(text).map(Tok::Int))
     } else {
         Err((
             Code::UnknownToken,
@@ -26,10 +26,61 @@ pub(crate) fn token(text: &str, span: Span, diagnostics: &mut Vec<Diagnostic>) -
         diagnostic.help = help.map(str::to_owned);
         diagnostics.push(diagnostic);
         match code {
+            Code::LiteralTooLarge if unit(text).is_some() => Tok::Quantity(Quantity::Bytes(1)),
             Code::LiteralTooLarge => Tok::Int(0),
             _ => Tok::Unknown,
         }
     })
+}
+
+/// Units of quantities: the suffix, what one stands for, and what that is divided by.
+const UNITS: &[Unit] = &[
+    ("B", Quantity::Bytes, 1, 1),
+    ("kB", Quantity::Bytes, 1_000, 1),
+    ("KB", Quantity::Bytes, 1_000, 1),
+    ("MB", Quantity::Bytes, 1_000_000, 1),
+    ("GB", Quantity::Bytes, 1_000_000_000, 1),
+    ("TB", Quantity::Bytes, 1_000_000_000_000, 1),
+    ("Mb", Quantity::Bytes, 1_000_000, 8),
+    ("Gb", Quantity::Bytes, 1_000_000_000, 8),
+    ("Tb", Quantity::Bytes, 1_000_000_000_000, 8),
+    ("ns", Quantity::Time, 1, 1),
+    ("us", Quantity::Time, 1_000, 1),
+    ("ms", Quantity::Time, 1_000_000, 1),
+    ("s", Quantity::Time, 1_000_000_000, 1),
+];
+
+type Unit = (&'static str, fn(u64) -> Quantity, u64, u64);
+
+/// The number and its unit.
+fn unit(text: &str) -> Option<(&str, &'static Unit)> {
+    let end = text.find(|c: char| !(c.is_ascii_digit() || c == '.' || c == '_'))?;
+    let (number, unit) = text.split_at(end);
+    Some((number, UNITS.iter().find(|(name, ..)| *name == unit)?))
+}
+
+/// A decimal number with a unit; `None` if it has none of [`UNITS`].
+fn quantity(text: &str) -> Option<Result<Tok, Fault>> {
+    let (number, (_, make, times, by)) = unit(text)?;
+    let number: String = number.chars().filter(|c| *c != '_').collect();
+    let (whole, decimals) = number.split_once('.').unwrap_or((&number, ""));
+    let scale = u32::try_from(decimals.len()).ok().and_then(|d| 10_u128.checked_pow(d));
+    let digits = format!("{whole}{decimals}").parse::<u128>().ok();
+    let value = digits.zip(scale).and_then(|(digits, scale)| {
+        let (all, by) = (digits.checked_mul((*times).into())?, scale.checked_mul((*by).into())?);
+        let whole = all.is_multiple_of(by).then(|| u64::try_from(all / by).ok())?;
+        whole.filter(|w| *w <= i64::MAX as u64)
+    });
+    Some(value.map(|value| Tok::Quantity(make(value))).ok_or_else(|| {
+        (
+            Code::LiteralTooLarge,
+            format!(
+                "`{}` is not a whole number of bytes or nanoseconds, or too large",
+                shorten(text)
+            ),
+            Some("the smallest units are 1 byte and 1 ns, and amounts fit 63 bits"),
+        )
+    }))
 }
 
 fn integer(text: &str) -> Result<i64, Fault> {
@@ -37,7 +88,7 @@ fn integer(text: &str) -> Result<i64, Fault> {
         return Err((
             Code::UnknownToken,
             format!("`{}` is not an integer", shorten(text)),
-            Some("all numbers are 64-bit integers"),
+            Some("all numbers are 64-bit integers, but for those with a unit: `12.5GB/s`, `1.5us`"),
         ));
     }
     let digits: String = text.chars().filter(|c| *c != '_').collect();

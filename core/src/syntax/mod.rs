@@ -25,6 +25,7 @@ use sink::Sink;
 
 use crate::diagnostics::{Code, Diagnostic};
 use crate::source::{Source, Span};
+use token::Tok;
 
 /// Brackets nest at most this deep, which bounds every recursion over blocks.
 pub const MAX_NESTING: usize = 128;
@@ -67,6 +68,50 @@ pub fn parse(source: &Source) -> (File, Vec<Diagnostic>) {
     diagnostics.sort_by_key(|d| (d.primary.lo, d.primary.hi));
     give_up_note(&mut diagnostics);
     (file, diagnostics)
+}
+
+/// The one value that `source` holds, such as the topology of a command line. The grammar's only start is a
+/// file, so the value is read as a parameter's default, of an algorithm that is written around it.
+pub fn parse_value(source: &Source) -> Result<ast::Expr, Vec<Diagnostic>> {
+    let found = source.diagnostics();
+    if !found.is_empty() {
+        return Err(found.to_vec());
+    }
+    let end = source.tokens().len();
+    let (name, ty) = (Tok::Ident("a".to_owned()), Tok::Ident("int".to_owned()));
+    let before =
+        [Tok::Algorithm, name.clone(), Tok::LParen, name.clone(), Tok::Colon, ty, Tok::Assign];
+    let after = [Tok::RParen, Tok::Arrow, name, Tok::LBrace, Tok::RBrace];
+    let sink = Sink::new(source);
+    let own = source.tokens().iter().enumerate().map(|(i, tok)| (i, tok.clone(), i + 1));
+    let tokens = before
+        .into_iter()
+        .map(|tok| (0, tok, 0))
+        .chain(own)
+        .chain(after.into_iter().map(|tok| (end, tok, end)));
+    let parsed = grammar::FileParser::new().parse(&sink, tokens.map(Ok));
+    let file = parsed.unwrap_or_else(|error| {
+        sink.report(error);
+        File::default()
+    });
+    let mut diagnostics = sink.finish();
+    let value = match &file.algorithms[..] {
+        [ast::Algorithm { params, body, .. }] if body.is_empty() => match &params[..] {
+            [ast::Param { default: Some(value), .. }] => Some(value.clone()),
+            _ => None,
+        },
+        _ => None,
+    };
+    match value {
+        Some(value) if diagnostics.is_empty() => Ok(value),
+        _ => {
+            if diagnostics.is_empty() {
+                let title = "expected one value, such as `full_mesh(8)`";
+                diagnostics.push(Diagnostic::new(Code::SyntaxError, Span::new(0, end), title));
+            }
+            Err(diagnostics)
+        }
+    }
 }
 
 /// Cuts the list at the limit and says so.

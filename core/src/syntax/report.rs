@@ -7,11 +7,11 @@ use crate::source::{Source, Span};
 
 const STATEMENT: &[&str] = &["let", "view", "for", "if", "parallel", "require", "scratch", "step"];
 const OPERATOR: &[&str] = &[
-    "==", "!=", "<", "<=", ">", ">=", "<<", ">>", "&&", "||", "&", "|", "^", "+", "-", "*", "/",
-    "%", ".", "[", "(", "::",
+    "without", "==", "!=", "<", "<=", ">", ">=", "<<", ">>", "&&", "||", "&", "|", "^", "+", "-",
+    "*", "/", "%", ".", "[", "(", "::",
 ];
 const EXPRESSION: &[&str] =
-    &["identifier", "integer", "true", "false", "rust", "(", "[", "-", "!", "if"];
+    &["identifier", "integer", "quantity", "true", "false", "rust", "(", "[", "-", "!", "if"];
 const ITEM: &[&str] = &["algorithm", "pub", "doc comment", "#"];
 
 /// The error at token `at`, where the parser would have taken one of `expected`.
@@ -41,6 +41,7 @@ fn describe(tok: &Tok) -> String {
         Tok::Ident(name) => format!("`{}`", super::literal::shorten(name)),
         Tok::Int(value) => format!("`{value}`"),
         Tok::Str(_) => "a string".to_owned(),
+        Tok::Quantity(_) => "a number with a unit".to_owned(),
         Tok::Doc(_) => "a doc comment".to_owned(),
         Tok::Rust(_) => "a `rust { … }` escape".to_owned(),
         other => format!("`{other}`"),
@@ -70,6 +71,7 @@ fn classes(expected: &[&str]) -> Vec<String> {
         .map(|e| match *e {
             "identifier" => "a name".to_owned(),
             "integer" => "an integer".to_owned(),
+            "quantity" => "an amount such as `25GB/s`".to_owned(),
             "string" => "a string".to_owned(),
             "doc comment" => "a doc comment".to_owned(),
             "rust" => "a `rust { … }` escape".to_owned(),

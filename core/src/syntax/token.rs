@@ -6,6 +6,15 @@
 
 use std::fmt;
 
+/// What a number with a unit stands for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Quantity {
+    /// Bytes, of which a bandwidth has so many a second.
+    Bytes(u64),
+    /// Nanoseconds.
+    Time(u64),
+}
+
 macro_rules! tokens {
     (keywords { $($kw:ident $kw_text:literal)* }
      contextual { $($word:ident $word_text:literal)* }
@@ -17,6 +26,8 @@ macro_rules! tokens {
             Ident(String),
             /// An integer literal, never negative.
             Int(i64),
+            /// An amount of data or of time: `25GB`, `2us`.
+            Quantity(Quantity),
             /// A string literal, unescaped.
             Str(String),
             /// A doc comment, without the slashes.
@@ -86,6 +97,7 @@ tokens! {
         Scratch "scratch"
         Step "step"
         View "view"
+        Without "without"
     }
     punctuation {
         LParen "("
@@ -147,7 +159,8 @@ impl Tok {
 }
 
 /// Turns contextual words that stand in their places into keywords: a statement's first word when
-/// a name (after `require`: an expression) follows, and the `like` of a `scratch` statement.
+/// a name (after `require`: an expression) follows, the `like` of a `scratch` statement, and a `without`
+/// between a value and a bracket.
 /// Everywhere else they stay identifiers, so `for step in 0..3` and `view.split(2)` mean what they
 /// seem to.
 pub fn mark_contextual(tokens: &mut [Tok]) {
@@ -160,6 +173,10 @@ pub fn mark_contextual(tokens: &mut [Tok]) {
         let named = begins && matches!(next, Some(Tok::Ident(_)));
         let in_place = match word {
             Tok::Like => false,
+            Tok::Without => {
+                let behind = before.is_some_and(|t| t.ends_operand() && *t != Tok::RBrace);
+                behind && next == Some(&Tok::LParen)
+            }
             Tok::Require => {
                 use Tok::{Assign, Comma, Dot, PathSep, RBrace, RBracket, RParen, Semi};
                 let continues = |t: &Tok| {
@@ -199,6 +216,8 @@ impl fmt::Display for Tok {
         match self {
             Self::Ident(name) => f.write_str(name),
             Self::Int(value) => value.fmt(f),
+            Self::Quantity(Quantity::Bytes(bytes)) => write!(f, "{bytes}B"),
+            Self::Quantity(Quantity::Time(time)) => write!(f, "{time}ns"),
             Self::Str(text) => write!(f, "\"{}\"", text.escape_debug()),
             Self::Doc(text) => write!(f, "///{text}"),
             Self::Rust(text) => write!(f, "rust {{ {text} }}"),

@@ -5,13 +5,15 @@
 //! could be.
 
 pub mod draft;
+pub mod search;
 pub mod shape;
 
 use std::fmt;
 
-use crate::diagnostics::{Code, Finding};
+use crate::diagnostics::{Code, Diagnostic, Finding};
 use crate::ids::{RankId, SpanId};
 use crate::schedule::rational::Rat;
+use crate::source::Span;
 
 /// A node of a topology: rank r is node r, switches follow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -48,7 +50,7 @@ pub enum NodeKind {
 }
 
 /// A node.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Node {
     /// How it is called in tables and pictures.
     pub name: String,
@@ -74,7 +76,7 @@ pub enum LinkKind {
 }
 
 /// A link in one direction.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Link {
     /// Where it begins.
     pub from: NodeId,
@@ -89,7 +91,7 @@ pub struct Link {
 }
 
 /// A graph of ranks, switches and links. Every rank reaches every other.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Topology {
     name: String,
     nodes: Vec<Node>,
@@ -164,6 +166,17 @@ impl Topology {
     /// The ranks that could carry data from `a` to `b`: `a` is linked to each, and each to `b`.
     pub fn relays(&self, a: RankId, b: RankId) -> Vec<RankId> {
         self.ranks().filter(|via| self.linked(a, *via) && self.linked(*via, b)).collect()
+    }
+
+    /// Whether `nranks` ranks have a place in it.
+    pub fn holds(&self, nranks: u32) -> Result<(), Problem> {
+        if nranks <= self.nranks {
+            return Ok(());
+        }
+        let (n, name) = (self.nranks, &self.name);
+        let title = format!("`{name}` has {n} ranks, and the run has {nranks}");
+        Err(Problem::new(Code::TopologyTooSmall, title)
+            .help(format!("run it on at most {n} ranks, or give a topology of {nranks}")))
     }
 
     /// The same graph with every link turned round.
@@ -243,6 +256,13 @@ impl Problem {
     pub fn help(mut self, help: impl Into<String>) -> Self {
         self.help = Some(help.into());
         self
+    }
+
+    /// The same at a place in a source.
+    pub fn on(self, span: Span) -> Diagnostic {
+        let mut diagnostic = Diagnostic::new(self.code, span, self.title);
+        (diagnostic.notes, diagnostic.help) = (self.notes, self.help);
+        diagnostic
     }
 
     /// The same at a statement.

@@ -146,10 +146,11 @@ impl Shape {
         if !(least..=most).contains(&sizes.len()) {
             let takes =
                 if least == most { least.to_string() } else { format!("{least} or {most}") };
+            let plural = if most == 1 { "" } else { "s" };
+            let got = sizes.len();
             return Err(bad(format!(
-                "`{}` takes {takes} sizes, and got {}",
-                kind.name(),
-                sizes.len()
+                "`{}` takes {takes} size{plural}, and got {got}",
+                kind.name()
             )));
         }
         if sizes.iter().any(|s| matches!(s, Size::List(_)) != kind.takes_list()) {
@@ -390,27 +391,25 @@ impl fmt::Display for Shape {
 
 /// Bytes a second as the language writes them: `25GB/s`.
 pub fn rate_text(rate: u64) -> String {
-    scaled(
-        rate,
-        &[
-            ("TB/s", 1_000_000_000_000),
-            ("GB/s", 1_000_000_000),
-            ("MB/s", 1_000_000),
-            ("kB/s", 1000),
-            ("B/s", 1),
-        ],
-    )
+    data_text(rate) + "/s"
+}
+
+/// Bytes as the language writes them: `25GB`.
+pub fn data_text(bytes: u64) -> String {
+    let units = [("TB", 1_000_000_000_000), ("GB", 1_000_000_000), ("MB", 1_000_000), ("kB", 1000)];
+    scaled(bytes, &units, "B")
 }
 
 /// Nanoseconds as the language writes them: `2us`.
 pub fn time_text(nanoseconds: u64) -> String {
-    scaled(nanoseconds, &[("s", 1_000_000_000), ("ms", 1_000_000), ("us", 1000), ("ns", 1)])
+    scaled(nanoseconds, &[("s", 1_000_000_000), ("ms", 1_000_000), ("us", 1000)], "ns")
 }
 
 /// The value in the largest unit that it reaches, every digit kept.
-fn scaled(value: u64, units: &[(&str, u64)]) -> String {
-    let (unit, size) =
-        units.iter().find(|(_, size)| value >= *size).unwrap_or(&units[units.len() - 1]);
+fn scaled(value: u64, units: &[(&str, u64)], smallest: &str) -> String {
+    let Some((unit, size)) = units.iter().find(|(_, size)| value >= *size) else {
+        return format!("{value}{smallest}");
+    };
     let mut text = (value / size).to_string();
     let rest = value % size;
     if rest > 0 {

@@ -3,18 +3,19 @@
 
 mod data;
 mod scratch;
+mod topology;
 
 use std::collections::HashMap;
 use std::hash::BuildHasherDefault;
 
 use super::area::Area;
 use super::arith::Fault;
-use super::ring::Ring;
 use super::tables::{Lane, Mix, Tables};
-use super::value::{Flag, Int, List, Peer, Piece, Seat};
+use super::value::{Flag, Int, List, Peer, Piece};
 use super::{Buffer, Channel, Op, OpKind, SignalKind};
 use crate::diagnostics::{Code, Finding};
 use crate::ids::{LaneId, RankId, ScratchId, SpanId};
+use crate::source::Span;
 
 /// A rank's program cannot go on; why has been recorded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,6 +37,8 @@ pub struct Builder<'t> {
     pub(super) declared: usize,
     /// The operands of the op in the making.
     operands: Vec<(RankId, Area)>,
+    /// The expression that the interpreter is at; expanded Rust knows only statements.
+    pub(crate) exact: Option<Span>,
 }
 
 /// The values of a loop variable.
@@ -65,6 +68,7 @@ impl<'t> Builder<'t> {
             slots: HashMap::default(),
             declared: 0,
             operands: Vec::new(),
+            exact: None,
         }
     }
 
@@ -120,27 +124,6 @@ impl<'t> Builder<'t> {
             _ => collective.max_output_units(nranks),
         };
         Area::whole(buffer, units)
-    }
-
-    /// This rank's seat in `ring`.
-    pub fn ring(&mut self, at: At, ring: &Ring) -> Result<Seat, Stop> {
-        match self.tables.seating(ring) {
-            Ok(seating) => Ok(Seat {
-                left: seating.left(self.rank),
-                right: seating.right(self.rank, 1),
-                position: seating.position[self.rank.index()],
-            }),
-            Err(why) => Err(self.fail(
-                Finding::new(Code::BadParameter, SpanId(at), why)
-                    .help("a ring names each rank of 0..nranks once, in ring order"),
-            )),
-        }
-    }
-
-    /// This rank's seat in the ring of these ranks, in ring order.
-    pub fn ring_order(&mut self, at: At, ranks: &List) -> Result<Seat, Stop> {
-        let ranks = self.settle(at, ranks.0.clone())?;
-        self.ring(at, &Ring::order(ranks))
     }
 
     /// A parameter of type `Rank`; the one called `root` is the root of a rooted collective.
@@ -340,7 +323,8 @@ impl<'t> Builder<'t> {
     }
 
     /// Records a problem of this rank.
-    pub(crate) fn fail(&mut self, finding: Finding) -> Stop {
+    pub(crate) fn fail(&mut self, mut finding: Finding) -> Stop {
+        finding.exact = finding.exact.or(self.exact);
         self.tables.fail(self.rank, finding);
         Stop
     }

@@ -3,7 +3,7 @@
 use std::rc::Rc;
 
 use super::Run;
-use crate::check::hir::{Expr, ExprKind};
+use crate::check::hir::{Expr, ExprKind, ShapeArg, Ty};
 use crate::diagnostics::{Code, Finding};
 use crate::ids::{RankId, SpanId};
 use crate::schedule::Buffer;
@@ -11,7 +11,9 @@ use crate::schedule::area::{Area, Pieces};
 use crate::schedule::arith::{self, Fault};
 use crate::schedule::builder::{Builder, Stop};
 use crate::schedule::ring::Ring;
-use crate::schedule::value::{Place, Seat, pick};
+use crate::schedule::rings::Rings;
+use crate::schedule::site::{Drawing, Ground};
+use crate::schedule::value::{Chair, List, Place, pick};
 use crate::source::Span;
 use crate::syntax::ast::{BinOp, UnOp};
 
@@ -22,7 +24,9 @@ pub(super) enum Value {
     Int(i64),
     Bool(bool),
     Peer(RankId),
-    Ring(Seat),
+    Ring(Chair),
+    Rings(Rc<[Chair]>),
+    Topology(Ground),
     List(Rc<[i64]>),
     Region(Area),
     Pieces(Pieces),
@@ -45,6 +49,9 @@ impl<'a> Run<'a> {
     typed!(peer, Peer, RankId);
     typed!(list, List, Rc<[i64]>);
     typed!(region, Region, Area);
+    typed!(ring, Ring, Chair);
+    typed!(chairs, Rings, Rc<[Chair]>);
+    typed!(topology, Topology, Ground);
 
     pub(super) fn int(&mut self, b: &mut Builder<'_>, expr: &'a Expr) -> Result<i64, Stop> {
         match &*expr.kind {
@@ -157,6 +164,7 @@ impl<'a> Run<'a> {
             }
             ExprKind::Len(of) => match self.eval(b, of)? {
                 Value::List(list) => Value::Int(list.len() as i64),
+                Value::Rings(rings) => Value::Int(rings.len() as i64),
                 Value::Pieces(pieces) => Value::Int(pieces.len()),
                 other => unreachable!("checked as a list or pieces, is {other:?}"),
             },
@@ -169,11 +177,60 @@ impl<'a> Run<'a> {
             ExprKind::RingLeft(ring) => Value::Peer(self.ring(b, ring)?.left),
             ExprKind::RingRight(ring) => Value::Peer(self.ring(b, ring)?.right),
             ExprKind::RingPosition(ring) => Value::Int(i64::from(self.ring(b, ring)?.position)),
-            ExprKind::RingNatural => self.seat(b, &Ring::natural())?,
-            ExprKind::RingTwisted => self.seat(b, &Ring::twisted())?,
+            ExprKind::RingNatural => self.seat(b, &Ring::natural(), span)?,
+            ExprKind::RingTwisted => self.seat(b, &Ring::twisted(), span)?,
             ExprKind::RingOrder(list) => {
                 let order = self.list(b, list)?;
-                self.seat(b, &Ring::order(order.iter().copied()))?
+                self.seat(b, &Ring::order(order.iter().copied()), span)?
+            }
+            ExprKind::RingAround(topology) => {
+                let topology = self.topology(b, topology)?.topology;
+                self.seat(b, &Ring::around(topology), span)?
+            }
+            ExprKind::RingsChannels(topology) => {
+                let rings = Rings::channels(self.topology(b, topology)?.topology);
+                self.rings(b, &rings, span)?
+            }
+            ExprKind::RingsDisjoint(topology, k) => {
+                let topology = self.topology(b, topology)?.topology;
+                let k = self.int(b, k)?.clamp(0, i64::from(u32::MAX)) as u32;
+                self.rings(b, &Rings::disjoint(topology, k), span)?
+            }
+            ExprKind::RingAt(rings, index) => {
+                let (rings, index) = (self.chairs(b, rings)?, self.int(b, index)?);
+                Value::Ring(self.settle(b, span, pick(&rings, index))?)
+            }
+            ExprKind::Topology(kind, args, cuts) => {
+                let mut drawing = Drawing::new(*kind);
+                for arg in args {
+                    drawing = match arg {
+                        ShapeArg::Rate(rate) => drawing.rate(*rate),
+                        ShapeArg::Time(time) => drawing.time(*time),
+                        ShapeArg::Size(size) if size.ty == Ty::List => {
+                            drawing.sizes(&List(Ok(self.list(b, size)?.to_vec())))
+                        }
+                        ShapeArg::Size(size) => drawing.size(self.int(b, size)?),
+                    };
+                }
+                for (from, to) in cuts {
+                    drawing = drawing.without(self.int(b, from)?, self.int(b, to)?);
+                }
+                let site = self.exactly(b, span, |b, at| b.topology(at, drawing))?;
+                Value::Topology(self.settle(b, span, site.0)?)
+            }
+            ExprKind::Linked(topology, from, to) => {
+                let topology = self.topology(b, topology)?;
+                let (from, to) = (self.int(b, from)?, self.int(b, to)?);
+                Value::Bool(self.settle(b, span, topology.linked(from, to))?)
+            }
+            ExprKind::Neighbours(topology, rank) => {
+                let (topology, rank) = (self.topology(b, topology)?, self.int(b, rank)?);
+                Value::List(self.settle(b, span, topology.neighbours(rank))?.into())
+            }
+            ExprKind::Relays(topology, from, to) => {
+                let topology = self.topology(b, topology)?;
+                let (from, to) = (self.int(b, from)?, self.int(b, to)?);
+                Value::List(self.settle(b, span, topology.relays(from, to))?.into())
             }
             ExprKind::Split(region, by) => {
                 let area = self.region(b, region)?;
@@ -216,11 +273,9 @@ impl<'a> Run<'a> {
         })
     }
 
-    pub(super) fn ring(&mut self, b: &mut Builder<'_>, expr: &'a Expr) -> Result<Seat, Stop> {
-        match self.eval(b, expr)? {
-            Value::Ring(seat) => Ok(seat),
-            other => unreachable!("checked as a ring, is {other:?}"),
-        }
+    fn rings(&self, b: &mut Builder<'_>, rings: &Rings, span: Span) -> Result<Value, Stop> {
+        let seats = self.exactly(b, span, |b, at| b.rings(at, rings))?;
+        Ok(Value::Rings(self.settle(b, span, seats.0)?.into()))
     }
 
     pub(super) fn binary(

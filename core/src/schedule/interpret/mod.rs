@@ -4,6 +4,7 @@
 mod eval;
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use super::builder::{Builder, Stop};
 use super::params::ParamValue;
@@ -14,7 +15,8 @@ use crate::check::hir::{self, Iter, ParamTy, Signal, Step, Stmt, StmtKind, VarId
 use crate::collective::Collective;
 use crate::diagnostics::{Code, Diagnostic, Finding};
 use crate::ids::{RankId, SpanId};
-use crate::source::Source;
+use crate::source::{Source, Span};
+use crate::topology::Topology;
 use eval::Value;
 
 /// A checked algorithm with values for its parameters, ready to be laid out.
@@ -141,9 +143,17 @@ impl<'a> Run<'a> {
             (Some(ParamValue::Int(v)), _) => Value::Int(*v),
             (Some(ParamValue::Bool(v)), _) => Value::Bool(*v),
             (Some(ParamValue::Ranks(v)), _) => Value::List(v.as_slice().into()),
-            (Some(ParamValue::Ring(v)), _) => self.seat(b, v)?,
+            (Some(ParamValue::Ring(v)), _) => self.seat(b, v, var.span)?,
+            (Some(ParamValue::Rings(v)), _) => {
+                let seats = self.exactly(b, var.span, |b, at| b.rings(at, v))?;
+                Value::Rings(b.settle(self.at, seats.0)?.into())
+            }
+            (Some(ParamValue::Topology(v)), _) => self.site(b, Some(v), var.span)?,
             (None, Some(default)) => self.eval(b, default)?,
-            (None, None) if param.ty == ParamTy::Ring => self.seat(b, &Ring::natural())?,
+            (None, None) if param.ty == ParamTy::Ring => {
+                self.seat(b, &Ring::natural(), var.span)?
+            }
+            (None, None) if param.ty == ParamTy::Topology => self.site(b, None, var.span)?,
             (None, None) => {
                 let title = format!("parameter `{}` has no value", var.name);
                 let mut finding = Finding::new(Code::BadParameter, SpanId(0), title).help(format!(
@@ -161,8 +171,32 @@ impl<'a> Run<'a> {
         Ok(())
     }
 
-    fn seat(&self, b: &mut Builder<'_>, ring: &Ring) -> Result<Value, Stop> {
-        Ok(Value::Ring(b.ring(self.at, ring)?))
+    /// What the builder says of the expression at `span`.
+    fn exactly<T>(
+        &self,
+        b: &mut Builder<'_>,
+        span: Span,
+        ask: impl FnOnce(&mut Builder<'_>, u32) -> Result<T, Stop>,
+    ) -> Result<T, Stop> {
+        b.exact = Some(span);
+        let answer = ask(b, self.at);
+        b.exact = None;
+        answer
+    }
+
+    fn seat(&self, b: &mut Builder<'_>, ring: &Ring, span: Span) -> Result<Value, Stop> {
+        let seat = self.exactly(b, span, |b, at| b.ring(at, ring))?;
+        Ok(Value::Ring(b.settle(self.at, seat.0)?))
+    }
+
+    fn site(
+        &self,
+        b: &mut Builder<'_>,
+        given: Option<&Arc<Topology>>,
+        span: Span,
+    ) -> Result<Value, Stop> {
+        let site = self.exactly(b, span, |b, at| b.topology_param(at, given))?;
+        Ok(Value::Topology(b.settle(self.at, site.0)?))
     }
 
     fn block(&mut self, b: &mut Builder<'_>, body: &'a [Stmt]) -> Result<(), Stop> {

@@ -1,7 +1,10 @@
 //! Expressions, on one line, with the parentheses that precedence needs and no others.
 
 use super::Printer;
+use crate::source::Span;
 use crate::syntax::ast::{BinOp, Expr, ExprKind, UnOp};
+use crate::syntax::token::Quantity;
+use crate::topology::shape::{data_text, time_text};
 
 /// Operands that a block follows: an `if` among them is put in parentheses.
 pub(super) const CONDITION: u8 = 2;
@@ -52,6 +55,27 @@ impl Printer<'_> {
                     out.push_str(" }");
                 }
             },
+            ExprKind::Quantity(amount, per) => {
+                match self.first_token(e) {
+                    Some(text) => out.push_str(text),
+                    None => out.push_str(&match amount {
+                        Quantity::Bytes(bytes) => data_text(*bytes),
+                        Quantity::Time(time) => time_text(*time),
+                    }),
+                }
+                if let Some(per) = per {
+                    out.push('/');
+                    out.push_str(&per.text);
+                }
+            }
+            ExprKind::Without(a, i, j) => {
+                self.write(a, EFFECT, out);
+                out.push_str(" without (");
+                self.write(i, 0, out);
+                out.push_str(", ");
+                self.write(j, 0, out);
+                out.push(')');
+            }
             ExprKind::Bool(value) => out.push_str(if *value { "true" } else { "false" }),
             ExprKind::Name(name) => out.push_str(name),
             ExprKind::List(items) if items.is_empty() => out.push_str("()"),
@@ -149,7 +173,15 @@ impl Printer<'_> {
 
     /// How the author wrote a one-token expression.
     fn spelling(&self, e: &Expr) -> Option<&str> {
+        self.written(e.span)
+    }
+
+    fn first_token(&self, e: &Expr) -> Option<&str> {
+        self.written(Span { hi: e.span.lo + 1, ..e.span })
+    }
+
+    fn written(&self, span: Span) -> Option<&str> {
         let source = self.trivia.as_ref()?.source;
-        source.text()?.get(source.range(e.span))
+        source.text()?.get(source.range(span))
     }
 }

@@ -1,0 +1,209 @@
+//! Topologies in the language: their constructors, cuts and questions; and topologies that stand alone, as on
+//! the command line, which are read by the same grammar and the same checks.
+
+use super::hir::{Expr, ExprKind, ShapeArg, Ty};
+use super::{Checker, Door};
+use crate::diagnostics::{Code, Diagnostic};
+use crate::schedule::arith;
+use crate::source::{Source, Span};
+use crate::syntax::ast::{self, UnOp};
+use crate::syntax::token::Quantity;
+use crate::topology::Topology;
+use crate::topology::shape::{Argument, Shape, ShapeKind, Size};
+
+/// Whether a call of `path` makes a topology.
+pub(super) fn is_constructor(path: &[ast::Name]) -> bool {
+    matches!(path, [name] if ShapeKind::from_name(&name.text).is_some())
+}
+
+/// The topology that `source` describes, such as `full_mesh(8, 25GB/s) without (0, 1)`.
+pub fn read(source: &Source) -> Result<Topology, Vec<Diagnostic>> {
+    let expr = crate::syntax::parse_value(source)?;
+    let mut errors = Vec::new();
+    let mut checker = Checker::new(Door::File, &mut errors);
+    checker.in_default = true;
+    let checked = checker.expect(&expr, Ty::Topology);
+    if !errors.is_empty() {
+        return Err(errors);
+    }
+    match shape(&checked) {
+        Some(Ok(shape)) => shape.build().map_err(|problem| vec![problem.on(expr.span)]),
+        Some(Err(problem)) => Err(vec![problem.on(expr.span)]),
+        None => {
+            let title = "a topology that stands alone has no rank count to refer to";
+            Err(vec![
+                Diagnostic::new(Code::BadTopology, expr.span, title)
+                    .help("write its sizes as numbers: `full_mesh(8)`"),
+            ])
+        }
+    }
+}
+
+impl Checker<'_> {
+    /// A constructor, with the links that are cut.
+    pub(super) fn topology(&mut self, expr: &ast::Expr) -> Expr {
+        let error = Expr { kind: Box::new(ExprKind::Error), ty: Ty::Error, span: expr.span };
+        let mut cuts = Vec::new();
+        let mut base = expr;
+        while let ast::ExprKind::Without(inner, a, b) = &*base.kind {
+            cuts.push((self.rank_of(a), self.rank_of(b)));
+            base = inner;
+        }
+        cuts.reverse();
+        let (kind, args) = match &*base.kind {
+            ast::ExprKind::Call(path, args) if is_constructor(path) => {
+                let Some(kind) = ShapeKind::from_name(&path[0].text) else { return error };
+                (kind, args)
+            }
+            _ => {
+                if self.expr(base).ty != Ty::Error {
+                    let title = "`without` cuts a link of a topology that stands before it";
+                    self.error(
+                        Diagnostic::new(Code::WrongType, base.span, title)
+                            .label("not a topology's constructor")
+                            .help("write `full_mesh(nranks) without (0, 1)`"),
+                    );
+                }
+                return error;
+            }
+        };
+        let before = self.errors.len();
+        let args = args.iter().filter_map(|arg| self.shape_arg(kind, arg)).collect();
+        let kind = Box::new(ExprKind::Topology(kind, args, cuts));
+        let checked = Expr { kind, ty: Ty::Topology, span: expr.span };
+        if self.errors.len() > before {
+            return error;
+        }
+        // What depends on no rank count is known to be wrong now.
+        let built = shape(&checked).map(|shape| shape.and_then(|shape| shape.build()));
+        if let Some(Err(problem)) = built {
+            self.error(problem.on(expr.span));
+            return error;
+        }
+        checked
+    }
+
+    fn shape_arg(&mut self, kind: ShapeKind, arg: &ast::Expr) -> Option<ShapeArg> {
+        let per = match &*arg.kind {
+            ast::ExprKind::Quantity(amount, per) => Some((*amount, per.as_ref())),
+            _ => None,
+        };
+        match per {
+            None => {
+                let size = self.expr(arg);
+                if matches!(size.ty, Ty::Int | Ty::List) {
+                    return Some(ShapeArg::Size(size));
+                }
+                if size.ty != Ty::Error {
+                    let wrong =
+                        super::exprs::wrong(size.span, "a size, a bandwidth or a latency", size.ty);
+                    self.error(wrong.help(format!("the form is `{}`", kind.form())));
+                }
+                None
+            }
+            Some((Quantity::Bytes(rate), Some(per))) if per.text == "s" => {
+                Some(ShapeArg::Rate(rate))
+            }
+            Some((Quantity::Time(time), None)) => Some(ShapeArg::Time(time)),
+            Some((amount, _)) => {
+                let title = match amount {
+                    Quantity::Bytes(_) => "a bandwidth is so much a second",
+                    Quantity::Time(_) => "a latency is a time, and nothing a second",
+                };
+                self.error(
+                    Diagnostic::new(Code::WrongType, arg.span, title)
+                        .help("write `25GB/s` for a bandwidth, `2us` for a latency"),
+                );
+                None
+            }
+        }
+    }
+
+    /// A rank as a number or as a peer.
+    fn rank_of(&mut self, expr: &ast::Expr) -> Expr {
+        let rank = self.expr(expr);
+        self.as_rank(rank)
+    }
+
+    fn as_rank(&mut self, rank: Expr) -> Expr {
+        match rank.ty {
+            Ty::Int | Ty::Error => rank,
+            Ty::Peer => {
+                let span = rank.span;
+                Expr { kind: Box::new(ExprKind::RankOf(rank)), ty: Ty::Int, span }
+            }
+            other => {
+                self.error(super::exprs::wrong(rank.span, "a rank", other));
+                rank
+            }
+        }
+    }
+
+    /// `topology.linked(a, b)` and its kin.
+    pub(super) fn of_topology(
+        &mut self,
+        topology: Expr,
+        name: &ast::Name,
+        args: Vec<Expr>,
+        span: Span,
+    ) -> Expr {
+        let takes = match name.text.as_str() {
+            "linked" | "relays" => 2,
+            "neighbours" => 1,
+            _ => {
+                self.unknown_member("method", &topology, name, &["linked", "neighbours", "relays"]);
+                return Expr { kind: Box::new(ExprKind::Error), ty: Ty::Error, span };
+            }
+        };
+        let got = args.len();
+        let mut ranks =
+            args.into_iter().map(|arg| self.as_rank(arg)).collect::<Vec<_>>().into_iter();
+        let (kind, ty) = match (name.text.as_str(), ranks.next(), ranks.next(), ranks.next()) {
+            ("linked", Some(a), Some(b), None) => (ExprKind::Linked(topology, a, b), Ty::Bool),
+            ("relays", Some(a), Some(b), None) => (ExprKind::Relays(topology, a, b), Ty::List),
+            ("neighbours", Some(rank), None, None) => {
+                (ExprKind::Neighbours(topology, rank), Ty::List)
+            }
+            (text, ..) => {
+                let form = if takes == 1 { "rank" } else { "from, to" };
+                self.arity(name, takes, got, span, &format!("topology.{text}({form})"));
+                (ExprKind::Error, Ty::Error)
+            }
+        };
+        Expr { kind: Box::new(kind), ty, span }
+    }
+}
+
+/// The shape of a checked topology whose sizes are constants; `None` if they are not.
+fn shape(expr: &Expr) -> Option<Result<Shape, crate::topology::Problem>> {
+    let ExprKind::Topology(kind, args, cuts) = &*expr.kind else { return None };
+    let mut arguments = Vec::new();
+    for arg in args {
+        arguments.push(match arg {
+            ShapeArg::Rate(rate) => Argument::Rate(*rate),
+            ShapeArg::Time(time) => Argument::Time(*time),
+            ShapeArg::Size(size) => Argument::Size(match &*size.kind {
+                ExprKind::List(items) => {
+                    Size::List(items.iter().map(constant).collect::<Option<_>>()?)
+                }
+                _ => Size::One(constant(size)?),
+            }),
+        });
+    }
+    let cut = |(a, b): &(Expr, Expr)| Some((constant(a)?, constant(b)?));
+    let cuts = cuts.iter().map(cut).collect::<Option<Vec<_>>>()?;
+    let shape = Shape::new(*kind, &arguments);
+    Some(shape.map(|s| cuts.into_iter().fold(s, |s, (a, b)| s.without(a, b))))
+}
+
+/// The value of an expression of constants.
+fn constant(expr: &Expr) -> Option<i64> {
+    match &*expr.kind {
+        ExprKind::Int(value) => Some(*value),
+        ExprKind::Unary(UnOp::Neg, operand) => constant(operand)?.checked_neg(),
+        ExprKind::Binary(op, left, right) if expr.ty == Ty::Int => {
+            arith::arithmetic(*op, constant(left)?, constant(right)?).ok()
+        }
+        _ => None,
+    }
+}

@@ -1,0 +1,103 @@
+//! Rings and topologies at one rank: what a program asks of them, searched for and laid out once for all.
+
+use std::sync::Arc;
+
+use super::{At, Builder, Stop};
+use crate::ids::SpanId;
+use crate::schedule::ring::{Ring, Seating};
+use crate::schedule::rings::Rings;
+use crate::schedule::site::{Drawing, Ground, Site};
+use crate::schedule::value::{Chair, Int, List, Seat, Seats};
+use crate::topology::shape::Shape;
+use crate::topology::{Problem, Topology};
+
+impl Builder<'_> {
+    /// This rank's seat in `ring`.
+    pub fn ring(&mut self, at: At, ring: &Ring) -> Result<Seat, Stop> {
+        let seating = self.tables.seating(ring);
+        let seating = self.found(at, seating)?;
+        Ok(Seat(Ok(self.chair(&seating))))
+    }
+
+    /// This rank's seat in the ring of these ranks, in ring order.
+    pub fn ring_order(&mut self, at: At, ranks: &List) -> Result<Seat, Stop> {
+        let ranks = self.settle(at, ranks.0.clone())?;
+        self.ring(at, &Ring::order(ranks))
+    }
+
+    /// This rank's seat in a ring of links of the topology.
+    pub fn ring_around(&mut self, at: At, site: &Site) -> Result<Seat, Stop> {
+        let topology = self.ground(at, site)?.topology;
+        self.ring(at, &Ring::around(topology))
+    }
+
+    /// This rank's seats in several rings.
+    pub fn rings(&mut self, at: At, rings: &Rings) -> Result<Seats, Stop> {
+        let seatings = self.tables.seatings(rings);
+        let seatings = self.found(at, seatings)?;
+        Ok(Seats(Ok(seatings.iter().map(|seating| self.chair(seating)).collect())))
+    }
+
+    /// `Rings::channels(topology)`
+    pub fn rings_channels(&mut self, at: At, site: &Site) -> Result<Seats, Stop> {
+        let topology = self.ground(at, site)?.topology;
+        self.rings(at, &Rings::channels(topology))
+    }
+
+    /// `Rings::disjoint(topology, k)`
+    pub fn rings_disjoint(
+        &mut self,
+        at: At,
+        site: &Site,
+        k: impl Into<Int>,
+    ) -> Result<Seats, Stop> {
+        let topology = self.ground(at, site)?.topology;
+        let k = self.settle(at, k.into().0)?;
+        let k = u32::try_from(k.clamp(0, i64::from(u32::MAX))).unwrap_or(u32::MAX);
+        self.rings(at, &Rings::disjoint(topology, k))
+    }
+
+    /// A topology's constructor.
+    pub fn topology(&mut self, at: At, drawing: Drawing) -> Result<Site, Stop> {
+        let shape = self.settle(at, drawing.shape())?;
+        let shape = self.found(at, shape)?;
+        let topology = self.tables.topology(shape);
+        let topology = self.found(at, topology)?;
+        self.site(at, topology)
+    }
+
+    /// A topology that was given, or else the full mesh.
+    pub fn topology_param(&mut self, at: At, given: Option<&Arc<Topology>>) -> Result<Site, Stop> {
+        let topology = match given {
+            Some(topology) => topology.clone(),
+            None => {
+                let mesh = self.tables.topology(Shape::full_mesh(self.tables.nranks));
+                self.found(at, mesh)?
+            }
+        };
+        self.site(at, topology)
+    }
+
+    fn site(&mut self, at: At, topology: Arc<Topology>) -> Result<Site, Stop> {
+        let nranks = self.tables.nranks;
+        let holds = topology.holds(nranks);
+        self.found(at, holds)?;
+        Ok(Site(Ok(Ground { topology, nranks })))
+    }
+
+    fn ground(&mut self, at: At, site: &Site) -> Result<Ground, Stop> {
+        self.settle(at, site.0.clone())
+    }
+
+    fn chair(&self, seating: &Seating) -> Chair {
+        Chair {
+            left: seating.left(self.rank),
+            right: seating.right(self.rank, 1),
+            position: seating.position[self.rank.index()],
+        }
+    }
+
+    fn found<T>(&mut self, at: At, found: Result<T, Problem>) -> Result<T, Stop> {
+        found.map_err(|problem| self.fail(problem.at(SpanId(at))))
+    }
+}

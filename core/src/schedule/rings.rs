@@ -1,0 +1,63 @@
+//! Several rings at once, before the number of ranks is known.
+
+use std::sync::Arc;
+
+use super::ring::{Ring, Seating};
+use crate::diagnostics::Code;
+use crate::ids::RankId;
+use crate::topology::{Problem, Topology, search};
+
+/// Several ring orders.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Rings(Orders);
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+enum Orders {
+    Given(Vec<Ring>),
+    Channels(Arc<Topology>),
+    Disjoint(Arc<Topology>, u32),
+}
+
+impl Rings {
+    /// The rings given.
+    pub fn of(rings: impl IntoIterator<Item = Ring>) -> Self {
+        Self(Orders::Given(rings.into_iter().collect()))
+    }
+
+    /// The channels that NCCL's search finds on the topology.
+    pub fn channels(topology: impl Into<Arc<Topology>>) -> Self {
+        Self(Orders::Channels(topology.into()))
+    }
+
+    /// `k` rings, no two of which use the same link.
+    pub fn disjoint(topology: impl Into<Arc<Topology>>, k: u32) -> Self {
+        Self(Orders::Disjoint(topology.into(), k))
+    }
+
+    /// The orders for `nranks` ranks, or why there are none.
+    pub(crate) fn seat(&self, nranks: u32) -> Result<Vec<Seating>, Problem> {
+        let orders = match &self.0 {
+            Orders::Given(rings) => return rings.iter().map(|ring| ring.seat(nranks)).collect(),
+            Orders::Channels(topology) => search::channel_orders(topology, nranks)?,
+            Orders::Disjoint(topology, k) => search::disjoint_orders(topology, nranks, *k)?,
+        };
+        orders.iter().map(|order| from_ranks(order).seat(nranks)).collect()
+    }
+}
+
+/// The ring of these ranks.
+pub(crate) fn from_ranks(order: &[RankId]) -> Ring {
+    Ring::order(order.iter().map(|rank| i64::from(rank.0)))
+}
+
+impl<R: Into<Ring>> FromIterator<R> for Rings {
+    fn from_iter<I: IntoIterator<Item = R>>(rings: I) -> Self {
+        Self::of(rings.into_iter().map(Into::into))
+    }
+}
+
+/// A problem that says what a ring is like.
+pub(crate) fn bad_ring(title: String) -> Problem {
+    Problem::new(Code::BadParameter, title)
+        .help("a ring names each rank of 0..nranks once, in ring order")
+}
