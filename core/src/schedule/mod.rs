@@ -19,6 +19,7 @@ pub mod rings;
 pub mod site;
 pub(crate) mod tables;
 pub mod text;
+pub mod traffic;
 pub mod value;
 
 use crate::collective::Collective;

@@ -8,6 +8,7 @@
 mod cache;
 mod clocks;
 mod layout;
+mod links;
 mod memory;
 mod order;
 mod ranking;
@@ -21,6 +22,7 @@ pub use crate::diagnostics::Finding;
 use crate::ids::OpId;
 use crate::schedule::{Schedule, legality};
 pub use cache::Proved;
+pub use links::links;
 
 /// What was proved, and what the engines take from it.
 #[derive(Clone, Debug, PartialEq, Eq)]

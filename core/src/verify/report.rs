@@ -49,14 +49,19 @@ impl<'s> Reporter<'s> {
     }
 
     /// `rank 2 (stream 1), step 3, line 12`: a step is counted in moves of the stream.
-    fn place(&self, op: OpId) -> String {
+    pub(super) fn place(&self, op: OpId) -> String {
+        let line = self.schedule.location(self.at(op)).line;
+        format!("{}, line {line}", self.step(op))
+    }
+
+    /// The same without the line.
+    pub(super) fn step(&self, op: OpId) -> String {
         let stream = self.schedule.streams[self.schedule.stream_of(op).index()];
         let before = &self.schedule.ops[stream.first.index()..op.index()];
         let step = before.iter().filter(|op| op.kind == OpKind::Move).count();
-        let line = self.schedule.location(self.at(op)).line;
         let lane =
             if stream.index == 0 { String::new() } else { format!(" (stream {})", stream.index) };
-        format!("rank {}{lane}, step {step}, line {line}", stream.rank)
+        format!("rank {}{lane}, step {step}", stream.rank)
     }
 
     /// `RxAck from rank 3`

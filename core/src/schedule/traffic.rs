@@ -1,0 +1,57 @@
+//! What passes between ranks: every data move and every signal as a use of an ordered pair of ranks.
+
+use super::rational::Rat;
+use super::{OpKind, Schedule};
+use crate::ids::{OpId, RankId};
+
+/// One op's use of the link between two ranks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Use {
+    /// The op.
+    pub op: OpId,
+    /// Who carries it out.
+    pub by: RankId,
+    /// Where data or the signal comes from.
+    pub from: RankId,
+    /// Where it goes.
+    pub to: RankId,
+    /// Units of data that pass; `None` for a signal.
+    pub units: Option<Rat>,
+}
+
+impl Schedule {
+    /// Every use of a link, in the order of the ops. A signal is counted where it is posted.
+    pub fn traffic(&self) -> impl Iterator<Item = Use> {
+        self.streams.iter().flat_map(move |stream| {
+            let by = stream.rank;
+            let ops = (stream.first.0..stream.first.0 + stream.len).map(OpId);
+            ops.flat_map(move |id| self.uses(id, by))
+        })
+    }
+
+    fn uses(&self, id: OpId, by: RankId) -> Vec<Use> {
+        let op = self.op(id);
+        match op.kind {
+            OpKind::Wait => Vec::new(),
+            OpKind::Post => {
+                let channel = self.channel(op);
+                let (from, to) = (channel.from, channel.to);
+                let signal = Use { op: id, by, from, to, units: None };
+                if from == to { Vec::new() } else { vec![signal] }
+            }
+            OpKind::Move => {
+                let units = |operand| {
+                    let region = self.region(operand);
+                    region.hi.minus(region.lo).unwrap_or(Rat::ZERO)
+                };
+                let pulled = self.srcs(op).iter().map(|o| (o.rank, by, units(*o)));
+                let pushed = self.dsts(op).iter().map(|o| (by, o.rank, units(*o)));
+                pulled
+                    .chain(pushed)
+                    .filter(|(from, to, _)| from != to)
+                    .map(|(from, to, units)| Use { op: id, by, from, to, units: Some(units) })
+                    .collect()
+            }
+        }
+    }
+}

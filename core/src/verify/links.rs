@@ -1,0 +1,73 @@
+//! Whether every link that a schedule uses exists in a topology. Data and signals go from rank to rank over
+//! cables and switches; what has to pass through a third rank must say so by moves of that rank.
+
+use std::collections::BTreeMap;
+
+use super::report::Reporter;
+use crate::diagnostics::{Code, Finding};
+use crate::ids::SpanId;
+use crate::schedule::Schedule;
+use crate::schedule::traffic::Use;
+use crate::topology::{Topology, search};
+
+/// Uses listed at a statement before the rest is only counted.
+const LISTED: usize = 8;
+
+/// Every use of a link that `topology` does not have, statement by statement.
+pub fn links(schedule: &Schedule, topology: &Topology) -> Vec<Finding> {
+    if let Err(problem) = topology.holds(schedule.nranks) {
+        return vec![problem.at(SpanId(0))];
+    }
+    let mut missing: BTreeMap<(SpanId, bool), Vec<Use>> = BTreeMap::new();
+    for used in schedule.traffic().filter(|used| !topology.linked(used.from, used.to)) {
+        let key = (schedule.op(used.op).at, used.units.is_none());
+        missing.entry(key).or_default().push(used);
+    }
+    let reporter = Reporter::new(schedule);
+    let mut findings: Vec<Finding> =
+        missing.iter().map(|((at, _), uses)| finding(&reporter, *at, uses)).collect();
+    // Which way to go is one fact for all of them.
+    if let Some(first) = findings.first_mut() {
+        match search::around(topology, schedule.nranks) {
+            Ok(ring) => {
+                let order: Vec<_> = ring.iter().map(ToString::to_string).collect();
+                first.help = Some(format!(
+                    "a ring that uses only links of the topology: {}",
+                    order.join(",")
+                ));
+            }
+            Err(problem) => {
+                first.notes.push(problem.title);
+                first.notes.extend(problem.notes);
+                first.help = Some("relay through a rank that `topology.relays` names".to_owned());
+            }
+        }
+    }
+    findings
+}
+
+fn finding(reporter: &Reporter<'_>, at: SpanId, uses: &[Use]) -> Finding {
+    let Use { op, by, from, to, units } = uses[0];
+    let does = match units {
+        None => format!("rank {from} signals rank {to}"),
+        Some(_) if by == to => format!("rank {to} pulls from rank {from}"),
+        Some(_) => format!("rank {from} pushes to rank {to}"),
+    };
+    let title = format!("{does}, and no link leads from rank {from} to rank {to}");
+    let mut finding = Finding::new(Code::MissingLink, at, title)
+        .label("over a link that does not exist")
+        .note(reporter.place(op));
+    if let [_, others @ ..] = uses
+        && !others.is_empty()
+    {
+        let other =
+            |used: &Use| format!("{} -> {} ({})", used.from, used.to, reporter.step(used.op));
+        let shown: Vec<_> = others.iter().take(LISTED).map(other).collect();
+        let more = match others.len().saturating_sub(LISTED) {
+            0 => String::new(),
+            more => format!(", and {more} more"),
+        };
+        finding = finding.note(format!("here too: {}{more}", shown.join(", ")));
+    }
+    finding
+}
