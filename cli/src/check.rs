@@ -2,15 +2,17 @@
 
 use std::time::Instant;
 
-use roundelay::Algorithm as _;
+use roundelay::{Algorithm as _, Schedule};
 use roundelay_core::diagnostics::{Code, Diagnostic};
 use roundelay_core::prove_source;
 use roundelay_core::schedule::interpret::Interpreted;
+use roundelay_core::verify::links;
 use serde::Serialize;
 
 use crate::flags::{CheckFlags, Format, RankCounts};
-use crate::program::{Loaded, load, read};
+use crate::program::{Loaded, load_on, read};
 use crate::report::{Failure, JsonDiagnostic, print, print_all, print_json, refuse};
+use crate::topology;
 
 #[derive(Serialize)]
 struct Report {
@@ -41,20 +43,26 @@ struct Refused {
 
 pub(crate) fn main(flags: &CheckFlags) -> Result<bool, Failure> {
     let source = read(&flags.source.source)?;
+    let given = topology::given(&flags.source.topology)?;
+    let nranks = match (&flags.nranks, &given) {
+        (Some(nranks), _) => nranks.clone(),
+        (None, Some(given)) => RankCounts::one(given.topology.nranks()),
+        (None, None) => RankCounts::range(1..=9),
+    };
     let report = |ok, algorithms, diagnostics| Report {
         ok,
-        nranks: flags.nranks.counts.clone(),
+        nranks: nranks.counts.clone(),
         algorithms,
         diagnostics,
     };
-    let algorithms = match load(&source, &flags.source)? {
+    let algorithms = match load_on(&source, &flags.source, given.as_ref())? {
         Loaded::Ready(algorithms) => algorithms,
         Loaded::Wrong(errors) => {
             return Err(refuse(flags.format, &errors, &source, |d| report(false, vec![], d)));
         }
     };
     let checked: Vec<Checked> =
-        algorithms.iter().map(|algorithm| prove_all(algorithm, &flags.nranks)).collect();
+        algorithms.iter().map(|algorithm| prove_all(algorithm, &nranks)).collect();
     let ok = checked.iter().all(|c| c.ok);
     match flags.format {
         Format::Human => checked.iter().for_each(|c| {
@@ -83,7 +91,11 @@ fn prove_all(algorithm: &Interpreted, nranks: &RankCounts) -> Checked {
         errors: Vec::new(),
     };
     for &n in &nranks.counts {
-        match prove_source(algorithm, n) {
+        let proved = prove_source(algorithm, n).and_then(|proved| {
+            on_links(algorithm, proved.schedule())?;
+            Ok(proved)
+        });
+        match proved {
             Ok(proved) => {
                 checked.ops += proved.schedule().ops.len();
                 checked.proved.push(n);
@@ -104,6 +116,16 @@ fn prove_all(algorithm: &Interpreted, nranks: &RankCounts) -> Checked {
     checked.ok = checked.errors.is_empty();
     checked.seconds = start.elapsed().as_secs_f64();
     checked
+}
+
+/// Whether the topology, if one was given, has every link that the schedule uses.
+fn on_links(algorithm: &Interpreted, schedule: &Schedule) -> Result<(), Vec<Diagnostic>> {
+    let Some(topology) = algorithm.topology() else { return Ok(()) };
+    let missing = links(schedule, topology);
+    if missing.is_empty() {
+        return Ok(());
+    }
+    Err(missing.into_iter().map(|f| algorithm.diagnostic(f, schedule.nranks)).collect())
 }
 
 /// Why a rank count is refused. The title of a `require` names the algorithm and the count, which stand

@@ -41,15 +41,30 @@ pub(crate) struct SourceFlags {
     /// Value of a parameter, such as ring=1,2,3,0 or root=2; may be given several times
     #[arg(long = "set", value_name = "NAME=VALUE", value_parser = setting)]
     pub(crate) settings: Vec<(String, String)>,
+    #[command(flatten)]
+    pub(crate) topology: TopologyFlags,
+}
+
+/// What the ranks are joined by.
+#[derive(Args)]
+pub(crate) struct TopologyFlags {
+    /// What the ranks run on: a text such as "`full_mesh(8, 25GB/s, 2us) without (0, 1)`", or a topology
+    /// file of NCCL's (.xml)
+    #[arg(long, value_name = "FILE|TEXT")]
+    pub(crate) topology: Option<String>,
+    /// What to take a topology file without GPUs for, such as sm=80,nvlinks=12
+    #[arg(long, value_name = "ASSUMPTION")]
+    pub(crate) assume: Option<String>,
 }
 
 #[derive(Args)]
 pub(crate) struct CheckFlags {
     #[command(flatten)]
     pub(crate) source: SourceFlags,
-    /// Rank counts: `8`, `2..=33`, `2..9`, or a list such as `2,4,8`
-    #[arg(long, default_value = "1..=9", value_parser = rank_counts)]
-    pub(crate) nranks: RankCounts,
+    /// Rank counts: `8`, `2..=33`, `2..9`, or a list such as `2,4,8`; by default all ranks of the topology,
+    /// or 1..=9
+    #[arg(long, value_parser = rank_counts)]
+    pub(crate) nranks: Option<RankCounts>,
     #[arg(long, value_enum, default_value_t = Format::Human)]
     pub(crate) format: Format,
 }
@@ -148,6 +163,18 @@ pub(crate) enum Format {
 pub(crate) struct RankCounts {
     pub(crate) counts: Vec<u32>,
     pub(crate) named: bool,
+}
+
+impl RankCounts {
+    /// One count, as if named.
+    pub(crate) fn one(nranks: u32) -> Self {
+        Self { counts: vec![nranks], named: true }
+    }
+
+    /// A range, in which counts may be refused.
+    pub(crate) fn range(counts: RangeInclusive<u32>) -> Self {
+        Self { counts: counts.collect(), named: false }
+    }
 }
 
 const MOST_RANKS: u32 = 1 << 16;

@@ -10,6 +10,7 @@ mod memory;
 mod program;
 mod report;
 mod run;
+mod topology;
 
 use std::process::ExitCode;
 

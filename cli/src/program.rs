@@ -12,6 +12,7 @@ use roundelay_core::source::Source;
 
 use crate::flags::SourceFlags;
 use crate::report::Failure;
+use crate::topology::{self, Given};
 
 /// Reads a file, standard input, or the library's file that holds the algorithm of that name.
 pub(crate) fn read(source: &str) -> Result<Source, Failure> {
@@ -66,6 +67,15 @@ pub(crate) enum Loaded {
 
 /// Checks `source` and sets the parameters.
 pub(crate) fn load(source: &Source, flags: &SourceFlags) -> Result<Loaded, Failure> {
+    load_on(source, flags, topology::given(&flags.topology)?.as_ref())
+}
+
+/// The same on a topology that was read already.
+pub(crate) fn load_on(
+    source: &Source,
+    flags: &SourceFlags,
+    given: Option<&Given>,
+) -> Result<Loaded, Failure> {
     let program = match compile(source, Door::File) {
         Ok(program) => program,
         Err(errors) => return Ok(Loaded::Wrong(errors)),
@@ -88,6 +98,9 @@ pub(crate) fn load(source: &Source, flags: &SourceFlags) -> Result<Loaded, Failu
         .with_help(format!("it holds {}", names.join(", "))));
     }
     for algorithm in &mut algorithms {
+        if let Some(given) = given {
+            algorithm.place_on(given.topology.clone());
+        }
         for (name, value) in &flags.settings {
             algorithm
                 .set_text(name, value)

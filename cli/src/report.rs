@@ -5,6 +5,7 @@ use std::process::ExitCode;
 
 use roundelay_core::diagnostics::{Code, Diagnostic};
 use roundelay_core::source::Source;
+use roundelay_core::topology::Problem;
 use serde::Serialize;
 
 use crate::flags::Format;
@@ -12,34 +13,50 @@ use crate::flags::Format;
 /// Why a command gave up.
 pub(crate) enum Failure {
     /// The call is wrong: a flag, a missing file, a parameter.
-    Usage(Code, String, Option<String>),
+    Usage(Box<Problem>),
+    /// A flag's value is wrong at some place within it.
+    Value(Vec<Diagnostic>, Box<Source>),
     /// The program is wrong; what is wrong has been printed.
     Program,
 }
 
 impl Failure {
     pub(crate) fn usage(code: Code, title: impl Into<String>) -> Self {
-        Self::Usage(code, title.into(), None)
+        Problem::new(code, title).into()
     }
 
     pub(crate) fn with_help(self, help: impl Into<String>) -> Self {
         match self {
-            Self::Usage(code, title, _) => Self::Usage(code, title, Some(help.into())),
-            Self::Program => self,
+            Self::Usage(problem) => problem.help(help).into(),
+            other => other,
         }
     }
 
     pub(crate) fn print(self) -> ExitCode {
         match self {
-            Self::Usage(code, title, help) => {
+            Self::Usage(problem) => {
+                let Problem { code, title, notes, help } = *problem;
                 anstream::eprintln!("\x1b[1;91merror[{code}]\x1b[0m\x1b[1m: {title}\x1b[0m");
+                for note in notes {
+                    anstream::eprintln!("  = note: {note}");
+                }
                 if let Some(help) = help {
                     anstream::eprintln!("  = help: {help}");
                 }
                 ExitCode::from(2)
             }
+            Self::Value(diagnostics, source) => {
+                print_all(&diagnostics, &source);
+                ExitCode::from(2)
+            }
             Self::Program => ExitCode::from(1),
         }
+    }
+}
+
+impl From<Problem> for Failure {
+    fn from(problem: Problem) -> Self {
+        Self::Usage(Box::new(problem))
     }
 }
 

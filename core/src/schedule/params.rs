@@ -27,8 +27,10 @@ pub enum ParamValue {
 }
 
 impl ParamValue {
-    /// Reads a value of type `ty`; the error says what would be right.
-    pub fn parse(ty: ParamTy, text: &str) -> Result<Self, String> {
+    /// Reads a value of type `ty`; the error says what would be right. The word `topology` stands for
+    /// `given`, the topology of the run.
+    pub fn parse(ty: ParamTy, text: &str, given: Option<&Arc<Topology>>) -> Result<Self, String> {
+        let topology = |text: &str| topology(text, given);
         let bad = || format!("`{text}` is not {}", ty.takes());
         match ty {
             ParamTy::Int | ParamTy::Rank => text.trim().parse().map(Self::Int).map_err(|_| bad()),
@@ -76,7 +78,12 @@ fn call(text: &str) -> Option<(&str, &str)> {
     Some((name.trim(), rest.strip_suffix(')')?))
 }
 
-fn topology(text: &str) -> Result<Arc<Topology>, String> {
+fn topology(text: &str, given: Option<&Arc<Topology>>) -> Result<Arc<Topology>, String> {
+    if text.trim() == "topology" {
+        return given
+            .cloned()
+            .ok_or_else(|| "`topology` is the topology of the run, and none was given".to_owned());
+    }
     let source = Source::from_text("<topology>", text);
     let wrong = |errors: Vec<Diagnostic>| {
         errors.first().map_or_else(String::new, |error| format!("`{text}`: {}", error.title))

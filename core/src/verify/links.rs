@@ -5,12 +5,12 @@ use std::collections::BTreeMap;
 
 use super::report::Reporter;
 use crate::diagnostics::{Code, Finding};
-use crate::ids::SpanId;
+use crate::ids::{RankId, SpanId};
 use crate::schedule::Schedule;
 use crate::schedule::traffic::Use;
 use crate::topology::{Topology, search};
 
-/// Uses listed at a statement before the rest is only counted.
+/// Links listed at a statement before the rest is only counted.
 const LISTED: usize = 8;
 
 /// Every use of a link that `topology` does not have, statement by statement.
@@ -54,20 +54,24 @@ fn finding(reporter: &Reporter<'_>, at: SpanId, uses: &[Use]) -> Finding {
         Some(_) => format!("rank {from} pushes to rank {to}"),
     };
     let title = format!("{does}, and no link leads from rank {from} to rank {to}");
+    // Most repeat themselves round by round: one line for each rank's uses of a pair.
+    let mut lines: BTreeMap<(RankId, RankId, String), Vec<usize>> = BTreeMap::new();
+    for used in uses {
+        let (lane, step) = reporter.step(used.op);
+        lines.entry((used.from, used.to, lane)).or_default().push(step);
+    }
     let mut finding = Finding::new(Code::MissingLink, at, title)
         .label("over a link that does not exist")
         .note(reporter.place(op));
-    if let [_, others @ ..] = uses
-        && !others.is_empty()
-    {
-        let other =
-            |used: &Use| format!("{} -> {} ({})", used.from, used.to, reporter.step(used.op));
-        let shown: Vec<_> = others.iter().take(LISTED).map(other).collect();
-        let more = match others.len().saturating_sub(LISTED) {
-            0 => String::new(),
-            more => format!(", and {more} more"),
+    for ((from, to, lane), steps) in lines.iter().take(LISTED) {
+        let at = match steps[..] {
+            [step] => format!("step {step}"),
+            _ => format!("{} times, steps {} to {}", steps.len(), steps[0], steps[steps.len() - 1]),
         };
-        finding = finding.note(format!("here too: {}{more}", shown.join(", ")));
+        finding = finding.note(format!("{from} -> {to}: {lane}, {at}"));
+    }
+    if lines.len() > LISTED {
+        finding = finding.note(format!("and {} more links", lines.len() - LISTED));
     }
     finding
 }

@@ -51,17 +51,18 @@ impl<'s> Reporter<'s> {
     /// `rank 2 (stream 1), step 3, line 12`: a step is counted in moves of the stream.
     pub(super) fn place(&self, op: OpId) -> String {
         let line = self.schedule.location(self.at(op)).line;
-        format!("{}, line {line}", self.step(op))
+        let (lane, step) = self.step(op);
+        format!("{lane}, step {step}, line {line}")
     }
 
-    /// The same without the line.
-    pub(super) fn step(&self, op: OpId) -> String {
+    /// The rank and stream of an op, and its step.
+    pub(super) fn step(&self, op: OpId) -> (String, usize) {
         let stream = self.schedule.streams[self.schedule.stream_of(op).index()];
         let before = &self.schedule.ops[stream.first.index()..op.index()];
         let step = before.iter().filter(|op| op.kind == OpKind::Move).count();
         let lane =
             if stream.index == 0 { String::new() } else { format!(" (stream {})", stream.index) };
-        format!("rank {}{lane}, step {step}", stream.rank)
+        (format!("rank {}{lane}", stream.rank), step)
     }
 
     /// `RxAck from rank 3`

@@ -26,13 +26,20 @@ pub struct Interpreted {
     file: String,
     locations: Vec<Location>,
     params: BTreeMap<String, ParamValue>,
+    topology: Option<Arc<Topology>>,
 }
 
 impl Interpreted {
     /// An algorithm of `source` with every parameter at its default.
     pub fn new(algorithm: hir::Algorithm, source: &Source) -> Self {
         let locations = algorithm.spans.iter().map(|span| source.location(*span)).collect();
-        Self { algorithm, file: source.name().to_owned(), locations, params: BTreeMap::new() }
+        Self {
+            algorithm,
+            file: source.name().to_owned(),
+            locations,
+            params: BTreeMap::new(),
+            topology: None,
+        }
     }
 
     /// Gives a parameter its value; the error says which parameters there are.
@@ -47,8 +54,18 @@ impl Interpreted {
 
     /// Gives a parameter the value that `text` stands for.
     pub fn set_text(&mut self, name: &str, text: &str) -> Result<(), String> {
-        let value = ParamValue::parse(self.param_type(name)?, text)?;
+        let value = ParamValue::parse(self.param_type(name)?, text, self.topology.as_ref())?;
         self.set(name, value)
+    }
+
+    /// Puts the run on `topology`: every parameter of type `Topology` takes it unless it is set.
+    pub fn place_on(&mut self, topology: Arc<Topology>) {
+        self.topology = Some(topology);
+    }
+
+    /// What the run is on.
+    pub fn topology(&self) -> Option<&Arc<Topology>> {
+        self.topology.as_ref()
     }
 
     fn param_type(&self, name: &str) -> Result<ParamTy, String> {
@@ -117,7 +134,7 @@ impl Algorithm for Interpreted {
             at: 0,
         };
         for param in &self.algorithm.params {
-            run.param(builder, param, &self.params)?;
+            run.param(builder, param, self)?;
         }
         run.block(builder, &self.algorithm.body)
     }
@@ -136,10 +153,10 @@ impl<'a> Run<'a> {
         &mut self,
         b: &mut Builder<'_>,
         param: &'a hir::Param,
-        given: &BTreeMap<String, ParamValue>,
+        given: &Interpreted,
     ) -> Result<(), Stop> {
         let var = &self.algorithm.vars[param.var.0 as usize];
-        let value = match (given.get(&var.name), &param.default) {
+        let value = match (given.params.get(&var.name), &param.default) {
             (Some(ParamValue::Int(v)), _) => Value::Int(*v),
             (Some(ParamValue::Bool(v)), _) => Value::Bool(*v),
             (Some(ParamValue::Ranks(v)), _) => Value::List(v.as_slice().into()),
@@ -149,6 +166,9 @@ impl<'a> Run<'a> {
                 Value::Rings(b.settle(self.at, seats.0)?.into())
             }
             (Some(ParamValue::Topology(v)), _) => self.site(b, Some(v), var.span)?,
+            (None, _) if param.ty == ParamTy::Topology && given.topology.is_some() => {
+                self.site(b, given.topology.as_ref(), var.span)?
+            }
             (None, Some(default)) => self.eval(b, default)?,
             (None, None) if param.ty == ParamTy::Ring => {
                 self.seat(b, &Ring::natural(), var.span)?
