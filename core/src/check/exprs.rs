@@ -5,6 +5,7 @@ use super::{Checker, Door, scope, topology};
 use crate::diagnostics::{Code, Diagnostic};
 use crate::source::Span;
 use crate::syntax::ast::{self, BinOp, UnOp};
+use crate::topology::shape::ShapeKind;
 
 impl Checker<'_> {
     /// An expression that must be of type `ty`.
@@ -117,7 +118,10 @@ impl Checker<'_> {
             return (ExprKind::Var(var), ty);
         }
         let near = scope::nearest(name, self.scope.names().chain(scope::PREDEFINED));
-        let help = near.map(|near| format!("did you mean `{near}`?"));
+        let help = match ShapeKind::from_name(name) {
+            Some(shape) => Some(format!("a topology has sizes: `{}`", shape.form())),
+            None => near.map(|near| format!("did you mean `{near}`?")),
+        };
         let mut error =
             Diagnostic::new(Code::UnknownName, span, format!("nothing is called `{name}` here"))
                 .label("not found");

@@ -21,9 +21,13 @@ pub fn read(source: &Source) -> Result<Topology, Vec<Diagnostic>> {
     let expr = crate::syntax::parse_value(source)?;
     let mut errors = Vec::new();
     let mut checker = Checker::new(Door::File, &mut errors);
-    checker.in_default = true;
     let checked = checker.expect(&expr, Ty::Topology);
     if !errors.is_empty() {
+        let names: Vec<_> = ShapeKind::ALL.iter().map(|k| k.name()).collect();
+        let known = format!("the constructors are {}", names.join(", "));
+        for error in errors.iter_mut().filter(|e| e.code == Code::UnknownName && e.help.is_none()) {
+            error.help = Some(known.clone());
+        }
         return Err(errors);
     }
     match shape(&checked) {
@@ -200,6 +204,10 @@ fn shape(expr: &Expr) -> Option<Result<Shape, crate::topology::Problem>> {
 fn constant(expr: &Expr) -> Option<i64> {
     match &*expr.kind {
         ExprKind::Int(value) => Some(*value),
+        ExprKind::IntFn(function, args) => {
+            let second = args.get(1).map_or(Some(0), constant)?;
+            function.apply(constant(&args[0])?, second).ok()
+        }
         ExprKind::Unary(UnOp::Neg, operand) => constant(operand)?.checked_neg(),
         ExprKind::Binary(op, left, right) if expr.ty == Ty::Int => {
             arith::arithmetic(*op, constant(left)?, constant(right)?).ok()

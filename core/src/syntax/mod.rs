@@ -95,6 +95,11 @@ pub fn parse_value(source: &Source) -> Result<ast::Expr, Vec<Diagnostic>> {
         File::default()
     });
     let mut diagnostics = sink.finish();
+    // What is missing behind the value is ours, not the author's, once something before it is wrong.
+    if let Some(first) = diagnostics.iter().position(|d| (d.primary.lo as usize) < end) {
+        let first = diagnostics[first].clone();
+        diagnostics.retain(|d| *d == first || (d.primary.lo as usize) < end);
+    }
     let value = match &file.algorithms[..] {
         [ast::Algorithm { params, body, .. }] if body.is_empty() => match &params[..] {
             [ast::Param { default: Some(value), .. }] => Some(value.clone()),

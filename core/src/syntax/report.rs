@@ -106,6 +106,9 @@ fn hint(source: &Source, at: usize, expected: &[&str]) -> Option<String> {
         (Some(Tok::Ident(name)), Some(Tok::Assign)) if !expected.contains(&"=") => {
             return Some(format!("values never change; declare one with `let {name} = …;`"));
         }
+        (Some(Tok::Minus), Some(Tok::Quantity(_))) => {
+            return Some("bandwidths and latencies are never negative".to_owned());
+        }
         (Some(Tok::DotDot), Some(Tok::Assign)) => {
             return Some("ranges are half open: write `a..b + 1`".to_owned());
         }

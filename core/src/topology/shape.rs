@@ -157,12 +157,13 @@ impl Shape {
             let takes = if kind.takes_list() { "a list of sizes" } else { "numbers" };
             return Err(bad(format!("`{}` takes {takes}", kind.name())));
         }
-        if tiers.len() > kind.tiers() {
-            let what = format!("`{}` has {} kinds of links", kind.name(), kind.tiers());
-            return Err(bad(format!("{what}, and got {} bandwidths", tiers.len())));
-        }
         if tiers.get(1).is_some() && tiers[0].rate.is_none() {
-            return Err(bad(format!("`{}`: the first bandwidth is missing", kind.name())));
+            return Err(bad(format!("`{}`: a latency stands before its bandwidth", kind.name())));
+        }
+        if tiers.len() > kind.tiers() {
+            let plural = if kind.tiers() == 1 { "" } else { "s" };
+            let takes = format!("`{}` takes {} bandwidth{plural}", kind.name(), kind.tiers());
+            return Err(bad(format!("{takes}, and got {}", tiers.len())));
         }
         Ok(Self { kind, sizes, tiers, cuts: Vec::new() })
     }

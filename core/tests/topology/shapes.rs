@@ -1,0 +1,104 @@
+//! Each constructor against what it must lay out, counted by hand.
+
+use roundelay_core::ids::RankId;
+use roundelay_core::schedule::rational::Rat;
+use roundelay_core::topology::{LinkKind, NodeId, Topology};
+
+use crate::{ranks, read};
+
+/// Ranks, switches, links in one direction.
+fn size(text: &str) -> (u32, usize, usize) {
+    let t = read(text);
+    (t.nranks(), t.nodes().len() - t.nranks() as usize, t.links().len())
+}
+
+fn capacity(t: &Topology, from: &str, to: &str) -> Rat {
+    let id = |name: &str| {
+        let at = t.nodes().iter().position(|n| n.name == name).expect(name);
+        NodeId(at as u32)
+    };
+    let link = t.out(id(from)).iter().find(|l| l.to == id(to));
+    link.unwrap_or_else(|| panic!("no link {from} -> {to}")).capacity
+}
+
+#[test]
+fn sizes_are_those_of_the_textbook() {
+    assert_eq!(size("full_mesh(8)"), (8, 0, 56));
+    assert_eq!(size("full_mesh(8) without (0, 1)"), (8, 0, 54));
+    assert_eq!(size("full_mesh(1)"), (1, 0, 0));
+    assert_eq!(size("ring(1)"), (1, 0, 0));
+    assert_eq!(size("ring(2)"), (2, 0, 2));
+    assert_eq!(size("ring(3)"), (3, 0, 6));
+    assert_eq!(size("ring(16)"), (16, 0, 32));
+    assert_eq!(size("torus([4, 4])"), (16, 0, 64));
+    // In a dimension of two the way round is the way there: one cable.
+    assert_eq!(size("torus([2, 4])"), (8, 0, 8 * 2 + 8));
+    assert_eq!(size("torus([1, 3, 1])"), (3, 0, 6));
+    assert_eq!(size("torus([3, 3, 3])"), (27, 0, 27 * 6));
+    assert_eq!(size("crossbar(8)"), (8, 1, 16));
+    assert_eq!(size("spine_leaf(8, 8, 4)"), (64, 12, 64 * 2 + 32 * 2));
+    assert_eq!(size("islands(2, 8)"), (16, 10, 64));
+    assert_eq!(size("islands(1, 8)"), (8, 1, 16));
+    assert_eq!(size("groups([8, 4])"), (12, 1, 56 + 12 + 24));
+    assert_eq!(size("groups([4])"), (4, 0, 12));
+}
+
+#[test]
+fn who_is_linked() {
+    let mesh = read("full_mesh(8) without (0, 1)");
+    assert!(!mesh.linked(RankId(0), RankId(1)) && !mesh.linked(RankId(1), RankId(0)));
+    assert!(mesh.linked(RankId(0), RankId(2)) && !mesh.linked(RankId(2), RankId(2)));
+    assert_eq!(mesh.neighbours(RankId(0)), ranks(&[2, 3, 4, 5, 6, 7]));
+    assert_eq!(mesh.relays(RankId(0), RankId(1)), ranks(&[2, 3, 4, 5, 6, 7]));
+    assert_eq!(mesh.relays(RankId(2), RankId(3)), ranks(&[0, 1, 4, 5, 6, 7]));
+
+    // Switches pass data on, ranks do not.
+    assert!(read("crossbar(8)").linked(RankId(0), RankId(7)));
+    assert!(read("spine_leaf(2, 2, 1)").linked(RankId(0), RankId(3)));
+    let islands = read("islands(2, 4)");
+    assert_eq!(islands.neighbours(RankId(1)), ranks(&[0, 2, 3, 5]));
+    assert_eq!(islands.relays(RankId(0), RankId(5)), ranks(&[1, 4]));
+    assert_eq!(read("torus([3, 3])").neighbours(RankId(4)), ranks(&[1, 3, 5, 7]));
+    assert_eq!(read("ring(5)").neighbours(RankId(0)), ranks(&[1, 4]));
+    let groups = read("groups([2, 1])");
+    assert_eq!(groups.neighbours(RankId(2)), ranks(&[0, 1]));
+}
+
+#[test]
+fn capacities_follow_the_tiers() {
+    let mesh = read("full_mesh(2, 25GB/s, 2us)");
+    assert_eq!(capacity(&mesh, "0", "1"), Rat::whole(25_000_000_000));
+    assert!(!mesh.is_relative() && mesh.links()[0].latency == 2000);
+    let mesh = read("full_mesh(2)");
+    assert_eq!(capacity(&mesh, "0", "1"), Rat::ONE);
+    assert!(mesh.is_relative() && mesh.links()[0].latency == 0);
+    assert!(read("full_mesh(2, 3us)").is_relative());
+
+    let islands = read("islands(2, 2, 200GB/s, 1us, 25GB/s, 5us)");
+    assert_eq!(capacity(&islands, "1", "island 0"), Rat::whole(200_000_000_000));
+    assert_eq!(capacity(&islands, "rail 1", "3"), Rat::whole(25_000_000_000));
+    let latencies: Vec<_> = islands.links().iter().map(|l| (l.kind, l.latency)).collect();
+    assert!(latencies.contains(&(LinkKind::NvLink, 1000)));
+    assert!(latencies.contains(&(LinkKind::Net, 5000)));
+
+    // 8 hosts of b under 4 spines: 2 b an uplink, a third of that at 3:1.
+    let uplink = |text: &str| capacity(&read(text), "leaf 0", "spine 0");
+    assert_eq!(uplink("spine_leaf(2, 8, 4)"), Rat::whole(2));
+    assert_eq!(uplink("spine_leaf(2, 8, 4, 3)"), Rat::new(2, 3).unwrap());
+    assert_eq!(uplink("spine_leaf(2, 8, 4, 10GB/s, 1us, 7GB/s)"), Rat::whole(7_000_000_000));
+}
+
+#[test]
+fn turning_round_twice_changes_nothing() {
+    for text in ["full_mesh(5) without (1, 3)", "spine_leaf(2, 3, 2)", "torus([2, 3])"] {
+        let there = read(text);
+        let back = there.reversed().reversed();
+        assert_eq!(there, back, "{text}");
+    }
+}
+
+#[test]
+fn components_are_strong() {
+    let t = read("full_mesh(3) without (0, 1)");
+    assert_eq!(t.components(), [ranks(&[0, 1, 2])]);
+}
