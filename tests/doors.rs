@@ -1,9 +1,11 @@
 //! The two doors agree: the same text through the macro's flattener and through the file's lexer gives the
 //! same tokens at the same places, the same tree, and the same schedules; so does expanded Rust.
 
+use std::sync::Arc;
+
 use proc_macro2::TokenStream;
 use roundelay::library::{HalvingDoublingAllReduce, RingAllReduce, TwistedRingAllReduce};
-use roundelay::{Algorithm, Ring};
+use roundelay::{Algorithm, Ring, Rings};
 use roundelay_core::check::Door;
 use roundelay_core::compile;
 use roundelay_core::diagnostics::Finding;
@@ -12,6 +14,7 @@ use roundelay_core::schedule::interpret::Interpreted;
 use roundelay_core::schedule::params::ParamValue;
 use roundelay_core::source::Source;
 use roundelay_core::syntax::{parse, printer};
+use roundelay_core::topology::shape::Shape;
 use roundelay_tests::{right_sources, root};
 
 #[test]
@@ -111,6 +114,39 @@ fn every_construct_means_the_same_to_both() {
         same(&expanded.clone().eager(true).order(vec![0, 1]).root(0), &with(&interpreted), nranks);
     }
     assert!(laid_out > 20, "most rank counts are laid out, not {laid_out}");
+}
+
+/// Every constructor of topologies and rings, and every question to one.
+mod topologies {
+    roundelay::include_collective!("data/topologies.coll");
+}
+
+#[test]
+fn topologies_mean_the_same_to_both() {
+    let text = std::fs::read_to_string(root().join("tests/data/topologies.coll")).unwrap();
+    let source = Source::from_text("data/topologies.coll", &text);
+    let program = compile(&source, Door::File).unwrap_or_else(|errors| {
+        panic!("{}", errors.iter().map(|e| e.report(&source)).collect::<Vec<_>>().join("\n"))
+    });
+    let mut interpreted = Interpreted::new(program.algorithms[0].clone(), &source);
+    interpreted.set_text("k", "2").unwrap();
+    let mesh = Arc::new(Shape::full_mesh(12).without(0, 3).without(0, 4).build().unwrap());
+    let mut laid_out = 0;
+    for nranks in 1..=13 {
+        let expanded = topologies::Topologies::new(2);
+        same(&expanded, &interpreted, nranks);
+        laid_out += usize::from(expanded.schedule(nranks).is_ok());
+        let mut given = interpreted.clone();
+        given.place_on(mesh.clone());
+        given.set_text("rings", "disjoint(topology, 1)").unwrap();
+        let rings = Rings::disjoint(mesh.clone(), 1);
+        same(&expanded.clone().topology(mesh.clone()).rings(rings), &given, nranks);
+        given.set_text("ring", "around(full_mesh(9) without (4, 5))").unwrap();
+        let other = Shape::full_mesh(9).without(4, 5).build().unwrap();
+        let expanded = expanded.topology(mesh.clone()).rings(Rings::disjoint(mesh.clone(), 1));
+        same(&expanded.ring(Ring::around(other)), &given, nranks);
+    }
+    assert!(laid_out > 8, "most rank counts are laid out, not {laid_out}");
 }
 
 fn with(interpreted: &Interpreted) -> Interpreted {

@@ -44,17 +44,17 @@ impl Body<'_> {
         let number = number(at);
         match &*expr.kind {
             ExprKind::RingAround(topology) => {
-                let topology = self.settled_borrowed(topology, at);
-                quote!(#s.ring_around(#number, #topology)?)
+                self.looked_up(topology, at, |topology| quote!(#s.ring_around(#number, #topology)?))
             }
-            ExprKind::RingsChannels(topology) => {
-                let topology = self.settled_borrowed(topology, at);
-                quote!(#s.rings_channels(#number, #topology)?)
-            }
-            ExprKind::RingsDisjoint(topology, k) => {
-                let (topology, k) = (self.settled_borrowed(topology, at), self.operand(k));
+            ExprKind::RingsChannels(topology) => self.looked_up(
+                topology,
+                at,
+                |topology| quote!(#s.rings_channels(#number, #topology)?),
+            ),
+            ExprKind::RingsDisjoint(topology, k) => self.looked_up(topology, at, |topology| {
+                let k = self.operand(k);
                 quote!(#s.rings_disjoint(#number, #topology, #k)?)
-            }
+            }),
             ExprKind::Topology(kind, args, cuts) => {
                 let drawing = self.drawing(*kind, args, cuts);
                 quote!(#s.topology(#number, #drawing)?)
@@ -63,15 +63,19 @@ impl Body<'_> {
         }
     }
 
-    /// A topology, named or made on the spot in a statement of its own: the builder is busy meanwhile.
-    fn settled_borrowed(&self, expr: &Expr, at: SpanId) -> TokenStream {
-        match &*expr.kind {
-            ExprKind::Var(_) => self.borrowed(expr),
-            _ => {
-                let made = self.settled(expr, at);
-                quote!(&{ #made })
-            }
+    /// What the builder finds on a topology; one that has no name gets one first, for the builder makes it too.
+    fn looked_up(
+        &self,
+        topology: &Expr,
+        at: SpanId,
+        find: impl FnOnce(TokenStream) -> TokenStream,
+    ) -> TokenStream {
+        if let ExprKind::Var(_) = &*topology.kind {
+            return find(self.borrowed(topology));
         }
+        let made = self.settled(topology, at);
+        let found = find(quote!(&site));
+        quote!({ let site = #made; #found })
     }
 
     /// `full_mesh(8) without (0, 1)`
