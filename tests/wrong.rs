@@ -3,39 +3,59 @@
 //! `UPDATE_EXPECT=1 cargo test -p roundelay-tests --test wrong` writes the messages anew.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use expect_test::expect_file;
-use roundelay_core::check::Door;
+use roundelay_core::check::{self, Door};
 use roundelay_core::diagnostics::{Code, Diagnostic};
 use roundelay_core::schedule::interpret::Interpreted;
 use roundelay_core::source::Source;
+use roundelay_core::verify::links;
 use roundelay_core::{compile, prove_source};
 use roundelay_tests::{name, sources};
 
-/// `// nranks: 4` on the first line: the rank count that shows the mistake.
-fn nranks(text: &str) -> Option<u32> {
-    text.strip_prefix("// nranks: ")?.lines().next()?.trim().parse().ok()
+/// `// nranks: 4` in the first lines: the rank count that shows the mistake. `// topology: ring(4)`: what it
+/// shows on.
+fn header<'t>(text: &'t str, key: &str) -> Option<&'t str> {
+    let mut comments = text.lines().map_while(|line| line.strip_prefix("// "));
+    comments.find_map(|line| line.strip_prefix(key)?.strip_prefix(": ")).map(str::trim)
 }
 
-fn diagnostics(source: &Source, nranks: Option<u32>) -> Vec<Diagnostic> {
+/// A proof, and the links that it needs.
+fn problems(algorithm: &Interpreted, nranks: u32) -> Vec<Diagnostic> {
+    let proved = match prove_source(algorithm, nranks) {
+        Ok(proved) => proved,
+        Err(errors) => return errors,
+    };
+    let Some(topology) = algorithm.topology() else { return Vec::new() };
+    let missing = links(proved.schedule(), topology);
+    missing.into_iter().map(|finding| algorithm.diagnostic(finding, nranks)).collect()
+}
+
+fn diagnostics(source: &Source, text: &str) -> Vec<Diagnostic> {
     let program = match compile(source, Door::File) {
         Ok(program) => program,
         Err(errors) => return errors,
     };
+    let nranks = header(text, "nranks").and_then(|n| n.parse().ok());
     let Some(nranks) = nranks else { return Vec::new() };
-    program
-        .algorithms
-        .into_iter()
-        .filter_map(|a| prove_source(&Interpreted::new(a, source), nranks).err())
-        .flatten()
-        .collect()
+    let topology = header(text, "topology").map(|topology| {
+        let topology = check::topology::read(&Source::from_text("topology", topology));
+        Arc::new(topology.expect("the header names a topology"))
+    });
+    let prepared = |algorithm| {
+        let mut algorithm = Interpreted::new(algorithm, source);
+        topology.iter().for_each(|topology| algorithm.place_on(topology.clone()));
+        algorithm
+    };
+    program.algorithms.into_iter().flat_map(|a| problems(&prepared(a), nranks)).collect()
 }
 
 #[test]
 fn every_mistake_has_its_message() {
     for (path, text) in sources("tests/wrong") {
         let source = Source::from_text(name(&path), &text);
-        let found = diagnostics(&source, nranks(&text));
+        let found = diagnostics(&source, &text);
         let code = &name(&path)[..5];
         let first = found.first().map(|d| d.code.as_str());
         assert_eq!(first, Some(code), "{}: the first error is another", path.display());
@@ -64,6 +84,6 @@ fn every_code_of_the_compiler_has_a_file() {
 #[test]
 fn bytes_that_are_no_text() {
     let source = Source::from_bytes("bytes.coll", b"algorithm A\xff() {}");
-    let found = diagnostics(&source, None);
+    let found = diagnostics(&source, "");
     assert_eq!(found.first().map(|d| d.code), Some(Code::UnreadableSource));
 }

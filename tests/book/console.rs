@@ -9,7 +9,8 @@ use roundelay_tests::root;
 
 /// The line `$ command` and what the command prints in `folder`, on both streams.
 pub(crate) fn transcript(line: &str, folder: &Path) -> String {
-    let words: Vec<&str> = line.trim_start_matches("$ ").split_whitespace().collect();
+    let words = words(line.trim_start_matches("$ "));
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
     let mut command = match words[..] {
         ["roundelay", ..] => Command::new(roundelay()),
         ["cargo", "run", ..] => Command::new(env!("CARGO")),
@@ -42,6 +43,16 @@ pub(crate) fn transcript(line: &str, folder: &Path) -> String {
         shown.push('\n');
     }
     shown
+}
+
+/// The words of a command, of which one in double quotes may hold blanks.
+fn words(line: &str) -> Vec<String> {
+    let parts = line.split('"').enumerate();
+    let words = parts.flat_map(|(i, part)| match i % 2 {
+        0 => part.split_whitespace().map(str::to_owned).collect(),
+        _ => vec![part.to_owned()],
+    });
+    words.collect()
 }
 
 /// The command, built if need be; cargo says where it lies.
