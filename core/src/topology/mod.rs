@@ -5,6 +5,8 @@
 //! could be.
 
 pub mod draft;
+#[cfg(feature = "nccl")]
+pub mod nccl;
 pub mod paths;
 pub mod shape;
 
