@@ -1,18 +1,21 @@
 //! From `--topology` to a graph: a text in the language, or a topology file of NCCL's.
 
+use std::path::Path;
 use std::sync::Arc;
 
 use roundelay_core::check;
+use roundelay_core::diagnostics::Code;
 use roundelay_core::source::Source;
 use roundelay_core::topology::Topology;
+use roundelay_core::topology::nccl::{self, Assumption, System};
 
 use crate::flags::TopologyFlags;
 use crate::report::Failure;
 
-/// A topology and what had to be assumed to know it.
+/// A topology, and the machine if it came from a file.
 pub(crate) struct Given {
     pub(crate) topology: Arc<Topology>,
-    pub(crate) assumptions: Vec<String>,
+    pub(crate) system: Option<System>,
 }
 
 /// The topology that the flags name, if they name one.
@@ -20,11 +23,25 @@ pub(crate) fn given(flags: &TopologyFlags) -> Result<Option<Given>, Failure> {
     flags.topology.as_deref().map(|text| read(text, flags.assume.as_deref())).transpose()
 }
 
-/// The topology of a text or file.
-pub(crate) fn read(text: &str, _assume: Option<&str>) -> Result<Given, Failure> {
+/// The topology of a text, or of a file: what ends in `.xml`, or is no text and lies there.
+pub(crate) fn read(text: &str, assume: Option<&str>) -> Result<Given, Failure> {
+    let assumption = assume.map(Assumption::parse).transpose()?;
+    let is_file = text.ends_with(".xml") || !text.contains('(') && Path::new(text).exists();
+    if is_file {
+        let bytes = std::fs::read(text).map_err(|error| {
+            Failure::usage(Code::UnreadableXml, format!("`{text}` cannot be read: {error}"))
+        })?;
+        let system = nccl::read(text, &bytes, assumption)?;
+        let topology = Arc::new(system.topology.clone());
+        return Ok(Given { topology, system: Some(system) });
+    }
+    if assume.is_some() {
+        let title = "--assume completes a topology file, and this is none";
+        return Err(Failure::usage(Code::BadFlag, title));
+    }
     let source = Source::from_text("<topology>", text);
     match check::topology::read(&source) {
-        Ok(topology) => Ok(Given { topology: Arc::new(topology), assumptions: Vec::new() }),
+        Ok(topology) => Ok(Given { topology: Arc::new(topology), system: None }),
         Err(errors) => Err(Failure::Value(errors, Box::new(source))),
     }
 }
