@@ -37,7 +37,8 @@ pub(crate) fn page(code: Code) -> String {
                 fence(&mut page, "text", &wrong(name, "stderr"));
             }
             Some(("console", args)) => {
-                let folder = root().join("book/src/listings/one_ring");
+                let listings = if code.as_str() > "E0605" { "topology" } else { "one_ring" };
+                let folder = root().join("book/src/listings").join(listings);
                 fence(
                     &mut page,
                     "console",
