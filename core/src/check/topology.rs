@@ -1,6 +1,8 @@
 //! Topologies in the language: their constructors, cuts and questions; and topologies that stand alone, as on
 //! the command line, which are read by the same grammar and the same checks.
 
+use std::str::FromStr;
+
 use super::hir::{Expr, ExprKind, ShapeArg, Ty};
 use super::{Checker, Door};
 use crate::diagnostics::{Code, Diagnostic};
@@ -8,8 +10,8 @@ use crate::schedule::arith;
 use crate::source::{Source, Span};
 use crate::syntax::ast::{self, UnOp};
 use crate::syntax::token::Quantity;
-use crate::topology::Topology;
 use crate::topology::shape::{Argument, Shape, ShapeKind, Size};
+use crate::topology::{Problem, Topology};
 
 /// Whether a call of `path` makes a topology.
 pub(super) fn is_constructor(path: &[ast::Name]) -> bool {
@@ -40,6 +42,21 @@ pub fn read(source: &Source) -> Result<Topology, Vec<Diagnostic>> {
                     .help("write its sizes as numbers: `full_mesh(8)`"),
             ])
         }
+    }
+}
+
+impl FromStr for Topology {
+    type Err = Problem;
+
+    /// Reads the text form, such as `full_mesh(8, 25GB/s) without (0, 1)`.
+    fn from_str(text: &str) -> Result<Self, Problem> {
+        read(&Source::from_text("<topology>", text)).map_err(|errors| {
+            let first = errors.into_iter().next();
+            first.map_or_else(
+                || Problem::new(Code::BadTopology, "this is no topology"),
+                |Diagnostic { code, title, notes, help, .. }| Problem { code, title, notes, help },
+            )
+        })
     }
 }
 
@@ -179,7 +196,7 @@ impl Checker<'_> {
 }
 
 /// The shape of a checked topology whose sizes are constants; `None` if they are not.
-fn shape(expr: &Expr) -> Option<Result<Shape, crate::topology::Problem>> {
+fn shape(expr: &Expr) -> Option<Result<Shape, Problem>> {
     let ExprKind::Topology(kind, args, cuts) = &*expr.kind else { return None };
     let mut arguments = Vec::new();
     for arg in args {

@@ -4,10 +4,8 @@ use std::sync::Arc;
 
 use super::ring::Ring;
 use super::rings::Rings;
-use crate::check::{self, hir::ParamTy};
-use crate::diagnostics::Diagnostic;
-use crate::source::Source;
-use crate::topology::Topology;
+use crate::check::hir::ParamTy;
+use crate::topology::{Problem, Topology};
 
 /// A value for a parameter of an algorithm.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -84,11 +82,7 @@ fn topology(text: &str, given: Option<&Arc<Topology>>) -> Result<Arc<Topology>, 
             .cloned()
             .ok_or_else(|| "`topology` is the topology of the run, and none was given".to_owned());
     }
-    let source = Source::from_text("<topology>", text);
-    let wrong = |errors: Vec<Diagnostic>| {
-        errors.first().map_or_else(String::new, |error| format!("`{text}`: {}", error.title))
-    };
-    check::topology::read(&source).map(Arc::new).map_err(wrong)
+    text.parse().map(Arc::new).map_err(|problem: Problem| format!("`{text}`: {}", problem.title))
 }
 
 fn ranks(text: &str) -> Option<Vec<i64>> {

@@ -2,6 +2,8 @@
 
 use expect_test::expect;
 
+use roundelay_core::topology::Topology;
+
 use crate::{read, wrong};
 
 #[test]
@@ -19,6 +21,7 @@ fn a_topology_is_called_by_its_text() {
         "ring(5, 2us)",
     ] {
         assert_eq!(read(text).name(), text);
+        assert_eq!(text.parse::<Topology>().as_ref(), Ok(&read(text)));
     }
     let spellings = [
         ("full_mesh( 0x8 ,25_000MB/s,2000ns )", "full_mesh(8, 25GB/s, 2us)"),
