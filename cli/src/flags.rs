@@ -26,6 +26,8 @@ pub(crate) enum Command {
     Emit(EmitFlags),
     /// List the algorithms of a source, or of the library
     List(ListFlags),
+    /// Describe a topology: links, paths, rings, trees, and how fast any algorithm could be on it
+    Topo(TopoFlags),
     /// Explain an error code: a wrong example, the message, the fix
     Explain(ExplainFlags),
 }
@@ -99,6 +101,30 @@ pub(crate) struct RunFlags {
     pub(crate) workers: Option<u32>,
     #[arg(long, value_enum, default_value_t = Format::Human)]
     pub(crate) format: Format,
+}
+
+#[derive(Args)]
+pub(crate) struct TopoFlags {
+    /// A text such as "`full_mesh(8, 25GB/s, 2us) without (0, 1)`", or a topology file of NCCL's (.xml)
+    #[arg(value_name = "FILE|TEXT")]
+    pub(crate) topology: String,
+    /// What to take a topology file without GPUs for, such as sm=80,nvlinks=12
+    #[arg(long, value_name = "ASSUMPTION")]
+    pub(crate) assume: Option<String>,
+    /// The root of rooted collectives and of the tree
+    #[arg(long, default_value_t = 0)]
+    pub(crate) root: u32,
+    /// What to print: tables, one JSON document, a picture, or a topology file for NCCL
+    #[arg(long, value_enum, default_value_t = TopoFormat::Human)]
+    pub(crate) format: TopoFormat,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum TopoFormat {
+    Human,
+    Json,
+    Svg,
+    Xml,
 }
 
 #[derive(Args)]

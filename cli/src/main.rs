@@ -10,6 +10,7 @@ mod memory;
 mod program;
 mod report;
 mod run;
+mod topo;
 mod topology;
 
 use std::process::ExitCode;
@@ -24,6 +25,7 @@ fn main() -> ExitCode {
         Command::Fmt(flags) => fmt::main(&flags),
         Command::Emit(flags) => emit::main(&flags),
         Command::List(flags) => list::main(&flags),
+        Command::Topo(flags) => topo::main(&flags),
         Command::Explain(flags) => explain::main(&flags),
     };
     match outcome {

@@ -4,7 +4,7 @@ use std::io::Write as _;
 use std::process::ExitCode;
 
 use roundelay_core::diagnostics::{Code, Diagnostic};
-use roundelay_core::source::Source;
+use roundelay_core::source::{Source, Span};
 use roundelay_core::topology::Problem;
 use serde::Serialize;
 
@@ -94,6 +94,16 @@ impl JsonDiagnostic {
             notes: diagnostic.notes.clone(),
             help: diagnostic.help.clone(),
         }
+    }
+}
+
+impl JsonDiagnostic {
+    /// A problem that stands at no place of a source.
+    pub(crate) fn placeless(problem: &Problem) -> Self {
+        let Problem { code, title, notes, help } = problem.clone();
+        let diagnostic =
+            Diagnostic { notes, help, ..Diagnostic::new(code, Span::default(), title) };
+        Self::new(&diagnostic, &Source::from_text("", ""))
     }
 }
 

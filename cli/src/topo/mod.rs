@@ -1,0 +1,56 @@
+//! `roundelay topo`: a topology as tables, as JSON, as a picture, or as a file for NCCL.
+
+mod describe;
+mod tables;
+
+use roundelay_core::diagnostics::Code;
+use roundelay_core::ids::RankId;
+use roundelay_core::topology::nccl;
+
+use crate::flags::{TopoFlags, TopoFormat};
+use crate::report::{Failure, JsonDiagnostic, print, print_json};
+use crate::topology::{self, Given};
+use describe::Description;
+
+pub(crate) fn main(flags: &TopoFlags) -> Result<bool, Failure> {
+    let given = match topology::read(&flags.topology, flags.assume.as_deref()) {
+        Ok(given) => given,
+        Err(failure) if flags.format == TopoFormat::Json => {
+            print_json(&serde_json::json!({ "ok": false, "diagnostics": wrong(&failure) }));
+            return Err(Failure::Program);
+        }
+        Err(failure) => return Err(failure),
+    };
+    let Given { topology, system } = &given;
+    if flags.root >= topology.nranks() {
+        let title = format!("--root {}: the topology has {} ranks", flags.root, topology.nranks());
+        return Err(Failure::usage(Code::BadFlag, title));
+    }
+    let root = RankId(flags.root);
+    match flags.format {
+        TopoFormat::Xml => {
+            let text = match system {
+                Some(system) => system.write()?,
+                None => nccl::write(topology)?,
+            };
+            print(text.trim_end());
+        }
+        TopoFormat::Svg => {}
+        TopoFormat::Json => print_json(&Description::new(&given, root)),
+        TopoFormat::Human => {
+            print(tables::print(&Description::new(&given, root), topology).trim_end())
+        }
+    }
+    Ok(true)
+}
+
+/// What is wrong with the topology, as JSON has it.
+fn wrong(failure: &Failure) -> Vec<JsonDiagnostic> {
+    match failure {
+        Failure::Value(diagnostics, source) => {
+            diagnostics.iter().map(|d| JsonDiagnostic::new(d, source)).collect()
+        }
+        Failure::Usage(problem) => vec![JsonDiagnostic::placeless(problem)],
+        Failure::Program => Vec::new(),
+    }
+}
