@@ -8,3 +8,5 @@ mod call;
 mod json;
 #[path = "command/subcommands.rs"]
 mod subcommands;
+#[path = "command/topologies.rs"]
+mod topologies;

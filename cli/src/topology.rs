@@ -1,5 +1,7 @@
 //! From `--topology` to a graph: a text in the language, or a topology file of NCCL's.
 
+use std::fs::File;
+use std::io::Read as _;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -12,6 +14,9 @@ use roundelay_core::topology::nccl::{self, Assumption, System};
 use crate::flags::TopologyFlags;
 use crate::report::Failure;
 
+/// Bytes of a topology file beyond which none is read.
+const LARGEST: u64 = 64 << 20;
+
 /// A topology, and the machine if it came from a file.
 pub(crate) struct Given {
     pub(crate) topology: Arc<Topology>,
@@ -23,15 +28,30 @@ pub(crate) fn given(flags: &TopologyFlags) -> Result<Option<Given>, Failure> {
     flags.topology.as_deref().map(|text| read(text, flags.assume.as_deref())).transpose()
 }
 
+/// The bytes of a file that is not larger than any topology.
+fn bytes(path: &str) -> Result<Vec<u8>, Failure> {
+    let read = || {
+        let mut bytes = Vec::new();
+        File::open(path)?.take(LARGEST + 1).read_to_end(&mut bytes)?;
+        Ok(bytes)
+    };
+    let bytes = read().map_err(|error: std::io::Error| {
+        Failure::usage(Code::UnreadableXml, format!("`{path}` cannot be read: {error}"))
+    })?;
+    if bytes.len() as u64 > LARGEST {
+        let title = format!("`{path}` has more than {} MiB", LARGEST >> 20);
+        return Err(Failure::usage(Code::NotATopology, title)
+            .with_help("the topology file of a machine has some 10 kB"));
+    }
+    Ok(bytes)
+}
+
 /// The topology of a text, or of a file: what ends in `.xml`, or is no text and lies there.
 pub(crate) fn read(text: &str, assume: Option<&str>) -> Result<Given, Failure> {
     let assumption = assume.map(Assumption::parse).transpose()?;
     let is_file = text.ends_with(".xml") || !text.contains('(') && Path::new(text).exists();
     if is_file {
-        let bytes = std::fs::read(text).map_err(|error| {
-            Failure::usage(Code::UnreadableXml, format!("`{text}` cannot be read: {error}"))
-        })?;
-        let system = nccl::read(text, &bytes, assumption)?;
+        let system = nccl::read(text, &bytes(text)?, assumption)?;
         let topology = Arc::new(system.topology.clone());
         return Ok(Given { topology, system: Some(system) });
     }

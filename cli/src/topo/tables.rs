@@ -15,13 +15,13 @@ const LISTED: usize = 32;
 
 pub(super) fn print(described: &Description, topology: &Topology) -> String {
     let mut text = String::new();
-    let switches = described.nodes.len() - described.nranks as usize;
+    let others = described.nodes.len() - described.nranks as usize;
     let _ = writeln!(
         text,
-        "{}: {}, {}, {} in one direction",
+        "{}: {}, {}, {} (each in one direction)",
         described.name,
         count(described.nranks as usize, "rank"),
-        count(switches, "switch"),
+        count(others, "other node"),
         count(described.links.len(), "link"),
     );
     for assumption in &described.assumptions {
@@ -34,11 +34,7 @@ pub(super) fn print(described: &Description, topology: &Topology) -> String {
 
 /// `1 rank`, `3 switches`
 fn count(n: usize, what: &str) -> String {
-    let plural = match what {
-        _ if n == 1 => "",
-        "switch" => "es",
-        _ => "s",
-    };
+    let plural = if n == 1 { "" } else { "s" };
     format!("{n} {what}{plural}")
 }
 

@@ -4,7 +4,9 @@
 //! graph come the pairs that may talk at all, rings and trees, NCCL's paths, and how fast any algorithm
 //! could be.
 
+pub mod bounds;
 pub mod draft;
+pub mod flow;
 pub mod load;
 #[cfg(feature = "nccl")]
 pub mod nccl;

@@ -1,0 +1,187 @@
+//! Bounds that a single cut sets: AllGather and its mirror, the rooted collectives, AllToAll.
+//!
+//! AllGather: what the ranks of S hold must leave S, unless S holds all ranks. So the time is at least
+//! (M/n) * max over S of n(S) / B+(S), where B+(S) is the bandwidth that leaves S and n(S) counts its ranks.
+//! A source that feeds every rank x pushes n*x to every rank if and only if no S has B+(S) < n(S) * x. The
+//! greatest such x is found by Newton's method on cuts: a flow that falls short names a cut, the cut's own
+//! fraction is the next x, and the last one is exact.
+
+use super::fraction::Fraction;
+use super::twins;
+use crate::ids::RankId;
+use crate::topology::flow::{self, Network, UNLIMITED};
+use crate::topology::{NodeId, Topology};
+
+/// A topology as a network, with one node more that feeds or drains its ranks.
+pub(super) struct Graph<'t> {
+    pub(super) topology: &'t Topology,
+    pub(super) ranks: Vec<RankId>,
+    /// Whole units of capacity that make 1 byte a second.
+    pub(super) unit: u128,
+    capacities: Vec<u128>,
+}
+
+/// A cut: the ranks on its near side, and the bandwidth that leaves it, in whole units.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Cut {
+    pub(super) ranks: Vec<RankId>,
+    pub(super) leaves: u128,
+}
+
+impl<'t> Graph<'t> {
+    pub(super) fn new(topology: &'t Topology, nranks: u32) -> Self {
+        let (unit, capacities) = flow::whole(topology);
+        Self { topology, ranks: (0..nranks).map(RankId).collect(), unit, capacities }
+    }
+
+    pub(super) fn n(&self) -> u128 {
+        self.ranks.len() as u128
+    }
+
+    fn extra(&self) -> usize {
+        self.topology.nodes().len()
+    }
+
+    /// The links, each capacity times `times`.
+    pub(super) fn network(&self, times: u128) -> Network {
+        let mut network = Network::new(self.extra() + 1);
+        for (link, capacity) in self.topology.links().iter().zip(&self.capacities) {
+            network.arc(link.from.index(), link.to.index(), capacity * times);
+        }
+        network
+    }
+
+    /// What leaves the nodes marked.
+    fn leaving(&self, side: &[bool]) -> u128 {
+        let crosses = |(link, capacity): (&crate::topology::Link, &u128)| {
+            let leaves = side[link.from.index()] && !side[link.to.index()];
+            if leaves { *capacity } else { 0 }
+        };
+        self.topology.links().iter().zip(&self.capacities).map(crosses).sum()
+    }
+
+    /// The cut around the nodes marked.
+    pub(super) fn cut(&self, side: &[bool]) -> Cut {
+        let ranks = self.ranks.iter().copied().filter(|r| side[r.index()]).collect();
+        Cut { ranks, leaves: self.leaving(side) }
+    }
+
+    /// max over S of n(S) / B+(S), S not holding all ranks, with S.
+    pub(super) fn gather(&self) -> (Fraction, Cut) {
+        let (n, source) = (self.n(), self.extra());
+        let mut worst = self.first_cut();
+        let reps: Vec<RankId> =
+            twins::classes(self.topology, &self.ranks, None).iter().map(|class| class[0]).collect();
+        for rep in reps {
+            loop {
+                // Every rank is fed leaves / count: all capacities times count, so that it is whole.
+                let (leaves, count) = (worst.leaves, worst.ranks.len() as u128);
+                let mut network = self.network(count);
+                for rank in &self.ranks {
+                    network.arc(source, rank.index(), leaves);
+                }
+                if network.max_flow(source, rep.index(), n * leaves) == n * leaves {
+                    break;
+                }
+                worst = self.cut(&network.reached(source));
+            }
+        }
+        (Fraction::new(worst.ranks.len() as u128 * self.unit, worst.leaves), worst)
+    }
+
+    /// Some cut to begin with: one rank.
+    fn first_cut(&self) -> Cut {
+        let mut side = vec![false; self.topology.nodes().len()];
+        side[self.ranks[0].index()] = true;
+        self.cut(&side)
+    }
+
+    /// min over v of the greatest flow from `root` to v, and the cut that limits it.
+    pub(super) fn broadcast(&self, root: RankId) -> (Fraction, Cut) {
+        let mut network = self.network(1);
+        let mut worst: Option<(u128, Cut)> = None;
+        for class in twins::classes(self.topology, &self.ranks, Some(root)) {
+            if class[0] == root {
+                continue;
+            }
+            let enough = worst.as_ref().map_or(UNLIMITED, |(flow, _)| *flow);
+            let flow = network.max_flow(root.index(), class[0].index(), enough);
+            if flow < enough {
+                let side = network.reached(root.index());
+                worst = Some((flow, self.cut(&side)));
+            }
+        }
+        worst.map_or((Fraction::ZERO, Cut { ranks: Vec::new(), leaves: 0 }), |(flow, cut)| {
+            (Fraction::new(self.unit, flow), cut)
+        })
+    }
+
+    /// max over S that holds `root` of (ranks outside S) / B+(S), with S.
+    pub(super) fn scatter(&self, root: RankId) -> (Fraction, Cut) {
+        let (n, sink) = (self.n(), self.extra());
+        let mut side = vec![false; self.topology.nodes().len()];
+        side[root.index()] = true;
+        let mut worst = self.cut(&side);
+        loop {
+            let outside = n - worst.ranks.len() as u128;
+            if outside == 0 {
+                return (Fraction::ZERO, worst);
+            }
+            let mut network = self.network(outside);
+            for rank in self.ranks.iter().filter(|r| **r != root) {
+                network.arc(rank.index(), sink, worst.leaves);
+            }
+            let wanted = (n - 1) * worst.leaves;
+            if network.max_flow(root.index(), sink, wanted) == wanted {
+                return (Fraction::new(outside * self.unit, worst.leaves), worst);
+            }
+            worst = self.cut(&network.reached(root.index()));
+        }
+    }
+
+    /// The greatest flow from the ranks of `group` to all others: what can leave the group.
+    pub(super) fn kappa(&self, group: &[RankId]) -> u128 {
+        let mut network = self.network(1);
+        let sink = self.extra();
+        let mut inside = vec![false; self.topology.nodes().len()];
+        group.iter().for_each(|r| inside[r.index()] = true);
+        let source = group[0].index();
+        for rank in &self.ranks {
+            if !inside[rank.index()] {
+                network.arc(rank.index(), sink, UNLIMITED);
+            } else if rank.index() != source {
+                network.arc(source, rank.index(), UNLIMITED);
+            }
+        }
+        network.max_flow(source, sink, UNLIMITED)
+    }
+
+    /// The sum over all ordered pairs of the least number of links between them, and that of all capacities.
+    pub(super) fn distances(&self) -> (u128, u128) {
+        let classes = twins::classes(self.topology, &self.ranks, None);
+        let total = classes.iter().map(|class| {
+            let hops = self.hops(class[0].into());
+            let sum: u128 = self.ranks.iter().map(|r| u128::from(hops[r.index()])).sum();
+            sum * class.len() as u128
+        });
+        (total.sum(), self.capacities.iter().sum())
+    }
+
+    /// Links to each node.
+    fn hops(&self, from: NodeId) -> Vec<u32> {
+        let mut hops = vec![u32::MAX; self.topology.nodes().len()];
+        hops[from.index()] = 0;
+        let mut order = vec![from];
+        let mut next = 0;
+        while let Some(&node) = order.get(next) {
+            next += 1;
+            for link in self.topology.out(node) {
+                if hops[link.to.index()] == u32::MAX {
+                    hops[link.to.index()] = hops[node.index()] + 1;
+                    order.push(link.to);
+                }
+            }
+        }
+        hops
+    }
+}

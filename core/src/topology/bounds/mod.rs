@@ -1,0 +1,221 @@
+//! How fast any algorithm could be on a topology: lower bounds on time and rounds, exact, each with the cut
+//! or partition of the ranks that sets it.
+//!
+//! M is nccl-tests' size in bytes: for AllReduce, Broadcast and Reduce the buffer of one rank; for the
+//! others the larger buffer of a rank, n blocks. Ranks reduce and forward, switches only forward. Links work
+//! in both directions at once. All are bounds on every graph; those of AllGather, ReduceScatter and the rooted
+//! collectives are reached where links are alike in both directions. The bounds hold for data cut as finely as one likes and no latency; a run
+//! takes at least [`Bound::seconds`], and at least the latency of its rounds. Not their sum: they may overlap.
+
+mod cuts;
+mod fraction;
+mod partitions;
+mod rounds;
+mod twins;
+
+use std::fmt;
+
+use super::Topology;
+use crate::collective::Collective;
+use crate::ids::RankId;
+pub use fraction::Fraction;
+pub use rounds::Rounds;
+
+use cuts::{Cut, Graph};
+
+/// The least time that a collective takes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Bound {
+    /// Seconds for a byte of M; where the topology is relative, times b (so the time is this times M / b).
+    pub per_byte: Fraction,
+    /// What sets it.
+    pub binding: Binding,
+    /// Whether no cut or partition of its kind gives more; else only likely ones were tried.
+    pub exact: bool,
+}
+
+impl Bound {
+    /// Seconds for `bytes` bytes of M, by bandwidth alone; in units of 1 / b on a relative topology.
+    pub fn seconds(&self, bytes: u64) -> f64 {
+        self.per_byte.value() * bytes as f64
+    }
+}
+
+/// What sets a bound.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Binding {
+    /// Nothing has to move.
+    Nothing,
+    /// What must leave these ranks, of so many.
+    Cut(Vec<RankId>, u32),
+    /// What must pass between these groups.
+    Partition(Vec<Vec<RankId>>),
+    /// The way that all data goes, all links together.
+    Distance,
+}
+
+/// Both lines for AllReduce, and the bound of every other collective.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Bounds {
+    /// In the order of [`Collective::ALL`].
+    pub collectives: Vec<(Collective, Bound)>,
+    /// ReduceScatter and AllGather one after the other, every rank owning an equal shard: what AllReduce
+    /// takes that way. More than its bound where unequal shards would help.
+    pub equal_shards: Bound,
+    /// Rounds, whatever the collective.
+    pub rounds: Rounds,
+}
+
+impl Bounds {
+    /// The bounds for the first `nranks` ranks; `root` is that of rooted collectives.
+    pub fn new(topology: &Topology, nranks: u32, root: RankId) -> Self {
+        let graphs = Both::new(topology, nranks);
+        let bound = |c: &Collective| (*c, graphs.bound(*c, root));
+        let collectives: Vec<_> = Collective::ALL.iter().map(bound).collect();
+        let find = |wanted| collectives.iter().find(|(c, _)| *c == wanted).map(|(_, b)| b);
+        let equal_shards = match (find(Collective::ReduceScatter), find(Collective::AllGather)) {
+            (Some(there), Some(back)) => {
+                Bound { per_byte: there.per_byte.plus(back.per_byte), ..back.clone() }
+            }
+            _ => graphs.nothing(),
+        };
+        Self { collectives, equal_shards, rounds: Rounds::new(topology, nranks) }
+    }
+
+    /// That of one collective.
+    pub fn of(&self, collective: Collective) -> &Bound {
+        let found = self.collectives.iter().find(|(c, _)| *c == collective);
+        &found.expect("every collective has a bound").1
+    }
+}
+
+/// The bound of one collective for the first `nranks` ranks.
+pub fn bound(topology: &Topology, nranks: u32, collective: Collective, root: RankId) -> Bound {
+    Both::new(topology, nranks).bound(collective, root)
+}
+
+/// A topology and its mirror: what a rank reduces on one, it broadcasts on the other.
+struct Both {
+    topology: Topology,
+    reversed: Topology,
+    nranks: u32,
+}
+
+impl Both {
+    fn new(topology: &Topology, nranks: u32) -> Self {
+        Self { topology: topology.clone(), reversed: topology.reversed(), nranks }
+    }
+
+    fn nothing(&self) -> Bound {
+        Bound { per_byte: Fraction::ZERO, binding: Binding::Nothing, exact: true }
+    }
+
+    fn bound(&self, collective: Collective, root: RankId) -> Bound {
+        if self.nranks < 2 {
+            return self.nothing();
+        }
+        let there = Graph::new(&self.topology, self.nranks);
+        let back = Graph::new(&self.reversed, self.nranks);
+        // In shares of M: a block is M / n.
+        let block = |(bound, cut): (Fraction, Cut)| {
+            self.cut((Fraction::new(bound.num(), bound.den() * u128::from(self.nranks)), cut))
+        };
+        match collective {
+            Collective::AllGather => block(there.gather()),
+            Collective::ReduceScatter => block(back.gather()),
+            Collective::Broadcast => self.cut(there.broadcast(root)),
+            Collective::Reduce => self.cut(back.broadcast(root)),
+            Collective::Scatter => block(there.scatter(root)),
+            Collective::Gather => block(back.scatter(root)),
+            Collective::AllReduce => {
+                let partitions::Partition { bound, groups, exact } = partitions::all_reduce(&there);
+                Bound { per_byte: bound, binding: Binding::Partition(groups), exact }
+            }
+            Collective::AllToAll => self.all_to_all(&there),
+        }
+    }
+
+    fn cut(&self, (per_byte, cut): (Fraction, Cut)) -> Bound {
+        Bound { per_byte, binding: Binding::Cut(cut.ranks, self.nranks), exact: true }
+    }
+
+    /// What must cross each cut, n(S) (n - n(S)) blocks; and the way that all blocks go, over all links.
+    fn all_to_all(&self, graph: &Graph<'_>) -> Bound {
+        let n = graph.n();
+        let all = graph.ranks.len() <= partitions::ALL;
+        let sets: Vec<(Vec<RankId>, u128)> = if all {
+            let kappas = partitions::kappas(graph);
+            let proper = 1..kappas.len() - 1;
+            proper.map(|mask| (partitions::members(mask).collect(), kappas[mask])).collect()
+        } else {
+            let classes = twins::classes(graph.topology, &graph.ranks, None);
+            let mut sets: Vec<Vec<RankId>> = partitions::candidates(graph, &classes)
+                .into_iter()
+                .filter(|p| p.len() == 2)
+                .flatten()
+                .collect();
+            sets.sort();
+            sets.dedup();
+            sets.into_iter()
+                .map(|s| {
+                    let leaves = graph.kappa(&s);
+                    (s, leaves)
+                })
+                .collect()
+        };
+        let (distance, capacity) = graph.distances();
+        let mut best = Bound {
+            per_byte: Fraction::new(distance * graph.unit, n * capacity),
+            binding: Binding::Distance,
+            exact: all,
+        };
+        for (ranks, leaves) in sets {
+            let inside = ranks.len() as u128;
+            let per_byte = Fraction::new(inside * (n - inside) * graph.unit, n * leaves);
+            if per_byte >= best.per_byte {
+                best = Bound { per_byte, binding: Binding::Cut(ranks, self.nranks), exact: all };
+            }
+        }
+        best
+    }
+}
+
+/// Ranks of a group that are named before the rest is only counted.
+const NAMED: usize = 8;
+
+/// `{0, 1, 2}`
+fn set(ranks: &[RankId]) -> String {
+    let names: Vec<_> = ranks.iter().take(NAMED).map(ToString::to_string).collect();
+    match ranks.len() {
+        n if n > NAMED => format!("{{{}, … {n} ranks}}", names.join(", ")),
+        _ => format!("{{{}}}", names.join(", ")),
+    }
+}
+
+impl fmt::Display for Binding {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Nothing => f.write_str("nothing has to move"),
+            Self::Cut(ranks, nranks) if ranks.len() as u32 + 1 == *nranks => {
+                let out = (0..*nranks).map(RankId).find(|r| !ranks.contains(r));
+                write!(f, "all but {{{}}} -> rest", out.unwrap_or_default())
+            }
+            Self::Cut(ranks, _) => write!(f, "{} -> rest", set(ranks)),
+            Self::Partition(groups) if groups.iter().all(|g| g.len() == 1) => {
+                write!(f, "{} singletons", groups.len())
+            }
+            Self::Partition(groups) => match &groups[..] {
+                [a, b] => {
+                    let small = if b.len() < a.len() { b } else { a };
+                    write!(f, "{} / rest", set(small))
+                }
+                _ => {
+                    let names: Vec<_> = groups.iter().take(NAMED).map(|g| set(g)).collect();
+                    let more = if groups.len() > NAMED { " / …" } else { "" };
+                    write!(f, "{} groups: {}{more}", groups.len(), names.join(" / "))
+                }
+            },
+            Self::Distance => f.write_str("the way of all data, over all links"),
+        }
+    }
+}

@@ -1,0 +1,188 @@
+//! Random small graphs, switches and one-way links among them, against a look at every cut and partition.
+
+use roundelay_core::collective::Collective;
+use roundelay_core::ids::RankId;
+use roundelay_core::schedule::rational::Rat;
+use roundelay_core::topology::bounds::{Bounds, Fraction};
+use roundelay_core::topology::draft::Draft;
+use roundelay_core::topology::{Link, LinkKind, NodeId, NodeKind, Topology};
+
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, n: u64) -> u64 {
+        self.0 =
+            self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (self.0 >> 33) % n
+    }
+}
+
+/// A graph of at most seven nodes, or `None` where the dice give one in parts.
+fn graph(random: &mut Random) -> Option<Topology> {
+    let nranks = 2 + random.below(5);
+    let switches = random.below(8 - nranks);
+    let mut draft = Draft::new("random", nranks, true).unwrap();
+    for s in 0..switches {
+        draft.switch(format!("switch {s}"), NodeKind::NvSwitch, None);
+    }
+    let (nodes, sparse) = (nranks + switches, 1 + random.below(3));
+    let symmetric = random.below(2) == 0;
+    for from in 0..nodes {
+        for to in 0..nodes {
+            if from == to || (symmetric && from > to) || random.below(4) < sparse {
+                continue;
+            }
+            let capacity = Rat::new(1 + random.below(6), 1 + random.below(3)).unwrap();
+            let (from, to) = (NodeId(from as u32), NodeId(to as u32));
+            let link = |from, to| Link { from, to, kind: LinkKind::NvLink, capacity, latency: 0 };
+            draft.link(link(from, to)).unwrap();
+            if symmetric {
+                draft.link(link(to, from)).unwrap();
+            }
+        }
+    }
+    draft.build().ok()
+}
+
+fn is_symmetric(t: &Topology) -> bool {
+    t.reversed().links() == t.links()
+}
+
+/// What leaves a set of nodes, in sixths of b.
+fn leaves(t: &Topology, side: u32) -> u128 {
+    let inside = |node: NodeId| side >> node.0 & 1 == 1;
+    let crossing = t.links().iter().filter(|l| inside(l.from) && !inside(l.to));
+    crossing.map(|l| u128::from(l.capacity.num() * (6 / l.capacity.den()))).sum()
+}
+
+/// Every set of nodes, with how many ranks are in it.
+fn sides(t: &Topology) -> impl Iterator<Item = (u32, u128)> {
+    let ranks = (1 << t.nranks()) - 1;
+    (0..1_u32 << t.nodes().len()).map(move |side| (side, u128::from((side & ranks).count_ones())))
+}
+
+/// The least that leaves a set which holds the ranks of `group` and none of the others.
+fn kappa(t: &Topology, group: u32) -> u128 {
+    let ranks = (1_u32 << t.nranks()) - 1;
+    let fits = sides(t).filter(|(side, _)| side & ranks == group);
+    fits.map(|(side, _)| leaves(t, side)).min().unwrap()
+}
+
+/// Every way to put ranks into groups.
+fn partitions(n: u32) -> Vec<Vec<u32>> {
+    let mut all = vec![Vec::new()];
+    for rank in 0..n {
+        let mut more = Vec::new();
+        for groups in &all {
+            for i in 0..groups.len() {
+                let mut joined: Vec<u32> = groups.clone();
+                joined[i] |= 1 << rank;
+                more.push(joined);
+            }
+            more.push([&groups[..], &[1 << rank]].concat());
+        }
+        all = more;
+    }
+    all
+}
+
+fn worst(fractions: impl Iterator<Item = (u128, u128)>) -> Fraction {
+    fractions.map(|(num, den)| Fraction::new(num * 6, den)).max().unwrap_or(Fraction::ZERO)
+}
+
+fn check(t: &Topology, root: RankId) {
+    let n = u128::from(t.nranks());
+    let back = t.reversed();
+    let found = Bounds::new(t, t.nranks(), root);
+    let is = |collective, expected: Fraction| {
+        let got = found.of(collective);
+        assert_eq!(got.per_byte, expected, "{collective} by {} on {t:#?}", got.binding);
+    };
+    let gather = |t: &Topology| {
+        let some = sides(t).filter(|(_, inside)| (1..n).contains(inside));
+        worst(some.map(|(side, inside)| (inside, n * leaves(t, side))))
+    };
+    is(Collective::AllGather, gather(t));
+    is(Collective::ReduceScatter, gather(&back));
+
+    let holds_root = |(side, inside): &(u32, u128)| side >> root.0 & 1 == 1 && *inside < n;
+    let broadcast =
+        |t: &Topology| worst(sides(t).filter(holds_root).map(|(side, _)| (1, leaves(t, side))));
+    is(Collective::Broadcast, broadcast(t));
+    is(Collective::Reduce, broadcast(&back));
+    let scatter = |t: &Topology| {
+        worst(sides(t).filter(holds_root).map(|(side, inside)| (n - inside, n * leaves(t, side))))
+    };
+    is(Collective::Scatter, scatter(t));
+    is(Collective::Gather, scatter(&back));
+
+    let full = (1_u32 << t.nranks()) - 1;
+    let out: Vec<u128> =
+        (0..=full).map(|g| if g == 0 || g == full { 0 } else { kappa(t, g) }).collect();
+    let into = |group: u32| out[(full ^ group) as usize];
+    let split = partitions(t.nranks()).into_iter().filter(|groups| groups.len() > 1);
+    let all_reduce = split.flat_map(|groups| {
+        let k = groups.len() as u128;
+        let leave: u128 = groups.iter().map(|g| out[*g as usize]).sum();
+        let enter: u128 = groups.iter().map(|g| into(*g)).sum();
+        let alone = groups.into_iter().map(|g| (1, out[g as usize].min(into(g))));
+        let alone: Vec<_> = alone.collect();
+        [(2 * (k - 1), leave), (2 * (k - 1), enter)].into_iter().chain(alone)
+    });
+    is(Collective::AllReduce, worst(all_reduce));
+    // Shards travel at their bound where every switch sends what it receives: always, with equal links
+    // both ways. A bound above that would be none.
+    if is_symmetric(t) {
+        let (bound, reached) = (found.of(Collective::AllReduce), found.equal_shards.per_byte);
+        assert!(bound.per_byte <= reached, "{} by {} on {t:?}", bound.per_byte, bound.binding);
+    }
+
+    let across = sides(t).filter(|(_, inside)| (1..n).contains(inside));
+    let cut = worst(across.map(|(side, inside)| (inside * (n - inside), n * leaves(t, side))));
+    assert!(found.of(Collective::AllToAll).per_byte >= cut);
+}
+
+#[test]
+fn every_cut_of_random_graphs() {
+    let mut random = Random(7);
+    let mut tried = 0;
+    while tried < 300 {
+        let Some(topology) = graph(&mut random) else { continue };
+        let root = RankId(random.below(topology.nranks().into()) as u32);
+        check(&topology, root);
+        tried += 1;
+    }
+}
+
+/// With a cable less, nothing gets faster.
+#[test]
+fn a_cut_cable_never_lowers_a_bound() {
+    let mut random = Random(11);
+    for _ in 0..40 {
+        let n = 3 + random.below(6);
+        let mut text = format!("full_mesh({n})");
+        let mut before = Bounds::new(&text.parse().unwrap(), n as u32, RankId(0));
+        for _ in 0..6 {
+            let (a, b) = (random.below(n), random.below(n));
+            let cut = format!("{text} without ({a}, {b})");
+            let Ok(topology) = cut.parse::<Topology>() else { continue };
+            let after = Bounds::new(&topology, n as u32, RankId(0));
+            for ((collective, less), (_, more)) in after.collectives.iter().zip(&before.collectives)
+            {
+                assert!(less.per_byte >= more.per_byte, "{collective} on {cut}");
+            }
+            assert!(after.rounds.all_ports >= before.rounds.all_ports);
+            (text, before) = (cut, after);
+        }
+    }
+}
+
+#[test]
+fn fractions_compare_without_overflow() {
+    let huge = u128::MAX / 3;
+    assert!(Fraction::new(huge, huge - 1) > Fraction::new(huge + 1, huge));
+    assert!(Fraction::new(huge - 1, huge) < Fraction::new(huge, huge + 1));
+    assert!(Fraction::new(1, huge) > Fraction::ZERO);
+    assert_eq!(Fraction::new(2, 4), Fraction::new(1, 2));
+    assert_eq!(Fraction::new(1, 6).plus(Fraction::new(1, 10)), Fraction::new(4, 15));
+}

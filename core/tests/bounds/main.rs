@@ -1,0 +1,19 @@
+//! Lower bounds against hand-worked values and against brute force over every cut and partition.
+
+mod brute;
+mod golden;
+mod speed;
+
+use roundelay_core::collective::Collective;
+use roundelay_core::ids::RankId;
+use roundelay_core::topology::Topology;
+use roundelay_core::topology::bounds::{Bound, Bounds};
+
+fn bounds(text: &str) -> Bounds {
+    let topology: Topology = text.parse().unwrap_or_else(|problem| panic!("{text}: {problem}"));
+    Bounds::new(&topology, topology.nranks(), RankId(0))
+}
+
+fn of(text: &str, collective: Collective) -> Bound {
+    bounds(text).of(collective).clone()
+}

@@ -1,0 +1,142 @@
+//! `topo`, and topologies given to other commands: right ones, and all that can be wrong with one.
+
+use super::call::{TempFile, roundelay};
+
+fn topo(name: &str, bytes: &[u8]) -> super::call::Call {
+    let file = TempFile::new(name, bytes);
+    roundelay(&["topo", file.path()])
+}
+
+const CUT: &str = "full_mesh(8, 25GB/s, 2us) without (0, 1)";
+
+#[test]
+fn a_text_is_described() {
+    let call = roundelay(&["topo", CUT]).ends(0);
+    assert!(call.out.contains("8 ranks, 0 other nodes, 54 links"), "{}", call.out);
+    assert!(call.out.contains("rank 0 -> 2 3 4 5 6 7 (NVL 25 GB/s 2us)"), "{}", call.out);
+    assert!(call.out.contains("NVB 25"), "{}", call.out);
+}
+
+#[test]
+fn json_holds_the_graph() {
+    let json = roundelay(&["topo", CUT, "--format", "json"]).ends(0).json();
+    assert_eq!(json["ok"], true);
+    assert_eq!(json["nranks"], 8);
+    assert_eq!(json["links"].as_array().unwrap().len(), 54);
+    assert_eq!(json["links"][0]["bandwidth"], 25e9);
+    assert_eq!(json["links"][0]["latency_ns"], 2000);
+    let paths = json["paths"].as_array().unwrap();
+    let relayed: Vec<_> = paths.iter().filter(|p| p["type"] == "NVB").collect();
+    assert_eq!((paths.len(), relayed.len()), (56, 2));
+    assert_eq!((relayed[0]["from"].as_u64(), relayed[0]["to"].as_u64()), (Some(0), Some(1)));
+}
+
+#[test]
+fn real_files_are_described() {
+    let file = |name: &str| format!("tests/topo/{name}.xml");
+    let call = roundelay(&["topo", &file("rccl-8p90a-partial-mesh")]).ends(0);
+    assert!(call.out.contains("rank 0"), "{}", call.out);
+    let partial = file("azure-ndv4-8a100-vm");
+    roundelay(&["topo", &partial]).refused(2, "E0608");
+    let call = roundelay(&["topo", &partial, "--assume", "sm=80,nvlinks=12"]).ends(0);
+    assert!(call.out.contains("assumed: The 8 PCI devices"), "{}", call.out);
+    assert!(call.out.contains("NVL 240"), "{}", call.out);
+}
+
+#[test]
+fn a_written_file_reads_back() {
+    let text = roundelay(&["topo", "full_mesh(4, 40GB/s)", "--format", "xml"]).ends(0).out;
+    assert!(text.contains("<nvlink"), "{text}");
+    let file = TempFile::new("written.xml", text.as_bytes());
+    let call = roundelay(&["topo", file.path()]).ends(0);
+    assert!(call.out.contains("(NVL 40 GB/s)"), "{}", call.out);
+    roundelay(&["topo", "full_mesh(4)", "--format", "xml"]).refused(2, "E0609");
+}
+
+#[test]
+fn wrong_texts() {
+    for (text, code) in [
+        ("", "E0003"),
+        ("full_mesh(0)", "E0601"),
+        ("full_mesh(8, 0GB/s)", "E0601"),
+        ("full_mesh(8, -1GB/s)", "E0003"),
+        ("full_mesh(8, 2000TB/s)", "E0601"),
+        ("full_mesh(8) without (3, 3)", "E0602"),
+        ("full_mesh(8) without (0, 8)", "E0602"),
+        ("full_mesh(2) without (0, 1)", "E0603"),
+        ("mesh(8)", "E0101"),
+        ("no_such_file.xml", "E0606"),
+        (".xml", "E0606"),
+    ] {
+        roundelay(&["topo", text]).refused(2, code);
+        roundelay(&["check", "RingAllReduce", "--topology", text]).refused(2, code);
+        let json = roundelay(&["topo", text, "--format", "json"]).ends(1).json();
+        assert_eq!(json["diagnostics"][0]["code"], code, "{text}");
+    }
+    roundelay(&["topo", "full_mesh(8)", "--assume", "sm=80"]).refused(2, "E0501");
+    roundelay(&["topo", "full_mesh(8)", "--root", "8"]).refused(2, "E0501");
+}
+
+#[test]
+fn parts_that_cannot_reach_each_other_are_named() {
+    let text = "full_mesh(4) without (0, 1) without (0, 2) without (0, 3)";
+    let call = roundelay(&["topo", text]).refused(2, "E0603");
+    assert!(call.err.contains("rank 0\n"), "{}", call.err);
+    assert!(call.err.contains("ranks 1, 2, 3"), "{}", call.err);
+}
+
+#[test]
+fn wrong_files() {
+    topo("empty.xml", b"").refused(2, "E0606");
+    topo("blank.xml", b" \n").refused(2, "E0606");
+    topo("bytes.xml", &[0xff; 4096]).refused(2, "E060");
+    topo("cut.xml", b"<system version=\"1\"><cpu numaid=\"0\"><pci busid=\"00").refused(2, "E0606");
+    topo("graphs.xml", b"<graphs version=\"1\"></graphs>").refused(2, "E0607");
+    topo("html.xml", b"<html><body>404</body></html>").refused(2, "E0607");
+    topo("nothing.xml", b"<system version=\"1\"></system>").refused(2, "E060");
+    let deep = ["<pci>".repeat(100_000), "</pci>".repeat(100_000)].concat();
+    topo("deep.xml", format!("<system><cpu>{deep}</cpu></system>").as_bytes()).refused(2, "E060");
+    let bomb = "<!DOCTYPE s [<!ENTITY a \"aaaa\"><!ENTITY b \"&a;&a;\">]><system>&b;</system>";
+    topo("bomb.xml", bomb.as_bytes()).refused(2, "E060");
+}
+
+#[test]
+fn fifty_megabytes_of_xml() {
+    let cpu = "<cpu numaid=\"0\"><pci busid=\"0000:00:00.0\" class=\"0x060400\"/></cpu>\n";
+    let text = format!("<system version=\"1\">{}</system>", cpu.repeat(50_000_000 / cpu.len()));
+    topo("large.xml", text.as_bytes()).refused(2, "E0607");
+    let comment = format!("<system version=\"1\"><!-- {} --></system>", "x".repeat(50_000_000));
+    topo("comment.xml", comment.as_bytes()).refused(2, "E060");
+    topo("larger.xml", &vec![b' '; 65 << 20]).refused(2, "E0607");
+}
+
+#[test]
+fn a_topology_smaller_than_the_run() {
+    let args = ["check", "RingAllReduce", "--topology", "full_mesh(4)", "--nranks"];
+    roundelay(&[&args[..], &["8"]].concat()).refused(1, "E0604");
+    let call = roundelay(&[&args[..], &["3..=8"]].concat()).ends(0);
+    assert!(call.out.contains("refused") && call.out.contains("nranks 5"), "{}", call.out);
+}
+
+#[test]
+fn dead_links_are_reported_with_a_way_round() {
+    let call = roundelay(&["check", "RingAllReduce", "--topology", CUT]).refused(1, "E0313");
+    assert!(call.err.contains("ring.coll:15"), "{}", call.err);
+    assert!(call.err.contains("a ring that uses only links of the topology: 0,2,"), "{}", call.err);
+    for ring in ["around(topology)", "0,2,1,3,4,5,6,7", "around(full_mesh(8) without (0, 1))"] {
+        let set = format!("ring={ring}");
+        roundelay(&["check", "RingAllReduce", "--topology", CUT, "--set", &set]).ends(0);
+    }
+    roundelay(&["check", "RingAllReduce", "--set", "ring=around(topology)"]).refused(2, "E0211");
+    roundelay(&["check", "examples/broken_mesh.coll", "--topology", CUT]).ends(0);
+    let args = ["run", "RingAllReduce", "--set", "ring=around(topology)", "--topology", CUT];
+    roundelay(&[&args[..], &["--count", "1003"]].concat()).ends(0);
+}
+
+#[test]
+fn no_ring_is_an_error_with_a_proof() {
+    let args = ["check", "RingAllReduce", "--set", "ring=around(topology)", "--topology"];
+    let call =
+        roundelay(&[&args[..], &["full_mesh(3) without (0, 1)"]].concat()).refused(1, "E0605");
+    assert!(call.err.contains("note:"), "{}", call.err);
+}
