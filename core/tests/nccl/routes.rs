@@ -3,7 +3,7 @@
 use roundelay_core::schedule::rational::Rat;
 use roundelay_core::topology::paths::{PathType, p2p_allowed, p2p_limit};
 use roundelay_core::topology::shape::ShapeKind;
-use roundelay_core::topology::{NodeId, Topology};
+use roundelay_core::topology::{LinkKind, NodeId, Topology};
 
 use crate::{load, path, says, shape, text};
 
@@ -163,4 +163,56 @@ fn short_cuts_between_switches() {
     let cut = system(r#"<pcilink target="b"/>"#).unwrap().topology;
     assert_eq!([says(&cut, "0", "1"), says(&cut, "1", "0")], ["PXB 12GB/s", "PHB 12GB/s"]);
     assert!(system(r#"<pcilink target="c"/>"#).is_err());
+}
+
+/// Two ranks on a switch, a third on a cable to the second: two hops have reached the second by then.
+#[test]
+fn no_relay_behind_a_switch() {
+    let links = |target: &str, class: &str| {
+        format!(r#"<nvlink target="{target}" count="1" tclass="{class}"/>"#)
+    };
+    let switch = links("s", "0x068000");
+    let topology = text(&format!(
+        r#"<system version="1"><cpu numaid="0" arch="x86_64" vendor="AuthenticAMD">
+<pci busid="g0" class="0x03"><gpu sm="80" rank="0">{switch}</gpu></pci>
+<pci busid="g1" class="0x03"><gpu sm="80" rank="1">{switch}{}</gpu></pci>
+<pci busid="g2" class="0x03"><gpu sm="80" rank="2"/></pci></cpu></system>"#,
+        links("g2", "0x03")
+    ))
+    .unwrap()
+    .topology;
+    assert_eq!(says(&topology, "0", "1"), "NVL 20GB/s");
+    assert_eq!(says(&topology, "1", "2"), "NVL 20GB/s");
+    assert_eq!(says(&topology, "0", "2"), "PHB 12GB/s");
+}
+
+/// Of two ways of one kind the wider is taken, though it is found last.
+#[test]
+fn the_wider_of_two_relays() {
+    let links = |list: &[(&str, u32)]| -> String {
+        let link = |(to, count): &(&str, u32)| {
+            format!(r#"<nvlink target="{to}" count="{count}" tclass="0x03"/>"#)
+        };
+        list.iter().map(link).collect()
+    };
+    let topology = text(&format!(
+        r#"<system version="1"><cpu numaid="0" arch="x86_64" vendor="AuthenticAMD">
+<pci busid="g0" class="0x03"><gpu sm="80" rank="0">{}</gpu></pci>
+<pci busid="g1" class="0x03"><gpu sm="80" rank="1">{}</gpu></pci>
+<pci busid="g2" class="0x03"><gpu sm="80" rank="2">{}</gpu></pci>
+<pci busid="g3" class="0x03"><gpu sm="80" rank="3"/></pci></cpu></system>"#,
+        links(&[("g1", 1), ("g2", 3)]),
+        links(&[("g3", 3)]),
+        links(&[("g3", 2)])
+    ))
+    .unwrap()
+    .topology;
+    assert_eq!(says(&topology, "0", "3"), "NVB 40GB/s");
+}
+
+#[test]
+fn a_port_has_its_latency_in_both_directions() {
+    let topology = machine("AuthenticAMD", "");
+    let net = topology.links().iter().filter(|link| link.kind == LinkKind::Net);
+    assert_eq!(net.map(|link| link.latency).collect::<Vec<_>>(), [1500, 1500]);
 }

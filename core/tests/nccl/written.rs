@@ -91,7 +91,7 @@ fn values_that_its_reader_would_break() {
         .write()
     };
     assert!(with("plain").is_ok());
-    for bad in ["a&quot;b", "a&amp;b", "a&lt;b", &"v".repeat(256)] {
+    for bad in ["a&quot;b", "a&amp;b", "a&lt;b", "a>b", &"v".repeat(256)] {
         assert_eq!(with(bad).unwrap_err().code, Code::CannotWrite, "{bad}");
     }
 }
