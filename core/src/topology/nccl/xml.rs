@@ -67,7 +67,7 @@ pub(super) struct Element {
     pub(super) tag: &'static str,
     pub(super) attributes: Vec<(&'static str, String)>,
     pub(super) children: Vec<Element>,
-    /// The byte at which it ends its opening tag, for messages.
+    /// The byte at which it begins, for messages.
     at: usize,
 }
 
@@ -162,10 +162,10 @@ impl<'a> File<'a> {
         let mut open: Vec<(String, Option<Element>)> = Vec::new();
         let (mut root, mut kept) = (None, 0);
         loop {
+            let at = reader.buffer_position() as usize;
             let event = reader.read_event().map_err(|error| {
                 self.unreadable(reader.error_position() as usize, format!("broken XML: {error}"))
             })?;
-            let at = reader.buffer_position() as usize;
             match event {
                 Event::Start(ref start) | Event::Empty(ref start) => {
                     if open.is_empty() {

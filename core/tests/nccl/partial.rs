@@ -1,0 +1,45 @@
+//! Files without GPUs, and what is assumed of these.
+
+use expect_test::expect;
+use roundelay_core::diagnostics::Code;
+use roundelay_core::topology::nccl::{self, Assumption};
+
+use crate::{PARTIAL, bytes, load, text};
+
+#[test]
+fn without_an_assumption_they_are_refused() {
+    for name in PARTIAL {
+        let problem = nccl::read(name, &bytes(name), None).unwrap_err();
+        assert_eq!(problem.code, Code::PartialTopology);
+        assert!(problem.help.unwrap().contains("--assume sm=80,nvlinks=12"));
+    }
+}
+
+#[test]
+fn what_was_assumed_is_said() {
+    expect![[r#"
+        The 8 PCI devices of class 0x03 are GPUs of sm 80, each with 12 NVLinks to one NVSwitch.
+        The 8 PCI devices of class 0x02 are network cards."#]]
+    .assert_eq(&load(PARTIAL[1]).assumptions.join("\n"));
+    let pcie = Assumption::parse("sm=90").unwrap();
+    let system = nccl::read("vm", &bytes(PARTIAL[1]), Some(pcie)).unwrap();
+    assert!(!system.nvswitch && system.sm == Some(90) && system.topology.nranks() == 8);
+    let full = nccl::read("full", &bytes(crate::FULL[3]), Some(pcie)).unwrap();
+    assert_eq!(full.sm, Some(80));
+    assert_eq!(full.assumptions.len(), 1);
+}
+
+#[test]
+fn assumptions_as_text() {
+    assert_eq!(Assumption::parse("nvlinks=12, sm=80"), Ok(Assumption { sm: 80, nvlinks: 12 }));
+    for bad in ["", "sm", "nvlinks=3", "sm=80,sm=80", "sm=-1", "sm=80,nvlinks=999", "sm=80,x=1"] {
+        let problem = Assumption::parse(bad).unwrap_err();
+        assert_eq!(problem.code, Code::PartialTopology, "{bad}");
+    }
+}
+
+#[test]
+fn a_file_without_anything_to_be_a_gpu() {
+    let problem = text(r#"<system version="1"><cpu numaid="0"/></system>"#).unwrap_err();
+    assert_eq!(problem.code, Code::NotATopology);
+}
