@@ -5,6 +5,7 @@
 //! could be.
 
 pub mod draft;
+pub mod search;
 pub mod shape;
 
 use std::fmt;
