@@ -1,6 +1,6 @@
 //! A topology in the making: nodes and links as they are found, checked once when all are there.
 
-use super::{Link, LinkKind, Node, NodeId, NodeKind, Problem, Topology};
+use super::{Link, LinkKind, Node, NodeId, NodeKind, Problem, Topology, Vendor};
 use crate::diagnostics::Code;
 use crate::ids::RankId;
 use crate::schedule::rational::Rat;
@@ -31,7 +31,12 @@ impl Draft {
             return Err(Problem::new(Code::BadTopology, title));
         }
         let nranks = nranks as u32;
-        let rank = |rank: u32| Node { name: rank.to_string(), kind: NodeKind::Rank, group: None };
+        let rank = |rank: u32| Node {
+            name: rank.to_string(),
+            kind: NodeKind::Rank,
+            group: None,
+            vendor: None,
+        };
         let nodes = (0..nranks).map(rank).collect();
         Ok(Self { name: name.into(), nodes, links: Vec::new(), nranks, relative })
     }
@@ -49,8 +54,13 @@ impl Draft {
         group: Option<u32>,
     ) -> NodeId {
         let id = NodeId(self.nodes.len() as u32);
-        self.nodes.push(Node { name: name.into(), kind, group });
+        self.nodes.push(Node { name: name.into(), kind, group, vendor: None });
         id
+    }
+
+    /// Says who made a CPU.
+    pub fn vendor(&mut self, node: NodeId, vendor: Vendor) {
+        self.nodes[node.index()].vendor = Some(vendor);
     }
 
     /// Adds a link in one direction.

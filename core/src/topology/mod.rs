@@ -5,6 +5,9 @@
 //! could be.
 
 pub mod draft;
+#[cfg(feature = "nccl")]
+pub mod nccl;
+pub mod paths;
 pub mod search;
 pub mod shape;
 
@@ -48,6 +51,15 @@ pub enum NodeKind {
     Net,
 }
 
+/// Who made a CPU, where the rules for paths ask.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Vendor {
+    /// Intel, x86: its host bridge slows ranks that talk through it.
+    Intel,
+    /// AMD, x86: two ranks may talk through its host bridge.
+    Amd,
+}
+
 /// A node.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Node {
@@ -57,6 +69,8 @@ pub struct Node {
     pub kind: NodeKind,
     /// The island, leaf or machine it belongs to, where the topology has such.
     pub group: Option<u32>,
+    /// Who made it, if it is a CPU of which that matters.
+    pub vendor: Option<Vendor>,
 }
 
 /// What a link is made of; the worst link decides the type of a path.

@@ -1,0 +1,56 @@
+//! NCCL's topology files, read and written; RCCL's dialect too.
+//!
+//! A file is a tree of elements ([`xml`]), which an [`Assumption`] may complete, and from which the graph is
+//! made ([`graph`]) at the speeds that NCCL takes ([`speeds`]). The tree is kept, so what was read can be
+//! written again ([`write`]).
+
+mod assume;
+mod graph;
+mod speeds;
+mod write;
+mod xml;
+
+use super::{Problem, Topology};
+
+pub use assume::Assumption;
+pub use write::write;
+
+/// A machine: what a topology file says.
+#[derive(Clone, Debug)]
+pub struct System {
+    /// The graph. A node's group is the position of its CPU in the file.
+    pub topology: Topology,
+    /// The lowest CUDA capability of the GPUs, such as 80; `None` for AMD's.
+    pub sm: Option<u32>,
+    /// Whether `NVSwitches` join the GPUs.
+    pub nvswitch: bool,
+    /// The processors, in order of the file.
+    pub cpus: Vec<Cpu>,
+    /// What the file does not say and was taken to be so, in sentences.
+    pub assumptions: Vec<String>,
+    root: xml::Element,
+}
+
+/// A processor, or one NUMA node of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Cpu {
+    /// `x86_64`, `arm64` or `ppc64`.
+    pub arch: Option<String>,
+    /// `GenuineIntel`, `AuthenticAMD` and the like.
+    pub vendor: Option<String>,
+}
+
+/// Reads the topology file `name`. Without GPUs in it, `assume` says what they are.
+pub fn read(name: &str, bytes: &[u8], assume: Option<Assumption>) -> Result<System, Problem> {
+    let file = xml::File::new(name, bytes)?;
+    let mut root = file.parse()?;
+    let assumptions = assume::complete(file, &mut root, assume)?;
+    graph::system(name, file, root, assumptions)
+}
+
+impl System {
+    /// The file again, as NCCL's reader takes it, with what was assumed.
+    pub fn write(&self) -> Result<String, Problem> {
+        write::document(&self.assumptions, &self.root)
+    }
+}

@@ -1,0 +1,285 @@
+//! XML to a bounded tree of the elements that NCCL's topology files have; the rest is passed over.
+//!
+//! Apart from what the elements mean, so that a hostile file is dealt with in one place: text is streamed,
+//! nothing is kept of tags and attributes that nobody asks for, and what is kept is counted. Entities are
+//! never expanded beyond the five that XML has.
+
+use quick_xml::events::{BytesStart, Event};
+use quick_xml::{Reader, XmlVersion};
+
+use crate::diagnostics::Code;
+use crate::topology::Problem;
+
+/// Elements inside elements.
+const DEPTH: usize = 64;
+/// Elements that are kept.
+const ELEMENTS: usize = 1 << 14;
+/// Attributes of an element.
+const ATTRIBUTES: usize = 64;
+/// Bytes of a value.
+const VALUE: usize = 1 << 10;
+
+const TAGS: [&str; 10] =
+    ["system", "cpu", "pci", "gpu", "nvlink", "xgmi", "c2c", "pcilink", "nic", "net"];
+
+const NAMES: [&str; 36] = [
+    "version",
+    "host_hash",
+    "numaid",
+    "affinity",
+    "arch",
+    "vendor",
+    "familyid",
+    "modelid",
+    "busid",
+    "class",
+    "device",
+    "subsystem_vendor",
+    "subsystem_device",
+    "link_speed",
+    "link_width",
+    "dev",
+    "sm",
+    "gcn",
+    "rank",
+    "gdr",
+    "target",
+    "count",
+    "tclass",
+    "bw",
+    "name",
+    "speed",
+    "port",
+    "latency",
+    "guid",
+    "maxconn",
+    "coll",
+    "gin",
+    "rma",
+    "rail",
+    "plane",
+    "mlopart",
+];
+
+/// An element of a topology file.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Element {
+    pub(super) tag: &'static str,
+    pub(super) attributes: Vec<(&'static str, String)>,
+    pub(super) children: Vec<Element>,
+    /// The byte at which it ends its opening tag, for messages.
+    at: usize,
+}
+
+impl Element {
+    pub(super) fn new(tag: &'static str, attributes: &[(&'static str, &str)]) -> Self {
+        let attributes = attributes.iter().map(|(name, value)| (*name, (*value).to_owned()));
+        Self { tag, attributes: attributes.collect(), ..Self::default() }
+    }
+
+    /// The value of an attribute, if it has one and that is not empty.
+    pub(super) fn get(&self, name: &str) -> Option<&str> {
+        let found = self.attributes.iter().find(|(n, _)| *n == name);
+        found.map(|(_, value)| value.trim()).filter(|value| !value.is_empty())
+    }
+
+    pub(super) fn all<'a>(&'a self, tag: &'a str) -> impl Iterator<Item = &'a Self> {
+        self.children.iter().filter(move |child| child.tag == tag)
+    }
+
+    /// Whether it is a PCI device whose class begins so.
+    pub(super) fn is_class(&self, prefix: &str) -> bool {
+        self.tag == "pci" && self.get("class").is_some_and(|class| class.starts_with(prefix))
+    }
+}
+
+/// A file that is being read, for messages.
+#[derive(Clone, Copy)]
+pub(super) struct File<'a> {
+    name: &'a str,
+    text: &'a str,
+}
+
+impl<'a> File<'a> {
+    pub(super) fn new(name: &'a str, bytes: &'a [u8]) -> Result<Self, Problem> {
+        match std::str::from_utf8(bytes) {
+            Ok(text) => Ok(Self { name, text: text.strip_prefix('\u{feff}').unwrap_or(text) }),
+            Err(error) => {
+                let good = &bytes[..error.valid_up_to()];
+                let file = Self { name, text: std::str::from_utf8(good).unwrap_or_default() };
+                let title = "the file is not UTF-8 text";
+                Err(file.problem(Code::UnreadableXml, file.text.len(), title))
+            }
+        }
+    }
+
+    fn problem(&self, code: Code, at: usize, title: impl Into<String>) -> Problem {
+        let before = &self.text.as_bytes()[..at.min(self.text.len())];
+        let line = before.split(|byte| *byte == b'\n').count();
+        let start = before.iter().rposition(|byte| *byte == b'\n').map_or(0, |newline| newline + 1);
+        let column = String::from_utf8_lossy(&before[start..]).chars().count() + 1;
+        Problem::new(code, title).note(format!("line {line}, column {column} of {}", self.name))
+    }
+
+    fn unreadable(&self, at: usize, title: impl Into<String>) -> Problem {
+        self.problem(Code::UnreadableXml, at, title)
+    }
+
+    /// What an element says makes no sense.
+    pub(super) fn wrong(&self, element: &Element, title: impl Into<String>) -> Problem {
+        self.problem(Code::NotATopology, element.at, title)
+    }
+
+    /// A number in an attribute; `None` if it is absent.
+    pub(super) fn number(
+        &self,
+        element: &Element,
+        name: &str,
+        range: std::ops::RangeInclusive<i64>,
+    ) -> Result<Option<i64>, Problem> {
+        let Some(text) = element.get(name) else { return Ok(None) };
+        let value = text.parse().ok().filter(|value| range.contains(value));
+        value.map(Some).ok_or_else(|| {
+            let (tag, text) = (element.tag, shown(text));
+            let title = format!("`{name}=\"{text}\"` of a <{tag}> is no number that makes sense");
+            self.wrong(element, title).note(format!("it is {}..={}", range.start(), range.end()))
+        })
+    }
+
+    /// An attribute that must be there.
+    pub(super) fn text(&self, element: &'a Element, name: &str) -> Result<&'a str, Problem> {
+        element.get(name).ok_or_else(|| self.lacks(element, name))
+    }
+
+    pub(super) fn lacks(&self, element: &Element, name: &str) -> Problem {
+        self.wrong(element, format!("a <{}> without `{name}`", element.tag))
+    }
+
+    /// The root element.
+    pub(super) fn parse(&self) -> Result<Element, Problem> {
+        let mut reader = Reader::from_str(self.text);
+        reader.config_mut().allow_dangling_amp = true;
+        let mut open: Vec<(String, Option<Element>)> = Vec::new();
+        let (mut root, mut kept) = (None, 0);
+        loop {
+            let event = reader.read_event().map_err(|error| {
+                self.unreadable(reader.error_position() as usize, format!("broken XML: {error}"))
+            })?;
+            let at = reader.buffer_position() as usize;
+            match event {
+                Event::Start(ref start) | Event::Empty(ref start) => {
+                    if open.is_empty() {
+                        self.root(start, root.is_some(), at)?;
+                    }
+                    if open.len() >= DEPTH {
+                        let title = format!("elements nest more than {DEPTH} deep");
+                        return Err(self.unreadable(at, title));
+                    }
+                    let skipped = open.last().is_some_and(|(_, parent)| parent.is_none());
+                    let tag = TAGS.into_iter().find(|tag| *tag == start.name().as_ref());
+                    let element = match tag {
+                        Some(tag) if !skipped => Some(self.element(tag, start, at)?),
+                        _ => None,
+                    };
+                    kept += usize::from(element.is_some());
+                    if kept > ELEMENTS {
+                        let title = format!("more than {ELEMENTS} elements");
+                        return Err(self.problem(Code::NotATopology, at, title));
+                    }
+                    if matches!(event, Event::Empty(_)) {
+                        close(element, &mut open, &mut root);
+                    } else {
+                        open.push((shown(start.name().as_ref()), element));
+                    }
+                }
+                Event::End(_) => {
+                    let (_, element) = open.pop().unwrap_or_default();
+                    close(element, &mut open, &mut root);
+                }
+                Event::Text(text) if open.is_empty() && !text.trim().is_empty() => {
+                    return Err(self.unreadable(at, "text outside of any element: this is not XML"));
+                }
+                Event::Eof => break,
+                _ => {}
+            }
+        }
+        let end = self.text.len();
+        if let Some((name, _)) = open.last() {
+            return Err(self
+                .unreadable(end, format!("the file ends inside of <{name}>"))
+                .help("is it cut off?"));
+        }
+        root.ok_or_else(|| self.unreadable(end, "the file holds no XML element"))
+    }
+
+    fn root(&self, start: &BytesStart, second: bool, at: usize) -> Result<(), Problem> {
+        if second {
+            return Err(self.unreadable(at, "a second element after the first"));
+        }
+        let name = start.name();
+        let title = match name.as_ref() {
+            "system" => return Ok(()),
+            "graphs" | "graph" => "the file is an NCCL graph: channels that were found, not the \
+                topology they were found on"
+                .to_owned(),
+            other => format!("the file begins with <{}>, not with <system>", shown(other)),
+        };
+        Err(self
+            .problem(Code::NotATopology, at, title)
+            .help("NCCL writes the topology to the file that NCCL_TOPO_DUMP_FILE names"))
+    }
+
+    fn element(
+        &self,
+        tag: &'static str,
+        start: &BytesStart,
+        at: usize,
+    ) -> Result<Element, Problem> {
+        let mut element = Element { tag, at, ..Element::default() };
+        for (count, attribute) in start.attributes().with_checks(false).enumerate() {
+            let broken = |error: &dyn std::fmt::Display| {
+                self.unreadable(at, format!("broken attribute of <{tag}>: {error}"))
+            };
+            let attribute = attribute.map_err(|error| broken(&error))?;
+            if count >= ATTRIBUTES {
+                return Err(
+                    self.wrong(&element, format!("a <{tag}> of more than {ATTRIBUTES} attributes"))
+                );
+            }
+            let Some(name) = NAMES.into_iter().find(|name| *name == attribute.key.as_ref()) else {
+                continue;
+            };
+            if attribute.value.len() > VALUE {
+                return Err(self.wrong(&element, format!("`{name}` of a <{tag}> is too long")));
+            }
+            if element.attributes.iter().any(|(n, _)| *n == name) {
+                return Err(self.unreadable(at, format!("a <{tag}> has `{name}` twice")));
+            }
+            let value = attribute.normalized_value(XmlVersion::Implicit1_0);
+            let value = value.map_err(|error| broken(&error))?;
+            element.attributes.push((name, value.into_owned()));
+        }
+        Ok(element)
+    }
+}
+
+fn close(
+    element: Option<Element>,
+    open: &mut [(String, Option<Element>)],
+    root: &mut Option<Element>,
+) {
+    match open.last_mut() {
+        Some((_, parent)) => {
+            if let (Some(parent), Some(element)) = (parent, element) {
+                parent.children.push(element);
+            }
+        }
+        None => *root = element,
+    }
+}
+
+/// A text for a message: no longer than a line, without what a terminal would obey.
+fn shown(text: &str) -> String {
+    let clean = |c: char| if c.is_control() { '?' } else { c };
+    text.chars().take(40).map(clean).collect()
+}
