@@ -14,6 +14,8 @@ use crate::ids::RankId;
 pub const EXACT: u32 = 24;
 /// Steps of the search in order before the table is filled.
 const STEPS: u32 = 20_000;
+/// Steps of the heuristic, each of a few operations.
+const STEPS_BEYOND: u64 = 40_000_000;
 /// Ranks taken out at once in search of a cut that proves that there is no ring.
 const CUT: u32 = 6;
 
@@ -81,7 +83,7 @@ pub fn ring(pairs: &Pairs) -> RingSearch {
     }
     let n = pairs.nranks();
     if n > EXACT {
-        return match heuristic::ring(pairs) {
+        return match heuristic::ring(pairs, STEPS_BEYOND) {
             Ok(order) => RingSearch::Found { order, how: How::Heuristic },
             Err(steps) => NoRing::cut(pairs, 1)
                 .map_or(RingSearch::GaveUp { nranks: n, steps }, |proof| RingSearch::None {
@@ -116,7 +118,7 @@ pub(super) fn rows(pairs: &Pairs) -> Vec<u32> {
 }
 
 /// The budget was used up.
-struct OutOfSteps;
+pub(super) struct OutOfSteps;
 
 /// Depth first, smallest rank first, with what is left of the budget.
 struct Search {
@@ -140,7 +142,7 @@ impl Search {
             return Ok(self.out[end as usize] & 1 == 1);
         }
         self.steps = self.steps.checked_sub(1).ok_or(OutOfSteps)?;
-        if !self.hopeful(end, open) {
+        if !hopeful(&self.out, end, open) {
             return Ok(false);
         }
         let mut choices = self.out[end as usize] & open;
@@ -155,22 +157,22 @@ impl Search {
         }
         Ok(false)
     }
+}
 
-    /// Whether every open rank can still be reached and left, and one leads home.
-    fn hopeful(&self, end: u32, open: u32) -> bool {
-        let (mut seen, mut wave, mut home) = (0, self.out[end as usize] & open, false);
-        while wave != 0 {
-            let rank = wave.trailing_zeros();
-            let out = self.out[rank as usize];
-            if out & (open | 1) == 0 {
-                return false;
-            }
-            home |= out & 1 == 1;
-            seen |= 1 << rank;
-            wave = (wave | out & open) & !seen;
+/// Whether every open rank can still be reached from `end` and left, and one leads home.
+pub(super) fn hopeful(out: &[u32], end: u32, open: u32) -> bool {
+    let (mut seen, mut wave, mut home) = (0, out[end as usize] & open, false);
+    while wave != 0 {
+        let rank = wave.trailing_zeros();
+        let onward = out[rank as usize];
+        if onward & (open | 1) == 0 {
+            return false;
         }
-        home && seen == open
+        home |= onward & 1 == 1;
+        seen |= 1 << rank;
+        wave = (wave | onward & open) & !seen;
     }
+    home && seen == open
 }
 
 /// For every set of ranks without rank 0, those from which a path passes through all of the set and

@@ -7,8 +7,6 @@ use super::cover;
 use super::pairs::{Pairs, members};
 use crate::ids::RankId;
 
-/// Steps of one search, each of a few operations.
-const STEPS: u64 = 40_000_000;
 /// Covers that are patched before paths are turned round.
 const COVERS: u32 = 16;
 
@@ -36,10 +34,10 @@ impl Dice {
     }
 }
 
-/// A ring that starts with rank 0, or the steps that were spent in vain.
-pub(super) fn ring(pairs: &Pairs) -> Result<Vec<RankId>, u64> {
+/// A ring that starts with rank 0; or the steps that were spent in vain, `steps` or somewhat more.
+pub(super) fn ring(pairs: &Pairs, steps: u64) -> Result<Vec<RankId>, u64> {
     let mut dice = Dice::new();
-    let mut left = STEPS;
+    let mut left = steps;
     let symmetric = pairs.is_symmetric();
     let mut order: Vec<_> = pairs.ranks().collect();
     for _ in 0..COVERS {
@@ -48,7 +46,7 @@ pub(super) fn ring(pairs: &Pairs) -> Result<Vec<RankId>, u64> {
             return Ok(from_zero(ring));
         }
         dice.shuffle(&mut order);
-        if left < STEPS / 2 {
+        if left < steps / 2 {
             break;
         }
     }
@@ -57,11 +55,11 @@ pub(super) fn ring(pairs: &Pairs) -> Result<Vec<RankId>, u64> {
             return Ok(from_zero(ring));
         }
     }
-    Err(STEPS - left)
+    Err(steps - left)
 }
 
 /// The same ring with rank 0 in front.
-fn from_zero(mut ring: Vec<RankId>) -> Vec<RankId> {
+pub(super) fn from_zero(mut ring: Vec<RankId>) -> Vec<RankId> {
     let zero = ring.iter().position(|r| r.0 == 0).unwrap_or(0);
     ring.rotate_left(zero);
     ring

@@ -4,7 +4,7 @@
 //! or what earlier rings left over.
 
 use crate::ids::RankId;
-use crate::topology::Topology;
+use crate::topology::{LinkKind, NodeId, Topology};
 
 /// The ordered pairs that may be used; none from a rank to itself.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -45,6 +45,26 @@ impl Pairs {
     pub fn linked(topology: &Topology, nranks: u32) -> Self {
         let within = topology.nranks();
         Self::all(nranks, |a, b| a.0 < within && topology.linked(a, b))
+    }
+
+    /// The pairs among the first `nranks` ranks that are joined by links of this kind or better, through
+    /// switches at most. A rank that the topology lacks has none.
+    pub fn within(topology: &Topology, nranks: u32, worst: LinkKind) -> Self {
+        let mut pairs = Self::none(nranks);
+        for rank in topology.ranks().take(nranks as usize) {
+            let mut seen = vec![false; topology.nodes().len()];
+            let mut open = vec![NodeId::from(rank)];
+            while let Some(node) = open.pop() {
+                for link in topology.out(node).iter().filter(|l| l.kind <= worst) {
+                    if topology.is_rank(link.to) {
+                        pairs.allow(rank, RankId(link.to.0));
+                    } else if !std::mem::replace(&mut seen[link.to.index()], true) {
+                        open.push(link.to);
+                    }
+                }
+            }
+        }
+        pairs
     }
 
     /// Number of ranks.
