@@ -3,6 +3,7 @@
 
 #![allow(missing_docs)]
 
+mod channels;
 mod disjoint;
 mod rings;
 mod trees;

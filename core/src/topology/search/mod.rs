@@ -3,6 +3,7 @@
 //! Every search is deterministic, has a budget of steps, and says whether its answer is proved the best
 //! or only found.
 
+pub mod channels;
 pub mod disjoint;
 pub mod hamilton;
 pub mod pairs;
