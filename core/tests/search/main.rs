@@ -45,9 +45,10 @@ fn cables(n: u32, list: &[(u32, u32)]) -> Pairs {
 }
 
 fn shape(kind: ShapeKind, sizes: &[i64], rates: &[u64]) -> Shape {
-    let sizes: Vec<_> = match kind.takes_list() {
-        true => vec![Argument::Size(Size::List(sizes.to_vec()))],
-        false => sizes.iter().map(|n| Argument::Size(Size::One(*n))).collect(),
+    let sizes: Vec<_> = if kind.takes_list() {
+        vec![Argument::Size(Size::List(sizes.to_vec()))]
+    } else {
+        sizes.iter().map(|n| Argument::Size(Size::One(*n))).collect()
     };
     let rates = rates.iter().map(|rate| Argument::Rate(*rate));
     Shape::new(kind, &sizes.into_iter().chain(rates).collect::<Vec<_>>()).unwrap()

@@ -90,7 +90,7 @@ fn speeds(topology: &Topology, sm: Option<u32>) -> Vec<Rat> {
 /// which speeds are tried. Fails only where there is not even one ring.
 pub fn channels(topology: &Topology, nranks: u32, sm: Option<u32>) -> Result<Channels, Problem> {
     super::fits(topology, nranks)?;
-    if nranks < 2 || nranks > SEARCHED {
+    if !(2..=SEARCHED).contains(&nranks) {
         return fallback(topology, nranks);
     }
     let ranks: Vec<_> = topology.ranks().take(nranks as usize).collect();
