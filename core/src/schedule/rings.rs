@@ -5,6 +5,9 @@ use std::sync::Arc;
 use super::ring::{Ring, Seating};
 use crate::diagnostics::Code;
 use crate::ids::RankId;
+use crate::topology::search::channels::channels;
+use crate::topology::search::disjoint::{Mode, disjoint};
+use crate::topology::search::pairs::Pairs;
 use crate::topology::{Problem, Topology, search};
 
 /// Several ring orders.
@@ -36,10 +39,24 @@ impl Rings {
 
     /// The orders for `nranks` ranks, or why there are none.
     pub(crate) fn seat(&self, nranks: u32) -> Result<Vec<Seating>, Problem> {
+        if let Orders::Disjoint(_, 0) = self.0 {
+            return Err(Problem::new(Code::BadParameter, "no rings at all: k is 0 or less")
+                .help("ask for at least one ring"));
+        }
         let orders = match &self.0 {
             Orders::Given(rings) => return rings.iter().map(|ring| ring.seat(nranks)).collect(),
-            Orders::Channels(topology) => search::channel_orders(topology, nranks)?,
-            Orders::Disjoint(topology, k) => search::disjoint_orders(topology, nranks, *k)?,
+            Orders::Channels(topology) => channels(topology, nranks, None)?.orders,
+            Orders::Disjoint(topology, k) => {
+                topology.holds(nranks)?;
+                let pairs = Pairs::linked(topology, nranks);
+                let found = disjoint(&pairs, *k as usize, Mode::Cables).rings;
+                if found.is_empty() {
+                    // One ring exists, or this says why not.
+                    vec![search::around(topology, nranks)?]
+                } else {
+                    found
+                }
+            }
         };
         orders.iter().map(|order| from_ranks(order).seat(nranks)).collect()
     }

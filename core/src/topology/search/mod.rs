@@ -1,13 +1,65 @@
-//! stub
-use super::{Problem, Topology};
+//! Rings, channels and trees sought in a topology.
+//!
+//! Every search is deterministic, has a budget of steps, and says whether its answer is proved the best
+//! or only found.
+
+pub mod channels;
+pub mod disjoint;
+pub mod hamilton;
+pub mod pairs;
+pub mod proof;
+pub mod trees;
+
+mod cover;
+mod heuristic;
+
+use hamilton::RingSearch;
+use pairs::Pairs;
+
+use super::{LinkKind, Problem, Topology};
+use crate::diagnostics::Code;
 use crate::ids::RankId;
-pub fn around(t: &Topology, n: u32) -> Result<Vec<RankId>, Problem> {
-    let _ = t;
-    Ok((0..n).map(RankId).collect())
-}
-pub fn channel_orders(t: &Topology, n: u32) -> Result<Vec<Vec<RankId>>, Problem> {
-    Ok(vec![around(t, n)?])
-}
-pub fn disjoint_orders(t: &Topology, n: u32, _k: u32) -> Result<Vec<Vec<RankId>>, Problem> {
-    Ok(vec![around(t, n)?])
+
+/// Kinds of links, the best first.
+const KINDS: [LinkKind; 5] =
+    [LinkKind::NvLink, LinkKind::C2c, LinkKind::Pci, LinkKind::Sys, LinkKind::Net];
+
+/// A ring through the first `nranks` ranks over the best kind of links that has one: cables between cards
+/// and their switches first, then what goes over PCI, between CPUs and over the network as well.
+/// It never passes through a rank without stopping there.
+pub fn around(topology: &Topology, nranks: u32) -> Result<Vec<RankId>, Problem> {
+    topology.holds(nranks)?;
+    let mut verdict = None;
+    let mut tried = None;
+    for kind in KINDS {
+        let pairs = Pairs::within(topology, nranks, kind);
+        if tried.as_ref() == Some(&pairs) {
+            continue;
+        }
+        match hamilton::ring(&pairs) {
+            RingSearch::Found { order, .. } => return Ok(order),
+            failed => verdict = Some(failed),
+        }
+        tried = Some(pairs);
+    }
+    let ranks = format!("the {nranks} ranks of `{}`", topology.name());
+    Err(match verdict {
+        Some(RingSearch::GaveUp { steps, .. }) => {
+            let title = format!("no ring was found through {ranks}");
+            Problem::new(Code::NoRing, title)
+                .note(format!(
+                    "the search is exact up to {} ranks; beyond, it gave up after {steps} steps",
+                    hamilton::EXACT
+                ))
+                .help("name the order of the ranks, if you know one")
+        }
+        verdict => {
+            let title = format!("no ring passes through {ranks}");
+            let mut problem = Problem::new(Code::NoRing, title);
+            if let Some(RingSearch::None { proof }) = verdict {
+                problem = problem.note(proof.to_string());
+            }
+            problem.help("use an algorithm that needs no ring, or let another rank relay")
+        }
+    })
 }

@@ -1,0 +1,294 @@
+//! Trees through all ranks: one that is shallow, and several that share no link.
+
+use std::collections::VecDeque;
+
+use super::hamilton::{self, How, RingSearch};
+use super::pairs::{Pairs, members};
+use crate::diagnostics::Code;
+use crate::ids::RankId;
+use crate::topology::Problem;
+
+/// Operations on words that a packing takes at most.
+const WORK: u64 = 1_000_000_000;
+
+/// A tree through all ranks, from the root down.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Tree {
+    /// Where it begins.
+    pub root: RankId,
+    /// The parent of each rank, which sends to it; the root has none.
+    pub parent: Vec<Option<RankId>>,
+}
+
+impl Tree {
+    /// Steps from the root to each rank; `None` if the parents do not lead there.
+    pub fn depths(&self) -> Option<Vec<u32>> {
+        let mut depths = vec![None; self.parent.len()];
+        *depths.get_mut(self.root.index())? = Some(0);
+        for start in 0..self.parent.len() {
+            let (mut up, mut at) = (Vec::new(), start);
+            while depths[at].is_none() {
+                up.push(at);
+                at = self.parent[at].filter(|_| up.len() < self.parent.len())?.index();
+            }
+            for rank in up.into_iter().rev() {
+                depths[rank] = depths[at].map(|d: u32| d + 1);
+                at = rank;
+            }
+        }
+        depths.into_iter().collect()
+    }
+
+    /// Steps from the root to the farthest rank.
+    pub fn depth(&self) -> u32 {
+        self.depths().into_iter().flatten().max().unwrap_or(0)
+    }
+
+    /// Those to whom `rank` sends, in order.
+    pub fn children(&self, rank: RankId) -> Vec<RankId> {
+        let all = (0..self.parent.len() as u32).map(RankId);
+        all.filter(|child| self.parent[child.index()] == Some(rank)).collect()
+    }
+}
+
+/// A tree, and whether no other is shallower.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Grown {
+    /// The tree.
+    pub tree: Tree,
+    /// Whether its depth is proved to be the least; else it was the least that was found.
+    pub how: How,
+}
+
+/// A shallow tree in which no rank has more than `max_children`. Level by level as many ranks as possible
+/// are joined, evenly among their parents; where that ends too early, a chain is looked for.
+pub fn tree(pairs: &Pairs, root: RankId, max_children: u32) -> Result<Grown, Problem> {
+    let n = pairs.nranks();
+    if root.0 >= n {
+        let title = format!("a tree from rank {root}, and the ranks are 0..{n}");
+        return Err(Problem::new(Code::TopologyTooSmall, title));
+    }
+    let reached = pairs.flood(root, &pairs.set(&[]));
+    if let Some(lost) = pairs.ranks().find(|r| reached[r.index() / 64] >> (r.index() % 64) & 1 == 0)
+    {
+        let title = format!("no tree from rank {root}: nothing gets from there to rank {lost}");
+        return Err(Problem::new(Code::Disconnected, title));
+    }
+    if let Some(tree) = by_levels(pairs, root, max_children) {
+        let least = shallowest(pairs, root, max_children);
+        let how = if tree.depth() == least { How::Exact } else { How::Heuristic };
+        return Ok(Grown { tree, how });
+    }
+    let (chain, none) = chain(pairs, root);
+    if max_children > 0
+        && let Some(tree) = chain
+    {
+        let how = if max_children == 1 { How::Exact } else { How::Heuristic };
+        return Ok(Grown { tree, how });
+    }
+    let title = format!(
+        "no tree from rank {root} was found in which each rank has at most {max_children} children"
+    );
+    let mut problem = Problem::new(Code::Disconnected, title);
+    if max_children == 1 && none {
+        problem = problem.note("it would be a chain, and there is none through all ranks");
+    }
+    Err(problem.help("allow more children"))
+}
+
+/// No tree is less deep: the farthest rank, and room for all.
+fn shallowest(pairs: &Pairs, root: RankId, max_children: u32) -> u32 {
+    let mut depth = 0;
+    let (mut room, mut level) = (1_u64, 1_u64);
+    while room < u64::from(pairs.nranks()) && level > 0 {
+        level = level.saturating_mul(max_children.into());
+        room = room.saturating_add(level);
+        depth += 1;
+    }
+    let farthest = by_levels(pairs, root, u32::MAX).map_or(0, |tree| tree.depth());
+    farthest.max(depth)
+}
+
+/// `None` if ranks are left over to which the last level has no link.
+fn by_levels(pairs: &Pairs, root: RankId, max_children: u32) -> Option<Tree> {
+    let n = pairs.nranks() as usize;
+    let mut parent = vec![None; n];
+    let mut level = vec![root];
+    let mut open: Vec<RankId> = pairs.ranks().filter(|r| *r != root).collect();
+    while !open.is_empty() {
+        let set = pairs.set(&open);
+        let ways = |r: &RankId| {
+            pairs.row(*r).iter().zip(&set).map(|(row, open)| (row & open).count_ones()).sum::<u32>()
+        };
+        let mut wishes = open.clone();
+        wishes.sort_by_key(|r| (std::cmp::Reverse(ways(r)), *r));
+        let mut joined = 0;
+        let mut eager = level.clone();
+        for _ in 0..max_children {
+            let before = joined;
+            eager.retain(|adult| {
+                let found = joined < open.len() && adopt(pairs, *adult, &wishes, &mut parent);
+                joined += usize::from(found);
+                found
+            });
+            if joined == before || joined == open.len() {
+                break;
+            }
+        }
+        if joined == 0 {
+            return None;
+        }
+        level = open.iter().copied().filter(|r| parent[r.index()].is_some()).collect();
+        open.retain(|r| parent[r.index()].is_none());
+    }
+    Some(Tree { root, parent })
+}
+
+/// Gives `adult` one child more of this level; its children may have to change their parents.
+fn adopt(pairs: &Pairs, adult: RankId, wishes: &[RankId], parent: &mut [Option<RankId>]) -> bool {
+    let mut wished_by = vec![None; parent.len()];
+    let mut given_up = vec![None; parent.len()];
+    let mut adults = VecDeque::from([adult]);
+    while let Some(asker) = adults.pop_front() {
+        for &child in wishes.iter().filter(|c| pairs.has(asker, **c)) {
+            if wished_by[child.index()].is_some() {
+                continue;
+            }
+            wished_by[child.index()] = Some(asker);
+            if let Some(other) = parent[child.index()] {
+                if other != adult && given_up[other.index()].is_none() {
+                    given_up[other.index()] = Some(child);
+                    adults.push_back(other);
+                }
+                continue;
+            }
+            let mut moved = Some(child);
+            while let Some(child) = moved {
+                parent[child.index()] = wished_by[child.index()];
+                moved = wished_by[child.index()].and_then(|asker| given_up[asker.index()]);
+            }
+            return true;
+        }
+    }
+    false
+}
+
+/// A chain from the root through all ranks; and if there is none, whether that is proved. It is a ring
+/// through one more rank, to which everyone and which to the root alone may send.
+fn chain(pairs: &Pairs, root: RankId) -> (Option<Tree>, bool) {
+    let n = pairs.nranks();
+    let closed =
+        Pairs::all(n + 1, |a, b| if a.0 == n { b == root } else { b.0 == n || pairs.has(a, b) });
+    let search = hamilton::ring(&closed);
+    let none = matches!(search, RingSearch::None { .. });
+    let tree = search.order().map(|mut order| {
+        let end = order.iter().position(|r| r.0 == n).unwrap_or(0);
+        order.rotate_left(end);
+        let mut parent = vec![None; n as usize];
+        for pair in order[1..].windows(2) {
+            parent[pair[1].index()] = Some(pair[0]);
+        }
+        Tree { root, parent }
+    });
+    (tree, none)
+}
+
+/// Trees that share no link.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Packing {
+    /// Each from the same root.
+    pub trees: Vec<Tree>,
+    /// Whether these are all that were asked for, or no more exist; else there were too many pairs.
+    pub proved: bool,
+}
+
+/// Up to `k` trees from `root` that share no link, a cable being a link in each direction: as many as
+/// there are ways without a common link to the rank that has the fewest (Edmonds), which is what a
+/// broadcast can reach where pairs are cables of one bandwidth. A link joins a tree if all the trees to
+/// come can still reach the rank at its end (Lovasz).
+pub fn packing(pairs: &Pairs, root: RankId, k: u32) -> Packing {
+    let n = u64::from(pairs.nranks());
+    let affordable = (WORK / (n * n * n.div_ceil(64)).max(1)).isqrt().max(1);
+    let sought = k.min(affordable as u32);
+    let others = pairs.ranks().filter(|r| *r != root);
+    let most = match pairs.nranks() {
+        n if root.0 >= n => 0,
+        1 => sought.min(1),
+        _ => others.map(|to| ways(pairs, root, to, sought)).min().unwrap_or(0),
+    };
+    let mut rest = pairs.clone();
+    let trees: Vec<_> = (0..most).rev().map_while(|later| grow(&mut rest, root, later)).collect();
+    let proved = trees.len() == most as usize && (sought == k || most < sought);
+    Packing { trees, proved }
+}
+
+/// A tree from `rest` that leaves enough for `later` trees. There always is one.
+fn grow(rest: &mut Pairs, root: RankId, later: u32) -> Option<Tree> {
+    let mut tree = Tree { root, parent: vec![None; rest.nranks() as usize] };
+    let mut joined = vec![root];
+    let mut at = 0;
+    while joined.len() < tree.parent.len() {
+        let from = *joined.get(at)?;
+        at += 1;
+        let to: Vec<_> = rest.out(from).collect();
+        for to in to.into_iter().filter(|to| *to != root) {
+            if tree.parent[to.index()].is_some() {
+                continue;
+            }
+            rest.forbid(from, to);
+            if ways(rest, root, to, later) < later {
+                rest.allow(from, to);
+                continue;
+            }
+            tree.parent[to.index()] = Some(from);
+            joined.push(to);
+        }
+    }
+    Some(tree)
+}
+
+/// Ways from `root` to `to` that share no link, up to `most`.
+fn ways(pairs: &Pairs, root: RankId, to: RankId, most: u32) -> u32 {
+    let n = pairs.nranks();
+    let (mut used, mut back) = (Pairs::none(n), Pairs::none(n));
+    let mut ways = 0;
+    while ways < most {
+        let mut seen = pairs.set(&[root]);
+        let mut before = vec![None; n as usize];
+        let mut open = VecDeque::from([root]);
+        while let Some(at) = open.pop_front() {
+            if at == to {
+                break;
+            }
+            let rows = pairs.row(at).iter().zip(used.row(at)).zip(back.row(at));
+            let fresh: Vec<u64> = rows
+                .zip(&mut seen)
+                .map(|(((row, used), back), seen)| {
+                    let fresh = (row & !used | back) & !*seen;
+                    *seen |= fresh;
+                    fresh
+                })
+                .collect();
+            for next in members(&fresh) {
+                before[next.index()] = Some(at);
+                open.push_back(next);
+            }
+        }
+        let mut at = to;
+        if before[to.index()].is_none() {
+            break;
+        }
+        while let Some(from) = before[at.index()] {
+            if used.has(at, from) {
+                used.forbid(at, from);
+                back.forbid(from, at);
+            } else {
+                used.allow(from, at);
+                back.allow(at, from);
+            }
+            at = from;
+        }
+        ways += 1;
+    }
+    ways
+}
