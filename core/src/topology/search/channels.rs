@@ -89,7 +89,7 @@ fn speeds(topology: &Topology, sm: Option<u32>) -> Vec<Rat> {
 /// Channels through the first `nranks` ranks. `sm` is the compute capability, 90 for Hopper, that decides
 /// which speeds are tried. Fails only where there is not even one ring.
 pub fn channels(topology: &Topology, nranks: u32, sm: Option<u32>) -> Result<Channels, Problem> {
-    super::fits(topology, nranks)?;
+    topology.holds(nranks)?;
     if !(2..=SEARCHED).contains(&nranks) {
         return fallback(topology, nranks);
     }
