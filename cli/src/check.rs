@@ -10,6 +10,7 @@ use roundelay_core::verify::links;
 use serde::Serialize;
 
 use crate::flags::{CheckFlags, Format, RankCounts};
+use crate::optimum::Optimum;
 use crate::program::{Loaded, load_on, read};
 use crate::report::{Failure, JsonDiagnostic, print, print_all, print_json, refuse};
 use crate::topology;
@@ -31,6 +32,9 @@ struct Checked {
     ops: usize,
     proved: Vec<u32>,
     refused: Vec<Refused>,
+    /// On the topology, if one was given.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    bounds: Vec<Optimum>,
     #[serde(skip)]
     errors: Vec<Diagnostic>,
 }
@@ -88,6 +92,7 @@ fn prove_all(algorithm: &Interpreted, nranks: &RankCounts) -> Checked {
         ops: 0,
         proved: Vec::new(),
         refused: Vec::new(),
+        bounds: Vec::new(),
         errors: Vec::new(),
     };
     for &n in &nranks.counts {
@@ -99,6 +104,7 @@ fn prove_all(algorithm: &Interpreted, nranks: &RankCounts) -> Checked {
             Ok(proved) => {
                 checked.ops += proved.schedule().ops.len();
                 checked.proved.push(n);
+                checked.bounds.extend(algorithm.topology().map(|t| Optimum::new(&proved, t)));
             }
             Err(errors) if !nranks.named && errors.iter().all(|e| e.code.refuses()) => {
                 let reason = errors.into_iter().next().map(reason).unwrap_or_default();
@@ -163,6 +169,10 @@ fn print_human(checked: &Checked) {
             checked.ops,
             checked.seconds * 1e3
         ));
+        // The largest run says most.
+        if let Some(optimum) = checked.bounds.last() {
+            print(&format!("          {}", optimum.line()));
+        }
     } else {
         let n = checked.errors.len();
         let plural = if n == 1 { "" } else { "s" };

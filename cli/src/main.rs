@@ -7,6 +7,7 @@ mod flags;
 mod fmt;
 mod list;
 mod memory;
+mod optimum;
 mod program;
 mod report;
 mod run;

@@ -1,13 +1,25 @@
 //! All that is known of a topology, as plain data: what JSON prints and tables are made from.
 
+use roundelay_core::collective::Collective;
+use roundelay_core::diagnostics::Code;
 use roundelay_core::ids::RankId;
 use roundelay_core::schedule::rational::Rat;
 use roundelay_core::topology::paths::{self, Path};
-use roundelay_core::topology::{LinkKind, NodeId, NodeKind, Topology};
+use roundelay_core::topology::search::disjoint::{self, Mode};
+use roundelay_core::topology::search::hamilton::How;
+use roundelay_core::topology::search::pairs::Pairs;
+use roundelay_core::topology::search::{self, channels, trees};
+use roundelay_core::topology::{LinkKind, NodeId, NodeKind, Problem, Topology, bounds};
 use serde::Serialize;
 
 use crate::topology::Given;
 
+/// Disjoint rings that are looked for.
+const RINGS: usize = 16;
+/// Children of a rank in the tree.
+const CHILDREN: u32 = 2;
+/// Links up to which all bounds take seconds.
+const BOUNDED: usize = 1 << 17;
 /// Ranks up to which every pair's path is listed; beyond, JSON would be mostly paths.
 const PATHS: u32 = 256;
 
@@ -22,6 +34,87 @@ pub(super) struct Description {
     pub(super) nodes: Vec<Node>,
     pub(super) links: Vec<Link>,
     pub(super) paths: Vec<Route>,
+    pub(super) ring: Found<Vec<u32>>,
+    /// Rings no two of which share a cable; only where all links are cables between ranks.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) disjoint_rings: Option<Disjoint>,
+    pub(super) channels: Found<Channels>,
+    pub(super) tree: Found<Tree>,
+    pub(super) bounds: Found<Bounds>,
+}
+
+/// What was looked for, or why there is none.
+#[derive(Serialize)]
+#[serde(untagged)]
+pub(super) enum Found<T> {
+    Some(T),
+    None { none: String, notes: Vec<String> },
+}
+
+impl<T> From<Result<T, Problem>> for Found<T> {
+    fn from(result: Result<T, Problem>) -> Self {
+        match result {
+            Ok(found) => Self::Some(found),
+            Err(problem) => Self::None { none: problem.title, notes: problem.notes },
+        }
+    }
+}
+
+#[derive(Serialize)]
+pub(super) struct Disjoint {
+    pub(super) rings: Vec<Vec<u32>>,
+    /// No larger number exists.
+    pub(super) proved: bool,
+}
+
+#[derive(Serialize)]
+pub(super) struct Channels {
+    pub(super) rings: Vec<Vec<u32>>,
+    pub(super) bandwidth: f64,
+    #[serde(rename = "type")]
+    pub(super) kind: &'static str,
+    pub(super) fallback: bool,
+}
+
+#[derive(Serialize)]
+pub(super) struct Tree {
+    pub(super) root: u32,
+    pub(super) parents: Vec<Option<u32>>,
+    pub(super) depth: u32,
+    pub(super) least: bool,
+}
+
+#[derive(Serialize)]
+pub(super) struct Bounds {
+    pub(super) collectives: Vec<Bound>,
+    pub(super) equal_shards: Fraction,
+    pub(super) rounds: Rounds,
+}
+
+#[derive(Serialize)]
+pub(super) struct Bound {
+    pub(super) collective: &'static str,
+    #[serde(flatten)]
+    pub(super) time: Fraction,
+    pub(super) binding: String,
+    /// No other cut or partition of its kind gives more.
+    pub(super) exact: bool,
+}
+
+/// Seconds for a byte of M, times b where all is relative.
+#[derive(Serialize)]
+pub(super) struct Fraction {
+    pub(super) exactly: String,
+    pub(super) seconds_per_byte: f64,
+}
+
+#[derive(Serialize)]
+pub(super) struct Rounds {
+    pub(super) one_port: u32,
+    pub(super) all_ports: u32,
+    pub(super) ports: u32,
+    pub(super) diameter: u32,
+    pub(super) farthest_ns: Option<u64>,
 }
 
 #[derive(Serialize)]
@@ -52,7 +145,7 @@ pub(super) struct Route {
 }
 
 impl Description {
-    pub(super) fn new(given: &Given, _root: RankId) -> Self {
+    pub(super) fn new(given: &Given, root: RankId) -> Self {
         let topology = &*given.topology;
         let node = |node: &roundelay_core::topology::Node| Node {
             name: node.name.clone(),
@@ -75,8 +168,70 @@ impl Description {
             nodes: topology.nodes().iter().map(node).collect(),
             links: topology.links().iter().map(link).collect(),
             paths: routes(topology),
+            ring: search::around(topology, topology.nranks()).map(numbers).into(),
+            disjoint_rings: disjoint_rings(topology),
+            channels: channels(given).into(),
+            tree: tree(topology, root).into(),
+            bounds: bounds(topology, root).into(),
         }
     }
+}
+
+fn numbers(ranks: Vec<RankId>) -> Vec<u32> {
+    ranks.into_iter().map(|rank| rank.0).collect()
+}
+
+fn disjoint_rings(topology: &Topology) -> Option<Disjoint> {
+    let cables = topology.nodes().len() == topology.nranks() as usize;
+    let pairs = Pairs::linked(topology, topology.nranks());
+    let found = cables.then(|| disjoint::disjoint(&pairs, RINGS, Mode::Cables))?;
+    Some(Disjoint { rings: found.rings.into_iter().map(numbers).collect(), proved: found.proved })
+}
+
+fn channels(given: &Given) -> Result<Channels, Problem> {
+    let sm = given.system.as_ref().and_then(|system| system.sm);
+    let found = channels::channels(&given.topology, given.topology.nranks(), sm)?;
+    Ok(Channels {
+        rings: found.orders.iter().cloned().map(numbers).collect(),
+        bandwidth: number(found.speed),
+        kind: found.kind.name(),
+        fallback: found.fallback,
+    })
+}
+
+fn tree(topology: &Topology, root: RankId) -> Result<Tree, Problem> {
+    let found = trees::tree(&Pairs::linked(topology, topology.nranks()), root, CHILDREN)?;
+    Ok(Tree {
+        root: root.0,
+        parents: found.tree.parent.iter().map(|parent| parent.map(|rank| rank.0)).collect(),
+        depth: found.tree.depth(),
+        least: found.how == How::Exact,
+    })
+}
+
+fn bounds(topology: &Topology, root: RankId) -> Result<Bounds, Problem> {
+    if topology.links().len() > BOUNDED {
+        let title = format!("no bounds for more than {BOUNDED} links");
+        return Err(Problem::new(Code::BadTopology, title)
+            .note("each is hundreds of flows through all links; `check --topology` computes one"));
+    }
+    let found = bounds::Bounds::new(topology, topology.nranks(), root);
+    let bound = |(collective, bound): &(Collective, bounds::Bound)| Bound {
+        collective: collective.name(),
+        time: fraction(bound.per_byte),
+        binding: bound.binding.to_string(),
+        exact: bound.exact,
+    };
+    let bounds::Rounds { one_port, all_ports, ports, diameter, farthest_ns } = found.rounds;
+    Ok(Bounds {
+        collectives: found.collectives.iter().map(bound).collect(),
+        equal_shards: fraction(found.equal_shards.per_byte),
+        rounds: Rounds { one_port, all_ports, ports, diameter, farthest_ns },
+    })
+}
+
+fn fraction(value: bounds::Fraction) -> Fraction {
+    Fraction { exactly: value.to_string(), seconds_per_byte: value.value() }
 }
 
 fn routes(topology: &Topology) -> Vec<Route> {

@@ -6,10 +6,10 @@ use std::fmt::Write as _;
 use roundelay_core::topology::shape::time_text;
 use roundelay_core::topology::{NodeId, Topology};
 
-use super::describe::{Description, Link};
+use super::describe::{Description, Disjoint, Found, Fraction, Link, Rounds};
 
 /// Ranks up to which a matrix of paths fits a terminal.
-const MATRIX: u32 = 16;
+const MATRIX: u32 = 10;
 /// Nodes whose links are listed one by one.
 const LISTED: usize = 32;
 
@@ -29,11 +29,13 @@ pub(super) fn print(described: &Description, topology: &Topology) -> String {
     }
     links(described, topology, &mut text);
     paths(described, &mut text);
+    rings(described, &mut text);
+    bounds(described, &mut text);
     text
 }
 
 /// `1 rank`, `3 switches`
-fn count(n: usize, what: &str) -> String {
+pub(crate) fn count(n: usize, what: &str) -> String {
     let plural = if n == 1 { "" } else { "s" };
     format!("{n} {what}{plural}")
 }
@@ -51,8 +53,13 @@ pub(super) fn bandwidth(value: f64, relative: bool) -> String {
     if relative { format!("{} b", short(value)) } else { format!("{} GB/s", short(value / 1e9)) }
 }
 
+/// Four decimals: times in M/b.
+pub(crate) fn micro(value: f64) -> String {
+    format!("{value:.4}")
+}
+
 /// Three decimals at most, and no zeros at their end.
-pub(super) fn short(value: f64) -> String {
+pub(crate) fn short(value: f64) -> String {
     let text = format!("{value:.3}");
     text.trim_end_matches('0').trim_end_matches('.').to_owned()
 }
@@ -85,6 +92,117 @@ fn links(described: &Description, topology: &Topology, text: &mut String) {
     }
 }
 
+/// What was found, or why nothing was, under a heading.
+fn section<T>(
+    heading: &str,
+    found: &Found<T>,
+    text: &mut String,
+    show: impl FnOnce(&T, &mut String),
+) {
+    let _ = writeln!(text, "\n{heading}");
+    match found {
+        Found::Some(found) => show(found, text),
+        Found::None { none, notes } => {
+            let _ = writeln!(text, "  none: {none}");
+            for note in notes {
+                let _ = writeln!(text, "    {note}");
+            }
+        }
+    }
+}
+
+/// A ring in its order, shortened where it is long.
+fn order(ranks: &[u32]) -> String {
+    let shown: Vec<_> = ranks.iter().take(LISTED).map(ToString::to_string).collect();
+    let more = if ranks.len() > LISTED { " …" } else { "" };
+    format!("{}{more}", shown.join(" "))
+}
+
+fn rings(described: &Description, text: &mut String) {
+    section("ring", &described.ring, text, |ring, text| {
+        let _ = writeln!(text, "  {}", order(ring));
+    });
+    if let Some(Disjoint { rings, proved }) = &described.disjoint_rings {
+        let proved = if *proved { "and no more exist" } else { "more may exist" };
+        let _ = writeln!(text, "\nrings without a common cable: {}, {proved}", rings.len());
+        for ring in rings {
+            let _ = writeln!(text, "  {}", order(ring));
+        }
+    }
+    section("channels, by NCCL's search", &described.channels, text, |found, text| {
+        let each = bandwidth(found.bandwidth, described.relative);
+        let all = bandwidth(found.bandwidth * found.rings.len() as f64, described.relative);
+        let fallback = if found.fallback { ", as a last resort" } else { "" };
+        let rings = count(found.rings.len(), "channel");
+        let _ = writeln!(text, "  {rings} of {each} over {}{fallback}: {all} in all", found.kind);
+        for same in found.rings.chunk_by(|a, b| a == b).take(LISTED) {
+            let times = if same.len() > 1 { format!(" (x{})", same.len()) } else { String::new() };
+            let _ = writeln!(text, "  {}{times}", order(&same[0]));
+        }
+    });
+    section("tree, two children at most", &described.tree, text, |tree, text| {
+        let least = if tree.least { "no tree is shallower" } else { "a shallower one may exist" };
+        let _ = writeln!(text, "  root {}, depth {}; {least}", tree.root, tree.depth);
+        let mut children: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
+        for (child, parent) in tree.parents.iter().enumerate() {
+            if let Some(parent) = parent {
+                children.entry(*parent).or_default().push(child as u32);
+            }
+        }
+        let edge =
+            |(parent, children): (&u32, &Vec<u32>)| format!("{parent} -> {}", order(children));
+        let edges: Vec<_> = children.iter().map(edge).collect();
+        let shown = edges.iter().take(LISTED).cloned().collect::<Vec<_>>().join("; ");
+        let more = if edges.len() > LISTED { "; …" } else { "" };
+        let _ = writeln!(text, "  {shown}{more}");
+    });
+}
+
+/// A time for a byte of M: `7/27 M/b = 0.2593 M/b`, or the bandwidth that it comes to.
+fn time(value: &Fraction, relative: bool) -> String {
+    if value.seconds_per_byte == 0.0 {
+        return "0".to_owned();
+    }
+    if relative {
+        return format!("{} M/b = {} M/b", value.exactly, micro(value.seconds_per_byte));
+    }
+    format!("M / {} GB/s", short(1e-9 / value.seconds_per_byte))
+}
+
+fn bounds(described: &Description, text: &mut String) {
+    let heading = "least time of any algorithm, M in nccl-tests' bytes, and what sets it";
+    section(heading, &described.bounds, text, |found, text| {
+        let mut rows: Vec<Vec<String>> = Vec::new();
+        for bound in &found.collectives {
+            let exact = if bound.exact { "" } else { " (of the cuts tried)" };
+            rows.push(vec![
+                bound.collective.to_owned(),
+                time(&bound.time, described.relative),
+                format!("{}{exact}", bound.binding),
+            ]);
+        }
+        let equal = time(&found.equal_shards, described.relative);
+        let what = "ReduceScatter, then AllGather".to_owned();
+        rows.insert(1, vec!["  by equal shards".to_owned(), equal, what]);
+        aligned(&rows, text);
+        let Rounds { one_port, all_ports, ports, diameter, farthest_ns } = &found.rounds;
+        let _ = writeln!(
+            text,
+            "\nrounds: at least {one_port} where a rank sends one message at a time, {all_ports} where it uses all of {}",
+            count(*ports as usize, "port")
+        );
+        let _ = writeln!(
+            text,
+            "  the farthest ranks are {} apart{}",
+            count(*diameter as usize, "send"),
+            match farthest_ns {
+                None | Some(0) => String::new(),
+                Some(ns) => format!(", {} for a message", time_text(*ns)),
+            }
+        );
+    });
+}
+
 fn paths(described: &Description, text: &mut String) {
     let n = described.nranks;
     if n < 2 {
@@ -111,7 +229,7 @@ fn paths(described: &Description, text: &mut String) {
         let mut row = vec![from.to_string()];
         for to in 0..n {
             let path = described.paths.iter().find(|p| (p.from, p.to) == (from, to));
-            row.push(path.map_or_else(
+            row.push(path.filter(|p| p.hops > 0).map_or_else(
                 || "-".to_owned(),
                 |p| format!("{} {}", p.kind, short(p.bandwidth / scale)),
             ));

@@ -45,7 +45,19 @@ impl Rings {
         }
         let orders = match &self.0 {
             Orders::Given(rings) => return rings.iter().map(|ring| ring.seat(nranks)).collect(),
-            Orders::Channels(topology) => channels(topology, nranks, None)?.orders,
+            Orders::Channels(topology) => {
+                let orders = channels(topology, nranks, None)?.orders;
+                let linked = |order: &Vec<RankId>| {
+                    let next = order.iter().cycle().skip(1);
+                    order.len() < 2 || order.iter().zip(next).all(|(a, b)| topology.linked(*a, *b))
+                };
+                // NCCL lets a rank relay; here a relay is part of the algorithm.
+                if orders.iter().all(linked) {
+                    orders
+                } else {
+                    vec![search::around(topology, nranks)?]
+                }
+            }
             Orders::Disjoint(topology, k) => {
                 topology.holds(nranks)?;
                 let pairs = Pairs::linked(topology, nranks);

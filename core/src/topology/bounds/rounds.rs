@@ -27,7 +27,8 @@ pub struct Rounds {
 }
 
 impl Rounds {
-    pub(super) fn new(topology: &Topology, nranks: u32) -> Self {
+    /// Those of the first `nranks` ranks.
+    pub fn new(topology: &Topology, nranks: u32) -> Self {
         let ranks: Vec<RankId> = (0..nranks).map(RankId).collect();
         let reps: Vec<RankId> =
             twins::classes(topology, &ranks, None).iter().map(|class| class[0]).collect();

@@ -1,0 +1,83 @@
+//! How far an algorithm is from the best that any could do on a topology.
+
+use roundelay_core::topology::Topology;
+use roundelay_core::topology::bounds::{self, Bound, Rounds};
+use roundelay_core::topology::load::Load;
+use roundelay_core::verify::Proved;
+use serde::Serialize;
+
+use crate::topo::{count, micro, short};
+
+/// An algorithm's time by bandwidth alone, and the least of any.
+#[derive(Serialize)]
+pub(crate) struct Optimum {
+    nranks: u32,
+    /// The bound over the time; 1 is the best.
+    share: f64,
+    /// Seconds a byte of M that the busiest link takes; times b where the topology is relative.
+    seconds_per_byte: f64,
+    busiest_link: Option<String>,
+    bound_seconds_per_byte: f64,
+    bound: String,
+    binding: String,
+    rounds: u32,
+    /// A message needs as many between the ranks farthest apart.
+    least_rounds: u32,
+    #[serde(skip)]
+    relative: bool,
+}
+
+impl Optimum {
+    pub(crate) fn new(proved: &Proved, topology: &Topology) -> Self {
+        let schedule = proved.schedule();
+        let load = Load::new(schedule, topology);
+        let Bound { per_byte, binding, .. } =
+            bounds::bound(topology, schedule.nranks, schedule.collective, schedule.root);
+        let named = |link: usize| {
+            let link = topology.links()[link];
+            let name =
+                |node: roundelay_core::topology::NodeId| &topology.nodes()[node.index()].name;
+            format!("{} -> {}", name(link.from), name(link.to))
+        };
+        Self {
+            nranks: schedule.nranks,
+            share: if load.seconds_per_byte > 0.0 {
+                per_byte.value() / load.seconds_per_byte
+            } else {
+                1.0
+            },
+            seconds_per_byte: load.seconds_per_byte,
+            busiest_link: load.busiest.map(named),
+            bound_seconds_per_byte: per_byte.value(),
+            bound: per_byte.to_string(),
+            binding: binding.to_string(),
+            rounds: proved.proof().rounds,
+            least_rounds: Rounds::new(topology, schedule.nranks).diameter,
+            relative: topology.is_relative(),
+        }
+    }
+
+    /// One line for a terminal.
+    pub(crate) fn line(&self) -> String {
+        let time = |seconds: f64| {
+            if self.relative {
+                format!("{} M/b", micro(seconds))
+            } else if seconds > 0.0 {
+                format!("M / {} GB/s", short(1e-9 / seconds))
+            } else {
+                "0".to_owned()
+            }
+        };
+        let link = self.busiest_link.as_ref().map_or(String::new(), |l| format!(" on link {l}"));
+        format!(
+            "{:.1} % of the bandwidth bound at {} ranks: {}{link}, at best {} ({}); {} after one another, at least {}",
+            100.0 * self.share,
+            self.nranks,
+            time(self.seconds_per_byte),
+            time(self.bound_seconds_per_byte),
+            self.binding,
+            count(self.rounds as usize, "send"),
+            self.least_rounds,
+        )
+    }
+}
