@@ -45,7 +45,9 @@ fn diagnostics(source: &Source, text: &str) -> Vec<Diagnostic> {
     });
     let prepared = |algorithm| {
         let mut algorithm = Interpreted::new(algorithm, source);
-        topology.iter().for_each(|topology| algorithm.place_on(topology.clone()));
+        if let Some(topology) = &topology {
+            algorithm.place_on(topology.clone());
+        }
         algorithm
     };
     program.algorithms.into_iter().flat_map(|a| problems(&prepared(a), nranks)).collect()

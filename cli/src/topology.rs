@@ -49,7 +49,8 @@ fn bytes(path: &str) -> Result<Vec<u8>, Failure> {
 /// The topology of a text, or of a file: what ends in `.xml`, or is no text and lies there.
 pub(crate) fn read(text: &str, assume: Option<&str>) -> Result<Given, Failure> {
     let assumption = assume.map(Assumption::parse).transpose()?;
-    let is_file = text.ends_with(".xml") || !text.contains('(') && Path::new(text).exists();
+    let xml = Path::new(text).extension().is_some_and(|e| e.eq_ignore_ascii_case("xml"));
+    let is_file = xml || !text.contains('(') && Path::new(text).exists();
     if is_file {
         let system = nccl::read(text, &bytes(text)?, assumption)?;
         let topology = Arc::new(system.topology.clone());

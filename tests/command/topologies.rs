@@ -66,7 +66,7 @@ fn wrong_texts() {
         ("full_mesh(2) without (0, 1)", "E0603"),
         ("mesh(8)", "E0101"),
         ("no_such_file.xml", "E0606"),
-        (".xml", "E0606"),
+        ("a.XML", "E0606"),
     ] {
         roundelay(&["topo", text]).refused(2, code);
         roundelay(&["check", "RingAllReduce", "--topology", text]).refused(2, code);

@@ -39,7 +39,7 @@ pub(crate) fn main(flags: &TopoFlags) -> Result<bool, Failure> {
         TopoFormat::Svg => {}
         TopoFormat::Json => print_json(&Description::new(&given, root)),
         TopoFormat::Human => {
-            print(tables::print(&Description::new(&given, root), topology).trim_end())
+            print(tables::print(&Description::new(&given, root), topology).trim_end());
         }
     }
     Ok(true)

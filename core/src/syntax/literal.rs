@@ -69,7 +69,7 @@ fn quantity(text: &str) -> Option<Result<Tok, Fault>> {
     let value = digits.zip(scale).and_then(|(digits, scale)| {
         let (all, by) = (digits.checked_mul((*times).into())?, scale.checked_mul((*by).into())?);
         let whole = all.is_multiple_of(by).then(|| u64::try_from(all / by).ok())?;
-        whole.filter(|w| *w <= i64::MAX as u64)
+        whole.filter(|w| i64::try_from(*w).is_ok())
     });
     Some(value.map(|value| Tok::Quantity(make(value))).ok_or_else(|| {
         (

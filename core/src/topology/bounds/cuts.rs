@@ -144,7 +144,9 @@ impl<'t> Graph<'t> {
         let mut network = self.network(1);
         let sink = self.extra();
         let mut inside = vec![false; self.topology.nodes().len()];
-        group.iter().for_each(|r| inside[r.index()] = true);
+        for rank in group {
+            inside[rank.index()] = true;
+        }
         let source = group[0].index();
         for rank in &self.ranks {
             if !inside[rank.index()] {

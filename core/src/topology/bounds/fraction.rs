@@ -20,7 +20,10 @@ impl Fraction {
         while b != 0 {
             (a, b) = (b, a % b);
         }
-        if a == 0 { Self::ZERO } else { Self { num: num / a, den: den / a } }
+        match (num.checked_div(a), den.checked_div(a)) {
+            (Some(num), Some(den)) => Self { num, den },
+            _ => Self::ZERO,
+        }
     }
 
     /// Numerator in lowest terms.

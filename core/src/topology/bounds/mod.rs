@@ -35,6 +35,8 @@ pub struct Bound {
 }
 
 impl Bound {
+    const NONE: Self = Self { per_byte: Fraction::ZERO, binding: Binding::Nothing, exact: true };
+
     /// Seconds for `bytes` bytes of M, by bandwidth alone; in units of 1 / b on a relative topology.
     pub fn seconds(&self, bytes: u64) -> f64 {
         self.per_byte.value() * bytes as f64
@@ -77,7 +79,7 @@ impl Bounds {
             (Some(there), Some(back)) => {
                 Bound { per_byte: there.per_byte.plus(back.per_byte), ..back.clone() }
             }
-            _ => graphs.nothing(),
+            _ => Bound::NONE,
         };
         Self { collectives, equal_shards, rounds: Rounds::new(topology, nranks) }
     }
@@ -106,13 +108,9 @@ impl Both {
         Self { topology: topology.clone(), reversed: topology.reversed(), nranks }
     }
 
-    fn nothing(&self) -> Bound {
-        Bound { per_byte: Fraction::ZERO, binding: Binding::Nothing, exact: true }
-    }
-
     fn bound(&self, collective: Collective, root: RankId) -> Bound {
         if self.nranks < 2 {
-            return self.nothing();
+            return Bound::NONE;
         }
         let there = Graph::new(&self.topology, self.nranks);
         let back = Graph::new(&self.reversed, self.nranks);

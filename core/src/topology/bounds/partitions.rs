@@ -122,7 +122,9 @@ fn likely(graph: &Graph<'_>) -> Partition {
     let classes = twins::classes(graph.topology, &graph.ranks, None);
     let mut class_of = vec![0; graph.ranks.len()];
     for (i, class) in classes.iter().enumerate() {
-        class.iter().for_each(|rank| class_of[rank.index()] = i);
+        for rank in class {
+            class_of[rank.index()] = i;
+        }
     }
     let mut single: Vec<Option<u128>> = vec![None; classes.len()];
     let mut kappa = |group: &[RankId]| match group {

@@ -12,6 +12,9 @@ use crate::topology::{NodeId, Topology};
 /// A link's other end, with what it is like.
 type End = (NodeId, crate::schedule::rational::Rat, u64);
 
+/// Number of links, and their bandwidths.
+type Outline = (usize, Vec<(u64, u64)>);
+
 /// The classes of twins among `ranks`, each in order; in order of their first rank.
 pub(super) fn classes(
     topology: &Topology,
@@ -27,7 +30,7 @@ pub(super) fn classes(
     };
     let mut classes: Vec<Vec<RankId>> = Vec::new();
     // Only ranks of equal degree and bandwidth can be twins.
-    let mut alike: HashMap<(usize, Vec<(u64, u64)>), Vec<usize>> = HashMap::new();
+    let mut alike: HashMap<Outline, Vec<usize>> = HashMap::new();
     for &rank in ranks {
         let ends = out(rank);
         let mut capacities: Vec<_> = ends.iter().map(|e| (e.1.num(), e.1.den())).collect();
