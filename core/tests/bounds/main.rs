@@ -2,6 +2,7 @@
 
 mod brute;
 mod golden;
+mod peer;
 mod speed;
 
 use roundelay_core::collective::Collective;
