@@ -259,7 +259,7 @@ fn literals() {
               |
             4 | let c = 1.5;
               |         ^^^
-            = help: all numbers are 64-bit integers
+            = help: all numbers are 64-bit integers, but for those with a unit: `12.5GB/s`, `1.5us`
             unknown escape `\q` in a string [E0002]
             --> test.coll:5:12
               |
