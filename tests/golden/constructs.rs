@@ -205,7 +205,7 @@ pub algorithm Constructs(
         let nranks = schedule.nranks();
         let local = schedule.local();
         let ring = match &self.ring {
-            Some(ring) => schedule.ring(0, ring)?,
+            Some(given) => schedule.ring(0, given)?,
             None => schedule.ring(0, &Ring::natural())?,
         };
         let root = self.root.clone().map_or_else(|| nranks - 1, Int::from);

@@ -109,7 +109,7 @@ pub algorithm TwistedRingAllReduce(ring: Ring) -> AllReduce {
         let nranks = s.nranks();
         let local = s.local();
         let ring = match &self.ring {
-            Some(ring) => s.ring(0, ring)?,
+            Some(given) => s.ring(0, given)?,
             None => s.ring(0, &Ring::natural())?,
         };
         let half = s.output().split(2);
