@@ -116,6 +116,25 @@ fn every_construct_means_the_same_to_both() {
     assert!(laid_out > 20, "most rank counts are laid out, not {laid_out}");
 }
 
+/// The example that looks at its topology.
+mod broken_mesh {
+    roundelay::include_collective!("../examples/broken_mesh.coll");
+}
+
+#[test]
+fn the_example_means_the_same_to_both() {
+    use broken_mesh::{AllGatherAround, AllReduceAround, AllReduceOnRings};
+    let text = std::fs::read_to_string(root().join("examples/broken_mesh.coll")).unwrap();
+    let source = Source::from_text("../examples/broken_mesh.coll", &text);
+    let program = compile(&source, Door::File).unwrap();
+    let expanded: [&dyn Algorithm; 3] =
+        [&AllReduceAround::new(), &AllReduceOnRings::new(), &AllGatherAround::new()];
+    for (expanded, interpreted) in expanded.into_iter().zip(program.algorithms) {
+        let interpreted = Interpreted::new(interpreted, &source);
+        (1..=9).for_each(|nranks| same(expanded, &interpreted, nranks));
+    }
+}
+
 /// Every constructor of topologies and rings, and every question to one.
 mod topologies {
     roundelay::include_collective!("data/topologies.coll");
