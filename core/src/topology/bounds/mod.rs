@@ -146,20 +146,19 @@ impl Both {
             let proper = 1..kappas.len() - 1;
             proper.map(|mask| (partitions::members(mask).collect(), kappas[mask])).collect()
         } else {
+            // Of ranks that are alike, one alone.
             let classes = twins::classes(graph.topology, &graph.ranks, None);
-            let mut sets: Vec<Vec<RankId>> = partitions::candidates(graph, &classes)
-                .into_iter()
-                .filter(|p| p.len() == 2)
-                .flatten()
-                .collect();
+            let single = |rank: RankId| classes.iter().any(|class| class[0] == rank);
+            let partitions = partitions::candidates(graph, &classes);
+            let groups = partitions.into_iter().flatten();
+            let mut sets: Vec<_> = groups.filter(|g| g.len() > 1 || single(g[0])).collect();
             sets.sort();
             sets.dedup();
-            sets.into_iter()
-                .map(|s| {
-                    let leaves = graph.kappa(&s);
-                    (s, leaves)
-                })
-                .collect()
+            let leaves = |set: Vec<RankId>| {
+                let kappa = graph.kappa(&set);
+                (set, kappa)
+            };
+            sets.into_iter().map(leaves).collect()
         };
         let (distance, capacity) = graph.distances();
         let mut best = Bound {

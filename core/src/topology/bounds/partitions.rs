@@ -116,7 +116,8 @@ fn total(k: u128, unit: u128, kappa: u128) -> Fraction {
 }
 
 /// Partitions that are likely to bind: single ranks, groups of the topology, what hangs together by links of
-/// at least some capacity, ranks that are alike, and one part against the rest. Each gives a bound that holds.
+/// at least some capacity, ranks that are alike; and each of these groups against the rest. Each gives a bound
+/// that holds.
 fn likely(graph: &Graph<'_>) -> Partition {
     let mut known: BTreeMap<Vec<RankId>, u128> = BTreeMap::new();
     let classes = twins::classes(graph.topology, &graph.ranks, None);
@@ -173,11 +174,6 @@ pub(super) fn candidates(graph: &Graph<'_>, classes: &[Vec<RankId>]) -> Vec<Vec<
     for least in capacities.into_iter().rev().take(64) {
         let part = graph.hang_together(least);
         all.push(by_key(ranks, |r| part[r.index()]));
-    }
-    let parts: Vec<_> = all.iter().skip(1).flatten().cloned().collect();
-    for part in parts.into_iter().chain(classes.iter().map(|class| vec![class[0]])) {
-        let rest: Vec<_> = ranks.iter().copied().filter(|r| !part.contains(r)).collect();
-        all.push(vec![part, rest]);
     }
     all.retain(|groups| groups.len() > 1 && groups.iter().all(|g| !g.is_empty()));
     all.sort();
