@@ -18,6 +18,7 @@ pub mod verify;
 pub mod emit;
 
 pub mod collective;
+pub mod cost;
 pub mod diagnostics;
 pub mod dtype;
 pub mod ids;

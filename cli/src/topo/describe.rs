@@ -189,6 +189,10 @@ fn disjoint_rings(topology: &Topology) -> Option<Disjoint> {
 }
 
 fn channels(given: &Given) -> Result<Channels, Problem> {
+    if given.topology.nranks() > channels::SEARCHED {
+        let title = format!("channels are sought for at most {} ranks", channels::SEARCHED);
+        return Err(Problem::new(Code::NoRing, title));
+    }
     let sm = given.system.as_ref().and_then(|system| system.sm);
     let found = channels::channels(&given.topology, given.topology.nranks(), sm)?;
     Ok(Channels {

@@ -67,16 +67,20 @@ pub(crate) fn short(value: f64) -> String {
 fn links(described: &Description, topology: &Topology, text: &mut String) {
     text.push_str("\nlinks\n");
     let mut lines = Vec::new();
-    for (i, node) in described.nodes.iter().enumerate() {
+    for links in described.links.chunk_by(|a, b| a.from == b.from) {
+        let from = links[0].from;
+        let node = &described.nodes[from as usize];
         let mut by_quality: BTreeMap<String, Vec<String>> = BTreeMap::new();
-        for link in described.links.iter().filter(|l| l.from as usize == i) {
+        for link in links {
             let to = described.nodes[link.to as usize].name.clone();
             by_quality.entry(quality(link, described.relative)).or_default().push(to);
         }
-        let rank = topology.is_rank(NodeId(i as u32));
+        let rank = topology.is_rank(NodeId(from));
         let name = if rank { format!("rank {}", node.name) } else { node.name.clone() };
         for (quality, to) in by_quality {
-            lines.push((name.clone(), format!("{} ({quality})", to.join(" "))));
+            let more = if to.len() > LISTED { " …" } else { "" };
+            let to = to.into_iter().take(LISTED).collect::<Vec<_>>().join(" ");
+            lines.push((name.clone(), format!("{to}{more} ({quality})")));
         }
     }
     let width = lines.iter().map(|(name, _)| name.chars().count()).max().unwrap_or(0);

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::ring::{Ring, Seating};
 use crate::diagnostics::Code;
 use crate::ids::RankId;
-use crate::topology::search::channels::channels;
+use crate::topology::search::channels::{SEARCHED, channels};
 use crate::topology::search::disjoint::{Mode, disjoint};
 use crate::topology::search::pairs::Pairs;
 use crate::topology::{Problem, Topology, search};
@@ -45,6 +45,10 @@ impl Rings {
         }
         let orders = match &self.0 {
             Orders::Given(rings) => return rings.iter().map(|ring| ring.seat(nranks)).collect(),
+            // Beyond, the search has nothing better than one ring.
+            Orders::Channels(topology) if nranks > SEARCHED => {
+                vec![search::around(topology, nranks)?]
+            }
             Orders::Channels(topology) => {
                 let orders = channels(topology, nranks, None)?.orders;
                 let linked = |order: &Vec<RankId>| {

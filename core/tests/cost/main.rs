@@ -1,0 +1,115 @@
+//! The closed forms against the tables of their sources, and the book's table against the code.
+
+use expect_test::expect;
+use roundelay_core::collective::Collective;
+use roundelay_core::cost::{self, FORMS, Form, Term};
+use roundelay_core::schedule::rational::Rat;
+
+fn of(family: &str, collective: Collective) -> &'static Form {
+    cost::of(family, collective).unwrap_or_else(|| panic!("{family} has no {collective}"))
+}
+
+fn at(term: Term, n: u32) -> Rat {
+    term.value(n).expect("small numbers")
+}
+
+/// Steps of HD or RHD and NHR, and the volume of AllReduce in S, as the literature tabulates them.
+#[test]
+fn steps_and_volumes_of_the_logarithmic_families() {
+    let ratio = |num, den| Rat::new(num, den).unwrap();
+    // n, steps of (R)HD AllReduce, of NHR ReduceScatter and AllReduce, volumes of both.
+    let rows = [
+        (4, 4, 2, 4, ratio(3, 2), ratio(3, 2)),
+        (5, 6, 3, 6, ratio(7, 2), ratio(8, 5)),
+        (6, 6, 3, 6, ratio(7, 2), ratio(5, 3)),
+        (7, 6, 3, 6, ratio(7, 2), ratio(12, 7)),
+        (8, 6, 3, 6, ratio(7, 4), ratio(7, 4)),
+        (9, 8, 4, 8, ratio(15, 4), ratio(16, 9)),
+        (15, 8, 4, 8, ratio(15, 4), ratio(28, 15)),
+    ];
+    let (rhd, nhr) = (of("RHD", Collective::AllReduce), of("NHR", Collective::AllReduce));
+    let scatter = of("NHR", Collective::ReduceScatter);
+    for (n, rhd_steps, scatter_steps, nhr_steps, rhd_volume, nhr_volume) in rows {
+        assert_eq!(at(rhd.messages, n), Rat::whole(rhd_steps), "RHD at {n}");
+        assert_eq!(at(scatter.messages, n), Rat::whole(scatter_steps), "NHR at {n}");
+        assert_eq!(at(nhr.messages, n), Rat::whole(nhr_steps), "NHR at {n}");
+        assert_eq!((at(rhd.volume, n), at(nhr.volume, n)), (rhd_volume, nhr_volume), "at {n}");
+    }
+    // On powers of two the folded form is the plain one.
+    for n in [2, 4, 8, 64] {
+        let hd = of("HD", Collective::AllReduce);
+        assert_eq!(
+            (at(hd.messages, n), at(hd.volume, n)),
+            (at(rhd.messages, n), at(rhd.volume, n))
+        );
+    }
+}
+
+#[test]
+fn times_are_sums_of_latency_and_volume() {
+    // 14 messages of 2 us, and 7/4 of 8 MB at 1 GB/s.
+    let ring = of("ring", Collective::AllReduce).seconds(8, 8_000_000, 2e-6, 1e9).unwrap();
+    assert!((ring - (28e-6 + 14e-3)).abs() < 1e-12);
+    let hd = of("HD", Collective::AllReduce);
+    assert_eq!(hd.seconds(6, 1, 1.0, 1.0), None);
+    assert!(hd.seconds(8, 1, 1.0, 1.0).is_some());
+    // At small sizes the fewest messages win, at large ones the least volume.
+    let time =
+        |family, bytes| of(family, Collective::AllReduce).seconds(8, bytes, 1e-6, 1e10).unwrap();
+    assert!(time("recursive doubling", 64) < time("HD", 64) && time("HD", 64) < time("ring", 64));
+    assert!(time("HD", 1 << 30) < time("recursive doubling", 1 << 30));
+    assert!(time("two-way ring", 1 << 30) < time("HD", 1 << 30));
+}
+
+#[test]
+fn every_form_has_a_value_and_no_twin() {
+    for (i, form) in FORMS.iter().enumerate() {
+        for n in 1..=1024 {
+            let (messages, volume) = (at(form.messages, n), at(form.volume, n));
+            assert_eq!(messages.den(), 1, "{form:?}");
+            if form.admits.holds(n) && n > 1 {
+                assert!(messages >= Rat::ONE && volume > Rat::ZERO, "{form:?} at {n}");
+            }
+        }
+        let twin =
+            FORMS[..i].iter().find(|f| (f.family, f.collective) == (form.family, form.collective));
+        assert_eq!(twin, None);
+    }
+}
+
+#[test]
+fn terms_are_written_as_on_paper() {
+    let written: Vec<_> = ["ring", "HD", "RHD", "NHR"]
+        .into_iter()
+        .map(|family| {
+            let form = of(family, Collective::AllReduce);
+            format!("{family}: {} and {}\n", form.messages, form.volume)
+        })
+        .collect();
+    expect![[r#"
+        ring: 2(n - 1) and 2(n - 1)/n
+        HD: 2 floor(log2 n) and 2(n - 1)/n
+        RHD: 2 floor(log2 n) + 2(ceil(log2 n) - floor(log2 n)) and 2(2^floor(log2 n) - 1)/2^floor(log2 n) + 2(ceil(log2 n) - floor(log2 n))
+        NHR: 2 ceil(log2 n) and 2(n - 1)/n
+    "#]].assert_eq(&written.concat());
+}
+
+/// `UPDATE_EXPECT=1` writes the table anew.
+#[test]
+fn the_table_of_the_book_is_fresh() {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../book/src/reference/costs.md");
+    let page = std::fs::read_to_string(path).expect("the page is there");
+    let (begin, end) = ("<!-- forms -->\n", "<!-- end of forms -->");
+    let (head, rest) = page.split_once(begin).expect("where the table begins");
+    let (table, tail) = rest.split_once(end).expect("where it ends");
+    if table != cost::markdown() {
+        if std::env::var_os("UPDATE_EXPECT").is_some() {
+            let fresh = [head, begin, &cost::markdown(), end, tail].concat();
+            std::fs::write(path, fresh).expect("the page can be written");
+            return;
+        }
+        panic!(
+            "the table of costs.md is stale: UPDATE_EXPECT=1 cargo test -p roundelay-core --test cost"
+        );
+    }
+}
