@@ -8,8 +8,9 @@ use roundelay_core::topology::search::disjoint::{Mode, disjoint};
 use roundelay_core::topology::search::{around, pairs::Pairs};
 use roundelay_core::topology::{NodeId, Topology};
 
-/// Rings that are drawn at once.
+/// Rings that are drawn at once, and the ranks beyond which it is one.
 const RINGS: usize = 3;
+const CROWD: u32 = 24;
 /// Ranks up to which rings and bounds are sought for a picture.
 const SOUGHT: u32 = 128;
 
@@ -20,13 +21,14 @@ pub(super) fn marks(topology: &Topology) -> Marks {
         return marks;
     }
     if topology.nodes().len() == n as usize {
-        marks.rings = disjoint(&Pairs::linked(topology, n), RINGS, Mode::Cables).rings;
+        let rings = if n > CROWD { 1 } else { RINGS };
+        marks.rings = disjoint(&Pairs::linked(topology, n), rings, Mode::Cables).rings;
     } else if n > 1 {
         marks.rings = around(topology, n).into_iter().collect();
     }
     let bound = bounds::bound(topology, n, Collective::AllReduce, RankId(0));
     if bound.binding != Binding::Nothing {
-        marks.caption.push(format!("AllReduce is bound by {}", bound.binding));
+        marks.caption.push(format!("what binds AllReduce: {}", bound.binding));
     }
     if let Binding::Partition(groups) = bound.binding {
         marks.binding = groups;

@@ -1,10 +1,11 @@
 //! What is drawn between nodes: the two links of a cable as one line, led round the nodes in its way; and,
 //! where there are too many, one line for all cables between two parts of the picture.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::fmt::Write as _;
 
 use super::layout::{Area, Layout, Point, half};
+use crate::ids::RankId;
 use crate::schedule::rational::Rat;
 use crate::topology::shape::time_text;
 use crate::topology::{Link, LinkKind, NodeId, Topology};
@@ -13,9 +14,12 @@ use crate::topology::{Link, LinkKind, NodeId, Topology};
 pub(super) const LIMIT: usize = 4096;
 /// Cables times nodes up to which a way round the nodes is sought.
 const CARE: usize = 400_000;
+/// Between a line and a node that it passes.
+const CLEAR: f64 = 2.0;
 /// Points of a line that are looked at.
 const SAMPLES: usize = 24;
-/// How far from the straight line the control point of a bow may lie, in order of preference.
+/// How far from the straight line, away from the middle of the picture, the control point of a bow may
+/// lie, in order of preference.
 const BOWS: [f64; 11] = [0.0, 40.0, -40.0, 64.0, -64.0, 90.0, -90.0, 130.0, -130.0, 180.0, -180.0];
 
 /// A line from a place to another, straight or bowed.
@@ -117,33 +121,40 @@ impl Cables {
 
 /// Finds lines that pass through no node but their ends.
 pub(super) struct Router<'a> {
+    topology: &'a Topology,
     layout: &'a Layout,
-    bodies: Vec<Area>,
+    /// By node; none where no care is taken.
+    bodies: Vec<Point>,
+    middle: Point,
 }
 
 impl<'a> Router<'a> {
-    pub(super) fn new(topology: &Topology, layout: &'a Layout, count: usize) -> Self {
+    pub(super) fn new(topology: &'a Topology, layout: &'a Layout, count: usize) -> Self {
         let nodes = topology.nodes().len();
-        let body = |i: usize| {
-            let size = half(topology, NodeId(i as u32));
-            Area::around(layout.places[i], size.plus(Point::new(2.0, 2.0)))
-        };
         let careful = nodes.saturating_mul(count) <= CARE;
-        Self { layout, bodies: if careful { (0..nodes).map(body).collect() } else { Vec::new() } }
+        let body = |i: usize| half(topology, NodeId(i as u32));
+        let bodies = if careful { (0..nodes).map(body).collect() } else { Vec::new() };
+        let mut area = Area::NONE;
+        layout.blocks.iter().for_each(|b| area.include(b.area));
+        Self { topology, layout, bodies, middle: area.middle() }
     }
 
     /// The line from `a` to `b`, the same for both directions; the `nth` of those between them.
     pub(super) fn way(&self, a: NodeId, b: NodeId, nth: usize) -> Way {
         let (low, high) = (a.min(b), a.max(b));
         let hits = |way: &Way| {
-            let blocked = |(i, body): (usize, &Area)| {
+            let blocked = |(i, size): (usize, &Point)| {
+                let at = self.layout.places[i];
                 i != low.index()
                     && i != high.index()
-                    && (1..SAMPLES).any(|s| body.has(way.at(s as f64 / SAMPLES as f64)))
+                    && (1..SAMPLES).any(|s| meets(at, *size, way.at(s as f64 / SAMPLES as f64)))
             };
             self.bodies.iter().enumerate().filter(|b| blocked(*b)).count()
         };
+        let [a_block, b_block] = [a, b].map(|n| self.layout.block[n.index()]);
+        let straight = a_block == b_block && self.layout.blocks[a_block].round;
         let choices = BOWS.iter().skip(nth.min(BOWS.len() - 1));
+        let choices = choices.take(if straight { 1 } else { BOWS.len() });
         let mut best: Option<(usize, Way)> = None;
         for bow in choices {
             let way = self.bowed(low, high, *bow);
@@ -159,13 +170,64 @@ impl<'a> Router<'a> {
         if a < b { way } else { Way { from: way.to, to: way.from, ..way } }
     }
 
+    /// The line of a ring: between parts of the picture it follows the cables, through switches.
+    pub(super) fn ring(&self, ring: &[RankId]) -> Vec<Way> {
+        let next = ring.iter().cycle().skip(1);
+        let steps = ring.iter().zip(next).map(|(a, b)| self.stops((*a).into(), (*b).into()));
+        let ways = |stops: Vec<NodeId>| {
+            stops.windows(2).map(|s| self.way(s[0], s[1], 0)).collect::<Vec<_>>()
+        };
+        steps.flat_map(ways).collect()
+    }
+
+    /// The nodes on the way between two ranks.
+    fn stops(&self, a: NodeId, b: NodeId) -> Vec<NodeId> {
+        let block = |node: NodeId| self.layout.block[node.index()];
+        let out = self.topology.out(a);
+        if self.bodies.is_empty() || block(a) == block(b) || out.iter().any(|l| l.to == b) {
+            return vec![a, b];
+        }
+        let mut before = vec![None; self.topology.nodes().len()];
+        let mut queue = VecDeque::from([a]);
+        while let Some(node) = queue.pop_front() {
+            for link in self.topology.out(node) {
+                let at = link.to;
+                if at == b {
+                    let back = |n: &NodeId| before[n.index()];
+                    let mut stops: Vec<_> = std::iter::successors(Some(node), back).collect();
+                    stops.reverse();
+                    stops.push(b);
+                    return stops;
+                }
+                if !self.topology.is_rank(at) && before[at.index()].is_none() {
+                    before[at.index()] = Some(node);
+                    queue.push_back(at);
+                }
+            }
+        }
+        vec![a, b]
+    }
+
     fn bowed(&self, a: NodeId, b: NodeId, bow: f64) -> Way {
         let (from, to) = (self.layout.places[a.index()], self.layout.places[b.index()]);
         let (x, y) = (to.x - from.x, to.y - from.y);
         let long = x.hypot(y).max(1.0);
         let middle = Point::new(f64::midpoint(from.x, to.x), f64::midpoint(from.y, to.y));
-        let over = middle.plus(Point::new(y / long * bow, -x / long * bow));
+        let aside = Point::new(y / long, -x / long);
+        let outward = (middle.x - self.middle.x) * aside.x + (middle.y - self.middle.y) * aside.y;
+        let bow = if outward < -0.5 { -bow } else { bow };
+        let over = middle.plus(Point::new(aside.x * bow, aside.y * bow));
         Way { from, over: (bow != 0.0).then_some(over), to }
+    }
+}
+
+/// Whether a node of that size touches the point: ranks are round.
+fn meets(node: Point, size: Point, point: Point) -> bool {
+    let (x, y) = ((point.x - node.x).abs(), (point.y - node.y).abs());
+    if size.x > size.y {
+        x < size.x + CLEAR && y < size.y + CLEAR
+    } else {
+        x.hypot(y) < size.x + CLEAR
     }
 }
 

@@ -15,8 +15,12 @@ pub(super) const RADIUS: f64 = 15.0;
 pub(super) const PITCH: f64 = 40.0;
 /// From a row to the next.
 pub(super) const ROW: f64 = 68.0;
-/// Around what stands in a box, and between boxes.
-const PADDING: f64 = 16.0;
+/// Around what stands in a box, and half the way between boxes.
+const PADDING: f64 = 8.0;
+/// Room for what a box says.
+const HEADING: f64 = 18.0;
+/// From a switch in the middle of a circle to the next.
+const HUB: f64 = 36.0;
 /// Characters of a name that are shown.
 pub(super) const NAME: usize = 24;
 /// Wider than this, boxes stand on both sides of the switches that join them.
@@ -71,11 +75,6 @@ impl Area {
     pub(super) fn middle(&self) -> Point {
         Point::new(f64::midpoint(self.low.x, self.high.x), f64::midpoint(self.low.y, self.high.y))
     }
-
-    pub(super) fn has(&self, point: Point) -> bool {
-        (self.low.x..=self.high.x).contains(&point.x)
-            && (self.low.y..=self.high.y).contains(&point.y)
-    }
 }
 
 /// A part of the picture: a box, the row of switches, or all of it.
@@ -84,6 +83,8 @@ pub(super) struct Block {
     pub(super) area: Area,
     /// Whether a box is drawn around it, and what it says.
     pub(super) frame: Option<String>,
+    /// Whether its ranks stand on a circle, so that straight lines between them are the best.
+    pub(super) round: bool,
 }
 
 /// The places of all nodes.
@@ -112,129 +113,143 @@ impl Layout {
             blocks: Vec::new(),
             block: vec![0; count],
         };
-        let (boxes, middle) = boxes(topology);
-        if boxes.is_empty() {
-            let mut all = match grid::dimensions(topology) {
-                Some(dims) => grid::places(&dims),
-                None => circle(topology.ranks().map(NodeId::from).collect()),
-            };
-            let hub: Vec<_> = middle.iter().map(|s| half(topology, *s)).collect();
-            let tall = hub.len() as f64 * 36.0;
-            let at = |i: usize| Point::new(0.0, 36.0 * (i as f64 + 0.5) - tall / 2.0);
-            all.extend(middle.iter().enumerate().map(|(i, s)| (*s, at(i))));
-            layout.put(topology, &all, Point::default(), None);
-        } else {
-            layout.rows(topology, &boxes, &middle);
+        let (parts, middle) = parts(topology);
+        if !parts.is_empty() {
+            layout.rows(topology, parts, &middle);
+            return layout;
         }
+        let mut part = match grid::dimensions(topology) {
+            Some(dims) => Part { nodes: grid::places(&dims), ..Part::default() },
+            None => Part::circle(topology.ranks().map(NodeId::from).collect()),
+        };
+        let top = (middle.len() as f64 - 1.0) * -HUB / 2.0;
+        let at = |i: usize| Point::new(0.0, top + HUB * i as f64);
+        part.nodes.extend(middle.iter().enumerate().map(|(i, s)| (*s, at(i))));
+        layout.put(&part, part.area(topology), Point::default(), false);
         layout
     }
 
-    /// Boxes in a row, or in two with the switches between them.
-    fn rows(&mut self, topology: &Topology, boxes: &[Box], middle: &[NodeId]) {
-        let all: Vec<_> = boxes.iter().map(|b| b.area(topology).size().x + PADDING).collect();
-        let rooted = boxes.iter().any(|b| b.root_joins(topology, middle));
+    /// Parts in a row, or in two with the switches between them.
+    fn rows(&mut self, topology: &Topology, mut parts: Vec<Part>, middle: &[NodeId]) {
+        let mut outside = vec![false; topology.nodes().len()];
+        middle.iter().for_each(|s| outside[s.index()] = true);
+        let joins = |root: NodeId| topology.out(root).iter().any(|l| outside[l.to.index()]);
+        let rooted = parts.iter().any(|p| p.root.is_some_and(joins));
         let machine = topology.nodes().iter().any(|n| n.kind == NodeKind::Cpu);
-        let both = !machine && boxes.len() > 3 && all.iter().sum::<f64>() > WIDE;
+        let wide =
+            |row: &[Part]| row.iter().map(|p| p.frame(topology).size().x + 2.0 * PADDING).sum();
+        let both = !machine && parts.len() > 3 && WIDE < wide(&parts);
         let cut = match (both, rooted) {
-            (true, _) => boxes.len().div_ceil(2),
+            (true, _) => parts.len().div_ceil(2),
             (false, true) => 0,
-            (false, false) => boxes.len(),
+            (false, false) => parts.len(),
         };
-        let (above, below) = boxes.split_at(cut);
-        let width =
-            |row: &[Box]| row.iter().map(|b| b.area(topology).size().x + PADDING).sum::<f64>();
-        let wide = width(above).max(width(below));
-        let gap = (wide / 9.0).clamp(90.0, 240.0);
+        let (above, below) = parts.split_at_mut(cut);
+        let width = f64::max(wide(above), wide(below));
+        let gap = (width / 10.0).clamp(80.0, 240.0);
         for (row, side) in [(above, -1.0), (below, 1.0)] {
-            let mut x = -width(row) / 2.0;
+            let mut x = -wide(row) / 2.0;
             for part in row {
-                let upright = rooted == (side > 0.0);
-                let turn = |p: Point| if upright { p } else { Point::new(p.x, -p.y) };
-                let nodes: Vec<_> = part.nodes.iter().map(|(n, p)| (*n, turn(*p))).collect();
-                let area = area(topology, &nodes);
-                let y = if side > 0.0 { gap - area.low.y } else { -gap - area.high.y };
-                let gap_left = Point::new(x + PADDING / 2.0 - area.low.x, y);
-                self.put(topology, &nodes, gap_left, Some(part.title.clone()));
-                x += area.size().x + PADDING;
+                if rooted != (side > 0.0) {
+                    part.turn();
+                }
+                let frame = part.frame(topology);
+                let y = if side > 0.0 { gap - frame.low.y } else { -gap - frame.high.y };
+                self.put(part, frame, Point::new(x + PADDING - frame.low.x, y), true);
+                x += frame.size().x + 2.0 * PADDING;
             }
         }
-        let widths: Vec<_> = middle.iter().map(|s| half(topology, *s).x * 2.0).collect();
-        let free = (wide * 0.9 - widths.iter().sum::<f64>()) / widths.len().max(1) as f64;
-        let free = free.clamp(20.0, 120.0);
-        let mut x = -(widths.iter().sum::<f64>() + free * (widths.len() as f64 - 1.0)) / 2.0;
-        let mut row = Vec::new();
-        for (switch, width) in middle.iter().zip(widths) {
-            row.push((*switch, Point::new(x + width / 2.0, 0.0)));
-            x += width + free;
+        let sizes: Vec<_> = middle.iter().map(|s| half(topology, *s).x).collect();
+        let total = 2.0 * sizes.iter().sum::<f64>();
+        let gaps = (middle.len() as f64 - 1.0).max(1.0);
+        let free = ((width * 0.85 - total) / gaps).clamp(20.0, 120.0);
+        let mut row = Part::default();
+        let mut x = -(total + free * gaps) / 2.0;
+        for (switch, half) in middle.iter().zip(sizes) {
+            let at = if middle.len() == 1 { 0.0 } else { x + half };
+            row.nodes.push((*switch, Point::new(at, 0.0)));
+            x += 2.0 * half + free;
         }
-        if !row.is_empty() {
-            self.put(topology, &row, Point::default(), None);
+        if !middle.is_empty() {
+            self.put(&row, row.area(topology), Point::default(), false);
         }
     }
 
-    fn put(
-        &mut self,
-        topology: &Topology,
-        nodes: &[(NodeId, Point)],
-        by: Point,
-        frame: Option<String>,
-    ) {
-        let mut all = Area::NONE;
-        for (node, at) in nodes {
-            let at = at.plus(by);
-            self.places[node.index()] = at;
+    fn put(&mut self, part: &Part, area: Area, by: Point, framed: bool) {
+        for (node, at) in &part.nodes {
+            self.places[node.index()] = at.plus(by);
             self.block[node.index()] = self.blocks.len();
-            all.include(Area::around(at, half(topology, *node)));
         }
-        if frame.is_some() {
-            all = padded(all);
-        }
-        self.blocks.push(Block { area: all, frame });
+        let area = Area { low: area.low.plus(by), high: area.high.plus(by) };
+        let frame = framed.then(|| part.title.clone());
+        self.blocks.push(Block { area, frame, round: part.round });
     }
 }
 
-fn padded(area: Area) -> Area {
-    let by = Point::new(PADDING / 2.0, PADDING / 2.0);
-    Area { low: Point::new(area.low.x - by.x, area.low.y - by.y), high: area.high.plus(by) }
-}
-
-fn area(topology: &Topology, nodes: &[(NodeId, Point)]) -> Area {
-    let mut all = Area::NONE;
-    for (node, at) in nodes {
-        all.include(Area::around(*at, half(topology, *node)));
-    }
-    padded(all)
-}
-
-/// A group with what stands in it, its root on top.
-struct Box {
+/// Nodes that stand together.
+#[derive(Default)]
+struct Part {
     title: String,
+    /// What stands on top, the others being below it.
     root: Option<NodeId>,
     nodes: Vec<(NodeId, Point)>,
+    round: bool,
 }
 
-impl Box {
-    fn area(&self, topology: &Topology) -> Area {
-        area(topology, &self.nodes)
+impl Part {
+    /// Clockwise from the top. Of few ranks, a line between two passes by the one between them.
+    fn circle(nodes: Vec<NodeId>) -> Self {
+        let count = nodes.len() as f64;
+        let radius = match nodes.len() {
+            0..2 => 0.0,
+            2..=9 => 40.0 + 14.0 * count,
+            10..=18 => 0.88 * count * count + 90.0 * (1.0 - count / 18.0),
+            _ => PITCH * count / TAU + 180.0,
+        };
+        let at = |i: usize| {
+            let (sin, cos) = (TAU * i as f64 / count).sin_cos();
+            Point::new(radius * sin, -radius * cos)
+        };
+        let nodes = nodes.into_iter().enumerate().map(|(i, node)| (node, at(i))).collect();
+        Self { nodes, round: true, ..Self::default() }
     }
 
-    fn root_joins(&self, topology: &Topology, middle: &[NodeId]) -> bool {
-        self.root.is_some_and(|r| topology.out(r).iter().any(|l| middle.contains(&l.to)))
+    /// Upside down.
+    fn turn(&mut self) {
+        if !self.round {
+            self.nodes.iter_mut().for_each(|(_, at)| at.y = -at.y);
+        }
+    }
+
+    fn area(&self, topology: &Topology) -> Area {
+        let mut all = Area::NONE;
+        for (node, at) in &self.nodes {
+            all.include(Area::around(*at, half(topology, *node)));
+        }
+        all
+    }
+
+    /// The box around it, with room for its title.
+    fn frame(&self, topology: &Topology) -> Area {
+        let area = self.area(topology);
+        let heading = if self.title.is_empty() { PADDING } else { HEADING };
+        Area {
+            low: area.low.plus(Point::new(-PADDING, -heading)),
+            high: area.high.plus(Point::new(PADDING, PADDING)),
+        }
     }
 }
 
 /// The groups, and the switches outside of them.
-fn boxes(topology: &Topology) -> (Vec<Box>, Vec<NodeId>) {
+fn parts(topology: &Topology) -> (Vec<Part>, Vec<NodeId>) {
     let group = |node: NodeId| topology.nodes()[node.index()].group;
     let mut groups: BTreeMap<Option<u32>, Vec<NodeId>> = BTreeMap::new();
     let mut middle = Vec::new();
     for node in (0..topology.nodes().len() as u32).map(NodeId) {
         // A port of one card stands beside the card.
-        let near = topology.out(node).iter().map(|l| group(l.to)).collect::<Vec<_>>();
-        let own = group(node).or_else(|| match near[..] {
-            [one, ref rest @ ..] if rest.iter().all(|g| *g == one) => one,
-            _ => None,
-        });
+        let mut near = topology.out(node).iter().map(|l| group(l.to));
+        let first = near.next().flatten();
+        let own = group(node).or_else(|| first.filter(|_| near.all(|g| g == first)));
         if own.is_none() && !topology.is_rank(node) {
             middle.push(node);
         } else {
@@ -246,27 +261,12 @@ fn boxes(topology: &Topology) -> (Vec<Box>, Vec<NodeId>) {
     }
     let made = groups.into_iter().map(|(group, nodes)| match Tree::new(topology, &nodes) {
         Some(tree) => {
-            Box { title: String::new(), root: Some(tree.root), nodes: tree.places(topology) }
+            Part { root: Some(tree.root), nodes: tree.places(topology), ..Part::default() }
         }
         None => {
             let title = group.map_or_else(String::new, |g| format!("group {g}"));
-            Box { title, root: None, nodes: circle(nodes) }
+            Part { title, ..Part::circle(nodes) }
         }
     });
     (made.collect(), middle)
-}
-
-/// Clockwise from the top.
-fn circle(nodes: Vec<NodeId>) -> Vec<(NodeId, Point)> {
-    let count = nodes.len() as f64;
-    let radius = if nodes.len() < 2 {
-        0.0
-    } else {
-        (40.0 + 14.0 * count).min(170.0).max(PITCH * count / TAU)
-    };
-    let at = |i: usize| {
-        let (sin, cos) = (TAU * i as f64 / count).sin_cos();
-        Point::new(radius * sin, -radius * cos)
-    };
-    nodes.into_iter().enumerate().map(|(i, node)| (node, at(i))).collect()
 }

@@ -19,6 +19,8 @@ use layout::{Area, Layout, NAME, Point, RADIUS, half};
 const RINGS: usize = 3;
 /// Groups of a partition that are told apart; as many have a colour.
 const PARTS: usize = 4;
+/// Ranks beyond which rings are drawn thin.
+const CROWD: u32 = 24;
 /// Around the picture.
 const MARGIN: f64 = 20.0;
 /// Colours and widths. The hues are those of Okabe and Ito, which colour-blind people tell apart.
@@ -46,7 +48,8 @@ pub fn svg(topology: &Topology, marks: &Marks) -> String {
     let cut = marks.cut.iter().filter(|(a, b)| known(a) && known(b));
     let cut: Vec<_> = cut.map(|(a, b)| router.way((*a).into(), (*b).into(), 0)).collect();
     let rings = marks.rings.iter().filter(|r| r.len() > 1 && r.iter().all(known)).take(RINGS);
-    let rings: Vec<Vec<Way>> = rings.map(|r| closed(&router, r)).collect();
+    let rings: Vec<Vec<Way>> = rings.map(|r| router.ring(r)).collect();
+    let thin = if topology.nranks() > CROWD { " thin" } else { "" };
 
     let mut body = Body { area: Area::NONE, text: String::new() };
     for block in &layout.blocks {
@@ -57,17 +60,11 @@ pub fn svg(topology: &Topology, marks: &Marks) -> String {
         body.path("cut", &[*way], None);
     }
     for (i, ring) in rings.iter().enumerate() {
-        body.path(&format!("ring ring{i}"), ring, None);
+        body.path(&format!("ring ring{i}{thin}"), ring, None);
     }
     body.parts(topology, &layout, &marks.binding);
     body.nodes(topology, &layout);
     legend::finish(topology, marks, &cables, body)
-}
-
-/// The way from each rank of a ring to the next.
-fn closed(router: &Router, ring: &[RankId]) -> Vec<Way> {
-    let next = ring.iter().cycle().skip(1);
-    ring.iter().zip(next).map(|(a, b)| router.way((*a).into(), (*b).into(), 0)).collect()
 }
 
 /// Whether a partition says more than that every rank is alone, and in few enough parts to show.
@@ -157,7 +154,7 @@ impl Body {
                 Some(over) => write!(line, "Q{} {}", point(over), point(way.to)),
                 None => write!(line, "L{}", point(way.to)),
             };
-            self.include(way.over.unwrap_or(way.to), 2.0);
+            self.include(way.middle(), 2.0);
             self.include(way.to, RADIUS);
         }
         let closed = if ways.len() > 1 { "Z" } else { "" };

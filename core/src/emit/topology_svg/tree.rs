@@ -10,6 +10,9 @@ const ABREAST: usize = 16;
 /// Between nodes side by side.
 const GAP: f64 = 10.0;
 
+/// How high a node stands above a row of ranks, so that its links pass by the others: a share of the row.
+const SLOPE: f64 = 0.26;
+
 /// The nodes of a box by the way from its root.
 pub(super) struct Tree {
     pub(super) root: NodeId,
@@ -50,17 +53,27 @@ impl Tree {
         (found.len() == nodes.len()).then_some(Self { root, found })
     }
 
+    /// The width of the longest row of ranks below one node.
+    fn widest(&self, topology: &Topology) -> f64 {
+        let ranks = |m: &Member| {
+            let rank = |c: &&usize| topology.is_rank(self.found[**c].node);
+            m.children.iter().filter(rank).count().min(ABREAST)
+        };
+        PITCH * self.found.iter().map(ranks).max().unwrap_or(0) as f64
+    }
+
     /// The root at the top.
     pub(super) fn places(&self, topology: &Topology) -> Vec<(NodeId, Point)> {
         let deepest = self.found.iter().map(|m| m.depth).max().unwrap_or(0);
         let half = |at: usize| half(topology, self.found[at].node);
+        let step = ROW.max(SLOPE * self.widest(topology));
         let mut shapes: Vec<Shape> = (0..self.found.len()).map(|_| Shape::default()).collect();
         // Children come behind their parents.
         for at in (0..self.found.len()).rev() {
             let Member { depth, children, .. } = &self.found[at];
             let row = if children.is_empty() { deepest } else { *depth };
             let mut shape =
-                Shape { width: half(at).x * 2.0, y: row as f64 * ROW, ..Shape::default() };
+                Shape { width: half(at).x * 2.0, y: row as f64 * step, ..Shape::default() };
             let leaves = children.iter().all(|c| self.found[*c].children.is_empty());
             let rows = if leaves { children.len().div_ceil(ABREAST).max(1) } else { 1 };
             for (r, row) in children.chunks(children.len().div_ceil(rows).max(1)).enumerate() {
