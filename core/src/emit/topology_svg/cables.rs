@@ -15,12 +15,12 @@ pub(super) const LIMIT: usize = 4096;
 /// Cables times nodes up to which a way round the nodes is sought.
 const CARE: usize = 400_000;
 /// Between a line and a node that it passes.
-const CLEAR: f64 = 2.0;
+const CLEAR: f64 = 4.0;
 /// Points of a line that are looked at.
 const SAMPLES: usize = 24;
 /// How far from the straight line, away from the middle of the picture, the control point of a bow may
 /// lie, in order of preference.
-const BOWS: [f64; 11] = [0.0, 40.0, -40.0, 64.0, -64.0, 90.0, -90.0, 130.0, -130.0, 180.0, -180.0];
+const BOWS: [f64; 11] = [0.0, 50.0, -50.0, 70.0, -70.0, 90.0, -90.0, 130.0, -130.0, 180.0, -180.0];
 
 /// A line from a place to another, straight or bowed.
 #[derive(Clone, Copy, Debug)]

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 
 use super::cables::{Cables, rate};
 use super::layout::Point;
-use super::{Body, MARGIN, Marks, RINGS, STYLE, escaped, px, shown, width};
+use super::{Body, MARGIN, Marks, RINGS, STYLE, escaped, px, ring_class, shown, width};
 use crate::schedule::rational::Rat;
 use crate::topology::{LinkKind, Topology};
 
@@ -132,7 +132,7 @@ fn entries(topology: &Topology, marks: &Marks, cables: &Cables) -> Vec<(String, 
     for i in 0..marks.rings.len().min(RINGS) {
         let name =
             if marks.rings.len() == 1 { "ring".to_owned() } else { format!("ring {}", i + 1) };
-        all.push((stroke(&format!("ring ring{i}")), name));
+        all.push((stroke(&ring_class(topology, i)), name));
     }
     if shown(&marks.binding) {
         for i in 0..marks.binding.len() {

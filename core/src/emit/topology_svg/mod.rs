@@ -49,7 +49,6 @@ pub fn svg(topology: &Topology, marks: &Marks) -> String {
     let cut: Vec<_> = cut.map(|(a, b)| router.way((*a).into(), (*b).into(), 0)).collect();
     let rings = marks.rings.iter().filter(|r| r.len() > 1 && r.iter().all(known)).take(RINGS);
     let rings: Vec<Vec<Way>> = rings.map(|r| router.ring(r)).collect();
-    let thin = if topology.nranks() > CROWD { " thin" } else { "" };
 
     let mut body = Body { area: Area::NONE, text: String::new() };
     for block in &layout.blocks {
@@ -60,11 +59,17 @@ pub fn svg(topology: &Topology, marks: &Marks) -> String {
         body.path("cut", &[*way], None);
     }
     for (i, ring) in rings.iter().enumerate() {
-        body.path(&format!("ring ring{i}{thin}"), ring, None);
+        body.path(&ring_class(topology, i), ring, None);
     }
     body.parts(topology, &layout, &marks.binding);
     body.nodes(topology, &layout);
     legend::finish(topology, marks, &cables, body)
+}
+
+/// How the ring of that number is named in the style.
+fn ring_class(topology: &Topology, number: usize) -> String {
+    let thin = if topology.nranks() > CROWD { " thin" } else { "" };
+    format!("ring ring{number}{thin}")
 }
 
 /// Whether a partition says more than that every rank is alone, and in few enough parts to show.

@@ -3,12 +3,14 @@
 use std::collections::VecDeque;
 
 use super::layout::{PITCH, Point, ROW, half};
-use crate::topology::{NodeId, NodeKind, Topology};
+use crate::topology::{Link, NodeId, NodeKind, Topology};
 
 /// Leaves below one node that stand side by side.
 const ABREAST: usize = 16;
 /// Between nodes side by side.
 const GAP: f64 = 10.0;
+/// The same where cables between ranks lead round others.
+const WIDE_GAP: f64 = 34.0;
 
 /// How high a node stands above a row of ranks, so that its links pass by the others: a share of the row.
 const SLOPE: f64 = 0.26;
@@ -66,6 +68,8 @@ impl Tree {
     pub(super) fn places(&self, topology: &Topology) -> Vec<(NodeId, Point)> {
         let deepest = self.found.iter().map(|m| m.depth).max().unwrap_or(0);
         let half = |at: usize| half(topology, self.found[at].node);
+        let cable = |l: &Link| topology.is_rank(l.from) && topology.is_rank(l.to);
+        let gap = if topology.links().iter().any(cable) { WIDE_GAP } else { GAP };
         let step = ROW.max(SLOPE * self.widest(topology));
         let mut shapes: Vec<Shape> = (0..self.found.len()).map(|_| Shape::default()).collect();
         // Children come behind their parents.
@@ -81,9 +85,9 @@ impl Tree {
                 for child in row {
                     shapes[*child].y += r as f64 * PITCH;
                     shape.children.push((*child, x + shapes[*child].width / 2.0));
-                    x += shapes[*child].width + GAP;
+                    x += shapes[*child].width + gap;
                 }
-                shape.below = shape.below.max(x - GAP);
+                shape.below = shape.below.max(x - gap);
             }
             shape.width = shape.width.max(shape.below);
             shapes[at] = shape;
