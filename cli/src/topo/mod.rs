@@ -1,9 +1,11 @@
 //! `roundelay topo`: a topology as tables, as JSON, as a picture, or as a file for NCCL.
 
 mod describe;
+mod marks;
 mod tables;
 
 use roundelay_core::diagnostics::Code;
+use roundelay_core::emit::topology_svg::svg;
 use roundelay_core::ids::RankId;
 use roundelay_core::topology::nccl;
 
@@ -11,6 +13,7 @@ use crate::flags::{TopoFlags, TopoFormat};
 use crate::report::{Failure, JsonDiagnostic, print, print_json};
 use crate::topology::{self, Given};
 use describe::Description;
+use marks::marks;
 pub(crate) use tables::{count, micro, short};
 
 pub(crate) fn main(flags: &TopoFlags) -> Result<bool, Failure> {
@@ -36,7 +39,7 @@ pub(crate) fn main(flags: &TopoFlags) -> Result<bool, Failure> {
             };
             print(text.trim_end());
         }
-        TopoFormat::Svg => {}
+        TopoFormat::Svg => print(svg(topology, &marks(topology)).trim_end()),
         TopoFormat::Json => print_json(&Description::new(&given, root)),
         TopoFormat::Human => {
             print(tables::print(&Description::new(&given, root), topology).trim_end());

@@ -3,3 +3,4 @@
 pub mod rust;
 mod rust_body;
 mod rust_topology;
+pub mod topology_svg;

@@ -1,0 +1,55 @@
+//! What the picture of a topology points out: rings, missing cables, and what binds an AllReduce.
+
+use roundelay_core::collective::Collective;
+use roundelay_core::emit::topology_svg::Marks;
+use roundelay_core::ids::RankId;
+use roundelay_core::topology::bounds::{self, Binding};
+use roundelay_core::topology::search::disjoint::{Mode, disjoint};
+use roundelay_core::topology::search::{around, pairs::Pairs};
+use roundelay_core::topology::{NodeId, Topology};
+
+/// Rings that are drawn at once, and the ranks beyond which it is one.
+const RINGS: usize = 3;
+const CROWD: u32 = 24;
+/// Ranks up to which rings and bounds are sought for a picture.
+const SOUGHT: u32 = 128;
+
+pub(super) fn marks(topology: &Topology) -> Marks {
+    let mut marks = Marks { cut: cut(topology), ..Marks::default() };
+    let n = topology.nranks();
+    if n > SOUGHT {
+        return marks;
+    }
+    if topology.nodes().len() == n as usize {
+        let rings = if n > CROWD { 1 } else { RINGS };
+        marks.rings = disjoint(&Pairs::linked(topology, n), rings, Mode::Cables).rings;
+    } else if n > 1 {
+        marks.rings = around(topology, n).into_iter().collect();
+    }
+    let bound = bounds::bound(topology, n, Collective::AllReduce, RankId(0));
+    if bound.binding != Binding::Nothing {
+        marks.caption.push(format!("what binds AllReduce: {}", bound.binding));
+    }
+    if let Binding::Partition(groups) = bound.binding {
+        marks.binding = groups;
+    }
+    marks
+}
+
+/// The pairs that a full mesh would join by a cable and this one does not, if it is nearly one.
+fn cut(topology: &Topology) -> Vec<(RankId, RankId)> {
+    let n = topology.nranks() as usize;
+    let full = n * n.saturating_sub(1);
+    if topology.nodes().len() > n || topology.links().len() * 4 < full * 3 {
+        return Vec::new();
+    }
+    let joined = |a: RankId, b: RankId| {
+        let find =
+            |a: RankId, b: RankId| topology.out(a.into()).iter().any(|l| l.to == NodeId::from(b));
+        find(a, b) || find(b, a)
+    };
+    let pairs = topology
+        .ranks()
+        .flat_map(|a| topology.ranks().filter(move |b| a < *b).map(move |b| (a, b)));
+    pairs.filter(|(a, b)| !joined(*a, *b)).collect()
+}

@@ -1,0 +1,272 @@
+//! Where the nodes of a topology stand: on a circle, on a grid, or in boxes beside a row of switches.
+//!
+//! Apart from the drawing, which asks for nothing but places. Places are in pixels, anywhere on the plane.
+
+use std::collections::BTreeMap;
+use std::f64::consts::TAU;
+
+use super::grid;
+use super::tree::Tree;
+use crate::topology::{NodeId, NodeKind, Topology};
+
+/// From the middle of a rank to its edge.
+pub(super) const RADIUS: f64 = 15.0;
+/// From a rank to the next.
+pub(super) const PITCH: f64 = 40.0;
+/// From a row to the next.
+pub(super) const ROW: f64 = 68.0;
+/// Around what stands in a box, and half the way between boxes.
+const PADDING: f64 = 8.0;
+/// Room for what a box says.
+const HEADING: f64 = 18.0;
+/// From a switch in the middle of a circle to the next.
+const HUB: f64 = 36.0;
+/// Characters of a name that are shown.
+pub(super) const NAME: usize = 24;
+/// Wider than this, boxes stand on both sides of the switches that join them.
+const WIDE: f64 = 1300.0;
+
+/// A point, or the way to one.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(super) struct Point {
+    pub(super) x: f64,
+    pub(super) y: f64,
+}
+
+impl Point {
+    pub(super) fn new(x: f64, y: f64) -> Self {
+        Self { x, y }
+    }
+
+    pub(super) fn plus(self, other: Self) -> Self {
+        Self::new(self.x + other.x, self.y + other.y)
+    }
+}
+
+/// A rectangle.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Area {
+    pub(super) low: Point,
+    pub(super) high: Point,
+}
+
+impl Area {
+    pub(super) const NONE: Self = Self {
+        low: Point { x: f64::INFINITY, y: f64::INFINITY },
+        high: Point { x: f64::NEG_INFINITY, y: f64::NEG_INFINITY },
+    };
+
+    pub(super) fn around(at: Point, size: Point) -> Self {
+        Self {
+            low: Point::new(at.x - size.x, at.y - size.y),
+            high: Point::new(at.x + size.x, at.y + size.y),
+        }
+    }
+
+    pub(super) fn include(&mut self, other: Self) {
+        self.low = Point::new(self.low.x.min(other.low.x), self.low.y.min(other.low.y));
+        self.high = Point::new(self.high.x.max(other.high.x), self.high.y.max(other.high.y));
+    }
+
+    pub(super) fn size(&self) -> Point {
+        Point::new(self.high.x - self.low.x, self.high.y - self.low.y)
+    }
+
+    pub(super) fn middle(&self) -> Point {
+        Point::new(f64::midpoint(self.low.x, self.high.x), f64::midpoint(self.low.y, self.high.y))
+    }
+}
+
+/// A part of the picture: a box, the row of switches, or all of it.
+#[derive(Debug)]
+pub(super) struct Block {
+    pub(super) area: Area,
+    /// Whether a box is drawn around it, and what it says.
+    pub(super) frame: Option<String>,
+    /// Whether its ranks stand on a circle, so that straight lines between them are the best.
+    pub(super) round: bool,
+}
+
+/// The places of all nodes.
+#[derive(Debug)]
+pub(super) struct Layout {
+    pub(super) places: Vec<Point>,
+    pub(super) blocks: Vec<Block>,
+    /// The block of each node.
+    pub(super) block: Vec<usize>,
+}
+
+/// Half the width and half the height of a node.
+pub(super) fn half(topology: &Topology, node: NodeId) -> Point {
+    if topology.is_rank(node) {
+        return Point::new(RADIUS, RADIUS);
+    }
+    let letters = topology.nodes()[node.index()].name.chars().count().min(NAME + 1);
+    Point::new((letters as f64 * 3.7 + 9.0).max(RADIUS), 12.0)
+}
+
+impl Layout {
+    pub(super) fn new(topology: &Topology) -> Self {
+        let count = topology.nodes().len();
+        let mut layout = Self {
+            places: vec![Point::default(); count],
+            blocks: Vec::new(),
+            block: vec![0; count],
+        };
+        let (parts, middle) = parts(topology);
+        if !parts.is_empty() {
+            layout.rows(topology, parts, &middle);
+            return layout;
+        }
+        let mut part = match grid::dimensions(topology) {
+            Some(dims) => Part { nodes: grid::places(&dims), ..Part::default() },
+            None => Part::circle(topology.ranks().map(NodeId::from).collect()),
+        };
+        let top = (middle.len() as f64 - 1.0) * -HUB / 2.0;
+        let at = |i: usize| Point::new(0.0, top + HUB * i as f64);
+        part.nodes.extend(middle.iter().enumerate().map(|(i, s)| (*s, at(i))));
+        layout.put(&part, part.area(topology), Point::default(), false);
+        layout
+    }
+
+    /// Parts in a row, or in two with the switches between them.
+    fn rows(&mut self, topology: &Topology, mut parts: Vec<Part>, middle: &[NodeId]) {
+        let mut outside = vec![false; topology.nodes().len()];
+        middle.iter().for_each(|s| outside[s.index()] = true);
+        let joins = |root: NodeId| topology.out(root).iter().any(|l| outside[l.to.index()]);
+        let rooted = parts.iter().any(|p| p.root.is_some_and(joins));
+        let machine = topology.nodes().iter().any(|n| n.kind == NodeKind::Cpu);
+        let wide =
+            |row: &[Part]| row.iter().map(|p| p.frame(topology).size().x + 2.0 * PADDING).sum();
+        let both = !machine && parts.len() > 3 && WIDE < wide(&parts);
+        let cut = match (both, rooted) {
+            (true, _) => parts.len().div_ceil(2),
+            (false, true) => 0,
+            (false, false) => parts.len(),
+        };
+        let (above, below) = parts.split_at_mut(cut);
+        let width = f64::max(wide(above), wide(below));
+        let gap = (width / 10.0).clamp(80.0, 240.0);
+        for (row, side) in [(above, -1.0), (below, 1.0)] {
+            let mut x = -wide(row) / 2.0;
+            for part in row {
+                if rooted != (side > 0.0) {
+                    part.turn();
+                }
+                let frame = part.frame(topology);
+                let y = if side > 0.0 { gap - frame.low.y } else { -gap - frame.high.y };
+                self.put(part, frame, Point::new(x + PADDING - frame.low.x, y), true);
+                x += frame.size().x + 2.0 * PADDING;
+            }
+        }
+        let sizes: Vec<_> = middle.iter().map(|s| half(topology, *s).x).collect();
+        let total = 2.0 * sizes.iter().sum::<f64>();
+        let gaps = (middle.len() as f64 - 1.0).max(1.0);
+        let free = ((width * 0.85 - total) / gaps).clamp(20.0, 120.0);
+        let mut row = Part::default();
+        let mut x = -(total + free * gaps) / 2.0;
+        for (switch, half) in middle.iter().zip(sizes) {
+            let at = if middle.len() == 1 { 0.0 } else { x + half };
+            row.nodes.push((*switch, Point::new(at, 0.0)));
+            x += 2.0 * half + free;
+        }
+        if !middle.is_empty() {
+            self.put(&row, row.area(topology), Point::default(), false);
+        }
+    }
+
+    fn put(&mut self, part: &Part, area: Area, by: Point, framed: bool) {
+        for (node, at) in &part.nodes {
+            self.places[node.index()] = at.plus(by);
+            self.block[node.index()] = self.blocks.len();
+        }
+        let area = Area { low: area.low.plus(by), high: area.high.plus(by) };
+        let frame = framed.then(|| part.title.clone());
+        self.blocks.push(Block { area, frame, round: part.round });
+    }
+}
+
+/// Nodes that stand together.
+#[derive(Default)]
+struct Part {
+    title: String,
+    /// What stands on top, the others being below it.
+    root: Option<NodeId>,
+    nodes: Vec<(NodeId, Point)>,
+    round: bool,
+}
+
+impl Part {
+    /// Clockwise from the top. Of few ranks, a line between two passes by the one between them.
+    fn circle(nodes: Vec<NodeId>) -> Self {
+        let count = nodes.len() as f64;
+        let radius = match nodes.len() {
+            0..2 => 0.0,
+            2..=9 => 40.0 + 14.0 * count,
+            10..=18 => 0.88 * count * count + 90.0 * (1.0 - count / 18.0),
+            _ => PITCH * count / TAU + 180.0,
+        };
+        let at = |i: usize| {
+            let (sin, cos) = (TAU * i as f64 / count).sin_cos();
+            Point::new(radius * sin, -radius * cos)
+        };
+        let nodes = nodes.into_iter().enumerate().map(|(i, node)| (node, at(i))).collect();
+        Self { nodes, round: true, ..Self::default() }
+    }
+
+    /// Upside down.
+    fn turn(&mut self) {
+        if !self.round {
+            self.nodes.iter_mut().for_each(|(_, at)| at.y = -at.y);
+        }
+    }
+
+    fn area(&self, topology: &Topology) -> Area {
+        let mut all = Area::NONE;
+        for (node, at) in &self.nodes {
+            all.include(Area::around(*at, half(topology, *node)));
+        }
+        all
+    }
+
+    /// The box around it, with room for its title.
+    fn frame(&self, topology: &Topology) -> Area {
+        let area = self.area(topology);
+        let heading = if self.title.is_empty() { PADDING } else { HEADING };
+        Area {
+            low: area.low.plus(Point::new(-PADDING, -heading)),
+            high: area.high.plus(Point::new(PADDING, PADDING)),
+        }
+    }
+}
+
+/// The groups, and the switches outside of them.
+fn parts(topology: &Topology) -> (Vec<Part>, Vec<NodeId>) {
+    let group = |node: NodeId| topology.nodes()[node.index()].group;
+    let mut groups: BTreeMap<Option<u32>, Vec<NodeId>> = BTreeMap::new();
+    let mut middle = Vec::new();
+    for node in (0..topology.nodes().len() as u32).map(NodeId) {
+        // A port of one card stands beside the card.
+        let mut near = topology.out(node).iter().map(|l| group(l.to));
+        let first = near.next().flatten();
+        let own = group(node).or_else(|| first.filter(|_| near.all(|g| g == first)));
+        if own.is_none() && !topology.is_rank(node) {
+            middle.push(node);
+        } else {
+            groups.entry(own).or_default().push(node);
+        }
+    }
+    if groups.keys().all(Option::is_none) {
+        return (Vec::new(), middle);
+    }
+    let made = groups.into_iter().map(|(group, nodes)| match Tree::new(topology, &nodes) {
+        Some(tree) => {
+            Part { root: Some(tree.root), nodes: tree.places(topology), ..Part::default() }
+        }
+        None => {
+            let title = group.map_or_else(String::new, |g| format!("group {g}"));
+            Part { title, ..Part::circle(nodes) }
+        }
+    });
+    (made.collect(), middle)
+}

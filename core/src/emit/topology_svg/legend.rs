@@ -1,0 +1,164 @@
+//! What stands above and below the picture: its name and the meaning of its lines. It also closes the file.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+
+use super::cables::{Cables, rate};
+use super::layout::Point;
+use super::{Body, MARGIN, Marks, RINGS, STYLE, escaped, px, ring_class, shown, width};
+use crate::schedule::rational::Rat;
+use crate::topology::{LinkKind, Topology};
+
+/// Pixels of a letter, on average and a little more.
+const LETTER: f64 = 6.7;
+/// From a line of text to the next.
+const LINE: f64 = 19.0;
+/// The sample in front of an entry.
+const SAMPLE: f64 = 30.0;
+/// The least width of a picture, so that its caption is not all line breaks.
+const NARROWEST: f64 = 460.0;
+/// Entries for links, by kind and bandwidth.
+const ENTRIES: usize = 12;
+/// Lines of a caption, however much there is to say.
+const LINES: usize = 12;
+
+/// How a kind of link is named in the style.
+pub(super) fn class(kind: LinkKind) -> &'static str {
+    match kind {
+        LinkKind::NvLink => "nvl",
+        LinkKind::C2c => "c2c",
+        LinkKind::Pci => "pci",
+        LinkKind::Sys => "sys",
+        LinkKind::Net => "net",
+    }
+}
+
+fn named(kind: LinkKind) -> &'static str {
+    match kind {
+        LinkKind::NvLink => "NVLink or cable",
+        LinkKind::C2c => "chip to chip",
+        LinkKind::Pci => "PCI Express",
+        LinkKind::Sys => "between CPUs",
+        LinkKind::Net => "network",
+    }
+}
+
+/// The whole file: caption, what was drawn, legend.
+pub(super) fn finish(topology: &Topology, marks: &Marks, cables: &Cables, body: Body) -> String {
+    let drawn = body.area.size();
+    let wide = drawn.x.max(NARROWEST);
+    let letters = (wide / LETTER) as usize;
+    let mut text = String::new();
+    let mut line = |class: &str, y: f64, words: &str| {
+        let (x, y, words) = (px(MARGIN), px(y), escaped(words));
+        let _ = writeln!(text, r#"<text class="{class}" x="{x}" y="{y}">{words}</text>"#);
+    };
+    let mut y = MARGIN + 12.0;
+    for words in wrapped(topology.name(), letters * 3 / 4) {
+        line("title", y, &words);
+        y += LINE + 2.0;
+    }
+    let counted = counted(topology, cables);
+    let said = std::iter::once(&counted).chain(&cables.remark).chain(&marks.caption);
+    for words in said.flat_map(|words| wrapped(words, letters)).take(LINES) {
+        line("small", y, &words);
+        y += LINE;
+    }
+    let top = y + 8.0;
+    let x = MARGIN + (wide - drawn.x) / 2.0 - body.area.low.x;
+    let _ = write!(
+        text,
+        "<g transform=\"translate({} {})\">\n{}</g>\n",
+        px(x),
+        px(top - body.area.low.y),
+        body.text
+    );
+    let mut at = Point::new(MARGIN, top + drawn.y + MARGIN + 8.0);
+    for (sample, words) in entries(topology, marks, cables) {
+        let room = SAMPLE + 8.0 + words.chars().count() as f64 * LETTER + 16.0;
+        if at.x > MARGIN && at.x + room > MARGIN + wide {
+            at = Point::new(MARGIN, at.y + LINE);
+        }
+        let (x, y) = (px(at.x), px(at.y));
+        let _ = writeln!(
+            text,
+            r#"<g transform="translate({x} {y})">{sample}<text class="small" x="38" y="4">{}</text></g>"#,
+            escaped(&words)
+        );
+        at.x += room;
+    }
+    let (wide, tall) = (px(wide + 2.0 * MARGIN), px(at.y + MARGIN));
+    format!(
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {wide} {tall}\" width=\"{wide}\" height=\"{tall}\" role=\"img\">\n\
+         <title>{}</title>\n<style>\n{STYLE}</style>\n\
+         <rect class=\"page\" width=\"{wide}\" height=\"{tall}\"/>\n{text}</svg>\n",
+        escaped(topology.name())
+    )
+}
+
+/// `8 ranks, 2 switches, 27 cables`
+fn counted(topology: &Topology, cables: &Cables) -> String {
+    let plural =
+        |n: usize, one: &str, more: &str| format!("{n} {}", if n == 1 { one } else { more });
+    let ranks = topology.nranks() as usize;
+    let mut parts = vec![plural(ranks, "rank", "ranks")];
+    let others = topology.nodes().len() - ranks;
+    if others > 0 {
+        parts.push(plural(others, "other node", "other nodes"));
+    }
+    parts.push(plural(cables.count, "cable", "cables"));
+    parts.join(", ")
+}
+
+/// Samples with what they mean.
+fn entries(topology: &Topology, marks: &Marks, cables: &Cables) -> Vec<(String, String)> {
+    let stroke = |class: &str| format!(r#"<path class="{class}" d="M0 0L30 0"/>"#);
+    let mut kinds: BTreeMap<(LinkKind, std::cmp::Reverse<Rat>), usize> = BTreeMap::new();
+    for cable in &cables.drawn {
+        *kinds.entry((cable.kind, std::cmp::Reverse(cable.capacity))).or_default() += 1;
+    }
+    let widest = cables.drawn.iter().map(|c| c.capacity).max().map_or(1.0, super::cables::value);
+    let mut all = Vec::new();
+    for ((kind, std::cmp::Reverse(capacity)), count) in kinds.into_iter().take(ENTRIES) {
+        let class = format!("{} {}", class(kind), width(super::cables::value(capacity) / widest));
+        all.push((
+            stroke(&class),
+            format!("{}, {} ({count})", named(kind), rate(topology, capacity)),
+        ));
+    }
+    if !marks.cut.is_empty() {
+        all.push((stroke("cut"), "missing cable".to_owned()));
+    }
+    for i in 0..marks.rings.len().min(RINGS) {
+        let name =
+            if marks.rings.len() == 1 { "ring".to_owned() } else { format!("ring {}", i + 1) };
+        all.push((stroke(&ring_class(topology, i)), name));
+    }
+    if shown(&marks.binding) {
+        for i in 0..marks.binding.len() {
+            let sample = format!(r#"<circle class="part{i}" cx="22" cy="0" r="7"/>"#);
+            all.push((sample, format!("part {} of what binds", i + 1)));
+        }
+    }
+    all
+}
+
+/// Broken between words, and inside of words that are longer than a line.
+fn wrapped(text: &str, letters: usize) -> Vec<String> {
+    let mut lines = vec![String::new()];
+    for word in text.split_whitespace() {
+        let letters_of: Vec<_> = word.chars().collect();
+        for piece in letters_of.chunks(letters.max(1)) {
+            let line = lines.last_mut().expect("there is a first line");
+            if !line.is_empty() && line.chars().count() + 1 + piece.len() > letters {
+                lines.push(piece.iter().collect());
+                continue;
+            }
+            if !line.is_empty() {
+                line.push(' ');
+            }
+            line.extend(piece);
+        }
+    }
+    lines
+}

@@ -1,0 +1,237 @@
+//! A topology as a picture: one SVG that needs nothing from outside, for light and for dark pages.
+//!
+//! First every node gets its place ([`layout`]), then every cable its way ([`cables`]); the rest is drawing.
+
+mod cables;
+mod grid;
+mod layout;
+mod legend;
+mod tree;
+
+use std::fmt::Write as _;
+
+use crate::ids::RankId;
+use crate::topology::{NodeId, NodeKind, Topology};
+use cables::{Cable, Cables, Router, Way};
+use layout::{Area, Layout, NAME, Point, RADIUS, half};
+
+/// Rings that are drawn; as many have a colour.
+const RINGS: usize = 3;
+/// Groups of a partition that are told apart; as many have a colour.
+const PARTS: usize = 4;
+/// Ranks beyond which rings are drawn thin.
+const CROWD: u32 = 24;
+/// Around the picture.
+const MARGIN: f64 = 20.0;
+/// Colours and widths. The hues are those of Okabe and Ito, which colour-blind people tell apart.
+const STYLE: &str = include_str!("style.css");
+
+/// What a picture shows besides the topology.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Marks {
+    /// Rings, of which the first few are drawn.
+    pub rings: Vec<Vec<RankId>>,
+    /// Pairs whose cable is missing.
+    pub cut: Vec<(RankId, RankId)>,
+    /// The groups between which a bound's data must pass.
+    pub binding: Vec<Vec<RankId>>,
+    /// Lines below the name.
+    pub caption: Vec<String>,
+}
+
+/// The picture.
+pub fn svg(topology: &Topology, marks: &Marks) -> String {
+    let layout = Layout::new(topology);
+    let cables = Cables::new(topology, &layout);
+    let router = Router::new(topology, &layout, cables.count);
+    let known = |r: &RankId| r.0 < topology.nranks();
+    let cut = marks.cut.iter().filter(|(a, b)| known(a) && known(b));
+    let cut: Vec<_> = cut.map(|(a, b)| router.way((*a).into(), (*b).into(), 0)).collect();
+    let rings = marks.rings.iter().filter(|r| r.len() > 1 && r.iter().all(known)).take(RINGS);
+    let rings: Vec<Vec<Way>> = rings.map(|r| router.ring(r)).collect();
+
+    let mut body = Body { area: Area::NONE, text: String::new() };
+    for block in &layout.blocks {
+        body.frame(block);
+    }
+    body.cables(&cables);
+    for way in &cut {
+        body.path("cut", &[*way], None);
+    }
+    for (i, ring) in rings.iter().enumerate() {
+        body.path(&ring_class(topology, i), ring, None);
+    }
+    body.parts(topology, &layout, &marks.binding);
+    body.nodes(topology, &layout);
+    legend::finish(topology, marks, &cables, body)
+}
+
+/// How the ring of that number is named in the style.
+fn ring_class(topology: &Topology, number: usize) -> String {
+    let thin = if topology.nranks() > CROWD { " thin" } else { "" };
+    format!("ring ring{number}{thin}")
+}
+
+/// Whether a partition says more than that every rank is alone, and in few enough parts to show.
+fn shown(binding: &[Vec<RankId>]) -> bool {
+    (1..=PARTS).contains(&binding.len()) && binding.iter().any(|part| part.len() > 1)
+}
+
+/// A number with one digit behind the point, where it has one.
+fn px(value: f64) -> String {
+    let text = format!("{value:.1}");
+    let text = text.strip_suffix(".0").unwrap_or(&text);
+    if text == "-0" { "0".to_owned() } else { text.to_owned() }
+}
+
+/// Text inside of an element.
+fn escaped(text: &str) -> String {
+    let plain = |c: char| if c.is_control() { ' ' } else { c };
+    let text: String = text.chars().map(plain).collect();
+    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
+}
+
+/// What has been drawn, and how far it reaches.
+struct Body {
+    area: Area,
+    text: String,
+}
+
+impl Body {
+    fn include(&mut self, at: Point, size: f64) {
+        self.area.include(Area::around(at, Point::new(size, size)));
+    }
+
+    fn frame(&mut self, block: &layout::Block) {
+        let Some(title) = &block.frame else { return };
+        let (low, size) = (block.area.low, block.area.size());
+        self.area.include(block.area);
+        let _ = writeln!(
+            self.text,
+            r#"<rect class="box" x="{}" y="{}" width="{}" height="{}" rx="10"/>"#,
+            px(low.x),
+            px(low.y),
+            px(size.x),
+            px(size.y)
+        );
+        if !title.is_empty() {
+            self.label("small", Point::new(low.x + 8.0, low.y + 14.0), title);
+        }
+    }
+
+    fn label(&mut self, class: &str, at: Point, text: &str) {
+        let (x, y) = (px(at.x), px(at.y));
+        let _ = writeln!(
+            self.text,
+            r#"<text class="{class}" x="{x}" y="{y}">{}</text>"#,
+            escaped(text)
+        );
+    }
+
+    fn cables(&mut self, cables: &Cables) {
+        let density = match cables.drawn.len() {
+            0..=60 => "few",
+            61..=400 => "some",
+            _ => "many",
+        };
+        let widest = cables.drawn.iter().map(|c| c.capacity).max();
+        let _ = writeln!(self.text, r#"<g class="{density}">"#);
+        for cable in &cables.drawn {
+            let share = widest.map_or(1.0, |w| cables::value(cable.capacity) / cables::value(w));
+            let class = format!("{} {}", legend::class(cable.kind), width(share));
+            self.path(&class, &[cable.way], Some(&cable.title));
+            if cable.one_way {
+                self.arrow(cable);
+            }
+        }
+        self.text.push_str("</g>\n");
+    }
+
+    fn path(&mut self, class: &str, ways: &[Way], title: Option<&str>) {
+        let mut line = String::new();
+        for (i, way) in ways.iter().enumerate() {
+            let point = |p: Point| format!("{} {}", px(p.x), px(p.y));
+            if i == 0 {
+                let _ = write!(line, "M{}", point(way.from));
+                self.include(way.from, RADIUS);
+            }
+            let _ = match way.over {
+                Some(over) => write!(line, "Q{} {}", point(over), point(way.to)),
+                None => write!(line, "L{}", point(way.to)),
+            };
+            self.include(way.middle(), 2.0);
+            self.include(way.to, RADIUS);
+        }
+        let closed = if ways.len() > 1 { "Z" } else { "" };
+        let _ = write!(self.text, r#"<path class="{class}" d="{line}{closed}""#);
+        let _ = match title {
+            Some(title) => writeln!(self.text, "><title>{}</title></path>", escaped(title)),
+            None => writeln!(self.text, "/>"),
+        };
+    }
+
+    /// In the middle of a line that works in one direction only.
+    fn arrow(&mut self, cable: &Cable) {
+        let Way { from, to, .. } = cable.way;
+        let turn = (to.y - from.y).atan2(to.x - from.x).to_degrees();
+        let at = cable.way.middle();
+        let _ = writeln!(
+            self.text,
+            r#"<path class="arrow {}" d="M-6 -5L6 0L-6 5Z" transform="translate({} {}) rotate({})"/>"#,
+            legend::class(cable.kind),
+            px(at.x),
+            px(at.y),
+            px(turn)
+        );
+    }
+
+    fn parts(&mut self, topology: &Topology, layout: &Layout, binding: &[Vec<RankId>]) {
+        if !shown(binding) {
+            return;
+        }
+        for (i, part) in binding.iter().enumerate() {
+            for rank in part.iter().filter(|r| r.0 < topology.nranks()) {
+                let at = layout.places[rank.index()];
+                self.include(at, RADIUS + 5.0);
+                let (x, y) = (px(at.x), px(at.y));
+                let _ =
+                    writeln!(self.text, r#"<circle class="part{i}" cx="{x}" cy="{y}" r="19"/>"#);
+            }
+        }
+    }
+
+    fn nodes(&mut self, topology: &Topology, layout: &Layout) {
+        for (i, (node, at)) in topology.nodes().iter().zip(&layout.places).enumerate() {
+            let size = half(topology, NodeId(i as u32));
+            self.area.include(Area::around(*at, size));
+            let (x, y) = (px(at.x), px(at.y));
+            if node.kind == NodeKind::Rank {
+                let _ = writeln!(self.text, r#"<circle class="rank" cx="{x}" cy="{y}" r="15"/>"#);
+                let class = if node.name.len() > 3 { "name long" } else { "name" };
+                self.label(class, *at, &node.name);
+                continue;
+            }
+            let (left, top) = (px(at.x - size.x), px(at.y - size.y));
+            let (wide, tall) = (px(size.x * 2.0), px(size.y * 2.0));
+            let _ = writeln!(
+                self.text,
+                r#"<rect class="switch" x="{left}" y="{top}" width="{wide}" height="{tall}" rx="4"/>"#
+            );
+            let short = match node.name.char_indices().nth(NAME) {
+                Some((end, _)) => format!("{}…", &node.name[..end]),
+                None => node.name.clone(),
+            };
+            self.label("name other", *at, &short);
+        }
+    }
+}
+
+/// Its class, by its share of the widest line's bandwidth.
+fn width(share: f64) -> &'static str {
+    match share {
+        s if s > 0.7 => "w3",
+        s if s > 0.3 => "w2",
+        s if s > 0.08 => "w1",
+        _ => "w0",
+    }
+}
