@@ -21,7 +21,9 @@ pub(super) fn classes(topology: &Topology, nranks: u32) -> Vec<Vec<RankId>> {
     let ranks: Vec<RankId> = (0..nranks).map(RankId).collect();
     let mut first: Vec<u32> = (0..nranks).collect();
     for class in twins::classes(topology, &ranks, None) {
-        class.iter().for_each(|rank| first[rank.index()] = class[0].0);
+        for rank in &class {
+            first[rank.index()] = class[0].0;
+        }
     }
     let ties = ties(topology);
     for (stride, base) in digits(nranks) {
@@ -66,7 +68,9 @@ fn ties(topology: &Topology) -> Vec<Vec<Tie>> {
         ties[link.from.index()].push((link.to.0, true, link.capacity, link.latency));
         ties[link.to.index()].push((link.from.0, false, link.capacity, link.latency));
     }
-    ties.iter_mut().for_each(|row| row.sort_unstable());
+    for row in &mut ties {
+        row.sort_unstable();
+    }
     ties
 }
 
