@@ -80,11 +80,14 @@ impl Network {
                 let Arc { to, left, .. } = self.arcs[id as usize];
                 if left > 0 && self.level[to as usize] == u32::MAX {
                     self.level[to as usize] = self.level[node] + 1;
+                    if to as usize == sink {
+                        return true;
+                    }
                     order.push(to as usize);
                 }
             }
         }
-        self.level[sink] != u32::MAX
+        false
     }
 
     /// One more path, with no recursion: a topology may be a line of thousands of nodes.

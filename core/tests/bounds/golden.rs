@@ -138,7 +138,7 @@ fn every_collective_on_textbook_topologies() {
           Reduce: 1/4, {0} -> rest
           Scatter: 15/64, {0} -> rest
           Gather: 15/64, {0} -> rest
-          AllToAll: 1/2, the way of all data, over all links (likely)
+          AllToAll: 1/2, {8, 9, 10, 11, 12, 13, 14, 15} -> rest (likely)
           equal shards: 15/32
           rounds: 4 by one port, 4 by 4; diameter 4; Some(0) ns
         spine_leaf(2, 4, 2)

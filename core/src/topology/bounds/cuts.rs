@@ -7,7 +7,7 @@
 //! fraction is the next x, and the last one is exact.
 
 use super::fraction::Fraction;
-use super::twins;
+use super::{orbits, twins};
 use crate::ids::RankId;
 use crate::topology::flow::{self, Network, UNLIMITED};
 use crate::topology::{NodeId, Topology};
@@ -70,8 +70,8 @@ impl<'t> Graph<'t> {
     pub(super) fn gather(&self) -> (Fraction, Cut) {
         let (n, source) = (self.n(), self.extra());
         let mut worst = self.first_cut();
-        let reps: Vec<RankId> =
-            twins::classes(self.topology, &self.ranks, None).iter().map(|class| class[0]).collect();
+        let orbits = orbits::classes(self.topology, self.ranks.len() as u32);
+        let reps: Vec<RankId> = orbits.iter().map(|orbit| orbit[0]).collect();
         for rep in reps {
             loop {
                 // Every rank is fed leaves / count: all capacities times count, so that it is whole.
@@ -160,7 +160,7 @@ impl<'t> Graph<'t> {
 
     /// The sum over all ordered pairs of the least number of links between them, and that of all capacities.
     pub(super) fn distances(&self) -> (u128, u128) {
-        let classes = twins::classes(self.topology, &self.ranks, None);
+        let classes = orbits::classes(self.topology, self.ranks.len() as u32);
         let total = classes.iter().map(|class| {
             let hops = self.hops(class[0].into());
             let sum: u128 = self.ranks.iter().map(|r| u128::from(hops[r.index()])).sum();

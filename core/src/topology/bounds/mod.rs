@@ -9,6 +9,7 @@
 
 mod cuts;
 mod fraction;
+mod orbits;
 mod partitions;
 mod rounds;
 mod twins;
@@ -75,9 +76,21 @@ impl Bounds {
         let bound = |c: &Collective| (*c, graphs.bound(*c, root));
         let collectives: Vec<_> = Collective::ALL.iter().map(bound).collect();
         let find = |wanted| collectives.iter().find(|(c, _)| *c == wanted).map(|(_, b)| b);
-        let equal_shards = match (find(Collective::ReduceScatter), find(Collective::AllGather)) {
-            (Some(there), Some(back)) => {
-                Bound { per_byte: there.per_byte.plus(back.per_byte), ..back.clone() }
+        let (whole, there, back) = (
+            find(Collective::AllReduce),
+            find(Collective::ReduceScatter),
+            find(Collective::AllGather),
+        );
+        let equal_shards = match (whole, there, back) {
+            (Some(whole), Some(there), Some(back)) => {
+                let both = there.per_byte.plus(back.per_byte);
+                // That way is an AllReduce too. Its two phases alone come to less only where nodes forward
+                // that receive and send at different speeds.
+                if both < whole.per_byte {
+                    whole.clone()
+                } else {
+                    Bound { per_byte: both, ..back.clone() }
+                }
             }
             _ => Bound::NONE,
         };
@@ -152,6 +165,14 @@ impl Both {
             let partitions = partitions::candidates(graph, &classes);
             let groups = partitions.into_iter().flatten();
             let mut sets: Vec<_> = groups.filter(|g| g.len() > 1 || single(g[0])).collect();
+            // Where links are alike both ways, as much leaves the rest as leaves the set.
+            if self.topology.links() != self.reversed.links() {
+                let rest = |set: &Vec<RankId>| {
+                    graph.ranks.iter().copied().filter(|r| !set.contains(r)).collect()
+                };
+                let others: Vec<Vec<RankId>> = sets.iter().map(rest).collect();
+                sets.extend(others);
+            }
             sets.sort();
             sets.dedup();
             let leaves = |set: Vec<RankId>| {

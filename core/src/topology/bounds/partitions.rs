@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 
 use super::cuts::Graph;
 use super::fraction::Fraction;
-use super::twins;
+use super::{orbits, twins};
 use crate::ids::RankId;
 use crate::schedule::rational::Rat;
 
@@ -116,28 +116,29 @@ fn total(k: u128, unit: u128, kappa: u128) -> Fraction {
 }
 
 /// Partitions that are likely to bind: single ranks, groups of the topology, what hangs together by links of
-/// at least some capacity, ranks that are alike; and each of these groups against the rest. Each gives a bound
-/// that holds.
+/// at least some capacity, ranks that are alike, halves; and each of these groups against the rest. Each gives
+/// a bound that holds.
 fn likely(graph: &Graph<'_>) -> Partition {
     let mut known: BTreeMap<Vec<RankId>, u128> = BTreeMap::new();
     let classes = twins::classes(graph.topology, &graph.ranks, None);
-    let mut class_of = vec![0; graph.ranks.len()];
-    for (i, class) in classes.iter().enumerate() {
-        for rank in class {
-            class_of[rank.index()] = i;
+    let mut orbit_of = vec![0; graph.ranks.len()];
+    let orbits = orbits::classes(graph.topology, graph.ranks.len() as u32);
+    for (i, orbit) in orbits.iter().enumerate() {
+        for rank in orbit {
+            orbit_of[rank.index()] = i;
         }
     }
-    let mut single: Vec<Option<u128>> = vec![None; classes.len()];
+    let mut single: Vec<Option<u128>> = vec![None; orbits.len()];
     let mut kappa = |group: &[RankId]| match group {
-        [rank] => *single[class_of[rank.index()]].get_or_insert_with(|| graph.kappa(group)),
+        [rank] => *single[orbit_of[rank.index()]].get_or_insert_with(|| graph.kappa(group)),
         _ => *known.entry(group.to_vec()).or_insert_with(|| graph.kappa(group)),
     };
     let turned = graph.topology.reversed();
     let back = Graph::new(&turned, graph.ranks.len() as u32);
-    let mut back_single: Vec<Option<u128>> = vec![None; classes.len()];
+    let mut back_single: Vec<Option<u128>> = vec![None; orbits.len()];
     let mut back_known: BTreeMap<Vec<RankId>, u128> = BTreeMap::new();
     let mut enters = |group: &[RankId]| match group {
-        [rank] => *back_single[class_of[rank.index()]].get_or_insert_with(|| back.kappa(group)),
+        [rank] => *back_single[orbit_of[rank.index()]].get_or_insert_with(|| back.kappa(group)),
         _ => *back_known.entry(group.to_vec()).or_insert_with(|| back.kappa(group)),
     };
     let mut best = Partition { bound: Fraction::ZERO, groups: Vec::new(), exact: false };
@@ -174,6 +175,9 @@ pub(super) fn candidates(graph: &Graph<'_>, classes: &[Vec<RankId>]) -> Vec<Vec<
     for least in capacities.into_iter().rev().take(64) {
         let part = graph.hang_together(least);
         all.push(by_key(ranks, |r| part[r.index()]));
+    }
+    for (stride, base) in orbits::digits(ranks.len() as u32) {
+        all.push(by_key(ranks, |r| r.0 / stride % base >= base / 2));
     }
     all.retain(|groups| groups.len() > 1 && groups.iter().all(|g| !g.is_empty()));
     all.sort();

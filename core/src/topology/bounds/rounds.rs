@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use super::twins;
+use super::orbits;
 use crate::ids::RankId;
 use crate::topology::{NodeId, Topology};
 
@@ -30,8 +30,8 @@ impl Rounds {
     /// Those of the first `nranks` ranks.
     pub fn new(topology: &Topology, nranks: u32) -> Self {
         let ranks: Vec<RankId> = (0..nranks).map(RankId).collect();
-        let reps: Vec<RankId> =
-            twins::classes(topology, &ranks, None).iter().map(|class| class[0]).collect();
+        let orbits = orbits::classes(topology, nranks);
+        let reps: Vec<RankId> = orbits.iter().map(|orbit| orbit[0]).collect();
         let ports = ranks.iter().map(|r| topology.out((*r).into()).len()).max().unwrap_or(0) as u32;
         let diameter = reps.iter().map(|r| sends(topology, *r, nranks)).max().unwrap_or(0);
         let small = topology.links().len().saturating_mul(reps.len()) <= SEARCHED;
