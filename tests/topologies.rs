@@ -50,7 +50,7 @@ fn no_algorithm_beats_its_bound() {
                     }
                     let took = Load::new(schedule, &topology).seconds_per_byte;
                     let (collective, root) = (schedule.collective, schedule.root);
-                    let bound = bounds::bound(&topology, nranks, collective, root);
+                    let bound = bounds::bound(&topology, nranks, collective, root).unwrap();
                     assert!(
                         took >= bound.per_byte.value() * (1.0 - 1e-9),
                         "{} at {nranks} ranks on {place}: {took} is below {} ({})",

@@ -104,7 +104,7 @@ fn prove_all(algorithm: &Interpreted, nranks: &RankCounts) -> Checked {
             Ok(proved) => {
                 checked.ops += proved.schedule().ops.len();
                 checked.proved.push(n);
-                checked.bounds.extend(algorithm.topology().map(|t| Optimum::new(&proved, t)));
+                checked.bounds.extend(algorithm.topology().and_then(|t| Optimum::new(&proved, t)));
             }
             Err(errors) if !nranks.named && errors.iter().all(|e| e.code.refuses()) => {
                 let reason = errors.into_iter().next().map(reason).unwrap_or_default();

@@ -28,19 +28,21 @@ pub(crate) struct Optimum {
 }
 
 impl Optimum {
-    pub(crate) fn new(proved: &Proved, topology: &Topology) -> Self {
+    /// `None` where there is no bound: the run does not fit the topology.
+    pub(crate) fn new(proved: &Proved, topology: &Topology) -> Option<Self> {
         let schedule = proved.schedule();
         let load = Load::new(schedule, topology);
+        let (nranks, collective) = (schedule.nranks, schedule.collective);
         let Bound { per_byte, binding, .. } =
-            bounds::bound(topology, schedule.nranks, schedule.collective, schedule.root);
+            bounds::bound(topology, nranks, collective, schedule.root).ok()?;
         let named = |link: usize| {
             let link = topology.links()[link];
             let name =
                 |node: roundelay_core::topology::NodeId| &topology.nodes()[node.index()].name;
             format!("{} -> {}", name(link.from), name(link.to))
         };
-        Self {
-            nranks: schedule.nranks,
+        Some(Self {
+            nranks,
             share: if load.seconds_per_byte > 0.0 {
                 per_byte.value() / load.seconds_per_byte
             } else {
@@ -52,9 +54,9 @@ impl Optimum {
             bound: per_byte.to_string(),
             binding: binding.to_string(),
             rounds: proved.proof().rounds,
-            least_rounds: Rounds::new(topology, schedule.nranks).diameter,
+            least_rounds: Rounds::new(topology, nranks).diameter,
             relative: topology.is_relative(),
-        }
+        })
     }
 
     /// One line for a terminal.

@@ -219,7 +219,7 @@ fn bounds(topology: &Topology, root: RankId) -> Result<Bounds, Problem> {
         return Err(Problem::new(Code::BadTopology, title)
             .note("each is hundreds of flows through all links; `check --topology` computes one"));
     }
-    let found = bounds::Bounds::new(topology, topology.nranks(), root);
+    let found = bounds::Bounds::new(topology, topology.nranks(), root)?;
     let bound = |(collective, bound): &(Collective, bounds::Bound)| Bound {
         collective: collective.name(),
         time: fraction(bound.per_byte),

@@ -26,7 +26,9 @@ pub(super) fn marks(topology: &Topology) -> Marks {
     } else if n > 1 {
         marks.rings = around(topology, n).into_iter().collect();
     }
-    let bound = bounds::bound(topology, n, Collective::AllReduce, RankId(0));
+    let Ok(bound) = bounds::bound(topology, n, Collective::AllReduce, RankId(0)) else {
+        return marks;
+    };
     if bound.binding != Binding::Nothing {
         marks.caption.push(format!("what binds AllReduce: {}", bound.binding));
     }

@@ -9,6 +9,8 @@ use crate::schedule::rational::Rat;
 const FASTEST: u64 = 1_000_000_000_000_000;
 /// The longest latency: an hour, in nanoseconds.
 const SLOWEST: u64 = 3_600_000_000_000;
+/// The largest common denominator of capacities.
+const FINEST: u64 = 1 << 32;
 /// Names listed before the rest is only counted.
 const LISTED: usize = 8;
 
@@ -136,10 +138,27 @@ impl Draft {
             return Err(Problem::new(Code::BadLink, title)
                 .help("name it once, with the bandwidth of all its lanes"));
         }
+        self.common_unit()?;
         let Self { name, nodes, links, nranks, relative } = self;
         let topology = Topology::assemble(name, nodes, links, nranks, relative);
         topology.connected()?;
         Ok(topology)
+    }
+
+    /// Bounds count capacities in whole units of one size, which must not be too small.
+    fn common_unit(&self) -> Result<(), Problem> {
+        let mut dens: Vec<u64> = self.links.iter().map(|l| l.capacity.den()).collect();
+        dens.sort_unstable();
+        dens.dedup();
+        let unit = dens.into_iter().try_fold(1_u64, |unit, den| {
+            // unit / den in lowest terms is (unit / gcd) / (den / gcd).
+            Rat::new(unit, den)?.num().checked_mul(den).filter(|unit| *unit <= FINEST)
+        });
+        if unit.is_some() {
+            return Ok(());
+        }
+        let title = "the bandwidths are fractions without a common denominator of a sensible size";
+        Err(Problem::new(Code::BadTopology, title).help("round them to whole bytes a second"))
     }
 
     fn named(&self, node: NodeId) -> String {

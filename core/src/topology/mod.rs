@@ -11,6 +11,7 @@ pub mod load;
 #[cfg(feature = "nccl")]
 pub mod nccl;
 pub mod paths;
+mod reach;
 pub mod search;
 pub mod shape;
 
@@ -221,24 +222,8 @@ impl Topology {
             first[i] += first[i - 1];
         }
         let mut topology = Self { name, nodes, links, first, nranks, relative, reach: Vec::new() };
-        topology.reach = topology.ranks().map(|rank| topology.reached_from(rank)).collect();
+        topology.reach = reach::rows(&topology);
         topology
-    }
-
-    fn reached_from(&self, rank: RankId) -> Vec<u64> {
-        let mut row = vec![0; (self.nranks as usize).div_ceil(64)];
-        let mut seen = vec![false; self.nodes.len()];
-        let mut open = vec![NodeId::from(rank)];
-        while let Some(node) = open.pop() {
-            for link in self.out(node) {
-                if self.is_rank(link.to) {
-                    row[link.to.index() / 64] |= 1 << (link.to.index() % 64);
-                } else if !std::mem::replace(&mut seen[link.to.index()], true) {
-                    open.push(link.to);
-                }
-            }
-        }
-        row
     }
 }
 

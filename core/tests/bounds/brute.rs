@@ -93,7 +93,7 @@ fn worst(fractions: impl Iterator<Item = (u128, u128)>) -> Fraction {
 fn check(t: &Topology, root: RankId) {
     let n = u128::from(t.nranks());
     let back = t.reversed();
-    let found = Bounds::new(t, t.nranks(), root);
+    let found = Bounds::new(t, t.nranks(), root).unwrap();
     let is = |collective, expected: Fraction| {
         let got = found.of(collective);
         assert_eq!(got.per_byte, expected, "{collective} by {} on {t:#?}", got.binding);
@@ -216,7 +216,7 @@ fn what_enters_binds_in_large_graphs_too() {
                 draft.link(link).unwrap();
             }
         }
-        let found = Bounds::new(&draft.build().unwrap(), 12, RankId(0));
+        let found = Bounds::new(&draft.build().unwrap(), 12, RankId(0)).unwrap();
         assert_eq!(found.of(Collective::AllToAll).per_byte, Fraction::new(11, 12));
         assert_eq!(found.of(Collective::AllReduce).per_byte, Fraction::new(1, 1));
     }
@@ -229,12 +229,12 @@ fn a_cut_cable_never_lowers_a_bound() {
     for _ in 0..40 {
         let n = 3 + random.below(6);
         let mut text = format!("full_mesh({n})");
-        let mut before = Bounds::new(&text.parse().unwrap(), n as u32, RankId(0));
+        let mut before = Bounds::new(&text.parse().unwrap(), n as u32, RankId(0)).unwrap();
         for _ in 0..6 {
             let (a, b) = (random.below(n), random.below(n));
             let cut = format!("{text} without ({a}, {b})");
             let Ok(topology) = cut.parse::<Topology>() else { continue };
-            let after = Bounds::new(&topology, n as u32, RankId(0));
+            let after = Bounds::new(&topology, n as u32, RankId(0)).unwrap();
             for ((collective, less), (_, more)) in after.collectives.iter().zip(&before.collectives)
             {
                 assert!(less.per_byte >= more.per_byte, "{collective} on {cut}");
@@ -253,4 +253,21 @@ fn fractions_compare_without_overflow() {
     assert!(Fraction::new(1, huge) > Fraction::ZERO);
     assert_eq!(Fraction::new(2, 4), Fraction::new(1, 2));
     assert_eq!(Fraction::new(1, 6).plus(Fraction::new(1, 10)), Fraction::new(4, 15));
+}
+
+#[test]
+fn runs_that_do_not_fit_are_refused() {
+    let mesh: Topology = "full_mesh(4)".parse().unwrap();
+    let code = |nranks, root| Bounds::new(&mesh, nranks, RankId(root)).unwrap_err().code.as_str();
+    assert_eq!(code(5, 0), "E0604");
+    assert_eq!(code(4, 4), "E0204");
+    assert_eq!(code(0, 0), "E0204");
+    // Two fractions whose common unit has 64 bits and more.
+    let mut draft = Draft::new("odd", 2, true).unwrap();
+    for (from, den) in [(0, 4_294_967_291), (1, 4_294_967_279)] {
+        let (from, to, kind) = (NodeId(from), NodeId(1 - from), LinkKind::NvLink);
+        let capacity = Rat::new(1, den).unwrap();
+        draft.link(Link { from, to, kind, capacity, latency: 0 }).unwrap();
+    }
+    assert_eq!(draft.build().unwrap_err().code.as_str(), "E0601");
 }

@@ -12,7 +12,7 @@ use roundelay_core::topology::bounds::{Bound, Bounds};
 
 fn bounds(text: &str) -> Bounds {
     let topology: Topology = text.parse().unwrap_or_else(|problem| panic!("{text}: {problem}"));
-    Bounds::new(&topology, topology.nranks(), RankId(0))
+    Bounds::new(&topology, topology.nranks(), RankId(0)).unwrap()
 }
 
 fn of(text: &str, collective: Collective) -> Bound {

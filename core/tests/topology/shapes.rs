@@ -2,7 +2,8 @@
 
 use roundelay_core::ids::RankId;
 use roundelay_core::schedule::rational::Rat;
-use roundelay_core::topology::{LinkKind, NodeId, Topology};
+use roundelay_core::topology::draft::Draft;
+use roundelay_core::topology::{Link, LinkKind, NodeId, NodeKind, Topology};
 
 use crate::{ranks, read};
 
@@ -62,6 +63,50 @@ fn who_is_linked() {
     assert_eq!(read("ring(5)").neighbours(RankId(0)), ranks(&[1, 4]));
     let groups = read("groups([2, 1])");
     assert_eq!(groups.neighbours(RankId(2)), ranks(&[0, 1]));
+}
+
+/// One-way links among switches, against a walk from every rank.
+#[test]
+fn who_is_linked_over_random_switches() {
+    let mut state = 5_u64;
+    let mut below = |n: u64| {
+        state =
+            state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        ((state >> 33) % n) as u32
+    };
+    let mut tried = 0;
+    while tried < 200 {
+        let (nranks, switches) = (2 + below(5), 1 + below(6));
+        let mut draft = Draft::new("random", nranks.into(), true).unwrap();
+        for s in 0..switches {
+            draft.switch(format!("switch {s}"), NodeKind::Net, None);
+        }
+        let nodes = nranks + switches;
+        for from in 0..nodes {
+            for to in (0..nodes).filter(|to| *to != from) {
+                if below(3) == 0 {
+                    let (from, to) = (NodeId(from), NodeId(to));
+                    let (kind, capacity) = (LinkKind::Net, Rat::ONE);
+                    draft.link(Link { from, to, kind, capacity, latency: 0 }).unwrap();
+                }
+            }
+        }
+        let Ok(t) = draft.build() else { continue };
+        for from in t.ranks() {
+            let (mut seen, mut open) = (vec![false; nodes as usize], vec![NodeId::from(from)]);
+            while let Some(node) = open.pop() {
+                for link in t.out(node) {
+                    if !std::mem::replace(&mut seen[link.to.index()], true) && !t.is_rank(link.to) {
+                        open.push(link.to);
+                    }
+                }
+            }
+            for to in t.ranks().filter(|to| *to != from) {
+                assert_eq!(t.linked(from, to), seen[to.index()], "{from} -> {to} of {t:#?}");
+            }
+        }
+        tried += 1;
+    }
 }
 
 #[test]

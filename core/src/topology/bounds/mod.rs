@@ -16,8 +16,9 @@ mod twins;
 
 use std::fmt;
 
-use super::Topology;
+use super::{Problem, Topology};
 use crate::collective::Collective;
+use crate::diagnostics::Code;
 use crate::ids::RankId;
 pub use fraction::Fraction;
 pub use rounds::Rounds;
@@ -71,8 +72,8 @@ pub struct Bounds {
 
 impl Bounds {
     /// The bounds for the first `nranks` ranks; `root` is that of rooted collectives.
-    pub fn new(topology: &Topology, nranks: u32, root: RankId) -> Self {
-        let graphs = Both::new(topology, nranks);
+    pub fn new(topology: &Topology, nranks: u32, root: RankId) -> Result<Self, Problem> {
+        let graphs = Both::new(topology, nranks, root)?;
         let bound = |c: &Collective| (*c, graphs.bound(*c, root));
         let collectives: Vec<_> = Collective::ALL.iter().map(bound).collect();
         let find = |wanted| collectives.iter().find(|(c, _)| *c == wanted).map(|(_, b)| b);
@@ -94,7 +95,7 @@ impl Bounds {
             }
             _ => Bound::NONE,
         };
-        Self { collectives, equal_shards, rounds: Rounds::new(topology, nranks) }
+        Ok(Self { collectives, equal_shards, rounds: Rounds::new(topology, nranks) })
     }
 
     /// That of one collective.
@@ -105,8 +106,13 @@ impl Bounds {
 }
 
 /// The bound of one collective for the first `nranks` ranks.
-pub fn bound(topology: &Topology, nranks: u32, collective: Collective, root: RankId) -> Bound {
-    Both::new(topology, nranks).bound(collective, root)
+pub fn bound(
+    topology: &Topology,
+    nranks: u32,
+    collective: Collective,
+    root: RankId,
+) -> Result<Bound, Problem> {
+    Ok(Both::new(topology, nranks, root)?.bound(collective, root))
 }
 
 /// A topology and its mirror: what a rank reduces on one, it broadcasts on the other.
@@ -117,8 +123,13 @@ struct Both {
 }
 
 impl Both {
-    fn new(topology: &Topology, nranks: u32) -> Self {
-        Self { topology: topology.clone(), reversed: topology.reversed(), nranks }
+    fn new(topology: &Topology, nranks: u32, root: RankId) -> Result<Self, Problem> {
+        topology.holds(nranks)?;
+        if root.0 >= nranks {
+            let title = format!("the root is rank {root}, and the ranks are 0..{nranks}");
+            return Err(Problem::new(Code::RankOutOfRange, title));
+        }
+        Ok(Self { topology: topology.clone(), reversed: topology.reversed(), nranks })
     }
 
     fn bound(&self, collective: Collective, root: RankId) -> Bound {

@@ -56,8 +56,8 @@ fn logarithm(n: u32, base: u64) -> u32 {
     rounds
 }
 
-/// Sends to the rank farthest from `from`, each to a rank that it is linked to; ranks outside the run pass
-/// nothing on.
+/// Sends to the rank farthest from `from` of those that can be reached, each to a rank that it is linked to.
+/// Ranks outside the run pass nothing on: what only they could bring is a missing link, not a long way.
 fn sends(topology: &Topology, from: RankId, nranks: u32) -> u32 {
     let mut left: Vec<RankId> = (0..nranks).map(RankId).filter(|r| *r != from).collect();
     let (mut ring, mut steps) = (vec![from], 0);
