@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 
 use super::cables::{Cables, rate};
 use super::layout::Point;
-use super::{Body, MARGIN, Marks, RINGS, STYLE, escaped, px, ring_class, shown, width};
+use super::{Body, MARGIN, Marks, STYLE, escaped, px, ring_class, shown, width};
 use crate::schedule::rational::Rat;
 use crate::topology::{LinkKind, Topology};
 
@@ -129,7 +129,7 @@ fn entries(topology: &Topology, marks: &Marks, cables: &Cables) -> Vec<(String, 
     if !marks.cut.is_empty() {
         all.push((stroke("cut"), "missing cable".to_owned()));
     }
-    for i in 0..marks.rings.len().min(RINGS) {
+    for i in 0..marks.rings.len() {
         let name =
             if marks.rings.len() == 1 { "ring".to_owned() } else { format!("ring {}", i + 1) };
         all.push((stroke(&ring_class(topology, i)), name));
