@@ -88,7 +88,7 @@ fn elements(picture: &str) -> Vec<Element> {
                 all.last_mut().unwrap().text += text;
             }
             Event::GeneralRef(name) => {
-                all.last_mut().unwrap().text += &format!("&{};", &**name);
+                all.last_mut().unwrap().text.extend(["&", name, ";"]);
             }
             Event::Eof => break,
             other => panic!("not in a picture: {other:?}"),
@@ -141,9 +141,11 @@ fn nothing_lies_outside() {
         let (wide, tall) = (size[2], size[3]);
         let group = all.iter().find(|e| e.tag == "g").unwrap();
         let by = numbers(group.get("transform").unwrap());
+        let above = all.iter().take_while(|e| e.tag != "g").filter(|e| e.tag == "text");
+        let caption = above.map(|e| e.get("y").unwrap().parse().unwrap()).fold(0.0, f64::max);
         let inside = |x: f64, y: f64| {
             let (x, y) = (x + by[0], y + by[1]);
-            assert!((0.0..=wide).contains(&x) && (0.0..=tall).contains(&y), "{text}: {x} {y}");
+            assert!((0.0..=wide).contains(&x) && (caption..=tall).contains(&y), "{text}: {x} {y}");
         };
         // Behind the picture comes the legend, which has places of its own.
         let last = all.iter().rposition(|e| e.is("text", "name")).unwrap();
@@ -158,13 +160,15 @@ fn nothing_lies_outside() {
                 inside(x, y);
                 inside(x + get("width").unwrap_or(0.0), y + get("height").unwrap_or(0.0));
             }
-            let line = element.get("d").unwrap_or("");
-            for piece in line.split(['M', 'L', 'Z']) {
-                // The control point of a curve pulls it half of the way at most.
-                let points = piece.split('Q').map(numbers).collect::<Vec<_>>();
-                for end in points.iter().filter_map(|p| p.len().checked_sub(2).map(|at| &p[at..])) {
-                    inside(end[0], end[1]);
+            let mut end = Vec::new();
+            let line = element.get("d").unwrap_or("").replace('Q', "LQ");
+            for piece in line.split(['M', 'L', 'Z']).filter(|p| !p.is_empty()) {
+                let points = numbers(piece.trim_start_matches('Q'));
+                if let [x, y, to_x, to_y] = points[..] {
+                    inside((end[0] + 2.0 * x + to_x) / 4.0, (end[1] + 2.0 * y + to_y) / 4.0);
                 }
+                end = points[points.len() - 2..].to_vec();
+                inside(end[0], end[1]);
             }
         }
     }

@@ -44,7 +44,7 @@ fn named(kind: LinkKind) -> &'static str {
 }
 
 /// The whole file: caption, what was drawn, legend.
-pub(super) fn finish(topology: &Topology, marks: &Marks, cables: &Cables, body: Body) -> String {
+pub(super) fn finish(topology: &Topology, marks: &Marks, cables: &Cables, body: &Body) -> String {
     let drawn = body.area.size();
     let wide = drawn.x.max(NARROWEST);
     let letters = (wide / LETTER) as usize;

@@ -79,7 +79,7 @@ pub fn svg(topology: &Topology, marks: &Marks) -> String {
     }
     body.parts(&layout, &marks.binding);
     body.nodes(topology, &layout);
-    legend::finish(topology, marks, &cables, body)
+    legend::finish(topology, marks, &cables, &body)
 }
 
 /// How the ring of that number is named in the style.
