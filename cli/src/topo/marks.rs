@@ -1,4 +1,4 @@
-//! What the picture of a topology points out: rings, missing cables, and what binds an AllReduce.
+//! What the picture of a topology points out: rings, missing cables, and what binds an `AllReduce`.
 
 use roundelay_core::collective::Collective;
 use roundelay_core::emit::topology_svg::Marks;

@@ -48,6 +48,8 @@ pub(super) struct Cables {
     pub(super) drawn: Vec<Cable>,
     /// Number of cables, drawn or not.
     pub(super) count: usize,
+    /// For each block whether it has cables inside that are not drawn.
+    pub(super) filled: Vec<bool>,
     /// What a reader must know who counts lines.
     pub(super) remark: Option<String>,
 }
@@ -84,16 +86,23 @@ impl Cables {
             let way = router.way(from, to, nth);
             Cable { kind, capacity, way, title: title(topology, &pair), one_way }
         };
-        Self { drawn: pairs.into_iter().map(draw).collect(), count, remark: None }
+        Self {
+            drawn: pairs.into_iter().map(draw).collect(),
+            count,
+            filled: Vec::new(),
+            remark: None,
+        }
     }
 
     fn bundled(layout: &Layout, pairs: &BTreeMap<(NodeId, NodeId, LinkKind), Pair>) -> Self {
         let mut bundles: BTreeMap<(usize, usize, LinkKind), (usize, Rat)> = BTreeMap::new();
         let mut inside = 0;
+        let mut filled = vec![false; layout.blocks.len()];
         for ((a, b, kind), pair) in pairs {
             let (a, b) = (layout.block[a.index()], layout.block[b.index()]);
             if a == b {
                 inside += 1;
+                filled[a] = true;
                 continue;
             }
             let bundle = bundles.entry((a.min(b), a.max(b), *kind)).or_insert((0, Rat::ZERO));
@@ -115,7 +124,7 @@ impl Cables {
             let _ = write!(remark, "; {lost} such lines are left out");
         }
         let drawn = bundles.into_iter().take(LIMIT).map(draw).collect();
-        Self { drawn, count: pairs.len(), remark: Some(remark) }
+        Self { drawn, count: pairs.len(), filled, remark: Some(remark) }
     }
 }
 

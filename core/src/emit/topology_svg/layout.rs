@@ -132,7 +132,9 @@ impl Layout {
     /// Parts in a row, or in two with the switches between them.
     fn rows(&mut self, topology: &Topology, mut parts: Vec<Part>, middle: &[NodeId]) {
         let mut outside = vec![false; topology.nodes().len()];
-        middle.iter().for_each(|s| outside[s.index()] = true);
+        for switch in middle {
+            outside[switch.index()] = true;
+        }
         let joins = |root: NodeId| topology.out(root).iter().any(|l| outside[l.to.index()]);
         let rooted = parts.iter().any(|p| p.root.is_some_and(joins));
         let machine = topology.nodes().iter().any(|n| n.kind == NodeKind::Cpu);

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 
 use super::cables::{Cables, rate};
 use super::layout::Point;
-use super::{Body, MARGIN, Marks, RINGS, STYLE, escaped, px, ring_class, shown, width};
+use super::{Body, MARGIN, Marks, STYLE, escaped, px, ring_class, shown, width};
 use crate::schedule::rational::Rat;
 use crate::topology::{LinkKind, Topology};
 
@@ -44,7 +44,7 @@ fn named(kind: LinkKind) -> &'static str {
 }
 
 /// The whole file: caption, what was drawn, legend.
-pub(super) fn finish(topology: &Topology, marks: &Marks, cables: &Cables, body: Body) -> String {
+pub(super) fn finish(topology: &Topology, marks: &Marks, cables: &Cables, body: &Body) -> String {
     let drawn = body.area.size();
     let wide = drawn.x.max(NARROWEST);
     let letters = (wide / LETTER) as usize;
@@ -129,7 +129,7 @@ fn entries(topology: &Topology, marks: &Marks, cables: &Cables) -> Vec<(String, 
     if !marks.cut.is_empty() {
         all.push((stroke("cut"), "missing cable".to_owned()));
     }
-    for i in 0..marks.rings.len().min(RINGS) {
+    for i in 0..marks.rings.len() {
         let name =
             if marks.rings.len() == 1 { "ring".to_owned() } else { format!("ring {}", i + 1) };
         all.push((stroke(&ring_class(topology, i)), name));

@@ -39,31 +39,47 @@ pub struct Marks {
     pub caption: Vec<String>,
 }
 
+impl Marks {
+    /// What can be drawn of them.
+    fn within(&self, topology: &Topology) -> Self {
+        let known = |r: &RankId| r.0 < topology.nranks();
+        let rings = self.rings.iter().filter(|r| r.len() > 1 && r.iter().all(known));
+        let cut = self.cut.iter().filter(|(a, b)| a != b && known(a) && known(b));
+        let part = |p: &Vec<RankId>| p.iter().copied().filter(known).collect();
+        Self {
+            rings: rings.take(RINGS).cloned().collect(),
+            cut: cut.copied().collect(),
+            binding: self.binding.iter().map(part).collect(),
+            caption: self.caption.clone(),
+        }
+    }
+}
+
 /// The picture.
 pub fn svg(topology: &Topology, marks: &Marks) -> String {
     let layout = Layout::new(topology);
     let cables = Cables::new(topology, &layout);
     let router = Router::new(topology, &layout, cables.count);
-    let known = |r: &RankId| r.0 < topology.nranks();
-    let cut = marks.cut.iter().filter(|(a, b)| known(a) && known(b));
-    let cut: Vec<_> = cut.map(|(a, b)| router.way((*a).into(), (*b).into(), 0)).collect();
-    let rings = marks.rings.iter().filter(|r| r.len() > 1 && r.iter().all(known)).take(RINGS);
-    let rings: Vec<Vec<Way>> = rings.map(|r| router.ring(r)).collect();
+    let marks = &marks.within(topology);
 
     let mut body = Body { area: Area::NONE, text: String::new() };
     for block in &layout.blocks {
         body.frame(block);
     }
+    for (block, _) in layout.blocks.iter().zip(&cables.filled).filter(|(b, full)| b.round && **full)
+    {
+        body.disc(block);
+    }
     body.cables(&cables);
-    for way in &cut {
-        body.path("cut", &[*way], None);
+    for (a, b) in &marks.cut {
+        body.path("cut", &[router.way((*a).into(), (*b).into(), 0)], None);
     }
-    for (i, ring) in rings.iter().enumerate() {
-        body.path(&ring_class(topology, i), ring, None);
+    for (i, ring) in marks.rings.iter().enumerate() {
+        body.path(&ring_class(topology, i), &router.ring(ring), None);
     }
-    body.parts(topology, &layout, &marks.binding);
+    body.parts(&layout, &marks.binding);
     body.nodes(topology, &layout);
-    legend::finish(topology, marks, &cables, body)
+    legend::finish(topology, marks, &cables, &body)
 }
 
 /// How the ring of that number is named in the style.
@@ -117,6 +133,13 @@ impl Body {
         if !title.is_empty() {
             self.label("small", Point::new(low.x + 8.0, low.y + 14.0), title);
         }
+    }
+
+    /// In place of cables that are too many.
+    fn disc(&mut self, block: &layout::Block) {
+        let at = block.area.middle();
+        let (x, y, r) = (px(at.x), px(at.y), px(block.area.size().x / 2.0 - 2.0 * RADIUS));
+        let _ = writeln!(self.text, r#"<circle class="disc" cx="{x}" cy="{y}" r="{r}"/>"#);
     }
 
     fn label(&mut self, class: &str, at: Point, text: &str) {
@@ -185,12 +208,12 @@ impl Body {
         );
     }
 
-    fn parts(&mut self, topology: &Topology, layout: &Layout, binding: &[Vec<RankId>]) {
+    fn parts(&mut self, layout: &Layout, binding: &[Vec<RankId>]) {
         if !shown(binding) {
             return;
         }
         for (i, part) in binding.iter().enumerate() {
-            for rank in part.iter().filter(|r| r.0 < topology.nranks()) {
+            for rank in part {
                 let at = layout.places[rank.index()];
                 self.include(at, RADIUS + 5.0);
                 let (x, y) = (px(at.x), px(at.y));

@@ -35,7 +35,9 @@ impl Tree {
         let cpu = nodes.iter().find(|n| kind(n) == NodeKind::Cpu);
         let root = *cpu.or_else(|| nodes.iter().find(|n| kind(n) != NodeKind::Rank))?;
         let mut open: Vec<bool> = vec![false; topology.nodes().len()];
-        nodes.iter().for_each(|n| open[n.index()] = true);
+        for node in nodes {
+            open[node.index()] = true;
+        }
         open[root.index()] = false;
         let mut found = vec![Member { node: root, depth: 0, children: Vec::new() }];
         let mut queue = VecDeque::from([0]);
