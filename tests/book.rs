@@ -81,6 +81,18 @@ fn the_transcripts_are_what_the_command_prints() {
     }
 }
 
+/// Pictures, and the topologies that they are of.
+#[test]
+fn the_pictures_are_what_the_command_draws() {
+    let pictures = [("guide/broken_mesh.svg", "full_mesh(8) without (0, 1)")];
+    for (path, topology) in pictures {
+        let command = format!("$ roundelay topo \"{topology}\" --format svg");
+        let drawn = console::transcript(&command, &root());
+        let (_, drawn) = drawn.split_once('\n').expect("a command and a picture");
+        expect_file![root().join("book/src").join(path)].assert_eq(drawn);
+    }
+}
+
 #[test]
 fn the_error_pages_are_fresh() {
     for code in Code::ALL {

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use roundelay_core::topology::shape::time_text;
+use roundelay_core::topology::shape::{rate_text, time_text};
 use roundelay_core::topology::{NodeId, Topology};
 
 use super::describe::{Description, Disjoint, Found, Fraction, Link, Rounds};
@@ -50,7 +50,12 @@ fn quality(link: &Link, relative: bool) -> String {
 }
 
 pub(super) fn bandwidth(value: f64, relative: bool) -> String {
-    if relative { format!("{} b", short(value)) } else { format!("{} GB/s", short(value / 1e9)) }
+    match relative {
+        true => format!("{} b", short(value)),
+        // Three decimals would show nothing of it.
+        false if value < 1e6 => rate_text(value as u64),
+        false => format!("{} GB/s", short(value / 1e9)),
+    }
 }
 
 /// Four decimals: times in M/b.

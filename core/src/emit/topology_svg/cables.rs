@@ -7,11 +7,13 @@ use std::fmt::Write as _;
 use super::layout::{Area, Layout, Point, half};
 use crate::ids::RankId;
 use crate::schedule::rational::Rat;
-use crate::topology::shape::time_text;
+use crate::topology::shape::{rate_text, time_text};
 use crate::topology::{Link, LinkKind, NodeId, Topology};
 
 /// Cables, and bundles of them, that are drawn.
 pub(super) const LIMIT: usize = 4096;
+/// Bandwidths of which three decimals of a GB/s show nothing.
+const SLOW: Rat = Rat::whole(1_000_000);
 /// Cables times nodes up to which a way round the nodes is sought.
 const CARE: usize = 400_000;
 /// Between a line and a node that it passes.
@@ -283,6 +285,9 @@ fn quality(topology: &Topology, capacity: Rat, latency: u64) -> String {
 pub(super) fn rate(topology: &Topology, capacity: Rat) -> String {
     if topology.is_relative() {
         return format!("{capacity} b");
+    }
+    if capacity < SLOW {
+        return rate_text(capacity.num() / capacity.den());
     }
     let value = format!("{:.3}", value(capacity) / 1e9);
     format!("{} GB/s", value.trim_end_matches('0').trim_end_matches('.'))

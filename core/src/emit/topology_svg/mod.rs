@@ -102,7 +102,9 @@ fn px(value: f64) -> String {
 
 /// Text inside of an element.
 fn escaped(text: &str) -> String {
-    let plain = |c: char| if c.is_control() { ' ' } else { c };
+    // XML takes neither control characters nor the two that are no characters at all.
+    let odd = |c: char| c.is_control() || matches!(c, '\u{FFFE}' | '\u{FFFF}');
+    let plain = |c: char| if odd(c) { ' ' } else { c };
     let text: String = text.chars().map(plain).collect();
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
 }
