@@ -86,12 +86,12 @@ fn terms_are_written_as_on_paper() {
             format!("{family}: {} and {}\n", form.messages, form.volume)
         })
         .collect();
-    expect![[r#"
+    expect![[r"
         ring: 2(n - 1) and 2(n - 1)/n
         HD: 2 floor(log2 n) and 2(n - 1)/n
         RHD: 2 floor(log2 n) + 2(ceil(log2 n) - floor(log2 n)) and 2(2^floor(log2 n) - 1)/2^floor(log2 n) + 2(ceil(log2 n) - floor(log2 n))
         NHR: 2 ceil(log2 n) and 2(n - 1)/n
-    "#]].assert_eq(&written.concat());
+    "]].assert_eq(&written.concat());
 }
 
 /// `UPDATE_EXPECT=1` writes the table anew.
