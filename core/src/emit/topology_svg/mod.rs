@@ -1,6 +1,6 @@
 //! A topology as a picture: one SVG that needs nothing from outside, for light and for dark pages.
 //!
-//! First every node gets its place ([`layout`]), then every cable its way ([`cables`]); the rest is drawing.
+//! First every node gets its place (`layout`), then every cable its way (`cables`); the rest is drawing.
 
 mod cables;
 mod grid;

@@ -1,8 +1,8 @@
 //! NCCL's topology files, read and written; RCCL's dialect too.
 //!
-//! A file is a tree of elements ([`xml`]), which an [`Assumption`] may complete, and from which the graph is
-//! made ([`graph`]) at the speeds that NCCL takes ([`speeds`]). The tree is kept, so what was read can be
-//! written again ([`write`]).
+//! A file is a tree of elements (`xml`), which an [`Assumption`] may complete, and from which the graph is
+//! made (`graph`) at the speeds that NCCL takes (`speeds`). The tree is kept, so what was read can be
+//! written again (`write`).
 
 mod assume;
 mod graph;
