@@ -4,10 +4,13 @@ use divan::{Bencher, black_box};
 use proc_macro2::{Span, TokenStream};
 use quote::quote;
 use roundelay::library::{self, RingAllReduce};
-use roundelay::{Algorithm as _, DType, ReduceOp, Run as _};
+use roundelay::{Algorithm as _, DType, ReduceOp, Run as _, Topology};
 use roundelay_core::check::Door;
 use roundelay_core::emit::rust::{Origin, expand};
+use roundelay_core::ids::RankId;
 use roundelay_core::source::Source;
+use roundelay_core::topology::bounds::Bounds;
+use roundelay_core::topology::search;
 use roundelay_core::verify::verify;
 use roundelay_core::{compile, prove_at_expansion};
 
@@ -39,6 +42,36 @@ fn expand_ring(bencher: Bencher<'_, '_>) {
         };
         black_box(expand(&program, &origin));
     });
+}
+
+/// Every bound, and the rounds.
+#[divan::bench(args = [
+    "full_mesh(8) without (0, 1)",
+    "spine_leaf(8, 8, 4, 4)",
+    "spine_leaf(32, 32, 8, 2)",
+    "full_mesh(256)",
+    "torus([32, 32])",
+])]
+fn bounds(bencher: Bencher<'_, '_>, topology: &str) {
+    let topology: Topology = topology.parse().expect("a topology");
+    bencher.bench_local(|| Bounds::new(&topology, topology.nranks(), RankId(0)).expect("it fits"));
+}
+
+/// A ring around what is missing: two dozen ranks of which two can hardly be left, a large mesh, a torus.
+#[divan::bench(args = [
+    "groups([12, 12]) without (0, 1) without (5, 7)",
+    "full_mesh(1024) without (0, 1) without (3, 4) without (7, 9)",
+    "torus([32, 32])",
+])]
+fn ring_around(bencher: Bencher<'_, '_>, topology: &str) {
+    let topology: Topology = topology.parse().expect("a topology");
+    bencher.bench_local(|| search::around(&topology, topology.nranks()).expect("there is one"));
+}
+
+/// Laying out the widest tree of switches that a topology may be.
+#[divan::bench]
+fn lay_out_spine_leaf() -> Topology {
+    "spine_leaf(64, 64, 32)".parse().expect("a topology")
 }
 
 const KIB: usize = 1 << 10;

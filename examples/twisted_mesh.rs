@@ -1,19 +1,25 @@
 //! An algorithm of the library with a parameter: both directions of a ring that avoids the cut 0-1 link
-//! of an 8-card mesh, on a count that nothing divides.
+//! of an 8-card mesh, on a count that nothing divides. In the natural order it is refused.
+
+use std::sync::Arc;
 
 use roundelay::library::TwistedRingAllReduce;
-use roundelay::{DType, ReduceOp, Ring, Run as _};
+use roundelay::{DType, ReduceOp, Ring, Run as _, Topology};
 
 const RANKS: usize = 8;
 const COUNT: usize = 1_000_003;
 
 fn main() -> Result<(), roundelay::Error> {
-    let plan = TwistedRingAllReduce::new().ring(Ring::twisted()).plan(
-        RANKS as u32,
-        COUNT as u64,
-        DType::I64,
-        ReduceOp::Max,
-    )?;
+    let mesh: Arc<Topology> = Arc::new("full_mesh(8) without (0, 1)".parse()?);
+    let natural = TwistedRingAllReduce::new();
+    let refused = natural.plan_on(&mesh, COUNT as u64, DType::I64, ReduceOp::Max);
+    assert!(
+        refused
+            .is_err_and(|error| error.to_string().contains("no link leads from rank 0 to rank 1"))
+    );
+
+    let around = natural.ring(Ring::around(mesh.clone()));
+    let plan = around.plan_on(&mesh, COUNT as u64, DType::I64, ReduceOp::Max)?;
 
     // Element i of rank r is (31 * i + r) % 101, so the largest differs from element to element.
     let value = |rank: usize, i: usize| ((31 * i + rank) % 101) as i64;

@@ -4,6 +4,7 @@ use std::fmt;
 
 use roundelay_core::diagnostics::{Code, Finding};
 use roundelay_core::schedule::Algorithm;
+use roundelay_core::topology::Problem;
 
 /// Why there is no plan, or no result.
 #[derive(Debug)]
@@ -12,6 +13,8 @@ pub enum Error {
     Unproved(Box<Unproved>),
     /// The engine refuses the call, or the run failed.
     Engine(roundelay_kernels::Error),
+    /// A text that is no topology.
+    Topology(Box<Problem>),
 }
 
 /// What is wrong with an algorithm at one rank count.
@@ -50,6 +53,7 @@ impl Error {
                 unproved.findings.first().map_or(Code::WrongResult, |finding| finding.code)
             }
             Self::Engine(error) => error.code(),
+            Self::Topology(problem) => problem.code,
         }
     }
 }
@@ -75,6 +79,7 @@ impl fmt::Display for Error {
         match self {
             Self::Unproved(unproved) => unproved.fmt(f),
             Self::Engine(error) => error.fmt(f),
+            Self::Topology(problem) => problem.fmt(f),
         }
     }
 }
@@ -84,5 +89,11 @@ impl std::error::Error for Error {}
 impl From<roundelay_kernels::Error> for Error {
     fn from(error: roundelay_kernels::Error) -> Self {
         Self::Engine(error)
+    }
+}
+
+impl From<Problem> for Error {
+    fn from(problem: Problem) -> Self {
+        Self::Topology(Box::new(problem))
     }
 }

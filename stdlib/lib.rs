@@ -41,6 +41,24 @@ pub trait Run: Algorithm {
             .map_err(|findings| Error::from_findings(self, nranks, findings))?;
         Ok(Plan::new(&proved, count, dtype, op)?)
     }
+
+    /// The same, refused where the algorithm uses a link that `topology` does not have. All its ranks take part.
+    fn plan_on(
+        &self,
+        topology: &Topology,
+        count: u64,
+        dtype: DType,
+        op: ReduceOp,
+    ) -> Result<Plan, Error> {
+        let nranks = topology.nranks();
+        let unproved = |findings| Error::from_findings(self, nranks, findings);
+        let proved = roundelay_core::prove(self, nranks).map_err(unproved)?;
+        let missing = roundelay_core::verify::links(proved.schedule(), topology);
+        if !missing.is_empty() {
+            return Err(unproved(missing));
+        }
+        Ok(Plan::new(&proved, count, dtype, op)?)
+    }
 }
 
 impl<A: Algorithm + ?Sized> Run for A {}
