@@ -42,7 +42,8 @@ impl Term {
             Self::Int(k) => Some(Rat::whole(k)),
             Self::N => Some(Rat::whole(n.into())),
             Self::FloorLog => Some(Rat::whole(n.ilog2().into())),
-            Self::CeilLog => Some(Rat::whole(n.next_power_of_two().ilog2().into())),
+            // The next power of two would not fit for n > 2^31.
+            Self::CeilLog => Some(Rat::whole((u32::BITS - (n - 1).leading_zeros()).into())),
             Self::Pow => Some(Rat::whole(1 << n.ilog2())),
             Self::Add(a, b) => {
                 let (a, b) = both(a, b)?;
@@ -119,11 +120,13 @@ impl fmt::Display for Term {
     }
 }
 
-/// For which numbers of ranks a family has an algorithm.
+/// For which numbers of ranks a form holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Admits {
     /// Any.
     Any,
+    /// Three or more: two ranks have one link each way, which both ways of a ring would share.
+    ThreeOrMore,
     /// Powers of two.
     PowersOfTwo,
 }
@@ -133,6 +136,7 @@ impl Admits {
     pub const fn holds(self, n: u32) -> bool {
         match self {
             Self::Any => n > 0,
+            Self::ThreeOrMore => n >= 3,
             Self::PowersOfTwo => n.is_power_of_two(),
         }
     }
@@ -157,7 +161,7 @@ pub struct Form {
 
 impl Form {
     /// Seconds for `bytes` bytes (nccl-tests' size) on `n` ranks: `alpha` seconds a message, `bandwidth` bytes
-    /// a second between two ranks in one direction. `None` where the family has no algorithm for `n`. A rank
+    /// a second between two ranks in one direction. `None` where the form does not hold for `n`. A rank
     /// that is alone sends nothing.
     pub fn seconds(&self, n: u32, bytes: u64, alpha: f64, bandwidth: f64) -> Option<f64> {
         if n == 1 {
@@ -182,6 +186,7 @@ pub fn markdown() -> String {
     for Form { family, collective, admits, messages, volume, why } in FORMS {
         let ranks = match admits {
             Admits::Any => "any",
+            Admits::ThreeOrMore => "3 or more",
             Admits::PowersOfTwo => "2^k",
         };
         let _ =
@@ -239,7 +244,7 @@ pub const FORMS: &[Form] = &[
     form(
         "two-way ring",
         Collective::AllReduce,
-        Admits::Any,
+        Admits::ThreeOrMore,
         TWICE_STEPS,
         ALL_BUT_ONE,
         "half of S each way at once",

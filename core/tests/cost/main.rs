@@ -3,7 +3,10 @@
 use expect_test::expect;
 use roundelay_core::collective::Collective;
 use roundelay_core::cost::{self, FORMS, Form, Term};
+use roundelay_core::ids::RankId;
 use roundelay_core::schedule::rational::Rat;
+use roundelay_core::topology::Topology;
+use roundelay_core::topology::bounds::{Bounds, Fraction};
 
 fn of(family: &str, collective: Collective) -> &'static Form {
     cost::of(family, collective).unwrap_or_else(|| panic!("{family} has no {collective}"))
@@ -111,5 +114,30 @@ fn the_table_of_the_book_is_fresh() {
         panic!(
             "the table of costs.md is stale: UPDATE_EXPECT=1 cargo test -p roundelay-core --test cost"
         );
+    }
+}
+
+/// Links as each family uses them are a subset of the full mesh's, so no form may beat its bound.
+#[test]
+fn no_form_beats_the_lower_bound_of_the_full_mesh() {
+    for n in 2..=9 {
+        let topology: Topology = format!("full_mesh({n})").parse().expect("a shape");
+        let bounds = Bounds::new(&topology, n, RankId(0)).expect("a run that fits");
+        for form in FORMS.iter().filter(|form| form.admits.holds(n)) {
+            let volume = at(form.volume, n);
+            let least = bounds.of(form.collective).per_byte;
+            let volume = Fraction::new(volume.num().into(), volume.den().into());
+            assert!(volume >= least, "{form:?} at {n}: {volume} < {least}");
+        }
+    }
+}
+
+#[test]
+fn any_number_of_ranks_has_an_answer() {
+    for n in [0, 1, (1 << 31) - 1, 1 << 31, (1 << 31) + 1, u32::MAX] {
+        for form in FORMS {
+            let time = form.seconds(n, u64::MAX, 1.0, 1.0);
+            assert_eq!(time.is_some(), n == 1 || form.admits.holds(n), "{form:?} at {n}");
+        }
     }
 }
