@@ -1,8 +1,8 @@
 //! Closed forms of time: what an algorithm family takes when nothing contends, by the alpha-beta model.
 //!
-//! A form is two terms in the number of ranks: how many messages stand one after another, and how many
-//! bytes of each of S a rank sends, one after another too. T = messages * alpha + volume * S * beta, alpha
-//! the time of an empty message, beta the seconds a byte takes between two ranks, S the size in bytes as
+//! A form is two terms in the number of ranks: how many messages stand one after another, and how much
+//! of M they carry, one after another too. T = messages * alpha + volume * M * beta, alpha
+//! the time of an empty message, beta the seconds a byte takes between two ranks, M the size in bytes as
 //! nccl-tests counts it. The same table chooses algorithms and stands in the book.
 
 use std::fmt::{self, Write as _};
@@ -153,7 +153,7 @@ pub struct Form {
     pub admits: Admits,
     /// Messages one after another: times alpha.
     pub messages: Term,
-    /// Bytes one after another, in shares of S: times S * beta.
+    /// Bytes one after another, in shares of M: times M * beta.
     pub volume: Term,
     /// Where the form comes from.
     pub why: &'static str,
@@ -181,7 +181,7 @@ pub fn of(family: &str, collective: Collective) -> Option<&'static Form> {
 /// The table as Markdown, for the book.
 pub fn markdown() -> String {
     let mut text = String::from(
-        "| family | collective | ranks | messages (alpha) | volume (S beta) | because |\n|---|---|---|---|---|---|\n",
+        "| family | collective | ranks | messages (alpha) | volume (M beta) | because |\n|---|---|---|---|---|---|\n",
     );
     for Form { family, collective, admits, messages, volume, why } in FORMS {
         let ranks = match admits {
@@ -195,6 +195,8 @@ pub fn markdown() -> String {
     text
 }
 
+use Admits::{Any, PowersOfTwo, ThreeOrMore};
+use Collective::{AllGather, AllReduce, AllToAll, Broadcast, Reduce, ReduceScatter, Scatter};
 use Term::{Add, CeilLog, Div, FloorLog, Int, Mul, N, Pow, Sub};
 
 const STEPS: Term = Sub(&N, &Int(1));
@@ -203,6 +205,10 @@ const TWICE_STEPS: Term = Mul(&Int(2), &STEPS);
 const TWICE_ALL_BUT_ONE: Term = Div(&TWICE_STEPS, &N);
 const TWICE_CEIL: Term = Mul(&Int(2), &CeilLog);
 const TWICE_FLOOR: Term = Mul(&Int(2), &FloorLog);
+const ONE_OF_N: Term = Div(&Int(1), &N);
+/// Halving and doubling among the powers of two, and twice the whole buffer where ranks are left over.
+const FOLDED: Term =
+    Add(&Div(&Mul(&Int(2), &Sub(&Pow, &Int(1))), &Pow), &Mul(&Int(2), &Sub(&CeilLog, &FloorLog)));
 
 const fn form(
     family: &'static str,
@@ -217,191 +223,113 @@ const fn form(
 
 /// Every form, family by family.
 pub const FORMS: &[Form] = &[
-    form(
-        "ring",
-        Collective::ReduceScatter,
-        Admits::Any,
-        STEPS,
-        ALL_BUT_ONE,
-        "n - 1 rounds, a block of S/n each",
-    ),
-    form(
-        "ring",
-        Collective::AllGather,
-        Admits::Any,
-        STEPS,
-        ALL_BUT_ONE,
-        "n - 1 rounds, a block of S/n each",
-    ),
-    form(
-        "ring",
-        Collective::AllReduce,
-        Admits::Any,
-        TWICE_STEPS,
-        TWICE_ALL_BUT_ONE,
-        "ReduceScatter, then AllGather",
-    ),
+    form("ring", ReduceScatter, Any, STEPS, ALL_BUT_ONE, "n - 1 rounds, a block of M/n each"),
+    form("ring", AllGather, Any, STEPS, ALL_BUT_ONE, "n - 1 rounds, a block of M/n each"),
+    form("ring", AllReduce, Any, TWICE_STEPS, TWICE_ALL_BUT_ONE, "ReduceScatter, then AllGather"),
     form(
         "two-way ring",
-        Collective::AllReduce,
-        Admits::ThreeOrMore,
+        AllReduce,
+        ThreeOrMore,
         TWICE_STEPS,
         ALL_BUT_ONE,
-        "half of S each way at once",
+        "half of M each way at once",
     ),
     form(
         "HD",
-        Collective::ReduceScatter,
-        Admits::PowersOfTwo,
+        ReduceScatter,
+        PowersOfTwo,
         FloorLog,
         ALL_BUT_ONE,
-        "S/2, S/4, … S/n with partners by xor",
+        "M/2, M/4, … M/n with partners by xor",
     ),
-    form(
-        "HD",
-        Collective::AllGather,
-        Admits::PowersOfTwo,
-        FloorLog,
-        ALL_BUT_ONE,
-        "the same backwards",
-    ),
-    form(
-        "HD",
-        Collective::AllReduce,
-        Admits::PowersOfTwo,
-        TWICE_FLOOR,
-        TWICE_ALL_BUT_ONE,
-        "halving, then doubling",
-    ),
+    form("HD", AllGather, PowersOfTwo, FloorLog, ALL_BUT_ONE, "the same backwards"),
+    form("HD", AllReduce, PowersOfTwo, TWICE_FLOOR, TWICE_ALL_BUT_ONE, "halving, then doubling"),
     form(
         "RHD",
-        Collective::AllReduce,
-        Admits::Any,
-        Add(&TWICE_FLOOR, &Mul(&Int(2), &Sub(&CeilLog, &FloorLog))),
-        Add(
-            &Div(&Mul(&Int(2), &Sub(&Pow, &Int(1))), &Pow),
-            &Mul(&Int(2), &Sub(&CeilLog, &FloorLog)),
-        ),
-        "HD among 2^f ranks; the others fold S in before and get S after",
+        AllReduce,
+        Any,
+        TWICE_CEIL,
+        FOLDED,
+        "HD among 2^f ranks; the others fold M in before and get M after",
     ),
     form(
         "NHR",
-        Collective::ReduceScatter,
-        Admits::Any,
+        ReduceScatter,
+        Any,
         CeilLog,
         ALL_BUT_ONE,
         "a binomial tree for each block, all at once",
     ),
-    form(
-        "NHR",
-        Collective::AllGather,
-        Admits::Any,
-        CeilLog,
-        ALL_BUT_ONE,
-        "the same trees backwards",
-    ),
-    form(
-        "NHR",
-        Collective::AllReduce,
-        Admits::Any,
-        TWICE_CEIL,
-        TWICE_ALL_BUT_ONE,
-        "ReduceScatter, then AllGather",
-    ),
+    form("NHR", AllGather, Any, CeilLog, ALL_BUT_ONE, "the same trees backwards"),
+    form("NHR", AllReduce, Any, TWICE_CEIL, TWICE_ALL_BUT_ONE, "ReduceScatter, then AllGather"),
+    form("NHR", Scatter, Any, CeilLog, ALL_BUT_ONE, "each block down the route of its tree"),
+    form("NHR", Broadcast, Any, TWICE_CEIL, TWICE_ALL_BUT_ONE, "Scatter, then AllGather"),
     form(
         "mesh, two-shot",
-        Collective::ReduceScatter,
-        Admits::Any,
+        ReduceScatter,
+        Any,
         Int(1),
-        Div(&Int(1), &N),
-        "a block of S/n on every link at once",
+        ONE_OF_N,
+        "a block of M/n on every link at once",
     ),
     form(
         "mesh, two-shot",
-        Collective::AllGather,
-        Admits::Any,
+        AllGather,
+        Any,
         Int(1),
-        Div(&Int(1), &N),
-        "a block of S/n on every link at once",
+        ONE_OF_N,
+        "a block of M/n on every link at once",
     ),
     form(
         "mesh, two-shot",
-        Collective::AllReduce,
-        Admits::Any,
+        AllReduce,
+        Any,
         Int(2),
         Div(&Int(2), &N),
         "ReduceScatter, then AllGather",
     ),
     form(
         "mesh, one-shot",
-        Collective::AllReduce,
-        Admits::Any,
+        AllReduce,
+        Any,
         Int(1),
         Int(1),
-        "everybody reads everything, S on every link at once",
+        "everybody reads everything, M on every link at once",
     ),
+    form("pairwise", AllToAll, Any, STEPS, ALL_BUT_ONE, "n - 1 rounds, a block of M/n each"),
     form(
-        "pairwise",
-        Collective::AllToAll,
-        Admits::Any,
-        STEPS,
-        ALL_BUT_ONE,
-        "n - 1 rounds, a block of S/n each",
+        "recursive doubling",
+        AllReduce,
+        PowersOfTwo,
+        FloorLog,
+        FloorLog,
+        "M with each of log2 n partners",
     ),
     form(
         "recursive doubling",
-        Collective::AllReduce,
-        Admits::PowersOfTwo,
-        FloorLog,
-        FloorLog,
-        "S with each of log2 n partners",
-    ),
-    form(
-        "recursive doubling",
-        Collective::AllGather,
-        Admits::PowersOfTwo,
+        AllGather,
+        PowersOfTwo,
         FloorLog,
         ALL_BUT_ONE,
         "what a rank has doubles every round",
     ),
     form(
         "Bruck",
-        Collective::AllGather,
-        Admits::Any,
+        AllGather,
+        Any,
         CeilLog,
         ALL_BUT_ONE,
         "what a rank has doubles; the last round sends the rest",
     ),
-    form(
-        "binomial tree",
-        Collective::Broadcast,
-        Admits::Any,
-        CeilLog,
-        CeilLog,
-        "S down ceil(log2 n) levels",
-    ),
-    form(
-        "binomial tree",
-        Collective::Reduce,
-        Admits::Any,
-        CeilLog,
-        CeilLog,
-        "S up ceil(log2 n) levels",
-    ),
-    form(
-        "binomial tree",
-        Collective::AllReduce,
-        Admits::Any,
-        TWICE_CEIL,
-        TWICE_CEIL,
-        "Reduce, then Broadcast",
-    ),
+    form("binomial tree", Broadcast, Any, CeilLog, CeilLog, "M down ceil(log2 n) levels"),
+    form("binomial tree", Reduce, Any, CeilLog, CeilLog, "M up ceil(log2 n) levels"),
+    form("binomial tree", AllReduce, Any, TWICE_CEIL, TWICE_CEIL, "Reduce, then Broadcast"),
     form(
         "star",
-        Collective::Broadcast,
-        Admits::Any,
+        Broadcast,
+        Any,
         Int(1),
         Int(1),
-        "S from the root to every rank at once, each over its own link",
+        "M from the root to every rank at once, each over its own link",
     ),
 ];

@@ -38,6 +38,9 @@ fn steps_and_volumes_of_the_logarithmic_families() {
         assert_eq!(at(nhr.messages, n), Rat::whole(nhr_steps), "NHR at {n}");
         assert_eq!((at(rhd.volume, n), at(nhr.volume, n)), (rhd_volume, nhr_volume), "at {n}");
     }
+    for (n, steps) in [(4, 2), (8, 3)] {
+        assert_eq!(at(of("HD", Collective::ReduceScatter).messages, n), Rat::whole(steps));
+    }
     // On powers of two the folded form is the plain one.
     for n in [2, 4, 8, 64] {
         let hd = of("HD", Collective::AllReduce);
@@ -92,7 +95,7 @@ fn terms_are_written_as_on_paper() {
     expect![[r"
         ring: 2(n - 1) and 2(n - 1)/n
         HD: 2 floor(log2 n) and 2(n - 1)/n
-        RHD: 2 floor(log2 n) + 2(ceil(log2 n) - floor(log2 n)) and 2(2^floor(log2 n) - 1)/2^floor(log2 n) + 2(ceil(log2 n) - floor(log2 n))
+        RHD: 2 ceil(log2 n) and 2(2^floor(log2 n) - 1)/2^floor(log2 n) + 2(ceil(log2 n) - floor(log2 n))
         NHR: 2 ceil(log2 n) and 2(n - 1)/n
     "]].assert_eq(&written.concat());
 }
@@ -140,4 +143,39 @@ fn any_number_of_ranks_has_an_answer() {
             assert_eq!(time.is_some(), n == 1 || form.admits.holds(n), "{form:?} at {n}");
         }
     }
+}
+
+#[test]
+fn more_ranks_or_bytes_never_take_fewer_messages_or_less_time() {
+    for form in FORMS {
+        let admitted: Vec<_> = (2..=300).filter(|n| form.admits.holds(*n)).collect();
+        for pair in admitted.windows(2) {
+            let (fewer, more) = (at(form.messages, pair[0]), at(form.messages, pair[1]));
+            assert!(fewer <= more, "{form:?} from {} to {} ranks", pair[0], pair[1]);
+        }
+        let time = |bytes| form.seconds(8, bytes, 1e-6, 1e9).expect("8 ranks suit all");
+        assert!(time(0) > 0.0 && time(0) < time(1 << 20) && time(1 << 20) < time(1 << 30));
+    }
+}
+
+#[test]
+fn brackets_stand_where_the_meaning_needs_them() {
+    const TWO: Term = Term::Int(2);
+    const LESS: Term = Term::Sub(&Term::N, &TWO);
+    const PART: Term = Term::Div(&TWO, &Term::N);
+    let terms = [
+        (Term::Sub(&Term::N, &LESS), "n - (n - 2)"),
+        (Term::Add(&LESS, &TWO), "n - 2 + 2"),
+        (Term::Div(&TWO, &PART), "2/(2/n)"),
+        (Term::Div(&PART, &TWO), "2/n/2"),
+        (Term::Mul(&LESS, &Term::FloorLog), "(n - 2) floor(log2 n)"),
+        (Term::Div(&TWO, &LESS), "2/(n - 2)"),
+    ];
+    for (term, written) in terms {
+        assert_eq!(term.to_string(), written);
+    }
+    // Out of range, and nothing to divide by.
+    assert_eq!(Term::Div(&TWO, &LESS).value(2), None);
+    assert_eq!(LESS.value(1), None);
+    assert_eq!(Term::Mul(&Term::Int(u64::MAX), &Term::N).value(2), None);
 }
