@@ -3,6 +3,7 @@
 use super::{Dice, RCCL, cables, shape, topology};
 use roundelay_core::diagnostics::Code;
 use roundelay_core::ids::RankId;
+use roundelay_core::topology::Topology;
 use roundelay_core::topology::search::around;
 use roundelay_core::topology::search::hamilton::{How, RingSearch, all_rings, is_ring, ring};
 use roundelay_core::topology::search::pairs::Pairs;
@@ -287,4 +288,34 @@ fn beyond_24_a_proof_or_giving_up() {
         three.into_iter().filter(|(a, b)| a / 20 == b / 20 || [0, 20].contains(a)).collect();
     let answer = ring(&cables(60, &three));
     assert!(!matches!(answer, RingSearch::Found { .. }), "{answer:?}");
+}
+
+/// Over islands the ring crosses as often as there are islands, and each crossing is a link.
+#[test]
+fn a_ring_sees_all_of_an_island_before_it_leaves() {
+    for (text, islands) in [
+        ("islands(2, 8)", 2),
+        ("islands(3, 4)", 3),
+        ("islands(4, 2)", 4),
+        ("islands(8, 8, 200GB/s, 1us, 25GB/s)", 8),
+        ("islands(64, 16)", 64),
+        ("groups([8, 4])", 2),
+        ("groups([1, 1, 3])", 3),
+        ("groups([5, 1, 7, 2])", 4),
+    ] {
+        let topology: Topology = text.parse().unwrap();
+        let n = topology.nranks();
+        let order = around(&topology, n).unwrap();
+        assert!(is_ring(&Pairs::linked(&topology, n), &order), "{text}: {order:?}");
+        let group = |rank: &RankId| topology.nodes()[rank.index()].group;
+        let next = order.iter().cycle().skip(1);
+        let crossings = order.iter().zip(next).filter(|(a, b)| group(a) != group(b)).count();
+        assert_eq!(crossings, islands, "{text}: {order:?}");
+    }
+    // An island that lacks a cable inside is no obstacle, nor are rails that do not reach all of a run.
+    for (text, n) in [("groups([8, 4]) without (0, 1)", 12), ("islands(2, 8)", 12)] {
+        let topology: Topology = text.parse().unwrap();
+        let order = around(&topology, n).unwrap();
+        assert!(is_ring(&Pairs::linked(&topology, n), &order), "{text}: {order:?}");
+    }
 }

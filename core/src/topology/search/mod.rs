@@ -12,6 +12,7 @@ pub mod trees;
 
 mod cover;
 mod heuristic;
+mod islands;
 
 use hamilton::RingSearch;
 use pairs::Pairs;
@@ -26,15 +27,19 @@ const KINDS: [LinkKind; 5] =
 
 /// A ring through the first `nranks` ranks over the best kind of links that has one: cables between cards
 /// and their switches first, then what goes over PCI, between CPUs and over the network as well.
-/// It never passes through a rank without stopping there.
+/// It never passes through a rank without stopping there, and leaves an island of better links, where it can,
+/// only when it has seen all of it.
 pub fn around(topology: &Topology, nranks: u32) -> Result<Vec<RankId>, Problem> {
     topology.holds(nranks)?;
     let mut verdict = None;
-    let mut tried = None;
+    let mut tried: Option<Pairs> = None;
     for kind in KINDS {
         let pairs = Pairs::within(topology, nranks, kind);
         if tried.as_ref() == Some(&pairs) {
             continue;
+        }
+        if let Some(order) = tried.as_ref().and_then(|better| islands::ring(better, &pairs)) {
+            return Ok(order);
         }
         match hamilton::ring(&pairs) {
             RingSearch::Found { order, .. } => return Ok(order),
