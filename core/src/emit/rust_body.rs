@@ -20,19 +20,12 @@ pub(super) struct Body<'a> {
 
 impl<'a> Body<'a> {
     pub(super) fn new(algorithm: &'a Algorithm, origin: &'a Origin<'a>) -> Self {
-        let taken = |name: &str| algorithm.vars.iter().any(|var| var.name == name);
-        let free = ["s", "schedule", "builder"].into_iter().find(|name| !taken(name));
-        let s = match free {
-            Some(name) => format_ident!("{name}"),
-            None => {
-                let mut name = "builder_".to_owned();
-                while taken(&name) {
-                    name.push('_');
-                }
-                format_ident!("{name}")
-            }
-        };
-        Self { algorithm, origin, s }
+        Self { algorithm, origin, s: free(algorithm, &["s", "schedule", "builder"]) }
+    }
+
+    /// A name for a value of the expansion.
+    pub(super) fn free(&self, name: &str) -> Ident {
+        free(self.algorithm, &[name])
     }
 
     /// The builder's name and the statements.
@@ -454,6 +447,17 @@ impl<'a> Body<'a> {
             quote!(#name)
         }
     }
+}
+
+/// The first of `names` that the author does not use, or else something like the last.
+fn free(algorithm: &Algorithm, names: &[&str]) -> Ident {
+    let taken = |name: &str| algorithm.vars.iter().any(|var| var.name == name);
+    let mut name =
+        names.iter().find(|name| !taken(name)).or(names.last()).map_or("", |n| n).to_owned();
+    while taken(&name) {
+        name.push('_');
+    }
+    format_ident!("{name}")
 }
 
 /// The same code, for errors at `span`.

@@ -74,8 +74,9 @@ impl Body<'_> {
             return find(self.borrowed(topology));
         }
         let made = self.settled(topology, at);
-        let found = find(quote!(&site));
-        quote!({ let site = #made; #found })
+        let site = self.free("site");
+        let found = find(quote!(&#site));
+        quote!({ let #site = #made; #found })
     }
 
     /// `full_mesh(8) without (0, 1)`
