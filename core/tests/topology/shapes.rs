@@ -126,6 +126,11 @@ fn capacities_follow_the_tiers() {
     assert!(latencies.contains(&(LinkKind::NvLink, 1000)));
     assert!(latencies.contains(&(LinkKind::Net, 5000)));
 
+    // A tier without values of its own has those of the tier before.
+    let same = read("islands(2, 2, 200GB/s, 3us)");
+    assert!(same.links().iter().all(|l| l.latency == 3000));
+    assert_eq!(capacity(&same, "rail 0", "2"), Rat::whole(200_000_000_000));
+
     // 8 hosts of b under 4 spines: 2 b an uplink, a third of that at 3:1.
     let uplink = |text: &str| capacity(&read(text), "leaf 0", "spine 0");
     assert_eq!(uplink("spine_leaf(2, 8, 4)"), Rat::whole(2));
@@ -140,6 +145,22 @@ fn turning_round_twice_changes_nothing() {
         let back = there.reversed().reversed();
         assert_eq!(there, back, "{text}");
     }
+}
+
+#[test]
+fn a_way_there_and_none_back_is_no_connection() {
+    let one_way = |links: &[(u32, u32)]| {
+        let mut draft = Draft::new("one way", 3, true).unwrap();
+        for (from, to) in links {
+            let (from, to, kind) = (NodeId(*from), NodeId(*to), LinkKind::NvLink);
+            draft.link(Link { from, to, kind, capacity: Rat::ONE, latency: 0 }).unwrap();
+        }
+        draft.build()
+    };
+    assert_eq!(one_way(&[(0, 1), (1, 2), (2, 0)]).map(|t| t.nranks()), Ok(3));
+    let problem = one_way(&[(0, 1), (1, 0), (1, 2)]).unwrap_err();
+    assert_eq!(problem.code.as_str(), "E0603");
+    assert_eq!(problem.notes, ["a part: ranks 0, 1", "a part: rank 2"]);
 }
 
 #[test]
