@@ -17,6 +17,7 @@
 extern crate self as roundelay;
 
 mod error;
+pub mod expand;
 
 pub use half;
 pub use roundelay_core::collective::Collective;
@@ -77,24 +78,6 @@ pub mod library {
         ("twisted_ring.coll", include_str!("twisted_ring.coll")),
         ("halving_doubling.coll", include_str!("halving_doubling.coll")),
     ];
-}
-
-/// What expanded code calls; not for writing by hand.
-pub mod expand {
-    pub use roundelay_core::schedule::Location;
-    pub use roundelay_core::schedule::builder::{Builder, Stop};
-    pub use roundelay_core::schedule::ring::Ring;
-    pub use roundelay_core::schedule::site::{Drawing, Site};
-    pub use roundelay_core::schedule::value::{
-        Flag, Int, List, Peer, Piece, Place, Seat, Seats, Split, abs, bit_reverse, ceil_log2,
-        choose, int, is_power_of_two, log2, max, min, popcount, pow2, trailing_zeros,
-    };
-    pub use roundelay_core::topology::shape::ShapeKind;
-
-    /// A statement's place.
-    pub const fn at(line: u32, column: u32, end_line: u32, end_column: u32) -> Location {
-        Location { line, column, end_line, end_column }
-    }
 }
 
 /// The README's program runs.

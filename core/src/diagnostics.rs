@@ -58,6 +58,8 @@ codes! {
     E0117 TooManyOperands "an op with more operands than the schedule can hold",
     E0118 ConstantOutOfRange "a constant expression that can only fail",
     E0119 RecursiveStep "a step that calls itself",
+    E0120 BadAttribute "an attribute whose arguments make no sense",
+    E0121 AttributeConflict "attributes that contradict each other, or their algorithm",
 
     // Elaboration: one rank count, one set of parameters.
     E0201 ArithmeticOverflow "integer arithmetic left the range of 64 bits",
@@ -88,6 +90,10 @@ codes! {
     E0311 ScratchRace "scratch of one run is overwritten by the next",
     E0312 OutOfBounds "a region reaches beyond its buffer",
     E0313 MissingLink "data or a signal goes where the topology has no link",
+    E0314 LostSignal "a one-shot flag is raised again before its wait",
+    E0315 OverBudget "the schedule takes more of a resource than there is",
+    E0316 PortConflict "a rank sends to, or receives from, too many peers in one step",
+    E0317 OrderDiffers "ranks reduce in different orders",
 
     // Plans and runs.
     E0401 WrongBufferCount "not one buffer per rank",
@@ -216,6 +222,15 @@ impl Diagnostic {
         let mut text = format!("{} [{}]", self.title, self.code);
         self.details(source, &mut text);
         text
+    }
+
+    /// The other place as an error of its own, where a proof failed between two of them: a message can point at
+    /// one only.
+    pub fn second(&self, source: &Source) -> Option<(Span, String)> {
+        let (span, label) = self.others.iter().find(|(span, _)| *span != self.primary)?;
+        let proof = self.code >= Code::Deadlock && self.code < Code::WrongBufferCount;
+        let line = source.location(self.primary).line;
+        proof.then(|| (*span, format!("{label} [{}]\n= note: the other place of the error at line {line}", self.code)))
     }
 
     /// The same with the place and its line spelled out, where no span can point.

@@ -15,6 +15,8 @@ pub mod schedule;
 
 pub mod verify;
 
+pub mod expansion;
+
 pub mod emit;
 
 pub mod collective;
@@ -27,9 +29,9 @@ pub mod render;
 
 use check::Door;
 use check::hir::Program;
-use diagnostics::{Code, Diagnostic, Finding};
+use diagnostics::{Diagnostic, Finding};
 use schedule::interpret::Interpreted;
-use schedule::{Algorithm, Limits};
+use schedule::Algorithm;
 use source::Source;
 use verify::Proved;
 
@@ -53,36 +55,4 @@ pub fn prove<A: Algorithm + ?Sized>(algorithm: &A, nranks: u32) -> Result<Proved
 pub fn prove_source(algorithm: &Interpreted, nranks: u32) -> Result<Proved, Vec<Diagnostic>> {
     prove(algorithm, nranks)
         .map_err(|all| all.into_iter().map(|f| algorithm.diagnostic(f, nranks)).collect())
-}
-
-/// Rank counts that the macro proves while it expands; plans prove theirs, always.
-const AT_EXPANSION: std::ops::RangeInclusive<u32> = 1..=4;
-
-/// What the macro says beyond names and types: every algorithm that can be laid out now is proved for a few
-/// small rank counts, within a budget of steps. An algorithm with a `rust { }` escape, or with a parameter
-/// that has no value yet, is proved when its plan is made.
-pub fn prove_at_expansion(program: &Program, source: &Source) -> Vec<Diagnostic> {
-    let mut errors: Vec<Diagnostic> = Vec::new();
-    for algorithm in &program.algorithms {
-        let open = algorithm.params.iter().any(|p| p.default.is_none() && !p.ty.has_natural());
-        if algorithm.escapes || open {
-            continue;
-        }
-        let algorithm = Interpreted::new(algorithm.clone(), source);
-        let found = AT_EXPANSION.flat_map(|nranks| {
-            let schedule = algorithm.schedule_within(nranks, Limits::EXPANSION);
-            let findings = schedule.and_then(|s| verify::verify(&s)).err().unwrap_or_default();
-            let place = |finding| algorithm.diagnostic(finding, nranks);
-            findings.into_iter().map(place).collect::<Vec<_>>()
-        });
-        for error in found {
-            // A refusal is the author's word; what is beyond the budget is left to the plan.
-            let no_error = error.code.refuses() || error.code == Code::StepLimit;
-            let known = errors.iter().any(|e| (e.code, e.primary) == (error.code, error.primary));
-            if !no_error && !known {
-                errors.push(error);
-            }
-        }
-    }
-    errors
 }

@@ -3,14 +3,15 @@
 use std::path::PathBuf;
 
 use proc_macro::TokenStream;
-use proc_macro2::{Span, TokenStream as TokenStream2};
+use proc_macro2::{Ident, Span, TokenStream as TokenStream2, TokenTree};
 use quote::quote;
 use roundelay_core::check::Door;
 use roundelay_core::check::hir::Program;
 use roundelay_core::diagnostics::Diagnostic;
+use roundelay_core::expansion::Outcome;
 use roundelay_core::emit::rust::{self, Origin};
-use roundelay_core::source::Source;
-use roundelay_core::{compile, prove_at_expansion, syntax};
+use roundelay_core::source::{Source, Span as Place};
+use roundelay_core::{compile, expansion, syntax};
 
 /// Algorithms in the language of step loops; each becomes a struct that implements `Algorithm`.
 ///
@@ -23,21 +24,27 @@ use roundelay_core::{compile, prove_at_expansion, syntax};
 #[proc_macro]
 pub fn collective(input: TokenStream) -> TokenStream {
     let (source, spans) = Source::from_macro("the macro's body", input.into());
-    let start = |span: roundelay_core::source::Span| at(&spans, span.lo);
+    let start = |span: Place| at(&spans, span.lo);
     let origin = Origin {
         file: quote!(::core::file!()),
         locate: &|span| source.location(span),
         span: &start,
         exact: true,
     };
+    let range = |span: Place| (start(span), end(&spans, span.hi));
     match compile(&source, Door::Macro).and_then(|program| proved(program, &source)) {
-        Ok(program) => rust::expand(&program, &origin).into(),
+        Ok((program, left)) => {
+            let items = rust::expand(&program, &origin);
+            let left = left.iter().map(|l| warning(start(l.primary), &l.message(&source)));
+            quote!(#items #(#left)*).into()
+        }
         Err(errors) => {
             let stubs = rust::stubs(&syntax::parse(&source).0, &start);
-            let errors = errors.iter().map(|error| {
-                let (first, last) = (start(error.primary), end(&spans, error.primary.hi));
-                spanned(first, last, &error.message(&source))
+            let errors = errors.iter().flat_map(|error| {
+                let second = error.second(&source).map(|(span, text)| spanned(range(span), &text));
+                [Some(spanned(range(error.primary), &error.message(&source))), second]
             });
+            let errors = errors.flatten();
             quote!(#stubs #(#errors)*).into()
         }
     }
@@ -70,13 +77,14 @@ pub fn include_collective(input: TokenStream) -> TokenStream {
         const _: &[u8] = ::core::include_bytes!(#path);
     );
     match compile(&source, Door::File).and_then(|program| proved(program, &source)) {
-        Ok(program) => {
+        Ok((program, left)) => {
             let items = rust::expand(&program, &origin);
-            quote!(#rebuild #items).into()
+            let left = left.iter().map(|l| warning(place, &l.report(&source)));
+            quote!(#rebuild #items #(#left)*).into()
         }
         Err(errors) => {
             let stubs = rust::stubs(&syntax::parse(&source).0, &|_| place);
-            let render = |error: &Diagnostic| spanned(place, place, &error.report(&source));
+            let render = |error: &Diagnostic| spanned((place, place), &error.report(&source));
             let errors = errors.iter().map(render);
             quote!(#rebuild #stubs #(#errors)*).into()
         }
@@ -94,19 +102,32 @@ fn find(place: Span, name: &str) -> PathBuf {
     if below.exists() { below } else { package.join(name) }
 }
 
-/// The program, if nothing is wrong with it at a few small rank counts.
-fn proved(program: Program, source: &Source) -> Result<Program, Vec<Diagnostic>> {
-    let errors = prove_at_expansion(&program, source);
-    if errors.is_empty() { Ok(program) } else { Err(errors) }
+/// The program, if nothing is wrong with it at the rank counts that are proved now; and what was left.
+fn proved(
+    program: Program,
+    source: &Source,
+) -> Result<(Program, Vec<Diagnostic>), Vec<Diagnostic>> {
+    let Outcome { errors, left } = expansion::prove(&program, source);
+    if errors.is_empty() { Ok((program, left)) } else { Err(errors) }
 }
 
 /// One error under the tokens from `first` to `last`.
-fn spanned(first: Span, last: Span, message: &str) -> TokenStream2 {
-    let mut range = TokenStream2::new();
-    for span in [first, last] {
-        range.extend([proc_macro2::TokenTree::Ident(proc_macro2::Ident::new("_", span))]);
-    }
-    syn::Error::new_spanned(range, message).to_compile_error()
+fn spanned(range: (Span, Span), message: &str) -> TokenStream2 {
+    syn::Error::new_spanned(tokens(range), message).to_compile_error()
+}
+
+/// Stable Rust lets a macro warn only by what it expands to: the use of something deprecated.
+fn warning(place: Span, message: &str) -> TokenStream2 {
+    let name = Ident::new("PROOF_AT_EXPANSION", place.resolved_at(Span::mixed_site()));
+    quote!(const _: () = {
+        #[deprecated(note = #message)]
+        const #name: () = ();
+        #name
+    };)
+}
+
+fn tokens((first, last): (Span, Span)) -> TokenStream2 {
+    [first, last].map(|span| TokenTree::Ident(Ident::new("_", span))).into_iter().collect()
 }
 
 fn at(spans: &[Span], index: u32) -> Span {

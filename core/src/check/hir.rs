@@ -4,6 +4,7 @@
 use crate::collective::Collective;
 use crate::ids::SpanId;
 use crate::schedule::arith::IntFn;
+use crate::schedule::demands::Resource;
 use crate::source::Span;
 use crate::syntax::ast::{BinOp, UnOp};
 use crate::topology::shape::ShapeKind;
@@ -30,6 +31,10 @@ pub struct Algorithm {
     pub collective: Collective,
     /// Marked `#[out_of_place]`.
     pub out_of_place: bool,
+    /// What is to be proved at expansion and by the generated test, if the author says so.
+    pub verify: Option<Verify>,
+    /// The ranks of the machine that `#[topology]` describes, where that is one machine.
+    pub machine: Option<u32>,
     /// Its parameters.
     pub params: Vec<Param>,
     /// Its statements.
@@ -42,6 +47,25 @@ pub struct Algorithm {
     pub escapes: bool,
     /// Its source in canonical form.
     pub source: String,
+}
+
+/// `#[verify(…)]`
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Verify {
+    /// These rank counts, at expansion and in the generated test.
+    Counts {
+        /// In the order written.
+        counts: Vec<u32>,
+        /// Whether each was named: then a refusal of one is an error.
+        named: bool,
+        /// Where they stand.
+        span: Span,
+    },
+    /// Not at expansion, and no test is generated; plans are proved all the same.
+    Off {
+        /// Why.
+        reason: String,
+    },
 }
 
 /// An index into [`Algorithm::vars`].
@@ -154,6 +178,19 @@ pub enum StmtKind {
     Reduce(Vec<Expr>, Expr),
     /// A signal to or from a peer
     Signal(Signal, Expr),
+    /// What an attribute demands, at the head of the body
+    Demand(Demand),
+}
+
+/// What a schedule must keep to, by an attribute.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Demand {
+    /// `#[topology(…)]`
+    Topology(Expr),
+    /// `#[deterministic]`
+    Deterministic,
+    /// `#[budget(streams = …)]` and its kin
+    Budget(Resource, Expr),
 }
 
 /// The four signals.

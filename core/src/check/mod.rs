@@ -1,5 +1,6 @@
 //! From what the author wrote to what it means: names, types, and the rules that hold for every rank count.
 
+mod attributes;
 mod calls;
 mod exprs;
 pub mod hir;
@@ -11,7 +12,7 @@ use crate::collective::Collective;
 use crate::diagnostics::{Code, Diagnostic};
 use crate::source::Span;
 use crate::syntax::{ast, printer};
-use hir::{ParamTy, Program, Ty, VarId};
+use hir::{Demand, ParamTy, Program, Ty, VarId};
 use scope::Scope;
 
 /// Which door the source came in by: only the macro can compile a `rust { }` escape.
@@ -82,17 +83,31 @@ impl<'e> Checker<'e> {
     fn algorithm(mut self, algorithm: &ast::Algorithm) -> hir::Algorithm {
         self.spans.push(algorithm.name.span);
         let collective = self.collective(&algorithm.collective);
-        let out_of_place = self.attributes(&algorithm.attrs);
-        let params = algorithm.params.iter().map(|p| self.param(p)).collect();
+        let on = self.on_topology(&algorithm.attrs);
+        let mut params: Vec<_> = algorithm.params.iter().map(|p| self.param(p)).collect();
         self.root_rule(algorithm, collective);
-        let body = self.block(&algorithm.body);
+        let mut attributes = self.attributes(&algorithm.attrs);
+        if let Some((topology, span)) = on {
+            for param in params.iter_mut().filter(|p| p.ty == ParamTy::Topology) {
+                param.default.get_or_insert_with(|| topology.clone());
+            }
+            attributes.topology = Some(topology.clone());
+            self.demand(&mut attributes, span, Demand::Topology(topology));
+        }
+        let mut body = std::mem::take(&mut attributes.demands);
+        body.extend(self.block(&algorithm.body));
+        let open = params.iter().find(|p| p.default.is_none() && !p.ty.has_natural());
+        let open = open.map(|p| self.vars[p.var.0 as usize].name.clone());
+        self.can_verify(attributes.verify.as_ref(), open.as_deref());
         hir::Algorithm {
             name: algorithm.name.text.clone(),
             name_span: algorithm.name.span,
             docs: algorithm.docs.clone(),
             public: algorithm.public,
             collective: collective.unwrap_or(Collective::AllReduce),
-            out_of_place,
+            out_of_place: attributes.out_of_place,
+            verify: attributes.verify,
+            machine: attributes.topology.as_ref().and_then(topology::ranks),
             params,
             body,
             vars: self.vars,
@@ -119,21 +134,6 @@ impl<'e> Checker<'e> {
             self.errors.push(error);
         }
         known
-    }
-
-    fn attributes(&mut self, attrs: &[ast::Attr]) -> bool {
-        for attr in attrs.iter().filter(|a| a.name.text != "out_of_place") {
-            self.errors.push(
-                Diagnostic::new(
-                    Code::UnknownAttribute,
-                    attr.name.span,
-                    format!("unknown attribute `{}`", attr.name.text),
-                )
-                .label("not an attribute of algorithms")
-                .help("the attributes are `#[out_of_place]`"),
-            );
-        }
-        attrs.iter().any(|a| a.name.text == "out_of_place")
     }
 
     fn param(&mut self, param: &ast::Param) -> hir::Param {

@@ -217,8 +217,13 @@ fn shape(expr: &Expr) -> Option<Result<Shape, Problem>> {
     Some(shape.map(|s| cuts.into_iter().fold(s, |s, (a, b)| s.without(a, b))))
 }
 
+/// The ranks of a topology whose sizes are constants.
+pub(super) fn ranks(expr: &Expr) -> Option<u32> {
+    shape(expr)?.and_then(|shape| shape.build()).ok().map(|topology| topology.nranks())
+}
+
 /// The value of an expression of constants.
-fn constant(expr: &Expr) -> Option<i64> {
+pub(super) fn constant(expr: &Expr) -> Option<i64> {
     match &*expr.kind {
         ExprKind::Int(value) => Some(*value),
         ExprKind::IntFn(function, args) => {

@@ -6,6 +6,7 @@ use quote::{format_ident, quote};
 
 use super::rust_body::Body;
 use crate::check::hir::{Algorithm, ParamTy, Program};
+use crate::expansion;
 use crate::schedule::Location;
 use crate::source::Span;
 use crate::syntax::ast;
@@ -108,6 +109,7 @@ fn item(algorithm: &Algorithm, origin: &Origin<'_>) -> TokenStream {
     });
     let unused = (!origin.exact).then(|| quote!(unused_variables,));
     let (builder, body) = Body::new(algorithm, origin).emit();
+    let test = test(algorithm, &name);
     quote! {
         #structure
 
@@ -131,7 +133,49 @@ fn item(algorithm: &Algorithm, origin: &Origin<'_>) -> TokenStream {
                 Ok(())
             }
         }
+
+        #test
     }
+}
+
+/// The test that proves the algorithm for more rank counts than the expansion does.
+fn test(algorithm: &Algorithm, name: &Ident) -> Option<TokenStream> {
+    let (counts, named) = expansion::tested(algorithm)?;
+    let test = format_ident!("{}_is_proved", snake(&algorithm.name));
+    let run = counts.windows(2).all(|pair| pair[0] + 1 == pair[1]);
+    let counts = match (&counts[..], run) {
+        ([first, .., last], true) => {
+            let (first, last) = (Literal::u32_unsuffixed(*first), Literal::u32_unsuffixed(*last));
+            quote!(#first..=#last)
+        }
+        (all, _) => {
+            let all = all.iter().map(|n| Literal::u32_unsuffixed(*n));
+            quote!([#(#all),*])
+        }
+    };
+    // In a function's body it is not run, and says so by nothing but its absence from the list of tests.
+    Some(quote! {
+        #[cfg(test)]
+        #[test]
+        #[allow(unnameable_test_items)]
+        fn #test() {
+            ::roundelay::expand::is_proved(&#name::new(), #counts, #named);
+        }
+    })
+}
+
+/// `ring_all_reduce` for `RingAllReduce`.
+fn snake(name: &str) -> String {
+    let mut text = String::new();
+    let mut after_lower = false;
+    for c in name.chars() {
+        if c.is_uppercase() && after_lower {
+            text.push('_');
+        }
+        after_lower = !c.is_uppercase();
+        text.extend(c.to_lowercase());
+    }
+    text
 }
 
 /// The text as a raw string, so that it reads in the expansion as it was written.

@@ -170,6 +170,7 @@ impl<'a> Body<'a> {
                 };
                 quote!(#s.#call(#at, #peer)?;)
             }
+            StmtKind::Demand(demand) => self.demand(demand, stmt.at),
         }
     }
 

@@ -4,7 +4,7 @@ use proc_macro2::{Literal, TokenStream};
 use quote::{format_ident, quote};
 
 use super::rust_body::{Body, number};
-use crate::check::hir::{Expr, ExprKind, Param, ParamTy, ShapeArg, Ty};
+use crate::check::hir::{Demand, Expr, ExprKind, Param, ParamTy, ShapeArg, Ty};
 use crate::ids::SpanId;
 use crate::topology::shape::ShapeKind;
 
@@ -60,6 +60,24 @@ impl Body<'_> {
                 quote!(#s.topology(#number, #drawing)?)
             }
             _ => self.value(expr),
+        }
+    }
+
+    /// What an attribute demands.
+    pub(super) fn demand(&self, demand: &Demand, at: SpanId) -> TokenStream {
+        let s = &self.s;
+        let number = number(at);
+        match demand {
+            Demand::Topology(topology) => {
+                let call = |topology| quote!(#s.on_topology(#number, #topology)?;);
+                self.looked_up(topology, at, call)
+            }
+            Demand::Deterministic => quote!(#s.deterministic(#number)?;),
+            Demand::Budget(resource, most) => {
+                let (resources, resource) = (self.path("Resource"), format_ident!("{resource:?}"));
+                let most = self.operand(most);
+                quote!(#s.budget(#number, #resources::#resource, #most)?;)
+            }
         }
     }
 

@@ -8,10 +8,12 @@
 pub mod area;
 pub mod arith;
 pub mod builder;
+pub mod demands;
 pub mod hash;
 pub mod interpret;
 pub mod legality;
 pub mod lengths;
+pub mod needs;
 pub mod params;
 pub mod rational;
 pub mod ring;
@@ -24,6 +26,7 @@ pub mod value;
 
 use crate::collective::Collective;
 use crate::ids::{ChannelId, LaneId, OpId, RankId, RegionId, ScratchId, SpanId, StreamId};
+use demands::Demands;
 use rational::Rat;
 pub use tables::Limits;
 
@@ -56,6 +59,8 @@ pub struct Schedule {
     pub lanes: Vec<Vec<i64>>,
     /// Source statements that ops point at. Not part of a schedule's identity.
     pub locations: Vec<Location>,
+    /// What it must keep to beyond being right. Not part of a schedule's identity.
+    pub demands: Demands,
 }
 
 /// One rank's sequential lane.
@@ -268,6 +273,13 @@ impl Schedule {
             Buffer::Output => "output",
             Buffer::Scratch(id) => &self.scratch[id.index()].name,
         }
+    }
+
+    /// Whether a move carries data from one rank to another.
+    pub fn crosses(&self, op: &Op) -> bool {
+        let mut ranks = self.srcs(op).iter().chain(self.dsts(op)).map(|operand| operand.rank);
+        let first = ranks.next();
+        ranks.any(|rank| Some(rank) != first)
     }
 
     /// The place of a statement, if known.

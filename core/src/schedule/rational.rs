@@ -79,6 +79,13 @@ impl Rat {
         Self::reduced(left.checked_add(right)?, den)
     }
 
+    /// `self + other`; `None` if out of range.
+    pub fn plus(self, other: Self) -> Option<Self> {
+        let (a, b) = (u128::from(self.num), u128::from(self.den));
+        let (c, d) = (u128::from(other.num), u128::from(other.den));
+        Self::reduced((a * d).checked_add(c.checked_mul(b)?)?, b * d)
+    }
+
     /// `self - other`; `None` if negative or out of range.
     pub fn minus(self, other: Self) -> Option<Self> {
         let (a, b) = (u128::from(self.num), u128::from(self.den));

@@ -6,6 +6,7 @@ use std::hash::{BuildHasherDefault, Hasher};
 use std::sync::Arc;
 
 use super::builder::{Builder, Stop};
+use super::demands::Demands;
 use super::ring::{Ring, Seating};
 use super::rings::Rings;
 use super::{
@@ -34,6 +35,7 @@ pub(crate) struct Tables {
     seatings: Vec<(Ring, Arc<Seating>)>,
     rings: Vec<(Rings, Arc<[Seating]>)>,
     topologies: Vec<(Shape, Arc<Topology>)>,
+    pub(crate) demands: Demands,
     limits: Limits,
     steps: u64,
     ops: u64,
@@ -80,6 +82,7 @@ impl Tables {
             seatings: Vec::new(),
             rings: Vec::new(),
             topologies: Vec::new(),
+            demands: Demands::default(),
             limits,
             steps: 0,
             ops: 0,
@@ -266,6 +269,7 @@ fn assemble<A: Algorithm + ?Sized>(
         channels: channels.used,
         lanes: lanes.used,
         locations: algorithm.locations().to_vec(),
+        demands: tables.demands,
     }
 }
 

@@ -19,6 +19,7 @@
 use std::fmt::{self, Write as _};
 use std::str::FromStr;
 
+use super::demands::Demands;
 use super::rational::Rat;
 use super::tables::Interner;
 use super::{
@@ -328,5 +329,6 @@ fn header(text: &str) -> Result<Schedule, String> {
         channels: Vec::new(),
         lanes: Vec::new(),
         locations: Vec::new(),
+        demands: Demands::default(),
     })
 }

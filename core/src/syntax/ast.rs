@@ -40,11 +40,44 @@ pub struct Algorithm {
     pub span: Span,
 }
 
-/// `#[NAME]`
+/// `#[NAME]` or `#[NAME(ARGS)]`
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Attr {
     /// The word inside.
     pub name: Name,
+    /// What stands in parentheses after it.
+    pub args: Vec<AttrArg>,
+    /// All its tokens.
+    pub span: Span,
+}
+
+/// An argument of an attribute: `off`, `nranks = 2..=8`, `reason = "…"`.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct AttrArg {
+    /// The word before `=`.
+    pub name: Option<Name>,
+    /// What it says.
+    pub value: AttrValue,
+    /// All its tokens.
+    pub span: Span,
+}
+
+/// What an argument of an attribute says.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum AttrValue {
+    /// A word, a number, a list, a topology.
+    Expr(Expr),
+    /// `2..9` or `2..=8`
+    Range {
+        /// The first.
+        lo: Expr,
+        /// The last, or the one after it.
+        hi: Expr,
+        /// Whether `hi` is in it.
+        inclusive: bool,
+    },
+    /// A string.
+    Text(String),
 }
 
 /// `NAME: TYPE = DEFAULT`, of an algorithm or (without default) of a step.

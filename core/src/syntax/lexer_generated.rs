@@ -57,7 +57,7 @@ impl<'s> ::logos::Logos<'s> for Raw {
                 { let action = _get_action($lex, $offset, $context); match action {
                 CallbackResult::Emit(tok) => { return Some(Ok(tok)); },
                 CallbackResult::Skip => { $lex .trivia(); $offset = $lex .offset();
-                $context = None; $state = LogosState::State26; continue; },
+                $context = None; $state = LogosState::State27; continue; },
                 CallbackResult::Error(err) => { return Some(Err(err)); },
                 CallbackResult::DefaultError => { return Some(Err(_make_error($lex))); },
                 } }
@@ -140,6 +140,7 @@ impl<'s> ::logos::Logos<'s> for Raw {
                 Some(LogosLeaf::Leaf39) => CallbackResult::Emit(Raw::Punctuation),
                 Some(LogosLeaf::Leaf40) => CallbackResult::Emit(Raw::Punctuation),
                 Some(LogosLeaf::Leaf41) => CallbackResult::Emit(Raw::Punctuation),
+                Some(LogosLeaf::Leaf42) => CallbackResult::Emit(Raw::Punctuation),
             }
         }
         #[derive(Clone, Copy)]
@@ -186,6 +187,7 @@ impl<'s> ::logos::Logos<'s> for Raw {
             Leaf39 = 39isize,
             Leaf40 = 40isize,
             Leaf41 = 41isize,
+            Leaf42 = 42isize,
         }
         #[derive(Clone, Copy)]
         enum LogosState {
@@ -237,19 +239,20 @@ impl<'s> ::logos::Logos<'s> for Raw {
             State5,
             State50,
             State51,
+            State52,
             State6,
             State7,
             State8,
             State9,
         }
-        let mut state = LogosState::State26;
+        let mut state = LogosState::State27;
         let mut offset = lex.offset();
         let mut context: _Option<LogosLeaf> = None;
         loop {
             match state {
                 LogosState::State0 => {
                     lex.end(offset);
-                    context = Some(LogosLeaf::Leaf31);
+                    context = Some(LogosLeaf::Leaf32);
                     let other = lex.read::<u8>(offset);
                     if let Some(byte) = other {} else {}
                     _take_action!(lex, offset, context, state)
@@ -268,35 +271,35 @@ impl<'s> ::logos::Logos<'s> for Raw {
                 }
                 LogosState::State2 => {
                     lex.end(offset);
-                    context = Some(LogosLeaf::Leaf27);
+                    context = Some(LogosLeaf::Leaf28);
                     let other = lex.read::<u8>(offset);
                     if let Some(byte) = other {} else {}
                     _take_action!(lex, offset, context, state)
                 }
                 LogosState::State3 => {
                     lex.end(offset);
-                    context = Some(LogosLeaf::Leaf29);
+                    context = Some(LogosLeaf::Leaf30);
                     let other = lex.read::<u8>(offset);
                     if let Some(byte) = other {} else {}
                     _take_action!(lex, offset, context, state)
                 }
                 LogosState::State4 => {
                     lex.end(offset);
-                    context = Some(LogosLeaf::Leaf22);
+                    context = Some(LogosLeaf::Leaf23);
                     let other = lex.read::<u8>(offset);
                     if let Some(byte) = other {} else {}
                     _take_action!(lex, offset, context, state)
                 }
                 LogosState::State5 => {
                     lex.end(offset);
-                    context = Some(LogosLeaf::Leaf28);
+                    context = Some(LogosLeaf::Leaf29);
                     let other = lex.read::<u8>(offset);
                     if let Some(byte) = other {} else {}
                     _take_action!(lex, offset, context, state)
                 }
                 LogosState::State6 => {
                     lex.end(offset);
-                    context = Some(LogosLeaf::Leaf25);
+                    context = Some(LogosLeaf::Leaf26);
                     let other = lex.read::<u8>(offset);
                     if let Some(byte) = other {} else {}
                     _take_action!(lex, offset, context, state)
@@ -985,7 +988,13 @@ impl<'s> ::logos::Logos<'s> for Raw {
                     lex.end(offset);
                     context = Some(LogosLeaf::Leaf19);
                     let other = lex.read::<u8>(offset);
-                    if let Some(byte) = other {} else {}
+                    if let Some(byte) = other {
+                        if (byte == b'=') {
+                            offset += 1;
+                            state = LogosState::State22;
+                            continue;
+                        }
+                    } else {}
                     _take_action!(lex, offset, context, state)
                 }
                 LogosState::State22 => {
@@ -997,19 +1006,26 @@ impl<'s> ::logos::Logos<'s> for Raw {
                 }
                 LogosState::State23 => {
                     lex.end(offset);
-                    context = Some(LogosLeaf::Leaf30);
+                    context = Some(LogosLeaf::Leaf21);
                     let other = lex.read::<u8>(offset);
                     if let Some(byte) = other {} else {}
                     _take_action!(lex, offset, context, state)
                 }
                 LogosState::State24 => {
                     lex.end(offset);
-                    context = Some(LogosLeaf::Leaf23);
+                    context = Some(LogosLeaf::Leaf31);
                     let other = lex.read::<u8>(offset);
                     if let Some(byte) = other {} else {}
                     _take_action!(lex, offset, context, state)
                 }
                 LogosState::State25 => {
+                    lex.end(offset);
+                    context = Some(LogosLeaf::Leaf24);
+                    let other = lex.read::<u8>(offset);
+                    if let Some(byte) = other {} else {}
+                    _take_action!(lex, offset, context, state)
+                }
+                LogosState::State26 => {
                     #[inline]
                     fn loop_test(byte: u8) -> bool {
                         _TABLE_0[byte as usize] & 8u8 == 0
@@ -1021,7 +1037,7 @@ impl<'s> ::logos::Logos<'s> for Raw {
                     if let Some(byte) = other {} else {}
                     _take_action!(lex, offset, context, state)
                 }
-                LogosState::State26 => {
+                LogosState::State27 => {
                     let other = lex.read::<u8>(offset);
                     if let Some(byte) = other {
                         const TABLE: [_Option<LogosState>; 256] = [
@@ -1034,92 +1050,92 @@ impl<'s> ::logos::Logos<'s> for Raw {
                             None,
                             None,
                             None,
-                            Some(LogosState::State25),
+                            Some(LogosState::State26),
+                            Some(LogosState::State43),
+                            None,
+                            Some(LogosState::State26),
+                            Some(LogosState::State26),
+                            None,
+                            None,
+                            None,
+                            None,
+                            None,
+                            None,
+                            None,
+                            None,
+                            None,
+                            None,
+                            None,
+                            None,
+                            None,
+                            None,
+                            None,
+                            None,
+                            None,
+                            None,
+                            Some(LogosState::State26),
                             Some(LogosState::State44),
-                            None,
-                            Some(LogosState::State25),
-                            Some(LogosState::State25),
-                            None,
-                            None,
-                            None,
-                            None,
-                            None,
-                            None,
-                            None,
-                            None,
-                            None,
-                            None,
-                            None,
-                            None,
-                            None,
-                            None,
-                            None,
-                            None,
-                            None,
-                            None,
-                            Some(LogosState::State25),
                             Some(LogosState::State45),
                             Some(LogosState::State46),
+                            None,
                             Some(LogosState::State47),
-                            None,
                             Some(LogosState::State48),
-                            Some(LogosState::State49),
                             None,
+                            Some(LogosState::State49),
                             Some(LogosState::State50),
                             Some(LogosState::State51),
-                            Some(LogosState::State43),
-                            Some(LogosState::State27),
+                            Some(LogosState::State52),
+                            Some(LogosState::State42),
                             Some(LogosState::State28),
                             Some(LogosState::State29),
                             Some(LogosState::State30),
+                            Some(LogosState::State9),
+                            Some(LogosState::State9),
+                            Some(LogosState::State9),
+                            Some(LogosState::State9),
+                            Some(LogosState::State9),
+                            Some(LogosState::State9),
+                            Some(LogosState::State9),
+                            Some(LogosState::State9),
+                            Some(LogosState::State9),
+                            Some(LogosState::State9),
                             Some(LogosState::State31),
-                            Some(LogosState::State9),
-                            Some(LogosState::State9),
-                            Some(LogosState::State9),
-                            Some(LogosState::State9),
-                            Some(LogosState::State9),
-                            Some(LogosState::State9),
-                            Some(LogosState::State9),
-                            Some(LogosState::State9),
-                            Some(LogosState::State9),
-                            Some(LogosState::State9),
                             Some(LogosState::State32),
                             Some(LogosState::State33),
                             Some(LogosState::State34),
                             Some(LogosState::State35),
+                            None,
+                            None,
+                            Some(LogosState::State1),
+                            Some(LogosState::State1),
+                            Some(LogosState::State1),
+                            Some(LogosState::State1),
+                            Some(LogosState::State1),
+                            Some(LogosState::State1),
+                            Some(LogosState::State1),
+                            Some(LogosState::State1),
+                            Some(LogosState::State1),
+                            Some(LogosState::State1),
+                            Some(LogosState::State1),
+                            Some(LogosState::State1),
+                            Some(LogosState::State1),
+                            Some(LogosState::State1),
+                            Some(LogosState::State1),
+                            Some(LogosState::State1),
+                            Some(LogosState::State1),
+                            Some(LogosState::State1),
+                            Some(LogosState::State1),
+                            Some(LogosState::State1),
+                            Some(LogosState::State1),
+                            Some(LogosState::State1),
+                            Some(LogosState::State1),
+                            Some(LogosState::State1),
+                            Some(LogosState::State1),
+                            Some(LogosState::State1),
                             Some(LogosState::State36),
                             None,
-                            None,
-                            Some(LogosState::State1),
-                            Some(LogosState::State1),
-                            Some(LogosState::State1),
-                            Some(LogosState::State1),
-                            Some(LogosState::State1),
-                            Some(LogosState::State1),
-                            Some(LogosState::State1),
-                            Some(LogosState::State1),
-                            Some(LogosState::State1),
-                            Some(LogosState::State1),
-                            Some(LogosState::State1),
-                            Some(LogosState::State1),
-                            Some(LogosState::State1),
-                            Some(LogosState::State1),
-                            Some(LogosState::State1),
-                            Some(LogosState::State1),
-                            Some(LogosState::State1),
-                            Some(LogosState::State1),
-                            Some(LogosState::State1),
-                            Some(LogosState::State1),
-                            Some(LogosState::State1),
-                            Some(LogosState::State1),
-                            Some(LogosState::State1),
-                            Some(LogosState::State1),
-                            Some(LogosState::State1),
-                            Some(LogosState::State1),
                             Some(LogosState::State37),
-                            None,
                             Some(LogosState::State38),
-                            Some(LogosState::State39),
                             Some(LogosState::State1),
                             None,
                             Some(LogosState::State1),
@@ -1148,9 +1164,9 @@ impl<'s> ::logos::Logos<'s> for Raw {
                             Some(LogosState::State1),
                             Some(LogosState::State1),
                             Some(LogosState::State1),
+                            Some(LogosState::State39),
                             Some(LogosState::State40),
                             Some(LogosState::State41),
-                            Some(LogosState::State42),
                             None,
                             None,
                             None,
@@ -1295,34 +1311,20 @@ impl<'s> ::logos::Logos<'s> for Raw {
                     }
                     _take_action!(lex, offset, context, state)
                 }
-                LogosState::State27 => {
-                    lex.end(offset);
-                    context = Some(LogosLeaf::Leaf35);
-                    let other = lex.read::<u8>(offset);
-                    if let Some(byte) = other {} else {}
-                    _take_action!(lex, offset, context, state)
-                }
                 LogosState::State28 => {
                     lex.end(offset);
-                    context = Some(LogosLeaf::Leaf14);
-                    let other = lex.read::<u8>(offset);
-                    if let Some(byte) = other {} else {}
-                    _take_action!(lex, offset, context, state)
-                }
-                LogosState::State29 => {
-                    lex.end(offset);
-                    context = Some(LogosLeaf::Leaf36);
+                    context = Some(LogosLeaf::Leaf37);
                     let other = lex.read::<u8>(offset);
                     if let Some(byte) = other {
                         if (byte == b'>') {
                             offset += 1;
-                            state = LogosState::State22;
+                            state = LogosState::State23;
                             continue;
                         }
                     } else {}
                     _take_action!(lex, offset, context, state)
                 }
-                LogosState::State30 => {
+                LogosState::State29 => {
                     lex.end(offset);
                     context = Some(LogosLeaf::Leaf18);
                     let other = lex.read::<u8>(offset);
@@ -1335,9 +1337,9 @@ impl<'s> ::logos::Logos<'s> for Raw {
                     } else {}
                     _take_action!(lex, offset, context, state)
                 }
-                LogosState::State31 => {
+                LogosState::State30 => {
                     lex.end(offset);
-                    context = Some(LogosLeaf::Leaf38);
+                    context = Some(LogosLeaf::Leaf39);
                     let other = lex.read::<u8>(offset);
                     if let Some(byte) = other {
                         if (byte == b'*') {
@@ -1353,7 +1355,7 @@ impl<'s> ::logos::Logos<'s> for Raw {
                     } else {}
                     _take_action!(lex, offset, context, state)
                 }
-                LogosState::State32 => {
+                LogosState::State31 => {
                     lex.end(offset);
                     context = Some(LogosLeaf::Leaf16);
                     let other = lex.read::<u8>(offset);
@@ -1366,16 +1368,16 @@ impl<'s> ::logos::Logos<'s> for Raw {
                     } else {}
                     _take_action!(lex, offset, context, state)
                 }
-                LogosState::State33 => {
+                LogosState::State32 => {
                     lex.end(offset);
                     context = Some(LogosLeaf::Leaf15);
                     let other = lex.read::<u8>(offset);
                     if let Some(byte) = other {} else {}
                     _take_action!(lex, offset, context, state)
                 }
-                LogosState::State34 => {
+                LogosState::State33 => {
                     lex.end(offset);
-                    context = Some(LogosLeaf::Leaf24);
+                    context = Some(LogosLeaf::Leaf25);
                     let other = lex.read::<u8>(offset);
                     if let Some(byte) = other {
                         if (byte == b'<') {
@@ -1391,9 +1393,9 @@ impl<'s> ::logos::Logos<'s> for Raw {
                     } else {}
                     _take_action!(lex, offset, context, state)
                 }
-                LogosState::State35 => {
+                LogosState::State34 => {
                     lex.end(offset);
-                    context = Some(LogosLeaf::Leaf21);
+                    context = Some(LogosLeaf::Leaf22);
                     let other = lex.read::<u8>(offset);
                     if let Some(byte) = other {
                         if (byte == b'=') {
@@ -1404,9 +1406,9 @@ impl<'s> ::logos::Logos<'s> for Raw {
                     } else {}
                     _take_action!(lex, offset, context, state)
                 }
-                LogosState::State36 => {
+                LogosState::State35 => {
                     lex.end(offset);
-                    context = Some(LogosLeaf::Leaf26);
+                    context = Some(LogosLeaf::Leaf27);
                     let other = lex.read::<u8>(offset);
                     if let Some(byte) = other {
                         if (byte == b'=') {
@@ -1422,37 +1424,37 @@ impl<'s> ::logos::Logos<'s> for Raw {
                     } else {}
                     _take_action!(lex, offset, context, state)
                 }
-                LogosState::State37 => {
+                LogosState::State36 => {
                     lex.end(offset);
                     context = Some(LogosLeaf::Leaf12);
                     let other = lex.read::<u8>(offset);
                     if let Some(byte) = other {} else {}
                     _take_action!(lex, offset, context, state)
                 }
-                LogosState::State38 => {
+                LogosState::State37 => {
                     lex.end(offset);
                     context = Some(LogosLeaf::Leaf13);
                     let other = lex.read::<u8>(offset);
                     if let Some(byte) = other {} else {}
                     _take_action!(lex, offset, context, state)
                 }
-                LogosState::State39 => {
+                LogosState::State38 => {
                     lex.end(offset);
-                    context = Some(LogosLeaf::Leaf34);
+                    context = Some(LogosLeaf::Leaf35);
                     let other = lex.read::<u8>(offset);
                     if let Some(byte) = other {} else {}
                     _take_action!(lex, offset, context, state)
                 }
-                LogosState::State40 => {
+                LogosState::State39 => {
                     lex.end(offset);
                     context = Some(LogosLeaf::Leaf10);
                     let other = lex.read::<u8>(offset);
                     if let Some(byte) = other {} else {}
                     _take_action!(lex, offset, context, state)
                 }
-                LogosState::State41 => {
+                LogosState::State40 => {
                     lex.end(offset);
-                    context = Some(LogosLeaf::Leaf33);
+                    context = Some(LogosLeaf::Leaf34);
                     let other = lex.read::<u8>(offset);
                     if let Some(byte) = other {
                         if (byte == b'|') {
@@ -1463,33 +1465,67 @@ impl<'s> ::logos::Logos<'s> for Raw {
                     } else {}
                     _take_action!(lex, offset, context, state)
                 }
-                LogosState::State42 => {
+                LogosState::State41 => {
                     lex.end(offset);
                     context = Some(LogosLeaf::Leaf11);
                     let other = lex.read::<u8>(offset);
                     if let Some(byte) = other {} else {}
                     _take_action!(lex, offset, context, state)
                 }
-                LogosState::State43 => {
+                LogosState::State42 => {
                     lex.end(offset);
-                    context = Some(LogosLeaf::Leaf37);
+                    context = Some(LogosLeaf::Leaf14);
                     let other = lex.read::<u8>(offset);
                     if let Some(byte) = other {} else {}
                     _take_action!(lex, offset, context, state)
                 }
-                LogosState::State44 => {
+                LogosState::State43 => {
                     lex.end(offset);
                     context = Some(LogosLeaf::Leaf1);
                     let other = lex.read::<u8>(offset);
                     if let Some(byte) = other {} else {}
                     _take_action!(lex, offset, context, state)
                 }
-                LogosState::State45 => {
+                LogosState::State44 => {
                     lex.end(offset);
-                    context = Some(LogosLeaf::Leaf40);
+                    context = Some(LogosLeaf::Leaf41);
                     let other = lex.read::<u8>(offset);
                     if let Some(byte) = other {
                         if (byte == b'=') {
+                            offset += 1;
+                            state = LogosState::State25;
+                            continue;
+                        }
+                    } else {}
+                    _take_action!(lex, offset, context, state)
+                }
+                LogosState::State45 => {
+                    lex.end(offset);
+                    context = Some(LogosLeaf::Leaf5);
+                    let other = lex.read::<u8>(offset);
+                    if let Some(byte) = other {} else {}
+                    _take_action!(lex, offset, context, state)
+                }
+                LogosState::State46 => {
+                    lex.end(offset);
+                    context = Some(LogosLeaf::Leaf42);
+                    let other = lex.read::<u8>(offset);
+                    if let Some(byte) = other {} else {}
+                    _take_action!(lex, offset, context, state)
+                }
+                LogosState::State47 => {
+                    lex.end(offset);
+                    context = Some(LogosLeaf::Leaf40);
+                    let other = lex.read::<u8>(offset);
+                    if let Some(byte) = other {} else {}
+                    _take_action!(lex, offset, context, state)
+                }
+                LogosState::State48 => {
+                    lex.end(offset);
+                    context = Some(LogosLeaf::Leaf33);
+                    let other = lex.read::<u8>(offset);
+                    if let Some(byte) = other {
+                        if (byte == b'&') {
                             offset += 1;
                             state = LogosState::State24;
                             continue;
@@ -1497,50 +1533,30 @@ impl<'s> ::logos::Logos<'s> for Raw {
                     } else {}
                     _take_action!(lex, offset, context, state)
                 }
-                LogosState::State46 => {
-                    lex.end(offset);
-                    context = Some(LogosLeaf::Leaf5);
-                    let other = lex.read::<u8>(offset);
-                    if let Some(byte) = other {} else {}
-                    _take_action!(lex, offset, context, state)
-                }
-                LogosState::State47 => {
-                    lex.end(offset);
-                    context = Some(LogosLeaf::Leaf41);
-                    let other = lex.read::<u8>(offset);
-                    if let Some(byte) = other {} else {}
-                    _take_action!(lex, offset, context, state)
-                }
-                LogosState::State48 => {
-                    lex.end(offset);
-                    context = Some(LogosLeaf::Leaf39);
-                    let other = lex.read::<u8>(offset);
-                    if let Some(byte) = other {} else {}
-                    _take_action!(lex, offset, context, state)
-                }
                 LogosState::State49 => {
-                    lex.end(offset);
-                    context = Some(LogosLeaf::Leaf32);
-                    let other = lex.read::<u8>(offset);
-                    if let Some(byte) = other {
-                        if (byte == b'&') {
-                            offset += 1;
-                            state = LogosState::State23;
-                            continue;
-                        }
-                    } else {}
-                    _take_action!(lex, offset, context, state)
-                }
-                LogosState::State50 => {
                     lex.end(offset);
                     context = Some(LogosLeaf::Leaf8);
                     let other = lex.read::<u8>(offset);
                     if let Some(byte) = other {} else {}
                     _take_action!(lex, offset, context, state)
                 }
-                LogosState::State51 => {
+                LogosState::State50 => {
                     lex.end(offset);
                     context = Some(LogosLeaf::Leaf9);
+                    let other = lex.read::<u8>(offset);
+                    if let Some(byte) = other {} else {}
+                    _take_action!(lex, offset, context, state)
+                }
+                LogosState::State51 => {
+                    lex.end(offset);
+                    context = Some(LogosLeaf::Leaf38);
+                    let other = lex.read::<u8>(offset);
+                    if let Some(byte) = other {} else {}
+                    _take_action!(lex, offset, context, state)
+                }
+                LogosState::State52 => {
+                    lex.end(offset);
+                    context = Some(LogosLeaf::Leaf36);
                     let other = lex.read::<u8>(offset);
                     if let Some(byte) = other {} else {}
                     _take_action!(lex, offset, context, state)

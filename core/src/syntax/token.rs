@@ -112,6 +112,7 @@ tokens! {
         PathSep "::"
         Dot "."
         DotDot ".."
+        DotDotEq "..="
         Arrow "->"
         Assign "="
         EqEq "=="

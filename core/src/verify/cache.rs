@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 
-use super::{Finding, Proof, verify};
+use super::{Finding, Proof, Signals, unmet, verify_with};
 use crate::schedule::{Schedule, hash};
 
 /// Proofs kept; a program that makes more different schedules than this proves some again.
@@ -28,7 +28,7 @@ impl Proved {
         let proof = match known {
             Some(proof) => proof,
             None => {
-                let proof = Arc::new(verify(&schedule)?);
+                let proof = Arc::new(verify_with(&schedule, Signals::default())?);
                 let mut proofs = proofs();
                 if proofs.len() >= KEPT {
                     proofs.clear();
@@ -37,6 +37,11 @@ impl Proved {
                 proof
             }
         };
+        // Demands are no part of what the hash is of.
+        let unmet = unmet(&schedule, &proof);
+        if !unmet.is_empty() {
+            return Err(unmet);
+        }
         Ok(Self { schedule: Arc::new(schedule), proof })
     }
 

@@ -62,7 +62,12 @@ impl<'s> Clocks<'s> {
 
     /// A name for the op in this run.
     pub(super) fn event(&self, op: OpId) -> u32 {
-        op.0 + self.run * self.schedule.ops.len() as u32
+        self.event_in(op, self.run)
+    }
+
+    /// A name for the op in that run.
+    pub(super) fn event_in(&self, op: OpId, run: u32) -> u32 {
+        op.0 + run * self.schedule.ops.len() as u32
     }
 
     /// The op that an event is an instance of, and in which run.

@@ -7,14 +7,19 @@
 
 mod cache;
 mod clocks;
+mod demands;
+mod history;
 mod layout;
 mod links;
 mod memory;
 mod order;
+mod ports;
 mod ranking;
+mod reduction;
 mod replay;
 mod report;
 mod result;
+mod signals;
 mod values;
 
 use crate::diagnostics::Code;
@@ -22,7 +27,11 @@ pub use crate::diagnostics::Finding;
 use crate::ids::OpId;
 use crate::schedule::{Schedule, legality};
 pub use cache::Proved;
+pub use demands::unmet;
 pub use links::links;
+pub use ports::{Busiest, Ports, ports};
+pub use reduction::{Reduction, Sameness, Witness};
+pub use signals::Signals;
 
 /// What was proved, and what the engines take from it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -38,10 +47,22 @@ pub struct Proof {
     pub reduce_depth: u32,
     /// The longest chain of data moves between ranks.
     pub rounds: u32,
+    /// The order in which results are reduced, where they are.
+    pub reduction: Option<Reduction>,
 }
 
-/// Proves `schedule`, out of place and (where the collective has it) in place; or says all that is wrong.
+/// Proves `schedule`, out of place and (where the collective has it) in place, and that it keeps to what is
+/// demanded of it; or says all that is wrong.
 pub fn verify(schedule: &Schedule) -> Result<Proof, Vec<Finding>> {
+    let proof = verify_with(schedule, Signals::default())?;
+    let unmet = unmet(schedule, &proof);
+    if unmet.is_empty() { Ok(proof) } else { Err(unmet) }
+}
+
+/// The proof alone, for a runtime with such signals.
+pub fn verify_with(schedule: &Schedule, signals: Signals) -> Result<Proof, Vec<Finding>> {
+    let seen = signals.seen(schedule);
+    let schedule = seen.as_ref();
     let reporter = report::Reporter::new(schedule);
     legality::check(schedule)
         .map_err(|all| ranking::fold(all.iter().map(|i| reporter.illegal(i)).collect()))?;
@@ -49,7 +70,7 @@ pub fn verify(schedule: &Schedule) -> Result<Proof, Vec<Finding>> {
 
     let order = order::order(schedule, &reporter).map_err(ranking::fold)?;
     let replay =
-        replay::replay(schedule, &order, &reporter, in_place).map_err(|finding| vec![*finding])?;
+        replay::replay(schedule, &order, &reporter, in_place, signals).map_err(|finding| vec![*finding])?;
 
     if !replay.findings.is_empty() {
         return Err(ranking::fold(replay.findings));
@@ -66,6 +87,7 @@ pub fn verify(schedule: &Schedule) -> Result<Proof, Vec<Finding>> {
         in_place,
         reduce_depth: replay.reduce_depth,
         rounds: replay.rounds,
+        reduction: replay.reduction,
     })
 }
 

@@ -160,20 +160,21 @@ impl<'s> Run<'s> {
             .collect()
     }
 
-    /// The stream whose next post on `channel` the waiting one needs.
-    fn poster(&self, channel: ChannelId, stuck: &BTreeMap<StreamId, OpId>) -> Option<StreamId> {
+    /// The next post on `channel` of a stuck stream: what a wait for it needs.
+    fn poster(&self, channel: ChannelId, stuck: &BTreeMap<StreamId, OpId>) -> Option<(StreamId, OpId)> {
         let from = self.schedule.channels[channel.index()].from;
         stuck
             .iter()
             .filter(|(stream, _)| self.schedule.streams[stream.index()].rank == from)
-            .find(|(id, at)| {
+            .find_map(|(id, at)| {
                 let stream = self.schedule.streams[id.index()];
-                let rest = at.index()..(stream.first.0 + stream.len) as usize;
-                self.schedule.ops[rest]
-                    .iter()
-                    .any(|op| op.kind == OpKind::Post && op.arg == channel.0)
+                let mut rest = (at.0..stream.first.0 + stream.len).map(OpId);
+                let post = rest.find(|op| {
+                    let op = self.schedule.op(*op);
+                    op.kind == OpKind::Post && op.arg == channel.0
+                })?;
+                Some((*id, post))
             })
-            .map(|(id, _)| *id)
     }
 
     /// Each stuck stream waits for one other at most, so cycles are found by walking.
@@ -182,7 +183,7 @@ impl<'s> Run<'s> {
         stuck: &BTreeMap<StreamId, OpId>,
         reporter: &Reporter<'_>,
     ) -> Option<Finding> {
-        let needs: BTreeMap<StreamId, StreamId> = stuck
+        let needs: BTreeMap<StreamId, (StreamId, OpId)> = stuck
             .iter()
             .filter_map(|(id, at)| {
                 let channel = Schedule::channel_id(self.schedule.op(*at));
@@ -198,7 +199,7 @@ impl<'s> Run<'s> {
                 seen.insert(at, start);
                 path.push(at);
                 let Some(next) = needs.get(&at) else { break };
-                at = *next;
+                at = next.0;
             }
             if let Some(from) = path.iter().position(|s| *s == at)
                 && needs.contains_key(&at)
@@ -207,7 +208,10 @@ impl<'s> Run<'s> {
                 best = Some(path[from..].to_vec());
             }
         }
-        let cycle: Vec<OpId> = best?.iter().map(|stream| stuck[stream]).collect();
-        Some(reporter.deadlock(&cycle, stuck.len()))
+        let best = best?;
+        let cycle: Vec<_> = best.iter().map(|stream| (stuck[stream], needs[stream].1)).collect();
+        let behind = stuck.iter().filter(|(stream, _)| !best.contains(stream));
+        let behind: Vec<OpId> = behind.map(|(_, wait)| *wait).collect();
+        Some(reporter.deadlock(&cycle, &behind))
     }
 }

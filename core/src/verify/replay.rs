@@ -5,6 +5,8 @@ use std::collections::{HashMap, HashSet};
 use super::clocks::{self, Clocks, Full};
 use super::layout::{Cells, Layout, Mode};
 use super::memory::{Accessor, CALLER, Memory};
+use super::reduction::Reduction;
+use super::signals::{Flags, Signals};
 use super::order::Order;
 use super::report::{Access, Reporter};
 use super::result::complete;
@@ -20,6 +22,7 @@ pub(super) struct Replay {
     pub(super) finish: Option<Vec<OpId>>,
     pub(super) reduce_depth: u32,
     pub(super) rounds: u32,
+    pub(super) reduction: Option<Reduction>,
 }
 
 /// A memory and its place in the report.
@@ -49,6 +52,8 @@ pub(super) struct Player<'s> {
     pub(super) finish: Vec<OpId>,
     pub(super) partial: bool,
     pub(super) results: Vec<ValueId>,
+    /// Where signals are one-shot flags.
+    flags: Option<Flags>,
 }
 
 pub(super) fn replay(
@@ -56,6 +61,7 @@ pub(super) fn replay(
     order: &Order,
     reporter: &Reporter<'_>,
     in_place: bool,
+    signals: Signals,
 ) -> Result<Replay, Box<Finding>> {
     let too_fine = |per_unit| Box::new(Reporter::too_fine(per_unit));
     let too_many = |Full| Box::new(reporter.too_many_streams());
@@ -88,6 +94,7 @@ pub(super) fn replay(
         finish: Vec::new(),
         partial: false,
         results: Vec::new(),
+        flags: signals.one_shot.then(|| Flags::new(schedule, order)),
     };
     let rounds = player.play().map_err(too_many)?;
     Ok(player.verdict(rounds))
@@ -115,6 +122,7 @@ impl Player<'_> {
                     }
                 }
                 OpKind::Post => {
+                    self.raise(at, stream);
                     self.alone(&mut last[op.arg as usize][0], at, stream);
                     carried[at.index()] = level[stream.index()];
                     self.clocks.post(at, stream);
@@ -131,7 +139,7 @@ impl Player<'_> {
         for world in 0..self.worlds.len() {
             self.exit(world);
         }
-        if self.scratch_is_shared() {
+        if self.flags.is_some() || self.scratch_is_shared() {
             self.second_run()?;
         }
         Ok(level.into_iter().max().unwrap_or(0))
@@ -143,8 +151,22 @@ impl Player<'_> {
         ranks.any(|rank| Some(rank) != first)
     }
 
+    /// A one-shot flag must have been taken down before it is raised again.
+    fn raise(&mut self, at: OpId, stream: StreamId) {
+        let Some(flags) = &mut self.flags else { return };
+        let channel = Schedule::channel_id(self.schedule.op(at));
+        if let Some((earlier, across)) = flags.raise(channel, at, stream, self.order, &self.clocks) {
+            let finding = self.reporter.lost_signal(earlier, at, across);
+            self.found(0, finding);
+        }
+    }
+
     /// One end of a channel belongs to streams that are ordered among themselves.
     fn alone(&mut self, last: &mut Option<OpId>, at: OpId, stream: StreamId) {
+        // A flag that two streams raise is lost: that says more.
+        if self.flags.is_some() {
+            return;
+        }
         let earlier = last.replace(at);
         if let Some(earlier) = earlier {
             let of = self.order.stream_of[earlier.index()];
@@ -387,7 +409,10 @@ impl Player<'_> {
             let stream = order.stream_of[at.index()];
             let op = schedule.op(at);
             match op.kind {
-                OpKind::Post => self.clocks.post(at, stream),
+                OpKind::Post => {
+                    self.raise(at, stream);
+                    self.clocks.post(at, stream);
+                }
                 OpKind::Wait => {
                     let post = order.meets[at.index()];
                     self.clocks.wait(post, order.stream_of[post.index()], stream)?;

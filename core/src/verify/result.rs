@@ -2,8 +2,10 @@
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
+use super::history;
 use super::memory::CALLER;
-use super::replay::{ENOUGH, Player, Replay};
+use super::reduction::reduction;
+use super::replay::{ENOUGH, Player, Replay, World};
 use super::values::{Leaf, ValueId, weight};
 use crate::collective::Expected;
 use crate::ids::{OpId, RankId};
@@ -41,6 +43,12 @@ impl Player<'_> {
         for world in 0..self.worlds.len() {
             reduce_depth = reduce_depth.max(self.outputs(world));
         }
+        let reduces = self.schedule.collective.reduces() && self.schedule.nranks > 1;
+        let reduction = (reduces && self.worlds[0].findings.is_empty()).then(|| {
+            let World { layout, memory, .. } = &self.worlds[0];
+            let first = |rank| layout.buffer(rank, Buffer::Output);
+            reduction(self.schedule, self.cells, &self.values, first, memory)
+        });
         let in_place_findings = if self.worlds.len() > 1 {
             std::mem::take(&mut self.worlds[1].findings)
         } else {
@@ -53,6 +61,7 @@ impl Player<'_> {
             finish: (!partial).then_some(finish),
             reduce_depth,
             rounds,
+            reduction,
         }
     }
 
@@ -90,21 +99,29 @@ impl Player<'_> {
                 }
             }
         }
-        for (rank, cell) in wrong {
+        for (i, (rank, cell)) in wrong.into_iter().enumerate() {
             let first = self.worlds[world].layout.buffer(rank, Buffer::Output);
             let at = self.worlds[world].memory.cells[(first + cell) as usize];
             let writer = (at.write < CALLER).then(|| self.clocks.op(at.write).0);
             let expected = schedule.collective.expected(rank, cell / per_unit, schedule.root);
             let region = self.cells.region(cell, Buffer::Output);
+            // One history is enough to see how it goes wrong.
+            let history = if i == 0 { self.history(world, first + cell) } else { Vec::new() };
             let finding = self.reporter.wrong_result(
                 rank,
                 &region,
                 (expected, cell % per_unit, per_unit),
                 (at.value, writer),
+                &history,
                 &self.values,
             );
             self.found(world, finding);
         }
         depth
+    }
+
+    fn history(&mut self, world: usize, cell: u32) -> Vec<(OpId, ValueId)> {
+        let Self { schedule, order, cells, values, worlds, .. } = self;
+        history::history(schedule, order, cells, &worlds[world].layout, values, cell)
     }
 }

@@ -8,6 +8,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::hash::BuildHasherDefault;
 
+use super::reduction::Signatures;
 use crate::ids::{OpId, RankId};
 use crate::schedule::tables::Mix;
 
@@ -27,6 +28,7 @@ impl ValueId {
 }
 
 /// `left op right`, and the op that computed it first.
+#[derive(Clone, Copy)]
 struct Node {
     left: ValueId,
     right: ValueId,
@@ -112,6 +114,51 @@ impl Values {
             }
         }
         leaves
+    }
+
+    /// Hashes of all values' trees.
+    pub(super) fn signatures(&self) -> Signatures {
+        let leaf = |value| mix(u64::from(value / self.cells.max(1)));
+        let mut exact: Vec<u64> = (0..self.leaves).map(leaf).collect();
+        let mut commuted = exact.clone();
+        for Node { left, right, .. } in &self.nodes {
+            let (l, r) = (left.0 as usize, right.0 as usize);
+            exact.push(mix(mix(exact[l]).wrapping_add(exact[r])));
+            let (a, b) = (commuted[l], commuted[r]);
+            commuted.push(mix(mix(a.min(b)).wrapping_add(a.max(b))));
+        }
+        Signatures { exact, commuted }
+    }
+
+    /// The order of reduction, such as `((0 1) 2)`; long ones are cut.
+    pub(super) fn tree(&self, value: ValueId) -> String {
+        /// Characters of an order.
+        const LONGEST: usize = 72;
+        enum Part {
+            Value(ValueId),
+            Text(&'static str),
+        }
+        let mut text = String::new();
+        let mut open = vec![Part::Value(value)];
+        while let Some(part) = open.pop() {
+            if text.len() > LONGEST {
+                text.push_str(" …");
+                break;
+            }
+            match part {
+                Part::Text(part) => text.push_str(part),
+                Part::Value(value) => match self.as_leaf(value) {
+                    Some(leaf) => text.push_str(&leaf.rank.to_string()),
+                    None => {
+                        let Node { left, right, .. } = *self.node(value);
+                        text.push('(');
+                        let space = Part::Text(" ");
+                        open.extend([Part::Text(")"), Part::Value(right), space, Part::Value(left)]);
+                    }
+                },
+            }
+        }
+        text
     }
 
     /// The op that first put a contribution in twice.

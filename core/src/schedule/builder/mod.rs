@@ -2,6 +2,7 @@
 //! for each rank. It checks what only a rank count can tell and records every problem at its statement.
 
 mod data;
+mod demands;
 mod scratch;
 mod topology;
 

@@ -9,9 +9,10 @@ use std::sync::Arc;
 use super::builder::{Builder, Stop};
 use super::params::ParamValue;
 use super::ring::Ring;
+use super::site::Site;
 use super::value::{Flag, Int, Peer, Piece, Split};
 use super::{Algorithm, Location};
-use crate::check::hir::{self, Iter, ParamTy, Signal, Step, Stmt, StmtKind, VarId};
+use crate::check::hir::{self, Demand, Iter, ParamTy, Signal, Step, Stmt, StmtKind, VarId};
 use crate::collective::Collective;
 use crate::diagnostics::{Code, Diagnostic, Finding};
 use crate::ids::{RankId, SpanId};
@@ -132,7 +133,12 @@ impl Algorithm for Interpreted {
             steps: vec![None; self.algorithm.vars.len()],
             rank: builder.local().0.map_err(|_| Stop)?,
             at: 0,
+            placed: self.topology.is_some(),
         };
+        if self.topology.is_some() {
+            let site = builder.topology_param(0, self.topology.as_ref())?;
+            builder.on_topology(0, &site)?;
+        }
         for param in &self.algorithm.params {
             run.param(builder, param, self)?;
         }
@@ -147,7 +153,10 @@ struct Run<'a> {
     steps: Vec<Option<&'a Step>>,
     rank: RankId,
     at: u32,
+    /// Whether the caller put the run on a topology.
+    placed: bool,
 }
+
 impl<'a> Run<'a> {
     fn param(
         &mut self,
@@ -335,6 +344,19 @@ impl<'a> Run<'a> {
                     Signal::TxDataSignal => b.tx_data_signal(at, peer)?,
                     Signal::RxDataSignal => b.rx_data_signal(at, peer)?,
                 }
+            }
+            StmtKind::Demand(Demand::Deterministic) => b.deterministic(at)?,
+            // What the run was put on is what there is.
+            StmtKind::Demand(Demand::Topology(_)) if self.placed => {}
+            StmtKind::Demand(Demand::Topology(topology)) => {
+                let Value::Topology(ground) = self.eval(b, topology)? else {
+                    unreachable!("checked as a topology")
+                };
+                b.on_topology(at, &Site(Ok(ground)))?;
+            }
+            StmtKind::Demand(Demand::Budget(resource, most)) => {
+                let most = self.int(b, most)?;
+                b.budget(at, *resource, most)?;
             }
         }
         Ok(())

@@ -8,7 +8,7 @@ mod trivia;
 
 use std::fmt::Write;
 
-use super::ast::{Algorithm, Expr, File, Iter, Param, Stmt, StmtKind, TypeName};
+use super::ast::{Algorithm, Attr, AttrArg, AttrValue, Expr, File, Iter, Param, Stmt, StmtKind, TypeName};
 use crate::source::{Source, Span};
 use expr::{CONDITION, EFFECT};
 use trivia::Trivia;
@@ -132,7 +132,8 @@ impl<'s> Printer<'s> {
             self.line(&format!("///{gap}{doc}"));
         }
         for attr in &a.attrs {
-            self.line(&format!("#[{}]", attr.name.text));
+            let text = self.attr(attr);
+            self.line(&text);
         }
         let public = if a.public { "pub " } else { "" };
         let head = format!("{public}algorithm {}", a.name.text);
@@ -140,6 +141,24 @@ impl<'s> Printer<'s> {
         self.header(&head, &a.params, &tail, brace, listed);
         self.block(&a.body, brace);
         self.line_to("}", a.span.hi);
+    }
+
+    fn attr(&self, attr: &Attr) -> String {
+        let arg = |arg: &AttrArg| {
+            let name = arg.name.as_ref().map_or(String::new(), |n| format!("{} = ", n.text));
+            let value = match &arg.value {
+                AttrValue::Expr(value) => self.expr(value, 0),
+                AttrValue::Range { lo, hi, inclusive } => {
+                    let dots = if *inclusive { "..=" } else { ".." };
+                    format!("{}{dots}{}", self.expr(lo, 0), self.expr(hi, 0))
+                }
+                AttrValue::Text(text) => format!("{text:?}"),
+            };
+            name + &value
+        };
+        let args: Vec<_> = attr.args.iter().map(arg).collect();
+        let list = if args.is_empty() { String::new() } else { format!("({})", args.join(", ")) };
+        format!("#[{}{list}]", attr.name.text)
     }
 
     /// The opening brace at or after token `from`; 0 without a source, where nobody asks.

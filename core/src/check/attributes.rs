@@ -1,0 +1,262 @@
+//! Attributes of algorithms: what is to be proved at expansion and in tests, and what a schedule must keep to.
+//! What a schedule must keep to becomes statements at the head of the body, so that it has values and a place.
+
+use super::hir::{Demand, Expr, Stmt, StmtKind, Ty, Verify};
+use super::{Checker, scope, topology};
+use crate::diagnostics::{Code, Diagnostic};
+use crate::ids::SpanId;
+use crate::schedule::demands::Resource;
+use crate::source::Span;
+use crate::syntax::ast::{self, Attr, AttrArg, AttrValue};
+
+const KNOWN: [&str; 5] = ["out_of_place", "verify", "deterministic", "topology", "budget"];
+
+/// Rank counts of a `#[verify]`; the expansion proves as many as its budget of steps allows.
+const MOST_RANKS: i64 = 1 << 16;
+
+const VERIFY: &str = "write `#[verify(nranks = 2..=8)]`, `#[verify(nranks = [2, 4, 8])]` or \
+                      `#[verify(off, reason = \"…\")]`";
+const BUDGET: &str = "write `#[budget(streams = 2, notifies = 2, scratch = 1, ports = 1)]`, any of them";
+
+/// What an algorithm's attributes say.
+#[derive(Default)]
+pub(super) struct Attributes {
+    pub(super) out_of_place: bool,
+    pub(super) verify: Option<Verify>,
+    pub(super) demands: Vec<Stmt>,
+    /// The links that exist, which a parameter of that type takes too.
+    pub(super) topology: Option<Expr>,
+}
+
+impl Checker<'_> {
+    /// All attributes; the parameters are declared, so a budget may name them.
+    pub(super) fn attributes(&mut self, attrs: &[Attr]) -> Attributes {
+        let mut all = Attributes::default();
+        for (i, attr) in attrs.iter().enumerate() {
+            let name = attr.name.text.as_str();
+            if let Some(first) = attrs[..i].iter().find(|a| a.name.text == name) {
+                self.error(twice(&format!("`#[{name}]`"), attr.name.span, first.name.span));
+                continue;
+            }
+            match name {
+                "out_of_place" => {
+                    self.bare(attr);
+                    all.out_of_place = true;
+                }
+                "deterministic" => {
+                    self.bare(attr);
+                    self.demand(&mut all, attr.span, Demand::Deterministic);
+                }
+                "verify" => all.verify = self.verify(attr),
+                // Read before the parameters.
+                "topology" => {}
+                "budget" => self.budget(attr, &mut all),
+                _ => self.unknown_attribute(&attr.name),
+            }
+        }
+        all
+    }
+
+    /// `#[topology(…)]`, whose expression knows no parameters: they may take it as their default.
+    pub(super) fn on_topology(&mut self, attrs: &[Attr]) -> Option<(Expr, Span)> {
+        let attr = attrs.iter().find(|a| a.name.text == "topology")?;
+        match &attr.args[..] {
+            [AttrArg { name: None, value: AttrValue::Expr(expr), .. }] => {
+                Some((self.constant_on_all(expr, Ty::Topology), attr.span))
+            }
+            _ => {
+                self.bad(attr.span, "`#[topology]` takes one topology", TOPOLOGY);
+                None
+            }
+        }
+    }
+
+    pub(super) fn demand(&mut self, all: &mut Attributes, span: Span, demand: Demand) {
+        let at = SpanId(self.spans.len() as u32);
+        self.spans.push(span);
+        all.demands.push(Stmt { at, kind: StmtKind::Demand(demand) });
+    }
+
+    /// An expression that has one value for all ranks.
+    fn constant_on_all(&mut self, expr: &ast::Expr, ty: Ty) -> Expr {
+        self.in_default = true;
+        let checked = self.expect(expr, ty);
+        self.in_default = false;
+        checked
+    }
+
+    fn verify(&mut self, attr: &Attr) -> Option<Verify> {
+        let (mut off, mut reason, mut counts) = (None, None, None);
+        for arg in &attr.args {
+            let name = arg.name.as_ref().map(|n| n.text.as_str());
+            let before = match (name, &arg.value) {
+                (None, AttrValue::Expr(e)) if matches!(&*e.kind, ast::ExprKind::Name(n) if n == "off") => {
+                    off.replace(arg.span)
+                }
+                (Some("reason"), AttrValue::Text(text)) => {
+                    reason.replace((arg.span, text.clone())).map(|(span, _)| span)
+                }
+                (Some("nranks"), value) => {
+                    let (list, named) = self.rank_counts(value, arg.span)?;
+                    counts.replace((arg.span, list, named)).map(|(span, ..)| span)
+                }
+                _ => {
+                    self.bad(arg.span, "`#[verify]` does not take this", VERIFY);
+                    return None;
+                }
+            };
+            if let Some(before) = before {
+                self.error(twice("this", arg.span, before));
+            }
+        }
+        match (off, reason, counts) {
+            (Some(_), Some((_, text)), None) if !text.trim().is_empty() => {
+                Some(Verify::Off { reason: text })
+            }
+            (None, None, Some((span, counts, named))) => {
+                Some(Verify::Counts { counts, named, span })
+            }
+            (Some(off), _, Some((counts, ..))) => {
+                let title = "`#[verify]` is switched off and asked for rank counts";
+                self.error(
+                    Diagnostic::new(Code::AttributeConflict, counts, title)
+                        .label("asked for here")
+                        .other(off, "switched off here")
+                        .help("keep one of them"),
+                );
+                None
+            }
+            (Some(span), ..) => {
+                let title = "`#[verify(off)]` needs a reason";
+                self.bad(span, title, "write `#[verify(off, reason = \"…\")]`: readers will ask why");
+                None
+            }
+            (None, Some((span, _)), _) => {
+                self.bad(span, "a reason is for switching the proof off", VERIFY);
+                None
+            }
+            (None, None, None) => {
+                self.bad(attr.span, "`#[verify]` says nothing", VERIFY);
+                None
+            }
+        }
+    }
+
+    /// The counts, and whether each was named.
+    fn rank_counts(&mut self, value: &AttrValue, span: Span) -> Option<(Vec<u32>, bool)> {
+        let (counts, named) = match value {
+            AttrValue::Range { lo, hi, inclusive } => {
+                let (lo, hi) = (self.rank_count(lo)?, self.rank_count(hi)?);
+                let last = if *inclusive { hi } else { hi - 1 };
+                ((lo..=last).collect::<Vec<u32>>(), false)
+            }
+            AttrValue::Expr(expr) => match &*expr.kind {
+                ast::ExprKind::List(items) => {
+                    let all: Option<Vec<u32>> = items.iter().map(|i| self.rank_count(i)).collect();
+                    (all?, true)
+                }
+                _ => (vec![self.rank_count(expr)?], true),
+            },
+            AttrValue::Text(_) => {
+                self.bad(span, "rank counts are numbers", VERIFY);
+                return None;
+            }
+        };
+        if counts.is_empty() {
+            self.bad(span, "no rank count is in this", VERIFY);
+            return None;
+        }
+        Some((counts, named))
+    }
+
+    fn rank_count(&mut self, expr: &ast::Expr) -> Option<u32> {
+        let checked = self.constant_on_all(expr, Ty::Int);
+        let value = topology::constant(&checked);
+        let fits = value.filter(|n| (1..=MOST_RANKS).contains(n));
+        if fits.is_none() && checked.ty != Ty::Error {
+            let title = match value {
+                Some(n) => format!("{n} is no rank count: they are in 1..={MOST_RANKS}"),
+                None => "rank counts are numbers".to_owned(),
+            };
+            self.bad(expr.span, title, VERIFY);
+        }
+        fits.map(|n| n as u32)
+    }
+
+    fn budget(&mut self, attr: &Attr, all: &mut Attributes) {
+        if attr.args.is_empty() {
+            self.bad(attr.span, "`#[budget]` says nothing", BUDGET);
+        }
+        let mut seen: Vec<(Resource, Span)> = Vec::new();
+        for arg in &attr.args {
+            let resource = arg.name.as_ref().and_then(|n| Resource::from_name(&n.text));
+            let (Some(resource), AttrValue::Expr(most)) = (resource, &arg.value) else {
+                self.bad(arg.span, "`#[budget]` does not take this", BUDGET);
+                continue;
+            };
+            if let Some((_, first)) = seen.iter().find(|(r, _)| *r == resource) {
+                self.error(twice("this budget", arg.span, *first));
+            }
+            seen.push((resource, arg.span));
+            let most = self.constant_on_all(most, Ty::Int);
+            self.demand(all, arg.span, Demand::Budget(resource, most));
+        }
+    }
+
+    /// An attribute that takes no arguments.
+    fn bare(&mut self, attr: &Attr) {
+        if let Some(arg) = attr.args.first() {
+            let name = &attr.name.text;
+            let title = format!("`#[{name}]` takes no arguments");
+            self.bad(arg.span, title, &format!("write `#[{name}]`"));
+        }
+    }
+
+    fn unknown_attribute(&mut self, name: &ast::Name) {
+        let title = format!("unknown attribute `{}`", name.text);
+        let help = match scope::nearest(&name.text, KNOWN.iter().copied()) {
+            Some(near) => format!("did you mean `#[{near}]`?"),
+            None => format!("the attributes are {}", KNOWN.map(|k| format!("`{k}`")).join(", ")),
+        };
+        self.error(
+            Diagnostic::new(Code::UnknownAttribute, name.span, title)
+                .label("not an attribute of algorithms")
+                .help(help),
+        );
+    }
+
+    /// What asks for a proof at expansion of what cannot be laid out there.
+    pub(super) fn can_verify(&mut self, verify: Option<&Verify>, open: Option<&str>) {
+        let Some(Verify::Counts { span, .. }) = verify else { return };
+        let why = match open {
+            Some(param) => format!("its parameter `{param}` has no value yet"),
+            None if self.escapes => {
+                "its body has a `rust { }` escape, which only the compiled crate can run".to_owned()
+            }
+            None => return,
+        };
+        let help = match open {
+            Some(param) => format!("give `{param}` a default, or leave the attribute out: every plan is proved when it is made"),
+            None => "leave the attribute out: the generated test proves 2..=33, and every plan is proved when it is made".to_owned(),
+        };
+        let title = format!("this algorithm cannot be proved while it expands: {why}");
+        self.error(
+            Diagnostic::new(Code::AttributeConflict, *span, title)
+                .label("asks for a proof at expansion")
+                .help(help),
+        );
+    }
+
+    fn bad(&mut self, span: Span, title: impl Into<String>, help: &str) {
+        self.error(Diagnostic::new(Code::BadAttribute, span, title).help(help));
+    }
+}
+
+const TOPOLOGY: &str = "write `#[topology(full_mesh(8) without (0, 1))]`";
+
+fn twice(what: &str, span: Span, first: Span) -> Diagnostic {
+    Diagnostic::new(Code::AttributeConflict, span, format!("{what} stands twice"))
+        .label("again")
+        .other(first, "first here")
+        .help("keep one of them")
+}

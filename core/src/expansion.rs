@@ -1,0 +1,179 @@
+//! What the macro proves while it expands: small rank counts, or those that the author asks for, within a
+//! budget of steps. Steps are counted and not timed, so the same program gets the same answer everywhere.
+
+use crate::check::hir::{self, Program, Verify};
+use crate::diagnostics::{Code, Diagnostic};
+use crate::schedule::interpret::Interpreted;
+use crate::schedule::{Algorithm as _, Limits};
+use crate::source::Source;
+use crate::verify;
+
+/// Rank counts that are proved unless the author names others; plans prove theirs, always.
+const SMALL: std::ops::RangeInclusive<u32> = 1..=4;
+/// Rank counts that a generated test proves unless the author names others.
+const TESTED: std::ops::RangeInclusive<u32> = 2..=33;
+/// Ops of all schedules that `#[verify(nranks = …)]` may ask for.
+const OPS: u64 = 1 << 16;
+
+/// What was found out at expansion.
+#[derive(Debug, Default)]
+pub struct Outcome {
+    /// Why the program is not compiled.
+    pub errors: Vec<Diagnostic>,
+    /// What was asked for and left to the generated test.
+    pub left: Vec<Diagnostic>,
+}
+
+/// The rank counts of the generated test, and whether each was named by the author; `None` without a test.
+pub fn tested(algorithm: &hir::Algorithm) -> Option<(Vec<u32>, bool)> {
+    if open(algorithm) {
+        return None;
+    }
+    match (&algorithm.verify, algorithm.machine) {
+        (Some(Verify::Off { .. }), _) => None,
+        (Some(Verify::Counts { counts, named, .. }), _) => Some((counts.clone(), *named)),
+        (None, Some(machine)) => Some(((2.min(machine)..=machine.min(*TESTED.end())).collect(), false)),
+        (None, None) => Some((TESTED.collect(), false)),
+    }
+}
+
+/// Proves what can be laid out now. An algorithm with a `rust { }` escape, or with a parameter that has no
+/// value yet, is proved when its plan is made.
+pub fn prove(program: &Program, source: &Source) -> Outcome {
+    let mut outcome = Outcome::default();
+    for algorithm in program.algorithms.iter().filter(|a| !a.escapes && !open(a)) {
+        let interpreted = Interpreted::new(algorithm.clone(), source);
+        let mut proof = Expansion { algorithm: interpreted, ops: OPS, outcome: &mut outcome };
+        match (&algorithm.verify, algorithm.machine) {
+            (Some(Verify::Off { .. }), _) => {}
+            (Some(Verify::Counts { counts, named, span }), _) => {
+                proof.asked(counts, *named, *span);
+            }
+            (None, Some(machine)) => proof.small(machine..=machine),
+            (None, None) => proof.small(SMALL),
+        }
+    }
+    outcome
+}
+
+/// Whether a parameter has no value yet.
+fn open(algorithm: &hir::Algorithm) -> bool {
+    algorithm.params.iter().any(|p| p.default.is_none() && !p.ty.has_natural())
+}
+
+/// One algorithm.
+struct Expansion<'o> {
+    algorithm: Interpreted,
+    /// Left of the budget.
+    ops: u64,
+    outcome: &'o mut Outcome,
+}
+
+/// How the proof of one rank count ended.
+enum End {
+    Proved,
+    Wrong,
+    Refused(Diagnostic),
+    TooLong,
+}
+
+impl Expansion<'_> {
+    /// What nobody asked for in particular; where these counts are all refused, the first that is not.
+    fn small(&mut self, counts: std::ops::RangeInclusive<u32>) {
+        let last = *counts.end();
+        let refused = counts.map(|n| self.one(n, Limits::EXPANSION)).fold(true, |all, end| {
+            all && matches!(end, End::Refused(_))
+        });
+        if refused {
+            let mut more = last + 1..=*TESTED.end();
+            more.find(|n| !matches!(self.one(*n, Limits::EXPANSION), End::Refused(_)));
+        }
+    }
+
+    fn asked(&mut self, counts: &[u32], named: bool, span: crate::source::Span) {
+        let mut proved: Vec<u32> = Vec::new();
+        let mut refusal = None;
+        let mut wrong = false;
+        for (i, n) in counts.iter().enumerate() {
+            match self.one(*n, Limits { steps: self.ops, ops: self.ops }) {
+                End::Proved => proved.push(*n),
+                End::Wrong => wrong = true,
+                End::Refused(mut why) => {
+                    if named && refusal.is_none() {
+                        why.others.push((span, "asks for this rank count".to_owned()));
+                        self.outcome.errors.push(why.clone());
+                    }
+                    refusal = Some(why);
+                }
+                End::TooLong => {
+                    self.outcome.left.push(left(span, &proved, &counts[i..], counts));
+                    return;
+                }
+            }
+        }
+        if let (Some(why), true) = (refusal, proved.is_empty() && !wrong && !named) {
+            let title = format!("{} admits none of these rank counts", self.algorithm.name());
+            self.outcome.errors.push(
+                Diagnostic::new(Code::NothingAdmitted, span, title)
+                    .label("asks for these")
+                    .note(why.title)
+                    .help("ask for one that it admits"),
+            );
+        }
+    }
+
+    fn one(&mut self, nranks: u32, limits: Limits) -> End {
+        let schedule = self.algorithm.schedule_within(nranks, limits);
+        let found = schedule.and_then(|schedule| {
+            self.ops = self.ops.saturating_sub(schedule.ops.len() as u64);
+            verify::verify(&schedule)
+        });
+        let Err(findings) = found else { return End::Proved };
+        let mut end = End::Proved;
+        for finding in findings {
+            let error = self.algorithm.diagnostic(finding, nranks);
+            if error.code.refuses() {
+                return End::Refused(error);
+            }
+            // What is beyond the budget is left to the test and the plan.
+            if error.code == Code::StepLimit {
+                return End::TooLong;
+            }
+            end = End::Wrong;
+            let errors = &mut self.outcome.errors;
+            if !errors.iter().any(|e| (e.code, e.primary) == (error.code, error.primary)) {
+                errors.push(error);
+            }
+        }
+        end
+    }
+}
+
+/// What the budget did not allow.
+fn left(span: crate::source::Span, proved: &[u32], rest: &[u32], all: &[u32]) -> Diagnostic {
+    let title = match proved {
+        [] => format!("nothing was proved at expansion: {} ranks take more steps than it may", rest[0]),
+        _ => format!(
+            "proved at expansion for nranks {} only: {} ranks take more steps than it may",
+            counted(proved),
+            rest[0]
+        ),
+    };
+    Diagnostic::new(Code::StepLimit, span, title)
+        .note(format!("the generated test proves {}; every plan is proved when it is made", counted(all)))
+        .help("ask for fewer ranks here, and for more by `roundelay check`")
+}
+
+/// `2..=5, 8` for 2 3 4 5 8.
+pub fn counted(counts: &[u32]) -> String {
+    let mut runs: Vec<(u32, u32)> = Vec::new();
+    for &n in counts {
+        match runs.last_mut() {
+            Some((_, last)) if *last + 1 == n => *last = n,
+            _ => runs.push((n, n)),
+        }
+    }
+    let text =
+        |&(lo, hi): &(u32, u32)| if lo == hi { lo.to_string() } else { format!("{lo}..={hi}") };
+    runs.iter().map(text).collect::<Vec<_>>().join(", ")
+}

@@ -1,0 +1,38 @@
+//! What attributes demand of the schedule in the making. Every rank says the same; it is kept once.
+
+use super::{At, Builder, Stop};
+use crate::diagnostics::{Code, Finding};
+use crate::ids::SpanId;
+use crate::schedule::demands::{Budget, Resource};
+use crate::schedule::site::Site;
+use crate::schedule::value::Int;
+
+impl Builder<'_> {
+    /// `#[topology(…)]`; what the caller puts the run on stands before it.
+    pub fn on_topology(&mut self, at: At, site: &Site) -> Result<(), Stop> {
+        let topology = self.settle(at, site.0.clone())?.topology;
+        self.tables.demands.topology.get_or_insert((topology, SpanId(at)));
+        Ok(())
+    }
+
+    /// `#[deterministic]`
+    pub fn deterministic(&mut self, at: At) -> Result<(), Stop> {
+        self.tables.demands.deterministic.get_or_insert(SpanId(at));
+        Ok(())
+    }
+
+    /// `#[budget(resource = most)]`
+    pub fn budget(&mut self, at: At, resource: Resource, most: impl Into<Int>) -> Result<(), Stop> {
+        let most = self.settle(at, most.into().0)?;
+        let Ok(most) = u64::try_from(most) else {
+            let title = format!("a budget of {most} {resource}");
+            return Err(self.fail(Finding::new(Code::BadArgument, SpanId(at), title)));
+        };
+        let at = SpanId(at);
+        let budgets = &mut self.tables.demands.budgets;
+        if !budgets.iter().any(|b| (b.resource, b.at) == (resource, at)) {
+            budgets.push(Budget { resource, most, at });
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,51 @@
+//! Whether a proved schedule keeps to what its author and its caller demand beyond being right.
+
+use super::{Finding, Proof, Sameness, links, ports, ranking, report::Reporter};
+use crate::schedule::Schedule;
+use crate::schedule::demands::{Budget, Resource};
+use crate::schedule::rational::Rat;
+
+/// Every demand that is not met.
+pub fn unmet(schedule: &Schedule, proof: &Proof) -> Vec<Finding> {
+    let demands = &schedule.demands;
+    let reporter = Reporter::new(schedule);
+    let mut findings = Vec::new();
+    if let Some((topology, at)) = &demands.topology {
+        findings.extend(links(schedule, topology).into_iter().map(|mut finding| {
+            if at.0 > 0 {
+                finding.others.push((*at, "these are the links".to_owned()));
+            }
+            finding
+        }));
+    }
+    if let (Some(at), Some(reduction)) = (demands.deterministic, &proof.reduction)
+        && reduction.ranks == Sameness::Differs
+        && let Some(witness) = &reduction.witness
+    {
+        findings.push(reporter.order_differs(at, witness));
+    }
+    findings.extend(demands.budgets.iter().filter_map(|budget| over(schedule, *budget, &reporter)));
+    ranking::fold(findings)
+}
+
+fn over(schedule: &Schedule, budget: Budget, reporter: &Reporter<'_>) -> Option<Finding> {
+    let needs = schedule.needs();
+    let most = budget.most;
+    match budget.resource {
+        Resource::Scratch => {
+            let fits = needs.scratch.is_some_and(|need| need <= Rat::whole(most));
+            (!fits).then(|| reporter.scratch_over(budget, needs.scratch))
+        }
+        Resource::Streams => (u64::from(needs.streams) > most)
+            .then(|| reporter.streams_over(budget, needs.streams, needs.last_stream)),
+        Resource::Notifies => (u64::from(needs.notifies) > most)
+            .then(|| reporter.notifies_over(budget, needs.notifies, needs.last_notify)),
+        Resource::Ports => {
+            let ports = ports(schedule);
+            let sends = ports.send.peers.len() >= ports.receive.peers.len();
+            let busiest = if sends { &ports.send } else { &ports.receive };
+            (busiest.peers.len() as u64 > most)
+                .then(|| reporter.ports_over(budget, busiest, sends))
+        }
+    }
+}

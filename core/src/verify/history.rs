@@ -1,0 +1,57 @@
+//! How one piece of memory came to hold what it holds: only a failed proof asks, so the values are computed
+//! once more.
+
+use super::layout::{Cells, Layout};
+use super::order::Order;
+use super::values::{Leaf, ValueId, Values};
+use crate::ids::{OpId, RankId};
+use crate::schedule::{Buffer, OpKind, Operand, Schedule};
+
+/// Every write of `cell`, with what it held afterwards.
+pub(super) fn history(
+    schedule: &Schedule,
+    order: &Order,
+    cells: &Cells,
+    layout: &Layout,
+    values: &mut Values,
+    cell: u32,
+) -> Vec<(OpId, ValueId)> {
+    let mut memory = vec![ValueId::NONE; layout.size as usize];
+    for rank in (0..schedule.nranks).map(RankId) {
+        let first = layout.buffer(rank, Buffer::Input);
+        let units = schedule.units(Buffer::Input, rank).floor() as u32;
+        for cell in 0..units * cells.per_unit {
+            memory[(first + cell) as usize] = values.leaf(Leaf { rank, cell });
+        }
+    }
+    let place = |o: &Operand| {
+        let (first, len) = cells.of(*o);
+        (layout.buffer(o.rank, schedule.region(*o).buffer) + first, len)
+    };
+    let mut seen = Vec::new();
+    let moves = order.sequence.iter().filter(|at| schedule.op(**at).kind == OpKind::Move);
+    for &at in moves {
+        let op = schedule.op(at);
+        let srcs: Vec<(u32, u32)> = schedule.srcs(op).iter().map(place).collect();
+        let folded: Vec<ValueId> = (0..srcs[0].1)
+            .map(|i| {
+                let mut operands = srcs.iter().map(|(first, _)| memory[(first + i) as usize]);
+                let start = operands.next().unwrap_or(ValueId::NONE);
+                operands.fold(start, |folded, operand| {
+                    let sound = folded.is_value() && operand.is_value();
+                    if sound { values.fold(operand, folded, at) } else { ValueId::POISON }
+                })
+            })
+            .collect();
+        for (first, _) in schedule.dsts(op).iter().map(place) {
+            for (i, value) in folded.iter().enumerate() {
+                let to = first + i as u32;
+                memory[to as usize] = *value;
+                if to == cell {
+                    seen.push((at, *value));
+                }
+            }
+        }
+    }
+    seen
+}

@@ -1,0 +1,150 @@
+//! What is said of memory: races, garbage, and slots of another shape.
+
+use super::{Access, Reporter, common};
+use crate::diagnostics::{Code, Finding};
+use crate::ids::{OpId, RankId, SpanId};
+use crate::schedule::rational::Rat;
+use crate::schedule::{Buffer, Operand};
+
+impl Reporter<'_> {
+    pub(in crate::verify) fn uninitialised(&self, at: OpId, operand: Operand) -> Finding {
+        let mut finding = Finding::new(
+            Code::UninitialisedRead,
+            self.at(at),
+            format!("{} is read, and nothing was written to it", self.operand(operand)),
+        )
+        .label("reads garbage")
+        .note(self.place(at));
+        if self.schedule.region(operand).buffer == Buffer::Output {
+            finding =
+                finding.help("an output begins undefined: `copy(local.input, local.output)` first");
+        }
+        finding
+    }
+
+    pub(in crate::verify) fn slot_length(
+        &self,
+        at: OpId,
+        operand: Operand,
+        held: Option<(Rat, Rat)>,
+    ) -> Finding {
+        let held = held.map_or("nothing".to_owned(), |(lo, hi)| {
+            let (lo, hi) = common(lo, hi);
+            format!("[{lo}..{hi}]")
+        });
+        Finding::new(
+            Code::SlotLength,
+            self.at(at),
+            format!("{} is not what the slot holds", self.operand(operand)),
+        )
+        .label("read with another length than was written")
+        .note(format!("the slot holds {held} of the buffer its data came from"))
+        .note(self.place(at))
+        .help("read a slot into the same piece that was written to it")
+    }
+
+    pub(in crate::verify) fn race(
+        &self,
+        (first, first_access): (OpId, Access),
+        (second, access): (OpId, Access),
+        operand: Operand,
+        across: bool,
+    ) -> Finding {
+        let (a, b) = (self.rank(first), self.rank(second));
+        let region = self.operand(operand);
+        let (code, when) =
+            if across { (Code::ScratchRace, " of the run before") } else { (Code::Race, "") };
+        let title = format!(
+            "race on {region}: rank {b} {} it while rank {a}{when} {} it",
+            access.verb(),
+            first_access.verb()
+        );
+        let mut finding = Finding::new(code, self.at(second), title)
+            .label(format!("rank {b} {} here", access.verb()))
+            .note(format!("{} and {} are not ordered", self.place(first), self.place(second)));
+        finding
+            .others
+            .push((self.at(first), format!("rank {a}{when} {} here", first_access.verb())));
+        if a == b && !across {
+            return finding.help("streams of one rank run at once: give them disjoint regions");
+        }
+        finding
+            .note(format!(
+                "the missing edge: a signal from rank {a} after its op to rank {b} before its op{}",
+                if across { " in the next run" } else { "" }
+            ))
+            .help(format!(
+                "let rank {a} post to rank {b} after the one, and rank {b} wait for it before the other"
+            ))
+    }
+
+    pub(in crate::verify) fn before_enter(&self, at: OpId, operand: Operand, access: Access) -> Finding {
+        let (me, owner) = (self.rank(at), operand.rank);
+        Finding::new(
+            Code::RaceWithCaller,
+            self.at(at),
+            format!(
+                "rank {me} {} {} before rank {owner} has entered the collective",
+                access.verb(),
+                self.operand(operand)
+            ),
+        )
+        .label(format!("rank {owner}'s caller may still be writing this buffer"))
+        .note(self.place(at))
+        .note(format!("the missing edge: a signal from rank {owner} to rank {me} before this op"))
+        .help(format!(
+            "let rank {owner} post `TxAck` to rank {me}, and rank {me} wait for it (`RxAck`)"
+        ))
+    }
+
+    pub(in crate::verify) fn after_exit(
+        &self,
+        op: OpId,
+        access: Access,
+        owner: RankId,
+        buffer: Buffer,
+    ) -> Finding {
+        let me = self.rank(op);
+        let this = self.schedule.op(op);
+        let operands = self.schedule.srcs(this).iter().chain(self.schedule.dsts(this));
+        let region = operands
+            .filter(|o| o.rank == owner)
+            .find(|o| !matches!(self.schedule.region(**o).buffer, Buffer::Scratch(_)))
+            .map_or_else(
+                || format!("rank {owner} {}", self.schedule.buffer_name(buffer)),
+                |o| self.operand(*o),
+            );
+        Finding::new(
+            Code::RaceWithCaller,
+            self.at(op),
+            format!("rank {owner} may return while rank {me} still {} {region}", access.verb()),
+        )
+        .label(format!("rank {owner}'s caller may overwrite the block while this runs"))
+        .note(self.place(op))
+        .note("inside one run this is clean; it goes wrong when the caller reuses its buffer at once")
+        .note(format!("the missing edge: a signal from rank {me} after this op to rank {owner} before it returns"))
+        .help(format!(
+            "let rank {me} post `TxDataSignal` to rank {owner}, and rank {owner} wait for it (`RxDataSignal`)"
+        ))
+    }
+
+    pub(in crate::verify) fn too_fine(per_unit: u32) -> Finding {
+        Finding::new(
+            Code::StepLimit,
+            SpanId(0),
+            format!("a unit is cut at {per_unit} places, more than a proof can hold"),
+        )
+        .help("use fewer, larger pieces")
+    }
+
+    pub(in crate::verify) fn too_many_streams(&self) -> Finding {
+        let streams = self.schedule.streams.len();
+        Finding::new(
+            Code::StepLimit,
+            SpanId(0),
+            format!("{streams} streams know more of each other than a proof can hold"),
+        )
+        .note("it keeps for each stream how far it has heard of every other")
+        .help("use fewer ranks, or fewer streams a rank")
+    }
+}

@@ -1,0 +1,151 @@
+//! What the proof says when it fails: rank, step, region and source line of every place that matters, the
+//! ordering edge that is missing, and what would be right.
+
+mod demands;
+mod memory;
+mod results;
+mod signals;
+
+use crate::ids::{OpId, RankId, SpanId};
+use crate::schedule::rational::Rat;
+use crate::schedule::{Buffer, OpKind, Operand, Region, Schedule, SignalKind};
+
+/// Ranks listed before `…`.
+const LISTED: usize = 8;
+
+/// How an op touches memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::verify) enum Access {
+    Read,
+    Write,
+}
+
+impl Access {
+    const fn verb(self) -> &'static str {
+        match self {
+            Self::Read => "reads",
+            Self::Write => "writes",
+        }
+    }
+}
+
+pub(in crate::verify) struct Reporter<'s> {
+    schedule: &'s Schedule,
+}
+
+impl<'s> Reporter<'s> {
+    pub(in crate::verify) fn new(schedule: &'s Schedule) -> Self {
+        Self { schedule }
+    }
+
+    fn at(&self, op: OpId) -> SpanId {
+        self.schedule.op(op).at
+    }
+
+    fn rank(&self, op: OpId) -> RankId {
+        self.schedule.streams[self.schedule.stream_of(op).index()].rank
+    }
+
+    /// `rank 2 (stream 1), step 3, line 12`: a step is counted in moves of the stream.
+    pub(in crate::verify) fn place(&self, op: OpId) -> String {
+        let (lane, step) = self.step(op);
+        format!("{lane}, step {step}, line {}", self.line(op))
+    }
+
+    fn line(&self, op: OpId) -> u32 {
+        self.schedule.location(self.at(op)).line
+    }
+
+    /// The rank and stream of an op, and its step.
+    pub(in crate::verify) fn step(&self, op: OpId) -> (String, usize) {
+        let stream = self.schedule.streams[self.schedule.stream_of(op).index()];
+        let before = &self.schedule.ops[stream.first.index()..op.index()];
+        let step = before.iter().filter(|op| op.kind == OpKind::Move).count();
+        let lane =
+            if stream.index == 0 { String::new() } else { format!(" (stream {})", stream.index) };
+        (format!("rank {}{lane}", stream.rank), step)
+    }
+
+    /// `RxAck from rank 3`
+    fn signal(&self, op: OpId) -> String {
+        let op = self.schedule.op(op);
+        let channel = self.schedule.channel(op);
+        let lane = match self.schedule.lanes.get(channel.lane.index()) {
+            Some(lane) if !lane.is_empty() && channel.from != channel.to => {
+                let values: Vec<_> = lane.iter().map(ToString::to_string).collect();
+                format!(" in lane {}", values.join(", "))
+            }
+            _ => String::new(),
+        };
+        let name = match (op.kind, channel.kind) {
+            (OpKind::Post, SignalKind::Ack) => "TxAck",
+            (OpKind::Post, SignalKind::Data) => "TxDataSignal",
+            (_, SignalKind::Ack) => "RxAck",
+            (_, SignalKind::Data) => "RxDataSignal",
+            (OpKind::Post, SignalKind::Fork) => return format!("fork of stream {}", channel.lane),
+            (OpKind::Post, SignalKind::Join) => return format!("join of stream {}", channel.lane),
+            (_, SignalKind::Fork) => return "start of the parallel block".to_owned(),
+            (_, SignalKind::Join) => return format!("end of stream {}", channel.lane),
+        };
+        match op.kind {
+            OpKind::Post => format!("{name} to rank {}{lane}", channel.to),
+            _ => format!("{name} from rank {}{lane}", channel.from),
+        }
+    }
+
+    /// `rank 3 output[1/4..2/4]`
+    fn region(&self, rank: RankId, region: &Region) -> String {
+        format!("rank {rank} {}", self.piece(region))
+    }
+
+    /// `output[1/4..2/4]`
+    pub(super) fn piece(&self, region: &Region) -> String {
+        let slot = match region.buffer {
+            Buffer::Scratch(id) if self.schedule.scratch[id.index()].slots > 1 => {
+                format!(" slot {}", region.slot)
+            }
+            _ => String::new(),
+        };
+        let name = self.schedule.buffer_name(region.buffer);
+        let (lo, hi) = common(region.lo, region.hi);
+        format!("{name}{slot}[{lo}..{hi}]")
+    }
+
+    fn operand(&self, operand: Operand) -> String {
+        self.region(operand.rank, self.schedule.region(operand))
+    }
+}
+
+/// `s 0, 1, 2 and 5 more`, or ` 3`: what comes after the word rank.
+fn ranks(ranks: &[RankId]) -> String {
+    let shown: Vec<_> = ranks.iter().take(LISTED).map(ToString::to_string).collect();
+    let plural = if ranks.len() == 1 { "" } else { "s" };
+    let more = match ranks.len().saturating_sub(LISTED) {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    format!("{plural} {}{more}", shown.join(", "))
+}
+
+/// A title and a line for each of `lines`, as one note; the first few of many.
+fn table(title: &str, lines: &[String]) -> String {
+    let mut text = format!("{title}:");
+    for line in lines.iter().take(LISTED) {
+        text.push_str("\n  ");
+        text.push_str(line);
+    }
+    if lines.len() > LISTED {
+        text.push_str(&format!("\n  … and {} more", lines.len() - LISTED));
+    }
+    text
+}
+
+/// Both boundaries over one denominator: `1/4..2/4` reads better than `1/4..1/2`.
+fn common(lo: Rat, hi: Rat) -> (String, String) {
+    let den = lo.den().max(hi.den());
+    if den == 1 || !den.is_multiple_of(lo.den()) || !den.is_multiple_of(hi.den()) {
+        return (lo.to_string(), hi.to_string());
+    }
+    let over = |at: Rat| format!("{}/{den}", at.num() * (den / at.den()));
+    (over(lo), over(hi))
+}

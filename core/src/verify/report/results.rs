@@ -1,0 +1,123 @@
+//! What is said of results: which contribution is missing, double or out of place, and how it came to be.
+
+use super::{LISTED, Reporter, ranks, table};
+use crate::collective::Expected;
+use crate::diagnostics::{Code, Finding};
+use crate::ids::{OpId, RankId, SpanId};
+use crate::schedule::Region;
+use crate::verify::values::{Leaf, ValueId, Values};
+
+impl Reporter<'_> {
+    /// How a piece came to hold what it holds.
+    fn history(
+        &self,
+        name: &str,
+        writes: &[(OpId, ValueId)],
+        cell: u32,
+        values: &Values,
+    ) -> String {
+        let line = |(at, value): &(OpId, ValueId)| {
+            let op = self.schedule.op(*at);
+            let verb = if op.srcs > 1 { "reduce" } else { "copy" };
+            let held = if value.is_value() {
+                Self::held(*value, cell, values)
+            } else {
+                "garbage".to_owned()
+            };
+            format!("{}: after the {verb} it holds {held}", self.place(*at))
+        };
+        let lines: Vec<_> = writes.iter().map(line).collect();
+        table(&format!("the history of {name}"), &lines)
+    }
+
+    /// `rank 0, rank 2 x2, rank 3 (another piece)`, where `from` is the cell of the inputs that belongs here.
+    fn held(value: ValueId, from: u32, values: &Values) -> String {
+        let all = values.contributions(value);
+        let one = |(leaf, times): (&Leaf, &u64)| {
+            let times = match *times {
+                1 => String::new(),
+                u64::MAX => " x2^64 or more".to_owned(),
+                times => format!(" x{times}"),
+            };
+            let other = if leaf.cell == from { "" } else { " (another piece)" };
+            format!("rank {}{other}{times}", leaf.rank)
+        };
+        let mut parts: Vec<_> = all.iter().take(LISTED).map(one).collect();
+        if all.len() > LISTED {
+            parts.push("…".to_owned());
+        }
+        parts.join(", ")
+    }
+
+    /// `expected` comes with the cell within its unit and the number of cells of a unit.
+    pub(in crate::verify) fn wrong_result(
+        &self,
+        rank: RankId,
+        region: &Region,
+        (expected, cell, per_unit): (Expected, u32, u32),
+        (value, writer): (ValueId, Option<OpId>),
+        history: &[(OpId, ValueId)],
+        values: &Values,
+    ) -> Finding {
+        let name = self.region(rank, region);
+        let Some(writer) = writer.filter(|_| value.is_value()) else {
+            let wants = match expected {
+                Expected::Reduced { .. } => "the reduction of all ranks".to_owned(),
+                Expected::Copied { rank, .. } => format!("rank {rank}'s input"),
+            };
+            // In place, what nobody wrote still holds the input.
+            let title = if value.is_value() {
+                format!("{name} still holds this rank's input, not {wants}")
+            } else {
+                format!("{name} is never written")
+            };
+            return Finding::new(Code::WrongResult, SpanId(0), title)
+                .label("in this algorithm")
+                .note(format!("at the end it must hold {wants}"));
+        };
+        let got = values.contributions(value);
+        let (wanted, from) = match expected {
+            Expected::Reduced { unit } => {
+                ((0..self.schedule.nranks).map(RankId).collect(), unit * per_unit + cell)
+            }
+            Expected::Copied { rank, unit } => (vec![rank], unit * per_unit + cell),
+        };
+        let times = |rank: RankId| got.get(&Leaf { rank, cell: from }).copied().unwrap_or(0);
+        let missing: Vec<RankId> = wanted.iter().copied().filter(|r| times(*r) == 0).collect();
+        let twice: Vec<RankId> = wanted.iter().copied().filter(|r| times(*r) > 1).collect();
+        let foreign: Vec<&Leaf> =
+            got.keys().filter(|l| l.cell != from || !wanted.contains(&l.rank)).collect();
+        let mut what = Vec::new();
+        if !missing.is_empty() {
+            what.push(format!("lacks the contribution of rank{}", ranks(&missing)));
+        }
+        if !twice.is_empty() {
+            what.push(format!("counts rank{} more than once", ranks(&twice)));
+        }
+        if !foreign.is_empty() {
+            let ranks_of: Vec<RankId> = {
+                let mut all: Vec<_> = foreign.iter().map(|l| l.rank).collect();
+                all.dedup();
+                all
+            };
+            what.push(format!("holds data that belongs elsewhere, from rank{}", ranks(&ranks_of)));
+        }
+        // A double count is to blame where it first happened, anything else where the cell was written last.
+        let blamed =
+            if twice.is_empty() { writer } else { values.first_double(value).unwrap_or(writer) };
+        let mut finding = Finding::new(
+            Code::WrongResult,
+            self.at(blamed),
+            format!("wrong result: {name} {}", what.join(", and ")),
+        )
+        .label(if twice.is_empty() { "last written here" } else { "counted again here" })
+        .note(self.place(blamed));
+        if blamed != writer {
+            finding = finding.note(format!("written last at {}", self.place(writer)));
+        }
+        if history.is_empty() {
+            return finding.note(format!("it holds: {}", Self::held(value, from, values)));
+        }
+        finding.note(self.history(&name, history, from, values))
+    }
+}

@@ -1,0 +1,153 @@
+//! What is said of signals: cycles of waits, posts and waits without a partner, and who shares what.
+
+use std::collections::BTreeSet;
+
+use super::{LISTED, Reporter, table};
+use crate::diagnostics::{Code, Finding};
+use crate::ids::{OpId, SpanId};
+use crate::schedule::legality::Illegal;
+use crate::schedule::{OpKind, SignalKind};
+
+impl Reporter<'_> {
+    /// `cycle` holds each wait with the post that would meet it; `behind` are the other waits that never end.
+    pub(in crate::verify) fn deadlock(&self, cycle: &[(OpId, OpId)], behind: &[OpId]) -> Finding {
+        let rank = |op| self.rank(op);
+        let names: Vec<_> = cycle.iter().map(|(wait, _)| rank(*wait).to_string()).collect();
+        let (wait, post) = cycle[0];
+        let title = match &names[..] {
+            [one] => format!("deadlock: the streams of rank {one} wait for each other"),
+            _ => format!("deadlock: ranks {} wait for each other in a cycle", names.join(", ")),
+        };
+        let waits = |wait| format!("{} waits for {}", self.place(wait), self.signal(wait));
+        let lines: Vec<_> = cycle
+            .iter()
+            .map(|(wait, post)| {
+                let (poster, line) = (rank(*post), self.line(*post));
+                format!("{}: rank {poster} would post it at line {line}", waits(*wait))
+            })
+            .chain(behind.iter().map(|wait| waits(*wait)))
+            .collect();
+        let mut finding = Finding::new(Code::Deadlock, self.at(wait), title)
+            .label(format!("rank {} never gets past this wait", names[0]))
+            .note(table("who waits for whom", &lines))
+            .help("post before you wait: on every rank, the signal that the peer waits for comes first");
+        if self.at(post) != self.at(wait) {
+            let label = format!("rank {} posts it only here, after its own wait", rank(post));
+            finding.others.push((self.at(post), label));
+        }
+        finding
+    }
+
+    pub(in crate::verify) fn unmatched_wait(&self, op: OpId) -> Finding {
+        let channel = self.schedule.channel(self.schedule.op(op));
+        let post = match channel.kind {
+            SignalKind::Ack => "TxAck",
+            _ => "TxDataSignal",
+        };
+        Finding::new(
+            Code::UnmatchedWait,
+            self.at(op),
+            format!("rank {} waits for {} that is never posted", channel.to, self.signal(op)),
+        )
+        .label("waits for ever")
+        .note(self.place(op))
+        .help(format!(
+            "rank {} must post one `{post}` to rank {} for each wait",
+            channel.from, channel.to
+        ))
+    }
+
+    /// `in all: 2 posts at line 17, 4 waits at lines 11 and 18`.
+    pub(in crate::verify) fn tally(&self, channel: u32) -> String {
+        let ends = [(OpKind::Post, "post"), (OpKind::Wait, "wait")].map(|(kind, name)| {
+            let ops = self.schedule.ops.iter().filter(|op| op.kind == kind && op.arg == channel);
+            let all: Vec<u32> = ops.map(|op| self.schedule.location(op.at).line).collect();
+            let lines: BTreeSet<u32> = all.iter().copied().collect();
+            let lines: Vec<_> = lines.iter().take(LISTED).map(ToString::to_string).collect();
+            let n = all.len();
+            let plural = |n: usize| if n == 1 { "" } else { "s" };
+            let at = match lines.len() {
+                0 => String::new(),
+                m => format!(" at line{} {}", plural(m), lines.join(" and ")),
+            };
+            format!("{n} {name}{}{at}", plural(n))
+        });
+        format!("between these two ranks: {}", ends.join(", "))
+    }
+
+    pub(in crate::verify) fn left_over(&self, op: OpId) -> Finding {
+        let channel = self.schedule.channel(self.schedule.op(op));
+        let wait = match channel.kind {
+            SignalKind::Ack => "RxAck",
+            _ => "RxDataSignal",
+        };
+        Finding::new(
+            Code::LeftOverSignal,
+            self.at(op),
+            format!("rank {} posts {} that nobody waits for", channel.from, self.signal(op)),
+        )
+        .label("left over at the end of the run")
+        .note(self.place(op))
+        .note("the next run would take it for its own, and run ahead of its peer")
+        .help(format!("rank {} must wait for it: `{wait}` from rank {}", channel.to, channel.from))
+    }
+
+    pub(in crate::verify) fn shared_signal(&self, first: OpId, second: OpId) -> Finding {
+        let mut finding = Finding::new(
+            Code::SharedSignal,
+            self.at(second),
+            format!("two streams of rank {} share {}", self.rank(second), self.signal(second)),
+        )
+        .label("this stream and another are not ordered")
+        .note(format!("one at {}, one at {}", self.place(first), self.place(second)))
+        .note("which of them meets which signal would depend on time")
+        .help("let the streams differ in the values of their `parallel` variables: those name the lane");
+        finding.others.push((self.at(first), "and this one".to_owned()));
+        finding
+    }
+
+    /// `across`: the first is of the run before.
+    pub(in crate::verify) fn lost_signal(&self, first: OpId, second: OpId, across: bool) -> Finding {
+        let channel = self.schedule.channel(self.schedule.op(second));
+        let (from, to) = (channel.from, channel.to);
+        let run = if across { " of the run before" } else { "" };
+        let title = format!("rank {from} may post {} again before it was waited for", self.signal(second));
+        let mut finding = Finding::new(Code::LostSignal, self.at(second), title)
+            .label("lost on a flag that is still up")
+            .note(format!("{}, and before it {}{run}", self.place(second), self.place(first)))
+            .note("a binary signal is a flag: two posts before a wait count as one")
+            .note(format!(
+                "the missing edge: from rank {to}'s wait for the first to rank {from} before the second"
+            ))
+            .help(format!(
+                "let rank {from} wait for an answer of rank {to} between the two, or give each stream a flag of its own"
+            ));
+        if self.at(first) != self.at(second) {
+            finding.others.push((self.at(first), format!("the first one{run}")));
+        }
+        finding
+    }
+
+    /// A broken rule under the code that the builder would give it.
+    pub(in crate::verify) fn illegal(&self, illegal: &Illegal) -> Finding {
+        let code = match illegal.rule {
+            "input" => Code::InputWritten,
+            "local" => Code::NoLocalOperand,
+            "lengths" => Code::LengthMismatch,
+            "overlap" => Code::RepeatedDestination,
+            "signal ends" => Code::SelfSignal,
+            _ => Code::OutOfBounds,
+        };
+        let title = format!("this breaks the rule `{}`: {}", illegal.rule, illegal.demands);
+        let Some(at) = illegal.at else { return Finding::new(code, SpanId(0), title) };
+        let finding =
+            Finding::new(code, self.at(at), title).label("broken here").note(self.place(at));
+        if illegal.rule != "bounds" && code == Code::OutOfBounds {
+            return finding;
+        }
+        let op = self.schedule.op(at);
+        let operands = self.schedule.srcs(op).iter().chain(self.schedule.dsts(op));
+        let names: Vec<_> = operands.map(|operand| self.operand(*operand)).collect();
+        finding.note(format!("its operands are {}", names.join(", ")))
+    }
+}

@@ -1,0 +1,126 @@
+//! Runtimes whose signals are less than counters of their own. A one-shot flag is raised and taken down: a
+//! second post before the wait is lost. Flags of a link are shared by all streams of a rank that use it.
+
+use std::borrow::Cow;
+use std::collections::HashMap;
+use std::fmt;
+use std::str::FromStr;
+
+use super::clocks::Clocks;
+use super::order::Order;
+use crate::ids::{ChannelId, LaneId, OpId, StreamId};
+use crate::schedule::{OpKind, Schedule, SignalKind};
+
+/// How the signals of a runtime behave. By default each lane has counters of its own that only rise.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Signals {
+    /// A flag instead of a counter: a post on a raised flag is lost.
+    pub one_shot: bool,
+    /// One flag (or counter) for a link and kind, whatever the lane.
+    pub link_shared: bool,
+}
+
+impl Signals {
+    /// The schedule as such a runtime sees it.
+    pub fn seen(self, schedule: &Schedule) -> Cow<'_, Schedule> {
+        if !self.link_shared {
+            return Cow::Borrowed(schedule);
+        }
+        let mut shared = schedule.clone();
+        let mut ids = HashMap::new();
+        let mut channels = Vec::new();
+        let merged: Vec<ChannelId> = schedule
+            .channels
+            .iter()
+            .map(|channel| {
+                let mut channel = *channel;
+                if matches!(channel.kind, SignalKind::Ack | SignalKind::Data) {
+                    channel.lane = LaneId(0);
+                }
+                *ids.entry(channel).or_insert_with(|| {
+                    channels.push(channel);
+                    ChannelId(channels.len() as u32 - 1)
+                })
+            })
+            .collect();
+        for op in shared.ops.iter_mut().filter(|op| op.kind != OpKind::Move) {
+            op.arg = merged[op.arg as usize].0;
+        }
+        shared.channels = channels;
+        Cow::Owned(shared)
+    }
+}
+
+impl fmt::Display for Signals {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match (self.one_shot, self.link_shared) {
+            (false, false) => "counting",
+            (true, false) => "binary",
+            (false, true) => "counting,link-shared",
+            (true, true) => "binary,link-shared",
+        })
+    }
+}
+
+impl FromStr for Signals {
+    type Err = String;
+
+    /// `counting`, `binary`, `link-shared`, or two of them with a comma between.
+    fn from_str(text: &str) -> Result<Self, String> {
+        let (mut signals, mut counting) = (Self::default(), false);
+        for word in text.split(',') {
+            match word.trim() {
+                "counting" => counting = true,
+                "binary" => signals.one_shot = true,
+                "link-shared" => signals.link_shared = true,
+                other => {
+                    return Err(format!(
+                        "`{other}` is no kind of signal: they are counting, binary and link-shared, \
+                         such as binary,link-shared"
+                    ));
+                }
+            }
+        }
+        if counting && signals.one_shot {
+            return Err("signals are counting or binary, not both".to_owned());
+        }
+        Ok(signals)
+    }
+}
+
+/// The flags while a schedule is replayed, where they are one-shot.
+pub(super) struct Flags {
+    /// The wait that takes each post.
+    taken_by: Vec<OpId>,
+    /// The post that raised each channel's flag last, as an event.
+    raised: Vec<Option<u32>>,
+}
+
+impl Flags {
+    pub(super) fn new(schedule: &Schedule, order: &Order) -> Self {
+        let mut taken_by: Vec<OpId> = (0..schedule.ops.len() as u32).map(OpId).collect();
+        for (wait, op) in schedule.ops.iter().enumerate() {
+            if op.kind == OpKind::Wait {
+                taken_by[order.meets[wait].index()] = OpId(wait as u32);
+            }
+        }
+        Self { taken_by, raised: vec![None; schedule.channels.len()] }
+    }
+
+    /// A post: the one before it, if its wait need not have come first.
+    pub(super) fn raise(
+        &mut self,
+        channel: ChannelId,
+        post: OpId,
+        stream: StreamId,
+        order: &Order,
+        clocks: &Clocks<'_>,
+    ) -> Option<(OpId, bool)> {
+        let earlier = self.raised[channel.index()].replace(clocks.event(post))?;
+        let (before, run) = clocks.op(earlier);
+        let wait = self.taken_by[before.index()];
+        let across = clocks.op(clocks.event(post)).1 != run;
+        let taken = clocks.before(clocks.event_in(wait, run), order.stream_of[wait.index()], stream);
+        (!taken).then_some((before, across))
+    }
+}

@@ -1,0 +1,55 @@
+//! What expanded code calls; not for writing by hand.
+
+use std::fmt::Write as _;
+
+pub use roundelay_core::schedule::Location;
+pub use roundelay_core::schedule::builder::{Builder, Stop};
+pub use roundelay_core::schedule::demands::Resource;
+pub use roundelay_core::schedule::ring::Ring;
+pub use roundelay_core::schedule::site::{Drawing, Site};
+pub use roundelay_core::schedule::value::{
+    Flag, Int, List, Peer, Piece, Place, Seat, Seats, Split, abs, bit_reverse, ceil_log2, choose,
+    int, is_power_of_two, log2, max, min, popcount, pow2, trailing_zeros,
+};
+pub use roundelay_core::topology::shape::ShapeKind;
+
+use crate::{Algorithm, Error};
+
+/// A statement's place.
+pub const fn at(line: u32, column: u32, end_line: u32, end_column: u32) -> Location {
+    Location { line, column, end_line, end_column }
+}
+
+/// What a generated test asks: that `algorithm` is proved for these rank counts. Counts that it refuses do not
+/// matter, unless they are `named` or all are refused.
+///
+/// # Panics
+///
+/// If it is not proved, with all that is wrong.
+pub fn is_proved(
+    algorithm: &dyn Algorithm,
+    counts: impl IntoIterator<Item = u32>,
+    named: bool,
+) {
+    let mut proved = 0;
+    let mut refusal = None;
+    let mut wrong = String::new();
+    for nranks in counts {
+        let Err(findings) = roundelay_core::prove(algorithm, nranks) else {
+            proved += 1;
+            continue;
+        };
+        let refused = findings.iter().all(|finding| finding.code.refuses());
+        let error = Error::from_findings(algorithm, nranks, findings);
+        if refused && !named {
+            refusal = Some(error);
+        } else if wrong.is_empty() {
+            // The smallest count that shows it says most.
+            let _ = write!(wrong, "{error}");
+        }
+    }
+    assert!(wrong.is_empty(), "{wrong}");
+    if let (0, Some(refusal)) = (proved, refusal) {
+        panic!("{} admits no rank count that was tried: {refusal}", algorithm.name());
+    }
+}
