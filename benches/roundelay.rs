@@ -12,7 +12,7 @@ use roundelay_core::source::Source;
 use roundelay_core::topology::bounds::Bounds;
 use roundelay_core::topology::search;
 use roundelay_core::verify::verify;
-use roundelay_core::{compile, prove_at_expansion};
+use roundelay_core::{compile, expansion};
 
 fn main() {
     divan::main();
@@ -33,7 +33,7 @@ fn expand_ring(bencher: Bencher<'_, '_>) {
     bencher.with_inputs(|| tokens.clone()).bench_local_values(|tokens| {
         let (source, _) = Source::from_macro("the macro's body", tokens);
         let program = compile(&source, Door::Macro).expect("the ring is right");
-        assert!(prove_at_expansion(&program, &source).is_empty());
+        assert!(expansion::prove(&program, &source).errors.is_empty());
         let origin = Origin {
             file: quote!(::core::file!()),
             locate: &|span| source.location(span),

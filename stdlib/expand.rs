@@ -26,11 +26,7 @@ pub const fn at(line: u32, column: u32, end_line: u32, end_column: u32) -> Locat
 /// # Panics
 ///
 /// If it is not proved, with all that is wrong.
-pub fn is_proved(
-    algorithm: &dyn Algorithm,
-    counts: impl IntoIterator<Item = u32>,
-    named: bool,
-) {
+pub fn is_proved(algorithm: &dyn Algorithm, counts: impl IntoIterator<Item = u32>, named: bool) {
     let mut proved = 0;
     let mut refusal = None;
     let mut wrong = String::new();

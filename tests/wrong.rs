@@ -10,26 +10,15 @@ use roundelay_core::check::{self, Door};
 use roundelay_core::diagnostics::{Code, Diagnostic};
 use roundelay_core::schedule::interpret::Interpreted;
 use roundelay_core::source::Source;
-use roundelay_core::verify::links;
-use roundelay_core::{compile, prove_source};
+use roundelay_core::verify::Signals;
+use roundelay_core::{compile, prove_source_with};
 use roundelay_tests::{name, sources};
 
 /// `// nranks: 4` in the first lines: the rank count that shows the mistake. `// topology: ring(4)`: what it
-/// shows on.
+/// shows on. `// signals: binary`: with which.
 fn header<'t>(text: &'t str, key: &str) -> Option<&'t str> {
     let mut comments = text.lines().map_while(|line| line.strip_prefix("// "));
     comments.find_map(|line| line.strip_prefix(key)?.strip_prefix(": ")).map(str::trim)
-}
-
-/// A proof, and the links that it needs.
-fn problems(algorithm: &Interpreted, nranks: u32) -> Vec<Diagnostic> {
-    let proved = match prove_source(algorithm, nranks) {
-        Ok(proved) => proved,
-        Err(errors) => return errors,
-    };
-    let Some(topology) = algorithm.topology() else { return Vec::new() };
-    let missing = links(proved.schedule(), topology);
-    missing.into_iter().map(|finding| algorithm.diagnostic(finding, nranks)).collect()
 }
 
 fn diagnostics(source: &Source, text: &str) -> Vec<Diagnostic> {
@@ -50,7 +39,9 @@ fn diagnostics(source: &Source, text: &str) -> Vec<Diagnostic> {
         }
         algorithm
     };
-    program.algorithms.into_iter().flat_map(|a| problems(&prepared(a), nranks)).collect()
+    let signals = header(text, "signals").map_or(Signals::default(), |s| s.parse().unwrap());
+    let problems = |a| prove_source_with(&prepared(a), nranks, signals).err().unwrap_or_default();
+    program.algorithms.into_iter().flat_map(problems).collect()
 }
 
 #[test]
@@ -73,9 +64,9 @@ fn every_mistake_has_its_message() {
 fn every_code_of_the_compiler_has_a_file() {
     let covered: BTreeSet<String> =
         sources("tests/wrong").iter().map(|(path, _)| name(path)[..5].to_owned()).collect();
-    // Bytes that are no text cannot be a text file here. The language cannot go out of bounds or share a
-    // signal between streams; only a schedule that came from elsewhere can (core's own tests).
-    let elsewhere = [Code::UnreadableSource, Code::OutOfBounds, Code::SharedSignal];
+    // Bytes that are no text cannot be a text file here. The language cannot go out of bounds; only a
+    // schedule that came from elsewhere can (core's own tests).
+    let elsewhere = [Code::UnreadableSource, Code::OutOfBounds];
     let missing: Vec<_> = Code::ALL
         .iter()
         .filter(|c| c.as_str() < "E0400" && !elsewhere.contains(c) && !covered.contains(c.as_str()))

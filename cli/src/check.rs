@@ -2,13 +2,16 @@
 
 use std::time::Instant;
 
-use roundelay::{Algorithm as _, Schedule};
+use roundelay::Algorithm as _;
+use roundelay_core::check::hir::Verify;
 use roundelay_core::diagnostics::{Code, Diagnostic};
-use roundelay_core::prove_source;
+use roundelay_core::expansion::counted;
+use roundelay_core::prove_source_with;
 use roundelay_core::schedule::interpret::Interpreted;
-use roundelay_core::verify::links;
+use roundelay_core::verify::Signals;
 use serde::Serialize;
 
+use crate::certificate::Certificate;
 use crate::flags::{CheckFlags, Format, RankCounts};
 use crate::optimum::Optimum;
 use crate::program::{Loaded, load_on, read};
@@ -18,7 +21,6 @@ use crate::topology;
 #[derive(Serialize)]
 struct Report {
     ok: bool,
-    nranks: Vec<u32>,
     algorithms: Vec<Checked>,
     diagnostics: Vec<JsonDiagnostic>,
 }
@@ -30,8 +32,10 @@ struct Checked {
     ok: bool,
     seconds: f64,
     ops: usize,
+    nranks: Vec<u32>,
     proved: Vec<u32>,
     refused: Vec<Refused>,
+    certificates: Vec<Certificate>,
     /// On the topology, if one was given.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     bounds: Vec<Optimum>,
@@ -48,25 +52,23 @@ struct Refused {
 pub(crate) fn main(flags: &CheckFlags) -> Result<bool, Failure> {
     let source = read(&flags.source.source)?;
     let given = topology::given(&flags.source.topology)?;
-    let nranks = match (&flags.nranks, &given) {
-        (Some(nranks), _) => nranks.clone(),
-        (None, Some(given)) => RankCounts::one(given.topology.nranks()),
-        (None, None) => RankCounts::range(1..=9),
-    };
-    let report = |ok, algorithms, diagnostics| Report {
-        ok,
-        nranks: nranks.counts.clone(),
-        algorithms,
-        diagnostics,
-    };
-    let algorithms = match load_on(&source, &flags.source, given.as_ref())? {
+    let report = |ok, algorithms, diagnostics| Report { ok, algorithms, diagnostics };
+    let mut algorithms = match load_on(&source, &flags.source, given.as_ref())? {
         Loaded::Ready(algorithms) => algorithms,
         Loaded::Wrong(errors) => {
             return Err(refuse(flags.format, &errors, &source, |d| report(false, vec![], d)));
         }
     };
-    let checked: Vec<Checked> =
-        algorithms.iter().map(|algorithm| prove_all(algorithm, &nranks)).collect();
+    for algorithm in &mut algorithms {
+        if flags.deterministic {
+            algorithm.demand_one_order();
+        }
+        for (resource, most) in &flags.budgets {
+            algorithm.demand_at_most(*resource, *most);
+        }
+    }
+    let prove = |algorithm| prove_all(algorithm, &rank_counts(algorithm, flags), flags.signals);
+    let checked: Vec<Checked> = algorithms.iter().map(prove).collect();
     let ok = checked.iter().all(|c| c.ok);
     match flags.format {
         Format::Human => checked.iter().for_each(|c| {
@@ -82,7 +84,25 @@ pub(crate) fn main(flags: &CheckFlags) -> Result<bool, Failure> {
     Ok(ok)
 }
 
-fn prove_all(algorithm: &Interpreted, nranks: &RankCounts) -> Checked {
+/// What was asked for: by a flag, by the machine that was given, by an attribute, or small ones.
+fn rank_counts(algorithm: &Interpreted, flags: &CheckFlags) -> RankCounts {
+    if let Some(nranks) = &flags.nranks {
+        return nranks.clone();
+    }
+    if let Some(topology) = algorithm.topology() {
+        return RankCounts::one(topology.nranks());
+    }
+    let checked = algorithm.checked();
+    match (&checked.verify, checked.machine) {
+        (Some(Verify::Counts { counts, named, .. }), _) => {
+            RankCounts { counts: counts.clone(), named: *named }
+        }
+        (_, Some(machine)) => RankCounts::range(machine..=machine),
+        _ => RankCounts::range(1..=9),
+    }
+}
+
+fn prove_all(algorithm: &Interpreted, nranks: &RankCounts, signals: Signals) -> Checked {
     let start = Instant::now();
     let mut checked = Checked {
         name: algorithm.name().to_owned(),
@@ -90,20 +110,19 @@ fn prove_all(algorithm: &Interpreted, nranks: &RankCounts) -> Checked {
         ok: true,
         seconds: 0.0,
         ops: 0,
+        nranks: nranks.counts.clone(),
         proved: Vec::new(),
         refused: Vec::new(),
+        certificates: Vec::new(),
         bounds: Vec::new(),
         errors: Vec::new(),
     };
     for &n in &nranks.counts {
-        let proved = prove_source(algorithm, n).and_then(|proved| {
-            on_links(algorithm, proved.schedule())?;
-            Ok(proved)
-        });
-        match proved {
+        match prove_source_with(algorithm, n, signals) {
             Ok(proved) => {
                 checked.ops += proved.schedule().ops.len();
                 checked.proved.push(n);
+                checked.certificates.push(Certificate::new(&proved, signals));
                 checked.bounds.extend(algorithm.topology().and_then(|t| Optimum::new(&proved, t)));
             }
             Err(errors) if !nranks.named && errors.iter().all(|e| e.code.refuses()) => {
@@ -122,16 +141,6 @@ fn prove_all(algorithm: &Interpreted, nranks: &RankCounts) -> Checked {
     checked.ok = checked.errors.is_empty();
     checked.seconds = start.elapsed().as_secs_f64();
     checked
-}
-
-/// Whether the topology, if one was given, has every link that the schedule uses.
-fn on_links(algorithm: &Interpreted, schedule: &Schedule) -> Result<(), Vec<Diagnostic>> {
-    let Some(topology) = algorithm.topology() else { return Ok(()) };
-    let missing = links(schedule, topology);
-    if missing.is_empty() {
-        return Ok(());
-    }
-    Err(missing.into_iter().map(|f| algorithm.diagnostic(f, schedule.nranks)).collect())
 }
 
 /// Why a rank count is refused. The title of a `require` names the algorithm and the count, which stand
@@ -157,7 +166,7 @@ fn print_human(checked: &Checked) {
         let (name, reason) = (&checked.name, &same[0].reason);
         print(&format!(
             "  \x1b[1;93mrefused\x1b[0m {name} for nranks {}: {reason}",
-            spans(&counts)
+            counted(&counts)
         ));
     }
     if checked.ok {
@@ -165,11 +174,15 @@ fn print_human(checked: &Checked) {
             "   \x1b[1;92mproved\x1b[0m {} ({}) for nranks {}: {} ops in {:.1} ms",
             checked.name,
             checked.collective,
-            spans(&checked.proved),
+            counted(&checked.proved),
             checked.ops,
             checked.seconds * 1e3
         ));
         // The largest run says most.
+        let on_topology = !checked.bounds.is_empty();
+        for line in checked.certificates.last().map_or(vec![], |c| c.lines(!on_topology)) {
+            print(&format!("          {line}"));
+        }
         if let Some(optimum) = checked.bounds.last() {
             print(&format!("          {}", optimum.line()));
         }
@@ -181,18 +194,4 @@ fn print_human(checked: &Checked) {
             checked.name, checked.collective
         ));
     }
-}
-
-/// `2..=5, 8` for 2 3 4 5 8.
-fn spans(counts: &[u32]) -> String {
-    let mut runs: Vec<(u32, u32)> = Vec::new();
-    for &n in counts {
-        match runs.last_mut() {
-            Some((_, last)) if *last + 1 == n => *last = n,
-            _ => runs.push((n, n)),
-        }
-    }
-    let text =
-        |&(lo, hi): &(u32, u32)| if lo == hi { lo.to_string() } else { format!("{lo}..={hi}") };
-    runs.iter().map(text).collect::<Vec<_>>().join(", ")
 }

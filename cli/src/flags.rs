@@ -5,6 +5,8 @@ use std::ops::RangeInclusive;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use roundelay::{DType, ReduceOp};
 use roundelay_core::diagnostics::Code;
+use roundelay_core::schedule::demands::Resource;
+use roundelay_core::verify::Signals;
 
 /// Collective algorithms as pages of step loops: proved, then run.
 #[derive(Parser)]
@@ -63,10 +65,21 @@ pub(crate) struct TopologyFlags {
 pub(crate) struct CheckFlags {
     #[command(flatten)]
     pub(crate) source: SourceFlags,
-    /// Rank counts: `8`, `2..=33`, `2..9`, or a list such as `2,4,8`; by default all ranks of the topology,
-    /// or 1..=9
+    /// Rank counts: `8`, `2..=33`, `2..9`, or a list such as `2,4,8`; by default those of `#[verify]`, or all
+    /// ranks of the topology, or 1..=9
     #[arg(long, value_parser = rank_counts)]
     pub(crate) nranks: Option<RankCounts>,
+    /// How the runtime's signals behave: counting, binary (a flag: a second post before the wait is lost),
+    /// link-shared (all streams of a rank share a link's), or binary,link-shared
+    #[arg(long, default_value = "counting", value_parser = signals)]
+    pub(crate) signals: Signals,
+    /// What there is of a resource: scratch (units of the count a rank), streams (a rank), notifies (a link)
+    /// or ports (peers a rank and step), such as streams=2,notifies=2
+    #[arg(long = "budget", value_name = "RESOURCE=MOST", value_delimiter = ',', value_parser = budget)]
+    pub(crate) budgets: Vec<(Resource, u64)>,
+    /// Demand the same order of reduction on every rank
+    #[arg(long)]
+    pub(crate) deterministic: bool,
     #[arg(long, value_enum, default_value_t = Format::Human)]
     pub(crate) format: Format,
 }
@@ -232,6 +245,20 @@ fn rank_counts(text: &str) -> Result<RankCounts, String> {
         return Err(format!("[{}] a rank count is in 1..={MOST_RANKS}", Code::NoRanks));
     }
     Ok(RankCounts { counts, named })
+}
+
+fn signals(text: &str) -> Result<Signals, String> {
+    text.parse().map_err(|why| format!("[{}] {why}", Code::BadFlag))
+}
+
+fn budget(text: &str) -> Result<(Resource, u64), String> {
+    let budget = text.split_once('=').and_then(|(name, most)| {
+        Some((Resource::from_name(name.trim())?, most.trim().parse().ok()?))
+    });
+    budget.ok_or_else(|| {
+        let names = Resource::ALL.map(Resource::name).join(", ");
+        format!("[{}] a budget is RESOURCE=MOST, and the resources are {names}", Code::BadFlag)
+    })
 }
 
 fn setting(text: &str) -> Result<(String, String), String> {

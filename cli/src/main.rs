@@ -1,5 +1,6 @@
 //! The `roundelay` command. Exit codes: 0, all is well; 1, the program is wrong; 2, the call is.
 
+mod certificate;
 mod check;
 mod emit;
 mod explain;

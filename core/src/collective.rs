@@ -157,6 +157,34 @@ impl Collective {
         }
     }
 
+    /// The least units of data that pass through the busiest port of any algorithm, where each rank has one port
+    /// each way: a rank that must receive (or send) so much. For `AllReduce` 2(n-1)/n of the buffer (Patarasu and
+    /// Yuan, *Bandwidth optimal all-reduce algorithms for clusters of workstations*, 2009).
+    pub fn least_units(self, nranks: u32) -> f64 {
+        let n = f64::from(nranks);
+        match self {
+            _ if nranks < 2 => 0.0,
+            Self::AllReduce => 2.0 * (n - 1.0) / n,
+            Self::Broadcast | Self::Reduce => 1.0,
+            Self::ReduceScatter
+            | Self::AllGather
+            | Self::Scatter
+            | Self::Gather
+            | Self::AllToAll => n - 1.0,
+        }
+    }
+
+    /// The least dependent sends of any algorithm whose ranks send to, and receive from, `ports` peers at once:
+    /// what one rank knows reaches at most `ports + 1` times as many ranks with each.
+    pub fn least_rounds(self, nranks: u32, ports: u32) -> u32 {
+        let (mut rounds, mut reached) = (0, 1_u64);
+        while reached < u64::from(nranks) {
+            reached = reached.saturating_mul(u64::from(ports.max(1)) + 1);
+            rounds += 1;
+        }
+        rounds
+    }
+
     /// Bytes by nccl-tests' convention: the larger of the two buffers at count `count`.
     pub fn bytes(self, count: u64, nranks: u32, dtype_size: u64) -> u64 {
         let units = self.max_input_units(nranks).max(self.max_output_units(nranks));

@@ -230,7 +230,15 @@ impl Diagnostic {
         let (span, label) = self.others.iter().find(|(span, _)| *span != self.primary)?;
         let proof = self.code >= Code::Deadlock && self.code < Code::WrongBufferCount;
         let line = source.location(self.primary).line;
-        proof.then(|| (*span, format!("{label} [{}]\n= note: the other place of the error at line {line}", self.code)))
+        proof.then(|| {
+            (
+                *span,
+                format!(
+                    "{label} [{}]\n= note: the other place of the error at line {line}",
+                    self.code
+                ),
+            )
+        })
     }
 
     /// The same with the place and its line spelled out, where no span can point.

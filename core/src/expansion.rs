@@ -32,7 +32,9 @@ pub fn tested(algorithm: &hir::Algorithm) -> Option<(Vec<u32>, bool)> {
     match (&algorithm.verify, algorithm.machine) {
         (Some(Verify::Off { .. }), _) => None,
         (Some(Verify::Counts { counts, named, .. }), _) => Some((counts.clone(), *named)),
-        (None, Some(machine)) => Some(((2.min(machine)..=machine.min(*TESTED.end())).collect(), false)),
+        (None, Some(machine)) => {
+            Some(((2.min(machine)..=machine.min(*TESTED.end())).collect(), false))
+        }
         (None, None) => Some((TESTED.collect(), false)),
     }
 }
@@ -81,9 +83,9 @@ impl Expansion<'_> {
     /// What nobody asked for in particular; where these counts are all refused, the first that is not.
     fn small(&mut self, counts: std::ops::RangeInclusive<u32>) {
         let last = *counts.end();
-        let refused = counts.map(|n| self.one(n, Limits::EXPANSION)).fold(true, |all, end| {
-            all && matches!(end, End::Refused(_))
-        });
+        let refused = counts
+            .map(|n| self.one(n, Limits::EXPANSION))
+            .fold(true, |all, end| all && matches!(end, End::Refused(_)));
         if refused {
             let mut more = last + 1..=*TESTED.end();
             more.find(|n| !matches!(self.one(*n, Limits::EXPANSION), End::Refused(_)));
@@ -152,7 +154,10 @@ impl Expansion<'_> {
 /// What the budget did not allow.
 fn left(span: crate::source::Span, proved: &[u32], rest: &[u32], all: &[u32]) -> Diagnostic {
     let title = match proved {
-        [] => format!("nothing was proved at expansion: {} ranks take more steps than it may", rest[0]),
+        [] => format!(
+            "nothing was proved at expansion: {} ranks take more steps than it may",
+            rest[0]
+        ),
         _ => format!(
             "proved at expansion for nranks {} only: {} ranks take more steps than it may",
             counted(proved),
@@ -160,7 +165,10 @@ fn left(span: crate::source::Span, proved: &[u32], rest: &[u32], all: &[u32]) ->
         ),
     };
     Diagnostic::new(Code::StepLimit, span, title)
-        .note(format!("the generated test proves {}; every plan is proved when it is made", counted(all)))
+        .note(format!(
+            "the generated test proves {}; every plan is proved when it is made",
+            counted(all)
+        ))
         .help("ask for fewer ranks here, and for more by `roundelay check`")
 }
 

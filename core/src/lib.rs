@@ -30,10 +30,10 @@ pub mod render;
 use check::Door;
 use check::hir::Program;
 use diagnostics::{Diagnostic, Finding};
-use schedule::interpret::Interpreted;
 use schedule::Algorithm;
+use schedule::interpret::Interpreted;
 use source::Source;
-use verify::Proved;
+use verify::{Proved, Signals};
 
 /// Syntax and check: from text or tokens to a program that makes sense, or all that is wrong with it.
 pub fn compile(source: &Source, door: Door) -> Result<Program, Vec<Diagnostic>> {
@@ -53,6 +53,23 @@ pub fn prove<A: Algorithm + ?Sized>(algorithm: &A, nranks: u32) -> Result<Proved
 
 /// The same for a checked source, with problems at their exact place.
 pub fn prove_source(algorithm: &Interpreted, nranks: u32) -> Result<Proved, Vec<Diagnostic>> {
-    prove(algorithm, nranks)
-        .map_err(|all| all.into_iter().map(|f| algorithm.diagnostic(f, nranks)).collect())
+    let place = |all: Vec<Finding>| all.into_iter().map(|f| algorithm.diagnostic(f, nranks));
+    prove(algorithm, nranks).map_err(|all| place(all).collect())
+}
+
+/// The same for a runtime whose signals are less than counters of their own.
+pub fn prove_source_with(
+    algorithm: &Interpreted,
+    nranks: u32,
+    signals: Signals,
+) -> Result<Proved, Vec<Diagnostic>> {
+    let proved = prove_source(algorithm, nranks)?;
+    if signals != Signals::default() {
+        verify::verify_with(proved.schedule(), signals).map_err(|findings| {
+            let model = format!("with {signals} signals");
+            let place = |f| algorithm.diagnostic(f, nranks).note(model.clone());
+            findings.into_iter().map(place).collect::<Vec<_>>()
+        })?;
+    }
+    Ok(proved)
 }

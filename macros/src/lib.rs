@@ -8,8 +8,8 @@ use quote::quote;
 use roundelay_core::check::Door;
 use roundelay_core::check::hir::Program;
 use roundelay_core::diagnostics::Diagnostic;
-use roundelay_core::expansion::Outcome;
 use roundelay_core::emit::rust::{self, Origin};
+use roundelay_core::expansion::Outcome;
 use roundelay_core::source::{Source, Span as Place};
 use roundelay_core::{compile, expansion, syntax};
 
@@ -40,8 +40,12 @@ pub fn collective(input: TokenStream) -> TokenStream {
         }
         Err(errors) => {
             let stubs = rust::stubs(&syntax::parse(&source).0, &start);
+            // A place that several errors have to do with is pointed at once.
+            let mut pointed = Vec::new();
             let errors = errors.iter().flat_map(|error| {
-                let second = error.second(&source).map(|(span, text)| spanned(range(span), &text));
+                let second = error.second(&source).filter(|(span, _)| !pointed.contains(span));
+                pointed.extend(second.as_ref().map(|(span, _)| *span));
+                let second = second.map(|(span, text)| spanned(range(span), &text));
                 [Some(spanned(range(error.primary), &error.message(&source))), second]
             });
             let errors = errors.flatten();

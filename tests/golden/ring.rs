@@ -131,3 +131,9 @@ pub algorithm RingAllReduce(ring: Ring) -> AllReduce {
         Ok(())
     }
 }
+#[cfg(test)]
+#[test]
+#[allow(unnameable_test_items)]
+fn ring_all_reduce_is_proved() {
+    ::roundelay::expand::is_proved(&RingAllReduce::new(), 2..=33, false);
+}

@@ -157,3 +157,9 @@ pub algorithm TwistedRingAllReduce(ring: Ring) -> AllReduce {
         Ok(())
     }
 }
+#[cfg(test)]
+#[test]
+#[allow(unnameable_test_items)]
+fn twisted_ring_all_reduce_is_proved() {
+    ::roundelay::expand::is_proved(&TwistedRingAllReduce::new(), 2..=33, false);
+}

@@ -29,6 +29,19 @@ impl Schedule {
         })
     }
 
+    /// Units of data through the busiest port, where each rank has one each way.
+    pub fn busiest_port(&self) -> f64 {
+        let mut ports = vec![[0.0_f64; 2]; self.nranks as usize];
+        for used in self.traffic() {
+            if let Some(units) = used.units {
+                let units = units.num() as f64 / units.den() as f64;
+                ports[used.from.index()][0] += units;
+                ports[used.to.index()][1] += units;
+            }
+        }
+        ports.into_iter().flatten().fold(0.0, f64::max)
+    }
+
     fn uses(&self, id: OpId, by: RankId) -> Vec<Use> {
         let op = self.op(id);
         match op.kind {

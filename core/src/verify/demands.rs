@@ -44,8 +44,7 @@ fn over(schedule: &Schedule, budget: Budget, reporter: &Reporter<'_>) -> Option<
             let ports = ports(schedule);
             let sends = ports.send.peers.len() >= ports.receive.peers.len();
             let busiest = if sends { &ports.send } else { &ports.receive };
-            (busiest.peers.len() as u64 > most)
-                .then(|| reporter.ports_over(budget, busiest, sends))
+            (busiest.peers.len() as u64 > most).then(|| reporter.ports_over(budget, busiest, sends))
         }
     }
 }

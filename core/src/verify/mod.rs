@@ -63,14 +63,14 @@ pub fn verify(schedule: &Schedule) -> Result<Proof, Vec<Finding>> {
 pub fn verify_with(schedule: &Schedule, signals: Signals) -> Result<Proof, Vec<Finding>> {
     let seen = signals.seen(schedule);
     let schedule = seen.as_ref();
-    let reporter = report::Reporter::new(schedule);
+    let reporter = report::Reporter::new(schedule).with(signals);
     legality::check(schedule)
         .map_err(|all| ranking::fold(all.iter().map(|i| reporter.illegal(i)).collect()))?;
     let in_place = schedule.collective.has_in_place() && !schedule.out_of_place;
 
     let order = order::order(schedule, &reporter).map_err(ranking::fold)?;
-    let replay =
-        replay::replay(schedule, &order, &reporter, in_place, signals).map_err(|finding| vec![*finding])?;
+    let replay = replay::replay(schedule, &order, &reporter, in_place, signals)
+        .map_err(|finding| vec![*finding])?;
 
     if !replay.findings.is_empty() {
         return Err(ranking::fold(replay.findings));

@@ -161,7 +161,11 @@ impl<'s> Run<'s> {
     }
 
     /// The next post on `channel` of a stuck stream: what a wait for it needs.
-    fn poster(&self, channel: ChannelId, stuck: &BTreeMap<StreamId, OpId>) -> Option<(StreamId, OpId)> {
+    fn poster(
+        &self,
+        channel: ChannelId,
+        stuck: &BTreeMap<StreamId, OpId>,
+    ) -> Option<(StreamId, OpId)> {
         let from = self.schedule.channels[channel.index()].from;
         stuck
             .iter()

@@ -11,6 +11,10 @@ const SHOWN: usize = 16;
 /// The worst first; the same mistake of the same statement once, with how often it shows. What a race
 /// makes a statement read is no mistake of its own.
 pub(super) fn fold(findings: Vec<Finding>) -> Vec<Finding> {
+    // Where a wait may take another's signal, nothing after it means anything.
+    let astray = findings.iter().any(|f| severity(f.code) == ASTRAY);
+    let findings = findings.into_iter().filter(|f| !astray || severity(f.code) <= ASTRAY);
+    let findings: Vec<_> = findings.collect();
     let racing: BTreeSet<SpanId> =
         findings.iter().filter(|f| severity(f.code) == RACE).map(|f| f.at).collect();
     let mut groups: BTreeMap<(u8, SpanId, Code), (Finding, usize)> = BTreeMap::new();
@@ -40,6 +44,7 @@ pub(super) fn fold(findings: Vec<Finding>) -> Vec<Finding> {
         .collect()
 }
 
+const ASTRAY: u8 = 3;
 const RACE: u8 = 5;
 
 const fn severity(code: Code) -> u8 {
@@ -47,7 +52,7 @@ const fn severity(code: Code) -> u8 {
         Code::Deadlock => 0,
         Code::UnmatchedWait => 1,
         Code::LeftOverSignal => 2,
-        Code::SharedSignal => 3,
+        Code::SharedSignal | Code::LostSignal => ASTRAY,
         Code::UninitialisedRead | Code::SlotLength | Code::OutOfBounds => 4,
         Code::Race | Code::RaceWithCaller | Code::ScratchRace => RACE,
         _ => 6,

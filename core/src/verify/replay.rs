@@ -5,11 +5,11 @@ use std::collections::{HashMap, HashSet};
 use super::clocks::{self, Clocks, Full};
 use super::layout::{Cells, Layout, Mode};
 use super::memory::{Accessor, CALLER, Memory};
-use super::reduction::Reduction;
-use super::signals::{Flags, Signals};
 use super::order::Order;
+use super::reduction::Reduction;
 use super::report::{Access, Reporter};
 use super::result::complete;
+use super::signals::{Flags, Signals};
 use super::values::{Leaf, ValueId, Values};
 use crate::diagnostics::Finding;
 use crate::ids::{OpId, RankId, StreamId};
@@ -155,7 +155,8 @@ impl Player<'_> {
     fn raise(&mut self, at: OpId, stream: StreamId) {
         let Some(flags) = &mut self.flags else { return };
         let channel = Schedule::channel_id(self.schedule.op(at));
-        if let Some((earlier, across)) = flags.raise(channel, at, stream, self.order, &self.clocks) {
+        if let Some((earlier, across)) = flags.raise(channel, at, stream, self.order, &self.clocks)
+        {
             let finding = self.reporter.lost_signal(earlier, at, across);
             self.found(0, finding);
         }

@@ -56,7 +56,7 @@ impl fmt::Display for Signals {
         f.write_str(match (self.one_shot, self.link_shared) {
             (false, false) => "counting",
             (true, false) => "binary",
-            (false, true) => "counting,link-shared",
+            (false, true) => "link-shared",
             (true, true) => "binary,link-shared",
         })
     }
@@ -120,7 +120,8 @@ impl Flags {
         let (before, run) = clocks.op(earlier);
         let wait = self.taken_by[before.index()];
         let across = clocks.op(clocks.event(post)).1 != run;
-        let taken = clocks.before(clocks.event_in(wait, run), order.stream_of[wait.index()], stream);
+        let taken =
+            clocks.before(clocks.event_in(wait, run), order.stream_of[wait.index()], stream);
         (!taken).then_some((before, across))
     }
 }

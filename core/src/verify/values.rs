@@ -153,7 +153,12 @@ impl Values {
                         let Node { left, right, .. } = *self.node(value);
                         text.push('(');
                         let space = Part::Text(" ");
-                        open.extend([Part::Text(")"), Part::Value(right), space, Part::Value(left)]);
+                        open.extend([
+                            Part::Text(")"),
+                            Part::Value(right),
+                            space,
+                            Part::Value(left),
+                        ]);
                     }
                 },
             }

@@ -2,7 +2,8 @@ use expect_test::expect_file;
 use proptest::prelude::*;
 use roundelay_core::source::{Source, Span};
 use roundelay_core::syntax::ast::{
-    Algorithm, Attr, BinOp, Expr, ExprKind, File, Iter, Name, Param, Stmt, StmtKind, TypeName, UnOp,
+    Algorithm, Attr, AttrArg, AttrValue, BinOp, Expr, ExprKind, File, Iter, Name, Param, Stmt,
+    StmtKind, TypeName, UnOp,
 };
 use roundelay_core::syntax::printer::{print, print_with_trivia};
 
@@ -166,10 +167,30 @@ fn any_body() -> impl Strategy<Value = Vec<Stmt>> {
     })
 }
 
+fn any_attr() -> impl Strategy<Value = Attr> {
+    let value =
+        prop_oneof![
+            any_expr().prop_map(AttrValue::Expr),
+            (any_expr(), any_expr(), any::<bool>())
+                .prop_map(|(lo, hi, inclusive)| AttrValue::Range { lo, hi, inclusive }),
+            "[a-z \"\\\\]{0,9}".prop_map(AttrValue::Text),
+        ];
+    let arg = (prop::option::of(word()), value).prop_map(|(n, value)| AttrArg {
+        name: n.map(name),
+        value,
+        span: Span::default(),
+    });
+    (word(), prop::collection::vec(arg, 0..3)).prop_map(|(n, args)| Attr {
+        name: name(n),
+        args,
+        span: Span::default(),
+    })
+}
+
 fn any_algorithm() -> impl Strategy<Value = Algorithm> {
     (
         prop::collection::vec("( [a-z]{1,9}){0,3}", 0..3),
-        prop::collection::vec(word(), 0..2),
+        prop::collection::vec(any_attr(), 0..2),
         any::<bool>(),
         word(),
         prop::collection::vec(any_param(true), 0..4),
@@ -177,7 +198,7 @@ fn any_algorithm() -> impl Strategy<Value = Algorithm> {
     )
         .prop_map(|(docs, attrs, public, n, params, body)| Algorithm {
             docs,
-            attrs: attrs.into_iter().map(|a| Attr { name: name(a) }).collect(),
+            attrs,
             public,
             name: name(n.clone()),
             params,

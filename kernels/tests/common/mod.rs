@@ -6,6 +6,7 @@ use std::sync::Arc;
 use roundelay_core::collective::Collective;
 use roundelay_core::dtype::{DType, ReduceOp};
 use roundelay_core::ids::{LaneId, OpId, RankId, RegionId, ScratchId, SpanId};
+use roundelay_core::schedule::demands::Demands;
 use roundelay_core::schedule::rational::Rat;
 use roundelay_core::schedule::{
     Buffer, Channel, Location, Op, OpKind, Operand, Region, Schedule, Scratch, SignalKind, Stream,
@@ -37,6 +38,7 @@ impl Builder {
                 locations: (0..100)
                     .map(|line| Location { line, column: 1, end_line: line, end_column: 2 })
                     .collect(),
+                demands: Demands::default(),
             },
             proof: Proof {
                 finish: Vec::new(),
@@ -44,6 +46,7 @@ impl Builder {
                 in_place: true,
                 reduce_depth: nranks - 1,
                 rounds: 0,
+                reduction: None,
             },
         }
     }

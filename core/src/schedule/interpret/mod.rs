@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::builder::{Builder, Stop};
+use super::demands::Resource;
 use super::params::ParamValue;
 use super::ring::Ring;
 use super::site::Site;
@@ -28,6 +29,9 @@ pub struct Interpreted {
     locations: Vec<Location>,
     params: BTreeMap<String, ParamValue>,
     topology: Option<Arc<Topology>>,
+    /// What the caller demands beside its attributes.
+    deterministic: bool,
+    budgets: Vec<(Resource, u64)>,
 }
 
 impl Interpreted {
@@ -40,6 +44,8 @@ impl Interpreted {
             locations,
             params: BTreeMap::new(),
             topology: None,
+            deterministic: false,
+            budgets: Vec::new(),
         }
     }
 
@@ -62,6 +68,16 @@ impl Interpreted {
     /// Puts the run on `topology`: every parameter of type `Topology` takes it unless it is set.
     pub fn place_on(&mut self, topology: Arc<Topology>) {
         self.topology = Some(topology);
+    }
+
+    /// Demands one order of reduction on every rank.
+    pub fn demand_one_order(&mut self) {
+        self.deterministic = true;
+    }
+
+    /// Demands that no more than `most` of a resource is taken.
+    pub fn demand_at_most(&mut self, resource: Resource, most: u64) {
+        self.budgets.push((resource, most));
     }
 
     /// What the run is on.
@@ -138,6 +154,12 @@ impl Algorithm for Interpreted {
         if self.topology.is_some() {
             let site = builder.topology_param(0, self.topology.as_ref())?;
             builder.on_topology(0, &site)?;
+        }
+        if self.deterministic {
+            builder.deterministic(0)?;
+        }
+        for (resource, most) in &self.budgets {
+            builder.budget(0, *resource, i64::try_from(*most).unwrap_or(i64::MAX))?;
         }
         for param in &self.algorithm.params {
             run.param(builder, param, self)?;

@@ -8,7 +8,9 @@ mod trivia;
 
 use std::fmt::Write;
 
-use super::ast::{Algorithm, Attr, AttrArg, AttrValue, Expr, File, Iter, Param, Stmt, StmtKind, TypeName};
+use super::ast::{
+    Algorithm, Attr, AttrArg, AttrValue, Expr, File, Iter, Param, Stmt, StmtKind, TypeName,
+};
 use crate::source::{Source, Span};
 use expr::{CONDITION, EFFECT};
 use trivia::Trivia;

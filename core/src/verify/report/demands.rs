@@ -11,7 +11,8 @@ impl Reporter<'_> {
     pub(in crate::verify) fn order_differs(&self, at: SpanId, witness: &Witness) -> Finding {
         let Witness { ranks: [a, b], piece, orders, .. } = witness;
         let title = format!("ranks {a} and {b} reduce {piece} in different orders");
-        let lines = [(a, &orders[0]), (b, &orders[1])].map(|(r, order)| format!("rank {r}: {order}"));
+        let lines =
+            [(a, &orders[0]), (b, &orders[1])].map(|(r, order)| format!("rank {r}: {order}"));
         Finding::new(Code::OrderDiffers, at, title)
             .label("demands one order on every rank")
             .note(table("the orders, innermost first", &lines))
@@ -64,18 +65,20 @@ impl Reporter<'_> {
         busiest: &Busiest,
         sends: bool,
     ) -> Finding {
-        let Busiest { rank, step, peers } = busiest;
+        let Busiest { rank, peers, .. } = busiest;
         let (does, to) = if sends { ("sends to", "to") } else { ("receives from", "from") };
         let n = peers.len();
-        let title = format!(
-            "rank {rank} {does} {n} peers in step {step}, and the budget is {} ports",
-            budget.most
-        );
-        let lines: Vec<_> =
-            peers.iter().map(|(peer, op)| format!("{to} rank {peer}: {}", self.place(*op))).collect();
+        let plural = if budget.most == 1 { "" } else { "s" };
+        let most = budget.most;
+        let title =
+            format!("rank {rank} {does} {n} peers at once, and the budget is {most} port{plural}");
+        let lines: Vec<_> = peers
+            .iter()
+            .map(|(peer, op)| format!("{to} rank {peer}: {}", self.place(*op)))
+            .collect();
         let finding = Finding::new(Code::PortConflict, budget.at, title)
             .label("more peers at once than ports")
-            .note("a step is a level of dependence: what nothing orders may run at once")
+            .note("moves that do not depend on each other may run at once")
             .note(table("at once", &lines))
             .help("shift the peers by the rank, so that each step pairs every rank with one other");
         self.taken_at(finding, peers.last().map(|(_, op)| *op), "one of the moves")
@@ -84,8 +87,12 @@ impl Reporter<'_> {
     fn over(&self, budget: Budget, needs: &str) -> Finding {
         let most = budget.most;
         let name = &self.schedule.algorithm;
-        Finding::new(Code::OverBudget, budget.at, format!("{name} needs {needs}, and the budget is {most}"))
-            .label("more than this")
+        Finding::new(
+            Code::OverBudget,
+            budget.at,
+            format!("{name} needs {needs}, and the budget is {most}"),
+        )
+        .label("more than this")
     }
 
     fn taken_at(&self, mut finding: Finding, op: Option<OpId>, label: &str) -> Finding {

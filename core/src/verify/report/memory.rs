@@ -78,7 +78,12 @@ impl Reporter<'_> {
             ))
     }
 
-    pub(in crate::verify) fn before_enter(&self, at: OpId, operand: Operand, access: Access) -> Finding {
+    pub(in crate::verify) fn before_enter(
+        &self,
+        at: OpId,
+        operand: Operand,
+        access: Access,
+    ) -> Finding {
         let (me, owner) = (self.rank(at), operand.rank);
         Finding::new(
             Code::RaceWithCaller,
@@ -91,6 +96,9 @@ impl Reporter<'_> {
         )
         .label(format!("rank {owner}'s caller may still be writing this buffer"))
         .note(self.place(at))
+        .note(format!(
+            "until rank {owner} has entered, its caller may still be writing this buffer"
+        ))
         .note(format!("the missing edge: a signal from rank {owner} to rank {me} before this op"))
         .help(format!(
             "let rank {owner} post `TxAck` to rank {me}, and rank {me} wait for it (`RxAck`)"
@@ -121,7 +129,11 @@ impl Reporter<'_> {
         )
         .label(format!("rank {owner}'s caller may overwrite the block while this runs"))
         .note(self.place(op))
-        .note("inside one run this is clean; it goes wrong when the caller reuses its buffer at once")
+        .note(format!(
+            "rank {owner}'s caller may overwrite the block while rank {me} still {} it: inside one run this is \
+             clean, and it goes wrong when the caller reuses its buffer at once",
+            access.verb()
+        ))
         .note(format!("the missing edge: a signal from rank {me} after this op to rank {owner} before it returns"))
         .help(format!(
             "let rank {me} post `TxDataSignal` to rank {owner}, and rank {owner} wait for it (`RxDataSignal`)"

@@ -6,6 +6,7 @@ mod memory;
 mod results;
 mod signals;
 
+use super::signals::Signals;
 use crate::ids::{OpId, RankId, SpanId};
 use crate::schedule::rational::Rat;
 use crate::schedule::{Buffer, OpKind, Operand, Region, Schedule, SignalKind};
@@ -31,11 +32,17 @@ impl Access {
 
 pub(in crate::verify) struct Reporter<'s> {
     schedule: &'s Schedule,
+    signals: Signals,
 }
 
 impl<'s> Reporter<'s> {
     pub(in crate::verify) fn new(schedule: &'s Schedule) -> Self {
-        Self { schedule }
+        Self { schedule, signals: Signals::default() }
+    }
+
+    /// For a runtime with such signals.
+    pub(super) fn with(self, signals: Signals) -> Self {
+        Self { signals, ..self }
     }
 
     fn at(&self, op: OpId) -> SpanId {

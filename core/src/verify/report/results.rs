@@ -18,13 +18,20 @@ impl Reporter<'_> {
     ) -> String {
         let line = |(at, value): &(OpId, ValueId)| {
             let op = self.schedule.op(*at);
-            let verb = if op.srcs > 1 { "reduce" } else { "copy" };
+            let verb = if op.srcs > 1 { "reduces" } else { "copies" };
+            let owner = self.schedule.dsts(op).first().map(|dst| dst.rank);
+            let mut from: Vec<RankId> = self.schedule.srcs(op).iter().map(|src| src.rank).collect();
+            from.retain(|rank| Some(*rank) != owner);
+            let from = match &from[..] {
+                [] => String::new(),
+                others => format!(" from rank{}", ranks(others)),
+            };
             let held = if value.is_value() {
                 Self::held(*value, cell, values)
             } else {
                 "garbage".to_owned()
             };
-            format!("{}: after the {verb} it holds {held}", self.place(*at))
+            format!("{} {verb}{from}: it holds {held}", self.place(*at))
         };
         let lines: Vec<_> = writes.iter().map(line).collect();
         table(&format!("the history of {name}"), &lines)

@@ -101,17 +101,29 @@ impl Reporter<'_> {
         .label("this stream and another are not ordered")
         .note(format!("one at {}, one at {}", self.place(first), self.place(second)))
         .note("which of them meets which signal would depend on time")
-        .help("let the streams differ in the values of their `parallel` variables: those name the lane");
-        finding.others.push((self.at(first), "and this one".to_owned()));
+        .help(if self.signals.link_shared {
+            "where streams share the flags of a link, let one of them signal at a time, or `require` more ranks"
+        } else {
+            "let the streams differ in the values of their `parallel` variables: those name the lane"
+        });
+        if self.at(first) != self.at(second) {
+            finding.others.push((self.at(first), "and this one".to_owned()));
+        }
         finding
     }
 
     /// `across`: the first is of the run before.
-    pub(in crate::verify) fn lost_signal(&self, first: OpId, second: OpId, across: bool) -> Finding {
+    pub(in crate::verify) fn lost_signal(
+        &self,
+        first: OpId,
+        second: OpId,
+        across: bool,
+    ) -> Finding {
         let channel = self.schedule.channel(self.schedule.op(second));
         let (from, to) = (channel.from, channel.to);
         let run = if across { " of the run before" } else { "" };
-        let title = format!("rank {from} may post {} again before it was waited for", self.signal(second));
+        let title =
+            format!("rank {from} may post {} again before it was waited for", self.signal(second));
         let mut finding = Finding::new(Code::LostSignal, self.at(second), title)
             .label("lost on a flag that is still up")
             .note(format!("{}, and before it {}{run}", self.place(second), self.place(first)))

@@ -1,0 +1,199 @@
+//! What a proof says, as a short certificate for people and whole for programs.
+
+use roundelay_core::verify::{Busiest, Proved, Sameness, Signals, ports};
+use serde::Serialize;
+
+use crate::topo::{count, short};
+
+/// The properties of one schedule.
+#[derive(Serialize)]
+pub(crate) struct Certificate {
+    pub(crate) nranks: u32,
+    ops: usize,
+    /// What holds in every interleaving.
+    proved: Vec<&'static str>,
+    in_place: bool,
+    signals: String,
+    streams: u32,
+    /// From one rank to another.
+    notifies: u32,
+    /// Between the streams of a rank.
+    joins: u32,
+    /// Of a rank, in units of the count.
+    scratch_units: f64,
+    sends_to: Port,
+    receives_from: Port,
+    /// Reduces one after the other, for some element.
+    reduce_depth: u32,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    order: Option<Order>,
+    ideal: Ideal,
+}
+
+/// The most peers of any rank in one step.
+#[derive(Serialize)]
+struct Port {
+    peers: usize,
+    rank: u32,
+    step: u32,
+}
+
+/// Whether the order of reduction is the same: `exact`, `commuted` (but for the order of two operands) or
+/// `differs`.
+#[derive(Serialize)]
+struct Order {
+    on_all_ranks: &'static str,
+    for_all_counts: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    witness: Option<Witness>,
+}
+
+#[derive(Serialize)]
+struct Witness {
+    ranks: [u32; 2],
+    piece: String,
+    orders: [String; 2],
+}
+
+/// The distance from the best where each rank has one port each way and every pair of ranks is linked.
+#[derive(Serialize)]
+struct Ideal {
+    /// Units through the busiest port.
+    units: f64,
+    least_units: f64,
+    /// Dependent sends.
+    rounds: u32,
+    least_rounds: u32,
+    /// Ports a rank that `least_rounds` allows: as many as the schedule uses.
+    ports: usize,
+}
+
+impl Certificate {
+    pub(crate) fn new(proved: &Proved, signals: Signals) -> Self {
+        let (schedule, proof) = (proved.schedule(), proved.proof());
+        let (needs, used) = (schedule.needs(), ports(schedule));
+        let port = |busiest: &Busiest| Port {
+            peers: busiest.peers.len(),
+            rank: busiest.rank.0,
+            step: busiest.step,
+        };
+        let mut holds = vec![
+            "no deadlock",
+            "no race",
+            "no race with the caller",
+            "every contribution exactly once",
+        ];
+        if proof.in_place {
+            holds.push("in place too");
+        }
+        if !schedule.scratch.is_empty() {
+            holds.push("scratch across runs");
+        }
+        if schedule.demands.topology.is_some() {
+            holds.push("only links of the topology");
+        }
+        if signals.one_shot {
+            holds.push("no signal is lost");
+        }
+        let most_ports = used.send.peers.len().max(used.receive.peers.len());
+        let (collective, nranks) = (schedule.collective, schedule.nranks);
+        let scratch = needs.scratch.map_or(f64::INFINITY, |r| r.num() as f64 / r.den() as f64);
+        let order = proof.reduction.as_ref().map(|reduction| Order {
+            on_all_ranks: word(reduction.ranks),
+            for_all_counts: word(reduction.pieces),
+            witness: reduction.witness.as_ref().map(|witness| Witness {
+                ranks: witness.ranks.map(|rank| rank.0),
+                piece: witness.piece.clone(),
+                orders: witness.orders.clone(),
+            }),
+        });
+        Self {
+            nranks,
+            ops: schedule.ops.len(),
+            proved: holds,
+            in_place: proof.in_place,
+            signals: signals.to_string(),
+            streams: needs.streams,
+            notifies: needs.notifies,
+            joins: needs.joins,
+            scratch_units: scratch,
+            sends_to: port(&used.send),
+            receives_from: port(&used.receive),
+            reduce_depth: proof.reduce_depth,
+            order,
+            ideal: Ideal {
+                units: schedule.busiest_port(),
+                least_units: collective.least_units(nranks),
+                rounds: proof.rounds,
+                least_rounds: collective.least_rounds(nranks, most_ports as u32),
+                ports: most_ports,
+            },
+        }
+    }
+
+    /// Lines for a terminal.
+    pub(crate) fn lines(&self, with_ideal: bool) -> Vec<String> {
+        let n = self.nranks;
+        let scratch = match self.scratch_units {
+            0.0 => "no scratch".to_owned(),
+            1.0 => "1 unit of scratch".to_owned(),
+            units => format!("{} units of scratch", short(units)),
+        };
+        let signals = match self.signals.as_str() {
+            "counting" => String::new(),
+            signals => format!(" (signals: {signals})"),
+        };
+        let Self { sends_to, receives_from, .. } = self;
+        let mut lines = vec![
+            self.proved.join(", ") + &signals,
+            format!(
+                "at {} it takes {} a rank, {} a link, {scratch}; sends to {} and receives from {} a step",
+                count(n as usize, "rank"),
+                count(self.streams as usize, "stream"),
+                if self.notifies == 1 {
+                    "1 notify".into()
+                } else {
+                    format!("{} notifies", self.notifies)
+                },
+                count(sends_to.peers, "peer"),
+                receives_from.peers
+            ),
+        ];
+        if let Some(order) = &self.order {
+            lines.push(format!(
+                "same order of reduction on all ranks: {}; for all counts and chunks: {}; at most {} deep",
+                yes(order.on_all_ranks),
+                yes(order.for_all_counts),
+                self.reduce_depth
+            ));
+        }
+        if with_ideal && n > 1 {
+            let Ideal { units, least_units, rounds, least_rounds, ports } = self.ideal;
+            lines.push(format!(
+                "{} units through the busiest port, at least {} ({:.1} %); {} after one another, at least {least_rounds} with {} a rank",
+                short(units),
+                short(least_units),
+                100.0 * least_units / units.max(f64::MIN_POSITIVE),
+                count(rounds as usize, "send"),
+                count(ports, "port"),
+            ));
+        }
+        lines
+    }
+}
+
+const fn word(same: Sameness) -> &'static str {
+    match same {
+        Sameness::Exact => "exact",
+        Sameness::Commuted => "commuted",
+        Sameness::Differs => "differs",
+    }
+}
+
+fn yes(word: &str) -> &'static str {
+    match word {
+        "exact" => "yes",
+        "commuted" => "yes, but for the order of two operands",
+        _ => "no",
+    }
+}

@@ -1,0 +1,7 @@
+roundelay::collective! {
+    algorithm Wrong() -> AllReduce {
+        local.TxAck();
+    }
+}
+
+fn main() {}

@@ -1,0 +1,7 @@
+roundelay::collective! {
+    algorithm Wrong() -> AllReduce {
+        reduce([], local.output);
+    }
+}
+
+fn main() {}

@@ -1,0 +1,7 @@
+roundelay::collective! {
+    algorithm Wrong() -> AllReduce {
+        copy(local.output, local.output);
+    }
+}
+
+fn main() {}
