@@ -83,9 +83,10 @@ impl Expansion<'_> {
     /// What nobody asked for in particular; where these counts are all refused, the first that is not.
     fn small(&mut self, counts: std::ops::RangeInclusive<u32>) {
         let last = *counts.end();
-        let refused = counts
-            .map(|n| self.one(n, Limits::EXPANSION))
-            .fold(true, |all, end| all && matches!(end, End::Refused(_)));
+        let mut refused = true;
+        for nranks in counts {
+            refused &= matches!(self.one(nranks, Limits::EXPANSION), End::Refused(_));
+        }
         if refused {
             let mut more = last + 1..=*TESTED.end();
             more.find(|n| !matches!(self.one(*n, Limits::EXPANSION), End::Refused(_)));

@@ -26,11 +26,11 @@ pub struct Needs {
 impl Schedule {
     /// What this schedule takes.
     pub fn needs(&self) -> Needs {
-        let sizes = self
+        let mut sizes = self
             .scratch
             .iter()
             .map(|s| Rat::new(s.width.num().checked_mul(u64::from(s.slots))?, s.width.den()));
-        let scratch = sizes.fold(Some(Rat::ZERO), |sum, size| sum?.plus(size?));
+        let scratch = sizes.try_fold(Rat::ZERO, |sum, size| sum.plus(size?));
         let widest = self.streams.iter().max_by_key(|s| s.index);
         let mut pairs: BTreeMap<(RankId, RankId), Vec<ChannelId>> = BTreeMap::new();
         for (id, channel) in self.channels.iter().enumerate() {

@@ -109,7 +109,7 @@ fn hint(source: &Source, at: usize, expected: &[&str]) -> Option<String> {
         (Some(Tok::Minus), Some(Tok::Quantity(_))) => {
             return Some("bandwidths and latencies are never negative".to_owned());
         }
-        (Some(Tok::DotDot), Some(Tok::Assign)) => {
+        (_, Some(Tok::DotDotEq)) => {
             return Some("ranges are half open: write `a..b + 1`".to_owned());
         }
         (_, Some(Tok::EqEq | Tok::NotEq | Tok::Lt | Tok::Le | Tok::Gt | Tok::Ge))

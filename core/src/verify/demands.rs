@@ -22,7 +22,7 @@ pub fn unmet(schedule: &Schedule, proof: &Proof) -> Vec<Finding> {
         && reduction.ranks == Sameness::Differs
         && let Some(witness) = &reduction.witness
     {
-        findings.push(reporter.order_differs(at, witness));
+        findings.push(Reporter::order_differs(at, witness));
     }
     findings.extend(demands.budgets.iter().filter_map(|budget| over(schedule, *budget, &reporter)));
     ranking::fold(findings)

@@ -144,11 +144,11 @@ fn habits_of_rust() {
             3 | x = 4;
               |   ^ unexpected
             = help: values never change; declare one with `let x = …;`
-            expected an expression, found `=` [E0003]
-            --> test.coll:4:13
+            expected `{` or `..`, found `..=` [E0003]
+            --> test.coll:4:11
               |
             4 | for i in 0..=3 {}
-              |             ^ unexpected
+              |           ^^^ unexpected
             = help: ranges are half open: write `a..b + 1`
             expected `;`, `&&`, `||` or `|`, found `<` [E0003]
             --> test.coll:5:15

@@ -8,7 +8,7 @@ use crate::schedule::rational::Rat;
 use crate::verify::{Busiest, Witness};
 
 impl Reporter<'_> {
-    pub(in crate::verify) fn order_differs(&self, at: SpanId, witness: &Witness) -> Finding {
+    pub(in crate::verify) fn order_differs(at: SpanId, witness: &Witness) -> Finding {
         let Witness { ranks: [a, b], piece, orders, .. } = witness;
         let title = format!("ranks {a} and {b} reduce {piece} in different orders");
         let lines =

@@ -6,6 +6,8 @@ mod memory;
 mod results;
 mod signals;
 
+use std::fmt::Write as _;
+
 use super::signals::Signals;
 use crate::ids::{OpId, RankId, SpanId};
 use crate::schedule::rational::Rat;
@@ -142,7 +144,7 @@ fn table(title: &str, lines: &[String]) -> String {
         text.push_str(line);
     }
     if lines.len() > LISTED {
-        text.push_str(&format!("\n  … and {} more", lines.len() - LISTED));
+        let _ = write!(text, "\n  … and {} more", lines.len() - LISTED);
     }
     text
 }
