@@ -79,7 +79,7 @@ impl Fault {
     pub(crate) fn finding(self, at: SpanId) -> Finding {
         let finding = Finding::new(self.code(), at, self.to_string());
         match self {
-            Self::Rank { .. } => finding.help("ranks wrap around by `% nranks`"),
+            Self::Rank { .. } => finding.help("ranks wrap around by `% nranks`; if only some rank counts fit, say which: `require is_power_of_two(nranks), \"…\"`"),
             _ => finding,
         }
     }

@@ -16,7 +16,7 @@ pub(super) fn fold(findings: Vec<Finding>) -> Vec<Finding> {
     let findings = findings.into_iter().filter(|f| !astray || severity(f.code) <= ASTRAY);
     let findings: Vec<_> = findings.collect();
     let racing: BTreeSet<SpanId> =
-        findings.iter().filter(|f| severity(f.code) == RACE).map(|f| f.at).collect();
+        findings.iter().filter(|f| severity(f.code) == RACE).flat_map(places).collect();
     let mut groups: BTreeMap<(u8, SpanId, Code), (Finding, usize)> = BTreeMap::new();
     for finding in findings {
         if finding.code == Code::UninitialisedRead && racing.contains(&finding.at) {
@@ -42,6 +42,11 @@ pub(super) fn fold(findings: Vec<Finding>) -> Vec<Finding> {
             _ => finding.note(format!("and at {more} more places like this")),
         })
         .collect()
+}
+
+/// Where it stands, and the other place.
+fn places(finding: &Finding) -> impl Iterator<Item = SpanId> + '_ {
+    std::iter::once(finding.at).chain(finding.others.iter().map(|(at, _)| *at))
 }
 
 const ASTRAY: u8 = 3;

@@ -11,6 +11,9 @@ use crate::collective::Expected;
 use crate::ids::{OpId, RankId};
 use crate::schedule::{Buffer, Schedule};
 
+/// Histories of wrong pieces: each is a replay.
+const HISTORIES: usize = 4;
+
 /// The fingerprint of each input cell's full reduction.
 pub(super) fn complete(schedule: &Schedule, cells: u32) -> HashSet<u128> {
     if !schedule.collective.reduces() || schedule.nranks == 1 {
@@ -99,14 +102,17 @@ impl Player<'_> {
                 }
             }
         }
-        for (i, (rank, cell)) in wrong.into_iter().enumerate() {
+        let mut told = BTreeSet::new();
+        for (rank, cell) in wrong {
             let first = self.worlds[world].layout.buffer(rank, Buffer::Output);
             let at = self.worlds[world].memory.cells[(first + cell) as usize];
             let writer = (at.write < CALLER).then(|| self.clocks.op(at.write).0);
             let expected = schedule.collective.expected(rank, cell / per_unit, schedule.root);
             let region = self.cells.region(cell, Buffer::Output);
-            // One history is enough to see how it goes wrong.
-            let history = if i == 0 { self.history(world, first + cell) } else { Vec::new() };
+            // A history for each statement that is to blame, of a few.
+            let blamed = writer.map(|op| schedule.op(op).at);
+            let new = told.len() < HISTORIES && told.insert(blamed);
+            let history = if new { self.history(world, first + cell) } else { Vec::new() };
             let finding = self.reporter.wrong_result(
                 rank,
                 &region,

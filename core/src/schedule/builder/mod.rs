@@ -290,10 +290,11 @@ impl<'t> Builder<'t> {
         let rank = self.settle(at, peer.0)?;
         if rank == self.rank {
             let title = format!("rank {rank} signals itself");
-            return Err(self
-                .fail(Finding::new(Code::SelfSignal, SpanId(at), title).help(
-                    "ops of one rank are ordered already; `parallel` is joined at its end",
-                )));
+            let help = match self.tables.nranks {
+                1 => "with one rank there is nobody to signal: put this into `if nranks > 1 { … }`",
+                _ => "ops of one rank are ordered already; `parallel` is joined at its end",
+            };
+            return Err(self.fail(Finding::new(Code::SelfSignal, SpanId(at), title).help(help)));
         }
         Ok(rank)
     }

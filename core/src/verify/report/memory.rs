@@ -45,36 +45,75 @@ impl Reporter<'_> {
 
     pub(in crate::verify) fn race(
         &self,
-        (first, first_access): (OpId, Access),
-        (second, access): (OpId, Access),
+        first: (OpId, Access),
+        second: (OpId, Access),
         operand: Operand,
         across: bool,
     ) -> Finding {
+        // The replay met them in some order; the author has the one in mind that comes first in a rank's program.
+        let (first, second) = match across {
+            false if self.step(first.0).1 > self.step(second.0).1 => (second, first),
+            _ => (first, second),
+        };
+        let ((first, earlier), (second, later)) = (first, second);
         let (a, b) = (self.rank(first), self.rank(second));
+        let (does, did) = (later.verb(), earlier.verb());
         let region = self.operand(operand);
         let (code, when) =
             if across { (Code::ScratchRace, " of the run before") } else { (Code::Race, "") };
-        let title = format!(
-            "race on {region}: rank {b} {} it while rank {a}{when} {} it",
-            access.verb(),
-            first_access.verb()
-        );
-        let mut finding = Finding::new(code, self.at(second), title)
-            .label(format!("rank {b} {} here", access.verb()))
-            .note(format!("{} and {} are not ordered", self.place(first), self.place(second)));
-        finding
-            .others
-            .push((self.at(first), format!("rank {a}{when} {} here", first_access.verb())));
+        let title = match a == b && !across {
+            true if later == earlier => {
+                format!("race on {region}: two streams of rank {a} write it")
+            }
+            true => {
+                format!("race on {region}: one stream of rank {a} {did} it while another {does} it")
+            }
+            false => format!("race on {region}: rank {b} {does} it while rank {a}{when} {did} it"),
+        };
+        let mut finding = Finding::new(code, self.at(second), title).note(format!(
+            "{} and {} are not ordered",
+            self.place(first),
+            self.place(second)
+        ));
+        let steps = (self.step(first).1, self.step(second).1);
+        let one_line = self.line(first) == self.line(second);
+        let (from, to) = if one_line {
+            (format!("its step {}", steps.0), format!("its step {}", steps.1))
+        } else {
+            (format!("line {}", self.line(first)), format!("line {}", self.line(second)))
+        };
+        if self.at(first) == self.at(second) {
+            finding.label = match a == b {
+                true => "both here".to_owned(),
+                false => format!("rank {b} {does}, and rank {a}{when} {did}"),
+            };
+        } else {
+            finding.label = format!("rank {b} {does} here");
+            finding.others.push((self.at(first), format!("rank {a}{when} {did} here")));
+        }
         if a == b && !across {
             return finding.help("streams of one rank run at once: give them disjoint regions");
         }
+        if across {
+            return finding
+                .note(format!(
+                    "the missing edge: a signal from rank {a} after {from} to rank {b} before {to} in the next run"
+                ))
+                .help(format!(
+                    "let rank {a} post to rank {b} after {from}, and rank {b} wait for it before it ends"
+                ));
+        }
+        if self.at(first) == self.at(second) && steps.0 == steps.1 {
+            return finding
+                .note("each of them changes what the other is still reading")
+                .help("pull into scratch first, signal that it has been read, and only then change what the peer reads");
+        }
         finding
             .note(format!(
-                "the missing edge: a signal from rank {a} after its op to rank {b} before its op{}",
-                if across { " in the next run" } else { "" }
+                "the missing edge: a signal from rank {a} after {from} to rank {b} before {to}"
             ))
             .help(format!(
-                "let rank {a} post to rank {b} after the one, and rank {b} wait for it before the other"
+                "let rank {a} post to rank {b} after {from}, and rank {b} wait for it before {to}"
             ))
     }
 

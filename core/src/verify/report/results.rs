@@ -78,9 +78,15 @@ impl Reporter<'_> {
             } else {
                 format!("{name} is never written")
             };
-            return Finding::new(Code::WrongResult, SpanId(0), title)
+            let mut finding = Finding::new(Code::WrongResult, SpanId(0), title)
                 .label("in this algorithm")
                 .note(format!("at the end it must hold {wants}"));
+            if self.schedule.nranks == 1 {
+                finding = finding.help(
+                    "with one rank the output is the input: `copy(local.input, local.output)`",
+                );
+            }
+            return finding;
         };
         let got = values.contributions(value);
         let (wanted, from) = match expected {

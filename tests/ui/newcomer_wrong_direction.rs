@@ -1,0 +1,24 @@
+roundelay::collective! {
+    algorithm WrongWay(ring: Ring) -> AllReduce {
+        view block = output.split(nranks);
+        copy(local.input, local.output);
+        for round in 0..nranks - 1 {
+            let b = (ring.position - round - 1) % nranks;
+            ring.right.TxAck();
+            ring.left.RxAck();
+            reduce(ring.left.block[b], local.block[b]);
+            ring.left.TxDataSignal();
+            ring.right.RxDataSignal();
+        }
+        for round in 0..nranks - 1 {
+            let b = (ring.position + round) % nranks;
+            ring.right.TxAck();
+            ring.left.RxAck();
+            copy(ring.left.block[b], local.block[b]);
+            ring.left.TxDataSignal();
+            ring.right.RxDataSignal();
+        }
+    }
+}
+
+fn main() {}
