@@ -4,6 +4,8 @@
 mod bad_input;
 #[path = "command/call.rs"]
 mod call;
+#[path = "command/certificates.rs"]
+mod certificates;
 #[path = "command/json.rs"]
 mod json;
 #[path = "command/subcommands.rs"]

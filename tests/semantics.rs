@@ -1,6 +1,8 @@
 //! What the algorithms compute, through the facade, against the plain reference: results, determinism,
 //! links, signals. Proofs say that a schedule is right; this says that the engine does what it says.
 
+#[path = "semantics/attributes.rs"]
+mod attributes;
 #[path = "semantics/collectives.rs"]
 mod collectives;
 #[path = "semantics/library.rs"]

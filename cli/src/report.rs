@@ -73,13 +73,27 @@ pub(crate) struct JsonDiagnostic {
     end_column: u32,
     nranks: Option<u32>,
     label: String,
+    /// Other places and what they have to do with it.
+    others: Vec<JsonPlace>,
     notes: Vec<String>,
     help: Option<String>,
+}
+
+/// Another place of the same source.
+#[derive(Serialize)]
+struct JsonPlace {
+    line: u32,
+    column: u32,
+    label: String,
 }
 
 impl JsonDiagnostic {
     pub(crate) fn new(diagnostic: &Diagnostic, source: &Source) -> Self {
         let place = source.location(diagnostic.primary);
+        let other = |(span, label): &(Span, String)| {
+            let place = source.location(*span);
+            JsonPlace { line: place.line, column: place.column, label: label.clone() }
+        };
         Self {
             code: diagnostic.code.as_str(),
             severity: "error",
@@ -91,6 +105,7 @@ impl JsonDiagnostic {
             end_column: place.end_column,
             nranks: diagnostic.nranks,
             label: diagnostic.label.clone(),
+            others: diagnostic.others.iter().map(other).collect(),
             notes: diagnostic.notes.clone(),
             help: diagnostic.help.clone(),
         }

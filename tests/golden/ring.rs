@@ -133,7 +133,6 @@ pub algorithm RingAllReduce(ring: Ring) -> AllReduce {
 }
 #[cfg(test)]
 #[test]
-#[allow(unnameable_test_items)]
 fn ring_all_reduce_is_proved() {
     ::roundelay::expand::is_proved(&RingAllReduce::new(), 2..=33, false);
 }

@@ -159,7 +159,6 @@ pub algorithm TwistedRingAllReduce(ring: Ring) -> AllReduce {
 }
 #[cfg(test)]
 #[test]
-#[allow(unnameable_test_items)]
 fn twisted_ring_all_reduce_is_proved() {
     ::roundelay::expand::is_proved(&TwistedRingAllReduce::new(), 2..=33, false);
 }

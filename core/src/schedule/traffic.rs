@@ -42,29 +42,23 @@ impl Schedule {
         ports.into_iter().flatten().fold(0.0, f64::max)
     }
 
-    fn uses(&self, id: OpId, by: RankId) -> Vec<Use> {
+    fn uses(&self, id: OpId, by: RankId) -> impl Iterator<Item = Use> {
         let op = self.op(id);
-        match op.kind {
-            OpKind::Wait => Vec::new(),
-            OpKind::Post => {
-                let channel = self.channel(op);
-                let (from, to) = (channel.from, channel.to);
-                let signal = Use { op: id, by, from, to, units: None };
-                if from == to { Vec::new() } else { vec![signal] }
-            }
-            OpKind::Move => {
-                let units = |operand| {
-                    let region = self.region(operand);
-                    region.hi.minus(region.lo).unwrap_or(Rat::ZERO)
-                };
-                let pulled = self.srcs(op).iter().map(|o| (o.rank, by, units(*o)));
-                let pushed = self.dsts(op).iter().map(|o| (by, o.rank, units(*o)));
-                pulled
-                    .chain(pushed)
-                    .filter(|(from, to, _)| from != to)
-                    .map(|(from, to, units)| Use { op: id, by, from, to, units: Some(units) })
-                    .collect()
-            }
-        }
+        let signal = (op.kind == OpKind::Post).then(|| {
+            let channel = self.channel(op);
+            Use { op: id, by, from: channel.from, to: channel.to, units: None }
+        });
+        let (srcs, dsts) = match op.kind {
+            OpKind::Move => (self.srcs(op), self.dsts(op)),
+            OpKind::Post | OpKind::Wait => Default::default(),
+        };
+        let data = move |from, to, operand| {
+            let region = self.region(operand);
+            let units = Some(region.hi.minus(region.lo).unwrap_or(Rat::ZERO));
+            Use { op: id, by, from, to, units }
+        };
+        let pulled = srcs.iter().filter(move |o| o.rank != by).map(move |o| data(o.rank, by, *o));
+        let pushed = dsts.iter().filter(move |o| o.rank != by).map(move |o| data(by, o.rank, *o));
+        signal.into_iter().filter(|used| used.from != used.to).chain(pulled).chain(pushed)
     }
 }

@@ -1,8 +1,6 @@
 //! Ports: to how many peers a rank sends, and from how many it receives, in one step. A step is a level of
 //! dependence: moves of one step may run at once, whoever carries them out.
 
-use std::collections::BTreeMap;
-
 use super::order::{self, Order};
 use super::report::Reporter;
 use crate::ids::{OpId, RankId};
@@ -35,24 +33,30 @@ pub fn ports(schedule: &Schedule) -> Ports {
         return Ports { send: Busiest::default(), receive: Busiest::default() };
     };
     let levels = levels(schedule, &ordered);
-    let mut sends: BTreeMap<(u32, RankId), BTreeMap<RankId, OpId>> = BTreeMap::new();
+    let mut sends = vec![Vec::new(); schedule.nranks as usize];
     let mut receives = sends.clone();
     for used in schedule.traffic().filter(|used| used.units.is_some()) {
         let step = levels[used.op.index()];
-        sends.entry((step, used.from)).or_default().entry(used.to).or_insert(used.op);
-        receives.entry((step, used.to)).or_default().entry(used.from).or_insert(used.op);
+        sends[used.from.index()].push((step, used.to, used.op));
+        receives[used.to.index()].push((step, used.from, used.op));
     }
     Ports { send: busiest(sends), receive: busiest(receives) }
 }
 
-fn busiest(all: BTreeMap<(u32, RankId), BTreeMap<RankId, OpId>>) -> Busiest {
-    // The first of equals.
-    let most = all.into_iter().rev().max_by_key(|(_, peers)| peers.len());
-    most.map_or_else(Busiest::default, |((step, rank), peers)| Busiest {
-        rank,
-        step,
-        peers: peers.into_iter().collect(),
-    })
+/// The first of the busiest, from each rank's peers by step.
+fn busiest(all: Vec<Vec<(u32, RankId, OpId)>>) -> Busiest {
+    let mut most = Busiest::default();
+    for (rank, mut peers) in (0..).map(RankId).zip(all) {
+        peers.sort_unstable();
+        peers.dedup_by_key(|(step, peer, _)| (*step, *peer));
+        for at_once in peers.chunk_by(|a, b| a.0 == b.0) {
+            if at_once.len() > most.peers.len() {
+                let peers = at_once.iter().map(|(_, peer, op)| (*peer, *op)).collect();
+                most = Busiest { rank, step: at_once[0].0, peers };
+            }
+        }
+    }
+    most
 }
 
 /// For each move between ranks, how many of them lie on the longest chain that ends with it.

@@ -1,0 +1,133 @@
+//! What is proved when a macro expands: which rank counts, within which budget, and what is said of the rest.
+
+#![allow(missing_docs)]
+
+use roundelay_core::check::Door;
+use roundelay_core::compile;
+use roundelay_core::diagnostics::{Code, Diagnostic};
+use roundelay_core::expansion::{Outcome, counted, prove, tested};
+use roundelay_core::source::Source;
+
+const RING: &str = "
+    view block = output.split(nranks);
+    copy(local.input, local.output);
+    for round in 0..2 * (nranks - 1) {
+        let b = (ring.position - round - 1) % nranks;
+        ring.right.TxAck();
+        ring.left.RxAck();
+        if round < nranks - 1 {
+            reduce(ring.left.block[b], local.block[b]);
+        } else {
+            copy(ring.left.block[b], local.block[b]);
+        }
+        ring.left.TxDataSignal();
+        ring.right.RxDataSignal();
+    }
+";
+
+/// A ring with these attributes, and this before its body.
+fn ring(attributes: &str, before: &str) -> String {
+    format!("{attributes} algorithm A(ring: Ring) -> AllReduce {{ {before} {RING} }}")
+}
+
+fn outcome(text: &str) -> Outcome {
+    let source = Source::from_text("test.coll", text);
+    let program = compile(&source, Door::Macro).unwrap_or_else(|errors| panic!("{errors:#?}"));
+    prove(&program, &source)
+}
+
+fn codes(errors: &[Diagnostic]) -> Vec<(Code, Option<u32>)> {
+    errors.iter().map(|e| (e.code, e.nranks)).collect()
+}
+
+/// Refuses what is not in `counts`, and is wrong at each of them: so the errors say what was tried.
+fn tried(attributes: &str, counts: &str) -> Vec<u32> {
+    let text = format!(
+        "{attributes} algorithm A() -> AllGather {{ require {counts}, \"why\"; if nranks > 1 {{ peer((rank + 1) % nranks).TxAck(); }} }}"
+    );
+    // The same mistake is told once: it is hidden, count by count, by refusing smaller ones.
+    let mut found = Vec::new();
+    let mut least = 0;
+    loop {
+        let text = text.replace("require ", &format!("require nranks > {least} && "));
+        match outcome(&text).errors.iter().find(|e| e.code == Code::LeftOverSignal) {
+            Some(error) => least = error.nranks.unwrap(),
+            None => return found,
+        }
+        found.push(least);
+    }
+}
+
+#[test]
+fn small_counts_unless_asked() {
+    assert_eq!(tried("", "nranks < 5"), [2, 3, 4]);
+    assert_eq!(tried("#[verify(nranks = 2..=6)]", "nranks < 9"), [2, 3, 4, 5, 6]);
+    assert_eq!(tried("#[verify(nranks = 2..6)]", "nranks < 9"), [2, 3, 4, 5]);
+    assert_eq!(tried("#[verify(off, reason = \"slow\")]", "nranks < 9"), []);
+    assert_eq!(tried("#[topology(full_mesh(7))]", "nranks < 9"), [7]);
+}
+
+#[test]
+fn where_small_counts_are_refused_the_first_that_is_not() {
+    assert_eq!(codes(&outcome(&ring("", "require nranks > 6, \"many\";")).errors), []);
+    let wrong = "algorithm A() -> AllGather { require nranks == 8, \"cards\"; peer((rank + 1) % nranks).TxAck(); }";
+    assert_eq!(codes(&outcome(wrong).errors)[0], (Code::LeftOverSignal, Some(8)));
+    let never = "algorithm A() -> AllGather { require nranks > 99, \"many\"; }";
+    assert_eq!(codes(&outcome(never).errors), []);
+}
+
+#[test]
+fn a_count_that_was_named_must_not_be_refused() {
+    let even = "require nranks % 2 == 0, \"pairs\";";
+    let range = ring("#[verify(nranks = 2..=5)]", even);
+    assert_eq!(codes(&outcome(&range).errors), []);
+    let named = ring("#[verify(nranks = [2, 3, 4])]", even);
+    assert_eq!(codes(&outcome(&named).errors), [(Code::RankCountRefused, Some(3))]);
+    let none = ring("#[verify(nranks = 3..=3)]", even);
+    assert_eq!(codes(&outcome(&none).errors), [(Code::NothingAdmitted, None)]);
+}
+
+#[test]
+fn what_is_beyond_the_budget_is_left_to_the_test() {
+    let Outcome { errors, left } = outcome(&ring("#[verify(nranks = 2..=64)]", ""));
+    assert_eq!(codes(&errors), []);
+    assert_eq!(codes(&left), [(Code::StepLimit, None)]);
+    let title = &left[0].title;
+    assert!(title.starts_with("proved at expansion for nranks 2..="), "{title}");
+    assert!(left[0].notes[0].contains("the generated test proves 2..=64"), "{:?}", left[0].notes);
+    let Outcome { left, .. } = outcome(&ring("#[verify(nranks = 4000)]", ""));
+    assert!(left[0].title.starts_with("nothing was proved at expansion"), "{}", left[0].title);
+    // What nobody asked for is left in silence.
+    let long = "algorithm A() -> AllGather { for i in 0..1000000 { let x = i; } copy(local.input, local.output.block(rank)); }";
+    let Outcome { errors, left } = outcome(long);
+    assert_eq!((codes(&errors), codes(&left)), (vec![], vec![]));
+}
+
+#[test]
+fn an_error_beyond_what_was_proved_is_found_by_asking() {
+    // Wrong from five ranks on.
+    let text = |attributes: &str| ring(attributes, "if nranks > 4 { ring.right.TxAck(); }");
+    assert_eq!(codes(&outcome(&text("")).errors), []);
+    let asked = outcome(&text("#[verify(nranks = 4..=6)]")).errors;
+    assert_eq!(codes(&asked), [(Code::LeftOverSignal, Some(5))]);
+}
+
+#[test]
+fn what_the_generated_test_proves() {
+    let of = |attributes: &str, params: &str| {
+        let text = format!("{attributes} algorithm A({params}) -> AllGather {{}}");
+        let source = Source::from_text("test.coll", &text);
+        let program = compile(&source, Door::Macro).unwrap_or_else(|errors| panic!("{errors:#?}"));
+        tested(&program.algorithms[0]).map(|(counts, named)| (counted(&counts), named))
+    };
+    let some = |text: &str, named| Some((text.to_owned(), named));
+    assert_eq!(of("", ""), some("2..=33", false));
+    assert_eq!(of("", "k: int"), None);
+    assert_eq!(of("", "k: int = 2, ring: Ring, topology: Topology"), some("2..=33", false));
+    assert_eq!(of("#[verify(nranks = 2..=40)]", ""), some("2..=40", false));
+    assert_eq!(of("#[verify(nranks = [2, 4])]", ""), some("2, 4", true));
+    assert_eq!(of("#[verify(off, reason = \"slow\")]", ""), None);
+    assert_eq!(of("#[topology(full_mesh(8))]", ""), some("2..=8", false));
+    assert_eq!(of("#[topology(full_mesh(1))]", ""), some("1", false));
+    assert_eq!(of("#[topology(full_mesh(nranks))]", ""), some("2..=33", false));
+}
