@@ -42,8 +42,8 @@ struct Port {
 /// `differs`.
 #[derive(Serialize)]
 struct Order {
-    on_all_ranks: &'static str,
-    for_all_counts: &'static str,
+    on_all_ranks: Same,
+    for_all_counts: Same,
     #[serde(skip_serializing_if = "Option::is_none")]
     witness: Option<Witness>,
 }
@@ -80,17 +80,14 @@ impl Certificate {
         let mut holds = vec![
             "no deadlock",
             "no race",
-            "no race with the caller",
+            "none with the caller",
             "every contribution exactly once",
         ];
         if proof.in_place {
             holds.push("in place too");
         }
-        if !schedule.scratch.is_empty() {
-            holds.push("scratch across runs");
-        }
         if schedule.demands.topology.is_some() {
-            holds.push("only links of the topology");
+            holds.push("only links that exist");
         }
         if signals.one_shot {
             holds.push("no signal is lost");
@@ -99,8 +96,8 @@ impl Certificate {
         let (collective, nranks) = (schedule.collective, schedule.nranks);
         let scratch = needs.scratch.map_or(f64::INFINITY, |r| r.num() as f64 / r.den() as f64);
         let order = proof.reduction.as_ref().map(|reduction| Order {
-            on_all_ranks: word(reduction.ranks),
-            for_all_counts: word(reduction.pieces),
+            on_all_ranks: reduction.ranks.into(),
+            for_all_counts: reduction.pieces.into(),
             witness: reduction.witness.as_ref().map(|witness| Witness {
                 ranks: witness.ranks.map(|rank| rank.0),
                 piece: witness.piece.clone(),
@@ -147,7 +144,7 @@ impl Certificate {
         let mut lines = vec![
             self.proved.join(", ") + &signals,
             format!(
-                "at {} it takes {} a rank, {} a link, {scratch}; sends to {} and receives from {} a step",
+                "at {}: {}, {} a link, {scratch}; sends to {} a step, receives from {}",
                 count(n as usize, "rank"),
                 count(self.streams as usize, "stream"),
                 if self.notifies == 1 {
@@ -161,39 +158,51 @@ impl Certificate {
         ];
         if let Some(order) = &self.order {
             lines.push(format!(
-                "same order of reduction on all ranks: {}; for all counts and chunks: {}; at most {} deep",
-                yes(order.on_all_ranks),
-                yes(order.for_all_counts),
+                "order of reduction: {} on all ranks, {} for all counts; {} deep",
+                order.on_all_ranks.text(),
+                order.for_all_counts.text(),
                 self.reduce_depth
             ));
         }
         if with_ideal && n > 1 {
-            let Ideal { units, least_units, rounds, least_rounds, ports } = self.ideal;
+            let Ideal { units, least_units, rounds, least_rounds, .. } = self.ideal;
             lines.push(format!(
-                "{} units through the busiest port, at least {} ({:.1} %); {} after one another, at least {least_rounds} with {} a rank",
+                "busiest port: {} units, at least {} ({:.1} %); {} in a row, at least {least_rounds}",
                 short(units),
                 short(least_units),
                 100.0 * least_units / units.max(f64::MIN_POSITIVE),
                 count(rounds as usize, "send"),
-                count(ports, "port"),
             ));
         }
         lines
     }
 }
 
-const fn word(same: Sameness) -> &'static str {
-    match same {
-        Sameness::Exact => "exact",
-        Sameness::Commuted => "commuted",
-        Sameness::Differs => "differs",
+/// How far two orders agree.
+#[derive(Clone, Copy, Serialize)]
+#[serde(rename_all = "lowercase")]
+enum Same {
+    Exact,
+    Commuted,
+    Differs,
+}
+
+impl Same {
+    const fn text(self) -> &'static str {
+        match self {
+            Self::Exact => "the same",
+            Self::Commuted => "the same but for commuting",
+            Self::Differs => "not the same",
+        }
     }
 }
 
-fn yes(word: &str) -> &'static str {
-    match word {
-        "exact" => "yes",
-        "commuted" => "yes, but for the order of two operands",
-        _ => "no",
+impl From<Sameness> for Same {
+    fn from(same: Sameness) -> Self {
+        match same {
+            Sameness::Exact => Self::Exact,
+            Sameness::Commuted => Self::Commuted,
+            Sameness::Differs => Self::Differs,
+        }
     }
 }

@@ -169,10 +169,10 @@ impl Reporter<'_> {
         .label(format!("rank {owner}'s caller may overwrite the block while this runs"))
         .note(self.place(op))
         .note(format!(
-            "rank {owner}'s caller may overwrite the block while rank {me} still {} it: inside one run this is \
-             clean, and it goes wrong when the caller reuses its buffer at once",
+            "rank {owner}'s caller may overwrite the block while rank {me} still {} it",
             access.verb()
         ))
+        .note("inside one run this is clean; it goes wrong when the caller reuses its buffer at once")
         .note(format!("the missing edge: a signal from rank {me} after this op to rank {owner} before it returns"))
         .help(format!(
             "let rank {me} post `TxDataSignal` to rank {owner}, and rank {owner} wait for it (`RxDataSignal`)"

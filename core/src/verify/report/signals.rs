@@ -23,7 +23,7 @@ impl Reporter<'_> {
             .iter()
             .map(|(wait, post)| {
                 let (poster, line) = (rank(*post), self.line(*post));
-                format!("{}: rank {poster} would post it at line {line}", waits(*wait))
+                format!("{}, which rank {poster} posts at line {line}", waits(*wait))
             })
             .chain(behind.iter().map(|wait| waits(*wait)))
             .collect();
