@@ -51,10 +51,8 @@ impl Reporter<'_> {
         across: bool,
     ) -> Finding {
         // The replay met them in some order; the author has the one in mind that comes first in a rank's program.
-        let (first, second) = match across {
-            false if self.step(first.0).1 > self.step(second.0).1 => (second, first),
-            _ => (first, second),
-        };
+        let swap = !across && self.step(first.0).1 > self.step(second.0).1;
+        let (first, second) = if swap { (second, first) } else { (first, second) };
         let ((first, earlier), (second, later)) = (first, second);
         let (a, b) = (self.rank(first), self.rank(second));
         let (does, did) = (later.verb(), earlier.verb());
@@ -83,9 +81,10 @@ impl Reporter<'_> {
             (format!("line {}", self.line(first)), format!("line {}", self.line(second)))
         };
         if self.at(first) == self.at(second) {
-            finding.label = match a == b {
-                true => "both here".to_owned(),
-                false => format!("rank {b} {does}, and rank {a}{when} {did}"),
+            finding.label = if a == b {
+                "both here".to_owned()
+            } else {
+                format!("rank {b} {does}, and rank {a}{when} {did}")
             };
         } else {
             finding.label = format!("rank {b} {does} here");
