@@ -49,6 +49,20 @@ pub(super) struct Player<'s> {
     pub(super) finish: Vec<OpId>,
     pub(super) partial: bool,
     pub(super) results: Vec<ValueId>,
+    /// Something was found that clocks which know more might not find.
+    unsure: bool,
+}
+
+/// Why a replay ends early.
+enum Stop {
+    Full,
+    Unsure,
+}
+
+impl From<Full> for Stop {
+    fn from(Full: Full) -> Self {
+        Self::Full
+    }
 }
 
 pub(super) fn replay(
@@ -57,8 +71,24 @@ pub(super) fn replay(
     reporter: &Reporter<'_>,
     in_place: bool,
 ) -> Result<Replay, Box<Finding>> {
+    let too_many = || Box::new(reporter.too_many_streams());
+    if let Some(clocks) = Clocks::near(schedule, clocks::ENTRIES)
+        && let Ok(sure) = replay_with(clocks, schedule, order, reporter, in_place)?
+    {
+        return Ok(sure);
+    }
+    let clocks = Clocks::dense(schedule, clocks::ENTRIES).map_err(|Full| too_many())?;
+    replay_with(clocks, schedule, order, reporter, in_place)?.map_err(|_| too_many())
+}
+
+fn replay_with(
+    clocks: Clocks<'_>,
+    schedule: &Schedule,
+    order: &Order,
+    reporter: &Reporter<'_>,
+    in_place: bool,
+) -> Result<Result<Replay, Stop>, Box<Finding>> {
     let too_fine = |per_unit| Box::new(Reporter::too_fine(per_unit));
-    let too_many = |Full| Box::new(reporter.too_many_streams());
     let cells = Cells::new(schedule).map_err(too_fine)?;
     let modes = [Mode::OutOfPlace, Mode::InPlace];
     let mut worlds = Vec::new();
@@ -80,7 +110,7 @@ pub(super) fn replay(
         order,
         reporter,
         cells: &cells,
-        clocks: Clocks::new(schedule, clocks::ENTRIES).map_err(too_many)?,
+        clocks,
         values,
         main,
         worlds,
@@ -88,13 +118,13 @@ pub(super) fn replay(
         finish: Vec::new(),
         partial: false,
         results: Vec::new(),
+        unsure: false,
     };
-    let rounds = player.play().map_err(too_many)?;
-    Ok(player.verdict(rounds))
+    Ok(player.play().map(|rounds| player.verdict(rounds)))
 }
 
 impl Player<'_> {
-    fn play(&mut self) -> Result<u32, Full> {
+    fn play(&mut self) -> Result<u32, Stop> {
         for world in 0..self.worlds.len() {
             self.enter(world);
         }
@@ -127,6 +157,7 @@ impl Player<'_> {
                     level[stream.index()] = level[stream.index()].max(carried[post.index()]);
                 }
             }
+            self.sure()?;
         }
         for world in 0..self.worlds.len() {
             self.exit(world);
@@ -134,7 +165,12 @@ impl Player<'_> {
         if self.scratch_is_shared() {
             self.second_run()?;
         }
+        self.sure()?;
         Ok(level.into_iter().max().unwrap_or(0))
+    }
+
+    fn sure(&self) -> Result<(), Stop> {
+        if self.unsure { Err(Stop::Unsure) } else { Ok(()) }
     }
 
     fn is_remote(&self, op: &Op) -> bool {
@@ -156,6 +192,7 @@ impl Player<'_> {
     }
 
     pub(super) fn found(&mut self, world: usize, finding: Finding) {
+        self.unsure |= self.clocks.may_miss();
         let findings = &mut self.worlds[world].findings;
         if findings.len() < ENOUGH {
             findings.push(finding);
@@ -377,7 +414,7 @@ impl Player<'_> {
     }
 
     /// The same program again, for the races of scratch alone: user buffers are guarded by enter and exit.
-    fn second_run(&mut self) -> Result<(), Full> {
+    fn second_run(&mut self) -> Result<(), Stop> {
         if !self.worlds[0].findings.is_empty() {
             return Ok(());
         }
@@ -408,6 +445,7 @@ impl Player<'_> {
                             self.access(0, at, *operand, cell, access);
                         }
                     }
+                    self.sure()?;
                 }
             }
         }
