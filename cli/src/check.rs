@@ -6,6 +6,7 @@ use roundelay::{Algorithm as _, Schedule};
 use roundelay_core::diagnostics::{Code, Diagnostic};
 use roundelay_core::prove_source;
 use roundelay_core::schedule::interpret::Interpreted;
+use roundelay_core::stages;
 use roundelay_core::verify::links;
 use serde::Serialize;
 
@@ -13,6 +14,7 @@ use crate::flags::{CheckFlags, Format, RankCounts};
 use crate::optimum::Optimum;
 use crate::program::{Loaded, load_on, read};
 use crate::report::{Failure, JsonDiagnostic, print, print_all, print_json, refuse};
+use crate::stats::Stats;
 use crate::topology;
 
 #[derive(Serialize)]
@@ -35,6 +37,8 @@ struct Checked {
     /// On the topology, if one was given.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     bounds: Vec<Optimum>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    stats: Option<Stats>,
     #[serde(skip)]
     errors: Vec<Diagnostic>,
 }
@@ -66,12 +70,15 @@ pub(crate) fn main(flags: &CheckFlags) -> Result<bool, Failure> {
         }
     };
     let checked: Vec<Checked> =
-        algorithms.iter().map(|algorithm| prove_all(algorithm, &nranks)).collect();
+        algorithms.iter().map(|algorithm| prove_all(algorithm, &nranks, flags.stats)).collect();
     let ok = checked.iter().all(|c| c.ok);
     match flags.format {
         Format::Human => checked.iter().for_each(|c| {
             print_all(&c.errors, &source);
             print_human(c);
+            if let Some(stats) = &c.stats {
+                stats.print();
+            }
         }),
         Format::Json => {
             let errors = checked.iter().flat_map(|c| &c.errors);
@@ -82,7 +89,16 @@ pub(crate) fn main(flags: &CheckFlags) -> Result<bool, Failure> {
     Ok(ok)
 }
 
-fn prove_all(algorithm: &Interpreted, nranks: &RankCounts) -> Checked {
+fn prove_all(algorithm: &Interpreted, nranks: &RankCounts, stats: bool) -> Checked {
+    if !stats {
+        return prove_each(algorithm, nranks);
+    }
+    let (mut checked, spent) = stages::record(|| prove_each(algorithm, nranks));
+    checked.stats = Some(Stats::new(spent, checked.ops));
+    checked
+}
+
+fn prove_each(algorithm: &Interpreted, nranks: &RankCounts) -> Checked {
     let start = Instant::now();
     let mut checked = Checked {
         name: algorithm.name().to_owned(),
@@ -93,6 +109,7 @@ fn prove_all(algorithm: &Interpreted, nranks: &RankCounts) -> Checked {
         proved: Vec::new(),
         refused: Vec::new(),
         bounds: Vec::new(),
+        stats: None,
         errors: Vec::new(),
     };
     for &n in &nranks.counts {

@@ -67,6 +67,9 @@ pub(crate) struct CheckFlags {
     /// or 1..=9
     #[arg(long, value_parser = rank_counts)]
     pub(crate) nranks: Option<RankCounts>,
+    /// Say what the proof cost: time of each stage, ops a second, peak memory
+    #[arg(long)]
+    pub(crate) stats: bool,
     #[arg(long, value_enum, default_value_t = Format::Human)]
     pub(crate) format: Format,
 }

@@ -11,6 +11,7 @@ mod optimum;
 mod program;
 mod report;
 mod run;
+mod stats;
 mod topo;
 mod topology;
 

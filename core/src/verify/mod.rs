@@ -21,6 +21,7 @@ use crate::diagnostics::Code;
 pub use crate::diagnostics::Finding;
 use crate::ids::OpId;
 use crate::schedule::{Schedule, legality};
+use crate::stages::stage;
 pub use cache::Proved;
 pub use links::links;
 
@@ -43,13 +44,13 @@ pub struct Proof {
 /// Proves `schedule`, out of place and (where the collective has it) in place; or says all that is wrong.
 pub fn verify(schedule: &Schedule) -> Result<Proof, Vec<Finding>> {
     let reporter = report::Reporter::new(schedule);
-    legality::check(schedule)
+    stage("legality", || legality::check(schedule))
         .map_err(|all| ranking::fold(all.iter().map(|i| reporter.illegal(i)).collect()))?;
     let in_place = schedule.collective.has_in_place() && !schedule.out_of_place;
 
-    let order = order::order(schedule, &reporter).map_err(ranking::fold)?;
-    let replay =
-        replay::replay(schedule, &order, &reporter, in_place).map_err(|finding| vec![*finding])?;
+    let order = stage("order", || order::order(schedule, &reporter)).map_err(ranking::fold)?;
+    let replay = stage("replay", || replay::replay(schedule, &order, &reporter, in_place))
+        .map_err(|finding| vec![*finding])?;
 
     if !replay.findings.is_empty() {
         return Err(ranking::fold(replay.findings));
