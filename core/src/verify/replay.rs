@@ -1,6 +1,7 @@
 //! One replay of the schedule: values, races, and what completes where. Both modes share the clocks.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
+use std::ops::Range;
 
 use super::clocks::{self, Clocks, Full};
 use super::layout::{Cells, Layout, Mode};
@@ -44,8 +45,8 @@ pub(super) struct Player<'s> {
     /// First stream of each rank: its main one.
     pub(super) main: Vec<StreamId>,
     pub(super) worlds: Vec<World>,
-    /// Fingerprints of complete reductions, where the collective reduces.
-    pub(super) complete: HashSet<u128>,
+    /// The fingerprint of a complete reduction, where the collective reduces.
+    pub(super) complete: Option<u128>,
     pub(super) finish: Vec<OpId>,
     pub(super) partial: bool,
     pub(super) results: Vec<ValueId>,
@@ -102,9 +103,8 @@ fn replay_with(
     for (id, stream) in schedule.streams.iter().enumerate().rev() {
         main[stream.rank.index()] = StreamId(id as u32);
     }
-    let input_cells = schedule.collective.max_input_units(schedule.nranks) * cells.per_unit;
-    let values = Values::new(schedule.nranks, input_cells);
-    let complete = complete(schedule, input_cells);
+    let values = Values::new(schedule.nranks);
+    let complete = complete(schedule);
     let mut player = Player {
         schedule,
         order,
@@ -201,17 +201,17 @@ impl Player<'_> {
 
     /// The callers have written their buffers; inputs hold their contributions.
     fn enter(&mut self, world: usize) {
-        let Self { schedule, cells, values, .. } = self;
+        let Self { schedule, cells, .. } = self;
         let World { layout, memory, .. } = &mut self.worlds[world];
         for rank in (0..schedule.nranks).map(RankId) {
             for buffer in [Buffer::Output, Buffer::Input] {
-                let units = schedule.units(buffer, rank).floor() as u32;
                 let first = layout.buffer(rank, buffer);
-                for cell in 0..units * cells.per_unit {
-                    let at = &mut memory.cells[(first + cell) as usize];
-                    at.write = CALLER;
-                    if buffer == Buffer::Input {
-                        at.value = values.leaf(Leaf { rank, cell });
+                let len = schedule.units(buffer, rank).floor() as u32 * cells.per_unit;
+                memory.enter(first..first + len);
+                if buffer == Buffer::Input {
+                    let values = &mut memory.values[first as usize..][..len as usize];
+                    for (cell, value) in values.iter_mut().enumerate() {
+                        *value = Values::leaf(Leaf { rank, cell: cell as u32 });
                     }
                 }
             }
@@ -244,14 +244,13 @@ impl Player<'_> {
         }
         let mut results = std::mem::take(&mut self.results);
         results.clear();
+        for (src, first) in srcs.iter().zip(sources).skip(own) {
+            bad |= self.access(world, at, *src, first..first + len, Access::Read).is_some();
+        }
         for cell in 0..len {
             let mut value = None;
-            for (i, src) in srcs.iter().enumerate() {
-                let from = sources[i] + cell;
-                if i >= own && self.access(world, at, *src, from, Access::Read) {
-                    bad = true;
-                }
-                let operand = self.worlds[world].memory.cells[from as usize].value;
+            for (src, first) in srcs.iter().zip(sources) {
+                let operand = self.worlds[world].memory.values[(first + cell) as usize];
                 if operand == ValueId::NONE {
                     let finding = self.reporter.uninitialised(at, *src);
                     self.found(world, finding);
@@ -265,42 +264,47 @@ impl Player<'_> {
             }
             results.push(value.unwrap_or(ValueId::NONE));
         }
-        for (d, dst) in dsts.iter().enumerate() {
-            for cell in 0..len {
-                let to = targets[d] + cell;
-                bad |= self.access(world, at, *dst, to, Access::Write);
-                let value = if bad { ValueId::POISON } else { results[cell as usize] };
-                self.worlds[world].memory.cells[to as usize].value = value;
-            }
+        for (dst, first) in dsts.iter().zip(targets) {
+            let raced = self.access(world, at, *dst, first..first + len, Access::Write);
+            let good = if bad { 0 } else { raced.unwrap_or(len) } as usize;
+            bad |= raced.is_some();
+            let cells = &mut self.worlds[world].memory.values[first as usize..][..len as usize];
+            cells[..good].copy_from_slice(&results[..good]);
+            cells[good..].fill(ValueId::POISON);
         }
-        if world == 0 && op.srcs > 1 && !self.complete.is_empty() {
+        if world == 0 && op.srcs > 1 && self.complete.is_some() {
             self.completes(at, &results);
         }
         self.results = results;
     }
 
-    /// The cell that stands for `cell` in races: the slot's first where shapes change.
-    fn race_cell(&self, world: usize, operand: Operand, cell: u32) -> u32 {
-        let region = self.schedule.region(operand);
-        match region.buffer {
-            Buffer::Scratch(id) if self.cells.reshaped[id.index()] => {
-                let first = self.worlds[world].layout.buffer(operand.rank, region.buffer);
-                first + self.cells.slot_start(region, id)
-            }
-            _ => cell,
+    /// A finding that each of `cells` cells has.
+    fn found_in(&mut self, world: usize, cells: u32, finding: &Finding) {
+        for _ in 0..(cells as usize).min(ENOUGH) {
+            self.found(world, finding.clone());
         }
     }
 
-    /// One cell of an op's operand; whether it races.
+    /// Whether the operand is in a slot of scratch that holds data of different shapes; the cell that stands
+    /// for all of the slot then.
+    fn stand_in(&self, world: usize, operand: Operand) -> Option<u32> {
+        let region = self.schedule.region(operand);
+        let Buffer::Scratch(id) = region.buffer else { return None };
+        let first = self.worlds[world].layout.buffer(operand.rank, region.buffer);
+        self.cells.reshaped[id.index()].then(|| first + self.cells.slot_start(region, id))
+    }
+
+    /// The cells of an op's operand; how many come before the first that races, if any does.
     fn access(
         &mut self,
         world: usize,
         at: OpId,
         operand: Operand,
-        cell: u32,
+        cells: Range<u32>,
         access: Access,
-    ) -> bool {
-        let cell = self.race_cell(world, operand, cell);
+    ) -> Option<u32> {
+        let stand_in = self.stand_in(world, operand);
+        let asked = stand_in.map_or(cells.clone(), |slot| slot..slot + 1);
         let event = self.clocks.event(at);
         let stream = self.order.stream_of[at.index()];
         let who = Accessor {
@@ -310,34 +314,41 @@ impl Player<'_> {
             entered: self.clocks.heard(self.main[operand.rank.index()], stream),
         };
         let memory = &mut self.worlds[world].memory;
-        let race = match access {
-            Access::Read => memory.read(cell, event, &who).map(|write| (write, false)),
-            Access::Write => memory.write(cell, event, &who),
+        let races = match access {
+            _ if cells.is_empty() => Vec::new(),
+            Access::Read => {
+                let races = memory.read(asked, event, &who);
+                races.into_iter().map(|(cells, write)| (cells, (write, false))).collect()
+            }
+            Access::Write => memory.write(asked, event, &who),
         };
-        if let Some((earlier, was_read)) = race {
+        let first = races.first()?.0.start;
+        for (raced, (earlier, was_read)) in races {
             let other = if was_read { Access::Read } else { Access::Write };
-            self.race(world, at, operand, earlier, access, other);
+            let finding = self.race(at, operand, earlier, access, other);
+            // Each cell of a slot reads what stands for it; the first to write it is all that races.
+            let reads = stand_in.is_some() && access == Access::Read;
+            let times = if reads { cells.len() } else { raced.len() };
+            self.found_in(world, times as u32, &finding);
         }
-        race.is_some()
+        Some(if stand_in.is_some() { 0 } else { first - cells.start })
     }
 
     fn race(
-        &mut self,
-        world: usize,
+        &self,
         at: OpId,
         operand: Operand,
         earlier: u32,
         access: Access,
         other: Access,
-    ) {
-        let finding = if earlier == CALLER {
+    ) -> Finding {
+        if earlier == CALLER {
             self.reporter.before_enter(at, operand, access)
         } else {
             let (first, run) = self.clocks.op(earlier);
             let across = self.clocks.op(self.clocks.event(at)).1 != run;
             self.reporter.race((first, other), (at, access), operand, across)
-        };
-        self.found(world, finding);
+        }
     }
 
     /// Slots that change shape: a write sets the shape, a read must match it. Whether it does not.
@@ -380,21 +391,20 @@ impl Player<'_> {
             for buffer in [Buffer::Input, Buffer::Output] {
                 let first = self.worlds[world].layout.buffer(rank, buffer);
                 let len = schedule.units(buffer, rank).floor() as u32 * self.cells.per_unit;
-                for cell in first..first + len {
-                    let who = Accessor {
-                        stream,
-                        clocks: &self.clocks,
-                        stream_of: &self.order.stream_of,
-                        entered: true,
-                    };
-                    if let Some((event, was_read)) = self.worlds[world].memory.unordered(cell, &who)
-                    {
-                        let access = if was_read { Access::Read } else { Access::Write };
-                        let (op, _) = self.clocks.op(event);
-                        let finding = self.reporter.after_exit(op, access, rank, buffer);
-                        self.found(world, finding);
-                        self.worlds[world].memory.cells[cell as usize].value = ValueId::POISON;
-                    }
+                let who = Accessor {
+                    stream,
+                    clocks: &self.clocks,
+                    stream_of: &self.order.stream_of,
+                    entered: true,
+                };
+                let memory = &mut self.worlds[world].memory;
+                for (cells, (event, was_read)) in memory.unordered(first..first + len, &who) {
+                    let access = if was_read { Access::Read } else { Access::Write };
+                    let (op, _) = self.clocks.op(event);
+                    let finding = self.reporter.after_exit(op, access, rank, buffer);
+                    self.found_in(world, cells.len() as u32, &finding);
+                    let cells = cells.start as usize..cells.end as usize;
+                    self.worlds[world].memory.values[cells].fill(ValueId::POISON);
                 }
             }
         }
@@ -441,9 +451,7 @@ impl Player<'_> {
                         let from = from + self.worlds[0].layout.buffer(operand.rank, buffer);
                         let read = i < op.srcs as usize;
                         let access = if read { Access::Read } else { Access::Write };
-                        for cell in from..from + len {
-                            self.access(0, at, *operand, cell, access);
-                        }
+                        self.access(0, at, *operand, from..from + len, access);
                     }
                     self.sure()?;
                 }

@@ -1,9 +1,12 @@
 //! What a cell holds: an expression over inputs, each distinct one once, with a fingerprint of the
 //! multiset of contributions in it.
 //!
-//! The fingerprint is the sum of 96-bit weights of (rank, input cell), and stops at the top instead of
-//! wrapping: modulo a power of two, doubling a contribution often enough would make it vanish. A wrong
-//! multiset passes with probability about 2^-96.
+//! Nearly always the contributions in a value are of one input cell, so that cell is kept beside the
+//! expression, and cells of which the same becomes share it.
+//!
+//! The fingerprint is the sum of 96-bit weights of ranks, and stops at the top instead of wrapping: modulo a
+//! power of two, doubling a contribution often enough would make it vanish. A wrong multiset passes with
+//! probability about 2^-96. What mixes cells is at the top: no result does.
 
 use std::collections::{BTreeMap, HashMap};
 use std::hash::BuildHasherDefault;
@@ -11,29 +14,37 @@ use std::hash::BuildHasherDefault;
 use crate::ids::{OpId, RankId};
 use crate::schedule::tables::Mix;
 
-/// An index into [`Values`].
+/// An expression of [`Values`] over one cell of inputs; over others as well where cells are mixed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct ValueId(pub(super) u32);
+pub(super) struct ValueId {
+    pub(super) expr: u32,
+    pub(super) cell: u32,
+}
 
 impl ValueId {
     /// Nothing was written here.
-    pub(super) const NONE: Self = Self(u32::MAX);
+    pub(super) const NONE: Self = Self { expr: u32::MAX, cell: 0 };
     /// Computed from something that was reported already.
-    pub(super) const POISON: Self = Self(u32::MAX - 1);
+    pub(super) const POISON: Self = Self { expr: u32::MAX - 1, cell: 0 };
 
     pub(super) fn is_value(self) -> bool {
-        self < Self::POISON
+        self.expr < Self::POISON.expr
     }
 }
 
 /// `left op right`, and the op that computed it first.
 struct Node {
-    left: ValueId,
-    right: ValueId,
+    left: u32,
+    right: u32,
+    /// From the cell of `left` to that of `right`.
+    skew: u32,
     op: OpId,
     depth: u32,
     fingerprint: u128,
 }
+
+/// Folds remembered beside the table of all.
+const RECENT: usize = 1 << 10;
 
 /// Where a contribution comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -43,56 +54,76 @@ pub(super) struct Leaf {
 }
 
 pub(super) struct Values {
-    /// Cells of every rank's input: leaf (rank, cell) is value `rank * cells + cell`.
-    cells: u32,
+    /// The first expressions: each rank's input.
     leaves: u32,
     nodes: Vec<Node>,
-    known: HashMap<u64, u32, BuildHasherDefault<Mix>>,
+    known: HashMap<(u64, u32), u32, BuildHasherDefault<Mix>>,
+    /// What was folded lately, by hash: the next cell and the next mode fold the same again.
+    recent: Vec<((u64, u32), u32)>,
 }
 
 impl Values {
-    /// Leaves for `nranks` inputs of `cells` cells.
-    pub(super) fn new(nranks: u32, cells: u32) -> Self {
-        let leaves = nranks * cells;
-        Self { cells, leaves, nodes: Vec::new(), known: HashMap::default() }
+    /// Leaves for `nranks` inputs.
+    pub(super) fn new(nranks: u32) -> Self {
+        Self {
+            leaves: nranks,
+            nodes: Vec::new(),
+            known: HashMap::default(),
+            recent: vec![((u64::MAX, 0), 0); RECENT],
+        }
     }
 
-    pub(super) fn leaf(&self, leaf: Leaf) -> ValueId {
-        ValueId(leaf.rank.0 * self.cells + leaf.cell)
+    pub(super) fn leaf(leaf: Leaf) -> ValueId {
+        ValueId { expr: leaf.rank.0, cell: leaf.cell }
     }
 
     fn as_leaf(&self, value: ValueId) -> Option<Leaf> {
-        (value.0 < self.leaves)
-            .then(|| Leaf { rank: RankId(value.0 / self.cells), cell: value.0 % self.cells })
+        (value.expr < self.leaves).then_some(Leaf { rank: RankId(value.expr), cell: value.cell })
     }
 
-    fn node(&self, value: ValueId) -> &Node {
-        &self.nodes[(value.0 - self.leaves) as usize]
+    fn node(&self, expr: u32) -> &Node {
+        &self.nodes[(expr - self.leaves) as usize]
+    }
+
+    /// What a value was folded from.
+    fn operands(&self, value: ValueId) -> [ValueId; 2] {
+        let Node { left, right, skew, .. } = *self.node(value.expr);
+        let cell = value.cell;
+        [ValueId { expr: left, cell }, ValueId { expr: right, cell: cell.wrapping_add(skew) }]
     }
 
     /// `left op right`, both values.
     pub(super) fn fold(&mut self, left: ValueId, right: ValueId, op: OpId) -> ValueId {
-        let next = self.leaves + self.nodes.len() as u32;
-        let key = u64::from(left.0) << 32 | u64::from(right.0);
-        let id = *self.known.entry(key).or_insert(next);
-        if id == next {
-            let fingerprint = self.fingerprint(left).saturating_add(self.fingerprint(right));
-            let depth = 1 + self.depth(left).max(self.depth(right));
-            self.nodes.push(Node { left, right, op, depth, fingerprint });
+        let skew = right.cell.wrapping_sub(left.cell);
+        let key = (u64::from(left.expr) << 32 | u64::from(right.expr), skew);
+        let slot = key.0.wrapping_mul(0x9E37_79B9_7F4A_7C15) as usize >> (64 - RECENT.ilog2());
+        if self.recent[slot].0 == key {
+            return ValueId { expr: self.recent[slot].1, cell: left.cell };
         }
-        ValueId(id)
+        let next = self.leaves + self.nodes.len() as u32;
+        let expr = *self.known.entry(key).or_insert(next);
+        if expr == next {
+            let sum = self.fingerprint(left).saturating_add(self.fingerprint(right));
+            let fingerprint = if skew == 0 { sum } else { u128::MAX };
+            let depth = 1 + self.depth(left).max(self.depth(right));
+            let (left, right) = (left.expr, right.expr);
+            self.nodes.push(Node { left, right, skew, op, depth, fingerprint });
+        }
+        self.recent[slot] = (key, expr);
+        ValueId { expr, cell: left.cell }
     }
 
+    /// Of the ranks in it; the cell is known besides.
     pub(super) fn fingerprint(&self, value: ValueId) -> u128 {
         match self.as_leaf(value) {
-            Some(leaf) => weight(leaf),
-            None => self.node(value).fingerprint,
+            Some(leaf) => weight(leaf.rank),
+            None => self.node(value.expr).fingerprint,
         }
     }
 
     /// The longest chain of reduces in it.
     pub(super) fn depth(&self, value: ValueId) -> u32 {
-        if value.0 < self.leaves { 0 } else { self.node(value).depth }
+        if value.expr < self.leaves { 0 } else { self.node(value.expr).depth }
     }
 
     /// How often each contribution is in it.
@@ -105,9 +136,8 @@ impl Values {
                 leaves.insert(leaf, times);
                 continue;
             }
-            let Node { left, right, .. } = self.node(value);
-            for operand in [left, right] {
-                let count = open.entry(*operand).or_insert(0);
+            for operand in self.operands(value) {
+                let count = open.entry(operand).or_insert(0);
                 *count = count.saturating_add(times);
             }
         }
@@ -120,21 +150,20 @@ impl Values {
         let mut oldest: Option<ValueId> = None;
         let doubled = |v| self.contributions(v).values().any(|times| *times > 1);
         while let Some(value) = open.pop() {
-            if value.0 < self.leaves || oldest.is_some_and(|o| value >= o) || !doubled(value) {
+            if value.expr < self.leaves || oldest.is_some_and(|o| value >= o) || !doubled(value) {
                 continue;
             }
             oldest = Some(value);
-            let Node { left, right, .. } = self.node(value);
-            open.extend([*left, *right]);
+            open.extend(self.operands(value));
         }
-        oldest.map(|value| self.node(value).op)
+        oldest.map(|value| self.node(value.expr).op)
     }
 }
 
-/// The weight of a contribution: two rounds of splitmix64 over (rank, cell). There are fewer than 2^31 leaves,
-/// so all of them once stay below the top.
-pub(super) fn weight(leaf: Leaf) -> u128 {
-    let seed = u64::from(leaf.rank.0) << 32 | u64::from(leaf.cell);
+/// The weight of a rank's contribution: two rounds of splitmix64. There are fewer than 2^31 ranks, so all of
+/// them once stay below the top.
+pub(super) fn weight(rank: RankId) -> u128 {
+    let seed = u64::from(rank.0);
     let high = mix(seed ^ 0x6A09_E667_F3BC_C908);
     (u128::from(high) << 64 | u128::from(mix(seed.wrapping_add(high)))) >> 32
 }

@@ -10,6 +10,9 @@ use crate::schedule::{OpKind, Schedule};
 /// Streams keep this share of all at most, or dense clocks are as good.
 const SHARE: usize = 4;
 
+/// Entries that the ends of all channels have in common, at most.
+const BOTH: usize = 1 << 24;
+
 pub(super) struct Near {
     /// First entry of each stream, and the end.
     first: Vec<u32>,
@@ -59,7 +62,7 @@ impl Near {
                 first: first as u32,
                 len: (near.both.len() - first) as u32,
             };
-            if near.both.len() > limit.max(near.about.len()) {
+            if near.both.len() > BOTH.min(near.joins.len() * streams / SHARE) {
                 return None;
             }
         }
