@@ -8,11 +8,9 @@
 //! power of two, doubling a contribution often enough would make it vanish. A wrong multiset passes with
 //! probability about 2^-96. What mixes cells is at the top: no result does.
 
-use std::collections::{BTreeMap, HashMap};
-use std::hash::BuildHasherDefault;
+use std::collections::BTreeMap;
 
 use crate::ids::{OpId, RankId};
-use crate::schedule::tables::Mix;
 
 /// An expression of [`Values`] over one cell of inputs; over others as well where cells are mixed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -40,7 +38,22 @@ struct Node {
     skew: u32,
     op: OpId,
     depth: u32,
-    fingerprint: u128,
+    /// A number of 128 bits, without the gap that one would leave.
+    fingerprint: [u8; 16],
+}
+
+/// The operands of a node, and its skew.
+type Key = ((u32, u32), u32);
+
+impl Node {
+    fn key(&self) -> Key {
+        ((self.left, self.right), self.skew)
+    }
+}
+
+fn hash(((left, right), skew): Key) -> u64 {
+    let product = (u64::from(left) << 32 | u64::from(right)).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+    (product ^ product >> 29 ^ u64::from(skew)).wrapping_mul(0xBF58_476D_1CE4_E5B9) >> 32
 }
 
 /// Folds remembered beside the table of all.
@@ -57,9 +70,10 @@ pub(super) struct Values {
     /// The first expressions: each rank's input.
     leaves: u32,
     nodes: Vec<Node>,
-    known: HashMap<(u64, u32), u32, BuildHasherDefault<Mix>>,
+    /// Where each node is, by hash: the next free place after that; 0 is free. Never more than half full.
+    known: Vec<u32>,
     /// What was folded lately, by hash: the next cell and the next mode fold the same again.
-    recent: Vec<((u64, u32), u32)>,
+    recent: Vec<(Key, u32)>,
 }
 
 impl Values {
@@ -68,8 +82,8 @@ impl Values {
         Self {
             leaves: nranks,
             nodes: Vec::new(),
-            known: HashMap::default(),
-            recent: vec![((u64::MAX, 0), 0); RECENT],
+            known: vec![0; 2 * RECENT],
+            recent: vec![(((u32::MAX, u32::MAX), 0), 0); RECENT],
         }
     }
 
@@ -95,29 +109,61 @@ impl Values {
     /// `left op right`, both values.
     pub(super) fn fold(&mut self, left: ValueId, right: ValueId, op: OpId) -> ValueId {
         let skew = right.cell.wrapping_sub(left.cell);
-        let key = (u64::from(left.expr) << 32 | u64::from(right.expr), skew);
-        let slot = key.0.wrapping_mul(0x9E37_79B9_7F4A_7C15) as usize >> (64 - RECENT.ilog2());
+        let key = ((left.expr, right.expr), skew);
+        let slot = hash(key) as usize % RECENT;
         if self.recent[slot].0 == key {
             return ValueId { expr: self.recent[slot].1, cell: left.cell };
         }
-        let next = self.leaves + self.nodes.len() as u32;
-        let expr = *self.known.entry(key).or_insert(next);
-        if expr == next {
+        let place = self.place(key);
+        let expr = if self.known[place] == 0 {
             let sum = self.fingerprint(left).saturating_add(self.fingerprint(right));
             let fingerprint = if skew == 0 { sum } else { u128::MAX };
             let depth = 1 + self.depth(left).max(self.depth(right));
-            let (left, right) = (left.expr, right.expr);
-            self.nodes.push(Node { left, right, skew, op, depth, fingerprint });
-        }
+            let fingerprint = fingerprint.to_ne_bytes();
+            let operands = (left.expr, right.expr);
+            self.nodes.push(Node {
+                left: operands.0,
+                right: operands.1,
+                skew,
+                op,
+                depth,
+                fingerprint,
+            });
+            self.known[place] = self.nodes.len() as u32;
+            if 2 * self.nodes.len() > self.known.len() {
+                self.grow();
+            }
+            self.leaves + self.nodes.len() as u32 - 1
+        } else {
+            self.leaves + self.known[place] - 1
+        };
         self.recent[slot] = (key, expr);
         ValueId { expr, cell: left.cell }
+    }
+
+    /// Where in `known` the node of these operands is, or would be.
+    fn place(&self, key: Key) -> usize {
+        let mask = self.known.len() - 1;
+        let mut place = hash(key) as usize & mask;
+        while self.known[place] != 0 && self.nodes[self.known[place] as usize - 1].key() != key {
+            place = (place + 1) & mask;
+        }
+        place
+    }
+
+    fn grow(&mut self) {
+        self.known = vec![0; 2 * self.known.len()];
+        for node in 0..self.nodes.len() {
+            let place = self.place(self.nodes[node].key());
+            self.known[place] = node as u32 + 1;
+        }
     }
 
     /// Of the ranks in it; the cell is known besides.
     pub(super) fn fingerprint(&self, value: ValueId) -> u128 {
         match self.as_leaf(value) {
             Some(leaf) => weight(leaf.rank),
-            None => self.node(value.expr).fingerprint,
+            None => u128::from_ne_bytes(self.node(value.expr).fingerprint),
         }
     }
 
