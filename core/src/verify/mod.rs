@@ -10,6 +10,8 @@ mod clocks;
 mod layout;
 mod links;
 mod memory;
+#[cfg(test)]
+mod near_tests;
 mod order;
 mod ranking;
 mod replay;

@@ -55,7 +55,7 @@ pub(super) struct Player<'s> {
 }
 
 /// Why a replay ends early.
-enum Stop {
+pub(super) enum Stop {
     Full,
     Unsure,
 }
@@ -82,7 +82,7 @@ pub(super) fn replay(
     replay_with(clocks, schedule, order, reporter, in_place)?.map_err(|_| too_many())
 }
 
-fn replay_with(
+pub(super) fn replay_with(
     clocks: Clocks<'_>,
     schedule: &Schedule,
     order: &Order,
@@ -247,23 +247,7 @@ impl Player<'_> {
         for (src, first) in srcs.iter().zip(sources).skip(own) {
             bad |= self.access(world, at, *src, first..first + len, Access::Read).is_some();
         }
-        for cell in 0..len {
-            let mut value = None;
-            for (src, first) in srcs.iter().zip(sources) {
-                let operand = self.worlds[world].memory.values[(first + cell) as usize];
-                if operand == ValueId::NONE {
-                    let finding = self.reporter.uninitialised(at, *src);
-                    self.found(world, finding);
-                }
-                value = Some(match value {
-                    _ if !operand.is_value() => ValueId::POISON,
-                    None => operand,
-                    Some(ValueId::POISON) => ValueId::POISON,
-                    Some(folded) => self.values.fold(operand, folded, at),
-                });
-            }
-            results.push(value.unwrap_or(ValueId::NONE));
-        }
+        self.fold(world, at, (srcs, &sources), len, &mut results);
         for (dst, first) in dsts.iter().zip(targets) {
             let raced = self.access(world, at, *dst, first..first + len, Access::Write);
             let good = if bad { 0 } else { raced.unwrap_or(len) } as usize;
@@ -276,6 +260,40 @@ impl Player<'_> {
             self.completes(at, &results);
         }
         self.results = results;
+    }
+
+    /// What a move computes, operand by operand: the first source folded into by the others.
+    fn fold(
+        &mut self,
+        world: usize,
+        at: OpId,
+        (srcs, firsts): (&[Operand], &[u32]),
+        len: u32,
+        results: &mut Vec<ValueId>,
+    ) {
+        for (i, (src, first)) in srcs.iter().zip(firsts).enumerate() {
+            let values = &self.worlds[world].memory.values[*first as usize..][..len as usize];
+            let garbage = values.iter().filter(|value| **value == ValueId::NONE).count();
+            if i == 0 {
+                results.extend_from_slice(values);
+            } else {
+                for (folded, operand) in results.iter_mut().zip(values) {
+                    let sound = folded.is_value() && operand.is_value();
+                    *folded = if sound {
+                        self.values.fold(*operand, *folded, at)
+                    } else {
+                        ValueId::POISON
+                    };
+                }
+            }
+            if garbage > 0 {
+                let finding = self.reporter.uninitialised(at, *src);
+                self.found_in(world, garbage as u32, &finding);
+            }
+        }
+        for value in results.iter_mut().filter(|value| !value.is_value()) {
+            *value = ValueId::POISON;
+        }
     }
 
     /// A finding that each of `cells` cells has.
