@@ -62,28 +62,30 @@ impl Player<'_> {
         for rank in (0..schedule.nranks).map(RankId) {
             let first = self.worlds[world].layout.buffer(rank, Buffer::Output);
             let units = schedule.units(Buffer::Output, rank).floor() as u32;
-            for cell in 0..units * per_unit {
-                let value = self.worlds[world].memory.values[(first + cell) as usize];
-                if value == ValueId::POISON {
-                    continue;
-                }
-                let expected = schedule.collective.expected(rank, cell / per_unit, schedule.root);
-                let good = match expected {
-                    Expected::Reduced { unit } => {
-                        let from = unit * per_unit + cell % per_unit;
-                        value.is_value()
-                            && value.cell == from
-                            && self.values.fingerprint(value) == total
+            for unit in 0..units {
+                let expected = schedule.collective.expected(rank, unit, schedule.root);
+                let at = (first + unit * per_unit) as usize;
+                let held = &self.worlds[world].memory.values[at..][..per_unit as usize];
+                for (cut, &value) in held.iter().enumerate() {
+                    if value == ValueId::POISON {
+                        continue;
                     }
-                    Expected::Copied { rank, unit } => {
-                        let from = unit * per_unit + cell % per_unit;
-                        value == Values::leaf(Leaf { rank, cell: from })
+                    let from = |unit: u32| unit * per_unit + cut as u32;
+                    let good = match expected {
+                        Expected::Reduced { unit } => {
+                            value.is_value()
+                                && value.cell == from(unit)
+                                && self.values.fingerprint(value) == total
+                        }
+                        Expected::Copied { rank, unit } => {
+                            value == Values::leaf(Leaf { rank, cell: from(unit) })
+                        }
+                    };
+                    if good {
+                        depth = depth.max(self.values.depth(value));
+                    } else if wrong.len() < ENOUGH {
+                        wrong.insert((rank, from(unit)));
                     }
-                };
-                if good {
-                    depth = depth.max(self.values.depth(value));
-                } else if wrong.len() < ENOUGH {
-                    wrong.insert((rank, cell));
                 }
             }
         }

@@ -103,14 +103,14 @@ impl<'s> Clocks<'s> {
         from: StreamId,
         stream: StreamId,
     ) -> Result<(), Full> {
-        let count = self.time(self.event(post), from) + 1;
+        let op = self.schedule.op(post);
+        // What near clocks learn was carried with the post; the post's own place is not looked up again.
+        let count = if self.may_miss() { 0 } else { self.time(self.event(post), from) + 1 };
         match &mut self.known {
-            Known::Near(near) => {
-                near.wait(Schedule::channel_id(self.schedule.op(post)));
-                Ok(())
-            }
-            Known::Dense(dense) => dense.wait(post, (from, count), stream),
+            Known::Near(near) => near.wait(Schedule::channel_id(op)),
+            Known::Dense(dense) => dense.wait(post, (from, count), stream)?,
         }
+        Ok(())
     }
 }
 
