@@ -3,11 +3,12 @@
 use divan::{Bencher, black_box};
 use proc_macro2::{Span, TokenStream};
 use quote::quote;
-use roundelay::library::{self, RingAllReduce};
-use roundelay::{Algorithm as _, DType, ReduceOp, Run as _, Topology};
+use roundelay::library::{self, HalvingDoublingAllReduce, RingAllReduce};
+use roundelay::{Algorithm, DType, ReduceOp, Run as _, Topology};
 use roundelay_core::check::Door;
 use roundelay_core::emit::rust::{Origin, expand};
 use roundelay_core::ids::RankId;
+use roundelay_core::schedule::interpret::Interpreted;
 use roundelay_core::source::Source;
 use roundelay_core::topology::bounds::Bounds;
 use roundelay_core::topology::search;
@@ -19,10 +20,48 @@ fn main() {
 }
 
 /// Build and verify, without the cache of proofs.
+fn check(algorithm: &dyn Algorithm, nranks: u32) {
+    let schedule = algorithm.schedule(nranks).expect("it can be laid out");
+    black_box(verify(&schedule).expect("it is right"));
+}
+
 #[divan::bench(args = [8, 64, 256])]
 fn check_ring(nranks: u32) {
-    let schedule = RingAllReduce::new().schedule(nranks).expect("the ring can be laid out");
-    black_box(verify(&schedule).expect("the ring is right"));
+    check(&RingAllReduce::new(), nranks);
+}
+
+#[divan::bench(sample_count = 5)]
+fn check_ring_1024() {
+    check(&RingAllReduce::new(), 1024);
+}
+
+#[divan::bench]
+fn check_halving_doubling_1024() {
+    check(&HalvingDoublingAllReduce::new(), 1024);
+}
+
+/// Every rank signals with every other.
+#[divan::bench(sample_count = 10)]
+fn check_mesh_256(bencher: Bencher<'_, '_>) {
+    let source = Source::from_text("mesh.coll", include_str!("../examples/mesh.coll"));
+    let mut program = compile(&source, Door::File).expect("the mesh is right");
+    let mesh = Interpreted::new(program.algorithms.remove(0), &source);
+    bencher.bench_local(|| check(&mesh, 256));
+}
+
+/// Every algorithm of the library for every rank count that it does not refuse.
+#[divan::bench(sample_count = 3)]
+fn check_library_2_to_64() {
+    for (file, text) in library::SOURCES {
+        let source = Source::from_text(*file, text);
+        let program = compile(&source, Door::File).expect("the library is right");
+        for algorithm in program.algorithms {
+            let algorithm = Interpreted::new(algorithm, &source);
+            for schedule in (2..=64).filter_map(|nranks| algorithm.schedule(nranks).ok()) {
+                black_box(verify(&schedule).expect("it is right"));
+            }
+        }
+    }
 }
 
 /// What `collective!` does with the ring, between its tokens and the expansion.

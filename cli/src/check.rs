@@ -8,6 +8,7 @@ use roundelay_core::diagnostics::{Code, Diagnostic};
 use roundelay_core::expansion::counted;
 use roundelay_core::prove_source_with;
 use roundelay_core::schedule::interpret::Interpreted;
+use roundelay_core::stages;
 use roundelay_core::verify::Signals;
 use serde::Serialize;
 
@@ -16,6 +17,7 @@ use crate::flags::{CheckFlags, Format, RankCounts};
 use crate::optimum::Optimum;
 use crate::program::{Loaded, load_on, read};
 use crate::report::{Failure, JsonDiagnostic, print, print_all, print_json, refuse};
+use crate::stats::Stats;
 use crate::topology;
 
 #[derive(Serialize)]
@@ -39,6 +41,8 @@ struct Checked {
     /// On the topology, if one was given.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     bounds: Vec<Optimum>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    stats: Option<Stats>,
     #[serde(skip)]
     errors: Vec<Diagnostic>,
 }
@@ -67,13 +71,16 @@ pub(crate) fn main(flags: &CheckFlags) -> Result<bool, Failure> {
             algorithm.demand_at_most(*resource, *most);
         }
     }
-    let prove = |algorithm| prove_all(algorithm, &rank_counts(algorithm, flags), flags.signals);
+    let prove = |algorithm| prove_all(algorithm, flags);
     let checked: Vec<Checked> = algorithms.iter().map(prove).collect();
     let ok = checked.iter().all(|c| c.ok);
     match flags.format {
         Format::Human => checked.iter().for_each(|c| {
             print_all(&c.errors, &source);
             print_human(c);
+            if let Some(stats) = &c.stats {
+                stats.print();
+            }
         }),
         Format::Json => {
             let errors = checked.iter().flat_map(|c| &c.errors);
@@ -102,7 +109,18 @@ fn rank_counts(algorithm: &Interpreted, flags: &CheckFlags) -> RankCounts {
     }
 }
 
-fn prove_all(algorithm: &Interpreted, nranks: &RankCounts, signals: Signals) -> Checked {
+fn prove_all(algorithm: &Interpreted, flags: &CheckFlags) -> Checked {
+    let nranks = rank_counts(algorithm, flags);
+    if !flags.stats {
+        return prove_each(algorithm, &nranks, flags.signals);
+    }
+    let prove = || prove_each(algorithm, &nranks, flags.signals);
+    let (mut checked, spent) = stages::record(prove);
+    checked.stats = Some(Stats::new(spent, checked.ops));
+    checked
+}
+
+fn prove_each(algorithm: &Interpreted, nranks: &RankCounts, signals: Signals) -> Checked {
     let start = Instant::now();
     let mut checked = Checked {
         name: algorithm.name().to_owned(),
@@ -115,6 +133,7 @@ fn prove_all(algorithm: &Interpreted, nranks: &RankCounts, signals: Signals) -> 
         refused: Vec::new(),
         certificates: Vec::new(),
         bounds: Vec::new(),
+        stats: None,
         errors: Vec::new(),
     };
     for &n in &nranks.counts {

@@ -80,6 +80,9 @@ pub(crate) struct CheckFlags {
     /// Demand the same order of reduction on every rank
     #[arg(long)]
     pub(crate) deterministic: bool,
+    /// Say what the proof cost: time of each stage, ops a second, peak memory
+    #[arg(long)]
+    pub(crate) stats: bool,
     #[arg(long, value_enum, default_value_t = Format::Human)]
     pub(crate) format: Format,
 }

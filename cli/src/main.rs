@@ -12,6 +12,7 @@ mod optimum;
 mod program;
 mod report;
 mod run;
+mod stats;
 mod topo;
 mod topology;
 

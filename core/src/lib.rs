@@ -26,6 +26,7 @@ pub mod dtype;
 pub mod ids;
 #[cfg(feature = "render")]
 pub mod render;
+pub mod stages;
 
 use check::Door;
 use check::hir::Program;

@@ -26,6 +26,7 @@ pub mod value;
 
 use crate::collective::Collective;
 use crate::ids::{ChannelId, LaneId, OpId, RankId, RegionId, ScratchId, SpanId, StreamId};
+use crate::stages;
 use demands::Demands;
 use rational::Rat;
 pub use tables::Limits;
@@ -336,6 +337,6 @@ pub trait Algorithm {
         nranks: u32,
         limits: Limits,
     ) -> Result<Schedule, Vec<crate::diagnostics::Finding>> {
-        tables::build(self, nranks, limits)
+        stages::stage("schedule", || tables::build(self, nranks, limits))
     }
 }

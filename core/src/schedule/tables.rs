@@ -190,20 +190,21 @@ pub(crate) fn build<A: Algorithm + ?Sized>(
         return Err(vec![Finding::new(Code::NoRanks, crate::ids::SpanId(0), title)]);
     }
     let mut tables = Tables::new(algorithm.name(), algorithm.collective(), nranks, limits);
-    let mut ranks: Vec<Vec<Vec<Op>>> = Vec::with_capacity(nranks as usize);
+    let mut assembly = Assembly::default();
     for rank in (0..nranks).map(RankId) {
         let mut builder = Builder::new(&mut tables, rank);
         // What stopped a rank has been recorded; the next rank may have more to say.
         let (Ok(()) | Err(Stop)) = algorithm.build(&mut builder);
-        ranks.push(builder.into_streams());
+        let streams = builder.into_streams();
         if tables.hopeless() {
             break;
         }
+        assembly.add(rank, streams, &mut tables);
     }
     if !tables.problems.is_empty() {
         return Err(tables.problems);
     }
-    let schedule = assemble(tables, ranks, algorithm);
+    let schedule = assembly.finish(tables, algorithm);
     debug_assert_eq!(
         super::legality::check(&schedule),
         Ok(()),
@@ -212,86 +213,94 @@ pub(crate) fn build<A: Algorithm + ?Sized>(
     Ok(schedule)
 }
 
-/// Puts the streams one after the other, and the tables in the order of their first use: so equal programs
-/// give equal schedules whichever way they were laid out, and neighbours in a stream are neighbours in memory.
-fn assemble<A: Algorithm + ?Sized>(
-    tables: Tables,
-    ranks: Vec<Vec<Vec<Op>>>,
-    algorithm: &A,
-) -> Schedule {
-    let mut streams = Vec::new();
-    let mut ops = Vec::with_capacity(tables.ops as usize);
-    for (rank, lists) in ranks.into_iter().enumerate() {
-        for (index, list) in lists.into_iter().enumerate() {
-            streams.push(Stream {
-                rank: RankId(rank as u32),
+/// Streams one after the other, and tables in the order of their first use: so equal programs give equal
+/// schedules whichever way they were laid out, and neighbours in a stream are neighbours in memory.
+#[derive(Default)]
+struct Assembly {
+    streams: Vec<Stream>,
+    ops: Vec<Op>,
+    operands: Vec<Operand>,
+    regions: Renumber,
+    channels: Renumber,
+}
+
+impl Assembly {
+    /// Adds a rank while its ops are still at hand; their operands are no longer needed then.
+    fn add(&mut self, rank: RankId, streams: Vec<Vec<Op>>, tables: &mut Tables) {
+        for (index, list) in streams.into_iter().enumerate() {
+            self.streams.push(Stream {
+                rank,
                 index: index as u32,
-                first: OpId(ops.len() as u32),
+                first: OpId(self.ops.len() as u32),
                 len: list.len() as u32,
             });
-            ops.extend(list);
+            for mut op in list {
+                if op.kind == OpKind::Move {
+                    let used = &tables.operands[op.arg as usize..][..(op.srcs + op.dsts) as usize];
+                    op.arg = self.operands.len() as u32;
+                    self.operands.extend(used.iter().map(|operand| Operand {
+                        region: RegionId(self.regions.id(operand.region.0)),
+                        ..*operand
+                    }));
+                } else {
+                    op.arg = self.channels.id(op.arg);
+                }
+                self.ops.push(op);
+            }
         }
+        tables.operands.clear();
     }
-    let mut regions = Renumber::new(tables.regions.items);
-    let mut channels = Renumber::new(tables.channels.items);
-    let mut lanes = Renumber::new(tables.lanes.items);
-    lanes.id(0);
-    let mut operands = Vec::with_capacity(tables.operands.len());
-    for op in &mut ops {
-        if op.kind == OpKind::Move {
-            let first = op.arg as usize;
-            op.arg = operands.len() as u32;
-            let used = &tables.operands[first..first + op.srcs as usize + op.dsts as usize];
-            operands.extend(used.iter().map(|operand| Operand {
-                region: RegionId(regions.id(operand.region.0)),
-                ..*operand
-            }));
-        } else {
-            op.arg = channels.id(op.arg);
+
+    fn finish<A: Algorithm + ?Sized>(self, tables: Tables, algorithm: &A) -> Schedule {
+        let mut lanes = Renumber::default();
+        lanes.id(0);
+        let mut channels = self.channels.pick(&tables.channels.items);
+        for channel in &mut channels {
+            if matches!(channel.kind, SignalKind::Ack | SignalKind::Data) {
+                channel.lane = LaneId(lanes.id(channel.lane.0));
+            }
         }
-    }
-    for channel in &mut channels.used {
-        if matches!(channel.kind, SignalKind::Ack | SignalKind::Data) {
-            channel.lane = LaneId(lanes.id(channel.lane.0));
+        Schedule {
+            algorithm: tables.algorithm,
+            collective: tables.collective,
+            nranks: tables.nranks,
+            root: tables.root,
+            out_of_place: algorithm.out_of_place(),
+            scratch: tables.scratch,
+            streams: self.streams,
+            ops: self.ops,
+            operands: self.operands,
+            regions: self.regions.pick(&tables.regions.items),
+            channels,
+            lanes: lanes.pick(&tables.lanes.items),
+            locations: algorithm.locations().to_vec(),
+            demands: tables.demands,
         }
-    }
-    Schedule {
-        algorithm: tables.algorithm,
-        collective: tables.collective,
-        nranks: tables.nranks,
-        root: tables.root,
-        out_of_place: algorithm.out_of_place(),
-        scratch: tables.scratch,
-        streams,
-        ops,
-        operands,
-        regions: regions.used,
-        channels: channels.used,
-        lanes: lanes.used,
-        locations: algorithm.locations().to_vec(),
-        demands: tables.demands,
     }
 }
 
 /// A table in the order of first use.
-struct Renumber<T> {
-    items: Vec<T>,
+#[derive(Default)]
+struct Renumber {
     ids: Vec<u32>,
-    used: Vec<T>,
+    used: Vec<u32>,
 }
 
-impl<T: Clone> Renumber<T> {
-    fn new(items: Vec<T>) -> Self {
-        Self { ids: vec![u32::MAX; items.len()], used: Vec::with_capacity(items.len()), items }
+impl Renumber {
+    fn id(&mut self, old: u32) -> u32 {
+        let at = old as usize;
+        if at >= self.ids.len() {
+            self.ids.resize(at + 1, u32::MAX);
+        }
+        if self.ids[at] == u32::MAX {
+            self.ids[at] = self.used.len() as u32;
+            self.used.push(old);
+        }
+        self.ids[at]
     }
 
-    fn id(&mut self, old: u32) -> u32 {
-        let id = &mut self.ids[old as usize];
-        if *id == u32::MAX {
-            *id = self.used.len() as u32;
-            self.used.push(self.items[old as usize].clone());
-        }
-        *id
+    fn pick<T: Clone>(&self, items: &[T]) -> Vec<T> {
+        self.used.iter().map(|old| items[*old as usize].clone()).collect()
     }
 }
 
@@ -328,23 +337,31 @@ impl Lane {
 pub(crate) struct Interner<T> {
     pub(crate) items: Vec<T>,
     ids: HashMap<T, u32, BuildHasherDefault<Mix>>,
+    /// Asked for last: the operands of one op have much in common.
+    last: u32,
 }
 
 impl<T> Default for Interner<T> {
     fn default() -> Self {
-        Self { items: Vec::new(), ids: HashMap::default() }
+        Self { items: Vec::new(), ids: HashMap::default(), last: 0 }
     }
 }
 
 impl<T: Clone + Eq + std::hash::Hash> Interner<T> {
     pub(crate) fn intern(&mut self, item: T) -> u32 {
-        if let Some(&id) = self.ids.get(&item) {
-            return id;
+        if self.items.get(self.last as usize) == Some(&item) {
+            return self.last;
         }
-        let id = self.items.len() as u32;
-        self.items.push(item.clone());
-        self.ids.insert(item, id);
-        id
+        self.last = match self.ids.get(&item) {
+            Some(&id) => id,
+            None => {
+                let id = self.items.len() as u32;
+                self.items.push(item.clone());
+                self.ids.insert(item, id);
+                id
+            }
+        };
+        self.last
     }
 }
 

@@ -5,6 +5,7 @@ use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 
 use super::{Finding, Proof, Signals, unmet, verify_with};
 use crate::schedule::{Schedule, hash};
+use crate::stages;
 
 /// Proofs kept; a program that makes more different schedules than this proves some again.
 const KEPT: usize = 1024;
@@ -22,7 +23,7 @@ pub struct Proved {
 impl Proved {
     /// Proves `schedule`, or takes the proof of one of equal content from the cache of this process.
     pub fn new(schedule: Schedule) -> Result<Self, Vec<Finding>> {
-        let key = hash::content(&schedule);
+        let key = stages::stage("hash", || hash::content(&schedule));
         let proofs = || PROOFS.lock().unwrap_or_else(PoisonError::into_inner);
         let known = proofs().get(&key).cloned();
         let proof = match known {

@@ -21,7 +21,7 @@ pub(super) fn history(
         let first = layout.buffer(rank, Buffer::Input);
         let units = schedule.units(Buffer::Input, rank).floor() as u32;
         for cell in 0..units * cells.per_unit {
-            memory[(first + cell) as usize] = values.leaf(Leaf { rank, cell });
+            memory[(first + cell) as usize] = Values::leaf(Leaf { rank, cell });
         }
     }
     let place = |o: &Operand| {

@@ -1,4 +1,9 @@
 //! What each cell holds, who wrote it last, and who has read it since.
+//!
+//! Cells that were last touched together are one run: it is cut where an access begins or ends, and a write
+//! makes one of those within. So races cost as many steps as there are moves, however many cells they have.
+
+use std::ops::Range;
 
 use super::clocks::Clocks;
 use super::values::ValueId;
@@ -11,20 +16,22 @@ pub(super) const CALLER: u32 = u32::MAX - 1;
 /// Entries above this are indices of reader lists.
 const LISTED: u32 = 1 << 31;
 
-#[derive(Clone, Copy)]
-pub(super) struct Cell {
-    pub(super) value: ValueId,
-    /// The last write.
-    pub(super) write: u32,
-    /// The one read since, or a list of them.
-    reads: u32,
-}
+/// Cells with one past: how many, their last write, and the one read since or a list of them. Numbers, so
+/// that memory which nobody touches takes none of ours.
+type Run = [u32; 3];
 
 /// One memory, in one mode.
 pub(super) struct Memory {
-    pub(super) cells: Vec<Cell>,
+    pub(super) values: Vec<ValueId>,
+    /// The run that begins at a cell, where one does.
+    runs: Vec<Run>,
+    /// The cells where one begins.
+    heads: Vec<u64>,
     lists: Vec<Vec<u32>>,
 }
+
+/// Cells that race, and with what.
+pub(super) type Raced<T> = (Range<u32>, T);
 
 /// A stream that accesses memory, and what it has heard of.
 pub(super) struct Accessor<'a> {
@@ -52,51 +59,137 @@ impl Accessor<'_> {
 
 impl Memory {
     pub(super) fn new(size: u32) -> Self {
-        let empty = Cell { value: ValueId::NONE, write: NOBODY, reads: NOBODY };
-        Self { cells: vec![empty; size as usize], lists: Vec::new() }
-    }
-
-    /// Records a read; the earlier write that it is not ordered after, if any.
-    pub(super) fn read(&mut self, cell: u32, event: u32, who: &Accessor<'_>) -> Option<u32> {
-        let at = &mut self.cells[cell as usize];
-        let ordered = who.after_write(at.write);
-        if at.reads == NOBODY || (at.reads < LISTED && who.after(at.reads)) {
-            at.reads = event;
-        } else if at.reads < LISTED {
-            self.lists.push(vec![at.reads, event]);
-            at.reads = LISTED + self.lists.len() as u32 - 1;
-        } else {
-            let list = &mut self.lists[(at.reads - LISTED) as usize];
-            list.retain(|earlier| !who.after(*earlier));
-            list.push(event);
+        let mut runs = vec![[0; 3]; size as usize];
+        if let Some(first) = runs.first_mut() {
+            *first = [size, NOBODY, NOBODY];
         }
-        (!ordered).then_some(at.write)
+        let mut heads = vec![0; size as usize / 64 + 1];
+        heads[0] = 1;
+        Self { values: vec![ValueId::NONE; size as usize], runs, heads, lists: Vec::new() }
     }
 
-    /// Records a write; the earlier access that it is not ordered after, if any, and whether it was a read.
-    pub(super) fn write(
+    /// The cell where the run that `cell` is in begins.
+    fn head(&self, cell: u32) -> u32 {
+        let mut word = (cell / 64) as usize;
+        let mut before = self.heads[word] & (u64::MAX >> (63 - cell % 64));
+        while before == 0 {
+            word -= 1;
+            before = self.heads[word];
+        }
+        word as u32 * 64 + 63 - before.leading_zeros()
+    }
+
+    /// Makes a run begin at `cell`.
+    fn cut(&mut self, cell: u32) {
+        let bit = 1 << (cell % 64);
+        if self.heads[(cell / 64) as usize] & bit != 0 || cell as usize == self.runs.len() {
+            return;
+        }
+        let head = self.head(cell);
+        let [len, write, mut reads] = self.runs[head as usize];
+        if (LISTED..CALLER).contains(&reads) {
+            self.lists.push(self.lists[(reads - LISTED) as usize].clone());
+            reads = LISTED + self.lists.len() as u32 - 1;
+        }
+        self.runs[head as usize][0] = cell - head;
+        self.runs[cell as usize] = [head + len - cell, write, reads];
+        self.heads[(cell / 64) as usize] |= bit;
+    }
+
+    /// Makes one run of `cells`, which begin and end with runs.
+    fn join(&mut self, cells: Range<u32>, write: u32) {
+        let mut inner = cells.start + self.runs[cells.start as usize][0];
+        while inner < cells.end {
+            self.heads[(inner / 64) as usize] &= !(1 << (inner % 64));
+            inner += self.runs[inner as usize][0];
+        }
+        self.runs[cells.start as usize] = [cells.end - cells.start, write, NOBODY];
+    }
+
+    /// What each run within `cells` says to `ask`, where it says anything.
+    fn each<T>(
         &mut self,
-        cell: u32,
+        cells: Range<u32>,
+        mut ask: impl FnMut(&mut Run, &mut Vec<Vec<u32>>) -> Option<T>,
+    ) -> Vec<Raced<T>> {
+        self.cut(cells.start);
+        self.cut(cells.end);
+        let mut found = Vec::new();
+        let mut next = cells.start;
+        while next < cells.end {
+            let run = &mut self.runs[next as usize];
+            let end = next + run[0];
+            found.extend(ask(run, &mut self.lists).map(|what| (next..end, what)));
+            next = end;
+        }
+        found
+    }
+
+    /// The op or caller that wrote `cell` last.
+    pub(super) fn written(&self, cell: u32) -> u32 {
+        self.runs[self.head(cell) as usize][1]
+    }
+
+    /// The caller has written `cells`.
+    pub(super) fn enter(&mut self, cells: Range<u32>) {
+        if !cells.is_empty() {
+            self.cut(cells.start);
+            self.cut(cells.end);
+            self.join(cells, CALLER);
+        }
+    }
+
+    /// Records a read; the earlier writes that it is not ordered after.
+    pub(super) fn read(
+        &mut self,
+        cells: Range<u32>,
         event: u32,
         who: &Accessor<'_>,
-    ) -> Option<(u32, bool)> {
-        let race = self.unordered(cell, who);
-        let at = &mut self.cells[cell as usize];
-        at.write = event;
-        at.reads = NOBODY;
-        race
+    ) -> Vec<Raced<u32>> {
+        self.each(cells, |[_, write, reads], lists| {
+            if *reads == NOBODY || (*reads < LISTED && who.after(*reads)) {
+                *reads = event;
+            } else if *reads < LISTED {
+                lists.push(vec![*reads, event]);
+                *reads = LISTED + lists.len() as u32 - 1;
+            } else {
+                let list = &mut lists[(*reads - LISTED) as usize];
+                list.retain(|earlier| !who.after(*earlier));
+                list.push(event);
+            }
+            (!who.after_write(*write)).then_some(*write)
+        })
     }
 
-    /// The access that a write now would race with, and whether it was a read.
-    pub(super) fn unordered(&self, cell: u32, who: &Accessor<'_>) -> Option<(u32, bool)> {
-        let at = &self.cells[cell as usize];
-        let one = [at.reads];
-        let reads: &[u32] = match at.reads {
-            NOBODY => &[],
-            read if read < LISTED => &one,
-            list => &self.lists[(list - LISTED) as usize],
-        };
-        let read = reads.iter().find(|read| !who.after(**read)).map(|read| (*read, true));
-        read.or_else(|| (!who.after_write(at.write)).then_some((at.write, false)))
+    /// Records a write; the earlier accesses that it is not ordered after, and whether they were reads.
+    pub(super) fn write(
+        &mut self,
+        cells: Range<u32>,
+        event: u32,
+        who: &Accessor<'_>,
+    ) -> Vec<Raced<(u32, bool)>> {
+        let races = self.unordered(cells.clone(), who);
+        if !cells.is_empty() {
+            self.join(cells, event);
+        }
+        races
+    }
+
+    /// The accesses that a write now would race with, and whether they were reads.
+    pub(super) fn unordered(
+        &mut self,
+        cells: Range<u32>,
+        who: &Accessor<'_>,
+    ) -> Vec<Raced<(u32, bool)>> {
+        self.each(cells, |[_, write, reads], lists| {
+            let one = [*reads];
+            let reads: &[u32] = match *reads {
+                NOBODY => &[],
+                read if read < LISTED => &one,
+                list => &lists[(list - LISTED) as usize],
+            };
+            let read = reads.iter().find(|read| !who.after(**read)).map(|read| (*read, true));
+            read.or_else(|| (!who.after_write(*write)).then_some((*write, false)))
+        })
     }
 }

@@ -12,6 +12,8 @@ mod history;
 mod layout;
 mod links;
 mod memory;
+#[cfg(test)]
+mod near_tests;
 mod order;
 mod ports;
 mod ranking;
@@ -26,6 +28,7 @@ use crate::diagnostics::Code;
 pub use crate::diagnostics::Finding;
 use crate::ids::OpId;
 use crate::schedule::{Schedule, legality};
+use crate::stages::stage;
 pub use cache::Proved;
 pub use demands::unmet;
 pub use links::links;
@@ -64,13 +67,13 @@ pub fn verify_with(schedule: &Schedule, signals: Signals) -> Result<Proof, Vec<F
     let seen = signals.seen(schedule);
     let schedule = seen.as_ref();
     let reporter = report::Reporter::new(schedule).with(signals);
-    legality::check(schedule)
+    stage("legality", || legality::check(schedule))
         .map_err(|all| ranking::fold(all.iter().map(|i| reporter.illegal(i)).collect()))?;
     let in_place = schedule.collective.has_in_place() && !schedule.out_of_place;
 
-    let order = order::order(schedule, &reporter).map_err(ranking::fold)?;
-    let replay = replay::replay(schedule, &order, &reporter, in_place, signals)
-        .map_err(|finding| vec![*finding])?;
+    let order = stage("order", || order::order(schedule, &reporter)).map_err(ranking::fold)?;
+    let replayed = || replay::replay(schedule, &order, &reporter, in_place, signals);
+    let replay = stage("replay", replayed).map_err(|finding| vec![*finding])?;
 
     if !replay.findings.is_empty() {
         return Err(ranking::fold(replay.findings));

@@ -67,7 +67,7 @@ pub(super) fn reduction(
             else {
                 continue;
             };
-            let value = memory.cells[(first(rank) + cell) as usize].value;
+            let value = memory.values[(first(rank) + cell) as usize];
             let key = (unit, cell % cells.per_unit);
             let (other, same) = *held.entry(key).or_insert((rank, value));
             let sameness = signatures.compare(same, value);
@@ -92,7 +92,7 @@ pub(super) struct Signatures {
 
 impl Signatures {
     fn compare(&self, a: ValueId, b: ValueId) -> Sameness {
-        let (a, b) = (a.0 as usize, b.0 as usize);
+        let (a, b) = (a.expr as usize, b.expr as usize);
         if self.exact[a] == self.exact[b] {
             Sameness::Exact
         } else if self.commuted[a] == self.commuted[b] {

@@ -1,6 +1,7 @@
 //! One replay of the schedule: values, races, and what completes where. Both modes share the clocks.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
+use std::ops::Range;
 
 use super::clocks::{self, Clocks, Full};
 use super::layout::{Cells, Layout, Mode};
@@ -13,7 +14,7 @@ use super::signals::{Flags, Signals};
 use super::values::{Leaf, ValueId, Values};
 use crate::diagnostics::Finding;
 use crate::ids::{OpId, RankId, StreamId};
-use crate::schedule::{Buffer, Op, OpKind, Operand, Region, Schedule};
+use crate::schedule::{Buffer, OpKind, Operand, Region, Schedule};
 
 /// What a replay found out.
 pub(super) struct Replay {
@@ -47,13 +48,27 @@ pub(super) struct Player<'s> {
     /// First stream of each rank: its main one.
     pub(super) main: Vec<StreamId>,
     pub(super) worlds: Vec<World>,
-    /// Fingerprints of complete reductions, where the collective reduces.
-    pub(super) complete: HashSet<u128>,
+    /// The fingerprint of a complete reduction, where the collective reduces.
+    pub(super) complete: Option<u128>,
     pub(super) finish: Vec<OpId>,
     pub(super) partial: bool,
     pub(super) results: Vec<ValueId>,
     /// Where signals are one-shot flags.
     flags: Option<Flags>,
+    /// Something was found that clocks which know more might not find.
+    unsure: bool,
+}
+
+/// Why a replay ends early.
+pub(super) enum Stop {
+    Full,
+    Unsure,
+}
+
+impl From<Full> for Stop {
+    fn from(Full: Full) -> Self {
+        Self::Full
+    }
 }
 
 pub(super) fn replay(
@@ -63,8 +78,25 @@ pub(super) fn replay(
     in_place: bool,
     signals: Signals,
 ) -> Result<Replay, Box<Finding>> {
+    let too_many = || Box::new(reporter.too_many_streams());
+    if let Some(clocks) = Clocks::near(schedule, clocks::ENTRIES)
+        && let Ok(sure) = replay_with(clocks, schedule, order, reporter, in_place, signals)?
+    {
+        return Ok(sure);
+    }
+    let clocks = Clocks::dense(schedule, clocks::ENTRIES).map_err(|Full| too_many())?;
+    replay_with(clocks, schedule, order, reporter, in_place, signals)?.map_err(|_| too_many())
+}
+
+pub(super) fn replay_with(
+    clocks: Clocks<'_>,
+    schedule: &Schedule,
+    order: &Order,
+    reporter: &Reporter<'_>,
+    in_place: bool,
+    signals: Signals,
+) -> Result<Result<Replay, Stop>, Box<Finding>> {
     let too_fine = |per_unit| Box::new(Reporter::too_fine(per_unit));
-    let too_many = |Full| Box::new(reporter.too_many_streams());
     let cells = Cells::new(schedule).map_err(too_fine)?;
     let modes = [Mode::OutOfPlace, Mode::InPlace];
     let mut worlds = Vec::new();
@@ -78,15 +110,14 @@ pub(super) fn replay(
     for (id, stream) in schedule.streams.iter().enumerate().rev() {
         main[stream.rank.index()] = StreamId(id as u32);
     }
-    let input_cells = schedule.collective.max_input_units(schedule.nranks) * cells.per_unit;
-    let values = Values::new(schedule.nranks, input_cells);
-    let complete = complete(schedule, input_cells);
+    let values = Values::new(schedule.nranks);
+    let complete = complete(schedule);
     let mut player = Player {
         schedule,
         order,
         reporter,
         cells: &cells,
-        clocks: Clocks::new(schedule, clocks::ENTRIES).map_err(too_many)?,
+        clocks,
         values,
         main,
         worlds,
@@ -95,13 +126,13 @@ pub(super) fn replay(
         partial: false,
         results: Vec::new(),
         flags: signals.one_shot.then(|| Flags::new(schedule, order)),
+        unsure: false,
     };
-    let rounds = player.play().map_err(too_many)?;
-    Ok(player.verdict(rounds))
+    Ok(player.play().map(|rounds| player.verdict(rounds)))
 }
 
 impl Player<'_> {
-    fn play(&mut self) -> Result<u32, Full> {
+    fn play(&mut self) -> Result<u32, Stop> {
         for world in 0..self.worlds.len() {
             self.enter(world);
         }
@@ -114,7 +145,7 @@ impl Player<'_> {
             let op = *self.schedule.op(at);
             match op.kind {
                 OpKind::Move => {
-                    if self.is_remote(&op) {
+                    if self.schedule.crosses(&op) {
                         level[stream.index()] += 1;
                     }
                     for world in 0..self.worlds.len() {
@@ -135,6 +166,7 @@ impl Player<'_> {
                     level[stream.index()] = level[stream.index()].max(carried[post.index()]);
                 }
             }
+            self.sure()?;
         }
         for world in 0..self.worlds.len() {
             self.exit(world);
@@ -142,13 +174,12 @@ impl Player<'_> {
         if self.flags.is_some() || self.scratch_is_shared() {
             self.second_run()?;
         }
+        self.sure()?;
         Ok(level.into_iter().max().unwrap_or(0))
     }
 
-    fn is_remote(&self, op: &Op) -> bool {
-        let mut ranks = self.schedule.srcs(op).iter().chain(self.schedule.dsts(op)).map(|o| o.rank);
-        let first = ranks.next();
-        ranks.any(|rank| Some(rank) != first)
+    fn sure(&self) -> Result<(), Stop> {
+        if self.unsure { Err(Stop::Unsure) } else { Ok(()) }
     }
 
     /// A one-shot flag must have been taken down before it is raised again.
@@ -179,6 +210,7 @@ impl Player<'_> {
     }
 
     pub(super) fn found(&mut self, world: usize, finding: Finding) {
+        self.unsure |= self.clocks.may_miss();
         let findings = &mut self.worlds[world].findings;
         if findings.len() < ENOUGH {
             findings.push(finding);
@@ -187,17 +219,17 @@ impl Player<'_> {
 
     /// The callers have written their buffers; inputs hold their contributions.
     fn enter(&mut self, world: usize) {
-        let Self { schedule, cells, values, .. } = self;
+        let Self { schedule, cells, .. } = self;
         let World { layout, memory, .. } = &mut self.worlds[world];
         for rank in (0..schedule.nranks).map(RankId) {
             for buffer in [Buffer::Output, Buffer::Input] {
-                let units = schedule.units(buffer, rank).floor() as u32;
                 let first = layout.buffer(rank, buffer);
-                for cell in 0..units * cells.per_unit {
-                    let at = &mut memory.cells[(first + cell) as usize];
-                    at.write = CALLER;
-                    if buffer == Buffer::Input {
-                        at.value = values.leaf(Leaf { rank, cell });
+                let len = schedule.units(buffer, rank).floor() as u32 * cells.per_unit;
+                memory.enter(first..first + len);
+                if buffer == Buffer::Input {
+                    let values = &mut memory.values[first as usize..][..len as usize];
+                    for (cell, value) in values.iter_mut().enumerate() {
+                        *value = Values::leaf(Leaf { rank, cell: cell as u32 });
                     }
                 }
             }
@@ -230,63 +262,85 @@ impl Player<'_> {
         }
         let mut results = std::mem::take(&mut self.results);
         results.clear();
-        for cell in 0..len {
-            let mut value = None;
-            for (i, src) in srcs.iter().enumerate() {
-                let from = sources[i] + cell;
-                if i >= own && self.access(world, at, *src, from, Access::Read) {
-                    bad = true;
-                }
-                let operand = self.worlds[world].memory.cells[from as usize].value;
-                if operand == ValueId::NONE {
-                    let finding = self.reporter.uninitialised(at, *src);
-                    self.found(world, finding);
-                }
-                value = Some(match value {
-                    _ if !operand.is_value() => ValueId::POISON,
-                    None => operand,
-                    Some(ValueId::POISON) => ValueId::POISON,
-                    Some(folded) => self.values.fold(operand, folded, at),
-                });
-            }
-            results.push(value.unwrap_or(ValueId::NONE));
+        for (src, first) in srcs.iter().zip(sources).skip(own) {
+            bad |= self.access(world, at, *src, first..first + len, Access::Read).is_some();
         }
-        for (d, dst) in dsts.iter().enumerate() {
-            for cell in 0..len {
-                let to = targets[d] + cell;
-                bad |= self.access(world, at, *dst, to, Access::Write);
-                let value = if bad { ValueId::POISON } else { results[cell as usize] };
-                self.worlds[world].memory.cells[to as usize].value = value;
-            }
+        self.fold(world, at, (srcs, &sources), len, &mut results);
+        for (dst, first) in dsts.iter().zip(targets) {
+            let raced = self.access(world, at, *dst, first..first + len, Access::Write);
+            let good = if bad { 0 } else { raced.unwrap_or(len) } as usize;
+            bad |= raced.is_some();
+            let cells = &mut self.worlds[world].memory.values[first as usize..][..len as usize];
+            cells[..good].copy_from_slice(&results[..good]);
+            cells[good..].fill(ValueId::POISON);
         }
-        if world == 0 && op.srcs > 1 && !self.complete.is_empty() {
+        if world == 0 && op.srcs > 1 && self.complete.is_some() {
             self.completes(at, &results);
         }
         self.results = results;
     }
 
-    /// The cell that stands for `cell` in races: the slot's first where shapes change.
-    fn race_cell(&self, world: usize, operand: Operand, cell: u32) -> u32 {
-        let region = self.schedule.region(operand);
-        match region.buffer {
-            Buffer::Scratch(id) if self.cells.reshaped[id.index()] => {
-                let first = self.worlds[world].layout.buffer(operand.rank, region.buffer);
-                first + self.cells.slot_start(region, id)
+    /// What a move computes, operand by operand: the first source folded into by the others.
+    fn fold(
+        &mut self,
+        world: usize,
+        at: OpId,
+        (srcs, firsts): (&[Operand], &[u32]),
+        len: u32,
+        results: &mut Vec<ValueId>,
+    ) {
+        for (i, (src, first)) in srcs.iter().zip(firsts).enumerate() {
+            let values = &self.worlds[world].memory.values[*first as usize..][..len as usize];
+            let garbage = values.iter().filter(|value| **value == ValueId::NONE).count();
+            if i == 0 {
+                results.extend_from_slice(values);
+            } else {
+                for (folded, operand) in results.iter_mut().zip(values) {
+                    let sound = folded.is_value() && operand.is_value();
+                    *folded = if sound {
+                        self.values.fold(*operand, *folded, at)
+                    } else {
+                        ValueId::POISON
+                    };
+                }
             }
-            _ => cell,
+            if garbage > 0 {
+                let finding = self.reporter.uninitialised(at, *src);
+                self.found_in(world, garbage as u32, &finding);
+            }
+        }
+        for value in results.iter_mut().filter(|value| !value.is_value()) {
+            *value = ValueId::POISON;
         }
     }
 
-    /// One cell of an op's operand; whether it races.
+    /// A finding that each of `cells` cells has.
+    fn found_in(&mut self, world: usize, cells: u32, finding: &Finding) {
+        for _ in 0..(cells as usize).min(ENOUGH) {
+            self.found(world, finding.clone());
+        }
+    }
+
+    /// Whether the operand is in a slot of scratch that holds data of different shapes; the cell that stands
+    /// for all of the slot then.
+    fn stand_in(&self, world: usize, operand: Operand) -> Option<u32> {
+        let region = self.schedule.region(operand);
+        let Buffer::Scratch(id) = region.buffer else { return None };
+        let first = self.worlds[world].layout.buffer(operand.rank, region.buffer);
+        self.cells.reshaped[id.index()].then(|| first + self.cells.slot_start(region, id))
+    }
+
+    /// The cells of an op's operand; how many come before the first that races, if any does.
     fn access(
         &mut self,
         world: usize,
         at: OpId,
         operand: Operand,
-        cell: u32,
+        cells: Range<u32>,
         access: Access,
-    ) -> bool {
-        let cell = self.race_cell(world, operand, cell);
+    ) -> Option<u32> {
+        let stand_in = self.stand_in(world, operand);
+        let asked = stand_in.map_or(cells.clone(), |slot| slot..slot + 1);
         let event = self.clocks.event(at);
         let stream = self.order.stream_of[at.index()];
         let who = Accessor {
@@ -296,34 +350,41 @@ impl Player<'_> {
             entered: self.clocks.heard(self.main[operand.rank.index()], stream),
         };
         let memory = &mut self.worlds[world].memory;
-        let race = match access {
-            Access::Read => memory.read(cell, event, &who).map(|write| (write, false)),
-            Access::Write => memory.write(cell, event, &who),
+        let races = match access {
+            _ if cells.is_empty() => Vec::new(),
+            Access::Read => {
+                let races = memory.read(asked, event, &who);
+                races.into_iter().map(|(cells, write)| (cells, (write, false))).collect()
+            }
+            Access::Write => memory.write(asked, event, &who),
         };
-        if let Some((earlier, was_read)) = race {
+        let first = races.first()?.0.start;
+        for (raced, (earlier, was_read)) in races {
             let other = if was_read { Access::Read } else { Access::Write };
-            self.race(world, at, operand, earlier, access, other);
+            let finding = self.race(at, operand, earlier, access, other);
+            // Each cell of a slot reads what stands for it; the first to write it is all that races.
+            let reads = stand_in.is_some() && access == Access::Read;
+            let times = if reads { cells.len() } else { raced.len() };
+            self.found_in(world, times as u32, &finding);
         }
-        race.is_some()
+        Some(if stand_in.is_some() { 0 } else { first - cells.start })
     }
 
     fn race(
-        &mut self,
-        world: usize,
+        &self,
         at: OpId,
         operand: Operand,
         earlier: u32,
         access: Access,
         other: Access,
-    ) {
-        let finding = if earlier == CALLER {
+    ) -> Finding {
+        if earlier == CALLER {
             self.reporter.before_enter(at, operand, access)
         } else {
             let (first, run) = self.clocks.op(earlier);
             let across = self.clocks.op(self.clocks.event(at)).1 != run;
             self.reporter.race((first, other), (at, access), operand, across)
-        };
-        self.found(world, finding);
+        }
     }
 
     /// Slots that change shape: a write sets the shape, a read must match it. Whether it does not.
@@ -366,21 +427,20 @@ impl Player<'_> {
             for buffer in [Buffer::Input, Buffer::Output] {
                 let first = self.worlds[world].layout.buffer(rank, buffer);
                 let len = schedule.units(buffer, rank).floor() as u32 * self.cells.per_unit;
-                for cell in first..first + len {
-                    let who = Accessor {
-                        stream,
-                        clocks: &self.clocks,
-                        stream_of: &self.order.stream_of,
-                        entered: true,
-                    };
-                    if let Some((event, was_read)) = self.worlds[world].memory.unordered(cell, &who)
-                    {
-                        let access = if was_read { Access::Read } else { Access::Write };
-                        let (op, _) = self.clocks.op(event);
-                        let finding = self.reporter.after_exit(op, access, rank, buffer);
-                        self.found(world, finding);
-                        self.worlds[world].memory.cells[cell as usize].value = ValueId::POISON;
-                    }
+                let who = Accessor {
+                    stream,
+                    clocks: &self.clocks,
+                    stream_of: &self.order.stream_of,
+                    entered: true,
+                };
+                let memory = &mut self.worlds[world].memory;
+                for (cells, (event, was_read)) in memory.unordered(first..first + len, &who) {
+                    let access = if was_read { Access::Read } else { Access::Write };
+                    let (op, _) = self.clocks.op(event);
+                    let finding = self.reporter.after_exit(op, access, rank, buffer);
+                    self.found_in(world, cells.len() as u32, &finding);
+                    let cells = cells.start as usize..cells.end as usize;
+                    self.worlds[world].memory.values[cells].fill(ValueId::POISON);
                 }
             }
         }
@@ -400,7 +460,7 @@ impl Player<'_> {
     }
 
     /// The same program again, for the races of scratch alone: user buffers are guarded by enter and exit.
-    fn second_run(&mut self) -> Result<(), Full> {
+    fn second_run(&mut self) -> Result<(), Stop> {
         if !self.worlds[0].findings.is_empty() {
             return Ok(());
         }
@@ -430,10 +490,9 @@ impl Player<'_> {
                         let from = from + self.worlds[0].layout.buffer(operand.rank, buffer);
                         let read = i < op.srcs as usize;
                         let access = if read { Access::Read } else { Access::Write };
-                        for cell in from..from + len {
-                            self.access(0, at, *operand, cell, access);
-                        }
+                        self.access(0, at, *operand, from..from + len, access);
                     }
+                    self.sure()?;
                 }
             }
         }

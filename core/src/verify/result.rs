@@ -1,12 +1,12 @@
 //! Results: every contribution exactly once in every output cell, and where reductions become complete.
 
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::collections::BTreeSet;
 
 use super::history;
 use super::memory::CALLER;
 use super::reduction::reduction;
 use super::replay::{ENOUGH, Player, Replay, World};
-use super::values::{Leaf, ValueId, weight};
+use super::values::{Leaf, ValueId, Values, weight};
 use crate::collective::Expected;
 use crate::ids::{OpId, RankId};
 use crate::schedule::{Buffer, Schedule};
@@ -14,24 +14,21 @@ use crate::schedule::{Buffer, Schedule};
 /// Histories of wrong pieces: each is a replay.
 const HISTORIES: usize = 4;
 
-/// The fingerprint of each input cell's full reduction.
-pub(super) fn complete(schedule: &Schedule, cells: u32) -> HashSet<u128> {
-    if !schedule.collective.reduces() || schedule.nranks == 1 {
-        return HashSet::new();
-    }
-    (0..cells).map(|cell| total(schedule.nranks, cell)).collect()
+/// The fingerprint of a full reduction, where there are reductions.
+pub(super) fn complete(schedule: &Schedule) -> Option<u128> {
+    (schedule.collective.reduces() && schedule.nranks > 1).then(|| total(schedule.nranks))
 }
 
-/// Every rank's contribution to `cell`, once.
-fn total(nranks: u32, cell: u32) -> u128 {
-    (0..nranks).map(|rank| weight(Leaf { rank: RankId(rank), cell })).sum()
+/// Every rank's contribution, once.
+fn total(nranks: u32) -> u128 {
+    (0..nranks).map(|rank| weight(RankId(rank))).sum()
 }
 
 impl Player<'_> {
     /// Whether the reduce makes its destination complete: all of it, part of it, or nothing.
     pub(super) fn completes(&mut self, at: OpId, results: &[ValueId]) {
         let complete =
-            |v: &&ValueId| v.is_value() && self.complete.contains(&self.values.fingerprint(**v));
+            |v: &&ValueId| v.is_value() && self.complete == Some(self.values.fingerprint(**v));
         let done = results.iter().filter(complete).count();
         if done > 0 && done == results.len() {
             self.finish.push(at);
@@ -72,41 +69,45 @@ impl Player<'_> {
         let schedule = self.schedule;
         let per_unit = self.cells.per_unit;
         let mut depth = 0;
-        let mut totals = HashMap::new();
+        let total = total(schedule.nranks);
         let mut wrong = BTreeSet::new();
         for rank in (0..schedule.nranks).map(RankId) {
             let first = self.worlds[world].layout.buffer(rank, Buffer::Output);
             let units = schedule.units(Buffer::Output, rank).floor() as u32;
-            for cell in 0..units * per_unit {
-                let at = self.worlds[world].memory.cells[(first + cell) as usize];
-                if at.value == ValueId::POISON {
-                    continue;
-                }
-                let expected = schedule.collective.expected(rank, cell / per_unit, schedule.root);
-                let good = match expected {
-                    Expected::Reduced { unit } => {
-                        let from = unit * per_unit + cell % per_unit;
-                        let total =
-                            *totals.entry(from).or_insert_with(|| total(schedule.nranks, from));
-                        at.value.is_value() && self.values.fingerprint(at.value) == total
+            for unit in 0..units {
+                let expected = schedule.collective.expected(rank, unit, schedule.root);
+                let at = (first + unit * per_unit) as usize;
+                let held = &self.worlds[world].memory.values[at..][..per_unit as usize];
+                for (cut, &value) in held.iter().enumerate() {
+                    if value == ValueId::POISON {
+                        continue;
                     }
-                    Expected::Copied { rank, unit } => {
-                        let from = unit * per_unit + cell % per_unit;
-                        at.value == self.values.leaf(Leaf { rank, cell: from })
+                    let from = |unit: u32| unit * per_unit + cut as u32;
+                    let good = match expected {
+                        Expected::Reduced { unit } => {
+                            value.is_value()
+                                && value.cell == from(unit)
+                                && self.values.fingerprint(value) == total
+                        }
+                        Expected::Copied { rank, unit } => {
+                            value == Values::leaf(Leaf { rank, cell: from(unit) })
+                        }
+                    };
+                    if good {
+                        depth = depth.max(self.values.depth(value));
+                    } else if wrong.len() < ENOUGH {
+                        wrong.insert((rank, from(unit)));
                     }
-                };
-                if good {
-                    depth = depth.max(self.values.depth(at.value));
-                } else if wrong.len() < ENOUGH {
-                    wrong.insert((rank, cell));
                 }
             }
         }
         let mut told = BTreeSet::new();
         for (rank, cell) in wrong {
             let first = self.worlds[world].layout.buffer(rank, Buffer::Output);
-            let at = self.worlds[world].memory.cells[(first + cell) as usize];
-            let writer = (at.write < CALLER).then(|| self.clocks.op(at.write).0);
+            let memory = &self.worlds[world].memory;
+            let (value, write) =
+                (memory.values[(first + cell) as usize], memory.written(first + cell));
+            let writer = (write < CALLER).then(|| self.clocks.op(write).0);
             let expected = schedule.collective.expected(rank, cell / per_unit, schedule.root);
             let region = self.cells.region(cell, Buffer::Output);
             // A history for each statement that is to blame, of a few.
@@ -117,7 +118,7 @@ impl Player<'_> {
                 rank,
                 &region,
                 (expected, cell % per_unit, per_unit),
-                (at.value, writer),
+                (value, writer),
                 &history,
                 &self.values,
             );

@@ -1,41 +1,65 @@
 //! What a cell holds: an expression over inputs, each distinct one once, with a fingerprint of the
 //! multiset of contributions in it.
 //!
-//! The fingerprint is the sum of 96-bit weights of (rank, input cell), and stops at the top instead of
-//! wrapping: modulo a power of two, doubling a contribution often enough would make it vanish. A wrong
-//! multiset passes with probability about 2^-96.
+//! Nearly always the contributions in a value are of one input cell, so that cell is kept beside the
+//! expression, and cells of which the same becomes share it.
+//!
+//! The fingerprint is the sum of 96-bit weights of ranks, and stops at the top instead of wrapping: modulo a
+//! power of two, doubling a contribution often enough would make it vanish. A wrong multiset passes with
+//! probability about 2^-96. What mixes cells is at the top: no result does.
 
-use std::collections::{BTreeMap, HashMap};
-use std::hash::BuildHasherDefault;
+use std::collections::BTreeMap;
 
 use super::reduction::Signatures;
 use crate::ids::{OpId, RankId};
-use crate::schedule::tables::Mix;
 
-/// An index into [`Values`].
+/// An expression of [`Values`] over one cell of inputs; over others as well where cells are mixed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct ValueId(pub(super) u32);
+pub(super) struct ValueId {
+    pub(super) expr: u32,
+    pub(super) cell: u32,
+}
 
 impl ValueId {
     /// Nothing was written here.
-    pub(super) const NONE: Self = Self(u32::MAX);
+    pub(super) const NONE: Self = Self { expr: u32::MAX, cell: 0 };
     /// Computed from something that was reported already.
-    pub(super) const POISON: Self = Self(u32::MAX - 1);
+    pub(super) const POISON: Self = Self { expr: u32::MAX - 1, cell: 0 };
 
     pub(super) fn is_value(self) -> bool {
-        self < Self::POISON
+        self.expr < Self::POISON.expr
     }
 }
 
 /// `left op right`, and the op that computed it first.
 #[derive(Clone, Copy)]
 struct Node {
-    left: ValueId,
-    right: ValueId,
+    left: u32,
+    right: u32,
+    /// From the cell of `left` to that of `right`.
+    skew: u32,
     op: OpId,
     depth: u32,
-    fingerprint: u128,
+    /// A number of 128 bits, without the gap that one would leave.
+    fingerprint: [u8; 16],
 }
+
+/// The operands of a node, and its skew.
+type Key = ((u32, u32), u32);
+
+impl Node {
+    fn key(&self) -> Key {
+        ((self.left, self.right), self.skew)
+    }
+}
+
+fn hash(((left, right), skew): Key) -> u64 {
+    let product = (u64::from(left) << 32 | u64::from(right)).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+    (product ^ product >> 29 ^ u64::from(skew)).wrapping_mul(0xBF58_476D_1CE4_E5B9) >> 32
+}
+
+/// Folds remembered beside the table of all.
+const RECENT: usize = 1 << 10;
 
 /// Where a contribution comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -45,56 +69,109 @@ pub(super) struct Leaf {
 }
 
 pub(super) struct Values {
-    /// Cells of every rank's input: leaf (rank, cell) is value `rank * cells + cell`.
-    cells: u32,
+    /// The first expressions: each rank's input.
     leaves: u32,
     nodes: Vec<Node>,
-    known: HashMap<u64, u32, BuildHasherDefault<Mix>>,
+    /// Where each node is, by hash: the next free place after that; 0 is free. Never more than half full.
+    known: Vec<u32>,
+    /// What was folded lately, by hash: the next cell and the next mode fold the same again.
+    recent: Vec<(Key, u32)>,
 }
 
 impl Values {
-    /// Leaves for `nranks` inputs of `cells` cells.
-    pub(super) fn new(nranks: u32, cells: u32) -> Self {
-        let leaves = nranks * cells;
-        Self { cells, leaves, nodes: Vec::new(), known: HashMap::default() }
+    /// Leaves for `nranks` inputs.
+    pub(super) fn new(nranks: u32) -> Self {
+        Self {
+            leaves: nranks,
+            nodes: Vec::new(),
+            known: vec![0; 2 * RECENT],
+            recent: vec![(((u32::MAX, u32::MAX), 0), 0); RECENT],
+        }
     }
 
-    pub(super) fn leaf(&self, leaf: Leaf) -> ValueId {
-        ValueId(leaf.rank.0 * self.cells + leaf.cell)
+    pub(super) fn leaf(leaf: Leaf) -> ValueId {
+        ValueId { expr: leaf.rank.0, cell: leaf.cell }
     }
 
     fn as_leaf(&self, value: ValueId) -> Option<Leaf> {
-        (value.0 < self.leaves)
-            .then(|| Leaf { rank: RankId(value.0 / self.cells), cell: value.0 % self.cells })
+        (value.expr < self.leaves).then_some(Leaf { rank: RankId(value.expr), cell: value.cell })
     }
 
-    fn node(&self, value: ValueId) -> &Node {
-        &self.nodes[(value.0 - self.leaves) as usize]
+    fn node(&self, expr: u32) -> &Node {
+        &self.nodes[(expr - self.leaves) as usize]
+    }
+
+    /// What a value was folded from.
+    fn operands(&self, value: ValueId) -> [ValueId; 2] {
+        let Node { left, right, skew, .. } = *self.node(value.expr);
+        let cell = value.cell;
+        [ValueId { expr: left, cell }, ValueId { expr: right, cell: cell.wrapping_add(skew) }]
     }
 
     /// `left op right`, both values.
     pub(super) fn fold(&mut self, left: ValueId, right: ValueId, op: OpId) -> ValueId {
-        let next = self.leaves + self.nodes.len() as u32;
-        let key = u64::from(left.0) << 32 | u64::from(right.0);
-        let id = *self.known.entry(key).or_insert(next);
-        if id == next {
-            let fingerprint = self.fingerprint(left).saturating_add(self.fingerprint(right));
-            let depth = 1 + self.depth(left).max(self.depth(right));
-            self.nodes.push(Node { left, right, op, depth, fingerprint });
+        let skew = right.cell.wrapping_sub(left.cell);
+        let key = ((left.expr, right.expr), skew);
+        let slot = hash(key) as usize % RECENT;
+        if self.recent[slot].0 == key {
+            return ValueId { expr: self.recent[slot].1, cell: left.cell };
         }
-        ValueId(id)
+        let place = self.place(key);
+        let expr = if self.known[place] == 0 {
+            let sum = self.fingerprint(left).saturating_add(self.fingerprint(right));
+            let fingerprint = if skew == 0 { sum } else { u128::MAX };
+            let depth = 1 + self.depth(left).max(self.depth(right));
+            let fingerprint = fingerprint.to_ne_bytes();
+            let operands = (left.expr, right.expr);
+            self.nodes.push(Node {
+                left: operands.0,
+                right: operands.1,
+                skew,
+                op,
+                depth,
+                fingerprint,
+            });
+            self.known[place] = self.nodes.len() as u32;
+            if 2 * self.nodes.len() > self.known.len() {
+                self.grow();
+            }
+            self.leaves + self.nodes.len() as u32 - 1
+        } else {
+            self.leaves + self.known[place] - 1
+        };
+        self.recent[slot] = (key, expr);
+        ValueId { expr, cell: left.cell }
     }
 
+    /// Where in `known` the node of these operands is, or would be.
+    fn place(&self, key: Key) -> usize {
+        let mask = self.known.len() - 1;
+        let mut place = hash(key) as usize & mask;
+        while self.known[place] != 0 && self.nodes[self.known[place] as usize - 1].key() != key {
+            place = (place + 1) & mask;
+        }
+        place
+    }
+
+    fn grow(&mut self) {
+        self.known = vec![0; 2 * self.known.len()];
+        for node in 0..self.nodes.len() {
+            let place = self.place(self.nodes[node].key());
+            self.known[place] = node as u32 + 1;
+        }
+    }
+
+    /// Of the ranks in it; the cell is known besides.
     pub(super) fn fingerprint(&self, value: ValueId) -> u128 {
         match self.as_leaf(value) {
-            Some(leaf) => weight(leaf),
-            None => self.node(value).fingerprint,
+            Some(leaf) => weight(leaf.rank),
+            None => u128::from_ne_bytes(self.node(value.expr).fingerprint),
         }
     }
 
     /// The longest chain of reduces in it.
     pub(super) fn depth(&self, value: ValueId) -> u32 {
-        if value.0 < self.leaves { 0 } else { self.node(value).depth }
+        if value.expr < self.leaves { 0 } else { self.node(value.expr).depth }
     }
 
     /// How often each contribution is in it.
@@ -107,22 +184,20 @@ impl Values {
                 leaves.insert(leaf, times);
                 continue;
             }
-            let Node { left, right, .. } = self.node(value);
-            for operand in [left, right] {
-                let count = open.entry(*operand).or_insert(0);
+            for operand in self.operands(value) {
+                let count = open.entry(operand).or_insert(0);
                 *count = count.saturating_add(times);
             }
         }
         leaves
     }
 
-    /// Hashes of all values' trees.
+    /// Hashes of all expressions' trees.
     pub(super) fn signatures(&self) -> Signatures {
-        let leaf = |value| mix(u64::from(value / self.cells.max(1)));
-        let mut exact: Vec<u64> = (0..self.leaves).map(leaf).collect();
+        let mut exact: Vec<u64> = (0..self.leaves).map(|rank| mix(u64::from(rank))).collect();
         let mut commuted = exact.clone();
         for Node { left, right, .. } in &self.nodes {
-            let (l, r) = (left.0 as usize, right.0 as usize);
+            let (l, r) = (*left as usize, *right as usize);
             exact.push(mix(mix(exact[l]).wrapping_add(exact[r])));
             let (a, b) = (commuted[l], commuted[r]);
             commuted.push(mix(mix(a.min(b)).wrapping_add(a.max(b))));
@@ -150,7 +225,7 @@ impl Values {
                 Part::Value(value) => match self.as_leaf(value) {
                     Some(leaf) => text.push_str(&leaf.rank.to_string()),
                     None => {
-                        let Node { left, right, .. } = *self.node(value);
+                        let [left, right] = self.operands(value);
                         text.push('(');
                         let space = Part::Text(" ");
                         open.extend([
@@ -172,21 +247,20 @@ impl Values {
         let mut oldest: Option<ValueId> = None;
         let doubled = |v| self.contributions(v).values().any(|times| *times > 1);
         while let Some(value) = open.pop() {
-            if value.0 < self.leaves || oldest.is_some_and(|o| value >= o) || !doubled(value) {
+            if value.expr < self.leaves || oldest.is_some_and(|o| value >= o) || !doubled(value) {
                 continue;
             }
             oldest = Some(value);
-            let Node { left, right, .. } = self.node(value);
-            open.extend([*left, *right]);
+            open.extend(self.operands(value));
         }
-        oldest.map(|value| self.node(value).op)
+        oldest.map(|value| self.node(value.expr).op)
     }
 }
 
-/// The weight of a contribution: two rounds of splitmix64 over (rank, cell). There are fewer than 2^31 leaves,
-/// so all of them once stay below the top.
-pub(super) fn weight(leaf: Leaf) -> u128 {
-    let seed = u64::from(leaf.rank.0) << 32 | u64::from(leaf.cell);
+/// The weight of a rank's contribution: two rounds of splitmix64. There are fewer than 2^31 ranks, so all of
+/// them once stay below the top.
+pub(super) fn weight(rank: RankId) -> u128 {
+    let seed = u64::from(rank.0);
     let high = mix(seed ^ 0x6A09_E667_F3BC_C908);
     (u128::from(high) << 64 | u128::from(mix(seed.wrapping_add(high)))) >> 32
 }

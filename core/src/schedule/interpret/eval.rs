@@ -36,6 +36,12 @@ pub(super) enum Value {
 macro_rules! typed {
     ($name:ident, $variant:ident, $ty:ty) => {
         pub(super) fn $name(&mut self, b: &mut Builder<'_>, expr: &'a Expr) -> Result<$ty, Stop> {
+            // Most are variables: nothing is copied but what is asked for.
+            if let ExprKind::Var(var) = &*expr.kind
+                && let Value::$variant(value) = &self.vars[var.0 as usize]
+            {
+                return Ok(value.clone());
+            }
             match self.eval(b, expr)? {
                 Value::$variant(value) => Ok(value),
                 other => unreachable!("checked as {:?}, is {other:?}", expr.ty),
@@ -48,7 +54,7 @@ impl<'a> Run<'a> {
     typed!(bool, Bool, bool);
     typed!(peer, Peer, RankId);
     typed!(list, List, Rc<[i64]>);
-    typed!(region, Region, Area);
+    typed!(any_region, Region, Area);
     typed!(ring, Ring, Chair);
     typed!(chairs, Rings, Rc<[Chair]>);
     typed!(topology, Topology, Ground);
@@ -56,14 +62,30 @@ impl<'a> Run<'a> {
     pub(super) fn int(&mut self, b: &mut Builder<'_>, expr: &'a Expr) -> Result<i64, Stop> {
         match &*expr.kind {
             ExprKind::Int(value) => Ok(*value),
+            ExprKind::Nranks => Ok(b.nranks().get()),
             ExprKind::Binary(op, l, r) if op.precedence() > BinOp::Eq.precedence() => {
                 let (l, r) = (self.int(b, l)?, self.int(b, r)?);
                 self.settle(b, expr.span, arith::arithmetic(*op, l, r))
             }
+            ExprKind::Var(var) => match &self.vars[var.0 as usize] {
+                Value::Int(value) => Ok(*value),
+                other => unreachable!("checked as {:?}, is {other:?}", expr.ty),
+            },
             _ => match self.eval(b, expr)? {
                 Value::Int(value) => Ok(value),
                 other => unreachable!("checked as {:?}, is {other:?}", expr.ty),
             },
+        }
+    }
+
+    pub(super) fn region(&mut self, b: &mut Builder<'_>, expr: &'a Expr) -> Result<Area, Stop> {
+        match &*expr.kind {
+            ExprKind::Piece(pieces, index) => {
+                let index = self.int(b, index)?;
+                let piece = self.with_pieces(b, pieces, |pieces| pieces.at(index))?;
+                self.settle(b, expr.span, piece)
+            }
+            _ => self.any_region(b, expr),
         }
     }
 
@@ -246,11 +268,7 @@ impl<'a> Run<'a> {
                 let piece = area.split(b.nranks().get()).and_then(|pieces| pieces.at(index));
                 Value::Region(self.settle(b, span, piece)?)
             }
-            ExprKind::Piece(pieces, index) => {
-                let index = self.int(b, index)?;
-                let piece = self.with_pieces(b, pieces, |pieces| pieces.at(index))?;
-                Value::Region(self.settle(b, span, piece)?)
-            }
+            ExprKind::Piece(..) => Value::Region(self.region(b, expr)?),
             ExprKind::Range(pieces, lo, hi) => {
                 let (lo, hi) = (self.int(b, lo)?, self.int(b, hi)?);
                 let piece = self.with_pieces(b, pieces, |pieces| pieces.range(lo, hi))?;

@@ -1,0 +1,164 @@
+//! Vector clocks: how much of other streams an event has heard of.
+//!
+//! Near clocks keep only what is likely to be asked, in time that does not grow with the number of
+//! streams, and may know less than is true: what they say came before did. Dense ones know it all. So a
+//! replay with near clocks that finds nothing to report is the proof, and any other is done again.
+
+mod dense;
+mod near;
+
+use crate::ids::{OpId, StreamId};
+use crate::schedule::Schedule;
+use dense::Dense;
+use near::Near;
+
+/// Entries of all clocks together: 4 GiB. Streams that know more of each other are not proved.
+pub(super) const ENTRIES: usize = 1 << 30;
+
+/// The clocks would take more entries than the limit.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Full;
+
+pub(super) struct Clocks<'s> {
+    schedule: &'s Schedule,
+    known: Known,
+    run: u32,
+}
+
+enum Known {
+    Near(Near),
+    Dense(Dense),
+}
+
+impl<'s> Clocks<'s> {
+    /// Clocks that know everything, of at most `limit` entries.
+    pub(super) fn dense(schedule: &'s Schedule, limit: usize) -> Result<Self, Full> {
+        Ok(Self { schedule, known: Known::Dense(Dense::new(schedule, limit)?), run: 0 })
+    }
+
+    /// Clocks of at most `limit` entries that know enough of most schedules, if there are any for this one.
+    pub(super) fn near(schedule: &'s Schedule, limit: usize) -> Option<Self> {
+        Some(Self { schedule, known: Known::Near(Near::new(schedule, limit)?), run: 0 })
+    }
+
+    /// Whether what is not known to come before may do so after all.
+    pub(super) fn may_miss(&self) -> bool {
+        matches!(self.known, Known::Near(_))
+    }
+
+    /// The same program once more, after its end.
+    pub(super) fn next_run(&mut self) {
+        self.run += 1;
+    }
+
+    /// A name for the op in this run.
+    pub(super) fn event(&self, op: OpId) -> u32 {
+        self.event_in(op, self.run)
+    }
+
+    /// A name for the op in that run.
+    pub(super) fn event_in(&self, op: OpId, run: u32) -> u32 {
+        op.0 + run * self.schedule.ops.len() as u32
+    }
+
+    /// The op that an event is an instance of, and in which run.
+    pub(super) fn op(&self, event: u32) -> (OpId, u32) {
+        let ops = self.schedule.ops.len() as u32;
+        // This is asked at every access, nearly always in the first run: a comparison saves the division.
+        if event < ops { (OpId(event), 0) } else { (OpId(event % ops), event / ops) }
+    }
+
+    /// How many events of its stream precede it.
+    fn time(&self, event: u32, stream: StreamId) -> u32 {
+        let (op, run) = self.op(event);
+        let stream = self.schedule.streams[stream.index()];
+        op.0 - stream.first.0 + run * stream.len
+    }
+
+    /// Whether `event` of stream `of` comes before everything that `stream` does from here on.
+    pub(super) fn before(&self, event: u32, of: StreamId, stream: StreamId) -> bool {
+        of == stream || self.time(event, of) < self.known(stream, of)
+    }
+
+    /// Whether `stream` has heard from stream `of` at all.
+    pub(super) fn heard(&self, of: StreamId, stream: StreamId) -> bool {
+        of == stream || self.known(stream, of) > 0
+    }
+
+    fn known(&self, stream: StreamId, of: StreamId) -> u32 {
+        match &self.known {
+            Known::Near(near) => near.known(stream, of),
+            Known::Dense(dense) => dense.known(stream, of),
+        }
+    }
+
+    /// A release: the post carries what its stream knows.
+    pub(super) fn post(&mut self, op: OpId, stream: StreamId) {
+        let count = self.time(self.event(op), stream) + 1;
+        match &mut self.known {
+            Known::Near(near) => near.post(Schedule::channel_id(self.schedule.op(op)), count),
+            Known::Dense(dense) => dense.post(op, stream),
+        }
+    }
+
+    /// An acquire: the stream learns what the post carries, and the post itself.
+    pub(super) fn wait(
+        &mut self,
+        post: OpId,
+        from: StreamId,
+        stream: StreamId,
+    ) -> Result<(), Full> {
+        let op = self.schedule.op(post);
+        // What near clocks learn was carried with the post; the post's own place is not looked up again.
+        let count = if self.may_miss() { 0 } else { self.time(self.event(post), from) + 1 };
+        match &mut self.known {
+            Known::Near(near) => near.wait(Schedule::channel_id(op)),
+            Known::Dense(dense) => dense.wait(post, (from, count), stream)?,
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Clocks, Full};
+    use crate::ids::{OpId, StreamId};
+    use crate::schedule::text;
+
+    /// Rank 1 posts twice and hears of rank 0 in between: three clocks of two entries live at once.
+    const LATE: &str = "
+schedule Late AllReduce nranks 2 root 0
+rank 0 stream 0
+  post ack 0->1 @0
+  wait data 1->0 @0
+  wait data 1->0 @0
+rank 1 stream 0
+  post data 1->0 @0
+  wait ack 0->1 @0
+  post data 1->0 @0
+";
+
+    #[test]
+    fn memory_has_a_limit() {
+        let schedule = text::parse(LATE).unwrap();
+        assert!(
+            Clocks::dense(&schedule, 3).is_err(),
+            "two streams wait, and each clock has two entries"
+        );
+        let [zero, one] = [StreamId(0), StreamId(1)];
+        let run = |limit| {
+            let mut clocks =
+                Clocks::dense(&schedule, limit).unwrap_or_else(|Full| panic!("{limit}"));
+            clocks.post(OpId(0), zero);
+            clocks.post(OpId(3), one);
+            clocks.wait(OpId(0), zero, one)?;
+            clocks.post(OpId(5), one);
+            clocks.wait(OpId(3), one, zero)?;
+            clocks.wait(OpId(5), one, zero)?;
+            assert!(clocks.before(5, one, zero));
+            Ok(())
+        };
+        assert_eq!(run(4), Err(Full));
+        assert_eq!(run(6), Ok(()));
+    }
+}

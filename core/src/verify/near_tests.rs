@@ -1,0 +1,128 @@
+//! Near clocks against dense ones: whatever a replay with near clocks is sure of, a replay with dense ones
+//! says too; and what near clocks miss is proved all the same.
+
+use super::clocks::{Clocks, ENTRIES};
+use super::order::order;
+use super::replay::{Replay, replay_with};
+use super::report::Reporter;
+use super::{Signals, verify};
+use crate::check::Door;
+use crate::compile;
+use crate::ids::OpId;
+use crate::schedule::interpret::Interpreted;
+use crate::schedule::{Algorithm, OpKind, Schedule};
+use crate::source::Source;
+
+const RING: &str = include_str!("../../../stdlib/ring.coll");
+const TWISTED: &str = include_str!("../../../stdlib/twisted_ring.coll");
+
+/// Who may pull is told by a barrier, in which the word of the seventh rank on the left comes by way of two
+/// that do not care.
+const BY_BARRIER: &str = "
+algorithm ByBarrier() -> AllGather {
+    view unit = output.split(nranks);
+    copy(local.input, local.unit[rank]);
+    for round in 1..nranks + 1 {
+        for k in 0..log2(nranks) {
+            peer((rank + (1 << k)) % nranks).TxAck();
+            peer((rank - (1 << k)) % nranks).RxAck();
+        }
+        let b = (rank - 7 * round) % nranks;
+        if round < nranks { copy(peer((rank - 7) % nranks).unit[b], local.unit[b]); }
+    }
+}";
+
+fn lay_out(text: &str, nranks: u32) -> Schedule {
+    let source = Source::from_text("test.coll", text);
+    let program = compile(&source, Door::File).expect("it makes sense");
+    Interpreted::new(program.algorithms[0].clone(), &source).schedule(nranks).expect("it fits")
+}
+
+/// A replay with near clocks if it is sure, and one with dense clocks; nothing where the order of events is
+/// wrong already.
+fn both(schedule: &Schedule) -> Option<(Option<Replay>, Replay)> {
+    let reporter = Reporter::new(schedule);
+    let order = order(schedule, &reporter).ok()?;
+    let play = |clocks| replay_with(clocks, schedule, &order, &reporter, true, Signals::default());
+    let near = Clocks::near(schedule, ENTRIES).expect("there are many streams, and each knows few");
+    let dense = Clocks::dense(schedule, ENTRIES).expect("not that many");
+    let dense = play(dense).expect("few cells").unwrap_or_else(|_| panic!("dense clocks are sure"));
+    Some((play(near).expect("few cells").ok(), dense))
+}
+
+/// Without op `a` and op `b`.
+fn without(schedule: &Schedule, a: usize, b: usize) -> Schedule {
+    let mut mutant = schedule.clone();
+    for at in [a.max(b), a.min(b)] {
+        let stream = mutant.stream_of(OpId(at as u32)).index();
+        mutant.ops.remove(at);
+        mutant.streams[stream].len -= 1;
+        for later in &mut mutant.streams[stream + 1..] {
+            later.first.0 -= 1;
+        }
+    }
+    mutant
+}
+
+/// Every signal gone, and every pair of neighbours in a stream swapped.
+fn mutants(schedule: &Schedule) -> Vec<Schedule> {
+    let ends = |kind, channel| {
+        let of = move |at: &usize| {
+            let op = schedule.ops[*at];
+            op.kind == kind && op.arg == channel
+        };
+        (0..schedule.ops.len()).filter(of)
+    };
+    let mut all = Vec::new();
+    for channel in 0..schedule.channels.len() as u32 {
+        let pairs = ends(OpKind::Post, channel).zip(ends(OpKind::Wait, channel));
+        all.extend(pairs.map(|(post, wait)| without(schedule, post, wait)));
+    }
+    for stream in &schedule.streams {
+        let first = stream.first.index();
+        for at in first + 1..first + stream.len as usize {
+            let mut mutant = schedule.clone();
+            mutant.ops.swap(at - 1, at);
+            all.push(mutant);
+        }
+    }
+    all
+}
+
+#[test]
+fn what_near_clocks_are_sure_of_is_so() {
+    let [mut sure, mut wrong] = [0; 2];
+    for (text, nranks) in [(RING, 11), (TWISTED, 12)] {
+        let right = lay_out(text, nranks);
+        assert!(both(&right).expect("it ends").0.is_some(), "near clocks prove what is right");
+        for mutant in mutants(&right).into_iter().step_by(7) {
+            let Some((near, dense)) = both(&mutant) else { continue };
+            let right = dense.findings.is_empty() && dense.in_place_findings.is_empty();
+            if let Some(near) = near {
+                assert_eq!(near.findings, dense.findings);
+                assert_eq!(near.in_place_findings, dense.in_place_findings);
+                assert_eq!(near.finish, dense.finish);
+                assert_eq!((near.rounds, near.reduce_depth), (dense.rounds, dense.reduce_depth));
+                sure += 1;
+            }
+            wrong += usize::from(!right);
+            assert_eq!(verify(&mutant).is_ok(), right);
+        }
+    }
+    println!("{sure} sure, {wrong} wrong");
+    assert!(sure > 0 && wrong > 0);
+}
+
+#[test]
+fn what_near_clocks_miss_is_proved() {
+    // A block that was pulled is written again when word of that has gone once around the ring.
+    let pulled = ["left.TxDataSignal(); // I have pulled it", "right.RxDataSignal();"];
+    let elided = pulled.iter().fold(RING.to_owned(), |text, signal| text.replacen(signal, "", 1));
+    for (text, nranks) in [(BY_BARRIER, 64), (&elided, 11)] {
+        let schedule = lay_out(text, nranks);
+        let (near, dense) = both(&schedule).expect("it ends");
+        assert!(near.is_none(), "nobody in between keeps what the other has done");
+        assert!(dense.findings.is_empty(), "{:#?}", dense.findings[0]);
+        assert!(verify(&schedule).is_ok());
+    }
+}
