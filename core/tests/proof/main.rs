@@ -12,6 +12,7 @@ mod limits;
 mod mutants;
 mod mutation;
 mod oracle;
+mod oracles;
 mod programs;
 mod properties;
 mod right;
