@@ -16,6 +16,7 @@ mod oracles;
 mod programs;
 mod properties;
 mod right;
+mod suite;
 
 use roundelay_core::check::Door;
 use roundelay_core::compile;

@@ -1,0 +1,233 @@
+//! The mutation suite: every mutant of every algorithm, judged by the oracles and by the proof.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::path::Path;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use roundelay_core::check::Door;
+use roundelay_core::compile;
+use roundelay_core::diagnostics::Code;
+use roundelay_core::schedule::interpret::Interpreted;
+use roundelay_core::schedule::{Algorithm, Schedule, legality, text};
+use roundelay_core::source::Source;
+use roundelay_core::verify::verify;
+
+use crate::mutation::CLASSES;
+use crate::oracle::{Kind, judge};
+use crate::programs::RIGHT;
+
+/// What became of one mutant.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Fate {
+    /// Wrong, and refused under this code.
+    Killed(Code),
+    /// It breaks a rule of structure, so that no oracle can run it, and is refused under this code.
+    NoSchedule(Code),
+    /// Right in all interleavings, and proved.
+    Equivalent,
+    /// Cut too finely for an oracle.
+    Undecided,
+}
+
+/// The fates of many mutants.
+#[derive(Default)]
+pub(crate) struct Score {
+    /// How many of each class met which fate.
+    pub(crate) fates: BTreeMap<(&'static str, Fate), usize>,
+    /// How many the search could not decide.
+    pub(crate) unsearched: usize,
+    /// Where the proof and the oracles disagree, with the mutant.
+    pub(crate) wrong: Vec<String>,
+}
+
+/// Every algorithm of the library, the examples, and this folder.
+pub(crate) fn sources() -> Vec<(String, String)> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    let mut all = Vec::new();
+    for folder in ["stdlib", "examples"] {
+        let entries = std::fs::read_dir(root.join(folder)).expect("a folder of sources");
+        let paths = entries.map(|entry| entry.expect("an entry").path());
+        let mut paths: Vec<_> =
+            paths.filter(|p| p.extension().is_some_and(|e| e == "coll")).collect();
+        paths.sort();
+        for path in paths {
+            let name = path.file_name().expect("a name").to_string_lossy();
+            let text = std::fs::read_to_string(&path).expect("a source");
+            all.push((format!("{folder}/{name}"), text));
+        }
+    }
+    for (text, _) in RIGHT {
+        if all.iter().all(|(_, known)| known != text) {
+            all.push(("programs.rs".to_owned(), (*text).to_owned()));
+        }
+    }
+    all
+}
+
+/// The algorithms of a source that admit `nranks`.
+pub(crate) fn schedules(name: &str, text: &str, nranks: u32) -> Vec<Schedule> {
+    let source = Source::from_text(name, text);
+    let program = compile(&source, Door::File).unwrap_or_else(|errors| panic!("{errors:#?}"));
+    let laid_out = program.algorithms.into_iter().filter_map(|algorithm| {
+        match Interpreted::new(algorithm, &source).schedule(nranks) {
+            Ok(schedule) => Some(schedule),
+            Err(found) if found.iter().all(|f| f.code.refuses()) => None,
+            Err(found) => panic!("{name} at {nranks} ranks: {found:#?}"),
+        }
+    });
+    laid_out.collect()
+}
+
+impl Score {
+    /// Judges one mutant.
+    pub(crate) fn add(&mut self, class: &'static str, mutant: &Schedule) -> Option<Fate> {
+        let proof = verify(mutant).map_err(|found| found[0].code);
+        let legal = legality::check(mutant);
+        let opinion = if legal.is_ok() { judge(mutant) } else { None };
+        let fate = match (&opinion, legal.is_ok(), &proof) {
+            (_, false, Err(code)) => Fate::NoSchedule(*code),
+            (None, ..) => Fate::Undecided,
+            (Some(opinion), _, Ok(_)) if opinion.objections.is_empty() => Fate::Equivalent,
+            (Some(opinion), _, Err(code)) if !opinion.objections.is_empty() => {
+                let kinds: Vec<_> = opinion.objections.iter().map(|o| o.kind).collect();
+                if !fits(*code, &kinds, opinion.in_place_only) {
+                    self.wrong.push(format!(
+                        "{class}: refused under {code}, but what is wrong is {kinds:?}\n{}",
+                        text::print(mutant)
+                    ));
+                }
+                Fate::Killed(*code)
+            }
+            (Some(opinion), ..) => {
+                let says = opinion.objections.first();
+                let proof = proof.as_ref().map(|_| "proved");
+                let mutant = text::print(mutant);
+                self.wrong.push(format!("{class}: {proof:?}, but {says:?}\n{mutant}"));
+                return None;
+            }
+        };
+        self.unsearched += usize::from(opinion.is_some_and(|o| !o.searched));
+        *self.fates.entry((class, fate)).or_insert(0) += 1;
+        Some(fate)
+    }
+
+    pub(crate) fn count(&self, which: impl Fn(&str, Fate) -> bool) -> usize {
+        self.fates.iter().filter(|((class, fate), _)| which(class, *fate)).map(|(_, n)| n).sum()
+    }
+
+    fn join(&mut self, other: Self) {
+        for (key, n) in other.fates {
+            *self.fates.entry(key).or_insert(0) += n;
+        }
+        self.unsearched += other.unsearched;
+        self.wrong.extend(other.wrong);
+    }
+
+    /// Class by class, then check by check.
+    fn table(&self) -> String {
+        let mut table = format!(
+            "{:<28}{:>8}{:>9}{:>9}{:>12}{:>11}{:>12}\n",
+            "class", "mutants", "harmful", "killed", "equivalent", "undecided", "no schedule"
+        );
+        let killed = |fate| matches!(fate, Fate::Killed(_));
+        let broken = |fate| matches!(fate, Fate::NoSchedule(_));
+        let mut row = |name: &str, of: &dyn Fn(&str) -> bool, survived: usize| {
+            let count = |which: &dyn Fn(Fate) -> bool| self.count(|c, f| of(c) && which(f));
+            let dead = count(&killed);
+            let _ = writeln!(
+                table,
+                "{name:<28}{:>8}{:>9}{dead:>9}{:>12}{:>11}{:>12}",
+                count(&|_| true) + survived,
+                dead + survived,
+                count(&|f| f == Fate::Equivalent),
+                count(&|f| f == Fate::Undecided),
+                count(&broken),
+            );
+        };
+        for (name, _) in CLASSES {
+            let survived = self.wrong.iter().filter(|w| w.starts_with(&format!("{name}:")));
+            row(name, &|class| class == *name, survived.count());
+        }
+        row("all", &|_| true, self.wrong.len());
+        let _ = writeln!(table, "\n{:<60}{:>9}{:>12}", "check", "kills", "no schedule");
+        for code in Code::ALL {
+            let dead = self.count(|_, f| f == Fate::Killed(*code));
+            let broken = self.count(|_, f| f == Fate::NoSchedule(*code));
+            if dead + broken > 0 {
+                let check = format!("{code} {}", code.summary());
+                let _ = writeln!(table, "{check:<60}{dead:>9}{broken:>12}");
+            }
+        }
+        let _ = writeln!(table, "\n{} mutants not decided by search", self.unsearched);
+        table
+    }
+}
+
+/// Whether a code names something that is wrong.
+fn fits(code: Code, kinds: &[Kind], in_place_only: bool) -> bool {
+    let any = |all: &[Kind]| kinds.iter().any(|kind| all.contains(kind));
+    in_place_only == (code == Code::InPlaceOnly)
+        && match code {
+            Code::Deadlock | Code::UnmatchedWait => any(&[Kind::Deadlock]),
+            Code::LeftOverSignal => any(&[Kind::LeftOver, Kind::Deadlock]),
+            Code::WrongResult => any(&[Kind::Result]),
+            Code::Race => any(&[Kind::Race]),
+            Code::RaceWithCaller => any(&[Kind::RaceWithCaller]),
+            Code::UninitialisedRead => any(&[Kind::Garbage]),
+            Code::SharedSignal => any(&[Kind::SharedSignal]),
+            Code::ScratchRace => any(&[Kind::RaceAcrossRuns]),
+            // A slot that is read in another shape holds garbage, or what belongs elsewhere.
+            Code::InPlaceOnly | Code::SlotLength => true,
+            _ => false,
+        }
+}
+
+/// Judges every `stride`-th mutant of `sources` at the rank counts of `sizes`, on all cores.
+pub(crate) fn judge_all(
+    sizes: &[(u32, usize)],
+    mut each: impl FnMut(&str, &Schedule) + Send,
+) -> Score {
+    let mut jobs = Vec::new();
+    for (name, text) in sources() {
+        for (nranks, stride) in sizes {
+            jobs.extend(schedules(&name, &text, *nranks).into_iter().map(|s| (s, *stride)));
+        }
+    }
+    let (next, total, each) =
+        (AtomicUsize::new(0), Mutex::new(Score::default()), Mutex::new(&mut each));
+    let work = || {
+        while let Some((schedule, stride)) = jobs.get(next.fetch_add(1, Ordering::Relaxed)) {
+            let mut score = Score::default();
+            for (class, mutate) in CLASSES {
+                for mutant in mutate(schedule).iter().step_by(*stride) {
+                    if score.add(class, mutant) == Some(Fate::Equivalent) {
+                        each.lock().expect("no panic")(class, mutant);
+                    }
+                }
+            }
+            total.lock().expect("no panic").join(score);
+        }
+    };
+    std::thread::scope(|scope| {
+        for _ in 0..std::thread::available_parallelism().map_or(1, usize::from) {
+            scope.spawn(work);
+        }
+    });
+    total.into_inner().expect("no panic")
+}
+
+/// The whole suite: `cargo xtask mutants`.
+#[test]
+#[ignore = "minutes in release: `cargo xtask mutants` runs it"]
+fn full_suite() {
+    let score = judge_all(&[(2, 1), (3, 1), (4, 1)], |_, _| {});
+    println!("{}", score.table());
+    assert!(
+        score.wrong.is_empty(),
+        "{} disagreements\n{}",
+        score.wrong.len(),
+        score.wrong.iter().take(5).cloned().collect::<Vec<_>>().join("\n")
+    );
+}
