@@ -33,8 +33,9 @@ pub(super) fn closure(model: &Model<'_>) -> Vec<Objection> {
         Ok(order) => order,
         Err(objection) => return vec![objection],
     };
-    let found = closure.unordered(&order);
-    if found.is_empty() { closure.execute(&order).err().into_iter().collect() } else { found }
+    let mut found = closure.unordered(&order);
+    closure.execute(&order, &mut found);
+    found
 }
 
 impl<'m> Closure<'m> {
@@ -156,24 +157,24 @@ impl<'m> Closure<'m> {
         found
     }
 
-    /// One execution, on values.
-    fn execute(&self, order: &[usize]) -> Result<(), Objection> {
+    /// One execution, on values. Where acts are unordered, it is one of those that may be.
+    fn execute(&self, order: &[usize], found: &mut Vec<Objection>) {
         let mut values = Values::default();
         let mut memory = vec![GARBAGE; self.model.size];
         for event in order {
             let Event { act, run } = self.events[*event];
             if let Some(rank) = act.checked_sub(self.model.ops.len()) {
                 if run > 0 {
-                    self.model.exit(rank, run - 1, &mut memory, &mut values)?;
+                    found.extend(self.model.exit(rank, run - 1, &mut memory, &mut values).err());
                 }
                 if run < RUNS {
                     self.model.enter(rank, run, &mut memory, &mut values);
                 }
             } else {
-                let folded = self.model.fold(act, &memory, &mut values)?;
+                let (folded, wrong) = self.model.fold(act, &memory, &mut values);
+                found.extend(wrong);
                 self.model.store(act, &folded, &mut memory);
             }
         }
-        Ok(())
     }
 }

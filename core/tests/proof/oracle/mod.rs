@@ -52,13 +52,17 @@ pub(crate) struct Opinion {
     pub(crate) searched: bool,
     /// Right out of place.
     pub(crate) in_place_only: bool,
+    /// Slots hold data of several places: what is left of one is nothing to another.
+    pub(crate) reshaped: bool,
 }
 
 /// Judges `schedule` in the modes that a proof covers, for all counts; `None` if its cuts are too fine.
 pub(crate) fn judge(schedule: &Schedule) -> Option<Opinion> {
     let in_place = schedule.collective.has_in_place() && !schedule.out_of_place;
-    let mut opinion = Opinion { objections: Vec::new(), searched: true, in_place_only: false };
     let counts = counts(schedule)?;
+    let reshaped = counts.len() > 1;
+    let mut opinion =
+        Opinion { objections: Vec::new(), searched: true, in_place_only: false, reshaped };
     for mode in [false, true].into_iter().take(1 + usize::from(in_place)) {
         for count in &counts {
             let model = Model::new(schedule, *count, mode);

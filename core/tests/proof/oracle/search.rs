@@ -185,7 +185,11 @@ impl Search<'_> {
             }
         } else if state.at[process] % 2 == 0 {
             self.alone(state, process, act, run(state, model.rank_of[process]))?;
-            state.read[process] = model.fold(act, &state.memory, &mut self.values)?;
+            let (folded, wrong) = model.fold(act, &state.memory, &mut self.values);
+            if let Some(objection) = wrong {
+                return Err(objection);
+            }
+            state.read[process] = folded;
         } else {
             model.store(act, &std::mem::take(&mut state.read[process]), &mut state.memory);
         }

@@ -1,9 +1,11 @@
-//! Multisets of contributions, numbered. A fold with garbage never happens: to read garbage is an error.
+//! Multisets of contributions, numbered.
 
 use std::collections::{BTreeMap, HashMap};
 
 /// What nobody may rely on.
 pub(super) const GARBAGE: u32 = 0;
+/// Computed from garbage, which was reported where it was read.
+pub(super) const REPORTED: u32 = u32::MAX;
 
 type Multiset = BTreeMap<u32, u32>;
 
@@ -25,6 +27,9 @@ impl Values {
     }
 
     pub(super) fn sum(&mut self, a: u32, b: u32) -> u32 {
+        if a == REPORTED || b == REPORTED {
+            return REPORTED;
+        }
         if let Some(known) = self.sums.get(&(a, b)) {
             return *known;
         }
