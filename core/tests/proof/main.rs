@@ -15,6 +15,7 @@ mod oracle;
 mod oracles;
 mod programs;
 mod properties;
+mod random;
 mod right;
 mod suite;
 

@@ -45,7 +45,7 @@ pub(crate) struct Score {
 }
 
 /// Every algorithm of the library, the examples, and this folder.
-fn sources() -> Vec<(String, String)> {
+pub(crate) fn sources() -> Vec<(String, String)> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
     let mut all = Vec::new();
     for folder in ["stdlib", "examples"] {
@@ -128,6 +128,15 @@ impl Score {
         self.wrong.extend(other.wrong);
     }
 
+    pub(crate) fn disagreements(&self) -> &[String] {
+        &self.wrong
+    }
+
+    /// Mutants that a check refused.
+    pub(crate) fn kills(&self, code: Code) -> usize {
+        self.count(|_, f| f == Fate::Killed(code))
+    }
+
     /// Fails where the proof and the oracles disagree.
     pub(crate) fn agree(&self) {
         let some: Vec<_> = self.wrong.iter().take(3).map(String::as_str).collect();
@@ -141,7 +150,7 @@ impl Score {
     }
 
     /// Class by class, then check by check.
-    fn table(&self) -> String {
+    pub(crate) fn table(&self) -> String {
         let mut table = format!(
             "{:<28}{:>8}{:>9}{:>9}{:>12}{:>11}{:>12}\n",
             "class", "mutants", "harmful", "killed", "equivalent", "undecided", "no schedule"
@@ -161,14 +170,18 @@ impl Score {
                 count(&broken),
             );
         };
-        for (name, _) in CLASSES {
+        let order = |class: &str| CLASSES.iter().position(|(name, _)| *name == class);
+        let mut classes: Vec<_> = self.fates.keys().map(|(class, _)| *class).collect();
+        classes.sort_by_key(|class| order(class));
+        classes.dedup();
+        for name in classes {
             let survived = self.wrong.iter().filter(|w| w.starts_with(&format!("{name}:")));
-            row(name, &|class| class == *name, survived.count());
+            row(name, &|class| class == name, survived.count());
         }
         row("all", &|_| true, self.wrong.len());
         let _ = writeln!(table, "\n{:<60}{:>9}{:>12}", "check", "kills", "no schedule");
         for code in Code::ALL {
-            let dead = self.count(|_, f| f == Fate::Killed(*code));
+            let dead = self.kills(*code);
             let broken = self.count(|_, f| f == Fate::NoSchedule(*code));
             if dead + broken > 0 {
                 let check = format!("{code} {}", code.summary());
