@@ -18,6 +18,9 @@ const STATES: usize = 20_000;
 /// Elements a unit beyond which nothing is decided.
 const FINEST: u64 = 512;
 
+/// The largest of the counts that are tried where cuts do not fall alike.
+const SMALL: u64 = 24;
+
 /// What can be wrong.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Kind {
@@ -100,7 +103,10 @@ fn counts(schedule: &Schedule) -> Option<Vec<u64>> {
     let used = schedule.operands.iter().map(|o| schedule.region(*o));
     let cuts = used.clone().flat_map(|region| [region.lo, region.hi, region.base]);
     let all = cuts.chain(schedule.scratch.iter().map(|s| s.width)).map(Rat::den);
-    let exact = all.fold(Some(1_u64), |a, b| lcm(a?, b)).filter(|count| *count <= FINEST)?;
+    let mut exact = 1;
+    for den in all {
+        exact = lcm(exact, den).filter(|count| *count <= FINEST)?;
+    }
     let mut bases = vec![None; schedule.scratch.len()];
     let mut moved = false;
     for region in used {
@@ -108,8 +114,8 @@ fn counts(schedule: &Schedule) -> Option<Vec<u64>> {
             moved |= *bases[id.index()].get_or_insert(region.base) != region.base;
         }
     }
-    let small = if moved { 1..=(2 * exact).min(13) } else { 1..=0 };
-    Some(std::iter::once(exact).chain(small).collect())
+    let small = if moved { (2 * exact).min(SMALL) } else { 0 };
+    Some(std::iter::once(exact).chain(1..=small).collect())
 }
 
 fn lcm(a: u64, b: u64) -> Option<u64> {

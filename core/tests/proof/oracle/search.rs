@@ -69,7 +69,7 @@ impl Search<'_> {
             let able: Vec<usize> =
                 (0..self.processes()).filter(|p| self.enabled(&state, *p)).collect();
             if able.is_empty()
-                && let Err(objection) = self.end(&state)
+                && let Err(objection) = end(&state)
             {
                 return Verdict::Wrong(objection);
             }
@@ -111,12 +111,12 @@ impl Search<'_> {
     fn enabled(&self, state: &State, process: usize) -> bool {
         if let Some(rank) = self.caller(process) {
             let phase = state.callers[rank];
-            return phase < 2 * RUNS && (phase % 2 == 0 || self.ended(state, rank));
+            return phase < 2 * RUNS && (!midway(phase) || self.ended(state, rank));
         }
-        let runs = state.callers[self.model.rank_of[process]] % 2 == 1;
+        let runs = midway(state.callers[self.model.rank_of[process]]);
         let Some(act) = self.act(state, process).filter(|_| runs) else { return false };
         match self.model.ops[act] {
-            What::Wait(channel) => state.at[process] % 2 == 0 || state.signals[channel] > 0,
+            What::Wait(channel) => !midway(state.at[process]) || state.signals[channel] > 0,
             _ => true,
         }
     }
@@ -137,7 +137,7 @@ impl Search<'_> {
                     // Whoever competes for a signal may be the one to get it.
                     if let Some(What::Wait(channel)) = self.model.ops.get(act)
                         && self.contested[*channel]
-                        && state.at[other] % 2 == 0
+                        && !midway(state.at[other])
                     {
                         state.signals[*channel] += 1;
                     }
@@ -161,7 +161,7 @@ impl Search<'_> {
             return;
         }
         let act = self.model.streams[process].start + state.at[process] / 2;
-        if state.at[process] % 2 == 1 {
+        if midway(state.at[process]) {
             match self.model.ops[act] {
                 What::Post(channel) => state.signals[channel] += 1,
                 What::Wait(channel) => state.signals[channel] -= 1,
@@ -177,13 +177,13 @@ impl Search<'_> {
         let run = |state: &State, rank: usize| state.callers[rank] / 2;
         if let Some(rank) = self.caller(process) {
             let now = run(state, rank);
-            if state.callers[rank] % 2 == 0 {
-                model.enter(rank, now, &mut state.memory, &mut self.values);
-            } else {
+            if midway(state.callers[rank]) {
                 self.alone(state, process, act, now)?;
                 model.exit(rank, now, &mut state.memory, &mut self.values)?;
+            } else {
+                model.enter(rank, now, &mut state.memory, &mut self.values);
             }
-        } else if state.at[process] % 2 == 0 {
+        } else if !midway(state.at[process]) {
             self.alone(state, process, act, run(state, model.rank_of[process]))?;
             let (folded, wrong) = model.fold(act, &state.memory, &mut self.values);
             if let Some(objection) = wrong {
@@ -209,9 +209,9 @@ impl Search<'_> {
             let (going_on, other, theirs) = match self.caller(other) {
                 Some(rank) => {
                     let phase = state.callers[rank];
-                    (phase % 2 == 0, self.model.caller(rank), phase / 2)
+                    (!midway(phase), self.model.caller(rank), phase / 2)
                 }
-                None if state.at[other] % 2 == 1 => {
+                None if midway(state.at[other]) => {
                     let act = self.model.streams[other].start + state.at[other] / 2;
                     (true, act, state.callers[self.model.rank_of[other]] / 2)
                 }
@@ -223,15 +223,21 @@ impl Search<'_> {
         }
         Ok(())
     }
+}
 
-    fn end(&self, state: &State) -> Result<(), Objection> {
-        let wrong = |kind, why: &str| Err(Objection { kind, why: why.to_owned() });
-        if state.callers.iter().any(|phase| *phase < 2 * RUNS) {
-            return wrong(Kind::Deadlock, "nobody can go on");
-        }
-        if state.signals.iter().any(|left| *left > 0) {
-            return wrong(Kind::LeftOver, "a signal is left over");
-        }
-        Ok(())
+/// What is wrong with a state in which nobody can go on.
+fn end(state: &State) -> Result<(), Objection> {
+    let wrong = |kind, why: &str| Err(Objection { kind, why: why.to_owned() });
+    if state.callers.iter().any(|phase| *phase < 2 * RUNS) {
+        return wrong(Kind::Deadlock, "nobody can go on");
     }
+    if state.signals.iter().any(|left| *left > 0) {
+        return wrong(Kind::LeftOver, "a signal is left over");
+    }
+    Ok(())
+}
+
+/// Whether that many begins and ends leave something begun.
+fn midway(steps: usize) -> bool {
+    steps % 2 == 1
 }

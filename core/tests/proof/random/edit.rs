@@ -10,7 +10,12 @@ use super::tree;
 /// One change; often one that no longer compiles.
 pub(super) fn edit(algorithm: &mut Algorithm, dice: &mut Dice) {
     let body = &mut algorithm.body;
-    match dice.below(16) {
+    match dice.below(17) {
+        // Nobody says that it is done with, or that it is ready.
+        16 => {
+            let pair = dice.pick(&[["TxDataSignal", "RxDataSignal"], ["TxAck", "RxAck"]]);
+            tree::lists(body, &mut |list| list.retain(|stmt| !signals(stmt, pair)));
+        }
         // What claims to be right in place, or no longer does.
         14 if algorithm.attrs.is_empty() => {
             let name = Name { text: "out_of_place".to_owned(), span: Span::default() };
@@ -58,6 +63,11 @@ pub(super) fn edit(algorithm: &mut Algorithm, dice: &mut Dice) {
     }
 }
 
+fn signals(stmt: &Stmt, pair: [&str; 2]) -> bool {
+    let StmtKind::Expr(expr) = &stmt.kind else { return false };
+    matches!(&*expr.kind, ExprKind::Method(_, name, _) if pair.contains(&&*name.text))
+}
+
 fn in_some_list(
     body: &mut Vec<Stmt>,
     dice: &mut Dice,
@@ -100,7 +110,7 @@ fn in_some_expr(body: &mut [Stmt], dice: &mut Dice) {
         if !done && let Some(new) = changed(at, dice) {
             done = left == 0;
             if done {
-                at.kind = Box::new(new);
+                *at.kind = new;
             }
             left = left.saturating_sub(1);
         }
@@ -141,10 +151,9 @@ fn changed(at: &Expr, dice: &mut Dice) -> Option<ExprKind> {
         ExprKind::Binary(op, a, b) => {
             let new = match op {
                 BinOp::Add => BinOp::Sub,
-                BinOp::Sub => BinOp::Add,
+                BinOp::Sub | BinOp::BitXor => BinOp::Add,
                 BinOp::Lt => BinOp::Le,
                 BinOp::Eq => BinOp::Ne,
-                BinOp::BitXor => BinOp::Add,
                 _ => return None,
             };
             if dice.once_in(3) {
@@ -212,7 +221,7 @@ pub(super) fn smaller(algorithm: &Algorithm) -> Vec<Algorithm> {
                         _ => None,
                     };
                     if let Some(simpler) = simpler {
-                        expr.kind = Box::new(simpler);
+                        *expr.kind = simpler;
                     }
                 }
                 at += 1;

@@ -153,7 +153,7 @@ pub(super) fn exchange(dice: &mut Dice, vars: usize) -> String {
 /// Some statements.
 fn statements(dice: &mut Dice, vars: usize, depth: usize) -> String {
     let mut text = String::new();
-    for _ in 0..1 + dice.below(3) {
+    for _ in 0..=dice.below(3) {
         let _ = match dice.below(if depth > 0 { 9 } else { 5 }) {
             0 => writeln!(text, "{}", own_move(dice, vars)),
             1 if dice.once_in(3) => writeln!(text, "{}", signal(dice)),

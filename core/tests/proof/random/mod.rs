@@ -22,6 +22,18 @@ const CASES: u64 = 1500;
 /// Ops beyond which a random program says nothing that a shorter one does not.
 const LIMITS: Limits = Limits { steps: 2000, ops: 400 };
 
+/// Right out of place alone, and more so than most: every rank reads all inputs.
+const ONE_SHOT: &str = "
+#[out_of_place]
+algorithm OneShot() -> AllReduce {
+    for far in 1..nranks { peer((rank + far) % nranks).TxAck(); }
+    for far in 1..nranks { peer((rank - far) % nranks).RxAck(); }
+    copy(local.input, local.output);
+    for far in 1..nranks { reduce(peer((rank - far) % nranks).input, local.output); }
+    for far in 1..nranks { peer((rank - far) % nranks).TxDataSignal(); }
+    for far in 1..nranks { peer((rank + far) % nranks).RxDataSignal(); }
+}";
+
 /// The text of one algorithm, and its schedule if it has one.
 fn lay_out(algorithm: &Algorithm, nranks: u32) -> (String, Option<Schedule>) {
     let text = printer::print(&File { algorithms: vec![algorithm.clone()] });
@@ -79,7 +91,8 @@ fn shrink(mut algorithm: Algorithm, nranks: u32) -> (String, String) {
 fn programs() {
     let cases = std::env::var("ROUNDELAY_CASES").ok().and_then(|n| n.parse().ok());
     let mut known = Vec::new();
-    for (name, text) in sources() {
+    let extra = ("one shot".to_owned(), ONE_SHOT.to_owned());
+    for (name, text) in sources().into_iter().chain([extra]) {
         known.extend(parse(&Source::from_text(name, &text)).0.algorithms);
     }
     let mut score = Score::default();

@@ -29,7 +29,9 @@ pub(super) fn bodies(stmt: &mut Stmt) -> Vec<&mut Vec<Stmt>> {
 pub(super) fn exprs(body: &mut [Stmt], visit: &mut dyn FnMut(&mut Expr)) {
     for stmt in body {
         match &mut stmt.kind {
-            StmtKind::Let { value, .. } | StmtKind::View { value, .. } => expr(value, visit),
+            StmtKind::Let { value, .. } | StmtKind::View { value, .. } | StmtKind::Expr(value) => {
+                expr(value, visit)
+            }
             StmtKind::For { iter, .. } | StmtKind::Parallel { iter, .. } => match iter {
                 Iter::Range(lo, hi) => {
                     expr(lo, visit);
@@ -39,10 +41,11 @@ pub(super) fn exprs(body: &mut [Stmt], visit: &mut dyn FnMut(&mut Expr)) {
             },
             StmtKind::If { arms, .. } => arms.iter_mut().for_each(|(c, _)| expr(c, visit)),
             StmtKind::Scratch { count, like, .. } => {
-                count.iter_mut().for_each(|c| expr(c, visit));
+                if let Some(count) = count {
+                    expr(count, visit);
+                }
                 expr(like, visit);
             }
-            StmtKind::Expr(value) => expr(value, visit),
             StmtKind::Require { .. } | StmtKind::Step { .. } | StmtKind::Error => {}
         }
         for inner in bodies(stmt) {
