@@ -145,12 +145,17 @@ impl<'m> Closure<'m> {
             Some(What::Wait(_)) => a == self.prior[b] || after[a].has(self.prior[b]),
             _ => after[a].has(b),
         };
+        let mut place = vec![None; self.events.len()];
+        order.iter().enumerate().for_each(|(i, event)| place[*event] = Some(i));
         let mut found = Vec::new();
-        for (place, &a) in order.iter().enumerate() {
-            for &b in &order[place + 1..] {
-                let (first, second) = (self.events[a], self.events[b]);
-                if self.model.conflict(first.act, second.act) && !before(a, b) {
-                    found.push(self.model.clash((first.act, first.run), (second.act, second.run)));
+        for &a in order {
+            let Event { act, run } = self.events[a];
+            for rival in self.model.rivals(act) {
+                for other in 0..=RUNS {
+                    let b = self.event(rival, other);
+                    if place[a] < place[b] && !before(a, b) {
+                        found.push(self.model.clash((act, run), (rival, other)));
+                    }
                 }
             }
         }

@@ -39,8 +39,15 @@ impl Bits {
         self.0.iter_mut().zip(&other.0).for_each(|(a, b)| *a |= b);
     }
 
-    fn meets(&self, other: &Self) -> bool {
-        self.0.iter().zip(&other.0).any(|(a, b)| a & b != 0)
+    fn iter(&self) -> impl Iterator<Item = usize> {
+        self.0.iter().enumerate().flat_map(|(place, word)| {
+            let mut rest = *word;
+            std::iter::from_fn(move || {
+                let next = (rest != 0).then(|| rest.trailing_zeros() as usize)?;
+                rest &= rest - 1;
+                Some(64 * place + next)
+            })
+        })
     }
 }
 
@@ -148,34 +155,44 @@ impl<'s> Model<'s> {
     }
 
     fn all_conflicts(&self) -> Vec<Bits> {
-        let width = self.size + 2 * self.schedule.channels.len();
-        let cells = |firsts: &[usize], len: usize| {
-            let mut bits = Bits::new(width);
-            firsts.iter().flat_map(|at| *at..at + len).for_each(|i| bits.add(i));
-            bits
-        };
-        let ops = self.ops.iter().map(|what| match what {
-            What::Nothing => (cells(&[], 0), cells(&[], 0)),
-            What::Post(channel) => (cells(&[], 0), cells(&[self.size + 2 * channel], 1)),
-            What::Wait(channel) => (cells(&[], 0), cells(&[self.size + 2 * channel + 1], 1)),
-            What::Move { srcs, dsts, len } => (cells(srcs, *len), cells(dsts, *len)),
-        });
-        let callers = self.input.iter().zip(&self.output).map(|(input, output)| {
-            let mut both = cells(&[input.start], input.len());
-            both.join(&cells(&[output.start], output.len()));
-            (cells(&[], 0), both)
-        });
-        let (reads, writes): (Vec<_>, Vec<_>) = ops.chain(callers).unzip();
-        let acts = writes.len();
-        let at_once = |a: usize, b: usize| {
-            writes[a].meets(&writes[b]) || writes[a].meets(&reads[b]) || reads[a].meets(&writes[b])
-        };
-        let row = |a: usize| {
-            let mut row = Bits::new(acts);
-            (0..acts).filter(|b| at_once(a, *b)).for_each(|b| row.add(b));
-            row
-        };
-        (0..acts).map(row).collect()
+        // Memory, then both ends of each channel: who reads, and who writes.
+        let mut cells =
+            vec![[Vec::new(), Vec::new()]; self.size + 2 * self.schedule.channels.len()];
+        for (act, what) in self.ops.iter().enumerate() {
+            match what {
+                What::Nothing => {}
+                What::Post(channel) => cells[self.size + 2 * channel][1].push(act),
+                What::Wait(channel) => cells[self.size + 2 * channel + 1][1].push(act),
+                What::Move { srcs, dsts, len } => {
+                    for (firsts, how) in [(srcs, 0), (dsts, 1)] {
+                        let all = firsts.iter().flat_map(|at| *at..at + len);
+                        all.for_each(|cell| cells[cell][how].push(act));
+                    }
+                }
+            }
+        }
+        for rank in 0..self.ranks {
+            let lent = self.input[rank].clone().chain(self.output[rank].clone());
+            lent.for_each(|cell| cells[cell][1].push(self.caller(rank)));
+        }
+        let acts = self.ops.len() + self.ranks;
+        let mut conflicts = vec![Bits::new(acts); acts];
+        // Neighbours are mostly touched by the same acts.
+        cells.dedup();
+        for [reads, writes] in &cells {
+            for write in writes {
+                for other in reads.iter().chain(writes) {
+                    conflicts[*write].add(*other);
+                    conflicts[*other].add(*write);
+                }
+            }
+        }
+        conflicts
+    }
+
+    /// The acts that must not be at once with this one.
+    pub(super) fn rivals(&self, act: usize) -> impl Iterator<Item = usize> {
+        self.conflicts[act].iter()
     }
 
     /// The caller of a rank, as an act.

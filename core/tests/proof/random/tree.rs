@@ -30,7 +30,7 @@ pub(super) fn exprs(body: &mut [Stmt], visit: &mut dyn FnMut(&mut Expr)) {
     for stmt in body {
         match &mut stmt.kind {
             StmtKind::Let { value, .. } | StmtKind::View { value, .. } | StmtKind::Expr(value) => {
-                expr(value, visit)
+                expr(value, visit);
             }
             StmtKind::For { iter, .. } | StmtKind::Parallel { iter, .. } => match iter {
                 Iter::Range(lo, hi) => {
