@@ -1,6 +1,6 @@
 //! The mutation suite: every mutant of every algorithm, judged by the oracles and by the proof.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::path::Path;
 use std::sync::Mutex;
@@ -93,7 +93,7 @@ impl Score {
             (None, ..) => Fate::Undecided,
             (Some(opinion), _, Ok(_)) if opinion.objections.is_empty() => Fate::Equivalent,
             (Some(opinion), _, Err(code)) if !opinion.objections.is_empty() => {
-                let kinds: Vec<_> = opinion.objections.iter().map(|o| o.kind).collect();
+                let kinds: BTreeSet<_> = opinion.objections.iter().map(|o| o.kind).collect();
                 if !fits(*code, &kinds, opinion) {
                     self.wrong.push(format!(
                         "{class}: refused under {code}, but what is wrong is {kinds:?}\n{}",
@@ -194,7 +194,7 @@ impl Score {
 }
 
 /// Whether a code names something that is wrong.
-fn fits(code: Code, kinds: &[Kind], opinion: &Opinion) -> bool {
+fn fits(code: Code, kinds: &BTreeSet<Kind>, opinion: &Opinion) -> bool {
     let any = |all: &[Kind]| kinds.iter().any(|kind| all.contains(kind));
     opinion.in_place_only == (code == Code::InPlaceOnly)
         && match code {
