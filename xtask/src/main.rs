@@ -1,12 +1,14 @@
-//! The repository's own tasks: `cargo xtask test`, `cargo xtask parser [--check]`.
+//! The repository's own tasks: `cargo xtask test`, `cargo xtask mutants`, `cargo xtask parser [--check]`.
 
 use std::process::ExitCode;
 
+mod mutants;
 mod parser;
 mod test;
 
 const USAGE: &str = "\
 usage: cargo xtask test              every check that CI runs, after installing what they need
+       cargo xtask mutants           every mutant of every algorithm, against the exact oracles
        cargo xtask parser            generate the parser and the lexer from the grammar
        cargo xtask parser --check    say whether the committed ones are fresh";
 
@@ -15,6 +17,7 @@ fn main() -> ExitCode {
     let args: Vec<&str> = args.iter().map(String::as_str).collect();
     let done = match args.as_slice() {
         ["test"] => test::all(),
+        ["mutants"] => mutants::all(),
         ["parser"] => parser::write(),
         ["parser", "--check"] => parser::check(),
         _ => {

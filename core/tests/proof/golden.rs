@@ -5,7 +5,7 @@ use roundelay_core::diagnostics::Code;
 use roundelay_core::schedule::{Schedule, text};
 use roundelay_core::verify::verify;
 
-use crate::oracle::wrong;
+use crate::oracle::{Kind, wrong};
 
 pub(crate) fn read(written: &str) -> Schedule {
     text::parse(written).unwrap_or_else(|error| panic!("{error}\n{written}"))
@@ -91,7 +91,7 @@ fn shared_signals() {
         which of them meets which signal would depend on time
         let the streams differ in the values of their `parallel` variables: those name the lane"#]],
     );
-    assert_eq!(wrong(&read(STOLEN), 2, false).as_deref(), Some("deadlock"));
+    assert_eq!(wrong(&read(STOLEN), 2, false), Some(Kind::SharedSignal));
 }
 
 #[test]

@@ -12,9 +12,12 @@ mod limits;
 mod mutants;
 mod mutation;
 mod oracle;
+mod oracles;
 mod programs;
 mod properties;
+mod random;
 mod right;
+mod suite;
 
 use roundelay_core::check::Door;
 use roundelay_core::compile;

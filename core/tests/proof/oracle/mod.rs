@@ -1,0 +1,131 @@
+//! Two exact oracles that say whether a schedule is right, by ways that share nothing with the verifier:
+//! a search through all interleavings, and the closure of what comes before what. Where the search is too
+//! long it says so; the closure always decides.
+
+mod closure;
+mod model;
+mod search;
+mod values;
+
+use roundelay_core::schedule::rational::Rat;
+use roundelay_core::schedule::{Buffer, Schedule};
+
+use model::Model;
+pub(crate) use search::search;
+
+/// States that a search looks at before it gives up.
+const STATES: usize = 20_000;
+/// Elements a unit beyond which nothing is decided.
+const FINEST: u64 = 512;
+
+/// The largest of the counts that are tried where cuts do not fall alike.
+const SMALL: u64 = 24;
+
+/// What can be wrong.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Kind {
+    Deadlock,
+    LeftOver,
+    SharedSignal,
+    Race,
+    RaceAcrossRuns,
+    RaceWithCaller,
+    Garbage,
+    Result,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Objection {
+    pub(crate) kind: Kind,
+    pub(crate) why: String,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Verdict {
+    Right,
+    Wrong(Objection),
+    Undecided,
+}
+
+/// What both oracles say of one schedule.
+pub(crate) struct Opinion {
+    /// All that the closure has against it; empty if it is right.
+    pub(crate) objections: Vec<Objection>,
+    /// Whether the search came to an end too. If it did, they agree.
+    pub(crate) searched: bool,
+    /// Right out of place.
+    pub(crate) in_place_only: bool,
+    /// Slots hold data of several places: what is left of one is nothing to another.
+    pub(crate) reshaped: bool,
+}
+
+/// Judges `schedule` in the modes that a proof covers, for all counts; `None` if its cuts are too fine.
+pub(crate) fn judge(schedule: &Schedule) -> Option<Opinion> {
+    let in_place = schedule.collective.has_in_place() && !schedule.out_of_place;
+    let counts = counts(schedule)?;
+    let reshaped = counts.len() > 1;
+    let mut opinion =
+        Opinion { objections: Vec::new(), searched: true, in_place_only: false, reshaped };
+    for mode in [false, true].into_iter().take(1 + usize::from(in_place)) {
+        for count in &counts {
+            let model = Model::new(schedule, *count, mode);
+            let found = closure::closure(&model);
+            match search(&model, true, STATES) {
+                Verdict::Undecided => opinion.searched = false,
+                Verdict::Right => assert_eq!(found.first(), None, "the closure alone objects"),
+                // Of races, values that depend on them, and what follows, it meets whichever comes first.
+                Verdict::Wrong(o) => assert!(!found.is_empty(), "the search alone objects: {o:?}"),
+            }
+            opinion.objections.extend(found);
+        }
+        if !opinion.objections.is_empty() {
+            opinion.in_place_only = mode;
+            break;
+        }
+    }
+    Some(opinion)
+}
+
+/// What stands in the way of the result for `count` elements a unit, in one mode.
+pub(crate) fn wrong(schedule: &Schedule, count: u64, in_place: bool) -> Option<Kind> {
+    let model = Model::new(schedule, count, in_place);
+    let found = closure::closure(&model).first().map(|o| o.kind);
+    let searched = search(&model, true, STATES);
+    assert_eq!(found.is_some(), matches!(searched, Verdict::Wrong(_)), "{found:?}, {searched:?}");
+    found
+}
+
+/// Counts that stand for all others. At one that every cut divides, each piece between cuts has elements,
+/// and what happens to one happens at any count at which it is not empty. Slots that hold data of other
+/// places too are cut elsewhere at counts that do not divide, so there all small counts are tried.
+fn counts(schedule: &Schedule) -> Option<Vec<u64>> {
+    let used = schedule.operands.iter().map(|o| schedule.region(*o));
+    let cuts = used.clone().flat_map(|region| [region.lo, region.hi, region.base]);
+    let all = cuts.chain(schedule.scratch.iter().map(|s| s.width)).map(Rat::den);
+    let mut exact = 1;
+    for den in all {
+        exact = lcm(exact, den).filter(|count| *count <= FINEST)?;
+    }
+    let mut bases = vec![None; schedule.scratch.len()];
+    let mut moved = false;
+    for region in used {
+        if let Buffer::Scratch(id) = region.buffer {
+            moved |= *bases[id.index()].get_or_insert(region.base) != region.base;
+        }
+    }
+    let small = if moved { (2 * exact).min(SMALL) } else { 0 };
+    Some(std::iter::once(exact).chain(1..=small).collect())
+}
+
+fn lcm(a: u64, b: u64) -> Option<u64> {
+    let (mut gcd, mut rest) = (a, b);
+    while rest != 0 {
+        (gcd, rest) = (rest, gcd % rest);
+    }
+    (a / gcd).checked_mul(b)
+}
+
+/// A schedule for one count, for tests of the oracles themselves.
+pub(crate) fn model(schedule: &Schedule, count: u64) -> Model<'_> {
+    Model::new(schedule, count, false)
+}

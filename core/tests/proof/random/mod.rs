@@ -1,0 +1,133 @@
+//! Random programs, nearly right ones among them: the proof and the oracles must agree on each, and where
+//! they do not, the smallest program that shows it is printed.
+
+mod edit;
+mod grammar;
+mod tree;
+
+use roundelay_core::check::Door;
+use roundelay_core::compile;
+use roundelay_core::diagnostics::Code;
+use roundelay_core::schedule::interpret::Interpreted;
+use roundelay_core::schedule::{Algorithm as _, Limits, Schedule};
+use roundelay_core::source::Source;
+use roundelay_core::syntax::ast::{Algorithm, File, StmtKind};
+use roundelay_core::syntax::{parse, printer};
+
+use crate::suite::{Score, sources};
+use grammar::Dice;
+
+/// Programs tried in the tests; `ROUNDELAY_CASES` asks for another number.
+const CASES: u64 = 1500;
+/// Ops beyond which a random program says nothing that a shorter one does not.
+const LIMITS: Limits = Limits { steps: 2000, ops: 400 };
+
+/// Right out of place alone, and more so than most: every rank reads all inputs.
+const ONE_SHOT: &str = "
+#[out_of_place]
+algorithm OneShot() -> AllReduce {
+    for far in 1..nranks { peer((rank + far) % nranks).TxAck(); }
+    for far in 1..nranks { peer((rank - far) % nranks).RxAck(); }
+    copy(local.input, local.output);
+    for far in 1..nranks { reduce(peer((rank - far) % nranks).input, local.output); }
+    for far in 1..nranks { peer((rank - far) % nranks).TxDataSignal(); }
+    for far in 1..nranks { peer((rank + far) % nranks).RxDataSignal(); }
+}";
+
+/// The text of one algorithm, and its schedule if it has one.
+fn lay_out(algorithm: &Algorithm, nranks: u32) -> (String, Option<Schedule>) {
+    let text = printer::print(&File { algorithms: vec![algorithm.clone()] });
+    let source = Source::from_text("random.coll", &text);
+    let schedule = compile(&source, Door::File).ok().and_then(|mut program| {
+        let algorithm = Interpreted::new(program.algorithms.pop()?, &source);
+        algorithm.schedule_within(nranks, LIMITS).ok()
+    });
+    (text, schedule)
+}
+
+/// A program of the suite with some changes, or one that is random from the start.
+fn program(dice: &mut Dice, known: &[Algorithm]) -> Algorithm {
+    let random = |dice: &mut Dice| {
+        let (mut file, wrong) = parse(&Source::from_text("random", &grammar::program(dice)));
+        assert_eq!(wrong, [], "random programs can be read");
+        file.algorithms.remove(0)
+    };
+    if dice.once_in(3) {
+        return random(dice);
+    }
+    // Scratch has checks of its own.
+    let scratch = dice.once_in(3);
+    let uses = |a: &&Algorithm| a.body.iter().any(|s| matches!(s.kind, StmtKind::Scratch { .. }));
+    let known: Vec<_> = known.iter().filter(|a| !scratch || uses(a)).collect();
+    let mut algorithm = known[dice.below(known.len())].clone();
+    for _ in 0..dice.below(4) {
+        edit::edit(&mut algorithm, dice);
+    }
+    algorithm
+}
+
+/// What the proof and the oracles disagree on.
+fn disagreement(algorithm: &Algorithm, nranks: u32) -> Option<(String, String)> {
+    let (text, schedule) = lay_out(algorithm, nranks);
+    let mut score = Score::default();
+    score.add("random", &schedule?);
+    Some((text, score.disagreements().first()?.clone()))
+}
+
+/// The smallest program that shows a disagreement too.
+fn shrink(mut algorithm: Algorithm, nranks: u32) -> (String, String) {
+    'smaller: loop {
+        for variant in edit::smaller(&algorithm) {
+            if disagreement(&variant, nranks).is_some() {
+                algorithm = variant;
+                continue 'smaller;
+            }
+        }
+        return disagreement(&algorithm, nranks).expect("it was one");
+    }
+}
+
+#[test]
+fn programs() {
+    let cases = std::env::var("ROUNDELAY_CASES").ok().and_then(|n| n.parse().ok());
+    let mut known = Vec::new();
+    let extra = ("one shot".to_owned(), ONE_SHOT.to_owned());
+    for (name, text) in sources().into_iter().chain([extra]) {
+        known.extend(parse(&Source::from_text(name, &text)).0.algorithms);
+    }
+    let mut score = Score::default();
+    let mut refused = 0;
+    for case in 0..cases.unwrap_or(CASES) {
+        let mut dice = Dice::new(case + 1);
+        let algorithm = program(&mut dice, &known);
+        let nranks = 2 + dice.below(3) as u32;
+        let (_, Some(schedule)) = lay_out(&algorithm, nranks) else {
+            refused += 1;
+            continue;
+        };
+        score.add("random", &schedule);
+        if !score.disagreements().is_empty() {
+            let (text, what) = shrink(algorithm, nranks);
+            panic!("case {case}, {nranks} ranks:\n{text}\n{what}");
+        }
+    }
+    println!("{refused} refused before the proof\n{}", score.table());
+    // A healthy mix, in which every check has something to do.
+    let (wrong, right) = score.parts();
+    let all = wrong + right;
+    assert!(right * 10 > all && wrong * 10 > all, "{right} right, {wrong} wrong");
+    let checks = [
+        Code::Deadlock,
+        Code::UnmatchedWait,
+        Code::LeftOverSignal,
+        Code::WrongResult,
+        Code::Race,
+        Code::RaceWithCaller,
+        Code::UninitialisedRead,
+        Code::InPlaceOnly,
+        Code::ScratchRace,
+    ];
+    for code in checks {
+        assert!(score.kills(code) > 0, "{code} never found anything");
+    }
+}

@@ -1,0 +1,295 @@
+//! The mutation suite: every mutant of every algorithm, judged by the oracles and by the proof.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write as _;
+use std::path::Path;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use roundelay_core::check::Door;
+use roundelay_core::compile;
+use roundelay_core::diagnostics::Code;
+use roundelay_core::schedule::interpret::Interpreted;
+use roundelay_core::schedule::{Algorithm, Schedule, legality, text};
+use roundelay_core::source::Source;
+use roundelay_core::verify::verify;
+
+use crate::mutation::CLASSES;
+use crate::oracle::{Kind, Opinion, judge};
+use crate::programs::RIGHT;
+
+/// What became of one mutant.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Fate {
+    /// Wrong, and refused under this code.
+    Killed(Code),
+    /// It breaks a rule of structure, so that no oracle can run it, and is refused under this code.
+    NoSchedule(Code),
+    /// Right in all interleavings, and proved.
+    Equivalent,
+    /// Cut too finely for an oracle.
+    Undecided,
+}
+
+/// The fates of many mutants.
+#[derive(Default)]
+pub(crate) struct Score {
+    /// How many of each class met which fate.
+    fates: BTreeMap<(&'static str, Fate), usize>,
+    /// How many the search could not decide.
+    unsearched: usize,
+    /// The equivalent mutants, by their number in their class.
+    survivors: Vec<String>,
+    /// Where the proof and the oracles disagree, with the mutant.
+    wrong: Vec<String>,
+}
+
+/// Every algorithm of the library, the examples, and this folder.
+pub(crate) fn sources() -> Vec<(String, String)> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    let mut all = Vec::new();
+    for folder in ["stdlib", "examples"] {
+        let entries = std::fs::read_dir(root.join(folder)).expect("a folder of sources");
+        let paths = entries.map(|entry| entry.expect("an entry").path());
+        let mut paths: Vec<_> =
+            paths.filter(|p| p.extension().is_some_and(|e| e == "coll")).collect();
+        paths.sort();
+        for path in paths {
+            let name = path.file_name().expect("a name").to_string_lossy();
+            let text = std::fs::read_to_string(&path).expect("a source");
+            all.push((format!("{folder}/{name}"), text));
+        }
+    }
+    for (text, _) in RIGHT {
+        if all.iter().all(|(_, known)| known != text) {
+            all.push(("programs.rs".to_owned(), (*text).to_owned()));
+        }
+    }
+    all
+}
+
+/// The algorithms of a source that admit `nranks`.
+fn schedules(name: &str, text: &str, nranks: u32) -> Vec<Schedule> {
+    let source = Source::from_text(name, text);
+    let program = compile(&source, Door::File).unwrap_or_else(|errors| panic!("{errors:#?}"));
+    let laid_out = program.algorithms.into_iter().filter_map(|algorithm| {
+        match Interpreted::new(algorithm, &source).schedule(nranks) {
+            Ok(schedule) => Some(schedule),
+            Err(found) if found.iter().all(|f| f.code.refuses()) => None,
+            Err(found) => panic!("{name} at {nranks} ranks: {found:#?}"),
+        }
+    });
+    laid_out.collect()
+}
+
+impl Score {
+    /// Judges one mutant.
+    pub(crate) fn add(&mut self, class: &'static str, mutant: &Schedule) -> Option<Fate> {
+        let proof = verify(mutant).map_err(|found| found[0].code);
+        let legal = legality::check(mutant);
+        let opinion = if legal.is_ok() { judge(mutant) } else { None };
+        let fate = match (&opinion, legal.is_ok(), &proof) {
+            (_, false, Err(code)) => Fate::NoSchedule(*code),
+            (None, ..) => Fate::Undecided,
+            (Some(opinion), _, Ok(_)) if opinion.objections.is_empty() => Fate::Equivalent,
+            (Some(opinion), _, Err(code)) if !opinion.objections.is_empty() => {
+                let kinds: BTreeSet<_> = opinion.objections.iter().map(|o| o.kind).collect();
+                if !fits(*code, &kinds, opinion) {
+                    self.wrong.push(format!(
+                        "{class}: refused under {code}, but what is wrong is {kinds:?}\n{}",
+                        text::print(mutant)
+                    ));
+                }
+                Fate::Killed(*code)
+            }
+            (Some(opinion), ..) => {
+                let says = opinion.objections.first();
+                let proof = proof.as_ref().map(|_| "proved");
+                let mutant = text::print(mutant);
+                self.wrong.push(format!("{class}: {proof:?}, but {says:?}\n{mutant}"));
+                return None;
+            }
+        };
+        self.unsearched += usize::from(opinion.is_some_and(|o| !o.searched));
+        *self.fates.entry((class, fate)).or_insert(0) += 1;
+        Some(fate)
+    }
+
+    fn count(&self, which: impl Fn(&str, Fate) -> bool) -> usize {
+        self.fates.iter().filter(|((class, fate), _)| which(class, *fate)).map(|(_, n)| n).sum()
+    }
+
+    fn join(&mut self, other: Self) {
+        for (key, n) in other.fates {
+            *self.fates.entry(key).or_insert(0) += n;
+        }
+        self.unsearched += other.unsearched;
+        self.survivors.extend(other.survivors);
+        self.wrong.extend(other.wrong);
+    }
+
+    pub(crate) fn disagreements(&self) -> &[String] {
+        &self.wrong
+    }
+
+    /// Mutants that a check refused.
+    pub(crate) fn kills(&self, code: Code) -> usize {
+        self.count(|_, f| f == Fate::Killed(code))
+    }
+
+    /// Fails where the proof and the oracles disagree.
+    pub(crate) fn agree(&self) {
+        let some: Vec<_> = self.wrong.iter().take(3).map(String::as_str).collect();
+        assert!(some.is_empty(), "{} disagreements\n{}", self.wrong.len(), some.join("\n"));
+    }
+
+    /// Harmful mutants, and harmless ones.
+    pub(crate) fn parts(&self) -> (usize, usize) {
+        let harmful = self.count(|_, f| matches!(f, Fate::Killed(_)));
+        (harmful, self.count(|_, f| f == Fate::Equivalent))
+    }
+
+    /// Class by class, then check by check.
+    pub(crate) fn table(&self) -> String {
+        let mut table = format!(
+            "{:<28}{:>8}{:>9}{:>9}{:>12}{:>11}{:>12}\n",
+            "class", "mutants", "harmful", "killed", "equivalent", "undecided", "no schedule"
+        );
+        let killed = |fate| matches!(fate, Fate::Killed(_));
+        let broken = |fate| matches!(fate, Fate::NoSchedule(_));
+        let mut row = |name: &str, of: &dyn Fn(&str) -> bool, survived: usize| {
+            let count = |which: &dyn Fn(Fate) -> bool| self.count(|c, f| of(c) && which(f));
+            let dead = count(&killed);
+            let _ = writeln!(
+                table,
+                "{name:<28}{:>8}{:>9}{dead:>9}{:>12}{:>11}{:>12}",
+                count(&|_| true) + survived,
+                dead + survived,
+                count(&|f| f == Fate::Equivalent),
+                count(&|f| f == Fate::Undecided),
+                count(&broken),
+            );
+        };
+        let order = |class: &str| CLASSES.iter().position(|(name, _)| *name == class);
+        let mut classes: Vec<_> = self.fates.keys().map(|(class, _)| *class).collect();
+        classes.sort_by_key(|class| order(class));
+        classes.dedup();
+        for name in classes {
+            let survived = self.wrong.iter().filter(|w| w.starts_with(&format!("{name}:")));
+            row(name, &|class| class == name, survived.count());
+        }
+        row("all", &|_| true, self.wrong.len());
+        let _ = writeln!(table, "\n{:<60}{:>9}{:>12}", "check", "kills", "no schedule");
+        for code in Code::ALL {
+            let dead = self.kills(*code);
+            let broken = self.count(|_, f| f == Fate::NoSchedule(*code));
+            if dead + broken > 0 {
+                let check = format!("{code} {}", code.summary());
+                let _ = writeln!(table, "{check:<60}{dead:>9}{broken:>12}");
+            }
+        }
+        let _ = writeln!(table, "\n{} mutants not decided by search", self.unsearched);
+        table
+    }
+}
+
+/// Whether a code names something that is wrong.
+fn fits(code: Code, kinds: &BTreeSet<Kind>, opinion: &Opinion) -> bool {
+    let any = |all: &[Kind]| kinds.iter().any(|kind| all.contains(kind));
+    opinion.in_place_only == (code == Code::InPlaceOnly)
+        && match code {
+            Code::Deadlock | Code::UnmatchedWait => any(&[Kind::Deadlock]),
+            Code::LeftOverSignal => any(&[Kind::LeftOver, Kind::Deadlock]),
+            Code::WrongResult => any(&[Kind::Result]),
+            Code::Race => any(&[Kind::Race]),
+            Code::RaceWithCaller => any(&[Kind::RaceWithCaller]),
+            // A read that races with the first write may come before it.
+            Code::UninitialisedRead => any(&[Kind::Garbage, Kind::Race]) || opinion.reshaped,
+            Code::SharedSignal => any(&[Kind::SharedSignal]),
+            Code::ScratchRace => any(&[Kind::RaceAcrossRuns]),
+            // A slot that is read in another shape holds garbage, or what belongs elsewhere.
+            Code::InPlaceOnly | Code::SlotLength => true,
+            _ => false,
+        }
+}
+
+/// Judges every `stride`-th mutant of all sources at the rank counts of `sizes`, on all cores.
+fn judge_all(sizes: &[(u32, usize)]) -> Score {
+    let mut jobs = Vec::new();
+    for (name, text) in sources() {
+        for (nranks, stride) in sizes {
+            jobs.extend(schedules(&name, &text, *nranks).into_iter().map(|s| (s, *stride)));
+        }
+    }
+    let (next, total) = (AtomicUsize::new(0), Mutex::new(Score::default()));
+    let work = || {
+        while let Some((schedule, stride)) = jobs.get(next.fetch_add(1, Ordering::Relaxed)) {
+            let mut score = Score::default();
+            for (class, mutate) in CLASSES {
+                let mutants = mutate(schedule).into_iter().enumerate().step_by(*stride);
+                let survivors = mutants.filter_map(|(i, mutant)| {
+                    (score.add(class, &mutant) == Some(Fate::Equivalent)).then(|| i.to_string())
+                });
+                let survivors: Vec<_> = survivors.collect();
+                if !survivors.is_empty() {
+                    let (name, nranks) = (&schedule.algorithm, schedule.nranks);
+                    let all = survivors.join(" ");
+                    score.survivors.push(format!("{class} {name} {nranks} ranks: {all}"));
+                }
+            }
+            total.lock().expect("no panic").join(score);
+        }
+    };
+    std::thread::scope(|scope| {
+        for _ in 0..std::thread::available_parallelism().map_or(1, usize::from) {
+            scope.spawn(work);
+        }
+    });
+    let mut total = total.into_inner().expect("no panic");
+    total.survivors.sort();
+    total.wrong.sort();
+    total
+}
+
+#[test]
+fn the_oracles_agree_with_what_is_right() {
+    for (name, text) in sources() {
+        for nranks in 1..=4 {
+            for schedule in schedules(&name, &text, nranks) {
+                let opinion = judge(&schedule).expect("cuts that are not too fine");
+                assert_eq!(opinion.objections, [], "{name} at {nranks} ranks");
+                assert!(opinion.searched, "{name} at {nranks} ranks");
+            }
+        }
+    }
+}
+
+/// A part of the suite; each class still has what it is for.
+#[test]
+fn mutants() {
+    let score = judge_all(&[(2, 7), (3, 29), (4, 173)]);
+    println!("{}", score.table());
+    score.agree();
+    // A fold's order matters to rounding alone, and one stream does what two did, only later.
+    let harmless = ["swap sources", "merge two streams"];
+    for (name, _) in CLASSES {
+        let killed = score.count(|class, f| class == *name && matches!(f, Fate::Killed(_)));
+        assert_eq!(killed == 0, harmless.contains(name), "{name}");
+    }
+}
+
+/// The whole suite: `cargo xtask mutants`.
+#[test]
+#[ignore = "every mutant: `cargo xtask mutants` runs it in release"]
+fn full_suite() {
+    let score = judge_all(&[(2, 1), (3, 1), (4, 1)]);
+    println!("\n{}", score.table());
+    let list = Path::new(env!("CARGO_TARGET_TMPDIR")).join("survivors.txt");
+    std::fs::write(&list, score.survivors.join("\n") + "\n").expect("a place for the list");
+    println!(
+        "survivors, right in every interleaving and by the closure, are listed in {}",
+        list.display()
+    );
+    assert_eq!(score.count(|_, f| f == Fate::Undecided), 0);
+    score.agree();
+}
