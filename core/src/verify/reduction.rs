@@ -1,8 +1,6 @@
 //! The order of reduction: whether every rank adds up in the same order, and whether every piece does. Then
 //! floating point results are the same on all ranks, and do not depend on count and chunking.
 
-use std::collections::BTreeMap;
-
 use super::layout::Cells;
 use super::memory::Memory;
 use super::report::Reporter;
@@ -54,22 +52,23 @@ pub(super) fn reduction(
     memory: &Memory,
 ) -> Reduction {
     let signatures = values.signatures();
-    let mut held: BTreeMap<(u32, u32), (RankId, ValueId)> = BTreeMap::new();
+    let input_cells = schedule.collective.max_input_units(schedule.nranks) * cells.per_unit;
+    // The first rank that holds each piece, with what it holds.
+    let mut held: Vec<Option<(RankId, ValueId)>> = vec![None; input_cells as usize];
     let mut any: Option<ValueId> = None;
     let (mut ranks, mut pieces) = (Sameness::Exact, Sameness::Exact);
     let mut witness = None;
     for rank in (0..schedule.nranks).map(RankId) {
         let units = schedule.units(Buffer::Output, rank).floor() as u32;
         for cell in 0..units * cells.per_unit {
-            let unit = cell / cells.per_unit;
-            let Expected::Reduced { unit } =
-                schedule.collective.expected(rank, unit, schedule.root)
+            let (unit, cut) = (cell / cells.per_unit, cell % cells.per_unit);
+            let Expected::Reduced { unit } = schedule.collective.expected(rank, unit, schedule.root)
             else {
                 continue;
             };
             let value = memory.values[(first(rank) + cell) as usize];
-            let key = (unit, cell % cells.per_unit);
-            let (other, same) = *held.entry(key).or_insert((rank, value));
+            let piece = &mut held[(unit * cells.per_unit + cut) as usize];
+            let (other, same) = *piece.get_or_insert((rank, value));
             let sameness = signatures.compare(same, value);
             if sameness == Sameness::Differs && witness.is_none() {
                 let orders = [same, value].map(|v| values.tree(v));
