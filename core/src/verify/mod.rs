@@ -11,6 +11,7 @@ mod layout;
 mod links;
 mod memory;
 mod order;
+pub mod parametric;
 mod ranking;
 mod replay;
 mod report;
