@@ -42,7 +42,7 @@ pub(super) fn lower(algorithm: &hir::Algorithm, from: u32) -> Result<Program, Ou
         open: None,
         section: 0,
         stream: 0,
-        parallel: false,
+        lane: None,
         depth: Depth::Straight,
         scratch: 0,
     };
@@ -69,7 +69,7 @@ struct Walk<'a> {
     open: Option<usize>,
     section: usize,
     stream: usize,
-    parallel: bool,
+    lane: Option<i64>,
     depth: Depth,
     scratch: u32,
 }
@@ -231,19 +231,18 @@ impl<'a> Walk<'a> {
         let Some((first, end)) = first.constant().zip(end.constant()) else {
             return Err(Outside::new(at, "the number of these streams grows with nranks"));
         };
-        if self.depth == Depth::Loop || self.parallel {
+        if self.depth == Depth::Loop || self.lane.is_some() {
             return Err(Outside::new(at, "a `parallel` within a loop over nranks or another"));
         }
         self.open = None;
         self.section += 1;
-        self.parallel = true;
         for value in first..end {
-            self.stream = (value - first) as usize;
+            (self.stream, self.lane) = ((value - first) as usize, Some(value));
             self.set(var, Value::Int(Int::exactly(Affine::int(value))));
             self.block(body)?;
             self.open = None;
         }
-        (self.stream, self.parallel) = (0, false);
+        (self.stream, self.lane) = (0, None);
         self.section += 1;
         Ok(())
     }
@@ -273,8 +272,8 @@ impl<'a> Walk<'a> {
             return Err(Outside::new(self.program.header, "too many statements to reason about"));
         }
         self.open = Some(self.program.parts.len());
-        let (section, stream) = (self.section, self.stream);
-        self.program.parts.push(Part { section, stream, first, last });
+        let (section, stream, lane) = (self.section, self.stream, self.lane);
+        self.program.parts.push(Part { section, stream, lane, first, last });
         Ok(())
     }
 

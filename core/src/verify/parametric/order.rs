@@ -1,7 +1,7 @@
 //! What happens before what, for every nranks: an access is ordered before another if a few signals lead
 //! from the one to the other, each taken in the first round that can still send it.
 
-use super::linear::{Affine, Facts, S, T};
+use super::linear::{Affine, Facts, N, S, T};
 use super::memory::{Effect, coincide};
 use super::program::{Outside, Place, Program};
 use super::signals::Link;
@@ -159,7 +159,7 @@ impl Order<'_> {
             return;
         }
         for link in self.links {
-            for round in self.rounds_of(link, from, to) {
+            for round in self.rounds_of(link, from, away) {
                 let post = Point::At(link.post, round);
                 let part = &self.program.parts[self.program.steps[link.post].part];
                 let (Some(sent), true) =
@@ -181,22 +181,22 @@ impl Order<'_> {
     }
 
     /// The rounds in which it is worth to follow a signal: as soon as possible; and where the peer changes
-    /// from round to round, that of the goal.
-    fn rounds_of(&self, link: &Link, from: Point, to: Point) -> Vec<Affine> {
+    /// from round to round, the round at hand and that in which it goes where we want to be.
+    fn rounds_of(&self, link: &Link, from: Point, away: Affine) -> Vec<Affine> {
         let part = self.program.steps[link.post].part;
-        let one = Affine::int(1);
-        let mut rounds =
-            vec![match from {
-                Point::At(step, round) if self.program.steps[step].part == part => {
-                    if step < link.post { round } else { round + one }
-                }
-                _ => self.program.parts[part].first,
-            }];
-        if let Point::At(step, round) = to
-            && self.program.steps[step].part == part
-            && link.offset.slope() != 0
-        {
-            rounds.push(if link.wait < step { round } else { round - one });
+        let mut rounds = vec![self.program.parts[part].first];
+        if let Point::At(step, round) = from {
+            if self.program.steps[step].part == part {
+                rounds = vec![round + Affine::int(i64::from(step >= link.post))];
+            } else if link.offset.slope() != 0 {
+                rounds.push(round);
+            }
+        }
+        let slope = link.offset.slope();
+        if slope.abs() == 1 {
+            // offset(round) = away, modulo nranks.
+            let round = (away - link.offset.at(Affine::ZERO)) * slope;
+            rounds.extend((-1..=1).map(|j| round + N * j));
         }
         rounds
     }
@@ -235,7 +235,7 @@ impl Order<'_> {
 /// Adds the ways that end where they should: `away` is a multiple of nranks.
 fn arrive(facts: &Facts, away: Affine, conditions: &[Affine], ways: &mut Vec<Vec<Affine>>) {
     for j in facts.multiples(away).unwrap_or_default() {
-        let rest = away - super::linear::N * j;
+        let rest = away - N * j;
         ways.push(conditions.iter().copied().chain([rest, -rest]).collect());
     }
 }

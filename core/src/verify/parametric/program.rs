@@ -76,6 +76,7 @@ pub(super) struct Place {
 pub(super) struct Part {
     pub(super) section: usize,
     pub(super) stream: usize,
+    pub(super) lane: Option<i64>,
     pub(super) first: Affine,
     pub(super) last: Affine,
 }

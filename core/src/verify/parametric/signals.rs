@@ -1,5 +1,5 @@
-//! Which post meets which wait, for every nranks: the i-th post statement of a part meets the i-th wait
-//! statement of it, in the same round.
+//! Which post meets which wait, for every nranks: a post statement meets one wait statement, in the same
+//! round, be that of the same loop or of a later one with as many rounds.
 
 use super::linear::{Affine, Facts, S};
 use super::program::{Action, Outside, Program};
@@ -14,87 +14,121 @@ pub(super) struct Link {
     pub(super) offset: Affine,
 }
 
-/// The links of `program`; it is no claim that outside of them there are none.
+/// A post or wait.
+#[derive(Clone, Copy, Debug)]
+struct End {
+    step: usize,
+    part: usize,
+    /// From the rank that posts to the one that waits.
+    offset: Affine,
+}
+
+/// All links of `program`.
 ///
-/// Rank r's k-th post to r + d and the k-th wait of r + d for r are taken from the same list of (round,
-/// statement) if statement by statement posts to `o(s)` stand against waits from `-o(s)`: both ranks run
-/// the same text. Statements that only ever go to different ranks may be listed apart.
+/// Rank r's k-th post to r + d and the k-th wait of r + d for r are the k-th of the same list of (loop,
+/// round, statement), because statement by statement, in loops of the same rounds, posts to `o(s)` stand
+/// against waits from `-o(s)`, and both ranks run the same text. Statements that only ever go to different
+/// ranks are listed apart.
 pub(super) fn links(program: &Program, facts: &Facts) -> Result<Vec<Link>, Outside> {
     let mut links = Vec::new();
-    for kind in [SignalKind::Ack, SignalKind::Data] {
-        let apart = apart(program, kind, facts);
-        for part in 0..program.parts.len() {
-            let (mut posts, mut waits) = (Vec::new(), Vec::new());
-            for (i, step) in program.steps.iter().enumerate().filter(|(_, s)| s.part == part) {
-                match step.action {
-                    Action::Post(k, offset) if k == kind => posts.push((i, offset)),
-                    Action::Wait(k, offset) if k == kind => waits.push((i, -offset)),
-                    _ => continue,
-                }
+    let mut lanes: Vec<_> = program.parts.iter().map(|part| part.lane).collect();
+    lanes.sort_unstable();
+    lanes.dedup();
+    for lane in lanes {
+        for kind in [SignalKind::Ack, SignalKind::Data] {
+            let (mut posts, mut waits) = ends(program, facts, lane, kind)?;
+            let all = || posts.iter().chain(&waits).map(|end| end.offset);
+            if !apart(all(), facts) {
+                meet(program, &posts, &waits, &mut links)?;
+                continue;
             }
-            check_others(program, facts, &posts)?;
-            check_others(program, facts, &waits)?;
-            while let Some((post, offset)) = posts.first().copied() {
-                let meets = |(_, other): &(usize, Affine)| {
-                    !apart || (*other - offset).residue() == Affine::ZERO
-                };
-                let wait = waits
-                    .iter()
-                    .position(meets)
-                    .filter(|i| (waits[*i].1 - offset).residue() == Affine::ZERO);
-                let Some(wait) = wait else {
-                    let what = "no wait in the same round takes this signal at the peer";
-                    return Err(Outside::new(program.steps[post].at, what));
-                };
-                posts.remove(0);
-                let (wait, _) = waits.remove(wait);
-                if wait < post {
-                    let what = "this waits for a signal that peers send later in the round";
-                    return Err(Outside::new(program.steps[wait].at, what));
-                }
-                links.push(Link { post, wait, offset });
-            }
-            if let Some((wait, _)) = waits.first() {
-                let what = "no peer sends this signal in the same round";
-                return Err(Outside::new(program.steps[*wait].at, what));
+            while let Some(offset) = posts.first().or(waits.first()).map(|end| end.offset) {
+                let this = |end: &End| end.offset == offset;
+                let (these_posts, other_posts): (Vec<_>, Vec<_>) =
+                    posts.into_iter().partition(this);
+                let (these_waits, other_waits): (Vec<_>, Vec<_>) =
+                    waits.into_iter().partition(this);
+                meet(program, &these_posts, &these_waits, &mut links)?;
+                (posts, waits) = (other_posts, other_waits);
             }
         }
     }
     Ok(links)
 }
 
-/// Whether all signals of a kind go to constant offsets that are different ranks unless they are equal.
-fn apart(program: &Program, kind: SignalKind, facts: &Facts) -> bool {
-    let towards = |action: &Action| match *action {
-        Action::Post(k, offset) if k == kind => Some(offset.residue()),
-        Action::Wait(k, offset) if k == kind => Some((-offset).residue()),
-        _ => None,
-    };
-    let all: Vec<Affine> = program.steps.iter().filter_map(|step| towards(&step.action)).collect();
-    all.iter().all(|a| {
-        all.iter().all(|b| {
-            let between = *a - *b;
-            between == Affine::ZERO
-                || between.constant().is_some_and(|_| {
-                    facts.multiples(between).is_some_and(|multiples| multiples.is_empty())
-                })
-        })
-    })
-}
-
-/// A signal to oneself is an error.
-fn check_others(
+/// Posts and waits of one kind in one lane, in the order in which a rank comes to them.
+fn ends(
     program: &Program,
     facts: &Facts,
-    signals: &[(usize, Affine)],
-) -> Result<(), Outside> {
-    for (step, offset) in signals {
-        let part = &program.parts[program.steps[*step].part];
-        let facts = facts.within(S, part.first, part.last);
-        if facts.multiples(*offset).is_none_or(|multiples| !multiples.is_empty()) {
-            let what = "in some round or for some nranks this peer is the rank itself";
-            return Err(Outside::new(program.steps[*step].at, what));
+    lane: Option<i64>,
+    kind: SignalKind,
+) -> Result<(Vec<End>, Vec<End>), Outside> {
+    let (mut posts, mut waits) = (Vec::new(), Vec::new());
+    for (i, step) in program.steps.iter().enumerate() {
+        let part = &program.parts[step.part];
+        let (list, offset) = match step.action {
+            Action::Post(k, offset) if k == kind => (&mut posts, offset),
+            Action::Wait(k, offset) if k == kind => (&mut waits, -offset),
+            _ => continue,
+        };
+        if part.lane != lane {
+            continue;
         }
+        let facts = facts.within(S, part.first, part.last);
+        if facts.multiples(offset).is_none_or(|multiples| !multiples.is_empty()) {
+            let what = "in some round or for some nranks this peer is the rank itself";
+            return Err(Outside::new(step.at, what));
+        }
+        list.push(End { step: i, part: step.part, offset: offset.residue() });
+    }
+    Ok((posts, waits))
+}
+
+/// Whether all offsets are constants that stand for different ranks unless they are equal.
+fn apart(offsets: impl Iterator<Item = Affine> + Clone, facts: &Facts) -> bool {
+    let differ = |a: Affine, b: Affine| {
+        a == b || facts.multiples(a - b).is_some_and(|multiples| multiples.is_empty())
+    };
+    offsets.clone().all(|a| a.constant().is_some() && offsets.clone().all(|b| differ(a, b)))
+}
+
+/// Links each post with the wait at its place in the other list.
+fn meet(
+    program: &Program,
+    posts: &[End],
+    waits: &[End],
+    links: &mut Vec<Link>,
+) -> Result<(), Outside> {
+    let mut together = None;
+    for i in 0..posts.len().max(waits.len()) {
+        let (post, wait) = match (posts.get(i), waits.get(i)) {
+            (Some(post), Some(wait)) => (post, wait),
+            (Some(post), None) => {
+                let what = "no wait in the same round takes this signal at the peer";
+                return Err(Outside::new(program.steps[post.step].at, what));
+            }
+            (None, wait) => {
+                let at = wait.map_or(program.header, |wait| program.steps[wait.step].at);
+                return Err(Outside::new(at, "no peer sends this signal in the same round"));
+            }
+        };
+        let rounds = |end: &End| {
+            let part = &program.parts[end.part];
+            (part.first, part.last)
+        };
+        // A loop's posts meet the waits of one loop: both lists go from loop to loop at the same place.
+        let (sent, taken) = *together.get_or_insert((post.part, wait.part));
+        let in_step = (post.part == sent) == (wait.part == taken);
+        together = Some((post.part, wait.part));
+        if post.offset != wait.offset || rounds(post) != rounds(wait) || !in_step {
+            let what = "the wait in its place at the peer is for another rank or in another loop";
+            return Err(Outside::new(program.steps[post.step].at, what));
+        }
+        if wait.step < post.step {
+            let what = "this waits for a signal that peers send later in the text";
+            return Err(Outside::new(program.steps[wait.step].at, what));
+        }
+        links.push(Link { post: post.step, wait: wait.step, offset: post.offset });
     }
     Ok(())
 }
