@@ -50,6 +50,11 @@ impl Affine {
         self.0[3]
     }
 
+    /// Of a constant, its sign; 0 of any other term.
+    pub(super) fn sign(self) -> i64 {
+        self.constant().map_or(0, i64::signum)
+    }
+
     /// Without its multiple of nranks: another name of the same residue.
     pub(super) const fn residue(self) -> Self {
         Self([self.0[0], 0, self.0[2], self.0[3]])

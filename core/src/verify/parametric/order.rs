@@ -3,7 +3,7 @@
 
 use super::linear::{Affine, Facts, N, S, T};
 use super::memory::{Effect, coincide};
-use super::program::{Outside, Place, Program};
+use super::program::{Outside, Part, Place, Program};
 use super::signals::Link;
 use crate::schedule::Buffer;
 
@@ -172,8 +172,14 @@ impl Order<'_> {
                 so_far.extend([round - part.first, part.last - round]);
                 let possible = so_far.iter().fold(facts.clone(), |facts, term| facts.and(*term));
                 if !possible.is_empty() {
-                    let (next, rest) = (Point::At(link.wait, round), away - link.offset.at(round));
-                    self.ways(facts, next, to, rest, hops - 1, so_far, ways);
+                    for more in self.relayed(link, round, away) {
+                        let end = round + more;
+                        let rest = away - link.offset.at(round) - more * link.offset.sign();
+                        so_far.extend([more, part.last - end]);
+                        let next = Point::At(link.wait, end);
+                        self.ways(facts, next, to, rest, hops - 1, so_far, ways);
+                        so_far.truncate(so_far.len() - 2);
+                    }
                 }
                 so_far.truncate(kept);
             }
@@ -199,6 +205,23 @@ impl Order<'_> {
             rounds.extend((-1..=1).map(|j| round + N * j));
         }
         rounds
+    }
+
+    /// How many rounds more to follow a signal to the next rank, which hears it before it sends its own in
+    /// the round after: not at all, to the end of the loop, or to where we want to be.
+    fn relayed(&self, link: &Link, round: Affine, away: Affine) -> Vec<Affine> {
+        let mut more = vec![Affine::ZERO];
+        let part = self.program.steps[link.post].part;
+        let next = matches!(link.offset.constant(), Some(1 | -1));
+        if next && self.program.steps[link.wait].part == part {
+            let Part { first, last, .. } = self.program.parts[part];
+            if first != last {
+                more.push(last - round);
+                let there = away * link.offset.sign() - Affine::int(1);
+                more.extend((-1..=1).map(|j| there + N * j));
+            }
+        }
+        more
     }
 
     fn may_precede(&self, step: usize, to: Point) -> bool {
