@@ -2,8 +2,8 @@
 
 use crate::{algorithms, finitely_right, prove};
 
-/// Counts at which a claim is tried.
-const TRIED: u32 = 24;
+/// Up to this count a claim is tried; a debug build is ten times as slow.
+const TRIED: u32 = if cfg!(debug_assertions) { 12 } else { 24 };
 
 /// Words that are easily taken for each other.
 const CONFUSED: &[(&str, &str)] = &[
@@ -96,9 +96,6 @@ fn no_mutant_is_claimed_that_a_count_refutes() {
                 }
                 let is_right = claim.is_ok() || fine(2..=7);
                 right += u32::from(is_right);
-                if is_right && claim.is_err() && std::env::var_os("MISSED").is_some() {
-                    println!("missed: {:?}\n{mutant}", claim);
-                }
             }
         }
     }

@@ -188,7 +188,7 @@ impl Scope {
                 let region = self.region(region)?;
                 let cut = match self.eval(by)? {
                     Value::Int(Int { me: 0, form, known: Known::Exactly }) if form == N => {
-                        self.blocks(region, span)?
+                        blocks(region, span)?
                     }
                     Value::Int(pieces) => {
                         let pieces = pieces.constant().filter(|n| (1..=64).contains(n));
@@ -204,7 +204,7 @@ impl Scope {
             }
             ExprKind::Block(region, index) => {
                 let region = self.region(region)?;
-                let cut = self.blocks(region, span)?;
+                let cut = blocks(region, span)?;
                 let index = self.int(index)?;
                 Value::Region(piece(region, &cut, index, span)?)
             }
@@ -303,19 +303,11 @@ impl Scope {
         match value {
             Int { me: 1, form, known: Known::Reduced } => Ok(form),
             Int { me: 1, form, .. } if form == Affine::ZERO => Ok(form),
-            Int { me: 1, .. } => Err(Outside::new(
-                rank.span,
-                "this is beyond the last rank at some; take it `% nranks`",
-            )),
+            Int { me: 1, .. } => {
+                Err(Outside::new(rank.span, "at some rank this is no rank; take it `% nranks`"))
+            }
             _ => Err(Outside::new(rank.span, "this is no shift of the rank")),
         }
-    }
-
-    fn blocks(&self, region: Region, span: Span) -> Answer<Cut> {
-        if region.block.is_some() {
-            return Err(Outside::new(span, "a block is cut in nranks pieces once more"));
-        }
-        Ok(Cut::Blocks)
     }
 
     fn binary(&mut self, op: BinOp, left: &Expr, right: &Expr, span: Span) -> Answer<Value> {
@@ -364,6 +356,13 @@ impl Scope {
             _ => Err(Outside::new(span, "this holds in some rounds or for some nranks only")),
         }
     }
+}
+
+fn blocks(region: Region, span: Span) -> Answer<Cut> {
+    if region.block.is_some() {
+        return Err(Outside::new(span, "a block is cut in nranks pieces once more"));
+    }
+    Ok(Cut::Blocks)
 }
 
 fn unknown(span: Span) -> Outside {
@@ -446,7 +445,7 @@ fn piece(mut region: Region, cut: &Cut, index: Int, span: Span) -> Answer<Region
             if !inside {
                 return Err(Outside::new(
                     span,
-                    "this is beyond the last block at some rank; take it `% nranks`",
+                    "at some rank there is no such block; take it `% nranks`",
                 ));
             }
             region.block = Some(index.form.residue());
@@ -455,12 +454,8 @@ fn piece(mut region: Region, cut: &Cut, index: Int, span: Span) -> Answer<Region
         Cut::At(sums) => {
             let index = index.constant().and_then(|i| usize::try_from(i).ok());
             let index = index.filter(|i| *i < sums.len());
-            let index = index.ok_or_else(|| {
-                Outside::new(
-                    span,
-                    "this piece is not one of the first to the last, and always the same",
-                )
-            })?;
+            let index =
+                index.ok_or_else(|| Outside::new(span, "this is not always the same piece"))?;
             let total = sums[sums.len() - 1];
             let before = if index == 0 { 0 } else { sums[index - 1] };
             let whole = region.finest();

@@ -36,19 +36,11 @@ struct Access<'e> {
 }
 
 fn accesses(effects: &[Effect]) -> Vec<Access<'_>> {
-    let of = |effect: &'_ Effect, places: &'_ [Place], writes| {
-        let step = effect.step;
-        // The lifetimes of a closure's answer are not inferred; the indices are.
-        (0..places.len()).map(move |i| (step, writes, i)).collect::<Vec<_>>()
-    };
     let mut all = Vec::new();
-    for effect in effects {
-        for (step, writes, i) in of(effect, &effect.reads, false) {
-            all.push(Access { step, writes, place: &effect.reads[i] });
-        }
-        for (step, writes, i) in of(effect, &effect.writes, true) {
-            all.push(Access { step, writes, place: &effect.writes[i] });
-        }
+    for Effect { step, reads, writes } in effects {
+        let access = |writes| move |place| Access { step: *step, writes, place };
+        all.extend(reads.iter().map(access(false)));
+        all.extend(writes.iter().map(access(true)));
     }
     all
 }
@@ -150,9 +142,9 @@ impl Order<'_> {
         so_far: &mut Vec<Affine>,
         ways: &mut Vec<Vec<Affine>>,
     ) {
-        if let Some(condition) = self.follows(from, to) {
+        if let Some(more) = self.follows(from, to) {
             let mut conditions = so_far.clone();
-            conditions.extend(condition);
+            conditions.extend(more);
             arrive(facts, away, &conditions, ways);
         }
         if hops == 0 {
@@ -241,15 +233,15 @@ impl Order<'_> {
         (earlier || p == q).then_some(p == q)
     }
 
-    /// Whether one rank is at `from` before it is at `to`, and on which condition.
-    fn follows(&self, from: Point, to: Point) -> Option<Option<Affine>> {
+    /// Whether one rank is at `from` before it is at `to`, and on which conditions.
+    fn follows(&self, from: Point, to: Point) -> Option<Vec<Affine>> {
         match (from, to) {
-            (Point::Enter, _) | (_, Point::Exit) => Some(None),
+            (Point::Enter, _) | (_, Point::Exit) => Some(Vec::new()),
             (Point::Exit, _) | (_, Point::Enter) => None,
             (Point::At(a, s), Point::At(b, t)) => {
                 let same_part = self.part_order(a, b)?;
                 let wait = Affine::int(i64::from(a >= b));
-                Some(same_part.then_some(t - s - wait))
+                Some(same_part.then_some(t - s - wait).into_iter().collect())
             }
         }
     }

@@ -37,8 +37,8 @@ pub(super) fn links(program: &Program, facts: &Facts) -> Result<Vec<Link>, Outsi
     for lane in lanes {
         for kind in [SignalKind::Ack, SignalKind::Data] {
             let (mut posts, mut waits) = ends(program, facts, lane, kind)?;
-            let all = || posts.iter().chain(&waits).map(|end| end.offset);
-            if !apart(all(), facts) {
+            let offsets: Vec<Affine> = posts.iter().chain(&waits).map(|end| end.offset).collect();
+            if !apart(&offsets, facts) {
                 meet(program, &posts, &waits, &mut links)?;
                 continue;
             }
@@ -85,11 +85,11 @@ fn ends(
 }
 
 /// Whether all offsets are constants that stand for different ranks unless they are equal.
-fn apart(offsets: impl Iterator<Item = Affine> + Clone, facts: &Facts) -> bool {
+fn apart(offsets: &[Affine], facts: &Facts) -> bool {
     let differ = |a: Affine, b: Affine| {
         a == b || facts.multiples(a - b).is_some_and(|multiples| multiples.is_empty())
     };
-    offsets.clone().all(|a| a.constant().is_some() && offsets.clone().all(|b| differ(a, b)))
+    offsets.iter().all(|a| a.constant().is_some() && offsets.iter().all(|b| differ(*a, *b)))
 }
 
 /// Links each post with the wait at its place in the other list.
