@@ -117,6 +117,12 @@ fn expressions_outside_are_named() {
         "#]],
         ),
         (
+            "copy(local.block[rank], local.block[(rank + 1) % nranks]);",
+            expect![[r#"
+            5: `copy(local.block[rank], local.block[(rank + 1) % nranks]);`: two operands differ in length for some count or nranks
+        "#]],
+        ),
+        (
             "for k in 0..nranks - 1 { if k == 1 { left.TxAck(); } }",
             expect![[r#"
             5: `k == 1`: this holds in some rounds or for some nranks only
@@ -188,15 +194,27 @@ fn what_is_wrong_is_not_claimed() {
             5: `RingAllReduce`: not every block ends as the AllReduce wants it
         "#]],
         ),
-        ("right.TxAck(); left.RxAck();", "", expect![[r#"
+        (
+            "right.TxAck(); left.RxAck();",
+            "",
+            expect![[r#"
             16: `reduce(left.block[b], local.block[b]);`: its owner may not have entered yet when this touches it
-        "#]]),
-        ("left.TxDataSignal(); right.RxDataSignal();", "", expect![[r#"
+        "#]],
+        ),
+        (
+            "left.TxDataSignal(); right.RxDataSignal();",
+            "",
+            expect![[r#"
             22: `copy(left.block[b], local.block[b]);`: its owner may have left already when this touches it
-        "#]]),
-        ("right.TxAck(); left.RxAck();", "left.RxAck(); right.TxAck();", expect![[r#"
+        "#]],
+        ),
+        (
+            "right.TxAck(); left.RxAck();",
+            "left.RxAck(); right.TxAck();",
+            expect![[r#"
             15: `left.RxAck();`: this waits for a signal that peers send later in the text
-        "#]]),
+        "#]],
+        ),
     ] {
         assert!(good.contains(right), "{right}");
         let text = good.replace(right, wrong);
