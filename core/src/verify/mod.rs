@@ -15,6 +15,7 @@ mod memory;
 #[cfg(test)]
 mod near_tests;
 mod order;
+pub mod parametric;
 mod ports;
 mod ranking;
 mod reduction;

@@ -1,0 +1,109 @@
+//! What a place holds: the inputs of an arc of ranks, each exactly once, whatever nranks is.
+
+use super::linear::{Affine, Facts, N, S};
+use super::program::Region;
+
+/// `len` ranks from `start`, which counts from the rank that holds the value, modulo nranks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Arc {
+    pub(super) start: Affine,
+    pub(super) len: Affine,
+}
+
+/// The sum of contributions: of each rank in each arc, region `home` of its input. A rank in two arcs has
+/// contributed twice.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Value {
+    pub(super) arcs: Vec<Arc>,
+    pub(super) home: Region,
+}
+
+impl Value {
+    /// The input of one rank.
+    pub(super) fn of(rank: Affine, home: Region) -> Self {
+        Self { arcs: vec![Arc { start: rank.residue(), len: Affine::int(1) }], home }
+    }
+
+    /// The inputs of all ranks.
+    pub(super) fn complete(home: Region) -> Self {
+        Self { arcs: vec![Arc { start: Affine::ZERO, len: N }], home }
+    }
+
+    /// As seen from a rank `by` further back, with `round` for the round.
+    pub(super) fn seen(&self, by: Affine, round: Affine) -> Self {
+        let arc =
+            |arc: &Arc| Arc { start: (arc.start.at(round) + by).residue(), len: arc.len.at(round) };
+        Self { arcs: self.arcs.iter().map(arc).collect(), home: self.home.seen(by, round) }
+    }
+
+    /// Both, where they are contributions of the same region. As a multiset, adjoining arcs are one, also
+    /// where that runs around the ring and over itself.
+    pub(super) fn plus(&self, other: &Self, facts: &Facts) -> Option<Self> {
+        same_home(&self.home, &other.home, facts).then_some(())?;
+        let mut arcs = self.arcs.clone();
+        for arc in &other.arcs {
+            let mut arc = *arc;
+            while let Some(i) = arcs.iter().position(|a| joined(a, &arc, facts).is_some()) {
+                let known = arcs.remove(i);
+                arc = joined(&known, &arc, facts)?;
+            }
+            arcs.push(arc);
+        }
+        for arc in &mut arcs {
+            // Where a whole turn begins is no matter.
+            if facts.prove_zero(arc.len - N) {
+                *arc = Arc { start: Affine::ZERO, len: N };
+            }
+        }
+        Some(Self { arcs, home: self.home })
+    }
+
+    /// Whether the two are the same wherever `facts` hold.
+    pub(super) fn is(&self, other: &Self, facts: &Facts) -> bool {
+        let arc = |(a, b): (&Arc, &Arc)| {
+            facts.prove_zero(a.len - b.len)
+                && (facts.prove_congruent(a.start - b.start) || facts.prove_zero(a.len - N))
+        };
+        self.arcs.len() == other.arcs.len()
+            && self.arcs.iter().zip(&other.arcs).all(arc)
+            && same_home(&self.home, &other.home, facts)
+    }
+
+    /// The value in any round, going on as from round `first` with value `self` to the next with `next`.
+    pub(super) fn continued(&self, next: &Self, first: Affine) -> Option<Self> {
+        let since = S - first;
+        let slope = |from: Affine, to: Affine| (to - from).constant().filter(|by| by.abs() <= 4);
+        let residue = |from: Affine, to: Affine| {
+            slope(from.residue(), to.residue()).map(|by| (from + since * by).residue())
+        };
+        if self.arcs.len() != next.arcs.len() {
+            return None;
+        }
+        let arc = |(a, b): (&Arc, &Arc)| {
+            let len = a.len + since * slope(a.len, b.len)?;
+            Some(Arc { start: residue(a.start, b.start)?, len })
+        };
+        let arcs = self.arcs.iter().zip(&next.arcs).map(arc).collect::<Option<_>>()?;
+        let block = match (self.home.block, next.home.block) {
+            (Some(a), Some(b)) => Some(residue(a, b)?),
+            _ => self.home.block,
+        };
+        Some(Self { arcs, home: Region { block, ..self.home } })
+    }
+}
+
+fn joined(a: &Arc, b: &Arc, facts: &Facts) -> Option<Arc> {
+    let len = a.len + b.len;
+    if facts.prove_congruent(a.start + a.len - b.start) {
+        return Some(Arc { start: a.start, len });
+    }
+    facts.prove_congruent(b.start + b.len - a.start).then_some(Arc { start: b.start, len })
+}
+
+fn same_home(a: &Region, b: &Region, facts: &Facts) -> bool {
+    (a.buffer, a.outer, a.inner) == (b.buffer, b.outer, b.inner)
+        && match (a.block, b.block) {
+            (Some(a), Some(b)) => facts.prove_congruent(a - b),
+            (a, b) => a == b,
+        }
+}

@@ -1,0 +1,291 @@
+//! Linear terms in `nranks` and two loop variables, and what follows from inequalities between them: apart
+//! because everything claimed for every number of ranks ends as one question to this page.
+
+use std::ops::{Add, Mul, Neg, Sub};
+
+/// `c[0] + c[1] * nranks + c[2] * s + c[3] * t`: s is the round at hand, t that of another statement.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(super) struct Affine([i64; 4]);
+
+/// `nranks`
+pub(super) const N: Affine = Affine([0, 1, 0, 0]);
+/// The round at hand.
+pub(super) const S: Affine = Affine([0, 0, 1, 0]);
+/// The round of the other statement.
+pub(super) const T: Affine = Affine([0, 0, 0, 1]);
+
+/// Multiples of `nranks` that a difference is looked for at: `-REACH..=REACH`.
+const REACH: i64 = 4;
+
+/// Inequalities beyond which nothing is concluded.
+const MOST: usize = 400;
+
+impl Affine {
+    pub(super) const ZERO: Self = Self([0; 4]);
+
+    pub(super) const fn int(value: i64) -> Self {
+        Self([value, 0, 0, 0])
+    }
+
+    /// The value, where it is the same for every nranks and round.
+    pub(super) const fn constant(self) -> Option<i64> {
+        match self.0 {
+            [value, 0, 0, 0] => Some(value),
+            _ => None,
+        }
+    }
+
+    /// Whether it is a constant or small enough a slope, so that no product here overflows.
+    pub(super) fn is_tame(self) -> bool {
+        self.0[0].abs() <= 1 << 20 && self.0[1..].iter().all(|c| c.abs() <= 8)
+    }
+
+    /// Coefficient of s.
+    pub(super) const fn slope(self) -> i64 {
+        self.0[2]
+    }
+
+    /// Coefficient of t.
+    pub(super) const fn other_slope(self) -> i64 {
+        self.0[3]
+    }
+
+    /// Of a constant, its sign; 0 of any other term.
+    pub(super) fn sign(self) -> i64 {
+        self.constant().map_or(0, i64::signum)
+    }
+
+    /// Without its multiple of nranks: another name of the same residue.
+    pub(super) const fn residue(self) -> Self {
+        Self([self.0[0], 0, self.0[2], self.0[3]])
+    }
+
+    /// With `round` for s.
+    pub(super) fn at(self, round: Self) -> Self {
+        Self([self.0[0], self.0[1], 0, self.0[3]]) + round * self.0[2]
+    }
+}
+
+impl Add for Affine {
+    type Output = Self;
+
+    fn add(self, other: Self) -> Self {
+        Self(std::array::from_fn(|i| self.0[i] + other.0[i]))
+    }
+}
+
+impl Neg for Affine {
+    type Output = Self;
+
+    fn neg(self) -> Self {
+        self * -1
+    }
+}
+
+impl Sub for Affine {
+    type Output = Self;
+
+    fn sub(self, other: Self) -> Self {
+        self + -other
+    }
+}
+
+impl Mul<i64> for Affine {
+    type Output = Self;
+
+    fn mul(self, factor: i64) -> Self {
+        Self(self.0.map(|c| c * factor))
+    }
+}
+
+/// Terms that are known to be at least 0.
+#[derive(Clone, Debug)]
+pub(super) struct Facts(Vec<Affine>);
+
+/// What facts say of a list of conditions.
+pub(super) enum Verdict {
+    /// All hold.
+    Holds,
+    /// They never hold together.
+    Fails,
+    /// It depends on the sign of this term.
+    Depends(Affine),
+}
+
+impl Facts {
+    /// `nranks >= from`
+    pub(super) fn ranks(from: u32) -> Self {
+        Self(vec![N - Affine::int(from.into())])
+    }
+
+    /// These and `term >= 0`.
+    pub(super) fn and(&self, term: Affine) -> Self {
+        let mut facts = self.clone();
+        facts.0.push(term);
+        facts
+    }
+
+    /// These and `term < 0`.
+    pub(super) fn but_not(&self, term: Affine) -> Self {
+        self.and(-term - Affine::int(1))
+    }
+
+    /// These and `lo <= term <= hi`.
+    pub(super) fn within(&self, term: Affine, lo: Affine, hi: Affine) -> Self {
+        self.and(term - lo).and(hi - term)
+    }
+
+    /// These and `term == j * nranks`.
+    pub(super) fn multiple(&self, term: Affine, j: i64) -> Self {
+        let rest = term - N * j;
+        self.and(rest).and(-rest)
+    }
+
+    /// Whether no integers satisfy them. `false` says nothing: the elimination is over the rationals,
+    /// with ends rounded to integers, and gives up when it grows.
+    pub(super) fn is_empty(&self) -> bool {
+        let mut rows: Vec<[i128; 4]> = self.0.iter().map(|a| a.0.map(i128::from)).collect();
+        for var in [3, 2, 1] {
+            let Some(rest) = eliminate(rows, var) else { return false };
+            rows = rest;
+        }
+        rows.iter().any(|row| row[0] < 0)
+    }
+
+    /// Whether `term >= 0` follows.
+    pub(super) fn prove(&self, term: Affine) -> bool {
+        self.but_not(term).is_empty()
+    }
+
+    /// Whether `term == 0` follows.
+    pub(super) fn prove_zero(&self, term: Affine) -> bool {
+        self.prove(term) && self.prove(-term)
+    }
+
+    /// Whether `term` is a multiple of nranks, the same one everywhere.
+    pub(super) fn prove_congruent(&self, term: Affine) -> bool {
+        (-REACH..=REACH).any(|j| self.prove_zero(term - N * j))
+    }
+
+    /// The `j` for which `term == j * nranks` is possible; `None` where they are not all within reach.
+    pub(super) fn multiples(&self, term: Affine) -> Option<Vec<i64>> {
+        let edge = N * (REACH + 1) - Affine::int(1);
+        let near = self.prove(edge - term) && self.prove(edge + term);
+        let may = |j: &i64| !self.multiple(term, *j).is_empty();
+        near.then(|| (-REACH..=REACH).filter(may).collect())
+    }
+
+    /// What follows for `conditions`, each a term that should be at least 0.
+    pub(super) fn judge(&self, conditions: &[Affine]) -> Verdict {
+        let open = conditions.iter().find(|term| !self.prove(**term));
+        let Some(open) = open else { return Verdict::Holds };
+        let all = conditions.iter().fold(self.clone(), |facts, term| facts.and(*term));
+        if all.is_empty() { Verdict::Fails } else { Verdict::Depends(*open) }
+    }
+
+    /// Whether everywhere all conditions of one of `alternatives` hold.
+    pub(super) fn prove_any(&self, alternatives: &[Vec<Affine>]) -> bool {
+        self.prove_any_within(alternatives, 12)
+    }
+
+    fn prove_any_within(&self, alternatives: &[Vec<Affine>], splits: u32) -> bool {
+        if self.is_empty() {
+            return true;
+        }
+        let mut open = None;
+        let mut possible = Vec::new();
+        for alternative in alternatives {
+            match self.judge(alternative) {
+                Verdict::Holds => return true,
+                Verdict::Fails => {}
+                Verdict::Depends(term) => {
+                    open.get_or_insert(term);
+                    possible.push(alternative.clone());
+                }
+            }
+        }
+        let (Some(term), true) = (open, splits > 0) else { return false };
+        self.but_not(term).prove_any_within(&possible, splits - 1)
+            && self.and(term).prove_any_within(&possible, splits - 1)
+    }
+}
+
+/// Fourier and Motzkin: what the rows, each at least 0, say without `var`.
+fn eliminate(rows: Vec<[i128; 4]>, var: usize) -> Option<Vec<[i128; 4]>> {
+    let (with, mut rest): (Vec<_>, Vec<_>) = rows.into_iter().partition(|row| row[var] != 0);
+    let (lower, upper): (Vec<_>, Vec<_>) = with.into_iter().partition(|row| row[var] > 0);
+    if lower.len() * upper.len() + rest.len() > MOST {
+        return None;
+    }
+    for low in &lower {
+        for high in &upper {
+            let mut row = [0; 4];
+            for (i, c) in row.iter_mut().enumerate() {
+                let (a, b) = (low[i].checked_mul(-high[var])?, high[i].checked_mul(low[var])?);
+                *c = a.checked_add(b)?;
+            }
+            rest.push(tighten(row));
+        }
+    }
+    rest.sort_unstable_by_key(|row| (row[1], row[2], row[3], row[0]));
+    // Of rows that differ in their constant only, the first is the strongest.
+    rest.dedup_by(|later, first| later[1..] == first[1..]);
+    Some(rest)
+}
+
+/// Divides by the common factor of the variables, rounding towards the integers.
+fn tighten(mut row: [i128; 4]) -> [i128; 4] {
+    let gcd = |mut a: i128, mut b: i128| {
+        while b != 0 {
+            (a, b) = (b, a % b);
+        }
+        a.abs()
+    };
+    let factor = row[1..].iter().fold(0, |a, b| gcd(a, *b));
+    if factor > 1 {
+        row = row.map(|c| c.div_euclid(factor));
+    }
+    row
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Affine, Facts, N, S, T, Verdict};
+
+    fn int(value: i64) -> Affine {
+        Affine::int(value)
+    }
+
+    #[test]
+    fn what_follows_is_proved_and_nothing_else() {
+        let facts = Facts::ranks(3).within(S, int(0), N - int(2));
+        assert!(facts.prove(N - S - int(2)));
+        assert!(!facts.prove(N - S - int(3)));
+        assert!(facts.and(T - S - int(1)).and(S - T).is_empty());
+        assert!(!facts.and(T - S).and(S - T).is_empty());
+        // 2s = 2t + 1 has no solution in integers.
+        let odd = (S - T) * 2 - int(1);
+        assert!(facts.and(odd).and(-odd).is_empty());
+    }
+
+    #[test]
+    fn residues_are_found_at_their_multiples() {
+        let facts = Facts::ranks(2).within(S, int(0), N - int(1)).within(T, int(1), N - int(1));
+        assert_eq!(facts.multiples(S - T), Some(vec![0]));
+        assert_eq!(facts.multiples(S + T), Some(vec![1]));
+        assert_eq!(facts.multiples(S - T - N), Some(vec![-1]));
+        assert_eq!(facts.multiples(S * 9), None);
+        assert!(!facts.prove_congruent(S));
+        assert!(facts.and(-S).prove_congruent(S - N));
+    }
+
+    #[test]
+    fn cases_are_split_until_each_has_an_answer() {
+        let facts = Facts::ranks(2).within(S, int(0), N - int(1));
+        let (low, high) = (vec![int(3) - S], vec![S - int(4)]);
+        assert!(facts.prove_any(&[low.clone(), high.clone()]));
+        assert!(!facts.prove_any(&[low, vec![S - int(5)]]));
+        assert!(matches!(facts.judge(&high), Verdict::Depends(_)));
+        assert!(matches!(facts.judge(&[-S - int(1)]), Verdict::Fails));
+    }
+}

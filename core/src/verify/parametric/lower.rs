@@ -1,0 +1,312 @@
+//! Statements in relative coordinates: from the checked tree to the program of every rank. Constant loops
+//! and steps are unrolled, `parallel` becomes streams, and one level of loops over nranks stays.
+
+use super::eval::{Frame, Int, Scope, Value};
+use super::linear::{Affine, Facts, N, S};
+use super::program::{Action, Outside, Part, Place, Program, Region, Step};
+use crate::check::hir::{self, Expr, ExprKind, Iter, ParamTy, Signal, Stmt, StmtKind, VarId};
+use crate::ids::ScratchId;
+use crate::schedule::{Buffer, SignalKind};
+use crate::source::Span;
+use crate::syntax::ast::BinOp;
+
+/// Iterations of constant loops in all, beyond which a program is too long to reason about.
+const MOST_STEPS: usize = 64;
+
+/// Sources of one move.
+const MAX_SOURCES: usize = 7;
+
+/// The program of `algorithm` for every `nranks >= from`.
+pub(super) fn lower(algorithm: &hir::Algorithm, from: u32) -> Result<Program, Outside> {
+    let scope = Scope {
+        collective: algorithm.collective,
+        vars: vec![None; algorithm.vars.len()],
+        facts: Facts::ranks(from),
+        frame: None,
+    };
+    let header = algorithm.name_span;
+    if algorithm.collective.is_rooted() {
+        return Err(Outside::new(header, "the root does not do what the others do"));
+    }
+    let mut walk = Walk {
+        algorithm,
+        scope,
+        steps: vec![None; algorithm.vars.len()],
+        program: Program {
+            collective: algorithm.collective,
+            header,
+            out_of_place: algorithm.out_of_place,
+            parts: Vec::new(),
+            steps: Vec::new(),
+        },
+        open: None,
+        section: 0,
+        stream: 0,
+        lane: None,
+        depth: Depth::Straight,
+        scratch: 0,
+    };
+    for param in &algorithm.params {
+        walk.param(param)?;
+    }
+    walk.block(&algorithm.body)?;
+    Ok(walk.program)
+}
+
+/// What a statement is within.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Depth {
+    Straight,
+    Loop,
+}
+
+struct Walk<'a> {
+    algorithm: &'a hir::Algorithm,
+    scope: Scope,
+    steps: Vec<Option<&'a hir::Step>>,
+    program: Program,
+    /// The part that the next statement belongs to, if one is begun.
+    open: Option<usize>,
+    section: usize,
+    stream: usize,
+    lane: Option<i64>,
+    depth: Depth,
+    scratch: u32,
+}
+
+type Done = Result<(), Outside>;
+
+impl<'a> Walk<'a> {
+    fn param(&mut self, param: &'a hir::Param) -> Done {
+        let span = self.algorithm.vars[param.var.0 as usize].span;
+        if param.ty != ParamTy::Ring {
+            return Err(Outside::new(span, "what this is given decides what ranks do"));
+        }
+        if let Some(default) = &param.default
+            && !always_a_ring(default, None)
+        {
+            return Err(Outside::new(default.span, "this is no ring for every nranks"));
+        }
+        self.set(param.var, Value::Ring(Frame::Ring(param.var)));
+        Ok(())
+    }
+
+    fn set(&mut self, var: VarId, value: Value) {
+        self.scope.vars[var.0 as usize] = Some(value);
+    }
+
+    fn block(&mut self, body: &'a [Stmt]) -> Done {
+        body.iter().try_for_each(|stmt| self.stmt(stmt))
+    }
+
+    fn stmt(&mut self, stmt: &'a Stmt) -> Done {
+        let at = self.algorithm.spans.get(stmt.at.index()).copied().unwrap_or_default();
+        match &stmt.kind {
+            StmtKind::Let(var, value) => {
+                let value = self.scope.eval(value)?;
+                self.set(*var, value);
+            }
+            StmtKind::For(var, Iter::Range(lo, hi), body) => self.rounds(*var, lo, hi, body, at)?,
+            StmtKind::For(var, Iter::List(list), body) => match self.scope.eval(list)? {
+                Value::List(items) => {
+                    for item in items {
+                        self.set(*var, Value::Int(item));
+                        self.block(body)?;
+                    }
+                }
+                _ => return Err(Outside::new(list.span, "this list differs from rank to rank")),
+            },
+            StmtKind::Parallel(var, lo, hi, body) => self.streams(*var, lo, hi, body, at)?,
+            StmtKind::If(arms, otherwise) => {
+                for (condition, body) in arms {
+                    if self.scope.bool(condition)? {
+                        return self.block(body);
+                    }
+                }
+                if let Some(body) = otherwise {
+                    self.block(body)?;
+                }
+            }
+            StmtKind::Require(condition, _) => {
+                if !self.scope.bool(condition)? {
+                    return Err(Outside::new(condition.span, "this holds for no nranks here"));
+                }
+            }
+            StmtKind::Scratch(var, count, like) => self.scratch(*var, count.as_ref(), like, at)?,
+            StmtKind::Step(step) => self.steps[step.name.0 as usize] = Some(step),
+            StmtKind::Call(step, args) => {
+                let Some(step) = self.steps[step.0 as usize] else {
+                    return Err(Outside::new(at, "this step is not known here"));
+                };
+                for (param, arg) in step.params.iter().zip(args) {
+                    let value = self.scope.eval(arg)?;
+                    self.set(*param, value);
+                }
+                self.block(&step.body)?;
+            }
+            StmtKind::Copy(src, dsts) => {
+                let srcs = vec![self.scope.place(src)?];
+                let dsts = self.places(dsts)?;
+                self.push(at, Action::Move(srcs, dsts))?;
+            }
+            StmtKind::Reduce(srcs, dst) => {
+                let dst = self.scope.place(dst)?;
+                let mut all = vec![dst];
+                all.extend(self.places(srcs)?);
+                if !(2..=1 + MAX_SOURCES).contains(&all.len()) {
+                    return Err(Outside::new(at, "a reduce of no sources, or of more than 7"));
+                }
+                self.push(at, Action::Move(all, vec![dst]))?;
+            }
+            // What is demanded of a schedule is looked at in the schedule.
+            StmtKind::Demand(_) => {}
+            StmtKind::Signal(signal, peer) => {
+                let offset = self.scope.peer(peer)?;
+                let action = match signal {
+                    Signal::TxAck => Action::Post(SignalKind::Ack, offset),
+                    Signal::RxAck => Action::Wait(SignalKind::Ack, offset),
+                    Signal::TxDataSignal => Action::Post(SignalKind::Data, offset),
+                    Signal::RxDataSignal => Action::Wait(SignalKind::Data, offset),
+                };
+                self.push(at, action)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn places(&mut self, exprs: &'a [Expr]) -> Result<Vec<Place>, Outside> {
+        exprs.iter().map(|expr| self.scope.place(expr)).collect()
+    }
+
+    /// A loop over nranks is a part of its own; a constant one is unrolled.
+    fn rounds(
+        &mut self,
+        var: VarId,
+        lo: &'a Expr,
+        hi: &'a Expr,
+        body: &'a [Stmt],
+        at: Span,
+    ) -> Done {
+        let (first, end) = (self.scope.bound(lo)?, self.scope.bound(hi)?);
+        if let Some(rounds) = (end - first).constant() {
+            if rounds > MOST_STEPS as i64 {
+                return Err(Outside::new(at, "too many rounds to unroll"));
+            }
+            for k in 0..rounds {
+                self.set(var, Value::Int(Int::exactly(first + Affine::int(k))));
+                self.block(body)?;
+            }
+            return Ok(());
+        }
+        if self.depth == Depth::Loop {
+            return Err(Outside::new(at, "a loop over nranks within another"));
+        }
+        let last = end - Affine::int(1);
+        if !self.scope.facts.prove(last - first) {
+            return Err(Outside::new(hi.span, "for some nranks this loop has no round"));
+        }
+        if !self.scope.facts.prove(N - Affine::int(1) - last + first) {
+            return Err(Outside::new(hi.span, "this loop may have more than nranks rounds"));
+        }
+        self.begin(first, last)?;
+        let outside = std::mem::replace(&mut self.scope.facts, Facts::ranks(0));
+        self.scope.facts = outside.within(S, first, last);
+        self.depth = Depth::Loop;
+        self.set(var, Value::Int(Int::exactly(S)));
+        self.block(body)?;
+        self.depth = Depth::Straight;
+        self.scope.facts = outside;
+        self.open = None;
+        Ok(())
+    }
+
+    /// Every iteration a stream of its own.
+    fn streams(
+        &mut self,
+        var: VarId,
+        lo: &'a Expr,
+        hi: &'a Expr,
+        body: &'a [Stmt],
+        at: Span,
+    ) -> Done {
+        let (first, end) = (self.scope.bound(lo)?, self.scope.bound(hi)?);
+        let Some((first, end)) = first.constant().zip(end.constant()) else {
+            return Err(Outside::new(at, "the number of these streams grows with nranks"));
+        };
+        if self.depth == Depth::Loop || self.lane.is_some() {
+            return Err(Outside::new(at, "a `parallel` within a loop over nranks or another"));
+        }
+        self.open = None;
+        self.section += 1;
+        for value in first..end {
+            (self.stream, self.lane) = ((value - first) as usize, Some(value));
+            self.set(var, Value::Int(Int::exactly(Affine::int(value))));
+            self.block(body)?;
+            self.open = None;
+        }
+        (self.stream, self.lane) = (0, None);
+        self.section += 1;
+        Ok(())
+    }
+
+    /// A slot like a region is a buffer of its own that is cut like the region.
+    fn scratch(&mut self, var: VarId, count: Option<&'a Expr>, like: &'a Expr, at: Span) -> Done {
+        let slot = match (self.scope.eval(like)?, count) {
+            (Value::Region(region), None) if region.block.is_none() || region.many => region,
+            _ => {
+                return Err(Outside::new(
+                    at,
+                    "scratch other than one slot that is alike on all ranks",
+                ));
+            }
+        };
+        if self.depth == Depth::Loop || slot.block.is_some() {
+            return Err(Outside::new(at, "scratch other than one slot that is alike on all ranks"));
+        }
+        let buffer = Buffer::Scratch(ScratchId(self.scratch));
+        self.scratch += 1;
+        self.set(var, Value::Region(Region { buffer, ..slot }));
+        Ok(())
+    }
+
+    fn begin(&mut self, first: Affine, last: Affine) -> Done {
+        if self.program.steps.len() > MOST_STEPS {
+            return Err(Outside::new(self.program.header, "too many statements to reason about"));
+        }
+        self.open = Some(self.program.parts.len());
+        let (section, stream, lane) = (self.section, self.stream, self.lane);
+        self.program.parts.push(Part { section, stream, lane, first, last });
+        Ok(())
+    }
+
+    fn push(&mut self, at: Span, action: Action) -> Done {
+        if self.open.is_none() {
+            self.begin(Affine::ZERO, Affine::ZERO)?;
+        }
+        let part = self.open.unwrap_or_default();
+        self.program.steps.push(Step { at, part, action });
+        if self.program.steps.len() > MOST_STEPS {
+            return Err(Outside::new(at, "too many statements to reason about"));
+        }
+        Ok(())
+    }
+}
+
+/// Whether a ring parameter's default is a ring of all ranks, whatever nranks is.
+fn always_a_ring(default: &Expr, nranks: Option<i64>) -> bool {
+    match &*default.kind {
+        ExprKind::RingNatural => true,
+        ExprKind::RingTwisted => nranks == Some(8),
+        ExprKind::If(condition, then, otherwise) => {
+            let named = match &*condition.kind {
+                ExprKind::Binary(BinOp::Eq, left, right) => match (&*left.kind, &*right.kind) {
+                    (ExprKind::Nranks, ExprKind::Int(n)) => Some(*n),
+                    _ => None,
+                },
+                _ => None,
+            };
+            named.is_some() && always_a_ring(then, named) && always_a_ring(otherwise, nranks)
+        }
+        _ => false,
+    }
+}

@@ -1,0 +1,87 @@
+//! The proof for every number of ranks at once, of programs that look the same from every rank.
+//!
+//! **The class.** All ranks run one text. Peers, blocks and loop bounds are linear terms in the round s and
+//! n = nranks; a peer is the rank plus an offset modulo n, a block is the rank plus a term modulo n. Turning
+//! all ranks and blocks by one maps such a program to itself, so what is shown of rank 0 holds of every rank.
+//! Positions in a ring serve as well as ranks: then it holds of every order of that ring.
+//!
+//! **The argument.** Each step is a set of linear inequalities in n and s that must have no solution with
+//! `n >= from` ([`linear`]); nothing is concluded from particular values of n.
+//!
+//! 1. *Signals* ([`signals`]). In each loop body, post statement by post statement to `+o(s)` stands the wait
+//!    statement from `-o(s)`, later in the text. So the k-th post meets the k-th wait, in the same round, and
+//!    (part, round, statement) is an order that the program keeps: no deadlock, nothing left over.
+//! 2. *Order* ([`order`]). Two accesses share memory where their blocks, counted from the owner, are equal
+//!    modulo n. For each pair of statements with a write, in any two rounds, a chain of signals leads from
+//!    the one to the other. Another rank's buffers are touched after its `enter` and before its `exit`;
+//!    scratch is looked at over two runs.
+//! 3. *Values* ([`values`]). As there is no race, any order that the program keeps gives the result; we take
+//!    that of 1. What a read sees is the last write before it: solved for, with the cases split where the
+//!    answer changes. Values are arcs of ranks. For each move of a loop a value in round s is guessed and
+//!    proved by induction on that order. At the end all blocks are read, and must be what is promised.
+//!
+//! 2 and 3 are done in place too. What is not shown is not claimed: the answer is then [`Outside`], and the
+//! proof for given n (`verify`) decides.
+
+mod arcs;
+mod eval;
+mod linear;
+mod lower;
+mod memory;
+mod order;
+mod program;
+mod signals;
+mod values;
+
+use super::layout::Mode;
+use crate::check::hir::Algorithm;
+use linear::Facts;
+use memory::effects;
+use order::Order;
+pub use program::Outside;
+use signals::links;
+
+/// The claim: the algorithm, with any ring for its ring parameters, is right for every `nranks >= from`, in
+/// place too unless it is marked `#[out_of_place]`. Fewer ranks are left to the proof for a given count.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Every {
+    /// The smallest nranks that the argument covers.
+    pub from: u32,
+}
+
+/// Fewest ranks that the argument is tried from; with few ranks, neighbours on both sides are one.
+const FROM: std::ops::RangeInclusive<u32> = 2..=5;
+
+/// Proves `algorithm` for all numbers of ranks but a few, or says what leaves the class of such proofs.
+pub fn prove(algorithm: &Algorithm) -> Result<Every, Outside> {
+    let mut outside = None;
+    for from in FROM {
+        match prove_from(algorithm, from) {
+            Ok(()) => return Ok(Every { from }),
+            Err(found) => outside = Some(found),
+        }
+    }
+    Err(outside.unwrap_or_else(|| Outside::new(algorithm.name_span, "no count was tried")))
+}
+
+fn prove_from(algorithm: &Algorithm, from: u32) -> Result<(), Outside> {
+    let facts = Facts::ranks(from);
+    let program = lower::lower(algorithm, from)?;
+    let links = links(&program, &facts)?;
+    let order = Order { program: &program, links: &links };
+    let in_place = program.collective.has_in_place() && !program.out_of_place;
+    for mode in [Mode::OutOfPlace, Mode::InPlace].into_iter().take(1 + usize::from(in_place)) {
+        let effects = effects(&program, &facts, mode)?;
+        order.caller(&effects, &facts)?;
+        order.races(&effects, &facts, None)?;
+        values::complete(&program, &effects, mode, &facts)?;
+    }
+    if program.uses_scratch() {
+        let twice = program.twice();
+        let links = signals::links(&twice, &facts)?;
+        let effects = effects(&twice, &facts, Mode::OutOfPlace)?;
+        let order = Order { program: &twice, links: &links };
+        order.races(&effects, &facts, Some(program.steps.len()))?;
+    }
+    Ok(())
+}

@@ -1,0 +1,138 @@
+//! One rank's program in relative coordinates: what every rank does, said with the rank as the origin.
+
+use super::linear::Affine;
+use crate::collective::Collective;
+use crate::schedule::rational::Rat;
+use crate::schedule::{Buffer, SignalKind};
+use crate::source::Span;
+
+/// What leaves the class, or what could not be shown for every nranks.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Outside {
+    /// The construct.
+    pub at: Span,
+    /// What is the matter with it.
+    pub what: String,
+}
+
+impl Outside {
+    pub(super) fn new(at: Span, what: impl Into<String>) -> Self {
+        Self { at, what: what.into() }
+    }
+}
+
+/// A stretch of a unit or buffer, as fractions of it.
+pub(super) type Interval = (Rat, Rat);
+
+/// All of it.
+pub(super) const WHOLE: Interval = (Rat::ZERO, Rat::ONE);
+
+/// Whether `outer` covers `inner`.
+pub(super) fn covers(outer: Interval, inner: Interval) -> bool {
+    outer.0 <= inner.0 && inner.1 <= outer.1
+}
+
+/// Whether the two have something in common.
+pub(super) fn meet(a: Interval, b: Interval) -> bool {
+    a.0 < b.1 && b.0 < a.1
+}
+
+/// A region of some rank's buffer: `outer` of the buffer, of that one of nranks blocks, of that `inner`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Region {
+    pub(super) buffer: Buffer,
+    /// Whether the buffer has nranks units, not one.
+    pub(super) many: bool,
+    pub(super) outer: Interval,
+    /// The block, counted from the rank that runs the statement, modulo nranks.
+    pub(super) block: Option<Affine>,
+    /// `WHOLE` where there is no block.
+    pub(super) inner: Interval,
+}
+
+impl Region {
+    /// The interval that was cut last.
+    pub(super) fn finest(&mut self) -> &mut Interval {
+        if self.block.is_some() { &mut self.inner } else { &mut self.outer }
+    }
+
+    /// Counted from a rank that stands `by` further back, in round `round`.
+    pub(super) fn seen(mut self, by: Affine, round: Affine) -> Self {
+        self.block = self.block.map(|block| block.at(round) + by);
+        self
+    }
+}
+
+/// A region and whose it is: `owner` is counted from the rank that runs the statement, modulo nranks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Place {
+    pub(super) owner: Affine,
+    pub(super) region: Region,
+}
+
+/// Statements that run one after the other in each of the rounds `first..=last`; what stands outside every
+/// loop has one round, 0. A rank runs parts of one stream in order, and sections in order.
+#[derive(Clone, Debug)]
+pub(super) struct Part {
+    pub(super) section: usize,
+    pub(super) stream: usize,
+    pub(super) lane: Option<i64>,
+    pub(super) first: Affine,
+    pub(super) last: Affine,
+}
+
+/// A statement of a part; those of one part stand in text order.
+#[derive(Clone, Debug)]
+pub(super) struct Step {
+    pub(super) at: Span,
+    pub(super) part: usize,
+    pub(super) action: Action,
+}
+
+/// What a statement does; offsets count from the rank that runs it, modulo nranks.
+#[derive(Clone, Debug)]
+pub(super) enum Action {
+    Post(SignalKind, Affine),
+    Wait(SignalKind, Affine),
+    /// Folds the sources into each destination; for a reduce, the first source is the destination.
+    Move(Vec<Place>, Vec<Place>),
+}
+
+/// The program of every rank.
+#[derive(Clone, Debug)]
+pub(super) struct Program {
+    pub(super) collective: Collective,
+    pub(super) header: Span,
+    pub(super) out_of_place: bool,
+    pub(super) parts: Vec<Part>,
+    pub(super) steps: Vec<Step>,
+}
+
+impl Program {
+    /// Whether a move touches memory that outlives a run.
+    pub(super) fn uses_scratch(&self) -> bool {
+        self.steps.iter().any(|step| match &step.action {
+            Action::Move(srcs, dsts) => {
+                srcs.iter().chain(dsts).any(|p| matches!(p.region.buffer, Buffer::Scratch(_)))
+            }
+            _ => false,
+        })
+    }
+
+    /// Two runs, one after the other.
+    pub(super) fn twice(&self) -> Self {
+        let mut twice = self.clone();
+        let sections = 1 + self.parts.iter().map(|part| part.section).max().unwrap_or(0);
+        twice.parts.extend(self.parts.iter().map(|part| {
+            let mut part = part.clone();
+            part.section += sections;
+            part
+        }));
+        twice.steps.extend(self.steps.iter().map(|step| {
+            let mut step = step.clone();
+            step.part += self.parts.len();
+            step
+        }));
+        twice
+    }
+}

@@ -1,0 +1,56 @@
+//! The proof for every nranks from outside: what it claims, the proof for given counts must find too.
+
+#![allow(missing_docs)]
+// expect-test writes its own quotes when it updates.
+#![allow(clippy::needless_raw_string_hashes)]
+
+mod claims;
+mod members;
+mod mutants;
+
+use std::ops::RangeInclusive;
+
+use roundelay_core::check::Door;
+use roundelay_core::check::hir::Algorithm;
+use roundelay_core::compile;
+use roundelay_core::schedule::Algorithm as _;
+use roundelay_core::schedule::interpret::Interpreted;
+use roundelay_core::source::Source;
+pub(crate) use roundelay_core::verify::parametric::prove;
+use roundelay_core::verify::verify;
+
+/// Sources of the tree that hold a member of the class.
+const FILES: [&str; 6] = [
+    include_str!("../../../stdlib/ring.coll"),
+    include_str!("../../../stdlib/twisted_ring.coll"),
+    include_str!("../../../examples/all_gather.coll"),
+    include_str!("../../../examples/reduce_scatter.coll"),
+    include_str!("../../../examples/ring.coll"),
+    include_str!("../../../examples/twisted_ring.coll"),
+];
+
+/// All sources of members.
+fn members() -> Vec<String> {
+    FILES.iter().chain(&members::MEMBERS).map(|text| (*text).to_owned()).collect()
+}
+
+/// The algorithms of a source; `None` where it does not compile.
+fn algorithms(text: &str) -> Option<Vec<(Algorithm, Source)>> {
+    let source = Source::from_text("test.coll", text);
+    let program = compile(&source, Door::File).ok()?;
+    Some(program.algorithms.into_iter().map(|a| (a, source.clone())).collect())
+}
+
+/// Whether the proof for given counts accepts all of `counts`; or the first that it refuses, and why.
+fn finitely_right(
+    algorithm: &Algorithm,
+    source: &Source,
+    counts: RangeInclusive<u32>,
+) -> Result<(), (u32, String)> {
+    let laid_out = Interpreted::new(algorithm.clone(), source);
+    for nranks in counts {
+        let proof = laid_out.schedule(nranks).and_then(|schedule| verify(&schedule));
+        proof.map_err(|found| (nranks, found[0].title.clone()))?;
+    }
+    Ok(())
+}
