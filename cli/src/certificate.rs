@@ -1,6 +1,6 @@
 //! What a proof says, as a short certificate for people and whole for programs.
 
-use roundelay_core::verify::{Busiest, Proved, Sameness, Signals, ports};
+use roundelay_core::verify::{Busiest, Proved, Sameness, Signals};
 use serde::Serialize;
 
 use crate::topo::{count, short};
@@ -71,7 +71,7 @@ struct Ideal {
 impl Certificate {
     pub(crate) fn new(proved: &Proved, signals: Signals) -> Self {
         let (schedule, proof) = (proved.schedule(), proved.proof());
-        let (needs, used) = (schedule.needs(), ports(schedule));
+        let (needs, used) = (schedule.needs(), &proof.ports);
         let port = |busiest: &Busiest| Port {
             peers: busiest.peers.len(),
             rank: busiest.rank.0,

@@ -32,11 +32,22 @@ impl Schedule {
     /// Units of data through the busiest port, where each rank has one each way.
     pub fn busiest_port(&self) -> f64 {
         let mut ports = vec![[0.0_f64; 2]; self.nranks as usize];
-        for used in self.traffic() {
-            if let Some(units) = used.units {
-                let units = units.num() as f64 / units.den() as f64;
-                ports[used.from.index()][0] += units;
-                ports[used.to.index()][1] += units;
+        let widths: Vec<f64> = self
+            .regions
+            .iter()
+            .map(|region| region.hi.minus(region.lo).unwrap_or(Rat::ZERO))
+            .map(|width| width.num() as f64 / width.den() as f64)
+            .collect();
+        for stream in &self.streams {
+            let by = stream.rank;
+            let ops = &self.ops[stream.first.index()..][..stream.len as usize];
+            for op in ops.iter().filter(|op| op.kind == OpKind::Move) {
+                let pulled = self.srcs(op).iter().map(|src| (src.rank, by, src));
+                let pushed = self.dsts(op).iter().map(|dst| (by, dst.rank, dst));
+                for (from, to, operand) in pulled.chain(pushed).filter(|(from, to, _)| from != to) {
+                    ports[from.index()][0] += widths[operand.region.index()];
+                    ports[to.index()][1] += widths[operand.region.index()];
+                }
             }
         }
         ports.into_iter().flatten().fold(0.0, f64::max)

@@ -1,6 +1,6 @@
 //! Whether a proved schedule keeps to what its author and its caller demand beyond being right.
 
-use super::{Finding, Proof, Sameness, links, ports, ranking, report::Reporter};
+use super::{Finding, Ports, Proof, Sameness, links, ranking, report::Reporter};
 use crate::schedule::Schedule;
 use crate::schedule::demands::{Budget, Resource};
 use crate::schedule::rational::Rat;
@@ -24,11 +24,21 @@ pub fn unmet(schedule: &Schedule, proof: &Proof) -> Vec<Finding> {
     {
         findings.push(Reporter::order_differs(at, witness));
     }
-    findings.extend(demands.budgets.iter().filter_map(|budget| over(schedule, *budget, &reporter)));
+    findings.extend(
+        demands
+            .budgets
+            .iter()
+            .filter_map(|budget| over(schedule, &proof.ports, *budget, &reporter)),
+    );
     ranking::fold(findings)
 }
 
-fn over(schedule: &Schedule, budget: Budget, reporter: &Reporter<'_>) -> Option<Finding> {
+fn over(
+    schedule: &Schedule,
+    ports: &Ports,
+    budget: Budget,
+    reporter: &Reporter<'_>,
+) -> Option<Finding> {
     let needs = schedule.needs();
     let most = budget.most;
     match budget.resource {
@@ -41,7 +51,6 @@ fn over(schedule: &Schedule, budget: Budget, reporter: &Reporter<'_>) -> Option<
         Resource::Notifies => (u64::from(needs.notifies) > most)
             .then(|| reporter.notifies_over(budget, needs.notifies, needs.last_notify)),
         Resource::Ports => {
-            let ports = ports(schedule);
             let sends = ports.send.peers.len() >= ports.receive.peers.len();
             let busiest = if sends { &ports.send } else { &ports.receive };
             (busiest.peers.len() as u64 > most).then(|| reporter.ports_over(budget, busiest, sends))

@@ -9,6 +9,7 @@ mod cache;
 mod clocks;
 mod demands;
 mod history;
+mod in_place;
 mod layout;
 mod links;
 mod memory;
@@ -33,7 +34,7 @@ use crate::stages::stage;
 pub use cache::Proved;
 pub use demands::unmet;
 pub use links::links;
-pub use ports::{Busiest, Ports, ports};
+pub use ports::{Busiest, Ports};
 pub use reduction::{Reduction, Sameness, Witness};
 pub use signals::Signals;
 
@@ -51,6 +52,8 @@ pub struct Proof {
     pub reduce_depth: u32,
     /// The longest chain of data moves between ranks.
     pub rounds: u32,
+    /// The most peers of a rank at once.
+    pub ports: Ports,
     /// The order in which results are reduced, where they are.
     pub reduction: Option<Reduction>,
 }
@@ -84,13 +87,15 @@ pub fn verify_with(schedule: &Schedule, signals: Signals) -> Result<Proof, Vec<F
             replay.in_place_findings.into_iter().map(only_in_place).collect(),
         ));
     }
+    let (rounds, ports) = stage("ports", || ports::ports(schedule, &order));
     let reduces = schedule.collective.reduces() && schedule.nranks > 1;
     Ok(Proof {
         scale_outputs: reduces && replay.finish.is_none(),
         finish: replay.finish.unwrap_or_default(),
         in_place,
         reduce_depth: replay.reduce_depth,
-        rounds: replay.rounds,
+        rounds,
+        ports,
         reduction: replay.reduction,
     })
 }

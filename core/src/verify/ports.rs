@@ -1,13 +1,14 @@
 //! Ports: to how many peers a rank sends, and from how many it receives, in one step. A step is a level of
 //! dependence: moves of one step may run at once, whoever carries them out.
 
-use super::order::{self, Order};
-use super::report::Reporter;
+use std::collections::VecDeque;
+
+use super::order::Order;
 use crate::ids::{OpId, RankId};
 use crate::schedule::{OpKind, Schedule};
 
 /// The most that any rank does at once.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Ports {
     /// Peers that one rank sends to.
     pub send: Busiest,
@@ -26,21 +27,42 @@ pub struct Busiest {
     pub peers: Vec<(RankId, OpId)>,
 }
 
-/// The ports that a proved schedule uses.
-pub fn ports(schedule: &Schedule) -> Ports {
-    let ordered = order::order(schedule, &Reporter::new(schedule));
-    let Ok(ordered) = ordered else {
-        return Ports { send: Busiest::default(), receive: Busiest::default() };
-    };
-    let levels = levels(schedule, &ordered);
+/// The longest chain of moves between ranks, and the ports that a schedule uses in the steps of such chains.
+pub(super) fn ports(schedule: &Schedule, order: &Order) -> (u32, Ports) {
+    let mut of_stream = vec![0_u32; schedule.streams.len()];
+    let mut carried: Vec<VecDeque<u32>> = vec![VecDeque::new(); schedule.channels.len()];
     let mut sends = vec![Vec::new(); schedule.nranks as usize];
     let mut receives = sends.clone();
-    for used in schedule.traffic().filter(|used| used.units.is_some()) {
-        let step = levels[used.op.index()];
-        sends[used.from.index()].push((step, used.to, used.op));
-        receives[used.to.index()].push((step, used.from, used.op));
+    for &at in &order.sequence {
+        let stream = order.stream_of[at.index()];
+        let step = &mut of_stream[stream.index()];
+        let op = schedule.op(at);
+        match op.kind {
+            OpKind::Move => {
+                if !schedule.crosses(op) {
+                    continue;
+                }
+                *step += 1;
+                let by = schedule.streams[stream.index()].rank;
+                for src in schedule.srcs(op).iter().filter(|src| src.rank != by) {
+                    sends[src.rank.index()].push((*step, by, at));
+                    receives[by.index()].push((*step, src.rank, at));
+                }
+                for dst in schedule.dsts(op).iter().filter(|dst| dst.rank != by) {
+                    sends[by.index()].push((*step, dst.rank, at));
+                    receives[dst.rank.index()].push((*step, by, at));
+                }
+            }
+            // The k-th wait takes what the k-th post carries.
+            OpKind::Post => carried[op.arg as usize].push_back(*step),
+            OpKind::Wait => {
+                let heard = carried[op.arg as usize].pop_front();
+                *step = heard.map_or(*step, |heard| heard.max(*step));
+            }
+        }
     }
-    Ports { send: busiest(sends), receive: busiest(receives) }
+    let rounds = of_stream.into_iter().max().unwrap_or(0);
+    (rounds, Ports { send: busiest(sends), receive: busiest(receives) })
 }
 
 /// The first of the busiest, from each rank's peers by step.
@@ -57,22 +79,4 @@ fn busiest(all: Vec<Vec<(u32, RankId, OpId)>>) -> Busiest {
         }
     }
     most
-}
-
-/// For each move between ranks, how many of them lie on the longest chain that ends with it.
-fn levels(schedule: &Schedule, order: &Order) -> Vec<u32> {
-    let mut of_stream = vec![0_u32; schedule.streams.len()];
-    let mut of_op = vec![0_u32; schedule.ops.len()];
-    for &at in &order.sequence {
-        let stream = order.stream_of[at.index()];
-        let level = &mut of_stream[stream.index()];
-        let op = schedule.op(at);
-        match op.kind {
-            OpKind::Move => *level += u32::from(schedule.crosses(op)),
-            OpKind::Post => {}
-            OpKind::Wait => *level = (*level).max(of_op[order.meets[at.index()].index()]),
-        }
-        of_op[at.index()] = *level;
-    }
-    of_op
 }

@@ -62,7 +62,8 @@ pub(super) fn reduction(
         let units = schedule.units(Buffer::Output, rank).floor() as u32;
         for cell in 0..units * cells.per_unit {
             let (unit, cut) = (cell / cells.per_unit, cell % cells.per_unit);
-            let Expected::Reduced { unit } = schedule.collective.expected(rank, unit, schedule.root)
+            let Expected::Reduced { unit } =
+                schedule.collective.expected(rank, unit, schedule.root)
             else {
                 continue;
             };

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::ops::Range;
 
 use super::clocks::{self, Clocks, Full};
+use super::in_place::follows;
 use super::layout::{Cells, Layout, Mode};
 use super::memory::{Accessor, CALLER, Memory};
 use super::order::Order;
@@ -22,7 +23,6 @@ pub(super) struct Replay {
     pub(super) in_place_findings: Vec<Finding>,
     pub(super) finish: Option<Vec<OpId>>,
     pub(super) reduce_depth: u32,
-    pub(super) rounds: u32,
     pub(super) reduction: Option<Reduction>,
 }
 
@@ -79,6 +79,7 @@ pub(super) fn replay(
     signals: Signals,
 ) -> Result<Replay, Box<Finding>> {
     let too_many = || Box::new(reporter.too_many_streams());
+    let in_place = in_place && !follows(schedule).map_err(|n| Box::new(Reporter::too_fine(n)))?;
     if let Some(clocks) = Clocks::near(schedule, clocks::ENTRIES)
         && let Ok(sure) = replay_with(clocks, schedule, order, reporter, in_place, signals)?
     {
@@ -110,7 +111,8 @@ pub(super) fn replay_with(
     for (id, stream) in schedule.streams.iter().enumerate().rev() {
         main[stream.rank.index()] = StreamId(id as u32);
     }
-    let values = Values::new(schedule.nranks);
+    // A reduce has three operands at least.
+    let values = Values::new(schedule.nranks, schedule.operands.len() / 3);
     let complete = complete(schedule);
     let mut player = Player {
         schedule,
@@ -128,26 +130,21 @@ pub(super) fn replay_with(
         flags: signals.one_shot.then(|| Flags::new(schedule, order)),
         unsure: false,
     };
-    Ok(player.play().map(|rounds| player.verdict(rounds)))
+    Ok(player.play().map(|()| player.verdict()))
 }
 
 impl Player<'_> {
-    fn play(&mut self) -> Result<u32, Stop> {
+    fn play(&mut self) -> Result<(), Stop> {
         for world in 0..self.worlds.len() {
             self.enter(world);
         }
         let order = self.order;
-        let mut level = vec![0_u32; self.schedule.streams.len()];
-        let mut carried = vec![0_u32; self.schedule.ops.len()];
         let mut last: Vec<[Option<OpId>; 2]> = vec![[None; 2]; self.schedule.channels.len()];
         for &at in &order.sequence {
             let stream = order.stream_of[at.index()];
             let op = *self.schedule.op(at);
             match op.kind {
                 OpKind::Move => {
-                    if self.schedule.crosses(&op) {
-                        level[stream.index()] += 1;
-                    }
                     for world in 0..self.worlds.len() {
                         self.play_move(world, at);
                     }
@@ -155,7 +152,6 @@ impl Player<'_> {
                 OpKind::Post => {
                     self.raise(at, stream);
                     self.alone(&mut last[op.arg as usize][0], at, stream);
-                    carried[at.index()] = level[stream.index()];
                     self.clocks.post(at, stream);
                 }
                 OpKind::Wait => {
@@ -163,7 +159,6 @@ impl Player<'_> {
                     // Before it hears the post: whoever stands here early must not take another's signal.
                     self.alone(&mut last[op.arg as usize][1], at, stream);
                     self.clocks.wait(post, order.stream_of[post.index()], stream)?;
-                    level[stream.index()] = level[stream.index()].max(carried[post.index()]);
                 }
             }
             self.sure()?;
@@ -175,7 +170,7 @@ impl Player<'_> {
             self.second_run()?;
         }
         self.sure()?;
-        Ok(level.into_iter().max().unwrap_or(0))
+        Ok(())
     }
 
     fn sure(&self) -> Result<(), Stop> {

@@ -38,7 +38,7 @@ impl Player<'_> {
     }
 
     /// Compares every output cell with what the collective promises.
-    pub(super) fn verdict(mut self, rounds: u32) -> Replay {
+    pub(super) fn verdict(mut self) -> Replay {
         let mut reduce_depth = 0;
         for world in 0..self.worlds.len() {
             reduce_depth = reduce_depth.max(self.outputs(world));
@@ -60,7 +60,6 @@ impl Player<'_> {
             in_place_findings,
             finish: (!partial).then_some(finish),
             reduce_depth,
-            rounds,
             reduction,
         }
     }

@@ -61,6 +61,9 @@ fn hash(((left, right), skew): Key) -> u64 {
 /// Folds remembered beside the table of all.
 const RECENT: usize = 1 << 10;
 
+/// Room made in advance for folds; more is made as they come.
+const MOST_ROOM: usize = 1 << 21;
+
 /// Where a contribution comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Leaf {
@@ -79,12 +82,13 @@ pub(super) struct Values {
 }
 
 impl Values {
-    /// Leaves for `nranks` inputs.
-    pub(super) fn new(nranks: u32) -> Self {
+    /// Leaves for `nranks` inputs, and room for so many folds.
+    pub(super) fn new(nranks: u32, folds: usize) -> Self {
+        let folds = folds.clamp(RECENT, MOST_ROOM);
         Self {
             leaves: nranks,
-            nodes: Vec::new(),
-            known: vec![0; 2 * RECENT],
+            nodes: Vec::with_capacity(folds),
+            known: vec![0; 2 * folds.next_power_of_two()],
             recent: vec![(((u32::MAX, u32::MAX), 0), 0); RECENT],
         }
     }

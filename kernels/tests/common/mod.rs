@@ -11,7 +11,7 @@ use roundelay_core::schedule::rational::Rat;
 use roundelay_core::schedule::{
     Buffer, Channel, Location, Op, OpKind, Operand, Region, Schedule, Scratch, SignalKind, Stream,
 };
-use roundelay_core::verify::Proof;
+use roundelay_core::verify::{Ports, Proof};
 use roundelay_kernels::Plan;
 
 pub struct Builder {
@@ -46,6 +46,7 @@ impl Builder {
                 in_place: true,
                 reduce_depth: nranks - 1,
                 rounds: 0,
+                ports: Ports::default(),
                 reduction: None,
             },
         }

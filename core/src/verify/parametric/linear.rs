@@ -144,7 +144,8 @@ impl Facts {
     /// Whether no integers satisfy them. `false` says nothing: the elimination is over the rationals,
     /// with ends rounded to integers, and gives up when it grows.
     pub(super) fn is_empty(&self) -> bool {
-        let mut rows: Vec<[i128; 4]> = self.0.iter().map(|a| a.0.map(i128::from)).collect();
+        let row = |term: &Affine| tighten(term.0.map(i128::from));
+        let mut rows: Vec<[i128; 4]> = self.0.iter().map(row).collect();
         for var in [3, 2, 1] {
             let Some(rest) = eliminate(rows, var) else { return false };
             rows = rest;

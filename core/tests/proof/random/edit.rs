@@ -19,7 +19,7 @@ pub(super) fn edit(algorithm: &mut Algorithm, dice: &mut Dice) {
         // What claims to be right in place, or no longer does.
         14 if algorithm.attrs.is_empty() => {
             let name = Name { text: "out_of_place".to_owned(), span: Span::default() };
-            algorithm.attrs.push(Attr { name });
+            algorithm.attrs.push(Attr { name, args: Vec::new(), span: Span::default() });
         }
         14 => algorithm.attrs.clear(),
         15 => in_some_list(body, dice, |list, at, _| {

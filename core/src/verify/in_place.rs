@@ -1,0 +1,123 @@
+//! Whether the proof in place follows from the one out of place. Most algorithms that reduce begin with a copy
+//! of the input to where it lies in place anyway, and never look at it again: then both are one.
+
+use std::collections::HashSet;
+
+use super::layout::{Cells, Layout, Mode};
+use crate::collective::Alias;
+use crate::ids::{OpId, RankId};
+use crate::schedule::{Buffer, Op, OpKind, Schedule, SignalKind};
+
+/// Whether each input that shares memory with an output is only ever copied home, before anything else touches
+/// memory there.
+///
+/// Such a copy is no op in place, and what it would have written is there from the beginning. Nobody comes
+/// before it out of place: its stream has waited for nothing yet, and nothing races. So the values are the
+/// same from there on, and the accesses in place are some of those out of place.
+///
+/// Where cells cannot be numbered, how many a unit would have.
+pub(super) fn follows(schedule: &Schedule) -> Result<bool, u32> {
+    let cells = Cells::new(schedule)?;
+    let layout = Layout::new(schedule, &cells, Mode::InPlace).ok_or(cells.per_unit)?;
+    let shared: Vec<bool> = (0..schedule.nranks)
+        .map(|rank| schedule.collective.alias(RankId(rank), schedule.root) != Alias::Apart)
+        .collect();
+    // Streams of a rank that begin before it waits for anything; a parent comes before its children.
+    let mut begun: HashSet<(RankId, u32)> = HashSet::new();
+    Ok(schedule.streams.iter().all(|stream| {
+        let rank = stream.rank;
+        let ops = (stream.first.0..stream.first.0 + stream.len).map(|op| schedule.op(OpId(op)));
+        let mut at_head = stream.index == 0 || begun.contains(&(rank, stream.index));
+        let mut ops = ops.skip(usize::from(stream.index > 0));
+        ops.all(|op| match op.kind {
+            OpKind::Move if at_head && home(schedule, op, rank, &cells, &layout) => true,
+            OpKind::Post if at_head && schedule.channel(op).kind == SignalKind::Fork => {
+                begun.insert((rank, schedule.channel(op).lane.0));
+                true
+            }
+            OpKind::Move => {
+                at_head = false;
+                let operands = schedule.srcs(op).iter().chain(schedule.dsts(op));
+                operands.clone().all(|operand| {
+                    schedule.region(*operand).buffer != Buffer::Input
+                        || !shared[operand.rank.index()]
+                })
+            }
+            OpKind::Post | OpKind::Wait => {
+                at_head = false;
+                true
+            }
+        })
+    }))
+}
+
+/// A copy of a rank's own input onto itself, in place.
+fn home(schedule: &Schedule, op: &Op, rank: RankId, cells: &Cells, in_place: &Layout) -> bool {
+    let ([src], [dst]) = (schedule.srcs(op), schedule.dsts(op)) else { return false };
+    let place = |operand: &crate::schedule::Operand| {
+        let (first, len) = cells.of(*operand);
+        (in_place.buffer(operand.rank, schedule.region(*operand).buffer) + first, len)
+    };
+    (src.rank, dst.rank) == (rank, rank)
+        && schedule.region(*src).buffer == Buffer::Input
+        && place(src) == place(dst)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::follows;
+    use crate::check::Door;
+    use crate::compile;
+    use crate::schedule::Algorithm as _;
+    use crate::schedule::interpret::Interpreted;
+    use crate::source::Source;
+
+    fn of(head: &str, body: &str) -> bool {
+        let text = format!("algorithm A(root: Rank = 0) -> {head} {{ {body} }}");
+        let source = Source::from_text("test.coll", &text);
+        let program = compile(&source, Door::File).expect("it makes sense");
+        let schedule = Interpreted::new(program.algorithms[0].clone(), &source);
+        follows(&schedule.schedule(3).expect("it fits")).expect("few cells")
+    }
+
+    const SIGNALS: &str = "peer((rank + 1) % nranks).TxAck(); peer((rank - 1) % nranks).RxAck();";
+
+    #[test]
+    fn only_what_is_copied_home_first() {
+        let home = "copy(local.input, local.output);";
+        assert!(of("AllReduce", home));
+        assert!(of(
+            "AllReduce",
+            &format!("{home} {SIGNALS} copy(peer((rank + 1) % nranks).output, local.output);")
+        ));
+        assert!(!of("AllReduce", &format!("{SIGNALS} {home}")), "the copy is not first");
+        assert!(!of(
+            "AllReduce",
+            &format!("{home} {SIGNALS} copy(peer((rank + 1) % nranks).input, local.output);")
+        ));
+        let elsewhere = "copy(local.input.split([1, 1, 2])[0], local.output.split([1, 1, 2])[0]); copy(local.input.split(3)[0], local.output.split(3)[0]);";
+        assert!(!of("AllReduce", elsewhere));
+        let between = "copy(local.input.split(2)[0], local.output.split(2)[0]); copy(local.output.split(2)[0], local.output.split(2)[1]); copy(local.input.split(2)[1], local.output.split(2)[1]);";
+        assert!(!of("AllReduce", between), "in place the second half is gone");
+        assert!(of("AllGather", "copy(local.input, local.output.block(rank));"));
+        assert!(!of("AllGather", "copy(local.input, local.output.block(0));"));
+    }
+
+    #[test]
+    fn streams_that_begin_before_anything_is_waited_for() {
+        let half = "copy(local.input.split(2)[way], local.output.split(2)[way]);";
+        assert!(of("AllReduce", &format!("parallel way in 0..2 {{ {half} {SIGNALS} }}")));
+        assert!(!of("AllReduce", &format!("{SIGNALS} parallel way in 0..2 {{ {half} }}")));
+        let twice =
+            format!("parallel way in 0..2 {{ {SIGNALS} }} parallel way in 0..2 {{ {half} }}");
+        assert!(!of("AllReduce", &twice), "the second time the streams have been joined");
+    }
+
+    #[test]
+    fn inputs_that_lie_apart_do_not_matter() {
+        let pull = "if rank == root { copy(local.input, local.output.block(rank)); copy(peer((rank + 1) % nranks).input, local.output.block(1)); }";
+        assert!(of("Gather", pull), "only the root's input shares memory");
+        let pull = "if rank == 1 { copy(peer(root).input.block(1), local.output); }";
+        assert!(!of("Scatter", pull));
+    }
+}
