@@ -22,6 +22,9 @@ const fn gcd(mut a: u64, mut b: u64) -> u64 {
     a >>= a.trailing_zeros();
     loop {
         b >>= b.trailing_zeros();
+        if a == 1 || b == 1 {
+            return 1 << twos;
+        }
         if a > b {
             (a, b) = (b, a);
         }

@@ -1,8 +1,6 @@
 //! Ports: to how many peers a rank sends, and from how many it receives, in one step. A step is a level of
 //! dependence: moves of one step may run at once, whoever carries them out.
 
-use std::collections::VecDeque;
-
 use super::order::Order;
 use crate::ids::{OpId, RankId};
 use crate::schedule::{OpKind, Schedule};
@@ -29,40 +27,46 @@ pub struct Busiest {
 
 /// The longest chain of moves between ranks, and the ports that a schedule uses in the steps of such chains.
 pub(super) fn ports(schedule: &Schedule, order: &Order) -> (u32, Ports) {
-    let mut of_stream = vec![0_u32; schedule.streams.len()];
-    let mut carried: Vec<VecDeque<u32>> = vec![VecDeque::new(); schedule.channels.len()];
+    let (steps, rounds) = steps(schedule, order);
     let mut sends = vec![Vec::new(); schedule.nranks as usize];
     let mut receives = sends.clone();
-    for &at in &order.sequence {
-        let stream = order.stream_of[at.index()];
-        let step = &mut of_stream[stream.index()];
-        let op = schedule.op(at);
-        match op.kind {
-            OpKind::Move => {
-                if !schedule.crosses(op) {
-                    continue;
-                }
-                *step += 1;
-                let by = schedule.streams[stream.index()].rank;
-                for src in schedule.srcs(op).iter().filter(|src| src.rank != by) {
-                    sends[src.rank.index()].push((*step, by, at));
-                    receives[by.index()].push((*step, src.rank, at));
-                }
-                for dst in schedule.dsts(op).iter().filter(|dst| dst.rank != by) {
-                    sends[by.index()].push((*step, dst.rank, at));
-                    receives[dst.rank.index()].push((*step, by, at));
-                }
+    // Stream by stream: what one does with its peers lies together.
+    for stream in &schedule.streams {
+        let by = stream.rank;
+        for at in (stream.first.0..stream.first.0 + stream.len).map(OpId) {
+            let op = schedule.op(at);
+            if op.kind != OpKind::Move {
+                continue;
             }
-            // The k-th wait takes what the k-th post carries.
-            OpKind::Post => carried[op.arg as usize].push_back(*step),
-            OpKind::Wait => {
-                let heard = carried[op.arg as usize].pop_front();
-                *step = heard.map_or(*step, |heard| heard.max(*step));
+            let step = steps[at.index()];
+            for src in schedule.srcs(op).iter().filter(|src| src.rank != by) {
+                sends[src.rank.index()].push((step, by, at));
+                receives[by.index()].push((step, src.rank, at));
+            }
+            for dst in schedule.dsts(op).iter().filter(|dst| dst.rank != by) {
+                sends[by.index()].push((step, dst.rank, at));
+                receives[dst.rank.index()].push((step, by, at));
             }
         }
     }
-    let rounds = of_stream.into_iter().max().unwrap_or(0);
     (rounds, Ports { send: busiest(sends), receive: busiest(receives) })
+}
+
+/// For each op, how many moves between ranks lie on the longest chain that ends with it; and the most.
+fn steps(schedule: &Schedule, order: &Order) -> (Vec<u32>, u32) {
+    let mut of_stream = vec![0_u32; schedule.streams.len()];
+    let mut of_op = vec![0_u32; schedule.ops.len()];
+    for &at in &order.sequence {
+        let step = &mut of_stream[order.stream_of[at.index()].index()];
+        let op = schedule.op(at);
+        match op.kind {
+            OpKind::Move => *step += u32::from(schedule.crosses(op)),
+            OpKind::Post => {}
+            OpKind::Wait => *step = (*step).max(of_op[order.meets[at.index()].index()]),
+        }
+        of_op[at.index()] = *step;
+    }
+    (of_op, of_stream.into_iter().max().unwrap_or(0))
 }
 
 /// The first of the busiest, from each rank's peers by step.
