@@ -1,6 +1,8 @@
 //! What a proof says, as a short certificate for people and whole for programs.
 
-use roundelay_core::verify::{Busiest, Proved, Sameness, Signals};
+use roundelay_core::check::hir::Algorithm;
+use roundelay_core::source::Source;
+use roundelay_core::verify::{Busiest, Proved, Sameness, Signals, parametric};
 use serde::Serialize;
 
 use crate::topo::{count, short};
@@ -66,6 +68,38 @@ struct Ideal {
     least_rounds: u32,
     /// Ports a rank that `least_rounds` allows: as many as the schedule uses.
     ports: usize,
+}
+
+/// The proof for all rank counts at once, or what stands in its way.
+#[derive(Serialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Every {
+    /// Proved for every nranks from this on.
+    From(u32),
+    /// The construct that such proofs do not know.
+    Outside { line: u32, column: u32, what: String },
+}
+
+impl Every {
+    pub(crate) fn new(algorithm: &Algorithm, source: &Source) -> Self {
+        match parametric::prove(algorithm) {
+            Ok(every) => Self::From(every.from),
+            Err(outside) => {
+                let place = source.location(outside.at);
+                Self::Outside { line: place.line, column: place.column, what: outside.what }
+            }
+        }
+    }
+
+    /// A line for a terminal.
+    pub(crate) fn line(&self) -> String {
+        match self {
+            Self::From(from) => format!("proved for every nranks >= {from}"),
+            Self::Outside { line, what, .. } => {
+                format!("not proved for every nranks: {what} (line {line})")
+            }
+        }
+    }
 }
 
 impl Certificate {

@@ -8,11 +8,12 @@ use roundelay_core::diagnostics::{Code, Diagnostic};
 use roundelay_core::expansion::counted;
 use roundelay_core::prove_source_with;
 use roundelay_core::schedule::interpret::Interpreted;
+use roundelay_core::source::Source;
 use roundelay_core::stages;
 use roundelay_core::verify::Signals;
 use serde::Serialize;
 
-use crate::certificate::Certificate;
+use crate::certificate::{Certificate, Every};
 use crate::flags::{CheckFlags, Format, RankCounts};
 use crate::optimum::Optimum;
 use crate::program::{Loaded, load_on, read};
@@ -38,6 +39,9 @@ struct Checked {
     proved: Vec<u32>,
     refused: Vec<Refused>,
     certificates: Vec<Certificate>,
+    /// Where nothing is wrong at the counts asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    every_nranks: Option<Every>,
     /// On the topology, if one was given.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     bounds: Vec<Optimum>,
@@ -71,7 +75,7 @@ pub(crate) fn main(flags: &CheckFlags) -> Result<bool, Failure> {
             algorithm.demand_at_most(*resource, *most);
         }
     }
-    let prove = |algorithm| prove_all(algorithm, flags);
+    let prove = |algorithm| prove_all(algorithm, flags, &source);
     let checked: Vec<Checked> = algorithms.iter().map(prove).collect();
     let ok = checked.iter().all(|c| c.ok);
     match flags.format {
@@ -109,14 +113,17 @@ fn rank_counts(algorithm: &Interpreted, flags: &CheckFlags) -> RankCounts {
     }
 }
 
-fn prove_all(algorithm: &Interpreted, flags: &CheckFlags) -> Checked {
+fn prove_all(algorithm: &Interpreted, flags: &CheckFlags, source: &Source) -> Checked {
     let nranks = rank_counts(algorithm, flags);
-    if !flags.stats {
-        return prove_each(algorithm, &nranks, flags.signals);
-    }
     let prove = || prove_each(algorithm, &nranks, flags.signals);
-    let (mut checked, spent) = stages::record(prove);
-    checked.stats = Some(Stats::new(spent, checked.ops));
+    let mut checked = if flags.stats {
+        let (mut checked, spent) = stages::record(prove);
+        checked.stats = Some(Stats::new(spent, checked.ops));
+        checked
+    } else {
+        prove()
+    };
+    checked.every_nranks = checked.ok.then(|| Every::new(algorithm.checked(), source));
     checked
 }
 
@@ -132,6 +139,7 @@ fn prove_each(algorithm: &Interpreted, nranks: &RankCounts, signals: Signals) ->
         proved: Vec::new(),
         refused: Vec::new(),
         certificates: Vec::new(),
+        every_nranks: None,
         bounds: Vec::new(),
         stats: None,
         errors: Vec::new(),
@@ -197,6 +205,9 @@ fn print_human(checked: &Checked) {
             checked.ops,
             checked.seconds * 1e3
         ));
+        if let Some(every) = &checked.every_nranks {
+            print(&format!("          {}", every.line()));
+        }
         // The largest run says most.
         let on_topology = !checked.bounds.is_empty();
         for line in checked.certificates.last().map_or(vec![], |c| c.lines(!on_topology)) {
