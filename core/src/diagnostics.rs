@@ -85,7 +85,7 @@ codes! {
     E0306 RaceWithCaller "an access that the caller's own use of the buffer may overlap",
     E0307 UninitialisedRead "memory is read before anything was written to it",
     E0308 InPlaceOnly "right out of place, wrong in place",
-    E0309 SlotLength "a slot is read with another length than was written",
+    E0309 SlotLength "a slot is read as another piece than was written",
     E0310 SharedSignal "two unordered streams use the same signal",
     E0311 ScratchRace "scratch of one run is overwritten by the next",
     E0312 OutOfBounds "a region reaches beyond its buffer",

@@ -89,9 +89,9 @@ impl Cells {
         Region { buffer, slot: 0, base: Rat::ZERO, lo: at(cell), hi: at(cell + 1) }
     }
 
-    /// The first cell of a region's slot, within its scratch buffer.
-    pub(super) fn slot_start(&self, region: &Region, id: ScratchId) -> u32 {
-        region.slot * self.slot[id.index()]
+    /// A region's slot within its scratch buffer: first cell, and number of cells.
+    pub(super) fn slot(&self, region: &Region, id: ScratchId) -> (u32, u32) {
+        (region.slot * self.slot[id.index()], self.slot[id.index()])
     }
 
     /// First cell within its buffer, and number of cells.

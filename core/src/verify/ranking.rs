@@ -9,14 +9,17 @@ use crate::ids::SpanId;
 const SHOWN: usize = 16;
 
 /// The worst first; the same mistake of the same statement once, with how often it shows. What a race
-/// makes a statement read is no mistake of its own.
+/// or a slot of another piece makes a statement read is no mistake of its own.
 pub(super) fn fold(findings: Vec<Finding>) -> Vec<Finding> {
     // Where a wait may take another's signal, nothing after it means anything.
     let astray = findings.iter().any(|f| severity(f.code) == ASTRAY);
     let findings = findings.into_iter().filter(|f| !astray || severity(f.code) <= ASTRAY);
     let findings: Vec<_> = findings.collect();
-    let racing: BTreeSet<SpanId> =
-        findings.iter().filter(|f| severity(f.code) == RACE).flat_map(places).collect();
+    let racing: BTreeSet<SpanId> = findings
+        .iter()
+        .filter(|f| severity(f.code) == RACE || f.code == Code::SlotLength)
+        .flat_map(places)
+        .collect();
     let mut groups: BTreeMap<(u8, SpanId, Code), (Finding, usize)> = BTreeMap::new();
     for finding in findings {
         if finding.code == Code::UninitialisedRead && racing.contains(&finding.at) {

@@ -15,7 +15,8 @@ use super::signals::{Flags, Signals};
 use super::values::{Leaf, ValueId, Values};
 use crate::diagnostics::Finding;
 use crate::ids::{OpId, RankId, StreamId};
-use crate::schedule::{Buffer, OpKind, Operand, Region, Schedule};
+use crate::schedule::rational::Rat;
+use crate::schedule::{Buffer, OpKind, Operand, Schedule};
 
 /// What a replay found out.
 pub(super) struct Replay {
@@ -30,8 +31,8 @@ pub(super) struct Replay {
 pub(super) struct World {
     pub(super) layout: Layout,
     pub(super) memory: Memory,
-    /// The region last written to each reshaped slot.
-    pub(super) held: HashMap<(RankId, Buffer, u32), Region>,
+    /// Where the data came from that a slot holds, of slots that hold data of several places.
+    pub(super) held: HashMap<(RankId, Buffer, u32), Rat>,
     pub(super) findings: Vec<Finding>,
 }
 
@@ -248,12 +249,8 @@ impl Player<'_> {
         // A reduce reads its destination and writes it: the write is the stronger access.
         let own = usize::from(op.srcs > 1 && first == targets[0]);
         let mut bad = false;
-        for src in &srcs[own..] {
-            bad |= self.reshaped(world, at, *src, None);
-        }
-        for dst in dsts {
-            let keeps = own == 1;
-            bad |= self.reshaped(world, at, *dst, Some(keeps));
+        for src in srcs {
+            bad |= self.misplaced(world, at, *src);
         }
         let mut results = std::mem::take(&mut self.results);
         results.clear();
@@ -316,13 +313,34 @@ impl Player<'_> {
         }
     }
 
-    /// Whether the operand is in a slot of scratch that holds data of different shapes; the cell that stands
-    /// for all of the slot then.
-    fn stand_in(&self, world: usize, operand: Operand) -> Option<u32> {
+    /// The cells that an access may conflict at. Where slots hold data of several places, what came from one
+    /// place lies elsewhere in the slot than what came from another: all of the slot is at stake then, and what
+    /// another place left there is gone.
+    fn at_stake(
+        &mut self,
+        world: usize,
+        operand: Operand,
+        cells: Range<u32>,
+        access: Access,
+    ) -> Range<u32> {
         let region = self.schedule.region(operand);
-        let Buffer::Scratch(id) = region.buffer else { return None };
-        let first = self.worlds[world].layout.buffer(operand.rank, region.buffer);
-        self.cells.reshaped[id.index()].then(|| first + self.cells.slot_start(region, id))
+        let Buffer::Scratch(id) = region.buffer else { return cells };
+        if !self.cells.reshaped[id.index()] {
+            return cells;
+        }
+        let World { layout, memory, held, .. } = &mut self.worlds[world];
+        let base = held.entry((operand.rank, region.buffer, region.slot)).or_insert(region.base);
+        if *base == region.base {
+            return cells;
+        }
+        let first = layout.buffer(operand.rank, region.buffer);
+        let (slot, len) = self.cells.slot(region, id);
+        let slot = first + slot..first + slot + len;
+        if access == Access::Write {
+            *base = region.base;
+            memory.values[slot.start as usize..slot.end as usize].fill(ValueId::NONE);
+        }
+        slot
     }
 
     /// The cells of an op's operand; how many come before the first that races, if any does.
@@ -334,8 +352,7 @@ impl Player<'_> {
         cells: Range<u32>,
         access: Access,
     ) -> Option<u32> {
-        let stand_in = self.stand_in(world, operand);
-        let asked = stand_in.map_or(cells.clone(), |slot| slot..slot + 1);
+        let asked = self.at_stake(world, operand, cells.clone(), access);
         let event = self.clocks.event(at);
         let stream = self.order.stream_of[at.index()];
         let who = Accessor {
@@ -357,12 +374,9 @@ impl Player<'_> {
         for (raced, (earlier, was_read)) in races {
             let other = if was_read { Access::Read } else { Access::Write };
             let finding = self.race(at, operand, earlier, access, other);
-            // Each cell of a slot reads what stands for it; the first to write it is all that races.
-            let reads = stand_in.is_some() && access == Access::Read;
-            let times = if reads { cells.len() } else { raced.len() };
-            self.found_in(world, times as u32, &finding);
+            self.found_in(world, raced.len().min(cells.len()) as u32, &finding);
         }
-        Some(if stand_in.is_some() { 0 } else { first - cells.start })
+        Some(first.saturating_sub(cells.start))
     }
 
     fn race(
@@ -382,36 +396,15 @@ impl Player<'_> {
         }
     }
 
-    /// Slots that change shape: a write sets the shape, a read must match it. Whether it does not.
-    fn reshaped(
-        &mut self,
-        world: usize,
-        at: OpId,
-        operand: Operand,
-        written: Option<bool>,
-    ) -> bool {
-        let region = *self.schedule.region(operand);
-        let Buffer::Scratch(id) = region.buffer else { return false };
-        if !self.cells.reshaped[id.index()] {
-            return false;
-        }
-        let slot = (operand.rank, region.buffer, region.slot);
-        let held = &mut self.worlds[world].held;
-        if written == Some(false) {
-            held.insert(slot, region);
-            return false;
-        }
-        let held = held.get(&slot).copied();
-        // With another base the same interval lies elsewhere in the slot.
-        let fits = held.is_none_or(|held| {
-            held.base == region.base && held.lo <= region.lo && region.hi <= held.hi
-        });
-        if !fits {
-            let held = held.map(|held| (held.lo, held.hi));
-            let finding = self.reporter.slot_length(at, operand, held);
-            self.found(world, finding);
-        }
-        !fits
+    /// Whether a read asks for data of another place than the slot holds.
+    fn misplaced(&mut self, world: usize, at: OpId, operand: Operand) -> bool {
+        let region = self.schedule.region(operand);
+        let held = &self.worlds[world].held;
+        let held = held.get(&(operand.rank, region.buffer, region.slot)).copied();
+        let Some(held) = held.filter(|base| *base != region.base) else { return false };
+        let finding = self.reporter.slot_length(at, operand, held);
+        self.found(world, finding);
+        true
     }
 
     /// The callers take their buffers back: everything that touched them must have come before.

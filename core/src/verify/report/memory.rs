@@ -1,6 +1,6 @@
 //! What is said of memory: races, garbage, and slots of another shape.
 
-use super::{Access, Reporter, common};
+use super::{Access, Reporter};
 use crate::diagnostics::{Code, Finding};
 use crate::ids::{OpId, RankId, SpanId};
 use crate::schedule::rational::Rat;
@@ -22,23 +22,14 @@ impl Reporter<'_> {
         finding
     }
 
-    pub(in crate::verify) fn slot_length(
-        &self,
-        at: OpId,
-        operand: Operand,
-        held: Option<(Rat, Rat)>,
-    ) -> Finding {
-        let held = held.map_or("nothing".to_owned(), |(lo, hi)| {
-            let (lo, hi) = common(lo, hi);
-            format!("[{lo}..{hi}]")
-        });
+    pub(in crate::verify) fn slot_length(&self, at: OpId, operand: Operand, held: Rat) -> Finding {
         Finding::new(
             Code::SlotLength,
             self.at(at),
             format!("{} is not what the slot holds", self.operand(operand)),
         )
-        .label("read with another length than was written")
-        .note(format!("the slot holds {held} of the buffer its data came from"))
+        .label("read as another piece than was written")
+        .note(format!("the slot holds what begins at {held} of the buffer that it came from"))
         .note(self.place(at))
         .help("read a slot into the same piece that was written to it")
     }
