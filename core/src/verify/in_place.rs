@@ -95,10 +95,10 @@ mod tests {
             "AllReduce",
             &format!("{home} {SIGNALS} copy(peer((rank + 1) % nranks).input, local.output);")
         ));
-        let elsewhere = "copy(local.input.split([1, 1, 2])[0], local.output.split([1, 1, 2])[0]); copy(local.input.split(3)[0], local.output.split(3)[0]);";
-        assert!(!of("AllReduce", elsewhere));
-        let between = "copy(local.input.split(2)[0], local.output.split(2)[0]); copy(local.output.split(2)[0], local.output.split(2)[1]); copy(local.input.split(2)[1], local.output.split(2)[1]);";
-        assert!(!of("AllReduce", between), "in place the second half is gone");
+        let home = "copy(local.input, local.output.block(rank));";
+        let next = "copy(local.output.block(rank), local.output.block((rank + 1) % nranks));";
+        assert!(of("AllGather", &format!("{home} {next}")));
+        assert!(!of("AllGather", &format!("{home} {next} {home}")), "the copy is not first");
         assert!(of("AllGather", "copy(local.input, local.output.block(rank));"));
         assert!(!of("AllGather", "copy(local.input, local.output.block(0));"));
     }
