@@ -46,6 +46,8 @@ struct Port {
 struct Order {
     on_all_ranks: Same,
     for_all_counts: Same,
+    /// The same question: where a message is cut moves its elements to other pieces, as another count does.
+    for_all_chunkings: Same,
     #[serde(skip_serializing_if = "Option::is_none")]
     witness: Option<Witness>,
 }
@@ -77,7 +79,7 @@ pub(crate) enum Every {
     /// Proved for every nranks from this on.
     From(u32),
     /// The construct that such proofs do not know.
-    Outside { line: u32, column: u32, what: String },
+    Outside { line: u32, column: u32, construct: String, what: String },
 }
 
 impl Every {
@@ -86,7 +88,13 @@ impl Every {
             Ok(every) => Self::From(every.from),
             Err(outside) => {
                 let place = source.location(outside.at);
-                Self::Outside { line: place.line, column: place.column, what: outside.what }
+                let (line, column) = (place.line, place.column);
+                let from = column as usize - 1;
+                let text = source.line(line).unwrap_or_default();
+                let to =
+                    if place.end_line == line { place.end_column as usize - 1 } else { text.len() };
+                let construct = text.chars().take(to).skip(from).collect();
+                Self::Outside { line, column, construct, what: outside.what }
             }
         }
     }
@@ -95,8 +103,8 @@ impl Every {
     pub(crate) fn line(&self) -> String {
         match self {
             Self::From(from) => format!("proved for every nranks >= {from}"),
-            Self::Outside { line, what, .. } => {
-                format!("not proved for every nranks: {what} (line {line})")
+            Self::Outside { line, construct, what, .. } => {
+                format!("not proved for every nranks: line {line}, `{construct}`: {what}")
             }
         }
     }
@@ -132,6 +140,7 @@ impl Certificate {
         let order = proof.reduction.as_ref().map(|reduction| Order {
             on_all_ranks: reduction.ranks.into(),
             for_all_counts: reduction.pieces.into(),
+            for_all_chunkings: reduction.pieces.into(),
             witness: reduction.witness.as_ref().map(|witness| Witness {
                 ranks: witness.ranks.map(|rank| rank.0),
                 piece: witness.piece.clone(),
@@ -192,7 +201,7 @@ impl Certificate {
         ];
         if let Some(order) = &self.order {
             lines.push(format!(
-                "order of reduction: {} on all ranks, {} for all counts; {} deep",
+                "order of reduction: {} on all ranks, {} for all counts and chunks; {} deep",
                 order.on_all_ranks.text(),
                 order.for_all_counts.text(),
                 self.reduce_depth

@@ -1,6 +1,8 @@
 //! Attributes of algorithms: what is to be proved at expansion and in tests, and what a schedule must keep to.
 //! What a schedule must keep to becomes statements at the head of the body, so that it has values and a place.
 
+use std::collections::BTreeSet;
+
 use super::hir::{Demand, Expr, Stmt, StmtKind, Ty, Verify};
 use super::{Checker, scope, topology};
 use crate::diagnostics::{Code, Diagnostic};
@@ -171,7 +173,8 @@ impl Checker<'_> {
             self.bad(span, "no rank count is in this", VERIFY);
             return None;
         }
-        Some((counts, named))
+        let counts: BTreeSet<u32> = counts.into_iter().collect();
+        Some((counts.into_iter().collect(), named))
     }
 
     fn rank_count(&mut self, expr: &ast::Expr) -> Option<u32> {

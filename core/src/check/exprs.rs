@@ -137,9 +137,9 @@ impl Checker<'_> {
                 Diagnostic::new(
                     Code::UnknownName,
                     span,
-                    format!("`{name}` differs between ranks, and a default does not"),
+                    format!("`{name}` differs between ranks, and this must not"),
                 )
-                .help("a default may use `nranks` and the parameters before it"),
+                .help("defaults and attributes may use `nranks` and the parameters before them"),
             );
         }
     }

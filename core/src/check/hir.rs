@@ -54,7 +54,7 @@ pub struct Algorithm {
 pub enum Verify {
     /// These rank counts, at expansion and in the generated test.
     Counts {
-        /// In the order written.
+        /// Each once, in order.
         counts: Vec<u32>,
         /// Whether each was named: then a refusal of one is an error.
         named: bool,
