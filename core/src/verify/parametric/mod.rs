@@ -6,16 +6,16 @@
 //! Positions in a ring serve as well as ranks: then it holds of every order of that ring.
 //!
 //! **The argument.** Each step is a set of linear inequalities in n and s that must have no solution with
-//! `n >= from` ([`linear`]); nothing is concluded from particular values of n.
+//! `n >= from` (`linear`); nothing is concluded from particular values of n.
 //!
-//! 1. *Signals* ([`signals`]). In each loop body, post statement by post statement to `+o(s)` stands the wait
+//! 1. *Signals* (`signals`). In each loop body, post statement by post statement to `+o(s)` stands the wait
 //!    statement from `-o(s)`, later in the text. So the k-th post meets the k-th wait, in the same round, and
 //!    (part, round, statement) is an order that the program keeps: no deadlock, nothing left over.
-//! 2. *Order* ([`order`]). Two accesses share memory where their blocks, counted from the owner, are equal
+//! 2. *Order* (`order`). Two accesses share memory where their blocks, counted from the owner, are equal
 //!    modulo n. For each pair of statements with a write, in any two rounds, a chain of signals leads from
 //!    the one to the other. Another rank's buffers are touched after its `enter` and before its `exit`;
 //!    scratch is looked at over two runs.
-//! 3. *Values* ([`values`]). As there is no race, any order that the program keeps gives the result; we take
+//! 3. *Values* (`values`). As there is no race, any order that the program keeps gives the result; we take
 //!    that of 1. What a read sees is the last write before it: solved for, with the cases split where the
 //!    answer changes. Values are arcs of ranks. For each move of a loop a value in round s is guessed and
 //!    proved by induction on that order. At the end all blocks are read, and must be what is promised.
