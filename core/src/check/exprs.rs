@@ -360,6 +360,9 @@ impl Checker<'_> {
         if base.ty == Ty::List {
             return Expr { kind: Box::new(ExprKind::Element(base, index)), ty: Ty::Int, span };
         }
+        if base.ty == Ty::Ring {
+            return Expr { kind: Box::new(ExprKind::RingSeat(base, index)), ty: Ty::Peer, span };
+        }
         if base.ty == Ty::Rings {
             return Expr { kind: Box::new(ExprKind::RingAt(base, index)), ty: Ty::Ring, span };
         }

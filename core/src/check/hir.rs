@@ -322,6 +322,8 @@ pub enum ExprKind {
     RingsChannels(Expr),
     /// `Rings::disjoint(topology, k)`
     RingsDisjoint(Expr, Expr),
+    /// `ring[i]`: who sits at position i.
+    RingSeat(Expr, Expr),
     /// `rings[i]`
     RingAt(Expr, Expr),
     /// `full_mesh(8, 25GB/s, 2us) without (0, 1)`

@@ -255,7 +255,7 @@ impl<'a> Body<'a> {
             }
             ExprKind::Var(id) => {
                 let var = self.var(*id);
-                if matches!(expr.ty, Ty::List | Ty::Pieces | Ty::Rings | Ty::Topology) {
+                if matches!(expr.ty, Ty::List | Ty::Pieces | Ty::Ring | Ty::Rings | Ty::Topology) {
                     quote!(#var.clone())
                 } else {
                     quote!(#var)
@@ -314,18 +314,6 @@ impl<'a> Body<'a> {
                 let peer = self.receiver(peer);
                 quote!(#peer.rank())
             }
-            ExprKind::RingLeft(ring) => {
-                let ring = self.receiver(ring);
-                quote!(#ring.left())
-            }
-            ExprKind::RingRight(ring) => {
-                let ring = self.receiver(ring);
-                quote!(#ring.right())
-            }
-            ExprKind::RingPosition(ring) => {
-                let ring = self.receiver(ring);
-                quote!(#ring.position())
-            }
             ExprKind::Split(region, by) if by.ty == Ty::List => {
                 let (region, weights) = (self.receiver(region), self.borrowed(by));
                 quote!(#region.split_weighted(#weights))
@@ -357,7 +345,11 @@ impl<'a> Body<'a> {
                 let (int, tokens) = (respanned(self.path("Int"), place), respanned(tokens, place));
                 quote_spanned!(place=> #int::from({ #tokens }))
             }
-            ExprKind::RingAt(..)
+            ExprKind::RingLeft(_)
+            | ExprKind::RingRight(_)
+            | ExprKind::RingPosition(_)
+            | ExprKind::RingSeat(..)
+            | ExprKind::RingAt(..)
             | ExprKind::Linked(..)
             | ExprKind::Neighbours(..)
             | ExprKind::Relays(..) => self.question(expr),

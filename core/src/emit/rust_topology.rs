@@ -129,7 +129,19 @@ impl Body<'_> {
     /// What a topology or rings are asked.
     pub(super) fn question(&self, expr: &Expr) -> TokenStream {
         match &*expr.kind {
-            ExprKind::RingAt(rings, index) => {
+            ExprKind::RingLeft(ring) => {
+                let ring = self.receiver(ring);
+                quote!(#ring.left())
+            }
+            ExprKind::RingRight(ring) => {
+                let ring = self.receiver(ring);
+                quote!(#ring.right())
+            }
+            ExprKind::RingPosition(ring) => {
+                let ring = self.receiver(ring);
+                quote!(#ring.position())
+            }
+            ExprKind::RingSeat(rings, index) | ExprKind::RingAt(rings, index) => {
                 let (rings, index) = (self.receiver(rings), self.operand(index));
                 quote!(#rings.at(#index))
             }

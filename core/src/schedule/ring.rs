@@ -100,7 +100,7 @@ impl From<Vec<i64>> for Ring {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Seating {
     /// Rank at each position.
-    pub(crate) order: Vec<RankId>,
+    pub(crate) order: Arc<[RankId]>,
     /// Position of each rank.
     pub(crate) position: Vec<u32>,
 }

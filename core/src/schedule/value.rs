@@ -2,6 +2,7 @@
 //! uses it, where the builder reports it: so the author's arithmetic reads as arithmetic.
 
 use std::ops;
+use std::sync::Arc;
 
 use super::area::{Area, Pieces};
 use super::arith::{self, Fault, IntFn};
@@ -37,15 +38,17 @@ pub struct Split(pub(crate) Result<Pieces, Fault>);
 pub struct Place(pub(crate) Result<(RankId, Area), Fault>);
 
 /// A rank's seat in a ring.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Seat(pub(crate) Result<Chair, Fault>);
 
-/// Who sits beside a rank.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// Who sits beside a rank, and all the others.
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Chair {
     pub(crate) left: RankId,
     pub(crate) right: RankId,
     pub(crate) position: u32,
+    /// The rank at each position.
+    pub(crate) order: Arc<[RankId]>,
 }
 
 /// A rank's seats in several rings.
@@ -331,11 +334,11 @@ impl List {
     }
 }
 
-pub(crate) fn pick<T: Copy>(list: &[T], index: i64) -> Result<T, Fault> {
+pub(crate) fn pick<T: Clone>(list: &[T], index: i64) -> Result<T, Fault> {
     let len = list.len() as i64;
     usize::try_from(index)
         .ok()
-        .and_then(|i| list.get(i).copied())
+        .and_then(|i| list.get(i).cloned())
         .ok_or(Fault::Index { index, len })
 }
 
@@ -374,19 +377,28 @@ impl Split {
 }
 
 impl Seat {
+    fn ask<T>(&self, of: impl FnOnce(&Chair) -> Result<T, Fault>) -> Result<T, Fault> {
+        self.0.as_ref().map_err(|fault| *fault).and_then(of)
+    }
+
     /// The peer on the left.
-    pub fn left(self) -> Peer {
-        Peer(self.0.map(|chair| chair.left))
+    pub fn left(&self) -> Peer {
+        Peer(self.ask(|chair| Ok(chair.left)))
     }
 
     /// The peer on the right.
-    pub fn right(self) -> Peer {
-        Peer(self.0.map(|chair| chair.right))
+    pub fn right(&self) -> Peer {
+        Peer(self.ask(|chair| Ok(chair.right)))
     }
 
     /// This rank's position, `0..nranks`.
-    pub fn position(self) -> Int {
-        Int(self.0.map(|chair| i64::from(chair.position)))
+    pub fn position(&self) -> Int {
+        Int(self.ask(|chair| Ok(i64::from(chair.position))))
+    }
+
+    /// The peer at position `index`.
+    pub fn at(&self, index: impl Into<Int>) -> Peer {
+        Peer(self.ask(|chair| pick(&chair.order, index.into().0?)))
     }
 }
 

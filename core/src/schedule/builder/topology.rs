@@ -94,6 +94,7 @@ impl Builder<'_> {
             left: seating.left(self.rank),
             right: seating.right(self.rank, 1),
             position: seating.position[self.rank.index()],
+            order: seating.order.clone(),
         }
     }
 

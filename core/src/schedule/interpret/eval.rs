@@ -199,6 +199,10 @@ impl<'a> Run<'a> {
             ExprKind::RingLeft(ring) => Value::Peer(self.ring(b, ring)?.left),
             ExprKind::RingRight(ring) => Value::Peer(self.ring(b, ring)?.right),
             ExprKind::RingPosition(ring) => Value::Int(i64::from(self.ring(b, ring)?.position)),
+            ExprKind::RingSeat(ring, index) => {
+                let (chair, index) = (self.ring(b, ring)?, self.int(b, index)?);
+                Value::Peer(self.settle(b, span, pick(&chair.order, index))?)
+            }
             ExprKind::RingNatural => self.seat(b, &Ring::natural(), span)?,
             ExprKind::RingTwisted => self.seat(b, &Ring::twisted(), span)?,
             ExprKind::RingOrder(list) => {

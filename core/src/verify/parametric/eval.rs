@@ -170,7 +170,11 @@ impl Scope {
                     .ok_or_else(|| Outside::new(span, "this does not hold of every nranks"))?;
                 Value::Bool(value > 0 && value & (value - 1) == 0)
             }
-            ExprKind::Peer(rank) => Value::Peer(self.shift(rank, span)?),
+            ExprKind::Peer(rank) => Value::Peer(self.shift(Frame::Rank, rank, span)?),
+            ExprKind::RingSeat(ring, position) => {
+                let frame = self.ring(ring)?;
+                Value::Peer(self.shift(frame, position, span)?)
+            }
             ExprKind::RankOf(peer) => {
                 let offset = self.peer(peer)?;
                 let me = self.coordinate(Frame::Rank, span)?;
@@ -296,10 +300,10 @@ impl Scope {
         Ok(Affine::int(by))
     }
 
-    /// The offset of `peer(rank)`.
-    fn shift(&mut self, rank: &Expr, span: Span) -> Answer<Affine> {
+    /// The offset of `peer(rank)`, or of `ring[position]`.
+    fn shift(&mut self, frame: Frame, rank: &Expr, span: Span) -> Answer<Affine> {
         let value = self.int(rank)?;
-        self.count_in(Frame::Rank, span)?;
+        self.count_in(frame, span)?;
         match value {
             Int { me: 1, form, known: Known::Reduced } => Ok(form),
             Int { me: 1, form, .. } if form == Affine::ZERO => Ok(form),
