@@ -27,8 +27,16 @@ pub(super) fn follows(schedule: &Schedule) -> Result<bool, u32> {
     Ok(schedule.streams.iter().all(|stream| {
         let rank = stream.rank;
         let ops = (stream.first.0..stream.first.0 + stream.len).map(|op| schedule.op(OpId(op)));
-        let mut at_head = stream.index == 0 || begun.contains(&(rank, stream.index));
-        let mut ops = ops.skip(usize::from(stream.index > 0));
+        // A stream that was forked begins by waiting for that.
+        let forked = |op: &Op| {
+            let channel = schedule.channel(op);
+            op.kind == OpKind::Wait
+                && (channel.kind, channel.lane.0) == (SignalKind::Fork, stream.index)
+                && begun.contains(&(rank, stream.index))
+        };
+        let mut ops = ops.peekable();
+        let forked = ops.next_if(|op| op.kind != OpKind::Move && forked(op)).is_some();
+        let mut at_head = stream.index == 0 || forked;
         ops.all(|op| match op.kind {
             OpKind::Move if at_head && home(schedule, op, rank, &cells, &layout) => true,
             OpKind::Post if at_head && schedule.channel(op).kind == SignalKind::Fork => {
@@ -70,6 +78,7 @@ mod tests {
     use crate::compile;
     use crate::schedule::Algorithm as _;
     use crate::schedule::interpret::Interpreted;
+    use crate::schedule::text;
     use crate::source::Source;
 
     fn of(head: &str, body: &str) -> bool {
@@ -111,6 +120,23 @@ mod tests {
         let twice =
             format!("parallel way in 0..2 {{ {SIGNALS} }} parallel way in 0..2 {{ {half} }}");
         assert!(!of("AllReduce", &twice), "the second time the streams have been joined");
+    }
+
+    #[test]
+    fn a_stream_that_nobody_forks_is_looked_at_from_its_first_op() {
+        let read =
+            |text: &str| follows(&text::parse(text).expect("a schedule")).expect("few cells");
+        let head = "
+schedule A AllReduce nranks 2 root 0
+rank 0 stream 0
+  copy 0.input[0..1] -> 0.output[0..1] @0
+rank 1 stream 0
+  copy 1.input[0..1] -> 1.output[0..1] @0
+";
+        assert!(read(head));
+        assert!(!read(&format!(
+            "{head}rank 1 stream 1\n  copy 0.input[0..1] -> 1.output[0..1] @0\n"
+        )));
     }
 
     #[test]
