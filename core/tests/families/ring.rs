@@ -78,19 +78,21 @@ fn one_block_a_round_around_the_ring() {
             let order_text = text(&order);
             let all = algorithm(RING, "RingAllReduce", &[("ring", &order_text)]);
             let all = schedule(&all, n as u32);
-            assert_pulls(&all, &[order.clone()], |order, rank, _| all_reduce(order, rank, 0, 1));
+            assert_pulls(&all, std::slice::from_ref(&order), |order, rank, _| {
+                all_reduce(order, rank, 0, 1)
+            });
             assert_port(&all, 2.0 * (n - 1) as f64 / n as f64);
 
             let scatter = algorithm(RING, "RingReduceScatter", &[("order", &order_text)]);
             let scatter = schedule(&scatter, n as u32);
-            assert_pulls(&scatter, &[order.clone()], |order, rank, _| {
+            assert_pulls(&scatter, std::slice::from_ref(&order), |order, rank, _| {
                 blocks(order, rank, 2, 0, 1, true)
             });
             assert_port(&scatter, (n - 1) as f64);
 
             let gather = algorithm(RING, "RingAllGather", &[("order", &order_text)]);
             let gather = schedule(&gather, n as u32);
-            assert_pulls(&gather, &[order.clone()], |order, rank, _| {
+            assert_pulls(&gather, std::slice::from_ref(&order), |order, rank, _| {
                 blocks(order, rank, 1, 0, 1, false)
             });
             assert_port(&gather, (n - 1) as f64);
