@@ -6,8 +6,15 @@
 
 use std::collections::BTreeSet;
 
-use roundelay::library::{HalvingDoublingAllReduce, RingAllReduce, TwistedRingAllReduce};
-use roundelay::{Algorithm, DType, ReduceOp, Ring, Run as _, half};
+use roundelay::library::{
+    HalvingDoublingAllGather, HalvingDoublingAllReduce, HalvingDoublingReduceScatter,
+    MultiRingAllGather, MultiRingAllReduce, MultiRingReduceScatter,
+    RecursiveHalvingDoublingAllGather, RecursiveHalvingDoublingAllReduce,
+    RecursiveHalvingDoublingReduceScatter, RingAllGather, RingAllReduce, RingBroadcast, RingReduce,
+    RingReduceScatter, TwistedRingAllGather, TwistedRingAllReduce, TwistedRingReduceScatter,
+};
+use roundelay::{Algorithm, DType, ReduceOp, Ring, Rings, Run as _, half};
+use roundelay_core::topology::shape::Shape;
 
 use super::runs::{Kind, Proofs, admitted, assert_right, data, run};
 
@@ -40,16 +47,47 @@ fn sample(algorithm: &dyn Algorithm) {
 #[test]
 fn the_ring() {
     sample(&RingAllReduce::new());
+    sample(&RingReduceScatter::new());
+    sample(&RingAllGather::new());
+    sample(&RingBroadcast::new());
+    sample(&RingReduce::new());
 }
 
 #[test]
 fn the_twisted_ring() {
     sample(&TwistedRingAllReduce::new());
+    sample(&TwistedRingReduceScatter::new());
+    sample(&TwistedRingAllGather::new());
+}
+
+#[test]
+fn several_rings() {
+    // The channels of a full mesh are nearly as many as its ranks.
+    let mesh = Shape::full_mesh(33).build().unwrap();
+    sample(&MultiRingAllReduce::new().rings(Rings::disjoint(mesh, 2)));
+    sample(&MultiRingReduceScatter::new());
+    sample(&MultiRingAllGather::new());
 }
 
 #[test]
 fn halving_and_doubling() {
     sample(&HalvingDoublingAllReduce::new());
+    sample(&HalvingDoublingReduceScatter::new());
+    sample(&HalvingDoublingAllGather::new());
+}
+
+#[test]
+fn halving_and_doubling_mirrored() {
+    sample(&HalvingDoublingAllReduce::new().near_first(true));
+    sample(&HalvingDoublingReduceScatter::new().near_first(true));
+    sample(&HalvingDoublingAllGather::new().far_first(true));
+}
+
+#[test]
+fn halving_and_doubling_folded() {
+    sample(&RecursiveHalvingDoublingAllReduce::new());
+    sample(&RecursiveHalvingDoublingReduceScatter::new());
+    sample(&RecursiveHalvingDoublingAllGather::new());
 }
 
 const SUM: Kind = Kind { dtype: DType::F32, op: ReduceOp::Sum, in_place: false };
@@ -59,7 +97,21 @@ fn rings_in_any_order() {
     let order = || [3, 0, 4, 1, 2];
     let ring = RingAllReduce::new().ring(order());
     let both = TwistedRingAllReduce::new().ring(order());
-    for algorithm in [&ring as &dyn Algorithm, &both] {
+    let ranks = || order().to_vec();
+    let two = || vec![3, 0, 4, 1, 2, 4, 3, 2, 1, 0];
+    for algorithm in [
+        &ring as &dyn Algorithm,
+        &both,
+        &MultiRingAllReduce::new().rings([order(), [4, 3, 2, 1, 0]].into_iter().collect::<Rings>()),
+        &RingReduceScatter::new().order(ranks()),
+        &RingAllGather::new().order(ranks()),
+        &RingBroadcast::new().root(1).slices(3).ring(order()),
+        &RingReduce::new().root(4).slices(3).ring(order()),
+        &TwistedRingReduceScatter::new().order(ranks()),
+        &TwistedRingAllGather::new().order(ranks()),
+        &MultiRingReduceScatter::new().orders(two()),
+        &MultiRingAllGather::new().orders(two()),
+    ] {
         let mut proofs = Proofs::new(algorithm);
         for count in [1, 4, 5, 11, 1000] {
             assert_right(&proofs.plan(5, count, SUM), SUM, 9);
