@@ -97,20 +97,19 @@ fn rings_in_any_order() {
     let order = || [3, 0, 4, 1, 2];
     let ring = RingAllReduce::new().ring(order());
     let both = TwistedRingAllReduce::new().ring(order());
-    let ranks = || order().to_vec();
-    let two = || vec![3, 0, 4, 1, 2, 4, 3, 2, 1, 0];
+    let two = || [order(), [4, 3, 2, 1, 0]].into_iter().collect::<Rings>();
     for algorithm in [
         &ring as &dyn Algorithm,
         &both,
-        &MultiRingAllReduce::new().rings([order(), [4, 3, 2, 1, 0]].into_iter().collect::<Rings>()),
-        &RingReduceScatter::new().order(ranks()),
-        &RingAllGather::new().order(ranks()),
+        &MultiRingAllReduce::new().rings(two()),
+        &RingReduceScatter::new().ring(order()),
+        &RingAllGather::new().ring(order()),
         &RingBroadcast::new().root(1).slices(3).ring(order()),
         &RingReduce::new().root(4).slices(3).ring(order()),
-        &TwistedRingReduceScatter::new().order(ranks()),
-        &TwistedRingAllGather::new().order(ranks()),
-        &MultiRingReduceScatter::new().orders(two()),
-        &MultiRingAllGather::new().orders(two()),
+        &TwistedRingReduceScatter::new().ring(order()),
+        &TwistedRingAllGather::new().ring(order()),
+        &MultiRingReduceScatter::new().rings(two()),
+        &MultiRingAllGather::new().rings(two()),
     ] {
         let mut proofs = Proofs::new(algorithm);
         for count in [1, 4, 5, 11, 1000] {

@@ -83,14 +83,14 @@ fn one_block_a_round_around_the_ring() {
             });
             assert_port(&all, 2.0 * (n - 1) as f64 / n as f64);
 
-            let scatter = algorithm(RING, "RingReduceScatter", &[("order", &order_text)]);
+            let scatter = algorithm(RING, "RingReduceScatter", &[("ring", &order_text)]);
             let scatter = schedule(&scatter, n as u32);
             assert_pulls(&scatter, std::slice::from_ref(&order), |order, rank, _| {
                 blocks(order, rank, 2, 0, 1, true)
             });
             assert_port(&scatter, (n - 1) as f64);
 
-            let gather = algorithm(RING, "RingAllGather", &[("order", &order_text)]);
+            let gather = algorithm(RING, "RingAllGather", &[("ring", &order_text)]);
             let gather = schedule(&gather, n as u32);
             assert_pulls(&gather, std::slice::from_ref(&order), |order, rank, _| {
                 blocks(order, rank, 1, 0, 1, false)
@@ -140,10 +140,10 @@ fn half_of_each_block_each_way() {
         for order in [natural(n), shuffled(n)] {
             let order_text = text(&order);
             let ways = [order.clone(), backwards(&order)];
-            let gather = algorithm(TWISTED, "TwistedRingAllGather", &[("order", &order_text)]);
+            let gather = algorithm(TWISTED, "TwistedRingAllGather", &[("ring", &order_text)]);
             let gather = schedule(&gather, n as u32);
             assert_pulls(&gather, &ways, |o, r, way| blocks(o, r, 1, way, 2, false));
-            let scatter = algorithm(TWISTED, "TwistedRingReduceScatter", &[("order", &order_text)]);
+            let scatter = algorithm(TWISTED, "TwistedRingReduceScatter", &[("ring", &order_text)]);
             let scatter = schedule(&scatter, n as u32);
             assert_pulls(&scatter, &ways, |o, r, way| blocks(o, r, 2, way, 2, true));
             for schedule in [gather, scatter] {
@@ -170,15 +170,14 @@ fn each_ring_carries_its_part() {
     for n in 2..=16_i64 {
         let rings = [natural(n), shuffled(n), backwards(&shuffled(n))];
         let k = rings.len() as i64;
-        let orders = rings.iter().map(|order| text(order)).collect::<Vec<_>>();
-        let reduce = algorithm(MULTI, "MultiRingAllReduce", &[("rings", &orders.join(";"))]);
+        let orders = rings.iter().map(|order| text(order)).collect::<Vec<_>>().join(";");
+        let reduce = algorithm(MULTI, "MultiRingAllReduce", &[("rings", &orders)]);
         let all = schedule(&reduce, n as u32);
         assert_pulls(&all, &rings, |order, rank, i| all_reduce(order, rank, i, k));
-        let orders = orders.join(",");
-        let scatter = algorithm(MULTI, "MultiRingReduceScatter", &[("orders", &orders)]);
+        let scatter = algorithm(MULTI, "MultiRingReduceScatter", &[("rings", &orders)]);
         let scatter = schedule(&scatter, n as u32);
         assert_pulls(&scatter, &rings, |order, rank, i| blocks(order, rank, 2, i, k, true));
-        let gather = algorithm(MULTI, "MultiRingAllGather", &[("orders", &orders)]);
+        let gather = algorithm(MULTI, "MultiRingAllGather", &[("rings", &orders)]);
         let gather = schedule(&gather, n as u32);
         assert_pulls(&gather, &rings, |order, rank, i| blocks(order, rank, 1, i, k, false));
     }

@@ -279,7 +279,7 @@ impl Scope {
         }
         if frame != Frame::Rank && self.collective != Collective::AllReduce {
             let what = format!(
-                "blocks of an {} belong to ranks, and not every ring has rank i at position i",
+                "the blocks of {} belong to ranks, and not every ring has rank i at position i",
                 self.collective
             );
             return Err(Outside::new(span, what));
