@@ -64,9 +64,10 @@ fn the_twisted_ring() {
 fn several_rings() {
     // The channels of a full mesh are nearly as many as its ranks.
     let mesh = Shape::full_mesh(33).build().unwrap();
-    sample(&MultiRingAllReduce::new().rings(Rings::disjoint(mesh, 2)));
-    sample(&MultiRingReduceScatter::new());
-    sample(&MultiRingAllGather::new());
+    let two = Rings::disjoint(mesh, 2);
+    sample(&MultiRingAllReduce::new().rings(two.clone()));
+    sample(&MultiRingReduceScatter::new().rings(two.clone()));
+    sample(&MultiRingAllGather::new().rings(two));
 }
 
 #[test]

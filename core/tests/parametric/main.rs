@@ -19,7 +19,7 @@ use roundelay_core::source::Source;
 pub(crate) use roundelay_core::verify::parametric::prove;
 use roundelay_core::verify::verify;
 
-/// Sources of the tree that hold a member of the class.
+/// Sources of the tree whose first algorithm is a member of the class.
 const FILES: [&str; 6] = [
     include_str!("../../../stdlib/ring.coll"),
     include_str!("../../../stdlib/twisted_ring.coll"),
@@ -31,7 +31,9 @@ const FILES: [&str; 6] = [
 
 /// All sources of members.
 fn members() -> Vec<String> {
-    FILES.iter().chain(&members::MEMBERS).map(|text| (*text).to_owned()).collect()
+    let first = |text: &&str| text.split_inclusive("\n}\n").next().map(str::to_owned);
+    let members = members::MEMBERS.iter().map(|text| (*text).to_owned());
+    FILES.iter().filter_map(first).chain(members).collect()
 }
 
 /// The algorithms of a source; `None` where it does not compile.
