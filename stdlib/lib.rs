@@ -71,12 +71,14 @@ pub mod library {
     include_collective!("ring.coll");
     include_collective!("twisted_ring.coll");
     include_collective!("halving_doubling.coll");
+    include_collective!("nhr.coll");
 
     /// The sources of the library: file name and text.
     pub const SOURCES: &[(&str, &str)] = &[
         ("ring.coll", include_str!("ring.coll")),
         ("twisted_ring.coll", include_str!("twisted_ring.coll")),
         ("halving_doubling.coll", include_str!("halving_doubling.coll")),
+        ("nhr.coll", include_str!("nhr.coll")),
     ];
 }
 
