@@ -6,7 +6,10 @@
 
 use std::collections::BTreeSet;
 
-use roundelay::library::{HalvingDoublingAllReduce, RingAllReduce, TwistedRingAllReduce};
+use roundelay::library::{
+    HalvingDoublingAllReduce, NhrAllGather, NhrAllReduce, NhrBroadcast, NhrOneShotAllReduce,
+    NhrReduceScatter, NhrScatter, RingAllReduce, TwistedRingAllReduce,
+};
 use roundelay::{Algorithm, DType, ReduceOp, Ring, Run as _, half};
 
 use super::runs::{Kind, Proofs, admitted, assert_right, data, run};
@@ -50,6 +53,17 @@ fn the_twisted_ring() {
 #[test]
 fn halving_and_doubling() {
     sample(&HalvingDoublingAllReduce::new());
+}
+
+#[test]
+fn nhr() {
+    sample(&NhrAllReduce::new());
+    sample(&NhrAllReduce::new().reorder(true));
+    sample(&NhrReduceScatter::new());
+    sample(&NhrAllGather::new());
+    sample(&NhrScatter::new());
+    sample(&NhrBroadcast::new());
+    sample(&NhrOneShotAllReduce::new());
 }
 
 const SUM: Kind = Kind { dtype: DType::F32, op: ReduceOp::Sum, in_place: false };
