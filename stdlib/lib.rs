@@ -72,6 +72,7 @@ pub mod library {
     include_collective!("twisted_ring.coll");
     include_collective!("multi_ring.coll");
     include_collective!("halving_doubling.coll");
+    include_collective!("nhr.coll");
 
     /// The sources of the library: file name and text.
     pub const SOURCES: &[(&str, &str)] = &[
@@ -79,6 +80,7 @@ pub mod library {
         ("twisted_ring.coll", include_str!("twisted_ring.coll")),
         ("multi_ring.coll", include_str!("multi_ring.coll")),
         ("halving_doubling.coll", include_str!("halving_doubling.coll")),
+        ("nhr.coll", include_str!("nhr.coll")),
     ];
 }
 

@@ -8,7 +8,8 @@ use std::collections::BTreeSet;
 
 use roundelay::library::{
     HalvingDoublingAllGather, HalvingDoublingAllReduce, HalvingDoublingReduceScatter,
-    MultiRingAllGather, MultiRingAllReduce, MultiRingReduceScatter,
+    MultiRingAllGather, MultiRingAllReduce, MultiRingReduceScatter, NhrAllGather, NhrAllReduce,
+    NhrBroadcast, NhrOneShotAllReduce, NhrReduceScatter, NhrScatter,
     RecursiveHalvingDoublingAllGather, RecursiveHalvingDoublingAllReduce,
     RecursiveHalvingDoublingReduceScatter, RingAllGather, RingAllReduce, RingBroadcast, RingReduce,
     RingReduceScatter, TwistedRingAllGather, TwistedRingAllReduce, TwistedRingReduceScatter,
@@ -89,6 +90,17 @@ fn halving_and_doubling_folded() {
     sample(&RecursiveHalvingDoublingAllReduce::new());
     sample(&RecursiveHalvingDoublingReduceScatter::new());
     sample(&RecursiveHalvingDoublingAllGather::new());
+}
+
+#[test]
+fn nhr() {
+    sample(&NhrAllReduce::new());
+    sample(&NhrAllReduce::new().reorder(true));
+    sample(&NhrReduceScatter::new());
+    sample(&NhrAllGather::new());
+    sample(&NhrScatter::new());
+    sample(&NhrBroadcast::new());
+    sample(&NhrOneShotAllReduce::new());
 }
 
 const SUM: Kind = Kind { dtype: DType::F32, op: ReduceOp::Sum, in_place: false };

@@ -4,5 +4,6 @@
 #![allow(missing_docs)]
 
 mod halving_doubling;
+mod nhr;
 mod pulls;
 mod ring;
