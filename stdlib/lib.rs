@@ -71,12 +71,20 @@ pub mod library {
     include_collective!("ring.coll");
     include_collective!("twisted_ring.coll");
     include_collective!("halving_doubling.coll");
+    include_collective!("mesh.coll");
+    include_collective!("doubling.coll");
+    include_collective!("bruck.coll");
+    include_collective!("pairwise.coll");
 
     /// The sources of the library: file name and text.
     pub const SOURCES: &[(&str, &str)] = &[
         ("ring.coll", include_str!("ring.coll")),
         ("twisted_ring.coll", include_str!("twisted_ring.coll")),
         ("halving_doubling.coll", include_str!("halving_doubling.coll")),
+        ("mesh.coll", include_str!("mesh.coll")),
+        ("doubling.coll", include_str!("doubling.coll")),
+        ("bruck.coll", include_str!("bruck.coll")),
+        ("pairwise.coll", include_str!("pairwise.coll")),
     ];
 }
 
