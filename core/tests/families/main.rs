@@ -1,0 +1,7 @@
+//! The families of the library against the literature: steps, peers and slices are read from the schedules,
+//! not from the code that made them.
+
+#![allow(missing_docs)]
+
+mod mesh;
+mod pulls;
