@@ -6,7 +6,12 @@
 
 use std::collections::BTreeSet;
 
-use roundelay::library::{HalvingDoublingAllReduce, RingAllReduce, TwistedRingAllReduce};
+use roundelay::library::{
+    BruckAllGather, BruckAllToAll, HalvingDoublingAllReduce, MeshAllGather, MeshAllReduce,
+    MeshAllToAll, MeshGather, MeshReduceScatter, MeshScatter, OneShotMeshAllReduce,
+    PairwiseAllToAll, PairwiseReduceScatter, RecursiveDoublingAllGather,
+    RecursiveDoublingAllReduce, RingAllReduce, TwistedRingAllReduce,
+};
 use roundelay::{Algorithm, DType, ReduceOp, Ring, Run as _, half};
 
 use super::runs::{Kind, Proofs, admitted, assert_right, data, run};
@@ -18,7 +23,16 @@ fn counts(nranks: u32) -> [u64; 8] {
 }
 
 fn sample(algorithm: &dyn Algorithm) {
-    let kinds = Kind::all();
+    sample_of(algorithm, &Kind::all());
+}
+
+/// Out of place alone: an `AllToAll` has no other way.
+fn sample_apart(algorithm: &dyn Algorithm) {
+    let kinds: Vec<_> = Kind::all().into_iter().filter(|kind| !kind.in_place).collect();
+    sample_of(algorithm, &kinds);
+}
+
+fn sample_of(algorithm: &dyn Algorithm, kinds: &[Kind]) {
     let ranks = admitted(algorithm, 1..=33);
     let each = kinds.len().div_ceil(ranks.len());
     let mut proofs = Proofs::new(algorithm);
@@ -50,6 +64,39 @@ fn the_twisted_ring() {
 #[test]
 fn halving_and_doubling() {
     sample(&HalvingDoublingAllReduce::new());
+}
+
+#[test]
+fn meshes_that_reduce() {
+    sample(&MeshAllReduce::new());
+    sample(&OneShotMeshAllReduce::new());
+    sample(&MeshReduceScatter::new());
+}
+
+#[test]
+fn meshes_that_copy() {
+    sample(&MeshAllGather::new());
+    sample_apart(&MeshAllToAll::new());
+    sample(&MeshScatter::new().root(0));
+    sample(&MeshGather::new().root(0));
+}
+
+#[test]
+fn recursive_doubling() {
+    sample(&RecursiveDoublingAllReduce::new());
+    sample(&RecursiveDoublingAllGather::new());
+}
+
+#[test]
+fn bruck() {
+    sample(&BruckAllGather::new());
+    sample_apart(&BruckAllToAll::new());
+}
+
+#[test]
+fn pairwise_exchange() {
+    sample_apart(&PairwiseAllToAll::new());
+    sample(&PairwiseReduceScatter::new());
 }
 
 const SUM: Kind = Kind { dtype: DType::F32, op: ReduceOp::Sum, in_place: false };

@@ -76,7 +76,9 @@ fn every_algorithm_is_proved_and_its_busiest_port_carries_what_the_formula_says(
         (DOUBLING, "RecursiveDoublingAllGather", true, |n| n * (n - 1)),
         (BRUCK, "BruckAllGather", false, |n| n * (n - 1)),
         // Every block moves once for each bit of its distance.
-        (BRUCK, "BruckAllToAll", false, |n| n * (1..n).map(|j| i64::from(j.count_ones())).sum::<i64>()),
+        (BRUCK, "BruckAllToAll", false, |n| {
+            n * (1..n).map(|j| i64::from(j.count_ones())).sum::<i64>()
+        }),
         (PAIRWISE, "PairwiseAllToAll", false, |n| n * (n - 1)),
         (PAIRWISE, "PairwiseReduceScatter", false, |n| n * (n - 1)),
     ];
@@ -152,8 +154,9 @@ fn one_shot_reduces_in_rank_order_on_every_rank() {
                 op.kind == OpKind::Move
                     && schedule.region(schedule.dsts(op)[0]).buffer == Buffer::Output
             });
-            let slots: Vec<_> =
-                to_output.map(|op| schedule.region(*schedule.srcs(op).last().unwrap()).slot).collect();
+            let slots: Vec<_> = to_output
+                .map(|op| schedule.region(*schedule.srcs(op).last().unwrap()).slot)
+                .collect();
             assert_eq!(slots, (0..nranks).rev().collect::<Vec<_>>());
         }
     }
@@ -206,7 +209,8 @@ fn bruck_gathers_1_2_4_blocks_and_then_the_rest() {
             let rank = rank as i64;
             let mut steps: Vec<(i64, Vec<i64>)> = Vec::new();
             for pull in got {
-                let blocks = pull.data.iter().flat_map(|[lo, hi]| lo.floor() as i64..hi.floor() as i64);
+                let blocks =
+                    pull.data.iter().flat_map(|[lo, hi]| lo.floor() as i64..hi.floor() as i64);
                 match steps.last_mut() {
                     Some((from, all)) if *from == pull.from => all.extend(blocks),
                     _ => steps.push((pull.from, blocks.collect())),
@@ -257,7 +261,11 @@ fn pairwise_exchange_pairs_the_ranks_up() {
 /// The proof rejects an algorithm whose second exchange does not wait for the first one.
 #[test]
 fn the_signals_of_the_mesh_are_needed() {
-    let without = MESH.replacen("reduce-scatter\n        let from = peer((rank + d) % nranks);\n        from.RxAck();", "reduce-scatter\n        let from = peer((rank + d) % nranks);", 1);
+    let without = MESH.replacen(
+        "reduce-scatter\n        let from = peer((rank + d) % nranks);\n        from.RxAck();",
+        "reduce-scatter\n        let from = peer((rank + d) % nranks);",
+        1,
+    );
     assert_ne!(without, MESH);
     let source = Source::from_text("mesh.coll", &without);
     let program = compile(&source, Door::File).unwrap();
