@@ -73,6 +73,10 @@ pub mod library {
     include_collective!("multi_ring.coll");
     include_collective!("halving_doubling.coll");
     include_collective!("nhr.coll");
+    include_collective!("mesh.coll");
+    include_collective!("doubling.coll");
+    include_collective!("bruck.coll");
+    include_collective!("pairwise.coll");
 
     /// The sources of the library: file name and text.
     pub const SOURCES: &[(&str, &str)] = &[
@@ -81,6 +85,10 @@ pub mod library {
         ("multi_ring.coll", include_str!("multi_ring.coll")),
         ("halving_doubling.coll", include_str!("halving_doubling.coll")),
         ("nhr.coll", include_str!("nhr.coll")),
+        ("mesh.coll", include_str!("mesh.coll")),
+        ("doubling.coll", include_str!("doubling.coll")),
+        ("bruck.coll", include_str!("bruck.coll")),
+        ("pairwise.coll", include_str!("pairwise.coll")),
     ];
 }
 

@@ -7,12 +7,15 @@
 use std::collections::BTreeSet;
 
 use roundelay::library::{
-    HalvingDoublingAllGather, HalvingDoublingAllReduce, HalvingDoublingReduceScatter,
-    MultiRingAllGather, MultiRingAllReduce, MultiRingReduceScatter, NhrAllGather, NhrAllReduce,
-    NhrBroadcast, NhrOneShotAllReduce, NhrReduceScatter, NhrScatter,
-    RecursiveHalvingDoublingAllGather, RecursiveHalvingDoublingAllReduce,
-    RecursiveHalvingDoublingReduceScatter, RingAllGather, RingAllReduce, RingBroadcast, RingReduce,
-    RingReduceScatter, TwistedRingAllGather, TwistedRingAllReduce, TwistedRingReduceScatter,
+    BruckAllGather, BruckAllToAll, HalvingDoublingAllGather, HalvingDoublingAllReduce,
+    HalvingDoublingReduceScatter, MeshAllGather, MeshAllReduce, MeshAllToAll, MeshGather,
+    MeshReduceScatter, MeshScatter, MultiRingAllGather, MultiRingAllReduce, MultiRingReduceScatter,
+    NhrAllGather, NhrAllReduce, NhrBroadcast, NhrOneShotAllReduce, NhrReduceScatter, NhrScatter,
+    OneShotMeshAllReduce, PairwiseAllToAll, PairwiseReduceScatter, RecursiveDoublingAllGather,
+    RecursiveDoublingAllReduce, RecursiveHalvingDoublingAllGather,
+    RecursiveHalvingDoublingAllReduce, RecursiveHalvingDoublingReduceScatter, RingAllGather,
+    RingAllReduce, RingBroadcast, RingReduce, RingReduceScatter, TwistedRingAllGather,
+    TwistedRingAllReduce, TwistedRingReduceScatter,
 };
 use roundelay::{Algorithm, DType, ReduceOp, Ring, Rings, Run as _, half};
 use roundelay_core::topology::shape::Shape;
@@ -26,7 +29,16 @@ fn counts(nranks: u32) -> [u64; 8] {
 }
 
 fn sample(algorithm: &dyn Algorithm) {
-    let kinds = Kind::all();
+    sample_of(algorithm, &Kind::all());
+}
+
+/// Out of place alone: an `AllToAll` has no other way.
+fn sample_apart(algorithm: &dyn Algorithm) {
+    let kinds: Vec<_> = Kind::all().into_iter().filter(|kind| !kind.in_place).collect();
+    sample_of(algorithm, &kinds);
+}
+
+fn sample_of(algorithm: &dyn Algorithm, kinds: &[Kind]) {
     let ranks = admitted(algorithm, 1..=33);
     let each = kinds.len().div_ceil(ranks.len());
     let mut proofs = Proofs::new(algorithm);
@@ -101,6 +113,39 @@ fn nhr() {
     sample(&NhrScatter::new());
     sample(&NhrBroadcast::new());
     sample(&NhrOneShotAllReduce::new());
+}
+
+#[test]
+fn meshes_that_reduce() {
+    sample(&MeshAllReduce::new());
+    sample(&OneShotMeshAllReduce::new());
+    sample(&MeshReduceScatter::new());
+}
+
+#[test]
+fn meshes_that_copy() {
+    sample(&MeshAllGather::new());
+    sample_apart(&MeshAllToAll::new());
+    sample(&MeshScatter::new().root(0));
+    sample(&MeshGather::new().root(0));
+}
+
+#[test]
+fn recursive_doubling() {
+    sample(&RecursiveDoublingAllReduce::new());
+    sample(&RecursiveDoublingAllGather::new());
+}
+
+#[test]
+fn bruck() {
+    sample(&BruckAllGather::new());
+    sample_apart(&BruckAllToAll::new());
+}
+
+#[test]
+fn pairwise_exchange() {
+    sample_apart(&PairwiseAllToAll::new());
+    sample(&PairwiseReduceScatter::new());
 }
 
 const SUM: Kind = Kind { dtype: DType::F32, op: ReduceOp::Sum, in_place: false };
