@@ -45,7 +45,7 @@ fn the_construct_that_leaves_the_class_is_named() {
     "#]],
     );
     outside(
-        include_str!("../../../stdlib/halving_doubling.coll"),
+        crate::first(include_str!("../../../stdlib/halving_doubling.coll")),
         &expect![[r#"
             9: `near_first`: what this is given decides what ranks do
         "#]],
@@ -160,8 +160,7 @@ fn expressions_outside_are_named() {
 #[test]
 fn what_is_wrong_is_not_claimed() {
     // Without comments, and pairs of signals on one line.
-    let good =
-        include_str!("../../../stdlib/ring.coll").split("\n\n///").next().unwrap_or_default();
+    let good = crate::first(include_str!("../../../stdlib/ring.coll"));
     let bare = good.lines().map(|line| line.split(" //").next().unwrap_or_default());
     let good = bare.collect::<Vec<_>>().join("\n");
     let good = good.replace("TxAck();\n       ", "TxAck();");
@@ -171,50 +170,50 @@ fn what_is_wrong_is_not_claimed() {
             "left.TxDataSignal();",
             "",
             expect![[r#"
-                18: `right.RxDataSignal();`: no peer sends this signal in the same round
+                17: `right.RxDataSignal();`: no peer sends this signal in the same round
             "#]],
         ),
         (
             "reduce(left",
             "copy(left",
             expect![[r#"
-                6: `RingAllReduce`: not every block ends as the AllReduce wants it
-            "#]],
+            5: `RingAllReduce`: not every block ends as the AllReduce wants it
+        "#]],
         ),
         (
             "round - 1)",
             "round)",
             expect![[r#"
-                6: `RingAllReduce`: not every block ends as the AllReduce wants it
-            "#]],
+            5: `RingAllReduce`: not every block ends as the AllReduce wants it
+        "#]],
         ),
         (
             "0..nranks - 1 {\n        let b = (me - round) ",
             "1..nranks - 1 {\n        let b = (me - round) ",
             expect![[r#"
-                6: `RingAllReduce`: not every block ends as the AllReduce wants it
-            "#]],
+            5: `RingAllReduce`: not every block ends as the AllReduce wants it
+        "#]],
         ),
         (
             "right.TxAck(); left.RxAck();",
             "",
             expect![[r#"
-                17: `reduce(left.block[b], local.block[b]);`: its owner may not have entered yet when this touches it
-            "#]],
+            16: `reduce(left.block[b], local.block[b]);`: its owner may not have entered yet when this touches it
+        "#]],
         ),
         (
             "left.TxDataSignal(); right.RxDataSignal();",
             "",
             expect![[r#"
-                23: `copy(left.block[b], local.block[b]);`: its owner may have left already when this touches it
-            "#]],
+            22: `copy(left.block[b], local.block[b]);`: its owner may have left already when this touches it
+        "#]],
         ),
         (
             "right.TxAck(); left.RxAck();",
             "left.RxAck(); right.TxAck();",
             expect![[r#"
-                16: `left.RxAck();`: this waits for a signal that peers send later in the text
-            "#]],
+            15: `left.RxAck();`: this waits for a signal that peers send later in the text
+        "#]],
         ),
     ] {
         assert!(good.contains(right), "{right}");

@@ -29,11 +29,15 @@ const FILES: [&str; 6] = [
     include_str!("../../../examples/twisted_ring.coll"),
 ];
 
+/// The first algorithm of a source.
+fn first(text: &str) -> &str {
+    text.find("\n}\n").map_or(text, |end| &text[..end + 3])
+}
+
 /// All sources of members.
 fn members() -> Vec<String> {
-    let first = |text: &&str| text.split_inclusive("\n}\n").next().map(str::to_owned);
-    let members = members::MEMBERS.iter().map(|text| (*text).to_owned());
-    FILES.iter().filter_map(first).chain(members).collect()
+    let first = FILES.iter().map(|text| first(text));
+    first.chain(members::MEMBERS).map(str::to_owned).collect()
 }
 
 /// The algorithms of a source; `None` where it does not compile.
