@@ -140,12 +140,9 @@ fn ring_all_reduce_is_proved() {
 ///
 /// NCCL's ring, pulled: nranks - 1 rounds of one block, T = (n - 1) * L + (n - 1) / n * S / B for n * c = S
 /// of input. The least volume that there is, for large buffers; halving-doubling and NHR take fewer rounds.
-///
-/// `order` lists the ranks around the ring, () is 0, 1, 2, …: blocks belong to ranks, and a `Ring` names
-/// no ranks but the neighbours.
 #[derive(Clone, Debug, Default)]
 pub struct RingReduceScatter {
-    order: ::core::option::Option<::std::vec::Vec<i64>>,
+    ring: ::core::option::Option<::roundelay::Ring>,
 }
 #[allow(dead_code)]
 impl RingReduceScatter {
@@ -154,13 +151,10 @@ impl RingReduceScatter {
     pub fn new() -> Self {
         Self::default()
     }
-    /// Sets the parameter `order: [Rank]`.
+    /// Sets the parameter `ring: Ring`.
     #[must_use]
-    pub fn order(
-        mut self,
-        order: impl ::core::convert::Into<::std::vec::Vec<i64>>,
-    ) -> Self {
-        self.order = ::core::option::Option::Some(order.into());
+    pub fn ring(mut self, ring: impl ::core::convert::Into<::roundelay::Ring>) -> Self {
+        self.ring = ::core::option::Option::Some(ring.into());
         self
     }
 }
@@ -179,18 +173,13 @@ impl ::roundelay::Algorithm for RingReduceScatter {
 ///
 /// NCCL's ring, pulled: nranks - 1 rounds of one block, T = (n - 1) * L + (n - 1) / n * S / B for n * c = S
 /// of input. The least volume that there is, for large buffers; halving-doubling and NHR take fewer rounds.
-///
-/// `order` lists the ranks around the ring, () is 0, 1, 2, …: blocks belong to ranks, and a `Ring` names
-/// no ranks but the neighbours.
-pub algorithm RingReduceScatter(order: [Rank] = ()) -> ReduceScatter {
-    let ring = if len(order) == 0 { Ring::natural(nranks) } else { Ring::order(order) };
+pub algorithm RingReduceScatter(ring: Ring) -> ReduceScatter {
     let left = ring.left;
     let right = ring.right;
     view block = input.split(nranks);
     scratch sum: 2 like block[0];
     for round in 0..nranks {
-        let place = (ring.position - round - 1) % nranks;
-        let b = if len(order) == 0 { place } else { order[place] };
+        let b = ring[(ring.position - round - 1) % nranks].rank;
         if round < nranks - 1 {
             copy(local.block[b], local.sum[round % 2]);
         } else {
@@ -215,175 +204,24 @@ pub algorithm RingReduceScatter(order: [Rank] = ()) -> ReduceScatter {
         use ::roundelay::expand::at;
         const {
             &[
-                at(38, 15, 38, 32),
-                at(39, 5, 39, 89),
-                at(40, 5, 40, 26),
-                at(41, 5, 41, 28),
-                at(42, 5, 42, 38),
-                at(43, 5, 43, 34),
-                at(45, 5, 64, 6),
-                at(46, 9, 46, 58),
-                at(47, 9, 47, 68),
-                at(48, 9, 52, 10),
-                at(49, 13, 49, 56),
-                at(51, 13, 51, 48),
-                at(53, 9, 63, 10),
-                at(54, 13, 54, 27),
-                at(55, 13, 55, 26),
-                at(56, 13, 60, 14),
-                at(57, 17, 57, 73),
-                at(59, 17, 59, 65),
-                at(61, 13, 61, 33),
-                at(62, 13, 62, 34),
-            ]
-        }
-    }
-    #[allow(
-        unused_parens,
-        unused_braces,
-        unused_variables,
-        non_snake_case,
-        clippy::all,
-        clippy::pedantic
-    )]
-    fn build(
-        &self,
-        s: &mut ::roundelay::expand::Builder<'_>,
-    ) -> ::core::result::Result<(), ::roundelay::expand::Stop> {
-        #[allow(unused_imports)]
-        use ::roundelay::expand::*;
-        let nranks = s.nranks();
-        let local = s.local();
-        let order = self.order.clone().map_or_else(|| List::of([]), List::from);
-        let ring = if s.test(1, order.len().equals(0))? {
-            s.ring(1, &Ring::natural())?
-        } else {
-            s.ring_order(1, &order)?
-        };
-        let left = ring.left();
-        let right = ring.right();
-        let block = s.input().split(nranks);
-        let sum = s.scratch_slots(5, "sum", 2, block.at(0))?;
-        for round in s.range(6, 0, nranks)? {
-            let place = (ring.position() - round - 1) % nranks;
-            let b = if s.test(8, order.len().equals(0))? {
-                place
-            } else {
-                order.at(place)
-            };
-            if s.test(9, round.less(nranks - 1))? {
-                s.copy(10, local.on(block.at(b)), &[local.on(sum.at(round % 2))])?;
-            } else {
-                s.copy(11, local.on(block.at(b)), &[local.on(s.output())])?;
-            }
-            if s.test(12, round.more(0))? {
-                s.tx_ack(13, right)?;
-                s.rx_ack(14, left)?;
-                if s.test(15, round.less(nranks - 1))? {
-                    s.reduce(
-                        16,
-                        &[left.on(sum.at((round - 1) % 2))],
-                        local.on(sum.at(round % 2)),
-                    )?;
-                } else {
-                    s.reduce(
-                        17,
-                        &[left.on(sum.at((round - 1) % 2))],
-                        local.on(s.output()),
-                    )?;
-                }
-                s.tx_data_signal(18, left)?;
-                s.rx_data_signal(19, right)?;
-            }
-        }
-        Ok(())
-    }
-}
-#[cfg(test)]
-#[test]
-fn ring_reduce_scatter_is_proved() {
-    ::roundelay::expand::is_proved(&RingReduceScatter::new(), 2..=33, false);
-}
-/// AllGather on a ring: every rank pulls the block that its left neighbour got last.
-///
-/// NCCL's ring, pulled: nranks - 1 rounds of one block, T = (n - 1) * L + (n - 1) / n * S / B for n * c = S
-/// of output. For large buffers; Bruck, NHR and halving-doubling take fewer rounds.
-///
-/// `order` is that of `RingReduceScatter`.
-#[derive(Clone, Debug, Default)]
-pub struct RingAllGather {
-    order: ::core::option::Option<::std::vec::Vec<i64>>,
-}
-#[allow(dead_code)]
-impl RingAllGather {
-    /// `RingAllGather`, with every parameter that has a default at its default.
-    #[must_use]
-    pub fn new() -> Self {
-        Self::default()
-    }
-    /// Sets the parameter `order: [Rank]`.
-    #[must_use]
-    pub fn order(
-        mut self,
-        order: impl ::core::convert::Into<::std::vec::Vec<i64>>,
-    ) -> Self {
-        self.order = ::core::option::Option::Some(order.into());
-        self
-    }
-}
-impl ::roundelay::Algorithm for RingAllGather {
-    fn name(&self) -> &str {
-        "RingAllGather"
-    }
-    fn collective(&self) -> ::roundelay::Collective {
-        ::roundelay::Collective::AllGather
-    }
-    fn file(&self) -> &str {
-        "stdlib/ring.coll"
-    }
-    fn source(&self) -> &str {
-        r#"/// AllGather on a ring: every rank pulls the block that its left neighbour got last.
-///
-/// NCCL's ring, pulled: nranks - 1 rounds of one block, T = (n - 1) * L + (n - 1) / n * S / B for n * c = S
-/// of output. For large buffers; Bruck, NHR and halving-doubling take fewer rounds.
-///
-/// `order` is that of `RingReduceScatter`.
-pub algorithm RingAllGather(order: [Rank] = ()) -> AllGather {
-    let ring = if len(order) == 0 { Ring::natural(nranks) } else { Ring::order(order) };
-    let left = ring.left;
-    let right = ring.right;
-    view block = output.split(nranks);
-    copy(local.input, local.block[rank]);
-    for round in 0..nranks - 1 {
-        let place = (ring.position - round - 1) % nranks;
-        let b = if len(order) == 0 { place } else { order[place] };
-        right.TxAck();
-        left.RxAck();
-        copy(left.block[b], local.block[b]);
-        left.TxDataSignal();
-        right.RxDataSignal();
-    }
-}
-"#
-    }
-    fn locations(&self) -> &[::roundelay::expand::Location] {
-        use ::roundelay::expand::at;
-        const {
-            &[
-                at(73, 15, 73, 28),
-                at(74, 5, 74, 89),
-                at(75, 5, 75, 26),
-                at(76, 5, 76, 28),
-                at(77, 5, 77, 39),
-                at(79, 5, 79, 42),
-                at(81, 5, 89, 6),
-                at(82, 9, 82, 58),
-                at(83, 9, 83, 68),
-                at(84, 9, 84, 23),
-                at(85, 9, 85, 22),
-                at(86, 9, 86, 45),
-                at(87, 9, 87, 29),
-                at(88, 9, 88, 30),
+                at(35, 15, 35, 32),
+                at(36, 5, 36, 26),
+                at(37, 5, 37, 28),
+                at(38, 5, 38, 38),
+                at(39, 5, 39, 34),
+                at(41, 5, 59, 6),
+                at(42, 9, 42, 65),
+                at(43, 9, 47, 10),
+                at(44, 13, 44, 56),
+                at(46, 13, 46, 48),
+                at(48, 9, 58, 10),
+                at(49, 13, 49, 27),
+                at(50, 13, 50, 26),
+                at(51, 13, 55, 14),
+                at(52, 17, 52, 73),
+                at(54, 17, 54, 65),
+                at(56, 13, 56, 33),
+                at(57, 13, 57, 34),
             ]
         }
     }
@@ -404,28 +242,153 @@ pub algorithm RingAllGather(order: [Rank] = ()) -> AllGather {
         let rank = s.rank();
         let nranks = s.nranks();
         let local = s.local();
-        let order = self.order.clone().map_or_else(|| List::of([]), List::from);
-        let ring = if s.test(1, order.len().equals(0))? {
-            s.ring(1, &Ring::natural())?
-        } else {
-            s.ring_order(1, &order)?
+        let ring = match &self.ring {
+            Some(given) => s.ring(0, given)?,
+            None => s.ring(0, &Ring::natural())?,
+        };
+        let left = ring.left();
+        let right = ring.right();
+        let block = s.input().split(nranks);
+        let sum = s.scratch_slots(4, "sum", 2, block.at(0))?;
+        for round in s.range(5, 0, nranks)? {
+            let b = ring.at((ring.position() - round - 1) % nranks).rank();
+            if s.test(7, round.less(nranks - 1))? {
+                s.copy(8, local.on(block.at(b)), &[local.on(sum.at(round % 2))])?;
+            } else {
+                s.copy(9, local.on(block.at(b)), &[local.on(s.output())])?;
+            }
+            if s.test(10, round.more(0))? {
+                s.tx_ack(11, right)?;
+                s.rx_ack(12, left)?;
+                if s.test(13, round.less(nranks - 1))? {
+                    s.reduce(
+                        14,
+                        &[left.on(sum.at((round - 1) % 2))],
+                        local.on(sum.at(round % 2)),
+                    )?;
+                } else {
+                    s.reduce(
+                        15,
+                        &[left.on(sum.at((round - 1) % 2))],
+                        local.on(s.output()),
+                    )?;
+                }
+                s.tx_data_signal(16, left)?;
+                s.rx_data_signal(17, right)?;
+            }
+        }
+        Ok(())
+    }
+}
+#[cfg(test)]
+#[test]
+fn ring_reduce_scatter_is_proved() {
+    ::roundelay::expand::is_proved(&RingReduceScatter::new(), 2..=33, false);
+}
+/// AllGather on a ring: every rank pulls the block that its left neighbour got last.
+///
+/// NCCL's ring, pulled: nranks - 1 rounds of one block, T = (n - 1) * L + (n - 1) / n * S / B for n * c = S
+/// of output. For large buffers; Bruck, NHR and halving-doubling take fewer rounds.
+#[derive(Clone, Debug, Default)]
+pub struct RingAllGather {
+    ring: ::core::option::Option<::roundelay::Ring>,
+}
+#[allow(dead_code)]
+impl RingAllGather {
+    /// `RingAllGather`, with every parameter that has a default at its default.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+    /// Sets the parameter `ring: Ring`.
+    #[must_use]
+    pub fn ring(mut self, ring: impl ::core::convert::Into<::roundelay::Ring>) -> Self {
+        self.ring = ::core::option::Option::Some(ring.into());
+        self
+    }
+}
+impl ::roundelay::Algorithm for RingAllGather {
+    fn name(&self) -> &str {
+        "RingAllGather"
+    }
+    fn collective(&self) -> ::roundelay::Collective {
+        ::roundelay::Collective::AllGather
+    }
+    fn file(&self) -> &str {
+        "stdlib/ring.coll"
+    }
+    fn source(&self) -> &str {
+        r#"/// AllGather on a ring: every rank pulls the block that its left neighbour got last.
+///
+/// NCCL's ring, pulled: nranks - 1 rounds of one block, T = (n - 1) * L + (n - 1) / n * S / B for n * c = S
+/// of output. For large buffers; Bruck, NHR and halving-doubling take fewer rounds.
+pub algorithm RingAllGather(ring: Ring) -> AllGather {
+    let left = ring.left;
+    let right = ring.right;
+    view block = output.split(nranks);
+    copy(local.input, local.block[rank]);
+    for round in 0..nranks - 1 {
+        let b = ring[(ring.position - round - 1) % nranks].rank;
+        right.TxAck();
+        left.RxAck();
+        copy(left.block[b], local.block[b]);
+        left.TxDataSignal();
+        right.RxDataSignal();
+    }
+}
+"#
+    }
+    fn locations(&self) -> &[::roundelay::expand::Location] {
+        use ::roundelay::expand::at;
+        const {
+            &[
+                at(66, 15, 66, 28),
+                at(67, 5, 67, 26),
+                at(68, 5, 68, 28),
+                at(69, 5, 69, 39),
+                at(71, 5, 71, 42),
+                at(73, 5, 80, 6),
+                at(74, 9, 74, 65),
+                at(75, 9, 75, 23),
+                at(76, 9, 76, 22),
+                at(77, 9, 77, 45),
+                at(78, 9, 78, 29),
+                at(79, 9, 79, 30),
+            ]
+        }
+    }
+    #[allow(
+        unused_parens,
+        unused_braces,
+        unused_variables,
+        non_snake_case,
+        clippy::all,
+        clippy::pedantic
+    )]
+    fn build(
+        &self,
+        s: &mut ::roundelay::expand::Builder<'_>,
+    ) -> ::core::result::Result<(), ::roundelay::expand::Stop> {
+        #[allow(unused_imports)]
+        use ::roundelay::expand::*;
+        let rank = s.rank();
+        let nranks = s.nranks();
+        let local = s.local();
+        let ring = match &self.ring {
+            Some(given) => s.ring(0, given)?,
+            None => s.ring(0, &Ring::natural())?,
         };
         let left = ring.left();
         let right = ring.right();
         let block = s.output().split(nranks);
-        s.copy(5, local.on(s.input()), &[local.on(block.at(rank))])?;
-        for round in s.range(6, 0, nranks - 1)? {
-            let place = (ring.position() - round - 1) % nranks;
-            let b = if s.test(8, order.len().equals(0))? {
-                place
-            } else {
-                order.at(place)
-            };
-            s.tx_ack(9, right)?;
-            s.rx_ack(10, left)?;
-            s.copy(11, left.on(block.at(b)), &[local.on(block.at(b))])?;
-            s.tx_data_signal(12, left)?;
-            s.rx_data_signal(13, right)?;
+        s.copy(4, local.on(s.input()), &[local.on(block.at(rank))])?;
+        for round in s.range(5, 0, nranks - 1)? {
+            let b = ring.at((ring.position() - round - 1) % nranks).rank();
+            s.tx_ack(7, right)?;
+            s.rx_ack(8, left)?;
+            s.copy(9, left.on(block.at(b)), &[local.on(block.at(b))])?;
+            s.tx_data_signal(10, left)?;
+            s.rx_data_signal(11, right)?;
         }
         Ok(())
     }
@@ -519,24 +482,24 @@ pub algorithm RingBroadcast(root: Rank = 0, slices: int = 8, ring: Ring) -> Broa
         use ::roundelay::expand::at;
         const {
             &[
-                at(97, 15, 97, 28),
-                at(98, 5, 98, 85),
-                at(99, 5, 99, 26),
-                at(100, 5, 100, 28),
-                at(101, 5, 101, 39),
-                at(103, 5, 105, 6),
-                at(104, 9, 104, 41),
-                at(106, 5, 118, 6),
-                at(107, 9, 111, 10),
-                at(108, 13, 108, 26),
-                at(109, 13, 109, 49),
-                at(110, 13, 110, 33),
-                at(112, 9, 117, 10),
-                at(113, 13, 115, 14),
-                at(114, 17, 114, 38),
-                at(116, 13, 116, 27),
-                at(119, 5, 121, 6),
-                at(120, 9, 120, 30),
+                at(88, 15, 88, 28),
+                at(89, 5, 89, 85),
+                at(90, 5, 90, 26),
+                at(91, 5, 91, 28),
+                at(92, 5, 92, 39),
+                at(94, 5, 96, 6),
+                at(95, 9, 95, 41),
+                at(97, 5, 109, 6),
+                at(98, 9, 102, 10),
+                at(99, 13, 99, 26),
+                at(100, 13, 100, 49),
+                at(101, 13, 101, 33),
+                at(103, 9, 108, 10),
+                at(104, 13, 106, 14),
+                at(105, 17, 105, 38),
+                at(107, 13, 107, 27),
+                at(110, 5, 112, 6),
+                at(111, 9, 111, 30),
             ]
         }
     }
@@ -693,32 +656,32 @@ pub algorithm RingReduce(root: Rank = 0, slices: int = 8, ring: Ring) -> Reduce 
         use ::roundelay::expand::at;
         const {
             &[
-                at(129, 15, 129, 25),
-                at(130, 5, 130, 85),
-                at(131, 5, 131, 26),
-                at(132, 5, 132, 28),
-                at(133, 5, 133, 36),
-                at(134, 5, 134, 38),
-                at(135, 5, 135, 40),
-                at(136, 5, 136, 30),
-                at(137, 5, 137, 35),
-                at(139, 5, 159, 6),
-                at(140, 9, 158, 10),
-                at(141, 13, 141, 51),
-                at(142, 13, 146, 14),
-                at(143, 17, 143, 30),
-                at(144, 17, 144, 54),
-                at(145, 17, 145, 37),
-                at(148, 13, 148, 48),
-                at(149, 13, 153, 14),
-                at(150, 17, 150, 30),
-                at(151, 17, 151, 51),
-                at(152, 17, 152, 37),
-                at(154, 13, 156, 14),
-                at(155, 17, 155, 38),
-                at(157, 13, 157, 27),
-                at(160, 5, 162, 6),
-                at(161, 9, 161, 30),
+                at(120, 15, 120, 25),
+                at(121, 5, 121, 85),
+                at(122, 5, 122, 26),
+                at(123, 5, 123, 28),
+                at(124, 5, 124, 36),
+                at(125, 5, 125, 38),
+                at(126, 5, 126, 40),
+                at(127, 5, 127, 30),
+                at(128, 5, 128, 35),
+                at(130, 5, 150, 6),
+                at(131, 9, 149, 10),
+                at(132, 13, 132, 51),
+                at(133, 13, 137, 14),
+                at(134, 17, 134, 30),
+                at(135, 17, 135, 54),
+                at(136, 17, 136, 37),
+                at(139, 13, 139, 48),
+                at(140, 13, 144, 14),
+                at(141, 17, 141, 30),
+                at(142, 17, 142, 51),
+                at(143, 17, 143, 37),
+                at(145, 13, 147, 14),
+                at(146, 17, 146, 38),
+                at(148, 13, 148, 27),
+                at(151, 5, 153, 6),
+                at(152, 9, 152, 30),
             ]
         }
     }

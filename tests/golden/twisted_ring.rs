@@ -175,11 +175,9 @@ fn twisted_ring_all_reduce_is_proved() {
 ///
 /// `RingReduceScatter` twice: n - 1 rounds, T = (n - 1) * L + (n - 1) / (2 * n) * S / B from 3 ranks on, for
 /// n * c = S of input, where B is what a link carries one way. For large buffers, as the AllReduce.
-///
-/// `order` lists the ranks around the ring, () is 0, 1, 2, …; that of the twisted ring is 1,2,3,4,5,6,0,7.
 #[derive(Clone, Debug, Default)]
 pub struct TwistedRingReduceScatter {
-    order: ::core::option::Option<::std::vec::Vec<i64>>,
+    ring: ::core::option::Option<::roundelay::Ring>,
 }
 #[allow(dead_code)]
 impl TwistedRingReduceScatter {
@@ -188,13 +186,10 @@ impl TwistedRingReduceScatter {
     pub fn new() -> Self {
         Self::default()
     }
-    /// Sets the parameter `order: [Rank]`.
+    /// Sets the parameter `ring: Ring`.
     #[must_use]
-    pub fn order(
-        mut self,
-        order: impl ::core::convert::Into<::std::vec::Vec<i64>>,
-    ) -> Self {
-        self.order = ::core::option::Option::Some(order.into());
+    pub fn ring(mut self, ring: impl ::core::convert::Into<::roundelay::Ring>) -> Self {
+        self.ring = ::core::option::Option::Some(ring.into());
         self
     }
 }
@@ -214,10 +209,7 @@ impl ::roundelay::Algorithm for TwistedRingReduceScatter {
 ///
 /// `RingReduceScatter` twice: n - 1 rounds, T = (n - 1) * L + (n - 1) / (2 * n) * S / B from 3 ranks on, for
 /// n * c = S of input, where B is what a link carries one way. For large buffers, as the AllReduce.
-///
-/// `order` lists the ranks around the ring, () is 0, 1, 2, …; that of the twisted ring is 1,2,3,4,5,6,0,7.
-pub algorithm TwistedRingReduceScatter(order: [Rank] = ()) -> ReduceScatter {
-    let ring = if len(order) == 0 { Ring::natural(nranks) } else { Ring::order(order) };
+pub algorithm TwistedRingReduceScatter(ring: Ring) -> ReduceScatter {
     view block = input.split(nranks);
     view result = output.split(2);
     scratch sum: 2 like block[0];
@@ -226,8 +218,7 @@ pub algorithm TwistedRingReduceScatter(order: [Rank] = ()) -> ReduceScatter {
         let from = if way == 0 { ring.left } else { ring.right };
         let sign = if way == 0 { 1 } else { -1 };
         for round in 0..nranks {
-            let place = (ring.position - sign * (round + 1)) % nranks;
-            let b = if len(order) == 0 { place } else { order[place] };
+            let b = ring[(ring.position - sign * (round + 1)) % nranks].rank;
             view now = sum[round % 2].split(2);
             view before = sum[(round + 1) % 2].split(2);
             if round < nranks - 1 {
@@ -255,215 +246,29 @@ pub algorithm TwistedRingReduceScatter(order: [Rank] = ()) -> ReduceScatter {
         use ::roundelay::expand::at;
         const {
             &[
-                at(45, 15, 45, 39),
-                at(46, 5, 46, 89),
-                at(47, 5, 47, 38),
-                at(48, 5, 48, 35),
-                at(49, 5, 49, 34),
-                at(51, 5, 78, 6),
-                at(52, 9, 52, 64),
-                at(53, 9, 53, 66),
-                at(54, 9, 54, 50),
-                at(56, 9, 77, 10),
-                at(57, 13, 57, 71),
-                at(58, 13, 58, 72),
-                at(59, 13, 59, 48),
-                at(60, 13, 60, 57),
-                at(61, 13, 65, 14),
-                at(62, 17, 62, 68),
-                at(64, 17, 64, 71),
-                at(66, 13, 76, 14),
-                at(67, 17, 67, 28),
-                at(68, 17, 68, 30),
-                at(69, 17, 73, 18),
-                at(70, 21, 70, 62),
-                at(72, 21, 72, 65),
-                at(74, 17, 74, 37),
-                at(75, 17, 75, 35),
-            ]
-        }
-    }
-    #[allow(
-        unused_parens,
-        unused_braces,
-        unused_variables,
-        non_snake_case,
-        clippy::all,
-        clippy::pedantic
-    )]
-    fn build(
-        &self,
-        s: &mut ::roundelay::expand::Builder<'_>,
-    ) -> ::core::result::Result<(), ::roundelay::expand::Stop> {
-        #[allow(unused_imports)]
-        use ::roundelay::expand::*;
-        let nranks = s.nranks();
-        let local = s.local();
-        let order = self.order.clone().map_or_else(|| List::of([]), List::from);
-        let ring = if s.test(1, order.len().equals(0))? {
-            s.ring(1, &Ring::natural())?
-        } else {
-            s.ring_order(1, &order)?
-        };
-        let block = s.input().split(nranks);
-        let result = s.output().split(2);
-        let sum = s.scratch_slots(4, "sum", 2, block.at(0))?;
-        s.parallel(
-            5,
-            0,
-            2,
-            |s, way| {
-                let to = if s.test(6, way.equals(0))? {
-                    ring.right()
-                } else {
-                    ring.left()
-                };
-                let from = if s.test(7, way.equals(0))? {
-                    ring.left()
-                } else {
-                    ring.right()
-                };
-                let sign = if s.test(8, way.equals(0))? { int(1) } else { int(-1) };
-                for round in s.range(9, 0, nranks)? {
-                    let place = (ring.position() - sign * (round + 1)) % nranks;
-                    let b = if s.test(11, order.len().equals(0))? {
-                        place
-                    } else {
-                        order.at(place)
-                    };
-                    let now = sum.at(round % 2).split(2);
-                    let before = sum.at((round + 1) % 2).split(2);
-                    if s.test(14, round.less(nranks - 1))? {
-                        s.copy(
-                            15,
-                            local.on(block.at(b).split(2).at(way)),
-                            &[local.on(now.at(way))],
-                        )?;
-                    } else {
-                        s.copy(
-                            16,
-                            local.on(block.at(b).split(2).at(way)),
-                            &[local.on(result.at(way))],
-                        )?;
-                    }
-                    if s.test(17, round.more(0))? {
-                        s.tx_ack(18, to)?;
-                        s.rx_ack(19, from)?;
-                        if s.test(20, round.less(nranks - 1))? {
-                            s.reduce(
-                                21,
-                                &[from.on(before.at(way))],
-                                local.on(now.at(way)),
-                            )?;
-                        } else {
-                            s.reduce(
-                                22,
-                                &[from.on(before.at(way))],
-                                local.on(result.at(way)),
-                            )?;
-                        }
-                        s.tx_data_signal(23, from)?;
-                        s.rx_data_signal(24, to)?;
-                    }
-                }
-                Ok(())
-            },
-        )?;
-        Ok(())
-    }
-}
-#[cfg(test)]
-#[test]
-fn twisted_ring_reduce_scatter_is_proved() {
-    ::roundelay::expand::is_proved(&TwistedRingReduceScatter::new(), 2..=33, false);
-}
-/// AllGather on a ring in both directions at once: half of each block travels each way, on a stream of
-/// its own.
-///
-/// `RingAllGather` twice: n - 1 rounds, T = (n - 1) * L + (n - 1) / (2 * n) * S / B from 3 ranks on, for
-/// n * c = S of output, where B is what a link carries one way. For large buffers, as the AllReduce.
-///
-/// `order` is that of `TwistedRingReduceScatter`.
-#[derive(Clone, Debug, Default)]
-pub struct TwistedRingAllGather {
-    order: ::core::option::Option<::std::vec::Vec<i64>>,
-}
-#[allow(dead_code)]
-impl TwistedRingAllGather {
-    /// `TwistedRingAllGather`, with every parameter that has a default at its default.
-    #[must_use]
-    pub fn new() -> Self {
-        Self::default()
-    }
-    /// Sets the parameter `order: [Rank]`.
-    #[must_use]
-    pub fn order(
-        mut self,
-        order: impl ::core::convert::Into<::std::vec::Vec<i64>>,
-    ) -> Self {
-        self.order = ::core::option::Option::Some(order.into());
-        self
-    }
-}
-impl ::roundelay::Algorithm for TwistedRingAllGather {
-    fn name(&self) -> &str {
-        "TwistedRingAllGather"
-    }
-    fn collective(&self) -> ::roundelay::Collective {
-        ::roundelay::Collective::AllGather
-    }
-    fn file(&self) -> &str {
-        "stdlib/twisted_ring.coll"
-    }
-    fn source(&self) -> &str {
-        r#"/// AllGather on a ring in both directions at once: half of each block travels each way, on a stream of
-/// its own.
-///
-/// `RingAllGather` twice: n - 1 rounds, T = (n - 1) * L + (n - 1) / (2 * n) * S / B from 3 ranks on, for
-/// n * c = S of output, where B is what a link carries one way. For large buffers, as the AllReduce.
-///
-/// `order` is that of `TwistedRingReduceScatter`.
-pub algorithm TwistedRingAllGather(order: [Rank] = ()) -> AllGather {
-    let ring = if len(order) == 0 { Ring::natural(nranks) } else { Ring::order(order) };
-    view block = output.split(nranks);
-    parallel way in 0..2 {
-        let to = if way == 0 { ring.right } else { ring.left };
-        let from = if way == 0 { ring.left } else { ring.right };
-        let sign = if way == 0 { 1 } else { -1 };
-        copy(local.input.split(2)[way], local.block[rank].split(2)[way]);
-        for round in 0..nranks - 1 {
-            let place = (ring.position - sign * (round + 1)) % nranks;
-            let b = if len(order) == 0 { place } else { order[place] };
-            to.TxAck();
-            from.RxAck();
-            copy(from.block[b].split(2)[way], local.block[b].split(2)[way]);
-            from.TxDataSignal();
-            to.RxDataSignal();
-        }
-    }
-}
-"#
-    }
-    fn locations(&self) -> &[::roundelay::expand::Location] {
-        use ::roundelay::expand::at;
-        const {
-            &[
-                at(88, 15, 88, 35),
-                at(89, 5, 89, 89),
-                at(90, 5, 90, 39),
-                at(92, 5, 108, 6),
-                at(93, 9, 93, 64),
-                at(94, 9, 94, 66),
-                at(95, 9, 95, 50),
-                at(97, 9, 97, 74),
-                at(99, 9, 107, 10),
-                at(100, 13, 100, 71),
-                at(101, 13, 101, 72),
-                at(102, 13, 102, 24),
-                at(103, 13, 103, 26),
-                at(104, 13, 104, 77),
-                at(105, 13, 105, 33),
-                at(106, 13, 106, 31),
+                at(43, 15, 43, 39),
+                at(44, 5, 44, 38),
+                at(45, 5, 45, 35),
+                at(46, 5, 46, 34),
+                at(48, 5, 74, 6),
+                at(49, 9, 49, 64),
+                at(50, 9, 50, 66),
+                at(51, 9, 51, 50),
+                at(53, 9, 73, 10),
+                at(54, 13, 54, 78),
+                at(55, 13, 55, 48),
+                at(56, 13, 56, 57),
+                at(57, 13, 61, 14),
+                at(58, 17, 58, 68),
+                at(60, 17, 60, 71),
+                at(62, 13, 72, 14),
+                at(63, 17, 63, 28),
+                at(64, 17, 64, 30),
+                at(65, 17, 69, 18),
+                at(66, 21, 66, 62),
+                at(68, 21, 68, 65),
+                at(70, 17, 70, 37),
+                at(71, 17, 71, 35),
             ]
         }
     }
@@ -484,50 +289,214 @@ pub algorithm TwistedRingAllGather(order: [Rank] = ()) -> AllGather {
         let rank = s.rank();
         let nranks = s.nranks();
         let local = s.local();
-        let order = self.order.clone().map_or_else(|| List::of([]), List::from);
-        let ring = if s.test(1, order.len().equals(0))? {
-            s.ring(1, &Ring::natural())?
-        } else {
-            s.ring_order(1, &order)?
+        let ring = match &self.ring {
+            Some(given) => s.ring(0, given)?,
+            None => s.ring(0, &Ring::natural())?,
         };
-        let block = s.output().split(nranks);
+        let block = s.input().split(nranks);
+        let result = s.output().split(2);
+        let sum = s.scratch_slots(3, "sum", 2, block.at(0))?;
         s.parallel(
-            3,
+            4,
             0,
             2,
             |s, way| {
-                let to = if s.test(4, way.equals(0))? {
+                let to = if s.test(5, way.equals(0))? {
                     ring.right()
                 } else {
                     ring.left()
                 };
-                let from = if s.test(5, way.equals(0))? {
+                let from = if s.test(6, way.equals(0))? {
                     ring.left()
                 } else {
                     ring.right()
                 };
-                let sign = if s.test(6, way.equals(0))? { int(1) } else { int(-1) };
+                let sign = if s.test(7, way.equals(0))? { int(1) } else { int(-1) };
+                for round in s.range(8, 0, nranks)? {
+                    let b = ring
+                        .at((ring.position() - sign * (round + 1)) % nranks)
+                        .rank();
+                    let now = sum.at(round % 2).split(2);
+                    let before = sum.at((round + 1) % 2).split(2);
+                    if s.test(12, round.less(nranks - 1))? {
+                        s.copy(
+                            13,
+                            local.on(block.at(b).split(2).at(way)),
+                            &[local.on(now.at(way))],
+                        )?;
+                    } else {
+                        s.copy(
+                            14,
+                            local.on(block.at(b).split(2).at(way)),
+                            &[local.on(result.at(way))],
+                        )?;
+                    }
+                    if s.test(15, round.more(0))? {
+                        s.tx_ack(16, to)?;
+                        s.rx_ack(17, from)?;
+                        if s.test(18, round.less(nranks - 1))? {
+                            s.reduce(
+                                19,
+                                &[from.on(before.at(way))],
+                                local.on(now.at(way)),
+                            )?;
+                        } else {
+                            s.reduce(
+                                20,
+                                &[from.on(before.at(way))],
+                                local.on(result.at(way)),
+                            )?;
+                        }
+                        s.tx_data_signal(21, from)?;
+                        s.rx_data_signal(22, to)?;
+                    }
+                }
+                Ok(())
+            },
+        )?;
+        Ok(())
+    }
+}
+#[cfg(test)]
+#[test]
+fn twisted_ring_reduce_scatter_is_proved() {
+    ::roundelay::expand::is_proved(&TwistedRingReduceScatter::new(), 2..=33, false);
+}
+/// AllGather on a ring in both directions at once: half of each block travels each way, on a stream of
+/// its own.
+///
+/// `RingAllGather` twice: n - 1 rounds, T = (n - 1) * L + (n - 1) / (2 * n) * S / B from 3 ranks on, for
+/// n * c = S of output, where B is what a link carries one way. For large buffers, as the AllReduce.
+#[derive(Clone, Debug, Default)]
+pub struct TwistedRingAllGather {
+    ring: ::core::option::Option<::roundelay::Ring>,
+}
+#[allow(dead_code)]
+impl TwistedRingAllGather {
+    /// `TwistedRingAllGather`, with every parameter that has a default at its default.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+    /// Sets the parameter `ring: Ring`.
+    #[must_use]
+    pub fn ring(mut self, ring: impl ::core::convert::Into<::roundelay::Ring>) -> Self {
+        self.ring = ::core::option::Option::Some(ring.into());
+        self
+    }
+}
+impl ::roundelay::Algorithm for TwistedRingAllGather {
+    fn name(&self) -> &str {
+        "TwistedRingAllGather"
+    }
+    fn collective(&self) -> ::roundelay::Collective {
+        ::roundelay::Collective::AllGather
+    }
+    fn file(&self) -> &str {
+        "stdlib/twisted_ring.coll"
+    }
+    fn source(&self) -> &str {
+        r#"/// AllGather on a ring in both directions at once: half of each block travels each way, on a stream of
+/// its own.
+///
+/// `RingAllGather` twice: n - 1 rounds, T = (n - 1) * L + (n - 1) / (2 * n) * S / B from 3 ranks on, for
+/// n * c = S of output, where B is what a link carries one way. For large buffers, as the AllReduce.
+pub algorithm TwistedRingAllGather(ring: Ring) -> AllGather {
+    view block = output.split(nranks);
+    parallel way in 0..2 {
+        let to = if way == 0 { ring.right } else { ring.left };
+        let from = if way == 0 { ring.left } else { ring.right };
+        let sign = if way == 0 { 1 } else { -1 };
+        copy(local.input.split(2)[way], local.block[rank].split(2)[way]);
+        for round in 0..nranks - 1 {
+            let b = ring[(ring.position - sign * (round + 1)) % nranks].rank;
+            to.TxAck();
+            from.RxAck();
+            copy(from.block[b].split(2)[way], local.block[b].split(2)[way]);
+            from.TxDataSignal();
+            to.RxDataSignal();
+        }
+    }
+}
+"#
+    }
+    fn locations(&self) -> &[::roundelay::expand::Location] {
+        use ::roundelay::expand::at;
+        const {
+            &[
+                at(82, 15, 82, 35),
+                at(83, 5, 83, 39),
+                at(85, 5, 100, 6),
+                at(86, 9, 86, 64),
+                at(87, 9, 87, 66),
+                at(88, 9, 88, 50),
+                at(90, 9, 90, 74),
+                at(92, 9, 99, 10),
+                at(93, 13, 93, 78),
+                at(94, 13, 94, 24),
+                at(95, 13, 95, 26),
+                at(96, 13, 96, 77),
+                at(97, 13, 97, 33),
+                at(98, 13, 98, 31),
+            ]
+        }
+    }
+    #[allow(
+        unused_parens,
+        unused_braces,
+        unused_variables,
+        non_snake_case,
+        clippy::all,
+        clippy::pedantic
+    )]
+    fn build(
+        &self,
+        s: &mut ::roundelay::expand::Builder<'_>,
+    ) -> ::core::result::Result<(), ::roundelay::expand::Stop> {
+        #[allow(unused_imports)]
+        use ::roundelay::expand::*;
+        let rank = s.rank();
+        let nranks = s.nranks();
+        let local = s.local();
+        let ring = match &self.ring {
+            Some(given) => s.ring(0, given)?,
+            None => s.ring(0, &Ring::natural())?,
+        };
+        let block = s.output().split(nranks);
+        s.parallel(
+            2,
+            0,
+            2,
+            |s, way| {
+                let to = if s.test(3, way.equals(0))? {
+                    ring.right()
+                } else {
+                    ring.left()
+                };
+                let from = if s.test(4, way.equals(0))? {
+                    ring.left()
+                } else {
+                    ring.right()
+                };
+                let sign = if s.test(5, way.equals(0))? { int(1) } else { int(-1) };
                 s.copy(
-                    7,
+                    6,
                     local.on(s.input().split(2).at(way)),
                     &[local.on(block.at(rank).split(2).at(way))],
                 )?;
-                for round in s.range(8, 0, nranks - 1)? {
-                    let place = (ring.position() - sign * (round + 1)) % nranks;
-                    let b = if s.test(10, order.len().equals(0))? {
-                        place
-                    } else {
-                        order.at(place)
-                    };
-                    s.tx_ack(11, to)?;
-                    s.rx_ack(12, from)?;
+                for round in s.range(7, 0, nranks - 1)? {
+                    let b = ring
+                        .at((ring.position() - sign * (round + 1)) % nranks)
+                        .rank();
+                    s.tx_ack(9, to)?;
+                    s.rx_ack(10, from)?;
                     s.copy(
-                        13,
+                        11,
                         from.on(block.at(b).split(2).at(way)),
                         &[local.on(block.at(b).split(2).at(way))],
                     )?;
-                    s.tx_data_signal(14, from)?;
-                    s.rx_data_signal(15, to)?;
+                    s.tx_data_signal(12, from)?;
+                    s.rx_data_signal(13, to)?;
                 }
                 Ok(())
             },
