@@ -9,6 +9,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use roundelay_core::check::Door;
 use roundelay_core::compile;
 use roundelay_core::diagnostics::Code;
+use roundelay_core::schedule::demands::Demands;
 use roundelay_core::schedule::interpret::Interpreted;
 use roundelay_core::schedule::{Algorithm, Schedule, legality, text};
 use roundelay_core::source::Source;
@@ -74,7 +75,8 @@ fn schedules(name: &str, text: &str, nranks: u32) -> Vec<Schedule> {
     let program = compile(&source, Door::File).unwrap_or_else(|errors| panic!("{errors:#?}"));
     let laid_out = program.algorithms.into_iter().filter_map(|algorithm| {
         match Interpreted::new(algorithm, &source).schedule(nranks) {
-            Ok(schedule) => Some(schedule),
+            // What an attribute demands beyond being right is no business of the oracles.
+            Ok(schedule) => Some(Schedule { demands: Demands::default(), ..schedule }),
             Err(found) if found.iter().all(|f| f.code.refuses()) => None,
             Err(found) => panic!("{name} at {nranks} ranks: {found:#?}"),
         }
