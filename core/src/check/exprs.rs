@@ -69,6 +69,21 @@ impl Checker<'_> {
                 );
                 (ExprKind::Error, Ty::Error)
             }
+            ast::ExprKind::Named(name, value) => {
+                self.expr(value);
+                self.error(
+                    Diagnostic::new(
+                        Code::WrongType,
+                        name.span,
+                        format!(
+                            "`{}:` names an argument, and only algorithms take such",
+                            name.text
+                        ),
+                    )
+                    .help("steps and functions take their arguments in order"),
+                );
+                (ExprKind::Error, Ty::Error)
+            }
             ast::ExprKind::Rust(text) => {
                 self.escape(span);
                 (ExprKind::Rust(text.clone()), Ty::Int)

@@ -46,10 +46,41 @@ impl Checker<'_> {
                 self.scratch(name, count.as_ref(), like, stmt)
             }
             ast::StmtKind::Step { name, params, body } => self.step(name, params, body),
+            ast::StmtKind::Fifo { like, options } => self.fifo(like, options, stmt)?,
+            ast::StmtKind::Within { group, body } => self.within(group, body, stmt)?,
+            ast::StmtKind::Run { call, on } => self.run(call, on, stmt)?,
             ast::StmtKind::Expr(expr) => self.action(expr)?,
             ast::StmtKind::Error => return None,
         };
         Some(Stmt { at, kind })
+    }
+
+    #[allow(unused, clippy::all, clippy::pedantic)]
+    fn fifo(
+        &mut self,
+        like: &ast::Expr,
+        options: &[(ast::Name, ast::Expr)],
+        stmt: &ast::Stmt,
+    ) -> Option<StmtKind> {
+        self.error(Diagnostic::new(Code::SyntaxError, stmt.span, "no fifo yet"));
+        None
+    }
+
+    #[allow(unused, clippy::all, clippy::pedantic)]
+    fn within(
+        &mut self,
+        group: &ast::Expr,
+        body: &[ast::Stmt],
+        stmt: &ast::Stmt,
+    ) -> Option<StmtKind> {
+        self.error(Diagnostic::new(Code::SyntaxError, stmt.span, "no within yet"));
+        None
+    }
+
+    #[allow(unused, clippy::all, clippy::pedantic)]
+    fn run(&mut self, call: &ast::Expr, on: &[ast::Expr], stmt: &ast::Stmt) -> Option<StmtKind> {
+        self.error(Diagnostic::new(Code::SyntaxError, stmt.span, "no calls yet"));
+        None
     }
 
     fn let_stmt(

@@ -6,8 +6,19 @@ use crate::syntax::token::Quantity;
 /// One source: the algorithms of a macro block or of a `.coll` file.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct File {
+    /// Other sources whose algorithms may be called.
+    pub uses: Vec<Use>,
     /// In source order.
     pub algorithms: Vec<Algorithm>,
+}
+
+/// `use "PATH";`
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Use {
+    /// The file, from where this source stands.
+    pub path: String,
+    /// All its tokens.
+    pub span: Span,
 }
 
 /// An identifier and its place.
@@ -180,6 +191,27 @@ pub enum StmtKind {
         /// Its statements.
         body: Vec<Stmt>,
     },
+    /// `fifo like SHAPE, credits = K, slices = S;`
+    Fifo {
+        /// The region, or pieces, whose shape a slice has at most.
+        like: Expr,
+        /// What stands behind it: `credits`, `slices`.
+        options: Vec<(Name, Expr)>,
+    },
+    /// `within GROUP { BODY }`
+    Within {
+        /// The ranks that the body sees.
+        group: Expr,
+        /// The statements.
+        body: Vec<Stmt>,
+    },
+    /// `NAME(ARGS) on (INPUT, OUTPUT);`
+    Run {
+        /// The algorithm and its arguments.
+        call: Expr,
+        /// One region or two.
+        on: Vec<Expr>,
+    },
     /// `copy(a, b);`, `right.TxAck();`, or the call of a step.
     Expr(Expr),
     /// A statement that could not be read; it has been reported.
@@ -225,6 +257,8 @@ pub enum ExprKind {
     If(Expr, Expr, Expr),
     /// `f(a, b)`; the path has one or two names (`Ring::natural`).
     Call(Vec<Name>, Vec<Expr>),
+    /// `name: value`, an argument of an algorithm's call.
+    Named(Name, Expr),
     /// `a.f(b, c)`
     Method(Expr, Name, Vec<Expr>),
     /// `a.f`

@@ -5,14 +5,15 @@ use super::token::{CONTEXTUAL, KEYWORDS, Tok};
 use crate::diagnostics::{Code, Diagnostic};
 use crate::source::{Source, Span};
 
-const STATEMENT: &[&str] = &["let", "view", "for", "if", "parallel", "require", "scratch", "step"];
+const STATEMENT: &[&str] =
+    &["let", "view", "for", "if", "parallel", "require", "scratch", "step", "fifo", "within"];
 const OPERATOR: &[&str] = &[
     "without", "==", "!=", "<", "<=", ">", ">=", "<<", ">>", "&&", "||", "&", "|", "^", "+", "-",
     "*", "/", "%", ".", "[", "(", "::",
 ];
 const EXPRESSION: &[&str] =
     &["identifier", "integer", "quantity", "true", "false", "rust", "(", "[", "-", "!", "if"];
-const ITEM: &[&str] = &["algorithm", "pub", "doc comment", "#"];
+const ITEM: &[&str] = &["algorithm", "pub", "doc comment", "#", "use"];
 
 /// The error at token `at`, where the parser would have taken one of `expected`.
 pub(super) fn syntax_error(source: &Source, at: usize, expected: &[String]) -> Diagnostic {

@@ -91,12 +91,16 @@ tokens! {
         True "true"
     }
     contextual {
+        Fifo "fifo"
         Like "like"
+        On "on"
         Parallel "parallel"
         Require "require"
         Scratch "scratch"
         Step "step"
+        Use "use"
         View "view"
+        Within "within"
         Without "without"
     }
     punctuation {
@@ -160,8 +164,9 @@ impl Tok {
 }
 
 /// Turns contextual words that stand in their places into keywords: a statement's first word when
-/// a name (after `require`: an expression) follows, the `like` of a `scratch` statement, and a `without`
-/// between a value and a bracket.
+/// a name (after `require` and `within`: an expression) follows, the `like` of a `scratch` or `fifo`
+/// statement, a `without` between a value and a bracket, the `on` between two brackets, and a `use` before a
+/// string.
 /// Everywhere else they stay identifiers, so `for step in 0..3` and `view.split(2)` mean what they
 /// seem to.
 pub fn mark_contextual(tokens: &mut [Tok]) {
@@ -174,6 +179,11 @@ pub fn mark_contextual(tokens: &mut [Tok]) {
         let named = begins && matches!(next, Some(Tok::Ident(_)));
         let in_place = match word {
             Tok::Like => false,
+            Tok::On => before == Some(&Tok::RParen) && next == Some(&Tok::LParen),
+            Tok::Use => {
+                matches!(before, None | Some(Tok::Semi)) && matches!(next, Some(Tok::Str(_)))
+            }
+            Tok::Within => begins && matches!(next, Some(Tok::Ident(_) | Tok::LBracket)),
             Tok::Without => {
                 let behind = before.is_some_and(|t| t.ends_operand() && *t != Tok::RBrace);
                 behind && next == Some(&Tok::LParen)
@@ -188,9 +198,12 @@ pub fn mark_contextual(tokens: &mut [Tok]) {
             _ => named,
         };
         if in_place {
-            if word == Tok::Scratch
-                && let Some(like) = like_of(&tokens[i..])
-            {
+            let like = match word {
+                Tok::Scratch => like_of(&tokens[i..]),
+                Tok::Fifo => Some(1).filter(|_| next == Some(&Tok::Ident("like".to_owned()))),
+                _ => None,
+            };
+            if let Some(like) = like {
                 tokens[i + like] = Tok::Like;
             }
             tokens[i] = word;

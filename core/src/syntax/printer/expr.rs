@@ -126,6 +126,11 @@ impl Printer<'_> {
                 out.push_str(&name.text);
                 self.args(args, out);
             }
+            ExprKind::Named(name, value) => {
+                out.push_str(&name.text);
+                out.push_str(": ");
+                self.write(value, 0, out);
+            }
             ExprKind::Field(a, name) => {
                 self.write(a, EFFECT, out);
                 out.push('.');

@@ -9,7 +9,7 @@ mod trivia;
 use std::fmt::Write;
 
 use super::ast::{
-    Algorithm, Attr, AttrArg, AttrValue, Expr, File, Iter, Param, Stmt, StmtKind, TypeName,
+    Algorithm, Attr, AttrArg, AttrValue, Expr, File, Iter, Name, Param, Stmt, StmtKind, TypeName,
 };
 use crate::source::{Source, Span};
 use expr::{CONDITION, EFFECT};
@@ -50,8 +50,12 @@ impl<'s> Printer<'s> {
     }
 
     fn file(mut self, file: &File) -> String {
+        for used in &file.uses {
+            self.before(used.span.lo, used.span.hi, false);
+            self.line_to(&format!("use {:?};", used.path), used.span.hi);
+        }
         for (i, algorithm) in file.algorithms.iter().enumerate() {
-            self.algorithm(algorithm, i > 0);
+            self.algorithm(algorithm, i > 0 || !file.uses.is_empty());
         }
         self.comments_below(u32::MAX);
         self.out
@@ -236,6 +240,23 @@ impl<'s> Printer<'s> {
             StmtKind::Scratch { name, count, like } => {
                 let count = count.as_ref().map_or(String::new(), |c| self.expr(c, 0) + " ");
                 format!("scratch {}: {count}like {};", name.text, self.expr(like, 0))
+            }
+            StmtKind::Fifo { like, options } => {
+                let option =
+                    |(name, e): &(Name, Expr)| format!(", {} = {}", name.text, self.expr(e, 0));
+                let options: String = options.iter().map(option).collect();
+                format!("fifo like {}{options};", self.expr(like, 0))
+            }
+            StmtKind::Run { call, on } => {
+                let on: Vec<_> = on.iter().map(|region| self.expr(region, 0)).collect();
+                format!("{} on ({});", self.expr(call, EFFECT), on.join(", "))
+            }
+            StmtKind::Within { group, body } => {
+                let brace = self.brace_from(group.span.hi);
+                self.before(lo, brace + 1, false);
+                self.line_to(&format!("within {} {{", self.expr(group, CONDITION)), brace + 1);
+                self.block(body, brace);
+                return self.line_to("}", hi);
             }
             StmtKind::Expr(e) => format!("{};", self.expr(e, EFFECT)),
             StmtKind::Error => "/* unreadable */".to_owned(),
