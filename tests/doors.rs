@@ -7,7 +7,7 @@ use proc_macro2::TokenStream;
 use roundelay::library::{HalvingDoublingAllReduce, RingAllReduce, TwistedRingAllReduce};
 use roundelay::{Algorithm, Ring, Rings};
 use roundelay_core::check::Door;
-use roundelay_core::compile;
+use roundelay_tests::compile;
 use roundelay_core::diagnostics::Finding;
 use roundelay_core::schedule::Schedule;
 use roundelay_core::schedule::interpret::Interpreted;

@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 use roundelay::Algorithm as _;
 use roundelay_core::check::Door;
-use roundelay_core::compile;
+use roundelay_tests::compile;
 use roundelay_core::prove_source;
 use roundelay_core::schedule::Limits;
 use roundelay_core::schedule::interpret::Interpreted;

@@ -11,7 +11,8 @@ use roundelay_core::source::Source;
 use roundelay_core::topology::bounds;
 use roundelay_core::topology::load::Load;
 use roundelay_core::verify::links;
-use roundelay_core::{compile, prove_source};
+use roundelay_core::prove_source;
+use roundelay_tests::compile;
 use roundelay_tests::{name, sources};
 
 /// Relative, with bandwidths, with switches, in tiers, unequal.

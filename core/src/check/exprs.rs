@@ -130,6 +130,18 @@ impl Checker<'_> {
                 );
                 return (ExprKind::Error, Ty::Error);
             }
+            if ty == Ty::Topology && self.seen_from[var.0 as usize] < self.groups {
+                self.error(
+                    Diagnostic::new(
+                        Code::WrongType,
+                        span,
+                        format!("`{name}` numbers other ranks than this block does"),
+                    )
+                    .label("inside `within`")
+                    .help("ask it before the block, and use the answer inside"),
+                );
+                return (ExprKind::Error, Ty::Error);
+            }
             return (ExprKind::Var(var), ty);
         }
         let near = scope::nearest(name, self.scope.names().chain(scope::PREDEFINED));
