@@ -7,11 +7,11 @@ use proc_macro2::Span;
 use quote::quote;
 use roundelay::Algorithm as _;
 use roundelay_core::check::Door;
-use roundelay_tests::compile;
 use roundelay_core::emit::rust::{Origin, expand};
 use roundelay_core::schedule::interpret::Interpreted;
 use roundelay_core::schedule::text;
 use roundelay_core::source::Source;
+use roundelay_tests::compile;
 use roundelay_tests::{name, root, sources};
 
 fn source(path: &str) -> Source {

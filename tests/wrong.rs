@@ -8,10 +8,10 @@ use std::sync::Arc;
 use expect_test::expect_file;
 use roundelay_core::check::{self, Door};
 use roundelay_core::diagnostics::{Code, Diagnostic};
+use roundelay_core::prove_source_with;
 use roundelay_core::schedule::interpret::Interpreted;
 use roundelay_core::source::Source;
 use roundelay_core::verify::Signals;
-use roundelay_core::prove_source_with;
 use roundelay_tests::compile;
 use roundelay_tests::{name, sources};
 

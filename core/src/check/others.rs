@@ -70,7 +70,8 @@ impl<'a> Known<'a> {
     ) -> Self {
         let here = file.algorithms.iter().map(|a| (a.name.text.clone(), None)).collect();
         let library = RefCell::default();
-        let mut known = Self { others, open, here, wrong: Vec::new(), used: Vec::new(), lost: false, library };
+        let mut known =
+            Self { others, open, here, wrong: Vec::new(), used: Vec::new(), lost: false, library };
         for used in &file.uses {
             match known.read(&used.path) {
                 Ok(callees) => known.used.extend(callees),

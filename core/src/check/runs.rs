@@ -25,7 +25,9 @@ impl Checker<'_> {
             return None;
         };
         let regions: Vec<Expr> = on.iter().map(|region| self.whose(region)).collect();
+        let all = args.len();
         let args: Vec<_> = args.iter().filter_map(|arg| self.argument(arg)).collect();
+        let unnamed = args.len() < all;
         let (input, output) = match &regions[..] {
             [both] => (both.clone(), both.clone()),
             [input, output] => (input.clone(), output.clone()),
@@ -99,7 +101,7 @@ impl Checker<'_> {
         }
         for (index, param) in algorithm.params.iter().enumerate() {
             let has = given.iter().any(|(known, _)| *known == index);
-            if !has && param.default.is_none() && !param.ty.has_natural() {
+            if !unnamed && !has && param.default.is_none() && !param.ty.has_natural() {
                 let param = &algorithm.vars[param.var.0 as usize].name;
                 let title = format!("{} needs its parameter `{param}`", algorithm.name);
                 self.error(

@@ -113,10 +113,14 @@ impl Builder<'_> {
         Int(peer.0.and_then(|rank| self.number(rank)))
     }
 
-    /// The algorithm that is running.
-    pub(super) fn running_name(&self) -> &str {
-        let called = self.frames.iter().rev().find_map(|frame| frame.call.as_ref());
-        called.map_or(&self.tables.algorithm, |call| &call.name)
+    /// The algorithm that is running, and on how many ranks.
+    pub(super) fn running(&self) -> (&str, u32) {
+        let called = self.frames.iter().rposition(|frame| frame.call.is_some());
+        let around = called.map_or(&[][..], |frame| &self.frames[..frame]);
+        let group = around.iter().rev().find_map(|frame| frame.group.as_ref());
+        let nranks = group.map_or(self.tables.nranks, |group| group.members.len() as u32);
+        let call = called.and_then(|frame| self.frames[frame].call.as_ref());
+        (call.map_or(&self.tables.algorithm, |call| &call.name), nranks)
     }
 
     /// Whether a called algorithm is running.
@@ -143,6 +147,7 @@ impl Builder<'_> {
                 return Err(self.fail(Finding::new(Code::BadArgument, SpanId(at), title)));
             }
         };
+        self.exact = None;
         let Some(group) = group else { return Ok(()) };
         self.frames.push(Frame { group: Some(Arc::new(group)), call: None });
         body(self)?;
@@ -193,7 +198,7 @@ impl Builder<'_> {
         let line = algorithm.locations().get(finding.at.index()).map_or(0, |place| place.line);
         let (name, file) = (algorithm.name(), algorithm.file());
         if finding.code == Code::RankCountRefused {
-            let (outer, nranks) = (self.running_name(), self.size());
+            let (outer, nranks) = self.running();
             finding.title = format!("{outer} refuses nranks = {nranks}: {}", finding.title);
         } else {
             let label = std::mem::take(&mut finding.label);

@@ -145,7 +145,8 @@ impl<'t> Builder<'t> {
         if self.settle(at, condition.0)? {
             return Ok(());
         }
-        let title = format!("{} refuses nranks = {}: {why}", self.running_name(), self.size());
+        let (name, nranks) = self.running();
+        let title = format!("{name} refuses nranks = {nranks}: {why}");
         Err(self.fail(
             Finding::new(Code::RankCountRefused, SpanId(at), title).label("this does not hold"),
         ))

@@ -381,8 +381,9 @@ impl<'a> Run<'a> {
                 }
             }
             StmtKind::Within(group, body) => {
-                let group = List(Ok(self.list(b, group)?.to_vec()));
-                b.within(at, &group, |b| self.block(b, body))?;
+                let list = List(Ok(self.list(b, group)?.to_vec()));
+                b.exact = Some(group.span);
+                b.within(at, &list, |b| self.block(b, body))?;
             }
             StmtKind::Run(run) => {
                 let mut params = BTreeMap::new();
