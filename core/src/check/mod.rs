@@ -2,6 +2,7 @@
 
 mod attributes;
 mod calls;
+mod constructors;
 mod exprs;
 pub mod hir;
 mod scope;
@@ -143,6 +144,8 @@ impl<'e> Checker<'e> {
             ("Rank", false) => Some((ParamTy::Rank, Ty::Int)),
             ("Ring", false) => Some((ParamTy::Ring, Ty::Ring)),
             ("Rings", false) => Some((ParamTy::Rings, Ty::Rings)),
+            ("Tree", false) => Some((ParamTy::Tree, Ty::Tree)),
+            ("Groups", false) => Some((ParamTy::Groups, Ty::Groups)),
             ("Topology", false) => Some((ParamTy::Topology, Ty::Topology)),
             ("Rank" | "int", true) => Some((ParamTy::Ranks, Ty::List)),
             _ => None,
@@ -156,7 +159,7 @@ impl<'e> Checker<'e> {
                     format!("an algorithm cannot take a parameter of type `{written}`"),
                 )
                 .help(
-                    "parameters are `int`, `bool`, `Rank`, `Ring`, `Rings`, `Topology` or `[Rank]`",
+                    "parameters are `int`, `bool`, `Rank`, `Ring`, `Rings`, `Tree`, `Groups`, `Topology` or `[Rank]`",
                 ),
             );
         }
@@ -246,6 +249,8 @@ impl Ty {
             Self::Peer => "a peer",
             Self::Ring => "a Ring",
             Self::Rings => "Rings",
+            Self::Tree => "a Tree",
+            Self::Groups => "Groups",
             Self::Topology => "a Topology",
             Self::List => "a list",
             Self::Region => "a region",

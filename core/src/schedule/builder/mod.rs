@@ -3,6 +3,7 @@
 
 mod data;
 mod demands;
+mod membership;
 mod scratch;
 mod topology;
 
@@ -11,6 +12,7 @@ use std::hash::BuildHasherDefault;
 
 use super::area::Area;
 use super::arith::Fault;
+use super::members::Members;
 use super::tables::{Lane, Mix, Tables};
 use super::value::{Flag, Int, List, Peer, Piece};
 use super::{Buffer, Channel, Op, OpKind, SignalKind};
@@ -106,6 +108,17 @@ impl<'t> Builder<'t> {
             .filter(|r| *r < nranks)
             .map(RankId)
             .ok_or(Fault::Rank { rank, nranks })
+    }
+
+    /// A rank by its number.
+    #[allow(clippy::unnecessary_wraps)]
+    pub(crate) fn number(&self, rank: RankId) -> Result<i64, Fault> {
+        Ok(i64::from(rank.0))
+    }
+
+    /// The ranks by their numbers: what `find_rank` finds, all at once.
+    pub(crate) fn members(&self) -> Members {
+        Members::default()
     }
 
     /// The input buffer.

@@ -85,7 +85,7 @@ impl Builder<'_> {
         Ok(Site(Ok(Ground { topology, nranks })))
     }
 
-    fn ground(&mut self, at: At, site: &Site) -> Result<Ground, Stop> {
+    pub(super) fn ground(&mut self, at: At, site: &Site) -> Result<Ground, Stop> {
         self.settle(at, site.0.clone())
     }
 
@@ -98,7 +98,7 @@ impl Builder<'_> {
         }
     }
 
-    fn found<T>(&mut self, at: At, found: Result<T, Problem>) -> Result<T, Stop> {
+    pub(super) fn found<T>(&mut self, at: At, found: Result<T, Problem>) -> Result<T, Stop> {
         found.map_err(|problem| self.fail(problem.at(SpanId(at))))
     }
 }

@@ -10,9 +10,11 @@ use crate::schedule::Buffer;
 use crate::schedule::area::{Area, Pieces};
 use crate::schedule::arith::{self, Fault};
 use crate::schedule::builder::{Builder, Stop};
+use crate::schedule::groups::GroupPlace;
 use crate::schedule::ring::Ring;
 use crate::schedule::rings::Rings;
 use crate::schedule::site::{Drawing, Ground};
+use crate::schedule::tree::TreePlace;
 use crate::schedule::value::{Chair, List, Place, pick};
 use crate::source::Span;
 use crate::syntax::ast::{BinOp, UnOp};
@@ -26,6 +28,8 @@ pub(super) enum Value {
     Peer(RankId),
     Ring(Chair),
     Rings(Rc<[Chair]>),
+    Tree(TreePlace),
+    Groups(GroupPlace),
     Topology(Ground),
     List(Rc<[i64]>),
     Region(Area),
@@ -57,6 +61,8 @@ impl<'a> Run<'a> {
     typed!(any_region, Region, Area);
     typed!(ring, Ring, Chair);
     typed!(chairs, Rings, Rc<[Chair]>);
+    typed!(tree_place, Tree, TreePlace);
+    typed!(group_place, Groups, GroupPlace);
     typed!(topology, Topology, Ground);
 
     pub(super) fn int(&mut self, b: &mut Builder<'_>, expr: &'a Expr) -> Result<i64, Stop> {
@@ -187,6 +193,7 @@ impl<'a> Run<'a> {
             ExprKind::Len(of) => match self.eval(b, of)? {
                 Value::List(list) => Value::Int(list.len() as i64),
                 Value::Rings(rings) => Value::Int(rings.len() as i64),
+                Value::Groups(groups) => Value::Int(groups.len()),
                 Value::Pieces(pieces) => Value::Int(pieces.len()),
                 other => unreachable!("checked as a list or pieces, is {other:?}"),
             },
@@ -226,6 +233,11 @@ impl<'a> Run<'a> {
                 let (rings, index) = (self.chairs(b, rings)?, self.int(b, index)?);
                 Value::Ring(self.settle(b, span, pick(&rings, index))?)
             }
+            ExprKind::Tree(_)
+            | ExprKind::TreeField(..)
+            | ExprKind::Groups(_)
+            | ExprKind::GroupsField(..)
+            | ExprKind::GroupAt(..) => self.membership(b, expr)?,
             ExprKind::Topology(kind, args, cuts) => {
                 let mut drawing = Drawing::new(*kind);
                 for arg in args {
