@@ -1,7 +1,7 @@
 //! What rings, trees and groups are made by and asked: `Ring::around(topology)`, `tree.parent`.
 
-use super::Checker;
 use super::hir::{Expr, ExprKind, GroupsField, GroupsForm, TreeField, TreeForm, Ty};
+use super::{Checker, scope};
 use crate::diagnostics::{Code, Diagnostic};
 use crate::schedule::tree::TreeKind;
 use crate::source::Span;
@@ -28,6 +28,9 @@ const FORMS: [(&str, &str); 18] = [
     ("Groups::islands", "(topology)"),
     ("Groups::rails", "(topology)"),
 ];
+
+/// The types that have them.
+const OWNERS: [&str; 4] = ["Ring", "Rings", "Tree", "Groups"];
 
 impl Checker<'_> {
     /// A call of a path such as `Ring::order`.
@@ -56,20 +59,20 @@ impl Checker<'_> {
             self.arity(name, takes, args.len(), span, &format!("{written}{form}"));
             return None;
         }
-        let owner = path[0].text.as_str();
-        let of = |owner| {
-            let prefix = format!("{owner}::");
-            FORMS.iter().filter(move |(known, _)| known.starts_with(&prefix))
+        let help = match scope::nearest(&path[0].text, OWNERS) {
+            Some(owner) => {
+                let of =
+                    |known: &str| known.strip_prefix(owner).is_some_and(|n| n.starts_with("::"));
+                let known = FORMS.iter().filter(|(known, _)| of(known));
+                let known: Vec<_> = known.map(|(name, form)| format!("`{name}{form}`")).collect();
+                let (last, others) = known.split_last().expect("every type has constructors");
+                format!("the constructors are {} and {last}", others.join(", "))
+            }
+            None => format!("the types with constructors are `{}`", OWNERS.join("`, `")),
         };
-        let mut known: Vec<_> = of(owner.to_owned()).collect();
-        if known.is_empty() {
-            known = FORMS.iter().collect();
-        }
-        let known: Vec<_> = known.iter().map(|(name, form)| format!("`{name}{form}`")).collect();
-        let (last, others) = known.split_last().expect("every type has constructors");
         self.error(
             Diagnostic::new(Code::UnknownName, span, format!("nothing is called `{written}`"))
-                .help(format!("the constructors are {} and {last}", others.join(", "))),
+                .help(help),
         );
         None
     }
@@ -111,8 +114,11 @@ impl Checker<'_> {
         let regular = TreeKind::ALL.into_iter().find(|kind| kind.name() == form);
         Some(match (regular, form, args) {
             (Some(kind), _, [root]) => TreeForm::Regular(kind, self.rank_of(root)),
+            (_, "double_binary", [which]) => {
+                TreeForm::DoubleBinary(self.expect(which, Ty::Int), None)
+            }
             (_, "double_binary", [which, root]) => {
-                TreeForm::DoubleBinary(self.expect(which, Ty::Int), self.rank_of(root))
+                TreeForm::DoubleBinary(self.expect(which, Ty::Int), Some(self.rank_of(root)))
             }
             (_, "parents", [list]) => TreeForm::Parents(self.expect(list, Ty::List)),
             _ => return None,

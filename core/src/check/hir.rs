@@ -266,8 +266,8 @@ pub enum ShapeArg {
 pub enum TreeForm {
     /// `Tree::binary(root)`, `binomial`, `chain`, `star`
     Regular(TreeKind, Expr),
-    /// `Tree::double_binary(which, root)`
-    DoubleBinary(Expr, Expr),
+    /// `Tree::double_binary(which)`, or with a root
+    DoubleBinary(Expr, Option<Expr>),
     /// `Tree::parents([…])`
     Parents(Expr),
 }

@@ -19,7 +19,11 @@ impl Body<'_> {
                 quote!(#s.tree_regular(#at, #kinds::#kind, #root)?)
             }
             TreeForm::DoubleBinary(which, root) => {
-                let (which, root) = (self.operand(which), self.operand(root));
+                let which = self.operand(which);
+                let root = match root.as_ref().map(|root| self.value(root)) {
+                    Some(root) => quote!(Some(#root)),
+                    None => quote!(None),
+                };
                 quote!(#s.tree_double_binary(#at, #which, #root)?)
             }
             TreeForm::Parents(list) => {

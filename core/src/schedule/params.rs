@@ -106,6 +106,7 @@ fn tree(text: &str) -> Option<Tree> {
     let regular = TreeKind::ALL.into_iter().find(|kind| kind.name() == form);
     match (regular, form, &*ranks(inside)?) {
         (Some(kind), _, [root]) => Some(Tree::regular(kind, *root)),
+        (_, "double_binary", [which]) => Some(Tree::double_binary(*which, None)),
         (_, "double_binary", [which, root]) => Some(Tree::double_binary(*which, *root)),
         _ => None,
     }
@@ -163,7 +164,7 @@ impl ParamTy {
                 "`channels(TOPOLOGY)`, `disjoint(TOPOLOGY, 2)`, or ring orders such as `0,1,2;0,2,1`"
             }
             Self::Tree => {
-                "`binary(0)`, `binomial(0)`, `chain(0)`, `star(0)`, `double_binary(1, 0)`, or the parent of each rank such as `-1,0,0,1`"
+                "`binary(0)`, `binomial(0)`, `chain(0)`, `star(0)`, `double_binary(1)`, or the parent of each rank such as `-1,0,0,1`"
             }
             Self::Groups => {
                 "`of(4)`, `sizes(8,4)`, `colors(0,0,1,1)`, `balanced`, `islands(TOPOLOGY)` or `rails(TOPOLOGY)`"

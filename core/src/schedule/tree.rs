@@ -16,7 +16,7 @@ pub struct Tree(Form);
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 enum Form {
     Regular(TreeKind, i64),
-    DoubleBinary(i64, i64),
+    DoubleBinary(i64, Option<i64>),
     Parents(Arc<[i64]>),
 }
 
@@ -85,11 +85,11 @@ impl Tree {
         Self::regular(TreeKind::Star, root)
     }
 
-    /// One of NCCL's two binary trees, 0 or 1, turned until its own root stands at `root`. Left where they are
-    /// (`root` 0, and nranks - 1 or 1 % nranks for an even or odd number of ranks), no rank but rank 0 has
-    /// children in both.
-    pub const fn double_binary(which: i64, root: i64) -> Self {
-        Self(Form::DoubleBinary(which, root))
+    /// One of NCCL's two binary trees, 0 or 1, turned until its root stands at `root`. Where it stands by itself
+    /// (without a `root`) the first has rank 0 as its root, the second rank nranks - 1 or, for an odd number of
+    /// ranks, 1; then no rank but rank 0 has children in both.
+    pub fn double_binary(which: i64, root: impl Into<Option<i64>>) -> Self {
+        Self(Form::DoubleBinary(which, root.into()))
     }
 
     /// The parent of each rank; -1 is that of the root.
@@ -106,6 +106,7 @@ impl Tree {
                     Code::BadParameter,
                     format!("the root of the tree is rank {root}, which is not in 0..{nranks}"),
                 )
+                .help("a tree has one of the ranks as its root, such as rank 0")
             })
         };
         match &self.0 {
@@ -121,8 +122,8 @@ impl Tree {
                 Rooted::new(root, nranks, edges.collect()).map_err(bad_tree)
             }
             Form::DoubleBinary(which @ (0 | 1), root) => {
-                let root = at(*root)?;
                 let own = if *which == 0 { 0 } else { second_root(nranks) };
+                let root = root.map_or(Ok(own), at)?;
                 let turned = |rank: u32| turn(rank, turn(root, nranks - own, nranks), nranks);
                 let edges = (0..nranks).flat_map(|rank| {
                     let children = double_binary(*which == 1, rank, nranks);
@@ -135,7 +136,7 @@ impl Tree {
                 let title =
                     format!("there are two double binary trees, 0 and 1, and no tree {which}");
                 Err(Problem::new(Code::BadParameter, title)
-                    .help("write `Tree::double_binary(0, root)` or `Tree::double_binary(1, root)`"))
+                    .help("write `Tree::double_binary(0)` or `Tree::double_binary(1)`"))
             }
             Form::Parents(parents) => from_parents(parents, nranks).map_err(bad_tree),
         }

@@ -28,15 +28,15 @@ impl Builder<'_> {
         self.tree(at, &Tree::regular(kind, root))
     }
 
-    /// `Tree::double_binary(which, root)`
+    /// `Tree::double_binary(which)`, or with a root.
     pub fn tree_double_binary(
         &mut self,
         at: At,
         which: impl Into<Int>,
-        root: impl Into<Int>,
+        root: Option<Int>,
     ) -> Result<TreeNode, Stop> {
         let which = self.settle(at, which.into().0)?;
-        let root = self.settle(at, root.into().0)?;
+        let root = root.map(|root| self.settle(at, root.0)).transpose()?;
         self.tree(at, &Tree::double_binary(which, root))
     }
 

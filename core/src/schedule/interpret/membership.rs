@@ -22,7 +22,9 @@ impl<'a> Run<'a> {
                 let tree = match form {
                     TreeForm::Regular(kind, root) => Tree::regular(*kind, self.int(b, root)?),
                     TreeForm::DoubleBinary(which, root) => {
-                        Tree::double_binary(self.int(b, which)?, self.int(b, root)?)
+                        let which = self.int(b, which)?;
+                        let root = root.as_ref().map(|root| self.int(b, root)).transpose()?;
+                        Tree::double_binary(which, root)
                     }
                     TreeForm::Parents(list) => Tree::parents(self.list(b, list)?.iter().copied()),
                 };
