@@ -73,6 +73,7 @@ pub mod library {
     include_collective!("ring.coll");
     include_collective!("twisted_ring.coll");
     include_collective!("multi_ring.coll");
+    include_collective!("tree.coll");
     include_collective!("halving_doubling.coll");
     include_collective!("nhr.coll");
     include_collective!("mesh.coll");
@@ -85,6 +86,7 @@ pub mod library {
         ("ring.coll", include_str!("ring.coll")),
         ("twisted_ring.coll", include_str!("twisted_ring.coll")),
         ("multi_ring.coll", include_str!("multi_ring.coll")),
+        ("tree.coll", include_str!("tree.coll")),
         ("halving_doubling.coll", include_str!("halving_doubling.coll")),
         ("nhr.coll", include_str!("nhr.coll")),
         ("mesh.coll", include_str!("mesh.coll")),

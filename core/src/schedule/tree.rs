@@ -85,9 +85,10 @@ impl Tree {
         Self::regular(TreeKind::Star, root)
     }
 
-    /// One of NCCL's two binary trees, 0 or 1, turned until its root stands at `root`. Where it stands by itself
-    /// (without a `root`) the first has rank 0 as its root, the second rank nranks - 1 or, for an odd number of
-    /// ranks, 1; then no rank but rank 0 has children in both.
+    /// One of NCCL's two binary trees, 0 or 1. Without a `root` they are where NCCL has them: the root of the first
+    /// is rank 0, that of the second rank nranks - 1 or, for an odd number of ranks, 1; and no rank but rank 0
+    /// has children in both. With a `root` both are turned until rank 0 comes to it, and the root of the second
+    /// becomes a child of `root`; so both lead from `root` to all ranks, and no other rank has children in both.
     pub fn double_binary(which: i64, root: impl Into<Option<i64>>) -> Self {
         Self(Form::DoubleBinary(which, root.into()))
     }
@@ -121,16 +122,23 @@ impl Tree {
                 let edges = order.map(|q| (turned(kind.parent(q)), turned(q)));
                 Rooted::new(root, nranks, edges.collect()).map_err(bad_tree)
             }
-            Form::DoubleBinary(which @ (0 | 1), root) => {
-                let own = if *which == 0 { 0 } else { second_root(nranks) };
-                let root = root.map_or(Ok(own), at)?;
-                let turned = |rank: u32| turn(rank, turn(root, nranks - own, nranks), nranks);
-                let edges = (0..nranks).flat_map(|rank| {
-                    let children = double_binary(*which == 1, rank, nranks);
-                    children.into_iter().flatten().map(move |child| (rank, child))
-                });
-                let edges = edges.map(|(up, down)| (turned(up), turned(down)));
-                Rooted::new(root, nranks, edges.collect()).map_err(bad_tree)
+            Form::DoubleBinary(which @ (0 | 1), None) => {
+                let second = *which == 1;
+                let root = if second { second_root(nranks) } else { 0 };
+                Rooted::new(root, nranks, double_binary_edges(second, nranks)).map_err(bad_tree)
+            }
+            Form::DoubleBinary(which @ (0 | 1), Some(root)) => {
+                let root = at(*root)?;
+                let mut edges = double_binary_edges(*which == 1, nranks);
+                if *which == 1 && nranks > 1 {
+                    edges.retain(|(_, child)| *child != 0);
+                    // The largest subtree of all: so it comes first.
+                    edges.insert(0, (0, second_root(nranks)));
+                }
+                for edge in &mut edges {
+                    *edge = (turn(edge.0, root, nranks), turn(edge.1, root, nranks));
+                }
+                Rooted::new(root, nranks, edges).map_err(bad_tree)
             }
             Form::DoubleBinary(which, _) => {
                 let title =
@@ -151,6 +159,14 @@ const fn turn(q: u32, by: u32, nranks: u32) -> u32 {
 /// Where the second of the double binary trees has its root.
 const fn second_root(nranks: u32) -> u32 {
     if nranks % 2 == 0 { nranks - 1 } else { 1 % nranks }
+}
+
+fn double_binary_edges(second: bool, nranks: u32) -> Vec<(u32, u32)> {
+    let below = |rank| {
+        let children = double_binary(second, rank, nranks);
+        children.into_iter().flatten().map(move |child| (rank, child))
+    };
+    (0..nranks).flat_map(below).collect()
 }
 
 /// The children of a rank in the first or second of NCCL's trees: the second is the first mirrored for an even
