@@ -5,8 +5,10 @@ use std::fmt::Write as _;
 pub use roundelay_core::schedule::Location;
 pub use roundelay_core::schedule::builder::{Builder, Stop};
 pub use roundelay_core::schedule::demands::Resource;
+pub use roundelay_core::schedule::groups::{Groups, Membership};
 pub use roundelay_core::schedule::ring::Ring;
 pub use roundelay_core::schedule::site::{Drawing, Site};
+pub use roundelay_core::schedule::tree::{TreeKind, TreeNode};
 pub use roundelay_core::schedule::value::{
     Flag, Int, List, Peer, Piece, Place, Seat, Seats, Split, abs, bit_reverse, ceil_log2, choose,
     int, is_power_of_two, log2, max, min, popcount, pow2, trailing_zeros,

@@ -22,8 +22,10 @@ pub mod expand;
 pub use half;
 pub use roundelay_core::collective::Collective;
 pub use roundelay_core::dtype::{DType, ReduceOp};
+pub use roundelay_core::schedule::groups::Groups;
 pub use roundelay_core::schedule::ring::Ring;
 pub use roundelay_core::schedule::rings::Rings;
+pub use roundelay_core::schedule::tree::Tree;
 pub use roundelay_core::schedule::{Algorithm, Schedule};
 pub use roundelay_core::topology::Topology;
 pub use roundelay_kernels::{Element, Options, Plan, Stats};
@@ -71,6 +73,7 @@ pub mod library {
     include_collective!("ring.coll");
     include_collective!("twisted_ring.coll");
     include_collective!("multi_ring.coll");
+    include_collective!("tree.coll");
     include_collective!("halving_doubling.coll");
     include_collective!("nhr.coll");
     include_collective!("mesh.coll");

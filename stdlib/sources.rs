@@ -3,6 +3,7 @@
     ("ring.coll", include_str!("ring.coll")),
     ("twisted_ring.coll", include_str!("twisted_ring.coll")),
     ("multi_ring.coll", include_str!("multi_ring.coll")),
+    ("tree.coll", include_str!("tree.coll")),
     ("halving_doubling.coll", include_str!("halving_doubling.coll")),
     ("nhr.coll", include_str!("nhr.coll")),
     ("mesh.coll", include_str!("mesh.coll")),

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use proc_macro2::TokenStream;
 use roundelay::library::TwistedRingAllReduce;
-use roundelay::{Algorithm, Ring, Rings};
+use roundelay::{Algorithm, Groups, Ring, Rings, Tree};
 use roundelay_core::check::Door;
 use roundelay_core::diagnostics::Finding;
 use roundelay_core::schedule::Schedule;
@@ -94,6 +94,8 @@ fn expanded_rust_and_the_interpreter_lay_out_the_same_schedules() {
         NhrBroadcast NhrOneShotAllReduce PairwiseAllToAll
         PairwiseReduceScatter RingAllReduce RingReduceScatter
         RingAllGather RingBroadcast RingReduce
+        TreeAllReduce TreeReduce TreeBroadcast
+        DoubleBinaryTreeAllReduce DoubleBinaryTreeReduce DoubleBinaryTreeBroadcast
         TwistedRingAllReduce TwistedRingReduceScatter TwistedRingAllGather
     );
     for (file, text) in roundelay::library::SOURCES {
@@ -234,6 +236,52 @@ fn topologies_mean_the_same_to_both() {
         same(&expanded.ring(Ring::around(other)), &given, nranks);
     }
     assert!(laid_out > 8, "most rank counts are laid out, not {laid_out}");
+}
+
+/// Every constructor of trees and groups, and every question to one.
+mod membership {
+    roundelay::include_collective!("data/membership.coll");
+}
+
+#[test]
+fn trees_and_groups_mean_the_same_to_both() {
+    let text = std::fs::read_to_string(root().join("tests/data/membership.coll")).unwrap();
+    let source = Source::from_text("data/membership.coll", &text);
+    let program = compile(&source, Door::File).unwrap_or_else(|errors| {
+        panic!("{}", errors.iter().map(|e| e.report(&source)).collect::<Vec<_>>().join("\n"))
+    });
+    let interpreted = Interpreted::new(program.algorithms[0].clone(), &source);
+    let mesh = Arc::new(Shape::full_mesh(12).build().unwrap());
+    let given: [(&str, Tree, &str, Groups); 10] = [
+        ("binary(0)", Tree::binary(0), "of(3)", Groups::of(3)),
+        ("binomial(1)", Tree::binomial(1), "balanced", Groups::balanced()),
+        ("chain(1)", Tree::chain(1), "balanced()", Groups::balanced()),
+        ("star(2)", Tree::star(2), "sizes(1, 3)", Groups::sizes([1, 3])),
+        ("double_binary(0, 1)", Tree::double_binary(0, 1), "of(1)", Groups::of(1)),
+        ("double_binary(1)", Tree::double_binary(1, None), "of(100)", Groups::of(100)),
+        ("-1,0,0,1", Tree::from([-1, 0, 0, 1]), "colors(7,7,0,7)", Groups::colors([7, 7, 0, 7])),
+        ("1, 2, -1, 2", Tree::from(vec![1, 2, -1, 2]), "sizes(4)", Groups::sizes([4])),
+        ("binary(3)", Tree::binary(3), "islands(topology)", Groups::islands(mesh.clone())),
+        ("star(0)", Tree::star(0), "rails(topology)", Groups::rails(mesh.clone())),
+    ];
+    let mut laid_out = 0;
+    for (tree_text, tree, groups_text, groups) in given {
+        let mut interpreted = interpreted.clone();
+        interpreted.place_on(mesh.clone());
+        interpreted.set_text("tree", tree_text).unwrap();
+        interpreted.set_text("groups", groups_text).unwrap();
+        let expanded = membership::Membership::new(tree.clone(), groups.clone());
+        let expanded = expanded.topology(mesh.clone());
+        for nranks in 1..=12 {
+            same(&expanded, &interpreted, nranks);
+            laid_out += usize::from(expanded.schedule(nranks).is_ok());
+        }
+        // The optional ones, given too.
+        interpreted.set_text("up", tree_text).unwrap();
+        interpreted.set_text("parts", groups_text).unwrap();
+        same(&expanded.up(tree).parts(groups), &interpreted, 4);
+    }
+    assert!(laid_out > 50, "most rank counts are laid out, not {laid_out}");
 }
 
 /// Every attribute.

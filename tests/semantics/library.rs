@@ -7,17 +7,18 @@
 use std::collections::BTreeSet;
 
 use roundelay::library::{
-    BruckAllGather, BruckAllToAll, HalvingDoublingAllGather, HalvingDoublingAllReduce,
+    BruckAllGather, BruckAllToAll, DoubleBinaryTreeAllReduce, DoubleBinaryTreeBroadcast,
+    DoubleBinaryTreeReduce, HalvingDoublingAllGather, HalvingDoublingAllReduce,
     HalvingDoublingReduceScatter, MeshAllGather, MeshAllReduce, MeshAllToAll, MeshGather,
     MeshReduceScatter, MeshScatter, MultiRingAllGather, MultiRingAllReduce, MultiRingReduceScatter,
     NhrAllGather, NhrAllReduce, NhrBroadcast, NhrOneShotAllReduce, NhrReduceScatter, NhrScatter,
     OneShotMeshAllReduce, PairwiseAllToAll, PairwiseReduceScatter, RecursiveDoublingAllGather,
     RecursiveDoublingAllReduce, RecursiveHalvingDoublingAllGather,
     RecursiveHalvingDoublingAllReduce, RecursiveHalvingDoublingReduceScatter, RingAllGather,
-    RingAllReduce, RingBroadcast, RingReduce, RingReduceScatter, TwistedRingAllGather,
-    TwistedRingAllReduce, TwistedRingReduceScatter,
+    RingAllReduce, RingBroadcast, RingReduce, RingReduceScatter, TreeAllReduce, TreeBroadcast,
+    TreeReduce, TwistedRingAllGather, TwistedRingAllReduce, TwistedRingReduceScatter,
 };
-use roundelay::{Algorithm, DType, ReduceOp, Ring, Rings, Run as _, half};
+use roundelay::{Algorithm, DType, ReduceOp, Ring, Rings, Run as _, Tree, half};
 use roundelay_core::topology::shape::Shape;
 
 use super::runs::{Kind, Proofs, admitted, assert_right, data, run};
@@ -81,6 +82,20 @@ fn several_rings() {
     sample(&MultiRingAllReduce::new().rings(two.clone()));
     sample(&MultiRingReduceScatter::new().rings(two.clone()));
     sample(&MultiRingAllGather::new().rings(two));
+}
+
+#[test]
+fn trees() {
+    sample(&TreeAllReduce::new());
+    sample(&TreeReduce::new());
+    sample(&TreeBroadcast::new());
+}
+
+#[test]
+fn two_trees_at_once() {
+    sample(&DoubleBinaryTreeAllReduce::new());
+    sample(&DoubleBinaryTreeReduce::new());
+    sample(&DoubleBinaryTreeBroadcast::new());
 }
 
 #[test]
@@ -168,6 +183,27 @@ fn rings_in_any_order() {
         &TwistedRingAllGather::new().ring(order()),
         &MultiRingReduceScatter::new().rings(two()),
         &MultiRingAllGather::new().rings(two()),
+    ] {
+        let mut proofs = Proofs::new(algorithm);
+        for count in [1, 4, 5, 11, 1000] {
+            assert_right(&proofs.plan(5, count, SUM), SUM, 9);
+        }
+    }
+}
+
+#[test]
+fn trees_of_any_kind_and_root() {
+    let parents = || [3, 3, 0, -1, 2];
+    for algorithm in [
+        &TreeAllReduce::new().tree(parents()) as &dyn Algorithm,
+        &TreeAllReduce::new().tree(Tree::chain(2)).slices(3),
+        &TreeAllReduce::new().tree(Tree::star(1)).slices(1),
+        &TreeReduce::new().root(3).tree(parents()).slices(3),
+        &TreeReduce::new().root(4).tree(Tree::chain(4)).slices(8),
+        &TreeBroadcast::new().root(3).tree(parents()).slices(3),
+        &TreeBroadcast::new().root(1).tree(Tree::double_binary(1, 1)).slices(2),
+        &DoubleBinaryTreeReduce::new().root(2).slices(3),
+        &DoubleBinaryTreeBroadcast::new().root(4).slices(1),
     ] {
         let mut proofs = Proofs::new(algorithm);
         for count in [1, 4, 5, 11, 1000] {

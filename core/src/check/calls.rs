@@ -1,4 +1,4 @@
-//! Calls: the ops, the built-in functions, the ring's constructors, and the author's steps.
+//! Calls: the ops, the built-in functions, and the author's steps.
 
 use super::exprs::wrong;
 use super::hir::{Expr, ExprKind, StmtKind, Ty, VarId};
@@ -236,73 +236,13 @@ impl Checker<'_> {
             "rev" => (ExprKind::Rev(self.expect(arg, Ty::List)), Ty::List),
             _ => {
                 let arg = self.expr(arg);
-                if !matches!(arg.ty, Ty::List | Ty::Rings | Ty::Pieces | Ty::Error) {
+                if !matches!(arg.ty, Ty::List | Ty::Rings | Ty::Groups | Ty::Pieces | Ty::Error) {
                     self.error(wrong(arg.span, "a list or pieces", arg.ty));
                 }
                 (ExprKind::Len(arg), Ty::Int)
             }
         };
         Expr { kind: Box::new(kind), ty, span }
-    }
-
-    fn constructor(&mut self, path: &[ast::Name], args: &[ast::Expr], span: Span) -> Option<Expr> {
-        let name = &path[path.len() - 1];
-        let written: Vec<_> = path.iter().map(|n| n.text.as_str()).collect();
-        let written = written.join("::");
-        let kind = match (written.as_str(), args) {
-            ("Ring::natural", [n]) => {
-                let n = self.expect(n, Ty::Int);
-                if !matches!(*n.kind, ExprKind::Nranks | ExprKind::Error) {
-                    self.error(
-                        Diagnostic::new(
-                            Code::WrongType,
-                            n.span,
-                            "the natural ring is one of all ranks",
-                        )
-                        .help("write `Ring::natural(nranks)`"),
-                    );
-                }
-                ExprKind::RingNatural
-            }
-            ("Ring::twisted", []) => ExprKind::RingTwisted,
-            ("Ring::order", [list]) => ExprKind::RingOrder(self.expect(list, Ty::List)),
-            ("Ring::around", [topology]) => {
-                ExprKind::RingAround(self.expect(topology, Ty::Topology))
-            }
-            ("Rings::channels", [topology]) => {
-                ExprKind::RingsChannels(self.expect(topology, Ty::Topology))
-            }
-            ("Rings::disjoint", [topology, k]) => ExprKind::RingsDisjoint(
-                self.expect(topology, Ty::Topology),
-                self.expect(k, Ty::Int),
-            ),
-            ("Ring::natural" | "Ring::order" | "Ring::around" | "Rings::channels", _) => {
-                let takes = match name.text.as_str() {
-                    "natural" => "nranks",
-                    "order" => "ranks",
-                    _ => "topology",
-                };
-                self.arity(name, 1, args.len(), span, &format!("{written}({takes})"));
-                return None;
-            }
-            ("Rings::disjoint", _) => {
-                self.arity(name, 2, args.len(), span, "Rings::disjoint(topology, k)");
-                return None;
-            }
-            ("Ring::twisted", _) => {
-                self.arity(name, 0, args.len(), span, "Ring::twisted()");
-                return None;
-            }
-            _ => {
-                self.error(
-                    Diagnostic::new(Code::UnknownName, span, format!("nothing is called `{written}`"))
-                        .help("the constructors are `Ring::natural(nranks)`, `Ring::order([…])`, `Ring::twisted()`, `Ring::around(topology)`, `Rings::channels(topology)` and `Rings::disjoint(topology, k)`"),
-                );
-                return None;
-            }
-        };
-        let ty = if path[0].text == "Rings" { Ty::Rings } else { Ty::Ring };
-        Some(Expr { kind: Box::new(kind), ty, span })
     }
 
     fn unknown_function(&mut self, name: &ast::Name) {

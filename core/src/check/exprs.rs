@@ -1,7 +1,7 @@
 //! Expressions: the type of each, and the names in it resolved.
 
 use super::hir::{Expr, ExprKind, Ty};
-use super::{Checker, Door, scope, topology};
+use super::{Checker, Door, constructors, scope, topology};
 use crate::diagnostics::{Code, Diagnostic};
 use crate::source::Span;
 use crate::syntax::ast::{self, BinOp, UnOp};
@@ -305,21 +305,17 @@ impl Checker<'_> {
 
     fn field(&mut self, base: &ast::Expr, name: &ast::Name, span: Span) -> Expr {
         let base = self.expr(base);
-        let (kind, ty) = match (base.ty, name.text.as_str()) {
-            (Ty::Ring, "left") => (ExprKind::RingLeft(base), Ty::Peer),
-            (Ty::Ring, "right") => (ExprKind::RingRight(base), Ty::Peer),
-            (Ty::Ring, "position") => (ExprKind::RingPosition(base), Ty::Int),
-            (Ty::Peer, "rank") => (ExprKind::RankOf(base), Ty::Int),
-            (Ty::Peer, _) => return self.on_peer(base, name, span),
-            (Ty::Error, _) => (ExprKind::Error, Ty::Error),
-            _ => {
-                let known: &[&str] =
-                    if base.ty == Ty::Ring { &["left", "right", "position"] } else { &[] };
-                self.unknown_member("field", &base, name, known);
+        let (kind, ty) = match constructors::field(&base, &name.text) {
+            Some(field) => field,
+            None if base.ty == Ty::Peer => return self.on_peer(base, name, span),
+            None => {
+                if base.ty != Ty::Error {
+                    self.unknown_member("field", &base, name, constructors::fields(base.ty));
+                }
                 (ExprKind::Error, Ty::Error)
             }
         };
-        if self.in_default && ty != Ty::Error {
+        if self.in_default && ty != Ty::Error && !constructors::is_uniform(&kind) {
             self.not_in_default(span, &name.text);
         }
         Expr { kind: Box::new(kind), ty, span }
@@ -392,6 +388,9 @@ impl Checker<'_> {
         }
         if base.ty == Ty::Rings {
             return Expr { kind: Box::new(ExprKind::RingAt(base, index)), ty: Ty::Ring, span };
+        }
+        if base.ty == Ty::Groups {
+            return Expr { kind: Box::new(ExprKind::GroupAt(base, index)), ty: Ty::List, span };
         }
         self.cut(base, span, |pieces| ExprKind::Piece(pieces, index))
     }

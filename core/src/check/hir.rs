@@ -8,6 +8,7 @@ use crate::ids::SpanId;
 use crate::schedule::Location;
 use crate::schedule::arith::IntFn;
 use crate::schedule::demands::Resource;
+use crate::schedule::tree::TreeKind;
 use crate::source::Span;
 use crate::syntax::ast::{BinOp, UnOp};
 use crate::topology::shape::ShapeKind;
@@ -99,6 +100,10 @@ pub enum Ty {
     Ring,
     /// Several ring orders.
     Rings,
+    /// A spanning tree, with this rank's node in it.
+    Tree,
+    /// A partition of the ranks, with this rank's membership in it.
+    Groups,
     /// A graph of ranks and links.
     Topology,
     /// A list of integers.
@@ -141,6 +146,10 @@ pub enum ParamTy {
     Ring,
     /// `Rings`
     Rings,
+    /// `Tree`
+    Tree,
+    /// `Groups`
+    Groups,
     /// `Topology`
     Topology,
     /// `[Rank]`
@@ -296,6 +305,64 @@ pub enum ShapeArg {
     Time(u64),
 }
 
+/// How a tree is made.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum TreeForm {
+    /// `Tree::binary(root)`, `binomial`, `chain`, `star`
+    Regular(TreeKind, Expr),
+    /// `Tree::double_binary(which)`, or with a root
+    DoubleBinary(Expr, Option<Expr>),
+    /// `Tree::parents([…])`
+    Parents(Expr),
+}
+
+/// What a tree is asked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TreeField {
+    /// A peer: who has no parent.
+    Root,
+    /// A peer: who is above this rank.
+    Parent,
+    /// A list: who is below this rank.
+    Children,
+    /// An int: steps from the root to this rank.
+    Level,
+    /// An int: steps from the root to the farthest rank.
+    Depth,
+}
+
+/// How groups are made.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum GroupsForm {
+    /// `Groups::of(size)`
+    Of(Expr),
+    /// `Groups::sizes([…])`
+    Sizes(Expr),
+    /// `Groups::colors([…])`
+    Colors(Expr),
+    /// `Groups::balanced()`
+    Balanced,
+    /// `Groups::islands(topology)`
+    Islands(Expr),
+    /// `Groups::rails(topology)`
+    Rails(Expr),
+}
+
+/// What groups are asked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum GroupsField {
+    /// A list: this rank's group.
+    Mine,
+    /// A list: who stands at this rank's position, group by group.
+    Across,
+    /// An int: which group this rank is in.
+    Index,
+    /// An int: this rank's place in its group.
+    Position,
+    /// A bool: whether all groups are of one size.
+    Even,
+}
+
 /// A typed expression.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Expr {
@@ -370,6 +437,16 @@ pub enum ExprKind {
     RingSeat(Expr, Expr),
     /// `rings[i]`
     RingAt(Expr, Expr),
+    /// `Tree::binary(root)` and its kin.
+    Tree(TreeForm),
+    /// `tree.root` and its kin.
+    TreeField(TreeField, Expr),
+    /// `Groups::of(size)` and its kin.
+    Groups(GroupsForm),
+    /// `groups.mine` and its kin.
+    GroupsField(GroupsField, Expr),
+    /// `groups[i]`: the ranks of group i.
+    GroupAt(Expr, Expr),
     /// `full_mesh(8, 25GB/s, 2us) without (0, 1)`
     Topology(ShapeKind, Vec<ShapeArg>, Vec<(Expr, Expr)>),
     /// `topology.linked(a, b)`

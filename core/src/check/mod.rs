@@ -2,6 +2,7 @@
 
 mod attributes;
 mod calls;
+mod constructors;
 mod exprs;
 pub mod hir;
 pub mod others;
@@ -170,6 +171,8 @@ impl<'e> Checker<'e> {
             ("Rank", false) => Some((ParamTy::Rank, Ty::Int)),
             ("Ring", false) => Some((ParamTy::Ring, Ty::Ring)),
             ("Rings", false) => Some((ParamTy::Rings, Ty::Rings)),
+            ("Tree", false) => Some((ParamTy::Tree, Ty::Tree)),
+            ("Groups", false) => Some((ParamTy::Groups, Ty::Groups)),
             ("Topology", false) => Some((ParamTy::Topology, Ty::Topology)),
             ("Rank" | "int", true) => Some((ParamTy::Ranks, Ty::List)),
             _ => None,
@@ -183,7 +186,7 @@ impl<'e> Checker<'e> {
                     format!("an algorithm cannot take a parameter of type `{written}`"),
                 )
                 .help(
-                    "parameters are `int`, `bool`, `Rank`, `Ring`, `Rings`, `Topology` or `[Rank]`",
+                    "parameters are `int`, `bool`, `Rank`, `Ring`, `Rings`, `Tree`, `Groups`, `Topology` or `[Rank]`",
                 ),
             );
         }
@@ -274,6 +277,8 @@ impl Ty {
             Self::Peer => "a peer",
             Self::Ring => "a Ring",
             Self::Rings => "Rings",
+            Self::Tree => "a Tree",
+            Self::Groups => "Groups",
             Self::Topology => "a Topology",
             Self::List => "a list",
             Self::Region => "a region",

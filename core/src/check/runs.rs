@@ -179,6 +179,8 @@ impl ParamTy {
             Self::Ring => Ty::Ring,
             Self::Rings => Ty::Rings,
             Self::Topology => Ty::Topology,
+            Self::Tree => Ty::Tree,
+            Self::Groups => Ty::Groups,
             Self::Ranks => Ty::List,
         }
     }

@@ -98,6 +98,8 @@ impl Checker<'_> {
             ("peer", false) => Ty::Peer,
             ("Ring", false) => Ty::Ring,
             ("Rings", false) => Ty::Rings,
+            ("Tree", false) => Ty::Tree,
+            ("Groups", false) => Ty::Groups,
             ("Topology", false) => Ty::Topology,
             ("region", false) => Ty::Region,
             ("int" | "Rank", true) => Ty::List,
@@ -108,7 +110,7 @@ impl Checker<'_> {
                         ty.span,
                         format!("`{}` is not a type", ast_type(ty)),
                     )
-                    .help("the types are `int`, `bool`, `peer`, `Rank`, `Ring`, `Rings`, `Topology`, `[Rank]` and `region`"),
+                    .help("the types are `int`, `bool`, `peer`, `Rank`, `Ring`, `Rings`, `Tree`, `Groups`, `Topology`, `[Rank]` and `region`"),
                 );
                 Ty::Error
             }

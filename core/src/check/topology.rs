@@ -144,7 +144,7 @@ impl Checker<'_> {
     }
 
     /// A rank as a number or as a peer.
-    fn rank_of(&mut self, expr: &ast::Expr) -> Expr {
+    pub(super) fn rank_of(&mut self, expr: &ast::Expr) -> Expr {
         let rank = self.expr(expr);
         self.as_rank(rank)
     }

@@ -45,6 +45,8 @@ pub fn stubs(file: &ast::File, span: &dyn Fn(Span) -> RustSpan) -> TokenStream {
                     (_, true) => ParamTy::Ranks,
                     ("Ring", _) => ParamTy::Ring,
                     ("Rings", _) => ParamTy::Rings,
+                    ("Tree", _) => ParamTy::Tree,
+                    ("Groups", _) => ParamTy::Groups,
                     ("Topology", _) => ParamTy::Topology,
                     ("bool", _) => ParamTy::Bool,
                     _ => ParamTy::Int,
@@ -216,6 +218,8 @@ fn structure(name: &Ident, docs: &[String], public: bool, fields: &[Field]) -> T
         ParamTy::Bool => quote!(bool),
         ParamTy::Ring => quote!(::roundelay::Ring),
         ParamTy::Rings => quote!(::roundelay::Rings),
+        ParamTy::Tree => quote!(::roundelay::Tree),
+        ParamTy::Groups => quote!(::roundelay::Groups),
         ParamTy::Topology => quote!(::std::sync::Arc<::roundelay::Topology>),
         ParamTy::Ranks => quote!(::std::vec::Vec<i64>),
     };

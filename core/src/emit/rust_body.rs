@@ -62,7 +62,11 @@ impl<'a> Body<'a> {
             ParamTy::Int | ParamTy::Rank => self.path("Int"),
             ParamTy::Bool => self.path("Flag"),
             ParamTy::Ranks => self.path("List"),
-            ParamTy::Ring | ParamTy::Rings | ParamTy::Topology => return self.order_param(param),
+            ParamTy::Ring
+            | ParamTy::Rings
+            | ParamTy::Tree
+            | ParamTy::Groups
+            | ParamTy::Topology => return self.order_param(param),
         };
         let value = match &param.default {
             Some(default) => {
@@ -192,6 +196,8 @@ impl<'a> Body<'a> {
                 Ty::Peer => "Peer",
                 Ty::Ring => "Seat",
                 Ty::Rings => "Seats",
+                Ty::Tree => "TreeNode",
+                Ty::Groups => "Membership",
                 Ty::Topology => "Site",
                 Ty::List => "List",
                 Ty::Region => "Piece",
@@ -262,7 +268,16 @@ impl<'a> Body<'a> {
             }
             ExprKind::Var(id) => {
                 let var = self.var(*id);
-                if matches!(expr.ty, Ty::List | Ty::Pieces | Ty::Ring | Ty::Rings | Ty::Topology) {
+                if matches!(
+                    expr.ty,
+                    Ty::List
+                        | Ty::Pieces
+                        | Ty::Ring
+                        | Ty::Rings
+                        | Ty::Tree
+                        | Ty::Groups
+                        | Ty::Topology
+                ) {
                     quote!(#var.clone())
                 } else {
                     quote!(#var)
@@ -361,6 +376,9 @@ impl<'a> Body<'a> {
             | ExprKind::RingPosition(_)
             | ExprKind::RingSeat(..)
             | ExprKind::RingAt(..)
+            | ExprKind::TreeField(..)
+            | ExprKind::GroupsField(..)
+            | ExprKind::GroupAt(..)
             | ExprKind::Linked(..)
             | ExprKind::Neighbours(..)
             | ExprKind::Relays(..) => self.question(expr),
@@ -370,6 +388,8 @@ impl<'a> Body<'a> {
             | ExprKind::RingAround(_)
             | ExprKind::RingsChannels(_)
             | ExprKind::RingsDisjoint(..)
+            | ExprKind::Tree(_)
+            | ExprKind::Groups(_)
             | ExprKind::Topology(..) => self.settled(expr, SpanId(0)),
             ExprKind::Error => unreachable!("a program with errors is not expanded"),
         }

@@ -9,30 +9,33 @@ use crate::ids::SpanId;
 use crate::topology::shape::ShapeKind;
 
 impl Body<'_> {
-    /// A parameter that the builder has to look up: a ring, rings or a topology.
+    /// A parameter that the builder has to look up: an order of the ranks, a tree, groups or a topology.
     pub(super) fn order_param(&self, param: &Param) -> TokenStream {
         let s = &self.s;
         let name = self.var(param.var);
-        let (given, natural) = match param.ty {
-            ParamTy::Topology => {
-                (quote!(topology_param(0, Some(given))), quote!(topology_param(0, None)))
-            }
-            ParamTy::Rings => (quote!(rings(0, given)), quote!()),
-            _ => {
+        let look_up = |value: TokenStream| match param.ty {
+            ParamTy::Topology => quote!(#s.topology_param(0, Some(#value))?),
+            ParamTy::Rings => quote!(#s.rings(0, #value)?),
+            ParamTy::Tree => quote!(#s.tree(0, #value)?),
+            ParamTy::Groups => quote!(#s.groups(0, #value)?),
+            _ => quote!(#s.ring(0, #value)?),
+        };
+        let default = match (&param.default, param.ty) {
+            (Some(default), _) => self.settled(default, SpanId(0)),
+            (None, ParamTy::Topology) => quote!(#s.topology_param(0, None)?),
+            (None, ParamTy::Ring) => {
                 let ring = self.path("Ring");
-                (quote!(ring(0, given)), quote!(ring(0, &#ring::natural())))
+                look_up(quote!(&#ring::natural()))
+            }
+            (None, _) => {
+                let given = look_up(quote!(&self.#name));
+                return quote!(let #name = #given;);
             }
         };
-        let default = match &param.default {
-            Some(default) => self.settled(default, SpanId(0)),
-            None if param.ty == ParamTy::Rings => {
-                return quote!(let #name = #s.rings(0, &self.#name)?;);
-            }
-            None => quote!(#s.#natural?),
-        };
+        let given = look_up(quote!(given));
         quote! {
             let #name = match &self.#name {
-                Some(given) => #s.#given?,
+                Some(given) => #given,
                 None => #default,
             };
         }
@@ -59,6 +62,8 @@ impl Body<'_> {
                 let drawing = self.drawing(*kind, args, cuts);
                 quote!(#s.topology(#number, #drawing)?)
             }
+            ExprKind::Tree(form) => self.tree(form, at),
+            ExprKind::Groups(form) => self.groups(form, at),
             _ => self.value(expr),
         }
     }
@@ -82,7 +87,7 @@ impl Body<'_> {
     }
 
     /// What the builder finds on a topology; one that has no name gets one first, for the builder makes it too.
-    fn looked_up(
+    pub(super) fn looked_up(
         &self,
         topology: &Expr,
         at: SpanId,
@@ -158,6 +163,13 @@ impl Body<'_> {
                 let (from, to) = (self.operand(from), self.operand(to));
                 let topology = self.receiver(topology);
                 quote!(#topology.relays(#from, #to))
+            }
+            ExprKind::TreeField(field, tree) => self.tree_field(*field, tree),
+            ExprKind::GroupsField(field, groups) => self.groups_field(*field, groups),
+            ExprKind::GroupAt(groups, index) => {
+                let s = &self.s;
+                let (groups, index) = (self.borrowed(groups), self.operand(index));
+                quote!(#s.group(#groups, #index))
             }
             _ => self.placed(expr, SpanId(0)),
         }

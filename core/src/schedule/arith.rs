@@ -4,7 +4,7 @@
 use std::fmt;
 
 use crate::diagnostics::{Code, Finding};
-use crate::ids::SpanId;
+use crate::ids::{RankId, SpanId};
 use crate::syntax::ast::BinOp;
 
 /// Why a value could not be computed.
@@ -45,6 +45,11 @@ pub enum Fault {
         /// How many there are.
         nranks: u32,
     },
+    /// The parent of a tree's root.
+    RootsParent {
+        /// The root.
+        root: RankId,
+    },
     /// An argument that the function does not take.
     Argument {
         /// The function.
@@ -74,7 +79,9 @@ impl Fault {
             Self::Overflow { .. } | Self::Fraction => Code::ArithmeticOverflow,
             Self::DivisionByZero { .. } => Code::DivisionByZero,
             Self::Index { .. } | Self::EmptyRange { .. } => Code::IndexOutOfRange,
-            Self::Rank { .. } | Self::Outside { .. } => Code::RankOutOfRange,
+            Self::Rank { .. } | Self::Outside { .. } | Self::RootsParent { .. } => {
+                Code::RankOutOfRange
+            }
             Self::Argument { .. } => Code::BadArgument,
             Self::SlotRange | Self::FloatingSlot => Code::UnknownSlotLength,
         }
@@ -85,6 +92,7 @@ impl Fault {
         let finding = Finding::new(self.code(), at, self.to_string());
         match self {
             Self::Rank { .. } => finding.help("ranks wrap around by `% nranks`; if only some rank counts fit, say which: `require is_power_of_two(nranks), \"…\"`"),
+            Self::RootsParent { .. } => finding.help("ask only below the root: `if local != tree.root { let up = tree.parent; … }`"),
             _ => finding,
         }
     }
@@ -102,6 +110,9 @@ impl fmt::Display for Fault {
             Self::Rank { rank, nranks } => write!(f, "rank {rank} is not in 0..{nranks}"),
             Self::Outside { rank } => {
                 write!(f, "rank {rank} of all ranks is not in this group, and has no number here")
+            }
+            Self::RootsParent { root } => {
+                write!(f, "rank {root} is the root, and the root of a tree has no parent")
             }
             Self::Argument { function, takes, got } => {
                 write!(f, "`{function}` takes {takes}, and got {got}")

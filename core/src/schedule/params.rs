@@ -2,8 +2,10 @@
 
 use std::sync::Arc;
 
+use super::groups::Groups;
 use super::ring::Ring;
 use super::rings::Rings;
+use super::tree::{Tree, TreeKind};
 use crate::check::hir::ParamTy;
 use crate::topology::{Problem, Topology};
 
@@ -18,6 +20,10 @@ pub enum ParamValue {
     Ring(Ring),
     /// For `Rings`.
     Rings(Rings),
+    /// For `Tree`.
+    Tree(Tree),
+    /// For `Groups`.
+    Groups(Groups),
     /// For `Topology`.
     Topology(Arc<Topology>),
     /// For `[Rank]`.
@@ -51,6 +57,14 @@ impl ParamValue {
                     orders.map(|o| Self::Rings(o.into_iter().collect())).ok_or_else(bad)
                 }
             },
+            ParamTy::Tree => tree(text).map(Self::Tree).ok_or_else(bad),
+            ParamTy::Groups => match (text.trim(), call(text)) {
+                ("balanced", _) => Ok(Self::Groups(Groups::balanced())),
+                (_, Some(("islands", t))) => Ok(Self::Groups(Groups::islands(topology(t)?))),
+                (_, Some(("rails", t))) => Ok(Self::Groups(Groups::rails(topology(t)?))),
+                (_, Some((form, list))) => groups(form, list).map(Self::Groups).ok_or_else(bad),
+                _ => Err(bad()),
+            },
             ParamTy::Topology => topology(text).map(Self::Topology),
             ParamTy::Ranks => ranks(text).map(Self::Ranks).ok_or_else(bad),
         }
@@ -64,6 +78,8 @@ impl ParamValue {
                 | (Self::Bool(_), ParamTy::Bool)
                 | (Self::Ring(_), ParamTy::Ring)
                 | (Self::Rings(_), ParamTy::Rings)
+                | (Self::Tree(_), ParamTy::Tree)
+                | (Self::Groups(_), ParamTy::Groups)
                 | (Self::Topology(_), ParamTy::Topology)
                 | (Self::Ranks(_), ParamTy::Ranks)
         )
@@ -85,6 +101,27 @@ fn topology(text: &str, given: Option<&Arc<Topology>>) -> Result<Arc<Topology>, 
     text.parse().map(Arc::new).map_err(|problem: Problem| format!("`{text}`: {}", problem.title))
 }
 
+fn tree(text: &str) -> Option<Tree> {
+    let Some((form, inside)) = call(text) else { return ranks(text).map(Tree::parents) };
+    let regular = TreeKind::ALL.into_iter().find(|kind| kind.name() == form);
+    match (regular, form, &*ranks(inside)?) {
+        (Some(kind), _, [root]) => Some(Tree::regular(kind, *root)),
+        (_, "double_binary", [which]) => Some(Tree::double_binary(*which, None)),
+        (_, "double_binary", [which, root]) => Some(Tree::double_binary(*which, *root)),
+        _ => None,
+    }
+}
+
+fn groups(form: &str, inside: &str) -> Option<Groups> {
+    match (form, &*ranks(inside)?) {
+        ("of", [size]) => Some(Groups::of(*size)),
+        ("balanced", []) => Some(Groups::balanced()),
+        ("sizes", sizes) => Some(Groups::sizes(sizes.iter().copied())),
+        ("colors", colors) => Some(Groups::colors(colors.iter().copied())),
+        _ => None,
+    }
+}
+
 fn ranks(text: &str) -> Option<Vec<i64>> {
     let text = text.trim();
     if text.is_empty() {
@@ -102,6 +139,8 @@ impl ParamTy {
             Self::Rank => "Rank",
             Self::Ring => "Ring",
             Self::Rings => "Rings",
+            Self::Tree => "Tree",
+            Self::Groups => "Groups",
             Self::Topology => "Topology",
             Self::Ranks => "[Rank]",
         }
@@ -123,6 +162,12 @@ impl ParamTy {
             }
             Self::Rings => {
                 "`channels(TOPOLOGY)`, `disjoint(TOPOLOGY, 2)`, or ring orders such as `0,1,2;0,2,1`"
+            }
+            Self::Tree => {
+                "`binary(0)`, `binomial(0)`, `chain(0)`, `star(0)`, `double_binary(1)`, or the parent of each rank such as `-1,0,0,1`"
+            }
+            Self::Groups => {
+                "`of(4)`, `sizes(8,4)`, `colors(0,0,1,1)`, `balanced`, `islands(TOPOLOGY)` or `rails(TOPOLOGY)`"
             }
             Self::Topology => "a topology such as `full_mesh(8) without (0, 1)`",
             Self::Ranks => "a list of ranks such as `0,2,4`",

@@ -8,8 +8,10 @@ use std::sync::Arc;
 use super::builder::frame::{Bound, CallOf};
 use super::builder::{Builder, Stop};
 use super::demands::Demands;
+use super::groups::{Groups, Partition};
 use super::ring::{Ring, Seating};
 use super::rings::Rings;
+use super::tree::{Rooted, Tree};
 use super::{
     Algorithm, Buffer, Channel, Op, OpKind, Operand, Region, Schedule, Scratch, SignalKind, Stream,
 };
@@ -36,6 +38,9 @@ pub(crate) struct Tables {
     seatings: Vec<(Ring, u32, Arc<Seating>)>,
     rings: Vec<(Rings, u32, Arc<[Seating]>)>,
     topologies: Vec<(Shape, Arc<Topology>)>,
+    /// With the number of ranks, which need not be all.
+    trees: Vec<((Tree, u32), Arc<Rooted>)>,
+    groups: Vec<((Groups, u32), Arc<Partition>)>,
     pub(crate) demands: Demands,
     /// Who first made a call, and on which regions.
     pub(crate) calls: HashMap<CallOf, (RankId, (Bound, Bound))>,
@@ -87,6 +92,8 @@ impl Tables {
             seatings: Vec::new(),
             rings: Vec::new(),
             topologies: Vec::new(),
+            trees: Vec::new(),
+            groups: Vec::new(),
             demands: Demands::default(),
             calls: HashMap::new(),
             declared: HashMap::new(),
@@ -127,6 +134,30 @@ impl Tables {
         let seatings: Arc<[Seating]> = rings.seat(nranks)?.into();
         self.rings.push((rings.clone(), nranks, seatings.clone()));
         Ok(seatings)
+    }
+
+    pub(crate) fn tree(&mut self, tree: &Tree, nranks: u32) -> Result<Arc<Rooted>, Problem> {
+        let known = |((known, n), _): &&(_, _)| (known, *n) == (tree, nranks);
+        if let Some((_, rooted)) = self.trees.iter().find(known) {
+            return Ok(Arc::clone(rooted));
+        }
+        let rooted = Arc::new(tree.grow(nranks)?);
+        self.trees.push(((tree.clone(), nranks), rooted.clone()));
+        Ok(rooted)
+    }
+
+    pub(crate) fn groups(
+        &mut self,
+        groups: &Groups,
+        nranks: u32,
+    ) -> Result<Arc<Partition>, Problem> {
+        let known = |((known, n), _): &&(_, _)| (known, *n) == (groups, nranks);
+        if let Some((_, partition)) = self.groups.iter().find(known) {
+            return Ok(Arc::clone(partition));
+        }
+        let partition = Arc::new(groups.divide(nranks)?);
+        self.groups.push(((groups.clone(), nranks), partition.clone()));
+        Ok(partition)
     }
 
     /// The topology of a shape, laid out once for all ranks.

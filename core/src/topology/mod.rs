@@ -7,6 +7,7 @@
 pub mod bounds;
 pub mod draft;
 pub mod flow;
+mod islands;
 pub mod load;
 #[cfg(feature = "nccl")]
 pub mod nccl;

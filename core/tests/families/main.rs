@@ -8,3 +8,4 @@ mod mesh;
 mod nhr;
 mod pulls;
 mod ring;
+mod tree;

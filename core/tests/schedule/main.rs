@@ -1,5 +1,6 @@
 //! The schedule's text form, and the streams that it shows.
 
+mod groups;
 mod text;
 
 use roundelay_core::check::Door;

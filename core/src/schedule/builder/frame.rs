@@ -9,6 +9,7 @@ use crate::diagnostics::{Code, Finding};
 use crate::ids::{LaneId, RankId, SpanId};
 use crate::schedule::area::Area;
 use crate::schedule::arith::Fault;
+use crate::schedule::members::Members;
 use crate::schedule::value::{Int, List, Peer, Piece};
 use crate::schedule::{Algorithm, Buffer};
 
@@ -74,18 +75,23 @@ impl Group {
 
 impl Builder<'_> {
     /// Inside `within` the block's ranks; `None` where that is all.
-    pub(super) fn group(&self) -> Option<&Group> {
+    pub(super) fn ranks(&self) -> Option<&Group> {
         self.frames.iter().rev().find_map(|frame| frame.group.as_deref())
+    }
+
+    /// Who their numbers stand for.
+    pub(super) fn members(&self) -> Members {
+        Members(self.ranks().map(|group| group.members.clone()))
     }
 
     /// How many ranks the program sees.
     pub(crate) fn size(&self) -> u32 {
-        self.group().map_or(self.tables.nranks, |group| group.members.len() as u32)
+        self.ranks().map_or(self.tables.nranks, |group| group.members.len() as u32)
     }
 
     /// This rank's number among them.
     pub(super) fn here(&self) -> u32 {
-        self.group().map_or(self.rank.0, |group| group.mine)
+        self.ranks().map_or(self.rank.0, |group| group.mine)
     }
 
     pub(crate) fn find_rank(&self, rank: i64) -> Result<RankId, Fault> {
@@ -96,7 +102,7 @@ impl Builder<'_> {
 
     /// The number of a rank among those that the program sees.
     pub(crate) fn number(&self, rank: RankId) -> Result<i64, Fault> {
-        let number = match self.group() {
+        let number = match self.ranks() {
             None => Some(rank.0),
             Some(group) => group.number(rank),
         };
@@ -105,7 +111,7 @@ impl Builder<'_> {
 
     /// The rank of that number.
     pub(super) fn member(&self, number: RankId) -> RankId {
-        self.group().map_or(number, |group| group.members[number.index()])
+        self.ranks().map_or(number, |group| group.members[number.index()])
     }
 
     /// `peer.rank`
@@ -283,7 +289,7 @@ impl Builder<'_> {
         let times = self.calls.entry(key.clone()).or_insert(0);
         *times += 1;
         let id = (key.0, key.1, *times);
-        let members = match self.group() {
+        let members = match self.ranks() {
             Some(group) => group.members.clone(),
             None => Arc::from([]),
         };

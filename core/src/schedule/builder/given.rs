@@ -4,9 +4,11 @@ use std::sync::Arc;
 
 use super::{At, Builder, Stop};
 use crate::schedule::arith::Fault;
+use crate::schedule::groups::{Groups, Membership};
 use crate::schedule::ring::Ring;
 use crate::schedule::rings::Rings;
 use crate::schedule::site::Site;
+use crate::schedule::tree::{Tree, TreeNode};
 use crate::schedule::value::{Chair, Flag, Int, List, Seat, Seats};
 use crate::topology::Topology;
 
@@ -64,6 +66,25 @@ impl Given for Seats {
     type Plain = Rings;
     fn plain(self, builder: &Builder<'_>) -> Result<Rings, Fault> {
         self.0?.iter().map(|chair| builder.order(chair)).collect()
+    }
+}
+
+impl Given for TreeNode {
+    type Plain = Tree;
+    fn plain(self, builder: &Builder<'_>) -> Result<Tree, Fault> {
+        let place = self.0?;
+        let number = |rank| Ok(builder.number(rank)? as u32);
+        let edges = place.edges().map(|(up, down)| Ok((number(up)?, number(down)?)));
+        Ok(Tree::edges(number(place.root())?, edges.collect::<Result<_, Fault>>()?))
+    }
+}
+
+impl Given for Membership {
+    type Plain = Groups;
+    fn plain(self, builder: &Builder<'_>) -> Result<Groups, Fault> {
+        let place = self.0?;
+        let lists = place.all().map(|group| builder.numbers(group));
+        Ok(Groups::lists(lists.collect::<Result<_, Fault>>()?))
     }
 }
 

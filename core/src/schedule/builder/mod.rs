@@ -5,6 +5,7 @@ mod data;
 mod demands;
 pub(crate) mod frame;
 mod given;
+mod membership;
 mod scratch;
 mod topology;
 

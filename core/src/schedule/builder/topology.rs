@@ -85,13 +85,13 @@ impl Builder<'_> {
         Ok(Site(Ok(Ground { topology, nranks })))
     }
 
-    fn ground(&mut self, at: At, site: &Site) -> Result<Ground, Stop> {
+    pub(super) fn ground(&mut self, at: At, site: &Site) -> Result<Ground, Stop> {
         self.settle(at, site.0.clone())
     }
 
     fn chair(&self, seating: &Seating) -> Chair {
         let here = RankId(self.here());
-        let ranks = |numbers: &Arc<[RankId]>| match self.group() {
+        let ranks = |numbers: &Arc<[RankId]>| match self.ranks() {
             None => numbers.clone(),
             Some(_) => numbers.iter().map(|rank| self.member(*rank)).collect(),
         };
@@ -103,7 +103,7 @@ impl Builder<'_> {
         }
     }
 
-    fn found<T>(&mut self, at: At, found: Result<T, Problem>) -> Result<T, Stop> {
+    pub(super) fn found<T>(&mut self, at: At, found: Result<T, Problem>) -> Result<T, Stop> {
         found.map_err(|problem| self.fail(problem.at(SpanId(at))))
     }
 }

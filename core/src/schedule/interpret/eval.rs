@@ -10,10 +10,12 @@ use crate::schedule::Buffer;
 use crate::schedule::area::{Area, Pieces};
 use crate::schedule::arith::{self, Fault};
 use crate::schedule::builder::{Builder, Stop};
+use crate::schedule::groups::{GroupPlace, Membership};
 use crate::schedule::params::ParamValue;
 use crate::schedule::ring::Ring;
 use crate::schedule::rings::Rings;
 use crate::schedule::site::{Drawing, Ground, Site};
+use crate::schedule::tree::{TreeNode, TreePlace};
 use crate::schedule::value::{Chair, List, Place, Seat, Seats, pick};
 use crate::source::Span;
 use crate::syntax::ast::{BinOp, UnOp};
@@ -27,6 +29,8 @@ pub(super) enum Value {
     Peer(RankId),
     Ring(Chair),
     Rings(Rc<[Chair]>),
+    Tree(TreePlace),
+    Groups(GroupPlace),
     Topology(Ground),
     List(Rc<[i64]>),
     Region(Area),
@@ -43,6 +47,8 @@ impl Value {
             Self::List(list) => ParamValue::Ranks(list.to_vec()),
             Self::Ring(chair) => ParamValue::Ring(b.given(at, Seat(Ok(chair)))?),
             Self::Rings(chairs) => ParamValue::Rings(b.given(at, Seats(Ok(chairs.to_vec())))?),
+            Self::Tree(place) => ParamValue::Tree(b.given(at, TreeNode(Ok(place)))?),
+            Self::Groups(place) => ParamValue::Groups(b.given(at, Membership(Ok(place)))?),
             Self::Topology(ground) => ParamValue::Topology(b.given(at, Site(Ok(ground)))?),
             other => unreachable!("checked as a parameter, is {other:?}"),
         })
@@ -74,6 +80,8 @@ impl<'a> Run<'a> {
     typed!(any_region, Region, Area);
     typed!(ring, Ring, Chair);
     typed!(chairs, Rings, Rc<[Chair]>);
+    typed!(tree_place, Tree, TreePlace);
+    typed!(group_place, Groups, GroupPlace);
     typed!(topology, Topology, Ground);
 
     pub(super) fn int(&mut self, b: &mut Builder<'_>, expr: &'a Expr) -> Result<i64, Stop> {
@@ -204,6 +212,7 @@ impl<'a> Run<'a> {
             ExprKind::Len(of) => match self.eval(b, of)? {
                 Value::List(list) => Value::Int(list.len() as i64),
                 Value::Rings(rings) => Value::Int(rings.len() as i64),
+                Value::Groups(groups) => Value::Int(groups.len()),
                 Value::Pieces(pieces) => Value::Int(pieces.len()),
                 other => unreachable!("checked as a list or pieces, is {other:?}"),
             },
@@ -247,6 +256,11 @@ impl<'a> Run<'a> {
                 let (rings, index) = (self.chairs(b, rings)?, self.int(b, index)?);
                 Value::Ring(self.settle(b, span, pick(&rings, index))?)
             }
+            ExprKind::Tree(_)
+            | ExprKind::TreeField(..)
+            | ExprKind::Groups(_)
+            | ExprKind::GroupsField(..)
+            | ExprKind::GroupAt(..) => self.membership(b, expr)?,
             ExprKind::Topology(kind, args, cuts) => {
                 let mut drawing = Drawing::new(*kind);
                 for arg in args {

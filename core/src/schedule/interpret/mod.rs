@@ -2,6 +2,7 @@
 //! Rust calls. It alone serves `.coll` files, and it knows the exact expression that a fault stands in.
 
 mod eval;
+mod membership;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -208,6 +209,10 @@ impl<'a> Run<'a> {
             (Some(ParamValue::Rings(v)), _) => {
                 let seats = self.exactly(b, var.span, |b, at| b.rings(at, v))?;
                 Value::Rings(b.settle(self.at, seats.0)?.into())
+            }
+            (Some(ParamValue::Tree(v)), _) => self.tree(b, var.span, |b, at| b.tree(at, v))?,
+            (Some(ParamValue::Groups(v)), _) => {
+                self.groups(b, var.span, |b, at| b.groups(at, v))?
             }
             (Some(ParamValue::Topology(v)), _) => self.site(b, Some(v), var.span)?,
             (None, _) if param.ty == ParamTy::Topology && given.topology.is_some() => {

@@ -1,0 +1,16 @@
+//! Who the numbers 0, 1, 2, … of a layout stand for: trees and groups are laid out once, in numbers, for all
+//! ranks that ask.
+
+use std::sync::Arc;
+
+use crate::ids::RankId;
+
+/// The rank of each number; without a list every rank is its own number.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Members(pub(crate) Option<Arc<[RankId]>>);
+
+impl Members {
+    pub(crate) fn rank(&self, number: u32) -> RankId {
+        self.0.as_ref().map_or(RankId(number), |members| members[number as usize])
+    }
+}
