@@ -10,4 +10,5 @@
     ("doubling.coll", include_str!("doubling.coll")),
     ("bruck.coll", include_str!("bruck.coll")),
     ("pairwise.coll", include_str!("pairwise.coll")),
+    ("hierarchical.coll", include_str!("hierarchical.coll")),
 ]

@@ -445,6 +445,8 @@ pub enum ExprKind {
     Groups(GroupsForm),
     /// `groups.mine` and its kin.
     GroupsField(GroupsField, Expr),
+    /// `groups.index_of(rank)`, `groups.position_of(rank)`
+    GroupsOf(GroupsField, Expr, Expr),
     /// `groups[i]`: the ranks of group i.
     GroupAt(Expr, Expr),
     /// `full_mesh(8, 25GB/s, 2us) without (0, 1)`

@@ -378,6 +378,7 @@ impl<'a> Body<'a> {
             | ExprKind::RingAt(..)
             | ExprKind::TreeField(..)
             | ExprKind::GroupsField(..)
+            | ExprKind::GroupsOf(..)
             | ExprKind::GroupAt(..)
             | ExprKind::Linked(..)
             | ExprKind::Neighbours(..)

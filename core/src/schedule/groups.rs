@@ -193,6 +193,12 @@ impl GroupPlace {
         self.groups.groups.windows(2).all(|pair| pair[0].len() == pair[1].len())
     }
 
+    /// The group of a rank, and its place there.
+    pub(crate) fn of(&self, rank: RankId) -> Result<(u32, u32), Fault> {
+        let number = self.members.number(rank).ok_or(Fault::Outside { rank: rank.0 })?;
+        Ok(self.groups.place[number as usize])
+    }
+
     /// The ranks of this rank's group.
     pub(crate) fn mine(&self) -> Vec<RankId> {
         self.ranks(&self.groups.groups[self.index() as usize])

@@ -99,6 +99,20 @@ impl Builder<'_> {
         List(groups.ask(|place| self.numbers(place.across())))
     }
 
+    /// `groups.index_of(rank)`
+    pub fn index_of(&self, groups: &Membership, rank: impl Into<Int>) -> Int {
+        let rank = rank.into();
+        let place = groups.ask(|place| place.of(self.find_rank(rank.0?)?));
+        Int(place.map(|(index, _)| index.into()))
+    }
+
+    /// `groups.position_of(rank)`
+    pub fn position_of(&self, groups: &Membership, rank: impl Into<Int>) -> Int {
+        let rank = rank.into();
+        let place = groups.ask(|place| place.of(self.find_rank(rank.0?)?));
+        Int(place.map(|(_, position)| position.into()))
+    }
+
     /// `groups[index]`
     pub fn group(&self, groups: &Membership, index: impl Into<Int>) -> List {
         let index = index.into();

@@ -260,6 +260,7 @@ impl<'a> Run<'a> {
             | ExprKind::TreeField(..)
             | ExprKind::Groups(_)
             | ExprKind::GroupsField(..)
+            | ExprKind::GroupsOf(..)
             | ExprKind::GroupAt(..) => self.membership(b, expr)?,
             ExprKind::Topology(kind, args, cuts) => {
                 let mut drawing = Drawing::new(*kind);
