@@ -236,6 +236,7 @@ impl Checker<'_> {
             "rev" => (ExprKind::Rev(self.expect(arg, Ty::List)), Ty::List),
             _ => {
                 let arg = self.expr(arg);
+                self.has_a_name(&arg);
                 if !matches!(arg.ty, Ty::List | Ty::Rings | Ty::Groups | Ty::Pieces | Ty::Error) {
                     self.error(wrong(arg.span, "a list or pieces", arg.ty));
                 }

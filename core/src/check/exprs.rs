@@ -315,6 +315,7 @@ impl Checker<'_> {
 
     fn field(&mut self, base: &ast::Expr, name: &ast::Name, span: Span) -> Expr {
         let base = self.expr(base);
+        self.has_a_name(&base);
         let (kind, ty) = match constructors::field(&base, &name.text) {
             Some(field) => field,
             None if base.ty == Ty::Peer => return self.on_peer(base, name, span),
@@ -389,6 +390,7 @@ impl Checker<'_> {
 
     fn index(&mut self, base: &ast::Expr, index: &ast::Expr, span: Span) -> Expr {
         let base = self.expr(base);
+        self.has_a_name(&base);
         let index = self.expect(index, Ty::Int);
         if base.ty == Ty::List {
             return Expr { kind: Box::new(ExprKind::Element(base, index)), ty: Ty::Int, span };
