@@ -130,6 +130,13 @@ impl Checker<'_> {
                 );
                 return (ExprKind::Error, Ty::Error);
             }
+            if ty == Ty::Fifo {
+                self.error(
+                    Diagnostic::new(Code::WrongType, span, "the fifo is not a value")
+                        .help("its slots are used by `send`, `recv` and their kin alone"),
+                );
+                return (ExprKind::Error, Ty::Error);
+            }
             return (ExprKind::Var(var), ty);
         }
         let near = scope::nearest(name, self.scope.names().chain(scope::PREDEFINED));

@@ -3,6 +3,7 @@
 mod attributes;
 mod calls;
 mod exprs;
+mod fifo;
 pub mod hir;
 mod scope;
 mod stmts;
@@ -253,6 +254,7 @@ impl Ty {
             Self::Place => "a region of a rank",
             Self::Places => "pieces of a region of a rank",
             Self::Step => "a step",
+            Self::Fifo => "the fifo",
             Self::Error => "an error",
         }
     }

@@ -5,13 +5,12 @@ use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 use std::sync::Arc;
 
+use super::builder::fifo::Slots;
 use super::builder::{Builder, Stop};
 use super::demands::Demands;
 use super::ring::{Ring, Seating};
 use super::rings::Rings;
-use super::{
-    Algorithm, Buffer, Channel, Op, OpKind, Operand, Region, Schedule, Scratch, SignalKind, Stream,
-};
+use super::{Algorithm, Buffer, Channel, Op, OpKind, Operand, Region, Schedule, Scratch, Stream};
 use crate::collective::Collective;
 use crate::diagnostics::{Code, Finding};
 use crate::ids::{ChannelId, LaneId, OpId, RankId, RegionId};
@@ -29,6 +28,8 @@ pub(crate) struct Tables {
     pub(crate) root: RankId,
     pub(crate) scratch: Vec<Scratch>,
     pub(crate) operands: Vec<Operand>,
+    /// Those of a fifo.
+    pub(crate) slots: Slots,
     regions: Interner<Region>,
     channels: Interner<Channel>,
     lanes: Interner<Vec<i64>>,
@@ -76,6 +77,7 @@ impl Tables {
             root: RankId(0),
             scratch: Vec::new(),
             operands: Vec::new(),
+            slots: Slots::default(),
             regions: Interner::default(),
             channels: Interner::default(),
             lanes,
@@ -194,7 +196,7 @@ pub(crate) fn build<A: Algorithm + ?Sized>(
     for rank in (0..nranks).map(RankId) {
         let mut builder = Builder::new(&mut tables, rank);
         // What stopped a rank has been recorded; the next rank may have more to say.
-        let (Ok(()) | Err(Stop)) = algorithm.build(&mut builder);
+        let (Ok(()) | Err(Stop)) = algorithm.build(&mut builder).and_then(|()| builder.end_fifo());
         let streams = builder.into_streams();
         if tables.hopeless() {
             break;
@@ -256,7 +258,7 @@ impl Assembly {
         lanes.id(0);
         let mut channels = self.channels.pick(&tables.channels.items);
         for channel in &mut channels {
-            if matches!(channel.kind, SignalKind::Ack | SignalKind::Data) {
+            if channel.kind.has_lane() {
                 channel.lane = LaneId(lanes.id(channel.lane.0));
             }
         }

@@ -3,6 +3,7 @@
 
 mod data;
 mod demands;
+pub(crate) mod fifo;
 mod scratch;
 mod topology;
 
@@ -36,6 +37,8 @@ pub struct Builder<'t> {
     /// The shape last written to each slot of this rank, in program order.
     pub(super) slots: HashMap<(ScratchId, u32), Area, BuildHasherDefault<Mix>>,
     pub(super) declared: usize,
+    /// That of the algorithm whose statements are being laid out.
+    fifo: Option<fifo::Fifo>,
     /// The operands of the op in the making.
     operands: Vec<(RankId, Area)>,
     /// The expression that the interpreter is at; expanded Rust knows only statements.
@@ -68,6 +71,7 @@ impl<'t> Builder<'t> {
             lane: Lane::default(),
             slots: HashMap::default(),
             declared: 0,
+            fifo: None,
             operands: Vec::new(),
             exact: None,
         }
@@ -275,21 +279,22 @@ impl<'t> Builder<'t> {
     }
 
     fn post(&mut self, at: At, peer: Peer, kind: SignalKind) -> Result<(), Stop> {
-        let to = self.other(at, peer)?;
+        let to = self.other(at, peer, "signals")?;
         let channel = Channel { from: self.rank, to, kind, lane: self.lane.id() };
         self.signal(at, OpKind::Post, channel)
     }
 
     fn wait(&mut self, at: At, peer: Peer, kind: SignalKind) -> Result<(), Stop> {
-        let from = self.other(at, peer)?;
+        let from = self.other(at, peer, "signals")?;
         let channel = Channel { from, to: self.rank, kind, lane: self.lane.id() };
         self.signal(at, OpKind::Wait, channel)
     }
 
-    fn other(&mut self, at: At, peer: Peer) -> Result<RankId, Stop> {
+    /// A peer that is not this very rank, which `does` something with it.
+    fn other(&mut self, at: At, peer: Peer, does: &str) -> Result<RankId, Stop> {
         let rank = self.settle(at, peer.0)?;
         if rank == self.rank {
-            let title = format!("rank {rank} signals itself");
+            let title = format!("rank {rank} {does} itself");
             let help = match self.tables.nranks {
                 1 => "with one rank there is nobody to signal: put this into `if nranks > 1 { … }`",
                 _ => "ops of one rank are ordered already; `parallel` is joined at its end",

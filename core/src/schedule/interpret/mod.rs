@@ -2,6 +2,7 @@
 //! Rust calls. It alone serves `.coll` files, and it knows the exact expression that a fault stands in.
 
 mod eval;
+mod fifo;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -366,6 +367,10 @@ impl<'a> Run<'a> {
                     Signal::TxDataSignal => b.tx_data_signal(at, peer)?,
                     Signal::RxDataSignal => b.rx_data_signal(at, peer)?,
                 }
+            }
+            StmtKind::Fifo { like, credits, slices } => self.fifo(b, like, credits, slices)?,
+            StmtKind::Primitive { primitive, peer, places, onward } => {
+                self.primitive(b, *primitive, peer, places, onward.as_ref())?;
             }
             StmtKind::Demand(Demand::Deterministic) => b.deterministic(at)?,
             // What the run was put on is what there is.

@@ -6,7 +6,7 @@ use super::{LISTED, Reporter, table};
 use crate::diagnostics::{Code, Finding};
 use crate::ids::{OpId, SpanId};
 use crate::schedule::legality::Illegal;
-use crate::schedule::{OpKind, SignalKind};
+use crate::schedule::{Channel, OpKind, SignalKind};
 
 impl Reporter<'_> {
     /// `cycle` holds each wait with the post that would meet it; `behind` are the other waits that never end.
@@ -40,9 +40,18 @@ impl Reporter<'_> {
 
     pub(in crate::verify) fn unmatched_wait(&self, op: OpId) -> Finding {
         let channel = self.schedule.channel(self.schedule.op(op));
-        let post = match channel.kind {
-            SignalKind::Ack => "TxAck",
-            _ => "TxDataSignal",
+        let Channel { from, to, kind, .. } = *channel;
+        let help = match kind {
+            SignalKind::Head => {
+                format!("rank {from} must receive from rank {to} as often as rank {to} sends to it")
+            }
+            SignalKind::Tail => {
+                format!("rank {from} must send to rank {to} as often as rank {to} receives from it")
+            }
+            _ => {
+                let post = if kind == SignalKind::Ack { "TxAck" } else { "TxDataSignal" };
+                format!("rank {from} must post one `{post}` to rank {to} for each wait")
+            }
         };
         Finding::new(
             Code::UnmatchedWait,
@@ -51,10 +60,7 @@ impl Reporter<'_> {
         )
         .label("waits for ever")
         .note(self.place(op))
-        .help(format!(
-            "rank {} must post one `{post}` to rank {} for each wait",
-            channel.from, channel.to
-        ))
+        .help(help)
     }
 
     /// `in all: 2 posts at line 17, 4 waits at lines 11 and 18`.
@@ -77,9 +83,18 @@ impl Reporter<'_> {
 
     pub(in crate::verify) fn left_over(&self, op: OpId) -> Finding {
         let channel = self.schedule.channel(self.schedule.op(op));
-        let wait = match channel.kind {
-            SignalKind::Ack => "RxAck",
-            _ => "RxDataSignal",
+        let Channel { from, to, kind, .. } = *channel;
+        let help = match kind {
+            SignalKind::Head => format!("rank {to} must take each credit before it ends"),
+            SignalKind::Tail => {
+                format!(
+                    "rank {to} must receive from rank {from} as often as rank {from} sends to it"
+                )
+            }
+            _ => {
+                let wait = if kind == SignalKind::Ack { "RxAck" } else { "RxDataSignal" };
+                format!("rank {to} must wait for it: `{wait}` from rank {from}")
+            }
         };
         Finding::new(
             Code::LeftOverSignal,
@@ -89,7 +104,7 @@ impl Reporter<'_> {
         .label("left over at the end of the run")
         .note(self.place(op))
         .note("the next run would take it for its own, and run ahead of its peer")
-        .help(format!("rank {} must wait for it: `{wait}` from rank {}", channel.to, channel.from))
+        .help(help)
     }
 
     pub(in crate::verify) fn shared_signal(&self, first: OpId, second: OpId) -> Finding {
