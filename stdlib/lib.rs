@@ -69,6 +69,7 @@ pub mod library {
     use crate::include_collective;
 
     include_collective!("ring.coll");
+    include_collective!("nccl_ring.coll");
     include_collective!("twisted_ring.coll");
     include_collective!("multi_ring.coll");
     include_collective!("halving_doubling.coll");
@@ -81,6 +82,7 @@ pub mod library {
     /// The sources of the library: file name and text.
     pub const SOURCES: &[(&str, &str)] = &[
         ("ring.coll", include_str!("ring.coll")),
+        ("nccl_ring.coll", include_str!("nccl_ring.coll")),
         ("twisted_ring.coll", include_str!("twisted_ring.coll")),
         ("multi_ring.coll", include_str!("multi_ring.coll")),
         ("halving_doubling.coll", include_str!("halving_doubling.coll")),
