@@ -5,6 +5,7 @@
 
 mod halving_doubling;
 mod mesh;
+mod nccl_ring;
 mod nhr;
 mod pulls;
 mod ring;
