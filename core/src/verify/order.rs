@@ -6,7 +6,7 @@ use super::fifo::{Depth, Links};
 use super::report::Reporter;
 use crate::diagnostics::{Code, Finding};
 use crate::ids::{ChannelId, OpId, StreamId};
-use crate::schedule::{OpKind, Schedule, SignalKind};
+use crate::schedule::{Channel, OpKind, Schedule, SignalKind};
 
 /// An order of all ops that respects programs and signals; every other such order gives the same memory.
 pub(super) struct Order {
@@ -75,6 +75,20 @@ fn unmatched(schedule: &Schedule, reporter: &Reporter<'_>) -> Vec<Finding> {
             OpKind::Move => {}
         }
     }
+    // What is sent and not received, or the reverse, leaves the credits of that link without a partner too:
+    // there the data says why.
+    let astray = |(at, balance): (usize, &i64)| {
+        let Channel { from, to, kind, lane } = schedule.channels[at];
+        (kind == SignalKind::Tail && *balance != 0).then_some((to, from, lane))
+    };
+    let astray: BTreeSet<_> = balance.iter().enumerate().filter_map(astray).collect();
+    let credits: Vec<usize> = (0..balance.len())
+        .filter(|at| {
+            let Channel { from, to, kind, lane } = schedule.channels[*at];
+            kind == SignalKind::Head && astray.contains(&(from, to, lane))
+        })
+        .collect();
+    credits.into_iter().for_each(|at| balance[at] = 0);
     let mut findings = Vec::new();
     let mut seen = BTreeSet::new();
     // From the end: the surplus is what comes last.

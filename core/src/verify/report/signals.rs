@@ -88,6 +88,7 @@ impl Reporter<'_> {
     pub(in crate::verify) fn unmatched_wait(&self, op: OpId) -> Finding {
         let channel = self.schedule.channel(self.schedule.op(op));
         let Channel { from, to, kind, .. } = *channel;
+        let sent = if kind == SignalKind::Tail { "sent" } else { "posted" };
         let help = match kind {
             SignalKind::Head => {
                 format!("rank {from} must receive from rank {to} as often as rank {to} sends to it")
@@ -103,7 +104,7 @@ impl Reporter<'_> {
         Finding::new(
             Code::UnmatchedWait,
             self.at(op),
-            format!("rank {} waits for {} that is never posted", channel.to, self.signal(op)),
+            format!("rank {to} waits for {} that is never {sent}", self.signal(op)),
         )
         .label("waits for ever")
         .note(self.place(op))
@@ -146,7 +147,12 @@ impl Reporter<'_> {
         Finding::new(
             Code::LeftOverSignal,
             self.at(op),
-            format!("rank {} posts {} that nobody waits for", channel.from, self.signal(op)),
+            match kind {
+                SignalKind::Tail => {
+                    format!("rank {from} sends {} that nobody receives", self.signal(op))
+                }
+                _ => format!("rank {from} posts {} that nobody waits for", self.signal(op)),
+            },
         )
         .label("left over at the end of the run")
         .note(self.place(op))
