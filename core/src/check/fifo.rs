@@ -10,6 +10,9 @@ use crate::syntax::ast;
 /// The name that it has in messages and among the scratch buffers.
 const NAME: &str = "fifo";
 
+/// What a rank does that would send to itself.
+const WITHIN: &str = "within a rank data is moved by `copy` and `reduce`";
+
 impl Checker<'_> {
     pub(super) fn fifo(
         &mut self,
@@ -17,7 +20,7 @@ impl Checker<'_> {
         options: &[(ast::Name, ast::Expr)],
         stmt: &ast::Stmt,
     ) -> StmtKind {
-        self.at_the_top("a fifo", stmt);
+        self.at_the_top("a fifo", "fifo", stmt);
         let like = self.expr(like);
         if !matches!(like.ty, Ty::Region | Ty::Pieces | Ty::Error) {
             self.error(
@@ -56,8 +59,21 @@ impl Checker<'_> {
                 );
             }
         }
-        // There is one, and no scratch of that name: it is declared like one.
         let word = Span { hi: stmt.span.lo + 1, ..stmt.span };
+        if let Some(first) = self.scope.find(NAME).filter(|var| self.ty(*var) == Ty::Fifo) {
+            let first = self.vars[first.0 as usize].span;
+            self.error(
+                Diagnostic::new(Code::AlreadyDeclared, word, "a second fifo")
+                    .label("declared again")
+                    .other(first, "the first one")
+                    .note(
+                        "every two ranks have one link in each lane, and its slots are of one size",
+                    )
+                    .help("keep one, `like` the largest region that is sent at once"),
+            );
+            return StmtKind::Fifo { like, credits, slices };
+        }
+        // No scratch has its name: it is declared as one.
         self.declare(&ast::Name { text: NAME.to_owned(), span: word }, Ty::Fifo);
         StmtKind::Fifo { like, credits, slices }
     }
@@ -99,7 +115,7 @@ impl Checker<'_> {
                 ),
             );
         }
-        let peer = self.partner(primitive.name(), base, name.span);
+        let peer = self.partner(primitive.name(), base, name.span, WITHIN);
         let regions = usize::from(primitive.reads()) + usize::from(primitive.writes());
         let takes = regions + usize::from(primitive.forwards());
         if args.len() != takes {
@@ -114,7 +130,7 @@ impl Checker<'_> {
         if primitive.writes() {
             self.writable(&places[regions - 1..]);
         }
-        let onward = onward.first().map(|to| self.partner(primitive.name(), to, to.span));
+        let onward = onward.first().map(|to| self.partner(primitive.name(), to, to.span, WITHIN));
         Some(StmtKind::Primitive { primitive, peer, places, onward })
     }
 }

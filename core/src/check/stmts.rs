@@ -8,6 +8,9 @@ use crate::ids::SpanId;
 use crate::source::Span;
 use crate::syntax::ast;
 
+/// Why nobody signals itself.
+const ORDERED: &str = "ops of one rank are ordered already; `parallel` is joined at its end";
+
 impl Checker<'_> {
     /// The statements of a block, in a scope of their own.
     pub(super) fn block(&mut self, body: &[ast::Stmt]) -> Vec<Stmt> {
@@ -191,7 +194,7 @@ impl Checker<'_> {
         like: &ast::Expr,
         stmt: &ast::Stmt,
     ) -> StmtKind {
-        self.at_the_top("scratch", stmt);
+        self.at_the_top("scratch", "scratch", stmt);
         let count = count.map(|count| self.expect(count, Ty::Int));
         let like = self.expr(like);
         let ty = match like.ty {
@@ -210,9 +213,9 @@ impl Checker<'_> {
     }
 
     /// What every rank has, whatever path it takes, is declared outside of all blocks.
-    pub(super) fn at_the_top(&mut self, what: &str, stmt: &ast::Stmt) {
+    pub(super) fn at_the_top(&mut self, one: &str, what: &str, stmt: &ast::Stmt) {
         if self.depth > 0 || !self.open_steps.is_empty() {
-            let title = format!("{what} is declared inside a block");
+            let title = format!("{one} is declared inside a block");
             self.error(
                 Diagnostic::new(Code::ScratchPlacement, stmt.span, title)
                     .label("must stand at the top of the algorithm")
@@ -288,18 +291,24 @@ impl Checker<'_> {
                 .label("unexpected"),
             );
         }
-        let peer = self.partner(signal.name(), base, name.span);
+        let peer = self.partner(signal.name(), base, name.span, ORDERED);
         StmtKind::Signal(signal, peer)
     }
 
     /// The peer that `name`, a signal or primitive, is for; `last` ends the place of the two.
-    pub(super) fn partner(&mut self, name: &str, peer: &ast::Expr, last: Span) -> Expr {
+    pub(super) fn partner(
+        &mut self,
+        name: &str,
+        peer: &ast::Expr,
+        last: Span,
+        to_oneself: &str,
+    ) -> Expr {
         let peer = self.expr(peer);
         if peer.ty != Ty::Peer && peer.ty != Ty::Error {
             let help = match peer.ty {
                 Ty::Int => "write `peer(…)` to make a peer of a rank's number",
                 Ty::Ring => "write `.left` or `.right` to choose a neighbour",
-                _ => "signals go to peers, such as `ring.right` or `peer(rank ^ 1)`",
+                _ => "what comes and goes has a peer, such as `ring.right` or `peer(rank ^ 1)`",
             };
             self.error(
                 Diagnostic::new(
@@ -318,7 +327,7 @@ impl Checker<'_> {
                     format!("`{name}` to oneself"),
                 )
                 .label("`local` is this very rank")
-                .help("ops of one rank are ordered already; `parallel` is joined at its end"),
+                .help(to_oneself),
             );
         }
         peer

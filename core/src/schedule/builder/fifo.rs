@@ -17,7 +17,7 @@ use crate::schedule::value::{Int, Peer, Piece, Place, Split};
 use crate::schedule::{Buffer, Channel, OpKind, Region, Scratch, SignalKind};
 
 /// The name of its scratch buffer.
-const NAME: &str = "fifo";
+pub(crate) const NAME: &str = "fifo";
 
 /// Slots of a link, where nothing else is written: NCCL's 8 steps, of which a slice takes two.
 pub(crate) const CREDITS: u32 = 4;
@@ -142,12 +142,12 @@ impl Builder<'_> {
         let first = self.tables.slots.sizes.get(&buffer).copied();
         if first != Some(sizes) {
             let of = |s: Sizes| {
-                format!("{} credits of {} slices of {} units", s.credits, s.slices, s.width)
+                format!("credits = {}, slices = {}, {} units a slot", s.credits, s.slices, s.width)
             };
             let (here, there) = (of(sizes), first.map_or_else(|| "no fifo".to_owned(), of));
             return Err(self.fail(
                 Finding::new(Code::ScratchPlacement, SpanId(at), "the fifo differs between ranks")
-                    .note(format!("{here} here at rank {}, {there} at rank 0", self.rank))
+                    .note(format!("rank {} has {here}; rank 0 has {there}", self.rank))
                     .help("both ends of a link count alike: let its sizes depend on `nranks` and parameters only"),
             ));
         }
@@ -238,8 +238,8 @@ impl Builder<'_> {
             let title = "data is passed through a fifo, and none is declared";
             return Err(self.fail(Finding::new(Code::UnknownName, SpanId(at), title)));
         };
-        let from = from.map(|peer| self.other(at, peer, "receives from")).transpose()?;
-        let to = to.map(|peer| self.other(at, peer, "sends to")).transpose()?;
+        let from = from.map(|peer| self.far(at, peer, "receives from")).transpose()?;
+        let to = to.map(|peer| self.far(at, peer, "sends to")).transpose()?;
         let own = own.map(|place| self.own(at, place)).transpose()?;
         let dst = dst.map(|place| self.own(at, place)).transpose()?;
         let whole = self.settle_own(at, Pass { from, own, dst, to }, sizes)?;
@@ -256,6 +256,20 @@ impl Builder<'_> {
             self.slots.insert((id, area.region.slot), area);
         }
         Ok(())
+    }
+
+    /// A peer that is another rank.
+    fn far(&mut self, at: At, peer: Peer, does: &str) -> Result<RankId, Stop> {
+        let rank = self.settle(at, peer.0)?;
+        if rank != self.rank {
+            return Ok(rank);
+        }
+        let help = match self.tables.nranks {
+            1 => "with one rank there is nobody else: put this into `if nranks > 1 { … }`",
+            _ => "within a rank data is moved by `copy` and `reduce`",
+        };
+        let title = format!("rank {rank} {does} itself");
+        Err(self.fail(Finding::new(Code::SelfSignal, SpanId(at), title).help(help)))
     }
 
     /// A region of this rank: what lies elsewhere comes and goes through the fifo alone.

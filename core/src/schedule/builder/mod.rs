@@ -279,22 +279,21 @@ impl<'t> Builder<'t> {
     }
 
     fn post(&mut self, at: At, peer: Peer, kind: SignalKind) -> Result<(), Stop> {
-        let to = self.other(at, peer, "signals")?;
+        let to = self.other(at, peer)?;
         let channel = Channel { from: self.rank, to, kind, lane: self.lane.id() };
         self.signal(at, OpKind::Post, channel)
     }
 
     fn wait(&mut self, at: At, peer: Peer, kind: SignalKind) -> Result<(), Stop> {
-        let from = self.other(at, peer, "signals")?;
+        let from = self.other(at, peer)?;
         let channel = Channel { from, to: self.rank, kind, lane: self.lane.id() };
         self.signal(at, OpKind::Wait, channel)
     }
 
-    /// A peer that is not this very rank, which `does` something with it.
-    fn other(&mut self, at: At, peer: Peer, does: &str) -> Result<RankId, Stop> {
+    fn other(&mut self, at: At, peer: Peer) -> Result<RankId, Stop> {
         let rank = self.settle(at, peer.0)?;
         if rank == self.rank {
-            let title = format!("rank {rank} {does} itself");
+            let title = format!("rank {rank} signals itself");
             let help = match self.tables.nranks {
                 1 => "with one rank there is nobody to signal: put this into `if nranks > 1 { … }`",
                 _ => "ops of one rank are ordered already; `parallel` is joined at its end",

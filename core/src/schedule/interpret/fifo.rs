@@ -18,11 +18,11 @@ impl<'a> Run<'a> {
         let shape = self.eval(b, like)?;
         let credits = self.option(b, "credits", credits.as_ref(), CREDITS)?;
         let slices = self.option(b, "slices", slices.as_ref(), SLICES)?;
-        self.exactly(b, like.span, |b, at| match shape {
-            Value::Region(like) => b.fifo(at, Piece(Ok(like)), credits, slices),
-            Value::Pieces(like) => b.fifo_blocks(at, &Split(Ok(like)), credits, slices),
+        match shape {
+            Value::Region(like) => b.fifo(self.at, Piece(Ok(like)), credits, slices),
+            Value::Pieces(like) => b.fifo_blocks(self.at, &Split(Ok(like)), credits, slices),
             other => unreachable!("checked as a region, is {other:?}"),
-        })
+        }
     }
 
     fn option(
