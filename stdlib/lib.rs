@@ -71,6 +71,7 @@ pub mod library {
     use crate::include_collective;
 
     include_collective!("ring.coll");
+    include_collective!("nccl_ring.coll");
     include_collective!("twisted_ring.coll");
     include_collective!("multi_ring.coll");
     include_collective!("tree.coll");

@@ -73,8 +73,8 @@ pub(crate) struct CheckFlags {
     /// link-shared (all streams of a rank share a link's), or binary,link-shared
     #[arg(long, default_value = "counting", value_parser = signals)]
     pub(crate) signals: Signals,
-    /// What there is of a resource: scratch (units of the count a rank), streams (a rank), notifies (a link)
-    /// or ports (peers a rank and step), such as streams=2,notifies=2
+    /// What there is of a resource: scratch (units of the count a rank), streams (a rank), notifies (a link),
+    /// ports (peers a rank and step) or fifo (credits a link that are needed), such as streams=2,notifies=2
     #[arg(long = "budget", value_name = "RESOURCE=MOST", value_delimiter = ',', value_parser = budget)]
     pub(crate) budgets: Vec<(Resource, u64)>,
     /// Demand the same order of reduction on every rank

@@ -106,7 +106,7 @@ impl Checker<'_> {
     }
 
     /// A data operand: a region of a rank.
-    fn place(&mut self, expr: &ast::Expr) -> Expr {
+    pub(super) fn place(&mut self, expr: &ast::Expr) -> Expr {
         let place = self.expr(expr);
         let help = match place.ty {
             Ty::Place | Ty::Error => return place,
@@ -141,7 +141,7 @@ impl Checker<'_> {
         items.iter().map(|item| self.place(item)).collect()
     }
 
-    fn writable(&mut self, dsts: &[Expr]) {
+    pub(super) fn writable(&mut self, dsts: &[Expr]) {
         for dst in dsts {
             if let ExprKind::On(_, region) = &*dst.kind
                 && matches!(root(region), ExprKind::Input)

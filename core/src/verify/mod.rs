@@ -8,6 +8,7 @@
 mod cache;
 mod clocks;
 mod demands;
+mod fifo;
 mod history;
 mod in_place;
 mod layout;
@@ -33,6 +34,7 @@ use crate::schedule::{Schedule, legality};
 use crate::stages::stage;
 pub use cache::Proved;
 pub use demands::unmet;
+pub use fifo::{Depth, depth};
 pub use links::links;
 pub use ports::{Busiest, Ports};
 pub use reduction::{Reduction, Sameness, Witness};
