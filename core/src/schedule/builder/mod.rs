@@ -110,13 +110,14 @@ impl<'t> Builder<'t> {
             .ok_or(Fault::Rank { rank, nranks })
     }
 
-    /// A rank by its number.
-    #[allow(clippy::unnecessary_wraps)]
+    /// What the program calls a rank: the inverse of `find_rank`.
     pub(crate) fn number(&self, rank: RankId) -> Result<i64, Fault> {
-        Ok(i64::from(rank.0))
+        let number = i64::from(rank.0);
+        self.find_rank(number).map(|_| number)
     }
 
-    /// The ranks by their numbers: what `find_rank` finds, all at once.
+    /// What `find_rank` finds, number by number: for values that outlive the question.
+    #[allow(clippy::unused_self)] // every rank is its own number, whoever asks
     pub(crate) fn members(&self) -> Members {
         Members::default()
     }
