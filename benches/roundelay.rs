@@ -6,6 +6,7 @@ use quote::quote;
 use roundelay::library::{self, HalvingDoublingAllReduce, RingAllReduce};
 use roundelay::{Algorithm, DType, ReduceOp, Run as _, Topology};
 use roundelay_core::check::Door;
+use roundelay_core::check::others::Others;
 use roundelay_core::emit::rust::{Origin, expand};
 use roundelay_core::ids::RankId;
 use roundelay_core::schedule::interpret::Interpreted;
@@ -13,7 +14,7 @@ use roundelay_core::source::Source;
 use roundelay_core::topology::bounds::Bounds;
 use roundelay_core::topology::search;
 use roundelay_core::verify::verify;
-use roundelay_core::{compile, expansion};
+use roundelay_core::{compile, compile_with, expansion};
 
 fn main() {
     divan::main();
@@ -54,7 +55,8 @@ fn check_mesh_256(bencher: Bencher<'_, '_>) {
 fn check_library_2_to_64() {
     for (file, text) in library::SOURCES {
         let source = Source::from_text(*file, text);
-        let program = compile(&source, Door::File).expect("the library is right");
+        let others = Others::library(library::SOURCES);
+        let program = compile_with(&source, Door::File, &others).expect("the library is right");
         for algorithm in program.algorithms {
             let algorithm = Interpreted::new(algorithm, &source);
             for schedule in (2..=64).filter_map(|nranks| algorithm.schedule(nranks).ok()) {

@@ -80,20 +80,10 @@ pub mod library {
     include_collective!("doubling.coll");
     include_collective!("bruck.coll");
     include_collective!("pairwise.coll");
+    include_collective!("hierarchical.coll");
 
     /// The sources of the library: file name and text.
-    pub const SOURCES: &[(&str, &str)] = &[
-        ("ring.coll", include_str!("ring.coll")),
-        ("twisted_ring.coll", include_str!("twisted_ring.coll")),
-        ("multi_ring.coll", include_str!("multi_ring.coll")),
-        ("tree.coll", include_str!("tree.coll")),
-        ("halving_doubling.coll", include_str!("halving_doubling.coll")),
-        ("nhr.coll", include_str!("nhr.coll")),
-        ("mesh.coll", include_str!("mesh.coll")),
-        ("doubling.coll", include_str!("doubling.coll")),
-        ("bruck.coll", include_str!("bruck.coll")),
-        ("pairwise.coll", include_str!("pairwise.coll")),
-    ];
+    pub const SOURCES: &[(&str, &str)] = include!("sources.rs");
 }
 
 /// The README's program runs.

@@ -15,9 +15,10 @@ use std::path::{Path, PathBuf};
 use expect_test::expect_file;
 use roundelay_core::check::Door;
 use roundelay_core::diagnostics::Code;
+use roundelay_core::prove_source;
 use roundelay_core::schedule::interpret::Interpreted;
 use roundelay_core::source::Source;
-use roundelay_core::{compile, prove_source};
+use roundelay_tests::compile;
 use roundelay_tests::{name, root, sources};
 
 /// Compares `fresh` with the file at `path`; measured numbers may differ.

@@ -4,10 +4,9 @@
 use std::sync::Arc;
 
 use proc_macro2::TokenStream;
-use roundelay::library::{HalvingDoublingAllReduce, RingAllReduce, TwistedRingAllReduce};
+use roundelay::library::TwistedRingAllReduce;
 use roundelay::{Algorithm, Groups, Ring, Rings, Tree};
 use roundelay_core::check::Door;
-use roundelay_core::compile;
 use roundelay_core::diagnostics::Finding;
 use roundelay_core::schedule::Schedule;
 use roundelay_core::schedule::interpret::Interpreted;
@@ -15,6 +14,7 @@ use roundelay_core::schedule::params::ParamValue;
 use roundelay_core::source::Source;
 use roundelay_core::syntax::{parse, printer};
 use roundelay_core::topology::shape::Shape;
+use roundelay_tests::compile;
 use roundelay_tests::{right_sources, root};
 
 #[test]
@@ -73,15 +73,44 @@ fn same(expanded: &dyn Algorithm, interpreted: &Interpreted, nranks: u32) {
     assert!(left == right, "{} differs at nranks = {nranks}", expanded.name());
 }
 
+/// Algorithms of the library, expanded and by name.
+macro_rules! library {
+    ($($name:ident)*) => {
+        vec![$((stringify!($name), Box::new(roundelay::library::$name::new()) as Box<dyn Algorithm>)),*]
+    };
+}
+
 #[test]
 fn expanded_rust_and_the_interpreter_lay_out_the_same_schedules() {
-    for nranks in 1..=33 {
-        same(&RingAllReduce::new(), &interpreted("ring.coll", "RingAllReduce"), nranks);
-        let twisted = interpreted("twisted_ring.coll", "TwistedRingAllReduce");
-        same(&TwistedRingAllReduce::new(), &twisted, nranks);
-        let halving = interpreted("halving_doubling.coll", "HalvingDoublingAllReduce");
-        same(&HalvingDoublingAllReduce::new(), &halving, nranks);
+    let mut expanded = library!(
+        BruckAllGather BruckAllToAll RecursiveDoublingAllReduce
+        RecursiveDoublingAllGather HalvingDoublingAllReduce HalvingDoublingReduceScatter
+        HalvingDoublingAllGather RecursiveHalvingDoublingAllReduce RecursiveHalvingDoublingReduceScatter
+        RecursiveHalvingDoublingAllGather MeshAllReduce OneShotMeshAllReduce
+        MeshReduceScatter MeshAllGather MeshAllToAll
+        MeshScatter MeshGather MultiRingAllReduce
+        MultiRingReduceScatter MultiRingAllGather NhrAllReduce
+        NhrReduceScatter NhrAllGather NhrScatter
+        NhrBroadcast NhrOneShotAllReduce PairwiseAllToAll
+        PairwiseReduceScatter RingAllReduce RingReduceScatter
+        RingAllGather RingBroadcast RingReduce
+        TreeAllReduce TreeReduce TreeBroadcast
+        DoubleBinaryTreeAllReduce DoubleBinaryTreeReduce DoubleBinaryTreeBroadcast
+        TwistedRingAllReduce TwistedRingReduceScatter TwistedRingAllGather
+    );
+    for (file, text) in roundelay::library::SOURCES {
+        let source = Source::from_text(*file, text);
+        for algorithm in compile(&source, Door::File).expect("the library is right").algorithms {
+            let name = algorithm.name.clone();
+            let at = expanded.iter().position(|(known, _)| *known == name);
+            let (_, expanded) = expanded.remove(at.unwrap_or_else(|| panic!("{name} is not here")));
+            let interpreted = Interpreted::new(algorithm, &source);
+            for nranks in 1..=33 {
+                same(&*expanded, &interpreted, nranks);
+            }
+        }
     }
+    assert_eq!(expanded.len(), 0, "no file of the library holds these");
 }
 
 #[test]
@@ -118,6 +147,43 @@ fn every_construct_means_the_same_to_both() {
         same(&expanded.clone().eager(true).order(vec![0, 1]).root(0), &with(&interpreted), nranks);
     }
     assert!(laid_out > 20, "most rank counts are laid out, not {laid_out}");
+}
+
+/// Algorithms that run others, of a file that is used among them.
+mod composed {
+    roundelay::include_collective!("data/composed.coll");
+}
+
+/// The same in a block of the macro, which finds its files beside this one.
+mod composed_here {
+    roundelay::collective! {
+        use "data/rails.coll";
+
+        pub algorithm Twice() -> AllReduce {
+            require nranks % 2 == 0 && nranks <= 6, "what pairs take";
+
+            copy(local.input, local.output);
+            PairsAllReduce(back: false) on (output);
+        }
+    }
+}
+
+#[test]
+fn calls_mean_the_same_to_both() {
+    let text = std::fs::read_to_string(root().join("tests/data/composed.coll")).unwrap();
+    let source = Source::from_text("data/composed.coll", &text);
+    let program = compile(&source, Door::File).unwrap_or_else(|errors| {
+        panic!("{}", errors.iter().map(|e| e.report(&source)).collect::<Vec<_>>().join("\n"))
+    });
+    let interpreted = Interpreted::new(program.algorithms[0].clone(), &source);
+    for nranks in 1..=8 {
+        same(&composed::ComposedAllReduce::new(), &interpreted, nranks);
+    }
+    for nranks in [2, 4, 6] {
+        let twice = composed_here::Twice::new();
+        roundelay_core::prove(&twice, nranks).expect("a call of what is right");
+        assert!(composed::ComposedAllReduce::new().schedule(nranks).is_ok());
+    }
 }
 
 /// The example that looks at its topology.

@@ -7,11 +7,11 @@ use proc_macro2::Span;
 use quote::quote;
 use roundelay::Algorithm as _;
 use roundelay_core::check::Door;
-use roundelay_core::compile;
 use roundelay_core::emit::rust::{Origin, expand};
 use roundelay_core::schedule::interpret::Interpreted;
 use roundelay_core::schedule::text;
 use roundelay_core::source::Source;
+use roundelay_tests::compile;
 use roundelay_tests::{name, root, sources};
 
 fn source(path: &str) -> Source {
@@ -27,6 +27,7 @@ fn expansion(source: &Source) -> String {
         locate: &|span| source.location(span),
         span: &|_| Span::call_site(),
         exact: false,
+        along: false,
     };
     let file = syn::parse2(expand(&program, &origin)).expect("the expansion is Rust");
     prettyplease::unparse(&file)

@@ -3,12 +3,12 @@
 use proptest::prelude::*;
 use roundelay::Algorithm as _;
 use roundelay_core::check::Door;
-use roundelay_core::compile;
 use roundelay_core::prove_source;
 use roundelay_core::schedule::Limits;
 use roundelay_core::schedule::interpret::Interpreted;
 use roundelay_core::source::Source;
 use roundelay_core::syntax::{parse, printer};
+use roundelay_tests::compile;
 
 /// Names that a random program may use where it stands: how many of each kind are declared.
 #[derive(Clone, Copy, Default)]

@@ -6,12 +6,13 @@ use roundelay::library::{RingAllReduce, TwistedRingAllReduce};
 use roundelay::{Algorithm, DType, ReduceOp, Ring, Run as _, Topology};
 use roundelay_core::check::Door;
 use roundelay_core::diagnostics::Code;
+use roundelay_core::prove_source;
 use roundelay_core::schedule::interpret::Interpreted;
 use roundelay_core::source::Source;
 use roundelay_core::topology::bounds;
 use roundelay_core::topology::load::Load;
 use roundelay_core::verify::links;
-use roundelay_core::{compile, prove_source};
+use roundelay_tests::compile;
 use roundelay_tests::{name, sources};
 
 /// Relative, with bandwidths, with switches, in tiers, unequal.

@@ -8,10 +8,11 @@ use std::sync::Arc;
 use expect_test::expect_file;
 use roundelay_core::check::{self, Door};
 use roundelay_core::diagnostics::{Code, Diagnostic};
+use roundelay_core::prove_source_with;
 use roundelay_core::schedule::interpret::Interpreted;
 use roundelay_core::source::Source;
 use roundelay_core::verify::Signals;
-use roundelay_core::{compile, prove_source_with};
+use roundelay_tests::compile;
 use roundelay_tests::{name, sources};
 
 /// `// nranks: 4` in the first lines: the rank count that shows the mistake. `// topology: ring(4)`: what it

@@ -1,13 +1,12 @@
 //! `roundelay emit`: what a source becomes, at each stage that can be printed.
 
 use roundelay::Algorithm as _;
-use roundelay_core::check::Door;
 use roundelay_core::emit::rust::{Origin, expand};
 use roundelay_core::schedule::text;
-use roundelay_core::{compile, syntax};
+use roundelay_core::syntax;
 
 use crate::flags::{Emit, EmitFlags, Format};
-use crate::program::{Loaded, load, one, read};
+use crate::program::{Loaded, compile, load, one, read};
 use crate::report::{Failure, print, refuse};
 
 pub(crate) fn main(flags: &EmitFlags) -> Result<bool, Failure> {
@@ -22,7 +21,7 @@ pub(crate) fn main(flags: &EmitFlags) -> Result<bool, Failure> {
             print(&format!("{file:#?}"));
         }
         Emit::Rust => {
-            let program = match compile(&source, Door::File) {
+            let program = match compile(&source) {
                 Ok(program) => program,
                 Err(errors) => return stop(&errors),
             };
@@ -32,6 +31,7 @@ pub(crate) fn main(flags: &EmitFlags) -> Result<bool, Failure> {
                 locate: &|span| source.location(span),
                 span: &|_| proc_macro2::Span::call_site(),
                 exact: false,
+                along: false,
             };
             let file = syn::parse2(expand(&program, &origin)).expect("the expansion is Rust");
             print(prettyplease::unparse(&file).trim_end());

@@ -1,12 +1,11 @@
 //! `roundelay list`: what there is to run.
 
-use roundelay_core::check::Door;
 use roundelay_core::check::hir::{Algorithm, Program};
-use roundelay_core::compile;
+
 use serde::Serialize;
 
 use crate::flags::{Format, ListFlags};
-use crate::program::{library_programs, read};
+use crate::program::{compile, library_programs, read};
 use crate::report::{Failure, print, print_json, refuse};
 
 #[derive(Serialize)]
@@ -23,7 +22,7 @@ pub(crate) fn main(flags: &ListFlags) -> Result<bool, Failure> {
         None => library_programs().map(|(file, _, program)| (file.to_owned(), program)).collect(),
         Some(name) => {
             let source = read(name)?;
-            match compile(&source, Door::File) {
+            match compile(&source) {
                 Ok(program) => vec![(source.name().to_owned(), program)],
                 Err(errors) => {
                     return Err(refuse(

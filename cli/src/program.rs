@@ -5,7 +5,8 @@ use std::io::Read as _;
 use roundelay::library;
 use roundelay_core::check::Door;
 use roundelay_core::check::hir::Program;
-use roundelay_core::compile;
+use roundelay_core::check::others::Others;
+use roundelay_core::compile_with;
 use roundelay_core::diagnostics::{Code, Diagnostic};
 use roundelay_core::schedule::interpret::Interpreted;
 use roundelay_core::source::Source;
@@ -45,15 +46,23 @@ pub(crate) fn read(source: &str) -> Result<Source, Failure> {
 
 /// The library's file that holds `name`.
 fn in_library(name: &str) -> Option<(&'static str, &'static str)> {
-    library_programs()
-        .find(|(_, _, program)| program.algorithms.iter().any(|a| a.name == name))
-        .map(|(file, text, _)| (file, text))
+    let head = format!("algorithm {name}(");
+    library::SOURCES.iter().copied().find(|(_, text)| text.contains(&head))
+}
+
+/// A source, with the library's algorithms and those of the files that it uses.
+pub(crate) fn compile(source: &Source) -> Result<Program, Vec<Diagnostic>> {
+    let load = |path: &str| match std::fs::read(path) {
+        Ok(bytes) => Ok(Source::from_bytes(path, &bytes)),
+        Err(error) => Err(error.to_string()),
+    };
+    compile_with(source, Door::File, &Others { prelude: library::SOURCES, load: &load })
 }
 
 /// Every file of the library, checked.
 pub(crate) fn library_programs() -> impl Iterator<Item = (&'static str, &'static str, Program)> {
     library::SOURCES.iter().filter_map(|(file, text)| {
-        compile(&Source::from_text(*file, text), Door::File).ok().map(|p| (*file, *text, p))
+        compile(&Source::from_text(*file, text)).ok().map(|p| (*file, *text, p))
     })
 }
 
@@ -76,7 +85,7 @@ pub(crate) fn load_on(
     flags: &SourceFlags,
     given: Option<&Given>,
 ) -> Result<Loaded, Failure> {
-    let program = match compile(source, Door::File) {
+    let program = match compile(source) {
         Ok(program) => program,
         Err(errors) => return Ok(Loaded::Wrong(errors)),
     };

@@ -57,9 +57,10 @@ codes! {
     E0116 ParallelOverList "`parallel` over a list: lanes would not match across ranks",
     E0117 TooManyOperands "an op with more operands than the schedule can hold",
     E0118 ConstantOutOfRange "a constant expression that can only fail",
-    E0119 RecursiveStep "a step that calls itself",
+    E0119 RecursiveStep "a step or an algorithm that calls itself",
     E0120 BadAttribute "an attribute whose arguments make no sense",
     E0121 AttributeConflict "attributes that contradict each other, or their algorithm",
+    E0122 BadUse "a used source that cannot be read, or is wrong itself",
 
     // Elaboration: one rank count, one set of parameters.
     E0201 ArithmeticOverflow "integer arithmetic left the range of 64 bits",
@@ -75,6 +76,7 @@ codes! {
     E0211 BadParameter "a parameter value that does not fit",
     E0212 MisalignedRegions "regions of equal length that are cut at different fractions of the count",
     E0213 RepeatedDestination "an op whose operands overlap",
+    E0214 CallMismatch "an algorithm is called on regions that do not fit it",
 
     // Verification.
     E0301 Deadlock "ranks wait for each other in a cycle",

@@ -30,6 +30,7 @@ pub mod stages;
 
 use check::Door;
 use check::hir::Program;
+use check::others::Others;
 use diagnostics::{Diagnostic, Finding};
 use schedule::Algorithm;
 use schedule::interpret::Interpreted;
@@ -37,13 +38,25 @@ use source::Source;
 use verify::{Proved, Signals};
 
 /// Syntax and check: from text or tokens to a program that makes sense, or all that is wrong with it.
+///
+/// It calls no algorithms but its own: see [`compile_with`].
 pub fn compile(source: &Source, door: Door) -> Result<Program, Vec<Diagnostic>> {
+    compile_with(source, door, &Others::none())
+}
+
+/// The same for a source that may call the algorithms of others: of the library, and of files that it uses.
+pub fn compile_with(
+    source: &Source,
+    door: Door,
+    others: &Others<'_>,
+) -> Result<Program, Vec<Diagnostic>> {
     let (file, mut errors) = syntax::parse(source);
+    let checked = check::check(&file, source, door, others, vec![source.name().to_owned()]);
     if errors.is_empty() {
-        return check::check(&file, door);
+        return checked;
     }
     // What the parser could read is checked too: the author sees all errors at once.
-    errors.extend(check::check(&file, door).err().into_iter().flatten());
+    errors.extend(checked.err().into_iter().flatten());
     Err(errors)
 }
 

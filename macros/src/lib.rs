@@ -1,5 +1,6 @@
 //! The procedural macros of Roundelay: a shell. What they do is in `roundelay-core`.
 
+use std::cell::RefCell;
 use std::path::PathBuf;
 
 use proc_macro::TokenStream;
@@ -7,11 +8,15 @@ use proc_macro2::{Ident, Span, TokenStream as TokenStream2, TokenTree};
 use quote::quote;
 use roundelay_core::check::Door;
 use roundelay_core::check::hir::Program;
+use roundelay_core::check::others::Others;
 use roundelay_core::diagnostics::Diagnostic;
 use roundelay_core::emit::rust::{self, Origin};
 use roundelay_core::expansion::Outcome;
 use roundelay_core::source::{Source, Span as Place};
-use roundelay_core::{compile, expansion, syntax};
+use roundelay_core::{compile_with, expansion, syntax};
+
+/// The algorithms that every source may call.
+const PRELUDE: &[(&str, &str)] = include!("../../stdlib/sources.rs");
 
 /// Algorithms in the language of step loops; each becomes a struct that implements `Algorithm`.
 ///
@@ -30,13 +35,16 @@ pub fn collective(input: TokenStream) -> TokenStream {
         locate: &|span| source.location(span),
         span: &start,
         exact: true,
+        along: false,
     };
     let range = |span: Place| (start(span), end(&spans, span.hi));
-    match compile(&source, Door::Macro).and_then(|program| proved(program, &source)) {
+    let used = Used::beside(Span::call_site());
+    match used.compile(&source, Door::Macro).and_then(|program| proved(program, &source)) {
         Ok((program, left)) => {
+            let rebuild = used.rebuild();
             let items = rust::expand(&program, &origin);
             let left = left.iter().map(|l| warning(start(l.primary), &l.message(&source)));
-            quote!(#items #(#left)*).into()
+            quote!(#rebuild #items #(#left)*).into()
         }
         Err(errors) => {
             let stubs = rust::stubs(&syntax::parse(&source).0, &start);
@@ -49,7 +57,8 @@ pub fn collective(input: TokenStream) -> TokenStream {
                 [Some(spanned(range(error.primary), &error.message(&source))), second]
             });
             let errors = errors.flatten();
-            quote!(#stubs #(#errors)*).into()
+            let rebuild = used.rebuild();
+            quote!(#rebuild #stubs #(#errors)*).into()
         }
     }
 }
@@ -76,22 +85,54 @@ pub fn include_collective(input: TokenStream) -> TokenStream {
         locate: &|span| source.location(span),
         span: &|_| place,
         exact: false,
+        along: false,
     };
     let rebuild = quote!(
         const _: &[u8] = ::core::include_bytes!(#path);
     );
-    match compile(&source, Door::File).and_then(|program| proved(program, &source)) {
+    let used = Used::beside(place);
+    match used.compile(&source, Door::File).and_then(|program| proved(program, &source)) {
         Ok((program, left)) => {
+            let used = used.rebuild();
             let items = rust::expand(&program, &origin);
             let left = left.iter().map(|l| warning(place, &l.report(&source)));
-            quote!(#rebuild #items #(#left)*).into()
+            quote!(#rebuild #used #items #(#left)*).into()
         }
         Err(errors) => {
+            let used = used.rebuild();
             let stubs = rust::stubs(&syntax::parse(&source).0, &|_| place);
             let render = |error: &Diagnostic| spanned((place, place), &error.report(&source));
             let errors = errors.iter().map(render);
-            quote!(#rebuild #stubs #(#errors)*).into()
+            quote!(#rebuild #used #stubs #(#errors)*).into()
         }
+    }
+}
+
+/// The files that a source uses, found beside the file that the macro stands in.
+struct Used {
+    place: Span,
+    files: RefCell<Vec<String>>,
+}
+
+impl Used {
+    fn beside(place: Span) -> Self {
+        Self { place, files: RefCell::default() }
+    }
+
+    fn compile(&self, source: &Source, door: Door) -> Result<Program, Vec<Diagnostic>> {
+        let load = |name: &str| {
+            let file = find(self.place, name);
+            let bytes = std::fs::read(&file).map_err(|why| format!("{}: {why}", file.display()))?;
+            self.files.borrow_mut().push(name.to_owned());
+            Ok(Source::from_bytes(name, &bytes))
+        };
+        compile_with(source, door, &Others { prelude: PRELUDE, load: &load })
+    }
+
+    /// So that the expansion is made anew when one of them changes.
+    fn rebuild(&self) -> TokenStream2 {
+        let files = self.files.borrow();
+        quote!(#(const _: &[u8] = ::core::include_bytes!(#files);)*)
     }
 }
 

@@ -1,6 +1,6 @@
 //! Expressions: the type of each, and the names in it resolved.
 
-use super::hir::{Expr, ExprKind, Ty};
+use super::hir::{Expr, ExprKind, GroupsField, Ty};
 use super::{Checker, Door, constructors, scope, topology};
 use crate::diagnostics::{Code, Diagnostic};
 use crate::source::Span;
@@ -130,6 +130,18 @@ impl Checker<'_> {
                 );
                 return (ExprKind::Error, Ty::Error);
             }
+            if ty == Ty::Topology && self.seen_from[var.0 as usize] < self.groups {
+                self.error(
+                    Diagnostic::new(
+                        Code::WrongType,
+                        span,
+                        format!("`{name}` numbers other ranks than this block does"),
+                    )
+                    .label("inside `within`")
+                    .help("ask it before the block, and use the answer inside"),
+                );
+                return (ExprKind::Error, Ty::Error);
+            }
             return (ExprKind::Var(var), ty);
         }
         let near = scope::nearest(name, self.scope.names().chain(scope::PREDEFINED));
@@ -249,6 +261,15 @@ impl Checker<'_> {
                 );
                 error
             }
+            ("index_of" | "position_of", [rank]) if base.ty == Ty::Groups => {
+                if !matches!(rank.ty, Ty::Int | Ty::Error) {
+                    self.error(wrong(rank.span, "the number of a rank", rank.ty));
+                }
+                let index = name.text == "index_of";
+                let field = if index { GroupsField::Index } else { GroupsField::Position };
+                let kind = ExprKind::GroupsOf(field, base, rank.clone());
+                Expr { kind: Box::new(kind), ty: Ty::Int, span }
+            }
             _ if base.ty == Ty::Topology => self.of_topology(base, name, args, span),
             ("TxAck" | "RxAck" | "TxDataSignal" | "RxDataSignal", _) => {
                 self.error(Diagnostic::new(
@@ -261,6 +282,7 @@ impl Checker<'_> {
             _ => {
                 let known: &[&str] = match base.ty {
                     Ty::Region | Ty::Place => &["split", "block"],
+                    Ty::Groups => &["index_of", "position_of"],
                     Ty::Peer => &["TxAck", "RxAck", "TxDataSignal", "RxDataSignal"],
                     _ => &[],
                 };

@@ -1,8 +1,11 @@
 //! The checked tree: every name resolved, every type known, every statement numbered. The interpreter and
 //! the Rust emitter both start here, so neither can meet a program that makes no sense.
 
+use std::sync::Arc;
+
 use crate::collective::Collective;
 use crate::ids::SpanId;
+use crate::schedule::Location;
 use crate::schedule::arith::IntFn;
 use crate::schedule::demands::Resource;
 use crate::schedule::tree::TreeKind;
@@ -187,8 +190,49 @@ pub enum StmtKind {
     Reduce(Vec<Expr>, Expr),
     /// A signal to or from a peer
     Signal(Signal, Expr),
+    /// `within`: the list of ranks that the body sees, and the body
+    Within(Expr, Vec<Stmt>),
+    /// Another algorithm on regions of this one
+    Run(Run),
     /// What an attribute demands, at the head of the body
     Demand(Demand),
+}
+
+/// A call of another algorithm.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Run {
+    /// Which.
+    pub callee: Arc<Callee>,
+    /// Parameters that are given, by index, each once.
+    pub args: Vec<(usize, Expr)>,
+    /// The region that is its input.
+    pub input: Expr,
+    /// The region that is its output.
+    pub output: Expr,
+}
+
+/// An algorithm that others may call, with what its messages need of its source.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Callee {
+    /// Itself.
+    pub algorithm: Arc<Algorithm>,
+    /// The name of its source.
+    pub file: String,
+    /// Where its statements stand there.
+    pub locations: Arc<[Location]>,
+    /// How it came to be known.
+    pub home: Home,
+}
+
+/// Where a called algorithm was found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Home {
+    /// In the source of the caller.
+    Here,
+    /// In a source that the caller's `use`s.
+    Used,
+    /// In the library.
+    Library,
 }
 
 /// What a schedule must keep to, by an attribute.
@@ -401,6 +445,8 @@ pub enum ExprKind {
     Groups(GroupsForm),
     /// `groups.mine` and its kin.
     GroupsField(GroupsField, Expr),
+    /// `groups.index_of(rank)`, `groups.position_of(rank)`
+    GroupsOf(GroupsField, Expr, Expr),
     /// `groups[i]`: the ranks of group i.
     GroupAt(Expr, Expr),
     /// `full_mesh(8, 25GB/s, 2us) without (0, 1)`

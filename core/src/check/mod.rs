@@ -5,15 +5,18 @@ mod calls;
 mod constructors;
 mod exprs;
 pub mod hir;
+pub mod others;
+mod runs;
 mod scope;
 mod stmts;
 pub mod topology;
 
 use crate::collective::Collective;
 use crate::diagnostics::{Code, Diagnostic};
-use crate::source::Span;
+use crate::source::{Source, Span};
 use crate::syntax::{ast, printer};
 use hir::{Demand, ParamTy, Program, Ty, VarId};
+use others::{Known, Others};
 use scope::Scope;
 
 /// Which door the source came in by: only the macro can compile a `rust { }` escape.
@@ -25,16 +28,32 @@ pub enum Door {
     File,
 }
 
-/// Checks every algorithm of `file`; all errors are collected.
-pub fn check(file: &ast::File, door: Door) -> Result<Program, Vec<Diagnostic>> {
+/// Checks every algorithm of `file`; all errors are collected. `open` are the sources that use each other and
+/// led here, `source` last.
+pub fn check(
+    file: &ast::File,
+    source: &Source,
+    door: Door,
+    others: &Others<'_>,
+    open: Vec<String>,
+) -> Result<Program, Vec<Diagnostic>> {
     let mut errors = Vec::new();
-    let mut program = Program::default();
-    for (i, algorithm) in file.algorithms.iter().enumerate() {
+    let mut known = Known::new(file, others, open, &mut errors);
+    let mut checked: Vec<_> = file.algorithms.iter().map(|_| None).collect();
+    for i in others::in_order(file) {
+        let (algorithm, mut found) = (&file.algorithms[i], Vec::new());
         let name = &algorithm.name;
         if let Some(first) = file.algorithms[..i].iter().find(|a| a.name.text == name.text) {
-            errors.push(already_declared(name, first.name.span));
+            found.push(already_declared(name, first.name.span));
         }
-        program.algorithms.push(Checker::new(door, &mut errors).algorithm(algorithm));
+        let algorithm = Checker::new(door, &known, &mut found).algorithm(algorithm);
+        known.checked(&algorithm, source, found.is_empty());
+        checked[i] = Some((algorithm, found));
+    }
+    let mut program = Program::default();
+    for (algorithm, found) in checked.into_iter().flatten() {
+        program.algorithms.push(algorithm);
+        errors.extend(found);
     }
     if errors.is_empty() { Ok(program) } else { Err(errors) }
 }
@@ -42,6 +61,7 @@ pub fn check(file: &ast::File, door: Door) -> Result<Program, Vec<Diagnostic>> {
 /// The state of one algorithm's check.
 struct Checker<'e> {
     door: Door,
+    known: &'e Known<'e>,
     errors: &'e mut Vec<Diagnostic>,
     scope: Scope,
     vars: Vec<hir::Var>,
@@ -49,6 +69,10 @@ struct Checker<'e> {
     escapes: bool,
     /// How many blocks deep: scratch is declared at depth 0.
     depth: usize,
+    /// How many `within` blocks deep.
+    groups: usize,
+    /// That of each variable.
+    seen_from: Vec<usize>,
     /// Set while a parameter's default is checked: the same on every rank.
     in_default: bool,
     /// The steps declared so far.
@@ -66,15 +90,18 @@ struct DeclaredStep {
 }
 
 impl<'e> Checker<'e> {
-    fn new(door: Door, errors: &'e mut Vec<Diagnostic>) -> Self {
+    fn new(door: Door, known: &'e Known<'e>, errors: &'e mut Vec<Diagnostic>) -> Self {
         Self {
             door,
+            known,
             errors,
             scope: Scope::default(),
             vars: Vec::new(),
             spans: Vec::new(),
             escapes: false,
             depth: 0,
+            groups: 0,
+            seen_from: Vec::new(),
             in_default: false,
             steps: Vec::new(),
             open_steps: Vec::new(),
@@ -220,6 +247,7 @@ impl<'e> Checker<'e> {
         }
         let id = VarId(self.vars.len() as u32);
         self.vars.push(hir::Var { name: name.text.clone(), span: name.span, ty });
+        self.seen_from.push(self.groups);
         self.scope.declare(&name.text, id);
         id
     }

@@ -17,7 +17,7 @@ impl Checker<'_> {
     }
 
     /// A block one level deeper than the algorithm's own.
-    fn inner(&mut self, body: &[ast::Stmt]) -> Vec<Stmt> {
+    pub(super) fn inner(&mut self, body: &[ast::Stmt]) -> Vec<Stmt> {
         self.depth += 1;
         let checked = self.block(body);
         self.depth -= 1;
@@ -47,8 +47,8 @@ impl Checker<'_> {
             }
             ast::StmtKind::Step { name, params, body } => self.step(name, params, body),
             ast::StmtKind::Fifo { like, options } => self.fifo(like, options, stmt)?,
-            ast::StmtKind::Within { group, body } => self.within(group, body, stmt)?,
-            ast::StmtKind::Run { call, on } => self.run(call, on, stmt)?,
+            ast::StmtKind::Within { group, body } => self.within(group, body),
+            ast::StmtKind::Run { call, on } => self.run(call, on)?,
             ast::StmtKind::Expr(expr) => self.action(expr)?,
             ast::StmtKind::Error => return None,
         };
@@ -63,23 +63,6 @@ impl Checker<'_> {
         stmt: &ast::Stmt,
     ) -> Option<StmtKind> {
         self.error(Diagnostic::new(Code::SyntaxError, stmt.span, "no fifo yet"));
-        None
-    }
-
-    #[allow(unused, clippy::all, clippy::pedantic)]
-    fn within(
-        &mut self,
-        group: &ast::Expr,
-        body: &[ast::Stmt],
-        stmt: &ast::Stmt,
-    ) -> Option<StmtKind> {
-        self.error(Diagnostic::new(Code::SyntaxError, stmt.span, "no within yet"));
-        None
-    }
-
-    #[allow(unused, clippy::all, clippy::pedantic)]
-    fn run(&mut self, call: &ast::Expr, on: &[ast::Expr], stmt: &ast::Stmt) -> Option<StmtKind> {
-        self.error(Diagnostic::new(Code::SyntaxError, stmt.span, "no calls yet"));
         None
     }
 

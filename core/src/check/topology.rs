@@ -4,6 +4,7 @@
 use std::str::FromStr;
 
 use super::hir::{Expr, ExprKind, ShapeArg, Ty};
+use super::others::{Known, Others};
 use super::{Checker, Door};
 use crate::diagnostics::{Code, Diagnostic};
 use crate::schedule::arith;
@@ -22,7 +23,9 @@ pub(super) fn is_constructor(path: &[ast::Name]) -> bool {
 pub fn read(source: &Source) -> Result<Topology, Vec<Diagnostic>> {
     let expr = crate::syntax::parse_value(source)?;
     let mut errors = Vec::new();
-    let mut checker = Checker::new(Door::File, &mut errors);
+    let others = Others::none();
+    let known = Known::new(&ast::File::default(), &others, Vec::new(), &mut errors);
+    let mut checker = Checker::new(Door::File, &known, &mut errors);
     let checked = checker.expect(&expr, Ty::Topology);
     if !errors.is_empty() {
         let names: Vec<_> = ShapeKind::ALL.iter().map(|k| k.name()).collect();

@@ -2,6 +2,7 @@
 
 pub mod rust;
 mod rust_body;
+mod rust_calls;
 mod rust_membership;
 mod rust_topology;
 pub mod topology_svg;

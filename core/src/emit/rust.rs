@@ -5,6 +5,7 @@ use proc_macro2::{Ident, Literal, Span as RustSpan, TokenStream};
 use quote::{format_ident, quote};
 
 use super::rust_body::Body;
+use super::rust_calls;
 use crate::check::hir::{Algorithm, ParamTy, Program};
 use crate::expansion;
 use crate::schedule::Location;
@@ -21,6 +22,8 @@ pub struct Origin<'s> {
     pub span: &'s dyn Fn(Span) -> RustSpan,
     /// Whether those spans are the names themselves; if not, rustc's lints would point at nothing useful.
     pub exact: bool,
+    /// Whether the algorithm only comes along with one that calls it: then nobody else makes or tests it.
+    pub along: bool,
 }
 
 /// The items that `program` expands to.
@@ -71,7 +74,7 @@ pub fn stubs(file: &ast::File, span: &dyn Fn(Span) -> RustSpan) -> TokenStream {
     file.algorithms.iter().map(stub).collect()
 }
 
-fn item(algorithm: &Algorithm, origin: &Origin<'_>) -> TokenStream {
+pub(super) fn item(algorithm: &Algorithm, origin: &Origin<'_>) -> TokenStream {
     let name = ident(&algorithm.name, (origin.span)(algorithm.name_span));
     let fields: Vec<Field> = algorithm
         .params
@@ -111,10 +114,8 @@ fn item(algorithm: &Algorithm, origin: &Origin<'_>) -> TokenStream {
     });
     let unused = (!origin.exact).then(|| quote!(unused_variables,));
     let (builder, body) = Body::new(algorithm, origin).emit();
-    let test = test(algorithm, &name);
-    quote! {
-        #structure
-
+    let test = if origin.along { None } else { test(algorithm, &name) };
+    let implementation = quote! {
         impl ::roundelay::Algorithm for #name {
             fn name(&self) -> &str { #text }
             fn collective(&self) -> ::roundelay::Collective { ::roundelay::Collective::#collective }
@@ -135,6 +136,16 @@ fn item(algorithm: &Algorithm, origin: &Origin<'_>) -> TokenStream {
                 Ok(())
             }
         }
+    };
+    // What comes along is nobody else's business.
+    let implementation = match rust_calls::items(algorithm, origin) {
+        Some(items) => quote!(const _: () = { #items #implementation };),
+        None => implementation,
+    };
+    quote! {
+        #structure
+
+        #implementation
 
         #test
     }

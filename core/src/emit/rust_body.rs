@@ -1,5 +1,7 @@
 //! The body of an expanded algorithm: one Rust statement for each of the author's.
 
+use std::cell::Cell;
+
 use proc_macro2::{Group, Ident, Literal, Span as RustSpan, TokenStream, TokenTree};
 use quote::{format_ident, quote, quote_spanned};
 
@@ -16,11 +18,14 @@ pub(super) struct Body<'a> {
     origin: &'a Origin<'a>,
     /// The builder: a name that the author does not use.
     pub(super) s: Ident,
+    /// How many `within` blocks deep: there, ranks have other numbers.
+    pub(super) groups: Cell<u32>,
 }
 
 impl<'a> Body<'a> {
     pub(super) fn new(algorithm: &'a Algorithm, origin: &'a Origin<'a>) -> Self {
-        Self { algorithm, origin, s: free(algorithm, &["s", "schedule", "builder"]) }
+        let s = free(algorithm, &["s", "schedule", "builder"]);
+        Self { algorithm, origin, s, groups: Cell::new(0) }
     }
 
     /// A name for a value of the expansion.
@@ -80,7 +85,7 @@ impl<'a> Body<'a> {
         quote!(let #name = #value;)
     }
 
-    fn block(&self, body: &[Stmt]) -> TokenStream {
+    pub(super) fn block(&self, body: &[Stmt]) -> TokenStream {
         body.iter().map(|stmt| self.stmt(stmt)).collect()
     }
 
@@ -174,6 +179,8 @@ impl<'a> Body<'a> {
                 };
                 quote!(#s.#call(#at, #peer)?;)
             }
+            StmtKind::Within(group, body) => self.within(group, body, stmt.at),
+            StmtKind::Run(run) => self.run(run, stmt.at),
             StmtKind::Demand(demand) => self.demand(demand, stmt.at),
         }
     }
@@ -276,6 +283,8 @@ impl<'a> Body<'a> {
                     quote!(#var)
                 }
             }
+            ExprKind::Rank if self.groups.get() > 0 => quote!(#s.rank()),
+            ExprKind::Nranks if self.groups.get() > 0 => quote!(#s.nranks()),
             ExprKind::Rank => quote!(rank),
             ExprKind::Nranks => quote!(nranks),
             ExprKind::Local => quote!(local),
@@ -326,8 +335,8 @@ impl<'a> Body<'a> {
                 quote!(#list.at(#index))
             }
             ExprKind::RankOf(peer) => {
-                let peer = self.receiver(peer);
-                quote!(#peer.rank())
+                let peer = self.value(peer);
+                quote!(#s.rank_of(#peer))
             }
             ExprKind::Split(region, by) if by.ty == Ty::List => {
                 let (region, weights) = (self.receiver(region), self.borrowed(by));
@@ -339,7 +348,9 @@ impl<'a> Body<'a> {
             }
             ExprKind::Block(region, index) => {
                 let (region, index) = (self.receiver(region), self.operand(index));
-                quote!(#region.split(nranks).at(#index))
+                let nranks =
+                    if self.groups.get() > 0 { quote!(#s.nranks()) } else { quote!(nranks) };
+                quote!(#region.split(#nranks).at(#index))
             }
             ExprKind::Piece(pieces, index) => {
                 let (pieces, index) = (self.receiver(pieces), self.operand(index));
@@ -367,6 +378,7 @@ impl<'a> Body<'a> {
             | ExprKind::RingAt(..)
             | ExprKind::TreeField(..)
             | ExprKind::GroupsField(..)
+            | ExprKind::GroupsOf(..)
             | ExprKind::GroupAt(..)
             | ExprKind::Linked(..)
             | ExprKind::Neighbours(..)

@@ -81,6 +81,14 @@ impl Body<'_> {
     }
 
     /// `groups.mine` and its kin.
+    pub(super) fn groups_of(&self, field: GroupsField, groups: &Expr, rank: &Expr) -> TokenStream {
+        let s = &self.s;
+        let method = if field == GroupsField::Index { "index_of" } else { "position_of" };
+        let method = format_ident!("{method}");
+        let (groups, rank) = (self.borrowed(groups), self.operand(rank));
+        quote!(#s.#method(#groups, #rank))
+    }
+
     pub(super) fn groups_field(&self, field: GroupsField, groups: &Expr) -> TokenStream {
         let s = &self.s;
         let groups = self.receiver(groups);

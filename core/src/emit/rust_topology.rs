@@ -166,6 +166,7 @@ impl Body<'_> {
             }
             ExprKind::TreeField(field, tree) => self.tree_field(*field, tree),
             ExprKind::GroupsField(field, groups) => self.groups_field(*field, groups),
+            ExprKind::GroupsOf(field, groups, rank) => self.groups_of(*field, groups, rank),
             ExprKind::GroupAt(groups, index) => {
                 let s = &self.s;
                 let (groups, index) = (self.borrowed(groups), self.operand(index));

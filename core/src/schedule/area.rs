@@ -8,12 +8,15 @@ use super::{Buffer, Region};
 use crate::ids::ScratchId;
 
 /// A region of any rank's buffer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Area {
     /// The interval.
     pub region: Region,
     /// A slot whose shape is that of the data last written to it.
     pub floating: bool,
+    /// In a called algorithm whose ranks have a block each: the call's frame, from 1; the interval is this
+    /// rank's then. 0 where all ranks have the same.
+    pub frame: u32,
 }
 
 /// A region cut in pieces, or the slots of a scratch buffer.
@@ -41,7 +44,7 @@ impl Area {
     pub fn whole(buffer: Buffer, units: u32) -> Self {
         let hi = Rat::whole(u64::from(units));
         let region = Region { buffer, slot: 0, base: Rat::ZERO, lo: Rat::ZERO, hi };
-        Self { region, floating: false }
+        Self { region, floating: false, frame: 0 }
     }
 
     /// Slot 0 of a scratch buffer whose slots have the shape of `like`.
@@ -53,7 +56,7 @@ impl Area {
             lo: like.region.lo,
             hi: like.region.hi,
         };
-        Self { region, floating: false }
+        Self { region, floating: false, frame: 0 }
     }
 
     /// Slot 0 of a scratch buffer whose slots take the shape of what is written to them.
@@ -65,7 +68,7 @@ impl Area {
             lo: Rat::ZERO,
             hi: width,
         };
-        Self { region, floating: true }
+        Self { region, floating: true, frame: 0 }
     }
 
     /// `n` nearly equal pieces.

@@ -63,6 +63,11 @@ pub enum Fault {
     Fraction,
     /// A range of slots: slots do not adjoin.
     SlotRange,
+    /// A rank that the group does not have, by its number among all.
+    Outside {
+        /// Among all ranks.
+        rank: u32,
+    },
     /// A split of a slot whose shape is that of whatever it holds.
     FloatingSlot,
 }
@@ -74,7 +79,9 @@ impl Fault {
             Self::Overflow { .. } | Self::Fraction => Code::ArithmeticOverflow,
             Self::DivisionByZero { .. } => Code::DivisionByZero,
             Self::Index { .. } | Self::EmptyRange { .. } => Code::IndexOutOfRange,
-            Self::Rank { .. } | Self::RootsParent { .. } => Code::RankOutOfRange,
+            Self::Rank { .. } | Self::Outside { .. } | Self::RootsParent { .. } => {
+                Code::RankOutOfRange
+            }
             Self::Argument { .. } => Code::BadArgument,
             Self::SlotRange | Self::FloatingSlot => Code::UnknownSlotLength,
         }
@@ -101,6 +108,9 @@ impl fmt::Display for Fault {
             Self::Index { index, len } => write!(f, "index {index} is not in 0..{len}"),
             Self::EmptyRange { lo, hi } => write!(f, "the range {lo}..{hi} ends before it begins"),
             Self::Rank { rank, nranks } => write!(f, "rank {rank} is not in 0..{nranks}"),
+            Self::Outside { rank } => {
+                write!(f, "rank {rank} of all ranks is not in this group, and has no number here")
+            }
             Self::RootsParent { root } => {
                 write!(f, "rank {root} is the root, and the root of a tree has no parent")
             }

@@ -22,6 +22,7 @@ enum Form {
     Balanced,
     Islands(Arc<Topology>),
     Rails(Arc<Topology>),
+    Lists(Arc<[Vec<i64>]>),
 }
 
 impl Groups {
@@ -54,6 +55,11 @@ impl Groups {
     /// Across the islands of the topology: group i holds rank i of each island that has so many.
     pub fn rails(topology: impl Into<Arc<Topology>>) -> Self {
         Self(Form::Rails(topology.into()))
+    }
+
+    /// The groups of these ranks.
+    pub(crate) fn lists(groups: Arc<[Vec<i64>]>) -> Self {
+        Self(Form::Lists(groups))
     }
 
     /// The groups of `nranks` ranks, or why there are none.
@@ -102,6 +108,15 @@ impl Groups {
                     groups.entry(color).or_default().push(rank);
                 }
                 Ok(Partition::new(groups.into_values()))
+            }
+            Form::Lists(lists) => {
+                let sum: usize = lists.iter().map(Vec::len).sum();
+                if sum as i64 != n {
+                    let title = format!("the groups hold {sum} ranks together, and there are {n}");
+                    return bad(title, "every rank is in one group");
+                }
+                let group = |list: &Vec<i64>| list.iter().map(|rank| *rank as u32).collect();
+                Ok(Partition::new(lists.iter().map(group)))
             }
             Form::Islands(topology) => Ok(Partition::new(islands(topology, nranks)?)),
             Form::Rails(topology) => {
@@ -179,6 +194,12 @@ impl GroupPlace {
         self.groups.groups.windows(2).all(|pair| pair[0].len() == pair[1].len())
     }
 
+    /// The group of a rank, and its place there.
+    pub(crate) fn of(&self, rank: RankId) -> Result<(u32, u32), Fault> {
+        let number = self.members.number(rank).ok_or(Fault::Outside { rank: rank.0 })?;
+        Ok(self.groups.place[number as usize])
+    }
+
     /// The ranks of this rank's group.
     pub(crate) fn mine(&self) -> Vec<RankId> {
         self.ranks(&self.groups.groups[self.index() as usize])
@@ -195,6 +216,11 @@ impl GroupPlace {
     pub(crate) fn group(&self, index: i64) -> Result<Vec<RankId>, Fault> {
         let group = usize::try_from(index).ok().and_then(|i| self.groups.groups.get(i));
         group.map(|group| self.ranks(group)).ok_or(Fault::Index { index, len: self.len() })
+    }
+
+    /// All groups.
+    pub(crate) fn all(&self) -> impl Iterator<Item = Vec<RankId>> {
+        self.groups.groups.iter().map(|group| self.ranks(group))
     }
 
     fn ranks(&self, group: &[u32]) -> Vec<RankId> {

@@ -10,6 +10,13 @@ use crate::ids::RankId;
 pub(crate) struct Members(pub(crate) Option<Arc<[RankId]>>);
 
 impl Members {
+    pub(crate) fn number(&self, rank: RankId) -> Option<u32> {
+        match &self.0 {
+            None => Some(rank.0),
+            Some(members) => members.iter().position(|member| *member == rank).map(|n| n as u32),
+        }
+    }
+
     pub(crate) fn rank(&self, number: u32) -> RankId {
         self.0.as_ref().map_or(RankId(number), |members| members[number as usize])
     }

@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 use std::sync::Arc;
 
+use super::builder::frame::{Bound, CallOf};
 use super::builder::{Builder, Stop};
 use super::demands::Demands;
 use super::groups::{Groups, Partition};
@@ -16,7 +17,7 @@ use super::{
 };
 use crate::collective::Collective;
 use crate::diagnostics::{Code, Finding};
-use crate::ids::{ChannelId, LaneId, OpId, RankId, RegionId};
+use crate::ids::{ChannelId, LaneId, OpId, RankId, RegionId, ScratchId};
 use crate::topology::shape::Shape;
 use crate::topology::{Problem, Topology};
 
@@ -34,13 +35,17 @@ pub(crate) struct Tables {
     regions: Interner<Region>,
     channels: Interner<Channel>,
     lanes: Interner<Vec<i64>>,
-    seatings: Vec<(Ring, Arc<Seating>)>,
-    rings: Vec<(Rings, Arc<[Seating]>)>,
+    seatings: Vec<(Ring, u32, Arc<Seating>)>,
+    rings: Vec<(Rings, u32, Arc<[Seating]>)>,
     topologies: Vec<(Shape, Arc<Topology>)>,
     /// With the number of ranks, which need not be all.
     trees: Vec<((Tree, u32), Arc<Rooted>)>,
     groups: Vec<((Groups, u32), Arc<Partition>)>,
     pub(crate) demands: Demands,
+    /// Who first made a call, and on which regions.
+    pub(crate) calls: HashMap<CallOf, (RankId, (Bound, Bound))>,
+    /// Scratch by who declares it: the calls that lead there, the lane, and which of its declarations.
+    pub(crate) declared: HashMap<(Vec<u32>, LaneId, usize), ScratchId>,
     limits: Limits,
     steps: u64,
     ops: u64,
@@ -90,6 +95,8 @@ impl Tables {
             trees: Vec::new(),
             groups: Vec::new(),
             demands: Demands::default(),
+            calls: HashMap::new(),
+            declared: HashMap::new(),
             limits,
             steps: 0,
             ops: 0,
@@ -105,21 +112,27 @@ impl Tables {
         ChannelId(self.channels.intern(channel))
     }
 
-    pub(crate) fn seating(&mut self, ring: &Ring) -> Result<Arc<Seating>, Problem> {
-        if let Some((_, seating)) = self.seatings.iter().find(|(known, _)| known == ring) {
+    pub(crate) fn seating(&mut self, ring: &Ring, nranks: u32) -> Result<Arc<Seating>, Problem> {
+        let known = self.seatings.iter().find(|(known, n, _)| *n == nranks && known == ring);
+        if let Some((.., seating)) = known {
             return Ok(seating.clone());
         }
-        let seating = Arc::new(ring.seat(self.nranks)?);
-        self.seatings.push((ring.clone(), seating.clone()));
+        let seating = Arc::new(ring.seat(nranks)?);
+        self.seatings.push((ring.clone(), nranks, seating.clone()));
         Ok(seating)
     }
 
-    pub(crate) fn seatings(&mut self, rings: &Rings) -> Result<Arc<[Seating]>, Problem> {
-        if let Some((_, seatings)) = self.rings.iter().find(|(known, _)| known == rings) {
+    pub(crate) fn seatings(
+        &mut self,
+        rings: &Rings,
+        nranks: u32,
+    ) -> Result<Arc<[Seating]>, Problem> {
+        let known = self.rings.iter().find(|(known, n, _)| *n == nranks && known == rings);
+        if let Some((.., seatings)) = known {
             return Ok(seatings.clone());
         }
-        let seatings: Arc<[Seating]> = rings.seat(self.nranks)?.into();
-        self.rings.push((rings.clone(), seatings.clone()));
+        let seatings: Arc<[Seating]> = rings.seat(nranks)?.into();
+        self.rings.push((rings.clone(), nranks, seatings.clone()));
         Ok(seatings)
     }
 

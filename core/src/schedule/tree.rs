@@ -18,6 +18,8 @@ enum Form {
     Regular(TreeKind, i64),
     DoubleBinary(i64, Option<i64>),
     Parents(Arc<[i64]>),
+    /// The root, and parents with their children, in order.
+    Edges(u32, Arc<[(u32, u32)]>),
 }
 
 /// The trees that have nothing but a root.
@@ -98,6 +100,11 @@ impl Tree {
         Self(Form::Parents(parents.into_iter().collect()))
     }
 
+    /// The tree that these pairs of parent and child make.
+    pub(crate) fn edges(root: u32, edges: Arc<[(u32, u32)]>) -> Self {
+        Self(Form::Edges(root, edges))
+    }
+
     /// The tree of `nranks` ranks, or why there is none.
     pub(crate) fn grow(&self, nranks: u32) -> Result<Rooted, Problem> {
         let at = |root: i64| {
@@ -145,6 +152,14 @@ impl Tree {
                     format!("there are two double binary trees, 0 and 1, and no tree {which}");
                 Err(Problem::new(Code::BadParameter, title)
                     .help("write `Tree::double_binary(0)` or `Tree::double_binary(1)`"))
+            }
+            Form::Edges(root, edges) => {
+                if edges.len() + 1 != nranks as usize {
+                    let title =
+                        format!("the tree has {} ranks, and there are {nranks}", edges.len() + 1);
+                    return Err(bad_tree(title));
+                }
+                Rooted::new(*root, nranks, edges.to_vec()).map_err(bad_tree)
             }
             Form::Parents(parents) => from_parents(parents, nranks).map_err(bad_tree),
         }
@@ -331,6 +346,13 @@ impl TreePlace {
 
     pub(crate) fn children(&self) -> impl Iterator<Item = RankId> {
         self.tree.children(self.me).iter().map(|child| self.members.rank(*child))
+    }
+
+    /// All pairs of parent and child, the children of a rank in order.
+    pub(crate) fn edges(&self) -> impl Iterator<Item = (RankId, RankId)> {
+        let below = |up| self.tree.children(up).iter().map(move |down| (up, *down));
+        let edges = (0..self.tree.parent.len() as u32).flat_map(below);
+        edges.map(|(up, down)| (self.members.rank(up), self.members.rank(down)))
     }
 
     pub(crate) fn level(&self) -> u32 {

@@ -294,11 +294,6 @@ impl Peer {
         !self.equals(other)
     }
 
-    /// Its rank as a number.
-    pub fn rank(self) -> Int {
-        Int(self.0.map(|r| i64::from(r.0)))
-    }
-
     /// The region as it lies on this rank.
     pub fn on(self, piece: Piece) -> Place {
         Place(self.0.and_then(|rank| Ok((rank, piece.0?))))

@@ -183,7 +183,13 @@ pub fn mark_contextual(tokens: &mut [Tok]) {
             Tok::Use => {
                 matches!(before, None | Some(Tok::Semi)) && matches!(next, Some(Tok::Str(_)))
             }
-            Tok::Within => begins && matches!(next, Some(Tok::Ident(_) | Tok::LBracket)),
+            Tok::Within => {
+                let value = || match next {
+                    Some(Tok::LParen) => !is_call(&tokens[i + 1..]),
+                    next => matches!(next, Some(Tok::Ident(_) | Tok::LBracket | Tok::If)),
+                };
+                begins && value()
+            }
             Tok::Without => {
                 let behind = before.is_some_and(|t| t.ends_operand() && *t != Tok::RBrace);
                 behind && next == Some(&Tok::LParen)
@@ -209,6 +215,20 @@ pub fn mark_contextual(tokens: &mut [Tok]) {
             tokens[i] = word;
         }
     }
+}
+
+/// Whether what begins at the bracket is all that stands before the end of a statement.
+fn is_call(rest: &[Tok]) -> bool {
+    let mut depth = 0_usize;
+    let close = rest.iter().position(|tok| {
+        match tok {
+            Tok::LParen => depth += 1,
+            Tok::RParen => depth -= 1,
+            _ => {}
+        }
+        depth == 0
+    });
+    close.is_none_or(|close| matches!(rest.get(close + 1), None | Some(Tok::Semi)))
 }
 
 /// Where the keyword `like` stands in a `scratch` statement: behind the slot count, which ends an

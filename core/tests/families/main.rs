@@ -4,6 +4,7 @@
 #![allow(missing_docs)]
 
 mod halving_doubling;
+mod hierarchical;
 mod mesh;
 mod nhr;
 mod pulls;

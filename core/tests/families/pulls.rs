@@ -1,20 +1,24 @@
 //! What each rank pulls, step by step, as its schedule says.
 
 use roundelay_core::check::Door;
-use roundelay_core::compile;
+use roundelay_core::check::others::Others;
+use roundelay_core::compile_with;
 use roundelay_core::schedule::interpret::Interpreted;
 use roundelay_core::schedule::rational::Rat;
 use roundelay_core::schedule::{Algorithm as _, OpKind, Region, Schedule};
 use roundelay_core::source::Source;
 use roundelay_core::verify::{Proof, verify};
 
+const LIBRARY: &[(&str, &str)] = include!("../../../stdlib/sources.rs");
+
 /// One algorithm of a family file, its parameters set.
 pub(crate) fn algorithm(text: &str, name: &str, set: &[(&str, &str)]) -> Interpreted {
     let source = Source::from_text("family.coll", text);
-    let program = compile(&source, Door::File).unwrap_or_else(|errors| {
-        let all: Vec<_> = errors.iter().map(|e| e.report(&source)).collect();
-        panic!("{}", all.join("\n"));
-    });
+    let program =
+        compile_with(&source, Door::File, &Others::library(LIBRARY)).unwrap_or_else(|errors| {
+            let all: Vec<_> = errors.iter().map(|e| e.report(&source)).collect();
+            panic!("{}", all.join("\n"));
+        });
     let found = program.algorithms.iter().find(|a| a.name == name);
     let mut algorithm = Interpreted::new(found.expect("an algorithm of the file").clone(), &source);
     for (parameter, value) in set {

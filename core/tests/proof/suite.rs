@@ -7,7 +7,8 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use roundelay_core::check::Door;
-use roundelay_core::compile;
+use roundelay_core::check::others::Others;
+use roundelay_core::compile_with;
 use roundelay_core::diagnostics::Code;
 use roundelay_core::schedule::demands::Demands;
 use roundelay_core::schedule::interpret::Interpreted;
@@ -18,6 +19,8 @@ use roundelay_core::verify::verify;
 use crate::mutation::CLASSES;
 use crate::oracle::{Kind, Opinion, judge};
 use crate::programs::RIGHT;
+
+const LIBRARY: &[(&str, &str)] = include!("../../../stdlib/sources.rs");
 
 /// What became of one mutant.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -72,7 +75,8 @@ pub(crate) fn sources() -> Vec<(String, String)> {
 /// The algorithms of a source that admit `nranks`.
 fn schedules(name: &str, text: &str, nranks: u32) -> Vec<Schedule> {
     let source = Source::from_text(name, text);
-    let program = compile(&source, Door::File).unwrap_or_else(|errors| panic!("{errors:#?}"));
+    let program = compile_with(&source, Door::File, &Others::library(LIBRARY))
+        .unwrap_or_else(|errors| panic!("{errors:#?}"));
     let laid_out = program.algorithms.into_iter().filter_map(|algorithm| {
         match Interpreted::new(algorithm, &source).schedule(nranks) {
             // What an attribute demands beyond being right is no business of the oracles.

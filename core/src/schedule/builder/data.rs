@@ -6,6 +6,7 @@ use crate::diagnostics::{Code, Finding};
 use crate::ids::{RankId, SpanId};
 use crate::schedule::area::Area;
 use crate::schedule::lengths::{self, Lengths};
+use crate::schedule::rational::Rat;
 use crate::schedule::tables::Tables;
 use crate::schedule::value::Place;
 use crate::schedule::{Buffer, Op, OpKind, Operand};
@@ -61,7 +62,18 @@ impl Builder<'_> {
         let mut operands = std::mem::take(&mut self.operands);
         operands.clear();
         for place in places {
-            operands.push(self.settle(at, place.0)?);
+            let (rank, area) = self.settle(at, place.0)?;
+            operands.push((rank, self.settle(at, self.locate(rank, area))?));
+        }
+        // Where a caller gave one region for both buffers, a copy from one to the other is none.
+        if nsrcs == 1 && self.is_called() {
+            let src = operands[0];
+            let mut first = true;
+            operands.retain(|operand| std::mem::take(&mut first) || *operand != src);
+            if operands.len() == 1 {
+                self.operands = operands;
+                return Ok(());
+            }
         }
         self.settle_operands(at, nsrcs, &mut operands)?;
         let op = Op {
@@ -195,13 +207,17 @@ impl Builder<'_> {
     }
 }
 
-/// A floating slot in the shape of the data it meets.
+/// A floating slot in the shape of the data it meets. Whole units before it change no length for any count,
+/// so they do not count: what was block 3 of an input is read into an output of one block.
 fn settle_slot(slot: Area, shape: Area) -> Area {
     let mut region = shape.region;
     region.buffer = slot.region.buffer;
     region.slot = slot.region.slot;
+    let units = Rat::whole(region.lo.element(1));
+    let less = |x: Rat| x.minus(units).expect("it begins behind them");
+    (region.lo, region.hi) = (less(region.lo), less(region.hi));
     region.base = region.lo;
-    Area { region, floating: false }
+    Area { region, floating: false, frame: 0 }
 }
 
 fn overlap(a: &Area, b: &Area) -> bool {

@@ -1,4 +1,5 @@
-//! What attributes demand of the schedule in the making. Every rank says the same; it is kept once.
+//! What attributes demand of the schedule in the making. Every rank says the same; it is kept once. What a
+//! called algorithm demands is of a run of its own.
 
 use super::{At, Builder, Stop};
 use crate::diagnostics::{Code, Finding};
@@ -10,6 +11,9 @@ use crate::schedule::value::Int;
 impl Builder<'_> {
     /// `#[topology(…)]`; what the caller puts the run on stands before it.
     pub fn on_topology(&mut self, at: At, site: &Site) -> Result<(), Stop> {
+        if self.is_called() {
+            return Ok(());
+        }
         let topology = self.settle(at, site.0.clone())?.topology;
         self.tables.demands.topology.get_or_insert((topology, SpanId(at)));
         Ok(())
@@ -17,7 +21,9 @@ impl Builder<'_> {
 
     /// `#[deterministic]`
     pub fn deterministic(&mut self, at: At) -> Result<(), Stop> {
-        self.tables.demands.deterministic.get_or_insert(SpanId(at));
+        if !self.is_called() {
+            self.tables.demands.deterministic.get_or_insert(SpanId(at));
+        }
         Ok(())
     }
 
@@ -28,6 +34,9 @@ impl Builder<'_> {
             let title = format!("a budget of {most} {resource}");
             return Err(self.fail(Finding::new(Code::BadArgument, SpanId(at), title)));
         };
+        if self.is_called() {
+            return Ok(());
+        }
         let at = SpanId(at);
         let budgets = &mut self.tables.demands.budgets;
         if !budgets.iter().any(|b| (b.resource, b.at) == (resource, at)) {

@@ -11,7 +11,7 @@ use crate::schedule::value::{Int, List};
 impl Builder<'_> {
     /// This rank's node in `tree`.
     pub fn tree(&mut self, at: At, tree: &Tree) -> Result<TreeNode, Stop> {
-        let (nranks, me) = self.here(at)?;
+        let (nranks, me) = (self.size(), self.here());
         let tree = self.tables.tree(tree, nranks);
         let tree = self.found(at, tree)?;
         Ok(TreeNode(Ok(TreePlace { tree, me, members: self.members() })))
@@ -53,7 +53,7 @@ impl Builder<'_> {
 
     /// This rank's membership in `groups`.
     pub fn groups(&mut self, at: At, groups: &Groups) -> Result<Membership, Stop> {
-        let (nranks, me) = self.here(at)?;
+        let (nranks, me) = (self.size(), self.here());
         let groups = self.tables.groups(groups, nranks);
         let groups = self.found(at, groups)?;
         Ok(Membership(Ok(GroupPlace { groups, me, members: self.members() })))
@@ -99,6 +99,20 @@ impl Builder<'_> {
         List(groups.ask(|place| self.numbers(place.across())))
     }
 
+    /// `groups.index_of(rank)`
+    pub fn index_of(&self, groups: &Membership, rank: impl Into<Int>) -> Int {
+        let rank = rank.into();
+        let place = groups.ask(|place| place.of(self.find_rank(rank.0?)?));
+        Int(place.map(|(index, _)| index.into()))
+    }
+
+    /// `groups.position_of(rank)`
+    pub fn position_of(&self, groups: &Membership, rank: impl Into<Int>) -> Int {
+        let rank = rank.into();
+        let place = groups.ask(|place| place.of(self.find_rank(rank.0?)?));
+        Int(place.map(|(_, position)| position.into()))
+    }
+
     /// `groups[index]`
     pub fn group(&self, groups: &Membership, index: impl Into<Int>) -> List {
         let index = index.into();
@@ -111,12 +125,5 @@ impl Builder<'_> {
         ranks: impl IntoIterator<Item = RankId>,
     ) -> Result<L, Fault> {
         ranks.into_iter().map(|rank| self.number(rank)).collect()
-    }
-
-    /// How many ranks there are, and which of them this one is.
-    fn here(&mut self, at: At) -> Result<(u32, u32), Stop> {
-        let nranks = self.settle(at, self.nranks().0)?;
-        let me = self.settle(at, self.number(self.rank))?;
-        Ok((nranks as u32, me as u32))
     }
 }

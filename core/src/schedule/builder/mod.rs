@@ -3,6 +3,8 @@
 
 mod data;
 mod demands;
+pub(crate) mod frame;
+mod given;
 mod membership;
 mod scratch;
 mod topology;
@@ -12,13 +14,14 @@ use std::hash::BuildHasherDefault;
 
 use super::area::Area;
 use super::arith::Fault;
-use super::members::Members;
 use super::tables::{Lane, Mix, Tables};
 use super::value::{Flag, Int, List, Peer, Piece};
 use super::{Buffer, Channel, Op, OpKind, SignalKind};
 use crate::diagnostics::{Code, Finding};
 use crate::ids::{LaneId, RankId, ScratchId, SpanId};
 use crate::source::Span;
+use frame::Frame;
+pub use given::Given;
 
 /// A rank's program cannot go on; why has been recorded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,6 +41,16 @@ pub struct Builder<'t> {
     /// The shape last written to each slot of this rank, in program order.
     pub(super) slots: HashMap<(ScratchId, u32), Area, BuildHasherDefault<Mix>>,
     pub(super) declared: usize,
+    /// What `within` blocks and calls make of the run, innermost last.
+    frames: Vec<Frame>,
+    /// The calls that the running algorithm came by.
+    path: Vec<At>,
+    /// The first of them: the statement of this algorithm that all ops inside stand at.
+    called_at: Option<At>,
+    /// How often each call was made.
+    calls: HashMap<(Vec<At>, LaneId), u32, BuildHasherDefault<Mix>>,
+    /// What went wrong in a called algorithm, before its callers have put it in their words.
+    pending: Option<Finding>,
     /// The operands of the op in the making.
     operands: Vec<(RankId, Area)>,
     /// The expression that the interpreter is at; expanded Rust knows only statements.
@@ -70,6 +83,11 @@ impl<'t> Builder<'t> {
             lane: Lane::default(),
             slots: HashMap::default(),
             declared: 0,
+            frames: Vec::new(),
+            path: Vec::new(),
+            called_at: None,
+            calls: HashMap::default(),
+            pending: None,
             operands: Vec::new(),
             exact: None,
         }
@@ -83,12 +101,12 @@ impl<'t> Builder<'t> {
 
     /// This rank.
     pub fn rank(&self) -> Int {
-        Int::from(self.rank.0)
+        Int::from(self.here())
     }
 
     /// The number of ranks.
     pub fn nranks(&self) -> Int {
-        Int::from(self.tables.nranks)
+        Int::from(self.size())
     }
 
     /// This rank as a peer.
@@ -101,27 +119,6 @@ impl<'t> Builder<'t> {
         Peer(rank.into().0.and_then(|rank| self.find_rank(rank)))
     }
 
-    pub(crate) fn find_rank(&self, rank: i64) -> Result<RankId, Fault> {
-        let nranks = self.tables.nranks;
-        u32::try_from(rank)
-            .ok()
-            .filter(|r| *r < nranks)
-            .map(RankId)
-            .ok_or(Fault::Rank { rank, nranks })
-    }
-
-    /// What the program calls a rank: the inverse of `find_rank`.
-    pub(crate) fn number(&self, rank: RankId) -> Result<i64, Fault> {
-        let number = i64::from(rank.0);
-        self.find_rank(number).map(|_| number)
-    }
-
-    /// What `find_rank` finds, number by number: for values that outlive the question.
-    #[allow(clippy::unused_self)] // every rank is its own number, whoever asks
-    pub(crate) fn members(&self) -> Members {
-        Members::default()
-    }
-
     /// The input buffer.
     pub fn input(&self) -> Piece {
         Piece(Ok(self.buffer(Buffer::Input)))
@@ -132,20 +129,11 @@ impl<'t> Builder<'t> {
         Piece(Ok(self.buffer(Buffer::Output)))
     }
 
-    pub(crate) fn buffer(&self, buffer: Buffer) -> Area {
-        let Tables { collective, nranks, .. } = *self.tables;
-        let units = match buffer {
-            Buffer::Input => collective.max_input_units(nranks),
-            _ => collective.max_output_units(nranks),
-        };
-        Area::whole(buffer, units)
-    }
-
     /// A parameter of type `Rank`; the one called `root` is the root of a rooted collective.
     pub fn rank_param(&mut self, at: At, value: Int, is_root: bool) -> Result<Int, Stop> {
         let rank = self.settle(at, value.0)?;
         let rank = self.settle(at, self.find_rank(rank))?;
-        if is_root {
+        if is_root && !self.is_called() {
             self.tables.root = rank;
         }
         Ok(value)
@@ -158,8 +146,8 @@ impl<'t> Builder<'t> {
         if self.settle(at, condition.0)? {
             return Ok(());
         }
-        let title =
-            format!("{} refuses nranks = {}: {why}", self.tables.algorithm, self.tables.nranks);
+        let (name, nranks) = self.running();
+        let title = format!("{name} refuses nranks = {nranks}: {why}");
         Err(self.fail(
             Finding::new(Code::RankCountRefused, SpanId(at), title).label("this does not hold"),
         ))
@@ -304,7 +292,7 @@ impl<'t> Builder<'t> {
         let rank = self.settle(at, peer.0)?;
         if rank == self.rank {
             let title = format!("rank {rank} signals itself");
-            let help = match self.tables.nranks {
+            let help = match self.size() {
                 1 => "with one rank there is nobody to signal: put this into `if nranks > 1 { … }`",
                 _ => "ops of one rank are ordered already; `parallel` is joined at its end",
             };
@@ -318,11 +306,12 @@ impl<'t> Builder<'t> {
         self.push(at, Op { kind, srcs: 0, dsts: 0, finish: false, at: SpanId(at), arg })
     }
 
-    pub(super) fn push(&mut self, at: At, op: Op) -> Result<(), Stop> {
+    pub(super) fn push(&mut self, at: At, mut op: Op) -> Result<(), Stop> {
         if !self.tables.count_op() {
             let title = format!("the schedule has more than {} ops", self.tables.limits().ops);
             return Err(self.fail(Finding::new(Code::StepLimit, SpanId(at), title)));
         }
+        op.at = SpanId(self.called_at.unwrap_or(at));
         self.streams[self.current].push(op);
         Ok(())
     }
@@ -341,7 +330,11 @@ impl<'t> Builder<'t> {
     /// Records a problem of this rank.
     pub(crate) fn fail(&mut self, mut finding: Finding) -> Stop {
         finding.exact = finding.exact.or(self.exact);
-        self.tables.fail(self.rank, finding);
+        if self.is_called() {
+            self.pending = Some(finding);
+        } else {
+            self.tables.fail(self.rank, finding);
+        }
         Stop
     }
 }

@@ -2,7 +2,7 @@
 
 use super::{At, Builder, Stop};
 use crate::diagnostics::{Code, Finding};
-use crate::ids::{ScratchId, SpanId};
+use crate::ids::{LaneId, ScratchId, SpanId};
 use crate::schedule::Scratch;
 use crate::schedule::area::{Area, Cut, Pieces};
 use crate::schedule::arith::Fault;
@@ -64,12 +64,29 @@ impl Builder<'_> {
                 );
             }
         };
-        let scratch = Scratch { name: name.to_owned(), slots, width: like.width() };
-        let id = ScratchId(self.declared as u32);
+        let mut scratch = Scratch { name: name.to_owned(), slots, width: like.width() };
+        let called = self.is_called();
+        let lane = if called { self.lane.id() } else { LaneId::default() };
+        let which = (self.path.clone(), lane, self.declared);
         self.declared += 1;
-        match self.tables.scratch.get(id.index()) {
-            None => self.tables.scratch.push(scratch),
-            Some(first) if *first == scratch => {}
+        let next = ScratchId(self.tables.scratch.len() as u32);
+        let id = *self.tables.declared.entry(which).or_insert(next);
+        match self.tables.scratch.get_mut(id.index()) {
+            None => {
+                // Algorithms that call each other may have chosen the same name.
+                let taken = |name: &str| self.tables.scratch.iter().any(|s| s.name == name);
+                let mut names = (2..).map(|k| format!("{name}_{k}"));
+                while taken(&scratch.name) {
+                    scratch.name = names.next().expect("there are enough numbers");
+                }
+                self.tables.scratch.push(scratch);
+            }
+            Some(first) if (first.slots, first.width) == (slots, scratch.width) => {}
+            // A group's size, and with it what its ranks need, need not be the same everywhere.
+            Some(first) if called => {
+                first.slots = first.slots.max(slots);
+                first.width = first.width.max(scratch.width);
+            }
             Some(first) => {
                 let title = format!("scratch `{name}` differs between ranks");
                 let note = format!(

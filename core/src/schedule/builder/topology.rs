@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::{At, Builder, Stop};
-use crate::ids::SpanId;
+use crate::ids::{RankId, SpanId};
 use crate::schedule::ring::{Ring, Seating};
 use crate::schedule::rings::Rings;
 use crate::schedule::site::{Drawing, Ground, Site};
@@ -14,7 +14,7 @@ use crate::topology::{Problem, Topology};
 impl Builder<'_> {
     /// This rank's seat in `ring`.
     pub fn ring(&mut self, at: At, ring: &Ring) -> Result<Seat, Stop> {
-        let seating = self.tables.seating(ring);
+        let seating = self.tables.seating(ring, self.size());
         let seating = self.found(at, seating)?;
         Ok(Seat(Ok(self.chair(&seating))))
     }
@@ -33,7 +33,7 @@ impl Builder<'_> {
 
     /// This rank's seats in several rings.
     pub fn rings(&mut self, at: At, rings: &Rings) -> Result<Seats, Stop> {
-        let seatings = self.tables.seatings(rings);
+        let seatings = self.tables.seatings(rings, self.size());
         let seatings = self.found(at, seatings)?;
         Ok(Seats(Ok(seatings.iter().map(|seating| self.chair(seating)).collect())))
     }
@@ -71,7 +71,7 @@ impl Builder<'_> {
         let topology = match given {
             Some(topology) => topology.clone(),
             None => {
-                let mesh = self.tables.topology(Shape::full_mesh(self.tables.nranks));
+                let mesh = self.tables.topology(Shape::full_mesh(self.size()));
                 self.found(at, mesh)?
             }
         };
@@ -79,7 +79,7 @@ impl Builder<'_> {
     }
 
     fn site(&mut self, at: At, topology: Arc<Topology>) -> Result<Site, Stop> {
-        let nranks = self.tables.nranks;
+        let nranks = self.size();
         let holds = topology.holds(nranks);
         self.found(at, holds)?;
         Ok(Site(Ok(Ground { topology, nranks })))
@@ -90,11 +90,16 @@ impl Builder<'_> {
     }
 
     fn chair(&self, seating: &Seating) -> Chair {
+        let here = RankId(self.here());
+        let ranks = |numbers: &Arc<[RankId]>| match self.ranks() {
+            None => numbers.clone(),
+            Some(_) => numbers.iter().map(|rank| self.member(*rank)).collect(),
+        };
         Chair {
-            left: seating.left(self.rank),
-            right: seating.right(self.rank, 1),
-            position: seating.position[self.rank.index()],
-            order: seating.order.clone(),
+            left: self.member(seating.left(here)),
+            right: self.member(seating.right(here, 1)),
+            position: seating.position[here.index()],
+            order: ranks(&seating.order),
         }
     }
 

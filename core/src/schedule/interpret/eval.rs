@@ -10,12 +10,13 @@ use crate::schedule::Buffer;
 use crate::schedule::area::{Area, Pieces};
 use crate::schedule::arith::{self, Fault};
 use crate::schedule::builder::{Builder, Stop};
-use crate::schedule::groups::GroupPlace;
+use crate::schedule::groups::{GroupPlace, Membership};
+use crate::schedule::params::ParamValue;
 use crate::schedule::ring::Ring;
 use crate::schedule::rings::Rings;
-use crate::schedule::site::{Drawing, Ground};
-use crate::schedule::tree::TreePlace;
-use crate::schedule::value::{Chair, List, Place, pick};
+use crate::schedule::site::{Drawing, Ground, Site};
+use crate::schedule::tree::{TreeNode, TreePlace};
+use crate::schedule::value::{Chair, List, Place, Seat, Seats, pick};
 use crate::source::Span;
 use crate::syntax::ast::{BinOp, UnOp};
 
@@ -36,6 +37,24 @@ pub(super) enum Value {
     Pieces(Pieces),
     Place(RankId, Area),
 }
+
+impl Value {
+    /// The value of a called algorithm's parameter.
+    pub(super) fn given(self, b: &mut Builder<'_>, at: u32) -> Result<ParamValue, Stop> {
+        Ok(match self {
+            Self::Int(value) => ParamValue::Int(value),
+            Self::Bool(value) => ParamValue::Bool(value),
+            Self::List(list) => ParamValue::Ranks(list.to_vec()),
+            Self::Ring(chair) => ParamValue::Ring(b.given(at, Seat(Ok(chair)))?),
+            Self::Rings(chairs) => ParamValue::Rings(b.given(at, Seats(Ok(chairs.to_vec())))?),
+            Self::Tree(place) => ParamValue::Tree(b.given(at, TreeNode(Ok(place)))?),
+            Self::Groups(place) => ParamValue::Groups(b.given(at, Membership(Ok(place)))?),
+            Self::Topology(ground) => ParamValue::Topology(b.given(at, Site(Ok(ground)))?),
+            other => unreachable!("checked as a parameter, is {other:?}"),
+        })
+    }
+}
+
 /// The checker has seen to it that values have the types their places ask for.
 macro_rules! typed {
     ($name:ident, $variant:ident, $ty:ty) => {
@@ -154,9 +173,9 @@ impl<'a> Run<'a> {
             ExprKind::Int(value) => Value::Int(*value),
             ExprKind::Bool(value) => Value::Bool(*value),
             ExprKind::Var(var) => self.vars[var.0 as usize].clone(),
-            ExprKind::Rank => Value::Int(i64::from(self.rank.0)),
+            ExprKind::Rank => Value::Int(b.rank().get()),
             ExprKind::Nranks => Value::Int(b.nranks().get()),
-            ExprKind::Local => Value::Peer(self.rank),
+            ExprKind::Local => Value::Peer(self.local),
             ExprKind::Input => Value::Region(b.buffer(Buffer::Input)),
             ExprKind::Output => Value::Region(b.buffer(Buffer::Output)),
             ExprKind::Unary(op, operand) => match (op, self.eval(b, operand)?) {
@@ -202,7 +221,11 @@ impl<'a> Run<'a> {
                 let (list, index) = (self.list(b, list)?, self.int(b, index)?);
                 Value::Int(self.settle(b, span, pick(&list, index))?)
             }
-            ExprKind::RankOf(peer) => Value::Int(i64::from(self.peer(b, peer)?.0)),
+            ExprKind::RankOf(peer) => {
+                let peer = self.peer(b, peer)?;
+                let number = b.number(peer);
+                Value::Int(self.settle(b, span, number)?)
+            }
             ExprKind::RingLeft(ring) => Value::Peer(self.ring(b, ring)?.left),
             ExprKind::RingRight(ring) => Value::Peer(self.ring(b, ring)?.right),
             ExprKind::RingPosition(ring) => Value::Int(i64::from(self.ring(b, ring)?.position)),
@@ -237,6 +260,7 @@ impl<'a> Run<'a> {
             | ExprKind::TreeField(..)
             | ExprKind::Groups(_)
             | ExprKind::GroupsField(..)
+            | ExprKind::GroupsOf(..)
             | ExprKind::GroupAt(..) => self.membership(b, expr)?,
             ExprKind::Topology(kind, args, cuts) => {
                 let mut drawing = Drawing::new(*kind);

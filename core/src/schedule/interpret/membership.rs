@@ -65,6 +65,12 @@ impl<'a> Run<'a> {
                     GroupsField::Even => Value::Bool(groups.even()),
                 }
             }
+            ExprKind::GroupsOf(field, groups, rank) => {
+                let (groups, rank) = (self.group_place(b, groups)?, self.int(b, rank)?);
+                let place = b.find_rank(rank).and_then(|rank| groups.of(rank));
+                let (index, position) = self.settle(b, span, place)?;
+                Value::Int(i64::from(if *field == GroupsField::Index { index } else { position }))
+            }
             ExprKind::GroupAt(groups, index) => {
                 let (groups, index) = (self.group_place(b, groups)?, self.int(b, index)?);
                 let group = self.settle(b, span, groups.group(index))?;

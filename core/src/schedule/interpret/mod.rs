@@ -12,7 +12,7 @@ use super::demands::Resource;
 use super::params::ParamValue;
 use super::ring::Ring;
 use super::site::Site;
-use super::value::{Flag, Int, Peer, Piece, Split};
+use super::value::{Flag, Int, List, Peer, Piece, Split};
 use super::{Algorithm, Location};
 use crate::check::hir::{self, Demand, Iter, ParamTy, Signal, Step, Stmt, StmtKind, VarId};
 use crate::collective::Collective;
@@ -25,9 +25,9 @@ use eval::Value;
 /// A checked algorithm with values for its parameters, ready to be laid out.
 #[derive(Clone, Debug)]
 pub struct Interpreted {
-    algorithm: hir::Algorithm,
+    algorithm: Arc<hir::Algorithm>,
     file: String,
-    locations: Vec<Location>,
+    locations: Arc<[Location]>,
     params: BTreeMap<String, ParamValue>,
     topology: Option<Arc<Topology>>,
     /// What the caller demands beside its attributes.
@@ -40,10 +40,23 @@ impl Interpreted {
     pub fn new(algorithm: hir::Algorithm, source: &Source) -> Self {
         let locations = algorithm.spans.iter().map(|span| source.location(*span)).collect();
         Self {
-            algorithm,
+            algorithm: Arc::new(algorithm),
             file: source.name().to_owned(),
             locations,
             params: BTreeMap::new(),
+            topology: None,
+            deterministic: false,
+            budgets: Vec::new(),
+        }
+    }
+
+    /// An algorithm that another one calls.
+    fn called(callee: &hir::Callee, params: BTreeMap<String, ParamValue>) -> Self {
+        Self {
+            algorithm: callee.algorithm.clone(),
+            file: callee.file.clone(),
+            locations: callee.locations.clone(),
+            params,
             topology: None,
             deterministic: false,
             budgets: Vec::new(),
@@ -148,7 +161,7 @@ impl Algorithm for Interpreted {
             algorithm: &self.algorithm,
             vars: vec![Value::Unset; self.algorithm.vars.len()],
             steps: vec![None; self.algorithm.vars.len()],
-            rank: builder.local().0.map_err(|_| Stop)?,
+            local: builder.local().0.map_err(|_| Stop)?,
             at: 0,
             placed: self.topology.is_some(),
         };
@@ -174,7 +187,7 @@ struct Run<'a> {
     algorithm: &'a hir::Algorithm,
     vars: Vec<Value>,
     steps: Vec<Option<&'a Step>>,
-    rank: RankId,
+    local: RankId,
     at: u32,
     /// Whether the caller put the run on a topology.
     placed: bool,
@@ -371,6 +384,23 @@ impl<'a> Run<'a> {
                     Signal::TxDataSignal => b.tx_data_signal(at, peer)?,
                     Signal::RxDataSignal => b.rx_data_signal(at, peer)?,
                 }
+            }
+            StmtKind::Within(group, body) => {
+                let list = List(Ok(self.list(b, group)?.to_vec()));
+                b.exact = Some(group.span);
+                b.within(at, &list, |b| self.block(b, body))?;
+            }
+            StmtKind::Run(run) => {
+                let mut params = BTreeMap::new();
+                for (param, value) in &run.args {
+                    let param = &run.callee.algorithm.params[*param];
+                    let name = &run.callee.algorithm.vars[param.var.0 as usize].name;
+                    let value = self.eval(b, value)?;
+                    params.insert(name.clone(), value.given(b, at)?);
+                }
+                let (input, output) = (self.region(b, &run.input)?, self.region(b, &run.output)?);
+                let called = Interpreted::called(&run.callee, params);
+                b.run(at, &called, Piece(Ok(input)), Piece(Ok(output)))?;
             }
             StmtKind::Demand(Demand::Deterministic) => b.deterministic(at)?,
             // What the run was put on is what there is.

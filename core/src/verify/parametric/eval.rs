@@ -251,6 +251,7 @@ impl Scope {
             | ExprKind::TreeField(..)
             | ExprKind::Groups(_)
             | ExprKind::GroupsField(..)
+            | ExprKind::GroupsOf(..)
             | ExprKind::GroupAt(..)
             | ExprKind::Topology(..)
             | ExprKind::Linked(..)

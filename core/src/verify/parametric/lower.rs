@@ -160,6 +160,12 @@ impl<'a> Walk<'a> {
             }
             // What is demanded of a schedule is looked at in the schedule.
             StmtKind::Demand(_) => {}
+            StmtKind::Within(group, _) => {
+                return Err(Outside::new(group.span, "a group of ranks sees others than all"));
+            }
+            StmtKind::Run(run) => {
+                return Err(Outside::new(run.input.span, "another algorithm runs here"));
+            }
             StmtKind::Signal(signal, peer) => {
                 let offset = self.scope.peer(peer)?;
                 let action = match signal {

@@ -1,0 +1,231 @@
+//! The algorithms that others may call: of the same source, of sources that it uses, and of the library.
+
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use super::hir::{self, Callee, Home};
+use super::{Door, check};
+use crate::diagnostics::{Code, Diagnostic};
+use crate::source::Source;
+use crate::syntax::{self, ast};
+
+/// Sources beside the one that is compiled. The compiler reads no files: its callers do.
+#[derive(Clone, Copy)]
+pub struct Others<'a> {
+    /// The library: names and texts of its sources.
+    pub prelude: &'a [(&'a str, &'a str)],
+    /// Reads the source that `use` names; its path begins where the name of the compiled source does.
+    pub load: &'a dyn Fn(&str) -> Result<Source, String>,
+}
+
+impl<'a> Others<'a> {
+    /// The library alone.
+    pub fn library(prelude: &'a [(&'a str, &'a str)]) -> Self {
+        Self {
+            prelude,
+            load: &|path| Err(format!("there is no file beside this source: `{path}`")),
+        }
+    }
+
+    /// Nothing else.
+    pub fn none() -> Self {
+        Self::library(&[])
+    }
+}
+
+/// What the name of an algorithm in a call stands for.
+pub(super) enum Found {
+    Callee(Arc<Callee>),
+    /// It is being checked, for it calls this one.
+    Itself,
+    /// What is wrong with it has been said.
+    Wrong,
+    /// Its source does not say `pub`.
+    Private,
+    Nothing,
+}
+
+/// The algorithms that a source can call.
+pub(super) struct Known<'a> {
+    others: &'a Others<'a>,
+    /// The sources that are being compiled, this one last.
+    open: Vec<String>,
+    /// Of this source; `None` while it is being checked, or wrong.
+    here: HashMap<String, Option<Arc<Callee>>>,
+    wrong: Vec<String>,
+    used: Vec<Arc<Callee>>,
+    /// A used source could not be had: its algorithms are not known, and not missing.
+    lost: bool,
+    library: RefCell<HashMap<String, Option<Arc<Callee>>>>,
+}
+
+impl<'a> Known<'a> {
+    /// What `file` can call but for its own algorithms; `open` are the sources that led to it.
+    pub(super) fn new(
+        file: &ast::File,
+        others: &'a Others<'a>,
+        open: Vec<String>,
+        errors: &mut Vec<Diagnostic>,
+    ) -> Self {
+        let here = file.algorithms.iter().map(|a| (a.name.text.clone(), None)).collect();
+        let library = RefCell::default();
+        let mut known =
+            Self { others, open, here, wrong: Vec::new(), used: Vec::new(), lost: false, library };
+        for used in &file.uses {
+            match known.read(&used.path) {
+                Ok(callees) => known.used.extend(callees),
+                Err((title, note)) => {
+                    known.lost = true;
+                    let mut error = Diagnostic::new(Code::BadUse, used.span, title);
+                    error.notes.extend(note);
+                    errors.push(error.label("used here"));
+                }
+            }
+        }
+        known
+    }
+
+    /// The algorithms of a source that this one uses.
+    fn read(&self, path: &str) -> Result<Vec<Arc<Callee>>, (String, Option<String>)> {
+        let path = beside(self.open.last().map_or("", String::as_str), path);
+        if self.open.contains(&path) {
+            return Err((format!("`{path}` uses itself"), Some(self.open.join(" uses "))));
+        }
+        let source = (self.others.load)(&path)
+            .map_err(|why| (format!("cannot read `{path}`"), Some(why)))?;
+        self.compile(&source, path.clone(), Home::Used).map_err(|errors| {
+            let first = errors.first().map(|error| error.report(&source));
+            (format!("`{path}` is wrong itself: {} errors", errors.len()), first)
+        })
+    }
+
+    fn compile(
+        &self,
+        source: &Source,
+        path: String,
+        home: Home,
+    ) -> Result<Vec<Arc<Callee>>, Vec<Diagnostic>> {
+        let (file, errors) = syntax::parse(source);
+        if !errors.is_empty() {
+            return Err(errors);
+        }
+        let mut open = self.open.clone();
+        open.push(path);
+        let program = check(&file, source, Door::File, self.others, open)?;
+        let callee = |algorithm| Arc::new(Callee::new(algorithm, source, home));
+        Ok(program.algorithms.into_iter().map(callee).collect())
+    }
+
+    /// An algorithm of this source has been checked.
+    pub(super) fn checked(&mut self, algorithm: &hir::Algorithm, source: &Source, right: bool) {
+        let name = algorithm.name.clone();
+        if right {
+            let callee = Callee::new(algorithm.clone(), source, Home::Here);
+            self.here.insert(name, Some(Arc::new(callee)));
+        } else {
+            self.wrong.push(name);
+        }
+    }
+
+    pub(super) fn find(&self, name: &str) -> Found {
+        if let Some(here) = self.here.get(name) {
+            return match here {
+                Some(callee) => Found::Callee(callee.clone()),
+                None if self.wrong.iter().any(|wrong| wrong == name) => Found::Wrong,
+                None => Found::Itself,
+            };
+        }
+        if let Some(callee) = self.used.iter().find(|callee| callee.algorithm.name == name) {
+            return if callee.algorithm.public {
+                Found::Callee(callee.clone())
+            } else {
+                Found::Private
+            };
+        }
+        let mut library = self.library.borrow_mut();
+        let found = library.entry(name.to_owned()).or_insert_with(|| self.in_library(name));
+        let nothing = if self.lost { Found::Wrong } else { Found::Nothing };
+        found.clone().map_or(nothing, Found::Callee)
+    }
+
+    fn in_library(&self, name: &str) -> Option<Arc<Callee>> {
+        let head = format!("algorithm {name}(");
+        let holds = |(file, text): &&(&str, &str)| {
+            text.contains(&head) && !self.open.iter().any(|open| open == file)
+        };
+        let (file, text) = self.others.prelude.iter().find(holds)?;
+        let source = Source::from_text(*file, text);
+        let callees = self.compile(&source, (*file).to_owned(), Home::Library).ok()?;
+        callees.into_iter().find(|callee| callee.algorithm.name == name)
+    }
+
+    /// Names that a call could have meant.
+    pub(super) fn names(&self) -> Vec<String> {
+        let library =
+            self.others.prelude.iter().flat_map(|(_, text)| text.split("algorithm ").skip(1));
+        let library =
+            library.filter_map(|rest| rest.split_once('(').map(|(name, _)| name.to_owned()));
+        let used = self.used.iter().map(|callee| callee.algorithm.name.clone());
+        self.here.keys().cloned().chain(used).chain(library).collect()
+    }
+}
+
+impl Callee {
+    fn new(algorithm: hir::Algorithm, source: &Source, home: Home) -> Self {
+        let locations = algorithm.spans.iter().map(|span| source.location(*span)).collect();
+        Self { file: source.name().to_owned(), locations, home, algorithm: Arc::new(algorithm) }
+    }
+}
+
+/// `path` as seen from where `file` stands.
+fn beside(file: &str, path: &str) -> String {
+    match file.rsplit_once('/') {
+        Some((folder, _)) if !path.starts_with('/') => format!("{folder}/{path}"),
+        _ => path.to_owned(),
+    }
+}
+
+/// The algorithms of a source, callees before their callers as far as that can be.
+pub(super) fn in_order(file: &ast::File) -> Vec<usize> {
+    let mut order = Vec::new();
+    let mut seen = vec![false; file.algorithms.len()];
+    // Not recursive: a chain of calls may be as long as the source.
+    for start in 0..file.algorithms.len() {
+        let mut walk = vec![(start, false)];
+        while let Some((i, leave)) = walk.pop() {
+            if leave {
+                order.push(i);
+            } else if !std::mem::replace(&mut seen[i], true) {
+                walk.push((i, true));
+                let mut names = Vec::new();
+                calls(&file.algorithms[i].body, &mut names);
+                let called =
+                    |name: &&str| file.algorithms.iter().position(|a| a.name.text == *name);
+                walk.extend(names.iter().filter_map(called).map(|j| (j, false)));
+            }
+        }
+    }
+    order
+}
+
+fn calls<'t>(body: &'t [ast::Stmt], names: &mut Vec<&'t str>) {
+    for stmt in body {
+        match &stmt.kind {
+            ast::StmtKind::Run { call, .. } => {
+                if let ast::ExprKind::Call(path, _) = &*call.kind {
+                    names.extend(path.first().map(|name| name.text.as_str()));
+                }
+            }
+            ast::StmtKind::For { body, .. }
+            | ast::StmtKind::Parallel { body, .. }
+            | ast::StmtKind::Step { body, .. }
+            | ast::StmtKind::Within { body, .. } => calls(body, names),
+            ast::StmtKind::If { arms, otherwise } => {
+                arms.iter().for_each(|(_, body)| calls(body, names));
+                otherwise.iter().for_each(|body| calls(body, names));
+            }
+            _ => {}
+        }
+    }
+}

@@ -1,0 +1,10 @@
+roundelay::collective! {
+    use "nowhere.coll";
+
+    algorithm Wrong() -> AllReduce {
+        copy(local.input, local.output);
+        Halves() on (output);
+    }
+}
+
+fn main() {}
