@@ -6,6 +6,8 @@ mod bad_input;
 mod call;
 #[path = "command/certificates.rs"]
 mod certificates;
+#[path = "command/emit_coll.rs"]
+mod emit_coll;
 #[path = "command/json.rs"]
 mod json;
 #[path = "command/subcommands.rs"]

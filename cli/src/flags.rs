@@ -24,7 +24,7 @@ pub(crate) enum Command {
     Run(RunFlags),
     /// Print a source in canonical form, every comment kept
     Fmt(FmtFlags),
-    /// Print what a source becomes: rust, schedule or ast
+    /// Print an algorithm's source, or what it becomes: coll, rust, schedule or ast
     Emit(EmitFlags),
     /// List the algorithms of a source, or of the library
     List(ListFlags),
@@ -170,6 +170,8 @@ pub(crate) struct EmitFlags {
 
 #[derive(Clone, Copy, ValueEnum)]
 pub(crate) enum Emit {
+    /// An algorithm in canonical form, comments and all: a file of its own
+    Coll,
     /// The Rust that the macro expands to
     Rust,
     /// The flat schedule of one rank count

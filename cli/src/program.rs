@@ -44,7 +44,7 @@ pub(crate) fn read(source: &str) -> Result<Source, Failure> {
 }
 
 /// The library's file that holds `name`.
-fn in_library(name: &str) -> Option<(&'static str, &'static str)> {
+pub(crate) fn in_library(name: &str) -> Option<(&'static str, &'static str)> {
     library_programs()
         .find(|(_, _, program)| program.algorithms.iter().any(|a| a.name == name))
         .map(|(file, text, _)| (file, text))
@@ -91,11 +91,7 @@ pub(crate) fn load_on(
         .collect();
     if algorithms.is_empty() {
         let wanted = wanted.unwrap_or_default();
-        return Err(Failure::usage(
-            Code::UnknownAlgorithm,
-            format!("{} holds no algorithm `{wanted}`", source.name()),
-        )
-        .with_help(format!("it holds {}", names.join(", "))));
+        return Err(unknown(source, &wanted, &names));
     }
     for algorithm in &mut algorithms {
         if let Some(given) = given {
@@ -108,6 +104,14 @@ pub(crate) fn load_on(
         }
     }
     Ok(Loaded::Ready(algorithms))
+}
+
+/// The source lacks an algorithm that was asked for.
+pub(crate) fn unknown(source: &Source, wanted: &str, names: &[impl AsRef<str>]) -> Failure {
+    let title = format!("{} holds no algorithm `{wanted}`", source.name());
+    let names: Vec<_> = names.iter().map(AsRef::as_ref).collect();
+    Failure::usage(Code::UnknownAlgorithm, title)
+        .with_help(format!("it holds {}", names.join(", ")))
 }
 
 /// The one algorithm that a command needs.
