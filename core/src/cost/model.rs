@@ -135,10 +135,7 @@ impl Costs {
     /// The time for `bytes` bytes, nccl-tests' size M.
     pub fn time(&self, counts: &Counts, bytes: u64) -> Time {
         let bytes = bytes as f64;
-        let done = |work: Work| match self.cores {
-            Some(cores) => work.in_a_row.max(work.total / f64::from(cores.max(1))),
-            None => work.in_a_row,
-        };
+        let done = |work: Work| self.factor(work);
         Time {
             steps: self.alpha * f64::from(counts.steps),
             messages: self.message * done(counts.messages),
@@ -148,7 +145,16 @@ impl Costs {
         }
     }
 
-    /// The same over the links of a topology, whose ranks have a core each. What the topology does not say, a
+    /// What counts of some work: all of it by the number of cores, where ranks share them and that is more than what
+    /// has to be done in a row.
+    pub fn factor(&self, work: Work) -> f64 {
+        match self.cores {
+            Some(cores) => work.in_a_row.max(work.total / f64::from(cores.max(1))),
+            None => work.in_a_row,
+        }
+    }
+
+    /// The time over the links of a topology, whose ranks have a core each. What the topology does not say, a
     /// latency or the bandwidth b of a link, is taken from here.
     pub fn time_on(
         &self,

@@ -1,0 +1,98 @@
+//! `roundelay list`: what there is to run, what it takes, and (`--why`) which of it is the fastest.
+
+mod facts;
+mod why;
+
+use roundelay::{Collective, select};
+use roundelay_core::check::Door;
+use roundelay_core::compile;
+use roundelay_core::diagnostics::Code;
+use roundelay_core::schedule::Algorithm as _;
+use roundelay_core::schedule::interpret::Interpreted;
+
+use crate::flags::{Format, ListFlags};
+use crate::program::read;
+use crate::report::{Failure, print, print_json, refuse};
+use facts::Listed;
+
+/// The rank count that is shown unless another is asked for.
+const SHOWN: u32 = 8;
+
+pub(crate) fn main(flags: &ListFlags) -> Result<bool, Failure> {
+    let (source, collective) = wanted(flags)?;
+    if flags.why {
+        let Some(collective) = collective else {
+            let title =
+                "--why ranks the library's algorithms for one collective, and none is named";
+            return Err(Failure::usage(Code::BadFlag, title)
+                .with_help(format!("name one by --collective: {}", collectives())));
+        };
+        if let Some(source) = source {
+            let title = format!("--why ranks the library's algorithms, and `{source}` is a source");
+            return Err(Failure::usage(Code::BadFlag, title));
+        }
+        return why::main(flags, collective);
+    }
+    let algorithms = match source {
+        None => select::library().to_vec(),
+        Some(name) => of_source(name, flags.format)?,
+    };
+    let nranks = flags.nranks.unwrap_or(SHOWN);
+    let listed: Vec<Listed> = algorithms
+        .iter()
+        .filter(|a| collective.is_none_or(|wanted| a.collective() == wanted))
+        .map(|algorithm| Listed::new(algorithm, nranks))
+        .collect();
+    match flags.format {
+        Format::Json => print_json(&listed),
+        Format::Human => {
+            for algorithm in &listed {
+                print(&algorithm.lines().join("\n"));
+            }
+            print(&format!("\n{}", facts::LEGEND));
+        }
+    }
+    Ok(true)
+}
+
+/// The source and the collective that the flags name. A collective may stand in a source's place.
+fn wanted(flags: &ListFlags) -> Result<(Option<&str>, Option<Collective>), Failure> {
+    let by_name = |name: &str| {
+        Collective::ALL.into_iter().find(|collective| collective.name().eq_ignore_ascii_case(name))
+    };
+    let named = match &flags.collective {
+        None => None,
+        Some(name) => Some(by_name(name).ok_or_else(|| {
+            Failure::usage(Code::BadFlag, format!("`{name}` is not a collective"))
+                .with_help(format!("the collectives are {}", collectives()))
+        })?),
+    };
+    match flags.source.as_deref().map(|source| (source, by_name(source))) {
+        None => Ok((None, named)),
+        Some((_, Some(collective))) if named.is_none_or(|named| named == collective) => {
+            Ok((None, Some(collective)))
+        }
+        Some((source, Some(_))) => {
+            let named = flags.collective.as_deref().unwrap_or_default();
+            let title = format!("`{source}` and --collective {named} are two collectives");
+            Err(Failure::usage(Code::BadFlag, title).with_help("name one"))
+        }
+        Some((source, None)) => Ok((Some(source), named)),
+    }
+}
+
+fn collectives() -> String {
+    Collective::ALL.map(Collective::name).join(", ")
+}
+
+/// The algorithms of a source; one alone where the source is its name.
+fn of_source(name: &str, format: Format) -> Result<Vec<Interpreted>, Failure> {
+    let source = read(name)?;
+    let program = compile(&source, Door::File).map_err(|errors| {
+        let json = |diagnostics| serde_json::json!({ "ok": false, "diagnostics": diagnostics });
+        refuse(format, &errors, &source, json)
+    })?;
+    let alone = program.algorithms.iter().any(|algorithm| algorithm.name == name);
+    let wanted = program.algorithms.into_iter().filter(|a| !alone || a.name == name);
+    Ok(wanted.map(|algorithm| Interpreted::new(algorithm, &source)).collect())
+}
