@@ -222,6 +222,21 @@ impl Choice {
     pub fn best(&self) -> Option<&Row> {
         self.ranked.first()
     }
+
+    /// Who is refused, why, and what to do: what several have in common once.
+    fn refusals(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut last = None;
+        for Refused { algorithm, code, reason, help } in &self.refused {
+            if last != help.as_ref() {
+                advice(f, last)?;
+            }
+            let reason = reason.strip_prefix(algorithm.as_str()).unwrap_or(reason);
+            let verb = if reason.starts_with(" refuses") { "" } else { " is refused:" };
+            wrapped(f, "", &format!("{algorithm}{verb} {} [{code}]", reason.trim_start()))?;
+            last = help.as_ref();
+        }
+        advice(f, last)
+    }
 }
 
 impl Row {
@@ -271,12 +286,10 @@ impl fmt::Display for Choice {
                 row.counts.steps,
             )?;
         }
-        for Refused { algorithm, code, reason, help } in &self.refused {
-            writeln!(f, "{algorithm}: refused [{code}]: {reason}")?;
-            if let Some(help) = help {
-                writeln!(f, "  = help: {help}")?;
-            }
+        if !self.refused.is_empty() {
+            writeln!(f)?;
         }
+        self.refusals(f)?;
         let alpha =
             if self.latency_of_links { "of the links".to_owned() } else { time(costs.alpha) };
         write!(
@@ -296,6 +309,29 @@ impl fmt::Display for Choice {
         }
         write!(f, "\nequal times are in the order of names")
     }
+}
+
+fn advice(f: &mut fmt::Formatter<'_>, help: Option<&String>) -> fmt::Result {
+    help.map_or(Ok(()), |help| wrapped(f, "  = help: ", help))
+}
+
+/// Lines of at most 100 columns, all but the first indented.
+fn wrapped(f: &mut fmt::Formatter<'_>, head: &str, text: &str) -> fmt::Result {
+    let mut line = head.to_owned();
+    let mut empty = true;
+    for word in text.split_whitespace() {
+        if !empty && line.chars().count() + 1 + word.chars().count() > 100 {
+            writeln!(f, "{line}")?;
+            line = "    ".to_owned();
+            empty = true;
+        }
+        if !empty {
+            line.push(' ');
+        }
+        line.push_str(word);
+        empty = false;
+    }
+    writeln!(f, "{line}")
 }
 
 /// A time, to four digits.

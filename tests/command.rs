@@ -10,6 +10,8 @@ mod certificates;
 mod emit_coll;
 #[path = "command/json.rs"]
 mod json;
+#[path = "command/list.rs"]
+mod list;
 #[path = "command/subcommands.rs"]
 mod subcommands;
 #[path = "command/topologies.rs"]

@@ -11,9 +11,11 @@ use crate::topo::{count, short};
 
 /// What the words of a list mean.
 pub(super) const LEGEND: &str = "\
-steps: sends of which each waits for the one before. M: nccl-tests' size, the larger of input and
-output; so many M pass one after another through a rank's port. scratch: units of the count, a rank.
-order: whether results are reduced in one order on all ranks and in all pieces. More: list --format json";
+steps   sends of which each waits for the one before
+M       nccl-tests' size; so many times that passes through the port of a rank, one after another
+scratch of a rank, in units of the count
+order   whether results are reduced in one order, on all ranks and in all pieces of the buffer
+`list COLLECTIVE --why` ranks algorithms by predicted time; `--format json` says more";
 
 /// Rank counts that are tried.
 const TRIED: u32 = 33;

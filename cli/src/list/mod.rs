@@ -3,6 +3,11 @@
 mod facts;
 mod why;
 
+use std::num::NonZero;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
+use std::thread::available_parallelism;
+
 use roundelay::{Collective, select};
 use roundelay_core::check::Door;
 use roundelay_core::compile;
@@ -38,11 +43,11 @@ pub(crate) fn main(flags: &ListFlags) -> Result<bool, Failure> {
         Some(name) => of_source(name, flags.format)?,
     };
     let nranks = flags.nranks.unwrap_or(SHOWN);
-    let listed: Vec<Listed> = algorithms
+    let wanted: Vec<&Interpreted> = algorithms
         .iter()
         .filter(|a| collective.is_none_or(|wanted| a.collective() == wanted))
-        .map(|algorithm| Listed::new(algorithm, nranks))
         .collect();
+    let listed = side_by_side(&wanted, |algorithm| Listed::new(algorithm, nranks));
     match flags.format {
         Format::Json => print_json(&listed),
         Format::Human => {
@@ -53,6 +58,28 @@ pub(crate) fn main(flags: &ListFlags) -> Result<bool, Failure> {
         }
     }
     Ok(true)
+}
+
+/// `work` on every item, on all cores: thirty-odd rank counts of every algorithm are laid out.
+fn side_by_side<T: Sync, R: Send>(items: &[T], work: impl Fn(&T) -> R + Sync) -> Vec<R> {
+    let (next, done) = (AtomicUsize::new(0), Mutex::new(Vec::with_capacity(items.len())));
+    let worker = || {
+        while let Some((at, item)) = {
+            let at = next.fetch_add(1, Ordering::Relaxed);
+            items.get(at).map(|item| (at, item))
+        } {
+            let result = work(item);
+            done.lock().unwrap_or_else(PoisonError::into_inner).push((at, result));
+        }
+    };
+    std::thread::scope(|scope| {
+        for _ in 0..available_parallelism().map_or(1, NonZero::get).min(items.len()) {
+            scope.spawn(worker);
+        }
+    });
+    let mut done = done.into_inner().unwrap_or_else(PoisonError::into_inner);
+    done.sort_by_key(|(at, _)| *at);
+    done.into_iter().map(|(_, result)| result).collect()
 }
 
 /// The source and the collective that the flags name. A collective may stand in a source's place.
