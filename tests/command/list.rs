@@ -254,3 +254,23 @@ fn a_wrong_file_of_constants_is_named_with_its_line() {
         assert!(call.err.contains(message), "`{message}` is not in\n{}", call.err);
     }
 }
+
+/// Not how good the constants are, which depends on the machine: that there are such, and that they are used.
+#[test]
+fn calibrate_writes_constants_that_list_reads() {
+    let file = TempFile::new("own.costs", b"");
+    let json =
+        roundelay(&["calibrate", "--workers", "2", "--write", file.path(), "--format", "json"])
+            .ends(0)
+            .json();
+    assert!(json["samples"].as_u64().unwrap() > 50 && json["r2"].as_f64().unwrap() <= 1.0);
+    let names: Vec<_> =
+        json["constants"].as_array().unwrap().iter().map(|c| c["name"].as_str().unwrap()).collect();
+    assert_eq!(names, ["alpha", "message", "bandwidth", "reduce", "copy", "cores"]);
+    let text = std::fs::read_to_string(file.path()).unwrap();
+    assert!(text.contains("cores = 2\n") && text.contains("samples: R^2"), "{text}");
+    let out = roundelay(&["list", "AllReduce", "--why", "--costs", file.path()]).ends(0).out;
+    assert!(out.contains("own.costs; 2 cores do the work of all ranks"), "{out}");
+    roundelay(&["calibrate", "--workers", "0"]).ends(2);
+    roundelay(&["calibrate", "--write", "no/such/folder/own.costs"]).refused(2, "E0001");
+}

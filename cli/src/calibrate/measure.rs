@@ -26,8 +26,8 @@ const ALGORITHMS: [&str; 10] = [
     "NhrBroadcast",
 ];
 const NRANKS: [u32; 2] = [4, 8];
-/// nccl-tests' sizes.
-const BYTES: [u64; 6] = [1 << 8, 1 << 12, 1 << 15, 1 << 18, 1 << 21, 1 << 24];
+/// nccl-tests' sizes. Beyond, the buffers of all ranks leave the caches, where one bandwidth fits no more.
+const BYTES: [u64; 6] = [1 << 8, 1 << 12, 1 << 15, 1 << 18, 1 << 20, 1 << 21];
 
 /// Time for each sample, beyond which no further run is begun.
 const ENOUGH: Duration = Duration::from_millis(60);

@@ -2,6 +2,7 @@
 
 mod measure;
 
+use std::fs::OpenOptions;
 use std::thread::available_parallelism;
 
 use roundelay::select::{Costs, host};
@@ -49,6 +50,14 @@ pub(crate) fn main(flags: &CalibrateFlags) -> Result<bool, Failure> {
     let cores = flags.workers.unwrap_or_else(|| {
         available_parallelism().map_or(1, |n| u32::try_from(n.get()).unwrap_or(u32::MAX))
     });
+    let unwritable = |path: &str, error: std::io::Error| {
+        Failure::usage(Code::UnreadableSource, format!("`{path}` cannot be written: {error}"))
+    };
+    if let Some(path) = &flags.write {
+        // Before the work, not after it.
+        let opened = OpenOptions::new().append(true).create(true).open(path);
+        opened.map_err(|error| unwritable(path, error))?;
+    }
     let load_average = load_average();
     let samples = measure::samples(cores)?;
     let name = flags.write.as_deref().unwrap_or("calibrate");
@@ -62,10 +71,7 @@ pub(crate) fn main(flags: &CalibrateFlags) -> Result<bool, Failure> {
         Format::Human => report.print(),
     }
     if let Some(path) = &flags.write {
-        std::fs::write(path, report.file(&found.costs)).map_err(|error| {
-            let title = format!("`{path}` cannot be written: {error}");
-            Failure::usage(Code::UnreadableSource, title)
-        })?;
+        std::fs::write(path, report.file(&found.costs)).map_err(|error| unwritable(path, error))?;
     }
     Ok(true)
 }

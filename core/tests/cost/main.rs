@@ -8,6 +8,7 @@ use roundelay_core::schedule::rational::Rat;
 use roundelay_core::topology::Topology;
 use roundelay_core::topology::bounds::{Bounds, Fraction};
 
+mod fit;
 mod schedules;
 
 fn of(family: &str, collective: Collective) -> &'static Form {
