@@ -20,6 +20,7 @@ use roundelay::library::{
     TreeReduce, TwistedRingAllGather, TwistedRingAllReduce, TwistedRingReduceScatter,
 };
 use roundelay::{Algorithm, DType, ReduceOp, Ring, Rings, Run as _, Tree, half};
+use roundelay_core::ids::RankId;
 use roundelay_core::topology::shape::Shape;
 
 use super::runs::{Kind, Proofs, admitted, assert_right, data, run};

@@ -9,13 +9,13 @@ use crate::ids::{ChannelId, OpId, StreamId};
 use crate::schedule::{Channel, OpKind, Schedule, SignalKind};
 
 /// An order of all ops that respects programs and signals; every other such order gives the same memory.
-pub(super) struct Order {
+pub(crate) struct Order {
     /// All ops.
-    pub(super) sequence: Vec<OpId>,
+    pub(crate) sequence: Vec<OpId>,
     /// For each wait the post that it meets; for every other op itself.
-    pub(super) meets: Vec<OpId>,
+    pub(crate) meets: Vec<OpId>,
     /// The stream of each op.
-    pub(super) stream_of: Vec<StreamId>,
+    pub(crate) stream_of: Vec<StreamId>,
 }
 
 /// Waits that keep each other, each with the post that would meet it, and the other waits that never end.
@@ -25,7 +25,7 @@ struct Cycle {
 }
 
 /// Runs the streams against each other, or says which signals keep them from ending.
-pub(super) fn order(schedule: &Schedule, reporter: &Reporter<'_>) -> Result<Order, Vec<Finding>> {
+pub(crate) fn order(schedule: &Schedule, reporter: &Reporter<'_>) -> Result<Order, Vec<Finding>> {
     let unmatched = unmatched(schedule, reporter);
     let mut run = Run::new(schedule);
     run.all();
