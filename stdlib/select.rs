@@ -320,18 +320,16 @@ fn advice(f: &mut fmt::Formatter<'_>, help: Option<&String>) -> fmt::Result {
 /// Lines of at most 100 columns, all but the first indented.
 fn wrapped(f: &mut fmt::Formatter<'_>, head: &str, text: &str) -> fmt::Result {
     let mut line = head.to_owned();
-    let mut empty = true;
+    let mut gap = "";
     for word in text.split_whitespace() {
-        if !empty && line.chars().count() + 1 + word.chars().count() > 100 {
+        if !gap.is_empty() && line.chars().count() + 1 + word.chars().count() > 100 {
             writeln!(f, "{line}")?;
-            line = "    ".to_owned();
-            empty = true;
+            line.clear();
+            gap = "    ";
         }
-        if !empty {
-            line.push(' ');
-        }
+        line.push_str(gap);
         line.push_str(word);
-        empty = false;
+        gap = " ";
     }
     writeln!(f, "{line}")
 }

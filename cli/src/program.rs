@@ -44,14 +44,14 @@ pub(crate) fn read(source: &str) -> Result<Source, Failure> {
 }
 
 /// The library's file that holds `name`.
-pub(crate) fn in_library(name: &str) -> Option<(&'static str, &'static str)> {
+fn in_library(name: &str) -> Option<(&'static str, &'static str)> {
     library_programs()
         .find(|(_, _, program)| program.algorithms.iter().any(|a| a.name == name))
         .map(|(file, text, _)| (file, text))
 }
 
 /// Every file of the library, checked.
-pub(crate) fn library_programs() -> impl Iterator<Item = (&'static str, &'static str, Program)> {
+fn library_programs() -> impl Iterator<Item = (&'static str, &'static str, Program)> {
     library::SOURCES.iter().filter_map(|(file, text)| {
         compile(&Source::from_text(*file, text), Door::File).ok().map(|p| (*file, *text, p))
     })
