@@ -22,8 +22,10 @@ pub use roundelay_core::cost::{Costs, Counts, Form, OnLinks, Time};
 use crate::library::SOURCES;
 use crate::{Algorithm, Collective, Topology};
 
-/// Work beyond which a schedule is not laid out to be counted: a second or so for each algorithm.
-const LIMITS: Limits = Limits { steps: 1 << 20, ops: 1 << 20 };
+/// Work beyond which a schedule is not laid out to be counted, where a closed form may stand in for it.
+const LIMITS: Limits = Limits { steps: 1 << 18, ops: 1 << 20 };
+/// The same on a topology, whose links no form knows.
+const LIMITS_ON: Limits = Limits { steps: 1 << 22, ops: 1 << 24 };
 
 /// What every algorithm of a collective would take, the fastest first, and which cannot run.
 #[derive(Clone, Debug)]
@@ -197,7 +199,8 @@ fn count(
     if let Some(topology) = topology {
         algorithm.place_on(topology.clone());
     }
-    let schedule = match algorithm.schedule_within(nranks, LIMITS) {
+    let limits = if topology.is_some() { LIMITS_ON } else { LIMITS };
+    let schedule = match algorithm.schedule_within(nranks, limits) {
         Ok(schedule) => schedule,
         Err(findings) => {
             let too_large = findings.iter().any(|finding| finding.code == Code::StepLimit);
@@ -233,9 +236,8 @@ impl Choice {
             if last != help.as_ref() {
                 advice(f, last)?;
             }
-            let reason = reason.strip_prefix(algorithm.as_str()).unwrap_or(reason);
-            let verb = if reason.starts_with(" refuses") { "" } else { " is refused:" };
-            wrapped(f, "", &format!("{algorithm}{verb} {} [{code}]", reason.trim_start()))?;
+            let reason = reason.strip_prefix(algorithm.as_str()).unwrap_or(reason).trim_start();
+            wrapped(f, "", &format!("{algorithm} [{code}]: {reason}"))?;
             last = help.as_ref();
         }
         advice(f, last)
@@ -290,7 +292,7 @@ impl fmt::Display for Choice {
             )?;
         }
         if !self.refused.is_empty() {
-            writeln!(f)?;
+            writeln!(f, "\nrefused")?;
         }
         self.refusals(f)?;
         let alpha =
@@ -321,18 +323,16 @@ fn advice(f: &mut fmt::Formatter<'_>, help: Option<&String>) -> fmt::Result {
 /// Lines of at most 100 columns, all but the first indented.
 fn wrapped(f: &mut fmt::Formatter<'_>, head: &str, text: &str) -> fmt::Result {
     let mut line = head.to_owned();
-    let mut empty = true;
+    let mut gap = "";
     for word in text.split_whitespace() {
-        if !empty && line.chars().count() + 1 + word.chars().count() > 100 {
+        if !gap.is_empty() && line.chars().count() + 1 + word.chars().count() > 100 {
             writeln!(f, "{line}")?;
-            line = "    ".to_owned();
-            empty = true;
+            line.clear();
+            gap = "    ";
         }
-        if !empty {
-            line.push(' ');
-        }
+        line.push_str(gap);
         line.push_str(word);
-        empty = false;
+        gap = " ";
     }
     writeln!(f, "{line}")
 }

@@ -1,6 +1,6 @@
 //! `roundelay emit`: what a source becomes, at each stage that can be printed.
 
-use roundelay::Algorithm as _;
+use roundelay::{Algorithm as _, select};
 use roundelay_core::emit::rust::{Origin, expand};
 use roundelay_core::schedule::text;
 use roundelay_core::source::{Source, Span};
@@ -78,15 +78,16 @@ fn coll(file: &File, source: &Source, flags: &EmitFlags) -> Result<String, Failu
     let at = names.iter().position(|name| *name == wanted);
     let at = at.ok_or_else(|| program::unknown(source, wanted, &names))?;
     // Every source knows the library's algorithms; others of its file it would lack.
+    let known = |name: &str| select::library().iter().any(|a| a.name() == name);
     let mut taken = vec![false; names.len()];
     let mut open = vec![at];
     while let Some(at) = open.pop() {
         taken[at] = true;
         let Span { lo, hi } = file.algorithms[at].span;
         for token in &source.tokens()[lo as usize..hi as usize] {
-            let called = |name: &&str| matches!(token, Tok::Ident(word) if word == *name);
-            let called = names.iter().position(|name| called(&name));
-            open.extend(called.filter(|c| !taken[*c] && program::in_library(names[*c]).is_none()));
+            let called =
+                names.iter().position(|name| matches!(token, Tok::Ident(word) if word == name));
+            open.extend(called.filter(|c| !taken[*c] && !known(names[*c])));
         }
     }
     let text = source.text().unwrap_or_default();

@@ -45,7 +45,7 @@ pub(crate) fn read(source: &str) -> Result<Source, Failure> {
 }
 
 /// The library's file that holds `name`.
-pub(crate) fn in_library(name: &str) -> Option<(&'static str, &'static str)> {
+fn in_library(name: &str) -> Option<(&'static str, &'static str)> {
     let head = format!("algorithm {name}(");
     library::SOURCES.iter().copied().find(|(_, text)| text.contains(&head))
 }

@@ -280,10 +280,10 @@ fn written(counts: &[u32]) -> String {
     let run = |(lo, hi): &(u32, u32)| {
         if lo == hi { lo.to_string() } else { format!("{lo}..={hi}") }
     };
-    match runs.is_empty() {
-        true => format!("none of 1..={TRIED}"),
-        false => runs.iter().map(run).collect::<Vec<_>>().join(", "),
+    if runs.is_empty() {
+        return format!("none of 1..={TRIED}");
     }
+    runs.iter().map(run).collect::<Vec<_>>().join(", ")
 }
 
 /// Lines of a text, indented, that end before the terminal does.
