@@ -8,6 +8,7 @@ mod hierarchical;
 mod mesh;
 mod nccl_ring;
 mod nhr;
+mod pat;
 mod pulls;
 mod ring;
 mod tree;
