@@ -368,7 +368,9 @@ impl<'a> Run<'a> {
                     Signal::RxDataSignal => b.rx_data_signal(at, peer)?,
                 }
             }
-            StmtKind::Fifo { like, credits, slices } => self.fifo(b, like, credits, slices)?,
+            StmtKind::Fifo { like, credits, slices } => {
+                self.fifo(b, like, credits.as_ref(), slices.as_ref())?;
+            }
             StmtKind::Primitive { primitive, peer, places, onward } => {
                 self.primitive(b, *primitive, peer, places, onward.as_ref())?;
             }
