@@ -88,9 +88,12 @@ const CHANNELS: &[Rule<Channel>] = &[
     rule(
         "lane",
         "a channel's lane exists; that of a fork or join is a slave stream of the rank",
-        |s, c| match c.kind.has_lane() {
-            true => c.lane.index() < s.lanes.len(),
-            false => c.lane.0 != 0 && c.lane.0 < streams(s, c.from),
+        |s, c| {
+            if c.kind.has_lane() {
+                c.lane.index() < s.lanes.len()
+            } else {
+                c.lane.0 != 0 && c.lane.0 < streams(s, c.from)
+            }
         },
     ),
 ];

@@ -52,10 +52,11 @@ impl<'s> Links<'s> {
         let mut spends = vec![false; schedule.ops.len()];
         let mut in_flight = vec![0; schedule.ops.len()];
         for stream in &schedule.streams {
-            let mut before: HashMap<usize, usize> = HashMap::new();
+            // Of each `head` the wait before, of each `tail` the slots that hold data.
+            let mut before: HashMap<usize, OpId> = HashMap::new();
             let mut full: HashMap<usize, u32> = HashMap::new();
-            for at in stream.first.index()..stream.first.index() + stream.len as usize {
-                let op = &schedule.ops[at];
+            for at in (stream.first.0..stream.first.0 + stream.len).map(OpId) {
+                let op = schedule.op(at);
                 if op.kind == OpKind::Move {
                     continue;
                 }
@@ -64,16 +65,16 @@ impl<'s> Links<'s> {
                     (SignalKind::Tail, OpKind::Post) => {
                         let full = full.entry(channel).or_insert(0);
                         *full += 1;
-                        in_flight[at] = *full;
+                        in_flight[at.index()] = *full;
                         if let Some(wait) = other[channel].and_then(|head| before.remove(&head)) {
-                            spends[wait] = true;
+                            spends[wait.index()] = true;
                         }
                     }
                     (SignalKind::Head, OpKind::Wait) => {
                         before.insert(channel, at);
                         let full = other[channel].and_then(|tail| full.get_mut(&tail));
                         if let Some(full) = full {
-                            in_flight[at] = *full;
+                            in_flight[at.index()] = *full;
                             *full = full.saturating_sub(1);
                         }
                     }

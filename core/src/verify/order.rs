@@ -82,13 +82,11 @@ fn unmatched(schedule: &Schedule, reporter: &Reporter<'_>) -> Vec<Finding> {
         (kind == SignalKind::Tail && *balance != 0).then_some((to, from, lane))
     };
     let astray: BTreeSet<_> = balance.iter().enumerate().filter_map(astray).collect();
-    let credits: Vec<usize> = (0..balance.len())
-        .filter(|at| {
-            let Channel { from, to, kind, lane } = schedule.channels[*at];
-            kind == SignalKind::Head && astray.contains(&(from, to, lane))
-        })
-        .collect();
-    credits.into_iter().for_each(|at| balance[at] = 0);
+    for (Channel { from, to, kind, lane }, balance) in schedule.channels.iter().zip(&mut balance) {
+        if *kind == SignalKind::Head && astray.contains(&(*from, *to, *lane)) {
+            *balance = 0;
+        }
+    }
     let mut findings = Vec::new();
     let mut seen = BTreeSet::new();
     // From the end: the surplus is what comes last.

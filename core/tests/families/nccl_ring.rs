@@ -92,7 +92,7 @@ struct Machine<'s> {
 
 impl<'s> Machine<'s> {
     fn run(schedule: &'s Schedule) -> Self {
-        let cuts = schedule.regions.iter().flat_map(|r| [r.base, r.lo, r.hi]).map(|at| at.den());
+        let cuts = schedule.regions.iter().flat_map(|r| [r.base, r.lo, r.hi]).map(Rat::den);
         let parts =
             cuts.fold(1, |all, den| (all..).step_by(all as usize).find(|n| n % den == 0).unwrap());
         let (held, full) = (BTreeMap::new(), BTreeMap::new());
@@ -123,8 +123,8 @@ impl<'s> Machine<'s> {
         machine
     }
 
-    fn cells(&self, o: &Operand) -> Vec<Cell> {
-        let region = self.schedule.region(*o);
+    fn cells(&self, o: Operand) -> Vec<Cell> {
+        let region = self.schedule.region(o);
         let at = |at: Rat| at.num() * self.parts / at.den();
         let base = at(region.base);
         (at(region.lo)..at(region.hi))
@@ -132,8 +132,8 @@ impl<'s> Machine<'s> {
             .collect()
     }
 
-    fn in_fifo(&self, o: &Operand) -> Option<(RankId, u32)> {
-        let region = self.schedule.region(*o);
+    fn in_fifo(&self, o: Operand) -> Option<(RankId, u32)> {
+        let region = self.schedule.region(o);
         let Buffer::Scratch(id) = region.buffer else { return None };
         (self.schedule.scratch[id.index()].name == "fifo").then_some((o.rank, region.slot))
     }
@@ -142,27 +142,26 @@ impl<'s> Machine<'s> {
         let schedule = self.schedule;
         let mut folded: Vec<String> = Vec::new();
         for src in schedule.srcs(op) {
-            if let Some(slot) = self.in_fifo(src) {
+            if let Some(slot) = self.in_fifo(*src) {
                 assert!(self.full.remove(&slot).is_some(), "an empty slot is read");
             }
-            let values = self.cells(src).into_iter().map(|at| match at.1 {
+            let values = self.cells(*src).into_iter().map(|at| match at.1 {
                 Buffer::Input => at.0.to_string(),
                 _ => self.held[&at].clone(),
             });
-            folded = match folded.is_empty() {
-                true => values.collect(),
-                false => {
-                    values.zip(folded).map(|(value, own)| format!("({value} {own})")).collect()
-                }
+            folded = if folded.is_empty() {
+                values.collect()
+            } else {
+                values.zip(folded).map(|(value, own)| format!("({value} {own})")).collect()
             };
         }
         for dst in schedule.dsts(op) {
-            if let Some(slot) = self.in_fifo(dst) {
+            if let Some(slot) = self.in_fifo(*dst) {
                 assert_eq!(self.full.insert(slot, me), None, "a full slot is written");
                 let link = self.full.iter().filter(|((to, _), from)| (*to, **from) == (slot.0, me));
                 self.most = self.most.max(link.count());
             }
-            for (at, value) in self.cells(dst).into_iter().zip(&folded) {
+            for (at, value) in self.cells(*dst).into_iter().zip(&folded) {
                 self.held.insert(at, value.clone());
             }
         }
@@ -180,13 +179,11 @@ fn shuffled(n: i64) -> Vec<i64> {
     odd.into_iter().chain(even).collect()
 }
 
+/// Whether it receives, what it folds with, where it keeps the result, and whether it sends that.
+type Call = (bool, Option<(Buffer, i64)>, Option<(Buffer, i64)>, bool);
+
 /// Calls of primitives by position, slice by slice: chunk numbers may be any, modulo n.
-fn expected(
-    order: &[i64],
-    rank: i64,
-    slices: i64,
-    calls: &[(bool, Option<(Buffer, i64)>, Option<(Buffer, i64)>, bool)],
-) -> Vec<Step> {
+fn expected(order: &[i64], rank: i64, slices: i64, calls: &[Call]) -> Vec<Step> {
     let (left, right) = (along(order, rank, -1), along(order, rank, 1));
     let slice = |&(received, own, kept, sent): &_| {
         let cut =

@@ -12,12 +12,12 @@ impl<'a> Run<'a> {
         &mut self,
         b: &mut Builder<'_>,
         like: &'a Expr,
-        credits: &'a Option<Expr>,
-        slices: &'a Option<Expr>,
+        credits: Option<&'a Expr>,
+        slices: Option<&'a Expr>,
     ) -> Result<(), Stop> {
         let shape = self.eval(b, like)?;
-        let credits = self.option(b, "credits", credits.as_ref(), CREDITS)?;
-        let slices = self.option(b, "slices", slices.as_ref(), SLICES)?;
+        let credits = self.option(b, "credits", credits, CREDITS)?;
+        let slices = self.option(b, "slices", slices, SLICES)?;
         match shape {
             Value::Region(like) => b.fifo(self.at, Piece(Ok(like)), credits, slices),
             Value::Pieces(like) => b.fifo_blocks(self.at, &Split(Ok(like)), credits, slices),

@@ -403,7 +403,9 @@ impl<'a> Run<'a> {
                 let called = Interpreted::called(&run.callee, params);
                 b.run(at, &called, Piece(Ok(input)), Piece(Ok(output)))?;
             }
-            StmtKind::Fifo { like, credits, slices } => self.fifo(b, like, credits, slices)?,
+            StmtKind::Fifo { like, credits, slices } => {
+                self.fifo(b, like, credits.as_ref(), slices.as_ref())?;
+            }
             StmtKind::Primitive { primitive, peer, places, onward } => {
                 self.primitive(b, *primitive, peer, places, onward.as_ref())?;
             }

@@ -48,12 +48,16 @@ pub(super) fn exprs(body: &mut [Stmt], visit: &mut dyn FnMut(&mut Expr)) {
             }
             StmtKind::Fifo { like, options } => {
                 expr(like, visit);
-                options.iter_mut().for_each(|(_, value)| expr(value, visit));
+                for (_, value) in options {
+                    expr(value, visit);
+                }
             }
             StmtKind::Within { group, .. } => expr(group, visit),
             StmtKind::Run { call, on } => {
                 expr(call, visit);
-                on.iter_mut().for_each(|region| expr(region, visit));
+                for region in on {
+                    expr(region, visit);
+                }
             }
             StmtKind::Require { .. } | StmtKind::Step { .. } | StmtKind::Error => {}
         }
