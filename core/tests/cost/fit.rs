@@ -65,7 +65,7 @@ fn exact_times_give_the_constants_back() {
 #[test]
 fn noise_shows_in_the_errors_and_makes_no_constant_negative() {
     let free = Costs { message: 0.0, copy: 1e15, ..costs(None) };
-    let noise = |i: usize| if i % 2 == 0 { 1.2 } else { 0.8 };
+    let noise = |i: usize| if i.is_multiple_of(2) { 1.2 } else { 0.8 };
     let found = fit("noisy", None, &samples(&free, noise)).expect("enough samples");
     let Costs { alpha, message, bandwidth, reduce, copy, .. } = found.costs;
     assert!(message >= 0.0 && copy > 0.0 && close(alpha, 3e-6, 0.3), "{:?}", found.costs);
