@@ -99,12 +99,6 @@ pub(super) struct Subject {
     pub(super) with: fn(&Values) -> Box<dyn Algorithm>,
 }
 
-impl Subject {
-    pub(super) fn has(&self, param: &str) -> bool {
-        self.params.contains(&param)
-    }
-}
-
 fn any(_: u32) -> bool {
     true
 }

@@ -18,60 +18,106 @@ pub(super) struct Values {
     pub(super) ring_across: bool,
 }
 
-/// How many rows of values a parameter needs at each rank count.
-pub(super) fn rows(param: &str) -> usize {
-    match param {
-        "root" => 4,
-        "ring" | "rings" | "tree" | "groups" => 3,
-        "slices" => 1,
-        _ => 2,
+impl Values {
+    /// The product of the values of these parameters at so many ranks, but for slices: those turn.
+    pub(super) fn all(params: &[&str], nranks: u32) -> Vec<Self> {
+        let mut all = vec![Self::plain()];
+        let mut multiply = |param: &str| {
+            all = all.iter().flat_map(|values| values.each(param, i64::from(nranks))).collect();
+        };
+        if params.contains(&"tree") && !params.contains(&"root") {
+            multiply("root"); // the trees'
+        }
+        params.iter().for_each(|param| multiply(param));
+        for (turn, values) in (nranks as usize..).zip(&mut all) {
+            values.slices = [1, 3, 8][turn % 3];
+        }
+        all
+    }
+
+    /// Root 0, no order of interest, no flag.
+    pub(super) fn plain() -> Self {
+        Self {
+            root: 0,
+            ring: Ring::natural(),
+            rings: Rings::of([Ring::natural()]),
+            tree: Tree::binary(0),
+            groups: Groups::balanced(),
+            slices: 1,
+            near_first: false,
+            far_first: false,
+            reorder: false,
+            ring_inside: false,
+            ring_across: false,
+        }
+    }
+
+    /// These values with each of one parameter's at n ranks. A tree grows from the root, so that comes before.
+    fn each(&self, param: &str, n: i64) -> Vec<Self> {
+        let root = self.root;
+        let seed = (n * n + root) as u64;
+        let with = |set: &dyn Fn(&mut Self)| {
+            let mut values = self.clone();
+            set(&mut values);
+            values
+        };
+        let orders =
+            || [(0..n).collect(), (0..n).rev().collect(), shuffled(n, seed)].map(Ring::from);
+        let flag = |set: &dyn Fn(&mut Self, bool)| {
+            [false, true].map(|on| with(&|values| set(values, on))).to_vec()
+        };
+        match param {
+            "root" => {
+                let mut roots = vec![0, 1 % n, n / 2, n - 1];
+                roots.dedup();
+                roots.into_iter().map(|root| with(&|values| values.root = root)).collect()
+            }
+            "ring" => orders().map(|ring| with(&|values| values.ring = ring.clone())).to_vec(),
+            "rings" => {
+                let [up, down, other] = orders();
+                let all =
+                    [vec![up.clone(), down.clone()], vec![other.clone()], vec![down, other, up]];
+                all.map(|rings| with(&|values| values.rings = Rings::of(rings.clone()))).to_vec()
+            }
+            "tree" => {
+                let all = [
+                    Tree::binary(root),
+                    Tree::binomial(root),
+                    Tree::chain(root),
+                    Tree::star(root),
+                    Tree::double_binary(0, root),
+                    Tree::double_binary(1, root),
+                    Tree::parents(parents(n, root, seed)),
+                ];
+                all.map(|tree| with(&|values| values.tree = tree.clone())).to_vec()
+            }
+            "groups" => {
+                let part = smallest_divisor(n);
+                let all = [
+                    Groups::balanced(),
+                    Groups::colors((0..n).map(|rank| rank % part)),
+                    Groups::colors(shuffled(n, seed).iter().map(|place| place * part / n)),
+                ];
+                all.map(|groups| with(&|values| values.groups = groups.clone())).to_vec()
+            }
+            "slices" => vec![self.clone()],
+            "near_first" => flag(&|values, on| values.near_first = on),
+            "far_first" => flag(&|values, on| values.far_first = on),
+            "reorder" => flag(&|values, on| values.reorder = on),
+            "ring_inside" => flag(&|values, on| values.ring_inside = on),
+            "ring_across" => flag(&|values, on| values.ring_across = on),
+            _ => panic!("a parameter without values: {param}"),
+        }
     }
 }
 
-impl Values {
-    /// The `row`-th values that the matrix gives at so many ranks. At each of them four rows have every root and both
-    /// values of a flag, three have every order; the others turn with the rank count, so pairs of all of them meet.
-    pub(super) fn nth(row: usize, nranks: u32) -> Self {
-        let n = i64::from(nranks);
-        let turn = row + nranks as usize;
-        let seed = turn as u64;
-        let root = [0, 1 % n, n / 2, n - 1][row % 4];
-        let ring = |i: usize| {
-            Ring::order(match i % 3 {
-                0 => (0..n).collect(),
-                1 => (0..n).rev().collect(),
-                _ => shuffled(n, seed),
-            })
-        };
-        let part = smallest_divisor(n);
-        Self {
-            root,
-            ring: ring(turn),
-            rings: match turn % 3 {
-                0 => Rings::of([ring(0), ring(1)]),
-                1 => Rings::of([ring(2)]),
-                _ => Rings::of([ring(1), ring(2), ring(0)]),
-            },
-            tree: match (row + 2 * nranks as usize) % 7 {
-                0 => Tree::binary(root),
-                1 => Tree::parents(parents(n, root, seed)),
-                2 => Tree::chain(root),
-                3 => Tree::star(root),
-                4 => Tree::double_binary(0, root),
-                5 => Tree::binomial(root),
-                _ => Tree::double_binary(1, root),
-            },
-            groups: match turn % 3 {
-                0 => Groups::balanced(),
-                1 => Groups::colors((0..n).map(|rank| rank % part)),
-                _ => Groups::colors(shuffled(n, seed).iter().map(|place| place * part / n)),
-            },
-            slices: [1, 3, 8][(turn / 2) % 3],
-            near_first: row % 2 == 1,
-            far_first: row % 2 == 1,
-            reorder: row % 2 == 1,
-            ring_inside: (row + nranks as usize / 2) % 2 == 1,
-            ring_across: (row / 2 + nranks as usize) % 2 == 1,
+/// Says which values they were, where a test fails.
+pub(super) struct Told<'a>(pub(super) &'a Values);
+
+impl Drop for Told<'_> {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            eprintln!("with {:?}", self.0);
         }
     }
 }
