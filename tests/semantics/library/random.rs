@@ -4,6 +4,7 @@ use proptest::prelude::*;
 use proptest::sample::Index;
 use roundelay::{Algorithm, Collective, Groups, Ring, Rings, Tree};
 use roundelay_core::check::Door;
+use roundelay_core::diagnostics::{Code, Diagnostic};
 use roundelay_core::schedule::interpret::Interpreted;
 use roundelay_core::source::Source;
 use roundelay_tests::compile;
@@ -71,37 +72,50 @@ fn colors(many: i64, size: i64) -> impl Strategy<Value = Vec<i64>> {
     places.prop_map(move |places| places.into_iter().map(|place| place % many * 3).collect())
 }
 
-/// Algorithms of the library by collective, for text; hierarchical ones are calls in a call in a call.
-fn named(collective: Collective, nranks: u32, at: Index) -> &'static str {
+/// Those that bring blocks into another order, which only blocks of one length have: the pieces of a region of any
+/// length have not, and the call is refused.
+const OF_EQUAL_BLOCKS: [&str; 2] = ["HierarchicalReduceScatter", "HierarchicalAllGather"];
+
+/// The algorithms of a collective, for text.
+fn named(collective: Collective, nranks: u32) -> Vec<&'static str> {
     let plain = Values::plain();
     let fits = |s: &Subject| (s.with)(&plain).collective() == collective && (s.admits)(nranks);
-    let all: Vec<Subject> = subjects::all().into_iter().filter(fits).collect();
-    at.get(&all).name
+    subjects::all().into_iter().filter(fits).map(|subject| subject.name).collect()
 }
 
-/// What runs on the piece i of both buffers.
-fn call(collective: Collective, nranks: u32, [first, second]: [Index; 2]) -> String {
+/// What runs on the piece i of both buffers: an AllReduce may be two calls.
+fn call(collective: Collective, nranks: u32, at: Calls) -> String {
     use Collective::{AllGather, AllReduce, ReduceScatter};
-    let scatter = second.index(3) == 0;
+    let pick = |collective, at: Index| {
+        let mut all = named(collective, nranks);
+        all.retain(|name| !OF_EQUAL_BLOCKS.contains(name));
+        *at.get(&all)
+    };
     match collective {
-        AllReduce if scatter => {
-            let scatter = named(ReduceScatter, nranks, first);
-            let gather = named(AllGather, nranks, second);
+        AllReduce if at.two => {
+            let (scatter, gather) = (pick(ReduceScatter, at.first), pick(AllGather, at.second));
             format!("{scatter}() on (from[i], to[i]); {gather}() on (to[i]);")
         }
-        AllReduce => format!("{}() on (from[i], to[i]);", named(AllReduce, nranks, first)),
-        rooted => format!("{}(root) on (from[i], to[i]);", named(rooted, nranks, first)),
+        AllReduce => format!("{}() on (from[i], to[i]);", pick(AllReduce, at.first)),
+        rooted => format!("{}(root) on (from[i], to[i]);", pick(rooted, at.first)),
     }
 }
 
+/// Which algorithms run on a piece.
+#[derive(Clone, Copy, Debug)]
+struct Calls {
+    two: bool,
+    first: Index,
+    second: Index,
+}
+
+fn calls() -> impl Strategy<Value = Calls> {
+    let any = (any::<bool>(), any::<Index>(), any::<Index>());
+    any.prop_map(|(two, first, second)| Calls { two, first, second })
+}
+
 /// A source that cuts both buffers by weight, and runs an algorithm of the library on each piece: `all` is the loop.
-fn split(
-    collective: Collective,
-    all: &str,
-    weights: &[u64],
-    nranks: u32,
-    at: &[[Index; 2]],
-) -> String {
+fn split(collective: Collective, all: &str, weights: &[u64], nranks: u32, at: &[Calls]) -> String {
     let calls: Vec<String> = (0..weights.len())
         .map(|i| format!("if i == {i} {{ {} }}", call(collective, nranks, at[i])))
         .collect();
@@ -118,16 +132,46 @@ fn split(
     )
 }
 
-fn compiled(text: &str, root: i64) -> Interpreted {
+/// The algorithm that the text holds, if it is proved at so many ranks; or the codes of what is wrong.
+fn proved(text: &str, root: i64, nranks: u32) -> Result<Interpreted, Vec<Code>> {
     let source = Source::from_text("split", text);
-    let program = compile(&source, Door::File).unwrap_or_else(|errors| {
+    let said = |errors: Vec<Diagnostic>| -> Vec<Code> {
         let reports: Vec<_> = errors.iter().map(|e| e.report(&source)).collect();
-        panic!("{}\n{text}", reports.join("\n"))
-    });
+        eprintln!("{text}\n{}", reports.join("\n"));
+        errors.iter().map(|e| e.code).collect()
+    };
+    let program = compile(&source, Door::File).map_err(said)?;
     let algorithm = program.algorithms.into_iter().next().expect("one algorithm");
     let mut interpreted = Interpreted::new(algorithm, &source);
     interpreted.set_text("root", &root.to_string()).expect("a rank");
-    interpreted
+    roundelay_core::prove_source(&interpreted, nranks).map_err(said)?;
+    Ok(interpreted)
+}
+
+#[test]
+fn blocks_of_any_lengths_stay_in_order() {
+    let on_thirds = |name: &str, collective| {
+        let gather = collective == Collective::AllGather;
+        let scatter = if gather { "RingReduceScatter" } else { name };
+        let gather = if gather { name } else { "RingAllGather" };
+        format!(
+            "algorithm Split(root: Rank = 0) -> AllReduce {{
+                {scatter}() on (input.split(3)[0], output.split(3)[0]);
+                {gather}() on (output.split(3)[0]);
+                MeshAllReduce() on (input.split(3)[1..3], output.split(3)[1..3]);
+            }}"
+        )
+    };
+    let mut refused = Vec::new();
+    for collective in [Collective::ReduceScatter, Collective::AllGather] {
+        for name in named(collective, 8) {
+            if let Err(codes) = proved(&on_thirds(name, collective), 0, 8) {
+                assert_eq!(codes[0], Code::LengthMismatch, "{name}");
+                refused.push(name);
+            }
+        }
+    }
+    assert_eq!(refused, OF_EQUAL_BLOCKS);
 }
 
 fn cases(cases: u32) -> ProptestConfig {
@@ -135,7 +179,7 @@ fn cases(cases: u32) -> ProptestConfig {
 }
 
 proptest! {
-    #![proptest_config(cases(48))]
+    #![proptest_config(cases(200))]
 
     #[test]
     fn rings_in_any_order(
@@ -178,15 +222,14 @@ proptest! {
         collective in prop::sample::select(vec![Collective::AllReduce, Collective::Broadcast, Collective::Reduce]),
         weights in prop::collection::vec(0..=5_u64, 1..5).prop_filter("all are 0", |w| w.iter().sum::<u64>() > 0),
         (nranks, root) in (1..=9_i64).prop_flat_map(|n| (Just(n), 0..n)),
-        at in any::<[[Index; 2]; 4]>(),
+        at in prop::collection::vec(calls(), 4),
         point in point(),
     ) {
         for all in ["parallel", "for"] {
             let text = split(collective, all, &weights, nranks as u32, &at);
-            let algorithm = compiled(&text, root);
-            if let Err(findings) = roundelay_core::prove(&algorithm, nranks as u32) {
-                panic!("{text}\n{findings:#?}");
-            }
+            let algorithm = proved(&text, root, nranks as u32);
+            prop_assert!(algorithm.is_ok(), "{text}\n{:?}", algorithm.err());
+            let algorithm = algorithm.expect("asserted");
             assert_runs(&algorithm, nranks as u32, point);
         }
     }
