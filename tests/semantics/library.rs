@@ -1,291 +1,26 @@
-//! The library's algorithms: a covering sample of rank counts x counts x dtypes x ops x placement.
-//!
-//! The whole product is 33 x 8 x 100 runs an algorithm. Sampled are, for each algorithm and each of the
-//! eight counts, all 100 kinds (dtype, op, placement), dealt out in turn over the rank counts; so every
-//! (count, kind) and every (nranks, count) is run, and every (nranks, kind) up to four ranks.
+//! The library's algorithms on data. `matrix` has all of them; here is what holds of some.
+
+#[path = "library/kinds.rs"]
+mod kinds;
+#[path = "library/matrix.rs"]
+mod matrix;
+#[path = "library/nccl.rs"]
+mod nccl;
+#[path = "library/random.rs"]
+mod random;
+#[path = "library/subjects.rs"]
+mod subjects;
+#[path = "library/values.rs"]
+mod values;
 
 use std::collections::BTreeSet;
 
-use roundelay::library::{
-    BruckAllGather, BruckAllToAll, DoubleBinaryTreeAllReduce, DoubleBinaryTreeBroadcast,
-    DoubleBinaryTreeReduce, HalvingDoublingAllGather, HalvingDoublingAllReduce,
-    HalvingDoublingReduceScatter, MeshAllGather, MeshAllReduce, MeshAllToAll, MeshGather,
-    MeshReduceScatter, MeshScatter, MultiRingAllGather, MultiRingAllReduce, MultiRingReduceScatter,
-    NcclRingAllGather, NcclRingAllReduce, NcclRingBroadcast, NcclRingReduce, NcclRingReduceScatter,
-    NhrAllGather, NhrAllReduce, NhrBroadcast, NhrOneShotAllReduce, NhrReduceScatter, NhrScatter,
-    OneShotMeshAllReduce, PairwiseAllToAll, PairwiseReduceScatter, RecursiveDoublingAllGather,
-    RecursiveDoublingAllReduce, RecursiveHalvingDoublingAllGather,
-    RecursiveHalvingDoublingAllReduce, RecursiveHalvingDoublingReduceScatter, RingAllGather,
-    RingAllReduce, RingBroadcast, RingReduce, RingReduceScatter, TreeAllReduce, TreeBroadcast,
-    TreeReduce, TwistedRingAllGather, TwistedRingAllReduce, TwistedRingReduceScatter,
-};
-use roundelay::{Algorithm, DType, ReduceOp, Ring, Rings, Run as _, Tree, half};
-use roundelay_core::ids::RankId;
-use roundelay_core::topology::shape::Shape;
+use roundelay::library::{HalvingDoublingAllReduce, RingAllReduce, TwistedRingAllReduce};
+use roundelay::{Algorithm, DType, ReduceOp, Ring, Run as _, half};
 
-use super::runs::{Kind, Proofs, admitted, assert_right, data, run};
-
-fn counts(nranks: u32) -> [u64; 8] {
-    let n = u64::from(nranks);
-    let large = if nranks <= 4 { 30_011 } else { 2_003 };
-    [0, 1, n - 1, n, 2 * n - 1, 2 * n + 1, 1000, large]
-}
-
-fn sample(algorithm: &dyn Algorithm) {
-    sample_of(algorithm, &Kind::all());
-}
-
-/// Out of place alone: an `AllToAll` has no other way.
-fn sample_apart(algorithm: &dyn Algorithm) {
-    let kinds: Vec<_> = Kind::all().into_iter().filter(|kind| !kind.in_place).collect();
-    sample_of(algorithm, &kinds);
-}
-
-fn sample_of(algorithm: &dyn Algorithm, kinds: &[Kind]) {
-    let ranks = admitted(algorithm, 1..=33);
-    let each = kinds.len().div_ceil(ranks.len());
-    let mut proofs = Proofs::new(algorithm);
-    let mut met = BTreeSet::new();
-    for (i, &nranks) in ranks.iter().enumerate() {
-        for (which, count) in counts(nranks).into_iter().enumerate() {
-            // Another start for each count: neighbours in the list do not always meet the same ranks.
-            let all = if nranks <= 4 && which < 6 { kinds.len() } else { each };
-            for j in 0..all {
-                let kind = kinds[(i * each + j + which * 37) % kinds.len()];
-                assert_right(&proofs.plan(nranks, count, kind), kind, u64::from(nranks));
-                met.insert((which, kind));
-            }
-        }
-    }
-    assert_eq!(met.len(), 8 * kinds.len(), "the sample covers every count with every kind");
-}
-
-#[test]
-fn the_ring() {
-    sample(&RingAllReduce::new());
-    sample(&RingReduceScatter::new());
-    sample(&RingAllGather::new());
-    sample(&RingBroadcast::new());
-    sample(&RingReduce::new());
-}
-
-#[test]
-fn the_ring_of_nccl() {
-    sample(&NcclRingAllReduce::new());
-    sample(&NcclRingReduceScatter::new());
-    sample(&NcclRingAllGather::new());
-    sample(&NcclRingBroadcast::new());
-    sample(&NcclRingReduce::new());
-}
-
-/// The slots that another setting of the fifo uses, and the data in them.
-#[test]
-fn the_ring_of_nccl_with_other_fifos() {
-    for algorithm in [
-        &NcclRingAllReduce::new().handshake(true).slices(1).credits(2) as &dyn Algorithm,
-        &NcclRingAllReduce::new().slices(3).loops(3),
-        &NcclRingReduceScatter::new().slices(7).credits(8),
-        &NcclRingAllGather::new().slices(3).loops(2),
-        &NcclRingBroadcast::new().pieces(3).slices(2).credits(1).root(0),
-        &NcclRingReduce::new().pieces(5).slices(2).credits(1).root(0),
-    ] {
-        let mut proofs = Proofs::new(algorithm);
-        for nranks in [1, 2, 3, 5, 8] {
-            for count in [0, 1, 4, 7, 1003] {
-                for in_place in [false, true] {
-                    let kind = Kind { in_place, ..SUM };
-                    assert_right(&proofs.plan(nranks, count, kind), kind, count);
-                }
-            }
-        }
-    }
-}
-
-/// Values of many magnitudes: every order of adding them up rounds in another way.
-fn rough(plan: &roundelay::Plan) -> Vec<Vec<u8>> {
-    let mut seed = 0x9E37_79B9_u32;
-    let mut value = || {
-        seed = seed.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
-        let magnitude = [1e-3_f32, 1.0, 1e3, 1e6][(seed >> 12) as usize % 4];
-        (((seed >> 8) as f32 / (1 << 23) as f32) - 1.0) * magnitude
-    };
-    let lens = (0..plan.schedule().nranks).map(|rank| plan.input_len(RankId(rank)));
-    lens.map(|len| (0..len).flat_map(|_| value().to_ne_bytes()).collect()).collect()
-}
-
-#[test]
-fn the_ring_of_nccl_rounds_as_the_handshake_ring_where_blocks_are_numbered_alike() {
-    let bits = |algorithm: &dyn Algorithm, nranks, in_place| {
-        let plan = Proofs::new(algorithm).plan(nranks, 1003, SUM);
-        run(&plan, in_place, &rough(&plan))
-    };
-    for nranks in 2..=9 {
-        for in_place in [false, true] {
-            let ring = bits(&RingAllReduce::new(), nranks, in_place);
-            for slices in [1, 2, 3] {
-                let nccl = NcclRingAllReduce::new().handshake(true).slices(slices);
-                assert!(bits(&nccl, nranks, in_place) == ring, "{nranks} ranks, {slices} slices");
-            }
-            // NCCL's own numbering starts every chunk one rank further on: two operands commute, three do not.
-            let rotated = bits(&NcclRingAllReduce::new(), nranks, in_place);
-            assert_eq!(rotated == ring, nranks == 2, "{nranks} ranks");
-            let scattered = bits(&NcclRingReduceScatter::new(), nranks, in_place);
-            assert!(scattered == bits(&RingReduceScatter::new(), nranks, in_place));
-            let reduced = bits(&NcclRingReduce::new(), nranks, in_place);
-            assert!(reduced == bits(&RingReduce::new(), nranks, in_place));
-        }
-    }
-}
-
-#[test]
-fn the_twisted_ring() {
-    sample(&TwistedRingAllReduce::new());
-    sample(&TwistedRingReduceScatter::new());
-    sample(&TwistedRingAllGather::new());
-}
-
-#[test]
-fn several_rings() {
-    // The channels of a full mesh are nearly as many as its ranks.
-    let mesh = Shape::full_mesh(33).build().unwrap();
-    let two = Rings::disjoint(mesh, 2);
-    sample(&MultiRingAllReduce::new().rings(two.clone()));
-    sample(&MultiRingReduceScatter::new().rings(two.clone()));
-    sample(&MultiRingAllGather::new().rings(two));
-}
-
-#[test]
-fn trees() {
-    sample(&TreeAllReduce::new());
-    sample(&TreeReduce::new());
-    sample(&TreeBroadcast::new());
-}
-
-#[test]
-fn two_trees_at_once() {
-    sample(&DoubleBinaryTreeAllReduce::new());
-    sample(&DoubleBinaryTreeReduce::new());
-    sample(&DoubleBinaryTreeBroadcast::new());
-}
-
-#[test]
-fn halving_and_doubling() {
-    sample(&HalvingDoublingAllReduce::new());
-    sample(&HalvingDoublingReduceScatter::new());
-    sample(&HalvingDoublingAllGather::new());
-}
-
-#[test]
-fn halving_and_doubling_mirrored() {
-    sample(&HalvingDoublingAllReduce::new().near_first(true));
-    sample(&HalvingDoublingReduceScatter::new().near_first(true));
-    sample(&HalvingDoublingAllGather::new().far_first(true));
-}
-
-#[test]
-fn halving_and_doubling_folded() {
-    sample(&RecursiveHalvingDoublingAllReduce::new());
-    sample(&RecursiveHalvingDoublingReduceScatter::new());
-    sample(&RecursiveHalvingDoublingAllGather::new());
-}
-
-#[test]
-fn nhr() {
-    sample(&NhrAllReduce::new());
-    sample(&NhrAllReduce::new().reorder(true));
-    sample(&NhrReduceScatter::new());
-    sample(&NhrAllGather::new());
-    sample(&NhrScatter::new());
-    sample(&NhrBroadcast::new());
-    sample(&NhrOneShotAllReduce::new());
-}
-
-#[test]
-fn meshes_that_reduce() {
-    sample(&MeshAllReduce::new());
-    sample(&OneShotMeshAllReduce::new());
-    sample(&MeshReduceScatter::new());
-}
-
-#[test]
-fn meshes_that_copy() {
-    sample(&MeshAllGather::new());
-    sample_apart(&MeshAllToAll::new());
-    sample(&MeshScatter::new().root(0));
-    sample(&MeshGather::new().root(0));
-}
-
-#[test]
-fn recursive_doubling() {
-    sample(&RecursiveDoublingAllReduce::new());
-    sample(&RecursiveDoublingAllGather::new());
-}
-
-#[test]
-fn bruck() {
-    sample(&BruckAllGather::new());
-    sample_apart(&BruckAllToAll::new());
-}
-
-#[test]
-fn pairwise_exchange() {
-    sample_apart(&PairwiseAllToAll::new());
-    sample(&PairwiseReduceScatter::new());
-}
+use super::runs::{Kind, Proofs, assert_right, data, run};
 
 const SUM: Kind = Kind { dtype: DType::F32, op: ReduceOp::Sum, in_place: false };
-
-#[test]
-fn rings_in_any_order() {
-    let order = || [3, 0, 4, 1, 2];
-    let ring = RingAllReduce::new().ring(order());
-    let both = TwistedRingAllReduce::new().ring(order());
-    let two = || [order(), [4, 3, 2, 1, 0]].into_iter().collect::<Rings>();
-    for algorithm in [
-        &ring as &dyn Algorithm,
-        &both,
-        &MultiRingAllReduce::new().rings(two()),
-        &NcclRingAllReduce::new().ring(order()),
-        &NcclRingReduceScatter::new().ring(order()),
-        &NcclRingAllGather::new().ring(order()),
-        &NcclRingBroadcast::new().root(1).pieces(3).ring(order()),
-        &NcclRingReduce::new().root(4).pieces(3).ring(order()),
-        &RingReduceScatter::new().ring(order()),
-        &RingAllGather::new().ring(order()),
-        &RingBroadcast::new().root(1).slices(3).ring(order()),
-        &RingReduce::new().root(4).slices(3).ring(order()),
-        &TwistedRingReduceScatter::new().ring(order()),
-        &TwistedRingAllGather::new().ring(order()),
-        &MultiRingReduceScatter::new().rings(two()),
-        &MultiRingAllGather::new().rings(two()),
-    ] {
-        let mut proofs = Proofs::new(algorithm);
-        for count in [1, 4, 5, 11, 1000] {
-            assert_right(&proofs.plan(5, count, SUM), SUM, 9);
-        }
-    }
-}
-
-#[test]
-fn trees_of_any_kind_and_root() {
-    let parents = || [3, 3, 0, -1, 2];
-    for algorithm in [
-        &TreeAllReduce::new().tree(parents()) as &dyn Algorithm,
-        &TreeAllReduce::new().tree(Tree::chain(2)).slices(3),
-        &TreeAllReduce::new().tree(Tree::star(1)).slices(1),
-        &TreeReduce::new().root(3).tree(parents()).slices(3),
-        &TreeReduce::new().root(4).tree(Tree::chain(4)).slices(8),
-        &TreeBroadcast::new().root(3).tree(parents()).slices(3),
-        &TreeBroadcast::new().root(1).tree(Tree::double_binary(1, 1)).slices(2),
-        &DoubleBinaryTreeReduce::new().root(2).slices(3),
-        &DoubleBinaryTreeBroadcast::new().root(4).slices(1),
-    ] {
-        let mut proofs = Proofs::new(algorithm);
-        for count in [1, 4, 5, 11, 1000] {
-            assert_right(&proofs.plan(5, count, SUM), SUM, 9);
-        }
-    }
-}
 
 #[test]
 fn a_mesh_with_a_cut_link() {
@@ -321,11 +56,7 @@ fn a_mesh_with_a_cut_link() {
 
 #[test]
 fn two_runs_give_the_same_bytes() {
-    for algorithm in [
-        &RingAllReduce::new() as &dyn Algorithm,
-        &TwistedRingAllReduce::new(),
-        &NcclRingAllReduce::new(),
-    ] {
+    for algorithm in [&RingAllReduce::new() as &dyn Algorithm, &TwistedRingAllReduce::new()] {
         let mut proofs = Proofs::new(algorithm);
         let workers = |w| roundelay::Options::new().workers(w);
         let plan = proofs.plan(7, 10_007, SUM).with_options(workers(1));

@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 
 use roundelay::{Algorithm, DType, Plan, ReduceOp};
 use roundelay_core::collective::Alias;
-use roundelay_core::diagnostics::{Code, Finding};
 use roundelay_core::ids::RankId;
 use roundelay_core::verify::Proved;
 use roundelay_kernels::reference::Reference;
@@ -46,18 +45,6 @@ impl<'a> Proofs<'a> {
         });
         Plan::new(proved, count, kind.dtype, kind.op).expect("a plan of a proved schedule")
     }
-}
-
-/// The rank counts of `range` that the algorithm does not refuse.
-pub(super) fn admitted(
-    algorithm: &dyn Algorithm,
-    range: impl IntoIterator<Item = u32>,
-) -> Vec<u32> {
-    let refused = |f: &Finding| f.code == Code::RankCountRefused;
-    range
-        .into_iter()
-        .filter(|n| !matches!(algorithm.schedule(*n), Err(all) if all.iter().all(refused)))
-        .collect()
 }
 
 /// Runs on seeded data; fails unless every element of every output is right.

@@ -1,0 +1,112 @@
+//! The matrix: every algorithm x nranks 1..=33 x awkward counts x out of place and in place x values of its
+//! parameters, each point proved and run on data.
+//!
+//! Full is the product of rank counts, roots, orders, trees, groups, flags, counts and places. Dealt out in turn are
+//! slices, and dtypes and ops, of which `kinds` has the cover.
+
+use std::collections::BTreeSet;
+
+use roundelay::Algorithm;
+use roundelay_core::diagnostics::Code;
+
+use super::super::runs::{Kind, Proofs, assert_right};
+use super::subjects::{Subject, family};
+use super::values::{Told, Values};
+
+/// None, one, few, as many as ranks and one off, and primes, which nothing divides.
+pub(super) fn counts(nranks: u32) -> [u64; 8] {
+    let n = u64::from(nranks);
+    [0, 1, 2, n - 1, n, n + 1, 97, 257]
+}
+
+/// Dtypes, ops and places that there are for the collective; the places apart.
+fn kinds(algorithm: &dyn Algorithm) -> Vec<Vec<Kind>> {
+    let place = |in_place| Kind::all().into_iter().filter(|k| k.in_place == in_place).collect();
+    let mut places = vec![place(false)];
+    if algorithm.collective().has_in_place() {
+        places.push(place(true));
+    }
+    places
+}
+
+/// All of the matrix for one algorithm.
+fn run(subject: Subject) {
+    let mut turn = 0;
+    for nranks in 1..=33 {
+        if !(subject.admits)(nranks) {
+            assert_refused(&subject, nranks);
+            continue;
+        }
+        for values in Values::all(subject.params, nranks) {
+            let algorithm = (subject.with)(&values);
+            let _told = Told(&values);
+            let mut proofs = Proofs::new(&*algorithm);
+            for kinds in kinds(&*algorithm) {
+                for count in BTreeSet::from(counts(nranks)) {
+                    let kind = kinds[turn % kinds.len()];
+                    assert_right(&proofs.plan(nranks, count, kind), kind, turn as u64);
+                    // A step that has no divisor in common with 50 meets all of them.
+                    turn += 7;
+                }
+            }
+        }
+    }
+}
+
+/// Rank counts that only few rounds can reach: one count, out of place and in place.
+fn run_large(subject: Subject) {
+    let count = 37;
+    for nranks in [48, 64, 100, 128].into_iter().filter(|n| (subject.admits)(*n)) {
+        let all = Values::all(subject.params, nranks);
+        // Everything first, and everything last: another root, another tree.
+        for values in BTreeSet::from([0, all.len() - 1]).into_iter().map(|at| &all[at]) {
+            let _told = Told(values);
+            let algorithm = (subject.with)(values);
+            let mut proofs = Proofs::new(&*algorithm);
+            for kinds in kinds(&*algorithm) {
+                let kind = kinds[nranks as usize % kinds.len()];
+                assert_right(&proofs.plan(nranks, count, kind), kind, u64::from(nranks));
+            }
+        }
+    }
+}
+
+/// By a `require`, which says why.
+fn assert_refused(subject: &Subject, nranks: u32) {
+    let algorithm = (subject.with)(&Values::plain());
+    let findings = algorithm.schedule(nranks).expect_err("the family does not promise this count");
+    for finding in findings {
+        assert_eq!(finding.code, Code::RankCountRefused, "{} at {nranks}", subject.name);
+        let why = format!("{finding:?}");
+        assert!(why.contains("power of two"), "{} at {nranks} says: {why}", subject.name);
+    }
+}
+
+macro_rules! tests {
+    ($($family:ident { $($_any:tt)* })*) => {
+        $(
+            #[test]
+            fn $family() {
+                family(stringify!($family)).into_iter().for_each(run);
+            }
+        )*
+    };
+}
+super::subjects::library!(tests);
+
+mod large {
+    use super::super::subjects::family;
+
+    /// The families of about log2(nranks) rounds.
+    macro_rules! tests {
+        ($($family:ident)*) => {
+            $(
+                #[test]
+                fn $family() {
+                    family(stringify!($family)).into_iter().for_each(super::run_large);
+                }
+            )*
+        };
+    }
+    tests!(halving_doubling nhr bruck doubling tree hierarchical);
+}

@@ -1,0 +1,236 @@
+//! Random orders, trees, groups and splits: proved, and run on data.
+
+use proptest::prelude::*;
+use proptest::sample::Index;
+use roundelay::{Algorithm, Collective, Groups, Ring, Rings, Tree};
+use roundelay_core::check::Door;
+use roundelay_core::diagnostics::{Code, Diagnostic};
+use roundelay_core::schedule::interpret::Interpreted;
+use roundelay_core::source::Source;
+use roundelay_tests::compile;
+
+use super::super::runs::{Kind, Proofs, assert_right};
+use super::subjects::{self, Subject};
+use super::values::{Told, Values};
+
+/// What a run takes besides values.
+#[derive(Clone, Copy, Debug)]
+struct Point {
+    count: u64,
+    kind: Index,
+    seed: u64,
+}
+
+fn point() -> impl Strategy<Value = Point> {
+    (0..80_u64, any::<Index>(), any::<u64>()).prop_map(|(count, kind, seed)| Point {
+        count,
+        kind,
+        seed,
+    })
+}
+
+/// Proves the algorithm at so many ranks and runs it, out of place and in place.
+fn assert_runs(algorithm: &dyn Algorithm, nranks: u32, point: Point) {
+    let mut proofs = Proofs::new(algorithm);
+    for in_place in [false, true] {
+        if algorithm.collective().has_in_place() || !in_place {
+            let kind = Kind { in_place, ..*point.kind.get(&Kind::all()) };
+            assert_right(&proofs.plan(nranks, point.count, kind), kind, point.seed);
+        }
+    }
+}
+
+/// Every algorithm of the library that has this parameter and admits so many ranks.
+fn assert_all_run(param: &str, values: &Values, nranks: u32, point: Point) {
+    let all: Vec<Subject> =
+        subjects::all().into_iter().filter(|s| s.params.contains(&param)).collect();
+    assert!(!all.is_empty(), "no algorithm has a parameter `{param}`");
+    for subject in all.into_iter().filter(|s| (s.admits)(nranks)) {
+        let _told = Told(values);
+        assert_runs(&*(subject.with)(values), nranks, point);
+    }
+}
+
+fn order(n: i64) -> impl Strategy<Value = Vec<i64>> {
+    Just((0..n).collect::<Vec<_>>()).prop_shuffle()
+}
+
+/// A tree: each rank of an order below any before it, and the first is the root.
+fn parents(n: i64) -> impl Strategy<Value = (i64, Vec<i64>)> {
+    (order(n), prop::collection::vec(any::<Index>(), n as usize)).prop_map(|(order, above)| {
+        let mut parents = vec![-1; order.len()];
+        for i in 1..order.len() {
+            parents[order[i] as usize] = *above[i].get(&order[..i]);
+        }
+        (order[0], parents)
+    })
+}
+
+/// Colors of `many` groups of one size each, ranks in any order; not all numbers are a color.
+fn colors(many: i64, size: i64) -> impl Strategy<Value = Vec<i64>> {
+    let places = Just((0..many * size).collect::<Vec<_>>()).prop_shuffle();
+    places.prop_map(move |places| places.into_iter().map(|place| place % many * 3).collect())
+}
+
+/// Those that bring blocks into another order, which only blocks of one length have: the pieces of a region of any
+/// length have not, and the call is refused.
+const OF_EQUAL_BLOCKS: [&str; 2] = ["HierarchicalReduceScatter", "HierarchicalAllGather"];
+
+/// The algorithms of a collective, for text.
+fn named(collective: Collective, nranks: u32) -> Vec<&'static str> {
+    let plain = Values::plain();
+    let fits = |s: &Subject| (s.with)(&plain).collective() == collective && (s.admits)(nranks);
+    subjects::all().into_iter().filter(fits).map(|subject| subject.name).collect()
+}
+
+/// What runs on the piece i of both buffers: an AllReduce may be two calls.
+fn call(collective: Collective, nranks: u32, at: Calls) -> String {
+    use Collective::{AllGather, AllReduce, ReduceScatter};
+    let pick = |collective, at: Index| {
+        let mut all = named(collective, nranks);
+        all.retain(|name| !OF_EQUAL_BLOCKS.contains(name));
+        *at.get(&all)
+    };
+    match collective {
+        AllReduce if at.two => {
+            let (scatter, gather) = (pick(ReduceScatter, at.first), pick(AllGather, at.second));
+            format!("{scatter}() on (from[i], to[i]); {gather}() on (to[i]);")
+        }
+        AllReduce => format!("{}() on (from[i], to[i]);", pick(AllReduce, at.first)),
+        rooted => format!("{}(root) on (from[i], to[i]);", pick(rooted, at.first)),
+    }
+}
+
+/// Which algorithms run on a piece.
+#[derive(Clone, Copy, Debug)]
+struct Calls {
+    two: bool,
+    first: Index,
+    second: Index,
+}
+
+fn calls() -> impl Strategy<Value = Calls> {
+    let any = (any::<bool>(), any::<Index>(), any::<Index>());
+    any.prop_map(|(two, first, second)| Calls { two, first, second })
+}
+
+/// A source that cuts both buffers by weight, and runs an algorithm of the library on each piece: `all` is the loop.
+fn split(collective: Collective, all: &str, weights: &[u64], nranks: u32, at: &[Calls]) -> String {
+    let calls: Vec<String> = (0..weights.len())
+        .map(|i| format!("if i == {i} {{ {} }}", call(collective, nranks, at[i])))
+        .collect();
+    format!(
+        "algorithm Split(root: Rank = 0) -> {collective} {{
+            view from = input.split({weights:?});
+            view to = output.split({weights:?});
+            {all} i in 0..{} {{
+                {}
+            }}
+        }}",
+        weights.len(),
+        calls.join("\n")
+    )
+}
+
+/// The algorithm that the text holds, if it is proved at so many ranks; or the codes of what is wrong.
+fn proved(text: &str, root: i64, nranks: u32) -> Result<Interpreted, Vec<Code>> {
+    let source = Source::from_text("split", text);
+    let said = |errors: Vec<Diagnostic>| -> Vec<Code> {
+        let reports: Vec<_> = errors.iter().map(|e| e.report(&source)).collect();
+        eprintln!("{text}\n{}", reports.join("\n"));
+        errors.iter().map(|e| e.code).collect()
+    };
+    let program = compile(&source, Door::File).map_err(said)?;
+    let algorithm = program.algorithms.into_iter().next().expect("one algorithm");
+    let mut interpreted = Interpreted::new(algorithm, &source);
+    interpreted.set_text("root", &root.to_string()).expect("a rank");
+    roundelay_core::prove_source(&interpreted, nranks).map_err(said)?;
+    Ok(interpreted)
+}
+
+#[test]
+fn blocks_of_any_lengths_stay_in_order() {
+    let on_thirds = |name: &str, collective| {
+        let gather = collective == Collective::AllGather;
+        let scatter = if gather { "RingReduceScatter" } else { name };
+        let gather = if gather { name } else { "RingAllGather" };
+        format!(
+            "algorithm Split(root: Rank = 0) -> AllReduce {{
+                {scatter}() on (input.split(3)[0], output.split(3)[0]);
+                {gather}() on (output.split(3)[0]);
+                MeshAllReduce() on (input.split(3)[1..3], output.split(3)[1..3]);
+            }}"
+        )
+    };
+    let mut refused = Vec::new();
+    for collective in [Collective::ReduceScatter, Collective::AllGather] {
+        for name in named(collective, 8) {
+            if let Err(codes) = proved(&on_thirds(name, collective), 0, 8) {
+                assert_eq!(codes[0], Code::LengthMismatch, "{name}");
+                refused.push(name);
+            }
+        }
+    }
+    assert_eq!(refused, OF_EQUAL_BLOCKS);
+}
+
+fn cases(cases: u32) -> ProptestConfig {
+    ProptestConfig { cases, failure_persistence: None, ..ProptestConfig::default() }
+}
+
+proptest! {
+    #![proptest_config(cases(200))]
+
+    #[test]
+    fn rings_in_any_order(
+        (nranks, ring, other, root) in (1..=16_i64).prop_flat_map(|n| (Just(n), order(n), order(n), 0..n)),
+        slices in 1..6_i64,
+        point in point(),
+    ) {
+        let rings = Rings::of([Ring::from(ring.clone()), Ring::from(other)]);
+        let values = Values { root, ring: Ring::from(ring), rings, slices, credits: slices + 1, ..Values::plain() };
+        assert_all_run("ring", &values, nranks as u32, point);
+        assert_all_run("rings", &values, nranks as u32, point);
+    }
+
+    #[test]
+    fn trees_of_any_shape(
+        (nranks, (root, parents)) in (1..=16_i64).prop_flat_map(|n| (Just(n), parents(n))),
+        slices in 1..6_i64,
+        point in point(),
+    ) {
+        let values = Values { root, tree: Tree::parents(parents), slices, credits: slices + 1, ..Values::plain() };
+        assert_all_run("tree", &values, nranks as u32, point);
+    }
+
+    #[test]
+    fn groups_of_any_ranks(
+        (nranks, colors, root) in (1..=4_i64, 1..=4_i64)
+            .prop_flat_map(|(many, size)| (Just(many * size), colors(many, size), 0..many * size)),
+        (ring_inside, ring_across) in any::<(bool, bool)>(),
+        slices in 1..4_i64,
+        point in point(),
+    ) {
+        let groups = Groups::colors(colors);
+        let values = Values { root, groups, ring_inside, ring_across, slices, credits: slices + 1, ..Values::plain() };
+        assert_all_run("groups", &values, nranks as u32, point);
+    }
+
+    /// A piece of no weight is empty; one piece is everything.
+    #[test]
+    fn splits_of_any_weights(
+        collective in prop::sample::select(vec![Collective::AllReduce, Collective::Broadcast, Collective::Reduce]),
+        weights in prop::collection::vec(0..=5_u64, 1..5).prop_filter("all are 0", |w| w.iter().sum::<u64>() > 0),
+        (nranks, root) in (1..=9_i64).prop_flat_map(|n| (Just(n), 0..n)),
+        at in prop::collection::vec(calls(), 4),
+        point in point(),
+    ) {
+        for all in ["parallel", "for"] {
+            let text = split(collective, all, &weights, nranks as u32, &at);
+            let algorithm = proved(&text, root, nranks as u32);
+            prop_assert!(algorithm.is_ok(), "{text}\n{:?}", algorithm.err());
+            let algorithm = algorithm.expect("asserted");
+            assert_runs(&algorithm, nranks as u32, point);
+        }
+    }
+}

@@ -1,0 +1,169 @@
+//! Values for the parameters of the library's algorithms: at each rank count several, and all of them in turn.
+
+use roundelay::{Groups, Ring, Rings, Tree};
+
+/// A value for every parameter of the library; an algorithm takes those that it has.
+#[derive(Clone, Debug)]
+pub(super) struct Values {
+    pub(super) root: i64,
+    pub(super) ring: Ring,
+    pub(super) rings: Rings,
+    pub(super) tree: Tree,
+    pub(super) groups: Groups,
+    pub(super) slices: i64,
+    pub(super) credits: i64,
+    pub(super) loops: i64,
+    pub(super) pieces: i64,
+    pub(super) handshake: bool,
+    pub(super) near_first: bool,
+    pub(super) far_first: bool,
+    pub(super) reorder: bool,
+    pub(super) ring_inside: bool,
+    pub(super) ring_across: bool,
+}
+
+impl Values {
+    /// The product of the values of these parameters at so many ranks, but for the numbers of what is cut
+    /// and what is in flight: those turn.
+    pub(super) fn all(params: &[&str], nranks: u32) -> Vec<Self> {
+        let mut all = vec![Self::plain()];
+        let mut multiply = |param: &str| {
+            all = all.iter().flat_map(|values| values.each(param, i64::from(nranks))).collect();
+        };
+        if params.contains(&"tree") && !params.contains(&"root") {
+            multiply("root"); // the trees'
+        }
+        params.iter().for_each(|param| multiply(param));
+        for (turn, values) in (nranks as usize..).zip(&mut all) {
+            values.slices = [1, 3, 8][turn % 3];
+            // A ring needs one more than what is in flight.
+            values.credits = values.slices + [1, 4][turn / 3 % 2];
+            values.loops = [1, 2][turn % 2];
+            values.pieces = [1, 2, 5][turn / 2 % 3];
+        }
+        all
+    }
+
+    /// Root 0, no order of interest, no flag.
+    pub(super) fn plain() -> Self {
+        Self {
+            root: 0,
+            ring: Ring::natural(),
+            rings: Rings::of([Ring::natural()]),
+            tree: Tree::binary(0),
+            groups: Groups::balanced(),
+            slices: 1,
+            credits: 4,
+            loops: 1,
+            pieces: 8,
+            handshake: false,
+            near_first: false,
+            far_first: false,
+            reorder: false,
+            ring_inside: false,
+            ring_across: false,
+        }
+    }
+
+    /// These values with each of one parameter's at n ranks. A tree grows from the root, so that comes before.
+    fn each(&self, param: &str, n: i64) -> Vec<Self> {
+        let root = self.root;
+        let seed = (n * n + root) as u64;
+        let with = |set: &dyn Fn(&mut Self)| {
+            let mut values = self.clone();
+            set(&mut values);
+            values
+        };
+        let orders =
+            || [(0..n).collect(), (0..n).rev().collect(), shuffled(n, seed)].map(Ring::from);
+        let flag = |set: &dyn Fn(&mut Self, bool)| {
+            [false, true].map(|on| with(&|values| set(values, on))).to_vec()
+        };
+        match param {
+            "root" => {
+                let mut roots = vec![0, 1 % n, n / 2, n - 1];
+                roots.dedup();
+                roots.into_iter().map(|root| with(&|values| values.root = root)).collect()
+            }
+            "ring" => orders().map(|ring| with(&|values| values.ring = ring.clone())).to_vec(),
+            "rings" => {
+                let [up, down, other] = orders();
+                let all =
+                    [vec![up.clone(), down.clone()], vec![other.clone()], vec![down, other, up]];
+                all.map(|rings| with(&|values| values.rings = Rings::of(rings.clone()))).to_vec()
+            }
+            "tree" => {
+                let all = [
+                    Tree::binary(root),
+                    Tree::binomial(root),
+                    Tree::chain(root),
+                    Tree::star(root),
+                    Tree::double_binary(0, root),
+                    Tree::double_binary(1, root),
+                    Tree::parents(parents(n, root, seed)),
+                ];
+                all.map(|tree| with(&|values| values.tree = tree.clone())).to_vec()
+            }
+            "groups" => {
+                let part = smallest_divisor(n);
+                let all = [
+                    Groups::balanced(),
+                    Groups::colors((0..n).map(|rank| rank % part)),
+                    Groups::colors(shuffled(n, seed).iter().map(|place| place * part / n)),
+                ];
+                all.map(|groups| with(&|values| values.groups = groups.clone())).to_vec()
+            }
+            "slices" | "credits" | "loops" | "pieces" => vec![self.clone()],
+            "handshake" => flag(&|values, on| values.handshake = on),
+            "near_first" => flag(&|values, on| values.near_first = on),
+            "far_first" => flag(&|values, on| values.far_first = on),
+            "reorder" => flag(&|values, on| values.reorder = on),
+            "ring_inside" => flag(&|values, on| values.ring_inside = on),
+            "ring_across" => flag(&|values, on| values.ring_across = on),
+            _ => panic!("a parameter without values: {param}"),
+        }
+    }
+}
+
+/// Says which values they were, where a test fails.
+pub(super) struct Told<'a>(pub(super) &'a Values);
+
+impl Drop for Told<'_> {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            eprintln!("with {:?}", self.0);
+        }
+    }
+}
+
+/// 0..n in an order that looks random and is the same on every machine.
+pub(super) fn shuffled(n: i64, seed: u64) -> Vec<i64> {
+    let mut order: Vec<i64> = (0..n).collect();
+    order.sort_by_key(|&i| mixed(seed << 32 | i as u64));
+    order
+}
+
+/// The parents of a tree of n ranks below `root`, each any rank that is in the tree before it.
+pub(super) fn parents(n: i64, root: i64, seed: u64) -> Vec<i64> {
+    let mut order = shuffled(n, seed);
+    order.retain(|&rank| rank != root);
+    order.insert(0, root);
+    let mut parents = vec![-1; n as usize];
+    for (i, &rank) in order.iter().enumerate().skip(1) {
+        parents[rank as usize] = order[(mixed(seed ^ i as u64) % i as u64) as usize];
+    }
+    parents
+}
+
+/// SplitMix64's mixing of bits.
+fn mixed(seed: u64) -> u64 {
+    let mut z = seed.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    z ^ (z >> 31)
+}
+
+/// Above 1; 1 has none but itself.
+fn smallest_divisor(n: i64) -> i64 {
+    (2..=n).find(|d| n % d == 0).unwrap_or(1)
+}
