@@ -20,6 +20,7 @@ fn lay_out(text: &str, nranks: u32) -> Schedule {
 }
 
 const RING: &str = include_str!("../../../stdlib/ring.coll");
+const NCCL_RING: &str = include_str!("../../../stdlib/nccl_ring.coll");
 const TWISTED: &str = include_str!("../../../stdlib/twisted_ring.coll");
 const SLOTS: &str = "
 #[out_of_place]

@@ -5,11 +5,11 @@ use proptest::prelude::*;
 use roundelay_core::ids::OpId;
 use roundelay_core::schedule::text::{parse, print};
 
-use super::{RING, SLOTS, TWISTED, lay_out};
+use super::{NCCL_RING, RING, SLOTS, TWISTED, lay_out};
 
 #[test]
 fn it_reads_back_exactly() {
-    for (text, most) in [(RING, 9), (TWISTED, 9), (SLOTS, 3)] {
+    for (text, most) in [(RING, 9), (TWISTED, 9), (SLOTS, 3), (NCCL_RING, 5)] {
         for nranks in 1..=most {
             let mut schedule = lay_out(text, nranks);
             assert_eq!(parse(&print(&schedule)).as_ref(), Ok(&schedule));
