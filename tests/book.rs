@@ -7,6 +7,8 @@
 mod console;
 #[path = "book/engine.rs"]
 mod engine;
+#[path = "book/families.rs"]
+mod families;
 #[path = "book/pages.rs"]
 mod pages;
 
@@ -82,6 +84,20 @@ fn the_transcripts_are_what_the_command_prints() {
     }
 }
 
+/// A table a family, and the tour shows all of them.
+#[test]
+fn the_tables_of_the_families_are_what_the_schedules_say() {
+    let tour = std::fs::read_to_string(root().join("book/src/guide/library.md")).unwrap();
+    for (family, table) in families::tables() {
+        let file = format!("listings/families/{family}.table");
+        expect_file![root().join("book/src").join(&file)].assert_eq(&table);
+        assert!(
+            tour.contains(&format!("{{{{#include ../{file}}}}}")),
+            "the tour leaves out {family}"
+        );
+    }
+}
+
 /// Pictures, and the topologies that they are of.
 #[test]
 fn the_pictures_are_what_the_command_draws() {
@@ -139,7 +155,7 @@ fn the_corrected_programs_are_right() {
 
 #[test]
 fn the_programs_of_the_reference_are_right() {
-    for page in ["book/src/reference/language.md", "README.md"] {
+    for page in ["book/src/reference/language.md", "book/src/guide/library.md", "README.md"] {
         let text = std::fs::read_to_string(root().join(page)).unwrap();
         for (i, program) in pages::programs(&text).iter().enumerate() {
             holds(&format!("program {i} of {page}"), program);

@@ -8,8 +8,8 @@ use crate::source::{Source, Span};
 const STATEMENT: &[&str] =
     &["let", "view", "for", "if", "parallel", "require", "scratch", "step", "fifo", "within"];
 const OPERATOR: &[&str] = &[
-    "without", "==", "!=", "<", "<=", ">", ">=", "<<", ">>", "&&", "||", "&", "|", "^", "+", "-",
-    "*", "/", "%", ".", "[", "(", "::",
+    "without", "on", "==", "!=", "<", "<=", ">", ">=", "<<", ">>", "&&", "||", "&", "|", "^", "+",
+    "-", "*", "/", "%", ".", "[", "(", "::",
 ];
 const EXPRESSION: &[&str] =
     &["identifier", "integer", "quantity", "true", "false", "rust", "(", "[", "-", "!", "if"];
@@ -64,6 +64,10 @@ fn classes(expected: &[&str]) -> Vec<String> {
     take("a statement", STATEMENT, STATEMENT, &mut rest);
     take("an algorithm", &["algorithm", "pub"], ITEM, &mut rest);
     take("an expression", &["identifier", "integer", "("], EXPRESSION, &mut rest);
+    // After a whole operand a colon would make its first word an argument's name: nobody forgot that.
+    if rest.contains(&".") {
+        rest.retain(|e| *e != ":");
+    }
     take("an operator", &["+", "*", "."], OPERATOR, &mut rest);
     // What may follow an operand of any kind says little; the delimiters say what is missing.
     take("an operator", &[".", "["], OPERATOR, &mut rest);
