@@ -24,7 +24,7 @@ pub(crate) enum Command {
     Run(RunFlags),
     /// Print a source in canonical form, every comment kept
     Fmt(FmtFlags),
-    /// Print what a source becomes: rust, schedule or ast
+    /// Print what a source becomes: rust, schedule, steps or ast
     Emit(EmitFlags),
     /// List the algorithms of a source, or of the library
     List(ListFlags),
@@ -163,7 +163,7 @@ pub(crate) struct EmitFlags {
     pub(crate) what: Emit,
     #[command(flatten)]
     pub(crate) source: SourceFlags,
-    /// Rank count, for `schedule`
+    /// Rank count, for `schedule` and `steps`
     #[arg(long, default_value = "4", value_parser = rank_counts)]
     pub(crate) nranks: RankCounts,
 }
@@ -174,6 +174,8 @@ pub(crate) enum Emit {
     Rust,
     /// The flat schedule of one rank count
     Schedule,
+    /// What goes between ranks, a line a step
+    Steps,
     /// The syntax tree
     Ast,
 }

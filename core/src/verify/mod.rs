@@ -24,6 +24,7 @@ mod replay;
 mod report;
 mod result;
 mod signals;
+mod transfers;
 mod values;
 
 use crate::diagnostics::Code;
@@ -37,6 +38,7 @@ pub use links::links;
 pub use ports::{Busiest, Ports};
 pub use reduction::{Reduction, Sameness, Witness};
 pub use signals::Signals;
+pub use transfers::{Part, Transfer, transfers};
 
 /// What was proved, and what the engines take from it.
 #[derive(Clone, Debug, PartialEq, Eq)]
