@@ -98,6 +98,9 @@ fn word(transfer: &Transfer, pieces: Option<u64>) -> String {
     if data.iter().any(|p| p.of.is_none() && (p.lo, p.hi) == (Rat::ZERO, Rat::ONE)) {
         return arrow;
     }
+    // Its own pieces first.
+    let mut data = data.clone();
+    data.sort_by_key(|part| part.of.is_some_and(|of| of != *from));
     let parts: Vec<String> = data.iter().flat_map(|part| texts(*part, *from, pieces)).collect();
     format!("{arrow}[{}]", parts.join(","))
 }

@@ -11,7 +11,7 @@ use crate::collective::Collective;
 use crate::diagnostics::Finding;
 use crate::ids::{OpId, RankId, StreamId};
 use crate::schedule::rational::Rat;
-use crate::schedule::{Buffer, Operand, OpKind, Schedule};
+use crate::schedule::{Buffer, OpKind, Operand, Schedule};
 
 /// What goes from one rank to another in one step.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -49,8 +49,8 @@ pub fn transfers(schedule: &Schedule) -> Result<Vec<Transfer>, Vec<Finding>> {
     let order = order(schedule, &Reporter::new(schedule))?;
     let too_fine = |per_unit| vec![Reporter::too_fine(per_unit)];
     let cells = Cells::new(schedule).map_err(too_fine)?;
-    let layout = Layout::new(schedule, &cells, Mode::OutOfPlace)
-        .ok_or_else(|| too_fine(cells.per_unit))?;
+    let layout =
+        Layout::new(schedule, &cells, Mode::OutOfPlace).ok_or_else(|| too_fine(cells.per_unit))?;
     let mut trace = Trace::new(schedule, &order, &cells, &layout);
     let (steps, _) = ports::steps(schedule, &order, |at| trace.play(at));
     let mut all: BTreeMap<(u32, RankId, RankId, bool), BTreeSet<Cell>> = BTreeMap::new();
@@ -142,7 +142,17 @@ impl<'s> Trace<'s> {
         }
         let written = vec![0; layout.size as usize];
         let latest = schedule.streams.iter().map(|_| None).collect();
-        Self { schedule, order, cells, layout, holds, written, messages: 0, latest, carried: vec![] }
+        Self {
+            schedule,
+            order,
+            cells,
+            layout,
+            holds,
+            written,
+            messages: 0,
+            latest,
+            carried: vec![],
+        }
     }
 
     fn place(&self, operand: Operand) -> std::ops::Range<usize> {
@@ -204,7 +214,8 @@ impl<'s> Trace<'s> {
         let Some(message) = &self.latest[stream.index()] else { return false };
         let op = self.schedule.op(at);
         let mut operands = self.schedule.srcs(op).iter().chain(self.schedule.dsts(op));
-        let untouched = |o: &Operand| self.written[self.place(*o)].iter().all(|id| *id != message.id);
+        let untouched =
+            |o: &Operand| self.written[self.place(*o)].iter().all(|id| *id != message.id);
         message.last.0 + 1 == at.0 && message.ends == ends && operands.all(untouched)
     }
 
