@@ -186,20 +186,13 @@ impl<'s> Trace<'s> {
             self.carried.push(Carried { at, from: by, to: dst.rank, adds: own > 0, data });
         }
         let ends: Vec<_> = self.carried[first..].iter().map(|c| (c.from, c.to)).collect();
-        let crosses = !ends.is_empty();
-        let begins = crosses && !self.goes_on(at, stream, &ends);
-        if crosses {
-            self.messages += u32::from(begins);
-            let id = match &self.latest[stream.index()] {
-                Some(message) if !begins => message.id,
-                _ => self.messages,
-            };
+        let earlier = self.goes_on(at, stream, &ends);
+        let begins = !ends.is_empty() && earlier.is_none();
+        self.messages += u32::from(begins);
+        let id = if ends.is_empty() { 0 } else { earlier.unwrap_or(self.messages) };
+        if id != 0 {
             self.latest[stream.index()] = Some(Message { id, last: at, ends });
         }
-        let id = match &self.latest[stream.index()] {
-            Some(message) if crosses => message.id,
-            _ => 0,
-        };
         let values: Vec<_> = self.holds[self.place(srcs[0])].to_vec();
         for dst in dsts {
             let place = self.place(*dst);
@@ -209,14 +202,14 @@ impl<'s> Trace<'s> {
         begins
     }
 
-    /// Whether a move is part of its stream's latest message.
-    fn goes_on(&self, at: OpId, stream: StreamId, ends: &[(RankId, RankId)]) -> bool {
-        let Some(message) = &self.latest[stream.index()] else { return false };
+    /// The message of its stream that a move is part of.
+    fn goes_on(&self, at: OpId, stream: StreamId, ends: &[(RankId, RankId)]) -> Option<u32> {
+        let Message { id, last, ends: before } = self.latest[stream.index()].as_ref()?;
         let op = self.schedule.op(at);
         let mut operands = self.schedule.srcs(op).iter().chain(self.schedule.dsts(op));
-        let untouched =
-            |o: &Operand| self.written[self.place(*o)].iter().all(|id| *id != message.id);
-        message.last.0 + 1 == at.0 && message.ends == ends && operands.all(untouched)
+        let untouched = |o: &Operand| self.written[self.place(*o)].iter().all(|by| by != id);
+        let follows = last.0 + 1 == at.0 && before == ends && operands.all(untouched);
+        follows.then_some(*id)
     }
 
     fn data(&self, operand: Operand) -> Vec<Cell> {
