@@ -18,8 +18,11 @@ use roundelay_tests::{compile, name, root, sources};
 
 const RANKS: u32 = 4;
 
-/// A table with more steps is not taken in at a glance; fewer slices show as much.
+/// A table with more steps is not taken in at a glance; fewer parts show as much.
 const MOST_STEPS: usize = 8;
+
+/// Parameters that say in how many parts, one behind the other, data goes its way.
+const PARTS: [&str; 3] = ["loops", "slices", "pieces"];
 
 /// Characters of a line of the library.
 const WIDTH: usize = 100;
@@ -44,7 +47,7 @@ fn table(algorithm: &hir::Algorithm, source: &Source, nranks: u32, settings: &Se
     })
 }
 
-/// The table with default parameters; or, where that is long or wide, with fewer slices, and on a machine of
+/// The table with default parameters; or, where that is long or wide, with fewer parts, and on a machine of
 /// few links.
 fn worked(algorithm: &hir::Algorithm, source: &Source) -> Vec<String> {
     let narrow = WIDTH - DOC.len();
@@ -60,11 +63,15 @@ fn worked(algorithm: &hir::Algorithm, source: &Source) -> Vec<String> {
         settings.push(("topology".to_owned(), format!("ring({RANKS})")));
         shown = table(algorithm, source, RANKS, &settings);
     }
-    for slices in ["2", "1"] {
-        if long(&shown) && has("slices", ParamTy::Int) {
-            settings.retain(|(name, _)| name != "slices");
-            settings.push(("slices".to_owned(), slices.to_owned()));
-            shown = table(algorithm, source, RANKS, &settings);
+    for (parameter, value) in PARTS.iter().flat_map(|name| [(*name, "2"), (*name, "1")]) {
+        if long(&shown) && has(parameter, ParamTy::Int) {
+            let mut fewer = settings.clone();
+            fewer.retain(|(name, _)| name != parameter);
+            fewer.push((parameter.to_owned(), value.to_owned()));
+            let shorter = table(algorithm, source, RANKS, &fewer);
+            if shorter.steps.len() < shown.steps.len() {
+                (settings, shown) = (fewer, shorter);
+            }
         }
     }
     let mut block = vec!["```text".to_owned(), shown.heading(&settings)];

@@ -11,6 +11,7 @@ use roundelay::library::{
     DoubleBinaryTreeReduce, HalvingDoublingAllGather, HalvingDoublingAllReduce,
     HalvingDoublingReduceScatter, MeshAllGather, MeshAllReduce, MeshAllToAll, MeshGather,
     MeshReduceScatter, MeshScatter, MultiRingAllGather, MultiRingAllReduce, MultiRingReduceScatter,
+    NcclRingAllGather, NcclRingAllReduce, NcclRingBroadcast, NcclRingReduce, NcclRingReduceScatter,
     NhrAllGather, NhrAllReduce, NhrBroadcast, NhrOneShotAllReduce, NhrReduceScatter, NhrScatter,
     OneShotMeshAllReduce, PairwiseAllToAll, PairwiseReduceScatter, RecursiveDoublingAllGather,
     RecursiveDoublingAllReduce, RecursiveHalvingDoublingAllGather,
@@ -19,6 +20,7 @@ use roundelay::library::{
     TreeReduce, TwistedRingAllGather, TwistedRingAllReduce, TwistedRingReduceScatter,
 };
 use roundelay::{Algorithm, DType, ReduceOp, Ring, Rings, Run as _, Tree, half};
+use roundelay_core::ids::RankId;
 use roundelay_core::topology::shape::Shape;
 
 use super::runs::{Kind, Proofs, admitted, assert_right, data, run};
@@ -65,6 +67,74 @@ fn the_ring() {
     sample(&RingAllGather::new());
     sample(&RingBroadcast::new());
     sample(&RingReduce::new());
+}
+
+#[test]
+fn the_ring_of_nccl() {
+    sample(&NcclRingAllReduce::new());
+    sample(&NcclRingReduceScatter::new());
+    sample(&NcclRingAllGather::new());
+    sample(&NcclRingBroadcast::new());
+    sample(&NcclRingReduce::new());
+}
+
+/// The slots that another setting of the fifo uses, and the data in them.
+#[test]
+fn the_ring_of_nccl_with_other_fifos() {
+    for algorithm in [
+        &NcclRingAllReduce::new().handshake(true).slices(1).credits(2) as &dyn Algorithm,
+        &NcclRingAllReduce::new().slices(3).loops(3),
+        &NcclRingReduceScatter::new().slices(7).credits(8),
+        &NcclRingAllGather::new().slices(3).loops(2),
+        &NcclRingBroadcast::new().pieces(3).slices(2).credits(1).root(0),
+        &NcclRingReduce::new().pieces(5).slices(2).credits(1).root(0),
+    ] {
+        let mut proofs = Proofs::new(algorithm);
+        for nranks in [1, 2, 3, 5, 8] {
+            for count in [0, 1, 4, 7, 1003] {
+                for in_place in [false, true] {
+                    let kind = Kind { in_place, ..SUM };
+                    assert_right(&proofs.plan(nranks, count, kind), kind, count);
+                }
+            }
+        }
+    }
+}
+
+/// Values of many magnitudes: every order of adding them up rounds in another way.
+fn rough(plan: &roundelay::Plan) -> Vec<Vec<u8>> {
+    let mut seed = 0x9E37_79B9_u32;
+    let mut value = || {
+        seed = seed.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+        let magnitude = [1e-3_f32, 1.0, 1e3, 1e6][(seed >> 12) as usize % 4];
+        (((seed >> 8) as f32 / (1 << 23) as f32) - 1.0) * magnitude
+    };
+    let lens = (0..plan.schedule().nranks).map(|rank| plan.input_len(RankId(rank)));
+    lens.map(|len| (0..len).flat_map(|_| value().to_ne_bytes()).collect()).collect()
+}
+
+#[test]
+fn the_ring_of_nccl_rounds_as_the_handshake_ring_where_blocks_are_numbered_alike() {
+    let bits = |algorithm: &dyn Algorithm, nranks, in_place| {
+        let plan = Proofs::new(algorithm).plan(nranks, 1003, SUM);
+        run(&plan, in_place, &rough(&plan))
+    };
+    for nranks in 2..=9 {
+        for in_place in [false, true] {
+            let ring = bits(&RingAllReduce::new(), nranks, in_place);
+            for slices in [1, 2, 3] {
+                let nccl = NcclRingAllReduce::new().handshake(true).slices(slices);
+                assert!(bits(&nccl, nranks, in_place) == ring, "{nranks} ranks, {slices} slices");
+            }
+            // NCCL's own numbering starts every chunk one rank further on: two operands commute, three do not.
+            let rotated = bits(&NcclRingAllReduce::new(), nranks, in_place);
+            assert_eq!(rotated == ring, nranks == 2, "{nranks} ranks");
+            let scattered = bits(&NcclRingReduceScatter::new(), nranks, in_place);
+            assert!(scattered == bits(&RingReduceScatter::new(), nranks, in_place));
+            let reduced = bits(&NcclRingReduce::new(), nranks, in_place);
+            assert!(reduced == bits(&RingReduce::new(), nranks, in_place));
+        }
+    }
 }
 
 #[test]
@@ -175,6 +245,11 @@ fn rings_in_any_order() {
         &ring as &dyn Algorithm,
         &both,
         &MultiRingAllReduce::new().rings(two()),
+        &NcclRingAllReduce::new().ring(order()),
+        &NcclRingReduceScatter::new().ring(order()),
+        &NcclRingAllGather::new().ring(order()),
+        &NcclRingBroadcast::new().root(1).pieces(3).ring(order()),
+        &NcclRingReduce::new().root(4).pieces(3).ring(order()),
         &RingReduceScatter::new().ring(order()),
         &RingAllGather::new().ring(order()),
         &RingBroadcast::new().root(1).slices(3).ring(order()),
@@ -246,7 +321,11 @@ fn a_mesh_with_a_cut_link() {
 
 #[test]
 fn two_runs_give_the_same_bytes() {
-    for algorithm in [&RingAllReduce::new() as &dyn Algorithm, &TwistedRingAllReduce::new()] {
+    for algorithm in [
+        &RingAllReduce::new() as &dyn Algorithm,
+        &TwistedRingAllReduce::new(),
+        &NcclRingAllReduce::new(),
+    ] {
         let mut proofs = Proofs::new(algorithm);
         let workers = |w| roundelay::Options::new().workers(w);
         let plan = proofs.plan(7, 10_007, SUM).with_options(workers(1));

@@ -6,6 +6,7 @@
 mod halving_doubling;
 mod hierarchical;
 mod mesh;
+mod nccl_ring;
 mod nhr;
 mod pulls;
 mod ring;

@@ -46,6 +46,15 @@ pub(super) fn exprs(body: &mut [Stmt], visit: &mut dyn FnMut(&mut Expr)) {
                 }
                 expr(like, visit);
             }
+            StmtKind::Fifo { like, options } => {
+                expr(like, visit);
+                options.iter_mut().for_each(|(_, value)| expr(value, visit));
+            }
+            StmtKind::Within { group, .. } => expr(group, visit),
+            StmtKind::Run { call, on } => {
+                expr(call, visit);
+                on.iter_mut().for_each(|region| expr(region, visit));
+            }
             StmtKind::Require { .. } | StmtKind::Step { .. } | StmtKind::Error => {}
         }
         for inner in bodies(stmt) {
