@@ -1,8 +1,10 @@
 //! `roundelay emit`: what a source becomes, at each stage that can be printed.
 
 use roundelay::{Algorithm as _, select};
+use roundelay_core::diagnostics::Finding;
 use roundelay_core::emit::rust::{Origin, expand};
-use roundelay_core::schedule::text;
+use roundelay_core::emit::steps::steps;
+use roundelay_core::schedule::{Schedule, text};
 use roundelay_core::source::{Source, Span};
 use roundelay_core::syntax;
 use roundelay_core::syntax::ast::File;
@@ -46,15 +48,19 @@ pub(crate) fn main(flags: &EmitFlags) -> Result<bool, Failure> {
             let file = syn::parse2(expand(&program, &origin)).expect("the expansion is Rust");
             print(prettyplease::unparse(&file).trim_end());
         }
-        Emit::Schedule => {
+        Emit::Schedule | Emit::Steps => {
             let algorithms = match load(&source, &flags.source)? {
                 Loaded::Ready(algorithms) => algorithms,
                 Loaded::Wrong(errors) => return stop(&errors),
             };
             let algorithm = one(algorithms, &source)?;
             for &nranks in &flags.nranks.counts {
-                match algorithm.schedule(nranks) {
-                    Ok(schedule) => print(text::print(&schedule).trim_end()),
+                let printed = algorithm.schedule(nranks).and_then(|schedule| match flags.what {
+                    Emit::Steps => table(&schedule, &flags.source.settings),
+                    _ => Ok(text::print(&schedule)),
+                });
+                match printed {
+                    Ok(text) => print(text.trim_end()),
                     Err(findings) => {
                         let errors: Vec<_> =
                             findings.into_iter().map(|f| algorithm.diagnostic(f, nranks)).collect();
@@ -99,4 +105,11 @@ fn coll(file: &File, source: &Source, flags: &EmitFlags) -> Result<String, Failu
     // Whole items of a source without errors.
     debug_assert_eq!(errors, []);
     Ok(syntax::printer::print_with_trivia(&file, &own))
+}
+
+/// A line a step, however long, and what it is of above.
+fn table(schedule: &Schedule, settings: &[(String, String)]) -> Result<String, Vec<Finding>> {
+    let steps = steps(schedule)?;
+    let lines = steps.lines(usize::MAX);
+    Ok([vec![steps.heading(settings)], lines].concat().join("\n"))
 }

@@ -24,7 +24,7 @@ pub(crate) enum Command {
     Run(RunFlags),
     /// Print a source in canonical form, every comment kept
     Fmt(FmtFlags),
-    /// Print an algorithm's source, or what it becomes: coll, rust, schedule or ast
+    /// Print an algorithm's source, or what it becomes: coll, rust, schedule, steps or ast
     Emit(EmitFlags),
     /// List the algorithms of a source, or of the library; with --why, by how long they would take
     List(ListFlags),
@@ -165,7 +165,7 @@ pub(crate) struct EmitFlags {
     pub(crate) what: Emit,
     #[command(flatten)]
     pub(crate) source: SourceFlags,
-    /// Rank count, for `schedule`
+    /// Rank count, for `schedule` and `steps`
     #[arg(long, default_value = "4", value_parser = rank_counts)]
     pub(crate) nranks: RankCounts,
 }
@@ -178,6 +178,8 @@ pub(crate) enum Emit {
     Rust,
     /// The flat schedule of one rank count
     Schedule,
+    /// What goes between ranks, a line a step
+    Steps,
     /// The syntax tree
     Ast,
 }

@@ -159,3 +159,22 @@ fn a_closed_pipe_ends_the_command_quietly() {
         assert!(output.status.code().is_none_or(|code| code == 0), "{args:?}: {}", output.status);
     }
 }
+
+#[test]
+fn emit_steps_says_who_sends_what_to_whom() {
+    let call =
+        roundelay(&["emit", "steps", "RingBroadcast", "--nranks", "1,3", "--set", "slices=2"]);
+    let expected = "1 rank, slices = 2: nothing travels
+3 ranks, slices = 2, pieces of 1/2:
+step 0  0->1[0]
+step 1  0->1[1] 1->2[0]
+step 2  1->2[1]
+";
+    assert_eq!(call.ends(0).out, expected);
+    // However wide: a line a step.
+    let call = roundelay(&["emit", "steps", "RingAllGather", "--nranks", "33"]).ends(0);
+    assert_eq!(call.out.lines().count(), 33, "{}", call.out);
+    let bad = "algorithm A() -> AllReduce { if rank == 0 { peer(1).RxAck(); } }";
+    with_input(&["emit", "steps", "-", "--nranks", "2"], bad.as_bytes()).refused(1, "E0302");
+    roundelay(&["emit", "steps", "HalvingDoublingAllReduce", "--nranks", "6"]).refused(1, "E0205");
+}

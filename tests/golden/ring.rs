@@ -2,6 +2,16 @@
 ///
 /// Patarasuk and Yuan's (2009), and NCCL's, pulled: T = 2 * (n - 1) * L + 2 * (n - 1) / n * S / B. The least
 /// volume that there is, for large buffers; halving-doubling and NHR take fewer rounds.
+///
+/// ```text
+/// 4 ranks:
+/// step 0  0->1+[0] 1->2+[1] 2->3+[2] 3->0+[3]
+/// step 1  0->1+[3] 1->2+[0] 2->3+[1] 3->0+[2]
+/// step 2  0->1+[2] 1->2+[3] 2->3+[0] 3->0+[1]
+/// step 3  0->1[1] 1->2[2] 2->3[3] 3->0[0]
+/// step 4  0->1[0] 1->2[1] 2->3[2] 3->0[3]
+/// step 5  0->1[3] 1->2[0] 2->3[1] 3->0[2]
+/// ```
 #[derive(Clone, Debug, Default)]
 pub struct RingAllReduce {
     ring: ::core::option::Option<::roundelay::Ring>,
@@ -35,6 +45,16 @@ impl ::roundelay::Algorithm for RingAllReduce {
 ///
 /// Patarasuk and Yuan's (2009), and NCCL's, pulled: T = 2 * (n - 1) * L + 2 * (n - 1) / n * S / B. The least
 /// volume that there is, for large buffers; halving-doubling and NHR take fewer rounds.
+///
+/// ```text
+/// 4 ranks:
+/// step 0  0->1+[0] 1->2+[1] 2->3+[2] 3->0+[3]
+/// step 1  0->1+[3] 1->2+[0] 2->3+[1] 3->0+[2]
+/// step 2  0->1+[2] 1->2+[3] 2->3+[0] 3->0+[1]
+/// step 3  0->1[1] 1->2[2] 2->3[3] 3->0[0]
+/// step 4  0->1[0] 1->2[1] 2->3[2] 3->0[3]
+/// step 5  0->1[3] 1->2[0] 2->3[1] 3->0[2]
+/// ```
 pub algorithm RingAllReduce(ring: Ring) -> AllReduce {
     let left = ring.left;
     let right = ring.right;
@@ -64,26 +84,26 @@ pub algorithm RingAllReduce(ring: Ring) -> AllReduce {
         use ::roundelay::expand::at;
         const {
             &[
-                at(5, 15, 5, 28),
-                at(6, 5, 6, 26),
-                at(7, 5, 7, 28),
-                at(8, 5, 8, 28),
-                at(9, 5, 9, 39),
-                at(11, 5, 11, 37),
-                at(13, 5, 20, 6),
-                at(14, 9, 14, 43),
-                at(15, 9, 15, 23),
-                at(16, 9, 16, 22),
-                at(17, 9, 17, 47),
-                at(18, 9, 18, 29),
-                at(19, 9, 19, 30),
-                at(21, 5, 28, 6),
-                at(22, 9, 22, 39),
-                at(23, 9, 23, 23),
-                at(24, 9, 24, 22),
-                at(25, 9, 25, 45),
-                at(26, 9, 26, 29),
-                at(27, 9, 27, 30),
+                at(15, 15, 15, 28),
+                at(16, 5, 16, 26),
+                at(17, 5, 17, 28),
+                at(18, 5, 18, 28),
+                at(19, 5, 19, 39),
+                at(21, 5, 21, 37),
+                at(23, 5, 30, 6),
+                at(24, 9, 24, 43),
+                at(25, 9, 25, 23),
+                at(26, 9, 26, 22),
+                at(27, 9, 27, 47),
+                at(28, 9, 28, 29),
+                at(29, 9, 29, 30),
+                at(31, 5, 38, 6),
+                at(32, 9, 32, 39),
+                at(33, 9, 33, 23),
+                at(34, 9, 34, 22),
+                at(35, 9, 35, 45),
+                at(36, 9, 36, 29),
+                at(37, 9, 37, 30),
             ]
         }
     }
@@ -140,6 +160,13 @@ fn ring_all_reduce_is_proved() {
 ///
 /// NCCL's ring, pulled: nranks - 1 rounds of one block, T = (n - 1) * L + (n - 1) / n * S / B for n * c = S
 /// of input. The least volume that there is, for large buffers; halving-doubling and NHR take fewer rounds.
+///
+/// ```text
+/// 4 ranks:
+/// step 0  0->1+[3] 1->2+[0] 2->3+[1] 3->0+[2]
+/// step 1  0->1+[2] 1->2+[3] 2->3+[0] 3->0+[1]
+/// step 2  0->1+[1] 1->2+[2] 2->3+[3] 3->0+[0]
+/// ```
 #[derive(Clone, Debug, Default)]
 pub struct RingReduceScatter {
     ring: ::core::option::Option<::roundelay::Ring>,
@@ -173,6 +200,13 @@ impl ::roundelay::Algorithm for RingReduceScatter {
 ///
 /// NCCL's ring, pulled: nranks - 1 rounds of one block, T = (n - 1) * L + (n - 1) / n * S / B for n * c = S
 /// of input. The least volume that there is, for large buffers; halving-doubling and NHR take fewer rounds.
+///
+/// ```text
+/// 4 ranks:
+/// step 0  0->1+[3] 1->2+[0] 2->3+[1] 3->0+[2]
+/// step 1  0->1+[2] 1->2+[3] 2->3+[0] 3->0+[1]
+/// step 2  0->1+[1] 1->2+[2] 2->3+[3] 3->0+[0]
+/// ```
 pub algorithm RingReduceScatter(ring: Ring) -> ReduceScatter {
     let left = ring.left;
     let right = ring.right;
@@ -204,24 +238,24 @@ pub algorithm RingReduceScatter(ring: Ring) -> ReduceScatter {
         use ::roundelay::expand::at;
         const {
             &[
-                at(35, 15, 35, 32),
-                at(36, 5, 36, 26),
-                at(37, 5, 37, 28),
-                at(38, 5, 38, 38),
-                at(39, 5, 39, 31),
-                at(41, 5, 59, 6),
-                at(42, 9, 42, 65),
-                at(43, 9, 47, 10),
-                at(44, 13, 44, 56),
-                at(46, 13, 46, 48),
-                at(48, 9, 58, 10),
-                at(49, 13, 49, 27),
-                at(50, 13, 50, 26),
-                at(51, 13, 55, 14),
-                at(52, 17, 52, 73),
-                at(54, 17, 54, 65),
-                at(56, 13, 56, 33),
-                at(57, 13, 57, 34),
+                at(52, 15, 52, 32),
+                at(53, 5, 53, 26),
+                at(54, 5, 54, 28),
+                at(55, 5, 55, 38),
+                at(56, 5, 56, 31),
+                at(58, 5, 76, 6),
+                at(59, 9, 59, 65),
+                at(60, 9, 64, 10),
+                at(61, 13, 61, 56),
+                at(63, 13, 63, 48),
+                at(65, 9, 75, 10),
+                at(66, 13, 66, 27),
+                at(67, 13, 67, 26),
+                at(68, 13, 72, 14),
+                at(69, 17, 69, 73),
+                at(71, 17, 71, 65),
+                at(73, 13, 73, 33),
+                at(74, 13, 74, 34),
             ]
         }
     }
@@ -288,6 +322,13 @@ fn ring_reduce_scatter_is_proved() {
 ///
 /// NCCL's ring, pulled: nranks - 1 rounds of one block, T = (n - 1) * L + (n - 1) / n * S / B for n * c = S
 /// of output. For large buffers; Bruck, NHR and halving-doubling take fewer rounds.
+///
+/// ```text
+/// 4 ranks:
+/// step 0  0->1[0] 1->2[1] 2->3[2] 3->0[3]
+/// step 1  0->1[3] 1->2[0] 2->3[1] 3->0[2]
+/// step 2  0->1[2] 1->2[3] 2->3[0] 3->0[1]
+/// ```
 #[derive(Clone, Debug, Default)]
 pub struct RingAllGather {
     ring: ::core::option::Option<::roundelay::Ring>,
@@ -321,6 +362,13 @@ impl ::roundelay::Algorithm for RingAllGather {
 ///
 /// NCCL's ring, pulled: nranks - 1 rounds of one block, T = (n - 1) * L + (n - 1) / n * S / B for n * c = S
 /// of output. For large buffers; Bruck, NHR and halving-doubling take fewer rounds.
+///
+/// ```text
+/// 4 ranks:
+/// step 0  0->1[0] 1->2[1] 2->3[2] 3->0[3]
+/// step 1  0->1[3] 1->2[0] 2->3[1] 3->0[2]
+/// step 2  0->1[2] 1->2[3] 2->3[0] 3->0[1]
+/// ```
 pub algorithm RingAllGather(ring: Ring) -> AllGather {
     let left = ring.left;
     let right = ring.right;
@@ -341,18 +389,18 @@ pub algorithm RingAllGather(ring: Ring) -> AllGather {
         use ::roundelay::expand::at;
         const {
             &[
-                at(66, 15, 66, 28),
-                at(67, 5, 67, 26),
-                at(68, 5, 68, 28),
-                at(69, 5, 69, 39),
-                at(71, 5, 71, 42),
-                at(73, 5, 80, 6),
-                at(74, 9, 74, 65),
-                at(75, 9, 75, 23),
-                at(76, 9, 76, 22),
-                at(77, 9, 77, 45),
-                at(78, 9, 78, 29),
-                at(79, 9, 79, 30),
+                at(90, 15, 90, 28),
+                at(91, 5, 91, 26),
+                at(92, 5, 92, 28),
+                at(93, 5, 93, 39),
+                at(95, 5, 95, 42),
+                at(97, 5, 104, 6),
+                at(98, 9, 98, 65),
+                at(99, 9, 99, 23),
+                at(100, 9, 100, 22),
+                at(101, 9, 101, 45),
+                at(102, 9, 102, 29),
+                at(103, 9, 103, 30),
             ]
         }
     }
@@ -402,6 +450,14 @@ fn ring_all_gather_is_proved() {
 /// NCCL's ring, pulled, a chain from `root` to its left neighbour: n - 2 + slices rounds of 1 / slices of
 /// the buffer, T = (n - 2 + s) * (L + S / (s * B)). Close to S / B where slices are many, so for large
 /// buffers; a tree takes fewer rounds.
+///
+/// ```text
+/// 4 ranks, slices = 2, pieces of 1/2:
+/// step 0  0->1[0]
+/// step 1  0->1[1] 1->2[0]
+/// step 2  1->2[1] 2->3[0]
+/// step 3  2->3[1]
+/// ```
 #[derive(Clone, Debug, Default)]
 pub struct RingBroadcast {
     root: ::core::option::Option<i64>,
@@ -450,6 +506,14 @@ impl ::roundelay::Algorithm for RingBroadcast {
 /// NCCL's ring, pulled, a chain from `root` to its left neighbour: n - 2 + slices rounds of 1 / slices of
 /// the buffer, T = (n - 2 + s) * (L + S / (s * B)). Close to S / B where slices are many, so for large
 /// buffers; a tree takes fewer rounds.
+///
+/// ```text
+/// 4 ranks, slices = 2, pieces of 1/2:
+/// step 0  0->1[0]
+/// step 1  0->1[1] 1->2[0]
+/// step 2  1->2[1] 2->3[0]
+/// step 3  2->3[1]
+/// ```
 pub algorithm RingBroadcast(root: Rank = 0, slices: int = 8, ring: Ring) -> Broadcast {
     require slices > 0, "the buffer goes around in slices: set slices to 1 or more";
     let left = ring.left;
@@ -481,24 +545,24 @@ pub algorithm RingBroadcast(root: Rank = 0, slices: int = 8, ring: Ring) -> Broa
         use ::roundelay::expand::at;
         const {
             &[
-                at(88, 15, 88, 28),
-                at(89, 5, 89, 85),
-                at(90, 5, 90, 26),
-                at(91, 5, 91, 28),
-                at(92, 5, 92, 39),
-                at(94, 5, 96, 6),
-                at(95, 9, 95, 41),
-                at(97, 5, 109, 6),
-                at(98, 9, 102, 10),
-                at(99, 13, 99, 26),
-                at(100, 13, 100, 49),
-                at(101, 13, 101, 33),
-                at(103, 9, 108, 10),
-                at(104, 13, 106, 14),
-                at(105, 17, 105, 38),
-                at(107, 13, 107, 27),
-                at(110, 5, 112, 6),
-                at(111, 9, 111, 30),
+                at(120, 15, 120, 28),
+                at(121, 5, 121, 85),
+                at(122, 5, 122, 26),
+                at(123, 5, 123, 28),
+                at(124, 5, 124, 39),
+                at(126, 5, 128, 6),
+                at(127, 9, 127, 41),
+                at(129, 5, 141, 6),
+                at(130, 9, 134, 10),
+                at(131, 13, 131, 26),
+                at(132, 13, 132, 49),
+                at(133, 13, 133, 33),
+                at(135, 9, 140, 10),
+                at(136, 13, 138, 14),
+                at(137, 17, 137, 38),
+                at(139, 13, 139, 27),
+                at(142, 5, 144, 6),
+                at(143, 9, 143, 30),
             ]
         }
     }
@@ -567,6 +631,14 @@ fn ring_broadcast_is_proved() {
 /// NCCL's ring, pulled, a chain from root's right neighbour to `root`: n - 2 + slices rounds of 1 / slices
 /// of the buffer, T = (n - 2 + s) * (L + S / (s * B)). Close to S / B where slices are many, so for large
 /// buffers; a tree takes fewer rounds. Ranks between sum in scratch, as large as the buffer.
+///
+/// ```text
+/// 4 ranks, slices = 2, pieces of 1/2:
+/// step 0  1->2+[0]
+/// step 1  1->2+[1] 2->3+[0]
+/// step 2  2->3+[1] 3->0+[0]
+/// step 3  3->0+[1]
+/// ```
 #[derive(Clone, Debug, Default)]
 pub struct RingReduce {
     root: ::core::option::Option<i64>,
@@ -615,6 +687,14 @@ impl ::roundelay::Algorithm for RingReduce {
 /// NCCL's ring, pulled, a chain from root's right neighbour to `root`: n - 2 + slices rounds of 1 / slices
 /// of the buffer, T = (n - 2 + s) * (L + S / (s * B)). Close to S / B where slices are many, so for large
 /// buffers; a tree takes fewer rounds. Ranks between sum in scratch, as large as the buffer.
+///
+/// ```text
+/// 4 ranks, slices = 2, pieces of 1/2:
+/// step 0  1->2+[0]
+/// step 1  1->2+[1] 2->3+[0]
+/// step 2  2->3+[1] 3->0+[0]
+/// step 3  3->0+[1]
+/// ```
 pub algorithm RingReduce(root: Rank = 0, slices: int = 8, ring: Ring) -> Reduce {
     require slices > 0, "the buffer goes around in slices: set slices to 1 or more";
     let left = ring.left;
@@ -655,32 +735,32 @@ pub algorithm RingReduce(root: Rank = 0, slices: int = 8, ring: Ring) -> Reduce 
         use ::roundelay::expand::at;
         const {
             &[
-                at(120, 15, 120, 25),
-                at(121, 5, 121, 85),
-                at(122, 5, 122, 26),
-                at(123, 5, 123, 28),
-                at(124, 5, 124, 36),
-                at(125, 5, 125, 38),
-                at(126, 5, 126, 40),
-                at(127, 5, 127, 30),
-                at(128, 5, 128, 35),
-                at(130, 5, 150, 6),
-                at(131, 9, 149, 10),
-                at(132, 13, 132, 51),
-                at(133, 13, 137, 14),
-                at(134, 17, 134, 30),
-                at(135, 17, 135, 54),
-                at(136, 17, 136, 37),
-                at(139, 13, 139, 48),
-                at(140, 13, 144, 14),
-                at(141, 17, 141, 30),
-                at(142, 17, 142, 51),
-                at(143, 17, 143, 37),
-                at(145, 13, 147, 14),
-                at(146, 17, 146, 38),
-                at(148, 13, 148, 27),
-                at(151, 5, 153, 6),
-                at(152, 9, 152, 30),
+                at(160, 15, 160, 25),
+                at(161, 5, 161, 85),
+                at(162, 5, 162, 26),
+                at(163, 5, 163, 28),
+                at(164, 5, 164, 36),
+                at(165, 5, 165, 38),
+                at(166, 5, 166, 40),
+                at(167, 5, 167, 30),
+                at(168, 5, 168, 35),
+                at(170, 5, 190, 6),
+                at(171, 9, 189, 10),
+                at(172, 13, 172, 51),
+                at(173, 13, 177, 14),
+                at(174, 17, 174, 30),
+                at(175, 17, 175, 54),
+                at(176, 17, 176, 37),
+                at(179, 13, 179, 48),
+                at(180, 13, 184, 14),
+                at(181, 17, 181, 30),
+                at(182, 17, 182, 51),
+                at(183, 17, 183, 37),
+                at(185, 13, 187, 14),
+                at(186, 17, 186, 38),
+                at(188, 13, 188, 27),
+                at(191, 5, 193, 6),
+                at(192, 9, 192, 30),
             ]
         }
     }

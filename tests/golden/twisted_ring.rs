@@ -6,6 +6,16 @@
 /// cables leave more rings, `MultiRingAllReduce` uses them.
 ///
 /// `Ring::twisted()` is the order of the 8-card mesh whose 0-1 link is cut.
+///
+/// ```text
+/// 4 ranks, pieces of 1/8:
+/// step 0  0->1+[0] 0->3+[4] 1->0+[5] 1->2+[1] 2->1+[6] 2->3+[2] 3->0+[3] 3->2+[7]
+/// step 1  0->1+[3] 0->3+[5] 1->0+[6] 1->2+[0] 2->1+[7] 2->3+[1] 3->0+[2] 3->2+[4]
+/// step 2  0->1+[2] 0->3+[6] 1->0+[7] 1->2+[3] 2->1+[4] 2->3+[0] 3->0+[1] 3->2+[5]
+/// step 3  0->1[1] 0->3[7] 1->0[4] 1->2[2] 2->1[5] 2->3[3] 3->0[0] 3->2[6]
+/// step 4  0->1[0] 0->3[4] 1->0[5] 1->2[1] 2->1[6] 2->3[2] 3->0[3] 3->2[7]
+/// step 5  0->1[3] 0->3[5] 1->0[6] 1->2[0] 2->1[7] 2->3[1] 3->0[2] 3->2[4]
+/// ```
 #[derive(Clone, Debug, Default)]
 pub struct TwistedRingAllReduce {
     ring: ::core::option::Option<::roundelay::Ring>,
@@ -43,6 +53,16 @@ impl ::roundelay::Algorithm for TwistedRingAllReduce {
 /// cables leave more rings, `MultiRingAllReduce` uses them.
 ///
 /// `Ring::twisted()` is the order of the 8-card mesh whose 0-1 link is cut.
+///
+/// ```text
+/// 4 ranks, pieces of 1/8:
+/// step 0  0->1+[0] 0->3+[4] 1->0+[5] 1->2+[1] 2->1+[6] 2->3+[2] 3->0+[3] 3->2+[7]
+/// step 1  0->1+[3] 0->3+[5] 1->0+[6] 1->2+[0] 2->1+[7] 2->3+[1] 3->0+[2] 3->2+[4]
+/// step 2  0->1+[2] 0->3+[6] 1->0+[7] 1->2+[3] 2->1+[4] 2->3+[0] 3->0+[1] 3->2+[5]
+/// step 3  0->1[1] 0->3[7] 1->0[4] 1->2[2] 2->1[5] 2->3[3] 3->0[0] 3->2[6]
+/// step 4  0->1[0] 0->3[4] 1->0[5] 1->2[1] 2->1[6] 2->3[2] 3->0[3] 3->2[7]
+/// step 5  0->1[3] 0->3[5] 1->0[6] 1->2[0] 2->1[7] 2->3[1] 3->0[2] 3->2[4]
+/// ```
 pub algorithm TwistedRingAllReduce(ring: Ring) -> AllReduce {
     view half = output.split(2);
     parallel way in 0..2 {
@@ -75,28 +95,28 @@ pub algorithm TwistedRingAllReduce(ring: Ring) -> AllReduce {
         use ::roundelay::expand::at;
         const {
             &[
-                at(9, 15, 9, 35),
-                at(10, 5, 10, 33),
-                at(11, 5, 35, 6),
-                at(12, 9, 12, 64),
-                at(13, 9, 13, 66),
-                at(14, 9, 14, 50),
-                at(15, 9, 15, 46),
-                at(17, 9, 17, 58),
-                at(19, 9, 26, 10),
-                at(20, 13, 20, 67),
-                at(21, 13, 21, 24),
-                at(22, 13, 22, 26),
-                at(23, 13, 23, 51),
-                at(24, 13, 24, 33),
-                at(25, 13, 25, 31),
-                at(27, 9, 34, 10),
-                at(28, 13, 28, 61),
-                at(29, 13, 29, 24),
-                at(30, 13, 30, 26),
-                at(31, 13, 31, 49),
-                at(32, 13, 32, 33),
-                at(33, 13, 33, 31),
+                at(19, 15, 19, 35),
+                at(20, 5, 20, 33),
+                at(21, 5, 45, 6),
+                at(22, 9, 22, 64),
+                at(23, 9, 23, 66),
+                at(24, 9, 24, 50),
+                at(25, 9, 25, 46),
+                at(27, 9, 27, 58),
+                at(29, 9, 36, 10),
+                at(30, 13, 30, 67),
+                at(31, 13, 31, 24),
+                at(32, 13, 32, 26),
+                at(33, 13, 33, 51),
+                at(34, 13, 34, 33),
+                at(35, 13, 35, 31),
+                at(37, 9, 44, 10),
+                at(38, 13, 38, 61),
+                at(39, 13, 39, 24),
+                at(40, 13, 40, 26),
+                at(41, 13, 41, 49),
+                at(42, 13, 42, 33),
+                at(43, 13, 43, 31),
             ]
         }
     }
@@ -175,6 +195,13 @@ fn twisted_ring_all_reduce_is_proved() {
 ///
 /// `RingReduceScatter` twice: n - 1 rounds, T = (n - 1) * L + (n - 1) / (2 * n) * S / B from 3 ranks on, for
 /// n * c = S of input, where B is what a link carries one way. For large buffers, as the AllReduce.
+///
+/// ```text
+/// 4 ranks, pieces of 1/8:
+/// step 0  0->1+[6] 0->3+[3] 1->0+[5] 1->2+[0] 2->1+[7] 2->3+[2] 3->0+[4] 3->2+[1]
+/// step 1  0->1+[4] 0->3+[5] 1->0+[7] 1->2+[6] 2->1+[1] 2->3+[0] 3->0+[2] 3->2+[3]
+/// step 2  0->1+[2] 0->3+[7] 1->0+[1] 1->2+[4] 2->1+[3] 2->3+[6] 3->0+[0] 3->2+[5]
+/// ```
 #[derive(Clone, Debug, Default)]
 pub struct TwistedRingReduceScatter {
     ring: ::core::option::Option<::roundelay::Ring>,
@@ -209,6 +236,13 @@ impl ::roundelay::Algorithm for TwistedRingReduceScatter {
 ///
 /// `RingReduceScatter` twice: n - 1 rounds, T = (n - 1) * L + (n - 1) / (2 * n) * S / B from 3 ranks on, for
 /// n * c = S of input, where B is what a link carries one way. For large buffers, as the AllReduce.
+///
+/// ```text
+/// 4 ranks, pieces of 1/8:
+/// step 0  0->1+[6] 0->3+[3] 1->0+[5] 1->2+[0] 2->1+[7] 2->3+[2] 3->0+[4] 3->2+[1]
+/// step 1  0->1+[4] 0->3+[5] 1->0+[7] 1->2+[6] 2->1+[1] 2->3+[0] 3->0+[2] 3->2+[3]
+/// step 2  0->1+[2] 0->3+[7] 1->0+[1] 1->2+[4] 2->1+[3] 2->3+[6] 3->0+[0] 3->2+[5]
+/// ```
 pub algorithm TwistedRingReduceScatter(ring: Ring) -> ReduceScatter {
     view block = input.split(nranks);
     view result = output.split(2);
@@ -246,29 +280,29 @@ pub algorithm TwistedRingReduceScatter(ring: Ring) -> ReduceScatter {
         use ::roundelay::expand::at;
         const {
             &[
-                at(43, 15, 43, 39),
-                at(44, 5, 44, 38),
-                at(45, 5, 45, 35),
-                at(46, 5, 46, 43),
-                at(48, 5, 74, 6),
-                at(49, 9, 49, 64),
-                at(50, 9, 50, 66),
-                at(51, 9, 51, 50),
-                at(53, 9, 73, 10),
-                at(54, 13, 54, 78),
-                at(55, 13, 55, 49),
-                at(56, 13, 56, 58),
-                at(57, 13, 61, 14),
-                at(58, 17, 58, 63),
-                at(60, 17, 60, 71),
-                at(62, 13, 72, 14),
-                at(63, 17, 63, 28),
-                at(64, 17, 64, 30),
-                at(65, 17, 69, 18),
-                at(66, 21, 66, 52),
-                at(68, 21, 68, 60),
-                at(70, 17, 70, 37),
-                at(71, 17, 71, 35),
+                at(60, 15, 60, 39),
+                at(61, 5, 61, 38),
+                at(62, 5, 62, 35),
+                at(63, 5, 63, 43),
+                at(65, 5, 91, 6),
+                at(66, 9, 66, 64),
+                at(67, 9, 67, 66),
+                at(68, 9, 68, 50),
+                at(70, 9, 90, 10),
+                at(71, 13, 71, 78),
+                at(72, 13, 72, 49),
+                at(73, 13, 73, 58),
+                at(74, 13, 78, 14),
+                at(75, 17, 75, 63),
+                at(77, 17, 77, 71),
+                at(79, 13, 89, 14),
+                at(80, 17, 80, 28),
+                at(81, 17, 81, 30),
+                at(82, 17, 86, 18),
+                at(83, 21, 83, 52),
+                at(85, 21, 85, 60),
+                at(87, 17, 87, 37),
+                at(88, 17, 88, 35),
             ]
         }
     }
@@ -359,6 +393,13 @@ fn twisted_ring_reduce_scatter_is_proved() {
 ///
 /// `RingAllGather` twice: n - 1 rounds, T = (n - 1) * L + (n - 1) / (2 * n) * S / B from 3 ranks on, for
 /// n * c = S of output, where B is what a link carries one way. For large buffers, as the AllReduce.
+///
+/// ```text
+/// 4 ranks, pieces of 1/8:
+/// step 0  0->1[0] 0->3[1] 1->0[3] 1->2[2] 2->1[5] 2->3[4] 3->0[6] 3->2[7]
+/// step 1  0->1[6] 0->3[3] 1->0[5] 1->2[0] 2->1[7] 2->3[2] 3->0[4] 3->2[1]
+/// step 2  0->1[4] 0->3[5] 1->0[7] 1->2[6] 2->1[1] 2->3[0] 3->0[2] 3->2[3]
+/// ```
 #[derive(Clone, Debug, Default)]
 pub struct TwistedRingAllGather {
     ring: ::core::option::Option<::roundelay::Ring>,
@@ -393,6 +434,13 @@ impl ::roundelay::Algorithm for TwistedRingAllGather {
 ///
 /// `RingAllGather` twice: n - 1 rounds, T = (n - 1) * L + (n - 1) / (2 * n) * S / B from 3 ranks on, for
 /// n * c = S of output, where B is what a link carries one way. For large buffers, as the AllReduce.
+///
+/// ```text
+/// 4 ranks, pieces of 1/8:
+/// step 0  0->1[0] 0->3[1] 1->0[3] 1->2[2] 2->1[5] 2->3[4] 3->0[6] 3->2[7]
+/// step 1  0->1[6] 0->3[3] 1->0[5] 1->2[0] 2->1[7] 2->3[2] 3->0[4] 3->2[1]
+/// step 2  0->1[4] 0->3[5] 1->0[7] 1->2[6] 2->1[1] 2->3[0] 3->0[2] 3->2[3]
+/// ```
 pub algorithm TwistedRingAllGather(ring: Ring) -> AllGather {
     view block = output.split(nranks);
     parallel way in 0..2 {
@@ -416,20 +464,20 @@ pub algorithm TwistedRingAllGather(ring: Ring) -> AllGather {
         use ::roundelay::expand::at;
         const {
             &[
-                at(82, 15, 82, 35),
-                at(83, 5, 83, 39),
-                at(85, 5, 100, 6),
-                at(86, 9, 86, 64),
-                at(87, 9, 87, 66),
-                at(88, 9, 88, 50),
-                at(90, 9, 90, 74),
-                at(92, 9, 99, 10),
-                at(93, 13, 93, 78),
-                at(94, 13, 94, 24),
-                at(95, 13, 95, 26),
-                at(96, 13, 96, 77),
-                at(97, 13, 97, 33),
-                at(98, 13, 98, 31),
+                at(106, 15, 106, 35),
+                at(107, 5, 107, 39),
+                at(109, 5, 124, 6),
+                at(110, 9, 110, 64),
+                at(111, 9, 111, 66),
+                at(112, 9, 112, 50),
+                at(114, 9, 114, 74),
+                at(116, 9, 123, 10),
+                at(117, 13, 117, 78),
+                at(118, 13, 118, 24),
+                at(119, 13, 119, 26),
+                at(120, 13, 120, 77),
+                at(121, 13, 121, 33),
+                at(122, 13, 122, 31),
             ]
         }
     }

@@ -5,4 +5,5 @@ mod rust_body;
 mod rust_calls;
 mod rust_membership;
 mod rust_topology;
+pub mod steps;
 pub mod topology_svg;

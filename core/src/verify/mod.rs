@@ -25,6 +25,7 @@ mod replay;
 mod report;
 mod result;
 mod signals;
+mod transfers;
 mod values;
 
 use crate::diagnostics::Code;
@@ -40,6 +41,7 @@ pub(crate) use order::Order;
 pub use ports::{Busiest, Ports};
 pub use reduction::{Reduction, Sameness, Witness};
 pub use signals::Signals;
+pub use transfers::{Part, Transfer, transfers};
 
 /// What was proved, and what the engines take from it.
 #[derive(Clone, Debug, PartialEq, Eq)]

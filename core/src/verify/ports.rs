@@ -27,7 +27,7 @@ pub struct Busiest {
 
 /// The longest chain of moves between ranks, and the ports that a schedule uses in the steps of such chains.
 pub(super) fn ports(schedule: &Schedule, order: &Order) -> (u32, Ports) {
-    let (steps, rounds) = steps(schedule, order);
+    let (steps, rounds) = steps(schedule, order, |at| schedule.crosses(schedule.op(at)));
     let mut sends = vec![Vec::new(); schedule.nranks as usize];
     let mut receives = sends.clone();
     // Stream by stream: what one does with its peers lies together.
@@ -52,15 +52,20 @@ pub(super) fn ports(schedule: &Schedule, order: &Order) -> (u32, Ports) {
     (rounds, Ports { send: busiest(sends), receive: busiest(receives) })
 }
 
-/// For each op, how many moves between ranks lie on the longest chain that ends with it; and the most.
-fn steps(schedule: &Schedule, order: &Order) -> (Vec<u32>, u32) {
+/// For each op, how many steps the longest chain takes that ends with it; and the most. `begins` says of each
+/// move, in `order`, whether a step begins with it.
+pub(super) fn steps(
+    schedule: &Schedule,
+    order: &Order,
+    mut begins: impl FnMut(OpId) -> bool,
+) -> (Vec<u32>, u32) {
     let mut of_stream = vec![0_u32; schedule.streams.len()];
     let mut of_op = vec![0_u32; schedule.ops.len()];
     for &at in &order.sequence {
         let step = &mut of_stream[order.stream_of[at.index()].index()];
         let op = schedule.op(at);
         match op.kind {
-            OpKind::Move => *step += u32::from(schedule.crosses(op)),
+            OpKind::Move => *step += u32::from(begins(at)),
             OpKind::Post => {}
             OpKind::Wait => *step = (*step).max(of_op[order.meets[at.index()].index()]),
         }

@@ -1,0 +1,218 @@
+//! What travels: the moves between ranks by step, and which part of the data each of them carries. Traced
+//! from the inputs, for a slot of scratch does not say what lies in it.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::layout::{Cells, Layout, Mode};
+use super::order::{Order, order};
+use super::report::Reporter;
+use super::{ports, verify_with};
+use crate::collective::Collective;
+use crate::diagnostics::Finding;
+use crate::ids::{OpId, RankId, StreamId};
+use crate::schedule::rational::Rat;
+use crate::schedule::{Buffer, OpKind, Operand, Schedule};
+
+/// What goes from one rank to another in one step.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Transfer {
+    /// The longest chain of transfers that must come before it.
+    pub step: u32,
+    /// Whose data.
+    pub from: RankId,
+    /// Who gets it.
+    pub to: RankId,
+    /// It is reduced with what is there.
+    pub adds: bool,
+    /// Which data, in order.
+    pub data: Vec<Part>,
+}
+
+/// A stretch of the larger of the collective's two buffers: an `AllGather`'s output, a `ReduceScatter`'s input.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Part {
+    /// In an `AllToAll`, whose input; the same stretch of two inputs goes different ways there.
+    pub of: Option<RankId>,
+    /// Where it begins, as a share of the buffer.
+    pub lo: Rat,
+    /// Where it ends.
+    pub hi: Rat,
+}
+
+/// The transfers of a schedule by step, sender and receiver; or why it is wrong, for then data may be anything.
+///
+/// A move comes a step after the last move between ranks that precedes it in its stream, or that a signal
+/// tells it of. Moves of one message are one step: they follow each other in a stream with nothing in between,
+/// between the same two ranks, and none touches what one of them wrote.
+pub fn transfers(schedule: &Schedule) -> Result<Vec<Transfer>, Vec<Finding>> {
+    verify_with(schedule, super::Signals::default())?;
+    let order = order(schedule, &Reporter::new(schedule))?;
+    let too_fine = |per_unit| vec![Reporter::too_fine(per_unit)];
+    let cells = Cells::new(schedule).map_err(too_fine)?;
+    let layout =
+        Layout::new(schedule, &cells, Mode::OutOfPlace).ok_or_else(|| too_fine(cells.per_unit))?;
+    let mut trace = Trace::new(schedule, &order, &cells, &layout);
+    let (steps, _) = ports::steps(schedule, &order, |at| trace.play(at));
+    let mut all: BTreeMap<(u32, RankId, RankId, bool), BTreeSet<Cell>> = BTreeMap::new();
+    for Carried { at, from, to, adds, data } in trace.carried {
+        let step = steps[at.index()] - 1;
+        all.entry((step, from, to, adds)).or_default().extend(data);
+    }
+    let whole = whole(schedule.collective, schedule.nranks);
+    let transfers = all.into_iter().map(|((step, from, to, adds), data)| {
+        let data = parts(data, &cells, whole);
+        Transfer { step, from, to, adds, data }
+    });
+    Ok(transfers.collect())
+}
+
+/// Units of the buffer that parts are shares of.
+fn whole(collective: Collective, nranks: u32) -> u32 {
+    collective.max_input_units(nranks).max(collective.max_output_units(nranks))
+}
+
+/// A cell of the buffer that parts are shares of, and whose, where that matters.
+type Cell = (Option<RankId>, u32);
+
+/// Cells side by side as one part.
+fn parts(cells: BTreeSet<Cell>, by: &Cells, whole: u32) -> Vec<Part> {
+    let mut runs: Vec<(Option<RankId>, u32, u32)> = Vec::new();
+    for (of, cell) in cells {
+        match runs.last_mut() {
+            Some((rank, _, end)) if (*rank, *end) == (of, cell) => *end += 1,
+            _ => runs.push((of, cell, cell + 1)),
+        }
+    }
+    let share = |at: Rat| Rat::new(at.num(), at.den() * u64::from(whole)).unwrap_or(Rat::ZERO);
+    let part = |(of, first, end)| {
+        let [first, last] = [first, end - 1].map(|cell| by.region(cell, Buffer::Input));
+        Part { of, lo: share(first.lo), hi: share(last.hi) }
+    };
+    runs.into_iter().map(part).collect()
+}
+
+/// What one move carries one way.
+struct Carried {
+    at: OpId,
+    from: RankId,
+    to: RankId,
+    adds: bool,
+    data: Vec<Cell>,
+}
+
+/// Moves of one stream that make one message.
+struct Message {
+    id: u32,
+    last: OpId,
+    ends: Vec<(RankId, RankId)>,
+}
+
+/// Every rank's memory in the course of a run: where the data in it came from.
+struct Trace<'s> {
+    schedule: &'s Schedule,
+    order: &'s Order,
+    cells: &'s Cells,
+    layout: &'s Layout,
+    /// The cell of the data that lies in each.
+    holds: Vec<Option<Cell>>,
+    /// The message that wrote each last, from 1.
+    written: Vec<u32>,
+    messages: u32,
+    /// The latest message of each stream.
+    latest: Vec<Option<Message>>,
+    carried: Vec<Carried>,
+}
+
+impl<'s> Trace<'s> {
+    /// Before the first op: inputs hold themselves.
+    fn new(schedule: &'s Schedule, order: &'s Order, cells: &'s Cells, layout: &'s Layout) -> Self {
+        let mut holds = vec![None; layout.size as usize];
+        for rank in (0..schedule.nranks).map(RankId) {
+            let first = layout.buffer(rank, Buffer::Input) as usize;
+            let units = schedule.units(Buffer::Input, rank).floor() as u32;
+            let (of, unit) = match schedule.collective {
+                // A rank's input is its own unit of the output.
+                Collective::AllGather | Collective::Gather => (None, rank.0),
+                Collective::AllToAll => (Some(rank), 0),
+                _ => (None, 0),
+            };
+            for cell in 0..units * cells.per_unit {
+                holds[first + cell as usize] = Some((of, unit * cells.per_unit + cell));
+            }
+        }
+        let written = vec![0; layout.size as usize];
+        let latest = schedule.streams.iter().map(|_| None).collect();
+        Self {
+            schedule,
+            order,
+            cells,
+            layout,
+            holds,
+            written,
+            messages: 0,
+            latest,
+            carried: vec![],
+        }
+    }
+
+    fn place(&self, operand: Operand) -> std::ops::Range<usize> {
+        let buffer = self.schedule.region(operand).buffer;
+        let (first, len) = self.cells.of(operand);
+        let first = (self.layout.buffer(operand.rank, buffer) + first) as usize;
+        first..first + len as usize
+    }
+
+    /// Runs a move. Whether a step begins with it.
+    fn play(&mut self, at: OpId) -> bool {
+        let schedule = self.schedule;
+        let op = schedule.op(at);
+        debug_assert_eq!(op.kind, OpKind::Move);
+        let stream = self.order.stream_of[at.index()];
+        let by = schedule.streams[stream.index()].rank;
+        let (srcs, dsts) = (schedule.srcs(op), schedule.dsts(op));
+        if self.place(srcs[0]).is_empty() {
+            return false;
+        }
+        // What is reduced into a destination does not travel to it: it is there.
+        let own = usize::from(srcs.len() > 1 && dsts.contains(&srcs[0]));
+        let adds = srcs.len() > 1;
+        let first = self.carried.len();
+        for src in srcs[own..].iter().filter(|src| src.rank != by) {
+            let data = self.data(*src);
+            self.carried.push(Carried { at, from: src.rank, to: by, adds, data });
+        }
+        for dst in dsts.iter().filter(|dst| dst.rank != by) {
+            let data = self.data(srcs[own]);
+            self.carried.push(Carried { at, from: by, to: dst.rank, adds: own > 0, data });
+        }
+        let ends: Vec<_> = self.carried[first..].iter().map(|c| (c.from, c.to)).collect();
+        let earlier = self.goes_on(at, stream, &ends);
+        let begins = !ends.is_empty() && earlier.is_none();
+        self.messages += u32::from(begins);
+        let id = if ends.is_empty() { 0 } else { earlier.unwrap_or(self.messages) };
+        if id != 0 {
+            self.latest[stream.index()] = Some(Message { id, last: at, ends });
+        }
+        let values: Vec<_> = self.holds[self.place(srcs[0])].to_vec();
+        for dst in dsts {
+            let place = self.place(*dst);
+            self.holds[place.clone()].copy_from_slice(&values);
+            self.written[place].fill(id);
+        }
+        begins
+    }
+
+    /// The message of its stream that a move is part of.
+    fn goes_on(&self, at: OpId, stream: StreamId, ends: &[(RankId, RankId)]) -> Option<u32> {
+        let Message { id, last, ends: before } = self.latest[stream.index()].as_ref()?;
+        let op = self.schedule.op(at);
+        let mut operands = self.schedule.srcs(op).iter().chain(self.schedule.dsts(op));
+        let untouched = |o: &Operand| self.written[self.place(*o)].iter().all(|by| by != id);
+        let follows = last.0 + 1 == at.0 && before == ends && operands.all(untouched);
+        follows.then_some(*id)
+    }
+
+    fn data(&self, operand: Operand) -> Vec<Cell> {
+        self.holds[self.place(operand)].iter().flatten().copied().collect()
+    }
+}
