@@ -1,17 +1,16 @@
 //! The checked tree: every name resolved, every type known, every statement numbered. The interpreter and
 //! the Rust emitter both start here, so neither can meet a program that makes no sense.
 
+mod exprs;
+
 use std::sync::Arc;
 
 use crate::collective::Collective;
 use crate::ids::SpanId;
 use crate::schedule::Location;
-use crate::schedule::arith::IntFn;
 use crate::schedule::demands::Resource;
-use crate::schedule::tree::TreeKind;
 use crate::source::Span;
-use crate::syntax::ast::{BinOp, UnOp};
-use crate::topology::shape::ShapeKind;
+pub use exprs::*;
 
 /// A checked source.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -390,183 +389,4 @@ pub enum Iter {
     Range(Expr, Expr),
     /// The elements of a list.
     List(Expr),
-}
-
-/// An argument of a topology's constructor.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum ShapeArg {
-    /// A size: an int or a list.
-    Size(Expr),
-    /// Bytes a second.
-    Rate(u64),
-    /// Nanoseconds.
-    Time(u64),
-}
-
-/// How a tree is made.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum TreeForm {
-    /// `Tree::binary(root)`, `binomial`, `chain`, `star`
-    Regular(TreeKind, Expr),
-    /// `Tree::double_binary(which)`, or with a root
-    DoubleBinary(Expr, Option<Expr>),
-    /// `Tree::parents([…])`
-    Parents(Expr),
-}
-
-/// What a tree is asked.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum TreeField {
-    /// A peer: who has no parent.
-    Root,
-    /// A peer: who is above this rank.
-    Parent,
-    /// A list: who is below this rank.
-    Children,
-    /// An int: steps from the root to this rank.
-    Level,
-    /// An int: steps from the root to the farthest rank.
-    Depth,
-}
-
-/// How groups are made.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum GroupsForm {
-    /// `Groups::of(size)`
-    Of(Expr),
-    /// `Groups::sizes([…])`
-    Sizes(Expr),
-    /// `Groups::colors([…])`
-    Colors(Expr),
-    /// `Groups::balanced()`
-    Balanced,
-    /// `Groups::islands(topology)`
-    Islands(Expr),
-    /// `Groups::rails(topology)`
-    Rails(Expr),
-}
-
-/// What groups are asked.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum GroupsField {
-    /// A list: this rank's group.
-    Mine,
-    /// A list: who stands at this rank's position, group by group.
-    Across,
-    /// An int: which group this rank is in.
-    Index,
-    /// An int: this rank's place in its group.
-    Position,
-    /// A bool: whether all groups are of one size.
-    Even,
-}
-
-/// A typed expression.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Expr {
-    /// What it is.
-    pub kind: Box<ExprKind>,
-    /// Its type.
-    pub ty: Ty,
-    /// Where it stands.
-    pub span: Span,
-}
-
-/// The expressions.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum ExprKind {
-    /// A literal.
-    Int(i64),
-    /// A literal.
-    Bool(bool),
-    /// A variable.
-    Var(VarId),
-    /// `rank`
-    Rank,
-    /// `nranks`
-    Nranks,
-    /// `local`
-    Local,
-    /// `input`
-    Input,
-    /// `output`
-    Output,
-    /// `-a`, `!a`
-    Unary(UnOp, Expr),
-    /// Arithmetic, comparison (of int, bool or peer) or logic.
-    Binary(BinOp, Expr, Expr),
-    /// `if c { a } else { b }`
-    If(Expr, Expr, Expr),
-    /// `[a, b, c]`
-    List(Vec<Expr>),
-    /// `log2(a)` and its kin.
-    IntFn(IntFn, Vec<Expr>),
-    /// `is_power_of_two(a)`
-    IsPowerOfTwo(Expr),
-    /// `peer(a)`
-    Peer(Expr),
-    /// `len(list)` or `len(pieces)`
-    Len(Expr),
-    /// `rev(list)`
-    Rev(Expr),
-    /// `list[i]`
-    Element(Expr, Expr),
-    /// `p.rank`
-    RankOf(Expr),
-    /// `ring.left`
-    RingLeft(Expr),
-    /// `ring.right`
-    RingRight(Expr),
-    /// `ring.position`
-    RingPosition(Expr),
-    /// `Ring::natural(nranks)`
-    RingNatural,
-    /// `Ring::twisted()`
-    RingTwisted,
-    /// `Ring::order([…])`
-    RingOrder(Expr),
-    /// `Ring::around(topology)`
-    RingAround(Expr),
-    /// `Rings::channels(topology)`
-    RingsChannels(Expr),
-    /// `Rings::disjoint(topology, k)`
-    RingsDisjoint(Expr, Expr),
-    /// `ring[i]`: who sits at position i.
-    RingSeat(Expr, Expr),
-    /// `rings[i]`
-    RingAt(Expr, Expr),
-    /// `Tree::binary(root)` and its kin.
-    Tree(TreeForm),
-    /// `tree.root` and its kin.
-    TreeField(TreeField, Expr),
-    /// `Groups::of(size)` and its kin.
-    Groups(GroupsForm),
-    /// `groups.mine` and its kin.
-    GroupsField(GroupsField, Expr),
-    /// `groups.index_of(rank)`, `groups.position_of(rank)`
-    GroupsOf(GroupsField, Expr, Expr),
-    /// `groups[i]`: the ranks of group i.
-    GroupAt(Expr, Expr),
-    /// `full_mesh(8, 25GB/s, 2us) without (0, 1)`
-    Topology(ShapeKind, Vec<ShapeArg>, Vec<(Expr, Expr)>),
-    /// `topology.linked(a, b)`
-    Linked(Expr, Expr, Expr),
-    /// `topology.neighbours(r)`
-    Neighbours(Expr, Expr),
-    /// `topology.relays(a, b)`
-    Relays(Expr, Expr, Expr),
-    /// `region.split(n)`, or by a list of weights.
-    Split(Expr, Expr),
-    /// `region.block(r)`: piece r of `nranks`.
-    Block(Expr, Expr),
-    /// `pieces[i]`
-    Piece(Expr, Expr),
-    /// `pieces[i..j]`
-    Range(Expr, Expr, Expr),
-    /// `peer.region`: a region, or pieces, as they lie on a rank.
-    On(Expr, Expr),
-    /// `rust { … }`
-    Rust(String),
-    /// Already reported.
-    Error,
 }

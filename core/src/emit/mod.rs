@@ -3,6 +3,7 @@
 pub mod rust;
 mod rust_body;
 mod rust_calls;
+mod rust_exprs;
 mod rust_membership;
 mod rust_topology;
 pub mod steps;

@@ -2,21 +2,19 @@
 
 use std::cell::Cell;
 
-use proc_macro2::{Group, Ident, Literal, Span as RustSpan, TokenStream, TokenTree};
-use quote::{ToTokens as _, format_ident, quote, quote_spanned};
+use proc_macro2::{Ident, Literal, Span as RustSpan, TokenStream, TokenTree};
+use quote::{ToTokens as _, format_ident, quote};
 
 use super::rust::{Origin, ident};
 use crate::check::hir::{
     Algorithm, Expr, ExprKind, Iter, Param, ParamTy, Signal, Step, Stmt, StmtKind, Ty, VarId,
 };
 use crate::ids::SpanId;
-use crate::schedule::arith::IntFn;
 use crate::schedule::builder::fifo::{CREDITS, SLICES};
-use crate::syntax::ast::{BinOp, UnOp};
 
 pub(super) struct Body<'a> {
     algorithm: &'a Algorithm,
-    origin: &'a Origin<'a>,
+    pub(super) origin: &'a Origin<'a>,
     /// The builder: a name that the author does not use.
     pub(super) s: Ident,
     /// How many `within` blocks deep: there, ranks have other numbers.
@@ -260,228 +258,6 @@ impl<'a> Body<'a> {
         }
     }
 
-    /// A value of the checked types: `Int`, `Flag`, `Peer`, `Piece`, …
-    pub(super) fn value(&self, expr: &Expr) -> TokenStream {
-        match literal(expr) {
-            Some(value) => {
-                let (int, literal) = (self.path("int"), Literal::i64_unsuffixed(value));
-                quote!(#int(#literal))
-            }
-            None => self.operand(expr),
-        }
-    }
-
-    /// As `value`, with literals bare: beside an `Int`, or where `impl Into<Int>` is taken.
-    pub(super) fn operand(&self, expr: &Expr) -> TokenStream {
-        let s = &self.s;
-        if let Some(value) = literal(expr) {
-            let small = i32::try_from(value).is_ok();
-            let literal =
-                if small { Literal::i64_unsuffixed(value) } else { Literal::i64_suffixed(value) };
-            return quote!(#literal);
-        }
-        match &*expr.kind {
-            ExprKind::Int(_) => unreachable!("a literal"),
-            ExprKind::Bool(value) => {
-                let flag = self.path("Flag");
-                quote!(#flag::from(#value))
-            }
-            ExprKind::Var(id) => {
-                let var = self.var(*id);
-                if matches!(
-                    expr.ty,
-                    Ty::List
-                        | Ty::Pieces
-                        | Ty::Ring
-                        | Ty::Rings
-                        | Ty::Tree
-                        | Ty::Groups
-                        | Ty::Topology
-                ) {
-                    quote!(#var.clone())
-                } else {
-                    quote!(#var)
-                }
-            }
-            ExprKind::Rank if self.groups.get() > 0 => quote!(#s.rank()),
-            ExprKind::Nranks if self.groups.get() > 0 => quote!(#s.nranks()),
-            ExprKind::Rank => quote!(rank),
-            ExprKind::Nranks => quote!(nranks),
-            ExprKind::Local => quote!(local),
-            ExprKind::Input => quote!(#s.input()),
-            ExprKind::Output => quote!(#s.output()),
-            ExprKind::Unary(op, operand) => {
-                let operand = self.receiver(operand);
-                match op {
-                    UnOp::Neg => quote!(-#operand),
-                    UnOp::Not => quote!(!#operand),
-                }
-            }
-            ExprKind::Binary(op, left, right) => self.binary(*op, left, right),
-            ExprKind::If(condition, then, otherwise) => {
-                let condition = self.value(condition);
-                let (then, otherwise) = (self.value(then), self.value(otherwise));
-                let choose = self.path("choose");
-                quote!(#choose(#condition, || #then, || #otherwise))
-            }
-            ExprKind::List(items) => {
-                let items = items.iter().map(|item| self.value(item));
-                let list = self.path("List");
-                quote!(#list::of([#(#items),*]))
-            }
-            ExprKind::IntFn(function, args) => {
-                let name = self.function(*function);
-                let args = args.iter().map(|arg| self.operand(arg));
-                quote!(#name(#(#args),*))
-            }
-            ExprKind::IsPowerOfTwo(x) => {
-                let (name, x) = (self.path("is_power_of_two"), self.operand(x));
-                quote!(#name(#x))
-            }
-            ExprKind::Peer(rank) => {
-                let rank = self.operand(rank);
-                quote!(#s.peer(#rank))
-            }
-            ExprKind::Len(of) => {
-                let of = self.receiver(of);
-                quote!(#of.len())
-            }
-            ExprKind::Rev(list) => {
-                let list = self.receiver(list);
-                quote!(#list.rev())
-            }
-            ExprKind::Element(list, index) => {
-                let (list, index) = (self.receiver(list), self.operand(index));
-                quote!(#list.at(#index))
-            }
-            ExprKind::RankOf(peer) => {
-                let peer = self.value(peer);
-                quote!(#s.rank_of(#peer))
-            }
-            ExprKind::Split(region, by) if by.ty == Ty::List => {
-                let (region, weights) = (self.receiver(region), self.borrowed(by));
-                quote!(#region.split_weighted(#weights))
-            }
-            ExprKind::Split(region, by) => {
-                let (region, by) = (self.receiver(region), self.operand(by));
-                quote!(#region.split(#by))
-            }
-            ExprKind::Block(region, index) => {
-                let (region, index) = (self.receiver(region), self.operand(index));
-                let nranks =
-                    if self.groups.get() > 0 { quote!(#s.nranks()) } else { quote!(nranks) };
-                quote!(#region.split(#nranks).at(#index))
-            }
-            ExprKind::Piece(pieces, index) => {
-                let (pieces, index) = (self.receiver(pieces), self.operand(index));
-                quote!(#pieces.at(#index))
-            }
-            ExprKind::Range(pieces, lo, hi) => {
-                let (pieces, lo, hi) = (self.receiver(pieces), self.operand(lo), self.operand(hi));
-                quote!(#pieces.range(#lo, #hi))
-            }
-            ExprKind::On(peer, region) => {
-                let (peer, region) = (self.receiver(peer), self.value(region));
-                quote!(#peer.on(#region))
-            }
-            ExprKind::Rust(text) => {
-                // The text came from the compiler's own tokens, so it reads as tokens again.
-                let tokens: TokenStream = text.parse().unwrap_or_default();
-                let place = RustSpan::call_site().located_at((self.origin.span)(expr.span));
-                let (int, tokens) = (respanned(self.path("Int"), place), respanned(tokens, place));
-                quote_spanned!(place=> #int::from({ #tokens }))
-            }
-            ExprKind::RingLeft(_)
-            | ExprKind::RingRight(_)
-            | ExprKind::RingPosition(_)
-            | ExprKind::RingSeat(..)
-            | ExprKind::RingAt(..)
-            | ExprKind::TreeField(..)
-            | ExprKind::GroupsField(..)
-            | ExprKind::GroupsOf(..)
-            | ExprKind::GroupAt(..)
-            | ExprKind::Linked(..)
-            | ExprKind::Neighbours(..)
-            | ExprKind::Relays(..) => self.question(expr),
-            ExprKind::RingNatural
-            | ExprKind::RingTwisted
-            | ExprKind::RingOrder(_)
-            | ExprKind::RingAround(_)
-            | ExprKind::RingsChannels(_)
-            | ExprKind::RingsDisjoint(..)
-            | ExprKind::Tree(_)
-            | ExprKind::Groups(_)
-            | ExprKind::Topology(..) => self.settled(expr, SpanId(0)),
-            ExprKind::Error => unreachable!("a program with errors is not expanded"),
-        }
-    }
-
-    fn binary(&self, op: BinOp, left: &Expr, right: &Expr) -> TokenStream {
-        let method = match op {
-            BinOp::And => Some("and"),
-            BinOp::Or => Some("or"),
-            BinOp::Eq => Some("equals"),
-            BinOp::Ne => Some("differs"),
-            BinOp::Lt => Some("less"),
-            BinOp::Le => Some("at_most"),
-            BinOp::Gt => Some("more"),
-            BinOp::Ge => Some("at_least"),
-            _ => None,
-        };
-        if let Some(method) = method {
-            let method = format_ident!("{method}");
-            let left = self.receiver(left);
-            let right = self.operand(right);
-            let lazy = matches!(op, BinOp::And | BinOp::Or).then(|| quote!(||));
-            return quote!(#left.#method(#lazy #right));
-        }
-        let both = literal(left).is_some() && literal(right).is_some();
-        let left = if both { self.value(left) } else { self.grouped(left, op, false) };
-        let right = self.grouped(right, op, true);
-        let op: TokenStream = op.text().parse().expect("an operator of Rust");
-        quote!(#left #op #right)
-    }
-
-    /// An operand of arithmetic, in parentheses where precedence asks for them.
-    fn grouped(&self, expr: &Expr, op: BinOp, right: bool) -> TokenStream {
-        let code = self.operand(expr);
-        match &*expr.kind {
-            ExprKind::Binary(inner, ..)
-                if inner.precedence() > BinOp::Eq.precedence()
-                    && (inner.precedence() < op.precedence()
-                        || (right && inner.precedence() == op.precedence())) =>
-            {
-                quote!((#code))
-            }
-            _ => code,
-        }
-    }
-
-    /// What a method is called on, or an operand of `-` and `!`.
-    pub(super) fn receiver(&self, expr: &Expr) -> TokenStream {
-        let code = match &*expr.kind {
-            ExprKind::Var(id) => {
-                let var = self.var(*id);
-                quote!(#var)
-            }
-            _ => self.value(expr),
-        };
-        match &*expr.kind {
-            ExprKind::Binary(op, ..) if op.precedence() > BinOp::Eq.precedence() => quote!((#code)),
-            ExprKind::Unary(..) if literal(expr).is_none() => quote!((#code)),
-            _ => code,
-        }
-    }
-
-    pub(super) fn borrowed(&self, expr: &Expr) -> TokenStream {
-        let code = self.receiver(expr);
-        quote!(&#code)
-    }
-
-    fn function(&self, function: IntFn) -> TokenStream {
-        self.path(function.name())
-    }
-
     /// A name of the expansion, by its full path where the author may mean something else by it.
     pub(super) fn path(&self, name: &str) -> TokenStream {
         let taken = self.algorithm.vars.iter().any(|var| var.name == name);
@@ -503,30 +279,6 @@ fn free(algorithm: &Algorithm, names: &[&str]) -> Ident {
         name.push('_');
     }
     format_ident!("{name}")
-}
-
-/// The same code, for errors at `span`.
-fn respanned(code: TokenStream, span: RustSpan) -> TokenStream {
-    let one = |mut token: TokenTree| {
-        if let TokenTree::Group(group) = &token {
-            token = Group::new(group.delimiter(), respanned(group.stream(), span)).into();
-        }
-        token.set_span(span);
-        token
-    };
-    code.into_iter().map(one).collect()
-}
-
-/// An integer literal with its sign.
-fn literal(expr: &Expr) -> Option<i64> {
-    match &*expr.kind {
-        ExprKind::Int(value) => Some(*value),
-        ExprKind::Unary(UnOp::Neg, operand) => match *operand.kind {
-            ExprKind::Int(value) => value.checked_neg(),
-            _ => None,
-        },
-        _ => None,
-    }
 }
 
 pub(super) fn number(at: SpanId) -> Literal {

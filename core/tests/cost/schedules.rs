@@ -1,12 +1,15 @@
 //! The forms against the schedules of the library's algorithms, whose numbers are counted op by op.
 
 use roundelay_core::check::Door;
-use roundelay_core::compile;
+use roundelay_core::check::others::Others;
+use roundelay_core::compile_with;
 use roundelay_core::cost::{self, Counter, FORMS, Term};
 use roundelay_core::schedule::Algorithm as _;
 use roundelay_core::schedule::interpret::Interpreted;
 use roundelay_core::source::Source;
 use roundelay_core::topology::Topology;
+
+const LIBRARY: &[(&str, &str)] = include!("../../../stdlib/sources.rs");
 
 /// Every algorithm of the library, its parameters at their defaults.
 fn library() -> Vec<Interpreted> {
@@ -20,7 +23,8 @@ fn library() -> Vec<Interpreted> {
     let read = |path: &std::path::PathBuf| {
         let text = std::fs::read_to_string(path).expect("sources are text");
         let source = Source::from_text(path.display().to_string(), &text);
-        let program = compile(&source, Door::File).expect("the library is right");
+        let program = compile_with(&source, Door::File, &Others::library(LIBRARY))
+            .expect("the library is right");
         program.algorithms.into_iter().map(|a| Interpreted::new(a, &source)).collect::<Vec<_>>()
     };
     files.iter().flat_map(read).collect()

@@ -4,6 +4,7 @@ use roundelay::{Groups, Ring, Rings, Tree};
 
 /// A value for every parameter of the library; an algorithm takes those that it has.
 #[derive(Clone, Debug)]
+#[expect(clippy::struct_excessive_bools, reason = "a field for each parameter")]
 pub(super) struct Values {
     pub(super) root: i64,
     pub(super) ring: Ring,
@@ -33,7 +34,9 @@ impl Values {
         if params.contains(&"tree") && !params.contains(&"root") {
             multiply("root"); // the trees'
         }
-        params.iter().for_each(|param| multiply(param));
+        for param in params {
+            multiply(param);
+        }
         for (turn, values) in (nranks as usize..).zip(&mut all) {
             values.slices = [1, 3, 8][turn % 3];
             // A ring needs one more than what is in flight.
@@ -155,7 +158,7 @@ pub(super) fn parents(n: i64, root: i64, seed: u64) -> Vec<i64> {
     parents
 }
 
-/// SplitMix64's mixing of bits.
+/// `SplitMix64`'s mixing of bits.
 fn mixed(seed: u64) -> u64 {
     let mut z = seed.wrapping_add(0x9e37_79b9_7f4a_7c15);
     z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
