@@ -80,6 +80,7 @@ fn expand_ring(bencher: Bencher<'_, '_>) {
             locate: &|span| source.location(span),
             span: &|_| Span::call_site(),
             exact: true,
+            along: false,
         };
         black_box(expand(&program, &origin));
     });

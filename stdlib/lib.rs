@@ -18,6 +18,7 @@ extern crate self as roundelay;
 
 mod error;
 pub mod expand;
+pub mod select;
 
 pub use half;
 pub use roundelay_core::collective::Collective;
@@ -32,6 +33,7 @@ pub use roundelay_kernels::{Element, Options, Plan, Stats};
 pub use roundelay_macros::{collective, include_collective};
 
 pub use error::{Error, Unproved};
+pub use select::{Choice, Costs, select, select_with};
 
 /// From an algorithm to a plan: laid out, proved, and bound to a count, a dtype and a reduce op.
 pub trait Run: Algorithm {
@@ -71,6 +73,7 @@ pub mod library {
     use crate::include_collective;
 
     include_collective!("ring.coll");
+    include_collective!("nccl_ring.coll");
     include_collective!("twisted_ring.coll");
     include_collective!("multi_ring.coll");
     include_collective!("tree.coll");

@@ -1,6 +1,7 @@
 // The sources of the library: file name and text. Included where they are embedded.
 &[
     ("ring.coll", include_str!("ring.coll")),
+    ("nccl_ring.coll", include_str!("nccl_ring.coll")),
     ("twisted_ring.coll", include_str!("twisted_ring.coll")),
     ("multi_ring.coll", include_str!("multi_ring.coll")),
     ("tree.coll", include_str!("tree.coll")),

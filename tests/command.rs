@@ -6,8 +6,12 @@ mod bad_input;
 mod call;
 #[path = "command/certificates.rs"]
 mod certificates;
+#[path = "command/emit_coll.rs"]
+mod emit_coll;
 #[path = "command/json.rs"]
 mod json;
+#[path = "command/list.rs"]
+mod list;
 #[path = "command/subcommands.rs"]
 mod subcommands;
 #[path = "command/topologies.rs"]

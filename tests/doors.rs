@@ -86,10 +86,13 @@ fn expanded_rust_and_the_interpreter_lay_out_the_same_schedules() {
         BruckAllGather BruckAllToAll RecursiveDoublingAllReduce
         RecursiveDoublingAllGather HalvingDoublingAllReduce HalvingDoublingReduceScatter
         HalvingDoublingAllGather RecursiveHalvingDoublingAllReduce RecursiveHalvingDoublingReduceScatter
-        RecursiveHalvingDoublingAllGather MeshAllReduce OneShotMeshAllReduce
-        MeshReduceScatter MeshAllGather MeshAllToAll
-        MeshScatter MeshGather MultiRingAllReduce
-        MultiRingReduceScatter MultiRingAllGather NhrAllReduce
+        RecursiveHalvingDoublingAllGather HierarchicalAllReduce HierarchicalReduceScatter
+        HierarchicalAllGather HierarchicalBroadcast MeshAllReduce
+        OneShotMeshAllReduce MeshReduceScatter MeshAllGather
+        MeshAllToAll MeshScatter MeshGather
+        MultiRingAllReduce MultiRingReduceScatter MultiRingAllGather
+        NcclRingAllReduce NcclRingReduceScatter NcclRingAllGather
+        NcclRingBroadcast NcclRingReduce NhrAllReduce
         NhrReduceScatter NhrAllGather NhrScatter
         NhrBroadcast NhrOneShotAllReduce PairwiseAllToAll
         PairwiseReduceScatter RingAllReduce RingReduceScatter
@@ -184,6 +187,39 @@ fn calls_mean_the_same_to_both() {
         roundelay_core::prove(&twice, nranks).expect("a call of what is right");
         assert!(composed::ComposedAllReduce::new().schedule(nranks).is_ok());
     }
+}
+
+/// Every primitive, and every form of a fifo.
+mod fifo {
+    roundelay::include_collective!("data/fifo.coll");
+}
+
+#[test]
+fn fifos_mean_the_same_to_both() {
+    let text = std::fs::read_to_string(root().join("tests/data/fifo.coll")).unwrap();
+    let source = Source::from_text("data/fifo.coll", &text);
+    let program = compile(&source, Door::File).unwrap_or_else(|errors| {
+        panic!("{}", errors.iter().map(|e| e.report(&source)).collect::<Vec<_>>().join("\n"))
+    });
+    let [primitives, exchange, two_ways] = &program.algorithms[..] else { panic!("three") };
+    let exchange = Interpreted::new(exchange.clone(), &source);
+    let two_ways = Interpreted::new(two_ways.clone(), &source);
+    let mut laid_out = 0;
+    for nranks in 1..=9 {
+        same(&fifo::Exchange::new(), &exchange, nranks);
+        same(&fifo::TwoWays::new(), &two_ways, nranks);
+        // A slot, and no slice of it, is cut where `slices` is 1; both doors refuse 0 and 7.
+        for slices in [0, 1, 2, 3, 7] {
+            let mut interpreted = Interpreted::new(primitives.clone(), &source);
+            interpreted.set_text("slices", &slices.to_string()).unwrap();
+            let expanded = fifo::Primitives::new(slices);
+            same(&expanded, &interpreted, nranks);
+            laid_out += usize::from(expanded.schedule(nranks).is_ok());
+            interpreted.set_text("credits", "-1").unwrap();
+            same(&expanded.credits(-1), &interpreted, nranks);
+        }
+    }
+    assert_eq!(laid_out, 9 * 3);
 }
 
 /// The example that looks at its topology.

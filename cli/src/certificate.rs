@@ -2,7 +2,7 @@
 
 use roundelay_core::check::hir::Algorithm;
 use roundelay_core::source::Source;
-use roundelay_core::verify::{Busiest, Proved, Sameness, Signals, parametric};
+use roundelay_core::verify::{Busiest, Depth, Proved, Sameness, Signals, depth, parametric};
 use serde::Serialize;
 
 use crate::topo::{count, short};
@@ -23,6 +23,8 @@ pub(crate) struct Certificate {
     joins: u32,
     /// Of a rank, in units of the count.
     scratch_units: f64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    fifo: Option<Fifo>,
     sends_to: Port,
     receives_from: Port,
     /// Reduces one after the other, for some element.
@@ -30,6 +32,13 @@ pub(crate) struct Certificate {
     #[serde(skip_serializing_if = "Option::is_none")]
     order: Option<Order>,
     ideal: Ideal,
+}
+
+/// Slots of a link that hold data at once: as the senders wait for credits, and as few as would do.
+#[derive(Serialize)]
+struct Fifo {
+    credits: u32,
+    needed: u32,
 }
 
 /// The most peers of any rank in one step.
@@ -157,6 +166,7 @@ impl Certificate {
             notifies: needs.notifies,
             joins: needs.joins,
             scratch_units: scratch,
+            fifo: depth(schedule).map(|Depth { credits, needed }| Fifo { credits, needed }),
             sends_to: port(&used.send),
             receives_from: port(&used.receive),
             reduce_depth: proof.reduce_depth,
@@ -199,6 +209,12 @@ impl Certificate {
                 receives_from.peers
             ),
         ];
+        if let Some(Fifo { credits, needed }) = self.fifo {
+            lines.push(format!(
+                "fifo: up to {} a link in use, {needed} needed",
+                count(credits as usize, "credit")
+            ));
+        }
         if let Some(order) = &self.order {
             lines.push(format!(
                 "order of reduction: {} on all ranks, {} for all counts and chunks; {} deep",

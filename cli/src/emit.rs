@@ -1,12 +1,15 @@
 //! `roundelay emit`: what a source becomes, at each stage that can be printed.
 
-use roundelay::Algorithm as _;
+use roundelay::{Algorithm as _, select};
 use roundelay_core::emit::rust::{Origin, expand};
 use roundelay_core::schedule::text;
+use roundelay_core::source::{Source, Span};
 use roundelay_core::syntax;
+use roundelay_core::syntax::ast::File;
+use roundelay_core::syntax::token::Tok;
 
 use crate::flags::{Emit, EmitFlags, Format};
-use crate::program::{Loaded, compile, load, one, read};
+use crate::program::{self, Loaded, compile, load, one, read};
 use crate::report::{Failure, print, refuse};
 
 pub(crate) fn main(flags: &EmitFlags) -> Result<bool, Failure> {
@@ -19,6 +22,13 @@ pub(crate) fn main(flags: &EmitFlags) -> Result<bool, Failure> {
                 return stop(&errors);
             }
             print(&format!("{file:#?}"));
+        }
+        Emit::Coll => {
+            let (file, errors) = syntax::parse(&source);
+            if !errors.is_empty() {
+                return stop(&errors);
+            }
+            print(coll(&file, &source, flags)?.trim_end());
         }
         Emit::Rust => {
             let program = match compile(&source) {
@@ -55,4 +65,38 @@ pub(crate) fn main(flags: &EmitFlags) -> Result<bool, Failure> {
         }
     }
     Ok(true)
+}
+
+/// The algorithm that the flags name, as a file of its own; the whole source if they name none.
+fn coll(file: &File, source: &Source, flags: &EmitFlags) -> Result<String, Failure> {
+    let names: Vec<_> = file.algorithms.iter().map(|a| a.name.text.as_str()).collect();
+    let named = flags.source.algorithm.as_deref();
+    let wanted = named.or_else(|| names.iter().copied().find(|n| *n == flags.source.source));
+    let Some(wanted) = wanted else {
+        return Ok(syntax::printer::print_with_trivia(file, source));
+    };
+    let at = names.iter().position(|name| *name == wanted);
+    let at = at.ok_or_else(|| program::unknown(source, wanted, &names))?;
+    // Every source knows the library's algorithms; others of its file it would lack.
+    let known = |name: &str| select::library().iter().any(|a| a.name() == name);
+    let mut taken = vec![false; names.len()];
+    let mut open = vec![at];
+    while let Some(at) = open.pop() {
+        taken[at] = true;
+        let Span { lo, hi } = file.algorithms[at].span;
+        for token in &source.tokens()[lo as usize..hi as usize] {
+            let called =
+                names.iter().position(|name| matches!(token, Tok::Ident(word) if word == name));
+            open.extend(called.filter(|c| !taken[*c] && !known(names[*c])));
+        }
+    }
+    let text = source.text().unwrap_or_default();
+    let uses = file.uses.iter().map(|used| used.span);
+    let algorithms = file.algorithms.iter().zip(&taken).filter(|(_, taken)| **taken);
+    let parts = uses.chain(algorithms.map(|(a, _)| a.span)).map(|span| &text[source.range(span)]);
+    let own = Source::from_text(source.name(), &parts.collect::<Vec<_>>().join("\n"));
+    let (file, errors) = syntax::parse(&own);
+    // Whole items of a source without errors.
+    debug_assert_eq!(errors, []);
+    Ok(syntax::printer::print_with_trivia(&file, &own))
 }

@@ -24,12 +24,14 @@ pub(crate) enum Command {
     Run(RunFlags),
     /// Print a source in canonical form, every comment kept
     Fmt(FmtFlags),
-    /// Print what a source becomes: rust, schedule or ast
+    /// Print an algorithm's source, or what it becomes: coll, rust, schedule or ast
     Emit(EmitFlags),
-    /// List the algorithms of a source, or of the library
+    /// List the algorithms of a source, or of the library; with --why, by how long they would take
     List(ListFlags),
     /// Describe a topology: links, paths, rings, trees, and how fast any algorithm could be on it
     Topo(TopoFlags),
+    /// Measure the constants of `list --why` on this machine
+    Calibrate(CalibrateFlags),
     /// Explain an error code: a wrong example, the message, the fix
     Explain(ExplainFlags),
 }
@@ -73,8 +75,8 @@ pub(crate) struct CheckFlags {
     /// link-shared (all streams of a rank share a link's), or binary,link-shared
     #[arg(long, default_value = "counting", value_parser = signals)]
     pub(crate) signals: Signals,
-    /// What there is of a resource: scratch (units of the count a rank), streams (a rank), notifies (a link)
-    /// or ports (peers a rank and step), such as streams=2,notifies=2
+    /// What there is of a resource: scratch (units of the count a rank), streams (a rank), notifies (a link),
+    /// ports (peers a rank and step) or fifo (credits a link that are needed), such as streams=2,notifies=2
     #[arg(long = "budget", value_name = "RESOURCE=MOST", value_delimiter = ',', value_parser = budget)]
     pub(crate) budgets: Vec<(Resource, u64)>,
     /// Demand the same order of reduction on every rank
@@ -170,6 +172,8 @@ pub(crate) struct EmitFlags {
 
 #[derive(Clone, Copy, ValueEnum)]
 pub(crate) enum Emit {
+    /// An algorithm in canonical form, comments and all: a file of its own
+    Coll,
     /// The Rust that the macro expands to
     Rust,
     /// The flat schedule of one rank count
@@ -180,8 +184,43 @@ pub(crate) enum Emit {
 
 #[derive(Args)]
 pub(crate) struct ListFlags {
-    /// A `.coll` file or `-`; the library if not given
+    /// A `.coll` file, `-`, or the name of an algorithm or a collective; the whole library if not given
+    #[arg(value_name = "SOURCE|COLLECTIVE")]
     pub(crate) source: Option<String>,
+    /// Only algorithms for this collective, such as `AllReduce`
+    #[arg(long)]
+    pub(crate) collective: Option<String>,
+    /// The rank count to show numbers for; 8, or all ranks of the topology
+    #[arg(long, value_parser = rank_count)]
+    pub(crate) nranks: Option<u32>,
+    /// Rank the library's algorithms for a collective by their predicted time
+    #[arg(long)]
+    pub(crate) why: bool,
+    /// With --why: size in bytes as nccl-tests counts it, such as 4096, 64K or 1MiB; 1MiB if not given
+    #[arg(long, requires = "why", value_parser = bytes)]
+    pub(crate) bytes: Option<u64>,
+    /// With --why: what the ranks run on, a text such as "`full_mesh(8, 25GB/s, 2us)`" or a topology file of
+    /// NCCL's (.xml)
+    #[arg(long, requires = "why", value_name = "FILE|TEXT")]
+    pub(crate) topology: Option<String>,
+    /// With --topology: what to take a topology file without GPUs for, such as sm=80,nvlinks=12
+    #[arg(long, requires = "topology", value_name = "ASSUMPTION")]
+    pub(crate) assume: Option<String>,
+    /// With --why: a file of constants, instead of those measured of the host engine
+    #[arg(long, requires = "why", value_name = "FILE")]
+    pub(crate) costs: Option<String>,
+    #[arg(long, value_enum, default_value_t = Format::Human)]
+    pub(crate) format: Format,
+}
+
+#[derive(Args)]
+pub(crate) struct CalibrateFlags {
+    /// Write the constants to a file, for `list --why --costs FILE`
+    #[arg(long, value_name = "FILE")]
+    pub(crate) write: Option<String>,
+    /// Worker threads; the default is one a core
+    #[arg(long, value_parser = clap::value_parser!(u32).range(1..=1024))]
+    pub(crate) workers: Option<u32>,
     #[arg(long, value_enum, default_value_t = Format::Human)]
     pub(crate) format: Format,
 }
@@ -248,6 +287,41 @@ fn rank_counts(text: &str) -> Result<RankCounts, String> {
         return Err(format!("[{}] a rank count is in 1..={MOST_RANKS}", Code::NoRanks));
     }
     Ok(RankCounts { counts, named })
+}
+
+fn rank_count(text: &str) -> Result<u32, String> {
+    match rank_counts(text)?.counts[..] {
+        [nranks] => Ok(nranks),
+        _ => Err(format!("[{}] one rank count, such as 8", Code::BadFlag)),
+    }
+}
+
+/// A size as nccl-tests reads it: K, M and G are powers of 1024.
+fn bytes(text: &str) -> Result<u64, String> {
+    let bad = || {
+        format!("[{}] a size is a number of bytes such as 4096, 64K, 1MiB or 1.5GB", Code::BadFlag)
+    };
+    let end = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
+    let (number, unit) = text.split_at(end);
+    let unit: u64 = match unit.trim() {
+        "" | "B" => 1,
+        "K" | "k" | "KiB" => 1 << 10,
+        "M" | "MiB" => 1 << 20,
+        "G" | "GiB" => 1 << 30,
+        "kB" | "KB" => 1_000,
+        "MB" => 1_000_000,
+        "GB" => 1_000_000_000,
+        _ => return Err(bad()),
+    };
+    let (whole, decimals) = number.split_once('.').unwrap_or((number, "0"));
+    let (whole, part): (u64, u64) =
+        (whole.parse().map_err(|_| bad())?, decimals.parse().map_err(|_| bad())?);
+    let scale = u32::try_from(decimals.len()).ok().and_then(|n| 10_u64.checked_pow(n));
+    let part = scale.and_then(|scale| {
+        let part = part.checked_mul(unit)?;
+        part.is_multiple_of(scale).then(|| part / scale)
+    });
+    whole.checked_mul(unit).zip(part).and_then(|(a, b)| a.checked_add(b)).ok_or_else(bad)
 }
 
 fn signals(text: &str) -> Result<Signals, String> {

@@ -1,5 +1,6 @@
 //! The `roundelay` command. Exit codes: 0, all is well; 1, the program is wrong; 2, the call is.
 
+mod calibrate;
 mod certificate;
 mod check;
 mod emit;
@@ -29,6 +30,7 @@ fn main() -> ExitCode {
         Command::Emit(flags) => emit::main(&flags),
         Command::List(flags) => list::main(&flags),
         Command::Topo(flags) => topo::main(&flags),
+        Command::Calibrate(flags) => calibrate::main(&flags),
         Command::Explain(flags) => explain::main(&flags),
     };
     match outcome {

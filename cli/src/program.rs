@@ -59,13 +59,6 @@ pub(crate) fn compile(source: &Source) -> Result<Program, Vec<Diagnostic>> {
     compile_with(source, Door::File, &Others { prelude: library::SOURCES, load: &load })
 }
 
-/// Every file of the library, checked.
-pub(crate) fn library_programs() -> impl Iterator<Item = (&'static str, &'static str, Program)> {
-    library::SOURCES.iter().filter_map(|(file, text)| {
-        compile(&Source::from_text(*file, text)).ok().map(|p| (*file, *text, p))
-    })
-}
-
 /// The algorithms that the flags ask for.
 pub(crate) enum Loaded {
     /// Ready to be laid out.
@@ -100,11 +93,7 @@ pub(crate) fn load_on(
         .collect();
     if algorithms.is_empty() {
         let wanted = wanted.unwrap_or_default();
-        return Err(Failure::usage(
-            Code::UnknownAlgorithm,
-            format!("{} holds no algorithm `{wanted}`", source.name()),
-        )
-        .with_help(format!("it holds {}", names.join(", "))));
+        return Err(unknown(source, &wanted, &names));
     }
     for algorithm in &mut algorithms {
         if let Some(given) = given {
@@ -117,6 +106,14 @@ pub(crate) fn load_on(
         }
     }
     Ok(Loaded::Ready(algorithms))
+}
+
+/// The source lacks an algorithm that was asked for.
+pub(crate) fn unknown(source: &Source, wanted: &str, names: &[impl AsRef<str>]) -> Failure {
+    let title = format!("{} holds no algorithm `{wanted}`", source.name());
+    let names: Vec<_> = names.iter().map(AsRef::as_ref).collect();
+    Failure::usage(Code::UnknownAlgorithm, title)
+        .with_help(format!("it holds {}", names.join(", ")))
 }
 
 /// The one algorithm that a command needs.

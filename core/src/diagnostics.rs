@@ -96,6 +96,7 @@ codes! {
     E0315 OverBudget "the schedule takes more of a resource than there is",
     E0316 PortConflict "a rank sends to, or receives from, too many peers in one step",
     E0317 OrderDiffers "ranks reduce in different orders",
+    E0318 FifoTooShallow "a fifo with too few credits: ranks wait for each other's slots",
 
     // Plans and runs.
     E0401 WrongBufferCount "not one buffer per rank",

@@ -294,7 +294,9 @@ pub algorithm Constructs(
                             local.on(window.at(round % 2)),
                             &[local.on(schedule.output().split(2).at(1))],
                         )?;
-                } else if schedule.test(17, to.rank().equals(from.rank()))? {
+                } else if schedule
+                    .test(17, schedule.rank_of(to).equals(schedule.rank_of(from)))?
+                {
                     schedule.copy(22, local.on(schedule.output()), &[local.on(inbox)])?;
                 } else {
                     schedule

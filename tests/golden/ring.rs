@@ -177,7 +177,7 @@ pub algorithm RingReduceScatter(ring: Ring) -> ReduceScatter {
     let left = ring.left;
     let right = ring.right;
     view block = input.split(nranks);
-    scratch sum: 2 like block[0];
+    scratch sum: 2 like block;
     for round in 0..nranks {
         let b = ring[(ring.position - round - 1) % nranks].rank;
         if round < nranks - 1 {
@@ -208,7 +208,7 @@ pub algorithm RingReduceScatter(ring: Ring) -> ReduceScatter {
                 at(36, 5, 36, 26),
                 at(37, 5, 37, 28),
                 at(38, 5, 38, 38),
-                at(39, 5, 39, 34),
+                at(39, 5, 39, 31),
                 at(41, 5, 59, 6),
                 at(42, 9, 42, 65),
                 at(43, 9, 47, 10),
@@ -239,7 +239,6 @@ pub algorithm RingReduceScatter(ring: Ring) -> ReduceScatter {
     ) -> ::core::result::Result<(), ::roundelay::expand::Stop> {
         #[allow(unused_imports)]
         use ::roundelay::expand::*;
-        let rank = s.rank();
         let nranks = s.nranks();
         let local = s.local();
         let ring = match &self.ring {
@@ -249,9 +248,9 @@ pub algorithm RingReduceScatter(ring: Ring) -> ReduceScatter {
         let left = ring.left();
         let right = ring.right();
         let block = s.input().split(nranks);
-        let sum = s.scratch_slots(4, "sum", 2, block.at(0))?;
+        let sum = s.scratch_blocks(4, "sum", 2, &block)?;
         for round in s.range(5, 0, nranks)? {
-            let b = ring.at((ring.position() - round - 1) % nranks).rank();
+            let b = s.rank_of(ring.at((ring.position() - round - 1) % nranks));
             if s.test(7, round.less(nranks - 1))? {
                 s.copy(8, local.on(block.at(b)), &[local.on(sum.at(round % 2))])?;
             } else {
@@ -383,7 +382,7 @@ pub algorithm RingAllGather(ring: Ring) -> AllGather {
         let block = s.output().split(nranks);
         s.copy(4, local.on(s.input()), &[local.on(block.at(rank))])?;
         for round in s.range(5, 0, nranks - 1)? {
-            let b = ring.at((ring.position() - round - 1) % nranks).rank();
+            let b = s.rank_of(ring.at((ring.position() - round - 1) % nranks));
             s.tx_ack(7, right)?;
             s.rx_ack(8, left)?;
             s.copy(9, left.on(block.at(b)), &[local.on(block.at(b))])?;

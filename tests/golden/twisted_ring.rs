@@ -212,17 +212,17 @@ impl ::roundelay::Algorithm for TwistedRingReduceScatter {
 pub algorithm TwistedRingReduceScatter(ring: Ring) -> ReduceScatter {
     view block = input.split(nranks);
     view result = output.split(2);
-    scratch sum: 2 like block[0];
+    scratch sum: 4 like block[0].split(2);
     parallel way in 0..2 {
         let to = if way == 0 { ring.right } else { ring.left };
         let from = if way == 0 { ring.left } else { ring.right };
         let sign = if way == 0 { 1 } else { -1 };
         for round in 0..nranks {
             let b = ring[(ring.position - sign * (round + 1)) % nranks].rank;
-            view now = sum[round % 2].split(2);
-            view before = sum[(round + 1) % 2].split(2);
+            view now = sum[2 * way + round % 2];
+            view before = sum[2 * way + (round + 1) % 2];
             if round < nranks - 1 {
-                copy(local.block[b].split(2)[way], local.now[way]);
+                copy(local.block[b].split(2)[way], local.now);
             } else {
                 copy(local.block[b].split(2)[way], local.result[way]);
             }
@@ -230,9 +230,9 @@ pub algorithm TwistedRingReduceScatter(ring: Ring) -> ReduceScatter {
                 to.TxAck();
                 from.RxAck();
                 if round < nranks - 1 {
-                    reduce(from.before[way], local.now[way]);
+                    reduce(from.before, local.now);
                 } else {
-                    reduce(from.before[way], local.result[way]);
+                    reduce(from.before, local.result[way]);
                 }
                 from.TxDataSignal();
                 to.RxDataSignal();
@@ -249,24 +249,24 @@ pub algorithm TwistedRingReduceScatter(ring: Ring) -> ReduceScatter {
                 at(43, 15, 43, 39),
                 at(44, 5, 44, 38),
                 at(45, 5, 45, 35),
-                at(46, 5, 46, 34),
+                at(46, 5, 46, 43),
                 at(48, 5, 74, 6),
                 at(49, 9, 49, 64),
                 at(50, 9, 50, 66),
                 at(51, 9, 51, 50),
                 at(53, 9, 73, 10),
                 at(54, 13, 54, 78),
-                at(55, 13, 55, 48),
-                at(56, 13, 56, 57),
+                at(55, 13, 55, 49),
+                at(56, 13, 56, 58),
                 at(57, 13, 61, 14),
-                at(58, 17, 58, 68),
+                at(58, 17, 58, 63),
                 at(60, 17, 60, 71),
                 at(62, 13, 72, 14),
                 at(63, 17, 63, 28),
                 at(64, 17, 64, 30),
                 at(65, 17, 69, 18),
-                at(66, 21, 66, 62),
-                at(68, 21, 68, 65),
+                at(66, 21, 66, 52),
+                at(68, 21, 68, 60),
                 at(70, 17, 70, 37),
                 at(71, 17, 71, 35),
             ]
@@ -286,7 +286,6 @@ pub algorithm TwistedRingReduceScatter(ring: Ring) -> ReduceScatter {
     ) -> ::core::result::Result<(), ::roundelay::expand::Stop> {
         #[allow(unused_imports)]
         use ::roundelay::expand::*;
-        let rank = s.rank();
         let nranks = s.nranks();
         let local = s.local();
         let ring = match &self.ring {
@@ -295,7 +294,7 @@ pub algorithm TwistedRingReduceScatter(ring: Ring) -> ReduceScatter {
         };
         let block = s.input().split(nranks);
         let result = s.output().split(2);
-        let sum = s.scratch_slots(3, "sum", 2, block.at(0))?;
+        let sum = s.scratch_blocks(3, "sum", 4, &block.at(0).split(2))?;
         s.parallel(
             4,
             0,
@@ -313,16 +312,17 @@ pub algorithm TwistedRingReduceScatter(ring: Ring) -> ReduceScatter {
                 };
                 let sign = if s.test(7, way.equals(0))? { int(1) } else { int(-1) };
                 for round in s.range(8, 0, nranks)? {
-                    let b = ring
-                        .at((ring.position() - sign * (round + 1)) % nranks)
-                        .rank();
-                    let now = sum.at(round % 2).split(2);
-                    let before = sum.at((round + 1) % 2).split(2);
+                    let b = s
+                        .rank_of(
+                            ring.at((ring.position() - sign * (round + 1)) % nranks),
+                        );
+                    let now = sum.at(2 * way + round % 2);
+                    let before = sum.at(2 * way + (round + 1) % 2);
                     if s.test(12, round.less(nranks - 1))? {
                         s.copy(
                             13,
                             local.on(block.at(b).split(2).at(way)),
-                            &[local.on(now.at(way))],
+                            &[local.on(now)],
                         )?;
                     } else {
                         s.copy(
@@ -335,17 +335,9 @@ pub algorithm TwistedRingReduceScatter(ring: Ring) -> ReduceScatter {
                         s.tx_ack(16, to)?;
                         s.rx_ack(17, from)?;
                         if s.test(18, round.less(nranks - 1))? {
-                            s.reduce(
-                                19,
-                                &[from.on(before.at(way))],
-                                local.on(now.at(way)),
-                            )?;
+                            s.reduce(19, &[from.on(before)], local.on(now))?;
                         } else {
-                            s.reduce(
-                                20,
-                                &[from.on(before.at(way))],
-                                local.on(result.at(way)),
-                            )?;
+                            s.reduce(20, &[from.on(before)], local.on(result.at(way)))?;
                         }
                         s.tx_data_signal(21, from)?;
                         s.rx_data_signal(22, to)?;
@@ -485,9 +477,10 @@ pub algorithm TwistedRingAllGather(ring: Ring) -> AllGather {
                     &[local.on(block.at(rank).split(2).at(way))],
                 )?;
                 for round in s.range(7, 0, nranks - 1)? {
-                    let b = ring
-                        .at((ring.position() - sign * (round + 1)) % nranks)
-                        .rank();
+                    let b = s
+                        .rank_of(
+                            ring.at((ring.position() - sign * (round + 1)) % nranks),
+                        );
                     s.tx_ack(9, to)?;
                     s.rx_ack(10, from)?;
                     s.copy(

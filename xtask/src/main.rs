@@ -1,7 +1,9 @@
-//! The repository's own tasks: `cargo xtask test`, `cargo xtask mutants`, `cargo xtask parser [--check]`.
+//! The repository's own tasks: `cargo xtask test`, `cargo xtask mutants`, `cargo xtask calibrate [--write]`,
+//! `cargo xtask parser [--check]`.
 
 use std::process::ExitCode;
 
+mod calibrate;
 mod mutants;
 mod parser;
 mod test;
@@ -9,6 +11,8 @@ mod test;
 const USAGE: &str = "\
 usage: cargo xtask test              every check that CI runs, after installing what they need
        cargo xtask mutants           every mutant of every algorithm, against the exact oracles
+       cargo xtask calibrate         the model's constants of this machine, beside the library's
+       cargo xtask calibrate --write the same, into stdlib/host.costs
        cargo xtask parser            generate the parser and the lexer from the grammar
        cargo xtask parser --check    say whether the committed ones are fresh";
 
@@ -18,6 +22,8 @@ fn main() -> ExitCode {
     let done = match args.as_slice() {
         ["test"] => test::all(),
         ["mutants"] => mutants::all(),
+        ["calibrate"] => calibrate::run(false),
+        ["calibrate", "--write"] => calibrate::run(true),
         ["parser"] => parser::write(),
         ["parser", "--check"] => parser::check(),
         _ => {

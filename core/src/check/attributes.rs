@@ -18,8 +18,8 @@ const MOST_RANKS: i64 = 1 << 16;
 
 const VERIFY: &str = "write `#[verify(nranks = 2..=8)]`, `#[verify(nranks = [2, 4, 8])]` or \
                       `#[verify(off, reason = \"…\")]`";
-const BUDGET: &str =
-    "write `#[budget(streams = 2, notifies = 2, scratch = 1, ports = 1)]`, any of them";
+const BUDGET: &str = "write `#[budget(streams = 2, notifies = 2, scratch = 1, ports = 1, \
+                      fifo = 4)]`, any of them";
 
 /// What an algorithm's attributes say.
 #[derive(Default)]

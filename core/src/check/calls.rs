@@ -106,7 +106,7 @@ impl Checker<'_> {
     }
 
     /// A data operand: a region of a rank.
-    fn place(&mut self, expr: &ast::Expr) -> Expr {
+    pub(super) fn place(&mut self, expr: &ast::Expr) -> Expr {
         let place = self.expr(expr);
         let help = match place.ty {
             Ty::Place | Ty::Error => return place,
@@ -141,7 +141,7 @@ impl Checker<'_> {
         items.iter().map(|item| self.place(item)).collect()
     }
 
-    fn writable(&mut self, dsts: &[Expr]) {
+    pub(super) fn writable(&mut self, dsts: &[Expr]) {
         for dst in dsts {
             if let ExprKind::On(_, region) = &*dst.kind
                 && matches!(root(region), ExprKind::Input)
@@ -236,6 +236,7 @@ impl Checker<'_> {
             "rev" => (ExprKind::Rev(self.expect(arg, Ty::List)), Ty::List),
             _ => {
                 let arg = self.expr(arg);
+                self.has_a_name(&arg);
                 if !matches!(arg.ty, Ty::List | Ty::Rings | Ty::Groups | Ty::Pieces | Ty::Error) {
                     self.error(wrong(arg.span, "a list or pieces", arg.ty));
                 }

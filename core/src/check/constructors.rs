@@ -77,6 +77,30 @@ impl Checker<'_> {
         None
     }
 
+    /// Refuses to ask what has no name yet. Expanded Rust looks such a value up by a statement of its own, which
+    /// has no room inside an expression.
+    pub(super) fn has_a_name(&mut self, asked: &Expr) {
+        if !is_made(asked) {
+            return;
+        }
+        let (ty, name) = match asked.ty {
+            Ty::Ring => ("Ring", "ring"),
+            Ty::Rings => ("Rings", "rings"),
+            Ty::Tree => ("Tree", "tree"),
+            Ty::Groups => ("Groups", "groups"),
+            _ => ("Topology", "topology"),
+        };
+        let help = if self.in_default {
+            format!("make it a parameter before this one: `{name}: {ty} = …`")
+        } else {
+            format!("name it first: `let {name} = …;`")
+        };
+        let title = format!("a value of type `{ty}` is asked before it has a name");
+        self.error(
+            Diagnostic::new(Code::WrongType, asked.span, title).label("made here").help(help),
+        );
+    }
+
     fn rings(&mut self, written: &str, args: &[ast::Expr]) -> Option<(ExprKind, Ty)> {
         let kind = match (written, args) {
             ("Ring::natural", [n]) => {
@@ -135,6 +159,23 @@ impl Checker<'_> {
             ("rails", [topology]) => GroupsForm::Rails(self.expect(topology, Ty::Topology)),
             _ => return None,
         })
+    }
+}
+
+/// Whether the value is made where it stands.
+fn is_made(expr: &Expr) -> bool {
+    match &*expr.kind {
+        ExprKind::RingNatural
+        | ExprKind::RingTwisted
+        | ExprKind::RingOrder(_)
+        | ExprKind::RingAround(_)
+        | ExprKind::RingsChannels(_)
+        | ExprKind::RingsDisjoint(..)
+        | ExprKind::Tree(_)
+        | ExprKind::Groups(_)
+        | ExprKind::Topology(..) => true,
+        ExprKind::If(_, then, otherwise) => is_made(then) || is_made(otherwise),
+        _ => false,
     }
 }
 

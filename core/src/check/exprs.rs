@@ -142,6 +142,13 @@ impl Checker<'_> {
                 );
                 return (ExprKind::Error, Ty::Error);
             }
+            if ty == Ty::Fifo {
+                self.error(
+                    Diagnostic::new(Code::WrongType, span, "the fifo is not a value")
+                        .help("its slots are used by `send`, `recv` and their kin alone"),
+                );
+                return (ExprKind::Error, Ty::Error);
+            }
             return (ExprKind::Var(var), ty);
         }
         let near = scope::nearest(name, self.scope.names().chain(scope::PREDEFINED));
@@ -262,6 +269,7 @@ impl Checker<'_> {
                 error
             }
             ("index_of" | "position_of", [rank]) if base.ty == Ty::Groups => {
+                self.has_a_name(&base);
                 if !matches!(rank.ty, Ty::Int | Ty::Error) {
                     self.error(wrong(rank.span, "the number of a rank", rank.ty));
                 }
@@ -315,6 +323,7 @@ impl Checker<'_> {
 
     fn field(&mut self, base: &ast::Expr, name: &ast::Name, span: Span) -> Expr {
         let base = self.expr(base);
+        self.has_a_name(&base);
         let (kind, ty) = match constructors::field(&base, &name.text) {
             Some(field) => field,
             None if base.ty == Ty::Peer => return self.on_peer(base, name, span),
@@ -389,6 +398,7 @@ impl Checker<'_> {
 
     fn index(&mut self, base: &ast::Expr, index: &ast::Expr, span: Span) -> Expr {
         let base = self.expr(base);
+        self.has_a_name(&base);
         let index = self.expect(index, Ty::Int);
         if base.ty == Ty::List {
             return Expr { kind: Box::new(ExprKind::Element(base, index)), ty: Ty::Int, span };

@@ -118,6 +118,8 @@ pub enum Ty {
     Places,
     /// A step, which is no value.
     Step,
+    /// The fifo, which is no value.
+    Fifo,
     /// Already reported.
     Error,
 }
@@ -194,6 +196,26 @@ pub enum StmtKind {
     Within(Expr, Vec<Stmt>),
     /// Another algorithm on regions of this one
     Run(Run),
+    /// `fifo`; the shape is a region or pieces
+    Fifo {
+        /// What a slot has room for, with its slices.
+        like: Expr,
+        /// Slots of a link; NCCL's number unless written.
+        credits: Option<Expr>,
+        /// Slices of what is sent; one unless written.
+        slices: Option<Expr>,
+    },
+    /// One of NCCL's primitives
+    Primitive {
+        /// Which.
+        primitive: Primitive,
+        /// Who stands before the dot: the receiver of a `send`, or who is received from.
+        peer: Expr,
+        /// Regions of this rank, in the order in which they are written.
+        places: Vec<Expr>,
+        /// Who the result is sent to, where it is sent on.
+        onward: Option<Expr>,
+    },
     /// What an attribute demands, at the head of the body
     Demand(Demand),
 }
@@ -271,6 +293,82 @@ impl Signal {
             Self::TxDataSignal => "TxDataSignal",
             Self::RxDataSignal => "RxDataSignal",
         }
+    }
+}
+
+/// NCCL's primitives: what passes through the fifo of a link.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Primitive {
+    /// Own data into the peer's next slot.
+    Send,
+    /// The next slot into own memory.
+    Recv,
+    /// The next slot reduced into own memory.
+    RecvReduce,
+    /// The next slot into own memory and the next peer's slot.
+    RecvCopySend,
+    /// The next slot, reduced with own data, into the next peer's slot.
+    RecvReduceSend,
+    /// The next slot, reduced with own data, into own memory.
+    RecvReduceCopy,
+    /// The next slot, reduced with own data, into own memory and the next peer's slot.
+    RecvReduceCopySend,
+}
+
+impl Primitive {
+    /// All seven.
+    pub const ALL: [Self; 7] = [
+        Self::Send,
+        Self::Recv,
+        Self::RecvReduce,
+        Self::RecvCopySend,
+        Self::RecvReduceSend,
+        Self::RecvReduceCopy,
+        Self::RecvReduceCopySend,
+    ];
+
+    /// The method's name in the language.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Send => "send",
+            Self::Recv => "recv",
+            Self::RecvReduce => "recv_reduce",
+            Self::RecvCopySend => "recv_copy_send",
+            Self::RecvReduceSend => "recv_reduce_send",
+            Self::RecvReduceCopy => "recv_reduce_copy",
+            Self::RecvReduceCopySend => "recv_reduce_copy_send",
+        }
+    }
+
+    /// How it is written.
+    pub const fn form(self) -> &'static str {
+        match self {
+            Self::Send => "right.send(local.src)",
+            Self::Recv => "left.recv(local.dst)",
+            Self::RecvReduce => "left.recv_reduce(local.dst)",
+            Self::RecvCopySend => "left.recv_copy_send(local.dst, right)",
+            Self::RecvReduceSend => "left.recv_reduce_send(local.src, right)",
+            Self::RecvReduceCopy => "left.recv_reduce_copy(local.src, local.dst)",
+            Self::RecvReduceCopySend => "left.recv_reduce_copy_send(local.src, local.dst, right)",
+        }
+    }
+
+    /// Whether the first of its regions is one that it reads.
+    pub const fn reads(self) -> bool {
+        matches!(
+            self,
+            Self::Send | Self::RecvReduceSend | Self::RecvReduceCopy | Self::RecvReduceCopySend
+        )
+    }
+
+    /// Whether the last of its regions is one that it writes.
+    pub const fn writes(self) -> bool {
+        !matches!(self, Self::Send | Self::RecvReduceSend)
+    }
+
+    /// Whether it names a peer to send the result on to.
+    pub const fn forwards(self) -> bool {
+        matches!(self, Self::RecvCopySend | Self::RecvReduceSend | Self::RecvReduceCopySend)
     }
 }
 

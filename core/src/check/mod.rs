@@ -4,6 +4,7 @@ mod attributes;
 mod calls;
 mod constructors;
 mod exprs;
+mod fifo;
 pub mod hir;
 pub mod others;
 mod runs;
@@ -286,6 +287,7 @@ impl Ty {
             Self::Place => "a region of a rank",
             Self::Places => "pieces of a region of a rank",
             Self::Step => "a step",
+            Self::Fifo => "the fifo",
             Self::Error => "an error",
         }
     }

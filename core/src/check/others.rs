@@ -222,8 +222,10 @@ fn calls<'t>(body: &'t [ast::Stmt], names: &mut Vec<&'t str>) {
             | ast::StmtKind::Step { body, .. }
             | ast::StmtKind::Within { body, .. } => calls(body, names),
             ast::StmtKind::If { arms, otherwise } => {
-                arms.iter().for_each(|(_, body)| calls(body, names));
-                otherwise.iter().for_each(|body| calls(body, names));
+                let guarded = arms.iter().map(|(_, body)| body);
+                for body in guarded.chain(otherwise) {
+                    calls(body, names);
+                }
             }
             _ => {}
         }

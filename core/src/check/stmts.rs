@@ -1,11 +1,15 @@
 //! Statements: what each declares, and where each may stand.
 
 use super::exprs::wrong;
-use super::hir::{Iter, Signal, Step, Stmt, StmtKind, Ty, VarId};
+use super::hir::{Expr, ExprKind, Iter, Primitive, Signal, Step, Stmt, StmtKind, Ty, VarId};
 use super::{Checker, DeclaredStep, ast_type};
 use crate::diagnostics::{Code, Diagnostic};
 use crate::ids::SpanId;
+use crate::source::Span;
 use crate::syntax::ast;
+
+/// Why nobody signals itself.
+const ORDERED: &str = "ops of one rank are ordered already; `parallel` is joined at its end";
 
 impl Checker<'_> {
     /// The statements of a block, in a scope of their own.
@@ -46,24 +50,13 @@ impl Checker<'_> {
                 self.scratch(name, count.as_ref(), like, stmt)
             }
             ast::StmtKind::Step { name, params, body } => self.step(name, params, body),
-            ast::StmtKind::Fifo { like, options } => self.fifo(like, options, stmt)?,
+            ast::StmtKind::Fifo { like, options } => self.fifo(like, options, stmt),
             ast::StmtKind::Within { group, body } => self.within(group, body),
             ast::StmtKind::Run { call, on } => self.run(call, on)?,
             ast::StmtKind::Expr(expr) => self.action(expr)?,
             ast::StmtKind::Error => return None,
         };
         Some(Stmt { at, kind })
-    }
-
-    #[allow(unused, clippy::all, clippy::pedantic)]
-    fn fifo(
-        &mut self,
-        like: &ast::Expr,
-        options: &[(ast::Name, ast::Expr)],
-        stmt: &ast::Stmt,
-    ) -> Option<StmtKind> {
-        self.error(Diagnostic::new(Code::SyntaxError, stmt.span, "no fifo yet"));
-        None
     }
 
     fn let_stmt(
@@ -186,17 +179,7 @@ impl Checker<'_> {
         like: &ast::Expr,
         stmt: &ast::Stmt,
     ) -> StmtKind {
-        if self.depth > 0 || !self.open_steps.is_empty() {
-            self.error(
-                Diagnostic::new(
-                    Code::ScratchPlacement,
-                    stmt.span,
-                    "scratch is declared inside a block",
-                )
-                .label("must stand at the top of the algorithm")
-                .note("every rank has the same scratch, whatever path it takes"),
-            );
-        }
+        self.at_the_top("scratch", "scratch", stmt);
         let count = count.map(|count| self.expect(count, Ty::Int));
         let like = self.expr(like);
         let ty = match like.ty {
@@ -212,6 +195,18 @@ impl Checker<'_> {
             }
         };
         StmtKind::Scratch(self.declare(name, ty), count, like)
+    }
+
+    /// What every rank has, whatever path it takes, is declared outside of all blocks.
+    pub(super) fn at_the_top(&mut self, one: &str, what: &str, stmt: &ast::Stmt) {
+        if self.depth > 0 || !self.open_steps.is_empty() {
+            let title = format!("{one} is declared inside a block");
+            self.error(
+                Diagnostic::new(Code::ScratchPlacement, stmt.span, title)
+                    .label("must stand at the top of the algorithm")
+                    .note(format!("every rank has the same {what}, whatever path it takes")),
+            );
+        }
     }
 
     fn step(&mut self, name: &ast::Name, params: &[ast::Param], body: &[ast::Stmt]) -> StmtKind {
@@ -244,13 +239,14 @@ impl Checker<'_> {
         match &*expr.kind {
             ast::ExprKind::Error => None,
             ast::ExprKind::Method(base, name, args) => {
-                match Signal::ALL.into_iter().find(|s| s.name() == name.text) {
-                    Some(signal) => Some(self.signal(signal, base, name, args)),
-                    None => {
-                        self.no_effect(expr);
-                        None
-                    }
+                if let Some(signal) = Signal::ALL.into_iter().find(|s| s.name() == name.text) {
+                    return Some(self.signal(signal, base, name, args));
                 }
+                if let Some(which) = Primitive::ALL.into_iter().find(|p| p.name() == name.text) {
+                    return self.primitive(which, base, name, args, expr.span);
+                }
+                self.no_effect(expr);
+                None
             }
             ast::ExprKind::Call(path, args) if path.len() == 1 => {
                 self.call_stmt(&path[0], args, expr)
@@ -280,34 +276,46 @@ impl Checker<'_> {
                 .label("unexpected"),
             );
         }
-        let peer = self.expr(base);
+        let peer = self.partner(signal.name(), base, name.span, ORDERED);
+        StmtKind::Signal(signal, peer)
+    }
+
+    /// The peer that `name`, a signal or primitive, is for; `last` ends the place of the two.
+    pub(super) fn partner(
+        &mut self,
+        name: &str,
+        peer: &ast::Expr,
+        last: Span,
+        to_oneself: &str,
+    ) -> Expr {
+        let peer = self.expr(peer);
         if peer.ty != Ty::Peer && peer.ty != Ty::Error {
             let help = match peer.ty {
                 Ty::Int => "write `peer(…)` to make a peer of a rank's number",
                 Ty::Ring => "write `.left` or `.right` to choose a neighbour",
-                _ => "signals go to peers, such as `ring.right` or `peer(rank ^ 1)`",
+                _ => "what comes and goes has a peer, such as `ring.right` or `peer(rank ^ 1)`",
             };
             self.error(
                 Diagnostic::new(
                     Code::SignalOnNonPeer,
                     peer.span,
-                    format!("`{}` on {}", signal.name(), peer.ty.name()),
+                    format!("`{name}` on {}", peer.ty.name()),
                 )
                 .label(format!("this is {}, not a peer", peer.ty.name()))
                 .help(help),
             );
-        } else if matches!(*peer.kind, super::hir::ExprKind::Local) {
+        } else if matches!(*peer.kind, ExprKind::Local) {
             self.error(
                 Diagnostic::new(
                     Code::SelfSignal,
-                    peer.span.to(name.span),
-                    format!("`{}` to oneself", signal.name()),
+                    peer.span.to(last),
+                    format!("`{name}` to oneself"),
                 )
                 .label("`local` is this very rank")
-                .help("ops of one rank are ordered already; `parallel` is joined at its end"),
+                .help(to_oneself),
             );
         }
-        StmtKind::Signal(signal, peer)
+        peer
     }
 
     fn no_effect(&mut self, expr: &ast::Expr) {

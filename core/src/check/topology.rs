@@ -179,6 +179,7 @@ impl Checker<'_> {
                 return Expr { kind: Box::new(ExprKind::Error), ty: Ty::Error, span };
             }
         };
+        self.has_a_name(&topology);
         let got = args.len();
         let mut ranks =
             args.into_iter().map(|arg| self.as_rank(arg)).collect::<Vec<_>>().into_iter();

@@ -3,7 +3,7 @@
 use std::cell::Cell;
 
 use proc_macro2::{Group, Ident, Literal, Span as RustSpan, TokenStream, TokenTree};
-use quote::{format_ident, quote, quote_spanned};
+use quote::{ToTokens as _, format_ident, quote, quote_spanned};
 
 use super::rust::{Origin, ident};
 use crate::check::hir::{
@@ -11,6 +11,7 @@ use crate::check::hir::{
 };
 use crate::ids::SpanId;
 use crate::schedule::arith::IntFn;
+use crate::schedule::builder::fifo::{CREDITS, SLICES};
 use crate::syntax::ast::{BinOp, UnOp};
 
 pub(super) struct Body<'a> {
@@ -182,6 +183,25 @@ impl<'a> Body<'a> {
             StmtKind::Within(group, body) => self.within(group, body, stmt.at),
             StmtKind::Run(run) => self.run(run, stmt.at),
             StmtKind::Demand(demand) => self.demand(demand, stmt.at),
+            StmtKind::Fifo { like, credits, slices } => {
+                let size = |size: &Option<Expr>, default: u32| match size {
+                    Some(size) => self.operand(size),
+                    None => Literal::u32_unsuffixed(default).into_token_stream(),
+                };
+                let (credits, slices) = (size(credits, CREDITS), size(slices, SLICES));
+                if like.ty == Ty::Region {
+                    let like = self.value(like);
+                    return quote!(#s.fifo(#at, #like, #credits, #slices)?;);
+                }
+                let like = self.borrowed(like);
+                quote!(#s.fifo_blocks(#at, #like, #credits, #slices)?;)
+            }
+            StmtKind::Primitive { primitive, peer, places, onward } => {
+                let name = Ident::new(primitive.name(), RustSpan::call_site());
+                let peer = self.value(peer);
+                let places = places.iter().chain(onward).map(|place| self.value(place));
+                quote!(#s.#name(#at, #peer, #(#places),*)?;)
+            }
         }
     }
 

@@ -88,8 +88,10 @@ fn collect<'a>(body: &'a [Stmt], found: &mut Vec<&'a Callee>) {
             | StmtKind::Within(_, body) => collect(body, found),
             StmtKind::Step(step) => collect(&step.body, found),
             StmtKind::If(arms, otherwise) => {
-                arms.iter().for_each(|(_, body)| collect(body, found));
-                otherwise.iter().for_each(|body| collect(body, found));
+                let guarded = arms.iter().map(|(_, body)| body);
+                for body in guarded.chain(otherwise) {
+                    collect(body, found);
+                }
             }
             _ => {}
         }

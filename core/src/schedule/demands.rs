@@ -41,11 +41,14 @@ pub enum Resource {
     Notifies,
     /// Peers that a rank sends to, or receives from, in one step.
     Ports,
+    /// Slots of a link of a fifo that must hold data at once.
+    Fifo,
 }
 
 impl Resource {
     /// All of them.
-    pub const ALL: [Self; 4] = [Self::Scratch, Self::Streams, Self::Notifies, Self::Ports];
+    pub const ALL: [Self; 5] =
+        [Self::Scratch, Self::Streams, Self::Notifies, Self::Ports, Self::Fifo];
 
     /// The word for it in `#[budget(…)]` and on the command line.
     pub const fn name(self) -> &'static str {
@@ -54,6 +57,7 @@ impl Resource {
             Self::Streams => "streams",
             Self::Notifies => "notifies",
             Self::Ports => "ports",
+            Self::Fifo => "fifo",
         }
     }
 

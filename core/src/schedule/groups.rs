@@ -74,8 +74,9 @@ impl Groups {
                 bad(format!("groups of {size} ranks"), "a group has one rank or more")
             }
             Form::Balanced => {
-                let divides =
-                    |size: &u32| nranks % size == 0 && size.saturating_mul(*size) >= nranks;
+                let divides = |size: &u32| {
+                    nranks.is_multiple_of(*size) && size.saturating_mul(*size) >= nranks
+                };
                 Ok(Partition::even((1..=nranks).find(divides).unwrap_or(nranks), nranks))
             }
             Form::Sizes(sizes) => {

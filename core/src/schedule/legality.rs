@@ -82,15 +82,18 @@ const CHANNELS: &[Rule<Channel>] = &[
     }),
     rule(
         "signal ends",
-        "an ack or data signal joins two ranks, a fork or join one with itself",
-        |_, c| (c.from == c.to) == matches!(c.kind, SignalKind::Fork | SignalKind::Join),
+        "a fork or join joins a rank with itself, any other signal two ranks",
+        |_, c| (c.from != c.to) == c.kind.has_lane(),
     ),
     rule(
         "lane",
         "a channel's lane exists; that of a fork or join is a slave stream of the rank",
-        |s, c| match c.kind {
-            SignalKind::Ack | SignalKind::Data => c.lane.index() < s.lanes.len(),
-            SignalKind::Fork | SignalKind::Join => c.lane.0 != 0 && c.lane.0 < streams(s, c.from),
+        |s, c| {
+            if c.kind.has_lane() {
+                c.lane.index() < s.lanes.len()
+            } else {
+                c.lane.0 != 0 && c.lane.0 < streams(s, c.from)
+            }
         },
     ),
 ];

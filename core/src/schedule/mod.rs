@@ -168,7 +168,7 @@ pub struct Channel {
     pub to: RankId,
     /// Which of the pair's signals.
     pub kind: SignalKind,
-    /// For `Ack` and `Data` the lane. For `Fork` and `Join` (`from == to`) the index of the child stream.
+    /// The lane. For `Fork` and `Join` (`from == to`) the index of the child stream.
     pub lane: LaneId,
 }
 
@@ -179,10 +179,21 @@ pub enum SignalKind {
     Ack,
     /// `TxDataSignal` to `RxDataSignal`.
     Data,
+    /// The receiver's word to the sender that a slot of the fifo between them is free: a credit.
+    Head,
+    /// The sender's word to the receiver that a slot holds data.
+    Tail,
     /// Parent stream to child stream at the head of a `parallel`.
     Fork,
     /// Child stream to parent stream at its end.
     Join,
+}
+
+impl SignalKind {
+    /// Whether it goes from rank to rank, in a lane; if not, from stream to stream of one rank.
+    pub const fn has_lane(self) -> bool {
+        !matches!(self, Self::Fork | Self::Join)
+    }
 }
 
 /// Where a statement stands: lines and columns count from 1, columns in characters.

@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 use std::sync::Arc;
 
+use super::builder::fifo::Slots;
 use super::builder::frame::{Bound, CallOf};
 use super::builder::{Builder, Stop};
 use super::demands::Demands;
@@ -12,9 +13,7 @@ use super::groups::{Groups, Partition};
 use super::ring::{Ring, Seating};
 use super::rings::Rings;
 use super::tree::{Rooted, Tree};
-use super::{
-    Algorithm, Buffer, Channel, Op, OpKind, Operand, Region, Schedule, Scratch, SignalKind, Stream,
-};
+use super::{Algorithm, Buffer, Channel, Op, OpKind, Operand, Region, Schedule, Scratch, Stream};
 use crate::collective::Collective;
 use crate::diagnostics::{Code, Finding};
 use crate::ids::{ChannelId, LaneId, OpId, RankId, RegionId, ScratchId};
@@ -32,6 +31,8 @@ pub(crate) struct Tables {
     pub(crate) root: RankId,
     pub(crate) scratch: Vec<Scratch>,
     pub(crate) operands: Vec<Operand>,
+    /// Those of a fifo.
+    pub(crate) slots: Slots,
     regions: Interner<Region>,
     channels: Interner<Channel>,
     lanes: Interner<Vec<i64>>,
@@ -86,6 +87,7 @@ impl Tables {
             root: RankId(0),
             scratch: Vec::new(),
             operands: Vec::new(),
+            slots: Slots::default(),
             regions: Interner::default(),
             channels: Interner::default(),
             lanes,
@@ -238,7 +240,7 @@ pub(crate) fn build<A: Algorithm + ?Sized>(
     for rank in (0..nranks).map(RankId) {
         let mut builder = Builder::new(&mut tables, rank);
         // What stopped a rank has been recorded; the next rank may have more to say.
-        let (Ok(()) | Err(Stop)) = algorithm.build(&mut builder);
+        let (Ok(()) | Err(Stop)) = algorithm.build(&mut builder).and_then(|()| builder.end_fifo());
         let streams = builder.into_streams();
         if tables.hopeless() {
             break;
@@ -300,7 +302,7 @@ impl Assembly {
         lanes.id(0);
         let mut channels = self.channels.pick(&tables.channels.items);
         for channel in &mut channels {
-            if matches!(channel.kind, SignalKind::Ack | SignalKind::Data) {
+            if channel.kind.has_lane() {
                 channel.lane = LaneId(lanes.id(channel.lane.0));
             }
         }

@@ -45,9 +45,11 @@ impl fmt::Display for TextError {
 
 impl std::error::Error for TextError {}
 
-const KINDS: [(SignalKind, &str); 4] = [
+const KINDS: [(SignalKind, &str); 6] = [
     (SignalKind::Ack, "ack"),
     (SignalKind::Data, "data"),
+    (SignalKind::Head, "head"),
+    (SignalKind::Tail, "tail"),
     (SignalKind::Fork, "fork"),
     (SignalKind::Join, "join"),
 ];

@@ -173,7 +173,7 @@ const fn turn(q: u32, by: u32, nranks: u32) -> u32 {
 
 /// Where the second of the double binary trees has its root.
 const fn second_root(nranks: u32) -> u32 {
-    if nranks % 2 == 0 { nranks - 1 } else { 1 % nranks }
+    if nranks.is_multiple_of(2) { nranks - 1 } else { 1 % nranks }
 }
 
 fn double_binary_edges(second: bool, nranks: u32) -> Vec<(u32, u32)> {

@@ -52,6 +52,66 @@ impl Load {
     }
 }
 
+/// How a message gets from one rank to another.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Way {
+    /// Nanoseconds, along the slowest of the shortest ways.
+    pub latency: u64,
+    /// Seconds a byte, times b where the topology is relative.
+    pub per_byte: f64,
+}
+
+/// The way between two ranks; nothing where they are not linked.
+pub fn way(topology: &Topology, from: RankId, to: RankId) -> Way {
+    let (from, to) = (NodeId::from(from), NodeId::from(to));
+    let passes = |node: NodeId| node == from || !topology.is_rank(node);
+    // Hop by hop, until `to` is met: what reaches each node, by which links.
+    let mut hops = vec![None; topology.nodes().len()];
+    let mut latency = vec![0_u64; topology.nodes().len()];
+    hops[from.index()] = Some(0_u32);
+    let mut layer = vec![from];
+    let mut layers = Vec::new();
+    while !layer.is_empty() && hops[to.index()].is_none() {
+        let mut next = Vec::new();
+        let depth = layers.len() as u32 + 1;
+        for link in layer.iter().filter(|node| passes(**node)).flat_map(|node| topology.out(*node))
+        {
+            if hops[link.to.index()].is_none() {
+                hops[link.to.index()] = Some(depth);
+                next.push(link.to);
+            }
+            if hops[link.to.index()] == Some(depth) {
+                let passed = latency[link.from.index()].saturating_add(link.latency);
+                latency[link.to.index()] = latency[link.to.index()].max(passed);
+            }
+        }
+        layers.push(std::mem::replace(&mut layer, next));
+    }
+    let mut amount = BTreeMap::from([(to, 1.0)]);
+    let mut per_byte = 0.0_f64;
+    for layer in layers.iter().rev() {
+        let passing: Vec<&super::Link> = layer
+            .iter()
+            .filter(|node| passes(**node))
+            .flat_map(|node| topology.out(*node))
+            .filter(|link| amount.contains_key(&link.to))
+            .collect();
+        let mut into: BTreeMap<NodeId, f64> = BTreeMap::new();
+        for link in &passing {
+            *into.entry(link.to).or_default() += 1.0;
+        }
+        let mut before = BTreeMap::new();
+        for link in passing {
+            let share = amount[&link.to] / into[&link.to];
+            let capacity = link.capacity;
+            per_byte = per_byte.max(share * capacity.den() as f64 / capacity.num() as f64);
+            *before.entry(link.from).or_default() += share;
+        }
+        amount = before;
+    }
+    Way { latency: latency[to.index()], per_byte }
+}
+
 /// Adds what `source` sends to each rank, along all shortest ways that pass no other rank.
 fn spread(
     topology: &Topology,

@@ -1,6 +1,6 @@
 //! Whether a proved schedule keeps to what its author and its caller demand beyond being right.
 
-use super::{Finding, Ports, Proof, Sameness, links, ranking, report::Reporter};
+use super::{Finding, Ports, Proof, Sameness, depth, links, ranking, report::Reporter};
 use crate::schedule::Schedule;
 use crate::schedule::demands::{Budget, Resource};
 use crate::schedule::rational::Rat;
@@ -50,6 +50,10 @@ fn over(
             .then(|| reporter.streams_over(budget, needs.streams, needs.last_stream)),
         Resource::Notifies => (u64::from(needs.notifies) > most)
             .then(|| reporter.notifies_over(budget, needs.notifies, needs.last_notify)),
+        Resource::Fifo => {
+            let needed = depth(schedule)?.needed;
+            (u64::from(needed) > most).then(|| reporter.fifo_over(budget, needed))
+        }
         Resource::Ports => {
             let sends = ports.send.peers.len() >= ports.receive.peers.len();
             let busiest = if sends { &ports.send } else { &ports.receive };

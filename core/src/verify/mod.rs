@@ -8,6 +8,7 @@
 mod cache;
 mod clocks;
 mod demands;
+mod fifo;
 mod history;
 mod in_place;
 mod layout;
@@ -33,7 +34,9 @@ use crate::schedule::{Schedule, legality};
 use crate::stages::stage;
 pub use cache::Proved;
 pub use demands::unmet;
+pub use fifo::{Depth, depth};
 pub use links::links;
+pub(crate) use order::Order;
 pub use ports::{Busiest, Ports};
 pub use reduction::{Reduction, Sameness, Witness};
 pub use signals::Signals;
@@ -64,6 +67,12 @@ pub fn verify(schedule: &Schedule) -> Result<Proof, Vec<Finding>> {
     let proof = verify_with(schedule, Signals::default())?;
     let unmet = unmet(schedule, &proof);
     if unmet.is_empty() { Ok(proof) } else { Err(unmet) }
+}
+
+/// The order of events, which is all of the proof that counting steps needs.
+pub(crate) fn in_order(schedule: &Schedule) -> Result<Order, Vec<Finding>> {
+    let reporter = report::Reporter::new(schedule);
+    stage("order", || order::order(schedule, &reporter)).map_err(ranking::fold)
 }
 
 /// The proof alone, for a runtime with such signals.

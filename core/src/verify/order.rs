@@ -2,23 +2,30 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::fifo::{Depth, Links};
 use super::report::Reporter;
 use crate::diagnostics::{Code, Finding};
 use crate::ids::{ChannelId, OpId, StreamId};
-use crate::schedule::{OpKind, Schedule};
+use crate::schedule::{Channel, OpKind, Schedule, SignalKind};
 
 /// An order of all ops that respects programs and signals; every other such order gives the same memory.
-pub(super) struct Order {
+pub(crate) struct Order {
     /// All ops.
-    pub(super) sequence: Vec<OpId>,
+    pub(crate) sequence: Vec<OpId>,
     /// For each wait the post that it meets; for every other op itself.
-    pub(super) meets: Vec<OpId>,
+    pub(crate) meets: Vec<OpId>,
     /// The stream of each op.
-    pub(super) stream_of: Vec<StreamId>,
+    pub(crate) stream_of: Vec<StreamId>,
+}
+
+/// Waits that keep each other, each with the post that would meet it, and the other waits that never end.
+struct Cycle {
+    waits: Vec<(OpId, OpId)>,
+    behind: Vec<OpId>,
 }
 
 /// Runs the streams against each other, or says which signals keep them from ending.
-pub(super) fn order(schedule: &Schedule, reporter: &Reporter<'_>) -> Result<Order, Vec<Finding>> {
+pub(crate) fn order(schedule: &Schedule, reporter: &Reporter<'_>) -> Result<Order, Vec<Finding>> {
     let unmatched = unmatched(schedule, reporter);
     let mut run = Run::new(schedule);
     run.all();
@@ -31,8 +38,31 @@ pub(super) fn order(schedule: &Schedule, reporter: &Reporter<'_>) -> Result<Orde
     if unmatched.iter().any(|finding| finding.code == Code::UnmatchedWait) {
         return Err(unmatched);
     }
-    let cycle = run.shortest_cycle(&stuck, reporter);
+    let cycle = run.shortest_cycle(&stuck).map(|Cycle { waits, behind }| {
+        too_shallow(schedule, &waits, &behind, reporter)
+            .unwrap_or_else(|| reporter.deadlock(&waits, &behind))
+    });
     Err(cycle.into_iter().chain(unmatched).collect())
+}
+
+/// A cycle of waits that more slots of the fifos would resolve.
+fn too_shallow(
+    schedule: &Schedule,
+    waits: &[(OpId, OpId)],
+    behind: &[OpId],
+    reporter: &Reporter<'_>,
+) -> Option<Finding> {
+    let head = |wait: OpId| schedule.channel(schedule.op(wait)).kind == SignalKind::Head;
+    let first = waits.iter().position(|(wait, _)| head(*wait))?;
+    let links = Links::new(schedule);
+    let (credits, needed) = (links.in_flight(waits[first].0), links.needed()?);
+    // With fewer it would end as well: then the wait stands in the wrong place.
+    if needed <= credits {
+        return None;
+    }
+    let mut waits = waits.to_vec();
+    waits.rotate_left(first);
+    Some(reporter.too_shallow(&waits, behind, Depth { credits, needed }))
 }
 
 /// Posts and waits of a channel that have no partner.
@@ -43,6 +73,18 @@ fn unmatched(schedule: &Schedule, reporter: &Reporter<'_>) -> Vec<Finding> {
             OpKind::Post => balance[op.arg as usize] += 1,
             OpKind::Wait => balance[op.arg as usize] -= 1,
             OpKind::Move => {}
+        }
+    }
+    // What is sent and not received, or the reverse, leaves the credits of that link without a partner too:
+    // there the data says why.
+    let astray = |(at, balance): (usize, &i64)| {
+        let Channel { from, to, kind, lane } = schedule.channels[at];
+        (kind == SignalKind::Tail && *balance != 0).then_some((to, from, lane))
+    };
+    let astray: BTreeSet<_> = balance.iter().enumerate().filter_map(astray).collect();
+    for (Channel { from, to, kind, lane }, balance) in schedule.channels.iter().zip(&mut balance) {
+        if *kind == SignalKind::Head && astray.contains(&(*from, *to, *lane)) {
+            *balance = 0;
         }
     }
     let mut findings = Vec::new();
@@ -182,11 +224,7 @@ impl<'s> Run<'s> {
     }
 
     /// Each stuck stream waits for one other at most, so cycles are found by walking.
-    fn shortest_cycle(
-        &self,
-        stuck: &BTreeMap<StreamId, OpId>,
-        reporter: &Reporter<'_>,
-    ) -> Option<Finding> {
+    fn shortest_cycle(&self, stuck: &BTreeMap<StreamId, OpId>) -> Option<Cycle> {
         let needs: BTreeMap<StreamId, (StreamId, OpId)> = stuck
             .iter()
             .filter_map(|(id, at)| {
@@ -213,9 +251,8 @@ impl<'s> Run<'s> {
             }
         }
         let best = best?;
-        let cycle: Vec<_> = best.iter().map(|stream| (stuck[stream], needs[stream].1)).collect();
+        let waits = best.iter().map(|stream| (stuck[stream], needs[stream].1)).collect();
         let behind = stuck.iter().filter(|(stream, _)| !best.contains(stream));
-        let behind: Vec<OpId> = behind.map(|(_, wait)| *wait).collect();
-        Some(reporter.deadlock(&cycle, &behind))
+        Some(Cycle { waits, behind: behind.map(|(_, wait)| *wait).collect() })
     }
 }

@@ -9,7 +9,7 @@ use std::str::FromStr;
 use super::clocks::Clocks;
 use super::order::Order;
 use crate::ids::{ChannelId, LaneId, OpId, StreamId};
-use crate::schedule::{OpKind, Schedule, SignalKind};
+use crate::schedule::{OpKind, Schedule};
 
 /// How the signals of a runtime behave. By default each lane has counters of its own that only rise.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -34,7 +34,7 @@ impl Signals {
             .iter()
             .map(|channel| {
                 let mut channel = *channel;
-                if matches!(channel.kind, SignalKind::Ack | SignalKind::Data) {
+                if channel.kind.has_lane() {
                     channel.lane = LaneId(0);
                 }
                 *ids.entry(channel).or_insert_with(|| {

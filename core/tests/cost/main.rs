@@ -8,8 +8,11 @@ use roundelay_core::schedule::rational::Rat;
 use roundelay_core::topology::Topology;
 use roundelay_core::topology::bounds::{Bounds, Fraction};
 
+mod fit;
+mod schedules;
+
 fn of(family: &str, collective: Collective) -> &'static Form {
-    cost::of(family, collective).unwrap_or_else(|| panic!("{family} has no {collective}"))
+    cost::of(family, collective, 8).unwrap_or_else(|| panic!("{family} has no {collective}"))
 }
 
 fn at(term: Term, n: u32) -> Rat {
@@ -33,21 +36,18 @@ fn steps_and_volumes_of_the_logarithmic_families() {
     let (rhd, nhr) = (of("RHD", Collective::AllReduce), of("NHR", Collective::AllReduce));
     let scatter = of("NHR", Collective::ReduceScatter);
     for (n, rhd_steps, scatter_steps, nhr_steps, rhd_volume, nhr_volume) in rows {
-        assert_eq!(at(rhd.messages, n), Rat::whole(rhd_steps), "RHD at {n}");
-        assert_eq!(at(scatter.messages, n), Rat::whole(scatter_steps), "NHR at {n}");
-        assert_eq!(at(nhr.messages, n), Rat::whole(nhr_steps), "NHR at {n}");
+        assert_eq!(at(rhd.steps, n), Rat::whole(rhd_steps), "RHD at {n}");
+        assert_eq!(at(scatter.steps, n), Rat::whole(scatter_steps), "NHR at {n}");
+        assert_eq!(at(nhr.steps, n), Rat::whole(nhr_steps), "NHR at {n}");
         assert_eq!((at(rhd.volume, n), at(nhr.volume, n)), (rhd_volume, nhr_volume), "at {n}");
     }
     for (n, steps) in [(4, 2), (8, 3)] {
-        assert_eq!(at(of("HD", Collective::ReduceScatter).messages, n), Rat::whole(steps));
+        assert_eq!(at(of("HD", Collective::ReduceScatter).steps, n), Rat::whole(steps));
     }
     // On powers of two the folded form is the plain one.
     for n in [2, 4, 8, 64] {
         let hd = of("HD", Collective::AllReduce);
-        assert_eq!(
-            (at(hd.messages, n), at(hd.volume, n)),
-            (at(rhd.messages, n), at(rhd.volume, n))
-        );
+        assert_eq!((at(hd.steps, n), at(hd.volume, n)), (at(rhd.steps, n), at(rhd.volume, n)));
     }
 }
 
@@ -71,14 +71,16 @@ fn times_are_sums_of_latency_and_volume() {
 fn every_form_has_a_value_and_no_twin() {
     for (i, form) in FORMS.iter().enumerate() {
         for n in 1..=1024 {
-            let (messages, volume) = (at(form.messages, n), at(form.volume, n));
+            let (messages, volume) = (at(form.steps, n), at(form.volume, n));
             assert_eq!(messages.den(), 1, "{form:?}");
             if form.admits.holds(n) && n > 1 {
                 assert!(messages >= Rat::ONE && volume > Rat::ZERO, "{form:?} at {n}");
             }
         }
-        let twin =
-            FORMS[..i].iter().find(|f| (f.family, f.collective) == (form.family, form.collective));
+        let twin = FORMS[..i].iter().find(|f| {
+            let same = (f.family, f.collective) == (form.family, form.collective);
+            same && (2..=9).any(|n| f.admits.holds(n) && form.admits.holds(n))
+        });
         assert_eq!(twin, None);
     }
 }
@@ -89,7 +91,7 @@ fn terms_are_written_as_on_paper() {
         .into_iter()
         .map(|family| {
             let form = of(family, Collective::AllReduce);
-            format!("{family}: {} and {}\n", form.messages, form.volume)
+            format!("{family}: {} and {}\n", form.steps, form.volume)
         })
         .collect();
     expect![[r"
@@ -150,10 +152,14 @@ fn more_ranks_or_bytes_never_take_fewer_messages_or_less_time() {
     for form in FORMS {
         let admitted: Vec<_> = (2..=300).filter(|n| form.admits.holds(*n)).collect();
         for pair in admitted.windows(2) {
-            let (fewer, more) = (at(form.messages, pair[0]), at(form.messages, pair[1]));
+            let (fewer, more) = (at(form.steps, pair[0]), at(form.steps, pair[1]));
+            if form.family == "RHD" && pair[1].is_power_of_two() {
+                continue; // nobody folds any more, which saves a step or two
+            }
             assert!(fewer <= more, "{form:?} from {} to {} ranks", pair[0], pair[1]);
         }
-        let time = |bytes| form.seconds(8, bytes, 1e-6, 1e9).expect("8 ranks suit all");
+        let n = if form.admits.holds(8) { 8 } else { 7 };
+        let time = |bytes| form.seconds(n, bytes, 1e-6, 1e9).expect("the form holds");
         assert!(time(0) > 0.0 && time(0) < time(1 << 20) && time(1 << 20) < time(1 << 30));
     }
 }

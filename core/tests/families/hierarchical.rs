@@ -11,7 +11,9 @@ const REGULAR: [&str; 3] =
     ["HierarchicalAllReduce", "HierarchicalReduceScatter", "HierarchicalAllGather"];
 
 fn balanced(nranks: u32) -> u32 {
-    (1..=nranks).find(|size| nranks % size == 0 && size * size >= nranks).expect("a divisor")
+    (1..=nranks)
+        .find(|size| nranks.is_multiple_of(*size) && size * size >= nranks)
+        .expect("a divisor")
 }
 
 /// What each rank takes from, or gives to, ranks of another color, in units of the count, and in how many ops.

@@ -6,7 +6,9 @@
 mod halving_doubling;
 mod hierarchical;
 mod mesh;
+mod nccl_ring;
 mod nhr;
+mod pat;
 mod pulls;
 mod ring;
 mod tree;

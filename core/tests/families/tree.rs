@@ -165,7 +165,7 @@ fn a_binomial_tree_serves_larger_subtrees_first() {
         for (name, collective) in
             [("TreeReduce", Collective::Reduce), ("TreeBroadcast", Collective::Broadcast)]
         {
-            let form = cost::of("binomial tree", collective).expect("a form");
+            let form = cost::of("binomial tree", collective, n).expect("a form");
             let schedule = schedule(&algorithm(TREE, name, &[]), n);
             let tree = match collective {
                 Collective::Reduce => reduced(&schedule).remove(0),
@@ -181,6 +181,18 @@ fn a_binomial_tree_serves_larger_subtrees_first() {
                 assert_eq!(Rat::whole(rounds.into()), messages, "{name} at {n}");
             }
         }
+    }
+}
+
+#[test]
+fn a_binomial_tree_up_and_down_takes_what_its_form_says() {
+    let form = cost::of("binomial tree", Collective::AllReduce, 8).expect("a form");
+    let all = algorithm(TREE, "TreeAllReduce", &[("tree", "binomial(0)"), ("slices", "1")]);
+    for n in 2..=128 {
+        let schedule = schedule(&all, n);
+        let sends = reduced(&schedule)[0].sends_in_a_row() + copied(&schedule)[0].sends_in_a_row();
+        assert_eq!(Some(Rat::whole(sends as u64)), form.messages.value(n), "at {n}");
+        assert_eq!(form.messages.value(n), form.volume.value(n), "each the whole buffer");
     }
 }
 
@@ -381,6 +393,62 @@ fn any_tree_is_right() {
         let all = algorithm(TREE, "TreeAllReduce", &[("tree", &tree), ("slices", slices)]);
         assert!(proved(&all, n as u32).in_place, "{tree}");
     }
+}
+
+/// Trees of groups of any sizes: up each to its first rank, over those by a heap, and down again.
+const GROUPED: &str = "
+algorithm Grouped(groups: Groups, last: Tree = Tree::chain(nranks - 1)) -> AllReduce {
+    within groups.mine {
+        TreeReduce(slices: 2) on (input, output);
+    }
+    if groups.position == 0 {
+        within groups.across {
+            TreeAllReduce() on (output);
+        }
+    }
+    within groups.mine {
+        let tree = Tree::double_binary(1, 0);
+        require tree.root.rank == 0 && tree.root == peer(0), \"the first of the group\";
+        TreeBroadcast(tree) on (output);
+    }
+}
+
+algorithm Beyond(groups: Groups, tree: Tree = Tree::star(0)) -> AllReduce {
+    copy(local.input, local.output);
+    within groups.mine {
+        for child in tree.children {
+            peer(child).TxAck();
+        }
+    }
+}";
+
+#[test]
+fn a_tree_of_a_group_is_one_of_its_ranks() {
+    let all = [
+        ("of(3)", 7),
+        ("of(4)", 8),
+        ("sizes(1, 5, 2)", 8),
+        ("colors(2, 0, 1, 0, 2, 2, 0, 1, 0)", 9),
+        ("balanced", 12),
+        ("of(1)", 5),
+    ];
+    for (groups, n) in all {
+        let proof = proved(&algorithm(GROUPED, "Grouped", &[("groups", groups)]), n);
+        assert!(proof.in_place, "{groups}");
+    }
+    let grouped = algorithm(GROUPED, "Grouped", &[("groups", "colors(1, 0, 0, 1, 1, 0)")]);
+    let found = pulls(&schedule(&grouped, 6));
+    let from = |rank: usize| found[rank][0].iter().map(|pull| pull.from).collect::<Vec<_>>();
+    // Groups 1 2 5 and 0 3 4. Rank 1, first of the first and root of all, pulls two slices of 2 and of 5, and then the
+    // eight slices of 0.
+    assert_eq!(from(1), [[2, 5, 2, 5].as_slice(), &[0; 8]].concat());
+    assert_eq!(from(0), [[3, 4, 3, 4].as_slice(), &[1; 8]].concat());
+    assert_eq!((from(2), from(5)), (vec![1], vec![1]));
+    assert_eq!((from(3), from(4)), (vec![0], vec![0]));
+    // A tree of all ranks has children that have no number here.
+    let beyond = algorithm(GROUPED, "Beyond", &[("groups", "of(2)")]);
+    let refused = beyond.schedule(4).expect_err("ranks of another group");
+    assert!(refused[0].title.contains("rank 2 of all ranks is not in this group"), "{refused:?}");
 }
 
 #[test]

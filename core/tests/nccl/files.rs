@@ -32,6 +32,15 @@ fn pci_of_sixteen_lanes() {
     assert_eq!(found.unwrap(), "24GB/s");
 }
 
+/// Network cards hang on the network, and yet nobody leaves the machine to reach another rank.
+#[test]
+fn a_machine_is_one_island() {
+    for name in FULL {
+        let topology = load(name).topology;
+        assert_eq!(topology.islands(), [topology.ranks().collect::<Vec<_>>()], "{name}");
+    }
+}
+
 /// One machine spells the same speed in two ways.
 #[test]
 fn speeds_are_spelt_in_two_ways() {

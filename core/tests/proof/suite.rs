@@ -204,7 +204,7 @@ fn fits(code: Code, kinds: &BTreeSet<Kind>, opinion: &Opinion) -> bool {
     let any = |all: &[Kind]| kinds.iter().any(|kind| all.contains(kind));
     opinion.in_place_only == (code == Code::InPlaceOnly)
         && match code {
-            Code::Deadlock | Code::UnmatchedWait => any(&[Kind::Deadlock]),
+            Code::Deadlock | Code::FifoTooShallow | Code::UnmatchedWait => any(&[Kind::Deadlock]),
             Code::LeftOverSignal => any(&[Kind::LeftOver, Kind::Deadlock]),
             Code::WrongResult => any(&[Kind::Result]),
             Code::Race => any(&[Kind::Race]),

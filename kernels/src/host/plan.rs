@@ -372,6 +372,8 @@ impl Plan {
         let kind = match channel.kind {
             SignalKind::Ack => "TxAck",
             SignalKind::Data => "TxDataSignal",
+            SignalKind::Head => "a free slot of the fifo",
+            SignalKind::Tail => "a slot of the fifo with data",
             SignalKind::Fork => "the fork",
             SignalKind::Join => "the join",
         };

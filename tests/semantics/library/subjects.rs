@@ -21,6 +21,13 @@ macro_rules! library {
                 RingBroadcast any [root slices ring]
                 RingReduce any [root slices ring]
             }
+            nccl_ring {
+                NcclRingAllReduce any [ring credits slices loops handshake]
+                NcclRingReduceScatter any [ring credits slices loops]
+                NcclRingAllGather any [ring credits slices loops]
+                NcclRingBroadcast any [root pieces ring credits slices]
+                NcclRingReduce any [root pieces ring credits slices]
+            }
             twisted_ring {
                 TwistedRingAllReduce any [ring]
                 TwistedRingReduceScatter any [ring]

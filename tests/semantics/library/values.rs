@@ -11,6 +11,10 @@ pub(super) struct Values {
     pub(super) tree: Tree,
     pub(super) groups: Groups,
     pub(super) slices: i64,
+    pub(super) credits: i64,
+    pub(super) loops: i64,
+    pub(super) pieces: i64,
+    pub(super) handshake: bool,
     pub(super) near_first: bool,
     pub(super) far_first: bool,
     pub(super) reorder: bool,
@@ -19,7 +23,7 @@ pub(super) struct Values {
 }
 
 impl Values {
-    /// The product of the values of these parameters at so many ranks, but for slices: those turn.
+    /// The product of the values of these parameters at so many ranks, but for sizes of pieces and fifos: those turn.
     pub(super) fn all(params: &[&str], nranks: u32) -> Vec<Self> {
         let mut all = vec![Self::plain()];
         let mut multiply = |param: &str| {
@@ -31,6 +35,9 @@ impl Values {
         params.iter().for_each(|param| multiply(param));
         for (turn, values) in (nranks as usize..).zip(&mut all) {
             values.slices = [1, 3, 8][turn % 3];
+            values.credits = values.slices + [1, 2][turn % 2]; // a ring needs one more than slices
+            values.loops = [1, 2, 3][turn / 2 % 3];
+            values.pieces = [8, 1, 3][turn / 3 % 3];
         }
         all
     }
@@ -44,6 +51,10 @@ impl Values {
             tree: Tree::binary(0),
             groups: Groups::balanced(),
             slices: 1,
+            credits: 2,
+            loops: 1,
+            pieces: 1,
+            handshake: false,
             near_first: false,
             far_first: false,
             reorder: false,
@@ -100,7 +111,8 @@ impl Values {
                 ];
                 all.map(|groups| with(&|values| values.groups = groups.clone())).to_vec()
             }
-            "slices" => vec![self.clone()],
+            "slices" | "credits" | "loops" | "pieces" => vec![self.clone()],
+            "handshake" => flag(&|values, on| values.handshake = on),
             "near_first" => flag(&|values, on| values.near_first = on),
             "far_first" => flag(&|values, on| values.far_first = on),
             "reorder" => flag(&|values, on| values.reorder = on),

@@ -52,7 +52,7 @@ impl Builder<'_> {
     }
 
     /// One move of `nsrcs` sources, and destinations; for a reduce, the first source is the destination.
-    fn data<'p>(
+    pub(super) fn data<'p>(
         &mut self,
         at: At,
         nsrcs: usize,
@@ -127,13 +127,7 @@ impl Builder<'_> {
                 return Err(self.fail(Finding::new(Code::InputWritten, SpanId(at), title)));
             }
             if operands[own..i].iter().any(|(r, other)| r == rank && overlap(other, area)) {
-                let name = self.tables.describe(*rank, &area.region);
-                let title = format!("two operands of this op overlap at {name}");
-                return Err(self.fail(
-                    Finding::new(Code::RepeatedDestination, SpanId(at), title)
-                        .note("only the source that a `reduce` folds into may be its destination")
-                        .help("a copy onto itself does nothing: leave it out, or choose another piece"),
-                ));
+                return Err(self.overlapping(at, *rank, area));
             }
             if *rank == self.rank
                 && let Buffer::Scratch(id) = area.region.buffer
@@ -146,7 +140,7 @@ impl Builder<'_> {
 
     /// The shape of an op: that of its first operand which has one of its own, else that of what a
     /// local slot holds.
-    fn shape(&mut self, at: At, operands: &[(RankId, Area)]) -> Result<Area, Stop> {
+    pub(super) fn shape(&mut self, at: At, operands: &[(RankId, Area)]) -> Result<Area, Stop> {
         if let Some((_, area)) = operands.iter().find(|(_, area)| !area.floating) {
             return Ok(*area);
         }
@@ -169,6 +163,16 @@ impl Builder<'_> {
         })
     }
 
+    pub(super) fn overlapping(&mut self, at: At, rank: RankId, area: &Area) -> Stop {
+        let name = self.tables.describe(rank, &area.region);
+        let title = format!("two operands of this op overlap at {name}");
+        self.fail(
+            Finding::new(Code::RepeatedDestination, SpanId(at), title)
+                .note("only the source that a `reduce` folds into may be its destination")
+                .help("a copy onto itself does nothing: leave it out, or choose another piece"),
+        )
+    }
+
     fn has_buffer(&mut self, at: At, rank: RankId, area: Area) -> Result<(), Stop> {
         let (units, name) = match area.region.buffer {
             Buffer::Input => (self.tables.input_units(rank), "input"),
@@ -188,7 +192,7 @@ impl Builder<'_> {
         ))
     }
 
-    fn unequal(&mut self, at: At, lengths: Lengths, left: &Area, right: &Area) -> Stop {
+    pub(super) fn unequal(&mut self, at: At, lengths: Lengths, left: &Area, right: &Area) -> Stop {
         let name = |t: &Tables, a: &Area| t.describe_area(&a.region);
         let (l, r) = (name(self.tables, left), name(self.tables, right));
         let at = SpanId(at);
@@ -209,18 +213,18 @@ impl Builder<'_> {
 
 /// A floating slot in the shape of the data it meets. Whole units before it change no length for any count,
 /// so they do not count: what was block 3 of an input is read into an output of one block.
-fn settle_slot(slot: Area, shape: Area) -> Area {
+pub(super) fn settle_slot(slot: Area, shape: Area) -> Area {
     let mut region = shape.region;
     region.buffer = slot.region.buffer;
     region.slot = slot.region.slot;
-    let units = Rat::whole(region.lo.element(1));
+    let units = Rat::whole(region.lo.floor());
     let less = |x: Rat| x.minus(units).expect("it begins behind them");
     (region.lo, region.hi) = (less(region.lo), less(region.hi));
     region.base = region.lo;
     Area { region, floating: false, frame: 0 }
 }
 
-fn overlap(a: &Area, b: &Area) -> bool {
+pub(super) fn overlap(a: &Area, b: &Area) -> bool {
     let (a, b) = (&a.region, &b.region);
     a.buffer == b.buffer && a.slot == b.slot && a.lo < b.hi && b.lo < a.hi
 }

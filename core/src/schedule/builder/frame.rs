@@ -177,10 +177,12 @@ impl Builder<'_> {
         self.path.push(at);
         self.called_at.get_or_insert(at);
         let exact = self.exact.take();
+        let fifo = self.fifo.take();
         let declared = std::mem::replace(&mut self.declared, 0);
         self.frames.push(Frame { group: None, call: Some(call) });
-        let done = algorithm.build(self);
+        let done = algorithm.build(self).and_then(|()| self.end_fifo());
         self.frames.pop();
+        self.fifo = fifo;
         self.declared = declared;
         self.exact = exact;
         self.path.pop();

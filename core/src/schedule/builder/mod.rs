@@ -3,6 +3,7 @@
 
 mod data;
 mod demands;
+pub(crate) mod fifo;
 pub(crate) mod frame;
 mod given;
 mod membership;
@@ -51,6 +52,8 @@ pub struct Builder<'t> {
     calls: HashMap<(Vec<At>, LaneId), u32, BuildHasherDefault<Mix>>,
     /// What went wrong in a called algorithm, before its callers have put it in their words.
     pending: Option<Finding>,
+    /// That of the algorithm whose statements are being laid out.
+    fifo: Option<fifo::Fifo>,
     /// The operands of the op in the making.
     operands: Vec<(RankId, Area)>,
     /// The expression that the interpreter is at; expanded Rust knows only statements.
@@ -88,6 +91,7 @@ impl<'t> Builder<'t> {
             called_at: None,
             calls: HashMap::default(),
             pending: None,
+            fifo: None,
             operands: Vec::new(),
             exact: None,
         }

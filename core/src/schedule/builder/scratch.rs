@@ -51,6 +51,26 @@ impl Builder<'_> {
         Ok(Split(Ok(Pieces { whole, cut: Cut::Slots(count) })))
     }
 
+    /// The buffer that the running algorithm declares next: by the calls that lead there, their lane, and how many
+    /// it declared before; a new one where no rank has come by yet.
+    pub(super) fn next_scratch(&mut self, name: &str, width: Rat) -> (ScratchId, bool) {
+        let called = self.is_called();
+        let lane = if called { self.lane.id() } else { LaneId::default() };
+        let which = (self.path.clone(), lane, self.declared);
+        self.declared += 1;
+        let next = ScratchId(self.tables.scratch.len() as u32);
+        let id = *self.tables.declared.entry(which).or_insert(next);
+        if id != next {
+            return (id, false);
+        }
+        // Algorithms that call each other may have chosen the same name.
+        let names = std::iter::once(name.to_owned()).chain((2..).map(|k| format!("{name}_{k}")));
+        let mut free = names.filter(|name| self.tables.scratch.iter().all(|s| s.name != *name));
+        let name = free.next().expect("there are enough numbers");
+        self.tables.scratch.push(Scratch { name, slots: 0, width });
+        (id, true)
+    }
+
     fn declare(&mut self, at: At, name: &str, count: i64, like: Area) -> Result<ScratchId, Stop> {
         if like.floating {
             return Err(self.fault(at, Fault::FloatingSlot));
@@ -64,41 +84,25 @@ impl Builder<'_> {
                 );
             }
         };
-        let mut scratch = Scratch { name: name.to_owned(), slots, width: like.width() };
+        let width = like.width();
+        let (id, new) = self.next_scratch(name, width);
         let called = self.is_called();
-        let lane = if called { self.lane.id() } else { LaneId::default() };
-        let which = (self.path.clone(), lane, self.declared);
-        self.declared += 1;
-        let next = ScratchId(self.tables.scratch.len() as u32);
-        let id = *self.tables.declared.entry(which).or_insert(next);
-        match self.tables.scratch.get_mut(id.index()) {
-            None => {
-                // Algorithms that call each other may have chosen the same name.
-                let taken = |name: &str| self.tables.scratch.iter().any(|s| s.name == name);
-                let mut names = (2..).map(|k| format!("{name}_{k}"));
-                while taken(&scratch.name) {
-                    scratch.name = names.next().expect("there are enough numbers");
-                }
-                self.tables.scratch.push(scratch);
-            }
-            Some(first) if (first.slots, first.width) == (slots, scratch.width) => {}
+        let first = &mut self.tables.scratch[id.index()];
+        if new || called {
             // A group's size, and with it what its ranks need, need not be the same everywhere.
-            Some(first) if called => {
-                first.slots = first.slots.max(slots);
-                first.width = first.width.max(scratch.width);
-            }
-            Some(first) => {
-                let title = format!("scratch `{name}` differs between ranks");
-                let note = format!(
-                    "{} slots of {} units here at rank {}, {} slots of {} units at rank 0",
-                    scratch.slots, scratch.width, self.rank, first.slots, first.width
-                );
-                return Err(self.fail(
-                    Finding::new(Code::ScratchPlacement, SpanId(at), title).note(note).help(
-                        "every rank has the same scratch: let its size depend on `nranks` only",
-                    ),
-                ));
-            }
+            first.slots = first.slots.max(slots);
+            first.width = first.width.max(width);
+        } else if (first.slots, first.width) != (slots, width) {
+            let title = format!("scratch `{name}` differs between ranks");
+            let note = format!(
+                "{slots} slots of {width} units here at rank {}, {} slots of {} units at rank 0",
+                self.rank, first.slots, first.width
+            );
+            return Err(self.fail(
+                Finding::new(Code::ScratchPlacement, SpanId(at), title)
+                    .note(note)
+                    .help("every rank has the same scratch: let its size depend on `nranks` only"),
+            ));
         }
         Ok(id)
     }

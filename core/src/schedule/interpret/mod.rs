@@ -2,6 +2,7 @@
 //! Rust calls. It alone serves `.coll` files, and it knows the exact expression that a fault stands in.
 
 mod eval;
+mod fifo;
 mod membership;
 
 use std::collections::BTreeMap;
@@ -401,6 +402,12 @@ impl<'a> Run<'a> {
                 let (input, output) = (self.region(b, &run.input)?, self.region(b, &run.output)?);
                 let called = Interpreted::called(&run.callee, params);
                 b.run(at, &called, Piece(Ok(input)), Piece(Ok(output)))?;
+            }
+            StmtKind::Fifo { like, credits, slices } => {
+                self.fifo(b, like, credits.as_ref(), slices.as_ref())?;
+            }
+            StmtKind::Primitive { primitive, peer, places, onward } => {
+                self.primitive(b, *primitive, peer, places, onward.as_ref())?;
             }
             StmtKind::Demand(Demand::Deterministic) => b.deterministic(at)?,
             // What the run was put on is what there is.

@@ -1,6 +1,9 @@
 //! Channels as NCCL looks for them: rings that may share links, each with a speed, as many as the links
 //! carry. The highest speed is tried first; what a channel takes is subtracted along its paths.
 
+use std::collections::HashMap;
+use std::sync::{LazyLock, Mutex, PoisonError};
+
 use super::around;
 use crate::ids::RankId;
 use crate::schedule::rational::Rat;
@@ -86,9 +89,31 @@ fn speeds(topology: &Topology, sm: Option<u32>) -> Vec<Rat> {
     speeds
 }
 
+/// Searches kept: three algorithms ask for the same rings, for every rank count of a list.
+const KEPT: usize = 256;
+
+type Asked = (Topology, u32, Option<u32>);
+
+static FOUND: LazyLock<Mutex<HashMap<Asked, Channels>>> = LazyLock::new(Mutex::default);
+
 /// Channels through the first `nranks` ranks. `sm` is the compute capability, 90 for Hopper, that decides
 /// which speeds are tried. Fails only where there is not even one ring.
 pub fn channels(topology: &Topology, nranks: u32, sm: Option<u32>) -> Result<Channels, Problem> {
+    let asked = (topology.clone(), nranks, sm);
+    let found = || FOUND.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(known) = found().get(&asked) {
+        return Ok(known.clone());
+    }
+    let channels = sought(topology, nranks, sm)?;
+    let mut found = found();
+    if found.len() >= KEPT {
+        found.clear();
+    }
+    found.insert(asked, channels.clone());
+    Ok(channels)
+}
+
+fn sought(topology: &Topology, nranks: u32, sm: Option<u32>) -> Result<Channels, Problem> {
     topology.holds(nranks)?;
     if !(2..=SEARCHED).contains(&nranks) {
         return fallback(topology, nranks);

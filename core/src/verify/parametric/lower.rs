@@ -158,6 +158,12 @@ impl<'a> Walk<'a> {
                 }
                 self.push(at, Action::Move(all, vec![dst]))?;
             }
+            StmtKind::Fifo { .. } | StmtKind::Primitive { .. } => {
+                return Err(Outside::new(
+                    at,
+                    "the slots of a fifo are counted, not named by ranks",
+                ));
+            }
             // What is demanded of a schedule is looked at in the schedule.
             StmtKind::Demand(_) => {}
             StmtKind::Within(group, _) => {

@@ -59,6 +59,13 @@ impl Reporter<'_> {
         self.taken_at(finding, last.map(|(op, ..)| op), "the last of them is first posted here")
     }
 
+    pub(in crate::verify) fn fifo_over(&self, budget: Budget, needed: u32) -> Finding {
+        let plural = if needed == 1 { "" } else { "s" };
+        self.over(budget, &format!("{needed} credit{plural} a link"))
+            .note("with fewer, ranks wait for each other's slots in a cycle")
+            .help("send fewer slices before you receive, so that fewer slots hold data at once")
+    }
+
     pub(in crate::verify) fn ports_over(
         &self,
         budget: Budget,

@@ -3,6 +3,7 @@
 use super::{Access, Reporter};
 use crate::diagnostics::{Code, Finding};
 use crate::ids::{OpId, RankId, SpanId};
+use crate::schedule::builder::fifo;
 use crate::schedule::rational::Rat;
 use crate::schedule::{Buffer, Operand};
 
@@ -31,7 +32,10 @@ impl Reporter<'_> {
         .label("read as another piece than was written")
         .note(format!("the slot holds what begins at {held} of the buffer that it came from"))
         .note(self.place(at))
-        .help("read a slot into the same piece that was written to it")
+        .help(match self.schedule.buffer_name(self.schedule.region(operand).buffer) {
+            fifo::NAME => "receive pieces in the order in which they are sent",
+            _ => "read a slot into the same piece that was written to it",
+        })
     }
 
     pub(in crate::verify) fn race(

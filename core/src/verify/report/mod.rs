@@ -91,6 +91,18 @@ impl<'s> Reporter<'s> {
             (OpKind::Post, SignalKind::Data) => "TxDataSignal",
             (_, SignalKind::Ack) => "RxAck",
             (_, SignalKind::Data) => "RxDataSignal",
+            (OpKind::Post, SignalKind::Head) => {
+                return format!("a free slot of the fifo to rank {}{lane}", channel.to);
+            }
+            (_, SignalKind::Head) => {
+                return format!("a free slot of the fifo to rank {}{lane}", channel.from);
+            }
+            (OpKind::Post, SignalKind::Tail) => {
+                return format!("data in the fifo to rank {}{lane}", channel.to);
+            }
+            (_, SignalKind::Tail) => {
+                return format!("data in the fifo from rank {}{lane}", channel.from);
+            }
             (OpKind::Post, SignalKind::Fork) => return format!("fork of stream {}", channel.lane),
             (OpKind::Post, SignalKind::Join) => return format!("join of stream {}", channel.lane),
             (_, SignalKind::Fork) => return "start of the parallel block".to_owned(),

@@ -6,30 +6,23 @@ use super::{LISTED, Reporter, table};
 use crate::diagnostics::{Code, Finding};
 use crate::ids::{OpId, SpanId};
 use crate::schedule::legality::Illegal;
-use crate::schedule::{OpKind, SignalKind};
+use crate::schedule::{Channel, OpKind, SignalKind};
+use crate::verify::Depth;
 
 impl Reporter<'_> {
     /// `cycle` holds each wait with the post that would meet it; `behind` are the other waits that never end.
     pub(in crate::verify) fn deadlock(&self, cycle: &[(OpId, OpId)], behind: &[OpId]) -> Finding {
         let rank = |op| self.rank(op);
-        let names: Vec<_> = cycle.iter().map(|(wait, _)| rank(*wait).to_string()).collect();
         let (wait, post) = cycle[0];
-        let title = match &names[..] {
-            [one] => format!("deadlock: the streams of rank {one} wait for each other"),
-            _ => format!("deadlock: ranks {} wait for each other in a cycle", names.join(", ")),
+        let title = match cycle {
+            [(one, _)] => {
+                format!("deadlock: the streams of rank {} wait for each other", rank(*one))
+            }
+            _ => format!("deadlock: {} wait for each other in a cycle", self.ranks_of(cycle)),
         };
-        let waits = |wait| format!("{} waits for {}", self.place(wait), self.signal(wait));
-        let lines: Vec<_> = cycle
-            .iter()
-            .map(|(wait, post)| {
-                let (poster, line) = (rank(*post), self.line(*post));
-                format!("{}, which rank {poster} posts at line {line}", waits(*wait))
-            })
-            .chain(behind.iter().map(|wait| waits(*wait)))
-            .collect();
         let mut finding = Finding::new(Code::Deadlock, self.at(wait), title)
-            .label(format!("rank {} never gets past this wait", names[0]))
-            .note(table("who waits for whom", &lines))
+            .label(format!("rank {} never gets past this wait", rank(wait)))
+            .note(self.who_waits(cycle, behind))
             .help("post before you wait: on every rank, the signal that the peer waits for comes first");
         if self.at(post) != self.at(wait) {
             let label = format!("rank {} posts it only here, after its own wait", rank(post));
@@ -38,23 +31,84 @@ impl Reporter<'_> {
         finding
     }
 
+    /// A cycle that begins with a wait for a free slot; `depth` is what that link has, and what would do.
+    pub(in crate::verify) fn too_shallow(
+        &self,
+        cycle: &[(OpId, OpId)],
+        behind: &[OpId],
+        depth: Depth,
+    ) -> Finding {
+        let Depth { credits, needed } = depth;
+        let (wait, _) = cycle[0];
+        let channel = self.schedule.channel(self.schedule.op(wait));
+        let (sender, receiver) = (channel.to, channel.from);
+        let title =
+            format!("the fifo is too shallow: {} wait for each other", self.ranks_of(cycle));
+        let plural = if credits == 1 { "" } else { "s" };
+        let mut finding = Finding::new(Code::FifoTooShallow, self.at(wait), title)
+            .label(format!("rank {sender} never gets a free slot here"))
+            .note(format!(
+                "the link from rank {sender} to rank {receiver} has {credits} credit{plural}, and what was \
+                 sent with them has not been received"
+            ))
+            .note(self.who_waits(cycle, behind))
+            .help(format!(
+                "{needed} credits are the fewest with which this ends: `credits = {needed}`, or receive \
+                 before you send more"
+            ));
+        // The last credits are taken where the fifo is declared.
+        let ops = self.schedule.ops.iter().rev();
+        let mut same =
+            ops.filter(|op| op.kind == OpKind::Wait && op.arg == self.schedule.op(wait).arg);
+        if let Some(at) = same.next().map(|op| op.at).filter(|at| *at != self.at(wait)) {
+            finding.others.push((at, format!("{credits} credit{plural} a link")));
+        }
+        finding
+    }
+
+    /// `ranks 0, 1, 2`
+    fn ranks_of(&self, cycle: &[(OpId, OpId)]) -> String {
+        let names: Vec<_> = cycle.iter().map(|(wait, _)| self.rank(*wait).to_string()).collect();
+        format!("ranks {}", names.join(", "))
+    }
+
+    fn who_waits(&self, cycle: &[(OpId, OpId)], behind: &[OpId]) -> String {
+        let waits = |wait| format!("{} waits for {}", self.place(wait), self.signal(wait));
+        let lines: Vec<_> = cycle
+            .iter()
+            .map(|(wait, post)| {
+                let (poster, line) = (self.rank(*post), self.line(*post));
+                format!("{}, which rank {poster} posts at line {line}", waits(*wait))
+            })
+            .chain(behind.iter().map(|wait| waits(*wait)))
+            .collect();
+        table("who waits for whom", &lines)
+    }
+
     pub(in crate::verify) fn unmatched_wait(&self, op: OpId) -> Finding {
         let channel = self.schedule.channel(self.schedule.op(op));
-        let post = match channel.kind {
-            SignalKind::Ack => "TxAck",
-            _ => "TxDataSignal",
+        let Channel { from, to, kind, .. } = *channel;
+        let sent = if kind == SignalKind::Tail { "sent" } else { "posted" };
+        let help = match kind {
+            SignalKind::Head => {
+                format!("rank {from} must receive from rank {to} as often as rank {to} sends to it")
+            }
+            SignalKind::Tail => {
+                format!("rank {from} must send to rank {to} as often as rank {to} receives from it")
+            }
+            _ => {
+                let post = if kind == SignalKind::Ack { "TxAck" } else { "TxDataSignal" };
+                format!("rank {from} must post one `{post}` to rank {to} for each wait")
+            }
         };
         Finding::new(
             Code::UnmatchedWait,
             self.at(op),
-            format!("rank {} waits for {} that is never posted", channel.to, self.signal(op)),
+            format!("rank {to} waits for {} that is never {sent}", self.signal(op)),
         )
         .label("waits for ever")
         .note(self.place(op))
-        .help(format!(
-            "rank {} must post one `{post}` to rank {} for each wait",
-            channel.from, channel.to
-        ))
+        .help(help)
     }
 
     /// `in all: 2 posts at line 17, 4 waits at lines 11 and 18`.
@@ -77,19 +131,33 @@ impl Reporter<'_> {
 
     pub(in crate::verify) fn left_over(&self, op: OpId) -> Finding {
         let channel = self.schedule.channel(self.schedule.op(op));
-        let wait = match channel.kind {
-            SignalKind::Ack => "RxAck",
-            _ => "RxDataSignal",
+        let Channel { from, to, kind, .. } = *channel;
+        let help = match kind {
+            SignalKind::Head => format!("rank {to} must take each credit before it ends"),
+            SignalKind::Tail => {
+                format!(
+                    "rank {to} must receive from rank {from} as often as rank {from} sends to it"
+                )
+            }
+            _ => {
+                let wait = if kind == SignalKind::Ack { "RxAck" } else { "RxDataSignal" };
+                format!("rank {to} must wait for it: `{wait}` from rank {from}")
+            }
         };
         Finding::new(
             Code::LeftOverSignal,
             self.at(op),
-            format!("rank {} posts {} that nobody waits for", channel.from, self.signal(op)),
+            match kind {
+                SignalKind::Tail => {
+                    format!("rank {from} sends {} that nobody receives", self.signal(op))
+                }
+                _ => format!("rank {from} posts {} that nobody waits for", self.signal(op)),
+            },
         )
         .label("left over at the end of the run")
         .note(self.place(op))
         .note("the next run would take it for its own, and run ahead of its peer")
-        .help(format!("rank {} must wait for it: `{wait}` from rank {}", channel.to, channel.from))
+        .help(help)
     }
 
     pub(in crate::verify) fn shared_signal(&self, first: OpId, second: OpId) -> Finding {

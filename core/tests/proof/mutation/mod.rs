@@ -27,6 +27,7 @@ pub(crate) const CLASSES: &[Class] = &[
     ("change the peer", operands::change_peer),
     ("redirect a signal", signals::redirect),
     ("change the slot", operands::change_slot),
+    ("swap slots", operands::swap_slots),
     ("write scratch early", flows::write_early),
     ("read scratch late", flows::read_late),
     ("merge two channels", flows::merge_channels),

@@ -106,6 +106,34 @@ pub(super) fn change_slot(schedule: &Schedule) -> Vec<Schedule> {
     })
 }
 
+/// Two pushes of a stream into scratch of one peer, one after the other, take each other's slots.
+pub(super) fn swap_slots(schedule: &Schedule) -> Vec<Schedule> {
+    let pushed = |rank, at: usize| {
+        let op = schedule.ops[at];
+        let operands = op.arg as usize..op.arg as usize + usize::from(op.srcs + op.dsts);
+        let mut dsts = operands.skip(op.srcs.into()).map(|k| (k, schedule.operands[k]));
+        let far = |o: &Operand| matches!(schedule.region(*o).buffer, Buffer::Scratch(_));
+        dsts.find(|(_, o)| o.rank != rank && far(o)).map(|(k, o)| (op, k - op.arg as usize, o))
+    };
+    let pairs = schedule.streams.iter().flat_map(|stream| {
+        let ops = stream.first.index()..stream.first.index() + stream.len as usize;
+        let moves = ops.filter(|at| schedule.ops[*at].kind == OpKind::Move);
+        let pushes: Vec<_> = moves.filter_map(|at| pushed(stream.rank, at)).collect();
+        pushes.windows(2).map(|pair| (pair[0], pair[1])).collect::<Vec<_>>()
+    });
+    let swap = |((a, i, first), (b, k, second)): ((Op, usize, Operand), (Op, usize, Operand))| {
+        let (one, two) = (*schedule.region(first), *schedule.region(second));
+        let differ = first.rank == second.rank && one.buffer == two.buffer && one.slot != two.slot;
+        differ.then(|| {
+            let mut mutant = schedule.clone();
+            give(&mut mutant, a, i, Region { slot: two.slot, ..one });
+            give(&mut mutant, b, k, Region { slot: one.slot, ..two });
+            mutant
+        })
+    };
+    pairs.filter_map(swap).collect()
+}
+
 /// Operand `k` of `op` gets a region of its own.
 fn give(schedule: &mut Schedule, op: Op, k: usize, region: Region) {
     schedule.regions.push(region);

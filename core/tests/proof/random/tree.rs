@@ -46,6 +46,19 @@ pub(super) fn exprs(body: &mut [Stmt], visit: &mut dyn FnMut(&mut Expr)) {
                 }
                 expr(like, visit);
             }
+            StmtKind::Fifo { like, options } => {
+                expr(like, visit);
+                for (_, value) in options {
+                    expr(value, visit);
+                }
+            }
+            StmtKind::Within { group, .. } => expr(group, visit),
+            StmtKind::Run { call, on } => {
+                expr(call, visit);
+                for region in on {
+                    expr(region, visit);
+                }
+            }
             StmtKind::Require { .. } | StmtKind::Step { .. } | StmtKind::Error => {}
         }
         for inner in bodies(stmt) {

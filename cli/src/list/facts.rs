@@ -1,0 +1,313 @@
+//! One algorithm of a list: its parameters, the rank counts that it admits, and what it takes at one of them.
+
+use roundelay_core::check::hir;
+use roundelay_core::cost::Counter;
+use roundelay_core::schedule::interpret::Interpreted;
+use roundelay_core::schedule::{Algorithm as _, Schedule};
+use roundelay_core::verify::{self, Sameness, Signals};
+use serde::Serialize;
+
+use crate::topo::{count, short};
+
+/// What the words of a list mean.
+pub(super) const LEGEND: &str = "\
+steps   sends of which each waits for the one before
+M       nccl-tests' size; so many times that passes through the port of a rank, one after another
+scratch of a rank, in units of the count
+order   whether results are reduced in one order, on all ranks and in all pieces of the buffer
+`list COLLECTIVE --why` ranks algorithms by predicted time; `--format json` says more";
+
+/// Rank counts that are tried.
+const TRIED: u32 = 33;
+/// Columns of a line.
+const WIDTH: usize = 100;
+
+#[derive(Serialize)]
+pub(super) struct Listed {
+    name: String,
+    collective: &'static str,
+    parameters: Vec<Parameter>,
+    /// Of 1..=33, and as text.
+    admits: Vec<u32>,
+    admitted: String,
+    /// Why the others are not: the first reason.
+    refusal: Option<String>,
+    /// What is wrong at rank counts that are not refused by `require`.
+    wrong: Option<Wrong>,
+    /// What it takes at the rank count asked for.
+    shown: Option<Shown>,
+    /// Where that is refused, the next rank count that is admitted.
+    next_admitted: Option<u32>,
+    nranks: u32,
+    summary: String,
+    file: String,
+}
+
+#[derive(Serialize)]
+struct Parameter {
+    name: String,
+    #[serde(rename = "type")]
+    ty: &'static str,
+    /// As written; `natural` for a ring or topology without one. None: a value must be set.
+    default: Option<String>,
+    #[serde(skip)]
+    text: String,
+}
+
+#[derive(Serialize)]
+struct Wrong {
+    nranks: u32,
+    code: &'static str,
+    title: String,
+}
+
+/// Counts of one schedule.
+#[derive(Serialize)]
+struct Shown {
+    /// Latencies one after another.
+    steps: u32,
+    /// Moves between ranks, one after another.
+    messages: f64,
+    /// Shares of M, nccl-tests' size, one after another through one port a rank.
+    volume: f64,
+    streams: u32,
+    /// Of a rank, in units of the count.
+    scratch_units: f64,
+    order: Order,
+}
+
+/// Determinism: the order of reduction over ranks, and over counts.
+#[derive(Clone, Copy, Serialize)]
+#[serde(rename_all = "snake_case")]
+enum Order {
+    /// It reduces nothing.
+    Copies,
+    /// One order everywhere.
+    Same,
+    /// But for the order of two operands.
+    SameButForCommuting,
+    /// One on all ranks, another where a piece begins.
+    DependsOnPiece,
+    /// Ranks differ.
+    DependsOnRank,
+    /// The algorithm is not right.
+    NotProved,
+}
+
+impl Order {
+    fn new(schedule: &Schedule) -> Self {
+        if !schedule.collective.reduces() || schedule.nranks < 2 {
+            return Self::Copies;
+        }
+        // No demand of the author's is asked for: what is listed is what is there.
+        let proof = verify::verify_with(schedule, Signals::default());
+        match proof.ok().and_then(|proof| proof.reduction) {
+            None => Self::NotProved,
+            Some(reduction) => match (reduction.ranks, reduction.pieces) {
+                (Sameness::Differs, _) => Self::DependsOnRank,
+                (_, Sameness::Differs) => Self::DependsOnPiece,
+                (Sameness::Exact, Sameness::Exact) => Self::Same,
+                _ => Self::SameButForCommuting,
+            },
+        }
+    }
+
+    const fn text(self) -> &'static str {
+        match self {
+            Self::Copies => "copies only",
+            Self::Same => "one order",
+            Self::SameButForCommuting => "one order but for a + b",
+            Self::DependsOnPiece => "order by piece",
+            Self::DependsOnRank => "order by rank",
+            Self::NotProved => "not proved",
+        }
+    }
+}
+
+impl Listed {
+    pub(super) fn new(algorithm: &Interpreted, nranks: u32) -> Self {
+        let checked = algorithm.checked();
+        let (mut admits, mut refusal, mut wrong) = (Vec::new(), None, None);
+        let mut at = |n: u32| match algorithm.schedule(n) {
+            Ok(schedule) => Some(schedule),
+            Err(findings) => {
+                let title = |f: &roundelay_core::diagnostics::Finding| f.title.clone();
+                if let Some(first) = findings.iter().find(|f| !f.code.refuses()) {
+                    wrong.get_or_insert_with(|| Wrong {
+                        nranks: n,
+                        code: first.code.as_str(),
+                        title: title(first),
+                    });
+                } else {
+                    refusal = refusal.take().or_else(|| findings.first().map(title));
+                }
+                None
+            }
+        };
+        let shown = at(nranks);
+        for n in 1..=TRIED {
+            let admitted = if n == nranks { shown.is_some() } else { at(n).is_some() };
+            admits.extend(admitted.then_some(n));
+        }
+        let next_admitted = match shown {
+            Some(_) => None,
+            None => admits.iter().copied().find(|n| *n > nranks),
+        };
+        Self {
+            name: algorithm.name().to_owned(),
+            collective: algorithm.collective().name(),
+            parameters: parameters(checked),
+            admitted: written(&admits),
+            admits,
+            refusal,
+            wrong,
+            shown: shown.as_ref().and_then(Shown::new),
+            next_admitted,
+            nranks,
+            summary: first_sentence(&checked.docs),
+            file: algorithm.file().to_owned(),
+        }
+    }
+
+    /// Its name and parameters; what it takes; what it is.
+    pub(super) fn lines(&self) -> Vec<String> {
+        let parameters: Vec<_> = self.parameters.iter().map(|p| p.text.as_str()).collect();
+        let Self { name, collective, .. } = self;
+        let parameters = parameters.join(", ");
+        let width = format!("{name}({parameters}) -> {collective}").chars().count();
+        let gap = if width > WIDTH { "\n    " } else { " " };
+        let mut lines = vec![format!("\x1b[1m{name}\x1b[0m({parameters}){gap}-> {collective}")];
+        lines.extend(wrapped(&self.summary));
+        let n = self.nranks;
+        let mut facts = vec![format!("nranks {}", self.admitted)];
+        match &self.shown {
+            Some(shown) => {
+                let scratch = match shown.scratch_units {
+                    0.0 => "no scratch".to_owned(),
+                    units => format!("scratch {}", short(units)),
+                };
+                facts.push(format!(
+                    "at {n}: {}, {} M, {}, {scratch}, {}",
+                    count(shown.steps as usize, "step"),
+                    short(shown.volume),
+                    count(shown.streams as usize, "stream"),
+                    shown.order.text(),
+                ));
+            }
+            None => facts.push(match self.next_admitted {
+                Some(next) => format!("at {n}: -, next admitted: {next}"),
+                None => format!("at {n}: -, and no more up to {TRIED}"),
+            }),
+        }
+        lines.push(format!("    {}", facts.join("; ")));
+        if let Some(Wrong { nranks, code, title }) = &self.wrong {
+            lines.extend(wrapped(&format!("wrong at nranks = {nranks} [{code}]: {title}")));
+        }
+        lines
+    }
+}
+
+impl Shown {
+    /// `None` for a schedule that cannot end.
+    fn new(schedule: &Schedule) -> Option<Self> {
+        let counts = Counter::new(schedule).ok()?.counts();
+        let needs = schedule.needs();
+        Some(Self {
+            steps: counts.steps,
+            messages: counts.messages.in_a_row,
+            volume: counts.volume.in_a_row,
+            streams: needs.streams,
+            scratch_units: needs.scratch.map_or(f64::INFINITY, |r| r.num() as f64 / r.den() as f64),
+            order: Order::new(schedule),
+        })
+    }
+}
+
+/// The parameters, with defaults as the canonical source has them.
+fn parameters(algorithm: &hir::Algorithm) -> Vec<Parameter> {
+    let head = algorithm.source.split_once(&format!("algorithm {}(", algorithm.name));
+    let mut rest = head.map_or("", |(_, rest)| rest);
+    let mut parameters = Vec::new();
+    for param in &algorithm.params {
+        let end = end_of_parameter(rest);
+        let text: Vec<&str> = rest[..end].split_whitespace().collect();
+        let text = text.join(" ");
+        let written = text.split_once(" = ").map(|(_, default)| default.to_owned());
+        let natural = || param.ty.has_natural().then(|| "natural".to_owned());
+        parameters.push(Parameter {
+            name: algorithm.vars[param.var.0 as usize].name.clone(),
+            ty: param.ty.name(),
+            default: written.or_else(natural),
+            text,
+        });
+        rest = rest[end..].trim_start_matches(',');
+    }
+    parameters
+}
+
+/// Where the first of a list of parameters ends: at a comma or bracket outside all others.
+fn end_of_parameter(text: &str) -> usize {
+    let mut depth = 0_u32;
+    let end = text.find(|c| match c {
+        '(' | '[' => {
+            depth += 1;
+            false
+        }
+        ')' if depth == 0 => true,
+        ')' | ']' => {
+            depth = depth.saturating_sub(1);
+            false
+        }
+        ',' => depth == 0,
+        _ => false,
+    });
+    end.unwrap_or(text.len())
+}
+
+/// Rank counts as ranges, or in words.
+fn written(counts: &[u32]) -> String {
+    let powers: Vec<u32> = (1..=TRIED).filter(|n| n.is_power_of_two()).collect();
+    if counts == powers {
+        return "powers of two".to_owned();
+    }
+    let mut runs: Vec<(u32, u32)> = Vec::new();
+    for &n in counts {
+        match runs.last_mut() {
+            Some((_, last)) if *last + 1 == n => *last = n,
+            _ => runs.push((n, n)),
+        }
+    }
+    let run = |(lo, hi): &(u32, u32)| {
+        if lo == hi { lo.to_string() } else { format!("{lo}..={hi}") }
+    };
+    if runs.is_empty() {
+        return format!("none of 1..={TRIED}");
+    }
+    runs.iter().map(run).collect::<Vec<_>>().join(", ")
+}
+
+/// Lines of a text, indented, that end before the terminal does.
+fn wrapped(text: &str) -> Vec<String> {
+    let mut lines: Vec<String> = Vec::new();
+    for word in text.split_whitespace() {
+        match lines.last_mut() {
+            Some(line) if line.chars().count() + 1 + word.chars().count() <= WIDTH => {
+                line.push(' ');
+                line.push_str(word);
+            }
+            _ => lines.push(format!("    {word}")),
+        }
+    }
+    lines
+}
+
+/// The first sentence of a doc comment, on one line.
+fn first_sentence(docs: &[String]) -> String {
+    let paragraph: Vec<&str> =
+        docs.iter().map(|line| line.trim()).take_while(|line| !line.is_empty()).collect();
+    let text = paragraph.join(" ");
+    match text.split_once(". ") {
+        Some((sentence, _)) => format!("{sentence}."),
+        None => text,
+    }
+}

@@ -1,0 +1,123 @@
+//! `roundelay list`: what there is to run, what it takes, and (`--why`) which of it is the fastest.
+
+mod facts;
+mod why;
+
+use std::num::NonZero;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
+use std::thread::available_parallelism;
+
+use roundelay::{Collective, select};
+use roundelay_core::diagnostics::Code;
+use roundelay_core::schedule::Algorithm as _;
+use roundelay_core::schedule::interpret::Interpreted;
+
+use crate::flags::{Format, ListFlags};
+use crate::program::{compile, read};
+use crate::report::{Failure, print, print_json, refuse};
+use facts::Listed;
+
+/// The rank count that is shown unless another is asked for.
+const SHOWN: u32 = 8;
+
+pub(crate) fn main(flags: &ListFlags) -> Result<bool, Failure> {
+    let (source, collective) = wanted(flags)?;
+    if flags.why {
+        let Some(collective) = collective else {
+            let title =
+                "--why ranks the library's algorithms for one collective, and none is named";
+            return Err(Failure::usage(Code::BadFlag, title)
+                .with_help(format!("name one by --collective: {}", collectives())));
+        };
+        if let Some(source) = source {
+            let title = format!("--why ranks the library's algorithms, and `{source}` is a source");
+            return Err(Failure::usage(Code::BadFlag, title));
+        }
+        return why::main(flags, collective);
+    }
+    let algorithms = match source {
+        None => select::library().to_vec(),
+        Some(name) => of_source(name, flags.format)?,
+    };
+    let nranks = flags.nranks.unwrap_or(SHOWN);
+    let wanted: Vec<&Interpreted> = algorithms
+        .iter()
+        .filter(|a| collective.is_none_or(|wanted| a.collective() == wanted))
+        .collect();
+    let listed = side_by_side(&wanted, |algorithm| Listed::new(algorithm, nranks));
+    match flags.format {
+        Format::Json => print_json(&listed),
+        Format::Human => {
+            for algorithm in &listed {
+                print(&algorithm.lines().join("\n"));
+            }
+            print(&format!("\n{}", facts::LEGEND));
+        }
+    }
+    Ok(true)
+}
+
+/// `work` on every item, on all cores: thirty-odd rank counts of every algorithm are laid out.
+fn side_by_side<T: Sync, R: Send>(items: &[T], work: impl Fn(&T) -> R + Sync) -> Vec<R> {
+    let (next, done) = (AtomicUsize::new(0), Mutex::new(Vec::with_capacity(items.len())));
+    let worker = || {
+        while let Some((at, item)) = {
+            let at = next.fetch_add(1, Ordering::Relaxed);
+            items.get(at).map(|item| (at, item))
+        } {
+            let result = work(item);
+            done.lock().unwrap_or_else(PoisonError::into_inner).push((at, result));
+        }
+    };
+    std::thread::scope(|scope| {
+        for _ in 0..available_parallelism().map_or(1, NonZero::get).min(items.len()) {
+            scope.spawn(worker);
+        }
+    });
+    let mut done = done.into_inner().unwrap_or_else(PoisonError::into_inner);
+    done.sort_by_key(|(at, _)| *at);
+    done.into_iter().map(|(_, result)| result).collect()
+}
+
+/// The source and the collective that the flags name. A collective may stand in a source's place.
+fn wanted(flags: &ListFlags) -> Result<(Option<&str>, Option<Collective>), Failure> {
+    let by_name = |name: &str| {
+        Collective::ALL.into_iter().find(|collective| collective.name().eq_ignore_ascii_case(name))
+    };
+    let named = match &flags.collective {
+        None => None,
+        Some(name) => Some(by_name(name).ok_or_else(|| {
+            Failure::usage(Code::BadFlag, format!("`{name}` is not a collective"))
+                .with_help(format!("the collectives are {}", collectives()))
+        })?),
+    };
+    match flags.source.as_deref().map(|source| (source, by_name(source))) {
+        None => Ok((None, named)),
+        Some((_, Some(collective))) if named.is_none_or(|named| named == collective) => {
+            Ok((None, Some(collective)))
+        }
+        Some((source, Some(_))) => {
+            let named = flags.collective.as_deref().unwrap_or_default();
+            let title = format!("`{source}` and --collective {named} are two collectives");
+            Err(Failure::usage(Code::BadFlag, title).with_help("name one"))
+        }
+        Some((source, None)) => Ok((Some(source), named)),
+    }
+}
+
+fn collectives() -> String {
+    Collective::ALL.map(Collective::name).join(", ")
+}
+
+/// The algorithms of a source; one alone where the source is its name.
+fn of_source(name: &str, format: Format) -> Result<Vec<Interpreted>, Failure> {
+    let source = read(name)?;
+    let program = compile(&source).map_err(|errors| {
+        let json = |diagnostics| serde_json::json!({ "ok": false, "diagnostics": diagnostics });
+        refuse(format, &errors, &source, json)
+    })?;
+    let alone = program.algorithms.iter().any(|algorithm| algorithm.name == name);
+    let wanted = program.algorithms.into_iter().filter(|a| !alone || a.name == name);
+    Ok(wanted.map(|algorithm| Interpreted::new(algorithm, &source)).collect())
+}

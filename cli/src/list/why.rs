@@ -1,0 +1,161 @@
+//! `roundelay list --why`: the model's table, which algorithm it chooses, and what the others would take.
+
+use std::path::Path;
+
+use roundelay::select::{Numbers, Refused, Row, host, select_with};
+use roundelay::{Choice, Collective, Costs};
+use roundelay_core::diagnostics::Code;
+use serde::Serialize;
+
+use super::SHOWN;
+use crate::flags::{Format, ListFlags};
+use crate::report::{Failure, print, print_json};
+use crate::topology;
+
+/// Bytes of a file of constants beyond which none is read.
+const LARGEST: u64 = 1 << 16;
+
+/// nccl-tests' size where none is asked for.
+const BYTES: u64 = 1 << 20;
+
+pub(super) fn main(flags: &ListFlags, collective: Collective) -> Result<bool, Failure> {
+    let given = match &flags.topology {
+        Some(text) => Some(topology::read(text, flags.assume.as_deref())?),
+        None => None,
+    };
+    let topology = given.as_ref().map(|given| &*given.topology);
+    let nranks = flags.nranks.or(topology.map(roundelay::Topology::nranks)).unwrap_or(SHOWN);
+    let own = flags.costs.as_deref().map(read).transpose()?;
+    let costs = own.as_ref().unwrap_or_else(|| host());
+    let bytes = flags.bytes.unwrap_or(BYTES);
+    let choice = select_with(costs, collective, nranks, bytes, topology);
+    match flags.format {
+        Format::Json => print_json(&Json::new(&choice)),
+        Format::Human => print(&choice.to_string()),
+    }
+    Ok(choice.best().is_some())
+}
+
+/// Constants from a file.
+fn read(path: &str) -> Result<Costs, Failure> {
+    let unreadable = |why: String| {
+        Failure::usage(Code::UnreadableSource, format!("`{path}` cannot be read: {why}"))
+    };
+    let length = Path::new(path).metadata().map_err(|error| unreadable(error.to_string()))?.len();
+    if length > LARGEST {
+        return Err(unreadable(format!("{length} bytes are more than constants have")));
+    }
+    let text = std::fs::read_to_string(path).map_err(|error| unreadable(error.to_string()))?;
+    Ok(Costs::parse(path, &text)?)
+}
+
+#[derive(Serialize)]
+struct Json<'c> {
+    collective: &'static str,
+    nranks: u32,
+    bytes: u64,
+    topology: Option<&'c str>,
+    best: Option<&'c str>,
+    constants: Constants<'c>,
+    ranked: Vec<Ranked<'c>>,
+    refused: Vec<Named<'c>>,
+}
+
+#[derive(Serialize)]
+struct Constants<'c> {
+    name: &'c str,
+    /// Null where latencies are those of the links.
+    alpha_seconds: Option<f64>,
+    message_seconds: f64,
+    bandwidth: f64,
+    reduce: f64,
+    copy: f64,
+    cores: Option<u32>,
+}
+
+#[derive(Serialize)]
+struct Ranked<'c> {
+    algorithm: &'c str,
+    seconds: f64,
+    steps: u32,
+    /// As the model multiplies them.
+    messages: f64,
+    volume: f64,
+    reduced: f64,
+    copied: f64,
+    /// `schedule`, or the family whose closed form it is.
+    numbers: &'static str,
+    parts: Parts,
+}
+
+/// Seconds.
+#[derive(Serialize)]
+struct Parts {
+    steps: f64,
+    messages: f64,
+    volume: f64,
+    reduced: f64,
+    copied: f64,
+}
+
+#[derive(Serialize)]
+struct Named<'c> {
+    algorithm: &'c str,
+    code: &'static str,
+    reason: &'c str,
+    help: Option<&'c str>,
+}
+
+impl<'c> Json<'c> {
+    fn new(choice: &'c Choice) -> Self {
+        let costs = &choice.costs;
+        let ranked = |row: &'c Row| {
+            let [messages, volume, reduced, copied] = row.factors(choice);
+            let time = row.time;
+            Ranked {
+                algorithm: &row.algorithm,
+                seconds: time.seconds(),
+                steps: row.counts.steps,
+                messages,
+                volume,
+                reduced,
+                copied,
+                numbers: match row.numbers {
+                    Numbers::Schedule => "schedule",
+                    Numbers::Form(form) => form.family,
+                },
+                parts: Parts {
+                    steps: time.steps,
+                    messages: time.messages,
+                    volume: time.volume,
+                    reduced: time.reduced,
+                    copied: time.copied,
+                },
+            }
+        };
+        let refused = |Refused { algorithm, code, reason, help }: &'c Refused| Named {
+            algorithm,
+            code: code.as_str(),
+            reason,
+            help: help.as_deref(),
+        };
+        Self {
+            collective: choice.collective.name(),
+            nranks: choice.nranks,
+            bytes: choice.bytes,
+            topology: choice.topology.as_deref(),
+            best: choice.best().map(|row| row.algorithm.as_str()),
+            constants: Constants {
+                name: &costs.name,
+                alpha_seconds: (!choice.latency_of_links).then_some(costs.alpha),
+                message_seconds: costs.message,
+                bandwidth: choice.bandwidth,
+                reduce: costs.reduce,
+                copy: costs.copy,
+                cores: costs.cores,
+            },
+            ranked: choice.ranked.iter().map(ranked).collect(),
+            refused: choice.refused.iter().map(refused).collect(),
+        }
+    }
+}

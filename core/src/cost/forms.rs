@@ -1,0 +1,260 @@
+//! Closed forms: what an algorithm family takes, as terms in the number of ranks.
+
+use std::fmt::Write as _;
+
+use super::counts::{Counts, Work};
+use super::term::Term;
+use crate::collective::Collective;
+
+/// For which numbers of ranks a form holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Admits {
+    /// Any.
+    Any,
+    /// Three or more: two ranks have one link each way, which both ways of a ring would share.
+    ThreeOrMore,
+    /// Powers of two.
+    PowersOfTwo,
+    /// The others.
+    NoPowersOfTwo,
+}
+
+impl Admits {
+    /// Whether `n` ranks are among them.
+    pub const fn holds(self, n: u32) -> bool {
+        match self {
+            Self::Any => n > 0,
+            Self::ThreeOrMore => n >= 3,
+            Self::PowersOfTwo => n.is_power_of_two(),
+            Self::NoPowersOfTwo => n > 0 && !n.is_power_of_two(),
+        }
+    }
+
+    /// The word for it in tables.
+    const fn text(self) -> &'static str {
+        match self {
+            Self::Any => "any",
+            Self::ThreeOrMore => "3 or more",
+            Self::PowersOfTwo => "2^k",
+            Self::NoPowersOfTwo => "not 2^k",
+        }
+    }
+}
+
+/// What one family takes for one collective, in the words of [`Counts`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Form {
+    /// The family, such as `ring`.
+    pub family: &'static str,
+    /// The library's algorithm that takes so much, its parameters at their defaults.
+    pub algorithm: Option<&'static str>,
+    /// What it computes.
+    pub collective: Collective,
+    /// For which rank counts.
+    pub admits: Admits,
+    /// Steps one after another: times alpha.
+    pub steps: Term,
+    /// Messages one after another on a stream.
+    pub messages: Term,
+    /// Bytes one after another where every pair of ranks has a link, in shares of M: times M * beta.
+    pub volume: Term,
+    /// The same where each rank has one port each way.
+    pub port: Term,
+    /// Bytes that a rank reduces, in shares of M: times M * gamma.
+    pub reduced: Term,
+    /// Bytes that a rank copies in its own memory, in shares of M.
+    pub copied: Term,
+    /// Streams of a rank, each with as many messages; rings at most.
+    pub streams: Term,
+    /// Where the form comes from.
+    pub why: &'static str,
+}
+
+impl Form {
+    /// Seconds for `bytes` bytes (nccl-tests' size) on `n` ranks: `alpha` seconds a step, `bandwidth` bytes
+    /// a second between two ranks in one direction, and nothing else. `None` where the form does not hold for
+    /// `n`. A rank that is alone sends nothing.
+    pub fn seconds(&self, n: u32, bytes: u64, alpha: f64, bandwidth: f64) -> Option<f64> {
+        if n == 1 {
+            return Some(0.0);
+        }
+        let value = |term: Term| term.value(n).map(|v| v.num() as f64 / v.den() as f64);
+        let (steps, volume) = (value(self.steps)?, value(self.volume)?);
+        self.admits.holds(n).then_some(steps * alpha + volume * bytes as f64 / bandwidth)
+    }
+
+    /// The counts for `n` ranks, each with one port each way. In all, n times what one rank does: no less
+    /// than it is. `None` where the form does not hold for `n`.
+    pub fn counts(&self, n: u32) -> Option<Counts> {
+        if !self.admits.holds(n) {
+            return None;
+        }
+        if n == 1 {
+            return Some(Counts::default());
+        }
+        let value = |term: Term| term.value(n).map(|v| v.num() as f64 / v.den() as f64);
+        let work = |term: Term| {
+            let in_a_row = value(term)?;
+            Some(Work { in_a_row, total: in_a_row * f64::from(n) })
+        };
+        let mut messages = work(self.messages)?;
+        messages.total *= value(self.streams)?;
+        Some(Counts {
+            steps: u32::try_from(self.steps.value(n)?.floor()).ok()?,
+            messages,
+            volume: work(self.port)?,
+            reduced: work(self.reduced)?,
+            copied: work(self.copied)?,
+        })
+    }
+
+    /// The form is that of an algorithm of the library.
+    const fn by(mut self, algorithm: &'static str) -> Self {
+        self.algorithm = Some(algorithm);
+        self
+    }
+
+    /// A rank has so many streams.
+    const fn streams(mut self, streams: Term) -> Self {
+        self.streams = streams;
+        self
+    }
+}
+
+/// The form of a family for a collective; if it has several, for `n` ranks.
+pub fn of(family: &str, collective: Collective, n: u32) -> Option<&'static Form> {
+    let mut forms = FORMS.iter().filter(|f| f.family == family && f.collective == collective);
+    let first = forms.clone().next()?;
+    Some(forms.find(|form| form.admits.holds(n)).unwrap_or(first))
+}
+
+/// The form of the library's algorithm of that name for `n` ranks.
+pub fn of_algorithm(name: &str, n: u32) -> Option<&'static Form> {
+    FORMS.iter().find(|form| form.algorithm == Some(name) && form.admits.holds(n))
+}
+
+/// The table as Markdown, for the book.
+pub fn markdown() -> String {
+    let mut text = String::from(
+        "| family | collective | ranks | steps | volume, own links | volume, one port | messages | reduced | because |\n\
+         |---|---|---|---|---|---|---|---|---|\n",
+    );
+    for form in FORMS {
+        let Form {
+            family, collective, admits, steps, messages, volume, port, reduced, why, ..
+        } = form;
+        let ranks = admits.text();
+        let _ = writeln!(
+            text,
+            "| {family} | {collective} | {ranks} | {steps} | {volume} | {port} | {messages} | {reduced} | {why} |"
+        );
+    }
+    text
+}
+
+use Admits::{Any, NoPowersOfTwo, PowersOfTwo, ThreeOrMore};
+use Collective::{
+    AllGather, AllReduce, AllToAll, Broadcast, Gather, Reduce, ReduceScatter, Scatter,
+};
+use Term::{Add, CeilLog, Div, FloorLog, HalfUp, Int, Mul, N, Ones, Pairs, Pow, Sub};
+
+const NONE: Term = Int(0);
+const ONE: Term = Int(1);
+const TWO: Term = Int(2);
+const STEPS: Term = Sub(&N, &ONE);
+const LESS: Term = Div(&STEPS, &N);
+const STEPS2: Term = Mul(&TWO, &STEPS);
+const LESS2: Term = Div(&STEPS2, &N);
+const CEIL2: Term = Mul(&TWO, &CeilLog);
+const FLOOR2: Term = Mul(&TWO, &FloorLog);
+const PART: Term = Div(&ONE, &N);
+const PART2: Term = Div(&TWO, &N);
+const ONE_MORE: Term = Div(&Add(&N, &ONE), &N);
+/// 1 where ranks are left over by the powers of two.
+const ODD: Term = Sub(&CeilLog, &FloorLog);
+/// Halving among the powers of two, and the whole buffer once where ranks are left over.
+const FOLD: Term = Add(&Div(&Sub(&Pow, &ONE), &Pow), &ODD);
+/// Halving and doubling, and the whole buffer twice.
+const FOLD2: Term = Add(&Div(&Mul(&TWO, &Sub(&Pow, &ONE)), &Pow), &Mul(&TWO, &ODD));
+const FOLD_STEPS: Term = Add(&FloorLog, &Mul(&TWO, &ODD));
+const PAIRED: Term = Add(&Sub(&Pow, &ONE), &Pairs);
+/// Where ranks are left over, all blocks to the even rank of a pair, and at the end one back.
+const FOLD_BLOCKS: Term = Div(&Add(&PAIRED, &Mul(&ODD, &Add(&N, &ONE))), &N);
+const FOLD_SUMS: Term = Div(&Add(&PAIRED, &Mul(&ODD, &N)), &N);
+/// Eight slices, one behind the other, along n - 1 links.
+const SLICED: Term = Add(&N, &Int(6));
+const EIGHTHS: Term = Div(&SLICED, &Int(8));
+const BOTH_LOGS: Term = Add(&FloorLog, &CeilLog);
+const ONES: Term = Div(&Ones, &N);
+
+/// Steps, messages, volume over own links and through one port, what is reduced, and what is copied.
+const fn form(
+    family: &'static str,
+    collective: Collective,
+    admits: Admits,
+    [steps, messages, volume, port, reduced, copied]: [Term; 6],
+    why: &'static str,
+) -> Form {
+    let algorithm = None;
+    Form {
+        family,
+        algorithm,
+        collective,
+        admits,
+        steps,
+        messages,
+        volume,
+        port,
+        reduced,
+        copied,
+        streams: ONE,
+        why,
+    }
+}
+
+/// Every form, family by family.
+#[rustfmt::skip] // a line a form
+pub const FORMS: &[Form] = &[
+    form("ring", ReduceScatter, Any, [STEPS, STEPS, LESS, LESS, LESS, ONE], "n - 1 rounds, a block of M/n each").by("RingReduceScatter"),
+    form("ring", AllGather, Any, [STEPS, STEPS, LESS, LESS, NONE, PART], "n - 1 rounds, a block of M/n each").by("RingAllGather"),
+    form("ring", AllReduce, Any, [STEPS2, STEPS2, LESS2, LESS2, LESS, ONE], "ReduceScatter, then AllGather").by("RingAllReduce"),
+    form("ring", Broadcast, Any, [SLICED, SLICED, EIGHTHS, EIGHTHS, NONE, ONE], "8 slices of M/8, one behind the other, over n - 1 links").by("RingBroadcast"),
+    form("ring", Reduce, Any, [SLICED, SLICED, EIGHTHS, EIGHTHS, EIGHTHS, ONE], "the same backwards").by("RingReduce"),
+    form("two-way ring", ReduceScatter, ThreeOrMore, [STEPS, STEPS, Div(&LESS, &TWO), LESS, LESS, ONE], "half of each block each way at once").by("TwistedRingReduceScatter").streams(TWO),
+    form("two-way ring", AllGather, ThreeOrMore, [STEPS, STEPS, Div(&LESS, &TWO), LESS, NONE, PART], "half of each block each way at once").by("TwistedRingAllGather").streams(TWO),
+    form("two-way ring", AllReduce, ThreeOrMore, [STEPS2, STEPS2, LESS, LESS2, LESS, ONE], "half of M each way at once").by("TwistedRingAllReduce").streams(TWO),
+    form("multi-ring", ReduceScatter, Any, [STEPS, STEPS, PART, LESS, LESS, ONE], "a part of each block on each of n - 1 rings, where so many share no link").by("MultiRingReduceScatter").streams(STEPS2),
+    form("multi-ring", AllGather, Any, [STEPS, STEPS, PART, LESS, NONE, PART], "the same").by("MultiRingAllGather").streams(STEPS2),
+    form("multi-ring", AllReduce, Any, [STEPS2, STEPS2, PART2, LESS2, LESS, ONE], "ReduceScatter, then AllGather").by("MultiRingAllReduce").streams(STEPS2),
+    form("HD", ReduceScatter, PowersOfTwo, [FloorLog, FloorLog, LESS, LESS, LESS, ONE_MORE], "M/2, M/4, … M/n with partners by xor").by("HalvingDoublingReduceScatter"),
+    form("HD", AllGather, PowersOfTwo, [FloorLog, FloorLog, LESS, LESS, NONE, PART], "the same backwards").by("HalvingDoublingAllGather"),
+    form("HD", AllReduce, PowersOfTwo, [FLOOR2, FLOOR2, LESS2, LESS2, LESS, ONE], "halving, then doubling").by("HalvingDoublingAllReduce"),
+    form("RHD", ReduceScatter, Any, [FOLD_STEPS, FOLD_STEPS, FOLD_BLOCKS, FOLD_BLOCKS, FOLD_SUMS, ONE_MORE], "HD among 2^f ranks, of which those that others fold M into have two blocks each, and hand one back").by("RecursiveHalvingDoublingReduceScatter"),
+    form("RHD", AllGather, Any, [FOLD_STEPS, FOLD_STEPS, FOLD_BLOCKS, FOLD_BLOCKS, NONE, PART], "the same backwards").by("RecursiveHalvingDoublingAllGather"),
+    form("RHD", AllReduce, Any, [CEIL2, CEIL2, FOLD2, FOLD2, FOLD, ONE], "HD among 2^f ranks; the others fold M in before and get M after").by("RecursiveHalvingDoublingAllReduce"),
+    form("NHR", ReduceScatter, Any, [CeilLog, STEPS, LESS, LESS, LESS, Div(&Add(&HalfUp, &ONE), &N)], "a binomial tree for each block, all at once").by("NhrReduceScatter"),
+    form("NHR", AllGather, Any, [CeilLog, STEPS, LESS, LESS, NONE, PART], "the same trees backwards").by("NhrAllGather"),
+    form("NHR", AllReduce, Any, [CEIL2, STEPS2, LESS2, LESS2, LESS, ONE], "ReduceScatter, then AllGather").by("NhrAllReduce"),
+    form("NHR", Scatter, Any, [CeilLog, STEPS, LESS, LESS, NONE, PART], "each block down the route of its tree").by("NhrScatter"),
+    form("NHR", Broadcast, Any, [CEIL2, STEPS2, LESS2, LESS2, NONE, ONE], "Scatter, then AllGather").by("NhrBroadcast"),
+    form("NHR, one-shot", AllReduce, Any, [BOTH_LOGS, CEIL2, CEIL2, CEIL2, CeilLog, ONE], "M up one tree and down again").by("NhrOneShotAllReduce"),
+    form("mesh, two-shot", ReduceScatter, Any, [ONE, STEPS, PART, LESS, LESS, PART], "a block of M/n on every link at once").by("MeshReduceScatter"),
+    form("mesh, two-shot", AllGather, Any, [ONE, STEPS, PART, LESS, NONE, PART], "a block of M/n on every link at once").by("MeshAllGather"),
+    form("mesh, two-shot", AllReduce, Any, [TWO, STEPS2, PART2, LESS2, LESS, ONE], "ReduceScatter, then AllGather").by("MeshAllReduce"),
+    form("mesh, one-shot", AllReduce, Any, [ONE, STEPS, ONE, STEPS, STEPS, TWO], "everybody reads everything, M on every link at once").by("OneShotMeshAllReduce"),
+    form("mesh", AllToAll, Any, [ONE, STEPS, PART, LESS, NONE, PART], "a block of M/n on every link at once").by("MeshAllToAll"),
+    form("mesh", Scatter, Any, [ONE, ONE, PART, LESS, NONE, PART], "a block of M/n on every link of the root at once").by("MeshScatter"),
+    form("mesh", Gather, Any, [ONE, ONE, PART, LESS, NONE, PART], "a block of M/n on every link of the root at once").by("MeshGather"),
+    form("pairwise", AllToAll, PowersOfTwo, [STEPS, STEPS, LESS, LESS, NONE, PART], "n - 1 rounds, a block of M/n each").by("PairwiseAllToAll"),
+    form("pairwise", AllToAll, NoPowersOfTwo, [N, N, ONE, ONE, NONE, PART], "n rounds, of which each rank sits out one or two").by("PairwiseAllToAll"),
+    form("pairwise", ReduceScatter, PowersOfTwo, [STEPS, STEPS, LESS, LESS, LESS, PART], "n - 1 rounds, a block of M/n each").by("PairwiseReduceScatter"),
+    form("pairwise", ReduceScatter, NoPowersOfTwo, [N, N, ONE, ONE, ONE, PART], "n rounds, of which each rank sits out one or two").by("PairwiseReduceScatter"),
+    form("recursive doubling", AllReduce, PowersOfTwo, [FloorLog, FloorLog, FloorLog, FloorLog, FloorLog, ONE], "M with each of log2 n partners").by("RecursiveDoublingAllReduce"),
+    form("recursive doubling", AllGather, PowersOfTwo, [FloorLog, FloorLog, LESS, LESS, NONE, PART], "what a rank has doubles every round").by("RecursiveDoublingAllGather"),
+    form("Bruck", AllGather, Any, [CeilLog, Sub(&BOTH_LOGS, &ONE), LESS, LESS, NONE, PART], "what a rank has doubles; the last round sends the rest").by("BruckAllGather"),
+    form("Bruck", AllToAll, Any, [CeilLog, Ones, ONES, ONES, NONE, TWO], "a block moves once for each one of its distance in binary").by("BruckAllToAll"),
+    form("binomial tree", Broadcast, Any, [CeilLog, CeilLog, CeilLog, CeilLog, NONE, ONE], "M down ceil(log2 n) levels"),
+    form("binomial tree", Reduce, Any, [CeilLog, CeilLog, CeilLog, CeilLog, CeilLog, ONE], "M up ceil(log2 n) levels"),
+    form("binomial tree", AllReduce, Any, [CEIL2, CEIL2, CEIL2, CEIL2, CeilLog, ONE], "Reduce, then Broadcast"),
+    form("star", Broadcast, Any, [ONE, ONE, ONE, STEPS, NONE, ONE], "M from the root to every rank at once, each over its own link"),
+];

@@ -1,0 +1,14 @@
+//! What an algorithm takes: counted in its schedule, or by the closed form of its family, and the time that
+//! follows from either.
+
+mod counts;
+mod fit;
+mod forms;
+mod model;
+mod term;
+
+pub use counts::{Counter, Counts, OnLinks, Work};
+pub use fit::{Fit, Sample, fit};
+pub use forms::{Admits, FORMS, Form, markdown, of, of_algorithm};
+pub use model::{Costs, Time, has_latency};
+pub use term::Term;

@@ -1,0 +1,207 @@
+//! The model of time, and its constants.
+//!
+//! T = alpha * steps + message * messages + M * (volume / bandwidth + reduced / reduce + copied / copy): Hockney's
+//! latency and bandwidth, the overhead of each message that `LogP` has beside them, and Rabenseifner's
+//! gamma for the additions. Contention between the links of a topology is counted, not modelled:
+//! see [`super::OnLinks`].
+
+use super::counts::{Counts, OnLinks, Work};
+use crate::diagnostics::{Code, Diagnostic};
+use crate::source::Span;
+use crate::syntax::literal_token;
+use crate::syntax::token::{Quantity, Tok};
+use crate::topology::{Problem, Topology};
+
+/// The constants of a machine.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Costs {
+    /// Whose: a machine, or the file they stand in.
+    pub name: String,
+    /// Seconds that a rank waits for another in each step.
+    pub alpha: f64,
+    /// Seconds that a rank spends on each message, however short.
+    pub message: f64,
+    /// Bytes a second between two ranks in one direction: 1 / beta.
+    pub bandwidth: f64,
+    /// Bytes a second that a rank reduces, beside moving them: 1 / gamma.
+    pub reduce: f64,
+    /// Bytes a second that a rank copies within its own memory.
+    pub copy: f64,
+    /// How many ranks work at once, where they share a machine's cores; all of them if not given.
+    pub cores: Option<u32>,
+}
+
+/// Seconds, by what they are spent on.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Time {
+    /// Steps that wait for one another.
+    pub steps: f64,
+    /// The overhead of messages.
+    pub messages: f64,
+    /// Data on its way.
+    pub volume: f64,
+    /// Additions.
+    pub reduced: f64,
+    /// Copies within a rank.
+    pub copied: f64,
+}
+
+impl Time {
+    /// All of it.
+    pub fn seconds(&self) -> f64 {
+        self.steps + self.messages + self.volume + self.reduced + self.copied
+    }
+}
+
+/// Units of a constant.
+#[derive(Clone, Copy)]
+enum Unit {
+    Seconds,
+    PerSecond,
+    Number,
+}
+
+/// What a file of constants holds.
+const KEYS: [(&str, Unit); 6] = [
+    ("alpha", Unit::Seconds),
+    ("message", Unit::Seconds),
+    ("bandwidth", Unit::PerSecond),
+    ("reduce", Unit::PerSecond),
+    ("copy", Unit::PerSecond),
+    ("cores", Unit::Number),
+];
+
+impl Costs {
+    /// Reads `key = value` lines such as `alpha = 2us` and `bandwidth = 25GB/s`; `#` begins a comment. All but
+    /// `cores` must be there, once each.
+    pub fn parse(name: &str, text: &str) -> Result<Self, Problem> {
+        let mut found: [Option<f64>; KEYS.len()] = [None; KEYS.len()];
+        for (number, line) in (1..).zip(text.lines()) {
+            let line = line.split_once('#').map_or(line, |(line, _)| line).trim();
+            if line.is_empty() {
+                continue;
+            }
+            let wrong = |title: String| {
+                Problem::new(Code::BadFlag, format!("{name}:{number}: {title}"))
+                    .help("a line is such as `alpha = 2us`, `bandwidth = 25GB/s` or `cores = 2`")
+            };
+            let (key, value) = line
+                .split_once('=')
+                .ok_or_else(|| wrong(format!("`{line}` is no `key = value`")))?;
+            let (key, value) = (key.trim(), value.trim());
+            let at = KEYS.iter().position(|(known, _)| *known == key).ok_or_else(|| {
+                let known = KEYS.map(|(key, _)| key).join(", ");
+                wrong(format!("`{key}` is no constant; the constants are {known}"))
+            })?;
+            if found[at].is_some() {
+                return Err(wrong(format!("`{key}` is given twice")));
+            }
+            found[at] = Some(KEYS[at].1.read(value).ok_or_else(|| {
+                wrong(format!("`{key}` is {}, not `{value}`", KEYS[at].1.takes()))
+            })?);
+        }
+        let get = |at: usize| {
+            found[at].ok_or_else(|| {
+                Problem::new(Code::BadFlag, format!("{name}: `{}` is missing", KEYS[at].0))
+                    .help("`cargo xtask calibrate` measures all constants of this machine")
+            })
+        };
+        Ok(Self {
+            name: name.to_owned(),
+            alpha: get(0)?,
+            message: get(1)?,
+            bandwidth: get(2)?,
+            reduce: get(3)?,
+            copy: get(4)?,
+            cores: found[5].map(|cores| cores as u32),
+        })
+    }
+
+    /// The lines that [`Self::parse`] reads: whole nanoseconds, and bandwidths in MB/s.
+    pub fn lines(&self) -> String {
+        let time = |seconds: f64| format!("{}ns", (seconds * 1e9).round());
+        let rate = |rate: f64| format!("{}MB/s", (rate / 1e6).round().max(1.0));
+        let cores = self.cores.map_or_else(String::new, |cores| format!("cores = {cores}\n"));
+        format!(
+            "alpha = {}\nmessage = {}\nbandwidth = {}\nreduce = {}\ncopy = {}\n{cores}",
+            time(self.alpha),
+            time(self.message),
+            rate(self.bandwidth),
+            rate(self.reduce),
+            rate(self.copy),
+        )
+    }
+
+    /// The time for `bytes` bytes, nccl-tests' size M.
+    pub fn time(&self, counts: &Counts, bytes: u64) -> Time {
+        let bytes = bytes as f64;
+        let done = |work: Work| self.factor(work);
+        Time {
+            steps: self.alpha * f64::from(counts.steps),
+            messages: self.message * done(counts.messages),
+            volume: bytes * done(counts.volume) / self.bandwidth,
+            reduced: bytes * done(counts.reduced) / self.reduce,
+            copied: bytes * done(counts.copied) / self.copy,
+        }
+    }
+
+    /// What counts of some work: all of it by the number of cores, where ranks share them and that is more than what
+    /// has to be done in a row.
+    pub fn factor(&self, work: Work) -> f64 {
+        match self.cores {
+            Some(cores) => work.in_a_row.max(work.total / f64::from(cores.max(1))),
+            None => work.in_a_row,
+        }
+    }
+
+    /// The time over the links of a topology, whose ranks have a core each. What the topology does not say, a
+    /// latency or the bandwidth b of a link, is taken from here.
+    pub fn time_on(
+        &self,
+        topology: &Topology,
+        counts: &Counts,
+        links: &OnLinks,
+        bytes: u64,
+    ) -> Time {
+        let apart = Self { cores: None, ..self.clone() };
+        let mut time = apart.time(counts, bytes);
+        if has_latency(topology) {
+            time.steps = links.latency;
+        }
+        let unit = if topology.is_relative() { self.bandwidth } else { 1.0 };
+        time.volume = bytes as f64 * links.per_byte / unit;
+        time
+    }
+}
+
+/// Whether the links of `topology` were given latencies.
+pub fn has_latency(topology: &Topology) -> bool {
+    topology.links().iter().any(|link| link.latency > 0)
+}
+
+impl Unit {
+    fn read(self, text: &str) -> Option<f64> {
+        if let Self::Number = self {
+            return text.parse::<u32>().ok().filter(|n| *n > 0).map(f64::from);
+        }
+        let number = match self {
+            Self::PerSecond => text.strip_suffix("/s")?.trim_end(),
+            _ => text,
+        };
+        let mut errors: Vec<Diagnostic> = Vec::new();
+        match (self, literal_token(number, Span::default(), &mut errors)) {
+            _ if !errors.is_empty() => None,
+            (Self::Seconds, Tok::Quantity(Quantity::Time(ns))) => Some(ns as f64 * 1e-9),
+            (Self::PerSecond, Tok::Quantity(Quantity::Bytes(b))) if b > 0 => Some(b as f64),
+            _ => None,
+        }
+    }
+
+    const fn takes(self) -> &'static str {
+        match self {
+            Self::Seconds => "a time such as 2us",
+            Self::PerSecond => "a bandwidth such as 25GB/s",
+            Self::Number => "a number of 1 or more",
+        }
+    }
+}

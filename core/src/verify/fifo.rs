@@ -1,0 +1,158 @@
+//! How deep the fifos of a schedule must be. A sender stops where all slots of a link hold data; with more of
+//! them it would go on. So the streams are run again with other numbers of slots: more never stops what fewer
+//! let pass.
+
+use std::collections::HashMap;
+
+use crate::ids::{OpId, StreamId};
+use crate::schedule::{Channel, OpKind, Schedule, SignalKind};
+
+/// The slots of a link of a schedule's fifos.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Depth {
+    /// The most that hold data at once, as the senders wait for credits.
+    pub credits: u32,
+    /// As few as let all ranks end.
+    pub needed: u32,
+}
+
+/// The depth of the fifos, if the schedule has any and ends.
+pub fn depth(schedule: &Schedule) -> Option<Depth> {
+    let links = Links::new(schedule);
+    let needed = links.needed()?;
+    let spent = (0..schedule.ops.len() as u32).map(OpId).map(|at| links.in_flight(at)).max();
+    Some(Depth { credits: spent.unwrap_or(0), needed })
+}
+
+/// The channels of a schedule as the two ends of its links.
+pub(super) struct Links<'s> {
+    schedule: &'s Schedule,
+    /// For a `tail`, the `head` of the same link, and the reverse.
+    other: Vec<Option<usize>>,
+    /// Waits for a credit before data is sent; the others take what is still out at the end.
+    spends: Vec<bool>,
+    /// Slots that hold data after each op of the sender, on the link of that op.
+    in_flight: Vec<u32>,
+}
+
+impl<'s> Links<'s> {
+    pub(super) fn new(schedule: &'s Schedule) -> Self {
+        let ids: HashMap<Channel, usize> =
+            schedule.channels.iter().enumerate().map(|(id, channel)| (*channel, id)).collect();
+        let other = |channel: &Channel| {
+            let kind = match channel.kind {
+                SignalKind::Head => SignalKind::Tail,
+                SignalKind::Tail => SignalKind::Head,
+                _ => return None,
+            };
+            let Channel { from, to, lane, .. } = *channel;
+            ids.get(&Channel { from: to, to: from, kind, lane }).copied()
+        };
+        let other: Vec<_> = schedule.channels.iter().map(other).collect();
+        let mut spends = vec![false; schedule.ops.len()];
+        let mut in_flight = vec![0; schedule.ops.len()];
+        for stream in &schedule.streams {
+            // Of each `head` the wait before, of each `tail` the slots that hold data.
+            let mut before: HashMap<usize, OpId> = HashMap::new();
+            let mut full: HashMap<usize, u32> = HashMap::new();
+            for at in (stream.first.0..stream.first.0 + stream.len).map(OpId) {
+                let op = schedule.op(at);
+                if op.kind == OpKind::Move {
+                    continue;
+                }
+                let channel = op.arg as usize;
+                match (schedule.channels[channel].kind, op.kind) {
+                    (SignalKind::Tail, OpKind::Post) => {
+                        let full = full.entry(channel).or_insert(0);
+                        *full += 1;
+                        in_flight[at.index()] = *full;
+                        if let Some(wait) = other[channel].and_then(|head| before.remove(&head)) {
+                            spends[wait.index()] = true;
+                        }
+                    }
+                    (SignalKind::Head, OpKind::Wait) => {
+                        before.insert(channel, at);
+                        let full = other[channel].and_then(|tail| full.get_mut(&tail));
+                        if let Some(full) = full {
+                            in_flight[at.index()] = *full;
+                            *full = full.saturating_sub(1);
+                        }
+                    }
+                    _ => {}
+                }
+            }
+        }
+        Self { schedule, other, spends, in_flight }
+    }
+
+    /// Slots that hold data, as far as the sender knows when it comes to `at`: on the link whose credit it
+    /// waits for, or that it has just sent on.
+    pub(super) fn in_flight(&self, at: OpId) -> u32 {
+        self.in_flight[at.index()]
+    }
+
+    /// The fewest credits with which all streams end; none where there is no fifo, or no number of them helps.
+    pub(super) fn needed(&self) -> Option<u32> {
+        let mut sent = vec![0_u32; self.schedule.channels.len()];
+        for op in self.schedule.ops.iter().filter(|op| op.kind == OpKind::Post) {
+            let tail = self.schedule.channel(op).kind == SignalKind::Tail;
+            sent[op.arg as usize] += u32::from(tail);
+        }
+        // With a slot for everything that is ever sent, nobody waits for one.
+        let most = sent.into_iter().max().filter(|most| *most > 0)?;
+        if !self.ends(most) {
+            return None;
+        }
+        let mut enough = 1;
+        while enough < most && !self.ends(enough) {
+            enough = enough.saturating_mul(2).min(most);
+        }
+        let mut too_few = enough / 2;
+        while enough - too_few > 1 {
+            let middle = too_few + (enough - too_few) / 2;
+            if self.ends(middle) { enough = middle } else { too_few = middle }
+        }
+        Some(enough)
+    }
+
+    /// Whether all streams end with so many credits a link.
+    fn ends(&self, credits: u32) -> bool {
+        let schedule = self.schedule;
+        let channels = schedule.channels.len();
+        let (mut posted, mut taken) = (vec![0_u32; channels], vec![0_u32; channels]);
+        let mut next = vec![0; schedule.streams.len()];
+        let mut waiting: Vec<Vec<StreamId>> = vec![Vec::new(); channels];
+        let mut ready: Vec<_> = (0..schedule.streams.len() as u32).map(StreamId).collect();
+        while let Some(id) = ready.pop() {
+            let stream = schedule.streams[id.index()];
+            while next[id.index()] < stream.len {
+                let at = stream.first.index() + next[id.index()] as usize;
+                let op = &schedule.ops[at];
+                let channel = op.arg as usize;
+                match op.kind {
+                    OpKind::Move => {}
+                    OpKind::Post => {
+                        let tail = schedule.channels[channel].kind == SignalKind::Tail;
+                        if let Some(head) = self.other[channel].filter(|_| tail)
+                            && posted[channel] - posted[head].min(posted[channel]) >= credits
+                        {
+                            waiting[head].push(id);
+                            break;
+                        }
+                        posted[channel] += 1;
+                        ready.append(&mut waiting[channel]);
+                    }
+                    // It is the post behind it that needs a slot here.
+                    OpKind::Wait if self.spends[at] => taken[channel] += 1,
+                    OpKind::Wait if taken[channel] < posted[channel] => taken[channel] += 1,
+                    OpKind::Wait => {
+                        waiting[channel].push(id);
+                        break;
+                    }
+                }
+                next[id.index()] += 1;
+            }
+        }
+        schedule.streams.iter().zip(next).all(|(stream, next)| next == stream.len)
+    }
+}

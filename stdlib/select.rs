@@ -1,0 +1,375 @@
+//! Choosing: what each algorithm of the library would take by an explicit model, and so which one to run.
+//!
+//! T = alpha * steps + message * messages + M * (volume / bandwidth + reduced / reduce + copied / copy), with the
+//! constants of [`Costs`] and the numbers of [`Counts`]. Nothing is left out silently: an algorithm that
+//! cannot run is listed with the reason.
+
+use std::fmt;
+use std::sync::{Arc, OnceLock};
+
+use roundelay_core::check::Door;
+use roundelay_core::check::others::Others;
+use roundelay_core::compile_with;
+use roundelay_core::cost::{self, Counter, has_latency};
+use roundelay_core::diagnostics::{Code, Finding};
+use roundelay_core::schedule::Limits;
+use roundelay_core::schedule::interpret::Interpreted;
+use roundelay_core::source::Source;
+use roundelay_core::verify;
+
+pub use roundelay_core::cost::{Costs, Counts, Form, OnLinks, Time};
+
+use crate::library::SOURCES;
+use crate::{Algorithm, Collective, Topology};
+
+/// Work beyond which a schedule is not laid out to be counted, where a closed form may stand in for it.
+const LIMITS: Limits = Limits { steps: 1 << 18, ops: 1 << 20 };
+/// The same on a topology, whose links no form knows.
+const LIMITS_ON: Limits = Limits { steps: 1 << 22, ops: 1 << 24 };
+
+/// What every algorithm of a collective would take, the fastest first, and which cannot run.
+#[derive(Clone, Debug)]
+pub struct Choice {
+    /// What is to be computed.
+    pub collective: Collective,
+    /// By how many ranks.
+    pub nranks: u32,
+    /// nccl-tests' size M in bytes.
+    pub bytes: u64,
+    /// What the ranks are joined by, if that was given.
+    pub topology: Option<String>,
+    /// The constants.
+    pub costs: Costs,
+    /// The capacity in bytes a second of the fastest link, in which volumes are given; without a topology, or where
+    /// it gives no bandwidths, the constants'.
+    pub bandwidth: f64,
+    /// Whether latencies are the topology's.
+    pub latency_of_links: bool,
+    /// The fastest first; those that agree to the picosecond by name.
+    pub ranked: Vec<Row>,
+    /// By name.
+    pub refused: Vec<Refused>,
+}
+
+/// An algorithm that can run.
+#[derive(Clone, Debug)]
+pub struct Row {
+    /// Its name.
+    pub algorithm: String,
+    /// What it takes.
+    pub counts: Counts,
+    /// The time that follows.
+    pub time: Time,
+    /// Where the counts are from.
+    pub numbers: Numbers,
+}
+
+/// Where counts are from.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Numbers {
+    /// Every op of the schedule was counted.
+    Schedule,
+    /// The schedule is too large to be laid out for this; the closed form of its family.
+    Form(&'static Form),
+}
+
+/// An algorithm that cannot run.
+#[derive(Clone, Debug)]
+pub struct Refused {
+    /// Its name.
+    pub algorithm: String,
+    /// The code of what stands in its way.
+    pub code: Code,
+    /// What does.
+    pub reason: String,
+    /// What to do about it.
+    pub help: Option<String>,
+}
+
+/// Ranks the library's algorithms for `collective` by their predicted time for `bytes` bytes (nccl-tests' size:
+/// the larger of input and output) on `nranks` ranks, every parameter at its default; `topology` is
+/// given to parameters of that type. The constants are those of the host engine.
+///
+/// ```
+/// use roundelay::{Collective, select};
+///
+/// let choice = select(Collective::AllReduce, 8, 1 << 20, None);
+/// let best = choice.best().expect("some algorithm takes 8 ranks");
+/// println!("{}: {:.1} us\n{choice}", best.algorithm, best.time.seconds() * 1e6);
+/// ```
+pub fn select(
+    collective: Collective,
+    nranks: u32,
+    bytes: u64,
+    topology: Option<&Topology>,
+) -> Choice {
+    select_with(host(), collective, nranks, bytes, topology)
+}
+
+/// The same with constants of your own.
+pub fn select_with(
+    costs: &Costs,
+    collective: Collective,
+    nranks: u32,
+    bytes: u64,
+    topology: Option<&Topology>,
+) -> Choice {
+    let shared = topology.cloned().map(Arc::new);
+    let (mut ranked, mut refused) = (Vec::new(), Vec::new());
+    for algorithm in library().iter().filter(|a| a.collective() == collective) {
+        let name = algorithm.name().to_owned();
+        match count(algorithm, nranks, shared.as_ref()) {
+            Ok((counts, links, numbers)) => {
+                let time = match (topology, links) {
+                    (Some(topology), Some(links)) => {
+                        costs.time_on(topology, &counts, &links, bytes)
+                    }
+                    _ => costs.time(&counts, bytes),
+                };
+                ranked.push(Row { algorithm: name, counts, time, numbers });
+            }
+            Err(findings) => {
+                // The first is the worst.
+                let Some(Finding { code, title, help, .. }) = findings.into_iter().next() else {
+                    continue;
+                };
+                refused.push(Refused { algorithm: name, code, reason: title, help });
+            }
+        }
+    }
+    // What the arithmetic cannot tell apart has an order all the same.
+    let picoseconds = |row: &Row| (row.time.seconds() * 1e12).round();
+    ranked.sort_by(|a, b| {
+        let by_time = picoseconds(a).total_cmp(&picoseconds(b));
+        by_time.then_with(|| a.algorithm.cmp(&b.algorithm))
+    });
+    refused.sort_by(|a, b| a.algorithm.cmp(&b.algorithm));
+    let fastest = topology.filter(|t| !t.is_relative()).and_then(|t| {
+        let capacity =
+            |l: &roundelay_core::topology::Link| l.capacity.num() as f64 / l.capacity.den() as f64;
+        t.links().iter().map(capacity).reduce(f64::max)
+    });
+    Choice {
+        collective,
+        nranks,
+        bytes,
+        topology: topology.map(|t| t.name().to_owned()),
+        bandwidth: fastest.unwrap_or(costs.bandwidth),
+        latency_of_links: topology.is_some_and(has_latency),
+        costs: match topology {
+            // Each rank of a topology works by itself.
+            Some(_) => Costs { cores: None, ..costs.clone() },
+            None => costs.clone(),
+        },
+        ranked,
+        refused,
+    }
+}
+
+/// The constants of the host engine, as measured by `cargo xtask calibrate`.
+pub fn host() -> &'static Costs {
+    static HOST: OnceLock<Costs> = OnceLock::new();
+    HOST.get_or_init(|| {
+        Costs::parse("host.costs", include_str!("host.costs")).expect("a test reads the file")
+    })
+}
+
+/// The library's algorithms, every parameter at its default.
+pub fn library() -> &'static [Interpreted] {
+    static LIBRARY: OnceLock<Vec<Interpreted>> = OnceLock::new();
+    LIBRARY.get_or_init(|| {
+        let checked = |(file, text): &(&'static str, &'static str)| {
+            let source = Source::from_text(*file, text);
+            let others = Others::library(SOURCES);
+            let program = compile_with(&source, Door::File, &others)
+                .expect("the macro has checked the library");
+            program.algorithms.into_iter().map(|a| Interpreted::new(a, &source)).collect::<Vec<_>>()
+        };
+        SOURCES.iter().flat_map(checked).collect()
+    })
+}
+
+/// What an algorithm takes, or why it cannot run.
+fn count(
+    algorithm: &Interpreted,
+    nranks: u32,
+    topology: Option<&Arc<Topology>>,
+) -> Result<(Counts, Option<OnLinks>, Numbers), Vec<Finding>> {
+    let mut algorithm = algorithm.clone();
+    if let Some(topology) = topology {
+        algorithm.place_on(topology.clone());
+    }
+    let limits = if topology.is_some() { LIMITS_ON } else { LIMITS };
+    let schedule = match algorithm.schedule_within(nranks, limits) {
+        Ok(schedule) => schedule,
+        Err(findings) => {
+            let too_large = findings.iter().any(|finding| finding.code == Code::StepLimit);
+            // A form knows no links but its own.
+            let form = cost::of_algorithm(algorithm.name(), nranks)
+                .filter(|_| too_large && topology.is_none())
+                .and_then(|form| Some((form.counts(nranks)?, form)));
+            let (counts, form) = form.ok_or(findings)?;
+            return Ok((counts, None, Numbers::Form(form)));
+        }
+    };
+    if let Some(topology) = topology {
+        let missing = verify::links(&schedule, topology);
+        if !missing.is_empty() {
+            return Err(missing);
+        }
+    }
+    let counter = Counter::new(&schedule)?;
+    let links = topology.map(|topology| counter.on_links(topology));
+    Ok((counter.counts(), links, Numbers::Schedule))
+}
+
+impl Choice {
+    /// The fastest; `None` where every algorithm is refused.
+    pub fn best(&self) -> Option<&Row> {
+        self.ranked.first()
+    }
+
+    /// Who is refused, why, and what to do: what several have in common once.
+    fn refusals(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut last = None;
+        for Refused { algorithm, code, reason, help } in &self.refused {
+            if last != help.as_ref() {
+                advice(f, last)?;
+            }
+            let reason = reason.strip_prefix(algorithm.as_str()).unwrap_or(reason).trim_start();
+            wrapped(f, "", &format!("{algorithm} [{code}]: {reason}"))?;
+            last = help.as_ref();
+        }
+        advice(f, last)
+    }
+}
+
+impl Row {
+    /// The numbers as the model multiplies them: messages, then shares of M: volume, reduced, copied. Where ranks
+    /// share cores that is the work of all of them by the number of cores, if that is more than what one has
+    /// in a row.
+    pub fn factors(&self, choice: &Choice) -> [f64; 4] {
+        let Counts { messages, volume, reduced, copied, .. } = self.counts;
+        let bytes = choice.bytes as f64;
+        let volume = match choice.topology {
+            Some(_) if choice.bytes > 0 => self.time.volume * choice.bandwidth / bytes,
+            _ => choice.costs.factor(volume),
+        };
+        [
+            choice.costs.factor(messages),
+            volume,
+            choice.costs.factor(reduced),
+            choice.costs.factor(copied),
+        ]
+    }
+}
+
+impl fmt::Display for Choice {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { collective, nranks, costs, .. } = self;
+        let on = self.topology.as_ref().map_or_else(String::new, |t| format!(" of {t}"));
+        writeln!(f, "{collective} of {} on {nranks} ranks{on}\n", size(self.bytes))?;
+        let width = self.ranked.iter().map(|row| row.algorithm.len()).max().unwrap_or(0).max(9);
+        if !self.ranked.is_empty() {
+            writeln!(
+                f,
+                "{:width$}  {:>9} {:>6} {:>8} {:>7} {:>7} {:>7}  numbers of",
+                "algorithm", "predicted", "steps", "messages", "volume", "reduced", "copied"
+            )?;
+        }
+        for row in &self.ranked {
+            let [messages, volume, reduced, copied] = row.factors(self).map(number);
+            let numbers = match row.numbers {
+                Numbers::Schedule => "schedule",
+                Numbers::Form(_) => "form",
+            };
+            writeln!(
+                f,
+                "{:width$}  {:>9} {:>6} {messages:>8} {volume:>7} {reduced:>7} {copied:>7}  {numbers}",
+                row.algorithm,
+                time(row.time.seconds()),
+                row.counts.steps,
+            )?;
+        }
+        if !self.refused.is_empty() {
+            writeln!(f, "\nrefused")?;
+        }
+        self.refusals(f)?;
+        let alpha =
+            if self.latency_of_links { "of the links".to_owned() } else { time(costs.alpha) };
+        write!(
+            f,
+            "\npredicted = alpha steps + message messages + M (volume / bandwidth + reduced / reduce + copied / copy)\n\
+             M {}, alpha {alpha}, message {}, bandwidth {}, reduce {}, copy {}\n\
+             constants: {}",
+            size(self.bytes),
+            time(costs.message),
+            rate(self.bandwidth),
+            rate(costs.reduce),
+            rate(costs.copy),
+            costs.name,
+        )?;
+        if let Some(cores) = costs.cores {
+            write!(f, "; {cores} cores do the work of all ranks")?;
+        }
+        write!(f, "\nequal times are in the order of names")
+    }
+}
+
+fn advice(f: &mut fmt::Formatter<'_>, help: Option<&String>) -> fmt::Result {
+    help.map_or(Ok(()), |help| wrapped(f, "  = help: ", help))
+}
+
+/// Lines of at most 100 columns, all but the first indented.
+fn wrapped(f: &mut fmt::Formatter<'_>, head: &str, text: &str) -> fmt::Result {
+    let mut line = head.to_owned();
+    let mut gap = "";
+    for word in text.split_whitespace() {
+        if !gap.is_empty() && line.chars().count() + 1 + word.chars().count() > 100 {
+            writeln!(f, "{line}")?;
+            line.clear();
+            gap = "    ";
+        }
+        line.push_str(gap);
+        line.push_str(word);
+        gap = " ";
+    }
+    writeln!(f, "{line}")
+}
+
+/// A time, to four digits.
+fn time(seconds: f64) -> String {
+    match seconds {
+        s if s < 1e-6 => format!("{} ns", number(s * 1e9)),
+        s if s < 1e-3 => format!("{} us", number(s * 1e6)),
+        s if s < 1.0 => format!("{} ms", number(s * 1e3)),
+        s => format!("{} s", number(s)),
+    }
+}
+
+/// A bandwidth.
+fn rate(bytes: f64) -> String {
+    format!("{} GB/s", number(bytes / 1e9))
+}
+
+/// A number of bytes, exactly.
+fn size(bytes: u64) -> String {
+    let units = [(1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB")];
+    let unit = units.into_iter().find(|(unit, _)| bytes > 0 && bytes.is_multiple_of(*unit));
+    unit.map_or_else(|| format!("{bytes} B"), |(unit, name)| format!("{} {name}", bytes / unit))
+}
+
+/// Four digits, without zeros at the end of a fraction.
+fn number(value: f64) -> String {
+    let digits = match value {
+        v if v >= 1000.0 => 0,
+        v if v >= 100.0 => 1,
+        v if v >= 10.0 => 2,
+        _ => 3,
+    };
+    let text = format!("{value:.digits$}");
+    if digits == 0 {
+        return text;
+    }
+    text.trim_end_matches('0').trim_end_matches('.').to_owned()
+}

@@ -1,0 +1,76 @@
+//! `emit coll`: an algorithm's source is a file of its own.
+
+use roundelay::library;
+use roundelay_core::check::Door;
+use roundelay_core::compile;
+use roundelay_core::source::Source;
+
+use super::call::{TempFile, roundelay, with_input};
+
+#[test]
+fn every_algorithm_of_the_library_is_a_file_that_check_accepts() {
+    let mut met = 0;
+    for (file, text) in library::SOURCES {
+        let program = compile(&Source::from_text(*file, text), Door::File).expect("it is right");
+        for algorithm in program.algorithms {
+            let name = algorithm.name.as_str();
+            let out = roundelay(&["emit", "coll", name]).ends(0).out;
+            // What the language server, `fmt` and people see: the docs, the comments, nothing else.
+            for doc in &algorithm.docs {
+                assert!(out.contains(&format!("///{doc}")), "{name} lacks `{doc}`:\n{out}");
+            }
+            assert_eq!(out.matches("algorithm ").count(), 1 + docs_that_say_algorithm(&out));
+            let own = Source::from_text("own.coll", &out);
+            let again = compile(&own, Door::File).unwrap_or_else(|e| panic!("{name}: {e:?}"));
+            assert_eq!(again.algorithms.len(), 1, "{name}");
+            assert_eq!(again.algorithms[0].source, algorithm.source, "{name}");
+            assert_eq!(with_input(&["fmt", "-"], out.as_bytes()).ends(0).out, out, "{name}");
+            with_input(&["check", "-", "--nranks", "4"], out.as_bytes()).ends(0);
+            met += 1;
+        }
+    }
+    assert!(met >= 36, "{met} algorithms");
+}
+
+fn docs_that_say_algorithm(text: &str) -> usize {
+    let comments = text.lines().filter(|line| line.trim_start().starts_with("//"));
+    comments.map(|line| line.matches("algorithm ").count()).sum()
+}
+
+const TWO: &str = "// of the file
+algorithm One() -> AllReduce { // in one
+    copy(local.input, local.output); }
+/// The other.
+algorithm Two() -> AllReduce { copy(local.input, local.output); }
+";
+
+#[test]
+fn one_of_a_file_or_all_of_it() {
+    let file = TempFile::new("two.coll", TWO.as_bytes());
+    let one = roundelay(&["emit", "coll", file.path(), "--algorithm", "One"]).ends(0).out;
+    assert_eq!(
+        one,
+        "algorithm One() -> AllReduce { // in one\n    copy(local.input, local.output);\n}\n"
+    );
+    let all = roundelay(&["emit", "coll", file.path()]).ends(0).out;
+    assert_eq!(all, with_input(&["fmt", "-"], TWO.as_bytes()).ends(0).out);
+    let call =
+        roundelay(&["emit", "coll", file.path(), "--algorithm", "Three"]).refused(2, "E0503");
+    assert!(call.err.contains("One, Two"), "{}", call.err);
+    roundelay(&["emit", "coll", "NoSuchAlgorithm"]).refused(2, "E0502");
+    with_input(&["emit", "coll", "-"], b"algorithm A( {").refused(1, "E000");
+}
+
+/// The library is known everywhere, the rest of a file only there.
+#[test]
+fn what_an_algorithm_calls_comes_along_unless_it_is_of_the_library() {
+    let three = "use \"near.coll\";
+algorithm One() -> AllReduce { Two() on (input, output); }
+algorithm Alone() -> AllReduce { }
+algorithm Two() -> AllReduce { RingAllReduce() on (input, output); }
+";
+    let one =
+        with_input(&["emit", "coll", "-", "--algorithm", "One"], three.as_bytes()).ends(0).out;
+    let kept = three.replace("algorithm Alone() -> AllReduce { }\n", "");
+    assert_eq!(one, with_input(&["fmt", "-"], kept.as_bytes()).ends(0).out);
+}

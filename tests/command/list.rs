@@ -1,0 +1,276 @@
+//! `list`: what each algorithm takes, and `--why`, which to run.
+
+use roundelay::Algorithm as _;
+use roundelay::library;
+use roundelay::select::library as algorithms;
+use serde_json::Value;
+
+use super::call::{TempFile, roundelay, with_input};
+
+fn named<'j>(list: &'j Value, name: &str) -> &'j Value {
+    let found = list.as_array().expect("a list").iter().find(|a| a["name"] == name);
+    found.unwrap_or_else(|| panic!("{name} is not listed"))
+}
+
+#[test]
+fn every_algorithm_is_listed_in_a_hundred_columns() {
+    let out = roundelay(&["list"]).ends(0).out;
+    for line in out.lines() {
+        assert!(line.chars().count() <= 100, "{} columns: {line}", line.chars().count());
+    }
+    for algorithm in algorithms() {
+        assert!(out.contains(&format!("{}(", algorithm.name())), "{}", algorithm.name());
+    }
+    let ring = "RingBroadcast(root: Rank = 0, slices: int = 8, ring: Ring) -> Broadcast\n";
+    assert!(out.contains(ring), "{out}");
+    let facts = "nranks 1..=33; at 8: 14 steps, 1.75 M, 1 stream, no scratch, copies only\n";
+    assert!(out.contains(facts), "{out}");
+    let halving = "nranks powers of two; at 8: 3 steps, 0.875 M, 1 stream, scratch 8,";
+    assert!(out.contains(halving), "{out}");
+}
+
+#[test]
+fn what_an_algorithm_takes() {
+    let json = roundelay(&["list", "--format", "json"]).ends(0).json();
+    let listed: usize = json.as_array().expect("a list").len();
+    assert_eq!(listed, algorithms().len());
+    assert!(library::SOURCES.len() < listed);
+    let ring = named(&json, "RingAllReduce");
+    assert_eq!(ring["collective"], "AllReduce");
+    assert_eq!(ring["admitted"], "1..=33");
+    assert_eq!(ring["admits"].as_array().unwrap().len(), 33);
+    assert_eq!(ring["file"], "ring.coll");
+    let default = serde_json::json!([{ "name": "ring", "type": "Ring", "default": "natural" }]);
+    assert_eq!(ring["parameters"], default);
+    let shown = &ring["shown"];
+    assert_eq!((&shown["steps"], &shown["volume"]), (&14.into(), &1.75.into()));
+    assert_eq!((&shown["streams"], &shown["scratch_units"]), (&1.into(), &0.0.into()));
+    // Block b starts at another rank for every b, and all ranks copy one result.
+    assert_eq!(shown["order"], "depends_on_piece");
+    let order = |name: &str| named(&json, name)["shown"]["order"].clone();
+    assert_eq!(order("OneShotMeshAllReduce"), "same");
+    assert_eq!(order("RecursiveDoublingAllReduce"), "same_but_for_commuting");
+    assert_eq!(order("BruckAllGather"), "copies");
+    let near = serde_json::json!([{ "name": "near_first", "type": "bool", "default": "false" }]);
+    assert_eq!(named(&json, "HalvingDoublingAllReduce")["parameters"], near);
+    let rings = &named(&json, "MultiRingAllReduce")["parameters"];
+    assert_eq!(rings[0]["default"], "natural");
+    assert_eq!(rings[1]["default"], "Rings::channels(topology)");
+}
+
+#[test]
+fn what_is_refused_names_the_next_count() {
+    let out = roundelay(&["list", "HalvingDoublingAllReduce", "--nranks", "6"]).ends(0).out;
+    assert!(out.contains("nranks powers of two; at 6: -, next admitted: 8"), "{out}");
+    assert!(!out.contains("HalvingDoublingAllGather"), "only what was asked for:\n{out}");
+    let json = roundelay(&["list", "--nranks", "6", "--format", "json"]).ends(0).json();
+    let halving = named(&json, "HalvingDoublingAllReduce");
+    assert_eq!((&halving["shown"], &halving["next_admitted"]), (&Value::Null, &8.into()));
+    assert!(halving["refusal"].as_str().unwrap().contains("must be a power of two"));
+    assert_eq!(halving["wrong"], Value::Null);
+    // Beyond what was tried.
+    let out = roundelay(&["list", "HalvingDoublingAllReduce", "--nranks", "40"]).ends(0).out;
+    assert!(out.contains("at 40: -, and no more up to 33"), "{out}");
+}
+
+#[test]
+fn a_collective_filters() {
+    for args in [&["list", "allgather"][..], &["list", "--collective", "AllGather"]] {
+        let out = roundelay(args).ends(0).out;
+        assert!(out.contains("RingAllGather(") && out.contains("NhrAllGather("), "{out}");
+        assert!(!out.contains("AllReduce("), "{out}");
+    }
+    roundelay(&["list", "--collective", "AllSum"]).refused(2, "E0501");
+    let call = roundelay(&["list", "AllGather", "--collective", "Reduce"]).refused(2, "E0501");
+    assert!(call.err.contains("two collectives"), "{}", call.err);
+}
+
+/// A source with what the library has not: refusals in the middle, an error at some counts, a parameter without a
+/// default, lists and nested brackets.
+#[test]
+fn a_source_of_ones_own() {
+    let source = b"
+/// Swaps. And more.
+algorithm Pair(order: [Rank] = [1, 0], k: int = max(1, min(2, 3))) -> AllReduce {
+    require nranks < 3 || nranks % 4 == 0, \"pairs\";
+    copy(local.input, local.output);
+}
+algorithm Star(root: Rank, weight: int) -> Broadcast { copy(local.input, local.output); }
+algorithm Late() -> AllReduce { let x = 1 / (nranks - 3); copy(local.input, local.output); }
+";
+    let json = with_input(&["list", "-", "--format", "json"], source).ends(0).json();
+    let pair = named(&json, "Pair");
+    assert_eq!(pair["admitted"], "1..=2, 4, 8, 12, 16, 20, 24, 28, 32");
+    assert_eq!(pair["parameters"][0]["default"], "[1, 0]");
+    assert_eq!(pair["parameters"][1]["default"], "max(1, min(2, 3))");
+    assert_eq!(pair["summary"], "Swaps.");
+    assert_eq!(pair["shown"]["order"], "not_proved");
+    let star = named(&json, "Star");
+    assert_eq!(star["parameters"][0]["default"], Value::Null);
+    assert_eq!(star["admitted"], "none of 1..=33");
+    assert_eq!(star["wrong"]["code"], "E0211");
+    let late = named(&json, "Late");
+    assert_eq!(late["admitted"], "1..=2, 4..=33");
+    assert_eq!((&late["wrong"]["nranks"], &late["wrong"]["code"]), (&3.into(), &"E0202".into()));
+    let out = with_input(&["list", "-"], source).ends(0).out;
+    assert!(out.contains("wrong at nranks = 3 [E0202]"), "{out}");
+    with_input(&["list", "-"], b"algorithm A( {").refused(1, "E000");
+}
+
+/// Constants of a network: ranks that work by themselves, and bytes that are dear.
+const NETWORK: &str = "# a network
+alpha = 5us      # a step
+message = 200ns
+bandwidth = 10GB/s
+reduce = 50GB/s
+copy = 100GB/s
+";
+
+fn why(args: &[&str]) -> Value {
+    let costs = TempFile::new("network.costs", NETWORK.as_bytes());
+    let all = [&["list", "--why", "--costs", costs.path(), "--format", "json"], args].concat();
+    roundelay(&all).ends(0).json()
+}
+
+#[test]
+fn small_messages_take_few_steps_and_large_ones_little_volume() {
+    let best = |bytes: &str| {
+        let json = why(&["--collective", "AllReduce", "--nranks", "8", "--bytes", bytes]);
+        json["best"].as_str().expect("a best").to_owned()
+    };
+    assert_eq!(best("64"), "OneShotMeshAllReduce");
+    assert_eq!(best("256K"), "MeshAllReduce");
+    let large = best("1G");
+    assert!(["MeshAllReduce", "HalvingDoublingAllReduce"].contains(&large.as_str()), "{large}");
+    // Rings move as little as any, and lose only by their steps.
+    let json = why(&["--collective", "AllReduce", "--nranks", "8", "--bytes", "1G"]);
+    let time = |name: &str| {
+        let row = json["ranked"].as_array().unwrap().iter().find(|row| row["algorithm"] == name);
+        row.expect("ranked")["seconds"].as_f64().unwrap()
+    };
+    assert!(time("RingAllReduce") < 1.01 * time(&large));
+    assert!(time("OneShotMeshAllReduce") > 3.0 * time(&large));
+}
+
+/// The printed formula, with the printed numbers, is the printed time.
+#[test]
+fn predictions_follow_from_the_numbers_beside_them() {
+    let json = why(&["reducescatter", "--nranks", "12", "--bytes", "1536K"]);
+    assert_eq!(json["bytes"], 1536 << 10);
+    let get = |value: &Value, key: &str| value[key].as_f64().unwrap_or_else(|| panic!("{key}"));
+    let constants = &json["constants"];
+    let mut last = 0.0;
+    let rows = json["ranked"].as_array().unwrap();
+    assert!(rows.len() >= 5, "{json}");
+    for row in rows {
+        let per_byte = get(row, "volume") / get(constants, "bandwidth")
+            + get(row, "reduced") / get(constants, "reduce")
+            + get(row, "copied") / get(constants, "copy");
+        let seconds = get(row, "steps") * get(constants, "alpha_seconds")
+            + get(row, "messages") * get(constants, "message_seconds")
+            + get(&json, "bytes") * per_byte;
+        assert!((seconds - get(row, "seconds")).abs() < 1e-12, "{row}");
+        assert!(seconds >= last - 1e-12, "the order of {row}");
+        last = seconds;
+    }
+    assert_eq!(json["best"], rows[0]["algorithm"]);
+}
+
+#[test]
+fn the_table_says_what_is_refused_and_why() {
+    let args = ["list", "AllReduce", "--why", "--nranks", "6", "--bytes", "4096"];
+    let out = roundelay(&args).ends(0).out;
+    assert!(out.starts_with("AllReduce of 4 KiB on 6 ranks\n"), "{out}");
+    assert!(out.contains("HalvingDoublingAllReduce [E0205]: refuses nranks = 6: halving"), "{out}");
+    assert!(out.contains("\nrefused\n") && out.contains("order of names"), "{out}");
+    for line in out.lines() {
+        assert!(line.chars().count() <= 102, "{line}");
+    }
+    // Every link counts, and every algorithm is somewhere.
+    let mesh = "full_mesh(8, 25GB/s, 2us) without (0, 1)";
+    let json = why(&["AllReduce", "--topology", mesh]);
+    let names = |key: &str| {
+        let rows = json[key].as_array().unwrap().iter();
+        rows.map(|row| row["algorithm"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
+    };
+    assert_eq!(json["nranks"], 8);
+    assert_eq!(names("ranked"), ["MultiRingAllReduce"]);
+    let (mut all, mut library) = (names("refused"), Vec::new());
+    all.extend(names("ranked"));
+    let reduces =
+        algorithms().iter().filter(|a| a.collective() == roundelay::Collective::AllReduce);
+    library.extend(reduces.map(|a| a.name().to_owned()));
+    all.sort();
+    library.sort();
+    assert_eq!(all, library);
+    for row in json["refused"].as_array().unwrap() {
+        assert_eq!(row["code"], "E0313", "{row}");
+        assert!(row["reason"].as_str().unwrap().contains("no link leads from rank"), "{row}");
+        assert!(row["help"].as_str().unwrap().contains("a ring that uses only links"), "{row}");
+    }
+    // 14 latencies of 2 us are the topology's.
+    assert_eq!(json["constants"]["alpha_seconds"], Value::Null);
+    assert!((json["ranked"][0]["parts"]["steps"].as_f64().unwrap() - 28e-6).abs() < 1e-12);
+}
+
+#[test]
+fn nothing_to_choose_from_is_an_error() {
+    let small = ["list", "AllReduce", "--why", "--nranks", "9", "--topology", "full_mesh(8)"];
+    let call = roundelay(&small).ends(1);
+    assert!(call.out.contains("\nRingAllReduce [E0604]: "), "{}", call.out);
+}
+
+#[test]
+fn calls_that_make_no_sense() {
+    let call = roundelay(&["list", "--why"]).refused(2, "E0501");
+    assert!(call.err.contains("AllReduce, ReduceScatter"), "{}", call.err);
+    roundelay(&["list", "RingAllReduce", "--why", "--collective", "AllReduce"]).refused(2, "E0501");
+    roundelay(&["list", "--bytes", "1M"]).ends(2);
+    for bytes in ["", "one", "1.3B", "1X", "99999999999G", "1.M2"] {
+        roundelay(&["list", "AllReduce", "--why", "--bytes", bytes]).refused(2, "E0501");
+    }
+    roundelay(&["list", "--nranks", "0"]).refused(2, "E0409");
+    roundelay(&["list", "--nranks", "2..=4"]).refused(2, "E0501");
+    roundelay(&["list", "AllReduce", "--why", "--costs", "no/such.costs"]).refused(2, "E0001");
+}
+
+#[test]
+fn a_wrong_file_of_constants_is_named_with_its_line() {
+    let wrong = [
+        ("alpha 5us", ":2: `alpha 5us` is no `key = value`"),
+        ("alpha = 5", ":2: `alpha` is a time such as 2us, not `5`"),
+        ("alpha = 5GB/s", ":2: `alpha` is a time"),
+        ("beta = 5us", ":2: `beta` is no constant; the constants are alpha, message"),
+        ("alpha = 5us\nalpha = 5us", ":3: `alpha` is given twice"),
+        ("alpha = 5us\ncores = 0", ":3: `cores` is a number of 1 or more"),
+        ("alpha = 5us\nbandwidth = 0GB/s", ":3: `bandwidth` is a bandwidth such as"),
+        ("", ": `alpha` is missing"),
+    ];
+    for (line, message) in wrong {
+        let text = NETWORK.replace("alpha = 5us      # a step", line);
+        let file = TempFile::new("wrong.costs", text.as_bytes());
+        let args = ["list", "AllReduce", "--why", "--costs", file.path()];
+        let call = roundelay(&args).refused(2, "E0501");
+        assert!(call.err.contains(message), "`{message}` is not in\n{}", call.err);
+    }
+}
+
+/// Not how good the constants are, which depends on the machine: that there are such, and that they are used.
+#[test]
+fn calibrate_writes_constants_that_list_reads() {
+    let file = TempFile::new("own.costs", b"");
+    let json =
+        roundelay(&["calibrate", "--workers", "2", "--write", file.path(), "--format", "json"])
+            .ends(0)
+            .json();
+    assert!(json["samples"].as_u64().unwrap() > 50 && json["r2"].as_f64().unwrap() <= 1.0);
+    let names: Vec<_> =
+        json["constants"].as_array().unwrap().iter().map(|c| c["name"].as_str().unwrap()).collect();
+    assert_eq!(names, ["alpha", "message", "bandwidth", "reduce", "copy", "cores"]);
+    let text = std::fs::read_to_string(file.path()).unwrap();
+    assert!(text.contains("cores = 2\n") && text.contains("samples: R^2"), "{text}");
+    let out = roundelay(&["list", "AllReduce", "--why", "--costs", file.path()]).ends(0).out;
+    assert!(out.contains("own.costs; 2 cores do the work of all ranks"), "{out}");
+    roundelay(&["calibrate", "--workers", "0"]).ends(2);
+    roundelay(&["calibrate", "--write", "no/such/folder/own.costs"]).refused(2, "E0001");
+}

@@ -1,0 +1,146 @@
+//! `roundelay::select`: against an evaluation of everything there is, and what it says where it cannot choose.
+
+use roundelay::select::{Numbers, Row, host, library};
+use roundelay::{Algorithm as _, Choice, Collective, Costs, Topology, select, select_with};
+use roundelay_core::cost::{self, Counter, Work};
+use roundelay_core::diagnostics::Code;
+use roundelay_core::schedule::interpret::Interpreted;
+
+const NETWORK: &str =
+    "alpha = 4us\nmessage = 250ns\nbandwidth = 12GB/s\nreduce = 60GB/s\ncopy = 90GB/s";
+
+fn of(collective: Collective) -> impl Iterator<Item = &'static Interpreted> {
+    library().iter().filter(move |algorithm| algorithm.collective() == collective)
+}
+
+/// The formula, written out once more.
+fn seconds(algorithm: &Interpreted, nranks: u32, bytes: u64, c: &Costs) -> Option<f64> {
+    let schedule = algorithm.schedule(nranks).ok()?;
+    let counts = Counter::new(&schedule).expect("no deadlock").counts();
+    let share = |work: Work| match c.cores {
+        Some(cores) if work.total / f64::from(cores) > work.in_a_row => {
+            work.total / f64::from(cores)
+        }
+        _ => work.in_a_row,
+    };
+    let per_byte = share(counts.volume) / c.bandwidth
+        + share(counts.reduced) / c.reduce
+        + share(counts.copied) / c.copy;
+    let per_step = f64::from(counts.steps) * c.alpha + share(counts.messages) * c.message;
+    Some(per_step + bytes as f64 * per_byte)
+}
+
+fn names(choice: &Choice) -> Vec<&str> {
+    let refused = choice.refused.iter().map(|refused| refused.algorithm.as_str());
+    let mut all: Vec<_> =
+        choice.ranked.iter().map(|row| row.algorithm.as_str()).chain(refused).collect();
+    all.sort_unstable();
+    all
+}
+
+#[test]
+fn the_best_is_the_best_of_all() {
+    let network = Costs::parse("network", NETWORK).expect("constants");
+    for costs in [&network, host()] {
+        for collective in Collective::ALL {
+            for nranks in [1, 3, 6, 8] {
+                for bytes in [0, 1 << 16, 1 << 26] {
+                    let choice = select_with(costs, collective, nranks, bytes, None);
+                    let mut all: Vec<_> = of(collective).map(roundelay::Algorithm::name).collect();
+                    all.sort_unstable();
+                    assert_eq!(names(&choice), all);
+                    let mut least = f64::INFINITY;
+                    for algorithm in of(collective) {
+                        let row = choice.ranked.iter().find(|r| r.algorithm == algorithm.name());
+                        let time = seconds(algorithm, nranks, bytes, costs);
+                        let given = row.map(|row| row.time.seconds());
+                        let near = |(a, b): (f64, f64)| (a - b).abs() < 1e-12;
+                        let same = given.is_none() == time.is_none();
+                        let name = algorithm.name();
+                        assert!(same && given.zip(time).is_none_or(near), "{name} at {nranks}");
+                        least = least.min(time.unwrap_or(f64::INFINITY));
+                    }
+                    let best = choice.best().map_or(f64::INFINITY, |row| row.time.seconds());
+                    assert!(best <= least + 1e-12, "{collective} on {nranks}: {best}, {least}");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn equal_times_are_in_the_order_of_names() {
+    // A rank alone sends nothing, and everything costs nothing where nothing is copied.
+    let free = Costs { alpha: 0.0, message: 0.0, ..host().clone() };
+    let choice = select_with(&free, Collective::AllReduce, 8, 0, None);
+    let ranked: Vec<_> = choice.ranked.iter().map(|row| &row.algorithm).collect();
+    assert!(ranked.len() > 8 && ranked.is_sorted(), "{ranked:?}");
+    assert!(choice.to_string().ends_with("equal times are in the order of names"));
+}
+
+#[test]
+fn what_is_too_large_to_count_has_its_closed_form() {
+    let numbers = |choice: &Choice, name: &str| {
+        let row = choice.ranked.iter().find(|row| row.algorithm == name);
+        row.map(|Row { numbers, counts, .. }| (*numbers, *counts))
+    };
+    let choice = select(Collective::AllReduce, 1000, 1 << 20, None);
+    let form = cost::of_algorithm("RingAllReduce", 1000).expect("a form");
+    let by_form = (Numbers::Form(form), form.counts(1000).expect("it holds"));
+    assert_eq!(numbers(&choice, "RingAllReduce"), Some(by_form));
+    let folded = numbers(&choice, "RecursiveHalvingDoublingAllReduce").expect("it has few ops");
+    assert_eq!(folded.0, Numbers::Schedule);
+    assert!(choice.to_string().contains("form\n"), "{choice}");
+    // No form knows the links of a topology.
+    let switch: Topology = "crossbar(2200)".parse().expect("a switch");
+    let on = select(Collective::Broadcast, 2200, 1 << 20, Some(&switch));
+    let refused: Vec<_> = on.refused.iter().map(|r| (r.algorithm.as_str(), r.code)).collect();
+    assert_eq!(refused, [("NhrBroadcast", Code::StepLimit)]);
+    assert!(numbers(&on, "RingBroadcast").is_some());
+}
+
+#[test]
+fn a_topology_decides() {
+    // Slow links between fast pairs: what crosses them counts.
+    let islands = "islands(2, 4, 100GB/s, 1us, 5GB/s, 10us)".parse::<Topology>();
+    let topology = islands.unwrap_or_else(|problem| panic!("{problem:?}"));
+    let choice = select(Collective::AllGather, 8, 1 << 24, Some(&topology));
+    assert_eq!(names(&choice).len(), of(Collective::AllGather).count());
+    for row in &choice.ranked {
+        assert!(row.time.steps >= 10e-6, "every algorithm crosses once: {row:?}");
+        let crossed = (1 << 24) as f64 / 2.0;
+        assert!(row.time.volume > 0.0 && row.time.volume < crossed / 5e9 * 8.0, "{row:?}");
+    }
+    let relative: Topology = "full_mesh(8)".parse().expect("a mesh");
+    let (on, off) = (
+        select(Collective::AllReduce, 8, 1 << 20, Some(&relative)),
+        select_with(
+            &Costs { cores: None, ..host().clone() },
+            Collective::AllReduce,
+            8,
+            1 << 20,
+            None,
+        ),
+    );
+    let time = |choice: &Choice, name: &str| {
+        choice.ranked.iter().find(|row| row.algorithm == name).expect("ranked").time
+    };
+    // One ring uses one link of a rank, as it uses one port; two ways use two.
+    assert_eq!(time(&on, "RingAllReduce"), time(&off, "RingAllReduce"));
+    let (ways, port) = (time(&on, "TwistedRingAllReduce"), time(&off, "TwistedRingAllReduce"));
+    assert!((2.0 * ways.volume - port.volume).abs() < 1e-12);
+    assert!((ways.steps - port.steps).abs() < 1e-12);
+}
+
+#[test]
+fn refusals_come_with_reason_and_advice() {
+    for (nranks, code) in [(0, Code::NoRanks), (u32::MAX, Code::NoRanks)] {
+        let choice = select(Collective::AllReduce, nranks, 1, None);
+        assert!(choice.best().is_none() && choice.refused.iter().all(|r| r.code == code));
+    }
+    let choice = select(Collective::AllReduce, 12, 1 << 20, None);
+    let halving = choice.refused.iter().find(|r| r.algorithm == "HalvingDoublingAllReduce");
+    let halving = halving.expect("no power of two");
+    assert_eq!(halving.code, Code::RankCountRefused);
+    assert!(halving.reason.contains("or RingAllReduce for other counts"), "{}", halving.reason);
+}
