@@ -34,9 +34,9 @@ impl Values {
         }
         params.iter().for_each(|param| multiply(param));
         for (turn, values) in (nranks as usize..).zip(&mut all) {
-            values.slices = [1, 3, 8][turn % 3];
+            values.slices = [1, 2, 5][turn % 3];
             values.credits = values.slices + [1, 2][turn % 2]; // a ring needs one more than slices
-            values.loops = [1, 2, 3][turn / 2 % 3];
+            values.loops = [1, 2][turn / 2 % 2];
             values.pieces = [8, 1, 3][turn / 3 % 3];
         }
         all
