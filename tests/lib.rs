@@ -50,3 +50,89 @@ pub fn right_sources() -> Vec<(PathBuf, String)> {
 pub fn name(path: &Path) -> String {
     path.file_name().expect("a file").to_string_lossy().into_owned()
 }
+
+/// Every algorithm of the library, a line each, handed to a macro: families, named as their files, of algorithms, each
+/// with the rank counts that it promises to admit and its parameters. A `Topology` is not listed: it only has `rings`
+/// found. Tests run over this list and hold it against the sources, so an algorithm is listed here and nowhere else.
+#[macro_export]
+macro_rules! library {
+    ($then:ident) => {
+        $then! {
+            ring {
+                RingAllReduce any [ring]
+                RingReduceScatter any [ring]
+                RingAllGather any [ring]
+                RingBroadcast any [root slices ring]
+                RingReduce any [root slices ring]
+            }
+            nccl_ring {
+                NcclRingAllReduce any [ring credits slices loops handshake]
+                NcclRingReduceScatter any [ring credits slices loops]
+                NcclRingAllGather any [ring credits slices loops]
+                NcclRingBroadcast any [root pieces ring credits slices]
+                NcclRingReduce any [root pieces ring credits slices]
+            }
+            twisted_ring {
+                TwistedRingAllReduce any [ring]
+                TwistedRingReduceScatter any [ring]
+                TwistedRingAllGather any [ring]
+            }
+            multi_ring {
+                MultiRingAllReduce any [rings]
+                MultiRingReduceScatter any [rings]
+                MultiRingAllGather any [rings]
+            }
+            tree {
+                TreeAllReduce any [tree slices]
+                TreeReduce any [root tree slices]
+                TreeBroadcast any [root tree slices]
+                DoubleBinaryTreeAllReduce any [slices]
+                DoubleBinaryTreeReduce any [root slices]
+                DoubleBinaryTreeBroadcast any [root slices]
+            }
+            halving_doubling {
+                HalvingDoublingAllReduce power_of_two [near_first]
+                HalvingDoublingReduceScatter power_of_two [near_first]
+                HalvingDoublingAllGather power_of_two [far_first]
+                RecursiveHalvingDoublingAllReduce any []
+                RecursiveHalvingDoublingReduceScatter any []
+                RecursiveHalvingDoublingAllGather any []
+            }
+            nhr {
+                NhrAllReduce any [reorder]
+                NhrReduceScatter any []
+                NhrAllGather any []
+                NhrScatter any [root]
+                NhrBroadcast any [root]
+                NhrOneShotAllReduce any [root]
+            }
+            mesh {
+                MeshAllReduce any []
+                OneShotMeshAllReduce any []
+                MeshReduceScatter any []
+                MeshAllGather any []
+                MeshAllToAll any []
+                MeshScatter any [root]
+                MeshGather any [root]
+            }
+            doubling {
+                RecursiveDoublingAllReduce power_of_two []
+                RecursiveDoublingAllGather power_of_two []
+            }
+            bruck {
+                BruckAllGather any []
+                BruckAllToAll any []
+            }
+            pairwise {
+                PairwiseAllToAll any []
+                PairwiseReduceScatter any []
+            }
+            hierarchical {
+                HierarchicalAllReduce any [groups ring_inside ring_across]
+                HierarchicalReduceScatter any [groups ring_inside ring_across]
+                HierarchicalAllGather any [groups ring_inside ring_across]
+                HierarchicalBroadcast any [root groups slices]
+            }
+        }
+    };
+}

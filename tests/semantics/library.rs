@@ -1,11 +1,11 @@
 //! The library's algorithms on data. `matrix` has all of them; here is what holds of some.
 
+#[path = "library/fifo.rs"]
+mod fifo;
 #[path = "library/kinds.rs"]
 mod kinds;
 #[path = "library/matrix.rs"]
 mod matrix;
-#[path = "library/nccl.rs"]
-mod nccl;
 #[path = "library/random.rs"]
 mod random;
 #[path = "library/subjects.rs"]
@@ -15,7 +15,9 @@ mod values;
 
 use std::collections::BTreeSet;
 
-use roundelay::library::{HalvingDoublingAllReduce, RingAllReduce, TwistedRingAllReduce};
+use roundelay::library::{
+    HalvingDoublingAllReduce, NcclRingAllReduce, RingAllReduce, TwistedRingAllReduce,
+};
 use roundelay::{Algorithm, DType, ReduceOp, Ring, Run as _, half};
 
 use super::runs::{Kind, Proofs, assert_right, data, run};
@@ -56,7 +58,11 @@ fn a_mesh_with_a_cut_link() {
 
 #[test]
 fn two_runs_give_the_same_bytes() {
-    for algorithm in [&RingAllReduce::new() as &dyn Algorithm, &TwistedRingAllReduce::new()] {
+    for algorithm in [
+        &RingAllReduce::new() as &dyn Algorithm,
+        &TwistedRingAllReduce::new(),
+        &NcclRingAllReduce::new(),
+    ] {
         let mut proofs = Proofs::new(algorithm);
         let workers = |w| roundelay::Options::new().workers(w);
         let plan = proofs.plan(7, 10_007, SUM).with_options(workers(1));

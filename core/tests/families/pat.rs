@@ -70,7 +70,7 @@ fn hops_steps_and_buffers() {
             let schedule = schedule(&pat, nranks);
             let roots = aggregate.min(all);
             let far = roots.ilog2() as usize;
-            let near = (all / roots - 1) as usize;
+            let near = (all / roots).min(nranks) as usize - 1;
             for steps in steps(&schedule) {
                 let blocks: usize = steps.iter().map(|(_, blocks)| blocks).sum();
                 assert_eq!(blocks as u32, nranks - 1, "every block comes once");

@@ -138,4 +138,4 @@ macro_rules! tests {
         }
     };
 }
-subjects::library!(tests);
+roundelay_tests::library!(tests);

@@ -10,7 +10,7 @@ use roundelay::Algorithm;
 use roundelay_core::diagnostics::Code;
 
 use super::super::runs::{Kind, Proofs, assert_right};
-use super::subjects::{Subject, family};
+use super::subjects::Subject;
 use super::values::{Told, Values};
 
 /// None, one, few, as many as ranks and one off, and primes, which nothing divides.
@@ -82,17 +82,22 @@ fn assert_refused(subject: &Subject, nranks: u32) {
     }
 }
 
+/// A test an algorithm, of its name: they run side by side, and the name says which is wrong.
 macro_rules! tests {
-    ($($family:ident { $($_any:tt)* })*) => {
+    ($($family:ident { $($name:ident $_admits:ident [$($_param:ident)*])* })*) => {
         $(
-            #[test]
-            fn $family() {
-                family(stringify!($family)).into_iter().for_each(run);
+            mod $family {
+                $(
+                    #[test]
+                    fn $name() {
+                        super::run(super::super::subjects::named(stringify!($name)));
+                    }
+                )*
             }
         )*
     };
 }
-super::subjects::library!(tests);
+roundelay_tests::library!(tests);
 
 mod large {
     use super::super::subjects::family;

@@ -184,11 +184,13 @@ proptest! {
     #[test]
     fn rings_in_any_order(
         (nranks, ring, other, root) in (1..=16_i64).prop_flat_map(|n| (Just(n), order(n), order(n), 0..n)),
-        slices in 1..6_i64,
+        (slices, more, loops, pieces, handshake) in (1..6_i64, 1..4_i64, 1..4_i64, 1..9_i64, any::<bool>()),
         point in point(),
     ) {
+        let credits = slices + more;
+        let fifo = Values { slices, credits, loops, pieces, handshake, ..Values::plain() };
         let rings = Rings::of([Ring::from(ring.clone()), Ring::from(other)]);
-        let values = Values { root, ring: Ring::from(ring), rings, slices, credits: slices + 1, ..Values::plain() };
+        let values = Values { root, ring: Ring::from(ring), rings, ..fifo };
         assert_all_run("ring", &values, nranks as u32, point);
         assert_all_run("rings", &values, nranks as u32, point);
     }
@@ -199,7 +201,7 @@ proptest! {
         slices in 1..6_i64,
         point in point(),
     ) {
-        let values = Values { root, tree: Tree::parents(parents), slices, credits: slices + 1, ..Values::plain() };
+        let values = Values { root, tree: Tree::parents(parents), slices, ..Values::plain() };
         assert_all_run("tree", &values, nranks as u32, point);
     }
 
@@ -212,7 +214,7 @@ proptest! {
         point in point(),
     ) {
         let groups = Groups::colors(colors);
-        let values = Values { root, groups, ring_inside, ring_across, slices, credits: slices + 1, ..Values::plain() };
+        let values = Values { root, groups, ring_inside, ring_across, slices, ..Values::plain() };
         assert_all_run("groups", &values, nranks as u32, point);
     }
 

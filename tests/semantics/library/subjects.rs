@@ -1,5 +1,4 @@
-//! Every algorithm of the library, a line each: which rank counts it admits, and which parameters it has. The
-//! tests of the library run over this list, so an algorithm is listed once and nowhere else.
+//! The listed algorithms of the library, ready to be given values; and the list held against the sources.
 
 use roundelay::Algorithm;
 use roundelay_core::check::Door;
@@ -8,91 +7,6 @@ use roundelay_core::source::Source;
 use roundelay_tests::compile;
 
 use super::values::Values;
-
-/// Hands the list to a macro: families, named as their files, of algorithms, each with the rank counts that it
-/// promises to admit and its parameters. A `Topology` is not listed: it only has `rings` found.
-macro_rules! library {
-    ($then:ident) => {
-        $then! {
-            ring {
-                RingAllReduce any [ring]
-                RingReduceScatter any [ring]
-                RingAllGather any [ring]
-                RingBroadcast any [root slices ring]
-                RingReduce any [root slices ring]
-            }
-            nccl_ring {
-                NcclRingAllReduce any [ring credits slices loops handshake]
-                NcclRingReduceScatter any [ring credits slices loops]
-                NcclRingAllGather any [ring credits slices loops]
-                NcclRingBroadcast any [root pieces ring credits slices]
-                NcclRingReduce any [root pieces ring credits slices]
-            }
-            twisted_ring {
-                TwistedRingAllReduce any [ring]
-                TwistedRingReduceScatter any [ring]
-                TwistedRingAllGather any [ring]
-            }
-            multi_ring {
-                MultiRingAllReduce any [rings]
-                MultiRingReduceScatter any [rings]
-                MultiRingAllGather any [rings]
-            }
-            tree {
-                TreeAllReduce any [tree slices]
-                TreeReduce any [root tree slices]
-                TreeBroadcast any [root tree slices]
-                DoubleBinaryTreeAllReduce any [slices]
-                DoubleBinaryTreeReduce any [root slices]
-                DoubleBinaryTreeBroadcast any [root slices]
-            }
-            halving_doubling {
-                HalvingDoublingAllReduce power_of_two [near_first]
-                HalvingDoublingReduceScatter power_of_two [near_first]
-                HalvingDoublingAllGather power_of_two [far_first]
-                RecursiveHalvingDoublingAllReduce any []
-                RecursiveHalvingDoublingReduceScatter any []
-                RecursiveHalvingDoublingAllGather any []
-            }
-            nhr {
-                NhrAllReduce any [reorder]
-                NhrReduceScatter any []
-                NhrAllGather any []
-                NhrScatter any [root]
-                NhrBroadcast any [root]
-                NhrOneShotAllReduce any [root]
-            }
-            mesh {
-                MeshAllReduce any []
-                OneShotMeshAllReduce any []
-                MeshReduceScatter any []
-                MeshAllGather any []
-                MeshAllToAll any []
-                MeshScatter any [root]
-                MeshGather any [root]
-            }
-            doubling {
-                RecursiveDoublingAllReduce power_of_two []
-                RecursiveDoublingAllGather power_of_two []
-            }
-            bruck {
-                BruckAllGather any []
-                BruckAllToAll any []
-            }
-            pairwise {
-                PairwiseAllToAll any []
-                PairwiseReduceScatter any []
-            }
-            hierarchical {
-                HierarchicalAllReduce any [groups ring_inside ring_across]
-                HierarchicalReduceScatter any [groups ring_inside ring_across]
-                HierarchicalAllGather any [groups ring_inside ring_across]
-                HierarchicalBroadcast any [root groups slices]
-            }
-        }
-    };
-}
-pub(super) use library;
 
 /// An algorithm of the library, to be given values.
 #[derive(Clone, Copy)]
@@ -130,7 +44,13 @@ macro_rules! list {
 
 /// All of them.
 pub(super) fn all() -> Vec<Subject> {
-    library!(list)
+    roundelay_tests::library!(list)
+}
+
+/// The one of that name.
+pub(super) fn named(name: &str) -> Subject {
+    let found = all().into_iter().find(|subject| subject.name == name);
+    found.unwrap_or_else(|| panic!("{name} is not listed"))
 }
 
 /// Those of one file.

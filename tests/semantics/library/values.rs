@@ -4,7 +4,6 @@ use roundelay::{Groups, Ring, Rings, Tree};
 
 /// A value for every parameter of the library; an algorithm takes those that it has.
 #[derive(Clone, Debug)]
-#[expect(clippy::struct_excessive_bools, reason = "a field for each parameter")]
 pub(super) struct Values {
     pub(super) root: i64,
     pub(super) ring: Ring,
@@ -24,8 +23,7 @@ pub(super) struct Values {
 }
 
 impl Values {
-    /// The product of the values of these parameters at so many ranks, but for the numbers of what is cut
-    /// and what is in flight: those turn.
+    /// The product of the values of these parameters at so many ranks, but for sizes of pieces and fifos: those turn.
     pub(super) fn all(params: &[&str], nranks: u32) -> Vec<Self> {
         let mut all = vec![Self::plain()];
         let mut multiply = |param: &str| {
@@ -34,15 +32,12 @@ impl Values {
         if params.contains(&"tree") && !params.contains(&"root") {
             multiply("root"); // the trees'
         }
-        for param in params {
-            multiply(param);
-        }
+        params.iter().for_each(|param| multiply(param));
         for (turn, values) in (nranks as usize..).zip(&mut all) {
-            values.slices = [1, 3, 8][turn % 3];
-            // A ring needs one more than what is in flight.
-            values.credits = values.slices + [1, 4][turn / 3 % 2];
-            values.loops = [1, 2][turn % 2];
-            values.pieces = [1, 2, 5][turn / 2 % 3];
+            values.slices = [1, 2, 5][turn % 3];
+            values.credits = values.slices + [1, 2][turn % 2]; // a ring needs one more than slices
+            values.loops = [1, 2][turn / 2 % 2];
+            values.pieces = [8, 1, 3][turn / 3 % 3];
         }
         all
     }
@@ -56,9 +51,9 @@ impl Values {
             tree: Tree::binary(0),
             groups: Groups::balanced(),
             slices: 1,
-            credits: 4,
+            credits: 2,
             loops: 1,
-            pieces: 8,
+            pieces: 1,
             handshake: false,
             near_first: false,
             far_first: false,
@@ -158,7 +153,7 @@ pub(super) fn parents(n: i64, root: i64, seed: u64) -> Vec<i64> {
     parents
 }
 
-/// `SplitMix64`'s mixing of bits.
+/// SplitMix64's mixing of bits.
 fn mixed(seed: u64) -> u64 {
     let mut z = seed.wrapping_add(0x9e37_79b9_7f4a_7c15);
     z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);

@@ -1,4 +1,4 @@
-//! The ring in NCCL's primitives beside the ring with handshakes: other fifos, and the same bits.
+//! NCCL's ring with other fifos, and to the bit against the ring of handshakes.
 
 use roundelay::Algorithm;
 use roundelay::library::{
@@ -7,8 +7,8 @@ use roundelay::library::{
 };
 use roundelay_core::ids::RankId;
 
+use super::super::runs::{Kind, Proofs, assert_right, run};
 use super::SUM;
-use crate::runs::{Kind, Proofs, assert_right, run};
 
 /// The slots that another setting of the fifo uses, and the data in them.
 #[test]
