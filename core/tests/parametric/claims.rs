@@ -47,7 +47,7 @@ fn the_construct_that_leaves_the_class_is_named() {
     outside(
         crate::first(include_str!("../../../stdlib/halving_doubling.coll")),
         &expect![[r#"
-            9: `near_first`: what this is given decides what ranks do
+            17: `near_first`: what this is given decides what ranks do
         "#]],
     );
     outside(
@@ -170,50 +170,50 @@ fn what_is_wrong_is_not_claimed() {
             "left.TxDataSignal();",
             "",
             expect![[r#"
-                17: `right.RxDataSignal();`: no peer sends this signal in the same round
+                27: `right.RxDataSignal();`: no peer sends this signal in the same round
             "#]],
         ),
         (
             "reduce(left",
             "copy(left",
             expect![[r#"
-            5: `RingAllReduce`: not every block ends as the AllReduce wants it
-        "#]],
+                15: `RingAllReduce`: not every block ends as the AllReduce wants it
+            "#]],
         ),
         (
             "round - 1)",
             "round)",
             expect![[r#"
-            5: `RingAllReduce`: not every block ends as the AllReduce wants it
-        "#]],
+                15: `RingAllReduce`: not every block ends as the AllReduce wants it
+            "#]],
         ),
         (
             "0..nranks - 1 {\n        let b = (me - round) ",
             "1..nranks - 1 {\n        let b = (me - round) ",
             expect![[r#"
-            5: `RingAllReduce`: not every block ends as the AllReduce wants it
-        "#]],
+                15: `RingAllReduce`: not every block ends as the AllReduce wants it
+            "#]],
         ),
         (
             "right.TxAck(); left.RxAck();",
             "",
             expect![[r#"
-            16: `reduce(left.block[b], local.block[b]);`: its owner may not have entered yet when this touches it
-        "#]],
+                26: `reduce(left.block[b], local.block[b]);`: its owner may not have entered yet when this touches it
+            "#]],
         ),
         (
             "left.TxDataSignal(); right.RxDataSignal();",
             "",
             expect![[r#"
-            22: `copy(left.block[b], local.block[b]);`: its owner may have left already when this touches it
-        "#]],
+                32: `copy(left.block[b], local.block[b]);`: its owner may have left already when this touches it
+            "#]],
         ),
         (
             "right.TxAck(); left.RxAck();",
             "left.RxAck(); right.TxAck();",
             expect![[r#"
-            15: `left.RxAck();`: this waits for a signal that peers send later in the text
-        "#]],
+                25: `left.RxAck();`: this waits for a signal that peers send later in the text
+            "#]],
         ),
     ] {
         assert!(good.contains(right), "{right}");
