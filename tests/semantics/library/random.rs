@@ -214,7 +214,7 @@ proptest! {
         point in point(),
     ) {
         let groups = Groups::colors(colors);
-        let values = Values { root, groups, ring_inside, ring_across, slices, ..Values::plain() };
+        let values = Values { root, groups, slices, ring_inside, ring_across, ..Values::plain() };
         assert_all_run("groups", &values, nranks as u32, point);
     }
 
