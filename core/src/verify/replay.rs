@@ -241,7 +241,9 @@ impl Player<'_> {
             (self.worlds[world].layout.buffer(o.rank, schedule.region(*o).buffer) + first, len)
         };
         let (first, len) = place(&srcs[0]);
-        if op.srcs == 1 && op.dsts == 1 && first == place(&dsts[0]).0 && !op.finish {
+        // A piece of nothing at the end of one buffer begins where the next buffer does, and is not that.
+        let onto_itself = len > 0 && first == place(&dsts[0]).0;
+        if op.srcs == 1 && op.dsts == 1 && onto_itself && !op.finish {
             return;
         }
         let sources: [u32; 8] = std::array::from_fn(|i| srcs.get(i).map_or(0, |s| place(s).0));

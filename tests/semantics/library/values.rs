@@ -4,6 +4,7 @@ use roundelay::{Groups, Ring, Rings, Tree};
 
 /// A value for every parameter of the library; an algorithm takes those that it has.
 #[derive(Clone, Debug)]
+#[expect(clippy::struct_excessive_bools, reason = "as many as the library has flags")]
 pub(super) struct Values {
     pub(super) root: i64,
     pub(super) ring: Ring,
@@ -32,7 +33,9 @@ impl Values {
         if params.contains(&"tree") && !params.contains(&"root") {
             multiply("root"); // the trees'
         }
-        params.iter().for_each(|param| multiply(param));
+        for param in params {
+            multiply(param);
+        }
         for (turn, values) in (nranks as usize..).zip(&mut all) {
             values.slices = [1, 2, 5][turn % 3];
             values.credits = values.slices + [1, 2][turn % 2]; // a ring needs one more than slices
@@ -153,7 +156,7 @@ pub(super) fn parents(n: i64, root: i64, seed: u64) -> Vec<i64> {
     parents
 }
 
-/// SplitMix64's mixing of bits.
+/// The mixing of bits of `SplitMix64`.
 fn mixed(seed: u64) -> u64 {
     let mut z = seed.wrapping_add(0x9e37_79b9_7f4a_7c15);
     z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
