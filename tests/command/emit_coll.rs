@@ -2,8 +2,8 @@
 
 use roundelay::library;
 use roundelay_core::check::Door;
-use roundelay_core::compile;
 use roundelay_core::source::Source;
+use roundelay_tests::compile;
 
 use super::call::{TempFile, roundelay, with_input};
 

@@ -174,9 +174,13 @@ impl Listed {
         let parameters: Vec<_> = self.parameters.iter().map(|p| p.text.as_str()).collect();
         let Self { name, collective, .. } = self;
         let parameters = parameters.join(", ");
-        let width = format!("{name}({parameters}) -> {collective}").chars().count();
-        let gap = if width > WIDTH { "\n    " } else { " " };
-        let mut lines = vec![format!("\x1b[1m{name}\x1b[0m({parameters}){gap}-> {collective}")];
+        let takes = format!("{parameters}) -> {collective}");
+        let head = format!("\x1b[1m{name}\x1b[0m(");
+        let mut lines = if name.len() + 1 + takes.chars().count() > WIDTH {
+            std::iter::once(head).chain(wrapped(&takes)).collect()
+        } else {
+            vec![head + &takes]
+        };
         lines.extend(wrapped(&self.summary));
         let n = self.nranks;
         let mut facts = vec![format!("nranks {}", self.admitted)];
