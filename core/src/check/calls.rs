@@ -261,6 +261,9 @@ impl Checker<'_> {
         .label("not found");
         if matches!(name.text.as_str(), "copy" | "reduce") {
             error.title = format!("`{}` is a statement, not a value", name.text);
+        } else if self.known.names().contains(&name.text) {
+            error.title = format!("`{}` is an algorithm, and runs on regions", name.text);
+            error = error.help(format!("write `{}() on (input, output);`", name.text));
         } else if let Some(near) = near {
             error = error.help(format!("did you mean `{near}`?"));
         }

@@ -243,6 +243,41 @@ pub struct Callee {
     pub locations: Arc<[Location]>,
     /// How it came to be known.
     pub home: Home,
+    /// How deep calls nest in it: 1 where it calls nothing.
+    pub depth: usize,
+}
+
+impl Algorithm {
+    /// What it calls, each algorithm once, in the order of the source.
+    pub fn callees(&self) -> Vec<&Callee> {
+        let mut found = Vec::new();
+        collect(&self.body, &mut found);
+        found
+    }
+}
+
+fn collect<'a>(body: &'a [Stmt], found: &mut Vec<&'a Callee>) {
+    for stmt in body {
+        match &stmt.kind {
+            StmtKind::Run(run) => {
+                let name = &run.callee.algorithm.name;
+                if found.iter().all(|known| known.algorithm.name != *name) {
+                    found.push(&run.callee);
+                }
+            }
+            StmtKind::For(_, _, body)
+            | StmtKind::Parallel(_, _, _, body)
+            | StmtKind::Within(_, body) => collect(body, found),
+            StmtKind::Step(step) => collect(&step.body, found),
+            StmtKind::If(arms, otherwise) => {
+                let guarded = arms.iter().map(|(_, body)| body);
+                for body in guarded.chain(otherwise) {
+                    collect(body, found);
+                }
+            }
+            _ => {}
+        }
+    }
 }
 
 /// Where a called algorithm was found.

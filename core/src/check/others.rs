@@ -174,7 +174,14 @@ impl<'a> Known<'a> {
 impl Callee {
     fn new(algorithm: hir::Algorithm, source: &Source, home: Home) -> Self {
         let locations = algorithm.spans.iter().map(|span| source.location(*span)).collect();
-        Self { file: source.name().to_owned(), locations, home, algorithm: Arc::new(algorithm) }
+        let depth = 1 + algorithm.callees().iter().map(|callee| callee.depth).max().unwrap_or(0);
+        Self {
+            file: source.name().to_owned(),
+            locations,
+            home,
+            depth,
+            algorithm: Arc::new(algorithm),
+        }
     }
 }
 

@@ -7,6 +7,9 @@ use super::{Checker, scope};
 use crate::diagnostics::{Code, Diagnostic};
 use crate::syntax::ast;
 
+/// How deep the calls of algorithms nest: bounds every recursion over them.
+const MAX_CALLS: usize = 32;
+
 impl Checker<'_> {
     pub(super) fn within(&mut self, group: &ast::Expr, body: &[ast::Stmt]) -> StmtKind {
         let group = self.expect(group, Ty::List);
@@ -67,6 +70,15 @@ impl Checker<'_> {
                 return None;
             }
         };
+        if callee.depth >= MAX_CALLS {
+            let title = format!("algorithms call each other more than {MAX_CALLS} deep");
+            self.error(
+                Diagnostic::new(Code::NestedTooDeep, name.span, title)
+                    .note("a called algorithm is laid out where it is called")
+                    .help("call the innermost ones directly"),
+            );
+            return None;
+        }
         let algorithm = &callee.algorithm;
         self.escapes |= algorithm.escapes;
         let mut given: Vec<(usize, Expr)> = Vec::new();

@@ -5,7 +5,7 @@ use quote::quote;
 
 use super::rust::{Origin, ident, item};
 use super::rust_body::{Body, number};
-use crate::check::hir::{Algorithm, Callee, Expr, Home, Run, Stmt, StmtKind};
+use crate::check::hir::{Algorithm, Callee, Expr, Home, Run, Stmt};
 use crate::ids::SpanId;
 
 impl Body<'_> {
@@ -51,8 +51,7 @@ impl Body<'_> {
 /// The callees of `algorithm` that no other expansion makes: those of sources that it uses, and for an algorithm
 /// that is such a callee itself, those of its own source.
 pub(super) fn items(algorithm: &Algorithm, origin: &Origin<'_>) -> Option<TokenStream> {
-    let mut callees = Vec::new();
-    collect(&algorithm.body, &mut callees);
+    let mut callees = algorithm.callees();
     let along = |home| home == Home::Used || (home == Home::Here && origin.along);
     callees.retain(|callee| along(callee.home));
     if callees.is_empty() {
@@ -71,29 +70,4 @@ fn along_with(callee: &Callee, origin: &Origin<'_>) -> TokenStream {
     let origin =
         Origin { file: quote!(#file), locate: &place, span: &|_| start, exact: false, along: true };
     item(&callee.algorithm, &origin)
-}
-
-/// The called algorithms, each once.
-fn collect<'a>(body: &'a [Stmt], found: &mut Vec<&'a Callee>) {
-    for stmt in body {
-        match &stmt.kind {
-            StmtKind::Run(run) => {
-                let name = &run.callee.algorithm.name;
-                if found.iter().all(|known| known.algorithm.name != *name) {
-                    found.push(&run.callee);
-                }
-            }
-            StmtKind::For(_, _, body)
-            | StmtKind::Parallel(_, _, _, body)
-            | StmtKind::Within(_, body) => collect(body, found),
-            StmtKind::Step(step) => collect(&step.body, found),
-            StmtKind::If(arms, otherwise) => {
-                let guarded = arms.iter().map(|(_, body)| body);
-                for body in guarded.chain(otherwise) {
-                    collect(body, found);
-                }
-            }
-            _ => {}
-        }
-    }
 }

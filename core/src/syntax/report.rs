@@ -148,7 +148,7 @@ fn lacks_semicolon(source: &Source, at: usize, expected: &[&str]) -> bool {
 fn misspelt(found: Option<&Tok>, before: Option<&Tok>, expected: &[&str]) -> Option<&'static str> {
     let words = || KEYWORDS.iter().chain(CONTEXTUAL).copied();
     if let Some(Tok::Ident(text)) = found
-        && let Some(word) = words().find(|w| expected.contains(w) && near(text, w))
+        && let Some(word) = words().find(|w| text != w && expected.contains(w) && near(text, w))
     {
         return Some(word);
     }

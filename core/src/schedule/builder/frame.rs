@@ -13,6 +13,12 @@ use crate::schedule::members::Members;
 use crate::schedule::value::{Int, List, Peer, Piece};
 use crate::schedule::{Algorithm, Buffer};
 
+/// What a call takes of the budget of steps: as much work as so many rounds of a loop.
+const CALL: u64 = 16;
+
+/// So many calls, from the outermost on, are told of what went wrong inside.
+const TOLD: usize = 4;
+
 /// Some of the ranks, numbered anew.
 #[derive(Debug)]
 pub(crate) struct Group {
@@ -169,7 +175,7 @@ impl Builder<'_> {
         input: Piece,
         output: Piece,
     ) -> Result<(), Stop> {
-        self.spend(at, 0, 1)?;
+        self.take(at, CALL, || "the calls of algorithms go".to_owned())?;
         let (input, output) = (self.settle(at, input.0)?, self.settle(at, output.0)?);
         let call = self.bind(at, algorithm, input, output)?;
         self.agree(at, &call)?;
@@ -211,7 +217,9 @@ impl Builder<'_> {
         } else {
             let label = std::mem::take(&mut finding.label);
             let label = if label.is_empty() { String::new() } else { format!(": {label}") };
-            finding.notes.insert(0, format!("in {name}, line {line} of {file}{label}"));
+            if self.path.len() < TOLD {
+                finding.notes.insert(0, format!("in {name}, line {line} of {file}{label}"));
+            }
         }
         finding.label = format!("{name} runs here");
         finding.others.clear();

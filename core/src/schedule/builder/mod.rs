@@ -184,12 +184,17 @@ impl<'t> Builder<'t> {
     /// Takes the steps of a loop from the budget before the first of them runs.
     pub(crate) fn spend(&mut self, at: At, lo: i64, hi: i64) -> Result<(), Stop> {
         let steps = hi.saturating_sub(lo).max(0) as u64;
+        self.take(at, steps, || format!("this loop of {steps} iterations goes"))
+    }
+
+    /// Takes steps from the budget for `what`.
+    fn take(&mut self, at: At, steps: u64, what: impl FnOnce() -> String) -> Result<(), Stop> {
         if self.tables.spend(steps) {
             return Ok(());
         }
+        let what = what();
         let limit = self.tables.limits().steps;
-        let title =
-            format!("this loop of {steps} iterations goes beyond the step limit of {limit}");
+        let title = format!("{what} beyond the step limit of {limit}");
         Err(self.fail(
             Finding::new(Code::StepLimit, SpanId(at), title)
                 .note("the limit counts the iterations of all loops on all ranks")
