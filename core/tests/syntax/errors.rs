@@ -67,7 +67,7 @@ fn several_errors() {
               |
             2 | let = 3;
               |     ^ unexpected
-            expected `)`, `,`, `:` or an operator, found `b` [E0003]
+            expected `)`, `,` or an operator, found `b` [E0003]
             --> test.coll:3:8
               |
             3 | copy(a b);
@@ -96,19 +96,19 @@ fn misspelt_keywords() {
     body(
         "lett x = 3;\nparalel i in 0..2 {}\nif a {} esle {}",
         &expect![[r#"
-            expected `on`, `;` or an operator, found `x` [E0003]
+            expected `;` or an operator, found `x` [E0003]
             --> test.coll:2:6
               |
             2 | lett x = 3;
               |      ^ unexpected
             = help: did you mean `let`?
-            expected `on`, `;` or an operator, found `i` [E0003]
+            expected `;` or an operator, found `i` [E0003]
             --> test.coll:3:9
               |
             3 | paralel i in 0..2 {}
               |         ^ unexpected
             = help: did you mean `parallel`?
-            expected `on`, `;` or an operator, found `{` [E0003]
+            expected `;` or an operator, found `{` [E0003]
             --> test.coll:4:14
               |
             4 | if a {} esle {}
@@ -138,7 +138,7 @@ fn habits_of_rust() {
             2 | let mut x = 3;
               |         ^ unexpected
             = help: values never change: there is no `mut`
-            expected `on`, `;` or an operator, found `=` [E0003]
+            expected `;` or an operator, found `=` [E0003]
             --> test.coll:3:3
               |
             3 | x = 4;
@@ -169,7 +169,7 @@ fn one_slip_is_one_error() {
               |
             2 | let x = a if b;
               |           ^^ unexpected
-            expected `)`, `,`, `:` or an operator, found `c` [E0003]
+            expected `)`, `,` or an operator, found `c` [E0003]
             --> test.coll:3:11
               |
             3 | copy(a, b c);
