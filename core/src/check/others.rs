@@ -96,7 +96,8 @@ impl<'a> Known<'a> {
             .map_err(|why| (format!("cannot read `{path}`"), Some(why)))?;
         self.compile(&source, path.clone(), Home::Used).map_err(|errors| {
             let first = errors.first().map(|error| error.report(&source));
-            (format!("`{path}` is wrong itself: {} errors", errors.len()), first)
+            let plural = if errors.len() == 1 { "" } else { "s" };
+            (format!("`{path}` is wrong itself: {} error{plural}", errors.len()), first)
         })
     }
 
