@@ -145,20 +145,25 @@ impl<'a> Known<'a> {
             };
         }
         let mut library = self.library.borrow_mut();
-        let found = library.entry(name.to_owned()).or_insert_with(|| self.in_library(name));
+        if !library.contains_key(name) {
+            library.insert(name.to_owned(), None);
+            for callee in self.in_library(name).unwrap_or_default() {
+                library.insert(callee.algorithm.name.clone(), Some(callee));
+            }
+        }
         let nothing = if self.lost { Found::Wrong } else { Found::Nothing };
-        found.clone().map_or(nothing, Found::Callee)
+        library[name].clone().map_or(nothing, Found::Callee)
     }
 
-    fn in_library(&self, name: &str) -> Option<Arc<Callee>> {
+    /// All of the library's file that has an algorithm of that name: who calls one often calls another.
+    fn in_library(&self, name: &str) -> Option<Vec<Arc<Callee>>> {
         let head = format!("algorithm {name}(");
         let holds = |(file, text): &&(&str, &str)| {
             text.contains(&head) && !self.open.iter().any(|open| open == file)
         };
         let (file, text) = self.others.prelude.iter().find(holds)?;
         let source = Source::from_text(*file, text);
-        let callees = self.compile(&source, (*file).to_owned(), Home::Library).ok()?;
-        callees.into_iter().find(|callee| callee.algorithm.name == name)
+        self.compile(&source, (*file).to_owned(), Home::Library).ok()
     }
 
     /// Names that a call could have meant.

@@ -152,4 +152,11 @@ algorithm Racks(size: int = 8) -> AllReduce {
     let refused = refused.expect_err("three boards are no pairs");
     assert!(refused[0].code.refuses(), "{refused:#?}");
     assert!(refused[0].title.contains("Boards refuses nranks = 12: Pairs refuses nranks = 3"));
+    // From inside a `within` of a called algorithm each caller is named once.
+    let refused = roundelay_core::prove_source(&algorithm(NESTED, "Racks", &[("size", "12")]), 24);
+    let title = &refused.expect_err("racks of three boards")[0].title;
+    assert!(
+        title.starts_with("Racks refuses nranks = 24: Boards refuses nranks = 12: Pairs"),
+        "{title}"
+    );
 }

@@ -10,6 +10,7 @@ use crate::ids::{LaneId, RankId, SpanId};
 use crate::schedule::area::Area;
 use crate::schedule::arith::Fault;
 use crate::schedule::members::Members;
+use crate::schedule::rational::Rat;
 use crate::schedule::value::{Int, List, Peer, Piece};
 use crate::schedule::{Algorithm, Buffer};
 
@@ -33,7 +34,7 @@ pub(crate) struct Group {
 #[derive(Debug)]
 pub(super) struct Frame {
     /// Its ranks; all those of the frame around it if `None`.
-    group: Option<Arc<Group>>,
+    group: Option<Group>,
     /// For a called algorithm.
     call: Option<Call>,
 }
@@ -82,7 +83,12 @@ impl Group {
 impl Builder<'_> {
     /// Inside `within` the block's ranks; `None` where that is all.
     pub(super) fn ranks(&self) -> Option<&Group> {
-        self.frames.iter().rev().find_map(|frame| frame.group.as_deref())
+        innermost(&self.frames)
+    }
+
+    /// How many ranks a group has.
+    fn many(&self, group: Option<&Group>) -> u32 {
+        group.map_or(self.tables.nranks, |group| group.members.len() as u32)
     }
 
     /// Who their numbers stand for.
@@ -92,7 +98,7 @@ impl Builder<'_> {
 
     /// How many ranks the program sees.
     pub(crate) fn size(&self) -> u32 {
-        self.ranks().map_or(self.tables.nranks, |group| group.members.len() as u32)
+        self.many(self.ranks())
     }
 
     /// This rank's number among them.
@@ -108,11 +114,7 @@ impl Builder<'_> {
 
     /// The number of a rank among those that the program sees.
     pub(crate) fn number(&self, rank: RankId) -> Result<i64, Fault> {
-        let number = match self.ranks() {
-            None => Some(rank.0),
-            Some(group) => group.number(rank),
-        };
-        number.map(i64::from).ok_or(Fault::Outside { rank: rank.0 })
+        number_in(self.ranks(), rank).map(i64::from)
     }
 
     /// The rank of that number.
@@ -129,8 +131,7 @@ impl Builder<'_> {
     pub(super) fn running(&self) -> (&str, u32) {
         let called = self.frames.iter().rposition(|frame| frame.call.is_some());
         let around = called.map_or(&[][..], |frame| &self.frames[..frame]);
-        let group = around.iter().rev().find_map(|frame| frame.group.as_ref());
-        let nranks = group.map_or(self.tables.nranks, |group| group.members.len() as u32);
+        let nranks = self.many(innermost(around));
         let call = called.and_then(|frame| self.frames[frame].call.as_ref());
         (call.map_or(&self.tables.algorithm, |call| &call.name), nranks)
     }
@@ -161,10 +162,10 @@ impl Builder<'_> {
         };
         self.exact = None;
         let Some(group) = group else { return Ok(()) };
-        self.frames.push(Frame { group: Some(Arc::new(group)), call: None });
-        body(self)?;
+        self.frames.push(Frame { group: Some(group), call: None });
+        let done = body(self);
         self.frames.pop();
-        Ok(())
+        done
     }
 
     /// `Algorithm(…) on (input, output)`: its ops, on these regions and the ranks that the program sees.
@@ -343,15 +344,8 @@ impl Builder<'_> {
 
     /// Block `rank` of what a frame's call is bound to by blocks.
     fn block_in(&self, frame: usize, rank: RankId) -> Result<Area, Fault> {
-        let around = &self.frames[..frame];
-        let group = around.iter().rev().find_map(|frame| frame.group.as_deref());
-        let (number, n) = match group {
-            None => (rank.0, self.tables.nranks),
-            Some(group) => {
-                let outside = Fault::Outside { rank: rank.0 };
-                (group.number(rank).ok_or(outside)?, group.members.len() as u32)
-            }
-        };
+        let group = innermost(&self.frames[..frame]);
+        let (number, n) = (number_in(group, rank)?, self.many(group));
         let call = self.frames[frame].call.as_ref();
         let call = call.expect("regions that differ by rank come from calls");
         let ((Bound::Block(large), _) | (_, Bound::Block(large))) = (call.input, call.output)
@@ -366,7 +360,7 @@ impl Builder<'_> {
         while area.frame > 0 {
             let frame = area.frame as usize - 1;
             let (mine, theirs) = (self.block_in(frame, self.rank)?, self.block_in(frame, rank)?);
-            let moved = |x: crate::schedule::rational::Rat| {
+            let moved = |x: Rat| {
                 x.minus(mine.region.lo)
                     .and_then(|x| x.plus(theirs.region.lo))
                     .ok_or(Fault::Fraction)
@@ -377,6 +371,17 @@ impl Builder<'_> {
         }
         Ok(area)
     }
+}
+
+/// The group that the last of these frames sees; `None` where that is all ranks.
+fn innermost(frames: &[Frame]) -> Option<&Group> {
+    frames.iter().rev().find_map(|frame| frame.group.as_ref())
+}
+
+/// The number of a rank in a group.
+fn number_in(group: Option<&Group>, rank: RankId) -> Result<u32, Fault> {
+    let number = group.map_or(Some(rank.0), |group| group.number(rank));
+    number.ok_or(Fault::Outside { rank: rank.0 })
 }
 
 /// Whether the two buffers of a call lie in the same memory.
