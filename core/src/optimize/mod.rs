@@ -2,6 +2,13 @@
 //! any other and whose results have the same bits.
 
 pub mod elide;
+mod flow;
+pub mod fuse;
+mod program;
+mod share;
+mod signals;
+
+pub use fuse::{Fused, fuse};
 
 /// Who brings the ranks in.
 ///
@@ -14,3 +21,7 @@ pub enum Callers {
     /// Each rank is a call of its own, as in MPI.
     Each,
 }
+
+/// Why a pass leaves a schedule as it is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Unfit(pub String);

@@ -11,7 +11,7 @@ mod demands;
 mod fifo;
 mod history;
 mod in_place;
-mod layout;
+pub(crate) mod layout;
 mod links;
 mod memory;
 #[cfg(test)]
@@ -26,7 +26,7 @@ mod report;
 mod result;
 mod signals;
 mod transfers;
-mod values;
+pub(crate) mod values;
 
 use crate::diagnostics::Code;
 pub use crate::diagnostics::Finding;

@@ -85,7 +85,7 @@ pub(super) fn reduction(
 }
 
 /// Hashes of reduction trees in which a leaf is only its rank.
-pub(super) struct Signatures {
+pub(crate) struct Signatures {
     pub(super) exact: Vec<u64>,
     pub(super) commuted: Vec<u64>,
 }

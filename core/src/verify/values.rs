@@ -15,18 +15,18 @@ use crate::ids::{OpId, RankId};
 
 /// An expression of [`Values`] over one cell of inputs; over others as well where cells are mixed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct ValueId {
-    pub(super) expr: u32,
-    pub(super) cell: u32,
+pub(crate) struct ValueId {
+    pub(crate) expr: u32,
+    pub(crate) cell: u32,
 }
 
 impl ValueId {
     /// Nothing was written here.
-    pub(super) const NONE: Self = Self { expr: u32::MAX, cell: 0 };
+    pub(crate) const NONE: Self = Self { expr: u32::MAX, cell: 0 };
     /// Computed from something that was reported already.
-    pub(super) const POISON: Self = Self { expr: u32::MAX - 1, cell: 0 };
+    pub(crate) const POISON: Self = Self { expr: u32::MAX - 1, cell: 0 };
 
-    pub(super) fn is_value(self) -> bool {
+    pub(crate) fn is_value(self) -> bool {
         self.expr < Self::POISON.expr
     }
 }
@@ -66,12 +66,12 @@ const MOST_ROOM: usize = 1 << 21;
 
 /// Where a contribution comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Leaf {
-    pub(super) rank: RankId,
-    pub(super) cell: u32,
+pub(crate) struct Leaf {
+    pub(crate) rank: RankId,
+    pub(crate) cell: u32,
 }
 
-pub(super) struct Values {
+pub(crate) struct Values {
     /// The first expressions: each rank's input.
     leaves: u32,
     nodes: Vec<Node>,
@@ -83,7 +83,7 @@ pub(super) struct Values {
 
 impl Values {
     /// Leaves for `nranks` inputs, and room for so many folds.
-    pub(super) fn new(nranks: u32, folds: usize) -> Self {
+    pub(crate) fn new(nranks: u32, folds: usize) -> Self {
         let folds = folds.clamp(RECENT, MOST_ROOM);
         Self {
             leaves: nranks,
@@ -93,7 +93,7 @@ impl Values {
         }
     }
 
-    pub(super) fn leaf(leaf: Leaf) -> ValueId {
+    pub(crate) fn leaf(leaf: Leaf) -> ValueId {
         ValueId { expr: leaf.rank.0, cell: leaf.cell }
     }
 
@@ -105,6 +105,17 @@ impl Values {
         &self.nodes[(expr - self.leaves) as usize]
     }
 
+    /// The operands of an expression over one cell, and the op that computed it first; `None` for a leaf.
+    pub(crate) fn parts(&self, expr: u32) -> Option<([u32; 2], OpId)> {
+        let node = expr.checked_sub(self.leaves).map(|at| &self.nodes[at as usize])?;
+        Some(([node.left, node.right], node.op))
+    }
+
+    /// Whether an expression takes all its inputs from one cell.
+    pub(crate) fn is_straight(&self, expr: u32) -> bool {
+        expr < self.leaves || self.node(expr).fingerprint != u128::MAX.to_ne_bytes()
+    }
+
     /// What a value was folded from.
     fn operands(&self, value: ValueId) -> [ValueId; 2] {
         let Node { left, right, skew, .. } = *self.node(value.expr);
@@ -113,7 +124,7 @@ impl Values {
     }
 
     /// `left op right`, both values.
-    pub(super) fn fold(&mut self, left: ValueId, right: ValueId, op: OpId) -> ValueId {
+    pub(crate) fn fold(&mut self, left: ValueId, right: ValueId, op: OpId) -> ValueId {
         let skew = right.cell.wrapping_sub(left.cell);
         let key = ((left.expr, right.expr), skew);
         let slot = hash(key) as usize % RECENT;
@@ -166,7 +177,7 @@ impl Values {
     }
 
     /// Of the ranks in it; the cell is known besides.
-    pub(super) fn fingerprint(&self, value: ValueId) -> u128 {
+    pub(crate) fn fingerprint(&self, value: ValueId) -> u128 {
         match self.as_leaf(value) {
             Some(leaf) => weight(leaf.rank),
             None => u128::from_ne_bytes(self.node(value.expr).fingerprint),
@@ -174,12 +185,12 @@ impl Values {
     }
 
     /// The longest chain of reduces in it.
-    pub(super) fn depth(&self, value: ValueId) -> u32 {
+    pub(crate) fn depth(&self, value: ValueId) -> u32 {
         if value.expr < self.leaves { 0 } else { self.node(value.expr).depth }
     }
 
     /// How often each contribution is in it.
-    pub(super) fn contributions(&self, value: ValueId) -> BTreeMap<Leaf, u64> {
+    pub(crate) fn contributions(&self, value: ValueId) -> BTreeMap<Leaf, u64> {
         let mut open = BTreeMap::from([(value, 1_u64)]);
         let mut leaves = BTreeMap::new();
         // A node's operands are older than the node: the largest id has nothing above it left.
@@ -197,7 +208,7 @@ impl Values {
     }
 
     /// Hashes of all expressions' trees.
-    pub(super) fn signatures(&self) -> Signatures {
+    pub(crate) fn signatures(&self) -> Signatures {
         let mut exact: Vec<u64> = (0..self.leaves).map(|rank| mix(u64::from(rank))).collect();
         let mut commuted = exact.clone();
         for Node { left, right, .. } in &self.nodes {
@@ -210,7 +221,7 @@ impl Values {
     }
 
     /// The order of reduction, such as `((0 1) 2)`; long ones are cut.
-    pub(super) fn tree(&self, value: ValueId) -> String {
+    pub(crate) fn tree(&self, value: ValueId) -> String {
         /// Characters of an order.
         const LONGEST: usize = 72;
         enum Part {
@@ -246,7 +257,7 @@ impl Values {
     }
 
     /// The op that first put a contribution in twice.
-    pub(super) fn first_double(&self, value: ValueId) -> Option<OpId> {
+    pub(crate) fn first_double(&self, value: ValueId) -> Option<OpId> {
         let mut open = vec![value];
         let mut oldest: Option<ValueId> = None;
         let doubled = |v| self.contributions(v).values().any(|times| *times > 1);
@@ -263,7 +274,7 @@ impl Values {
 
 /// The weight of a rank's contribution: two rounds of splitmix64. There are fewer than 2^31 ranks, so all of
 /// them once stay below the top.
-pub(super) fn weight(rank: RankId) -> u128 {
+pub(crate) fn weight(rank: RankId) -> u128 {
     let seed = u64::from(rank.0);
     let high = mix(seed ^ 0x6A09_E667_F3BC_C908);
     (u128::from(high) << 64 | u128::from(mix(seed.wrapping_add(high)))) >> 32

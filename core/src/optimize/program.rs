@@ -1,0 +1,261 @@
+//! The moves that make one piece: chains of up to eight sources, partials where an expression branches.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+use crate::ids::{RankId, SpanId};
+use crate::schedule::rational::Rat;
+use crate::schedule::{Buffer, Operand};
+use crate::verify::values::ValueId;
+
+use super::Unfit;
+use super::flow::{Item, Place, aliased};
+use super::fuse::{Piece, Writer};
+
+/// Sources of a move, and destinations.
+const MOST: usize = 8;
+
+/// What a move reads.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Source {
+    Input(RankId),
+    Partial(u32),
+}
+
+/// Writes one piece.
+pub(super) struct Program<'w, 's> {
+    writer: &'w mut Writer<'s>,
+    piece: &'w Piece<'s>,
+    /// Partials by expression, and how many moves still read them.
+    kept: HashMap<u32, (u32, u32)>,
+    free: Vec<u32>,
+    slots: u32,
+}
+
+impl<'w, 's> Program<'w, 's> {
+    pub(super) fn new(writer: &'w mut Writer<'s>, piece: &'w Piece<'s>) -> Self {
+        Self { writer, piece, kept: HashMap::new(), free: Vec::new(), slots: 0 }
+    }
+
+    pub(super) fn write(mut self) -> Result<(), Unfit> {
+        let items: Vec<&Item> =
+            self.piece.items.iter().map(|i| &self.piece.column.items[*i]).collect();
+        let (uses, inputs) = self.uses(&items)?;
+        // Expressions that several need: operands are older than what is made of them.
+        for (&expr, &times) in uses.iter().filter(|(_, times)| **times > 1) {
+            if self.writer.flow.values.parts(expr).is_some() {
+                let slot = self.compute_partial(expr)?;
+                self.kept.insert(expr, (slot, times));
+            }
+        }
+        let mut late = Vec::new();
+        for (at, item) in items.iter().enumerate() {
+            // In place, what is written here may be an input that is still to be read.
+            let clobbers = at + 1 < items.len()
+                && item.dsts.iter().any(|place| {
+                    let from =
+                        aliased(self.writer.schedule, self.writer.flow.cells.per_unit, *place);
+                    from == Some(0) && inputs.contains(&place.rank)
+                });
+            if clobbers {
+                let slot = self.item_partial(item.expr)?;
+                late.push((slot, item));
+            } else {
+                self.item(item)?;
+            }
+        }
+        for (slot, item) in late {
+            self.spread(slot, &item.dsts)?;
+        }
+        Ok(())
+    }
+
+    /// How often each expression is read, and which ranks' inputs are.
+    fn uses(&self, items: &[&Item]) -> Result<(BTreeMap<u32, u32>, BTreeSet<RankId>), Unfit> {
+        let mut uses = BTreeMap::new();
+        let mut inputs = BTreeSet::new();
+        let mut open: Vec<u32> = items.iter().map(|item| item.expr).collect();
+        while let Some(expr) = open.pop() {
+            let times = uses.entry(expr).or_insert(0);
+            *times += 1;
+            if *times > 1 {
+                continue;
+            }
+            if !self.writer.flow.values.is_straight(expr) {
+                return Err(Unfit("it mixes elements of different places".into()));
+            }
+            match self.writer.flow.values.parts(expr) {
+                Some((operands, _)) => open.extend(operands),
+                None => {
+                    inputs.insert(RankId(expr));
+                }
+            }
+        }
+        Ok((uses, inputs))
+    }
+
+    /// An item, straight to where it goes.
+    fn item(&mut self, item: &Item) -> Result<(), Unfit> {
+        let (sources, at) = self.sources(item.expr)?;
+        let here = |rank: RankId| rank == self.piece.owner;
+        let local = sources
+            .iter()
+            .any(|s| matches!(s, Source::Partial(_)) || matches!(s, Source::Input(r) if here(*r)))
+            || item.dsts.iter().any(|place| here(place.rank));
+        if item.dsts.len() > MOST || !local {
+            let slot = self.fold(sources, at, self.reduces())?;
+            return self.spread(slot, &item.dsts);
+        }
+        let sources = self.shorten(sources, at)?;
+        let dsts: Vec<Operand> = item.dsts.iter().map(|place| self.output(*place)).collect();
+        self.push(&sources, &dsts, at, self.reduces())?;
+        self.release(&sources);
+        Ok(())
+    }
+
+    /// Whether what goes to outputs is a complete reduction.
+    fn reduces(&self) -> bool {
+        self.writer.schedule.collective.reduces() && self.writer.schedule.nranks > 1
+    }
+
+    /// An item whose destinations must wait.
+    fn item_partial(&mut self, expr: u32) -> Result<u32, Unfit> {
+        let (sources, at) = self.sources(expr)?;
+        self.fold(sources, at, self.reduces())
+    }
+
+    fn compute_partial(&mut self, expr: u32) -> Result<u32, Unfit> {
+        let (sources, at) = self.sources(expr)?;
+        self.fold(sources, at, false)
+    }
+
+    /// The sources of `expr`'s last chain, first the innermost; what is no input is made a partial before.
+    fn sources(&mut self, expr: u32) -> Result<(Vec<Source>, SpanId), Unfit> {
+        let span = |program: &Self, op| program.writer.schedule.op(op).at;
+        let mut at = None;
+        let mut rest = Vec::new();
+        let mut next = expr;
+        // The top of what is kept is read where it is.
+        while let (None, Some((operands, op))) =
+            (self.known(next), self.writer.flow.values.parts(next))
+        {
+            at.get_or_insert_with(|| span(self, op));
+            let depth = |expr: u32| self.writer.flow.values.depth(ValueId { expr, cell: 0 });
+            let open = |expr: &u32| self.known(*expr).is_none();
+            let [a, b] = operands;
+            let (deep, other) = match (open(&a), open(&b)) {
+                (true, true) if depth(a) >= depth(b) => (a, b),
+                (true, false) => (a, b),
+                _ => (b, a),
+            };
+            let source = match self.known(other) {
+                Some(source) => source,
+                None => Source::Partial(self.compute_partial(other)?),
+            };
+            rest.push(source);
+            next = deep;
+        }
+        rest.push(self.known(next).unwrap_or(Source::Input(RankId(next))));
+        rest.reverse();
+        Ok((rest, at.unwrap_or_default()))
+    }
+
+    /// Where an expression can be read now.
+    fn known(&self, expr: u32) -> Option<Source> {
+        match self.kept.get(&expr) {
+            Some((slot, _)) => Some(Source::Partial(*slot)),
+            None if self.writer.flow.values.parts(expr).is_none() => {
+                Some(Source::Input(RankId(expr)))
+            }
+            None => None,
+        }
+    }
+
+    /// Folds into a new partial.
+    fn fold(&mut self, sources: Vec<Source>, at: SpanId, finish: bool) -> Result<u32, Unfit> {
+        if let ([Source::Partial(slot)], false) = (&sources[..], finish) {
+            return Ok(*slot);
+        }
+        let sources = self.shorten(sources, at)?;
+        let slot = self.take();
+        let dst = self.place(Source::Partial(slot));
+        self.push(&sources, &[dst], at, finish)?;
+        self.release(&sources);
+        Ok(slot)
+    }
+
+    /// Folds from the front until one move can take the rest.
+    fn shorten(&mut self, mut sources: Vec<Source>, at: SpanId) -> Result<Vec<Source>, Unfit> {
+        while sources.len() > MOST {
+            let rest = sources.split_off(MOST);
+            let slot = self.take();
+            let dst = self.place(Source::Partial(slot));
+            self.push(&sources, &[dst], at, false)?;
+            self.release(&sources);
+            sources = [&[Source::Partial(slot)], &rest[..]].concat();
+        }
+        Ok(sources)
+    }
+
+    /// Copies a partial to where it goes.
+    fn spread(&mut self, slot: u32, dsts: &[Place]) -> Result<(), Unfit> {
+        let from = [Source::Partial(slot)];
+        for some in dsts.chunks(MOST) {
+            let some: Vec<Operand> = some.iter().map(|place| self.output(*place)).collect();
+            self.push(&from, &some, SpanId::default(), false)?;
+        }
+        self.release(&from);
+        Ok(())
+    }
+
+    fn push(
+        &mut self,
+        srcs: &[Source],
+        dsts: &[Operand],
+        at: SpanId,
+        finish: bool,
+    ) -> Result<(), Unfit> {
+        let srcs: Vec<Operand> = srcs.iter().map(|source| self.place(*source)).collect();
+        self.writer.push(self.piece.owner, &srcs, dsts, (at, finish))
+    }
+
+    fn take(&mut self) -> u32 {
+        self.free.pop().unwrap_or_else(|| {
+            self.slots += 1;
+            self.slots - 1
+        })
+    }
+
+    /// Partials that were read for the last time are free.
+    fn release(&mut self, sources: &[Source]) {
+        for source in sources {
+            let Source::Partial(slot) = source else { continue };
+            if let Some((_, left)) = self.kept.values_mut().find(|(kept, _)| kept == slot) {
+                *left -= 1;
+                if *left > 0 {
+                    continue;
+                }
+                self.kept.retain(|_, (kept, _)| kept != slot);
+            }
+            self.free.push(*slot);
+        }
+    }
+
+    fn place(&mut self, source: Source) -> Operand {
+        let Piece { lo, hi, owner, .. } = *self.piece;
+        match source {
+            Source::Input(rank) => self.writer.user(rank, Buffer::Input, lo, hi),
+            Source::Partial(slot) => self.writer.partial(owner, slot, lo, hi),
+        }
+    }
+
+    fn output(&mut self, place: Place) -> Operand {
+        let units = place.shift.div_euclid(i64::from(self.writer.flow.cells.per_unit));
+        let by = |at: Rat| {
+            let apart = Rat::whole(units.unsigned_abs());
+            let moved = if units < 0 { at.minus(apart) } else { at.plus(apart) };
+            moved.expect("outputs are as long as they were proved to be")
+        };
+        let (lo, hi) = (by(self.piece.lo), by(self.piece.hi));
+        self.writer.user(place.rank, Buffer::Output, lo, hi)
+    }
+}

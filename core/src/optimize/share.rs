@@ -1,0 +1,112 @@
+//! Who makes what: the columns of a flow, cut into pieces, each a rank's.
+
+use std::collections::BTreeMap;
+
+use crate::ids::RankId;
+use crate::schedule::rational::Rat;
+use crate::schedule::{Buffer, Schedule};
+
+use super::Callers;
+use super::flow::{Column, Flow};
+use super::fuse::Piece;
+
+/// A column's items that have inputs in common, and the ranks that they are about.
+struct Part<'f> {
+    column: &'f Column,
+    items: Vec<usize>,
+    ranks: Vec<RankId>,
+}
+
+/// All pieces of a flow. One caller's need no more cuts than the flow has; where each rank calls, each gets a
+/// share of the bytes, as far as it takes part in what is made of them.
+pub(super) fn pieces<'f>(schedule: &Schedule, flow: &'f Flow, callers: Callers) -> Vec<Piece<'f>> {
+    let nranks = schedule.nranks as usize;
+    let parts: Vec<Part<'f>> = flow.columns.iter().flat_map(|column| parts(flow, column)).collect();
+    let mut loads = vec![0_u64; nranks];
+    let mut pieces = Vec::new();
+    // Bytes of those parts that any rank may make: cut in shares of equal size, in order.
+    let weight = |part: &Part<'_>| u64::from(part.column.len) * part.ranks.len() as u64;
+    let anyone = |part: &Part<'_>| callers == Callers::Each && part.ranks.len() == nranks;
+    let common: u64 = parts.iter().filter(|part| anyone(part)).map(weight).sum();
+    let mut before = 0_u64;
+    for part in parts {
+        let column = part.column;
+        let (lo, hi) = (start(flow, column.first), start(flow, column.first + column.len));
+        if !anyone(&part) {
+            let owner =
+                *part.ranks.iter().min_by_key(|rank| loads[rank.index()]).expect("a reader");
+            loads[owner.index()] += weight(&part);
+            pieces.push(Piece { column, items: part.items, lo, hi, owner });
+            continue;
+        }
+        // Shares that begin or end within this part.
+        let here = weight(&part);
+        let share = |at: u64| (u128::from(at) * nranks as u128 / u128::from(common)) as usize;
+        let (first, last) = (share(before), share(before + here - 1));
+        let mut from = lo;
+        for owner in first..=last {
+            // Where the share ends, in weights of this part: (owner + 1) * common / nranks - before.
+            let to = if owner == last {
+                hi
+            } else {
+                let end = (owner as u64 + 1) * common - before * nranks as u64;
+                lo.between(hi, end, here * nranks as u64).unwrap_or(hi)
+            };
+            if from < to {
+                let items = part.items.clone();
+                pieces.push(Piece { column, items, lo: from, hi: to, owner: RankId(owner as u32) });
+            }
+            from = to;
+        }
+        before += here;
+    }
+    pieces
+}
+
+/// Where a cell of the inputs begins.
+fn start(flow: &Flow, cell: u32) -> Rat {
+    flow.cells.region(cell, Buffer::Input).lo
+}
+
+/// Items with no input in common can be made apart: nothing that one writes is what another reads.
+fn parts<'f>(flow: &Flow, column: &'f Column) -> Vec<Part<'f>> {
+    // The item by which each expression was met first, and which items that joins.
+    let mut met: BTreeMap<u32, usize> = BTreeMap::new();
+    let mut joined: Vec<usize> = (0..column.items.len()).collect();
+    fn root(joined: &[usize], mut item: usize) -> usize {
+        while joined[item] != item {
+            item = joined[item];
+        }
+        item
+    }
+    let mut leaves: Vec<Vec<u32>> = vec![Vec::new(); column.items.len()];
+    for (at, item) in column.items.iter().enumerate() {
+        let mut open = vec![item.expr];
+        while let Some(expr) = open.pop() {
+            if let Some(&other) = met.get(&expr) {
+                let (a, b) = (root(&joined, other), root(&joined, at));
+                joined[a.max(b)] = a.min(b);
+                continue;
+            }
+            met.insert(expr, at);
+            match flow.values.parts(expr) {
+                Some((operands, _)) => open.extend(operands),
+                None => leaves[at].push(expr),
+            }
+        }
+    }
+    let mut parts: BTreeMap<usize, Part<'f>> = BTreeMap::new();
+    for at in 0..column.items.len() {
+        let new = || Part { column, items: Vec::new(), ranks: Vec::new() };
+        let part = parts.entry(root(&joined, at)).or_insert_with(new);
+        part.items.push(at);
+        part.ranks.extend(column.items[at].dsts.iter().map(|place| place.rank));
+        part.ranks.extend(leaves[at].iter().map(|rank| RankId(*rank)));
+    }
+    let mut parts: Vec<Part<'f>> = parts.into_values().collect();
+    for part in &mut parts {
+        part.ranks.sort_unstable();
+        part.ranks.dedup();
+    }
+    parts
+}

@@ -1,0 +1,94 @@
+//! Fused schedules are proved like any other, divide where the proof says, and move as few bytes as there can be.
+
+#![allow(missing_docs)]
+
+use std::path::Path;
+
+use roundelay_core::check::Door;
+use roundelay_core::check::others::Others;
+use roundelay_core::compile_with;
+use roundelay_core::optimize::{Callers, fuse};
+use roundelay_core::schedule::interpret::Interpreted;
+use roundelay_core::schedule::{Algorithm as _, Buffer, OpKind, Schedule, legality, text};
+use roundelay_core::source::Source;
+use roundelay_core::verify::verify;
+
+const LIBRARY: &[(&str, &str)] = include!("../../../stdlib/sources.rs");
+
+fn sources() -> Vec<(String, String)> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    let mut all: Vec<(String, String)> =
+        LIBRARY.iter().map(|(name, text)| ((*name).into(), (*text).into())).collect();
+    let pat = std::fs::read_to_string(root.join("examples/pat.coll")).expect("an example");
+    all.push(("pat.coll".into(), pat));
+    all
+}
+
+fn each(counts: impl Iterator<Item = u32> + Clone, mut judge: impl FnMut(&Schedule)) {
+    let mut seen = 0;
+    for (name, text) in sources() {
+        let source = Source::from_text(&name, &text);
+        let program = compile_with(&source, Door::File, &Others::library(LIBRARY)).expect("right");
+        for algorithm in program.algorithms {
+            let algorithm = Interpreted::new(algorithm, &source);
+            for nranks in counts.clone() {
+                match algorithm.schedule(nranks) {
+                    Ok(schedule) => {
+                        seen += 1;
+                        judge(&schedule);
+                    }
+                    Err(found) => assert!(found.iter().all(|f| f.code.refuses()), "{found:#?}"),
+                }
+            }
+        }
+    }
+    assert!(seen > 100, "{seen} schedules are not the library");
+}
+
+/// Bytes moved from or to user buffers, in units of the buffers.
+fn traffic(schedule: &Schedule) -> f64 {
+    let moves = schedule.ops.iter().filter(|op| op.kind == OpKind::Move);
+    let operands = moves.flat_map(|op| schedule.srcs(op).iter().chain(schedule.dsts(op)));
+    let width = |operand| {
+        let region = schedule.region(operand);
+        let wide = region.hi.minus(region.lo).expect("a width");
+        let user = !matches!(region.buffer, Buffer::Scratch(_));
+        if user { wide.num() as f64 / wide.den() as f64 } else { 0.0 }
+    };
+    operands.map(|operand| width(*operand)).sum()
+}
+
+#[test]
+fn the_library_fused_is_proved() {
+    each(1..=9, |schedule| {
+        for reassociate in [false, true] {
+            let fused = fuse(schedule, Callers::Each, reassociate).expect("it is fit");
+            let show = || text::print(&fused.schedule);
+            assert_eq!(legality::check(&fused.schedule), Ok(()), "{}", show());
+            let proof = verify(&fused.schedule).unwrap_or_else(|f| panic!("{f:#?}\n{}", show()));
+            assert!(!proof.scale_outputs, "{}", show());
+            let mut finish = proof.finish;
+            finish.sort_unstable();
+            assert_eq!(finish, fused.finish, "{}", show());
+        }
+    });
+}
+
+#[test]
+fn nothing_is_read_or_written_twice() {
+    each([2, 3, 4, 7, 8].into_iter(), |schedule| {
+        let n = schedule.nranks;
+        let ranks = || (0..n).map(roundelay_core::ids::RankId);
+        let units = |buffer| -> f64 {
+            ranks().map(|rank| schedule.units(buffer, rank).floor() as f64).sum()
+        };
+        let least = units(Buffer::Input) + units(Buffer::Output);
+        let one = fuse(schedule, Callers::One, true).expect("it is fit");
+        let moved = traffic(&one.schedule);
+        assert!(moved <= least + 1e-6, "{} {n}: {moved} of {least}", schedule.algorithm);
+        let one = fuse(schedule, Callers::One, false).expect("it is fit");
+        if traffic(&one.schedule) > least + 1e-6 {
+            println!("{} {n}: {} of {least}", schedule.algorithm, traffic(&one.schedule));
+        }
+    });
+}
