@@ -96,12 +96,12 @@ fn parts<'f>(flow: &Flow, column: &'f Column) -> Vec<Part<'f>> {
         }
     }
     let mut parts: BTreeMap<usize, Part<'f>> = BTreeMap::new();
-    for at in 0..column.items.len() {
+    for (at, leaves) in leaves.iter().enumerate() {
         let new = || Part { column, items: Vec::new(), ranks: Vec::new() };
         let part = parts.entry(root(&joined, at)).or_insert_with(new);
         part.items.push(at);
         part.ranks.extend(column.items[at].dsts.iter().map(|place| place.rank));
-        part.ranks.extend(leaves[at].iter().map(|rank| RankId(*rank)));
+        part.ranks.extend(leaves.iter().map(|rank| RankId(*rank)));
     }
     let mut parts: Vec<Part<'f>> = parts.into_values().collect();
     for part in &mut parts {

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 
 use super::{Finding, Proof, Signals, unmet, verify_with};
+use crate::optimize::{Goal, Optimized, optimize};
 use crate::schedule::{Schedule, hash};
 use crate::stages;
 
@@ -18,6 +19,8 @@ static PROOFS: LazyLock<Mutex<HashMap<u128, Arc<Proof>>>> = LazyLock::new(Mutex:
 pub struct Proved {
     schedule: Arc<Schedule>,
     proof: Arc<Proof>,
+    /// Not by content: source lines are no part of that.
+    optimized: Arc<Mutex<HashMap<Goal, Arc<Optimized>>>>,
 }
 
 impl Proved {
@@ -43,7 +46,7 @@ impl Proved {
         if !unmet.is_empty() {
             return Err(unmet);
         }
-        Ok(Self { schedule: Arc::new(schedule), proof })
+        Ok(Self { schedule: Arc::new(schedule), proof, optimized: Arc::default() })
     }
 
     /// What was proved.
@@ -54,5 +57,16 @@ impl Proved {
     /// The proof.
     pub fn proof(&self) -> &Arc<Proof> {
         &self.proof
+    }
+
+    /// The schedule as it runs best; the second time it is at hand.
+    pub fn optimized(&self, goal: Goal) -> Arc<Optimized> {
+        let optimized = || self.optimized.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(known) = optimized().get(&goal) {
+            return known.clone();
+        }
+        let made = Arc::new(optimize(&self.schedule, self.proof(), goal));
+        optimized().insert(goal, made.clone());
+        made
     }
 }
