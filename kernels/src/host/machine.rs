@@ -12,15 +12,15 @@ use std::time::{Duration, Instant};
 
 use roundelay_core::ids::StreamId;
 
-use super::code::{Code, Instr, Kind, MAX_OPERANDS};
+use super::code::{Code, Kind};
+use super::error::Error;
 use super::idle::{Idle, Slept};
-use super::pool;
+use super::pool::{self, Job};
 use super::ready::Ready;
+use super::scratch::Scratch;
 use super::signal::{Signal, Wait};
 use super::sync::{AtomicU32, AtomicU64, Mutex, Ordering, Padded, lock};
 
-/// Bytes of a destination between two looks at whether the run was stopped.
-const SEGMENT: usize = 256 << 10;
 /// Looks for work before a worker sleeps, and polls before a lone stream parks.
 const SPINS: u32 = 200;
 
@@ -38,6 +38,8 @@ pub(super) struct Machine {
     progress: Box<[Padded<AtomicU64>]>,
     idle: Idle,
     failure: Mutex<Option<Failure>>,
+    /// Each worker's partials.
+    partials: Scratch,
     /// Where the buffers are; written before the workers of a run come in.
     bases: UnsafeCell<Box<[*mut u8]>>,
 }
@@ -70,9 +72,10 @@ pub(super) enum Failure {
 }
 
 impl Machine {
-    pub(super) fn new(code: Arc<Code>, workers: u32, deadline: Duration) -> Self {
+    pub(super) fn new(code: Arc<Code>, workers: u32, deadline: Duration) -> Result<Self, Error> {
         let streams = code.tasks.len() as u32;
-        Self {
+        let bytes = code.segments.partial_bytes();
+        Ok(Self {
             workers,
             deadline,
             signals: (0..code.channels).map(|_| Signal::new()).collect(),
@@ -82,19 +85,23 @@ impl Machine {
             progress: (0..workers).map(|_| Padded(AtomicU64::new(0))).collect(),
             idle: Idle::new(),
             failure: Mutex::new(None),
+            partials: Scratch::new((0..workers).map(|_| bytes))?,
             bases: UnsafeCell::new(vec![ptr::null_mut(); code.buffers.len.len()].into()),
             code,
-        }
+        })
     }
 
-    /// Runs the plan on the buffers at `bases` and returns when no worker can touch them any more.
+    /// Runs the plan and returns when no worker can touch the buffers any more. `place` fills in where they are.
     ///
     /// # Safety
-    /// Only one call at a time. `bases` has an entry for each buffer of the code; each is good for the
-    /// buffer's length, aligned, initialised, writable unless it is an input, and lent for the call.
-    pub(super) unsafe fn run(self: &Arc<Self>, bases: &[*mut u8]) -> Option<Failure> {
+    /// Only one call at a time. `place` gives each buffer of the code an address that is good for its length,
+    /// aligned, initialised, writable unless it is an input, and lent for the call.
+    pub(super) unsafe fn run(
+        self: &Arc<Self>,
+        place: impl FnOnce(&mut [*mut u8]),
+    ) -> Option<Failure> {
         // SAFETY: no worker is in the run, and there is no other call.
-        unsafe { (*self.bases.get()).copy_from_slice(bases) };
+        place(unsafe { &mut *self.bases.get() });
         self.signals.iter().for_each(Signal::reset);
         self.steps.iter().for_each(|step| step.store(0, Ordering::Relaxed));
         self.unfinished.store(self.code.tasks.len() as u32, Ordering::Relaxed);
@@ -103,35 +110,20 @@ impl Machine {
         if !self.code.tasks.is_empty() {
             self.idle.enter();
             // The others learn of all this through the pool's lock.
-            pool::offer(self, 1..self.workers);
+            let job: Arc<dyn Job> = self.clone();
+            pool::offer(&job, 1..self.workers);
             self.work(0);
-            pool::revoke(self);
+            pool::revoke(&job);
             self.idle.wait_until_empty();
         }
         lock(&self.failure).take()
     }
 
-    /// How far a stream has come that is parked, when all workers have left.
+    /// Ops that a stream has behind it that is parked, when all workers have left.
     pub(super) fn step(&self, stream: StreamId) -> u32 {
-        self.steps[stream.index()].load(Ordering::Relaxed)
-    }
-
-    /// Lets a worker in, which must call [`Self::work`] next.
-    pub(super) fn admit(&self) {
-        self.idle.enter();
-    }
-
-    /// The life of an admitted worker in a run.
-    pub(super) fn work(&self, me: u32) {
-        let worked = catch_unwind(AssertUnwindSafe(|| {
-            while let Some(stream) = self.next(me) {
-                self.advance(me, stream);
-            }
-        }));
-        if let Err(panic) = worked {
-            self.fail(Failure::Panicked { message: message(panic.as_ref()) });
-        }
-        self.idle.leave();
+        let task = self.code.tasks[stream.index()];
+        let at = task.first + self.steps[stream.index()].load(Ordering::Relaxed);
+        self.code.instrs[at as usize].step
     }
 
     fn fail(&self, failure: Failure) {
@@ -187,7 +179,27 @@ impl Machine {
                 return;
             }
             match instr.kind {
-                Kind::Move | Kind::Finish | Kind::Divide => self.data(me, instr),
+                Kind::Data => {
+                    // SAFETY: written before the workers came in, and not until they have left.
+                    let bases: &[*mut u8] = unsafe { &*self.bases.get() };
+                    let segment = self.code.segments.all[instr.arg as usize];
+                    let stopped = || {
+                        self.tick(me);
+                        self.idle.stopped()
+                    };
+                    let partials = self.partials.address(me as usize);
+                    // SAFETY: the buffers are lent for the run; the proof orders this segment after and before all
+                    // that other streams do to the same memory; each worker has partials of its own.
+                    unsafe {
+                        self.code.segments.run(
+                            segment,
+                            0..segment.elements,
+                            bases,
+                            partials,
+                            stopped,
+                        )
+                    };
+                }
                 Kind::Post => {
                     if let Some(woken) = self.signals[instr.arg as usize].post() {
                         self.ready.push(me, woken);
@@ -239,48 +251,28 @@ impl Machine {
         let progress = &self.progress[me as usize].0;
         progress.store(progress.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
     }
+}
 
-    /// A move, in segments: a stop is heard between them.
-    fn data(&self, me: u32, instr: &Instr) {
-        // SAFETY: written before the workers came in, and not until they have left.
-        let bases: &[*mut u8] = unsafe { &*self.bases.get() };
-        let kernel = &self.code.kernel;
-        let (srcs, dsts) = (instr.srcs as usize, instr.dsts as usize);
-        let operands = &self.code.operands[instr.arg as usize..][..srcs + dsts];
-        let divide = matches!(instr.kind, Kind::Finish | Kind::Divide).then_some(self.code.nranks);
-        let segment = SEGMENT / kernel.size();
-        let mut at = [ptr::null_mut::<u8>(); 2 * MAX_OPERANDS];
-        for first in (0..instr.len).step_by(segment) {
-            if self.idle.stopped() {
-                return;
+impl Job for Machine {
+    fn admit(&self) {
+        self.idle.enter();
+    }
+
+    fn work(&self, me: u32) {
+        let worked = catch_unwind(AssertUnwindSafe(|| {
+            while let Some(stream) = self.next(me) {
+                self.advance(me, stream);
             }
-            for (at, operand) in at.iter_mut().zip(operands) {
-                // SAFETY: lowering checked that the operand lies within its buffer.
-                *at = unsafe {
-                    bases[operand.buffer as usize].add(operand.offset + first * kernel.size())
-                };
-            }
-            let len = segment.min(instr.len - first);
-            let mut sources = [ptr::null::<u8>(); MAX_OPERANDS];
-            for (source, at) in sources.iter_mut().zip(&at[..srcs]) {
-                *source = at.cast_const();
-            }
-            // SAFETY: within the buffers as above; whole elements of aligned buffers; operands are equal or
-            // apart, by lowering and, across an in-place alias, by the proof, which also orders this after
-            // and before all that other streams do to the same memory.
-            unsafe {
-                if instr.kind == Kind::Divide {
-                    kernel.divide(at[0], len, self.code.nranks);
-                } else {
-                    kernel.run(&sources[..srcs], &at[srcs..srcs + dsts], len, divide);
-                }
-            }
-            self.tick(me);
+        }));
+        if let Err(panic) = worked {
+            self.fail(Failure::Panicked { message: message(panic.as_ref()) });
         }
+        self.idle.leave();
     }
 }
 
-fn message(panic: &(dyn Any + Send)) -> String {
+/// What a panic says.
+pub(super) fn message(panic: &(dyn Any + Send)) -> String {
     let text = panic.downcast_ref::<&str>().map(ToString::to_string);
     text.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_else(|| "no message".into())
 }

@@ -1,19 +1,24 @@
 //! The default engine: ranks are streams of ops on a pool of worker threads, in one process.
 //!
-//! plan (what callers see) -> code (the schedule, lowered) -> machine (what workers do), over signal, ready
-//! and idle (the protocols that loom checks).
+//! plan (what callers see) -> lower (from ops to code and segments) -> flat or machine (what workers do, without and
+//! with signals), over signal, ready, idle and crew (the protocols that loom checks).
 
 mod code;
+mod crew;
 mod element;
+mod engine;
 mod error;
+mod flat;
 mod idle;
 #[cfg(all(test, loom))]
 mod loom;
+mod lower;
 mod machine;
 mod plan;
 mod pool;
 mod ready;
 mod scratch;
+mod segments;
 mod signal;
 mod sync;
 

@@ -2,36 +2,35 @@
 
 use std::fmt;
 use std::num::NonZeroU32;
+use std::ptr;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::thread;
 use std::time::{Duration, Instant};
 
 use roundelay_core::collective::Alias;
-use roundelay_core::diagnostics::Code as ErrorCode;
 use roundelay_core::dtype::{DType, ReduceOp};
-use roundelay_core::ids::{ChannelId, OpId, RankId, StreamId};
-use roundelay_core::schedule::{Buffer, Schedule, SignalKind};
+use roundelay_core::ids::{RankId, StreamId};
+use roundelay_core::optimize::{Callers, Goal, Level, Optimized};
+use roundelay_core::schedule::{Buffer, Schedule};
 use roundelay_core::verify::{Proof, Proved};
 
-use super::code::{Code, Instr, Kind};
+use super::code::{Instr, Kind};
 use super::element::Element;
-use super::error::{Error, Stuck};
-use super::machine::{Failure, Machine};
-use super::scratch::Scratch;
-
-/// Bytes of moves for which one more worker pays, unless the number of workers is given.
-const BYTES_PER_WORKER: u64 = 64 << 10;
+use super::engine::Engine;
+use super::error::Error;
 
 /// How to run a plan.
 #[derive(Clone, Copy, Debug)]
 pub struct Options {
-    workers: Option<NonZeroU32>,
-    deadline: Duration,
+    pub(super) workers: Option<NonZeroU32>,
+    pub(super) deadline: Duration,
+    level: Level,
+    reassociate: bool,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Self { workers: None, deadline: Duration::from_secs(60) }
+        let deadline = Duration::from_secs(60);
+        Self { workers: None, deadline, level: Level::default(), reassociate: false }
     }
 }
 
@@ -54,6 +53,26 @@ impl Options {
     pub fn deadline(mut self, deadline: Duration) -> Self {
         self.deadline = deadline;
         self
+    }
+
+    /// How much of the schedule may be written otherwise; results have the same bits at every level.
+    #[must_use]
+    pub fn level(mut self, level: Level) -> Self {
+        self.level = level;
+        self
+    }
+
+    /// Lets reductions nest otherwise than the author says, so that all ranks' results are made once; results of
+    /// floats may differ in their last bits.
+    #[must_use]
+    pub fn reassociate(mut self, reassociate: bool) -> Self {
+        self.reassociate = reassociate;
+        self
+    }
+
+    /// What is wanted of the optimizer.
+    pub(super) fn goal(&self, callers: Callers) -> Goal {
+        Goal { level: self.level, callers, reassociate: self.reassociate }
     }
 }
 
@@ -82,14 +101,14 @@ pub enum Fault {
 pub struct Plan {
     schedule: Arc<Schedule>,
     proof: Arc<Proof>,
+    /// What can be optimized; nothing of what was only assumed to be right.
+    proved: Option<Proved>,
     count: u64,
     dtype: DType,
     op: ReduceOp,
     options: Options,
-    code: Arc<Code>,
-    scratch: Scratch,
-    machine: Arc<Machine>,
-    workers: u32,
+    /// What runs, or why it cannot be had.
+    engine: Result<Engine, Error>,
     /// Held for a run: the counters and the scratch are one run's at a time.
     gate: Mutex<()>,
 }
@@ -102,23 +121,32 @@ impl fmt::Debug for Plan {
             .field("count", &self.count)
             .field("dtype", &self.dtype)
             .field("op", &self.op)
-            .field("workers", &self.workers)
+            .field("level", &self.level())
+            .field("workers", &self.workers())
             .finish_non_exhaustive()
     }
 }
 
-/// A caller's buffer: address, and length in elements or bytes.
-type Lent = (*mut u8, usize);
-
 impl Plan {
     /// Lowers what was proved for `count` elements a unit (see [`roundelay_core::collective`]).
     pub fn new(proved: &Proved, count: u64, dtype: DType, op: ReduceOp) -> Result<Self, Error> {
-        let (schedule, proof) = (proved.schedule().clone(), proved.proof().clone());
-        // SAFETY: only a proof makes a `Proved`, and it is of this schedule.
-        unsafe { Self::assume_proved(schedule, proof, count, dtype, op) }
+        Self::with(proved, count, dtype, op, Options::default())
     }
 
-    /// As [`Self::new`], for tests of what happens to a schedule that is not right.
+    /// The same, to be run so.
+    pub fn with(
+        proved: &Proved,
+        count: u64,
+        dtype: DType,
+        op: ReduceOp,
+        options: Options,
+    ) -> Result<Self, Error> {
+        let (schedule, proof) = (proved.schedule().clone(), proved.proof().clone());
+        let proved = Some(proved.clone());
+        Self { proved, ..Self::empty(schedule, proof, count, dtype, op, options) }.built()
+    }
+
+    /// As [`Self::new`], for tests of what happens to a schedule that is not right; it runs as written.
     ///
     /// # Safety
     /// No two accesses of the schedule to the same memory may race, whatever the proof says otherwise.
@@ -130,52 +158,84 @@ impl Plan {
         dtype: DType,
         op: ReduceOp,
     ) -> Result<Self, Error> {
-        let code = Arc::new(Code::new(&schedule, &proof, count, dtype, op)?);
-        let sizes = code.buffers.scratch().map(|at| code.buffers.len[at] * dtype.size());
-        let scratch = Scratch::new(sizes)?;
-        let options = Options::default();
-        let (machine, workers) = assemble(&code, options);
-        let gate = Mutex::new(());
-        Ok(Self {
-            schedule,
-            proof,
-            count,
-            dtype,
-            op,
-            options,
-            code,
-            scratch,
-            machine,
-            workers,
-            gate,
-        })
+        Self::empty(schedule, proof, count, dtype, op, Options::default()).built()
     }
 
-    /// The same plan, run otherwise.
+    fn empty(
+        schedule: Arc<Schedule>,
+        proof: Arc<Proof>,
+        count: u64,
+        dtype: DType,
+        op: ReduceOp,
+        options: Options,
+    ) -> Self {
+        let (engine, gate) = (Err(Error::NoRanks), Mutex::new(()));
+        Self { schedule, proof, proved: None, count, dtype, op, options, engine, gate }
+    }
+
+    fn built(mut self) -> Result<Self, Error> {
+        self.engine = self.build();
+        self.engine.as_ref().map_err(Error::clone)?;
+        Ok(self)
+    }
+
+    fn build(&self) -> Result<Engine, Error> {
+        Engine::new(&self.optimized(), self.count, self.dtype, self.op, self.options)
+    }
+
+    fn optimized(&self) -> Arc<Optimized> {
+        match &self.proved {
+            Some(proved) => proved.optimized(self.options.goal(Callers::One)),
+            None => Arc::new(Optimized {
+                schedule: self.schedule.clone(),
+                proof: self.proof.clone(),
+                level: Level::O0,
+                unfit: None,
+            }),
+        }
+    }
+
+    /// The same plan, run otherwise. What cannot be had, such as scratch that is too large for this machine, is
+    /// an error of the next run.
     #[must_use]
     pub fn with_options(mut self, options: Options) -> Self {
         self.options = options;
-        (self.machine, self.workers) = assemble(&self.code, options);
+        self.engine = self.build();
         self
     }
 
-    /// The same plan with op `step` of a stream replaced by a fault.
+    /// The same plan as written, with op `step` of a stream replaced by a fault.
     ///
     /// # Safety
     /// A wait may be replaced only where nothing relies on the order that it makes.
     #[doc(hidden)]
     #[must_use]
     pub unsafe fn with_fault(mut self, stream: StreamId, step: u32, fault: Fault) -> Self {
-        let mut code = Code::clone(&self.code);
+        if self.level() != Level::O0 {
+            let options = self.options.level(Level::O0);
+            self = self.with_options(options);
+        }
         let (kind, arg) = match fault {
             Fault::Panic => (Kind::Panic, 0),
             Fault::SleepMillis(millis) => (Kind::Sleep, millis),
         };
-        let at = code.tasks[stream.index()].first + step;
-        code.instrs[at as usize] = Instr { kind, srcs: 0, dsts: 0, arg, len: 0 };
-        self.code = Arc::new(code);
-        let options = self.options;
-        self.with_options(options)
+        let replace = |engine: Engine| engine.with_op(stream, Instr { kind, arg, step });
+        self.engine = self.engine.and_then(replace);
+        self
+    }
+
+    /// What the optimizer reached, and why that is less than was wanted, where it is.
+    pub fn optimization(&self) -> (Level, Option<String>) {
+        let optimized = self.optimized();
+        (optimized.level, optimized.unfit.as_ref().map(|unfit| unfit.0.clone()))
+    }
+
+    fn level(&self) -> Level {
+        self.optimized().level
+    }
+
+    fn workers(&self) -> u32 {
+        self.engine.as_ref().map_or(0, Engine::workers)
     }
 
     /// The schedule that it runs.
@@ -205,12 +265,12 @@ impl Plan {
 
     /// Elements of the input of `rank`; 0 where it has none.
     pub fn input_len(&self, rank: RankId) -> usize {
-        self.code.buffers.len(Buffer::Input, rank)
+        self.schedule.elements(Buffer::Input, rank, self.count) as usize
     }
 
     /// Elements of the output of `rank`; 0 where it has none.
     pub fn output_len(&self, rank: RankId) -> usize {
-        self.code.buffers.len(Buffer::Output, rank)
+        self.schedule.elements(Buffer::Output, rank, self.count) as usize
     }
 
     /// Elements of the one buffer of `rank` in place: the larger of the two; the other lies in it as
@@ -226,26 +286,23 @@ impl Plan {
         outputs: &mut [&mut [T]],
     ) -> Result<Stats, Error> {
         self.check_dtype(T::DTYPE)?;
-        let inputs: Vec<Lent> =
-            inputs.iter().map(|s| (s.as_ptr().cast_mut().cast(), s.len())).collect();
-        self.run_apart(&inputs, &lend(outputs), 1)
+        self.run_apart(inputs, outputs, 1)
     }
 
     /// Runs on one slice per rank, as long as [`Self::in_place_len`]. After an error the slices are undefined.
     pub fn run_in_place<T: Element>(&self, buffers: &mut [&mut [T]]) -> Result<Stats, Error> {
         self.check_dtype(T::DTYPE)?;
-        self.run_aliased(&lend(buffers), 1)
+        self.run_aliased(buffers, 1)
     }
 
     /// [`Self::run`] on bytes, aligned for the dtype.
     pub fn run_bytes(&self, inputs: &[&[u8]], outputs: &mut [&mut [u8]]) -> Result<Stats, Error> {
-        let inputs: Vec<Lent> = inputs.iter().map(|s| (s.as_ptr().cast_mut(), s.len())).collect();
-        self.run_apart(&inputs, &lend(outputs), self.dtype.size())
+        self.run_apart(inputs, outputs, self.dtype.size())
     }
 
     /// [`Self::run_in_place`] on bytes, aligned for the dtype.
     pub fn run_bytes_in_place(&self, buffers: &mut [&mut [u8]]) -> Result<Stats, Error> {
-        self.run_aliased(&lend(buffers), self.dtype.size())
+        self.run_aliased(buffers, self.dtype.size())
     }
 
     fn check_dtype(&self, given: DType) -> Result<(), Error> {
@@ -258,10 +315,10 @@ impl Plan {
     }
 
     /// `per_element` is 1 for typed slices, and the element's size for bytes.
-    fn check(
+    fn check<T>(
         &self,
         (one, all): (&'static str, &'static str),
-        buffers: &[Lent],
+        buffers: impl ExactSizeIterator<Item = *const [T]>,
         per_element: usize,
         expected: impl Fn(RankId) -> usize,
     ) -> Result<(), Error> {
@@ -269,36 +326,39 @@ impl Plan {
         if buffers.len() != nranks as usize {
             return Err(Error::WrongBufferCount { what: all, given: buffers.len(), nranks });
         }
-        for (rank, &(at, len)) in self.ranks().zip(buffers) {
+        for (rank, buffer) in self.ranks().zip(buffers) {
             let expected = expected(rank) * per_element;
-            if len != expected {
+            if buffer.len() != expected {
                 return Err(Error::WrongBufferLength {
                     what: one,
                     rank,
-                    given: len as u64,
+                    given: buffer.len() as u64,
                     expected: expected as u64,
                     unit: if per_element == 1 { "elements" } else { "bytes" },
                 });
             }
-            if len != 0 && !at.addr().is_multiple_of(self.dtype.size()) {
+            if expected != 0 && !buffer.addr().is_multiple_of(self.dtype.size()) {
                 return Err(Error::MisalignedBuffer { what: one, rank, dtype: self.dtype });
             }
         }
         Ok(())
     }
 
-    fn run_apart(
+    fn run_apart<T>(
         &self,
-        inputs: &[Lent],
-        outputs: &[Lent],
+        inputs: &[&[T]],
+        outputs: &mut [&mut [T]],
         per_element: usize,
     ) -> Result<Stats, Error> {
-        self.check(("input", "inputs"), inputs, per_element, |rank| self.input_len(rank))?;
-        self.check(("output", "outputs"), outputs, per_element, |rank| self.output_len(rank))?;
-        self.launch(|rank| (inputs[rank.index()].0, outputs[rank.index()].0))
+        let given = inputs.iter().map(|s| ptr::from_ref(*s));
+        self.check(("input", "inputs"), given, per_element, |rank| self.input_len(rank))?;
+        let given = outputs.iter().map(|s| ptr::from_ref(&**s));
+        self.check(("output", "outputs"), given, per_element, |rank| self.output_len(rank))?;
+        let outputs = outputs.iter_mut().map(|s| s.as_mut_ptr().cast());
+        self.launch(inputs.iter().map(|s| s.as_ptr().cast_mut().cast()).zip(outputs))
     }
 
-    fn run_aliased(&self, buffers: &[Lent], per_element: usize) -> Result<Stats, Error> {
+    fn run_aliased<T>(&self, buffers: &mut [&mut [T]], per_element: usize) -> Result<Stats, Error> {
         let collective = self.schedule.collective;
         let why = match () {
             () if !collective.has_in_place() => Some("AllToAll has no in-place form"),
@@ -309,10 +369,11 @@ impl Plan {
         if let Some(why) = why {
             return Err(Error::NoInPlace { why });
         }
-        self.check(("buffer", "buffers"), buffers, per_element, |rank| self.in_place_len(rank))?;
+        let given = buffers.iter().map(|s| ptr::from_ref(&**s));
+        self.check(("buffer", "buffers"), given, per_element, |rank| self.in_place_len(rank))?;
         let unit = self.count as usize * self.dtype.size();
-        self.launch(|rank| {
-            let whole = buffers[rank.index()].0;
+        self.launch(self.ranks().zip(buffers).map(|(rank, buffer)| {
+            let whole: *mut u8 = buffer.as_mut_ptr().cast();
             // A unit of a buffer that was just found long enough; `wrapping` for buffers of no elements.
             let part = |units: u32| whole.wrapping_add(units as usize * unit);
             match collective.alias(rank, self.schedule.root) {
@@ -320,122 +381,17 @@ impl Plan {
                 Alias::InputInOutput(units) => (part(units), whole),
                 Alias::OutputInInput(units) => (whole, part(units)),
             }
-        })
+        }))
     }
 
     /// Runs with the input and output of each rank, which were checked.
-    fn launch(&self, io: impl Fn(RankId) -> (*mut u8, *mut u8)) -> Result<Stats, Error> {
+    fn launch(&self, io: impl Iterator<Item = (*mut u8, *mut u8)>) -> Result<Stats, Error> {
         let started = Instant::now();
+        let engine = self.engine.as_ref().map_err(Error::clone)?;
         let _gate = self.gate.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut bases = vec![std::ptr::null_mut(); self.code.buffers.len.len()];
-        for rank in self.ranks() {
-            let (input, output) = io(rank);
-            bases[self.code.buffers.index(Buffer::Input, rank) as usize] = input;
-            bases[self.code.buffers.index(Buffer::Output, rank) as usize] = output;
-        }
-        for (at, block) in self.code.buffers.scratch().zip(self.scratch.addresses()) {
-            bases[at] = block;
-        }
-        // SAFETY: the gate keeps other calls out. Inputs and outputs were checked for length and alignment,
-        // and the callers' slices are borrowed until we return; lowering refuses to write an input; scratch
-        // was made for this code and lives as long as the plan.
-        match unsafe { self.machine.run(&bases) } {
-            Some(failure) => Err(self.explain(failure)),
-            None => Ok(Stats {
-                elapsed: started.elapsed(),
-                ops: self.code.instrs.len() as u64,
-                bytes: self.code.bytes,
-                workers: self.workers,
-            }),
-        }
+        // SAFETY: the gate keeps other calls out. Inputs and outputs were checked for length and alignment, and
+        // the callers' slices are borrowed until we return; lowering refuses to write an input.
+        unsafe { engine.run(io) }?;
+        Ok(engine.stats(started.elapsed()))
     }
-
-    fn explain(&self, failure: Failure) -> Error {
-        match failure {
-            Failure::Stalled { stream, channel } => self.stuck(stream, channel, None),
-            Failure::TimedOut { stream, channel } => {
-                self.stuck(stream, channel, Some(self.options.deadline))
-            }
-            Failure::Panicked { message } => Error::WorkerPanicked { message },
-            Failure::Shared { channel } => Error::BadSchedule {
-                code: ErrorCode::SharedSignal,
-                what: format!(
-                    "two streams wait at the same time for {}",
-                    self.signal_name(ChannelId(channel))
-                ),
-            },
-        }
-    }
-
-    fn signal_name(&self, id: ChannelId) -> String {
-        let channel = &self.schedule.channels[id.index()];
-        let kind = match channel.kind {
-            SignalKind::Ack => "TxAck",
-            SignalKind::Data => "TxDataSignal",
-            SignalKind::Head => "a free slot of the fifo",
-            SignalKind::Tail => "a slot of the fifo with data",
-            SignalKind::Fork => "the fork",
-            SignalKind::Join => "the join",
-        };
-        match self.schedule.lanes.get(channel.lane.index()) {
-            Some(lane) if !lane.is_empty() => {
-                format!("{kind} from rank {} in lane {lane:?}", channel.from)
-            }
-            _ => format!("{kind} from rank {}", channel.from),
-        }
-    }
-
-    /// The wait to blame: from a rank that waits, on to the rank it waits for, as long as that one waits too;
-    /// in a cycle the one that came least far.
-    fn stuck(&self, stream: u32, channel: u32, after: Option<Duration>) -> Error {
-        let streams = &self.schedule.streams;
-        let mut waits = vec![None; self.schedule.nranks as usize];
-        for (at, signal) in self.machine.signals.iter().enumerate().rev() {
-            if let Some(stream) = signal.parked() {
-                let wait = (StreamId(stream), ChannelId(at as u32));
-                waits[streams[stream as usize].rank.index()] = Some(wait);
-            }
-        }
-        let first = (StreamId(stream), ChannelId(channel));
-        let mut rank = streams[first.0.index()].rank;
-        let mut path = Vec::new();
-        // Taken: a rank is visited once.
-        while let Some(wait) = waits[rank.index()].take() {
-            path.push(wait);
-            rank = self.schedule.channels[wait.1.index()].from;
-        }
-        let back = path.iter().position(|wait| streams[wait.0.index()].rank == rank);
-        let suspects = &path[back.unwrap_or(path.len().saturating_sub(1))..];
-        // None if a slow op ended, and met all waits, between the verdict and the stop.
-        let (stream, channel) =
-            suspects.iter().copied().min_by_key(|wait| self.machine.step(wait.0)).unwrap_or(first);
-        let owner = &streams[stream.index()];
-        let step = self.machine.step(stream);
-        let op = self.schedule.op(OpId(owner.first.0 + step));
-        let (seen, met) = self.machine.signals[channel.index()].counts();
-        Error::Timeout(Box::new(Stuck {
-            rank: owner.rank,
-            stream,
-            step,
-            waiting_on: self.signal_name(channel),
-            expected: u64::from(met) + 1,
-            seen: u64::from(seen),
-            line: self.schedule.location(op.at).line,
-            after,
-        }))
-    }
-}
-
-fn lend<T>(buffers: &mut [&mut [T]]) -> Vec<Lent> {
-    buffers.iter_mut().map(|s| (s.as_mut_ptr().cast(), s.len())).collect()
-}
-
-fn assemble(code: &Arc<Code>, options: Options) -> (Arc<Machine>, u32) {
-    let chosen = || {
-        let cores = thread::available_parallelism().map_or(1, |n| n.get() as u64);
-        NonZeroU32::new((1 + code.bytes / BYTES_PER_WORKER).min(cores) as u32)
-    };
-    let wanted = options.workers.or_else(chosen).map_or(1, NonZeroU32::get);
-    let workers = wanted.min(code.tasks.len() as u32).max(1);
-    (Arc::new(Machine::new(Arc::clone(code), workers, options.deadline)), workers)
 }

@@ -32,6 +32,11 @@ impl Scratch {
         Ok(scratch)
     }
 
+    /// Where a block is.
+    pub(super) fn address(&self, block: usize) -> *mut u8 {
+        self.blocks[block].0.as_ptr()
+    }
+
     /// Where the blocks are.
     pub(super) fn addresses(&self) -> impl Iterator<Item = *mut u8> + '_ {
         self.blocks.iter().map(|(block, _)| block.as_ptr())

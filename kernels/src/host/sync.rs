@@ -20,3 +20,32 @@ pub(super) struct Padded<T>(pub(super) T);
 pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
 }
+
+/// Waits for a moment, no longer than falling asleep and being woken takes; whether `done` came true.
+#[cfg(not(all(test, loom)))]
+pub(super) fn spin(done: impl Fn() -> bool) -> bool {
+    /// Looks at a time without a look at the clock.
+    const LOOKS: u32 = 64;
+    let mut since = None;
+    loop {
+        for _ in 0..LOOKS {
+            if done() {
+                return true;
+            }
+            std::hint::spin_loop();
+        }
+        if since.get_or_insert_with(std::time::Instant::now).elapsed() > SPIN {
+            return false;
+        }
+    }
+}
+
+/// As long as a futex takes to put a thread to sleep and to wake it, several times over.
+#[cfg(not(all(test, loom)))]
+const SPIN: std::time::Duration = std::time::Duration::from_micros(50);
+
+/// The model checker tries all interleavings anyway.
+#[cfg(all(test, loom))]
+pub(super) fn spin(done: impl Fn() -> bool) -> bool {
+    done()
+}

@@ -1,0 +1,200 @@
+//! A plan's code on the engine that suits it, with the memory that the plan brings along.
+
+use std::num::NonZeroU32;
+use std::sync::Arc;
+use std::thread;
+use std::time::Duration;
+
+use roundelay_core::diagnostics::Code as ErrorCode;
+use roundelay_core::dtype::{DType, ReduceOp};
+use roundelay_core::ids::{ChannelId, OpId, RankId, StreamId};
+use roundelay_core::optimize::Optimized;
+use roundelay_core::schedule::{Buffer, Schedule, SignalKind};
+
+use super::code::{Code, Instr};
+use super::error::{Error, Stuck};
+use super::flat::Flat;
+use super::machine::{Failure, Machine};
+use super::plan::{Options, Stats};
+use super::scratch::Scratch;
+
+/// Bytes written for which one more worker pays, unless the number of workers is given.
+const BYTES_PER_WORKER: u64 = 64 << 10;
+
+/// What runs a plan.
+pub(super) struct Engine {
+    schedule: Arc<Schedule>,
+    code: Arc<Code>,
+    scratch: Scratch,
+    workers: u32,
+    options: Options,
+    how: How,
+}
+
+enum How {
+    /// No signals are left.
+    Flat(Arc<Flat>),
+    /// Streams wait for each other.
+    Streams(Arc<Machine>),
+}
+
+impl Engine {
+    pub(super) fn new(
+        optimized: &Optimized,
+        count: u64,
+        dtype: DType,
+        op: ReduceOp,
+        options: Options,
+    ) -> Result<Self, Error> {
+        let code = Code::new(optimized, count, dtype, op)?;
+        let sizes = code.buffers.scratch().map(|at| code.buffers.len[at] * dtype.size());
+        let scratch = Scratch::new(sizes)?;
+        Self::of(optimized.schedule.clone(), Arc::new(code), scratch, options)
+    }
+
+    fn of(
+        schedule: Arc<Schedule>,
+        code: Arc<Code>,
+        scratch: Scratch,
+        options: Options,
+    ) -> Result<Self, Error> {
+        let chosen = || {
+            let cores = thread::available_parallelism().map_or(1, |n| n.get() as u64);
+            NonZeroU32::new((1 + code.bytes / BYTES_PER_WORKER).min(cores) as u32)
+        };
+        let wanted = options.workers.or_else(chosen).map_or(1, NonZeroU32::get);
+        let most = if code.flat { u32::MAX } else { code.tasks.len() as u32 };
+        let workers = wanted.min(most).max(1);
+        let how = if code.flat {
+            How::Flat(Arc::new(Flat::new(code.clone(), workers)?))
+        } else {
+            How::Streams(Arc::new(Machine::new(code.clone(), workers, options.deadline)?))
+        };
+        Ok(Self { schedule, code, scratch, workers, options, how })
+    }
+
+    /// The same with another instruction in place of the op of that step; only of code as written.
+    pub(super) fn with_op(self, stream: StreamId, instr: Instr) -> Result<Self, Error> {
+        let mut code = Code::clone(&self.code);
+        let task = code.tasks[stream.index()];
+        let mut instrs = code.instrs[task.first as usize..][..task.len as usize].iter_mut();
+        if let Some(found) = instrs.find(|known| known.step == instr.step) {
+            *found = instr;
+        }
+        code.flat = false;
+        Self::of(self.schedule, Arc::new(code), self.scratch, self.options)
+    }
+
+    pub(super) fn workers(&self) -> u32 {
+        self.workers
+    }
+
+    pub(super) fn stats(&self, elapsed: Duration) -> Stats {
+        Stats { elapsed, ops: self.code.ops, bytes: self.code.bytes, workers: self.workers }
+    }
+
+    /// Runs with the input and output of each rank.
+    ///
+    /// # Safety
+    /// Only one call at a time. Each input and output is good for its length, aligned, initialised, an output
+    /// writable, and lent for the call.
+    pub(super) unsafe fn run(
+        &self,
+        io: impl Iterator<Item = (*mut u8, *mut u8)>,
+    ) -> Result<(), Error> {
+        let buffers = &self.code.buffers;
+        let place = |bases: &mut [*mut u8]| {
+            for (rank, (input, output)) in (0..).map(RankId).zip(io) {
+                bases[buffers.index(Buffer::Input, rank) as usize] = input;
+                bases[buffers.index(Buffer::Output, rank) as usize] = output;
+            }
+            for (at, block) in buffers.scratch().zip(self.scratch.addresses()) {
+                bases[at] = block;
+            }
+        };
+        // SAFETY: the caller's promise; scratch was made for this code and lives as long as this.
+        let failure = unsafe {
+            match &self.how {
+                How::Flat(flat) => flat.run(place),
+                How::Streams(machine) => machine.run(place),
+            }
+        };
+        failure.map_or(Ok(()), |failure| Err(self.explain(failure)))
+    }
+
+    fn explain(&self, failure: Failure) -> Error {
+        match failure {
+            Failure::Stalled { stream, channel } => self.stuck(stream, channel, None),
+            Failure::TimedOut { stream, channel } => {
+                self.stuck(stream, channel, Some(self.options.deadline))
+            }
+            Failure::Panicked { message } => Error::WorkerPanicked { message },
+            Failure::Shared { channel } => Error::BadSchedule {
+                code: ErrorCode::SharedSignal,
+                what: format!(
+                    "two streams wait at the same time for {}",
+                    self.signal_name(ChannelId(channel))
+                ),
+            },
+        }
+    }
+
+    fn signal_name(&self, id: ChannelId) -> String {
+        let channel = &self.schedule.channels[id.index()];
+        let kind = match channel.kind {
+            SignalKind::Ack => "TxAck",
+            SignalKind::Data => "TxDataSignal",
+            SignalKind::Head => "a free slot of the fifo",
+            SignalKind::Tail => "a slot of the fifo with data",
+            SignalKind::Fork => "the fork",
+            SignalKind::Join => "the join",
+        };
+        match self.schedule.lanes.get(channel.lane.index()) {
+            Some(lane) if !lane.is_empty() => {
+                format!("{kind} from rank {} in lane {lane:?}", channel.from)
+            }
+            _ => format!("{kind} from rank {}", channel.from),
+        }
+    }
+
+    /// The wait to blame: from a rank that waits, on to the rank it waits for, as long as that one waits too;
+    /// in a cycle the one that came least far.
+    fn stuck(&self, stream: u32, channel: u32, after: Option<Duration>) -> Error {
+        let How::Streams(machine) = &self.how else { unreachable!("only streams wait") };
+        let streams = &self.schedule.streams;
+        let mut waits = vec![None; self.schedule.nranks as usize];
+        for (at, signal) in machine.signals.iter().enumerate().rev() {
+            if let Some(stream) = signal.parked() {
+                let wait = (StreamId(stream), ChannelId(at as u32));
+                waits[streams[stream as usize].rank.index()] = Some(wait);
+            }
+        }
+        let first = (StreamId(stream), ChannelId(channel));
+        let mut rank = streams[first.0.index()].rank;
+        let mut path = Vec::new();
+        // Taken: a rank is visited once.
+        while let Some(wait) = waits[rank.index()].take() {
+            path.push(wait);
+            rank = self.schedule.channels[wait.1.index()].from;
+        }
+        let back = path.iter().position(|wait| streams[wait.0.index()].rank == rank);
+        let suspects = &path[back.unwrap_or(path.len().saturating_sub(1))..];
+        // None if a slow op ended, and met all waits, between the verdict and the stop.
+        let (stream, channel) =
+            suspects.iter().copied().min_by_key(|wait| machine.step(wait.0)).unwrap_or(first);
+        let owner = &streams[stream.index()];
+        let step = machine.step(stream);
+        let op = self.schedule.op(OpId(owner.first.0 + step));
+        let (seen, met) = machine.signals[channel.index()].counts();
+        Error::Timeout(Box::new(Stuck {
+            rank: owner.rank,
+            stream,
+            step,
+            waiting_on: self.signal_name(channel),
+            expected: u64::from(met) + 1,
+            seen: u64::from(seen),
+            line: self.schedule.location(op.at).line,
+            after,
+        }))
+    }
+}

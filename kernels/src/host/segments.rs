@@ -1,0 +1,135 @@
+//! What the moves of a plan do, in segments: moves in a row that hand partials to each other run tile by tile, so
+//! that a partial never leaves the cache; any other move is a segment of its own.
+
+use std::ops::Range;
+use std::ptr;
+
+use crate::reduce::Kernel;
+
+/// Sources of a move, and destinations: at most so many of each.
+pub(super) const MAX_OPERANDS: usize = 8;
+/// Bytes of an operand between two looks at whether the run was stopped.
+const PORTION: usize = 256 << 10;
+/// Bytes of a partial.
+const TILE: usize = 16 << 10;
+
+/// All moves of a plan.
+#[derive(Clone)]
+pub(super) struct Segments {
+    pub(super) kernel: Kernel,
+    pub(super) nranks: u32,
+    pub(super) all: Box<[Segment]>,
+    pub(super) moves: Box<[Move]>,
+    pub(super) operands: Box<[Operand]>,
+    /// Partials at once.
+    pub(super) partials: u32,
+}
+
+/// Moves of equally many elements: element i of each touches element i of its operands alone.
+#[derive(Clone, Copy)]
+pub(super) struct Segment {
+    pub(super) first: u32,
+    pub(super) len: u32,
+    pub(super) elements: usize,
+}
+
+#[derive(Clone, Copy)]
+pub(super) struct Move {
+    pub(super) first: u32,
+    pub(super) srcs: u8,
+    pub(super) dsts: u8,
+    /// The result is divided by the rank count.
+    pub(super) finish: bool,
+}
+
+/// An address, once the buffers are known.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) struct Operand {
+    /// Index in the table of buffers, or [`PARTIAL`].
+    pub(super) buffer: u32,
+    /// Bytes; of a partial, which.
+    pub(super) offset: usize,
+}
+
+/// The buffer of partials: a tile each, the worker's own.
+pub(super) const PARTIAL: u32 = u32::MAX;
+
+impl Segments {
+    /// Bytes of partials that a worker needs.
+    pub(super) fn partial_bytes(&self) -> usize {
+        self.partials as usize * TILE
+    }
+
+    /// Elements that are run at once.
+    pub(super) fn tile(&self, segment: Segment) -> usize {
+        (if segment.len == 1 { PORTION } else { TILE }) / self.kernel.size()
+    }
+
+    /// Bytes of user buffers that a segment reads and writes for an element.
+    pub(super) fn traffic(&self, segment: Segment) -> usize {
+        let moves = &self.moves[segment.first as usize..][..segment.len as usize];
+        let user = |m: &Move| self.of(*m).iter().filter(|o| o.buffer != PARTIAL).count();
+        self.kernel.size() * moves.iter().map(user).sum::<usize>()
+    }
+
+    /// A move's operands, sources first.
+    pub(super) fn of(&self, m: Move) -> &[Operand] {
+        &self.operands[m.first as usize..][..(m.srcs + m.dsts) as usize]
+    }
+
+    /// Runs the elements `range` of a segment; asks `stopped` between tiles. Whether it came to the end.
+    ///
+    /// # Safety
+    /// `bases` has an entry for each buffer, good for its length, aligned and initialised, writable unless it is
+    /// an input; `partials` is good for [`Self::partial_bytes`] and nobody else's. Nobody else writes what these
+    /// elements of the segment read, or touches what they write, meanwhile.
+    #[inline]
+    pub(super) unsafe fn run(
+        &self,
+        segment: Segment,
+        range: Range<usize>,
+        bases: &[*mut u8],
+        partials: *mut u8,
+        mut stopped: impl FnMut() -> bool,
+    ) -> bool {
+        let size = self.kernel.size();
+        let tile = self.tile(segment);
+        let moves = &self.moves[segment.first as usize..][..segment.len as usize];
+        let mut first = range.start;
+        while first < range.end {
+            if stopped() {
+                return false;
+            }
+            let len = tile.min(range.end - first);
+            for m in moves {
+                let operands = self.of(*m);
+                let (srcs, dsts) = operands.split_at(m.srcs as usize);
+                let mut from = [ptr::null::<u8>(); MAX_OPERANDS];
+                let mut to = [ptr::null_mut::<u8>(); MAX_OPERANDS];
+                let at = |operand: &Operand| {
+                    // SAFETY: lowering checked that the operand lies within its buffer, and that there are so
+                    // many partials, each of which holds a tile.
+                    unsafe {
+                        match operand.buffer {
+                            PARTIAL => partials.add(operand.offset * TILE),
+                            buffer => bases[buffer as usize].add(operand.offset + first * size),
+                        }
+                    }
+                };
+                for (from, operand) in from.iter_mut().zip(srcs) {
+                    *from = at(operand).cast_const();
+                }
+                for (to, operand) in to.iter_mut().zip(dsts) {
+                    *to = at(operand);
+                }
+                let divide = m.finish.then_some(self.nranks);
+                // SAFETY: within the buffers as above; whole elements of aligned buffers; operands are equal or
+                // apart, by lowering and, across an in-place alias, by the proof; a partial is written before
+                // it is read, by lowering; nobody interferes, by the caller's promise.
+                unsafe { self.kernel.run(&from[..srcs.len()], &to[..dsts.len()], len, divide) };
+            }
+            first += len;
+        }
+        true
+    }
+}
