@@ -18,6 +18,7 @@ use super::pool;
 use super::ready::Ready;
 use super::signal::{Signal, Wait};
 use super::sync::{AtomicU32, AtomicU64, Mutex, Ordering, Padded, lock};
+use crate::reduce::Stores;
 
 /// Bytes of a destination between two looks at whether the run was stopped.
 const SEGMENT: usize = 256 << 10;
@@ -272,7 +273,13 @@ impl Machine {
                 if instr.kind == Kind::Divide {
                     kernel.divide(at[0], len, self.code.nranks);
                 } else {
-                    kernel.run(&sources[..srcs], &at[srcs..srcs + dsts], len, divide);
+                    kernel.run(
+                        &sources[..srcs],
+                        &at[srcs..srcs + dsts],
+                        len,
+                        divide,
+                        Stores::Cached,
+                    );
                 }
             }
             self.tick(me);

@@ -5,18 +5,22 @@ use roundelay_core::dtype::{DType, ReduceOp};
 
 use super::number::Number;
 
-/// `acc[i] = src[i] op acc[i]`
-type Fold = unsafe fn(acc: *mut u8, src: *const u8, len: usize);
-/// `dst[i] = src[i] op acc[i]`, where `dst` overlaps neither.
-type Join = unsafe fn(dst: *mut u8, acc: *const u8, src: *const u8, len: usize);
+/// `acc[i] = srcs[last][i] op (.. (srcs[0][i] op acc[i]))`, where `acc` overlaps no source.
+type Fold = unsafe fn(acc: *mut u8, srcs: *const *const u8, len: usize);
 /// `acc[i] /= nranks`
 type Divide = unsafe fn(acc: *mut u8, len: usize, nranks: u32);
+
+/// Sources that one pass over an accumulator takes at most.
+pub(super) const WIDTH: usize = 4;
 
 /// The loops for one dtype and op. Lengths are in elements, pointers aligned for the dtype.
 #[derive(Clone, Copy)]
 pub(super) struct Loops {
-    pub(super) fold: Fold,
-    pub(super) join: Join,
+    /// By the number of sources less one.
+    pub(super) fold: [Fold; WIDTH],
+    /// The same with the first source in the place of `acc`, which is only written; by the number of
+    /// sources less two.
+    pub(super) join: [Fold; WIDTH],
     pub(super) divide: Divide,
 }
 
@@ -46,16 +50,19 @@ ops! {
 
 // Slices as arguments tell LLVM that nothing overlaps, also after inlining.
 #[inline(always)]
-fn fold<T: Number, O: Combine>(acc: &mut [T], src: &[T]) {
-    for (a, s) in acc.iter_mut().zip(src) {
-        *a = O::combine(*s, *a);
+fn fold<T: Number, O: Combine, const N: usize>(acc: &mut [T], srcs: [&[T]; N]) {
+    let srcs = srcs.map(|src| &src[..acc.len()]);
+    for (i, a) in acc.iter_mut().enumerate() {
+        *a = srcs.iter().fold(*a, |a, src| O::combine(src[i], a));
     }
 }
 
 #[inline(always)]
-fn join<T: Number, O: Combine>(dst: &mut [T], acc: &[T], src: &[T]) {
-    for ((d, a), s) in dst.iter_mut().zip(acc).zip(src) {
-        *d = O::combine(*s, *a);
+fn join<T: Number, O: Combine, const N: usize>(dst: &mut [T], first: &[T], srcs: [&[T]; N]) {
+    let first = &first[..dst.len()];
+    let srcs = srcs.map(|src| &src[..dst.len()]);
+    for (i, d) in dst.iter_mut().enumerate() {
+        *d = srcs.iter().fold(first[i], |a, src| O::combine(src[i], a));
     }
 }
 
@@ -74,26 +81,33 @@ macro_rules! instruction_set {
             use std::slice::{from_raw_parts, from_raw_parts_mut};
 
             $(#[$attribute])?
-            unsafe fn fold<T: Number, O: Combine>(acc: *mut u8, src: *const u8, len: usize) {
-                // SAFETY: the caller gives `len` aligned elements at both, which do not overlap.
+            unsafe fn fold<T: Number, O: Combine, const N: usize>(
+                acc: *mut u8,
+                srcs: *const *const u8,
+                len: usize,
+            ) {
+                // SAFETY: the caller gives `len` aligned elements at `acc` and at each of `N` sources,
+                // which `acc` does not overlap.
                 unsafe {
+                    let srcs = srcs.cast::<[*const T; N]>().read();
                     let acc = from_raw_parts_mut(acc.cast::<T>(), len);
-                    super::fold::<T, O>(acc, from_raw_parts(src.cast::<T>(), len));
+                    super::fold::<T, O, N>(acc, srcs.map(|src| from_raw_parts(src, len)));
                 }
             }
 
             $(#[$attribute])?
-            unsafe fn join<T: Number, O: Combine>(
+            unsafe fn join<T: Number, O: Combine, const N: usize>(
                 dst: *mut u8,
-                acc: *const u8,
-                src: *const u8,
+                srcs: *const *const u8,
                 len: usize,
             ) {
-                // SAFETY: the caller gives `len` aligned elements at all three; `dst` overlaps neither.
+                // SAFETY: the caller gives `len` aligned elements at `dst` and at each of `1 + N`
+                // sources, which `dst` does not overlap.
                 unsafe {
+                    let first = from_raw_parts(srcs.read().cast::<T>(), len);
+                    let srcs = srcs.add(1).cast::<[*const T; N]>().read();
                     let dst = from_raw_parts_mut(dst.cast::<T>(), len);
-                    let acc = from_raw_parts(acc.cast::<T>(), len);
-                    super::join::<T, O>(dst, acc, from_raw_parts(src.cast::<T>(), len));
+                    super::join::<T, O, N>(dst, first, srcs.map(|src| from_raw_parts(src, len)));
                 }
             }
 
@@ -105,7 +119,11 @@ macro_rules! instruction_set {
             }
 
             pub(super) fn loops<T: Number, O: Combine>() -> Loops {
-                Loops { fold: fold::<T, O>, join: join::<T, O>, divide: divide::<T> }
+                Loops {
+                    fold: [fold::<T, O, 1>, fold::<T, O, 2>, fold::<T, O, 3>, fold::<T, O, 4>],
+                    join: [join::<T, O, 1>, join::<T, O, 2>, join::<T, O, 3>, join::<T, O, 4>],
+                    divide: divide::<T>,
+                }
             }
         }
     };
@@ -114,12 +132,23 @@ macro_rules! instruction_set {
 instruction_set!(baseline);
 #[cfg(target_arch = "x86_64")]
 instruction_set!(avx2, #[target_feature(enable = "avx2")]);
+#[cfg(target_arch = "x86_64")]
+instruction_set!(
+    avx512,
+    #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl")]
+);
 
 /// The widest loops that this machine runs. Multiply and add are never contracted, so all give the same bits.
 fn widest<T: Number, O: Combine>() -> Loops {
     #[cfg(target_arch = "x86_64")]
-    if std::arch::is_x86_feature_detected!("avx2") {
-        return avx2::loops::<T, O>();
+    {
+        use std::arch::is_x86_feature_detected as has;
+        if has!("avx512f") && has!("avx512bw") && has!("avx512dq") && has!("avx512vl") {
+            return avx512::loops::<T, O>();
+        }
+        if has!("avx2") {
+            return avx2::loops::<T, O>();
+        }
     }
     baseline::loops::<T, O>()
 }
@@ -169,13 +198,9 @@ mod tests {
                 let len = 2048 / size_of::<T>();
                 // SAFETY: all three hold 2048 bytes, aligned for every dtype, and are apart.
                 unsafe {
-                    (loops.join)(
-                        dst.as_mut_ptr().cast(),
-                        acc.as_ptr().cast(),
-                        src.as_ptr().cast(),
-                        len,
-                    );
-                    (loops.fold)(acc.as_mut_ptr().cast(), src.as_ptr().cast(), len);
+                    let srcs = [acc.as_ptr().cast(), src.as_ptr().cast()];
+                    (loops.join[0])(dst.as_mut_ptr().cast(), srcs.as_ptr(), len);
+                    (loops.fold[0])(acc.as_mut_ptr().cast(), srcs[1..].as_ptr(), len);
                     assert_eq!(acc, dst);
                     (loops.divide)(acc.as_mut_ptr().cast(), len, 7);
                 }
