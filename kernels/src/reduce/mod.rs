@@ -4,6 +4,7 @@ mod cache;
 mod copy;
 mod half;
 mod kernels;
+mod lanes;
 mod number;
 
 use std::mem::MaybeUninit;
@@ -133,72 +134,4 @@ impl Kernel {
 }
 
 #[cfg(all(test, not(loom)))]
-mod tests {
-    use super::*;
-
-    /// Sources with small integer values, long enough for several tiles and a rest.
-    fn sources(n: usize) -> Vec<Vec<i32>> {
-        let len = TILE / 4 * 2 + 17;
-        (0..n).map(|s| (0..len).map(|i| (i * (s + 3) % 1009) as i32 - 500).collect()).collect()
-    }
-
-    fn run(memory: &mut [Vec<i32>], srcs: &[usize], dsts: &[usize], divide: Option<u32>) {
-        let kernel = Kernel::new(DType::I32, ReduceOp::Sum);
-        let len = memory[0].len();
-        let at: Vec<*mut u8> = memory.iter_mut().map(|v| v.as_mut_ptr().cast()).collect();
-        let srcs: Vec<*const u8> = srcs.iter().map(|&s| at[s].cast_const()).collect();
-        let dsts: Vec<*mut u8> = dsts.iter().map(|&d| at[d]).collect();
-        // SAFETY: whole vectors of `len` elements, which are equal or apart.
-        unsafe { kernel.run(&srcs, &dsts, len, divide, Stores::Cached) };
-    }
-
-    #[test]
-    fn any_destination_may_be_any_source() {
-        for n in 1..=8 {
-            for divide in [None, Some(3)] {
-                for dst in 0..=n {
-                    for other in (0..=n).filter(|&o| o != dst) {
-                        let mut memory = sources(n + 1);
-                        let want: Vec<i32> = (0..memory[0].len())
-                            .map(|i| {
-                                (0..n).map(|s| memory[s][i]).sum::<i32>()
-                                    / divide.unwrap_or(1) as i32
-                            })
-                            .collect();
-                        let untouched = memory.clone();
-                        let srcs: Vec<usize> = (0..n).collect();
-                        run(&mut memory, &srcs, &[dst, other], divide);
-                        for (at, now) in memory.iter().enumerate() {
-                            let want =
-                                if at == dst || at == other { &want } else { &untouched[at] };
-                            assert_eq!(
-                                now, want,
-                                "{n} sources to {dst} and {other}, looking at {at}"
-                            );
-                        }
-                    }
-                }
-            }
-        }
-    }
-
-    #[test]
-    fn a_source_given_twice_counts_twice() {
-        let mut memory = sources(2);
-        let want: Vec<i32> = memory[0].iter().zip(&memory[1]).map(|(a, b)| 2 * a + b).collect();
-        run(&mut memory, &[0, 1, 0], &[0], None);
-        assert_eq!(memory[0], want);
-    }
-
-    #[test]
-    fn halves_round_after_each_step() {
-        // 2048 + 1 ties to even and stays 2048 in f16: three sources must give 2048, not 2050.
-        let kernel = Kernel::new(DType::F16, ReduceOp::Sum);
-        let (mut acc, one) = ([::half::f16::from_f32(2048.0); 3], [::half::f16::ONE; 3]);
-        let one = one.as_ptr().cast::<u8>();
-        let at = acc.as_mut_ptr().cast::<u8>();
-        // SAFETY: three elements each, apart.
-        unsafe { kernel.run(&[at.cast_const(), one, one], &[at], 3, None, Stores::Cached) };
-        assert_eq!(acc, [::half::f16::from_f32(2048.0); 3]);
-    }
-}
+mod tests;
