@@ -54,7 +54,13 @@ fn reduce_64_kib<const OP: usize>(bencher: Bencher, dtype: &DType) {
         let at = black_box(acc.as_mut_ptr().cast::<u8>());
         // SAFETY: 64 KiB each, aligned for every dtype, apart.
         unsafe {
-            kernel.run(&[at.cast_const(), src], &[at], bytes / dtype.size(), divide, Stores::Cached)
+            kernel.run(
+                &[at.cast_const(), src],
+                &[at],
+                bytes / dtype.size(),
+                divide,
+                Stores::Cached,
+            );
         };
     });
 }
