@@ -7,7 +7,7 @@ use divan::counter::BytesCount;
 use divan::{Bencher, black_box};
 use roundelay_core::dtype::{DType, ReduceOp};
 use roundelay_kernels::Options;
-use roundelay_kernels::reduce::Kernel;
+use roundelay_kernels::reduce::{Kernel, Stores};
 
 fn main() {
     divan::main();
@@ -53,7 +53,15 @@ fn reduce_64_kib<const OP: usize>(bencher: Bencher, dtype: &DType) {
     bencher.counter(BytesCount::new(bytes)).bench_local(|| {
         let at = black_box(acc.as_mut_ptr().cast::<u8>());
         // SAFETY: 64 KiB each, aligned for every dtype, apart.
-        unsafe { kernel.run(&[at.cast_const(), src], &[at], bytes / dtype.size(), divide) };
+        unsafe {
+            kernel.run(
+                &[at.cast_const(), src],
+                &[at],
+                bytes / dtype.size(),
+                divide,
+                Stores::Cached,
+            );
+        };
     });
 }
 
@@ -66,6 +74,6 @@ fn fold_8_sources_1mb_f32(bencher: Bencher) {
     let srcs: Vec<*const u8> = srcs.iter().map(|s| s.as_ptr().cast()).collect();
     bencher.counter(BytesCount::new(8usize << 20)).bench_local(|| {
         // SAFETY: 1 MiB each, apart.
-        unsafe { kernel.run(&srcs, &[dst.as_mut_ptr().cast()], 1 << 18, None) };
+        unsafe { kernel.run(&srcs, &[dst.as_mut_ptr().cast()], 1 << 18, None, Stores::Cached) };
     });
 }

@@ -10,7 +10,7 @@ use roundelay_core::schedule::{Buffer, Schedule};
 use super::error::Error;
 use super::lower::Lower;
 use super::segments::Segments;
-use crate::reduce::Kernel;
+use crate::reduce::{Kernel, Stores, last_level_cache};
 
 /// What the workers execute.
 #[derive(Clone)]
@@ -172,6 +172,8 @@ impl Code {
         } else {
             0
         };
+        let memory = buffers.len.iter().sum::<usize>() * dtype.size();
+        let large = memory > last_level_cache();
         Ok(Self {
             instrs: instrs.into(),
             tasks: tasks.into(),
@@ -182,6 +184,7 @@ impl Code {
                 moves: moves.into(),
                 operands: operands.into(),
                 partials,
+                stores: if large && flat { Stores::Streaming } else { Stores::Cached },
             },
             channels: schedule.channels.len(),
             ops: schedule.ops.len() as u64,

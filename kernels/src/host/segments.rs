@@ -4,7 +4,7 @@
 use std::ops::Range;
 use std::ptr;
 
-use crate::reduce::Kernel;
+use crate::reduce::{Kernel, Stores};
 
 /// Sources of a move, and destinations: at most so many of each.
 pub(super) const MAX_OPERANDS: usize = 8;
@@ -23,6 +23,8 @@ pub(super) struct Segments {
     pub(super) operands: Box<[Operand]>,
     /// Partials at once.
     pub(super) partials: u32,
+    /// How what leaves for users' buffers is stored.
+    pub(super) stores: Stores,
 }
 
 /// Moves of equally many elements: element i of each touches element i of its operands alone.
@@ -122,11 +124,16 @@ impl Segments {
                 for (to, operand) in to.iter_mut().zip(dsts) {
                     *to = at(operand);
                 }
+                // A partial is read again at once.
+                let partial = dsts[0].buffer == PARTIAL;
+                let stores = if partial { Stores::Cached } else { self.stores };
                 let divide = m.finish.then_some(self.nranks);
                 // SAFETY: within the buffers as above; whole elements of aligned buffers; operands are equal or
                 // apart, by lowering and, across an in-place alias, by the proof; a partial is written before
                 // it is read, by lowering; nobody interferes, by the caller's promise.
-                unsafe { self.kernel.run(&from[..srcs.len()], &to[..dsts.len()], len, divide) };
+                unsafe {
+                    self.kernel.run(&from[..srcs.len()], &to[..dsts.len()], len, divide, stores);
+                }
             }
             first += len;
         }

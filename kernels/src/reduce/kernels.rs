@@ -1,68 +1,69 @@
-//! The loops over [`Number`]s, once for each dtype, op and instruction set, behind one table entry.
+//! The loops over [`Lanes`], once for each dtype, op and instruction set, behind one table entry.
 
 use half::{bf16, f16};
 use roundelay_core::dtype::{DType, ReduceOp};
 
+#[cfg(target_arch = "x86_64")]
+use super::lanes::f16c::{F16x8, F16x16};
+use super::lanes::{Bf16, Combine, Divide, HalfOrder, Lanes, Max, Min, Order, Plain, Prod, Sum};
 use super::number::Number;
 
-/// `acc[i] = src[i] op acc[i]`
-type Fold = unsafe fn(acc: *mut u8, src: *const u8, len: usize);
-/// `dst[i] = src[i] op acc[i]`, where `dst` overlaps neither.
-type Join = unsafe fn(dst: *mut u8, acc: *const u8, src: *const u8, len: usize);
+/// `acc[i] = srcs[last][i] op (.. (srcs[0][i] op acc[i]))`, where `acc` overlaps no source.
+type Fold = unsafe fn(acc: *mut u8, srcs: *const *const u8, len: usize);
 /// `acc[i] /= nranks`
-type Divide = unsafe fn(acc: *mut u8, len: usize, nranks: u32);
+type Average = unsafe fn(acc: *mut u8, len: usize, nranks: u32);
+
+/// Sources that one pass over an accumulator takes at most.
+pub(super) const WIDTH: usize = 4;
 
 /// The loops for one dtype and op. Lengths are in elements, pointers aligned for the dtype.
 #[derive(Clone, Copy)]
 pub(super) struct Loops {
-    pub(super) fold: Fold,
-    pub(super) join: Join,
-    pub(super) divide: Divide,
-}
-
-/// A reduce op as a type, so that every loop is compiled for its own.
-trait Combine {
-    fn combine<T: Number>(src: T, acc: T) -> T;
-}
-
-macro_rules! ops {
-    ($($name:ident $method:ident;)*) => {$(
-        struct $name;
-        impl Combine for $name {
-            #[inline(always)]
-            fn combine<T: Number>(src: T, acc: T) -> T {
-                src.$method(acc)
-            }
-        }
-    )*};
-}
-
-ops! {
-    Sum sum;
-    Prod prod;
-    Min min;
-    Max max;
+    /// By the number of sources less one.
+    pub(super) fold: [Fold; WIDTH],
+    /// The same with the first source in the place of `acc`, which is only written; by the number of
+    /// sources less two.
+    pub(super) join: [Fold; WIDTH],
+    /// For `avg`, which folds as `sum` does.
+    pub(super) divide: Average,
 }
 
 // Slices as arguments tell LLVM that nothing overlaps, also after inlining.
 #[inline(always)]
-fn fold<T: Number, O: Combine>(acc: &mut [T], src: &[T]) {
-    for (a, s) in acc.iter_mut().zip(src) {
-        *a = O::combine(*s, *a);
+fn fold<L: Lanes, const N: usize>(acc: &mut [L::Item], srcs: [&[L::Item]; N]) {
+    let srcs = srcs.map(|src| &src[..acc.len()]);
+    for (i, a) in acc.iter_mut().enumerate() {
+        *a = L::end(srcs.iter().fold(L::begin(*a), |a, src| L::step(src[i], a)));
     }
 }
 
 #[inline(always)]
-fn join<T: Number, O: Combine>(dst: &mut [T], acc: &[T], src: &[T]) {
-    for ((d, a), s) in dst.iter_mut().zip(acc).zip(src) {
-        *d = O::combine(*s, *a);
+fn join<L: Lanes, const N: usize>(dst: &mut [L::Item], first: &[L::Item], srcs: [&[L::Item]; N]) {
+    let first = &first[..dst.len()];
+    let srcs = srcs.map(|src| &src[..dst.len()]);
+    for (i, d) in dst.iter_mut().enumerate() {
+        *d = L::end(srcs.iter().fold(L::begin(first[i]), |a, src| L::step(src[i], a)));
     }
 }
 
 #[inline(always)]
-fn divide<T: Number>(acc: &mut [T], nranks: u32) {
+fn divide<D: Divide>(acc: &mut [D::Item], nranks: u32) {
     for a in acc {
-        *a = a.divide(nranks);
+        *a = D::divide(*a, nranks);
+    }
+}
+
+/// The elements after the last whole item, as an item whose other elements are 0.
+///
+/// # Safety
+/// `at` is good for `len` items; `bytes` more are initialised and fewer than those of an item.
+#[inline(always)]
+unsafe fn rest<T: Copy>(at: *const T, len: usize, bytes: usize) -> [T; 1] {
+    // SAFETY: any bits are an item; the caller's promise.
+    unsafe {
+        let mut item = std::mem::zeroed::<[T; 1]>();
+        std::ptr::copy_nonoverlapping(at.add(len).cast::<u8>(), item.as_mut_ptr().cast(), bytes);
+        item
     }
 }
 
@@ -70,42 +71,84 @@ fn divide<T: Number>(acc: &mut [T], nranks: u32) {
 macro_rules! instruction_set {
     ($module:ident $(, #[$attribute:meta])?) => {
         mod $module {
-            use super::{Combine, Loops, Number};
+            use super::{Divide, Lanes, Loops, rest};
+            use std::ptr::copy_nonoverlapping;
             use std::slice::{from_raw_parts, from_raw_parts_mut};
 
             $(#[$attribute])?
-            unsafe fn fold<T: Number, O: Combine>(acc: *mut u8, src: *const u8, len: usize) {
-                // SAFETY: the caller gives `len` aligned elements at both, which do not overlap.
-                unsafe {
-                    let acc = from_raw_parts_mut(acc.cast::<T>(), len);
-                    super::fold::<T, O>(acc, from_raw_parts(src.cast::<T>(), len));
-                }
-            }
-
-            $(#[$attribute])?
-            unsafe fn join<T: Number, O: Combine>(
-                dst: *mut u8,
-                acc: *const u8,
-                src: *const u8,
+            unsafe fn fold<L: Lanes, const N: usize>(
+                acc: *mut u8,
+                srcs: *const *const u8,
                 len: usize,
             ) {
-                // SAFETY: the caller gives `len` aligned elements at all three; `dst` overlaps neither.
+                let (items, left) = (len / L::ELEMENTS, len % L::ELEMENTS);
+                let bytes = left * (size_of::<L::Item>() / L::ELEMENTS);
+                let acc = acc.cast::<L::Item>();
+                // SAFETY: the caller gives `len` aligned elements at `acc` and at each of `N` sources,
+                // which `acc` does not overlap.
                 unsafe {
-                    let dst = from_raw_parts_mut(dst.cast::<T>(), len);
-                    let acc = from_raw_parts(acc.cast::<T>(), len);
-                    super::join::<T, O>(dst, acc, from_raw_parts(src.cast::<T>(), len));
+                    let srcs = srcs.cast::<[*const L::Item; N]>().read();
+                    let slices = srcs.map(|src| from_raw_parts(src, items));
+                    super::fold::<L, N>(from_raw_parts_mut(acc, items), slices);
+                    if L::ELEMENTS > 1 && left > 0 {
+                        let srcs = srcs.map(|src| rest(src, items, bytes));
+                        let mut last = rest(acc, items, bytes);
+                        super::fold::<L, N>(&mut last, srcs.each_ref().map(|src| &src[..]));
+                        copy_nonoverlapping(last.as_ptr().cast::<u8>(), acc.add(items).cast(), bytes);
+                    }
                 }
             }
 
             $(#[$attribute])?
-            unsafe fn divide<T: Number>(acc: *mut u8, len: usize, nranks: u32) {
-                // SAFETY: the caller gives `len` aligned elements that nobody else touches.
-                let acc = unsafe { from_raw_parts_mut(acc.cast::<T>(), len) };
-                super::divide(acc, nranks);
+            unsafe fn join<L: Lanes, const N: usize>(
+                dst: *mut u8,
+                srcs: *const *const u8,
+                len: usize,
+            ) {
+                let (items, left) = (len / L::ELEMENTS, len % L::ELEMENTS);
+                let bytes = left * (size_of::<L::Item>() / L::ELEMENTS);
+                let dst = dst.cast::<L::Item>();
+                // SAFETY: the caller gives `len` aligned elements at `dst` and at each of `1 + N`
+                // sources, which `dst` does not overlap.
+                unsafe {
+                    let first = srcs.read().cast::<L::Item>();
+                    let srcs = srcs.add(1).cast::<[*const L::Item; N]>().read();
+                    super::join::<L, N>(
+                        from_raw_parts_mut(dst, items),
+                        from_raw_parts(first, items),
+                        srcs.map(|src| from_raw_parts(src, items)),
+                    );
+                    if L::ELEMENTS > 1 && left > 0 {
+                        let srcs = srcs.map(|src| rest(src, items, bytes));
+                        let mut last = rest(first, items, bytes);
+                        super::fold::<L, N>(&mut last, srcs.each_ref().map(|src| &src[..]));
+                        copy_nonoverlapping(last.as_ptr().cast::<u8>(), dst.add(items).cast(), bytes);
+                    }
+                }
             }
 
-            pub(super) fn loops<T: Number, O: Combine>() -> Loops {
-                Loops { fold: fold::<T, O>, join: join::<T, O>, divide: divide::<T> }
+            $(#[$attribute])?
+            unsafe fn divide<D: Divide>(acc: *mut u8, len: usize, nranks: u32) {
+                let (items, left) = (len / D::ELEMENTS, len % D::ELEMENTS);
+                let bytes = left * (size_of::<D::Item>() / D::ELEMENTS);
+                let acc = acc.cast::<D::Item>();
+                // SAFETY: the caller gives `len` aligned elements that nobody else touches.
+                unsafe {
+                    super::divide::<D>(from_raw_parts_mut(acc, items), nranks);
+                    if D::ELEMENTS > 1 && left > 0 {
+                        let mut last = rest(acc, items, bytes);
+                        super::divide::<D>(&mut last, nranks);
+                        copy_nonoverlapping(last.as_ptr().cast::<u8>(), acc.add(items).cast(), bytes);
+                    }
+                }
+            }
+
+            pub(super) fn loops<L: Lanes, D: Divide>() -> Loops {
+                Loops {
+                    fold: [fold::<L, 1>, fold::<L, 2>, fold::<L, 3>, fold::<L, 4>],
+                    join: [join::<L, 1>, join::<L, 2>, join::<L, 3>, join::<L, 4>],
+                    divide: divide::<D>,
+                }
             }
         }
     };
@@ -113,81 +156,111 @@ macro_rules! instruction_set {
 
 instruction_set!(baseline);
 #[cfg(target_arch = "x86_64")]
-instruction_set!(avx2, #[target_feature(enable = "avx2")]);
+instruction_set!(avx2, #[target_feature(enable = "avx2,f16c")]);
+#[cfg(target_arch = "x86_64")]
+instruction_set!(
+    avx512,
+    #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,f16c")]
+);
 
-/// The widest loops that this machine runs. Multiply and add are never contracted, so all give the same bits.
-fn widest<T: Number, O: Combine>() -> Loops {
+/// Multiply and add are never contracted, so all give the same bits.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum InstructionSet {
     #[cfg(target_arch = "x86_64")]
-    if std::arch::is_x86_feature_detected!("avx2") {
-        return avx2::loops::<T, O>();
-    }
-    baseline::loops::<T, O>()
+    Avx512,
+    #[cfg(target_arch = "x86_64")]
+    Avx2,
+    /// What the compiler takes for granted.
+    Baseline,
 }
 
-fn of_type<T: Number>(op: ReduceOp) -> Loops {
-    match op {
-        ReduceOp::Sum | ReduceOp::Avg => widest::<T, Sum>(),
-        ReduceOp::Prod => widest::<T, Prod>(),
-        ReduceOp::Min => widest::<T, Min>(),
-        ReduceOp::Max => widest::<T, Max>(),
+impl InstructionSet {
+    /// Those that this machine runs, the widest first.
+    pub(super) fn supported() -> Vec<Self> {
+        let mut sets = Vec::with_capacity(3);
+        #[cfg(target_arch = "x86_64")]
+        {
+            use std::arch::is_x86_feature_detected as has;
+            let avx2 = has!("avx2") && has!("f16c");
+            if avx2 && has!("avx512f") && has!("avx512bw") && has!("avx512dq") && has!("avx512vl") {
+                sets.push(Self::Avx512);
+            }
+            if avx2 {
+                sets.push(Self::Avx2);
+            }
+        }
+        sets.push(Self::Baseline);
+        sets
+    }
+
+    fn loops<L: Lanes, D: Divide>(self) -> Loops {
+        match self {
+            #[cfg(target_arch = "x86_64")]
+            Self::Avx512 => avx512::loops::<L, D>(),
+            #[cfg(target_arch = "x86_64")]
+            Self::Avx2 => avx2::loops::<L, D>(),
+            Self::Baseline => baseline::loops::<L, D>(),
+        }
+    }
+
+    fn integer<T: Number>(self, op: ReduceOp) -> Loops {
+        match op {
+            ReduceOp::Sum | ReduceOp::Avg => self.loops::<Plain<T, Sum>, Plain<T, Sum>>(),
+            ReduceOp::Prod => self.loops::<Plain<T, Prod>, Plain<T, Sum>>(),
+            ReduceOp::Min => self.loops::<Plain<T, Min>, Plain<T, Sum>>(),
+            ReduceOp::Max => self.loops::<Plain<T, Max>, Plain<T, Sum>>(),
+        }
+    }
+
+    fn float<T: Number>(self, op: ReduceOp) -> Loops
+    where
+        Order<T, Min>: Lanes,
+        Order<T, Max>: Lanes,
+    {
+        match op {
+            ReduceOp::Min => self.loops::<Order<T, Min>, Plain<T, Sum>>(),
+            ReduceOp::Max => self.loops::<Order<T, Max>, Plain<T, Sum>>(),
+            ReduceOp::Sum | ReduceOp::Avg | ReduceOp::Prod => self.integer::<T>(op),
+        }
+    }
+
+    fn f16<O: Combine>(self) -> Loops {
+        match self {
+            #[cfg(target_arch = "x86_64")]
+            Self::Avx512 => avx512::loops::<F16x16<O>, F16x16<Sum>>(),
+            #[cfg(target_arch = "x86_64")]
+            Self::Avx2 => avx2::loops::<F16x8<O>, F16x8<Sum>>(),
+            Self::Baseline => baseline::loops::<Plain<f16, O>, Plain<f16, Sum>>(),
+        }
+    }
+
+    pub(super) fn table(self, dtype: DType, op: ReduceOp) -> Loops {
+        const F16: i16 = f16::INFINITY.to_bits() as i16;
+        const BF16: i16 = bf16::INFINITY.to_bits() as i16;
+        match (dtype, op) {
+            (DType::I8, _) => self.integer::<i8>(op),
+            (DType::U8, _) => self.integer::<u8>(op),
+            (DType::I32, _) => self.integer::<i32>(op),
+            (DType::U32, _) => self.integer::<u32>(op),
+            (DType::I64, _) => self.integer::<i64>(op),
+            (DType::U64, _) => self.integer::<u64>(op),
+            (DType::F32, _) => self.float::<f32>(op),
+            (DType::F64, _) => self.float::<f64>(op),
+            (DType::F16, ReduceOp::Sum | ReduceOp::Avg) => self.f16::<Sum>(),
+            (DType::F16, ReduceOp::Prod) => self.f16::<Prod>(),
+            (DType::F16, ReduceOp::Min) => self.loops::<HalfOrder<F16, Min>, Plain<f16, Sum>>(),
+            (DType::F16, ReduceOp::Max) => self.loops::<HalfOrder<F16, Max>, Plain<f16, Sum>>(),
+            (DType::Bf16, ReduceOp::Sum | ReduceOp::Avg) => self.loops::<Bf16<Sum>, Bf16<Sum>>(),
+            (DType::Bf16, ReduceOp::Prod) => self.loops::<Bf16<Prod>, Bf16<Sum>>(),
+            (DType::Bf16, ReduceOp::Min) => self.loops::<HalfOrder<BF16, Min>, Bf16<Sum>>(),
+            (DType::Bf16, ReduceOp::Max) => self.loops::<HalfOrder<BF16, Max>, Bf16<Sum>>(),
+        }
     }
 }
 
 impl Loops {
+    /// The widest loops that this machine runs.
     pub(super) fn new(dtype: DType, op: ReduceOp) -> Self {
-        match dtype {
-            DType::I8 => of_type::<i8>(op),
-            DType::U8 => of_type::<u8>(op),
-            DType::I32 => of_type::<i32>(op),
-            DType::U32 => of_type::<u32>(op),
-            DType::I64 => of_type::<i64>(op),
-            DType::U64 => of_type::<u64>(op),
-            DType::F16 => of_type::<f16>(op),
-            DType::Bf16 => of_type::<bf16>(op),
-            DType::F32 => of_type::<f32>(op),
-            DType::F64 => of_type::<f64>(op),
-        }
-    }
-}
-
-#[cfg(all(test, not(loom), target_arch = "x86_64"))]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn wide_and_baseline_loops_give_the_same_bits() {
-        if !std::arch::is_x86_feature_detected!("avx2") {
-            return;
-        }
-        fn same<T: Number, O: Combine>() {
-            // Bit patterns of every exponent; 2048 bytes are whole elements of every dtype.
-            let src: Vec<u64> =
-                (0..256u64).map(|i| i.wrapping_mul(0x9e37_79b9_7f4a_7c15)).collect();
-            let acc: Vec<u64> = src.iter().map(|x| x.rotate_left(29) ^ 0x55).collect();
-            let run = |loops: Loops| {
-                let (mut acc, mut dst) = (acc.clone(), vec![0u64; 256]);
-                let len = 2048 / size_of::<T>();
-                // SAFETY: all three hold 2048 bytes, aligned for every dtype, and are apart.
-                unsafe {
-                    (loops.join)(
-                        dst.as_mut_ptr().cast(),
-                        acc.as_ptr().cast(),
-                        src.as_ptr().cast(),
-                        len,
-                    );
-                    (loops.fold)(acc.as_mut_ptr().cast(), src.as_ptr().cast(), len);
-                    assert_eq!(acc, dst);
-                    (loops.divide)(acc.as_mut_ptr().cast(), len, 7);
-                }
-                acc
-            };
-            assert_eq!(run(avx2::loops::<T, O>()), run(baseline::loops::<T, O>()));
-        }
-        macro_rules! all {
-            ($($t:ty)*) => {$(
-                same::<$t, Sum>(); same::<$t, Prod>(); same::<$t, Min>(); same::<$t, Max>();
-            )*};
-        }
-        all! { i8 u8 i32 u32 i64 u64 f16 bf16 }
+        InstructionSet::supported()[0].table(dtype, op)
     }
 }

@@ -1,17 +1,26 @@
 //! What a `Move` does to memory on a CPU: the fold of its sources, written to all its destinations.
 
+mod cache;
+mod copy;
 mod half;
 mod kernels;
+mod lanes;
 mod number;
 
 use std::mem::MaybeUninit;
 
 use roundelay_core::dtype::{DType, ReduceOp};
 
-use kernels::Loops;
+pub use cache::last_level_cache;
+use copy::{LINE, copy_unfenced, fence};
+pub use copy::{Stores, copy};
+use kernels::{Loops, WIDTH};
 
 /// Bytes that a fold keeps hot while it passes over its sources: a quarter of a small L1 cache.
 const TILE: usize = 8 << 10;
+
+/// The most sources of a run.
+pub const MAX_SOURCES: usize = 8;
 
 #[repr(align(64))]
 struct Tile([MaybeUninit<u8>; TILE]);
@@ -35,45 +44,56 @@ impl Kernel {
     }
 
     /// `acc = srcs[0]; for s in srcs[1..] { acc = s op acc }`, divided by `divide` if given, to all of `dsts`.
+    /// Streaming stores are complete when it returns.
     ///
     /// # Safety
     /// Every pointer is aligned and good for `len` elements of the kernel's dtype, initialised in the
     /// sources; two of them are equal or their ranges are disjoint; and no other thread writes the
-    /// sources or touches the destinations meanwhile. There is at least one source and one destination.
+    /// sources or touches the destinations meanwhile. There is at least one source and one destination,
+    /// and at most [`MAX_SOURCES`] sources.
     pub unsafe fn run(
         &self,
         srcs: &[*const u8],
         dsts: &[*mut u8],
         len: usize,
         divide: Option<u32>,
+        stores: Stores,
     ) {
         let bytes = len * self.size;
-        if srcs.len() == 1 && divide.is_none() {
-            for &dst in dsts {
-                // SAFETY: the caller's promise; a copy onto itself is no move.
-                unsafe { copy(srcs[0], dst, bytes) };
-            }
-            return;
-        }
         let mut tile = Tile([MaybeUninit::uninit(); TILE]);
+        let plain = srcs.len() == 1 && divide.is_none();
         // Fold in the first destination itself unless a source is still to be read from there.
-        let in_place = !srcs[1..].contains(&dsts[0].cast_const());
-        for start in (0..bytes).step_by(TILE) {
-            let bytes = TILE.min(bytes - start);
-            // SAFETY: `start` is below the length of every operand, and `bytes` stays within it. The tile
+        let in_place = stores == Stores::Cached && !srcs[1..].contains(&dsts[0].cast_const());
+        let mut start = 0;
+        // Tiles end where a line of the first destination ends.
+        let mut end = TILE - dsts[0].addr() % LINE;
+        while start < bytes {
+            let part = end.min(bytes) - start;
+            // SAFETY: `start` is below the length of every operand, and `part` stays within it. The tile
             // is apart from all operands; the first destination equals at most the first source, or is
             // apart from all sources.
             unsafe {
-                let acc = if in_place { dsts[0].add(start) } else { tile.0.as_mut_ptr().cast() };
-                self.fold_tile(srcs, start, acc, bytes / self.size);
+                let acc = if plain {
+                    srcs[0].add(start).cast_mut()
+                } else if in_place {
+                    dsts[0].add(start)
+                } else {
+                    tile.0.as_mut_ptr().cast()
+                };
+                if !plain {
+                    self.fold_tile(srcs, start, acc, part / self.size);
+                }
                 if let Some(nranks) = divide {
-                    (self.loops.divide)(acc, bytes / self.size, nranks);
+                    (self.loops.divide)(acc, part / self.size, nranks);
                 }
                 for &dst in dsts {
-                    copy(acc, dst.add(start), bytes);
+                    copy_unfenced(dst.add(start), acc, part, stores);
                 }
             }
+            start = end;
+            end += TILE;
         }
+        fence(stores);
     }
 
     /// Divides `len` elements by the rank count.
@@ -88,103 +108,30 @@ impl Kernel {
     /// # Safety
     /// As for [`Kernel::run`], with `acc` for the destination: it may equal `srcs[0] + start`, no other.
     unsafe fn fold_tile(&self, srcs: &[*const u8], start: usize, acc: *mut u8, len: usize) {
-        // SAFETY: the caller's promise.
+        let mut at = [std::ptr::null(); MAX_SOURCES];
+        for (at, src) in at.iter_mut().zip(srcs) {
+            // SAFETY: the caller's promise.
+            *at = unsafe { src.add(start) };
+        }
+        let at = &at[..srcs.len()];
+        // SAFETY: the caller's promise; the tables hold a loop for each number of sources.
         unsafe {
-            let first = srcs[0].add(start);
-            let rest = match srcs[1..] {
-                _ if first == acc.cast_const() => &srcs[1..],
-                [second, ..] => {
-                    (self.loops.join)(acc, first, second.add(start), len);
-                    &srcs[2..]
-                }
-                [] => {
-                    copy(first, acc, len * self.size);
-                    &[]
-                }
+            let rest = if at[0] == acc.cast_const() {
+                &at[1..]
+            } else if let [first] = at {
+                std::ptr::copy_nonoverlapping(*first, acc, len * self.size);
+                &[]
+            } else {
+                let (now, rest) = at.split_at(at.len().min(WIDTH + 1));
+                (self.loops.join[now.len() - 2])(acc, now.as_ptr(), len);
+                rest
             };
-            for src in rest {
-                (self.loops.fold)(acc, src.add(start), len);
+            for now in rest.chunks(WIDTH) {
+                (self.loops.fold[now.len() - 1])(acc, now.as_ptr(), len);
             }
         }
-    }
-}
-
-/// # Safety
-/// `src` and `dst` are good for `bytes` and equal or apart.
-unsafe fn copy(src: *const u8, dst: *mut u8, bytes: usize) {
-    if src != dst.cast_const() {
-        // SAFETY: not equal, hence apart.
-        unsafe { std::ptr::copy_nonoverlapping(src, dst, bytes) };
     }
 }
 
 #[cfg(all(test, not(loom)))]
-mod tests {
-    use super::*;
-
-    /// Sources with small integer values, long enough for several tiles and a rest.
-    fn sources(n: usize) -> Vec<Vec<i32>> {
-        let len = TILE / 4 * 2 + 17;
-        (0..n).map(|s| (0..len).map(|i| (i * (s + 3) % 1009) as i32 - 500).collect()).collect()
-    }
-
-    fn run(memory: &mut [Vec<i32>], srcs: &[usize], dsts: &[usize], divide: Option<u32>) {
-        let kernel = Kernel::new(DType::I32, ReduceOp::Sum);
-        let len = memory[0].len();
-        let at: Vec<*mut u8> = memory.iter_mut().map(|v| v.as_mut_ptr().cast()).collect();
-        let srcs: Vec<*const u8> = srcs.iter().map(|&s| at[s].cast_const()).collect();
-        let dsts: Vec<*mut u8> = dsts.iter().map(|&d| at[d]).collect();
-        // SAFETY: whole vectors of `len` elements, which are equal or apart.
-        unsafe { kernel.run(&srcs, &dsts, len, divide) };
-    }
-
-    #[test]
-    fn any_destination_may_be_any_source() {
-        for n in 1..=8 {
-            for divide in [None, Some(3)] {
-                for dst in 0..=n {
-                    for other in (0..=n).filter(|&o| o != dst) {
-                        let mut memory = sources(n + 1);
-                        let want: Vec<i32> = (0..memory[0].len())
-                            .map(|i| {
-                                (0..n).map(|s| memory[s][i]).sum::<i32>()
-                                    / divide.unwrap_or(1) as i32
-                            })
-                            .collect();
-                        let untouched = memory.clone();
-                        let srcs: Vec<usize> = (0..n).collect();
-                        run(&mut memory, &srcs, &[dst, other], divide);
-                        for (at, now) in memory.iter().enumerate() {
-                            let want =
-                                if at == dst || at == other { &want } else { &untouched[at] };
-                            assert_eq!(
-                                now, want,
-                                "{n} sources to {dst} and {other}, looking at {at}"
-                            );
-                        }
-                    }
-                }
-            }
-        }
-    }
-
-    #[test]
-    fn a_source_given_twice_counts_twice() {
-        let mut memory = sources(2);
-        let want: Vec<i32> = memory[0].iter().zip(&memory[1]).map(|(a, b)| 2 * a + b).collect();
-        run(&mut memory, &[0, 1, 0], &[0], None);
-        assert_eq!(memory[0], want);
-    }
-
-    #[test]
-    fn halves_round_after_each_step() {
-        // 2048 + 1 ties to even and stays 2048 in f16: three sources must give 2048, not 2050.
-        let kernel = Kernel::new(DType::F16, ReduceOp::Sum);
-        let (mut acc, one) = ([::half::f16::from_f32(2048.0); 3], [::half::f16::ONE; 3]);
-        let one = one.as_ptr().cast::<u8>();
-        let at = acc.as_mut_ptr().cast::<u8>();
-        // SAFETY: three elements each, apart.
-        unsafe { kernel.run(&[at.cast_const(), one, one], &[at], 3, None) };
-        assert_eq!(acc, [::half::f16::from_f32(2048.0); 3]);
-    }
-}
+mod tests;

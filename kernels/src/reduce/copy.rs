@@ -1,0 +1,106 @@
+//! Copies, with ordinary or with streaming stores.
+
+/// How a destination is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stores {
+    /// Through the caches: what is written is read again before it would leave them.
+    Cached,
+    /// Past the caches, whole lines at a time: a line is not read before it is overwritten, and displaces
+    /// nothing. For destinations beyond [`super::last_level_cache`]. Without SSE2 the same as `Cached`.
+    Streaming,
+}
+
+/// Bytes of a cache line.
+pub(super) const LINE: usize = 64;
+
+/// Copies `bytes` from `src` to `dst`; from a place to itself it does nothing. Streaming stores are complete
+/// when it returns: a signal posted afterwards is seen after them, as it is after ordinary stores.
+///
+/// # Safety
+/// Both are good for `bytes`, and equal or apart; no other thread writes `src` or touches `dst` meanwhile.
+pub unsafe fn copy(dst: *mut u8, src: *const u8, bytes: usize, stores: Stores) {
+    // SAFETY: the caller's promise.
+    unsafe { copy_unfenced(dst, src, bytes, stores) };
+    fence(stores);
+}
+
+/// Orders streaming stores before all that follows; without it a signal could overtake them.
+pub(super) fn fence(stores: Stores) {
+    #[cfg(target_arch = "x86_64")]
+    if stores == Stores::Streaming {
+        // SAFETY: every x86-64 has SSE.
+        unsafe { std::arch::x86_64::_mm_sfence() };
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = stores;
+}
+
+/// [`copy`], of which the caller fences the stores.
+///
+/// # Safety
+/// As for [`copy`].
+pub(super) unsafe fn copy_unfenced(dst: *mut u8, src: *const u8, bytes: usize, stores: Stores) {
+    if src == dst.cast_const() {
+        return;
+    }
+    // SAFETY: not equal, hence apart.
+    unsafe {
+        match stores {
+            #[cfg(target_arch = "x86_64")]
+            Stores::Streaming => stream(dst, src, bytes),
+            _ => std::ptr::copy_nonoverlapping(src, dst, bytes),
+        }
+    }
+}
+
+/// Whole lines of `dst` by streaming stores, what is before and after them by ordinary ones.
+///
+/// # Safety
+/// As for [`copy`], and the two are apart.
+#[cfg(target_arch = "x86_64")]
+#[expect(clippy::cast_ptr_alignment, reason = "loads need no alignment, and lines have it")]
+unsafe fn stream(dst: *mut u8, src: *const u8, bytes: usize) {
+    use std::arch::x86_64::{__m128i, _mm_loadu_si128, _mm_stream_si128};
+    let head = dst.align_offset(LINE).min(bytes);
+    let lines = (bytes - head) / LINE;
+    let tail = head + lines * LINE;
+    // SAFETY: head, lines and tail are the `bytes` of both; `dst + head` is the start of a line, if any
+    // line is left.
+    unsafe {
+        std::ptr::copy_nonoverlapping(src, dst, head);
+        for line in (head..tail).step_by(LINE) {
+            let (to, from) = (dst.add(line).cast::<__m128i>(), src.add(line).cast::<__m128i>());
+            let parts = [0, 1, 2, 3].map(|part| _mm_loadu_si128(from.add(part)));
+            for (part, bits) in parts.into_iter().enumerate() {
+                _mm_stream_si128(to.add(part), bits);
+            }
+        }
+        std::ptr::copy_nonoverlapping(src.add(tail), dst.add(tail), bytes - tail);
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_byte_is_copied_and_no_other() {
+        let src: Vec<u8> = (0..1000u32).map(|i| (i * 7 + i / 256) as u8).collect();
+        for stores in [Stores::Cached, Stores::Streaming] {
+            for to in 0..LINE {
+                for (from, bytes) in
+                    [(0, 0), (0, 1), (3, 63), (1, 64), (0, 65), (to, 300), (5, 777)]
+                {
+                    let mut dst = vec![0xaa_u8; 1000];
+                    let at = dst.as_ptr().align_offset(LINE) + to;
+                    // SAFETY: `from + bytes` and `at + bytes` are at most 64 + 63 + 777 < 1000.
+                    unsafe {
+                        copy(dst.as_mut_ptr().add(at), src.as_ptr().add(from), bytes, stores);
+                    }
+                    assert_eq!(dst[at..][..bytes], src[from..][..bytes]);
+                    assert!(dst[..at].iter().chain(&dst[at + bytes..]).all(|&b| b == 0xaa));
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,309 @@
+//! What a loop does with its items: loads, combines in registers, stores. An item is one element or a few,
+//! and an accumulator stays in the form in which the next step needs it: rounded, but not yet packed.
+//!
+//! [`super::number`] defines the results; the forms here give the same bits with fewer instructions.
+
+use std::marker::PhantomData;
+
+use super::number::Number;
+
+/// One dtype and op.
+pub(super) trait Lanes {
+    /// Loaded and stored: any bits are a value, and its alignment is that of the element.
+    type Item: Copy;
+    /// Kept in registers between the first load and the store.
+    type Acc: Copy;
+    /// Elements of an item.
+    const ELEMENTS: usize;
+
+    fn begin(first: Self::Item) -> Self::Acc;
+    fn step(src: Self::Item, acc: Self::Acc) -> Self::Acc;
+    fn end(acc: Self::Acc) -> Self::Item;
+}
+
+/// One dtype, as `avg` completes it.
+pub(super) trait Divide {
+    type Item: Copy;
+    const ELEMENTS: usize;
+
+    fn divide(item: Self::Item, nranks: u32) -> Self::Item;
+}
+
+/// A reduce op as a type, so that every loop is compiled for its own.
+pub(super) trait Combine {
+    fn combine<T: Number>(src: T, acc: T) -> T;
+}
+
+macro_rules! ops {
+    ($($name:ident $method:ident;)*) => {$(
+        pub(super) struct $name;
+        impl Combine for $name {
+            #[inline(always)]
+            fn combine<T: Number>(src: T, acc: T) -> T {
+                src.$method(acc)
+            }
+        }
+    )*};
+}
+
+ops! {
+    Sum sum;
+    Prod prod;
+    Min min;
+    Max max;
+}
+
+/// Element by element, as [`Number`] says.
+pub(super) struct Plain<T, O>(PhantomData<(T, O)>);
+
+impl<T: Number, O: Combine> Lanes for Plain<T, O> {
+    type Item = T;
+    type Acc = T;
+    const ELEMENTS: usize = 1;
+
+    #[inline(always)]
+    fn begin(first: T) -> T {
+        first
+    }
+    #[inline(always)]
+    fn step(src: T, acc: T) -> T {
+        O::combine(src, acc)
+    }
+    #[inline(always)]
+    fn end(acc: T) -> T {
+        acc
+    }
+}
+
+impl<T: Number> Divide for Plain<T, Sum> {
+    type Item = T;
+    const ELEMENTS: usize = 1;
+
+    #[inline(always)]
+    fn divide(item: T, nranks: u32) -> T {
+        item.divide(nranks)
+    }
+}
+
+/// Whether an order looks for the largest.
+pub(super) trait Extreme {
+    const LARGEST: bool;
+}
+
+impl Extreme for Min {
+    const LARGEST: bool = false;
+}
+
+impl Extreme for Max {
+    const LARGEST: bool = true;
+}
+
+/// Minimum and maximum of f32 and f64; a maximum is the minimum of the negated numbers, negated.
+pub(super) struct Order<T, O>(PhantomData<(T, O)>);
+
+macro_rules! orders {
+    ($($t:ty)*) => {$(
+        impl<O: Extreme> Lanes for Order<$t, O> {
+            type Item = $t;
+            type Acc = $t;
+            const ELEMENTS: usize = 1;
+
+            #[inline(always)]
+            fn begin(first: $t) -> $t {
+                if O::LARGEST { -first } else { first }
+            }
+            #[inline(always)]
+            fn step(src: $t, acc: $t) -> $t {
+                let src = Self::begin(src);
+                // Each is one instruction that gives its second operand for equal numbers and for NaN. The
+                // two differ only there: -0 or +0 is -0, and a NaN or anything is a NaN.
+                let one = if src < acc { src } else { acc };
+                let other = if acc < src { acc } else { src };
+                <$t>::from_bits(one.to_bits() | other.to_bits())
+            }
+            #[inline(always)]
+            fn end(acc: $t) -> $t {
+                let quiet = if acc.is_nan() { <$t>::NAN } else { acc };
+                if O::LARGEST { -quiet } else { quiet }
+            }
+        }
+    )*};
+}
+
+orders! { f32 f64 }
+
+/// Minimum and maximum of 16-bit floats whose infinity is `INFINITY`, as integers of the same order.
+pub(super) struct HalfOrder<const INFINITY: i16, O>(PhantomData<O>);
+
+impl<const INFINITY: i16, O: Extreme> HalfOrder<INFINITY, O> {
+    /// Beyond every number: the key of all NaNs, so that they win.
+    const NAN: i16 = if O::LARGEST { i16::MAX } else { i16::MIN };
+
+    /// From bits to a key of the same order and back; -0 is just below +0.
+    #[inline(always)]
+    fn flip(bits: i16) -> i16 {
+        bits ^ ((bits >> 15) & i16::MAX)
+    }
+}
+
+impl<const INFINITY: i16, O: Extreme> Lanes for HalfOrder<INFINITY, O> {
+    type Item = i16;
+    type Acc = i16;
+    const ELEMENTS: usize = 1;
+
+    #[inline(always)]
+    fn begin(first: i16) -> i16 {
+        if first & i16::MAX > INFINITY { Self::NAN } else { Self::flip(first) }
+    }
+    #[inline(always)]
+    fn step(src: i16, acc: i16) -> i16 {
+        let src = Self::begin(src);
+        if O::LARGEST { src.max(acc) } else { src.min(acc) }
+    }
+    #[inline(always)]
+    fn end(acc: i16) -> i16 {
+        // The first mantissa bit alone makes the canonical quiet NaN.
+        let quiet = INFINITY | (((INFINITY & -INFINITY) as u16) >> 1) as i16;
+        if acc == Self::NAN { quiet } else { Self::flip(acc) }
+    }
+}
+
+/// Two bf16 in one word: each is an f32 with a mask or a shift, without a shuffle.
+#[derive(Clone, Copy)]
+#[repr(C, packed(2))]
+pub(super) struct Bf16Pair(u32);
+
+/// Sum and product of bf16.
+pub(super) struct Bf16<O>(PhantomData<O>);
+
+const HIGH: u32 = 0xffff_0000;
+
+/// To the nearest bf16, ties to even, as an f32. A NaN stays one: computed from bf16, its low half is 0.
+#[inline(always)]
+fn round_to_bf16(value: f32) -> f32 {
+    let bits = value.to_bits();
+    let carry = if bits & 0x1_0000 == 0 { 0x7fff } else { 0x8000 };
+    f32::from_bits(bits.wrapping_add(carry) & HIGH)
+}
+
+#[inline(always)]
+fn quiet_bf16(value: f32) -> u32 {
+    if value.is_nan() { 0x7fc0_0000 } else { value.to_bits() }
+}
+
+impl<O: Combine> Lanes for Bf16<O> {
+    type Item = Bf16Pair;
+    type Acc = (f32, f32);
+    const ELEMENTS: usize = 2;
+
+    #[inline(always)]
+    fn begin(first: Bf16Pair) -> (f32, f32) {
+        (f32::from_bits(first.0 << 16), f32::from_bits(first.0 & HIGH))
+    }
+    #[inline(always)]
+    fn step(src: Bf16Pair, acc: (f32, f32)) -> (f32, f32) {
+        let src = Self::begin(src);
+        (round_to_bf16(O::combine(src.0, acc.0)), round_to_bf16(O::combine(src.1, acc.1)))
+    }
+    #[inline(always)]
+    fn end(acc: (f32, f32)) -> Bf16Pair {
+        Bf16Pair((quiet_bf16(acc.0) >> 16) | quiet_bf16(acc.1))
+    }
+}
+
+impl Divide for Bf16<Sum> {
+    type Item = Bf16Pair;
+    const ELEMENTS: usize = 2;
+
+    #[inline(always)]
+    fn divide(item: Bf16Pair, nranks: u32) -> Bf16Pair {
+        let (low, high) = Self::begin(item);
+        let n = nranks as f32;
+        Self::end((round_to_bf16(low / n), round_to_bf16(high / n)))
+    }
+}
+
+/// f16 by the conversions of the machine, a vector at a time.
+#[cfg(target_arch = "x86_64")]
+pub(super) mod f16c {
+    use std::arch::x86_64::{
+        __m128i, __m256, __m256i, __m512, _CMP_UNORD_Q, _MM_FROUND_TO_NEAREST_INT,
+        _mm256_blendv_ps, _mm256_cmp_ps, _mm256_cvtph_ps, _mm256_cvtps_ph, _mm256_set1_ps,
+        _mm512_cmp_ps_mask, _mm512_cvtph_ps, _mm512_cvtps_ph, _mm512_mask_blend_ps, _mm512_set1_ps,
+    };
+    use std::marker::PhantomData;
+    use std::mem::transmute;
+
+    use super::{Combine, Divide, Lanes, Number, Sum};
+
+    macro_rules! vectors {
+        ($name:ident, $elements:literal, $bits:ty, $floats:ty, $widen:ident, $narrow:ident, |$v:ident| $quiet:expr) => {
+            /// Sum and product; only in loops that are compiled for the instructions.
+            pub(in super::super) struct $name<O>(PhantomData<O>);
+
+            impl<O> $name<O> {
+                #[inline(always)]
+                fn each(f: impl Fn(usize) -> f32) -> $floats {
+                    let floats: [f32; $elements] = std::array::from_fn(f);
+                    // SAFETY: as many bytes, and any are a value.
+                    unsafe { transmute(floats) }
+                }
+                #[inline(always)]
+                fn array(floats: $floats) -> [f32; $elements] {
+                    // SAFETY: as many bytes, and any are a value.
+                    unsafe { transmute(floats) }
+                }
+            }
+
+            impl<O: Combine> Lanes for $name<O> {
+                type Item = [u16; $elements];
+                type Acc = $floats;
+                const ELEMENTS: usize = $elements;
+
+                #[inline(always)]
+                fn begin(first: [u16; $elements]) -> $floats {
+                    // SAFETY: as many bytes, and any are a value; the loops are compiled for machines
+                    // that have the instruction.
+                    unsafe { $widen(transmute::<[u16; $elements], $bits>(first)) }
+                }
+                #[inline(always)]
+                fn step(src: [u16; $elements], acc: $floats) -> $floats {
+                    let (src, acc) = (Self::array(Self::begin(src)), Self::array(acc));
+                    let exact = Self::each(|i| O::combine(src[i], acc[i]));
+                    // SAFETY: as above.
+                    unsafe { $widen($narrow::<_MM_FROUND_TO_NEAREST_INT>(exact)) }
+                }
+                #[inline(always)]
+                fn end($v: $floats) -> [u16; $elements] {
+                    // SAFETY: as above.
+                    unsafe {
+                        transmute::<$bits, [u16; $elements]>($narrow::<_MM_FROUND_TO_NEAREST_INT>(
+                            $quiet,
+                        ))
+                    }
+                }
+            }
+
+            impl Divide for $name<Sum> {
+                type Item = [u16; $elements];
+                const ELEMENTS: usize = $elements;
+
+                #[inline(always)]
+                fn divide(item: [u16; $elements], nranks: u32) -> [u16; $elements] {
+                    let item = Self::array(Self::begin(item));
+                    Self::end(Self::each(|i| item[i].divide(nranks)))
+                }
+            }
+        };
+    }
+
+    // The conversion keeps the payload of a NaN: all become the canonical one.
+    vectors!(F16x8, 8, __m128i, __m256, _mm256_cvtph_ps, _mm256_cvtps_ph, |v| {
+        let nan = _mm256_cmp_ps::<_CMP_UNORD_Q>(v, v);
+        _mm256_blendv_ps(v, _mm256_set1_ps(f32::NAN), nan)
+    });
+    vectors!(F16x16, 16, __m256i, __m512, _mm512_cvtph_ps, _mm512_cvtps_ph, |v| {
+        let nan = _mm512_cmp_ps_mask::<_CMP_UNORD_Q>(v, v);
+        _mm512_mask_blend_ps(nan, v, _mm512_set1_ps(f32::NAN))
+    });
+}

@@ -1,0 +1,351 @@
+//! All loops on all machines against the arithmetic of one element, and the shapes of runs.
+
+use ::half::{bf16, f16};
+
+use super::kernels::InstructionSet;
+use super::number::Number;
+use super::*;
+
+/// Sources with small integer values, long enough for several tiles and a rest.
+fn sources(n: usize) -> Vec<Vec<i32>> {
+    let len = TILE / 4 * 2 + 17;
+    (0..n).map(|s| (0..len).map(|i| (i * (s + 3) % 1009) as i32 - 500).collect()).collect()
+}
+
+fn run(memory: &mut [Vec<i32>], srcs: &[usize], dsts: &[usize], divide: Option<u32>) {
+    let kernel = Kernel::new(DType::I32, ReduceOp::Sum);
+    let len = memory[0].len();
+    let at: Vec<*mut u8> = memory.iter_mut().map(|v| v.as_mut_ptr().cast()).collect();
+    let srcs: Vec<*const u8> = srcs.iter().map(|&s| at[s].cast_const()).collect();
+    let dsts: Vec<*mut u8> = dsts.iter().map(|&d| at[d]).collect();
+    // SAFETY: whole vectors of `len` elements, which are equal or apart.
+    unsafe { kernel.run(&srcs, &dsts, len, divide, Stores::Cached) };
+}
+
+#[test]
+fn any_destination_may_be_any_source() {
+    for n in 1..=8 {
+        for divide in [None, Some(3)] {
+            for dst in 0..=n {
+                for other in (0..=n).filter(|&o| o != dst) {
+                    let mut memory = sources(n + 1);
+                    let want: Vec<i32> = (0..memory[0].len())
+                        .map(|i| {
+                            (0..n).map(|s| memory[s][i]).sum::<i32>() / divide.unwrap_or(1) as i32
+                        })
+                        .collect();
+                    let untouched = memory.clone();
+                    let srcs: Vec<usize> = (0..n).collect();
+                    run(&mut memory, &srcs, &[dst, other], divide);
+                    for (at, now) in memory.iter().enumerate() {
+                        let want = if at == dst || at == other { &want } else { &untouched[at] };
+                        assert_eq!(now, want, "{n} sources to {dst} and {other}, looking at {at}");
+                    }
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn a_source_given_twice_counts_twice() {
+    let mut memory = sources(2);
+    let want: Vec<i32> = memory[0].iter().zip(&memory[1]).map(|(a, b)| 2 * a + b).collect();
+    run(&mut memory, &[0, 1, 0], &[0], None);
+    assert_eq!(memory[0], want);
+}
+
+#[test]
+fn halves_round_after_each_step() {
+    // 2048 + 1 ties to even and stays 2048 in f16: three sources must give 2048, not 2050.
+    let kernel = Kernel::new(DType::F16, ReduceOp::Sum);
+    let (mut acc, one) = ([::half::f16::from_f32(2048.0); 3], [::half::f16::ONE; 3]);
+    let one = one.as_ptr().cast::<u8>();
+    let at = acc.as_mut_ptr().cast::<u8>();
+    // SAFETY: three elements each, apart.
+    unsafe { kernel.run(&[at.cast_const(), one, one], &[at], 3, None, Stores::Cached) };
+    assert_eq!(acc, [::half::f16::from_f32(2048.0); 3]);
+}
+
+const STORES: [Stores; 2] = [Stores::Cached, Stores::Streaming];
+
+/// Steele, Lea and Flood, "Fast splittable pseudorandom number generators", OOPSLA 2014.
+struct Random(u64);
+
+impl Random {
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ (z >> 31)
+    }
+
+    fn below(&mut self, n: usize) -> usize {
+        (self.next() % n as u64) as usize
+    }
+}
+
+/// Bits of (infinity, quiet NaN, 1) of a float.
+fn float(dtype: DType) -> Option<(u64, u64, u64)> {
+    match dtype {
+        DType::F16 => Some((0x7c00, 0x7e00, 0x3c00)),
+        DType::Bf16 => Some((0x7f80, 0x7fc0, 0x3f80)),
+        DType::F32 => Some((0x7f80_0000, 0x7fc0_0000, 0x3f80_0000)),
+        DType::F64 => Some((0x7ff0 << 48, 0x7ff8 << 48, 0x3ff0 << 48)),
+        _ => None,
+    }
+}
+
+/// Random bits; floats also around zero, one and infinity, with either sign.
+fn element(dtype: DType, random: &mut Random) -> u64 {
+    let bits = random.next();
+    let sign = (bits & 1) << (dtype.size() * 8 - 1);
+    match float(dtype) {
+        Some((infinity, nan, one)) if bits >> 61 == 0 => {
+            let near = [0, 1, 2, infinity, infinity - 1, infinity + 1, nan, one, one + 1, one - 1];
+            near[random.below(near.len())] | sign
+        }
+        // Of one magnitude, so that sums have ties.
+        Some((_, _, one)) if bits >> 62 == 1 => (one + (bits >> 8) % 64) ^ sign,
+        _ => bits,
+    }
+}
+
+fn write(dtype: DType, bits: u64, to: &mut [u8]) {
+    let size = dtype.size();
+    if cfg!(target_endian = "big") {
+        to.copy_from_slice(&bits.to_be_bytes()[8 - size..]);
+    } else {
+        to.copy_from_slice(&bits.to_le_bytes()[..size]);
+    }
+}
+
+fn read(dtype: DType, from: &[u8]) -> u64 {
+    let (mut bytes, size) = ([0; 8], dtype.size());
+    if cfg!(target_endian = "big") {
+        bytes[8 - size..].copy_from_slice(from);
+        u64::from_be_bytes(bytes)
+    } else {
+        bytes[..size].copy_from_slice(from);
+        u64::from_le_bytes(bytes)
+    }
+}
+
+/// What one element becomes, by the definition.
+fn defined(dtype: DType, op: ReduceOp, values: &[u64], divide: Option<u32>) -> u64 {
+    fn of<T: Number>(op: ReduceOp, values: impl Iterator<Item = T>, divide: Option<u32>) -> T {
+        let folded = values.reduce(|acc, src| match op {
+            ReduceOp::Sum | ReduceOp::Avg => src.sum(acc),
+            ReduceOp::Prod => src.prod(acc),
+            ReduceOp::Min => src.min(acc),
+            ReduceOp::Max => src.max(acc),
+        });
+        let folded = folded.expect("a source");
+        divide.map_or(folded, |nranks| folded.divide(nranks))
+    }
+    let values = values.iter().copied();
+    match dtype {
+        DType::I8 => of(op, values.map(|x| x as i8), divide) as u8 as u64,
+        DType::U8 => of(op, values.map(|x| x as u8), divide) as u64,
+        DType::I32 => of(op, values.map(|x| x as i32), divide) as u32 as u64,
+        DType::U32 => of(op, values.map(|x| x as u32), divide) as u64,
+        DType::I64 => of(op, values.map(|x| x as i64), divide) as u64,
+        DType::U64 => of(op, values, divide),
+        DType::F16 => of(op, values.map(|x| f16::from_bits(x as u16)), divide).to_bits() as u64,
+        DType::Bf16 => of(op, values.map(|x| bf16::from_bits(x as u16)), divide).to_bits() as u64,
+        DType::F32 => of(op, values.map(|x| f32::from_bits(x as u32)), divide).to_bits() as u64,
+        DType::F64 => of(op, values.map(f64::from_bits), divide).to_bits(),
+    }
+}
+
+/// Equal bits, or two quiet NaNs; the canonical one (of either sign) in 16 bits, unless merely copied.
+fn same(dtype: DType, got: u64, want: u64, copied: bool) -> bool {
+    let Some((infinity, quiet, _)) = float(dtype) else { return got == want };
+    let magnitude = (1 << (dtype.size() * 8 - 1)) - 1;
+    if copied || want & magnitude <= infinity {
+        return got == want;
+    }
+    if dtype.size() == 2 { got & magnitude == quiet } else { got & quiet == quiet }
+}
+
+/// One run of one kernel: where its operands lie in lines of memory, and what it gave.
+struct Case {
+    set: InstructionSet,
+    dtype: DType,
+    op: ReduceOp,
+    stores: Stores,
+    srcs: usize,
+    dsts: usize,
+    len: usize,
+    /// Elements from the start of a line to each operand, taken in turn.
+    offsets: Vec<usize>,
+    /// The destination, if any, that is a source, and that source.
+    shared: Option<(usize, usize)>,
+    divide: Option<u32>,
+}
+
+impl Case {
+    fn check(&self, random: &mut Random) {
+        const GUARD: u8 = 0xa5;
+        let size = self.dtype.size();
+        let stride = (self.len * size).next_multiple_of(LINE) + 2 * LINE;
+        let mut memory = vec![GUARD; stride * (self.srcs + self.dsts) + LINE];
+        let base = memory.as_ptr().align_offset(LINE);
+        let at = |operand: usize| {
+            let offset = self.offsets[operand % self.offsets.len()] * size;
+            base + operand * stride + offset
+        };
+        let mut places: Vec<usize> = (0..self.srcs + self.dsts).map(at).collect();
+        if let Some((dst, src)) = self.shared {
+            places[self.srcs + dst] = places[src];
+        }
+        for &src in &places[..self.srcs] {
+            for bytes in memory[src..][..self.len * size].chunks_exact_mut(size) {
+                write(self.dtype, element(self.dtype, random), bytes);
+            }
+        }
+        let before = memory.clone();
+        let start = memory.as_mut_ptr();
+        let kernel = Kernel { size, loops: self.set.table(self.dtype, self.op) };
+        // SAFETY: all places are in `memory`, `stride` apart or equal, and aligned for the dtype.
+        unsafe {
+            let at: Vec<*mut u8> = places.iter().map(|&place| start.add(place)).collect();
+            let srcs: Vec<*const u8> = at[..self.srcs].iter().map(|at| at.cast_const()).collect();
+            kernel.run(&srcs, &at[self.srcs..], self.len, self.divide, self.stores);
+        }
+        let mut want = before.clone();
+        let copied = self.srcs == 1 && self.divide.is_none();
+        for i in 0..self.len {
+            let value = |place: usize| read(self.dtype, &before[place + i * size..][..size]);
+            let values: Vec<u64> = places[..self.srcs].iter().map(|&src| value(src)).collect();
+            let result = defined(self.dtype, self.op, &values, self.divide);
+            for &dst in &places[self.srcs..] {
+                let got = &memory[dst + i * size..][..size];
+                assert!(
+                    same(self.dtype, read(self.dtype, got), result, copied),
+                    "{}: element {i} of {values:x?} is {:x}, not {result:x}",
+                    self.name(),
+                    read(self.dtype, got),
+                );
+                want[dst + i * size..][..size].copy_from_slice(got);
+            }
+        }
+        assert!(memory == want, "{}: memory beside the destinations has changed", self.name());
+    }
+
+    fn name(&self) -> String {
+        let Self { set, dtype, op, stores, srcs, dsts, len, offsets, shared, divide } = self;
+        format!(
+            "{set:?} {dtype} {op} {stores:?} {srcs} -> {dsts} len {len} offsets {offsets:?} \
+             shared {shared:?} divide {divide:?}"
+        )
+    }
+}
+
+/// Every instruction set, dtype, op and kind of store.
+fn each_kernel(mut check: impl FnMut(InstructionSet, DType, ReduceOp, Stores)) {
+    for set in InstructionSet::supported() {
+        for &dtype in DType::ALL {
+            for &op in ReduceOp::ALL {
+                for stores in STORES {
+                    check(set, dtype, op, stores);
+                }
+            }
+        }
+    }
+}
+
+/// Any shape for that length: operands, places, an average's division.
+fn shape(
+    (set, dtype, op, stores): (InstructionSet, DType, ReduceOp, Stores),
+    len: usize,
+    random: &mut Random,
+) -> Case {
+    let (srcs, dsts) = (1 + random.below(8), 1 + random.below(8));
+    let offsets = (0..17).map(|_| random.below(LINE / dtype.size())).collect();
+    let shared = (random.below(2) == 0).then(|| (random.below(dsts), random.below(srcs)));
+    let divide = (op == ReduceOp::Avg).then(|| 1 + random.below(1000) as u32);
+    Case { set, dtype, op, stores, srcs, dsts, len, offsets, shared, divide }
+}
+
+#[test]
+fn every_short_length_gives_what_is_defined() {
+    let mut random = Random(1);
+    each_kernel(|set, dtype, op, stores| {
+        for len in 0..=300 {
+            shape((set, dtype, op, stores), len, &mut random).check(&mut random);
+        }
+    });
+}
+
+#[test]
+fn lengths_around_tiles_give_what_is_defined() {
+    let mut random = Random(2);
+    each_kernel(|set, dtype, op, stores| {
+        let tile = TILE / dtype.size();
+        for len in [tile - 1, tile, tile + 1, 2 * tile + 63] {
+            shape((set, dtype, op, stores), len, &mut random).check(&mut random);
+        }
+    });
+}
+
+#[test]
+fn every_place_in_a_line_gives_what_is_defined() {
+    let mut random = Random(3);
+    each_kernel(|set, dtype, op, stores| {
+        for offset in 0..LINE / dtype.size() {
+            // The operand under test moves; the others stay where one element is off.
+            for offsets in [vec![offset], vec![offset, 1], vec![0, offset, 1]] {
+                let len = 100 + offset;
+                let case = shape((set, dtype, op, stores), len, &mut random);
+                Case { offsets, ..case }.check(&mut random);
+            }
+        }
+    });
+}
+
+#[test]
+fn every_number_of_sources_and_destinations_gives_what_is_defined() {
+    let mut random = Random(4);
+    each_kernel(|set, dtype, op, stores| {
+        for srcs in 1..=8 {
+            for dsts in 1..=8 {
+                let case = shape((set, dtype, op, stores), 67, &mut random);
+                let shared = Some((random.below(dsts), random.below(srcs)));
+                Case { srcs, dsts, shared, ..case }.check(&mut random);
+            }
+        }
+    });
+}
+
+#[test]
+fn every_half_meets_every_exponent() {
+    for set in InstructionSet::supported() {
+        for dtype in [DType::F16, DType::Bf16] {
+            for &op in ReduceOp::ALL {
+                let kernel = Kernel { size: 2, loops: set.table(dtype, op) };
+                let divide = (op == ReduceOp::Avg).then_some(3);
+                let all: Vec<u16> = (0..=u16::MAX).collect();
+                for k in 0..64u16 {
+                    // All exponents of f16 and every fourth of bf16, either sign, some mantissas.
+                    let other = (k << 10) | (k.wrapping_mul(0x9e5) & 0x3ff);
+                    let (others, mut out) = (vec![other; all.len()], vec![0u16; all.len()]);
+                    let srcs = [all.as_ptr().cast(), others.as_ptr().cast()];
+                    // SAFETY: three whole vectors, apart.
+                    unsafe {
+                        let dsts = [out.as_mut_ptr().cast()];
+                        kernel.run(&srcs, &dsts, all.len(), divide, Stores::Cached);
+                    }
+                    for (&x, &got) in all.iter().zip(&out) {
+                        let want = defined(dtype, op, &[x as u64, other as u64], divide);
+                        assert!(
+                            same(dtype, got as u64, want, false),
+                            "{set:?} {dtype} {op} of {x:x} and {other:x}: {got:x}, not {want:x}"
+                        );
+                    }
+                }
+            }
+        }
+    }
+}
