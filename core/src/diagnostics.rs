@@ -108,6 +108,9 @@ codes! {
     E0408 NoInPlace "this algorithm has no in-place form",
     E0409 NoRanks "a rank count of zero, or beyond the limit",
     E0410 WorkerPanicked "a worker thread panicked",
+    E0411 NoSuchRank "a rank beyond the last one",
+    E0412 RankBusy "two calls for one rank at once",
+    E0413 Abandoned "another rank of the team gave up",
 
     // The command line.
     E0501 BadFlag "a flag value that cannot be read",

@@ -39,6 +39,9 @@ pub(crate) fn example(code: Code) -> (String, String) {
         Code::NoInPlace => no_in_place(),
         Code::NoRanks => no_ranks(),
         Code::WorkerPanicked => worker_panicked(),
+        Code::NoSuchRank => no_such_rank(),
+        Code::RankBusy => Err(Error::RankBusy { rank: RankId(1) }),
+        Code::Abandoned => abandoned(),
         other => panic!("no call here fails with {other}"),
     };
     let error = made.err().unwrap_or_else(|| panic!("the call for {code} succeeds"));

@@ -11,6 +11,7 @@ use roundelay_core::ids::{ChannelId, OpId, RankId, StreamId};
 use roundelay_core::optimize::Optimized;
 use roundelay_core::schedule::{Buffer, Schedule, SignalKind};
 
+use super::bases::Bases;
 use super::code::{Code, Instr};
 use super::error::{Error, Stuck};
 use super::flat::Flat;
@@ -103,13 +104,13 @@ impl Engine {
         io: impl Iterator<Item = (*mut u8, *mut u8)>,
     ) -> Result<(), Error> {
         let buffers = &self.code.buffers;
-        let place = |bases: &mut [*mut u8]| {
+        let place = |bases: &Bases| {
             for (rank, (input, output)) in (0..).map(RankId).zip(io) {
-                bases[buffers.index(Buffer::Input, rank) as usize] = input;
-                bases[buffers.index(Buffer::Output, rank) as usize] = output;
+                bases.set(buffers.index(Buffer::Input, rank), input);
+                bases.set(buffers.index(Buffer::Output, rank), output);
             }
             for (at, block) in buffers.scratch().zip(self.scratch.addresses()) {
-                bases[at] = block;
+                bases.set(at as u32, block);
             }
         };
         // SAFETY: the caller's promise; scratch was made for this code and lives as long as this.
@@ -133,27 +134,9 @@ impl Engine {
                 code: ErrorCode::SharedSignal,
                 what: format!(
                     "two streams wait at the same time for {}",
-                    self.signal_name(ChannelId(channel))
+                    signal_name(&self.schedule, ChannelId(channel))
                 ),
             },
-        }
-    }
-
-    fn signal_name(&self, id: ChannelId) -> String {
-        let channel = &self.schedule.channels[id.index()];
-        let kind = match channel.kind {
-            SignalKind::Ack => "TxAck",
-            SignalKind::Data => "TxDataSignal",
-            SignalKind::Head => "a free slot of the fifo",
-            SignalKind::Tail => "a slot of the fifo with data",
-            SignalKind::Fork => "the fork",
-            SignalKind::Join => "the join",
-        };
-        match self.schedule.lanes.get(channel.lane.index()) {
-            Some(lane) if !lane.is_empty() => {
-                format!("{kind} from rank {} in lane {lane:?}", channel.from)
-            }
-            _ => format!("{kind} from rank {}", channel.from),
         }
     }
 
@@ -190,11 +173,30 @@ impl Engine {
             rank: owner.rank,
             stream,
             step,
-            waiting_on: self.signal_name(channel),
+            waiting_on: signal_name(&self.schedule, channel),
             expected: u64::from(met) + 1,
             seen: u64::from(seen),
             line: self.schedule.location(op.at).line,
             after,
         }))
+    }
+}
+
+/// A signal, as its reader waits for it.
+pub(super) fn signal_name(schedule: &Schedule, id: ChannelId) -> String {
+    let channel = &schedule.channels[id.index()];
+    let kind = match channel.kind {
+        SignalKind::Ack => "TxAck",
+        SignalKind::Data => "TxDataSignal",
+        SignalKind::Head => "a free slot of the fifo",
+        SignalKind::Tail => "a slot of the fifo with data",
+        SignalKind::Fork => "the fork",
+        SignalKind::Join => "the join",
+    };
+    match schedule.lanes.get(channel.lane.index()) {
+        Some(lane) if !lane.is_empty() => {
+            format!("{kind} from rank {} in lane {lane:?}", channel.from)
+        }
+        _ => format!("{kind} from rank {}", channel.from),
     }
 }

@@ -68,6 +68,25 @@ pub enum Error {
         /// The panic's message.
         message: String,
     },
+    /// E0411: a rank that the team does not have.
+    NoSuchRank {
+        /// The rank asked for.
+        rank: RankId,
+        /// Ranks of the team.
+        nranks: u32,
+    },
+    /// E0412: two calls for one rank at once.
+    RankBusy {
+        /// Which rank.
+        rank: RankId,
+    },
+    /// E0413: another rank of the team gave up, so this one cannot go on.
+    Abandoned {
+        /// Who was left alone.
+        rank: RankId,
+        /// Who gave up first.
+        by: RankId,
+    },
     /// E0208, E0310, E0312, …: the schedule is not one that a proof can hold for.
     BadSchedule {
         /// The rule that it breaks.
@@ -108,6 +127,9 @@ impl Error {
             Self::MisalignedBuffer { .. } => Code::MisalignedBuffer,
             Self::Timeout(_) => Code::Timeout,
             Self::TooLarge { .. } => Code::TooLarge,
+            Self::NoSuchRank { .. } => Code::NoSuchRank,
+            Self::RankBusy { .. } => Code::RankBusy,
+            Self::Abandoned { .. } => Code::Abandoned,
             Self::NoInPlace { .. } => Code::NoInPlace,
             Self::NoRanks => Code::NoRanks,
             Self::WorkerPanicked { .. } => Code::WorkerPanicked,
@@ -141,6 +163,17 @@ impl fmt::Display for Error {
             Self::WorkerPanicked { message } => {
                 write!(f, "a worker thread panicked: {message}; the outputs are undefined")
             }
+            Self::NoSuchRank { rank, nranks } => {
+                write!(f, "there is no rank {rank} in a team of {nranks}; ranks count from 0")
+            }
+            Self::RankBusy { rank } => write!(
+                f,
+                "rank {rank} is called while a call of it is under way; each rank has one thread"
+            ),
+            Self::Abandoned { rank, by } => write!(
+                f,
+                "rank {rank} cannot go on, as rank {by} gave up; its error says why, and the team must be made anew"
+            ),
             Self::BadSchedule { what, .. } => {
                 write!(f, "{what}; run only schedules that were proved")
             }

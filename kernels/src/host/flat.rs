@@ -1,12 +1,11 @@
 //! A plan without signals: each chunk of its segments is independent of every other, so workers take them in any
 //! order, each from a range of its own first.
 
-use std::cell::UnsafeCell;
 use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::ptr;
 use std::sync::Arc;
 
+use super::bases::Bases;
 use super::code::Code;
 use super::crew::Crew;
 use super::error::Error;
@@ -40,15 +39,8 @@ pub(super) struct Flat {
     crew: Crew,
     stopped: AtomicBool,
     failure: Mutex<Option<Failure>>,
-    /// Where the buffers are; written before the workers of a run come in.
-    bases: UnsafeCell<Box<[*mut u8]>>,
+    bases: Bases,
 }
-
-// SAFETY: `bases` is written only by `run`, under the plan's gate and while no worker is in the run; the memory
-// that it points at is lent for the run, and no two chunks conflict.
-unsafe impl Send for Flat {}
-// SAFETY: as above.
-unsafe impl Sync for Flat {}
 
 impl Flat {
     pub(super) fn new(code: Arc<Code>, workers: u32) -> Result<Self, Error> {
@@ -78,7 +70,7 @@ impl Flat {
             crew: Crew::new(),
             stopped: AtomicBool::new(false),
             failure: Mutex::new(None),
-            bases: UnsafeCell::new(vec![ptr::null_mut(); code.buffers.len.len()].into()),
+            bases: Bases::new(code.buffers.len.len()),
             code,
         })
     }
@@ -88,12 +80,8 @@ impl Flat {
     /// # Safety
     /// Only one call at a time. `place` gives each buffer of the code an address that is good for its length,
     /// aligned, initialised, writable unless it is an input, and lent for the call.
-    pub(super) unsafe fn run(
-        self: &Arc<Self>,
-        place: impl FnOnce(&mut [*mut u8]),
-    ) -> Option<Failure> {
-        // SAFETY: no worker is in the run, and there is no other call.
-        place(unsafe { &mut *self.bases.get() });
+    pub(super) unsafe fn run(self: &Arc<Self>, place: impl FnOnce(&Bases)) -> Option<Failure> {
+        place(&self.bases);
         for ((next, _), first) in self.ranges.iter().zip(&self.firsts) {
             next.0.store(*first, Ordering::Relaxed);
         }
@@ -133,15 +121,15 @@ impl Job for Flat {
 
     fn work(&self, me: u32) {
         let worked = catch_unwind(AssertUnwindSafe(|| {
-            // SAFETY: written before the workers came in, and not until they have left.
-            let bases: &[*mut u8] = unsafe { &*self.bases.get() };
             let partials = self.partials.address(me as usize);
             let stopped = || self.stopped.load(Ordering::Relaxed);
             while let Some(Chunk { segment, first, end }) = self.next(me as usize) {
                 let segment = self.code.segments.all[segment as usize];
                 // SAFETY: the buffers are lent for the run; lowering found the segments independent, and a
                 // segment's elements are; each worker has partials of its own.
-                unsafe { self.code.segments.run(segment, first..end, bases, partials, stopped) };
+                unsafe {
+                    self.code.segments.run(segment, first..end, &self.bases, partials, stopped)
+                };
             }
         }));
         if let Err(panic) = worked {

@@ -4,14 +4,13 @@
 //! is taken and nothing is allocated from one op to the next; see `idle` for the locks beside that path.
 
 use std::any::Any;
-use std::cell::UnsafeCell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::ptr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use roundelay_core::ids::StreamId;
 
+use super::bases::Bases;
 use super::code::{Code, Kind};
 use super::error::Error;
 use super::idle::{Idle, Slept};
@@ -40,15 +39,8 @@ pub(super) struct Machine {
     failure: Mutex<Option<Failure>>,
     /// Each worker's partials.
     partials: Scratch,
-    /// Where the buffers are; written before the workers of a run come in.
-    bases: UnsafeCell<Box<[*mut u8]>>,
+    bases: Bases,
 }
-
-// SAFETY: `bases` is written only by `run`, under the plan's gate and while no worker is in the run; the
-// memory that it points at is lent for the run, and the proof orders the accesses of all workers to it.
-unsafe impl Send for Machine {}
-// SAFETY: as above.
-unsafe impl Sync for Machine {}
 
 /// Why a run ended early; what it means is found out when all workers have left.
 pub(super) enum Failure {
@@ -86,7 +78,7 @@ impl Machine {
             idle: Idle::new(),
             failure: Mutex::new(None),
             partials: Scratch::new((0..workers).map(|_| bytes))?,
-            bases: UnsafeCell::new(vec![ptr::null_mut(); code.buffers.len.len()].into()),
+            bases: Bases::new(code.buffers.len.len()),
             code,
         })
     }
@@ -96,12 +88,8 @@ impl Machine {
     /// # Safety
     /// Only one call at a time. `place` gives each buffer of the code an address that is good for its length,
     /// aligned, initialised, writable unless it is an input, and lent for the call.
-    pub(super) unsafe fn run(
-        self: &Arc<Self>,
-        place: impl FnOnce(&mut [*mut u8]),
-    ) -> Option<Failure> {
-        // SAFETY: no worker is in the run, and there is no other call.
-        place(unsafe { &mut *self.bases.get() });
+    pub(super) unsafe fn run(self: &Arc<Self>, place: impl FnOnce(&Bases)) -> Option<Failure> {
+        place(&self.bases);
         self.signals.iter().for_each(Signal::reset);
         self.steps.iter().for_each(|step| step.store(0, Ordering::Relaxed));
         self.unfinished.store(self.code.tasks.len() as u32, Ordering::Relaxed);
@@ -180,8 +168,6 @@ impl Machine {
             }
             match instr.kind {
                 Kind::Data => {
-                    // SAFETY: written before the workers came in, and not until they have left.
-                    let bases: &[*mut u8] = unsafe { &*self.bases.get() };
                     let segment = self.code.segments.all[instr.arg as usize];
                     let stopped = || {
                         self.tick(me);
@@ -194,7 +180,7 @@ impl Machine {
                         self.code.segments.run(
                             segment,
                             0..segment.elements,
-                            bases,
+                            &self.bases,
                             partials,
                             stopped,
                         )

@@ -3,6 +3,8 @@
 //! plan (what callers see) -> lower (from ops to code and segments) -> flat or machine (what workers do, without and
 //! with signals), over signal, ready, idle and crew (the protocols that loom checks).
 
+mod bases;
+mod bell;
 mod code;
 mod crew;
 mod element;
@@ -19,9 +21,12 @@ mod pool;
 mod ready;
 mod scratch;
 mod segments;
+mod shape;
 mod signal;
 mod sync;
+mod team;
 
 pub use element::Element;
 pub use error::{Error, Stuck};
 pub use plan::{Fault, Options, Plan, Stats};
+pub use team::{Member, Team};

@@ -2,21 +2,20 @@
 
 use std::fmt;
 use std::num::NonZeroU32;
-use std::ptr;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use roundelay_core::collective::Alias;
 use roundelay_core::dtype::{DType, ReduceOp};
 use roundelay_core::ids::{RankId, StreamId};
 use roundelay_core::optimize::{Callers, Goal, Level, Optimized};
-use roundelay_core::schedule::{Buffer, Schedule};
+use roundelay_core::schedule::Schedule;
 use roundelay_core::verify::{Proof, Proved};
 
 use super::code::{Instr, Kind};
 use super::element::Element;
 use super::engine::Engine;
 use super::error::Error;
+use super::shape::Shape;
 
 /// How to run a plan.
 #[derive(Clone, Copy, Debug)]
@@ -99,13 +98,9 @@ pub enum Fault {
 
 /// A proved schedule, lowered for one count, dtype and reduce op.
 pub struct Plan {
-    schedule: Arc<Schedule>,
-    proof: Arc<Proof>,
+    shape: Shape,
     /// What can be optimized; nothing of what was only assumed to be right.
     proved: Option<Proved>,
-    count: u64,
-    dtype: DType,
-    op: ReduceOp,
     options: Options,
     /// What runs, or why it cannot be had.
     engine: Result<Engine, Error>,
@@ -116,11 +111,11 @@ pub struct Plan {
 impl fmt::Debug for Plan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Plan")
-            .field("algorithm", &self.schedule.algorithm)
-            .field("nranks", &self.schedule.nranks)
-            .field("count", &self.count)
-            .field("dtype", &self.dtype)
-            .field("op", &self.op)
+            .field("algorithm", &self.shape.schedule.algorithm)
+            .field("nranks", &self.shape.schedule.nranks)
+            .field("count", &self.shape.count)
+            .field("dtype", &self.shape.dtype)
+            .field("op", &self.shape.op)
             .field("level", &self.level())
             .field("workers", &self.workers())
             .finish_non_exhaustive()
@@ -142,8 +137,8 @@ impl Plan {
         options: Options,
     ) -> Result<Self, Error> {
         let (schedule, proof) = (proved.schedule().clone(), proved.proof().clone());
-        let proved = Some(proved.clone());
-        Self { proved, ..Self::empty(schedule, proof, count, dtype, op, options) }.built()
+        let shape = Shape { schedule, proof, count, dtype, op };
+        Self { proved: Some(proved.clone()), options, ..Self::empty(shape) }.built()
     }
 
     /// As [`Self::new`], for tests of what happens to a schedule that is not right; it runs as written.
@@ -158,19 +153,12 @@ impl Plan {
         dtype: DType,
         op: ReduceOp,
     ) -> Result<Self, Error> {
-        Self::empty(schedule, proof, count, dtype, op, Options::default()).built()
+        Self::empty(Shape { schedule, proof, count, dtype, op }).built()
     }
 
-    fn empty(
-        schedule: Arc<Schedule>,
-        proof: Arc<Proof>,
-        count: u64,
-        dtype: DType,
-        op: ReduceOp,
-        options: Options,
-    ) -> Self {
+    fn empty(shape: Shape) -> Self {
         let (engine, gate) = (Err(Error::NoRanks), Mutex::new(()));
-        Self { schedule, proof, proved: None, count, dtype, op, options, engine, gate }
+        Self { shape, proved: None, options: Options::default(), engine, gate }
     }
 
     fn built(mut self) -> Result<Self, Error> {
@@ -180,15 +168,16 @@ impl Plan {
     }
 
     fn build(&self) -> Result<Engine, Error> {
-        Engine::new(&self.optimized(), self.count, self.dtype, self.op, self.options)
+        let Shape { count, dtype, op, .. } = self.shape;
+        Engine::new(&self.optimized(), count, dtype, op, self.options)
     }
 
     fn optimized(&self) -> Arc<Optimized> {
         match &self.proved {
             Some(proved) => proved.optimized(self.options.goal(Callers::One)),
             None => Arc::new(Optimized {
-                schedule: self.schedule.clone(),
-                proof: self.proof.clone(),
+                schedule: self.shape.schedule.clone(),
+                proof: self.shape.proof.clone(),
                 level: Level::O0,
                 unfit: None,
             }),
@@ -238,45 +227,45 @@ impl Plan {
         self.engine.as_ref().map_or(0, Engine::workers)
     }
 
-    /// The schedule that it runs.
+    /// The schedule that it runs, as it was written.
     pub fn schedule(&self) -> &Arc<Schedule> {
-        &self.schedule
+        &self.shape.schedule
     }
 
     /// What was proved of it.
     pub fn proof(&self) -> &Arc<Proof> {
-        &self.proof
+        &self.shape.proof
     }
 
     /// Elements a unit.
     pub fn count(&self) -> u64 {
-        self.count
+        self.shape.count
     }
 
     /// The element type.
     pub fn dtype(&self) -> DType {
-        self.dtype
+        self.shape.dtype
     }
 
     /// The reduce op.
     pub fn op(&self) -> ReduceOp {
-        self.op
+        self.shape.op
     }
 
     /// Elements of the input of `rank`; 0 where it has none.
     pub fn input_len(&self, rank: RankId) -> usize {
-        self.schedule.elements(Buffer::Input, rank, self.count) as usize
+        self.shape.input_len(rank)
     }
 
     /// Elements of the output of `rank`; 0 where it has none.
     pub fn output_len(&self, rank: RankId) -> usize {
-        self.schedule.elements(Buffer::Output, rank, self.count) as usize
+        self.shape.output_len(rank)
     }
 
     /// Elements of the one buffer of `rank` in place: the larger of the two; the other lies in it as
     /// [`roundelay_core::collective::Collective::alias`] says.
     pub fn in_place_len(&self, rank: RankId) -> usize {
-        self.input_len(rank).max(self.output_len(rank))
+        self.shape.in_place_len(rank)
     }
 
     /// Runs on a slice per rank, empty where a rank lacks the buffer. After an error the outputs are undefined.
@@ -285,63 +274,24 @@ impl Plan {
         inputs: &[&[T]],
         outputs: &mut [&mut [T]],
     ) -> Result<Stats, Error> {
-        self.check_dtype(T::DTYPE)?;
+        self.shape.check_dtype(T::DTYPE)?;
         self.run_apart(inputs, outputs, 1)
     }
 
     /// Runs on one slice per rank, as long as [`Self::in_place_len`]. After an error the slices are undefined.
     pub fn run_in_place<T: Element>(&self, buffers: &mut [&mut [T]]) -> Result<Stats, Error> {
-        self.check_dtype(T::DTYPE)?;
+        self.shape.check_dtype(T::DTYPE)?;
         self.run_aliased(buffers, 1)
     }
 
     /// [`Self::run`] on bytes, aligned for the dtype.
     pub fn run_bytes(&self, inputs: &[&[u8]], outputs: &mut [&mut [u8]]) -> Result<Stats, Error> {
-        self.run_apart(inputs, outputs, self.dtype.size())
+        self.run_apart(inputs, outputs, self.shape.dtype.size())
     }
 
     /// [`Self::run_in_place`] on bytes, aligned for the dtype.
     pub fn run_bytes_in_place(&self, buffers: &mut [&mut [u8]]) -> Result<Stats, Error> {
-        self.run_aliased(buffers, self.dtype.size())
-    }
-
-    fn check_dtype(&self, given: DType) -> Result<(), Error> {
-        let expected = self.dtype;
-        if given == expected { Ok(()) } else { Err(Error::WrongDType { given, expected }) }
-    }
-
-    fn ranks(&self) -> impl Iterator<Item = RankId> {
-        (0..self.schedule.nranks).map(RankId)
-    }
-
-    /// `per_element` is 1 for typed slices, and the element's size for bytes.
-    fn check<T>(
-        &self,
-        (one, all): (&'static str, &'static str),
-        buffers: impl ExactSizeIterator<Item = *const [T]>,
-        per_element: usize,
-        expected: impl Fn(RankId) -> usize,
-    ) -> Result<(), Error> {
-        let nranks = self.schedule.nranks;
-        if buffers.len() != nranks as usize {
-            return Err(Error::WrongBufferCount { what: all, given: buffers.len(), nranks });
-        }
-        for (rank, buffer) in self.ranks().zip(buffers) {
-            let expected = expected(rank) * per_element;
-            if buffer.len() != expected {
-                return Err(Error::WrongBufferLength {
-                    what: one,
-                    rank,
-                    given: buffer.len() as u64,
-                    expected: expected as u64,
-                    unit: if per_element == 1 { "elements" } else { "bytes" },
-                });
-            }
-            if expected != 0 && !buffer.addr().is_multiple_of(self.dtype.size()) {
-                return Err(Error::MisalignedBuffer { what: one, rank, dtype: self.dtype });
-            }
-        }
-        Ok(())
+        self.run_aliased(buffers, self.shape.dtype.size())
     }
 
     fn run_apart<T>(
@@ -350,38 +300,28 @@ impl Plan {
         outputs: &mut [&mut [T]],
         per_element: usize,
     ) -> Result<Stats, Error> {
-        let given = inputs.iter().map(|s| ptr::from_ref(*s));
-        self.check(("input", "inputs"), given, per_element, |rank| self.input_len(rank))?;
-        let given = outputs.iter().map(|s| ptr::from_ref(&**s));
-        self.check(("output", "outputs"), given, per_element, |rank| self.output_len(rank))?;
+        let shape = &self.shape;
+        shape.check_count("inputs", inputs.len())?;
+        shape.check_count("outputs", outputs.len())?;
+        for (rank, input) in shape.ranks().zip(inputs) {
+            shape.check_buffer("input", rank, input, per_element, shape.input_len(rank))?;
+        }
+        for (rank, output) in shape.ranks().zip(&*outputs) {
+            shape.check_buffer("output", rank, output, per_element, shape.output_len(rank))?;
+        }
         let outputs = outputs.iter_mut().map(|s| s.as_mut_ptr().cast());
         self.launch(inputs.iter().map(|s| s.as_ptr().cast_mut().cast()).zip(outputs))
     }
 
     fn run_aliased<T>(&self, buffers: &mut [&mut [T]], per_element: usize) -> Result<Stats, Error> {
-        let collective = self.schedule.collective;
-        let why = match () {
-            () if !collective.has_in_place() => Some("AllToAll has no in-place form"),
-            () if self.schedule.out_of_place => Some("the algorithm is marked `out_of_place`"),
-            () if !self.proof.in_place => Some("the algorithm was not proved in place"),
-            () => None,
-        };
-        if let Some(why) = why {
-            return Err(Error::NoInPlace { why });
+        let shape = &self.shape;
+        shape.check_in_place()?;
+        shape.check_count("buffers", buffers.len())?;
+        for (rank, buffer) in shape.ranks().zip(&*buffers) {
+            shape.check_buffer("buffer", rank, buffer, per_element, shape.in_place_len(rank))?;
         }
-        let given = buffers.iter().map(|s| ptr::from_ref(&**s));
-        self.check(("buffer", "buffers"), given, per_element, |rank| self.in_place_len(rank))?;
-        let unit = self.count as usize * self.dtype.size();
-        self.launch(self.ranks().zip(buffers).map(|(rank, buffer)| {
-            let whole: *mut u8 = buffer.as_mut_ptr().cast();
-            // A unit of a buffer that was just found long enough; `wrapping` for buffers of no elements.
-            let part = |units: u32| whole.wrapping_add(units as usize * unit);
-            match collective.alias(rank, self.schedule.root) {
-                Alias::Apart => (whole, whole),
-                Alias::InputInOutput(units) => (part(units), whole),
-                Alias::OutputInInput(units) => (whole, part(units)),
-            }
-        }))
+        let whole = shape.ranks().zip(buffers);
+        self.launch(whole.map(|(rank, buffer)| shape.in_place(rank, buffer.as_mut_ptr().cast())))
     }
 
     /// Runs with the input and output of each rank, which were checked.

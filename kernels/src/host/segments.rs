@@ -4,6 +4,7 @@
 use std::ops::Range;
 use std::ptr;
 
+use super::bases::Bases;
 use crate::reduce::{Kernel, Stores};
 
 /// Sources of a move, and destinations: at most so many of each.
@@ -90,7 +91,7 @@ impl Segments {
         &self,
         segment: Segment,
         range: Range<usize>,
-        bases: &[*mut u8],
+        bases: &Bases,
         partials: *mut u8,
         mut stopped: impl FnMut() -> bool,
     ) -> bool {
@@ -114,7 +115,7 @@ impl Segments {
                     unsafe {
                         match operand.buffer {
                             PARTIAL => partials.add(operand.offset * TILE),
-                            buffer => bases[buffer as usize].add(operand.offset + first * size),
+                            buffer => bases.get(buffer).add(operand.offset + first * size),
                         }
                     }
                 };
