@@ -15,6 +15,26 @@ pub enum Error {
     Engine(roundelay_kernels::Error),
     /// A text that is no topology.
     Topology(Box<Problem>),
+    /// E0414: ranks of a communicator that wait for each other in different calls.
+    CallsDiffer {
+        /// Whose deadline ended first.
+        rank: u32,
+        /// Its call.
+        mine: String,
+        /// Another rank.
+        other: u32,
+        /// That one's call.
+        theirs: String,
+    },
+    /// E0402: a buffer that is not a block for each rank.
+    NotInBlocks {
+        /// Which buffer.
+        what: &'static str,
+        /// Its elements.
+        len: usize,
+        /// How many blocks it should have.
+        nranks: u32,
+    },
 }
 
 /// What is wrong with an algorithm at one rank count.
@@ -54,6 +74,8 @@ impl Error {
             }
             Self::Engine(error) => error.code(),
             Self::Topology(problem) => problem.code,
+            Self::CallsDiffer { .. } => Code::CallsDiffer,
+            Self::NotInBlocks { .. } => Code::WrongBufferLength,
         }
     }
 }
@@ -80,6 +102,14 @@ impl fmt::Display for Error {
             Self::Unproved(unproved) => unproved.fmt(f),
             Self::Engine(error) => error.fmt(f),
             Self::Topology(problem) => problem.fmt(f),
+            Self::CallsDiffer { rank, mine, other, theirs } => write!(
+                f,
+                "rank {rank} is in {mine} while rank {other} is in {theirs}; all ranks must make the same calls in the same order"
+            ),
+            Self::NotInBlocks { what, len, nranks } => write!(
+                f,
+                "the {what} has {len} elements, which are not {nranks} blocks of equal length"
+            ),
         }
     }
 }

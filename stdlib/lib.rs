@@ -16,6 +16,7 @@
 
 extern crate self as roundelay;
 
+mod comm;
 mod error;
 pub mod expand;
 pub mod select;
@@ -23,15 +24,17 @@ pub mod select;
 pub use half;
 pub use roundelay_core::collective::Collective;
 pub use roundelay_core::dtype::{DType, ReduceOp};
+pub use roundelay_core::optimize::Level;
 pub use roundelay_core::schedule::groups::Groups;
 pub use roundelay_core::schedule::ring::Ring;
 pub use roundelay_core::schedule::rings::Rings;
 pub use roundelay_core::schedule::tree::Tree;
 pub use roundelay_core::schedule::{Algorithm, Schedule};
 pub use roundelay_core::topology::Topology;
-pub use roundelay_kernels::{Element, Options, Plan, Stats};
+pub use roundelay_kernels::{Element, Options, Plan, Stats, Team};
 pub use roundelay_macros::{collective, include_collective};
 
+pub use comm::{Comm, Rank};
 pub use error::{Error, Unproved};
 pub use select::{Choice, Costs, select, select_with};
 
@@ -42,12 +45,43 @@ pub trait Run: Algorithm {
     /// The schedule is proved first, always; proofs are cached by the schedule's content, so the second
     /// plan of the same shape costs no proof.
     fn plan(&self, nranks: u32, count: u64, dtype: DType, op: ReduceOp) -> Result<Plan, Error> {
-        let proved = roundelay_core::prove(self, nranks)
-            .map_err(|findings| Error::from_findings(self, nranks, findings))?;
-        Ok(Plan::new(&proved, count, dtype, op)?)
+        self.plan_with(nranks, count, dtype, op, Options::default())
     }
 
-    /// The same, refused where the algorithm uses a link that `topology` does not have. All its ranks take part.
+    /// The same, to be run so.
+    fn plan_with(
+        &self,
+        nranks: u32,
+        count: u64,
+        dtype: DType,
+        op: ReduceOp,
+        options: Options,
+    ) -> Result<Plan, Error> {
+        let proved = roundelay_core::prove(self, nranks)
+            .map_err(|findings| Error::from_findings(self, nranks, findings))?;
+        Ok(Plan::with(&proved, count, dtype, op, options)?)
+    }
+
+    /// The plan of ranks that each call by themselves, from a thread of their own.
+    fn team(&self, nranks: u32, count: u64, dtype: DType, op: ReduceOp) -> Result<Team, Error> {
+        self.team_with(nranks, count, dtype, op, Options::default())
+    }
+
+    /// The same with a deadline of its own, or another level of optimization.
+    fn team_with(
+        &self,
+        nranks: u32,
+        count: u64,
+        dtype: DType,
+        op: ReduceOp,
+        options: Options,
+    ) -> Result<Team, Error> {
+        let proved = roundelay_core::prove(self, nranks)
+            .map_err(|findings| Error::from_findings(self, nranks, findings))?;
+        Ok(Team::new(&proved, count, dtype, op, options)?)
+    }
+
+    /// A plan that is refused where the algorithm uses a link that `topology` does not have. All its ranks take part.
     fn plan_on(
         &self,
         topology: &Topology,

@@ -111,6 +111,7 @@ codes! {
     E0411 NoSuchRank "a rank beyond the last one",
     E0412 RankBusy "two calls for one rank at once",
     E0413 Abandoned "another rank of the team gave up",
+    E0414 CallsDiffer "ranks wait for each other in different calls",
 
     // The command line.
     E0501 BadFlag "a flag value that cannot be read",

@@ -8,4 +8,4 @@ pub mod host;
 pub mod reduce;
 pub mod reference;
 
-pub use host::{Element, Error, Options, Plan, Stats, Stuck};
+pub use host::{Element, Error, Member, Options, Plan, Stats, Stuck, Team};

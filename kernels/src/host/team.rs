@@ -5,6 +5,7 @@
 //! one run cannot be taken for one of another, however far a rank is ahead.
 
 use std::cell::Cell;
+use std::fmt;
 use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
@@ -46,6 +47,18 @@ pub struct Team {
     failed: AtomicU32,
 }
 
+impl fmt::Debug for Team {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Team")
+            .field("algorithm", &self.shape.schedule.algorithm)
+            .field("nranks", &self.nranks())
+            .field("count", &self.shape.count)
+            .field("dtype", &self.shape.dtype)
+            .field("op", &self.shape.op)
+            .finish_non_exhaustive()
+    }
+}
+
 /// A channel between two threads: each end has a line of its own.
 struct Counter {
     posted: Padded<AtomicU64>,
@@ -63,7 +76,7 @@ struct Seat {
 }
 
 /// One rank of a team: what its thread calls.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 pub struct Member<'t> {
     team: &'t Team,
     rank: RankId,
