@@ -264,8 +264,7 @@ pub(super) mod f16c {
 
             impl<O> $name<O> {
                 #[inline(always)]
-                fn each(f: impl Fn(usize) -> f32) -> $floats {
-                    let floats: [f32; $elements] = std::array::from_fn(f);
+                fn vector(floats: [f32; $elements]) -> $floats {
                     // SAFETY: as many bytes, and any are a value.
                     unsafe { transmute(floats) }
                 }
@@ -289,8 +288,11 @@ pub(super) mod f16c {
                 }
                 #[inline(always)]
                 fn step(src: [u16; $elements], acc: $floats) -> $floats {
-                    let (src, acc) = (Self::array(Self::begin(src)), Self::array(acc));
-                    let exact = Self::each(|i| O::combine(src[i], acc[i]));
+                    let (src, mut exact) = (Self::array(Self::begin(src)), Self::array(acc));
+                    for i in 0..$elements {
+                        exact[i] = O::combine(src[i], exact[i]);
+                    }
+                    let exact = Self::vector(exact);
                     // SAFETY: as above.
                     unsafe { $widen($narrow::<_MM_FROUND_TO_NEAREST_INT>(exact)) }
                 }
@@ -311,8 +313,11 @@ pub(super) mod f16c {
 
                 #[inline(always)]
                 fn divide(item: [u16; $elements], nranks: u32) -> [u16; $elements] {
-                    let item = Self::array(Self::begin(item));
-                    Self::end(Self::each(|i| item[i].divide(nranks)))
+                    let mut item = Self::array(Self::begin(item));
+                    for i in 0..$elements {
+                        item[i] = item[i].divide(nranks);
+                    }
+                    Self::end(Self::vector(item))
                 }
             }
         };
