@@ -28,22 +28,52 @@ pub(super) struct Loops {
     pub(super) divide: Average,
 }
 
-// Slices as arguments tell LLVM that nothing overlaps, also after inlining.
+// Slices as arguments tell LLVM that nothing overlaps, also after inlining. Loops and no closures: those are
+// compiled without the features of their caller, and then not always in it.
+//
+// Indices are not checked: a loop that may end in a panic leaves its last vectors to scalar code.
+/// # Safety
+/// All slices are of one length.
 #[inline(always)]
-fn fold<L: Lanes, const N: usize>(acc: &mut [L::Item], srcs: [&[L::Item]; N]) {
-    let srcs = srcs.map(|src| &src[..acc.len()]);
-    for (i, a) in acc.iter_mut().enumerate() {
-        *a = L::end(srcs.iter().fold(L::begin(*a), |a, src| L::step(src[i], a)));
+unsafe fn fold<L: Lanes, const N: usize>(acc: &mut [L::Item], srcs: [&[L::Item]; N]) {
+    for (i, acc) in acc.iter_mut().enumerate() {
+        let mut a = L::begin(*acc);
+        for src in srcs {
+            // SAFETY: `i` is an index of `acc`, and the caller's promise.
+            a = L::step(*unsafe { src.get_unchecked(i) }, a);
+        }
+        *acc = L::end(a);
     }
 }
 
+/// # Safety
+/// All slices are of one length.
 #[inline(always)]
-fn join<L: Lanes, const N: usize>(dst: &mut [L::Item], first: &[L::Item], srcs: [&[L::Item]; N]) {
-    let first = &first[..dst.len()];
-    let srcs = srcs.map(|src| &src[..dst.len()]);
-    for (i, d) in dst.iter_mut().enumerate() {
-        *d = L::end(srcs.iter().fold(L::begin(first[i]), |a, src| L::step(src[i], a)));
+unsafe fn join<L: Lanes, const N: usize>(
+    dst: &mut [L::Item],
+    first: &[L::Item],
+    srcs: [&[L::Item]; N],
+) {
+    for (dst, (i, first)) in dst.iter_mut().zip(first.iter().enumerate()) {
+        let mut a = L::begin(*first);
+        for src in srcs {
+            // SAFETY: `i` is an index of `first`, and the caller's promise.
+            a = L::step(*unsafe { src.get_unchecked(i) }, a);
+        }
+        *dst = L::end(a);
     }
+}
+
+/// # Safety
+/// `at` points to `N` pointers, each aligned and good for `len` items for as long as the slices live.
+#[inline(always)]
+unsafe fn slices<'a, T, const N: usize>(at: *const *const u8, len: usize) -> [&'a [T]; N] {
+    let mut slices = [&[][..]; N];
+    for (k, slice) in slices.iter_mut().enumerate() {
+        // SAFETY: the caller's promise.
+        *slice = unsafe { std::slice::from_raw_parts(at.add(k).read().cast::<T>(), len) };
+    }
+    slices
 }
 
 #[inline(always)]
@@ -58,11 +88,12 @@ fn divide<D: Divide>(acc: &mut [D::Item], nranks: u32) {
 /// # Safety
 /// `at` is good for `len` items; `bytes` more are initialised and fewer than those of an item.
 #[inline(always)]
-unsafe fn rest<T: Copy>(at: *const T, len: usize, bytes: usize) -> [T; 1] {
+unsafe fn rest<T: Copy>(at: *const u8, len: usize, bytes: usize) -> T {
     // SAFETY: any bits are an item; the caller's promise.
     unsafe {
-        let mut item = std::mem::zeroed::<[T; 1]>();
-        std::ptr::copy_nonoverlapping(at.add(len).cast::<u8>(), item.as_mut_ptr().cast(), bytes);
+        let mut item = std::mem::zeroed::<T>();
+        let from = at.add(len * size_of::<T>());
+        std::ptr::copy_nonoverlapping(from, (&raw mut item).cast(), bytes);
         item
     }
 }
@@ -71,9 +102,9 @@ unsafe fn rest<T: Copy>(at: *const T, len: usize, bytes: usize) -> [T; 1] {
 macro_rules! instruction_set {
     ($module:ident $(, #[$attribute:meta])?) => {
         mod $module {
-            use super::{Divide, Lanes, Loops, rest};
+            use super::{Divide, Lanes, Loops, rest, slices};
             use std::ptr::copy_nonoverlapping;
-            use std::slice::{from_raw_parts, from_raw_parts_mut};
+            use std::slice::from_raw_parts_mut;
 
             $(#[$attribute])?
             unsafe fn fold<L: Lanes, const N: usize>(
@@ -82,19 +113,13 @@ macro_rules! instruction_set {
                 len: usize,
             ) {
                 let (items, left) = (len / L::ELEMENTS, len % L::ELEMENTS);
-                let bytes = left * (size_of::<L::Item>() / L::ELEMENTS);
-                let acc = acc.cast::<L::Item>();
                 // SAFETY: the caller gives `len` aligned elements at `acc` and at each of `N` sources,
                 // which `acc` does not overlap.
                 unsafe {
-                    let srcs = srcs.cast::<[*const L::Item; N]>().read();
-                    let slices = srcs.map(|src| from_raw_parts(src, items));
-                    super::fold::<L, N>(from_raw_parts_mut(acc, items), slices);
-                    if L::ELEMENTS > 1 && left > 0 {
-                        let srcs = srcs.map(|src| rest(src, items, bytes));
-                        let mut last = rest(acc, items, bytes);
-                        super::fold::<L, N>(&mut last, srcs.each_ref().map(|src| &src[..]));
-                        copy_nonoverlapping(last.as_ptr().cast::<u8>(), acc.add(items).cast(), bytes);
+                    let whole = from_raw_parts_mut(acc.cast::<L::Item>(), items);
+                    super::fold::<L, N>(whole, slices(srcs, items));
+                    if left > 0 {
+                        last::<L, N>(acc, acc, srcs, items, left);
                     }
                 }
             }
@@ -106,24 +131,37 @@ macro_rules! instruction_set {
                 len: usize,
             ) {
                 let (items, left) = (len / L::ELEMENTS, len % L::ELEMENTS);
-                let bytes = left * (size_of::<L::Item>() / L::ELEMENTS);
-                let dst = dst.cast::<L::Item>();
                 // SAFETY: the caller gives `len` aligned elements at `dst` and at each of `1 + N`
                 // sources, which `dst` does not overlap.
                 unsafe {
-                    let first = srcs.read().cast::<L::Item>();
-                    let srcs = srcs.add(1).cast::<[*const L::Item; N]>().read();
-                    super::join::<L, N>(
-                        from_raw_parts_mut(dst, items),
-                        from_raw_parts(first, items),
-                        srcs.map(|src| from_raw_parts(src, items)),
-                    );
-                    if L::ELEMENTS > 1 && left > 0 {
-                        let srcs = srcs.map(|src| rest(src, items, bytes));
-                        let mut last = rest(first, items, bytes);
-                        super::fold::<L, N>(&mut last, srcs.each_ref().map(|src| &src[..]));
-                        copy_nonoverlapping(last.as_ptr().cast::<u8>(), dst.add(items).cast(), bytes);
+                    let [first] = slices(srcs, items);
+                    let whole = from_raw_parts_mut(dst.cast::<L::Item>(), items);
+                    super::join::<L, N>(whole, first, slices(srcs.add(1), items));
+                    if left > 0 {
+                        last::<L, N>(dst, srcs.read(), srcs.add(1), items, left);
                     }
+                }
+            }
+
+            /// `left` elements after `items`, fewer than an item has: `dst = src op .. first`.
+            $(#[$attribute])?
+            unsafe fn last<L: Lanes, const N: usize>(
+                dst: *mut u8,
+                first: *const u8,
+                srcs: *const *const u8,
+                items: usize,
+                left: usize,
+            ) {
+                let bytes = left * (size_of::<L::Item>() / L::ELEMENTS);
+                // SAFETY: the callers give as many elements at all; `dst` is written last.
+                unsafe {
+                    let mut a = L::begin(rest(first, items, bytes));
+                    for k in 0..N {
+                        a = L::step(rest(srcs.add(k).read(), items, bytes), a);
+                    }
+                    let item = L::end(a);
+                    let to = dst.add(items * size_of::<L::Item>());
+                    copy_nonoverlapping((&raw const item).cast(), to, bytes);
                 }
             }
 
@@ -131,14 +169,13 @@ macro_rules! instruction_set {
             unsafe fn divide<D: Divide>(acc: *mut u8, len: usize, nranks: u32) {
                 let (items, left) = (len / D::ELEMENTS, len % D::ELEMENTS);
                 let bytes = left * (size_of::<D::Item>() / D::ELEMENTS);
-                let acc = acc.cast::<D::Item>();
                 // SAFETY: the caller gives `len` aligned elements that nobody else touches.
                 unsafe {
-                    super::divide::<D>(from_raw_parts_mut(acc, items), nranks);
-                    if D::ELEMENTS > 1 && left > 0 {
-                        let mut last = rest(acc, items, bytes);
-                        super::divide::<D>(&mut last, nranks);
-                        copy_nonoverlapping(last.as_ptr().cast::<u8>(), acc.add(items).cast(), bytes);
+                    super::divide::<D>(from_raw_parts_mut(acc.cast(), items), nranks);
+                    if left > 0 {
+                        let item = D::divide(rest(acc, items, bytes), nranks);
+                        let to = acc.add(items * size_of::<D::Item>());
+                        copy_nonoverlapping((&raw const item).cast(), to, bytes);
                     }
                 }
             }

@@ -98,23 +98,22 @@ impl Extreme for Max {
     const LARGEST: bool = true;
 }
 
-/// Minimum and maximum of f32 and f64; a maximum is the minimum of the negated numbers, negated.
+/// Minimum and maximum of f32 and f64.
 pub(super) struct Order<T, O>(PhantomData<(T, O)>);
 
 macro_rules! orders {
     ($($t:ty)*) => {$(
-        impl<O: Extreme> Lanes for Order<$t, O> {
+        impl Lanes for Order<$t, Min> {
             type Item = $t;
             type Acc = $t;
             const ELEMENTS: usize = 1;
 
             #[inline(always)]
             fn begin(first: $t) -> $t {
-                if O::LARGEST { -first } else { first }
+                first
             }
             #[inline(always)]
             fn step(src: $t, acc: $t) -> $t {
-                let src = Self::begin(src);
                 // Each is one instruction that gives its second operand for equal numbers and for NaN. The
                 // two differ only there: -0 or +0 is -0, and a NaN or anything is a NaN.
                 let one = if src < acc { src } else { acc };
@@ -123,8 +122,30 @@ macro_rules! orders {
             }
             #[inline(always)]
             fn end(acc: $t) -> $t {
-                let quiet = if acc.is_nan() { <$t>::NAN } else { acc };
-                if O::LARGEST { -quiet } else { quiet }
+                if acc.is_nan() { <$t>::NAN } else { acc }
+            }
+        }
+
+        impl Lanes for Order<$t, Max> {
+            type Item = $t;
+            type Acc = $t;
+            const ELEMENTS: usize = 1;
+
+            #[inline(always)]
+            fn begin(first: $t) -> $t {
+                first
+            }
+            #[inline(always)]
+            fn step(src: $t, acc: $t) -> $t {
+                let one = if src > acc { src } else { acc };
+                let other = if acc > src { acc } else { src };
+                // As for the minimum, but a NaN and anything need not be a NaN.
+                let number = <$t>::from_bits(one.to_bits() & other.to_bits());
+                if src.is_nan() | acc.is_nan() { <$t>::NAN } else { number }
+            }
+            #[inline(always)]
+            fn end(acc: $t) -> $t {
+                acc
             }
         }
     )*};
@@ -243,8 +264,7 @@ pub(super) mod f16c {
 
             impl<O> $name<O> {
                 #[inline(always)]
-                fn each(f: impl Fn(usize) -> f32) -> $floats {
-                    let floats: [f32; $elements] = std::array::from_fn(f);
+                fn vector(floats: [f32; $elements]) -> $floats {
                     // SAFETY: as many bytes, and any are a value.
                     unsafe { transmute(floats) }
                 }
@@ -268,8 +288,11 @@ pub(super) mod f16c {
                 }
                 #[inline(always)]
                 fn step(src: [u16; $elements], acc: $floats) -> $floats {
-                    let (src, acc) = (Self::array(Self::begin(src)), Self::array(acc));
-                    let exact = Self::each(|i| O::combine(src[i], acc[i]));
+                    let (src, mut exact) = (Self::array(Self::begin(src)), Self::array(acc));
+                    for i in 0..$elements {
+                        exact[i] = O::combine(src[i], exact[i]);
+                    }
+                    let exact = Self::vector(exact);
                     // SAFETY: as above.
                     unsafe { $widen($narrow::<_MM_FROUND_TO_NEAREST_INT>(exact)) }
                 }
@@ -290,8 +313,11 @@ pub(super) mod f16c {
 
                 #[inline(always)]
                 fn divide(item: [u16; $elements], nranks: u32) -> [u16; $elements] {
-                    let item = Self::array(Self::begin(item));
-                    Self::end(Self::each(|i| item[i].divide(nranks)))
+                    let mut item = Self::array(Self::begin(item));
+                    for i in 0..$elements {
+                        item[i] = item[i].divide(nranks);
+                    }
+                    Self::end(Self::vector(item))
                 }
             }
         };

@@ -19,6 +19,10 @@ use kernels::{Loops, WIDTH};
 /// Bytes that a fold keeps hot while it passes over its sources: a quarter of a small L1 cache.
 const TILE: usize = 8 << 10;
 
+/// The same where stores stream or go to several places: so few lines that the next are read while these
+/// are still on their way.
+const SHORT: usize = 512;
+
 /// The most sources of a run.
 pub const MAX_SOURCES: usize = 8;
 
@@ -64,9 +68,15 @@ impl Kernel {
         let plain = srcs.len() == 1 && divide.is_none();
         // Fold in the first destination itself unless a source is still to be read from there.
         let in_place = stores == Stores::Cached && !srcs[1..].contains(&dsts[0].cast_const());
+        let tile_bytes = match stores {
+            // A copy at a time, each with the longest run of reads.
+            Stores::Cached if plain => bytes + LINE,
+            Stores::Cached if dsts.len() == 1 => TILE,
+            _ => SHORT,
+        };
         let mut start = 0;
         // Tiles end where a line of the first destination ends.
-        let mut end = TILE - dsts[0].addr() % LINE;
+        let mut end = tile_bytes - dsts[0].addr() % LINE;
         while start < bytes {
             let part = end.min(bytes) - start;
             // SAFETY: `start` is below the length of every operand, and `part` stays within it. The tile
@@ -91,7 +101,7 @@ impl Kernel {
                 }
             }
             start = end;
-            end += TILE;
+            end += tile_bytes;
         }
         fence(stores);
     }

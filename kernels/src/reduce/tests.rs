@@ -283,8 +283,8 @@ fn every_short_length_gives_what_is_defined() {
 fn lengths_around_tiles_give_what_is_defined() {
     let mut random = Random(2);
     each_kernel(|set, dtype, op, stores| {
-        let tile = TILE / dtype.size();
-        for len in [tile - 1, tile, tile + 1, 2 * tile + 63] {
+        let (tile, short) = (TILE / dtype.size(), SHORT / dtype.size());
+        for len in [short - 1, short, short + 1, tile - 1, tile, tile + 1, 2 * tile + 63] {
             shape((set, dtype, op, stores), len, &mut random).check(&mut random);
         }
     });
