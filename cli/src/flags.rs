@@ -8,6 +8,8 @@ use roundelay_core::diagnostics::Code;
 use roundelay_core::schedule::demands::Resource;
 use roundelay_core::verify::Signals;
 
+use crate::bench::BenchFlags;
+
 /// Collective algorithms as pages of step loops: proved, then run.
 #[derive(Parser)]
 #[command(name = "roundelay", version, about, max_term_width = 100)]
@@ -22,6 +24,8 @@ pub(crate) enum Command {
     Check(CheckFlags),
     /// Run an algorithm on seeded random data and compare every element with a plain reference
     Run(RunFlags),
+    /// Time algorithms as nccl-tests does, beside the least that memory lets any take
+    Bench(BenchFlags),
     /// Print a source in canonical form, every comment kept
     Fmt(FmtFlags),
     /// Print an algorithm's source, or what it becomes: coll, rust, schedule, steps or ast
@@ -236,6 +240,7 @@ pub(crate) struct ExplainFlags {
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Format {
     /// For people
+    #[value(alias = "text")]
     Human,
     /// For programs
     Json,
@@ -262,7 +267,7 @@ impl RankCounts {
 
 const MOST_RANKS: u32 = 1 << 16;
 
-fn rank_counts(text: &str) -> Result<RankCounts, String> {
+pub(crate) fn rank_counts(text: &str) -> Result<RankCounts, String> {
     let bad = |why: &str| format!("[{}] {why}", Code::BadFlag);
     let count = |text: &str| {
         text.trim()
@@ -299,7 +304,7 @@ fn rank_count(text: &str) -> Result<u32, String> {
 }
 
 /// A size as nccl-tests reads it: K, M and G are powers of 1024.
-fn bytes(text: &str) -> Result<u64, String> {
+pub(crate) fn bytes(text: &str) -> Result<u64, String> {
     let bad = || {
         format!("[{}] a size is a number of bytes such as 4096, 64K, 1MiB or 1.5GB", Code::BadFlag)
     };
@@ -308,8 +313,8 @@ fn bytes(text: &str) -> Result<u64, String> {
     let unit: u64 = match unit.trim() {
         "" | "B" => 1,
         "K" | "k" | "KiB" => 1 << 10,
-        "M" | "MiB" => 1 << 20,
-        "G" | "GiB" => 1 << 30,
+        "M" | "m" | "MiB" => 1 << 20,
+        "G" | "g" | "GiB" => 1 << 30,
         "kB" | "KB" => 1_000,
         "MB" => 1_000_000,
         "GB" => 1_000_000_000,
@@ -340,7 +345,7 @@ fn budget(text: &str) -> Result<(Resource, u64), String> {
     })
 }
 
-fn setting(text: &str) -> Result<(String, String), String> {
+pub(crate) fn setting(text: &str) -> Result<(String, String), String> {
     match text.split_once('=') {
         Some((name, value)) if !name.trim().is_empty() => {
             Ok((name.trim().to_owned(), value.to_owned()))
@@ -349,14 +354,14 @@ fn setting(text: &str) -> Result<(String, String), String> {
     }
 }
 
-fn dtype(text: &str) -> Result<DType, String> {
+pub(crate) fn dtype(text: &str) -> Result<DType, String> {
     DType::from_name(text).ok_or_else(|| {
         let names: Vec<_> = DType::ALL.iter().map(|d| d.name()).collect();
         format!("[{}] the dtypes are {}", Code::BadFlag, names.join(" "))
     })
 }
 
-fn reduce_op(text: &str) -> Result<ReduceOp, String> {
+pub(crate) fn reduce_op(text: &str) -> Result<ReduceOp, String> {
     ReduceOp::from_name(text).ok_or_else(|| {
         let names: Vec<_> = ReduceOp::ALL.iter().map(|op| op.name()).collect();
         format!("[{}] the reduce ops are {}", Code::BadFlag, names.join(" "))

@@ -1,5 +1,6 @@
 //! The `roundelay` command. Exit codes: 0, all is well; 1, the program is wrong; 2, the call is.
 
+mod bench;
 mod calibrate;
 mod certificate;
 mod check;
@@ -26,6 +27,7 @@ fn main() -> ExitCode {
     let outcome = match Cli::parse().command {
         Command::Check(flags) => check::main(&flags),
         Command::Run(flags) => run::main(&flags),
+        Command::Bench(flags) => bench::main(&flags),
         Command::Fmt(flags) => fmt::main(&flags),
         Command::Emit(flags) => emit::main(&flags),
         Command::List(flags) => list::main(&flags),

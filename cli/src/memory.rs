@@ -1,8 +1,22 @@
 //! How much memory a run may take: asking for more is an error before anything is touched.
 
+use roundelay::{DType, Schedule};
 use roundelay_core::diagnostics::Code;
+use roundelay_core::ids::{RankId, ScratchId};
+use roundelay_core::schedule::Buffer;
 
 use crate::report::Failure;
+
+/// Bytes of the scratch of all ranks, and of those of their other `buffers`.
+pub(crate) fn needed(schedule: &Schedule, count: u64, dtype: DType, buffers: &[Buffer]) -> u128 {
+    let scratch = (0..schedule.scratch.len() as u32).map(|id| Buffer::Scratch(ScratchId(id)));
+    let buffers: Vec<Buffer> = buffers.iter().copied().chain(scratch).collect();
+    let elements: u128 = (0..schedule.nranks)
+        .flat_map(|rank| buffers.iter().map(move |buffer| (RankId(rank), *buffer)))
+        .map(|(rank, buffer)| u128::from(schedule.elements(buffer, rank, count)))
+        .sum();
+    elements * dtype.size() as u128
+}
 
 /// Refuses a run of `bytes` on a machine that has less.
 pub(crate) fn admit(bytes: u128) -> Result<(), Failure> {

@@ -5,12 +5,11 @@ use std::time::Duration;
 use roundelay::{Algorithm as _, Options, Plan};
 use roundelay_core::collective::Alias;
 use roundelay_core::diagnostics::{Code, Diagnostic};
-use roundelay_core::ids::{RankId, ScratchId};
+use roundelay_core::ids::RankId;
 use roundelay_core::prove_source;
 use roundelay_core::schedule::Buffer;
 use roundelay_core::schedule::interpret::Interpreted;
 use roundelay_core::source::Source;
-use roundelay_core::verify::Proved;
 use roundelay_kernels::reference::Reference;
 use serde::Serialize;
 
@@ -69,6 +68,9 @@ pub(crate) fn main(flags: &RunFlags) -> Result<bool, Failure> {
     Ok(!reports.is_empty() && reports.iter().all(|r| r.ok))
 }
 
+/// Besides scratch.
+const BUFFERS: [Buffer; 2] = [Buffer::Input, Buffer::Output];
+
 enum Stopped {
     Unproved(Vec<Diagnostic>),
     Failure(Failure),
@@ -83,7 +85,8 @@ impl From<roundelay_kernels::Error> for Stopped {
 fn run(algorithm: &Interpreted, nranks: u32, flags: &RunFlags) -> Result<Report, Stopped> {
     let collective = algorithm.collective();
     let proved = prove_source(algorithm, nranks).map_err(Stopped::Unproved)?;
-    memory::admit(bytes(&proved, flags)).map_err(Stopped::Failure)?;
+    let needed = memory::needed(proved.schedule(), flags.count, flags.dtype, &BUFFERS);
+    memory::admit(needed).map_err(Stopped::Failure)?;
     let plan = Plan::new(&proved, flags.count, flags.dtype, flags.op)?;
     let plan = match flags.workers {
         Some(workers) => plan.with_options(Options::new().workers(workers)),
@@ -123,18 +126,6 @@ fn run(algorithm: &Interpreted, nranks: u32, flags: &RunFlags) -> Result<Report,
         algbw_gbps: algbw,
         busbw_gbps: algbw * collective.bus_factor(nranks),
     })
-}
-
-/// Memory of inputs, outputs and scratch.
-fn bytes(proved: &Proved, flags: &RunFlags) -> u128 {
-    let schedule = proved.schedule();
-    let scratch = (0..schedule.scratch.len() as u32).map(|id| Buffer::Scratch(ScratchId(id)));
-    let buffers: Vec<Buffer> = [Buffer::Input, Buffer::Output].into_iter().chain(scratch).collect();
-    let elements: u128 = (0..schedule.nranks)
-        .flat_map(|rank| buffers.iter().map(move |buffer| (RankId(rank), *buffer)))
-        .map(|(rank, buffer)| u128::from(schedule.elements(buffer, rank, flags.count)))
-        .sum();
-    elements * flags.dtype.size() as u128
 }
 
 fn ranks(plan: &Plan) -> impl Iterator<Item = RankId> + use<> {

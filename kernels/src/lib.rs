@@ -5,6 +5,7 @@
 
 pub mod cuda;
 pub mod host;
+pub mod limit;
 pub mod reduce;
 pub mod reference;
 

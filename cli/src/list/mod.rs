@@ -82,16 +82,7 @@ fn side_by_side<T: Sync, R: Send>(items: &[T], work: impl Fn(&T) -> R + Sync) ->
 
 /// The source and the collective that the flags name. A collective may stand in a source's place.
 fn wanted(flags: &ListFlags) -> Result<(Option<&str>, Option<Collective>), Failure> {
-    let by_name = |name: &str| {
-        Collective::ALL.into_iter().find(|collective| collective.name().eq_ignore_ascii_case(name))
-    };
-    let named = match &flags.collective {
-        None => None,
-        Some(name) => Some(by_name(name).ok_or_else(|| {
-            Failure::usage(Code::BadFlag, format!("`{name}` is not a collective"))
-                .with_help(format!("the collectives are {}", collectives()))
-        })?),
-    };
+    let named = flags.collective.as_deref().map(collective).transpose()?;
     match flags.source.as_deref().map(|source| (source, by_name(source))) {
         None => Ok((None, named)),
         Some((_, Some(collective))) if named.is_none_or(|named| named == collective) => {
@@ -104,6 +95,18 @@ fn wanted(flags: &ListFlags) -> Result<(Option<&str>, Option<Collective>), Failu
         }
         Some((source, None)) => Ok((Some(source), named)),
     }
+}
+
+fn by_name(name: &str) -> Option<Collective> {
+    Collective::ALL.into_iter().find(|collective| collective.name().eq_ignore_ascii_case(name))
+}
+
+/// The collective that a flag names.
+pub(crate) fn collective(name: &str) -> Result<Collective, Failure> {
+    by_name(name).ok_or_else(|| {
+        Failure::usage(Code::BadFlag, format!("`{name}` is not a collective"))
+            .with_help(format!("the collectives are {}", collectives()))
+    })
 }
 
 fn collectives() -> String {

@@ -42,7 +42,7 @@ impl Reference {
     }
 
     /// The outputs of all ranks, each float correctly rounded; empty where a rank has none.
-    pub fn outputs(&self, inputs: &[Vec<u8>]) -> Vec<Vec<u8>> {
+    pub fn outputs<I: AsRef<[u8]>>(&self, inputs: &[I]) -> Vec<Vec<u8>> {
         let units = |rank| self.collective.output_units(rank, self.nranks, self.root) as usize;
         let size = self.dtype.size();
         let mut outputs: Vec<Vec<u8>> =
@@ -61,7 +61,7 @@ impl Reference {
 
     /// Number of elements of all outputs that are wrong. Copies, integers, min and max must be exact; other floats
     /// within the error bound of a reduction tree of depth `depth` ([`roundelay_core::verify::Proof::reduce_depth`]).
-    pub fn count_wrong(&self, inputs: &[Vec<u8>], outputs: &[&[u8]], depth: u32) -> u64 {
+    pub fn count_wrong<I: AsRef<[u8]>>(&self, inputs: &[I], outputs: &[&[u8]], depth: u32) -> u64 {
         // A term of a sum is rounded once on each step to the root; a product collects the relative errors of
         // all its steps, whatever the tree.
         let steps = if self.op == ReduceOp::Prod { self.nranks - 1 } else { depth };
@@ -74,9 +74,14 @@ impl Reference {
     }
 
     /// Visits every element of every output; a reduction is computed once for all ranks that want it.
-    fn each_element(&self, inputs: &[Vec<u8>], mut visit: impl FnMut(RankId, usize, Exact)) {
+    fn each_element<I: AsRef<[u8]>>(
+        &self,
+        inputs: &[I],
+        mut visit: impl FnMut(RankId, usize, Exact),
+    ) {
         let element = |rank: RankId, unit: u32, i: usize| {
-            exact::bits_at(self.dtype, &inputs[rank.index()], unit as usize * self.count + i)
+            let input = inputs[rank.index()].as_ref();
+            exact::bits_at(self.dtype, input, unit as usize * self.count + i)
         };
         let mut wanted: Vec<(u32, RankId, u32)> = Vec::new();
         for rank in self.ranks() {

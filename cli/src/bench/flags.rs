@@ -1,0 +1,187 @@
+//! What `bench` takes: nccl-tests' flags by their own letters and names, and ours.
+
+use clap::Args;
+use roundelay::{DType, ReduceOp};
+use roundelay_core::diagnostics::Code;
+
+use crate::flags::{
+    Format, RankCounts, TopologyFlags, bytes, dtype, rank_counts, reduce_op, setting,
+};
+
+#[derive(Args)]
+pub(crate) struct BenchFlags {
+    /// Algorithms of the library and `.coll` files, separated by commas or blanks
+    #[arg(value_name = "ALGORITHM|FILE", value_delimiter = ',', conflicts_with = "collective")]
+    pub(super) sources: Vec<String>,
+    /// All algorithms of the library for this collective, such as `AllReduce`
+    #[arg(long, required_unless_present = "sources")]
+    pub(super) collective: Option<String>,
+    /// Which algorithm of a file
+    #[arg(long, value_name = "NAME")]
+    pub(super) algorithm: Option<String>,
+    /// Value of a parameter, such as ring=1,2,3,0; may be given several times
+    #[arg(long = "set", value_name = "NAME=VALUE", value_parser = setting)]
+    pub(super) settings: Vec<(String, String)>,
+    #[command(flatten)]
+    pub(super) topology: TopologyFlags,
+    /// Rank counts: `8`, `2..=33`, or a list such as `2,4,8` [default: 8]
+    #[arg(long, value_parser = rank_counts)]
+    pub(super) nranks: Option<RankCounts>,
+    /// With --nranks, iterations as nccl-tests means it (--iters); without, the rank counts
+    #[arg(short = 'n', value_name = "N")]
+    pub(super) n: Option<String>,
+    /// Timed iterations [default: 20]
+    #[arg(long, value_parser = clap::value_parser!(u32).range(1..))]
+    pub(super) iters: Option<u32>,
+    /// Iterations to warm up
+    #[arg(short = 'w', long = "warmup-iters", alias = "warmup_iters", default_value_t = 1)]
+    pub(super) warmup: u32,
+    /// The smallest size in bytes, such as 1K, 32M or 1G in powers of 1024 [default: 32M]
+    #[arg(short = 'b', long = "minbytes", value_name = "SIZE", value_parser = bytes)]
+    pub(super) smallest: Option<u64>,
+    /// The largest size [default: the smallest]
+    #[arg(short = 'e', long = "maxbytes", value_name = "SIZE", value_parser = bytes)]
+    pub(super) largest: Option<u64>,
+    /// From a size to the next: this many times as large
+    #[arg(short = 'f', long = "stepfactor", value_name = "FACTOR", conflicts_with = "step")]
+    pub(super) factor: Option<u64>,
+    /// From a size to the next: so many bytes more [default: 1M]
+    #[arg(short = 'i', long = "stepbytes", value_name = "SIZE", value_parser = bytes)]
+    pub(super) step: Option<u64>,
+    /// The sizes of the contest: 1 KB, 1 MB and 1 GB, and the mean of their bandwidths
+    #[arg(long, conflicts_with_all = ["smallest", "largest", "factor", "step"])]
+    pub(super) contest: bool,
+    /// Reduce ops: sum prod min max avg, a list of them, or all
+    #[arg(short = 'o', long = "op", default_value = "sum", value_parser = reduce_ops)]
+    pub(super) ops: Several<ReduceOp>,
+    /// Element types: i8 u8 i32 u32 i64 u64 f16 bf16 f32 f64 (or by nccl-tests' names), a list, or all
+    #[arg(short = 'd', long = "dtype", alias = "datatype", default_value = "f32", value_parser = dtypes)]
+    pub(super) dtypes: Several<DType>,
+    /// The root of rooted collectives, or -1 for each rank in turn [default: the algorithm's own]
+    #[arg(short = 'r', long, value_name = "RANK", allow_hyphen_values = true)]
+    #[arg(value_parser = clap::value_parser!(i64).range(-1..))]
+    pub(super) root: Option<i64>,
+    /// Compare the result of a run of its own with a plain reference (1), or do not (0)
+    #[arg(short = 'c', long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(0..=1))]
+    pub(super) check: u32,
+    /// Worker threads; the default is one a core
+    #[arg(long, value_parser = clap::value_parser!(u32).range(1..=1024))]
+    pub(super) workers: Option<u32>,
+    /// Optimisation level
+    #[arg(short = 'O', value_name = "LEVEL", value_parser = clap::value_parser!(u8).range(0..=2))]
+    pub(super) level: Option<u8>,
+    /// Let the optimiser change the order of reduction
+    #[arg(long)]
+    pub(super) reassociate: bool,
+    /// Write a plot of bandwidth by size
+    #[arg(long, value_name = "FILE")]
+    pub(super) svg: Option<String>,
+    #[arg(long, value_enum, default_value_t = Format::Human)]
+    pub(super) format: Format,
+}
+
+/// The values of a list.
+#[derive(Clone)]
+pub(super) struct Several<T>(pub(super) Vec<T>);
+
+fn several<T: Clone>(
+    text: &str,
+    all: &[T],
+    one: impl Fn(&str) -> Result<T, String>,
+) -> Result<Several<T>, String> {
+    match text {
+        "all" => Ok(Several(all.to_vec())),
+        _ => Ok(Several(text.split(',').map(|word| one(word.trim())).collect::<Result<_, _>>()?)),
+    }
+}
+
+fn dtypes(text: &str) -> Result<Several<DType>, String> {
+    several(text, DType::ALL, |name| {
+        dtype(match name {
+            "int8" => "i8",
+            "uint8" => "u8",
+            "int32" | "int" => "i32",
+            "uint32" => "u32",
+            "int64" => "i64",
+            "uint64" => "u64",
+            "half" => "f16",
+            "bfloat16" => "bf16",
+            "float" => "f32",
+            "double" => "f64",
+            other => other,
+        })
+    })
+}
+
+fn reduce_ops(text: &str) -> Result<Several<ReduceOp>, String> {
+    several(text, ReduceOp::ALL, reduce_op)
+}
+
+impl BenchFlags {
+    /// Rank counts and iterations: `-n` is nccl-tests' iterations where the ranks are said otherwise.
+    pub(super) fn counts(&self) -> Result<(RankCounts, u32), String> {
+        let (mut nranks, mut iters) = (self.nranks.clone(), self.iters);
+        match (&self.n, &nranks, iters) {
+            (None, _, _) => {}
+            (Some(n), None, _) => nranks = Some(rank_counts(n)?),
+            (Some(n), Some(_), None) => {
+                let parsed = n.parse().ok().filter(|n| *n > 0);
+                iters = Some(parsed.ok_or_else(|| {
+                    format!("-n {n} beside --nranks is a number of iterations, from 1")
+                })?);
+            }
+            (Some(n), Some(_), Some(_)) => {
+                return Err(format!("-n {n} is the ranks or the iterations, and both are given"));
+            }
+        }
+        Ok((nranks.unwrap_or_else(|| RankCounts::one(8)), iters.unwrap_or(20)))
+    }
+
+    /// nccl-tests' sizes, in order.
+    pub(super) fn sizes(&self) -> Result<Vec<u64>, (String, &'static str)> {
+        const DEFAULT: u64 = 32 << 20;
+        const MOST: usize = 10_000;
+        if self.contest {
+            return Ok(vec![1 << 10, 1 << 20, 1 << 30]);
+        }
+        let smallest = self.smallest.unwrap_or(DEFAULT);
+        let largest = self.largest.unwrap_or(smallest);
+        if smallest > largest {
+            let default = if self.smallest.is_none() { ", the default," } else { "" };
+            let title = format!(
+                "the smallest size -b {smallest}{default} is above the largest -e {largest}"
+            );
+            return Err((title, "give -b and -e in bytes, such as -b 1K -e 64M"));
+        }
+        match (self.factor, self.step) {
+            (Some(factor @ 0..=1), _) => {
+                let title = format!("-f {factor} never leads from a size to a larger one");
+                return Err((title, "the factor is 2 or more"));
+            }
+            (_, Some(0)) => {
+                let title = "-i 0 never leads from a size to a larger one".to_owned();
+                return Err((title, "the step is a byte or more, such as 1M"));
+            }
+            (Some(_), _) if smallest == 0 && largest > 0 => {
+                let title = "-f never leads from a size of 0 to a larger one".to_owned();
+                return Err((title, "begin with -b 1K, say, or step by -i"));
+            }
+            _ => {}
+        }
+        let next = |size: &u64| {
+            let next = match self.factor {
+                Some(factor) => size.checked_mul(factor),
+                None => size.checked_add(self.step.unwrap_or(1 << 20)),
+            };
+            next.filter(|next| *next <= largest)
+        };
+        let sizes: Vec<u64> = std::iter::successors(Some(smallest), next).take(MOST + 1).collect();
+        if sizes.len() > MOST {
+            return Err((format!("these are more than {MOST} sizes"), "step by -f 2, say"));
+        }
+        Ok(sizes)
+    }
+}
+
+/// The code of all that is wrong with flags.
+pub(super) const CODE: Code = Code::BadFlag;

@@ -1,0 +1,81 @@
+//! The least that memory lets any algorithm take, measured on the buffers that the algorithms use.
+
+use std::time::Duration;
+
+use roundelay_kernels::limit::{Traffic, measure};
+use serde::Serialize;
+
+use super::row::bandwidth;
+use super::timing::Timing;
+use super::world::World;
+
+/// What is spent on a limit besides the search for the fastest program.
+const TIME: Duration = Duration::from_millis(500);
+
+/// What the limit is, once for all sizes.
+pub(super) const WHAT: &str =
+    "a hand-blocked program that reads every input once and writes every output once, no schedule";
+
+/// The limit of one size.
+#[derive(Serialize)]
+pub(super) struct Limit {
+    pub(super) collective: &'static str,
+    pub(super) nranks: u32,
+    pub(super) size: u64,
+    pub(super) count: u64,
+    #[serde(rename = "type")]
+    pub(super) dtype: &'static str,
+    /// `sum` of f32, or what stands for it: as many bytes.
+    pub(super) adds: &'static str,
+    /// Microseconds.
+    pub(super) time: f64,
+    /// GB/s
+    pub(super) alg_bw: f64,
+    /// GB/s
+    pub(super) bus_bw: f64,
+    pub(super) min: f64,
+    pub(super) median: f64,
+    /// Bytes read and written.
+    pub(super) bytes: u64,
+    pub(super) threads: u32,
+    pub(super) program: String,
+}
+
+impl Limit {
+    pub(super) fn measure(world: &mut World, size: u64, threads: u32) -> Self {
+        let reference = world.reference;
+        let collective = reference.collective;
+        let traffic = Traffic {
+            collective,
+            root: reference.root,
+            count: reference.count as u64,
+            dtype: reference.dtype,
+        };
+        let (inputs, mut outputs) = world.apart();
+        let found = measure(&traffic, &inputs, &mut outputs, threads, TIME);
+        let timing = Timing::of(found.samples);
+        let time = timing.time();
+        let alg_bw = bandwidth(size, time);
+        let float = reference.dtype == roundelay::DType::F32;
+        Self {
+            collective: collective.name(),
+            nranks: reference.nranks,
+            size,
+            count: traffic.count,
+            dtype: reference.dtype.name(),
+            adds: match collective.reduces() {
+                true if float => "f32",
+                true => "32-bit integers",
+                false => "nothing",
+            },
+            time: time * 1e6,
+            alg_bw,
+            bus_bw: alg_bw * collective.bus_factor(reference.nranks),
+            min: timing.least() * 1e6,
+            median: timing.median() * 1e6,
+            bytes: found.bytes,
+            threads: found.threads,
+            program: found.program,
+        }
+    }
+}

@@ -1,0 +1,270 @@
+//! `roundelay bench`: what algorithms take on this machine, as nccl-tests measures and shows it, and how far that is
+//! from the least that memory lets any take.
+
+mod flags;
+mod limit;
+mod row;
+mod subject;
+mod table;
+mod timing;
+mod world;
+
+use std::thread::available_parallelism;
+
+use indicatif::{ProgressBar, ProgressStyle};
+use roundelay::{DType, Options, Plan, ReduceOp};
+use roundelay_kernels::reference::Reference;
+use serde::Serialize;
+
+use crate::flags::Format;
+use crate::memory;
+use crate::report::{Failure, print, print_json};
+pub(crate) use flags::BenchFlags;
+use limit::{Limit, WHAT};
+use row::{Effort, Row, count, place, root};
+use subject::{Group, Refused, Subject};
+use world::World;
+
+/// What was asked for.
+#[derive(Serialize)]
+struct Config {
+    nranks: Vec<u32>,
+    warmup_iters: u32,
+    iters: u32,
+    check: bool,
+    /// Threads of the engine, and at most of the limit.
+    workers: u32,
+    min_bytes: u64,
+    max_bytes: u64,
+    version: &'static str,
+}
+
+/// What stands below the table.
+#[derive(Serialize)]
+struct Summary {
+    average_bus_bandwidth: f64,
+    out_of_bounds: OutOfBounds,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    contest: Vec<Contest>,
+}
+
+#[derive(Serialize)]
+struct OutOfBounds {
+    count: u64,
+    okay: bool,
+}
+
+/// What the contest judges an algorithm by.
+#[derive(Serialize)]
+struct Contest {
+    algo: String,
+    nranks: u32,
+    /// GB/s
+    mean_alg_bw: f64,
+}
+
+#[derive(Serialize)]
+struct Report<'a> {
+    limit: Limits<'a>,
+    results: &'a [Row],
+    refused: &'a [Refused],
+    #[serde(flatten)]
+    summary: Summary,
+    config: &'a Config,
+}
+
+#[derive(Serialize)]
+struct Limits<'a> {
+    what: &'static str,
+    sizes: &'a [Limit],
+}
+
+/// The buffers of one size, and whose.
+struct Case<'a> {
+    group: &'a Group,
+    reference: Reference,
+    size: u64,
+}
+
+pub(crate) fn main(flags: &BenchFlags) -> Result<bool, Failure> {
+    let (nranks, iters) = flags.counts().map_err(|why| Failure::usage(flags::CODE, why))?;
+    let sizes = flags.sizes();
+    let sizes = sizes.map_err(|(why, help)| Failure::usage(flags::CODE, why).with_help(help))?;
+    let options = subject::options(flags)?;
+    let (groups, refused) = subject::find(flags, &nranks)?;
+    let cases = cases(flags, &groups, &sizes)?;
+    let config = Config {
+        nranks: nranks.counts.clone(),
+        warmup_iters: flags.warmup,
+        iters,
+        check: flags.check > 0,
+        workers: flags.workers.unwrap_or_else(cores),
+        min_bytes: sizes.first().copied().unwrap_or(0),
+        max_bytes: sizes.last().copied().unwrap_or(0),
+        version: env!("CARGO_PKG_VERSION"),
+    };
+    let text = flags.format == Format::Human;
+    if text {
+        table::head(&config).iter().for_each(|line| print(line));
+        for Refused { algo, nranks, code, reason } in &refused {
+            print(&format!("# refused {algo} on {nranks} ranks [{code}]: {reason}"));
+        }
+    }
+    let (results, limits) = measure(&cases, &config, options, text)?;
+    let summary = Summary::new(flags, &results);
+    let okay = summary.out_of_bounds.okay && !results.is_empty();
+    if text {
+        table::foot(&summary).iter().for_each(|line| print(line));
+    } else {
+        let limit = Limits { what: WHAT, sizes: &limits };
+        print_json(&Report {
+            limit,
+            results: &results,
+            refused: &refused,
+            summary,
+            config: &config,
+        });
+    }
+    Ok(okay)
+}
+
+fn cores() -> u32 {
+    available_parallelism().map_or(1, |n| u32::try_from(n.get()).unwrap_or(u32::MAX))
+}
+
+/// All buffers that are to be made, one after the other; refused before the first if one is too large.
+fn cases<'a>(
+    flags: &BenchFlags,
+    groups: &'a [Group],
+    sizes: &[u64],
+) -> Result<Vec<Case<'a>>, Failure> {
+    let mut cases: Vec<Case> = Vec::new();
+    for group in groups {
+        let schedule = group.subjects[0].proved.schedule();
+        let (collective, nranks, root) = (schedule.collective, schedule.nranks, schedule.root);
+        // An op that reduces nothing is one.
+        let ops: &[ReduceOp] = if collective.reduces() { &flags.ops.0 } else { &[ReduceOp::Sum] };
+        for &dtype in &flags.dtypes.0 {
+            let bytes = dtype.size() as u64;
+            for &op in ops {
+                for &size in sizes {
+                    let count = count(collective, nranks, size, bytes);
+                    for subject in &group.subjects {
+                        let schedule = subject.proved.schedule();
+                        let scratch = memory::needed(schedule, count, dtype, &[]);
+                        let buffers = world::needed(collective, nranks, root, count, dtype.size());
+                        memory::admit(scratch + buffers)
+                            .map_err(|failure| failure.with_help("lower -e or --nranks"))?;
+                    }
+                    let count = usize::try_from(count).expect("memory was found for them");
+                    let reference = Reference { collective, nranks, root, count, dtype, op };
+                    let size = collective.bytes(count as u64, nranks, bytes);
+                    cases.push(Case { group, reference, size });
+                }
+            }
+        }
+    }
+    Ok(cases)
+}
+
+fn measure(
+    cases: &[Case],
+    config: &Config,
+    options: Options,
+    text: bool,
+) -> Result<(Vec<Row>, Vec<Limit>), Failure> {
+    let steps: usize = cases.iter().map(|case| 1 + case.group.subjects.len()).sum();
+    // Drawn on standard error, and only where that is a terminal.
+    let bar = ProgressBar::new(steps as u64).with_style(
+        ProgressStyle::with_template("{wide_bar} {pos}/{len} {msg}").expect("a template"),
+    );
+    let show = |line: String| {
+        if text {
+            bar.suspend(|| print(&line))
+        }
+    };
+    let (mut results, mut limits) = (Vec::new(), Vec::new());
+    for case in cases {
+        let mut world = World::new(case.reference);
+        bar.set_message(format!("limit, {} B", case.size));
+        let limit = Limit::measure(&mut world, case.size, config.workers);
+        show(table::limit(&limit));
+        bar.inc(1);
+        for subject in &case.group.subjects {
+            bar.set_message(format!("{}, {} B", subject.name, case.size));
+            let row = result(subject, &mut world, case, config, options, &limit)?;
+            show(table::row(&row));
+            bar.inc(1);
+            results.push(row);
+        }
+        limits.push(limit);
+    }
+    bar.finish_and_clear();
+    Ok((results, limits))
+}
+
+fn result(
+    subject: &Subject,
+    world: &mut World,
+    case: &Case,
+    config: &Config,
+    options: Options,
+    limit: &Limit,
+) -> Result<Row, Failure> {
+    let engine = |error: roundelay_kernels::Error| Failure::usage(error.code(), error.to_string());
+    let Case { size, reference: Reference { collective, nranks, count, dtype, op, .. }, .. } =
+        *case;
+    let plan = Plan::new(&subject.proved, count as u64, dtype, op).map_err(engine)?;
+    let plan = plan.with_options(options);
+    let schedule = plan.schedule();
+    let effort = Effort { warmup: config.warmup_iters, iters: config.iters, check: config.check };
+    let out_of_place = place(&plan, world, false, size, effort).map_err(engine)?;
+    let has_in_place = collective.has_in_place() && !schedule.out_of_place && plan.proof().in_place;
+    let in_place = match has_in_place {
+        true => Some(place(&plan, world, true, size, effort).map_err(engine)?),
+        false => None,
+    };
+    let percent_of_limit =
+        (out_of_place.time > 0.0 && size > 0).then(|| 100.0 * limit.time / out_of_place.time);
+    Ok(Row {
+        algo: subject.name.clone(),
+        collective: collective.name(),
+        nranks,
+        streams: subject.streams,
+        size,
+        count: count as u64,
+        dtype: DType::name(dtype),
+        redop: if collective.reduces() { op.name() } else { "none" },
+        root: root(collective, schedule.root),
+        out_of_place,
+        in_place,
+        percent_of_limit,
+    })
+}
+
+impl Summary {
+    fn new(flags: &BenchFlags, results: &[Row]) -> Self {
+        let places =
+            || results.iter().flat_map(|row| [Some(&row.out_of_place), row.in_place.as_ref()]);
+        let bandwidths: Vec<f64> = places().flatten().map(|place| place.bus_bw).collect();
+        let count = places().flatten().filter_map(|place| place.nwrong).sum();
+        let mut contest: Vec<Contest> = Vec::new();
+        for row in results.iter().filter(|_| flags.contest) {
+            let third = row.out_of_place.alg_bw / 3.0;
+            let same = |c: &&mut Contest| c.algo == row.algo && c.nranks == row.nranks;
+            match contest.iter_mut().find(same) {
+                Some(contest) => contest.mean_alg_bw += third,
+                None => contest.push(Contest {
+                    algo: row.algo.clone(),
+                    nranks: row.nranks,
+                    mean_alg_bw: third,
+                }),
+            }
+        }
+        Self {
+            average_bus_bandwidth: bandwidths.iter().sum::<f64>() / bandwidths.len().max(1) as f64,
+            out_of_bounds: OutOfBounds { count, okay: count == 0 },
+            contest,
+        }
+    }
+}

@@ -1,0 +1,122 @@
+//! What was measured of one algorithm at one size, as nccl-tests counts it.
+
+use roundelay::{Collective, Plan};
+use roundelay_core::ids::RankId;
+use serde::Serialize;
+
+use super::timing::Timing;
+use super::world::World;
+
+/// One line of the table. The keys are nccl-tests', those before them ours.
+#[derive(Serialize)]
+pub(super) struct Row {
+    pub(super) algo: String,
+    pub(super) collective: &'static str,
+    pub(super) nranks: u32,
+    pub(super) streams: u32,
+    pub(super) size: u64,
+    pub(super) count: u64,
+    #[serde(rename = "type")]
+    pub(super) dtype: &'static str,
+    pub(super) redop: &'static str,
+    /// -1 where there is none.
+    pub(super) root: i64,
+    pub(super) out_of_place: Place,
+    /// Null where the algorithm has no such form.
+    pub(super) in_place: Option<Place>,
+    /// The limit's time as a percentage of the one out of place: 100 is as fast as memory lets be.
+    pub(super) percent_of_limit: Option<f64>,
+}
+
+/// One of the two forms.
+#[derive(Serialize)]
+pub(super) struct Place {
+    /// Microseconds, as are the three below.
+    pub(super) time: f64,
+    /// GB/s
+    pub(super) alg_bw: f64,
+    /// GB/s
+    pub(super) bus_bw: f64,
+    /// Null where results were not looked at.
+    pub(super) nwrong: Option<u64>,
+    pub(super) min: f64,
+    pub(super) median: f64,
+    pub(super) mean: f64,
+}
+
+impl Place {
+    pub(super) fn new(timing: &Timing, size: u64, bus_factor: f64, nwrong: Option<u64>) -> Self {
+        let (time, us) = (timing.time(), |seconds: f64| seconds * 1e6);
+        let alg_bw = bandwidth(size, time);
+        Self {
+            time: us(time),
+            alg_bw,
+            bus_bw: alg_bw * bus_factor,
+            nwrong,
+            min: us(timing.least()),
+            median: us(timing.median()),
+            mean: us(timing.mean()),
+        }
+    }
+}
+
+/// GB/s
+pub(super) fn bandwidth(size: u64, seconds: f64) -> f64 {
+    if seconds > 0.0 { size as f64 / seconds / 1e9 } else { 0.0 }
+}
+
+/// How long and how often.
+#[derive(Clone, Copy)]
+pub(super) struct Effort {
+    pub(super) warmup: u32,
+    pub(super) iters: u32,
+    pub(super) check: bool,
+}
+
+/// Times a plan in one form, and counts what is wrong in the result of one more run.
+pub(super) fn place(
+    plan: &Plan,
+    world: &mut World,
+    in_place: bool,
+    size: u64,
+    effort: Effort,
+) -> Result<Place, roundelay_kernels::Error> {
+    let Effort { warmup, iters, check } = effort;
+    let schedule = plan.schedule();
+    let factor = schedule.collective.bus_factor(schedule.nranks);
+    let mut nwrong = None;
+    let timing = if in_place {
+        world.enter();
+        let mut buffers = world.shared();
+        Timing::take(warmup, iters, || plan.run_bytes_in_place(&mut buffers).map(|_| ()))?
+    } else {
+        let (inputs, mut outputs) = world.apart();
+        Timing::take(warmup, iters, || plan.run_bytes(&inputs, &mut outputs).map(|_| ()))?
+    };
+    if check {
+        if in_place {
+            world.enter();
+            plan.run_bytes_in_place(&mut world.shared())?;
+        } else {
+            world.clear();
+            let (inputs, mut outputs) = world.apart();
+            plan.run_bytes(&inputs, &mut outputs)?;
+        }
+        nwrong = Some(world.wrong(plan, in_place));
+    }
+    Ok(Place::new(&timing, size, factor, nwrong))
+}
+
+/// nccl-tests' count for a size: what is passed to the call. Where it is a rank's share of the size it is rounded
+/// down to 16 bytes, if there are so many.
+pub(super) fn count(collective: Collective, nranks: u32, size: u64, dtype_size: u64) -> u64 {
+    let unit = collective.bytes(1, nranks, dtype_size);
+    let count = size / unit;
+    let whole = 16 / dtype_size.min(16);
+    if unit == dtype_size || count < whole { count } else { count / whole * whole }
+}
+
+/// nccl-tests' root: -1 where there is none.
+pub(super) fn root(collective: Collective, root: RankId) -> i64 {
+    if collective.is_rooted() { i64::from(root.0) } else { -1 }
+}

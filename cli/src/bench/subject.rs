@@ -1,0 +1,194 @@
+//! Which algorithms are timed: those that were named, or all of the library that take the rank count.
+
+use roundelay::{Algorithm as _, Collective, Options, select};
+use roundelay_core::diagnostics::{Code, Diagnostic};
+use roundelay_core::prove_source;
+use roundelay_core::schedule::interpret::Interpreted;
+use roundelay_core::source::Source;
+use roundelay_core::verify::Proved;
+use serde::Serialize;
+
+use super::flags::BenchFlags;
+use crate::flags::{SourceFlags, TopologyFlags};
+use crate::list;
+use crate::program::{Loaded, load_on, read};
+use crate::report::{Failure, JsonDiagnostic, refuse};
+use crate::topology;
+
+/// An algorithm, proved for a rank count and a root.
+pub(super) struct Subject {
+    pub(super) name: String,
+    pub(super) proved: Proved,
+    /// Of the rank that has most.
+    pub(super) streams: u32,
+}
+
+/// An algorithm that does not take a rank count.
+#[derive(Serialize)]
+pub(super) struct Refused {
+    pub(super) algo: String,
+    pub(super) nranks: u32,
+    pub(super) code: &'static str,
+    pub(super) reason: String,
+}
+
+/// Subjects of one collective, rank count and root, so of the same buffers.
+pub(super) struct Group {
+    pub(super) subjects: Vec<Subject>,
+}
+
+/// An algorithm as it was read, with its text for errors in it.
+struct Named {
+    algorithm: Interpreted,
+    source: Source,
+    /// Whether it was asked for by name.
+    named: bool,
+}
+
+/// Everything that is to be timed, and what is not.
+pub(super) fn find(
+    flags: &BenchFlags,
+    nranks: &crate::flags::RankCounts,
+) -> Result<(Vec<Group>, Vec<Refused>), Failure> {
+    let algorithms = match &flags.collective {
+        Some(name) => of_library(flags, list::collective(name)?)?,
+        None => named(flags)?,
+    };
+    let mut groups: Vec<Group> = Vec::new();
+    let mut refused = Vec::new();
+    for &n in &nranks.counts {
+        for named in &algorithms {
+            for root in roots(flags, named.algorithm.collective(), n)? {
+                let mut algorithm = named.algorithm.clone();
+                if let Some(root) = root {
+                    algorithm
+                        .set_text("root", &root.to_string())
+                        .map_err(|why| Failure::usage(Code::BadParameter, why))?;
+                }
+                match prove_source(&algorithm, n) {
+                    Ok(proved) => add(&mut groups, Subject::new(&algorithm, proved)),
+                    Err(errors) => {
+                        let all_refused = errors.iter().all(|e| e.code == Code::RankCountRefused);
+                        if !all_refused || named.named && nranks.named {
+                            return Err(refused_source(flags, &errors, &named.source));
+                        }
+                        let reason = errors.into_iter().next().map_or(String::new(), |e| e.title);
+                        refused.push(Refused {
+                            algo: algorithm.name().to_owned(),
+                            nranks: n,
+                            code: Code::RankCountRefused.as_str(),
+                            reason,
+                        });
+                        // The same for every root.
+                        break;
+                    }
+                }
+            }
+        }
+    }
+    Ok((groups, refused))
+}
+
+/// How the plans of all subjects are run: the one place that knows what the engine can be told.
+pub(super) fn options(flags: &BenchFlags) -> Result<Options, Failure> {
+    if flags.level.is_some() || flags.reassociate {
+        let title = "the engine runs schedules as they are written: there is nothing to choose yet";
+        return Err(
+            Failure::usage(Code::BadFlag, title).with_help("leave out -O and --reassociate")
+        );
+    }
+    Ok(Options::new().workers(flags.workers.unwrap_or(0)))
+}
+
+fn of_library(flags: &BenchFlags, collective: Collective) -> Result<Vec<Named>, Failure> {
+    let given = topology::given(&flags.topology)?;
+    let mut wanted: Vec<Named> = Vec::new();
+    for algorithm in select::library().iter().filter(|a| a.collective() == collective) {
+        let mut algorithm = algorithm.clone();
+        if let Some(given) = &given {
+            algorithm.place_on(given.topology.clone());
+        }
+        for (name, value) in &flags.settings {
+            let set = algorithm.set_text(name, value);
+            set.map_err(|why| Failure::usage(Code::BadParameter, why))?;
+        }
+        let source = read(algorithm.name())?;
+        wanted.push(Named { algorithm, source, named: false });
+    }
+    Ok(wanted)
+}
+
+fn named(flags: &BenchFlags) -> Result<Vec<Named>, Failure> {
+    let given = topology::given(&flags.topology)?;
+    let mut wanted = Vec::new();
+    for name in &flags.sources {
+        let source = read(name)?;
+        let one = SourceFlags {
+            source: name.clone(),
+            algorithm: flags.algorithm.clone(),
+            settings: flags.settings.clone(),
+            topology: TopologyFlags { topology: None, assume: None },
+        };
+        match load_on(&source, &one, given.as_ref())? {
+            Loaded::Ready(algorithms) => {
+                wanted.extend(algorithms.into_iter().map(|algorithm| Named {
+                    algorithm,
+                    source: source.clone(),
+                    named: true,
+                }));
+            }
+            Loaded::Wrong(errors) => return Err(refused_source(flags, &errors, &source)),
+        }
+    }
+    Ok(wanted)
+}
+
+fn refused_source(flags: &BenchFlags, errors: &[Diagnostic], source: &Source) -> Failure {
+    let json = |diagnostics: Vec<JsonDiagnostic>| serde_json::json!({ "ok": false, "diagnostics": diagnostics });
+    refuse(flags.format, errors, source, json)
+}
+
+/// The roots to set; none where there is none, or the algorithm's own is to be kept.
+fn roots(
+    flags: &BenchFlags,
+    collective: Collective,
+    nranks: u32,
+) -> Result<Vec<Option<u32>>, Failure> {
+    match flags.root.filter(|_| collective.is_rooted()) {
+        None => Ok(vec![None]),
+        Some(-1) => Ok((0..nranks).map(Some).collect()),
+        Some(root) => match u32::try_from(root).ok().filter(|root| *root < nranks) {
+            Some(root) => Ok(vec![Some(root)]),
+            None => {
+                let title = format!("-r {root} is not one of the {nranks} ranks");
+                Err(Failure::usage(Code::BadFlag, title)
+                    .with_help(format!("a root is in 0..={}, or -1 for each in turn", nranks - 1)))
+            }
+        },
+    }
+}
+
+fn add(groups: &mut Vec<Group>, subject: Subject) {
+    match groups.iter_mut().find(|group| group.subjects[0].buffers() == subject.buffers()) {
+        Some(group) => group.subjects.push(subject),
+        None => groups.push(Group { subjects: vec![subject] }),
+    }
+}
+
+impl Subject {
+    fn new(algorithm: &Interpreted, proved: Proved) -> Self {
+        let schedule = proved.schedule();
+        let mut streams = vec![0; schedule.nranks as usize];
+        for stream in &schedule.streams {
+            streams[stream.rank.index()] += 1;
+        }
+        let streams = streams.into_iter().max().unwrap_or(0);
+        Self { name: algorithm.name().to_owned(), streams, proved }
+    }
+
+    /// What decides about the buffers.
+    fn buffers(&self) -> (Collective, u32, roundelay_core::ids::RankId) {
+        let schedule = self.proved.schedule();
+        (schedule.collective, schedule.nranks, schedule.root)
+    }
+}

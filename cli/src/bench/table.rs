@@ -1,0 +1,106 @@
+//! nccl-tests' table: comment lines, columns, footer; ours are the last columns, so that its readers still work.
+
+use super::limit::{Limit, WHAT};
+use super::row::{Place, Row};
+use super::{Config, Summary};
+
+pub(super) fn head(config: &Config) -> Vec<String> {
+    let mut lines = vec![
+        format!("# roundelay {}", env!("CARGO_PKG_VERSION")),
+        format!(
+            "# nranks {} warmup iters: {} iters: {} validation: {} workers: {}",
+            config.nranks.iter().map(u32::to_string).collect::<Vec<_>>().join(","),
+            config.warmup_iters,
+            config.iters,
+            u32::from(config.check),
+            config.workers,
+        ),
+        "# all ranks share this machine's memory: bandwidths are not those of links".to_owned(),
+        "# time: mean of the middle half of the iterations, each a row of runs that lasts 1 ms or more"
+            .to_owned(),
+        format!("# limit: {WHAT}"),
+        "#".to_owned(),
+    ];
+    let blank = "";
+    lines.push(format!("#{blank:53}{:^36}{:^36}", "out-of-place", "in-place"));
+    let place = format!("{:>11}{:>8}{:>8}{:>7}", "time", "algbw", "busbw", "#wrong");
+    lines.push(format!(
+        "#{:>12}{:>13}{:>8}{:>8}{:>6}    {place}  {place}{:>8}{:>9}{:>12}  algo",
+        "size", "count", "type", "redop", "root", "nranks", "streams", "% of limit"
+    ));
+    let units = format!("{:>11}{:>8}{:>8}{:>7}", "(us)", "(GB/s)", "(GB/s)", "");
+    lines.push(format!("#{:>12}{:>13}{blank:22}    {units}  {units}", "(B)", "(elements)"));
+    lines
+}
+
+pub(super) fn limit(limit: &Limit) -> String {
+    format!(
+        "# limit {} {} on {} ranks, {} B: {} us, {} GB/s: {}",
+        limit.dtype,
+        limit.collective,
+        limit.nranks,
+        limit.size,
+        number(limit.time).trim(),
+        number(limit.alg_bw).trim(),
+        limit.program,
+    )
+}
+
+pub(super) fn row(row: &Row) -> String {
+    let share =
+        row.percent_of_limit.map_or_else(|| "N/A".to_owned(), |share| format!("{share:.1}"));
+    format!(
+        " {:>12}{:>13}{:>8}{:>8}{:>6}    {}  {}{:>8}{:>9}{share:>12}  {}",
+        row.size,
+        row.count,
+        row.dtype,
+        row.redop,
+        row.root,
+        place(Some(&row.out_of_place)),
+        place(row.in_place.as_ref()),
+        row.nranks,
+        row.streams,
+        row.algo
+    )
+}
+
+fn place(place: Option<&Place>) -> String {
+    let missing = "N/A";
+    let Some(place) = place else {
+        return format!("{missing:>11}{missing:>8}{missing:>8}{missing:>7}");
+    };
+    let wrong = place.nwrong.map_or_else(|| missing.to_owned(), |wrong| wrong.to_string());
+    let wrong = format!("{wrong:>7}");
+    let wrong = match place.nwrong {
+        Some(1..) => format!("\x1b[1;91m{wrong}\x1b[0m"),
+        _ => wrong,
+    };
+    let [time, alg_bw, bus_bw] = [place.time, place.alg_bw, place.bus_bw].map(number);
+    format!("{time:>11}{alg_bw:>8}{bus_bw:>8}{wrong}")
+}
+
+pub(super) fn foot(summary: &Summary) -> Vec<String> {
+    let verdict = if summary.out_of_bounds.okay { "OK" } else { "FAILED" };
+    let mut lines = vec![
+        format!("# Out of bounds values : {} {verdict}", summary.out_of_bounds.count),
+        format!("# Avg bus bandwidth    : {}", number(summary.average_bus_bandwidth).trim()),
+    ];
+    if !summary.contest.is_empty() {
+        lines.push("# Contest: mean algbw out of place of 1 KB, 1 MB and 1 GB (GB/s)".to_owned());
+    }
+    for mean in &summary.contest {
+        let bandwidth = number(mean.mean_alg_bw);
+        lines.push(format!("# {bandwidth:>9}  {}, {} ranks", mean.algo, mean.nranks));
+    }
+    lines
+}
+
+/// Four digits, as far as they stand before or soon behind the point.
+fn number(value: f64) -> String {
+    match value {
+        v if v >= 1000.0 => format!("{v:.0}"),
+        v if v >= 100.0 => format!("{v:.1}"),
+        v if v >= 10.0 => format!("{v:.2}"),
+        v => format!("{v:.3}"),
+    }
+}

@@ -1,0 +1,70 @@
+//! Times of a run: how they are taken, and the one number that is shown for them.
+
+use std::time::{Duration, Instant};
+
+/// What a sample lasts at least: the clock and its reading are then nothing.
+const SAMPLE: Duration = Duration::from_millis(1);
+
+/// Seconds that a run took, one entry a sample.
+pub(super) struct Timing(Vec<f64>);
+
+impl Timing {
+    pub(super) fn of(samples: Vec<f64>) -> Self {
+        let mut samples = samples;
+        samples.sort_by(f64::total_cmp);
+        Self(samples)
+    }
+
+    /// `warmup` runs, then `samples` samples: each is a row of runs between two looks at the clock, and one run
+    /// where that lasts long enough.
+    pub(super) fn take<E>(
+        warmup: u32,
+        samples: u32,
+        mut run: impl FnMut() -> Result<(), E>,
+    ) -> Result<Self, E> {
+        let mut row = |runs: u32| {
+            let begun = Instant::now();
+            for _ in 0..runs {
+                run()?;
+            }
+            Ok(begun.elapsed().as_secs_f64())
+        };
+        row(warmup)?;
+        let least = SAMPLE.as_secs_f64();
+        let mut runs = 1;
+        let mut first = row(runs)?;
+        while first < least {
+            let factor = (1.2 * least / first.max(1e-9)).clamp(2.0, 16.0);
+            runs = (f64::from(runs) * factor).ceil() as u32;
+            first = row(runs)?;
+        }
+        // The row that was long enough is the first sample where there was no need to look for its length.
+        let mut all = if runs == 1 && warmup > 0 { vec![first] } else { Vec::new() };
+        while all.len() < samples as usize {
+            all.push(row(runs)? / f64::from(runs));
+        }
+        Ok(Self::of(all))
+    }
+
+    /// The mean of the middle half of the samples: what somebody else does on the machine makes some much longer.
+    pub(super) fn time(&self) -> f64 {
+        let quarter = self.0.len() / 4;
+        mean(&self.0[quarter..self.0.len() - quarter])
+    }
+
+    pub(super) fn mean(&self) -> f64 {
+        mean(&self.0)
+    }
+
+    pub(super) fn least(&self) -> f64 {
+        self.0.first().copied().unwrap_or(0.0)
+    }
+
+    pub(super) fn median(&self) -> f64 {
+        self.0.get(self.0.len() / 2).copied().unwrap_or(0.0)
+    }
+}
+
+fn mean(values: &[f64]) -> f64 {
+    values.iter().sum::<f64>() / values.len().max(1) as f64
+}

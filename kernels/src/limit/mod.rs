@@ -1,0 +1,307 @@
+//! The least that memory lets any algorithm take: a hand-blocked program that reads every input once and writes every
+//! output once, on spinning threads, without a schedule, a signal or a step between.
+//!
+//! The collective's contract gives the jobs (`jobs`), several programs do them (`program`, with the loops of
+//! `loops`), and the fastest of them on this machine, for these buffers, is the limit. What programs compute
+//! is right, and tested, as only then their traffic is what a collective needs.
+
+mod jobs;
+mod loops;
+mod program;
+#[cfg(all(test, not(loom)))]
+mod tests;
+
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use roundelay_core::collective::Collective;
+use roundelay_core::dtype::DType;
+use roundelay_core::ids::RankId;
+
+use jobs::Job;
+use loops::Words;
+use program::{Program, SCRATCH};
+
+/// Bytes that the programs move to be compared, if there are so many: several times what caches hold.
+const TRIED: usize = 192 << 20;
+/// Programs that are measured to the end.
+const FINALISTS: usize = 4;
+/// What a sample lasts at least.
+const SAMPLE: Duration = Duration::from_millis(1);
+/// The same while programs are compared.
+const GLANCE: Duration = Duration::from_micros(200);
+/// Samples of each finalist.
+const SAMPLES: std::ops::RangeInclusive<usize> = 5..=40;
+
+/// What is to be moved.
+#[derive(Clone, Copy, Debug)]
+pub struct Traffic {
+    /// By whose contract.
+    pub collective: Collective,
+    /// The root; rank 0 where there is none.
+    pub root: RankId,
+    /// Elements a unit.
+    pub count: u64,
+    /// Element type. The sum is computed for `f32`; for others as many bytes are added up as 32-bit integers.
+    pub dtype: DType,
+}
+
+/// The limit, as measured.
+#[derive(Clone, Debug)]
+pub struct Limit {
+    /// Seconds a run took, of each sample of the fastest program.
+    pub samples: Vec<f64>,
+    /// Threads of that program.
+    pub threads: u32,
+    /// The program, in words.
+    pub program: String,
+    /// Bytes read and written by one run.
+    pub bytes: u64,
+}
+
+impl Limit {
+    /// The median of the samples.
+    pub fn median(&self) -> f64 {
+        median(&self.samples)
+    }
+}
+
+fn median(samples: &[f64]) -> f64 {
+    let mut sorted = samples.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    sorted.get(sorted.len() / 2).copied().unwrap_or(0.0)
+}
+
+/// Measures the limit on these buffers, with at most `threads` threads and about `time`. What the outputs held is lost.
+///
+/// # Panics
+/// If there is a buffer that is shorter than the collective's contract says.
+pub fn measure(
+    traffic: &Traffic,
+    inputs: &[&[u8]],
+    outputs: &mut [&mut [u8]],
+    threads: u32,
+    time: Duration,
+) -> Limit {
+    let unit = traffic.count as usize * traffic.dtype.size();
+    let words = if traffic.dtype == DType::F32 { Words::Float } else { Words::Integer };
+    let jobs = jobs::jobs(traffic.collective, traffic.root, inputs, outputs, unit);
+    let operands: usize = jobs.iter().map(|job| job.srcs.len() + job.dsts.len()).sum();
+    let programs = program::all(&jobs, words, threads.max(1) as usize);
+    let mut limit =
+        Limit { samples: vec![0.0], threads: 1, program: "nothing".to_owned(), bytes: 0 };
+    if unit == 0 || programs.is_empty() {
+        return limit;
+    }
+    // A multiple of what a cache line, a vector and a page need.
+    let tried = unit.min((TRIED / operands).next_multiple_of(4096));
+    // SAFETY: the jobs are made of the callers' slices, `unit` bytes of each, which are borrowed until we
+    // return; the slices of outputs are apart from all others.
+    let (best, samples) = unsafe {
+        with_crew(&jobs, &programs, |crew| {
+            let mut times: Vec<(f64, usize)> = (0..programs.len())
+                .map(|at| {
+                    let runs = crew.runs(at, tried, GLANCE);
+                    let best = (0..2).map(|_| crew.time(at, tried, runs)).fold(f64::MAX, f64::min);
+                    (best, at)
+                })
+                .collect();
+            times.sort_by(|a, b| a.0.total_cmp(&b.0));
+            times.truncate(FINALISTS);
+            let finalists: Vec<(usize, u32)> =
+                times.iter().map(|&(_, at)| (at, crew.runs(at, unit, SAMPLE))).collect();
+            let mut samples = vec![Vec::new(); finalists.len()];
+            let begun = Instant::now();
+            for round in 0..*SAMPLES.end() {
+                if round >= *SAMPLES.start() && begun.elapsed() > time {
+                    break;
+                }
+                for (&(at, runs), samples) in finalists.iter().zip(&mut samples) {
+                    samples.push(crew.time(at, unit, runs));
+                }
+            }
+            finalists
+                .into_iter()
+                .map(|(at, _)| at)
+                .zip(samples)
+                .min_by(|a, b| median(&a.1).total_cmp(&median(&b.1)))
+                .expect("there is a program")
+        })
+    };
+    limit.samples = samples;
+    limit.threads = programs[best].threads as u32;
+    limit.program = programs[best].describe();
+    limit.bytes = (operands * unit) as u64;
+    limit
+}
+
+/// Alone in its cache lines: two, as neighbours are fetched in pairs.
+#[repr(align(128))]
+struct Apart<T>(T);
+
+/// What threads share: which program is to be run, for the how manieth time, and who is done.
+struct Crew<'a> {
+    jobs: &'a [Job],
+    programs: &'a [Program],
+    /// The number of runs, and in the lowest bits the program.
+    turn: Apart<AtomicU64>,
+    len: AtomicUsize,
+    over: AtomicBool,
+    /// The last turn that each thread has completed; the first is the caller's, and not used.
+    done: Vec<Apart<AtomicU64>>,
+    scratch: Vec<*mut u8>,
+}
+
+/// Looks at a word without a pause, as the answer is awaited within a microsecond; where it is not, somebody else may
+/// need the core.
+#[derive(Default)]
+struct Spin(u32);
+
+impl Spin {
+    fn again(&mut self) {
+        self.0 += 1;
+        if self.0.is_multiple_of(1 << 14) {
+            thread::yield_now();
+        }
+    }
+}
+
+/// Bits of a turn that name the program.
+const NAME: u32 = 16;
+
+// SAFETY: the jobs' pointers are the callers' slices, which the parts of a run divide among the threads; a thread
+// uses its own scratch only.
+unsafe impl Sync for Crew<'_> {}
+
+/// Ends the spinning of the others, also when the caller panics.
+struct Over<'a>(&'a AtomicBool);
+
+impl Drop for Over<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Release);
+    }
+}
+
+/// Calls `work` while threads for the largest program spin.
+///
+/// # Safety
+/// The pointers of the jobs are good for every length that `work` asks for, sources are written by nobody meanwhile,
+/// and destinations are apart and touched by nobody.
+unsafe fn with_crew<R>(
+    jobs: &[Job],
+    programs: &[Program],
+    work: impl FnOnce(&mut Captain<'_, '_>) -> R,
+) -> R {
+    let threads = programs.iter().map(|program| program.threads).max().unwrap_or(1);
+    let mut scratch: Vec<Box<[Page]>> =
+        (0..threads).map(|_| vec![Page([0; 4096]); SCRATCH / size_of::<Page>()].into()).collect();
+    let crew = Crew {
+        jobs,
+        programs,
+        turn: Apart(AtomicU64::new(0)),
+        len: AtomicUsize::new(0),
+        over: AtomicBool::new(false),
+        done: (0..threads).map(|_| Apart(AtomicU64::new(0))).collect(),
+        scratch: scratch.iter_mut().map(|pages| pages.as_mut_ptr().cast()).collect(),
+    };
+    thread::scope(|scope| {
+        let _over = Over(&crew.over);
+        for me in 1..threads {
+            let crew = &crew;
+            scope.spawn(move || crew.help(me));
+        }
+        work(&mut Captain { crew: &crew, turn: 0 })
+    })
+}
+
+/// A page of scratch.
+#[derive(Clone, Copy)]
+#[repr(align(4096))]
+struct Page(#[allow(dead_code)] [u8; 4096]);
+
+impl Crew<'_> {
+    fn help(&self, me: usize) {
+        let mut seen = 0;
+        loop {
+            let mut spin = Spin::default();
+            let turn = loop {
+                let turn = self.turn.0.load(Ordering::Acquire);
+                if turn != seen {
+                    break turn;
+                }
+                if self.over.load(Ordering::Acquire) {
+                    return;
+                }
+                spin.again();
+            };
+            seen = turn;
+            self.part(turn, me);
+            self.done[me].0.store(turn, Ordering::Release);
+        }
+    }
+
+    fn part(&self, turn: u64, me: usize) {
+        let program = &self.programs[(turn & ((1 << NAME) - 1)) as usize];
+        if me < program.threads {
+            let len = self.len.load(Ordering::Relaxed);
+            // SAFETY: `with_crew`'s caller promised it for every length that is asked for; each thread has a
+            // part and a scratch of its own, and a turn begins when all parts of the last are done.
+            unsafe { program.part(self.jobs, len, me, self.scratch[me]) };
+        }
+    }
+}
+
+/// The calling thread's side of the crew.
+struct Captain<'c, 'a> {
+    crew: &'c Crew<'a>,
+    turn: u64,
+}
+
+impl Captain<'_, '_> {
+    /// Runs a program once, on `len` bytes of each unit.
+    fn run(&mut self, program: usize, len: usize) {
+        let crew = self.crew;
+        crew.len.store(len, Ordering::Relaxed);
+        let threads = crew.programs[program].threads;
+        self.turn += 1;
+        let turn = self.turn << NAME | program as u64;
+        if threads > 1 {
+            crew.turn.0.store(turn, Ordering::Release);
+        }
+        crew.part(turn, 0);
+        if threads == 1 {
+            return;
+        }
+        for done in &crew.done[1..] {
+            // Those without a part answer too: a later turn must not begin before they have seen this one.
+            let mut spin = Spin::default();
+            while done.0.load(Ordering::Acquire) != turn {
+                spin.again();
+            }
+        }
+    }
+
+    /// Seconds of a run, of `runs` in a row.
+    fn time(&mut self, program: usize, len: usize, runs: u32) -> f64 {
+        let begun = Instant::now();
+        for _ in 0..runs {
+            self.run(program, len);
+        }
+        begun.elapsed().as_secs_f64() / f64::from(runs)
+    }
+
+    /// Runs that take about `least` together; it warms up, too.
+    fn runs(&mut self, program: usize, len: usize, least: Duration) -> u32 {
+        let least = least.as_secs_f64();
+        let mut runs = 1;
+        loop {
+            let took = self.time(program, len, runs) * f64::from(runs);
+            if took >= least {
+                return runs;
+            }
+            let factor = (1.2 * least / took.max(1e-9)).clamp(2.0, 16.0);
+            runs = (f64::from(runs) * factor).ceil() as u32;
+        }
+    }
+}
