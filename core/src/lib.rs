@@ -15,6 +15,8 @@ pub mod schedule;
 
 pub mod verify;
 
+pub mod optimize;
+
 pub mod expansion;
 
 pub mod emit;

@@ -1,7 +1,8 @@
 //! Memory as the proof sees it: every unit of every buffer is cut at the same fractions, namely all those
 //! at which some region begins or ends, so a region is a run of cells and cells map one to one.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
+use std::ops::Range;
 
 use crate::collective::Alias;
 use crate::ids::{RankId, ScratchId};
@@ -11,17 +12,20 @@ use crate::schedule::{Buffer, Operand, Region, Schedule};
 /// Numbers for cells; well below where values begin to stand for something else.
 const NUMBERED: u64 = 1 << 31;
 
+/// Where the data came from that a slot holds, of slots that hold data of several places.
+pub(crate) type Held = HashMap<(RankId, Buffer, u32), Rat>;
+
 /// Whether input and output share memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Mode {
+pub(crate) enum Mode {
     OutOfPlace,
     InPlace,
 }
 
 /// The cells of a schedule's regions, whoever's they are.
-pub(super) struct Cells {
+pub(crate) struct Cells {
     /// Cells of a unit.
-    pub(super) per_unit: u32,
+    pub(crate) per_unit: u32,
     /// Where within a unit each of them begins.
     cuts: Vec<Rat>,
     /// Each region: first cell within its buffer, and number of cells.
@@ -29,12 +33,12 @@ pub(super) struct Cells {
     /// Cells of a slot, for each scratch buffer.
     slot: Vec<u32>,
     /// Scratch whose slots hold data of different shapes: a slot is one cell to races.
-    pub(super) reshaped: Vec<bool>,
+    pub(crate) reshaped: Vec<bool>,
 }
 
 impl Cells {
     /// Or, where cells cannot be numbered, how many a unit would have.
-    pub(super) fn new(schedule: &Schedule) -> Result<Self, u32> {
+    pub(crate) fn new(schedule: &Schedule) -> Result<Self, u32> {
         let mut cuts = BTreeMap::from([(Rat::ZERO, 0_u32)]);
         for region in &schedule.regions {
             for at in [region.base, region.lo, region.hi] {
@@ -81,7 +85,7 @@ impl Cells {
     }
 
     /// The stretch of a user buffer that cell `cell` is.
-    pub(super) fn region(&self, cell: u32, buffer: Buffer) -> Region {
+    pub(crate) fn region(&self, cell: u32, buffer: Buffer) -> Region {
         let at = |cell: u32| {
             let (unit, cut) = (cell / self.per_unit, self.cuts[(cell % self.per_unit) as usize]);
             Rat::new(cut.num() + u64::from(unit) * cut.den(), cut.den()).unwrap_or(Rat::ZERO)
@@ -90,28 +94,52 @@ impl Cells {
     }
 
     /// A region's slot within its scratch buffer: first cell, and number of cells.
-    pub(super) fn slot(&self, region: &Region, id: ScratchId) -> (u32, u32) {
+    pub(crate) fn slot(&self, region: &Region, id: ScratchId) -> (u32, u32) {
         (region.slot * self.slot[id.index()], self.slot[id.index()])
     }
 
+    /// The slot of which all is at stake when a region is accessed, where it holds data of another place: what
+    /// came from one place lies elsewhere in a slot than what came from another. `first` is where the buffer begins.
+    pub(crate) fn reshapes(
+        &self,
+        held: &mut Held,
+        (rank, region): (RankId, &Region),
+        first: u32,
+        writes: bool,
+    ) -> Option<Range<u32>> {
+        let Buffer::Scratch(id) = region.buffer else { return None };
+        if !self.reshaped[id.index()] {
+            return None;
+        }
+        let base = held.entry((rank, region.buffer, region.slot)).or_insert(region.base);
+        if *base == region.base {
+            return None;
+        }
+        if writes {
+            *base = region.base;
+        }
+        let (slot, len) = self.slot(region, id);
+        Some(first + slot..first + slot + len)
+    }
+
     /// First cell within its buffer, and number of cells.
-    pub(super) fn of(&self, operand: Operand) -> (u32, u32) {
+    pub(crate) fn of(&self, operand: Operand) -> (u32, u32) {
         self.regions[operand.region.index()]
     }
 }
 
 /// Where each rank's buffers lie in one memory of cells.
-pub(super) struct Layout {
+pub(crate) struct Layout {
     /// First cell of buffer b of rank r at `r * buffers + b`.
     first: Vec<u32>,
     buffers: usize,
     /// Cells in all.
-    pub(super) size: u32,
+    pub(crate) size: u32,
 }
 
 impl Layout {
     /// `None` where the memory is larger than cells can be numbered.
-    pub(super) fn new(schedule: &Schedule, cells: &Cells, mode: Mode) -> Option<Self> {
+    pub(crate) fn new(schedule: &Schedule, cells: &Cells, mode: Mode) -> Option<Self> {
         let buffers = 2 + schedule.scratch.len();
         let mut first = vec![0; schedule.nranks as usize * buffers];
         let mut size = 0_u64;
@@ -146,7 +174,7 @@ impl Layout {
     }
 
     /// The first cell of `buffer` of `rank`.
-    pub(super) fn buffer(&self, rank: RankId, buffer: Buffer) -> u32 {
+    pub(crate) fn buffer(&self, rank: RankId, buffer: Buffer) -> u32 {
         let buffer = match buffer {
             Buffer::Input => 0,
             Buffer::Output => 1,

@@ -1,0 +1,146 @@
+//! Signal elision against the proof: what is left is enough, and nothing of it is too much.
+
+use roundelay_core::ids::{OpId, RankId};
+use roundelay_core::optimize::Callers;
+use roundelay_core::optimize::elide::{Elided, Unchanged, Why, elide, reasons};
+use roundelay_core::schedule::demands::{Budget, Resource};
+use roundelay_core::schedule::{Algorithm as _, OpKind, Schedule, SignalKind, legality};
+use roundelay_core::verify::{Proof, Signals, verify_called};
+
+use crate::{admitted, algorithms, library, of_library};
+
+const BOTH: [Callers; 2] = [Callers::Each, Callers::One];
+
+fn proved(schedule: &Schedule, callers: Callers, what: &str) -> Proof {
+    verify_called(schedule, Signals::default(), callers)
+        .unwrap_or_else(|found| panic!("{what}, {callers:?}: {found:#?}"))
+}
+
+fn elided(schedule: &Schedule, callers: Callers) -> Elided {
+    elide(schedule, callers).unwrap_or_else(|found| panic!("{}: {found:#?}", schedule.algorithm))
+}
+
+/// Each op of a kind, in the order of the table.
+fn ops(schedule: &Schedule, kind: OpKind) -> Vec<OpId> {
+    let of = |at: &usize| schedule.ops[*at].kind == kind;
+    (0..schedule.ops.len()).filter(of).map(|at| OpId(at as u32)).collect()
+}
+
+/// Without a post and its wait.
+fn without(schedule: &Schedule, post: OpId, wait: OpId) -> Schedule {
+    let mut less = schedule.clone();
+    for at in [post.max(wait), post.min(wait)] {
+        let stream = less.stream_of(at).index();
+        less.ops.remove(at.index());
+        less.streams[stream].len -= 1;
+        for later in &mut less.streams[stream + 1..] {
+            later.first.0 -= 1;
+        }
+    }
+    less
+}
+
+#[test]
+fn the_ring_keeps_what_it_must() {
+    for nranks in 3..=33 {
+        let ring = of_library("RingAllReduce", nranks);
+        let few = elided(&ring, Callers::Each);
+        assert!(few.least);
+        for rank in (0..nranks).map(RankId) {
+            let waits = |kind| few.waits(rank, kind);
+            let kept = (waits(SignalKind::Ack), waits(SignalKind::Data));
+            assert_eq!(kept, (2 * (nranks as usize - 1), 1), "rank {rank} of {nranks}");
+        }
+        let n = nranks as usize;
+        assert_eq!(few.between_ranks(), (n * (2 * n - 1), n * (2 * n - 3)));
+        let one = elided(&ring, Callers::One);
+        // Nobody leaves before all have ended.
+        assert_eq!(one.between_ranks().0, n * (2 * n - 3), "{nranks}");
+    }
+}
+
+#[test]
+fn the_ring_says_why() {
+    let few = elided(&of_library("RingAllReduce", 4), Callers::Each);
+    let all: Vec<_> = reasons(&few)
+        .into_iter()
+        .map(|r| format!("{} {} x{}: {}", r.line, r.signal, r.times, r.why))
+        .collect();
+    expect_test::expect![[r""]].assert_eq(&all.join("\n"));
+}
+
+#[test]
+fn what_is_left_of_the_library_is_proved() {
+    for algorithm in library() {
+        for nranks in 1..=17 {
+            let Some(schedule) = admitted(&algorithm, nranks) else { continue };
+            for callers in BOTH {
+                let what = format!("{} at {nranks} ranks", algorithm.name());
+                let before = proved(&schedule, callers, &what);
+                let few = elided(&schedule, callers);
+                assert_eq!(few.unchanged, None, "{what}");
+                assert_eq!(legality::check(&few.schedule), Ok(()), "{what}");
+                let after = proved(&few.schedule, callers, &what);
+                same(&schedule, &before, &few.schedule, &after, &what);
+                let waits = |s: &Schedule| ops(s, OpKind::Wait).len();
+                assert_eq!(few.kept.len() + few.dropped, waits(&schedule), "{what}");
+                assert_eq!(few.kept.len(), waits(&few.schedule), "{what}");
+                let again = elided(&few.schedule, callers);
+                assert_eq!((again.dropped, &again.schedule), (0, &few.schedule), "{what}");
+            }
+        }
+    }
+}
+
+/// Moves and what is proved of them are the same, but for where they stand.
+fn same(a: &Schedule, before: &Proof, b: &Schedule, after: &Proof, what: &str) {
+    let moves = [ops(a, OpKind::Move), ops(b, OpKind::Move)];
+    let plain = |s: &Schedule, moves: &[OpId]| moves.iter().map(|m| *s.op(*m)).collect::<Vec<_>>();
+    assert_eq!(plain(a, &moves[0]), plain(b, &moves[1]), "{what}");
+    assert_eq!((&a.operands, &a.regions), (&b.operands, &b.regions), "{what}");
+    let rank = |moves: &[OpId], finish: &[OpId]| {
+        let mut all: Vec<_> = finish.iter().map(|op| moves.binary_search(op)).collect();
+        all.sort_unstable();
+        all
+    };
+    assert_eq!(rank(&moves[0], &before.finish), rank(&moves[1], &after.finish), "{what}");
+    let rest = |p: &Proof| (p.scale_outputs, p.in_place, p.reduce_depth);
+    assert_eq!(rest(before), rest(after), "{what}");
+    let trees = |p: &Proof| p.reduction.as_ref().map(|r| (r.ranks, r.pieces));
+    assert_eq!(trees(before), trees(after), "{what}");
+}
+
+#[test]
+fn no_signal_is_left_that_is_not_needed() {
+    for algorithm in library() {
+        for nranks in 2..=5 {
+            let Some(schedule) = admitted(&algorithm, nranks) else { continue };
+            for callers in BOTH {
+                let few = elided(&schedule, callers);
+                let what = format!("{} at {nranks} ranks, {callers:?}", algorithm.name());
+                assert!(few.least, "{what}");
+                for kept in few.kept.iter().filter(|kept| kept.why != Why::Stream) {
+                    let less = without(&few.schedule, kept.post, kept.wait);
+                    assert_eq!(legality::check(&less), Ok(()), "{what}");
+                    let verdict = verify_called(&less, Signals::default(), callers);
+                    assert!(verdict.is_err(), "{what}: {kept:?} is not needed");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn a_caller_for_each_keeps_what_one_does_not_need() {
+    let mut fewer = 0;
+    for algorithm in library() {
+        let Some(schedule) = admitted(&algorithm, 8) else { continue };
+        let [each, one] = BOTH.map(|callers| elided(&schedule, callers).between_ranks().0);
+        assert!(one <= each, "{}: {one} and {each}", algorithm.name());
+        fewer += usize::from(one < each);
+        let one = elided(&schedule, Callers::One);
+        let ends = |why| matches!(why, Why::Enter { .. } | Why::Exit { .. } | Why::Conflict { across: true, .. });
+        assert!(one.kept.iter().all(|kept| !ends(kept.why)), "{}", algorithm.name());
+    }
+    assert!(fewer > 20, "{fewer}");
+}
