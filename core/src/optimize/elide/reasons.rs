@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use super::{Elided, Kept, Why};
-use crate::ids::OpId;
+use crate::ids::{OpId, RankId};
 use crate::schedule::{Schedule, SignalKind};
 
 /// Signals of one statement that are needed for the same thing.
@@ -69,15 +69,18 @@ fn why(schedule: &Schedule, kept: &Kept) -> String {
         let line = schedule.location(schedule.op(op).at).line;
         format!("line {line}")
     };
+    let whose = |owner: RankId, op: OpId| {
+        if owner == rank(op) { "its".to_owned() } else { format!("rank {owner}'s") }
+    };
     let buffer = |operand| schedule.buffer_name(schedule.region(operand).buffer);
     match kept.why {
         Why::Conflict { first: (a, earlier), second: (b, later), operand, across } => {
-            let owner = operand.rank;
             let next = if across { " in the next run" } else { "" };
             format!(
-                "rank {} {} rank {owner}'s {} at {}, then rank {} {} it at {}{next}",
+                "rank {} {} {} {} at {}, then rank {} {} it at {}{next}",
                 rank(a),
                 earlier.verb(),
+                whose(operand.rank, a),
                 buffer(operand),
                 at(a),
                 rank(b),
@@ -93,12 +96,13 @@ fn why(schedule: &Schedule, kept: &Kept) -> String {
             at(op)
         ),
         Why::Exit { op, access, operand } => format!(
-            "rank {} {} rank {}'s {} at {}, then that rank's caller returns",
+            "rank {} {} {} {} at {}, then rank {}'s caller returns",
             rank(op),
             access.verb(),
-            operand.rank,
+            whose(operand.rank, op),
             buffer(operand),
-            at(op)
+            at(op),
+            operand.rank
         ),
         Why::Count => "two streams of a rank take turns at one signal".to_owned(),
         Why::Stream => "it begins or ends a stream".to_owned(),
