@@ -11,7 +11,8 @@ use crate::stages;
 /// Proofs kept; a program that makes more different schedules than this proves some again.
 const KEPT: usize = 1024;
 
-static PROOFS: LazyLock<Mutex<HashMap<(u128, Callers), Arc<Proof>>>> = LazyLock::new(Mutex::default);
+static PROOFS: LazyLock<Mutex<HashMap<(u128, Callers), Arc<Proof>>>> =
+    LazyLock::new(Mutex::default);
 
 /// A schedule with its proof. There is no other way to make one than to prove it, so an engine that takes
 /// this may rely on what was proved.

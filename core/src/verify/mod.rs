@@ -40,8 +40,8 @@ pub use fifo::{Depth, depth};
 pub use links::links;
 pub(crate) use order::Order;
 pub use ports::{Busiest, Ports};
-pub use report::Access;
 pub use reduction::{Reduction, Sameness, Witness};
+pub use report::Access;
 pub use signals::Signals;
 pub use transfers::{Part, Transfer, transfers};
 

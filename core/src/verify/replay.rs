@@ -110,10 +110,6 @@ pub(super) fn replay_with(
         let memory = Memory::new(layout.size);
         worlds.push(World { layout, memory, held: HashMap::new(), findings: Vec::new() });
     }
-    let mut main = vec![StreamId(0); schedule.nranks as usize];
-    for (id, stream) in schedule.streams.iter().enumerate().rev() {
-        main[stream.rank.index()] = StreamId(id as u32);
-    }
     // A reduce has three operands at least.
     let values = Values::new(schedule.nranks, schedule.operands.len() / 3);
     let complete = complete(schedule);
@@ -124,7 +120,7 @@ pub(super) fn replay_with(
         cells: &cells,
         clocks,
         values,
-        main,
+        main: schedule.main_streams(),
         worlds,
         complete,
         finish: Vec::new(),
@@ -172,7 +168,7 @@ impl Player<'_> {
             for world in 0..self.worlds.len() {
                 self.exit(world);
             }
-            if self.flags.is_some() || self.scratch_is_shared() {
+            if self.flags.is_some() || self.order.shares_scratch(self.schedule) {
                 self.second_run()?;
             }
         }
@@ -433,19 +429,6 @@ impl Player<'_> {
                 }
             }
         }
-    }
-
-    /// Whether scratch is touched by a stream of another rank: only then does the next run matter to it.
-    fn scratch_is_shared(&self) -> bool {
-        let schedule = self.schedule;
-        schedule.ops.iter().enumerate().filter(|(_, op)| op.kind == OpKind::Move).any(|(at, op)| {
-            let rank = schedule.streams[self.order.stream_of[at].index()].rank;
-            schedule
-                .srcs(op)
-                .iter()
-                .chain(schedule.dsts(op))
-                .any(|o| o.rank != rank && matches!(schedule.region(*o).buffer, Buffer::Scratch(_)))
-        })
     }
 
     /// The same program again, for the races of scratch alone: user buffers are guarded by enter and exit.

@@ -67,11 +67,11 @@ fn the_ring_says_why() {
         .map(|r| format!("{} {} x{}: {}", r.line, r.signal, r.times, r.why))
         .collect();
     expect_test::expect![[r#"
-        25 TxAck x8: rank 3 writes rank 3's output at line 27, then rank 0 reads it at line 27
-        25 TxAck x4: rank 3 writes rank 3's output at line 21, then rank 0 reads it at line 27
-        33 TxAck x8: rank 3 writes rank 3's output at line 35, then rank 0 reads it at line 35
-        33 TxAck x4: rank 3 writes rank 3's output at line 27, then rank 0 reads it at line 35
-        36 TxDataSignal x4: rank 1 reads rank 0's output at line 35, then that rank's caller returns"#]].assert_eq(&all.join("\n"));
+        25 TxAck x8: rank 3 writes its output at line 27, then rank 0 reads it at line 27
+        25 TxAck x4: rank 3 writes its output at line 21, then rank 0 reads it at line 27
+        33 TxAck x8: rank 3 writes its output at line 35, then rank 0 reads it at line 35
+        33 TxAck x4: rank 3 writes its output at line 27, then rank 0 reads it at line 35
+        36 TxDataSignal x4: rank 1 reads rank 0's output at line 35, then rank 0's caller returns"#]].assert_eq(&all.join("\n"));
 }
 
 #[test]
@@ -144,45 +144,84 @@ fn a_caller_for_each_keeps_what_one_does_not_need() {
         assert!(one <= each, "{}: {one} and {each}", algorithm.name());
         fewer += usize::from(one < each);
         let one = elided(&schedule, Callers::One);
-        let ends = |why| matches!(why, Why::Enter { .. } | Why::Exit { .. } | Why::Conflict { across: true, .. });
+        let ends = |why| {
+            matches!(why, Why::Enter { .. } | Why::Exit { .. } | Why::Conflict { across: true, .. })
+        };
         assert!(one.kept.iter().all(|kept| !ends(kept.why)), "{}", algorithm.name());
     }
     assert!(fewer > 20, "{fewer}");
 }
 
-/// `cargo test --release -p roundelay-core --test optimize figures -- --ignored --nocapture`
+/// Who may pull is told by a barrier: the word of the seventh rank on the left comes by way of two that do not
+/// care.
+const BY_BARRIER: &str = "
+algorithm ByBarrier() -> AllGather {
+    view unit = output.split(nranks);
+    copy(local.input, local.unit[rank]);
+    for round in 1..nranks + 1 {
+        for k in 0..log2(nranks) {
+            peer((rank + (1 << k)) % nranks).TxAck();
+            peer((rank - (1 << k)) % nranks).RxAck();
+        }
+        let b = (rank - 7 * round) % nranks;
+        if round < nranks { copy(peer((rank - 7) % nranks).unit[b], local.unit[b]); }
+    }
+}";
+
 #[test]
-#[ignore = "figures for the book, in release"]
-fn figures() {
-    for name in ["RingAllReduce", "MeshAllReduce", "HalvingDoublingAllReduce", "NhrAllReduce", "TreeAllReduce"] {
-        for nranks in [8, 64] {
-            let schedule = of_library(name, nranks);
-            for callers in BOTH {
-                let start = std::time::Instant::now();
-                let few = elided(&schedule, callers);
-                let (kept, dropped) = few.between_ranks();
-                let (all, least) = (kept + dropped, few.least);
-                println!("{name} {nranks} {callers:?}: {kept} of {all}, least {least}, {:.3?}", start.elapsed());
-            }
-        }
-    }
-    for nranks in [64, 256, 1024] {
-        let schedule = of_library("RingAllReduce", nranks);
+fn what_others_pass_on_is_found() {
+    for nranks in [8, 16, 32] {
+        let schedule = admitted(&algorithms("test", BY_BARRIER)[0], nranks).expect("it fits");
+        proved(&schedule, Callers::Each, "barriers");
         for callers in BOTH {
-            let start = std::time::Instant::now();
             let few = elided(&schedule, callers);
-            let took = start.elapsed();
+            proved(&few.schedule, callers, "elided barriers");
             let (kept, dropped) = few.between_ranks();
-            println!(
-                "ring {nranks} {callers:?}: {} ops, {kept} of {}, least {}, {:?}, {took:.3?}",
-                schedule.ops.len(), kept + dropped, few.least, few.unchanged
-            );
-            let start = std::time::Instant::now();
-            proved(&few.schedule, callers, "ring");
-            let took = start.elapsed();
-            let start = std::time::Instant::now();
-            proved(&schedule, callers, "ring");
-            println!("  verify {took:.3?}, of all signals {:.3?}", start.elapsed());
+            let all = usize::try_from(nranks * nranks * nranks.ilog2()).expect("few");
+            assert_eq!(kept + dropped, all);
+// Seven is one, two and four: three words a round, of all that the barrier says.
+            let three = usize::try_from(nranks * nranks * 3).expect("few");
+            assert!(few.least && kept <= three, "{nranks}: {kept} of {all}");
         }
     }
+}
+
+#[test]
+fn what_is_not_ordered_is_refused() {
+    let ring = of_library("RingAllReduce", 4);
+    let few = elided(&ring, Callers::Each);
+    for kept in few.kept.iter().step_by(5) {
+        let less = without(&few.schedule, kept.post, kept.wait);
+        let found = elide(&less, Callers::Each).expect_err("it races");
+        let proof = verify_called(&less, Signals::default(), Callers::Each).expect_err("it races");
+        assert_eq!(found, proof);
+    }
+    let mut stuck = ring.clone();
+    let post = ops(&stuck, OpKind::Post)[0];
+    stuck.ops[post.index()].kind = OpKind::Wait;
+    assert!(elide(&stuck, Callers::Each).is_err(), "a wait too many");
+}
+
+#[test]
+fn what_counts_steps_or_is_too_large_stays_and_says_so() {
+    let ring = of_library("RingAllReduce", 4);
+    for resource in Resource::ALL {
+        let mut schedule = ring.clone();
+        let at = schedule.ops[0].at;
+        schedule.demands.budgets.push(Budget { resource, most: 9, at });
+        let few = elided(&schedule, Callers::Each);
+        let stays = matches!(resource, Resource::Ports | Resource::Fifo);
+        assert_eq!(few.unchanged, stays.then_some(Unchanged::Budget(resource)));
+        assert_eq!(few.dropped == 0, stays, "{resource}");
+        assert_eq!(few.schedule == schedule, stays, "{resource}");
+    }
+    let text = "algorithm Far(root: Rank = 0) -> Broadcast {
+        if rank == root { copy(local.input, local.output); }
+        peer((rank + 1) % nranks).TxAck();
+        peer((rank - 1) % nranks).RxAck();
+    }";
+    let far = admitted(&algorithms("test", text)[0], 17_000).expect("it fits");
+    let few = elided(&far, Callers::One);
+    assert_eq!((few.unchanged, few.dropped, few.kept.len()), (Some(Unchanged::TooMuch), 0, 17_000));
+    assert_eq!(few.schedule, far);
 }

@@ -7,6 +7,7 @@ use roundelay_core::optimize::elide::{Why, elide};
 use roundelay_core::schedule::{Schedule, legality, text};
 use roundelay_core::verify::{Signals, verify_called};
 
+use crate::mutation::delete;
 use crate::oracle::judge;
 use crate::random::some;
 
@@ -21,12 +22,7 @@ fn right(schedule: &Schedule, callers: Callers) -> bool {
 fn without(schedule: &Schedule, post: OpId, wait: OpId) -> Schedule {
     let mut less = schedule.clone();
     for at in [post.max(wait), post.min(wait)] {
-        let stream = less.stream_of(at).index();
-        less.ops.remove(at.index());
-        less.streams[stream].len -= 1;
-        for later in &mut less.streams[stream + 1..] {
-            later.first.0 -= 1;
-        }
+        delete(&mut less, at.index());
     }
     less
 }

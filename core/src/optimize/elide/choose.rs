@@ -20,6 +20,8 @@ const ENTRIES: usize = 1 << 28;
 const WALKS: usize = 16;
 /// Events that searches look at, for each op of the schedule.
 const SEARCHED: u64 = 64;
+/// And in any case.
+const FREE: u64 = 1 << 20;
 
 /// No need asked for it: a fork, a join, or not kept at all.
 pub(super) const NONE: u32 = u32::MAX;
@@ -46,32 +48,28 @@ pub(super) fn choose(
     needs: &Needs,
     paths: &mut Paths<'_>,
 ) -> Result<Choice, Stop> {
-    let waits = |at: usize| {
-        schedule.ops[at].kind == OpKind::Wait && stays(schedule, OpId(at as u32))
-    };
+    let waits =
+        |at: usize| schedule.ops[at].kind == OpKind::Wait && stays(schedule, OpId(at as u32));
     let ops = schedule.ops.len();
-    let mut certain =
-        Choice { kept: (0..ops).map(waits).collect(), why: vec![NONE; ops] };
-    for _ in 0..WALKS {
+    let mut certain = Choice { kept: (0..ops).map(waits).collect(), why: vec![NONE; ops] };
+    let mut walks = 0;
+    loop {
+        walks += 1;
         let chosen = Choice { kept: certain.kept.clone(), why: certain.why.clone() };
         let mut walk = Walk::new(schedule, order, needs, chosen)?;
         let mut grown = false;
         walk.all(&mut Missing::Find { paths, certain: &mut certain, grown: &mut grown })?;
         let Walk { choice: mut chosen, .. } = walk;
-        if !grown {
-            return Ok(chosen);
-        }
         // What became certain late was behind the walk already.
         for at in 0..ops {
             if certain.kept[at] && !chosen.kept[at] {
                 (chosen.kept[at], chosen.why[at]) = (true, certain.why[at]);
             }
         }
-        if paths.work > SEARCHED * ops as u64 + (1 << 20) {
-            return Err(Stop::TooMuch);
+        if !grown || walks == WALKS {
+            return Ok(chosen);
         }
     }
-    Err(Stop::TooMuch)
 }
 
 /// The first need that the kept signals do not meet.
@@ -259,12 +257,13 @@ impl<'s> Walk<'s> {
                     }
                     let kept = &self.choice.kept;
                     let toll = |wait: OpId| {
-                        if kept[wait.index()] { Toll::Free } else { Toll::Dear }
+                        let stays = kept[wait.index()] || certain.kept[wait.index()];
+                        if stays { Toll::Free } else { Toll::Dear }
                     };
-                    let Some(way) = paths.find(need.before, place, toll) else {
-                        // The input was proved: without a way it would not have been.
-                        return Err(Stop::Wrong(Vec::new()));
-                    };
+                    let way = paths.find(need.before, place, toll).ok_or(Stop::Unordered)?;
+                    if paths.work > SEARCHED * self.schedule.ops.len() as u64 + FREE {
+                        return Err(Stop::TooMuch);
+                    }
                     for wait in way.into_iter().map(OpId::index) {
                         if !certain.kept[wait] {
                             (certain.kept[wait], certain.why[wait]) = (true, at as u32);

@@ -44,8 +44,7 @@ pub(super) fn least(
                 After::Next(op) => paths.place(op, true),
                 After::Exit(rank) => paths.end(needs.main[rank.index()]),
             };
-            let toll =
-                |wait: OpId| if kept[wait.index()] { Toll::Free } else { Toll::Closed };
+            let toll = |wait: OpId| if kept[wait.index()] { Toll::Free } else { Toll::Closed };
             if paths.find(need.before, place, toll).is_none() {
                 kept[wait.index()] = true;
                 continue;

@@ -20,7 +20,7 @@ use crate::schedule::demands::Resource;
 use crate::schedule::tables::Renumber;
 use crate::schedule::{OpKind, Operand, Schedule, SignalKind};
 use crate::stages::stage;
-use crate::verify::{Access, Order, in_order};
+use crate::verify::{Access, Order, Signals, in_order, verify_called};
 use choose::{Choice, choose, stays};
 use least::least;
 use needs::{After, Needs, Stop, What, needs};
@@ -100,7 +100,8 @@ pub enum Why {
     Unknown,
 }
 
-/// Drops every signal that others make needless. The schedule must be proved, for such callers or for each.
+/// Drops every signal that others make needless. The schedule must be proved, for such callers or for each; what
+/// is wrong with the order of one that is not, is told.
 pub fn elide(schedule: &Schedule, callers: Callers) -> Result<Elided, Vec<Finding>> {
     let counts_steps = |r: &Resource| matches!(r, Resource::Ports | Resource::Fifo);
     let budgets = schedule.demands.budgets.iter().map(|budget| budget.resource);
@@ -111,7 +112,10 @@ pub fn elide(schedule: &Schedule, callers: Callers) -> Result<Elided, Vec<Findin
     match stage("elide", || few(schedule, &order, callers)) {
         Ok((needs, choice, least)) => Ok(rebuild(schedule, &order, &needs, &choice, least)),
         Err(Stop::TooMuch) => Ok(unchanged(schedule, &order, Unchanged::TooMuch)),
-        Err(Stop::Wrong(findings)) => Err(findings),
+        Err(Stop::Unordered) => {
+            let wrong = verify_called(schedule, Signals::default(), callers);
+            Err(wrong.expect_err("what is proved is ordered"))
+        }
     }
 }
 

@@ -6,7 +6,6 @@
 use std::cell::RefCell;
 use std::collections::HashMap;
 
-use crate::diagnostics::Finding;
 use crate::ids::{OpId, RankId, StreamId};
 use crate::optimize::Callers;
 use crate::schedule::{Buffer, Op, OpKind, Operand, Schedule};
@@ -71,10 +70,7 @@ pub(super) fn needs(schedule: &Schedule, order: &Order, callers: Callers) -> Res
         let layout = Layout::new(schedule, &cells, mode).ok_or(cells.per_unit)?;
         worlds.push(World { memory: Memory::new(layout.size), layout, held: Held::new() });
     }
-    let mut main = vec![StreamId(0); schedule.nranks as usize];
-    for (id, stream) in schedule.streams.iter().enumerate().rev() {
-        main[stream.rank.index()] = StreamId(id as u32);
-    }
+    let main = schedule.main_streams();
     let mut gather = Gather { schedule, order, callers, cells: &cells, main, all: Vec::new() };
     for world in &mut worlds {
         gather.enter(world);
@@ -90,7 +86,7 @@ pub(super) fn needs(schedule: &Schedule, order: &Order, callers: Callers) -> Res
         for world in &mut worlds {
             gather.exit(world);
         }
-        if gather.scratch_is_shared() {
+        if order.shares_scratch(schedule) {
             let moves = order.sequence.iter().filter(|at| schedule.op(**at).kind == OpKind::Move);
             for &at in moves {
                 gather.moved(&mut worlds[..1], at, true);
@@ -311,25 +307,14 @@ impl Gather<'_> {
             self.all.truncate(kept);
         }
     }
-
-    /// Whether scratch is touched by a stream of another rank or by two of one: only then do runs meet there.
-    fn scratch_is_shared(&self) -> bool {
-        let schedule = self.schedule;
-        schedule.ops.iter().enumerate().filter(|(_, op)| op.kind == OpKind::Move).any(|(at, op)| {
-            let rank = schedule.streams[self.order.stream_of[at].index()].rank;
-            let mut operands = schedule.srcs(op).iter().chain(schedule.dsts(op));
-            operands
-                .any(|o| o.rank != rank && matches!(schedule.region(*o).buffer, Buffer::Scratch(_)))
-        })
-    }
 }
 
 /// Why there is no smaller set of signals.
 pub(super) enum Stop {
     /// It would take more memory or work than it is worth.
     TooMuch,
-    /// What is asked of a schedule, that was to be proved, does not hold.
-    Wrong(Vec<Finding>),
+    /// The schedule does not order what must be: it was not proved.
+    Unordered,
 }
 
 impl From<Full> for Stop {

@@ -39,11 +39,12 @@ pub fn reasons(elided: &Elided) -> Vec<Reason> {
         };
         let (code, first, second, how) = lines;
         let how = how.map(|(first, second)| (first.verb(), second.verb()));
-        let at = *known.entry((line(kept.post), kind, code, first, second, how)).or_insert_with(|| {
-            let (line, signal) = (line(kept.post), name(kind));
-            all.push(Reason { line, signal, times: 0, why: why(schedule, kept) });
-            all.len() - 1
-        });
+        let at =
+            *known.entry((line(kept.post), kind, code, first, second, how)).or_insert_with(|| {
+                let (line, signal) = (line(kept.post), name(kind));
+                all.push(Reason { line, signal, times: 0, why: why(schedule, kept) });
+                all.len() - 1
+            });
         all[at].times += 1;
     }
     all.sort_by_key(|reason| (reason.line, std::cmp::Reverse(reason.times)));
