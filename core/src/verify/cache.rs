@@ -11,8 +11,10 @@ use crate::stages;
 /// Proofs kept; a program that makes more different schedules than this proves some again.
 const KEPT: usize = 1024;
 
-static PROOFS: LazyLock<Mutex<HashMap<(u128, Callers), Arc<Proof>>>> =
-    LazyLock::new(Mutex::default);
+/// The content of a schedule, and who calls.
+type Key = (u128, Callers);
+
+static PROOFS: LazyLock<Mutex<HashMap<Key, Arc<Proof>>>> = LazyLock::new(Mutex::default);
 
 /// A schedule with its proof. There is no other way to make one than to prove it, so an engine that takes
 /// this may rely on what was proved.

@@ -179,7 +179,7 @@ fn what_others_pass_on_is_found() {
             let (kept, dropped) = few.between_ranks();
             let all = usize::try_from(nranks * nranks * nranks.ilog2()).expect("few");
             assert_eq!(kept + dropped, all);
-// Seven is one, two and four: three words a round, of all that the barrier says.
+            // Seven is one, two and four: three words a round, of all that the barrier says.
             let three = usize::try_from(nranks * nranks * 3).expect("few");
             assert!(few.least && kept <= three, "{nranks}: {kept} of {all}");
         }
