@@ -225,3 +225,22 @@ fn what_counts_steps_or_is_too_large_stays_and_says_so() {
     assert_eq!((few.unchanged, few.dropped, few.kept.len()), (Some(Unchanged::TooMuch), 0, 17_000));
     assert_eq!(few.schedule, far);
 }
+
+/// Two ways lead to rank 2: a short one from before rank 0 writes, and a long one from after.
+const RELAY: &str = "
+algorithm Relay(root: Rank = 0) -> Broadcast {
+    if rank == root { peer(1).TxAck(); copy(local.input, local.output); peer(3).TxAck(); }
+    if rank == 1 { peer(0).RxAck(); peer(2).TxAck(); }
+    if rank == 3 { peer(0).RxAck(); peer(4).TxAck(); }
+    if rank == 4 { peer(3).RxAck(); peer(2).TxAck(); }
+    if rank == 2 { peer(1).RxAck(); peer(4).RxAck(); copy(peer(0).output, local.output); }
+}";
+
+#[test]
+fn a_way_begins_after_what_it_tells_of() {
+    let relay = admitted(&algorithms("test", RELAY)[0], 5).expect("it fits");
+    let few = elided(&relay, Callers::One);
+    assert_eq!(few.between_ranks(), (3, 2));
+    let waits = [0, 1, 2, 3, 4].map(|rank| few.waits(RankId(rank), SignalKind::Ack));
+    assert_eq!(waits, [0, 0, 1, 1, 1], "by way of ranks 3 and 4");
+}
