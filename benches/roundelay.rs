@@ -9,6 +9,8 @@ use roundelay_core::check::Door;
 use roundelay_core::check::others::Others;
 use roundelay_core::emit::rust::{Origin, expand};
 use roundelay_core::ids::RankId;
+use roundelay_core::optimize::Callers;
+use roundelay_core::optimize::elide::elide;
 use roundelay_core::schedule::interpret::Interpreted;
 use roundelay_core::source::Source;
 use roundelay_core::topology::bounds::Bounds;
@@ -64,6 +66,16 @@ fn check_library_2_to_64() {
             }
         }
     }
+}
+
+/// Which signals are needed, of a schedule that was proved.
+#[divan::bench(args = [8, 64, 256])]
+fn elide_ring(bencher: Bencher<'_, '_>, nranks: u32) {
+    let schedule = RingAllReduce::new().schedule(nranks).expect("it can be laid out");
+    bencher.bench_local(|| {
+        let few = elide(&schedule, Callers::Each).expect("it is right");
+        assert_eq!(few.between_ranks().0, (nranks * (2 * nranks - 1)) as usize);
+    });
 }
 
 /// What `collective!` does with the ring, between its tokens and the expansion.

@@ -5,6 +5,7 @@ use std::ops::RangeInclusive;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use roundelay::{DType, ReduceOp};
 use roundelay_core::diagnostics::Code;
+use roundelay_core::optimize;
 use roundelay_core::schedule::demands::Resource;
 use roundelay_core::verify::Signals;
 
@@ -30,6 +31,8 @@ pub(crate) enum Command {
     Fmt(FmtFlags),
     /// Print an algorithm's source, or what it becomes: coll, rust, schedule, steps or ast
     Emit(EmitFlags),
+    /// Say which signals of an algorithm are needed, and for what; others imply the rest
+    Signals(SignalsFlags),
     /// List the algorithms of a source, or of the library; with --why, by how long they would take
     List(ListFlags),
     /// Describe a topology: links, paths, rings, trees, and how fast any algorithm could be on it
@@ -186,6 +189,35 @@ pub(crate) enum Emit {
     Steps,
     /// The syntax tree
     Ast,
+}
+
+#[derive(Args)]
+pub(crate) struct SignalsFlags {
+    #[command(flatten)]
+    pub(crate) source: SourceFlags,
+    /// Rank counts: `8`, `2..=33`, or a list such as `2,4,8`
+    #[arg(long, default_value = "8", value_parser = rank_counts)]
+    pub(crate) nranks: RankCounts,
+    /// Who brings the ranks in: a call for each of them, or one for all, which orders a run's ends by itself
+    #[arg(long, value_enum, default_value_t = Callers::Each)]
+    pub(crate) callers: Callers,
+    #[arg(long, value_enum, default_value_t = Format::Human)]
+    pub(crate) format: Format,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+pub(crate) enum Callers {
+    Each,
+    One,
+}
+
+impl From<Callers> for optimize::Callers {
+    fn from(callers: Callers) -> Self {
+        match callers {
+            Callers::Each => Self::Each,
+            Callers::One => Self::One,
+        }
+    }
 }
 
 #[derive(Args)]

@@ -14,6 +14,7 @@ mod optimum;
 mod program;
 mod report;
 mod run;
+mod signals;
 mod stats;
 mod topo;
 mod topology;
@@ -30,6 +31,7 @@ fn main() -> ExitCode {
         Command::Bench(flags) => bench::main(&flags),
         Command::Fmt(flags) => fmt::main(&flags),
         Command::Emit(flags) => emit::main(&flags),
+        Command::Signals(flags) => signals::main(&flags),
         Command::List(flags) => list::main(&flags),
         Command::Topo(flags) => topo::main(&flags),
         Command::Calibrate(flags) => calibrate::main(&flags),

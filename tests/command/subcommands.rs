@@ -178,3 +178,32 @@ step 2  1->2[1]
     with_input(&["emit", "steps", "-", "--nranks", "2"], bad.as_bytes()).refused(1, "E0302");
     roundelay(&["emit", "steps", "HalvingDoublingAllReduce", "--nranks", "6"]).refused(1, "E0205");
 }
+
+#[test]
+fn signals_says_what_each_is_for() {
+    let call = roundelay(&["signals", "RingAllReduce", "--nranks", "1,3"]);
+    let expected = "1 rank, each with a caller: no signals
+3 ranks, each with a caller: 15 of 24 signals are needed
+  line  signal        times  what it orders, for example
+    25  TxAck             3  rank 2 writes its output at line 21, then rank 0 reads it at line 27
+    25  TxAck             3  rank 2 writes its output at line 27, then rank 0 reads it at line 27
+    33  TxAck             3  rank 2 writes its output at line 27, then rank 0 reads it at line 35
+    33  TxAck             3  rank 2 writes its output at line 35, then rank 0 reads it at line 35
+    36  TxDataSignal      3  rank 1 reads rank 0's output at line 35, then rank 0's caller returns
+";
+    assert_eq!(call.ends(0).out, expected);
+    let budget = "#[budget(ports = 9)] algorithm A() -> AllGather {
+        copy(local.input, local.output.block(rank));
+        peer((rank + 1) % nranks).TxAck();
+        peer((rank - 1) % nranks).RxAck();
+        copy(peer((rank - 1) % nranks).input, local.output.block((rank - 1) % nranks));
+        peer((rank - 1) % nranks).TxDataSignal();
+        peer((rank + 1) % nranks).RxDataSignal();
+    }";
+    let call = with_input(&["signals", "-", "--nranks", "2"], budget.as_bytes()).ends(0);
+    let stays = "all 4 signals stay, for its budget of ports counts steps, and signals make these";
+    assert!(call.out.contains(stays), "{}", call.out);
+    let bad = "algorithm A() -> AllReduce { if rank == 0 { peer(1).RxAck(); } }";
+    with_input(&["signals", "-", "--nranks", "2"], bad.as_bytes()).refused(1, "E0302");
+    roundelay(&["signals", "RingAllReduce", "--callers", "two"]).ends(2);
+}

@@ -14,7 +14,9 @@ use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
 
-use crate::schedule::Schedule;
+use crate::ids::OpId;
+use crate::schedule::demands::Demands;
+use crate::schedule::{OpKind, Schedule};
 use crate::stages::stage;
 use crate::verify::Proof;
 
@@ -94,23 +96,52 @@ pub struct Optimized {
     pub unfit: Option<Unfit>,
 }
 
-/// The passes, one after the other: **fuse -> elide**. A pass that does not fit leaves the schedule to the next one.
+/// The passes: **fuse**, or where that does not fit **elide**. A fused schedule has no needless signals.
 pub fn optimize(schedule: &Arc<Schedule>, proof: &Arc<Proof>, goal: Goal) -> Optimized {
-    let Goal { level, callers, reassociate } = goal;
     let (schedule, proof) = (schedule.clone(), proof.clone());
-    let as_written = Optimized { schedule, proof, level: Level::O0, unfit: None };
-    if level == Level::O0 {
-        return as_written;
-    }
-    let fused = (level == Level::O2)
-        .then(|| stage("fuse", || fuse(&as_written.schedule, callers, reassociate)));
-    match fused {
-        Some(Ok(Fused { schedule, finish })) => {
-            let proof = Proof { finish, scale_outputs: false, ..Proof::clone(&as_written.proof) };
-            let (schedule, proof) = (Arc::new(schedule), Arc::new(proof));
-            Optimized { schedule, proof, level: Level::O2, unfit: None }
+    let mut unfit = None;
+    if goal.level == Level::O2 {
+        match stage("fuse", || fuse(&schedule, goal.callers, goal.reassociate)) {
+            Ok(Fused { schedule, finish }) => {
+                let proof =
+                    Arc::new(Proof { finish, scale_outputs: false, ..Proof::clone(&proof) });
+                let schedule = Arc::new(schedule);
+                return Optimized { schedule, proof, level: Level::O2, unfit };
+            }
+            Err(why) => unfit = Some(why),
         }
-        Some(Err(unfit)) => Optimized { unfit: Some(unfit), ..as_written },
-        None => as_written,
     }
+    if goal.level >= Level::O1 {
+        match with_few_signals(&schedule, &proof, goal.callers) {
+            Ok((schedule, proof)) => {
+                return Optimized { schedule, proof, level: Level::O1, unfit };
+            }
+            Err(why) => _ = unfit.get_or_insert(why),
+        }
+    }
+    Optimized { schedule, proof, level: Level::O0, unfit }
+}
+
+fn with_few_signals(
+    schedule: &Schedule,
+    proof: &Proof,
+    callers: Callers,
+) -> Result<(Arc<Schedule>, Arc<Proof>), Unfit> {
+    // Budgets are the author's, about the schedule as it was written, and were held against that.
+    let elided =
+        elide::elide(&Schedule { demands: Demands::default(), ..schedule.clone() }, callers);
+    let elided = elided.map_err(|_| Unfit("it is not proved".into()))?;
+    if let Some(why) = elided.unchanged {
+        return Err(Unfit(why.to_string()));
+    }
+    // Moves stay, in the same order.
+    let moves = |schedule: &Schedule| {
+        let is_move = |at: &OpId| schedule.op(*at).kind == OpKind::Move;
+        (0..schedule.ops.len() as u32).map(OpId).filter(is_move).collect::<Vec<_>>()
+    };
+    let (before, after) = (moves(schedule), moves(&elided.schedule));
+    let renumber = |at: &OpId| before.binary_search(at).ok().map(|index| after[index]);
+    let finish = proof.finish.iter().filter_map(renumber).collect();
+    let proof = Proof { finish, ..proof.clone() };
+    Ok((Arc::new(elided.schedule), Arc::new(proof)))
 }

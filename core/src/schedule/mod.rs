@@ -250,6 +250,15 @@ impl Schedule {
         StreamId(at.expect("every op belongs to a stream") as u32)
     }
 
+    /// The main stream of each rank.
+    pub(crate) fn main_streams(&self) -> Vec<StreamId> {
+        let mut main = vec![StreamId(0); self.nranks as usize];
+        for (id, stream) in self.streams.iter().enumerate().filter(|(_, s)| s.index == 0) {
+            main[stream.rank.index()] = StreamId(id as u32);
+        }
+        main
+    }
+
     /// Units of `buffer` at `rank`: its length is that times the count. For scratch, of all its slots.
     pub fn units(&self, buffer: Buffer, rank: RankId) -> Rat {
         let whole = |units: u32| Rat::whole(u64::from(units));

@@ -327,13 +327,13 @@ impl Assembly {
 
 /// A table in the order of first use.
 #[derive(Default)]
-struct Renumber {
+pub(crate) struct Renumber {
     ids: Vec<u32>,
     used: Vec<u32>,
 }
 
 impl Renumber {
-    fn id(&mut self, old: u32) -> u32 {
+    pub(crate) fn id(&mut self, old: u32) -> u32 {
         let at = old as usize;
         if at >= self.ids.len() {
             self.ids.resize(at + 1, u32::MAX);
@@ -345,7 +345,7 @@ impl Renumber {
         self.ids[at]
     }
 
-    fn pick<T: Clone>(&self, items: &[T]) -> Vec<T> {
+    pub(crate) fn pick<T: Clone>(&self, items: &[T]) -> Vec<T> {
         self.used.iter().map(|old| items[*old as usize].clone()).collect()
     }
 }

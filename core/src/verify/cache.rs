@@ -3,15 +3,18 @@
 use std::collections::HashMap;
 use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 
-use super::{Finding, Proof, Signals, unmet, verify_with};
-use crate::optimize::{Goal, Optimized, optimize};
+use super::{Finding, Proof, Signals, unmet, verify_called};
+use crate::optimize::{Callers, Goal, Optimized, optimize};
 use crate::schedule::{Schedule, hash};
 use crate::stages;
 
 /// Proofs kept; a program that makes more different schedules than this proves some again.
 const KEPT: usize = 1024;
 
-static PROOFS: LazyLock<Mutex<HashMap<u128, Arc<Proof>>>> = LazyLock::new(Mutex::default);
+/// The content of a schedule, and who calls.
+type Key = (u128, Callers);
+
+static PROOFS: LazyLock<Mutex<HashMap<Key, Arc<Proof>>>> = LazyLock::new(Mutex::default);
 
 /// A schedule with its proof. There is no other way to make one than to prove it, so an engine that takes
 /// this may rely on what was proved.
@@ -21,18 +24,24 @@ pub struct Proved {
     proof: Arc<Proof>,
     /// Not by content: source lines are no part of that.
     optimized: Arc<Mutex<HashMap<Goal, Arc<Optimized>>>>,
+    callers: Callers,
 }
 
 impl Proved {
     /// Proves `schedule`, or takes the proof of one of equal content from the cache of this process.
     pub fn new(schedule: Schedule) -> Result<Self, Vec<Finding>> {
-        let key = stages::stage("hash", || hash::content(&schedule));
+        Self::called(schedule, Callers::Each)
+    }
+
+    /// The same where the ranks are brought in like that.
+    pub fn called(schedule: Schedule, callers: Callers) -> Result<Self, Vec<Finding>> {
+        let key = (stages::stage("hash", || hash::content(&schedule)), callers);
         let proofs = || PROOFS.lock().unwrap_or_else(PoisonError::into_inner);
         let known = proofs().get(&key).cloned();
         let proof = match known {
             Some(proof) => proof,
             None => {
-                let proof = Arc::new(verify_with(&schedule, Signals::default())?);
+                let proof = Arc::new(verify_called(&schedule, Signals::default(), callers)?);
                 let mut proofs = proofs();
                 if proofs.len() >= KEPT {
                     proofs.clear();
@@ -46,12 +55,17 @@ impl Proved {
         if !unmet.is_empty() {
             return Err(unmet);
         }
-        Ok(Self { schedule: Arc::new(schedule), proof, optimized: Arc::default() })
+        Ok(Self { schedule: Arc::new(schedule), proof, callers, optimized: Arc::default() })
     }
 
     /// What was proved.
     pub fn schedule(&self) -> &Arc<Schedule> {
         &self.schedule
+    }
+
+    /// How the ranks must be brought in: what is proved for each by itself holds for one call too.
+    pub fn callers(&self) -> Callers {
+        self.callers
     }
 
     /// The proof.

@@ -16,7 +16,7 @@ use crate::schedule::{Buffer, Op, OpKind, Schedule, SignalKind};
 /// same from there on, and the accesses in place are some of those out of place.
 ///
 /// Where cells cannot be numbered, how many a unit would have.
-pub(super) fn follows(schedule: &Schedule) -> Result<bool, u32> {
+pub(crate) fn follows(schedule: &Schedule) -> Result<bool, u32> {
     let cells = Cells::new(schedule)?;
     let layout = Layout::new(schedule, &cells, Mode::InPlace).ok_or(cells.per_unit)?;
     let shared: Vec<bool> = (0..schedule.nranks)

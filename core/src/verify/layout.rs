@@ -1,7 +1,8 @@
 //! Memory as the proof sees it: every unit of every buffer is cut at the same fractions, namely all those
 //! at which some region begins or ends, so a region is a run of cells and cells map one to one.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
+use std::ops::Range;
 
 use crate::collective::Alias;
 use crate::ids::{RankId, ScratchId};
@@ -10,6 +11,9 @@ use crate::schedule::{Buffer, Operand, Region, Schedule};
 
 /// Numbers for cells; well below where values begin to stand for something else.
 const NUMBERED: u64 = 1 << 31;
+
+/// Where the data came from that a slot holds, of slots that hold data of several places.
+pub(crate) type Held = HashMap<(RankId, Buffer, u32), Rat>;
 
 /// Whether input and output share memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -92,6 +96,30 @@ impl Cells {
     /// A region's slot within its scratch buffer: first cell, and number of cells.
     pub(crate) fn slot(&self, region: &Region, id: ScratchId) -> (u32, u32) {
         (region.slot * self.slot[id.index()], self.slot[id.index()])
+    }
+
+    /// The slot of which all is at stake when a region is accessed, where it holds data of another place: what
+    /// came from one place lies elsewhere in a slot than what came from another. `first` is where the buffer begins.
+    pub(crate) fn reshapes(
+        &self,
+        held: &mut Held,
+        (rank, region): (RankId, &Region),
+        first: u32,
+        writes: bool,
+    ) -> Option<Range<u32>> {
+        let Buffer::Scratch(id) = region.buffer else { return None };
+        if !self.reshaped[id.index()] {
+            return None;
+        }
+        let base = held.entry((rank, region.buffer, region.slot)).or_insert(region.base);
+        if *base == region.base {
+            return None;
+        }
+        if writes {
+            *base = region.base;
+        }
+        let (slot, len) = self.slot(region, id);
+        Some(first + slot..first + slot + len)
     }
 
     /// First cell within its buffer, and number of cells.

@@ -10,9 +10,9 @@ use super::values::ValueId;
 use crate::ids::StreamId;
 
 /// No event: nobody wrote, or nobody read.
-pub(super) const NOBODY: u32 = u32::MAX;
+pub(crate) const NOBODY: u32 = u32::MAX;
 /// The owner's caller, before `enter`.
-pub(super) const CALLER: u32 = u32::MAX - 1;
+pub(crate) const CALLER: u32 = u32::MAX - 1;
 /// Entries above this are indices of reader lists.
 const LISTED: u32 = 1 << 31;
 
@@ -21,7 +21,7 @@ const LISTED: u32 = 1 << 31;
 type Run = [u32; 3];
 
 /// One memory, in one mode.
-pub(super) struct Memory {
+pub(crate) struct Memory {
     pub(super) values: Vec<ValueId>,
     /// The run that begins at a cell, where one does.
     runs: Vec<Run>,
@@ -31,7 +31,7 @@ pub(super) struct Memory {
 }
 
 /// Cells that race, and with what.
-pub(super) type Raced<T> = (Range<u32>, T);
+pub(crate) type Raced<T> = (Range<u32>, T);
 
 /// A stream that accesses memory, and what it has heard of.
 pub(super) struct Accessor<'a> {
@@ -42,7 +42,22 @@ pub(super) struct Accessor<'a> {
     pub(super) entered: bool,
 }
 
-impl Accessor<'_> {
+/// What comes before an access.
+pub(crate) trait Past {
+    /// Whether the event does: a read that does need not be remembered beside this one.
+    fn after(&self, event: u32) -> bool;
+
+    /// Whether the last write does, be it an event, the caller or nobody.
+    fn after_write(&self, write: u32) -> bool;
+
+    /// An access that a write now would race with, and whether it was a read.
+    fn races(&self, reads: &[u32], write: u32) -> Option<(u32, bool)> {
+        let read = reads.iter().find(|read| !self.after(**read)).map(|read| (*read, true));
+        read.or_else(|| (!self.after_write(write)).then_some((write, false)))
+    }
+}
+
+impl Past for Accessor<'_> {
     fn after(&self, event: u32) -> bool {
         let stream = self.stream_of[self.clocks.op(event).0.index()];
         self.clocks.before(event, stream, self.stream)
@@ -58,7 +73,7 @@ impl Accessor<'_> {
 }
 
 impl Memory {
-    pub(super) fn new(size: u32) -> Self {
+    pub(crate) fn new(size: u32) -> Self {
         let mut runs = vec![[0; 3]; size as usize];
         if let Some(first) = runs.first_mut() {
             *first = [size, NOBODY, NOBODY];
@@ -131,7 +146,7 @@ impl Memory {
     }
 
     /// The caller has written `cells`.
-    pub(super) fn enter(&mut self, cells: Range<u32>) {
+    pub(crate) fn enter(&mut self, cells: Range<u32>) {
         if !cells.is_empty() {
             self.cut(cells.start);
             self.cut(cells.end);
@@ -140,11 +155,11 @@ impl Memory {
     }
 
     /// Records a read; the earlier writes that it is not ordered after.
-    pub(super) fn read(
+    pub(crate) fn read(
         &mut self,
         cells: Range<u32>,
         event: u32,
-        who: &Accessor<'_>,
+        who: &impl Past,
     ) -> Vec<Raced<u32>> {
         self.each(cells, |[_, write, reads], lists| {
             if *reads == NOBODY || (*reads < LISTED && who.after(*reads)) {
@@ -162,11 +177,11 @@ impl Memory {
     }
 
     /// Records a write; the earlier accesses that it is not ordered after, and whether they were reads.
-    pub(super) fn write(
+    pub(crate) fn write(
         &mut self,
         cells: Range<u32>,
         event: u32,
-        who: &Accessor<'_>,
+        who: &impl Past,
     ) -> Vec<Raced<(u32, bool)>> {
         let races = self.unordered(cells.clone(), who);
         if !cells.is_empty() {
@@ -176,10 +191,10 @@ impl Memory {
     }
 
     /// The accesses that a write now would race with, and whether they were reads.
-    pub(super) fn unordered(
+    pub(crate) fn unordered(
         &mut self,
         cells: Range<u32>,
-        who: &Accessor<'_>,
+        who: &impl Past,
     ) -> Vec<Raced<(u32, bool)>> {
         self.each(cells, |[_, write, reads], lists| {
             let one = [*reads];
@@ -188,8 +203,7 @@ impl Memory {
                 read if read < LISTED => &one,
                 list => &lists[(list - LISTED) as usize],
             };
-            let read = reads.iter().find(|read| !who.after(**read)).map(|read| (*read, true));
-            read.or_else(|| (!who.after_write(*write)).then_some((*write, false)))
+            who.races(reads, *write)
         })
     }
 }

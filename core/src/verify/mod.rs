@@ -6,14 +6,14 @@
 //! sequence of plans is safe without a barrier between them.
 
 mod cache;
-mod clocks;
+pub(crate) mod clocks;
 mod demands;
 mod fifo;
 mod history;
-mod in_place;
+pub(crate) mod in_place;
 pub(crate) mod layout;
 mod links;
-mod memory;
+pub(crate) mod memory;
 #[cfg(test)]
 mod near_tests;
 mod order;
@@ -31,6 +31,7 @@ pub(crate) mod values;
 use crate::diagnostics::Code;
 pub use crate::diagnostics::Finding;
 use crate::ids::OpId;
+use crate::optimize::Callers;
 use crate::schedule::{Schedule, legality};
 use crate::stages::stage;
 pub use cache::Proved;
@@ -40,6 +41,7 @@ pub use links::links;
 pub(crate) use order::Order;
 pub use ports::{Busiest, Ports};
 pub use reduction::{Reduction, Sameness, Witness};
+pub use report::Access;
 pub use signals::Signals;
 pub use transfers::{Part, Transfer, transfers};
 
@@ -79,6 +81,15 @@ pub(crate) fn in_order(schedule: &Schedule) -> Result<Order, Vec<Finding>> {
 
 /// The proof alone, for a runtime with such signals.
 pub fn verify_with(schedule: &Schedule, signals: Signals) -> Result<Proof, Vec<Finding>> {
+    verify_called(schedule, signals, Callers::Each)
+}
+
+/// The same where the ranks are brought in like that: if one call runs them all, it orders a run's ends.
+pub fn verify_called(
+    schedule: &Schedule,
+    signals: Signals,
+    callers: Callers,
+) -> Result<Proof, Vec<Finding>> {
     let seen = signals.seen(schedule);
     let schedule = seen.as_ref();
     let reporter = report::Reporter::new(schedule).with(signals);
@@ -87,7 +98,7 @@ pub fn verify_with(schedule: &Schedule, signals: Signals) -> Result<Proof, Vec<F
     let in_place = schedule.collective.has_in_place() && !schedule.out_of_place;
 
     let order = stage("order", || order::order(schedule, &reporter)).map_err(ranking::fold)?;
-    let replayed = || replay::replay(schedule, &order, &reporter, in_place, signals);
+    let replayed = || replay::replay(schedule, &order, &reporter, in_place, (signals, callers));
     let replay = stage("replay", replayed).map_err(|finding| vec![*finding])?;
 
     if !replay.findings.is_empty() {

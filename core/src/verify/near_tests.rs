@@ -9,6 +9,7 @@ use super::{Signals, verify};
 use crate::check::Door;
 use crate::compile;
 use crate::ids::OpId;
+use crate::optimize::Callers;
 use crate::schedule::interpret::Interpreted;
 use crate::schedule::{Algorithm, OpKind, Schedule};
 use crate::source::Source;
@@ -43,7 +44,10 @@ fn lay_out(text: &str, nranks: u32) -> Schedule {
 fn both(schedule: &Schedule) -> Option<(Option<Replay>, Replay)> {
     let reporter = Reporter::new(schedule);
     let order = order(schedule, &reporter).ok()?;
-    let play = |clocks| replay_with(clocks, schedule, &order, &reporter, true, Signals::default());
+    let play = |clocks| {
+        let runtime = (Signals::default(), Callers::Each);
+        replay_with(clocks, schedule, &order, &reporter, true, runtime)
+    };
     let near = Clocks::near(schedule, ENTRIES).expect("there are many streams, and each knows few");
     let dense = Clocks::dense(schedule, ENTRIES).expect("not that many");
     let dense = play(dense).expect("few cells").unwrap_or_else(|_| panic!("dense clocks are sure"));

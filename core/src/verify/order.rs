@@ -6,7 +6,7 @@ use super::fifo::{Depth, Links};
 use super::report::Reporter;
 use crate::diagnostics::{Code, Finding};
 use crate::ids::{ChannelId, OpId, StreamId};
-use crate::schedule::{Channel, OpKind, Schedule, SignalKind};
+use crate::schedule::{Buffer, Channel, OpKind, Schedule, SignalKind};
 
 /// An order of all ops that respects programs and signals; every other such order gives the same memory.
 pub(crate) struct Order {
@@ -16,6 +16,18 @@ pub(crate) struct Order {
     pub(crate) meets: Vec<OpId>,
     /// The stream of each op.
     pub(crate) stream_of: Vec<StreamId>,
+}
+
+impl Order {
+    /// Whether scratch is touched by a stream of another rank: only then does the next run matter to it.
+    pub(crate) fn shares_scratch(&self, schedule: &Schedule) -> bool {
+        schedule.ops.iter().enumerate().filter(|(_, op)| op.kind == OpKind::Move).any(|(at, op)| {
+            let rank = schedule.streams[self.stream_of[at].index()].rank;
+            let mut operands = schedule.srcs(op).iter().chain(schedule.dsts(op));
+            operands
+                .any(|o| o.rank != rank && matches!(schedule.region(*o).buffer, Buffer::Scratch(_)))
+        })
+    }
 }
 
 /// Waits that keep each other, each with the post that would meet it, and the other waits that never end.

@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use super::clocks::{self, Clocks, Full};
 use super::in_place::follows;
-use super::layout::{Cells, Layout, Mode};
+use super::layout::{Cells, Held, Layout, Mode};
 use super::memory::{Accessor, CALLER, Memory};
 use super::order::Order;
 use super::reduction::Reduction;
@@ -15,7 +15,7 @@ use super::signals::{Flags, Signals};
 use super::values::{Leaf, ValueId, Values};
 use crate::diagnostics::Finding;
 use crate::ids::{OpId, RankId, StreamId};
-use crate::schedule::rational::Rat;
+use crate::optimize::Callers;
 use crate::schedule::{Buffer, OpKind, Operand, Schedule};
 
 /// What a replay found out.
@@ -32,7 +32,7 @@ pub(super) struct World {
     pub(super) layout: Layout,
     pub(super) memory: Memory,
     /// Where the data came from that a slot holds, of slots that hold data of several places.
-    pub(super) held: HashMap<(RankId, Buffer, u32), Rat>,
+    pub(super) held: Held,
     pub(super) findings: Vec<Finding>,
 }
 
@@ -54,6 +54,8 @@ pub(super) struct Player<'s> {
     pub(super) finish: Vec<OpId>,
     pub(super) partial: bool,
     pub(super) results: Vec<ValueId>,
+    /// Who brings the ranks in.
+    callers: Callers,
     /// Where signals are one-shot flags.
     flags: Option<Flags>,
     /// Something was found that clocks which know more might not find.
@@ -77,17 +79,17 @@ pub(super) fn replay(
     order: &Order,
     reporter: &Reporter<'_>,
     in_place: bool,
-    signals: Signals,
+    runtime: (Signals, Callers),
 ) -> Result<Replay, Box<Finding>> {
     let too_many = || Box::new(reporter.too_many_streams());
     let in_place = in_place && !follows(schedule).map_err(|n| Box::new(Reporter::too_fine(n)))?;
     if let Some(clocks) = Clocks::near(schedule, clocks::ENTRIES)
-        && let Ok(sure) = replay_with(clocks, schedule, order, reporter, in_place, signals)?
+        && let Ok(sure) = replay_with(clocks, schedule, order, reporter, in_place, runtime)?
     {
         return Ok(sure);
     }
     let clocks = Clocks::dense(schedule, clocks::ENTRIES).map_err(|Full| too_many())?;
-    replay_with(clocks, schedule, order, reporter, in_place, signals)?.map_err(|_| too_many())
+    replay_with(clocks, schedule, order, reporter, in_place, runtime)?.map_err(|_| too_many())
 }
 
 pub(super) fn replay_with(
@@ -96,7 +98,7 @@ pub(super) fn replay_with(
     order: &Order,
     reporter: &Reporter<'_>,
     in_place: bool,
-    signals: Signals,
+    (signals, callers): (Signals, Callers),
 ) -> Result<Result<Replay, Stop>, Box<Finding>> {
     let too_fine = |per_unit| Box::new(Reporter::too_fine(per_unit));
     let cells = Cells::new(schedule).map_err(too_fine)?;
@@ -108,10 +110,6 @@ pub(super) fn replay_with(
         let memory = Memory::new(layout.size);
         worlds.push(World { layout, memory, held: HashMap::new(), findings: Vec::new() });
     }
-    let mut main = vec![StreamId(0); schedule.nranks as usize];
-    for (id, stream) in schedule.streams.iter().enumerate().rev() {
-        main[stream.rank.index()] = StreamId(id as u32);
-    }
     // A reduce has three operands at least.
     let values = Values::new(schedule.nranks, schedule.operands.len() / 3);
     let complete = complete(schedule);
@@ -122,12 +120,13 @@ pub(super) fn replay_with(
         cells: &cells,
         clocks,
         values,
-        main,
+        main: schedule.main_streams(),
         worlds,
         complete,
         finish: Vec::new(),
         partial: false,
         results: Vec::new(),
+        callers,
         flags: signals.one_shot.then(|| Flags::new(schedule, order)),
         unsure: false,
     };
@@ -164,11 +163,14 @@ impl Player<'_> {
             }
             self.sure()?;
         }
-        for world in 0..self.worlds.len() {
-            self.exit(world);
-        }
-        if self.flags.is_some() || self.scratch_is_shared() {
-            self.second_run()?;
+        // One caller for all ranks takes its buffers back when all have ended, and only then runs them again.
+        if self.callers == Callers::Each {
+            for world in 0..self.worlds.len() {
+                self.exit(world);
+            }
+            if self.flags.is_some() || self.order.shares_scratch(self.schedule) {
+                self.second_run()?;
+            }
         }
         self.sure()?;
         Ok(())
@@ -315,9 +317,8 @@ impl Player<'_> {
         }
     }
 
-    /// The cells that an access may conflict at. Where slots hold data of several places, what came from one
-    /// place lies elsewhere in the slot than what came from another: all of the slot is at stake then, and what
-    /// another place left there is gone.
+    /// The cells that an access may conflict at: all of a slot that holds data of another place, and what that
+    /// left there is gone.
     fn at_stake(
         &mut self,
         world: usize,
@@ -326,20 +327,13 @@ impl Player<'_> {
         access: Access,
     ) -> Range<u32> {
         let region = self.schedule.region(operand);
-        let Buffer::Scratch(id) = region.buffer else { return cells };
-        if !self.cells.reshaped[id.index()] {
-            return cells;
-        }
         let World { layout, memory, held, .. } = &mut self.worlds[world];
-        let base = held.entry((operand.rank, region.buffer, region.slot)).or_insert(region.base);
-        if *base == region.base {
-            return cells;
-        }
         let first = layout.buffer(operand.rank, region.buffer);
-        let (slot, len) = self.cells.slot(region, id);
-        let slot = first + slot..first + slot + len;
-        if access == Access::Write {
-            *base = region.base;
+        let writes = access == Access::Write;
+        let Some(slot) = self.cells.reshapes(held, (operand.rank, region), first, writes) else {
+            return cells;
+        };
+        if writes {
             memory.values[slot.start as usize..slot.end as usize].fill(ValueId::NONE);
         }
         slot
@@ -361,7 +355,8 @@ impl Player<'_> {
             stream,
             clocks: &self.clocks,
             stream_of: &self.order.stream_of,
-            entered: self.clocks.heard(self.main[operand.rank.index()], stream),
+            entered: self.callers == Callers::One
+                || self.clocks.heard(self.main[operand.rank.index()], stream),
         };
         let memory = &mut self.worlds[world].memory;
         let races = match access {
@@ -434,19 +429,6 @@ impl Player<'_> {
                 }
             }
         }
-    }
-
-    /// Whether scratch is touched by a stream of another rank: only then does the next run matter to it.
-    fn scratch_is_shared(&self) -> bool {
-        let schedule = self.schedule;
-        schedule.ops.iter().enumerate().filter(|(_, op)| op.kind == OpKind::Move).any(|(at, op)| {
-            let rank = schedule.streams[self.order.stream_of[at].index()].rank;
-            schedule
-                .srcs(op)
-                .iter()
-                .chain(schedule.dsts(op))
-                .any(|o| o.rank != rank && matches!(schedule.region(*o).buffer, Buffer::Scratch(_)))
-        })
     }
 
     /// The same program again, for the races of scratch alone: user buffers are guarded by enter and exit.

@@ -6,6 +6,7 @@
 #![allow(clippy::needless_raw_string_hashes)]
 
 mod averages;
+mod elision;
 mod golden;
 mod legality;
 mod limits;

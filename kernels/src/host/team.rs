@@ -10,6 +10,7 @@ use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
+use roundelay_core::diagnostics::Code as ErrorCode;
 use roundelay_core::dtype::{DType, ReduceOp};
 use roundelay_core::ids::{ChannelId, OpId, RankId, StreamId};
 use roundelay_core::optimize::Callers;
@@ -91,6 +92,10 @@ impl Team {
         op: ReduceOp,
         options: Options,
     ) -> Result<Self, Error> {
+        if proved.callers() != Callers::Each {
+            let what = "the schedule was proved for one caller of all ranks".to_owned();
+            return Err(Error::BadSchedule { code: ErrorCode::RaceWithCaller, what });
+        }
         let optimized = proved.optimized(options.goal(Callers::Each));
         let code = Code::new(&optimized, count, dtype, op)?;
         let (schedule, proof) = (proved.schedule().clone(), proved.proof().clone());

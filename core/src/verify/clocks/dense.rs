@@ -8,7 +8,7 @@ use super::Full;
 use crate::ids::{OpId, StreamId};
 use crate::schedule::{OpKind, Schedule, Stream};
 
-pub(super) struct Dense {
+pub(crate) struct Dense {
     width: usize,
     /// Clocks of `width` entries each: entry s counts the events of stream s that are known.
     pool: Vec<u32>,
@@ -24,7 +24,7 @@ pub(super) struct Dense {
 impl Dense {
     /// For at most `limit` entries. A stream that waits comes to have a clock of its own: where these alone
     /// are too many, it is known before any is filled.
-    pub(super) fn new(schedule: &Schedule, limit: usize) -> Result<Self, Full> {
+    pub(crate) fn new(schedule: &Schedule, limit: usize) -> Result<Self, Full> {
         let width = schedule.streams.len();
         let waits = |stream: &&Stream| {
             let ops = &schedule.ops[stream.first.index()..][..stream.len as usize];
@@ -46,14 +46,12 @@ impl Dense {
     }
 
     /// How many events of stream `of` are known to `stream`.
-    pub(super) fn known(&self, stream: StreamId, of: StreamId) -> u32 {
+    pub(crate) fn known(&self, stream: StreamId, of: StreamId) -> u32 {
         self.pool[self.of[stream.index()] as usize * self.width + of.index()]
     }
 
     pub(super) fn post(&mut self, op: OpId, stream: StreamId) {
-        let clock = self.of[stream.index()];
-        self.holders[clock as usize] += 1;
-        self.carried[op.index()] = clock;
+        self.carried[op.index()] = self.hold(stream);
     }
 
     /// `count` events of stream `from` are known to whoever meets `post`, itself among them.
@@ -63,7 +61,30 @@ impl Dense {
         (from, count): (StreamId, u32),
         stream: StreamId,
     ) -> Result<(), Full> {
-        let carried = std::mem::replace(&mut self.carried[post.index()], u32::MAX) as usize;
+        let carried = std::mem::replace(&mut self.carried[post.index()], u32::MAX);
+        self.learn(carried, (from, count), stream)
+    }
+
+    /// What `stream` knows now, kept until it is learned or released.
+    pub(crate) fn hold(&mut self, stream: StreamId) -> u32 {
+        let clock = self.of[stream.index()];
+        self.holders[clock as usize] += 1;
+        clock
+    }
+
+    /// How many events of stream `of` are known to whoever learns what is held.
+    pub(crate) fn held(&self, held: u32, of: StreamId) -> u32 {
+        self.pool[held as usize * self.width + of.index()]
+    }
+
+    /// `stream` learns what is held, which is released, and of `count` events of stream `from`.
+    pub(crate) fn learn(
+        &mut self,
+        held: u32,
+        (from, count): (StreamId, u32),
+        stream: StreamId,
+    ) -> Result<(), Full> {
+        let carried = held as usize;
         let mine = self.own(stream)? as usize;
         let width = self.width;
         let (into, other) = if mine < carried {
@@ -77,7 +98,19 @@ impl Dense {
             *known = (*known).max(*news);
         }
         into[from.index()] = into[from.index()].max(count);
-        self.release(carried as u32);
+        self.release(held);
+        Ok(())
+    }
+
+    /// `stream` learns of `count` events of stream `from`.
+    pub(crate) fn hear(
+        &mut self,
+        (from, count): (StreamId, u32),
+        stream: StreamId,
+    ) -> Result<(), Full> {
+        let mine = self.own(stream)? as usize;
+        let known = &mut self.pool[mine * self.width + from.index()];
+        *known = (*known).max(count);
         Ok(())
     }
 
@@ -109,7 +142,7 @@ impl Dense {
         Ok(self.holders.len() as u32 - 1)
     }
 
-    fn release(&mut self, clock: u32) {
+    pub(crate) fn release(&mut self, clock: u32) {
         let holders = &mut self.holders[clock as usize];
         *holders -= 1;
         if *holders == 0 {

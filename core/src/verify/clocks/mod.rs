@@ -4,7 +4,7 @@
 //! streams, and may know less than is true: what they say came before did. Dense ones know it all. So a
 //! replay with near clocks that finds nothing to report is the proof, and any other is done again.
 
-mod dense;
+pub(crate) mod dense;
 mod near;
 
 use crate::ids::{OpId, StreamId};
@@ -17,7 +17,7 @@ pub(super) const ENTRIES: usize = 1 << 30;
 
 /// The clocks would take more entries than the limit.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Full;
+pub(crate) struct Full;
 
 pub(super) struct Clocks<'s> {
     schedule: &'s Schedule,

@@ -18,13 +18,16 @@ const LISTED: usize = 8;
 
 /// How an op touches memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::verify) enum Access {
+pub enum Access {
+    /// It reads.
     Read,
+    /// It writes; what it folds into, it reads too.
     Write,
 }
 
 impl Access {
-    const fn verb(self) -> &'static str {
+    /// `reads` or `writes`.
+    pub const fn verb(self) -> &'static str {
         match self {
             Self::Read => "reads",
             Self::Write => "writes",

@@ -75,7 +75,7 @@ fn place_streams(schedule: &mut Schedule) {
     }
 }
 
-fn delete(schedule: &mut Schedule, at: usize) {
+pub(crate) fn delete(schedule: &mut Schedule, at: usize) {
     edit(schedule, at, |list, k| {
         list.remove(k);
     });

@@ -87,9 +87,13 @@ fn shrink(mut algorithm: Algorithm, nranks: u32) -> (String, String) {
     }
 }
 
-#[test]
-fn programs() {
-    let cases = std::env::var("ROUNDELAY_CASES").ok().and_then(|n| n.parse().ok());
+/// How many to try.
+fn cases(usual: u64) -> u64 {
+    std::env::var("ROUNDELAY_CASES").ok().and_then(|n| n.parse().ok()).unwrap_or(usual)
+}
+
+/// What random programs begin with.
+fn known() -> Vec<Algorithm> {
     let mut known = Vec::new();
     // And as if it were right in place: seldom is just that attribute taken away by chance. As often as a
     // family of the library, for one algorithm among so many is seldom drawn.
@@ -98,9 +102,26 @@ fn programs() {
     for (name, text) in sources().into_iter().chain(extra.into_iter().cycle().take(6)) {
         known.extend(parse(&Source::from_text(name, &text)).0.algorithms);
     }
+    known
+}
+
+/// Random programs that can be laid out, right or wrong, with their schedules.
+pub(crate) fn some(usual: u64, seed: u64) -> impl Iterator<Item = (String, Schedule)> {
+    let known = known();
+    (0..cases(usual)).filter_map(move |case| {
+        let mut dice = Dice::new(seed + case);
+        let algorithm = program(&mut dice, &known);
+        let (text, schedule) = lay_out(&algorithm, 2 + dice.below(3) as u32);
+        Some((text, schedule?))
+    })
+}
+
+#[test]
+fn programs() {
+    let known = known();
     let mut score = Score::default();
     let mut refused = 0;
-    for case in 0..cases.unwrap_or(CASES) {
+    for case in 0..cases(CASES) {
         let mut dice = Dice::new(case + 1);
         let algorithm = program(&mut dice, &known);
         let nranks = 2 + dice.below(3) as u32;

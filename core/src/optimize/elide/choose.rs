@@ -1,0 +1,316 @@
+//! Which signals meet the needs.
+//!
+//! One walk in the order of events. A wait is pending until something in its stream needs what its post knew;
+//! of a channel only the latest counts, for later posts know more. What no pending wait tells has come by way of
+//! streams that did not need it themselves: then the signals of a shortest way are taken for certain, and the walk
+//! is made again with what streams know because of them.
+
+use std::collections::VecDeque;
+
+use super::needs::{After, Need, Needs, Stop};
+use super::paths::{Paths, Place, Toll};
+use crate::ids::{OpId, StreamId};
+use crate::schedule::{OpKind, Schedule, SignalKind};
+use crate::verify::Order;
+use crate::verify::clocks::dense::Dense;
+
+/// Entries of all clocks together: 1 GiB.
+const ENTRIES: usize = 1 << 28;
+/// Walks, each with more signals that are certain. The last is right as well, only with more signals than need be.
+const WALKS: usize = 16;
+/// Events that searches look at, for each op of the schedule.
+const SEARCHED: u64 = 64;
+/// And in any case.
+const FREE: u64 = 1 << 20;
+
+/// No need asked for it: a fork, a join, or not kept at all.
+pub(super) const NONE: u32 = u32::MAX;
+
+/// What is known of each wait.
+pub(super) struct Choice {
+    /// By op: whether it stays.
+    pub(super) kept: Vec<bool>,
+    /// By op: which need asks for it.
+    pub(super) why: Vec<u32>,
+}
+
+/// Whether the op belongs to a fork or join, which stay.
+pub(super) fn stays(schedule: &Schedule, op: OpId) -> bool {
+    let op = schedule.op(op);
+    op.kind != OpKind::Move
+        && matches!(schedule.channel(op).kind, SignalKind::Fork | SignalKind::Join)
+}
+
+/// Enough signals for all needs.
+pub(super) fn choose(
+    schedule: &Schedule,
+    order: &Order,
+    needs: &Needs,
+    paths: &mut Paths<'_>,
+) -> Result<Choice, Stop> {
+    let waits =
+        |at: usize| schedule.ops[at].kind == OpKind::Wait && stays(schedule, OpId(at as u32));
+    let ops = schedule.ops.len();
+    let mut certain = Choice { kept: (0..ops).map(waits).collect(), why: vec![NONE; ops] };
+    let mut walks = 0;
+    loop {
+        walks += 1;
+        let chosen = Choice { kept: certain.kept.clone(), why: certain.why.clone() };
+        let mut walk = Walk::new(schedule, order, needs, chosen)?;
+        let mut grown = false;
+        walk.all(&mut Missing::Find { paths, certain: &mut certain, grown: &mut grown })?;
+        let Walk { choice: mut chosen, .. } = walk;
+        // What became certain late was behind the walk already.
+        for at in 0..ops {
+            if certain.kept[at] && !chosen.kept[at] {
+                (chosen.kept[at], chosen.why[at]) = (true, certain.why[at]);
+            }
+        }
+        if !grown || walks == WALKS {
+            return Ok(chosen);
+        }
+    }
+}
+
+/// The first need that the kept signals do not meet.
+pub(super) fn unmet(
+    schedule: &Schedule,
+    order: &Order,
+    needs: &Needs,
+    kept: &[bool],
+) -> Result<Option<u32>, Stop> {
+    let choice = Choice { kept: kept.to_vec(), why: Vec::new() };
+    let mut walk = Walk::new(schedule, order, needs, choice)?;
+    let mut first = None;
+    walk.all(&mut Missing::Tell(&mut first))?;
+    Ok(first)
+}
+
+/// What to do where a need is not met.
+enum Missing<'a, 's> {
+    /// Take a pending wait, or find a way.
+    Find { paths: &'a mut Paths<'s>, certain: &'a mut Choice, grown: &'a mut bool },
+    /// Say so, and end.
+    Tell(&'a mut Option<u32>),
+}
+
+/// A wait that its stream has passed without learning from it.
+#[derive(Clone, Copy)]
+struct Pending {
+    wait: OpId,
+    stream: StreamId,
+    from: StreamId,
+    /// Events of that stream up to the post.
+    count: u32,
+    /// What the post knew.
+    held: u32,
+}
+
+struct Walk<'s> {
+    schedule: &'s Schedule,
+    order: &'s Order,
+    needs: &'s Needs,
+    clocks: Dense,
+    choice: Choice,
+    /// By channel: what posts know that no wait met yet.
+    carried: Vec<VecDeque<u32>>,
+    /// By channel.
+    pending: Vec<Option<Pending>>,
+    /// By stream: the channels that it waits on.
+    channels: Vec<Vec<u32>>,
+    next: usize,
+}
+
+impl<'s> Walk<'s> {
+    fn new(
+        schedule: &'s Schedule,
+        order: &'s Order,
+        needs: &'s Needs,
+        choice: Choice,
+    ) -> Result<Self, Stop> {
+        let mut channels = vec![Vec::new(); schedule.streams.len()];
+        for (at, op) in schedule.ops.iter().enumerate().filter(|(_, op)| op.kind == OpKind::Wait) {
+            let list: &mut Vec<u32> = &mut channels[order.stream_of[at].index()];
+            if list.last() != Some(&op.arg) {
+                list.push(op.arg);
+            }
+        }
+        for list in &mut channels {
+            list.sort_unstable();
+            list.dedup();
+        }
+        Ok(Self {
+            clocks: Dense::new(schedule, ENTRIES)?,
+            carried: vec![VecDeque::new(); schedule.channels.len()],
+            pending: vec![None; schedule.channels.len()],
+            channels,
+            schedule,
+            order,
+            needs,
+            choice,
+            next: 0,
+        })
+    }
+
+    /// Both runs, if the next matters. Returns early where something is missing and nobody wants more.
+    fn all(&mut self, missing: &mut Missing<'_, '_>) -> Result<(), Stop> {
+        self.run(false, missing)?;
+        while let Some(need) = self.needs.all.get(self.next)
+            && let After::Exit(rank) = need.after
+        {
+            let stream = self.needs.main[rank.index()];
+            let end = self.schedule.streams[stream.index()].len;
+            let rest = &self.needs.all[self.next..];
+            let same = rest.iter().take_while(|n| n.after == need.after).count();
+            self.meet(same, Place { stream, time: end }, missing)?;
+        }
+        if self.next < self.needs.all.len() {
+            self.run(true, missing)?;
+        }
+        Ok(())
+    }
+
+    fn run(&mut self, again: bool, missing: &mut Missing<'_, '_>) -> Result<(), Stop> {
+        for &at in &self.order.sequence {
+            if matches!(missing, Missing::Tell(Some(_))) {
+                return Ok(());
+            }
+            let stream = self.order.stream_of[at.index()];
+            let after = if again { After::Next(at) } else { After::Op(at) };
+            let rest = &self.needs.all[self.next..];
+            let same = rest.iter().take_while(|need| need.after == after).count();
+            if same > 0 {
+                let time = self.time(at, again);
+                self.meet(same, Place { stream, time }, missing)?;
+            }
+            let op = self.schedule.op(at);
+            match op.kind {
+                OpKind::Move => {}
+                OpKind::Post => {
+                    let held = self.clocks.hold(stream);
+                    self.carried[op.arg as usize].push_back(held);
+                }
+                OpKind::Wait => self.wait(at, stream, again, missing)?,
+            }
+        }
+        Ok(())
+    }
+
+    fn time(&self, at: OpId, again: bool) -> u32 {
+        let stream = self.schedule.streams[self.order.stream_of[at.index()].index()];
+        at.0 - stream.first.0 + if again { stream.len } else { 0 }
+    }
+
+    fn wait(
+        &mut self,
+        wait: OpId,
+        stream: StreamId,
+        again: bool,
+        missing: &Missing<'_, '_>,
+    ) -> Result<(), Stop> {
+        let channel = self.schedule.op(wait).arg as usize;
+        let post = self.order.meets[wait.index()];
+        let (from, count) = (self.order.stream_of[post.index()], self.time(post, again) + 1);
+        let held = self.carried[channel].pop_front().expect("the order meets posts with waits");
+        // An earlier one on the channel knew less.
+        if let Some(earlier) = self.pending[channel].take() {
+            self.clocks.release(earlier.held);
+        }
+        if self.choice.kept[wait.index()] {
+            self.clocks.learn(held, (from, count), stream)?;
+        } else if matches!(missing, Missing::Find { .. }) {
+            self.pending[channel] = Some(Pending { wait, stream, from, count, held });
+        } else {
+            self.clocks.release(held);
+        }
+        Ok(())
+    }
+
+    /// Meets the next `len` needs, which are all of `place`.
+    fn meet(
+        &mut self,
+        len: usize,
+        place: Place,
+        missing: &mut Missing<'_, '_>,
+    ) -> Result<(), Stop> {
+        let needs: &'s [Need] = &self.needs.all;
+        let first = self.next;
+        self.next += len;
+        let mut open: Vec<usize> =
+            (first..first + len).filter(|need| !self.met(&needs[*need], place)).collect();
+        match missing {
+            Missing::Tell(unmet) => {
+                let first = open.first().map(|need| *need as u32);
+                **unmet = unmet.or(first);
+            }
+            Missing::Find { paths, certain, grown } => {
+                // Who tells of what came last is likely to tell of the rest.
+                open.sort_by_key(|need| std::cmp::Reverse(paths.position(needs[*need].before)));
+                for at in open {
+                    let need = &needs[at];
+                    if self.met(need, place) {
+                        continue;
+                    }
+                    if let Some(channel) = self.teller(need, place) {
+                        self.take(channel, at as u32)?;
+                        continue;
+                    }
+                    let kept = &self.choice.kept;
+                    let toll = |wait: OpId| {
+                        let stays = kept[wait.index()] || certain.kept[wait.index()];
+                        if stays { Toll::Free } else { Toll::Dear }
+                    };
+                    let way = paths.find(need.before, place, toll).ok_or(Stop::Unordered)?;
+                    if paths.work > SEARCHED * self.schedule.ops.len() as u64 + FREE {
+                        return Err(Stop::TooMuch);
+                    }
+                    for wait in way.into_iter().map(OpId::index) {
+                        if !certain.kept[wait] {
+                            (certain.kept[wait], certain.why[wait]) = (true, at as u32);
+                            **grown = true;
+                        }
+                    }
+                    let (from, count) = self.of(need);
+                    self.clocks.hear((from, count), place.stream)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The stream of the earlier end, and how many of its events must be known.
+    fn of(&self, need: &Need) -> (StreamId, u32) {
+        (self.order.stream_of[need.before.index()], self.time(need.before, false) + 1)
+    }
+
+    fn met(&self, need: &Need, place: Place) -> bool {
+        let (from, count) = self.of(need);
+        from == place.stream || self.clocks.known(place.stream, from) >= count
+    }
+
+    /// The channel whose pending wait tells of the earlier end: from its own stream, if there is one, and the
+    /// one that knows most.
+    fn teller(&self, need: &Need, place: Place) -> Option<u32> {
+        let (from, count) = self.of(need);
+        let tells = |channel: &&u32| {
+            let pending = self.pending[**channel as usize].filter(|p| p.stream == place.stream)?;
+            let told = if pending.from == from {
+                pending.count
+            } else {
+                self.clocks.held(pending.held, from)
+            };
+            (told >= count).then_some((pending.from == from, told, pending.wait))
+        };
+        let channels = self.channels[place.stream.index()].iter();
+        let best = channels.filter_map(|channel| Some((tells(&channel)?, *channel))).max()?;
+        Some(best.1)
+    }
+
+    fn take(&mut self, channel: u32, why: u32) -> Result<(), Stop> {
+        let pending = self.pending[channel as usize].take().expect("it is pending");
+        let Pending { wait, stream, from, count, held } = pending;
+        (self.choice.kept[wait.index()], self.choice.why[wait.index()]) = (true, why);
+        self.clocks.learn(held, (from, count), stream)?;
+        Ok(())
+    }
+}

@@ -1,0 +1,266 @@
+//! Signal elision: signals whose order others imply are dropped, each post with its wait.
+//!
+//! What stays ordered is what the proof asks: conflicting accesses, in place as out of place, scratch of one run
+//! and the next, and, where each rank is a call of its own, the owner's enter before and its exit after whatever
+//! others do to its buffers. So the result has the same bits, for every order of reduction is the author's.
+//!
+//! It is for signals that count. A one-shot flag must be taken down before it is raised again, and dropped signals
+//! may be what says so.
+
+mod choose;
+mod least;
+mod needs;
+mod paths;
+mod reasons;
+
+use std::fmt;
+
+use super::Callers;
+use crate::diagnostics::Finding;
+use crate::ids::{LaneId, OpId, RankId};
+use crate::schedule::demands::Resource;
+use crate::schedule::tables::Renumber;
+use crate::schedule::{OpKind, Operand, Schedule, SignalKind};
+use crate::stages::stage;
+use crate::verify::{Access, Order, Signals, in_order, verify_called};
+use choose::{Choice, choose, stays};
+use least::least;
+use needs::{After, Needs, Stop, What, needs};
+use paths::Paths;
+pub use reasons::{Reason, reasons};
+
+/// A schedule with fewer signals.
+#[derive(Clone, Debug)]
+pub struct Elided {
+    /// It is proved like any other, for these callers.
+    pub schedule: Schedule,
+    /// Signals that are left, in the order of their waits.
+    pub kept: Vec<Kept>,
+    /// How many are not.
+    pub dropped: usize,
+    /// Whether each signal was tried that is kept: then none can be dropped by itself.
+    pub least: bool,
+    /// Why the schedule is as it was, where that is so for another reason than that all signals are needed.
+    pub unchanged: Option<Unchanged>,
+}
+
+/// Why nothing was dropped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unchanged {
+    /// To tell would take more memory or work than it is worth.
+    TooMuch,
+    /// A budget counts steps, which signals make.
+    Budget(Resource),
+}
+
+impl fmt::Display for Unchanged {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::TooMuch => f.write_str(
+                "to tell which are needed would take more memory or time than it is worth",
+            ),
+            Self::Budget(resource) => {
+                write!(f, "its budget of {resource} counts steps, and signals make these")
+            }
+        }
+    }
+}
+
+/// A signal that stays. Ops are those of the new schedule.
+#[derive(Clone, Copy, Debug)]
+pub struct Kept {
+    /// Its post.
+    pub post: OpId,
+    /// Its wait.
+    pub wait: OpId,
+    /// What would not be ordered without it.
+    pub why: Why,
+}
+
+/// What a signal is needed for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Why {
+    /// Two ops touch the same memory.
+    Conflict {
+        /// The earlier.
+        first: (OpId, Access),
+        /// The later.
+        second: (OpId, Access),
+        /// Where.
+        operand: Operand,
+        /// The later is of the next run.
+        across: bool,
+    },
+    /// The buffer is its caller's until that has entered.
+    Enter {
+        /// Who touches it.
+        op: OpId,
+        /// Where; the rank is the owner.
+        operand: Operand,
+    },
+    /// The buffer is its caller's once that has left.
+    Exit {
+        /// Who touches it.
+        op: OpId,
+        /// How.
+        access: Access,
+        /// Where; the rank is the owner.
+        operand: Operand,
+    },
+    /// Two streams share one end of a signal.
+    Count,
+    /// It begins or ends a stream.
+    Stream,
+    /// Nobody knows: see [`Elided::unchanged`].
+    Unknown,
+}
+
+/// Drops every signal that others make needless. The schedule must be proved, for such callers or for each; what
+/// is wrong with the order of one that is not, is told.
+pub fn elide(schedule: &Schedule, callers: Callers) -> Result<Elided, Vec<Finding>> {
+    let counts_steps = |r: &Resource| matches!(r, Resource::Ports | Resource::Fifo);
+    let budgets = schedule.demands.budgets.iter().map(|budget| budget.resource);
+    let order = in_order(schedule)?;
+    if let Some(resource) = budgets.into_iter().find(counts_steps) {
+        return Ok(unchanged(schedule, &order, Unchanged::Budget(resource)));
+    }
+    match stage("elide", || few(schedule, &order, callers)) {
+        Ok((needs, choice, least)) => Ok(rebuild(schedule, &order, &needs, &choice, least)),
+        Err(Stop::TooMuch) => Ok(unchanged(schedule, &order, Unchanged::TooMuch)),
+        Err(Stop::Unordered) => {
+            let wrong = verify_called(schedule, Signals::default(), callers);
+            Err(wrong.expect_err("what is proved is ordered"))
+        }
+    }
+}
+
+/// Few signals that do.
+fn few(
+    schedule: &Schedule,
+    order: &Order,
+    callers: Callers,
+) -> Result<(Needs, Choice, bool), Stop> {
+    let needs = needs(schedule, order, callers).map_err(|_| Stop::TooMuch)?;
+    let mut paths = Paths::new(schedule, order);
+    let mut choice = choose(schedule, order, &needs, &mut paths)?;
+    let least = least(schedule, order, &needs, &mut paths, &mut choice)?;
+    Ok((needs, choice, least))
+}
+
+fn unchanged(schedule: &Schedule, order: &Order, why: Unchanged) -> Elided {
+    let waits = (0..schedule.ops.len()).filter(|at| schedule.ops[*at].kind == OpKind::Wait);
+    let kept = waits.map(|wait| {
+        let wait = OpId(wait as u32);
+        let why = if stays(schedule, wait) { Why::Stream } else { Why::Unknown };
+        Kept { post: order.meets[wait.index()], wait, why }
+    });
+    Elided {
+        schedule: schedule.clone(),
+        kept: kept.collect(),
+        dropped: 0,
+        least: false,
+        unchanged: Some(why),
+    }
+}
+
+/// The schedule without the signals that are not kept.
+fn rebuild(
+    schedule: &Schedule,
+    order: &Order,
+    needs: &Needs,
+    choice: &Choice,
+    least: bool,
+) -> Elided {
+    let mut stays: Vec<bool> = schedule.ops.iter().map(|op| op.kind == OpKind::Move).collect();
+    let waits = (0..schedule.ops.len()).filter(|at| schedule.ops[*at].kind == OpKind::Wait);
+    let (mut all, mut left) = (0, Vec::new());
+    for wait in waits {
+        all += 1;
+        if choice.kept[wait] {
+            let post = order.meets[wait];
+            (stays[wait], stays[post.index()]) = (true, true);
+            left.push((post, OpId(wait as u32)));
+        }
+    }
+    let mut now = Vec::with_capacity(schedule.ops.len());
+    let mut ops = Vec::new();
+    let (mut channels, mut lanes) = (Renumber::default(), Renumber::default());
+    for (op, stays) in schedule.ops.iter().zip(&stays) {
+        now.push(OpId(ops.len() as u32));
+        if *stays {
+            let mut op = *op;
+            if op.kind != OpKind::Move {
+                op.arg = channels.id(op.arg);
+            }
+            ops.push(op);
+        }
+    }
+    let now = |op: OpId| now[op.index()];
+    let mut streams = schedule.streams.clone();
+    for stream in &mut streams {
+        let ops = &stays[stream.first.index()..][..stream.len as usize];
+        stream.len = ops.iter().filter(|stays| **stays).count() as u32;
+    }
+    let mut first = 0;
+    for stream in &mut streams {
+        stream.first = OpId(first);
+        first += stream.len;
+    }
+    lanes.id(0);
+    let mut channels = channels.pick(&schedule.channels);
+    for channel in channels.iter_mut().filter(|channel| channel.kind.has_lane()) {
+        channel.lane = LaneId(lanes.id(channel.lane.0));
+    }
+    let why = |wait: OpId| {
+        let Some(need) = needs.all.get(choice.why[wait.index()] as usize) else {
+            return Why::Stream;
+        };
+        let (op, operand) = (now(need.before), need.operand);
+        match (need.what, need.after) {
+            (What::Conflict(first, second), After::Op(at) | After::Next(at)) => Why::Conflict {
+                first: (op, first),
+                second: (now(at), second),
+                operand,
+                across: matches!(need.after, After::Next(_)),
+            },
+            (What::Enter, After::Op(at) | After::Next(at)) => Why::Enter { op: now(at), operand },
+            (What::Exit(access), _) => Why::Exit { op, access, operand },
+            (What::Conflict(..) | What::Enter | What::Count, _) => Why::Count,
+        }
+    };
+    let kept: Vec<_> = left
+        .into_iter()
+        .map(|(post, wait)| Kept { post: now(post), wait: now(wait), why: why(wait) })
+        .collect();
+    let schedule = Schedule {
+        streams,
+        ops,
+        channels,
+        lanes: lanes.pick(&schedule.lanes),
+        algorithm: schedule.algorithm.clone(),
+        scratch: schedule.scratch.clone(),
+        operands: schedule.operands.clone(),
+        regions: schedule.regions.clone(),
+        locations: schedule.locations.clone(),
+        demands: schedule.demands.clone(),
+        ..*schedule
+    };
+    let dropped = all - kept.len();
+    Elided { schedule, kept, dropped, least, unchanged: None }
+}
+
+impl Elided {
+    /// Signals from rank to rank that are kept, and those that were dropped.
+    pub fn between_ranks(&self) -> (usize, usize) {
+        (self.kept.iter().filter(|kept| kept.why != Why::Stream).count(), self.dropped)
+    }
+
+    /// Of `rank`, the signals of one kind that it waits for.
+    pub fn waits(&self, rank: RankId, kind: SignalKind) -> usize {
+        let to = |kept: &&Kept| {
+            let channel = self.schedule.channel(self.schedule.op(kept.wait));
+            (channel.to, channel.kind) == (rank, kind)
+        };
+        self.kept.iter().filter(to).count()
+    }
+}

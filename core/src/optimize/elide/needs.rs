@@ -1,0 +1,324 @@
+//! What must stay ordered, whatever becomes of the signals: conflicting accesses, and the ends of a run.
+//!
+//! Of the accesses of a cell only neighbours count: a write and those that read it, reads and the write after
+//! them. Everything else follows. Streams order their own ops, so a need is between two of them.
+
+use std::cell::RefCell;
+use std::collections::HashMap;
+
+use crate::ids::{OpId, RankId, StreamId};
+use crate::optimize::Callers;
+use crate::schedule::{Buffer, Op, OpKind, Operand, Schedule};
+use crate::verify::clocks::Full;
+use crate::verify::in_place::follows;
+use crate::verify::layout::{Cells, Held, Layout, Mode};
+use crate::verify::memory::{CALLER, Memory, NOBODY, Past};
+use crate::verify::{Access, Order};
+
+/// `before` comes before `after`: this must stay so.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Need {
+    /// An op of the first run.
+    pub(super) before: OpId,
+    /// Before what.
+    pub(super) after: After,
+    pub(super) what: What,
+    /// The region that both touch.
+    pub(super) operand: Operand,
+}
+
+/// The later end of a need.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum After {
+    /// An op of the first run.
+    Op(OpId),
+    /// An op of the next.
+    Next(OpId),
+    /// The end of the rank's main stream in the first run.
+    Exit(RankId),
+}
+
+/// Why.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum What {
+    /// They touch the same cells, and one of them writes.
+    Conflict(Access, Access),
+    /// The buffer is the owner's until it has entered.
+    Enter,
+    /// And again when it has left.
+    Exit(Access),
+    /// They are at the same end of a channel, where posts and waits are counted.
+    Count,
+}
+
+/// All needs, in the order of their later ends.
+pub(super) struct Needs {
+    pub(super) all: Vec<Need>,
+    /// Main stream of each rank.
+    pub(super) main: Vec<StreamId>,
+}
+
+/// The cells cannot be numbered: how many a unit would have.
+pub(super) fn needs(schedule: &Schedule, order: &Order, callers: Callers) -> Result<Needs, u32> {
+    let cells = Cells::new(schedule)?;
+    let in_place =
+        schedule.collective.has_in_place() && !schedule.out_of_place && !follows(schedule)?;
+    let mut modes = vec![Mode::OutOfPlace];
+    modes.extend(in_place.then_some(Mode::InPlace));
+    let mut worlds = Vec::new();
+    for mode in modes {
+        let layout = Layout::new(schedule, &cells, mode).ok_or(cells.per_unit)?;
+        worlds.push(World { memory: Memory::new(layout.size), layout, held: Held::new() });
+    }
+    let main = schedule.main_streams();
+    let mut gather = Gather { schedule, order, callers, cells: &cells, main, all: Vec::new() };
+    for world in &mut worlds {
+        gather.enter(world);
+    }
+    let mut last = HashMap::new();
+    for &at in &order.sequence {
+        match schedule.op(at).kind {
+            OpKind::Move => gather.moved(&mut worlds, at, false),
+            _ => gather.counted(&mut last, at),
+        }
+    }
+    if callers == Callers::Each {
+        for world in &mut worlds {
+            gather.exit(world);
+        }
+        if order.shares_scratch(schedule) {
+            let moves = order.sequence.iter().filter(|at| schedule.op(**at).kind == OpKind::Move);
+            for &at in moves {
+                gather.moved(&mut worlds[..1], at, true);
+            }
+        }
+    }
+    Ok(Needs { all: gather.all, main: gather.main })
+}
+
+/// One memory, in one mode.
+struct World {
+    layout: Layout,
+    memory: Memory,
+    held: Held,
+}
+
+struct Gather<'s> {
+    schedule: &'s Schedule,
+    order: &'s Order,
+    callers: Callers,
+    cells: &'s Cells,
+    main: Vec<StreamId>,
+    all: Vec<Need>,
+}
+
+/// An access that asks nothing and notes whom it meets.
+struct Meets<'s> {
+    order: &'s Order,
+    stream: StreamId,
+    /// Events, and whether they read.
+    met: RefCell<Vec<(u32, bool)>>,
+}
+
+impl Past for Meets<'_> {
+    fn after(&self, event: u32) -> bool {
+        let op = event as usize % self.order.stream_of.len();
+        self.order.stream_of[op] == self.stream
+    }
+
+    fn after_write(&self, write: u32) -> bool {
+        if write != NOBODY {
+            self.met.borrow_mut().push((write, false));
+        }
+        true
+    }
+
+    /// Reads came after the write that they read: that was a need of theirs.
+    fn races(&self, reads: &[u32], write: u32) -> Option<(u32, bool)> {
+        self.met.borrow_mut().extend(reads.iter().map(|read| (*read, true)));
+        if reads.is_empty() {
+            self.after_write(write);
+        }
+        None
+    }
+}
+
+impl Gather<'_> {
+    fn met_by(&self, stream: StreamId) -> Meets<'_> {
+        Meets { order: self.order, stream, met: RefCell::new(Vec::new()) }
+    }
+
+    /// The callers have written their buffers.
+    fn enter(&self, world: &mut World) {
+        for rank in (0..self.schedule.nranks).map(RankId) {
+            for buffer in [Buffer::Output, Buffer::Input] {
+                let first = world.layout.buffer(rank, buffer);
+                let units = self.schedule.units(buffer, rank).floor() as u32;
+                world.memory.enter(first..first + units * self.cells.per_unit);
+            }
+        }
+    }
+
+    /// What a move needs, in this run or of the one before.
+    fn moved(&mut self, worlds: &mut [World], at: OpId, next: bool) {
+        let begin = self.all.len();
+        for world in worlds {
+            self.moved_in(world, at, next);
+        }
+        let position = |need: &Need| need.before;
+        self.all[begin..].sort_by_key(position);
+        let mut kept = begin;
+        for i in begin..self.all.len() {
+            // Which of two regions is told of does not matter.
+            if kept == begin || self.all[kept - 1].before != self.all[i].before {
+                self.all[kept] = self.all[i];
+                kept += 1;
+            }
+        }
+        self.all.truncate(kept);
+    }
+
+    fn moved_in(&mut self, world: &mut World, at: OpId, next: bool) {
+        let schedule = self.schedule;
+        let op = schedule.op(at);
+        let (srcs, dsts) = (schedule.srcs(op), schedule.dsts(op));
+        let place = |o: &Operand| {
+            let (first, len) = self.cells.of(*o);
+            (world.layout.buffer(o.rank, schedule.region(*o).buffer) + first, len)
+        };
+        let onto_itself = place(&srcs[0]).1 > 0 && place(&srcs[0]) == place(&dsts[0]);
+        if (op.srcs, op.dsts, op.finish) == (1, 1, false) && onto_itself {
+            return;
+        }
+        // A reduce reads its destination and writes it: the write is the stronger access.
+        let own = usize::from(op.srcs > 1 && onto_itself);
+        let reads = srcs.iter().skip(own).map(|o| (o, Access::Read));
+        for (operand, access) in reads.chain(dsts.iter().map(|o| (o, Access::Write))) {
+            self.accessed(world, at, next, *operand, access);
+        }
+    }
+
+    fn accessed(
+        &mut self,
+        world: &mut World,
+        at: OpId,
+        next: bool,
+        operand: Operand,
+        access: Access,
+    ) {
+        let schedule = self.schedule;
+        let region = schedule.region(operand);
+        // User buffers are guarded by enter and exit.
+        if next && !matches!(region.buffer, Buffer::Scratch(_)) {
+            return;
+        }
+        let (first, len) = self.cells.of(operand);
+        if len == 0 {
+            return;
+        }
+        let buffer = world.layout.buffer(operand.rank, region.buffer);
+        let owned = (operand.rank, region);
+        let writes = access == Access::Write;
+        let cells = buffer + first..buffer + first + len;
+        let cells = self.cells.reshapes(&mut world.held, owned, buffer, writes).unwrap_or(cells);
+        let ops = schedule.ops.len() as u32;
+        let event = if next { at.0 + ops } else { at.0 };
+        let stream = self.order.stream_of[at.index()];
+        let who = self.met_by(stream);
+        match access {
+            Access::Read => drop(world.memory.read(cells, event, &who)),
+            Access::Write => drop(world.memory.write(cells, event, &who)),
+        }
+        let met = who.met.into_inner();
+        let after = if next { After::Next(at) } else { After::Op(at) };
+        for (earlier, read) in met {
+            let (before, what) = if earlier == CALLER {
+                let main = self.main[operand.rank.index()];
+                if self.callers == Callers::One {
+                    continue;
+                }
+                (schedule.streams[main.index()].first, What::Enter)
+            } else if earlier < ops {
+                let first = if read { Access::Read } else { Access::Write };
+                (OpId(earlier), What::Conflict(first, access))
+            } else {
+                continue; // both in the next run: as in this one
+            };
+            if self.order.stream_of[before.index()] != stream {
+                self.all.push(Need { before, after, what, operand });
+            }
+        }
+    }
+
+    /// One end of a channel may belong to several streams, which take turns.
+    fn counted(&mut self, last: &mut HashMap<(u32, OpKind), OpId>, at: OpId) {
+        let op: &Op = self.schedule.op(at);
+        let Some(before) = last.insert((op.arg, op.kind), at) else { return };
+        if self.order.stream_of[before.index()] != self.order.stream_of[at.index()] {
+            let operand = Operand { rank: RankId(0), region: crate::ids::RegionId(0) };
+            let what = What::Count;
+            self.all.push(Need { before, after: After::Op(at), what, operand });
+        }
+    }
+
+    /// The callers take their buffers back.
+    fn exit(&mut self, world: &mut World) {
+        for rank in (0..self.schedule.nranks).map(RankId) {
+            let stream = self.main[rank.index()];
+            let begin = self.all.len();
+            for buffer in [Buffer::Input, Buffer::Output] {
+                let first = world.layout.buffer(rank, buffer);
+                let units = self.schedule.units(buffer, rank).floor() as u32;
+                let who = self.met_by(stream);
+                world.memory.unordered(first..first + units * self.cells.per_unit, &who);
+                let mut met = who.met.into_inner();
+                met.sort_unstable();
+                met.dedup();
+                for (event, read) in met {
+                    let before = OpId(event);
+                    if event == CALLER || self.order.stream_of[before.index()] == stream {
+                        continue;
+                    }
+                    let access = if read { Access::Read } else { Access::Write };
+                    let op = self.schedule.op(before);
+                    let (srcs, dsts) = (self.schedule.srcs(op), self.schedule.dsts(op));
+                    let mut touched = if read { srcs } else { dsts }.iter();
+                    let operand = touched.find(|o| {
+                        o.rank == rank
+                            && !matches!(self.schedule.region(**o).buffer, Buffer::Scratch(_))
+                    });
+                    let operand = operand.copied().unwrap_or(srcs[0]);
+                    let (after, what) = (After::Exit(rank), What::Exit(access));
+                    self.all.push(Need { before, after, what, operand });
+                }
+            }
+            // Of one stream the last access says all.
+            let stream_of = &self.order.stream_of;
+            self.all[begin..].sort_by_key(|n| (stream_of[n.before.index()], n.before));
+            let mut kept = begin;
+            for i in begin..self.all.len() {
+                let same = |need: &Need| stream_of[need.before.index()];
+                if kept > begin && same(&self.all[kept - 1]) == same(&self.all[i]) {
+                    kept -= 1;
+                }
+                self.all[kept] = self.all[i];
+                kept += 1;
+            }
+            self.all.truncate(kept);
+        }
+    }
+}
+
+/// Why there is no smaller set of signals.
+pub(super) enum Stop {
+    /// It would take more memory or work than it is worth.
+    TooMuch,
+    /// The schedule does not order what must be: it was not proved.
+    Unordered,
+}
+
+impl From<Full> for Stop {
+    fn from(Full: Full) -> Self {
+        Self::TooMuch
+    }
+}

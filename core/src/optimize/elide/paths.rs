@@ -1,0 +1,132 @@
+//! Ways from one op to another over signals, found backwards from the later one.
+
+use std::collections::VecDeque;
+
+use crate::ids::{OpId, StreamId};
+use crate::schedule::{OpKind, Schedule};
+use crate::verify::Order;
+
+/// A place in a stream: so many of its events come before, counted through two runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Place {
+    pub(super) stream: StreamId,
+    pub(super) time: u32,
+}
+
+pub(super) struct Paths<'s> {
+    schedule: &'s Schedule,
+    order: &'s Order,
+    /// The place of each op in the order of all.
+    position: Vec<u32>,
+    /// How far each stream was searched, from its beginning.
+    searched: Vec<u32>,
+    /// Events that were looked at, all searches together.
+    pub(super) work: u64,
+}
+
+/// A stretch of a stream to search, before `place`, and the wait that leads there.
+struct Visit {
+    place: Place,
+    by: Option<(OpId, usize)>,
+}
+
+/// Whether a search may go over a signal.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Toll {
+    Free,
+    /// As seldom as can be.
+    Dear,
+    Closed,
+}
+
+impl<'s> Paths<'s> {
+    pub(super) fn new(schedule: &'s Schedule, order: &'s Order) -> Self {
+        let mut position = vec![0; schedule.ops.len()];
+        for (at, op) in order.sequence.iter().enumerate() {
+            position[op.index()] = at as u32;
+        }
+        let searched = vec![0; schedule.streams.len()];
+        Self { schedule, order, position, searched, work: 0 }
+    }
+
+    /// Where an op of the first run or the next stands in its stream.
+    pub(super) fn place(&self, op: OpId, next: bool) -> Place {
+        let stream = self.order.stream_of[op.index()];
+        let of = self.schedule.streams[stream.index()];
+        let run = if next { of.len } else { 0 };
+        Place { stream, time: op.0 - of.first.0 + run }
+    }
+
+    /// The end of a stream's first run.
+    pub(super) fn end(&self, stream: StreamId) -> Place {
+        Place { stream, time: self.schedule.streams[stream.index()].len }
+    }
+
+    /// The place of an op in the order of all.
+    pub(super) fn position(&self, op: OpId) -> u32 {
+        self.position[op.index()]
+    }
+
+    /// The waits on a way from `op` to before `place` over signals that `toll` lets pass, if there is one.
+    pub(super) fn find(
+        &mut self,
+        op: OpId,
+        place: Place,
+        toll: impl Fn(OpId) -> Toll,
+    ) -> Option<Vec<OpId>> {
+        let goal = self.place(op, false);
+        let earliest = u64::from(self.position(op));
+        let ops = self.schedule.ops.len() as u64;
+        let mut visits = vec![Visit { place, by: None }];
+        let mut open = VecDeque::from([0]);
+        let mut found = None;
+        while let Some(visit) = open.pop_front() {
+            let Place { stream, time } = visits[visit].place;
+            if stream == goal.stream {
+                if time > goal.time {
+                    found = Some(visit);
+                    break;
+                }
+                continue;
+            }
+            let of = self.schedule.streams[stream.index()];
+            let searched = &mut self.searched[stream.index()];
+            let known = *searched;
+            *searched = known.max(time);
+            for time in (known..time).rev() {
+                self.work += 1;
+                let (run, local) = (time / of.len, time % of.len);
+                let at = OpId(of.first.0 + local);
+                // What comes before the op in some order does not come after it in any.
+                if u64::from(run) * ops + u64::from(self.position(at)) <= earliest {
+                    break;
+                }
+                if self.schedule.op(at).kind != OpKind::Wait {
+                    continue;
+                }
+                let toll = toll(at);
+                if toll == Toll::Closed {
+                    continue;
+                }
+                let mut from = self.place(self.order.meets[at.index()], run > 0);
+                from.time += 1;
+                visits.push(Visit { place: from, by: Some((at, visit)) });
+                if toll == Toll::Free {
+                    open.push_front(visits.len() - 1);
+                } else {
+                    open.push_back(visits.len() - 1);
+                }
+            }
+        }
+        for visit in &visits {
+            self.searched[visit.place.stream.index()] = 0;
+        }
+        let mut waits = Vec::new();
+        let mut at = found?;
+        while let Some((wait, from)) = visits[at].by {
+            waits.push(wait);
+            at = from;
+        }
+        Some(waits)
+    }
+}

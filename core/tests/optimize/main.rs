@@ -1,0 +1,44 @@
+//! Passes from schedule to schedule: what they give is legal, proved, and what they say it is.
+
+#![allow(missing_docs)]
+// expect-test writes its own quotes when it updates.
+#![allow(clippy::needless_raw_string_hashes)]
+
+mod elision;
+
+use roundelay_core::check::Door;
+use roundelay_core::check::others::Others;
+use roundelay_core::compile_with;
+use roundelay_core::schedule::interpret::Interpreted;
+use roundelay_core::schedule::{Algorithm as _, Schedule};
+use roundelay_core::source::Source;
+
+const LIBRARY: &[(&str, &str)] = include!("../../../stdlib/sources.rs");
+
+/// All algorithms of a source.
+fn algorithms(name: &str, text: &str) -> Vec<Interpreted> {
+    let source = Source::from_text(name, text);
+    let program = compile_with(&source, Door::File, &Others::library(LIBRARY))
+        .unwrap_or_else(|errors| panic!("{errors:#?}"));
+    program.algorithms.into_iter().map(|a| Interpreted::new(a, &source)).collect()
+}
+
+/// All algorithms of the library.
+fn library() -> Vec<Interpreted> {
+    LIBRARY.iter().flat_map(|(name, text)| algorithms(name, text)).collect()
+}
+
+/// One of them for so many ranks.
+fn of_library(name: &str, nranks: u32) -> Schedule {
+    let algorithm = library().into_iter().find(|a| a.name() == name).expect("the library has it");
+    algorithm.schedule(nranks).unwrap_or_else(|found| panic!("{name}, {nranks}: {found:#?}"))
+}
+
+/// The schedule, unless the count is refused.
+fn admitted(algorithm: &Interpreted, nranks: u32) -> Option<Schedule> {
+    match algorithm.schedule(nranks) {
+        Ok(schedule) => Some(schedule),
+        Err(found) if found.iter().all(|f| f.code.refuses()) => None,
+        Err(found) => panic!("{} at {nranks} ranks: {found:#?}", algorithm.name()),
+    }
+}

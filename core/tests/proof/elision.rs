@@ -1,0 +1,59 @@
+//! Signal elision of random programs: the proof and the oracles find nothing wrong with what is left, and
+//! without any signal of it something is.
+
+use roundelay_core::ids::OpId;
+use roundelay_core::optimize::Callers;
+use roundelay_core::optimize::elide::{Why, elide};
+use roundelay_core::schedule::{Schedule, legality, text};
+use roundelay_core::verify::{Signals, verify_called};
+
+use crate::mutation::delete;
+use crate::oracle::judge;
+use crate::random::some;
+
+/// Programs tried; `ROUNDELAY_CASES` asks for another number.
+const CASES: u64 = 600;
+
+fn right(schedule: &Schedule, callers: Callers) -> bool {
+    verify_called(schedule, Signals::default(), callers).is_ok()
+}
+
+/// Without a post and its wait.
+fn without(schedule: &Schedule, post: OpId, wait: OpId) -> Schedule {
+    let mut less = schedule.clone();
+    for at in [post.max(wait), post.min(wait)] {
+        delete(&mut less, at.index());
+    }
+    less
+}
+
+#[test]
+fn of_random_programs() {
+    let [mut tried, mut dropped, mut kept] = [0; 3];
+    for (source, schedule) in some(CASES, 1 << 32) {
+        for callers in [Callers::Each, Callers::One] {
+            if !right(&schedule, callers) {
+                continue;
+            }
+            let what = || format!("{callers:?}\n{source}\n{}", text::print(&schedule));
+            let few = elide(&schedule, callers).unwrap_or_else(|f| panic!("{f:#?} {}", what()));
+            assert!(few.least && few.unchanged.is_none(), "{}", what());
+            assert_eq!(legality::check(&few.schedule), Ok(()), "{}", what());
+            assert!(right(&few.schedule, callers), "{}", what());
+            if callers == Callers::Each
+                && let Some(opinion) = judge(&few.schedule)
+            {
+                assert_eq!(opinion.objections, [], "{}", what());
+            }
+            for signal in few.kept.iter().filter(|kept| kept.why != Why::Stream) {
+                let less = without(&few.schedule, signal.post, signal.wait);
+                assert!(!right(&less, callers), "{signal:?} is not needed, {}", what());
+                kept += 1;
+            }
+            dropped += few.dropped;
+            tried += 1;
+        }
+    }
+    println!("{tried} right, {kept} signals kept, {dropped} dropped");
+    assert!(tried > 100 && kept > 100 && dropped > 100, "{tried} {kept} {dropped}");
+}
