@@ -19,8 +19,7 @@ use kernels::{Loops, WIDTH};
 /// Bytes that a fold keeps hot while it passes over its sources: a quarter of a small L1 cache.
 const TILE: usize = 8 << 10;
 
-/// The same where stores stream or go to several places: so few lines that the next are read while these
-/// are still on their way.
+/// The same where stores stream: so few lines that the next are read while these are still on their way.
 const SHORT: usize = 512;
 
 /// The most sources of a run.
@@ -71,8 +70,8 @@ impl Kernel {
         let tile_bytes = match stores {
             // A copy at a time, each with the longest run of reads.
             Stores::Cached if plain => bytes + LINE,
-            Stores::Cached if dsts.len() == 1 => TILE,
-            _ => SHORT,
+            Stores::Cached => TILE,
+            Stores::Streaming => SHORT,
         };
         let mut start = 0;
         // Tiles end where a line of the first destination ends.
