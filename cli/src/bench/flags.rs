@@ -1,7 +1,7 @@
 //! What `bench` takes: nccl-tests' flags by their own letters and names, and ours.
 
 use clap::Args;
-use roundelay::{DType, ReduceOp};
+use roundelay::{DType, Level, ReduceOp};
 use roundelay_core::diagnostics::Code;
 
 use crate::flags::{
@@ -67,10 +67,10 @@ pub(crate) struct BenchFlags {
     /// Worker threads; the default is one a core
     #[arg(long, value_parser = clap::value_parser!(u32).range(1..=1024))]
     pub(super) workers: Option<u32>,
-    /// Optimisation level
-    #[arg(short = 'O', value_name = "LEVEL", value_parser = clap::value_parser!(u8).range(0..=2))]
-    pub(super) level: Option<u8>,
-    /// Let the optimiser change the order of reduction
+    /// How much of the schedules may be written otherwise: 0 nothing, 1 drops signals, 2 fuses moves too
+    #[arg(short = 'O', value_name = "LEVEL", default_value_t = Level::O2)]
+    pub(super) level: Level,
+    /// Let the optimizer change how reductions nest; results may differ in the last bits
     #[arg(long)]
     pub(super) reassociate: bool,
     /// Write a plot of bandwidth by size

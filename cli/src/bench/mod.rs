@@ -90,7 +90,7 @@ pub(crate) fn main(flags: &BenchFlags) -> Result<bool, Failure> {
     let (nranks, iters) = flags.counts().map_err(|why| Failure::usage(flags::CODE, why))?;
     let sizes = flags.sizes();
     let sizes = sizes.map_err(|(why, help)| Failure::usage(flags::CODE, why).with_help(help))?;
-    let options = subject::options(flags)?;
+    let options = subject::options(flags);
     let (groups, refused) = subject::find(flags, &nranks)?;
     let cases = cases(flags, &groups, &sizes)?;
     let config = Config {

@@ -90,14 +90,9 @@ pub(super) fn find(
 }
 
 /// How the plans of all subjects are run: the one place that knows what the engine can be told.
-pub(super) fn options(flags: &BenchFlags) -> Result<Options, Failure> {
-    if flags.level.is_some() || flags.reassociate {
-        let title = "the engine runs schedules as they are written: there is nothing to choose yet";
-        return Err(
-            Failure::usage(Code::BadFlag, title).with_help("leave out -O and --reassociate")
-        );
-    }
-    Ok(Options::new().workers(flags.workers.unwrap_or(0)))
+pub(super) fn options(flags: &BenchFlags) -> Options {
+    let options = Options::new().workers(flags.workers.unwrap_or(0));
+    options.level(flags.level).reassociate(flags.reassociate)
 }
 
 fn of_library(flags: &BenchFlags, collective: Collective) -> Result<Vec<Named>, Failure> {
