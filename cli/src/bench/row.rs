@@ -4,6 +4,7 @@ use roundelay::{Collective, Plan};
 use roundelay_core::ids::RankId;
 use serde::Serialize;
 
+use super::limit::Limit;
 use super::timing::Timing;
 use super::world::World;
 
@@ -24,8 +25,15 @@ pub(super) struct Row {
     pub(super) out_of_place: Place,
     /// Null where the algorithm has no such form.
     pub(super) in_place: Option<Place>,
-    /// The limit's time as a percentage of the one out of place: 100 is as fast as memory lets be.
+    /// The limit's time as a percentage of the one out of place: 100 is as fast as memory allows.
     pub(super) percent_of_limit: Option<f64>,
+}
+
+impl Row {
+    pub(super) fn compare(&mut self, limit: &Limit) {
+        let time = self.out_of_place.time;
+        self.percent_of_limit = (time > 0.0 && self.size > 0).then(|| 100.0 * limit.time / time);
+    }
 }
 
 /// One of the two forms.

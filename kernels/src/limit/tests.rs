@@ -36,7 +36,7 @@ fn check(collective: Collective, nranks: u32, count: usize, dtype: DType, off: u
     let mut programs = usize::MAX;
     let mut at = 0;
     while at < programs {
-        for output in outputs.iter_mut() {
+        for output in &mut outputs {
             output.0.fill(0xA5);
         }
         let mut views: Vec<&mut [u8]> = outputs.iter_mut().map(|b| &mut b.0[b.1.clone()]).collect();
