@@ -8,24 +8,26 @@ mod row;
 mod subject;
 mod table;
 mod timing;
+mod way;
 mod world;
 
 use std::fs::OpenOptions;
 use std::thread::available_parallelism;
 
 use indicatif::{ProgressBar, ProgressStyle};
-use roundelay::{DType, Options, Plan, ReduceOp};
+use roundelay::{DType, Options, ReduceOp};
 use roundelay_core::diagnostics::Code;
 use roundelay_kernels::reference::Reference;
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 
-use crate::flags::Format;
+use crate::flags::{Callers, Format};
 use crate::memory;
 use crate::report::{Failure, print, print_json};
 pub(crate) use flags::BenchFlags;
 use limit::{Limit, WHAT};
 use row::{Effort, Row, count, place, root};
 use subject::{Group, Refused, Subject};
+use way::Way;
 use world::World;
 
 /// What was asked for.
@@ -37,9 +39,17 @@ struct Config {
     check: bool,
     /// Threads of the engine, and at most of the limit.
     workers: u32,
+    /// `one` for all ranks, or `each`.
+    #[serde(serialize_with = "callers")]
+    callers: Callers,
+    optimization: String,
     min_bytes: u64,
     max_bytes: u64,
     version: &'static str,
+}
+
+fn callers<S: Serializer>(callers: &Callers, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str(callers.name())
 }
 
 /// What stands below the table.
@@ -107,6 +117,8 @@ pub(crate) fn main(flags: &BenchFlags) -> Result<bool, Failure> {
         iters,
         check: flags.check > 0,
         workers: flags.workers.unwrap_or_else(cores),
+        callers: flags.callers,
+        optimization: flags.level.to_string(),
         min_bytes: sizes.first().copied().unwrap_or(0),
         max_bytes: sizes.last().copied().unwrap_or(0),
         version: env!("CARGO_PKG_VERSION"),
@@ -242,15 +254,15 @@ fn result(
     let engine = |error: roundelay_kernels::Error| Failure::usage(error.code(), error.to_string());
     let Case { size, reference: Reference { collective, nranks, count, dtype, op, .. }, .. } =
         *case;
-    let plan = Plan::new(&subject.proved, count as u64, dtype, op).map_err(engine)?;
-    let plan = plan.with_options(options);
-    let schedule = plan.schedule();
+    let (proved, shape) = (&subject.proved, (count as u64, dtype, op));
+    let way = Way::new(config.callers, proved, shape, options).map_err(engine)?;
+    let schedule = proved.schedule();
     let effort = Effort { warmup: config.warmup_iters, iters: config.iters, check: config.check };
-    let out_of_place = place(&plan, world, false, size, effort).map_err(engine)?;
-    let has_in_place = collective.has_in_place() && !schedule.out_of_place && plan.proof().in_place;
-    let in_place = has_in_place
-        .then(|| place(&plan, world, true, size, effort).map_err(engine))
-        .transpose()?;
+    let out_of_place = place(&way, world, false, size, effort).map_err(engine)?;
+    let has_in_place =
+        collective.has_in_place() && !schedule.out_of_place && proved.proof().in_place;
+    let in_place =
+        has_in_place.then(|| place(&way, world, true, size, effort).map_err(engine)).transpose()?;
     Ok(Row {
         algo: subject.name.clone(),
         collective: collective.name(),
