@@ -15,19 +15,19 @@ use std::fs::OpenOptions;
 use std::thread::available_parallelism;
 
 use indicatif::{ProgressBar, ProgressStyle};
-use roundelay::{DType, Options, ReduceOp};
+use roundelay::{DType, ReduceOp};
 use roundelay_core::diagnostics::Code;
 use roundelay_kernels::reference::Reference;
-use serde::{Serialize, Serializer};
+use serde::Serialize;
 
-use crate::flags::{Callers, Format};
+use crate::flags::Format;
 use crate::memory;
 use crate::report::{Failure, print, print_json};
 pub(crate) use flags::BenchFlags;
 use limit::{Limit, WHAT};
 use row::{Effort, Row, count, place, root};
 use subject::{Group, Refused, Subject};
-use way::Way;
+use way::{Calls, Way};
 use world::World;
 
 /// What was asked for.
@@ -40,16 +40,11 @@ struct Config {
     /// Threads of the engine, and at most of the limit.
     workers: u32,
     /// `one` for all ranks, or `each`.
-    #[serde(serialize_with = "callers")]
-    callers: Callers,
+    callers: &'static str,
     optimization: String,
     min_bytes: u64,
     max_bytes: u64,
     version: &'static str,
-}
-
-fn callers<S: Serializer>(callers: &Callers, serializer: S) -> Result<S::Ok, S::Error> {
-    serializer.serialize_str(callers.name())
 }
 
 /// What stands below the table.
@@ -103,7 +98,7 @@ pub(crate) fn main(flags: &BenchFlags) -> Result<bool, Failure> {
     let (nranks, iters) = flags.counts().map_err(|why| Failure::usage(flags::CODE, why))?;
     let sizes = flags.sizes();
     let sizes = sizes.map_err(|(why, help)| Failure::usage(flags::CODE, why).with_help(help))?;
-    let options = subject::options(flags);
+    let calls = Calls { callers: flags.callers, options: subject::options(flags) };
     if let Some(path) = &flags.svg {
         // Before the work, not after it.
         let opened = OpenOptions::new().append(true).create(true).open(path);
@@ -117,7 +112,7 @@ pub(crate) fn main(flags: &BenchFlags) -> Result<bool, Failure> {
         iters,
         check: flags.check > 0,
         workers: flags.workers.unwrap_or_else(cores),
-        callers: flags.callers,
+        callers: flags.callers.name(),
         optimization: flags.level.to_string(),
         min_bytes: sizes.first().copied().unwrap_or(0),
         max_bytes: sizes.last().copied().unwrap_or(0),
@@ -132,7 +127,7 @@ pub(crate) fn main(flags: &BenchFlags) -> Result<bool, Failure> {
             print(&format!("# refused {algo} on {nranks} ranks [{code}]: {reason}"));
         }
     }
-    let (results, limits) = measure(&cases, &config, options, text)?;
+    let (results, limits) = measure(&cases, &config, calls, text)?;
     let summary = Summary::new(flags, &results);
     if let Some(path) = &flags.svg {
         std::fs::write(path, plot::svg(&results, &limits))
@@ -202,7 +197,7 @@ fn cases<'a>(
 fn measure(
     cases: &[Case],
     config: &Config,
-    options: Options,
+    calls: Calls,
     text: bool,
 ) -> Result<(Vec<Row>, Vec<Limit>), Failure> {
     let steps: usize = cases.iter().map(|case| 2 + case.group.subjects.len()).sum();
@@ -224,7 +219,7 @@ fn measure(
         let mut rows = Vec::new();
         for subject in &case.group.subjects {
             bar.set_message(format!("{}, {} B", subject.name, case.size));
-            rows.push(result(subject, &mut world, case, config, options)?);
+            rows.push(result(subject, &mut world, case, config, calls)?);
             bar.inc(1);
         }
         let limit = before.or(limit(&mut world));
@@ -234,7 +229,9 @@ fn measure(
         if text {
             bar.suspend(|| {
                 print(&table::limit(&limit));
-                rows.iter().for_each(|row| print(&table::row(row)));
+                for row in &rows {
+                    print(&table::row(row));
+                }
             });
         }
         results.append(&mut rows);
@@ -249,13 +246,13 @@ fn result(
     world: &mut World,
     case: &Case,
     config: &Config,
-    options: Options,
+    calls: Calls,
 ) -> Result<Row, Failure> {
     let engine = |error: roundelay_kernels::Error| Failure::usage(error.code(), error.to_string());
     let Case { size, reference: Reference { collective, nranks, count, dtype, op, .. }, .. } =
         *case;
     let (proved, shape) = (&subject.proved, (count as u64, dtype, op));
-    let way = Way::new(config.callers, proved, shape, options).map_err(engine)?;
+    let way = Way::new(calls, proved, shape).map_err(engine)?;
     let schedule = proved.schedule();
     let effort = Effort { warmup: config.warmup_iters, iters: config.iters, check: config.check };
     let out_of_place = place(&way, world, false, size, effort).map_err(engine)?;

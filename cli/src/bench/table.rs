@@ -14,7 +14,7 @@ pub(super) fn head(config: &Config) -> Vec<String> {
             config.iters,
             u32::from(config.check),
             config.workers,
-            config.callers.name(),
+            config.callers,
             config.optimization,
         ),
         "# all ranks share this machine's memory: bandwidths are not those of links".to_owned(),

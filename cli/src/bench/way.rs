@@ -11,24 +11,30 @@ use roundelay_kernels::{Error, Member};
 
 use crate::flags::Callers;
 
+/// How plans are called.
+#[derive(Clone, Copy)]
+pub(super) struct Calls {
+    pub(super) callers: Callers,
+    pub(super) options: Options,
+}
+
 /// What is timed.
 pub(super) enum Way {
     One(Plan),
-    Each(Team, u32),
+    Each(Box<Team>, u32),
 }
 
 impl Way {
     pub(super) fn new(
-        callers: Callers,
+        Calls { callers, options }: Calls,
         proved: &Proved,
         (count, dtype, op): (u64, DType, ReduceOp),
-        options: Options,
     ) -> Result<Self, Error> {
         Ok(match callers {
             Callers::One => Self::One(Plan::with(proved, count, dtype, op, options)?),
             Callers::Each => {
                 let team = Team::new(proved, count, dtype, op, options)?;
-                Self::Each(team, proved.proof().reduce_depth)
+                Self::Each(Box::new(team), proved.proof().reduce_depth)
             }
         })
     }
