@@ -222,7 +222,9 @@ fn measure(
         if text {
             bar.suspend(|| {
                 print(&table::limit(&limit));
-                rows.iter().for_each(|row| print(&table::row(row)));
+                for row in &rows {
+                    print(&table::row(row));
+                }
             });
         }
         results.append(&mut rows);
