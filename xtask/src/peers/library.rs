@@ -46,7 +46,8 @@ pub(super) fn find(root: &Path) -> Result<Vec<Library>, String> {
     let launcher = if there("mpirun.openmpi") { "mpirun.openmpi" } else { "mpirun" };
     let version = output(Command::new(launcher).arg("--version"))?;
     let version = version.lines().next().unwrap_or_default();
-    if !version.contains("Open MPI") {
+    // Its launcher calls itself by the name of its runtime, where it was called by its own.
+    if !version.contains("Open MPI") && !version.contains("OpenRTE") {
         return Err(format!("`{launcher}` is not Open MPI's: {version}"));
     }
     let name = format!("Open MPI {}", version.rsplit(' ').next().unwrap_or_default());
