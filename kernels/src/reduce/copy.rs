@@ -58,24 +58,55 @@ pub(super) unsafe fn copy_unfenced(dst: *mut u8, src: *const u8, bytes: usize, s
 /// # Safety
 /// As for [`copy`], and the two are apart.
 #[cfg(target_arch = "x86_64")]
-#[expect(clippy::cast_ptr_alignment, reason = "loads need no alignment, and lines have it")]
 unsafe fn stream(dst: *mut u8, src: *const u8, bytes: usize) {
-    use std::arch::x86_64::{__m128i, _mm_loadu_si128, _mm_stream_si128};
     let head = dst.align_offset(LINE).min(bytes);
     let lines = (bytes - head) / LINE;
     let tail = head + lines * LINE;
     // SAFETY: head, lines and tail are the `bytes` of both; `dst + head` is the start of a line, if any
-    // line is left.
+    // line is left; the machine has what is asked for.
     unsafe {
         std::ptr::copy_nonoverlapping(src, dst, head);
-        for line in (head..tail).step_by(LINE) {
-            let (to, from) = (dst.add(line).cast::<__m128i>(), src.add(line).cast::<__m128i>());
-            let parts = [0, 1, 2, 3].map(|part| _mm_loadu_si128(from.add(part)));
-            for (part, bits) in parts.into_iter().enumerate() {
-                _mm_stream_si128(to.add(part), bits);
-            }
+        // A line at once where there is such a store: halves may leave before they are whole.
+        if std::arch::is_x86_feature_detected!("avx512f") {
+            stream_whole(dst.add(head), src.add(head), lines);
+        } else {
+            stream_quarters(dst.add(head), src.add(head), lines);
         }
         std::ptr::copy_nonoverlapping(src.add(tail), dst.add(tail), bytes - tail);
+    }
+}
+
+/// # Safety
+/// Both are good for so many lines, and apart; `dst` is the start of a line.
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx512f")]
+#[expect(clippy::cast_ptr_alignment, reason = "loads need no alignment, and lines have it")]
+unsafe fn stream_whole(dst: *mut u8, src: *const u8, lines: usize) {
+    use std::arch::x86_64::{__m512i, _mm512_loadu_si512, _mm512_stream_si512};
+    for line in 0..lines {
+        // SAFETY: within the lines of both; the destination is aligned.
+        unsafe {
+            let bits = _mm512_loadu_si512(src.cast::<__m512i>().add(line));
+            _mm512_stream_si512(dst.cast::<__m512i>().add(line), bits);
+        }
+    }
+}
+
+/// # Safety
+/// Both are good for so many lines, and apart; `dst` is the start of a line.
+#[cfg(target_arch = "x86_64")]
+#[expect(clippy::cast_ptr_alignment, reason = "loads need no alignment, and lines have it")]
+unsafe fn stream_quarters(dst: *mut u8, src: *const u8, lines: usize) {
+    use std::arch::x86_64::{__m128i, _mm_loadu_si128, _mm_stream_si128};
+    for part in (0..4 * lines).step_by(4) {
+        // SAFETY: within the lines of both; the destination is aligned; every x86-64 has SSE2.
+        unsafe {
+            let from = src.cast::<__m128i>().add(part);
+            let bits = [0, 1, 2, 3].map(|quarter| _mm_loadu_si128(from.add(quarter)));
+            for (quarter, bits) in bits.into_iter().enumerate() {
+                _mm_stream_si128(dst.cast::<__m128i>().add(part + quarter), bits);
+            }
+        }
     }
 }
 
