@@ -2,6 +2,8 @@
 
 #[path = "command/bad_input.rs"]
 mod bad_input;
+#[path = "command/bench.rs"]
+mod bench;
 #[path = "command/call.rs"]
 mod call;
 #[path = "command/certificates.rs"]

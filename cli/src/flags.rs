@@ -211,6 +211,16 @@ pub(crate) enum Callers {
     One,
 }
 
+impl Callers {
+    /// As it is written.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Each => "each",
+            Self::One => "one",
+        }
+    }
+}
+
 impl From<Callers> for optimize::Callers {
     fn from(callers: Callers) -> Self {
         match callers {

@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use roundelay::library::RingAllReduce;
-use roundelay::{DType, Error, ReduceOp, Run as _};
+use roundelay::{Comm, DType, Error, Options, ReduceOp, Run as _};
 use roundelay_core::diagnostics::Code;
 use roundelay_core::ids::{RankId, StreamId};
 use roundelay_kernels::Stuck;
@@ -40,8 +40,9 @@ pub(crate) fn example(code: Code) -> (String, String) {
         Code::NoRanks => no_ranks(),
         Code::WorkerPanicked => worker_panicked(),
         Code::NoSuchRank => no_such_rank(),
-        Code::RankBusy => Err(Error::RankBusy { rank: RankId(1) }),
+        Code::RankBusy => rank_busy(),
         Code::Abandoned => abandoned(),
+        Code::CallsDiffer => calls_differ(),
         other => panic!("no call here fails with {other}"),
     };
     let error = made.err().unwrap_or_else(|| panic!("the call for {code} succeeds"));
@@ -148,4 +149,49 @@ fn no_ranks() -> Result<(), Error> {
 fn worker_panicked() -> Result<(), Error> {
     let message = "index out of bounds".to_owned();
     Err(roundelay_kernels::Error::WorkerPanicked { message }.into())
+}
+
+fn no_such_rank() -> Result<(), Error> {
+    // E0411
+    let comm = Comm::new(4)?;
+    comm.rank(4)?; // of ranks 0 to 3
+    // end
+    Ok(())
+}
+
+/// What the second of two threads gets that call for one rank.
+fn rank_busy() -> Result<(), Error> {
+    Err(roundelay_kernels::Error::RankBusy { rank: RankId(1) }.into())
+}
+
+fn abandoned() -> Result<(), Error> {
+    // E0413
+    let short = Options::new().deadline(Duration::from_millis(50));
+    let comm = Comm::with(2, short)?;
+    let mut buffer = [1.0_f32; 10];
+    // Rank 1 never calls: rank 0 gives up at the deadline, and from then on nobody goes on.
+    let first = comm.rank(0)?.all_reduce(&mut buffer, ReduceOp::Sum);
+    assert!(first.is_err_and(|error| error.code().as_str() == "E0405"));
+    comm.rank(1)?.all_reduce(&mut buffer, ReduceOp::Sum)?;
+    // end
+    Ok(())
+}
+
+fn calls_differ() -> Result<(), Error> {
+    // E0414
+    let comm = &Comm::with(2, Options::new().deadline(Duration::from_millis(300)))?;
+    let call = |rank: u32, count: usize| {
+        comm.rank(rank)?.all_reduce(&mut vec![1.0_f32; count], ReduceOp::Sum)
+    };
+    std::thread::scope(|threads| {
+        let longer = threads.spawn(|| {
+            std::thread::sleep(Duration::from_millis(10));
+            call(1, 20) // twenty elements, where rank 0 has ten
+        });
+        let shorter = call(0, 10);
+        drop(longer.join());
+        shorter
+    })?;
+    // end
+    Ok(())
 }

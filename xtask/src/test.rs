@@ -9,13 +9,14 @@ const MDBOOK: &str = "0.5.4";
 
 type Step = (&'static str, fn(&Path) -> Result<(), String>);
 
-const STEPS: [Step; 8] = [
+const STEPS: [Step; 9] = [
     ("format", |root| cargo(root, &["fmt", "--all", "--check"])),
     ("lints", |root| {
         cargo(root, &["clippy", "--workspace", "--all-targets", "--quiet", "--", "-D", "warnings"])
     }),
     ("generated parser", |_| crate::parser::check()),
     ("tests", |root| cargo(root, &["test", "--workspace"])),
+    ("examples", examples),
     ("signal and park protocol", loom),
     ("sources in canonical form", canonical),
     ("documentation", |root| {
@@ -66,17 +67,28 @@ fn loom(root: &Path) -> Result<(), String> {
         .args(["test", "--release", "--package", "roundelay-kernels", "--lib", "loom"]))
 }
 
-fn canonical(root: &Path) -> Result<(), String> {
-    let mut sources: Vec<PathBuf> = Vec::new();
-    for folder in ["stdlib", "examples"] {
-        let entries = std::fs::read_dir(root.join(folder)).map_err(|e| format!("{folder}: {e}"))?;
-        sources.extend(
-            entries
-                .filter_map(|entry| Some(entry.ok()?.path()))
-                .filter(|path| path.extension().is_some_and(|e| e == "coll")),
-        );
+/// The programs among the examples, each of which ends in a check of its own; the sources are the tests' business.
+fn examples(root: &Path) -> Result<(), String> {
+    for path in files(root, "examples", "rs")? {
+        let name = path.file_stem().unwrap_or_default().to_string_lossy();
+        cargo(root, &["run", "--quiet", "--example", &name])?;
     }
-    sources.sort();
+    Ok(())
+}
+
+/// The files of a folder with that extension, in order.
+fn files(root: &Path, folder: &str, extension: &str) -> Result<Vec<PathBuf>, String> {
+    let entries = std::fs::read_dir(root.join(folder)).map_err(|e| format!("{folder}: {e}"))?;
+    let paths = entries.filter_map(|entry| Some(entry.ok()?.path()));
+    let mut files: Vec<PathBuf> =
+        paths.filter(|path| path.extension().is_some_and(|e| e == extension)).collect();
+    files.sort();
+    Ok(files)
+}
+
+fn canonical(root: &Path) -> Result<(), String> {
+    let mut sources = files(root, "stdlib", "coll")?;
+    sources.extend(files(root, "examples", "coll")?);
     run(Command::new(env!("CARGO"))
         .current_dir(root)
         .args(["run", "--quiet", "--package", "roundelay-cli", "--", "fmt", "--check"])

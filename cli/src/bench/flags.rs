@@ -5,7 +5,7 @@ use roundelay::{DType, Level, ReduceOp};
 use roundelay_core::diagnostics::Code;
 
 use crate::flags::{
-    Format, RankCounts, TopologyFlags, bytes, dtype, rank_counts, reduce_op, setting,
+    Callers, Format, RankCounts, TopologyFlags, bytes, dtype, rank_counts, reduce_op, setting,
 };
 
 #[derive(Args)]
@@ -67,6 +67,9 @@ pub(crate) struct BenchFlags {
     /// Worker threads; the default is one a core
     #[arg(long, value_parser = clap::value_parser!(u32).range(1..=1024))]
     pub(super) workers: Option<u32>,
+    /// Who brings the ranks in: one call for all of them, or a thread for each, as in MPI
+    #[arg(long, value_enum, default_value_t = Callers::One)]
+    pub(super) callers: Callers,
     /// How much of the schedules may be written otherwise: 0 nothing, 1 drops signals, 2 fuses moves too
     #[arg(short = 'O', value_name = "LEVEL", default_value_t = Level::O2)]
     pub(super) level: Level,

@@ -3,16 +3,20 @@
 
 mod flags;
 mod limit;
+mod plot;
 mod row;
 mod subject;
 mod table;
 mod timing;
+mod way;
 mod world;
 
+use std::fs::OpenOptions;
 use std::thread::available_parallelism;
 
 use indicatif::{ProgressBar, ProgressStyle};
-use roundelay::{DType, Options, Plan, ReduceOp};
+use roundelay::{DType, ReduceOp};
+use roundelay_core::diagnostics::Code;
 use roundelay_kernels::reference::Reference;
 use serde::Serialize;
 
@@ -23,6 +27,7 @@ pub(crate) use flags::BenchFlags;
 use limit::{Limit, WHAT};
 use row::{Effort, Row, count, place, root};
 use subject::{Group, Refused, Subject};
+use way::{Calls, Way};
 use world::World;
 
 /// What was asked for.
@@ -34,6 +39,9 @@ struct Config {
     check: bool,
     /// Threads of the engine, and at most of the limit.
     workers: u32,
+    /// `one` for all ranks, or `each`.
+    callers: &'static str,
+    optimization: String,
     min_bytes: u64,
     max_bytes: u64,
     version: &'static str,
@@ -90,7 +98,12 @@ pub(crate) fn main(flags: &BenchFlags) -> Result<bool, Failure> {
     let (nranks, iters) = flags.counts().map_err(|why| Failure::usage(flags::CODE, why))?;
     let sizes = flags.sizes();
     let sizes = sizes.map_err(|(why, help)| Failure::usage(flags::CODE, why).with_help(help))?;
-    let options = subject::options(flags);
+    let calls = Calls { callers: flags.callers, options: subject::options(flags) };
+    if let Some(path) = &flags.svg {
+        // Before the work, not after it.
+        let opened = OpenOptions::new().append(true).create(true).open(path);
+        opened.map_err(|error| unwritable(path, &error))?;
+    }
     let (groups, refused) = subject::find(flags, &nranks)?;
     let cases = cases(flags, &groups, &sizes)?;
     let config = Config {
@@ -99,22 +112,32 @@ pub(crate) fn main(flags: &BenchFlags) -> Result<bool, Failure> {
         iters,
         check: flags.check > 0,
         workers: flags.workers.unwrap_or_else(cores),
+        callers: flags.callers.name(),
+        optimization: flags.level.to_string(),
         min_bytes: sizes.first().copied().unwrap_or(0),
         max_bytes: sizes.last().copied().unwrap_or(0),
         version: env!("CARGO_PKG_VERSION"),
     };
     let text = flags.format == Format::Human;
     if text {
-        table::head(&config).iter().for_each(|line| print(line));
+        for line in table::head(&config) {
+            print(&line);
+        }
         for Refused { algo, nranks, code, reason } in &refused {
             print(&format!("# refused {algo} on {nranks} ranks [{code}]: {reason}"));
         }
     }
-    let (results, limits) = measure(&cases, &config, options, text)?;
+    let (results, limits) = measure(&cases, &config, calls, text)?;
     let summary = Summary::new(flags, &results);
+    if let Some(path) = &flags.svg {
+        std::fs::write(path, plot::svg(&results, &limits))
+            .map_err(|error| unwritable(path, &error))?;
+    }
     let okay = summary.out_of_bounds.okay && !results.is_empty();
     if text {
-        table::foot(&summary).iter().for_each(|line| print(line));
+        for line in table::foot(&summary) {
+            print(&line);
+        }
     } else {
         let limit = Limits { what: WHAT, sizes: &limits };
         print_json(&Report {
@@ -126,6 +149,10 @@ pub(crate) fn main(flags: &BenchFlags) -> Result<bool, Failure> {
         });
     }
     Ok(okay)
+}
+
+fn unwritable(path: &str, error: &std::io::Error) -> Failure {
+    Failure::usage(Code::UnreadableSource, format!("`{path}` cannot be written: {error}"))
 }
 
 fn cores() -> u32 {
@@ -170,33 +197,44 @@ fn cases<'a>(
 fn measure(
     cases: &[Case],
     config: &Config,
-    options: Options,
+    calls: Calls,
     text: bool,
 ) -> Result<(Vec<Row>, Vec<Limit>), Failure> {
-    let steps: usize = cases.iter().map(|case| 1 + case.group.subjects.len()).sum();
+    let steps: usize = cases.iter().map(|case| 2 + case.group.subjects.len()).sum();
     // Drawn on standard error, and only where that is a terminal.
     let bar = ProgressBar::new(steps as u64).with_style(
         ProgressStyle::with_template("{wide_bar} {pos}/{len} {msg}").expect("a template"),
     );
-    let show = |line: String| {
-        if text {
-            bar.suspend(|| print(&line))
-        }
-    };
     let (mut results, mut limits) = (Vec::new(), Vec::new());
     for case in cases {
         let mut world = World::new(case.reference);
-        bar.set_message(format!("limit, {} B", case.size));
-        let limit = Limit::measure(&mut world, case.size, config.workers);
-        show(table::limit(&limit));
-        bar.inc(1);
+        let limit = |world: &mut World| {
+            bar.set_message(format!("limit, {} B", case.size));
+            let limit = Limit::measure(world, case.size, config.workers);
+            bar.inc(1);
+            limit
+        };
+        // Before the others and after them: a machine that is shared is not equally busy all the time.
+        let before = limit(&mut world);
+        let mut rows = Vec::new();
         for subject in &case.group.subjects {
             bar.set_message(format!("{}, {} B", subject.name, case.size));
-            let row = result(subject, &mut world, case, config, options, &limit)?;
-            show(table::row(&row));
+            rows.push(result(subject, &mut world, case, config, calls)?);
             bar.inc(1);
-            results.push(row);
         }
+        let limit = before.or(limit(&mut world));
+        for row in &mut rows {
+            row.compare(&limit);
+        }
+        if text {
+            bar.suspend(|| {
+                print(&table::limit(&limit));
+                for row in &rows {
+                    print(&table::row(row));
+                }
+            });
+        }
+        results.append(&mut rows);
         limits.push(limit);
     }
     bar.finish_and_clear();
@@ -208,24 +246,20 @@ fn result(
     world: &mut World,
     case: &Case,
     config: &Config,
-    options: Options,
-    limit: &Limit,
+    calls: Calls,
 ) -> Result<Row, Failure> {
     let engine = |error: roundelay_kernels::Error| Failure::usage(error.code(), error.to_string());
     let Case { size, reference: Reference { collective, nranks, count, dtype, op, .. }, .. } =
         *case;
-    let plan = Plan::new(&subject.proved, count as u64, dtype, op).map_err(engine)?;
-    let plan = plan.with_options(options);
-    let schedule = plan.schedule();
+    let (proved, shape) = (&subject.proved, (count as u64, dtype, op));
+    let way = Way::new(calls, proved, shape).map_err(engine)?;
+    let schedule = proved.schedule();
     let effort = Effort { warmup: config.warmup_iters, iters: config.iters, check: config.check };
-    let out_of_place = place(&plan, world, false, size, effort).map_err(engine)?;
-    let has_in_place = collective.has_in_place() && !schedule.out_of_place && plan.proof().in_place;
-    let in_place = match has_in_place {
-        true => Some(place(&plan, world, true, size, effort).map_err(engine)?),
-        false => None,
-    };
-    let percent_of_limit =
-        (out_of_place.time > 0.0 && size > 0).then(|| 100.0 * limit.time / out_of_place.time);
+    let out_of_place = place(&way, world, false, size, effort).map_err(engine)?;
+    let has_in_place =
+        collective.has_in_place() && !schedule.out_of_place && proved.proof().in_place;
+    let in_place =
+        has_in_place.then(|| place(&way, world, true, size, effort).map_err(engine)).transpose()?;
     Ok(Row {
         algo: subject.name.clone(),
         collective: collective.name(),
@@ -238,7 +272,7 @@ fn result(
         root: root(collective, schedule.root),
         out_of_place,
         in_place,
-        percent_of_limit,
+        percent_of_limit: None,
     })
 }
 

@@ -1,10 +1,13 @@
 //! What was measured of one algorithm at one size, as nccl-tests counts it.
 
-use roundelay::{Collective, Plan};
+use roundelay::Collective;
 use roundelay_core::ids::RankId;
+use roundelay_kernels::reference::Reference;
 use serde::Serialize;
 
+use super::limit::Limit;
 use super::timing::Timing;
+use super::way::Way;
 use super::world::World;
 
 /// One line of the table. The keys are nccl-tests', those before them ours.
@@ -24,8 +27,15 @@ pub(super) struct Row {
     pub(super) out_of_place: Place,
     /// Null where the algorithm has no such form.
     pub(super) in_place: Option<Place>,
-    /// The limit's time as a percentage of the one out of place: 100 is as fast as memory lets be.
+    /// The limit's time as a percentage of the one out of place: 100 is as fast as memory allows.
     pub(super) percent_of_limit: Option<f64>,
+}
+
+impl Row {
+    pub(super) fn compare(&mut self, limit: &Limit) {
+        let time = self.out_of_place.time;
+        self.percent_of_limit = (time > 0.0 && self.size > 0).then(|| 100.0 * limit.time / time);
+    }
 }
 
 /// One of the two forms.
@@ -75,36 +85,35 @@ pub(super) struct Effort {
 
 /// Times a plan in one form, and counts what is wrong in the result of one more run.
 pub(super) fn place(
-    plan: &Plan,
+    way: &Way,
     world: &mut World,
     in_place: bool,
     size: u64,
     effort: Effort,
 ) -> Result<Place, roundelay_kernels::Error> {
     let Effort { warmup, iters, check } = effort;
-    let schedule = plan.schedule();
-    let factor = schedule.collective.bus_factor(schedule.nranks);
+    let Reference { collective, nranks, .. } = world.reference;
     let mut nwrong = None;
     let timing = if in_place {
         world.enter();
         let mut buffers = world.shared();
-        Timing::take(warmup, iters, || plan.run_bytes_in_place(&mut buffers).map(|_| ()))?
+        Timing::take(warmup, iters, |runs| way.in_place(&mut buffers, runs))?
     } else {
         let (inputs, mut outputs) = world.apart();
-        Timing::take(warmup, iters, || plan.run_bytes(&inputs, &mut outputs).map(|_| ()))?
+        Timing::take(warmup, iters, |runs| way.apart(&inputs, &mut outputs, runs))?
     };
     if check {
         if in_place {
             world.enter();
-            plan.run_bytes_in_place(&mut world.shared())?;
+            way.in_place(&mut world.shared(), 1)?;
         } else {
             world.clear();
             let (inputs, mut outputs) = world.apart();
-            plan.run_bytes(&inputs, &mut outputs)?;
+            way.apart(&inputs, &mut outputs, 1)?;
         }
-        nwrong = Some(world.wrong(plan, in_place));
+        nwrong = Some(world.wrong(way.reduce_depth(), in_place));
     }
-    Ok(Place::new(&timing, size, factor, nwrong))
+    Ok(Place::new(&timing, size, collective.bus_factor(nranks), nwrong))
 }
 
 /// nccl-tests' count for a size: what is passed to the call. Where it is a rank's share of the size it is rounded

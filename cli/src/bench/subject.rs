@@ -41,8 +41,8 @@ pub(super) struct Group {
 struct Named {
     algorithm: Interpreted,
     source: Source,
-    /// Whether it was asked for by name.
-    named: bool,
+    /// Whether it was asked for by name: then a refusal is an error.
+    wanted: bool,
 }
 
 /// Everything that is to be timed, and what is not.
@@ -69,7 +69,7 @@ pub(super) fn find(
                     Ok(proved) => add(&mut groups, Subject::new(&algorithm, proved)),
                     Err(errors) => {
                         let all_refused = errors.iter().all(|e| e.code == Code::RankCountRefused);
-                        if !all_refused || named.named && nranks.named {
+                        if !all_refused || named.wanted && nranks.named {
                             return Err(refused_source(flags, &errors, &named.source));
                         }
                         let reason = errors.into_iter().next().map_or(String::new(), |e| e.title);
@@ -108,7 +108,7 @@ fn of_library(flags: &BenchFlags, collective: Collective) -> Result<Vec<Named>, 
             set.map_err(|why| Failure::usage(Code::BadParameter, why))?;
         }
         let source = read(algorithm.name())?;
-        wanted.push(Named { algorithm, source, named: false });
+        wanted.push(Named { algorithm, source, wanted: false });
     }
     Ok(wanted)
 }
@@ -129,7 +129,7 @@ fn named(flags: &BenchFlags) -> Result<Vec<Named>, Failure> {
                 wanted.extend(algorithms.into_iter().map(|algorithm| Named {
                     algorithm,
                     source: source.clone(),
-                    named: true,
+                    wanted: true,
                 }));
             }
             Loaded::Wrong(errors) => return Err(refused_source(flags, &errors, &source)),

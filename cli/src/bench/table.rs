@@ -8,12 +8,14 @@ pub(super) fn head(config: &Config) -> Vec<String> {
     let mut lines = vec![
         format!("# roundelay {}", env!("CARGO_PKG_VERSION")),
         format!(
-            "# nranks {} warmup iters: {} iters: {} validation: {} workers: {}",
+            "# nranks {} warmup iters: {} iters: {} validation: {} workers: {} callers: {} optimization: {}",
             config.nranks.iter().map(u32::to_string).collect::<Vec<_>>().join(","),
             config.warmup_iters,
             config.iters,
             u32::from(config.check),
             config.workers,
+            config.callers,
+            config.optimization,
         ),
         "# all ranks share this machine's memory: bandwidths are not those of links".to_owned(),
         "# time: mean of the middle half of the iterations, each a row of runs that lasts 1 ms or more"

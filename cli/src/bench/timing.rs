@@ -1,6 +1,6 @@
 //! Times of a run: how they are taken, and the one number that is shown for them.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// What a sample lasts at least: the clock and its reading are then nothing.
 const SAMPLE: Duration = Duration::from_millis(1);
@@ -16,19 +16,12 @@ impl Timing {
     }
 
     /// `warmup` runs, then `samples` samples: each is a row of runs between two looks at the clock, and one run
-    /// where that lasts long enough.
+    /// where that lasts long enough. `row` gives the seconds of so many runs.
     pub(super) fn take<E>(
         warmup: u32,
         samples: u32,
-        mut run: impl FnMut() -> Result<(), E>,
+        mut row: impl FnMut(u32) -> Result<f64, E>,
     ) -> Result<Self, E> {
-        let mut row = |runs: u32| {
-            let begun = Instant::now();
-            for _ in 0..runs {
-                run()?;
-            }
-            Ok(begun.elapsed().as_secs_f64())
-        };
         row(warmup)?;
         let least = SAMPLE.as_secs_f64();
         let mut runs = 1;

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use roundelay::{Collective, Plan};
+use roundelay::Collective;
 use roundelay_core::collective::Alias;
 use roundelay_core::ids::RankId;
 use roundelay_kernels::reference::{Reference, fill};
@@ -115,14 +115,14 @@ impl World {
     }
 
     /// Elements that are wrong in the results, which lie as in place or at the beginning.
-    pub(super) fn wrong(&self, plan: &Plan, in_place: bool) -> u64 {
+    pub(super) fn wrong(&self, reduce_depth: u32, in_place: bool) -> u64 {
         let ranks = (0..self.reference.nranks).map(RankId);
         let results = ranks.map(|rank| {
             let start = if in_place { self.starts(rank).1 } else { 0 };
             &self.rooms[rank.index()].as_ref()[start..][..self.output(rank)]
         });
         let results: Vec<&[u8]> = results.collect();
-        self.reference.count_wrong(&self.inputs, &results, plan.proof().reduce_depth)
+        self.reference.count_wrong(&self.inputs, &results, reduce_depth)
     }
 }
 

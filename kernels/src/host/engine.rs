@@ -67,9 +67,9 @@ impl Engine {
         let most = if code.flat { u32::MAX } else { code.tasks.len() as u32 };
         let workers = wanted.min(most).max(1);
         let how = if code.flat {
-            How::Flat(Arc::new(Flat::new(code.clone(), workers)?))
+            How::Flat(Arc::new(Flat::new(code.clone(), workers, options.pinned)?))
         } else {
-            How::Streams(Arc::new(Machine::new(code.clone(), workers, options.deadline)?))
+            How::Streams(Arc::new(Machine::new(code.clone(), workers, options)?))
         };
         Ok(Self { schedule, code, scratch, workers, options, how })
     }

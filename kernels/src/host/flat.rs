@@ -38,12 +38,14 @@ pub(super) struct Flat {
     partials: Scratch,
     crew: Crew,
     stopped: AtomicBool,
+    /// Helpers stay on cores of their own.
+    pinned: bool,
     failure: Mutex<Option<Failure>>,
     bases: Bases,
 }
 
 impl Flat {
-    pub(super) fn new(code: Arc<Code>, workers: u32) -> Result<Self, Error> {
+    pub(super) fn new(code: Arc<Code>, workers: u32, pinned: bool) -> Result<Self, Error> {
         let chunks = chunks(&code, workers as usize);
         let total: usize = chunks.iter().map(|chunk| weight(&code, *chunk)).sum();
         // Neighbouring chunks of about equal weight for each.
@@ -69,6 +71,7 @@ impl Flat {
             partials,
             crew: Crew::new(),
             stopped: AtomicBool::new(false),
+            pinned,
             failure: Mutex::new(None),
             bases: Bases::new(code.buffers.len.len()),
             code,
@@ -93,7 +96,7 @@ impl Flat {
         } else {
             // The others learn of all this through the pool's lock.
             let job: Arc<dyn Job> = self.clone();
-            pool::offer(&job, 1..workers);
+            pool::offer(&job, 1..workers, self.pinned);
             self.work(0);
             pool::revoke(&job);
             self.crew.wait_until_empty();

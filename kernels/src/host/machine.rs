@@ -14,6 +14,7 @@ use super::bases::Bases;
 use super::code::{Code, Kind};
 use super::error::Error;
 use super::idle::{Idle, Slept};
+use super::plan::Options;
 use super::pool::{self, Job};
 use super::ready::Ready;
 use super::scratch::Scratch;
@@ -28,6 +29,8 @@ pub(super) struct Machine {
     code: Arc<Code>,
     workers: u32,
     deadline: Duration,
+    /// Helpers stay on cores of their own.
+    pinned: bool,
     pub(super) signals: Box<[Signal]>,
     ready: Ready,
     /// Instructions that each stream has behind it.
@@ -64,12 +67,13 @@ pub(super) enum Failure {
 }
 
 impl Machine {
-    pub(super) fn new(code: Arc<Code>, workers: u32, deadline: Duration) -> Result<Self, Error> {
+    pub(super) fn new(code: Arc<Code>, workers: u32, options: Options) -> Result<Self, Error> {
         let streams = code.tasks.len() as u32;
         let bytes = code.segments.partial_bytes();
         Ok(Self {
             workers,
-            deadline,
+            deadline: options.deadline,
+            pinned: options.pinned,
             signals: (0..code.channels).map(|_| Signal::new()).collect(),
             ready: Ready::new(workers, streams),
             steps: (0..streams).map(|_| AtomicU32::new(0)).collect(),
@@ -99,7 +103,7 @@ impl Machine {
             self.idle.enter();
             // The others learn of all this through the pool's lock.
             let job: Arc<dyn Job> = self.clone();
-            pool::offer(&job, 1..self.workers);
+            pool::offer(&job, 1..self.workers, self.pinned);
             self.work(0);
             pool::revoke(&job);
             self.idle.wait_until_empty();

@@ -16,6 +16,7 @@ mod idle;
 mod loom;
 mod lower;
 mod machine;
+mod pin;
 mod plan;
 mod pool;
 mod ready;

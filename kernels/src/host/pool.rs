@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 
+use super::pin::Place;
 use super::sync::spin;
 
 /// A run that helpers can join.
@@ -36,6 +37,8 @@ struct State {
 struct Ticket {
     job: Arc<dyn Job>,
     me: u32,
+    /// On a core of its own.
+    pinned: bool,
 }
 
 static POOL: Pool = Pool {
@@ -49,13 +52,13 @@ fn state() -> MutexGuard<'static, State> {
 }
 
 /// Asks for helpers; the pool grows to the largest number that any run ever asked for.
-pub(super) fn offer(job: &Arc<dyn Job>, wanted: Range<u32>) {
+pub(super) fn offer(job: &Arc<dyn Job>, wanted: Range<u32>, pinned: bool) {
     if wanted.is_empty() {
         return;
     }
     let most = wanted.len() as u32;
     let mut state = state();
-    state.tickets.extend(wanted.map(|me| Ticket { job: Arc::clone(job), me }));
+    state.tickets.extend(wanted.map(|me| Ticket { job: Arc::clone(job), me, pinned }));
     while state.threads < most && (state.idle as usize) < state.tickets.len() {
         let spawned = thread::Builder::new().name("roundelay".into()).spawn(help);
         if spawned.is_err() {
@@ -81,6 +84,7 @@ pub(super) fn revoke(job: &Arc<dyn Job>) {
 }
 
 fn help() {
+    let mut place = Place::default();
     let mut state = state();
     loop {
         let Some(ticket) = state.tickets.pop_front() else {
@@ -100,6 +104,7 @@ fn help() {
         ticket.job.admit();
         state.idle -= 1;
         drop(state);
+        place.go(ticket.pinned.then_some(ticket.me));
         ticket.job.work(ticket.me);
         drop(ticket);
         state = self::state();

@@ -367,20 +367,38 @@ impl Member<'_> {
     /// Wrong buffers are found before anything runs, and the others wait for a right call. [`Error::Timeout`] if
     /// they do not come within the deadline: then the team is given up, and all calls fail.
     pub fn run<T: Element>(&self, input: &[T], output: &mut [T]) -> Result<(), Error> {
+        self.team.shape.check_dtype(T::DTYPE)?;
+        self.apart(input, output, 1)
+    }
+
+    /// [`Self::run`] on the rank's one buffer.
+    pub fn run_in_place<T: Element>(&self, buffer: &mut [T]) -> Result<(), Error> {
+        self.team.shape.check_dtype(T::DTYPE)?;
+        self.aliased(buffer, 1)
+    }
+
+    /// [`Self::run`] on bytes, aligned for the dtype.
+    pub fn run_bytes(&self, input: &[u8], output: &mut [u8]) -> Result<(), Error> {
+        self.apart(input, output, self.team.shape.dtype.size())
+    }
+
+    /// [`Self::run_in_place`] on bytes, aligned for the dtype.
+    pub fn run_bytes_in_place(&self, buffer: &mut [u8]) -> Result<(), Error> {
+        self.aliased(buffer, self.team.shape.dtype.size())
+    }
+
+    fn apart<T>(&self, input: &[T], output: &mut [T], per_element: usize) -> Result<(), Error> {
         let Self { team: Team { shape, .. }, rank } = *self;
-        shape.check_dtype(T::DTYPE)?;
-        shape.check_buffer("input", rank, input, 1, shape.input_len(rank))?;
-        shape.check_buffer("output", rank, output, 1, shape.output_len(rank))?;
+        shape.check_buffer("input", rank, input, per_element, shape.input_len(rank))?;
+        shape.check_buffer("output", rank, output, per_element, shape.output_len(rank))?;
         // SAFETY: checked for length and alignment, and borrowed for the call; lowering refuses to write an input.
         unsafe { self.team.run(rank, input.as_ptr().cast_mut().cast(), output.as_mut_ptr().cast()) }
     }
 
-    /// Runs this rank on its one buffer; see [`Self::run`].
-    pub fn run_in_place<T: Element>(&self, buffer: &mut [T]) -> Result<(), Error> {
+    fn aliased<T>(&self, buffer: &mut [T], per_element: usize) -> Result<(), Error> {
         let Self { team: Team { shape, .. }, rank } = *self;
-        shape.check_dtype(T::DTYPE)?;
         shape.check_in_place()?;
-        shape.check_buffer("buffer", rank, buffer, 1, shape.in_place_len(rank))?;
+        shape.check_buffer("buffer", rank, buffer, per_element, shape.in_place_len(rank))?;
         let (input, output) = shape.in_place(rank, buffer.as_mut_ptr().cast());
         // SAFETY: as above; the buffer holds both, as the collective has them in place.
         unsafe { self.team.run(rank, input, output) }

@@ -31,6 +31,8 @@ const FINALISTS: usize = 4;
 const SAMPLE: Duration = Duration::from_millis(1);
 /// The same while programs are compared.
 const GLANCE: Duration = Duration::from_micros(200);
+/// Looks at each program between two cuts.
+const GLANCES: u32 = 2;
 /// Samples of each finalist.
 const SAMPLES: std::ops::RangeInclusive<usize> = 5..=40;
 
@@ -100,17 +102,11 @@ pub fn measure(
     // return; the slices of outputs are apart from all others.
     let (best, samples) = unsafe {
         with_crew(&jobs, &programs, |crew| {
-            let mut times: Vec<(f64, usize)> = (0..programs.len())
-                .map(|at| {
-                    let runs = crew.runs(at, tried, GLANCE);
-                    let best = (0..2).map(|_| crew.time(at, tried, runs)).fold(f64::MAX, f64::min);
-                    (best, at)
-                })
+            let finalists: Vec<(usize, u32)> = crew
+                .fastest(tried)
+                .into_iter()
+                .map(|at| (at, crew.runs(at, unit, SAMPLE)))
                 .collect();
-            times.sort_by(|a, b| a.0.total_cmp(&b.0));
-            times.truncate(FINALISTS);
-            let finalists: Vec<(usize, u32)> =
-                times.iter().map(|&(_, at)| (at, crew.runs(at, unit, SAMPLE))).collect();
             let mut samples = vec![Vec::new(); finalists.len()];
             let begun = Instant::now();
             for round in 0..*SAMPLES.end() {
@@ -289,6 +285,26 @@ impl Captain<'_, '_> {
             self.run(program, len);
         }
         begun.elapsed().as_secs_f64() / f64::from(runs)
+    }
+
+    /// The programs that came out best: time and again the slower half is left behind, as what else the machine does
+    /// may hit any of them.
+    fn fastest(&mut self, len: usize) -> Vec<usize> {
+        let mut left: Vec<(f64, usize, u32)> = (0..self.crew.programs.len())
+            .map(|at| (f64::MAX, at, self.runs(at, len, GLANCE)))
+            .collect();
+        loop {
+            for (best, at, runs) in &mut left {
+                for _ in 0..GLANCES {
+                    *best = best.min(self.time(*at, len, *runs));
+                }
+            }
+            left.sort_by(|a, b| a.0.total_cmp(&b.0));
+            if left.len() <= FINALISTS {
+                return left.into_iter().map(|(_, at, _)| at).collect();
+            }
+            left.truncate((left.len() / 2).max(FINALISTS));
+        }
     }
 
     /// Runs that take about `least` together; it warms up, too.

@@ -36,7 +36,9 @@ fn check(collective: Collective, nranks: u32, count: usize, dtype: DType, off: u
     let mut programs = usize::MAX;
     let mut at = 0;
     while at < programs {
-        outputs.iter_mut().for_each(|output| output.0.fill(0xA5));
+        for output in &mut outputs {
+            output.0.fill(0xA5);
+        }
         let mut views: Vec<&mut [u8]> = outputs.iter_mut().map(|b| &mut b.0[b.1.clone()]).collect();
         let jobs = jobs::jobs(collective, root, &inputs, &mut views, unit);
         let all = program::all(&jobs, words, 2);

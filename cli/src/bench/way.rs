@@ -1,0 +1,112 @@
+//! Who calls: one caller for all ranks, or each rank's thread for itself.
+
+use std::sync::Barrier;
+use std::thread;
+use std::time::Instant;
+
+use roundelay::{DType, Options, Plan, ReduceOp, Team};
+use roundelay_core::ids::RankId;
+use roundelay_core::verify::Proved;
+use roundelay_kernels::{Error, Member};
+
+use crate::flags::Callers;
+
+/// How plans are called.
+#[derive(Clone, Copy)]
+pub(super) struct Calls {
+    pub(super) callers: Callers,
+    pub(super) options: Options,
+}
+
+/// What is timed.
+pub(super) enum Way {
+    One(Plan),
+    Each(Box<Team>, u32),
+}
+
+impl Way {
+    pub(super) fn new(
+        Calls { callers, options }: Calls,
+        proved: &Proved,
+        (count, dtype, op): (u64, DType, ReduceOp),
+    ) -> Result<Self, Error> {
+        Ok(match callers {
+            Callers::One => Self::One(Plan::with(proved, count, dtype, op, options)?),
+            Callers::Each => {
+                let team = Team::new(proved, count, dtype, op, options)?;
+                Self::Each(Box::new(team), proved.proof().reduce_depth)
+            }
+        })
+    }
+
+    /// The deepest reduction of a result.
+    pub(super) fn reduce_depth(&self) -> u32 {
+        match self {
+            Self::One(plan) => plan.proof().reduce_depth,
+            Self::Each(_, depth) => *depth,
+        }
+    }
+
+    /// Seconds of so many runs in a row.
+    pub(super) fn apart(
+        &self,
+        inputs: &[&[u8]],
+        outputs: &mut [&mut [u8]],
+        runs: u32,
+    ) -> Result<f64, Error> {
+        match self {
+            Self::One(plan) => row(runs, || plan.run_bytes(inputs, outputs).map(drop)),
+            Self::Each(team, _) => {
+                let buffers = inputs.iter().zip(outputs);
+                team_row(team, runs, buffers, |member, (input, output)| {
+                    member.run_bytes(input, output)
+                })
+            }
+        }
+    }
+
+    /// The same in place.
+    pub(super) fn in_place(&self, buffers: &mut [&mut [u8]], runs: u32) -> Result<f64, Error> {
+        match self {
+            Self::One(plan) => row(runs, || plan.run_bytes_in_place(buffers).map(drop)),
+            Self::Each(team, _) => {
+                let buffers = buffers.iter_mut();
+                team_row(team, runs, buffers, |member, buffer| member.run_bytes_in_place(buffer))
+            }
+        }
+    }
+}
+
+fn row(runs: u32, mut run: impl FnMut() -> Result<(), Error>) -> Result<f64, Error> {
+    let begun = Instant::now();
+    for _ in 0..runs {
+        run()?;
+    }
+    Ok(begun.elapsed().as_secs_f64())
+}
+
+/// A thread for each rank, all started before the clock is: the time of the slowest.
+fn team_row<B: Send>(
+    team: &Team,
+    runs: u32,
+    buffers: impl Iterator<Item = B>,
+    run: impl Fn(&Member<'_>, &mut B) -> Result<(), Error> + Sync,
+) -> Result<f64, Error> {
+    let ready = Barrier::new(team.nranks() as usize);
+    let (ready, run) = (&ready, &run);
+    thread::scope(|threads| {
+        let calls: Vec<_> = (0..)
+            .map(RankId)
+            .zip(buffers)
+            .map(|(rank, mut buffer)| {
+                threads.spawn(move || {
+                    let member = team.rank(rank)?;
+                    ready.wait();
+                    row(runs, || run(&member, &mut buffer))
+                })
+            })
+            .collect();
+        let mut times = calls.into_iter().map(|call| call.join().expect("a rank does not panic"));
+        times.try_fold(0.0, |slowest: f64, time| Ok(slowest.max(time?)))
+    })
+}

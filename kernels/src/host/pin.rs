@@ -1,0 +1,55 @@
+//! Which core a helper runs on, where its run wants that fixed.
+
+/// Where the calling thread may run.
+#[derive(Default)]
+pub(super) struct Place {
+    core: Option<u32>,
+    /// The cores that it had before it was put on one.
+    #[cfg(target_os = "linux")]
+    all: Option<rustix::thread::CpuSet>,
+}
+
+impl Place {
+    /// Goes to the `core`-th core that this process may use, or back to all of them. Where the system refuses, or knows
+    /// no such thing, the thread stays where the system puts it: that is slower at worst.
+    pub(super) fn go(&mut self, core: Option<u32>) {
+        if self.core != core {
+            self.core = core;
+            #[cfg(target_os = "linux")]
+            self.set();
+        }
+    }
+
+    #[cfg(target_os = "linux")]
+    fn set(&mut self) {
+        use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
+        if self.all.is_none() {
+            self.all = sched_getaffinity(None).ok();
+        }
+        let Some(all) = self.all else { return };
+        let mut wanted = all;
+        if let Some(core) = self.core {
+            let mut allowed = (0..CpuSet::MAX_CPU).filter(|cpu| all.is_set(*cpu)).cycle();
+            let Some(cpu) = allowed.nth(core as usize) else { return };
+            wanted.clear();
+            wanted.set(cpu);
+        }
+        // See above.
+        _ = sched_setaffinity(None, &wanted);
+    }
+}
+
+#[cfg(all(test, target_os = "linux", not(loom)))]
+mod tests {
+    use rustix::thread::sched_getaffinity;
+
+    #[test]
+    fn there_and_back() {
+        let before = sched_getaffinity(None).expect("this thread's cores");
+        let mut place = super::Place::default();
+        place.go(Some(1));
+        assert_eq!(sched_getaffinity(None).expect("one core").count(), 1);
+        place.go(None);
+        assert_eq!(sched_getaffinity(None).expect("all cores"), before);
+    }
+}

@@ -1,0 +1,284 @@
+//! `roundelay bench`: what it takes, what it prints, what it refuses. No test looks at a time: only at what must hold
+//! of any.
+
+use serde_json::Value;
+
+use super::call::{TempFile, roundelay};
+
+/// A call that is soon over; sizes and iterations are small.
+fn bench(args: &[&str]) -> super::call::Call {
+    let mut all = vec!["bench"];
+    all.extend(args);
+    if !args.contains(&"--iters") {
+        all.extend(["--iters", "2"]);
+    }
+    roundelay(&all)
+}
+
+fn json(args: &[&str]) -> Value {
+    let mut all = args.to_vec();
+    all.extend(["--format", "json"]);
+    bench(&all).ends(0).json()
+}
+
+fn results(report: &Value) -> &[Value] {
+    report["results"].as_array().expect("a list of results")
+}
+
+/// Of every result, the value of a key.
+fn of<'a>(report: &'a Value, key: &str) -> Vec<&'a Value> {
+    results(report).iter().map(|row| &row[key]).collect()
+}
+
+#[test]
+fn the_table_of_nccl_tests() {
+    let call =
+        bench(&["RingAllReduce,RingAllGather", "-n", "4", "-b", "1K", "-e", "4K", "-f", "2"]);
+    let call = call.ends(0);
+    let rows: Vec<Vec<&str>> = call
+        .out
+        .lines()
+        .filter(|line| !line.starts_with('#'))
+        .map(|line| line.split_whitespace().collect())
+        .collect();
+    assert_eq!(rows.len(), 6, "three sizes of two algorithms:\n{}", call.out);
+    for row in &rows {
+        assert_eq!(row.len(), 17, "{row:?}");
+        let (size, count): (u64, u64) = (row[0].parse().unwrap(), row[1].parse().unwrap());
+        let (name, ranks_in_size) = match row[16] {
+            "RingAllReduce" => ("sum", 1),
+            "RingAllGather" => ("none", 4),
+            other => panic!("{other}"),
+        };
+        assert_eq!(size, count * 4 * ranks_in_size);
+        assert_eq!(row[2..5], ["f32", name, "-1"]);
+        assert_eq!([row[8], row[12]], ["0", "0"], "nothing is wrong");
+        assert_eq!([row[13], row[14]], ["4", "1"], "nranks and streams");
+        for time in [row[5], row[9], row[15]] {
+            assert!(time.parse::<f64>().unwrap() > 0.0, "{row:?}");
+        }
+        // algbw and busbw, as far as the digits go
+        let number = |at: usize| row[at].parse::<f64>().unwrap();
+        let factor = if ranks_in_size == 1 { 1.5 } else { 0.75 };
+        assert!((number(7) - number(6) * factor).abs() < 0.02 + 0.01 * number(7), "{row:?}");
+    }
+    let sizes: Vec<&str> = rows.iter().map(|row| row[0]).collect();
+    assert_eq!(sizes, ["1024", "2048", "4096", "1024", "2048", "4096"]);
+    assert!(call.out.contains("# Out of bounds values : 0 OK\n"), "{}", call.out);
+    assert!(call.out.contains("# Avg bus bandwidth    : "), "{}", call.out);
+    let limits = call.out.lines().filter(|line| line.starts_with("# limit f32"));
+    assert_eq!(limits.count(), 6, "one for each size of each collective");
+    assert_eq!(call.err, "", "no progress bar where there is no terminal");
+}
+
+#[test]
+fn json_has_the_keys_of_nccl_tests() {
+    let report = json(&["RingAllReduce,MeshAllReduce", "--nranks", "4", "-b", "4K"]);
+    let [ring, mesh] = results(&report) else { panic!("{report}") };
+    assert_eq!([&ring["algo"], &mesh["algo"]], ["RingAllReduce", "MeshAllReduce"]);
+    for row in [ring, mesh] {
+        assert_eq!(row["nranks"], 4);
+        assert_eq!(row["size"], 4096);
+        assert_eq!(row["count"], 1024);
+        assert_eq!([&row["type"], &row["redop"]], ["f32", "sum"]);
+        assert_eq!(row["root"], -1);
+        assert_eq!(row["streams"], 1);
+        for place in [&row["out_of_place"], &row["in_place"]] {
+            let number =
+                |key: &str| place[key].as_f64().unwrap_or_else(|| panic!("{key}: {place}"));
+            assert_eq!(place["nwrong"], 0);
+            let alg_bw = 4096.0 / number("time") / 1e3;
+            assert!(
+                (number("alg_bw") / alg_bw - 1.0).abs() < 1e-9,
+                "GB/s of microseconds: {place}"
+            );
+            assert!((number("bus_bw") / alg_bw - 1.5).abs() < 1e-9, "2(n-1)/n: {place}");
+            assert!(number("min") <= number("median") && number("min") <= number("time"));
+        }
+        let limit = report["limit"]["sizes"][0]["time"].as_f64().unwrap();
+        let share = row["percent_of_limit"].as_f64().unwrap();
+        let time = row["out_of_place"]["time"].as_f64().unwrap();
+        assert!((share - 100.0 * limit / time).abs() < 1e-6, "{row}");
+    }
+    let limit = &report["limit"]["sizes"][0];
+    assert_eq!([&limit["collective"], &limit["type"]], ["AllReduce", "f32"]);
+    assert_eq!(limit["size"], 4096);
+    assert_eq!(limit["bytes"], 4096 * 8, "four inputs are read, four outputs written");
+    assert_eq!(report["out_of_bounds"]["count"], 0);
+    assert_eq!(report["out_of_bounds"]["okay"], true);
+    let mean: f64 = results(&report)
+        .iter()
+        .flat_map(|row| [&row["out_of_place"], &row["in_place"]])
+        .map(|place| place["bus_bw"].as_f64().unwrap() / 4.0)
+        .sum();
+    assert!((report["average_bus_bandwidth"].as_f64().unwrap() / mean - 1.0).abs() < 1e-9);
+    assert_eq!(report["config"]["iters"], 2);
+    assert_eq!(report["config"]["nranks"], serde_json::json!([4]));
+}
+
+#[test]
+fn n_is_the_ranks_or_the_iterations() {
+    let report = json(&["RingAllReduce", "-n", "3", "-b", "1K"]);
+    assert_eq!(
+        (&report["config"]["nranks"][0], &report["config"]["iters"]),
+        (&3.into(), &2.into())
+    );
+    let args =
+        ["bench", "RingAllReduce", "--nranks", "3", "-n", "4", "-b", "1K", "--format", "json"];
+    let report = roundelay(&args).ends(0).json();
+    assert_eq!(
+        (&report["config"]["nranks"][0], &report["config"]["iters"]),
+        (&3.into(), &4.into())
+    );
+    bench(&["RingAllReduce", "--nranks", "3", "-n", "4", "-b", "1K"]).refused(2, "E0501");
+}
+
+#[test]
+fn sizes_step_by_a_factor_or_by_bytes() {
+    let by_step = json(&["RingAllReduce", "-n", "2", "-b", "1K", "-e", "2K", "-i", "512"]);
+    assert_eq!(of(&by_step, "size"), [1024, 1536, 2048]);
+    let by_factor = json(&["RingAllReduce", "-n", "2", "-b", "1k", "-e", "10000", "-f", "3"]);
+    assert_eq!(of(&by_factor, "size"), [1024, 3072, 9216]);
+    let none = json(&["RingAllReduce", "-n", "2", "-b", "0"]);
+    assert_eq!(of(&none, "size"), [0]);
+    // A rank's share of the size is rounded down to 16 bytes.
+    let shares = json(&["RingReduceScatter", "-n", "3", "-b", "1000"]);
+    assert_eq!((of(&shares, "size"), of(&shares, "count")), (vec![&960.into()], vec![&80.into()]));
+}
+
+#[test]
+fn types_ops_and_roots() {
+    let report = json(&["NhrBroadcast", "-n", "3", "-b", "1K", "-d", "double,i8", "-r", "-1"]);
+    let rows: Vec<(&Value, &Value, &Value)> =
+        results(&report).iter().map(|row| (&row["type"], &row["root"], &row["redop"])).collect();
+    assert_eq!(rows.len(), 6);
+    for (nth, (dtype, root, redop)) in rows.into_iter().enumerate() {
+        assert_eq!(dtype, ["f64", "i8"][nth % 2], "types within roots");
+        assert_eq!((root, redop), (&(nth / 2).into(), &"none".into()));
+    }
+    let report = json(&["RingReduce", "-n", "2", "-b", "1K", "--op", "all", "--root", "1"]);
+    assert_eq!(of(&report, "redop"), ["sum", "prod", "min", "max", "avg"]);
+    assert!(of(&report, "root").iter().all(|root| **root == 1));
+    let report = json(&["RingAllReduce", "-n", "2", "-b", "1K", "-d", "all", "-w", "0"]);
+    assert_eq!(results(&report).len(), 10);
+    assert_eq!(report["out_of_bounds"]["okay"], true);
+}
+
+#[test]
+fn a_check_can_be_left_out() {
+    let report = json(&["RingAllReduce", "-n", "2", "-b", "1K", "-c", "0", "--workers", "1"]);
+    assert_eq!(results(&report)[0]["out_of_place"]["nwrong"], Value::Null);
+    assert_eq!(report["config"]["workers"], 1);
+    let call = bench(&["RingAllReduce", "-n", "2", "-b", "1K", "-c", "0"]).ends(0);
+    assert!(call.out.contains(" N/A "), "{}", call.out);
+}
+
+#[test]
+fn all_algorithms_of_a_collective() {
+    let report = json(&["--collective", "allreduce", "--nranks", "6", "-b", "1K"]);
+    let names: Vec<&str> = of(&report, "algo").iter().map(|name| name.as_str().unwrap()).collect();
+    assert!(names.len() > 5 && names.contains(&"RingAllReduce"), "{names:?}");
+    let refused = report["refused"].as_array().unwrap();
+    let doubling = refused.iter().find(|r| r["algo"] == "RecursiveDoublingAllReduce").unwrap();
+    assert_eq!((&doubling["nranks"], &doubling["code"]), (&6.into(), &"E0205".into()));
+    assert!(!names.contains(&"RecursiveDoublingAllReduce"));
+    let call = bench(&["--collective", "AllToAll", "-n", "2", "-b", "1K"]).ends(0);
+    assert!(call.out.contains(" N/A"), "no in-place form:\n{}", call.out);
+}
+
+#[test]
+fn rank_counts_that_are_refused() {
+    bench(&["RecursiveDoublingAllReduce", "-n", "6", "-b", "1K"]).refused(1, "E0205");
+    let report = json(&["RecursiveDoublingAllReduce", "-n", "2..=4", "-b", "1K"]);
+    assert_eq!(of(&report, "nranks"), [2, 4]);
+    assert_eq!(report["refused"][0]["nranks"], 3);
+    let call = bench(&["RecursiveDoublingAllReduce", "-n", "5..=7", "-b", "1K"]).ends(1);
+    assert_eq!(call.out.matches("# refused RecursiveDoublingAllReduce").count(), 3, "{}", call.out);
+}
+
+#[test]
+fn a_file_of_algorithms() {
+    let text = "algorithm Mine() -> Broadcast {\n    copy(local.input, local.output);\n}\n";
+    let file = TempFile::new("mine.coll", text.as_bytes());
+    bench(&[file.path(), "-n", "1", "-b", "1K"]).refused(1, "E0113");
+    let text = "algorithm One() -> AllReduce {\n    copy(local.input, local.output);\n}\n\
+                algorithm Two() -> AllReduce {\n    copy(local.input, local.output);\n}\n";
+    let file = TempFile::new("two.coll", text.as_bytes());
+    let report = json(&[file.path(), "-n", "1", "-b", "1K"]);
+    assert_eq!(of(&report, "algo"), ["One", "Two"]);
+    let report = json(&[file.path(), "--algorithm", "Two", "-n", "1", "-b", "1K"]);
+    assert_eq!(of(&report, "algo"), ["Two"]);
+    bench(&[file.path(), "-n", "2", "-b", "1K"]).refused(1, "E0304");
+}
+
+#[test]
+fn parameters_and_topologies() {
+    let args = ["RingAllReduce", "-n", "4", "-b", "1K", "--set", "ring=0,2,1,3"];
+    assert_eq!(results(&json(&args)).len(), 1);
+    bench(&["RingAllReduce", "-n", "4", "-b", "1K", "--set", "rnig=0"]).refused(2, "E0211");
+    let args = ["RingAllReduce", "-n", "4", "-b", "1K", "--topology", "full_mesh(4, 25GB/s, 2us)"];
+    assert_eq!(results(&json(&args)).len(), 1);
+}
+
+#[test]
+fn a_plot_for_people() {
+    let file = TempFile::new("plot.svg", b"");
+    let args =
+        ["RingAllReduce,MeshAllReduce", "-n", "2", "-b", "1K", "-e", "4K", "-f", "2", "--svg"];
+    bench(&[&args[..], &[file.path()]].concat()).ends(0);
+    let plot = std::fs::read_to_string(file.path()).expect("a plot");
+    for text in [
+        "<svg ",
+        "AllReduce on 2 ranks",
+        ">limit<",
+        ">RingAllReduce<",
+        ">1 KiB<",
+        "prefers-color-scheme",
+    ] {
+        assert!(plot.contains(text), "{text} is not in\n{plot}");
+    }
+    assert_eq!(plot.matches("<circle").count(), 9, "three sizes of two algorithms and the limit");
+    assert!(!plot.contains("NaN") && !plot.contains("inf"), "{plot}");
+    bench(&["RingAllReduce", "-b", "1K", "--svg", "no/such/folder/p.svg"]).refused(2, "E0001");
+}
+
+#[test]
+fn wrong_calls() {
+    let call = bench(&["RingAllReduce", "-b", "1Q"]).refused(2, "E0501");
+    assert!(call.err.contains("64K"), "says what would be right:\n{}", call.err);
+    bench(&["RingAllReduce", "-b", "-1"]).ends(2);
+    bench(&["RingAllReduce", "-e", "99999999999G"]).refused(2, "E0501");
+    let call = bench(&["RingAllReduce", "-b", "2K", "-e", "1K"]).refused(2, "E0501");
+    assert!(call.err.contains("-b 2048 is above the largest -e 1024"), "{}", call.err);
+    let call = bench(&["RingAllReduce", "-e", "1K"]).refused(2, "E0501");
+    assert!(call.err.contains("the default"), "{}", call.err);
+    for factor in ["0", "1"] {
+        bench(&["RingAllReduce", "-b", "1K", "-e", "2K", "-f", factor]).refused(2, "E0501");
+    }
+    bench(&["RingAllReduce", "-b", "0", "-e", "2K", "-f", "2"]).refused(2, "E0501");
+    bench(&["RingAllReduce", "-b", "1K", "-e", "2K", "-i", "0"]).refused(2, "E0501");
+    bench(&["RingAllReduce", "-b", "1", "-e", "1G", "-i", "1"]).refused(2, "E0501");
+    bench(&["RingAllReduce", "-b", "1K", "-f", "2", "-i", "1K"]).ends(2);
+    let call = bench(&["RingAllReduse", "-b", "1K"]).refused(2, "E0502");
+    assert!(call.err.contains("roundelay list"), "{}", call.err);
+    let call = bench(&["RingAllReduce", "-d", "f31"]).refused(2, "E0501");
+    assert!(call.err.contains("bf16"), "{}", call.err);
+    bench(&["RingAllReduce", "-d", "f32,,"]).refused(2, "E0501");
+    bench(&["RingAllReduce", "-o", "mean"]).refused(2, "E0501");
+    let call = bench(&["--collective", "AllRedcue"]).refused(2, "E0501");
+    assert!(call.err.contains("AllReduce, ReduceScatter"), "{}", call.err);
+    let call = bench(&["NhrBroadcast", "-n", "4", "-r", "4"]).refused(2, "E0501");
+    assert!(call.err.contains("0..=3"), "{}", call.err);
+    bench(&["NhrBroadcast", "-n", "4", "-r", "-2"]).ends(2);
+    bench(&["RingAllReduce", "-n", "0"]).refused(2, "E0409");
+    bench(&["RingAllReduce", "-n", "x"]).refused(2, "E0501");
+    roundelay(&["bench", "RingAllReduce", "--nranks", "2", "-n", "0"]).refused(2, "E0501");
+    bench(&["RingAllReduce", "--iters", "0"]).ends(2);
+    bench(&["RingAllReduce", "-c", "2"]).ends(2);
+    bench(&["RingAllReduce", "-O3"]).ends(2);
+    bench(&["RingAllReduce", "--contest", "-b", "1K"]).ends(2);
+    bench(&["RingAllReduce", "--collective", "AllReduce"]).ends(2);
+    bench(&[]).ends(2);
+    let call = bench(&["RingAllReduce", "-n", "8", "-b", "1000G"]).refused(2, "E0407");
+    assert!(call.err.contains("lower -e or --nranks"), "{}", call.err);
+}

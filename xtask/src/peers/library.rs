@@ -1,0 +1,233 @@
+//! The libraries to compare with: where they are, and how one of their algorithms is forced.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use super::Case;
+
+/// Debian's packages of the library that is installed if it is missing.
+const PACKAGES: [&str; 2] = ["openmpi-bin", "libopenmpi-dev"];
+/// A launch that takes longer is given up: ranks that spin for a core they do not have.
+const LONGEST: Duration = Duration::from_secs(60);
+/// How much slower one way of waiting must be at the probe to be left out.
+const HOPELESS: f64 = 5.0;
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    OpenMpi,
+    Mpich,
+}
+
+pub(super) struct Library {
+    kind: Kind,
+    name: String,
+    launcher: &'static str,
+    driver: PathBuf,
+}
+
+/// How ranks wait.
+pub(super) struct Launch {
+    pub(super) name: &'static str,
+    args: &'static [&'static str],
+}
+
+const SPINS: Launch = Launch { name: "spins", args: &["--mca", "mpi_yield_when_idle", "0"] };
+const YIELDS: Launch = Launch { name: "yields", args: &["--mca", "mpi_yield_when_idle", "1"] };
+const AS_IT_IS: Launch = Launch { name: "as it is", args: &[] };
+
+/// Open MPI, installed if need be, and MPICH if it is there; each with its driver, compiled.
+pub(super) fn find(root: &Path) -> Result<Vec<Library>, String> {
+    if !there("mpicc.openmpi") && !there("mpicc") {
+        install()?;
+    }
+    let mut found = Vec::new();
+    let compiler = if there("mpicc.openmpi") { "mpicc.openmpi" } else { "mpicc" };
+    let launcher = if there("mpirun.openmpi") { "mpirun.openmpi" } else { "mpirun" };
+    let version = output(Command::new(launcher).arg("--version"))?;
+    let version = version.lines().next().unwrap_or_default();
+    // Its launcher calls itself by the name of its runtime, where it was called by its own.
+    if !version.contains("Open MPI") && !version.contains("OpenRTE") {
+        return Err(format!("`{launcher}` is not Open MPI's: {version}"));
+    }
+    let name = format!("Open MPI {}", version.rsplit(' ').next().unwrap_or_default());
+    let driver = compile(root, compiler, "openmpi")?;
+    found.push(Library { kind: Kind::OpenMpi, name, launcher, driver });
+    if there("mpicc.mpich") && there("mpiexec.mpich") {
+        let version = output(Command::new("mpiexec.mpich").arg("--version"))?;
+        let number = version.lines().find_map(|line| line.trim().strip_prefix("Version:"));
+        let name = format!("MPICH {}", number.unwrap_or_default().trim());
+        let driver = compile(root, "mpicc.mpich", "mpich")?;
+        found.push(Library { kind: Kind::Mpich, name, launcher: "mpiexec.mpich", driver });
+    }
+    Ok(found)
+}
+
+fn there(program: &str) -> bool {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    std::env::split_paths(&path).any(|folder| folder.join(program).is_file())
+}
+
+fn install() -> Result<(), String> {
+    let packages = PACKAGES.join(" ");
+    let wanted = format!("apt-get install --no-install-recommends {packages}");
+    let root = output(Command::new("id").arg("-u")).is_ok_and(|id| id.trim() == "0");
+    if !root || !there("apt-get") {
+        return Err(format!("Open MPI is missing: `{wanted}`, or its like, installs it"));
+    }
+    println!("installing {packages} by apt-get");
+    output(Command::new("apt-get").args(["update", "--quiet"]))?;
+    let mut apt = Command::new("apt-get");
+    apt.args(["install", "--yes", "--quiet", "--no-install-recommends"]).args(PACKAGES);
+    output(apt.env("DEBIAN_FRONTEND", "noninteractive"))?;
+    Ok(())
+}
+
+fn compile(root: &Path, compiler: &str, name: &str) -> Result<PathBuf, String> {
+    let folder = root.join("target/peers");
+    std::fs::create_dir_all(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
+    let driver = folder.join(format!("driver-{name}"));
+    let mut command = Command::new(compiler);
+    command.args(["-O3", "-march=native", "-o"]).arg(&driver);
+    output(command.arg(root.join("xtask/peers/driver.c")))?;
+    Ok(driver)
+}
+
+/// What a command prints, if it ends well.
+pub(super) fn output(command: &mut Command) -> Result<String, String> {
+    let shown = format!("{command:?}");
+    let done = command
+        .stdin(Stdio::null())
+        .output()
+        .map_err(|error| format!("{shown} did not start: {error}"))?;
+    if !done.status.success() {
+        let errors = String::from_utf8_lossy(&done.stderr);
+        return Err(format!("{shown} ended with {}:\n{errors}", done.status));
+    }
+    Ok(String::from_utf8_lossy(&done.stdout).into_owned())
+}
+
+impl Library {
+    pub(super) fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Whether the algorithm can be forced.
+    pub(super) fn knows(&self, case: &Case) -> bool {
+        case.theirs == "default" || self.forced(case).is_some()
+    }
+
+    /// What forces the algorithm of a case: parameters of Open MPI's `tuned` component, or MPICH's variables.
+    fn forced(&self, case: &Case) -> Option<(&'static str, &'static str)> {
+        Some(match (self.kind, case.op, case.theirs) {
+            (Kind::OpenMpi, "AllReduce", "ring") => ("coll_tuned_allreduce_algorithm", "4"),
+            (Kind::OpenMpi, "AllReduce", "recursive_doubling") => {
+                ("coll_tuned_allreduce_algorithm", "3")
+            }
+            (Kind::OpenMpi, "ReduceScatter", "ring") => {
+                ("coll_tuned_reduce_scatter_algorithm", "3")
+            }
+            (Kind::OpenMpi, "AllGather", "ring") => ("coll_tuned_allgather_algorithm", "4"),
+            (Kind::OpenMpi, "Broadcast", "pipeline") => ("coll_tuned_bcast_algorithm", "3"),
+            (Kind::OpenMpi, "Reduce", "pipeline") => ("coll_tuned_reduce_algorithm", "3"),
+            (Kind::Mpich, "AllReduce", "ring") => ("MPIR_CVAR_ALLREDUCE_INTRA_ALGORITHM", "ring"),
+            (Kind::Mpich, "AllReduce", "recursive_doubling") => {
+                ("MPIR_CVAR_ALLREDUCE_INTRA_ALGORITHM", "recursive_doubling")
+            }
+            (Kind::Mpich, "AllGather", "ring") => ("MPIR_CVAR_ALLGATHER_INTRA_ALGORITHM", "ring"),
+            _ => return None,
+        })
+    }
+
+    /// Ways of waiting that are worth a try: both of Open MPI's, unless one is hopeless, as spinning is where ranks
+    /// share cores.
+    pub(super) fn launches(&self, nranks: u32, cores: u32) -> Result<Vec<Launch>, String> {
+        if self.kind == Kind::Mpich {
+            return Ok(vec![AS_IT_IS]);
+        }
+        if nranks <= cores {
+            return Ok(vec![SPINS, YIELDS]);
+        }
+        let probe = Case { op: "AllReduce", theirs: "default", ours: &[] };
+        let mut times = Vec::new();
+        for launch in [SPINS, YIELDS] {
+            let time = match self.time(&probe, nranks, &[32 << 10], &launch) {
+                Ok(times) => times[0].0,
+                Err(why) if why.contains("gave up") => f64::INFINITY,
+                Err(why) => return Err(why),
+            };
+            times.push((time, launch));
+        }
+        let best = times.iter().map(|(time, _)| *time).fold(f64::INFINITY, f64::min);
+        let told = |(time, launch): &(f64, Launch)| format!("{} {time:.0} us", launch.name);
+        let told: Vec<String> = times.iter().map(told).collect();
+        println!(
+            "{}, {nranks} ranks on {cores} cores, AllReduce of 32 KiB: {}",
+            self.name,
+            told.join(", ")
+        );
+        Ok(times.into_iter().filter(|t| t.0 <= HOPELESS * best).map(|t| t.1).collect())
+    }
+
+    /// Median in microseconds of each size, and whether results were wrong.
+    pub(super) fn time(
+        &self,
+        case: &Case,
+        nranks: u32,
+        sizes: &[u64],
+        launch: &Launch,
+    ) -> Result<Vec<(f64, bool)>, String> {
+        let mut command = Command::new(self.launcher);
+        if self.kind == Kind::OpenMpi {
+            // A run of nobody's but this program, as root in a container, on whatever cores there are.
+            command.args(["--allow-run-as-root", "--oversubscribe"]).args(launch.args);
+        }
+        match (self.kind, self.forced(case)) {
+            (_, None) => {}
+            (Kind::OpenMpi, Some((name, value))) => {
+                command.args(["--mca", "coll_tuned_use_dynamic_rules", "1", "--mca", name, value]);
+            }
+            (Kind::Mpich, Some((name, value))) => {
+                command.env(name, value);
+            }
+        }
+        command.args(["-np", &nranks.to_string()]).arg(&self.driver).arg(case.op);
+        command.args(sizes.iter().map(u64::to_string));
+        let text = within(&mut command)?;
+        let read = |line: &str| {
+            let mut words = line.split_whitespace().skip(1);
+            let time: f64 = words.next()?.parse().ok()?;
+            let wrong: f64 = words.next()?.parse().ok()?;
+            Some((time, wrong > 0.0))
+        };
+        let times: Vec<_> = text.lines().filter_map(read).collect();
+        if times.len() == sizes.len() { Ok(times) } else { Err(format!("{command:?}:\n{text}")) }
+    }
+}
+
+/// What a command prints, if it ends in time.
+fn within(command: &mut Command) -> Result<String, String> {
+    let shown = format!("{command:?}");
+    let failed = |error: std::io::Error| format!("{shown}: {error}");
+    let mut child = command
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .map_err(failed)?;
+    let begun = Instant::now();
+    // What is printed fits the pipes.
+    while child.try_wait().map_err(failed)?.is_none() {
+        if begun.elapsed() > LONGEST {
+            child.kill().map_err(failed)?;
+            child.wait().map_err(failed)?;
+            return Err(format!("gave up after {} s: {shown}", LONGEST.as_secs()));
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    let done = child.wait_with_output().map_err(failed)?;
+    if done.status.success() {
+        return Ok(String::from_utf8_lossy(&done.stdout).into_owned());
+    }
+    Err(format!("{shown} ended with {}:\n{}", done.status, String::from_utf8_lossy(&done.stderr)))
+}
