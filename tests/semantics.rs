@@ -7,5 +7,11 @@ mod attributes;
 mod collectives;
 #[path = "semantics/library.rs"]
 mod library;
+#[path = "semantics/oversubscribed.rs"]
+mod oversubscribed;
+#[path = "semantics/ranks.rs"]
+mod ranks;
 #[path = "semantics/runs.rs"]
 mod runs;
+#[path = "semantics/teams.rs"]
+mod teams;

@@ -4,12 +4,16 @@
 mod fifo;
 #[path = "library/kinds.rs"]
 mod kinds;
+#[path = "library/levels.rs"]
+mod levels;
 #[path = "library/matrix.rs"]
 mod matrix;
 #[path = "library/random.rs"]
 mod random;
 #[path = "library/subjects.rs"]
 mod subjects;
+#[path = "library/teams.rs"]
+mod teams;
 #[path = "library/values.rs"]
 mod values;
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use roundelay::{Algorithm, DType, Plan, ReduceOp};
+use roundelay::{Algorithm, DType, Options, Plan, ReduceOp};
 use roundelay_core::collective::Alias;
 use roundelay_core::ids::RankId;
 use roundelay_core::verify::Proved;
@@ -37,13 +37,27 @@ impl<'a> Proofs<'a> {
         Self { algorithm, proved: BTreeMap::new() }
     }
 
-    pub(super) fn plan(&mut self, nranks: u32, count: u64, kind: Kind) -> Plan {
-        let proved = self.proved.entry(nranks).or_insert_with(|| {
+    pub(super) fn proved(&mut self, nranks: u32) -> &Proved {
+        self.proved.entry(nranks).or_insert_with(|| {
             roundelay_core::prove(self.algorithm, nranks).unwrap_or_else(|findings| {
                 panic!("{} at nranks = {nranks}: {findings:#?}", self.algorithm.name())
             })
-        });
-        Plan::new(proved, count, kind.dtype, kind.op).expect("a plan of a proved schedule")
+        })
+    }
+
+    pub(super) fn plan(&mut self, nranks: u32, count: u64, kind: Kind) -> Plan {
+        self.plan_with(nranks, count, kind, Options::new())
+    }
+
+    pub(super) fn plan_with(
+        &mut self,
+        nranks: u32,
+        count: u64,
+        kind: Kind,
+        options: Options,
+    ) -> Plan {
+        let proved = self.proved(nranks);
+        Plan::with(proved, count, kind.dtype, kind.op, options).expect("a plan of what is proved")
     }
 }
 

@@ -1,15 +1,18 @@
 //! The protocols of parking and waking, in every interleaving of two or three threads:
 //! `RUSTFLAGS="--cfg loom" CARGO_TARGET_DIR=target/loom cargo test -p roundelay-kernels --lib --release`.
-//! loom's clocks stand still: a sleeper that nobody wakes is a deadlock, which loom reports.
+//! loom's clocks stand still: a sleeper that nobody wakes is a deadlock, which loom reports. It takes `SeqCst` accesses
+//! for weaker ones than they are, so what it checks has fences, or one word where else there would be two.
 
 use std::time::Duration;
 
 use loom::cell::UnsafeCell;
 use loom::model::Builder;
-use loom::sync::Arc;
 use loom::sync::atomic::{AtomicU32, Ordering};
+use loom::sync::{Arc, Mutex};
 use loom::thread;
 
+use super::bell::Bell;
+use super::crew::Crew;
 use super::idle::{Idle, Slept};
 use super::ready::Ready;
 use super::signal::{Signal, Wait};
@@ -244,5 +247,163 @@ fn a_stream_is_taken_by_one_worker_at_a_time() {
         let mut left = [shared.0.take(0), shared.0.take(1)];
         left.sort_unstable();
         assert_eq!((left, shared.0.take(0)), ([Some(0), Some(1)], None));
+    });
+}
+
+/// A run of independent chunks in small: helpers come in by a ticket, under the pool's lock, and write what is
+/// theirs; the caller has gone when it takes back the tickets that are left, and then waits.
+struct Offer {
+    crew: Crew,
+    /// Of each helper, whether it may still come in.
+    tickets: Mutex<[bool; 2]>,
+    written: [Memory; 2],
+}
+
+impl Offer {
+    fn new() -> Arc<Self> {
+        let (crew, tickets) = (Crew::new(), Mutex::new([false; 2]));
+        Arc::new(Self { crew, tickets, written: [Memory::new(), Memory::new()] })
+    }
+
+    /// What a helper does that hears of a run; whether it came in.
+    fn help(&self, me: usize) -> bool {
+        let mut tickets = self.tickets.lock().unwrap();
+        if !std::mem::take(&mut tickets[me]) {
+            return false;
+        }
+        self.crew.enter();
+        drop(tickets);
+        self.written[me].raise();
+        self.crew.leave();
+        true
+    }
+
+    /// What the caller does; how often each helper's memory was written when nobody is left.
+    fn run(&self) -> [u32; 2] {
+        self.crew.enter();
+        *self.tickets.lock().unwrap() = [true; 2];
+        self.crew.leave();
+        *self.tickets.lock().unwrap() = [false; 2];
+        self.crew.wait_until_empty();
+        // loom reports it if a helper could still write.
+        [self.written[0].get(), self.written[1].get()]
+    }
+}
+
+#[test]
+fn a_caller_returns_when_all_have_left() {
+    check(|| {
+        let offer = Offer::new();
+        let helpers = [0, 1].map(|me| {
+            let offer = Arc::clone(&offer);
+            thread::spawn(move || offer.help(me))
+        });
+        let seen = offer.run();
+        let came = helpers.map(|helper| u32::from(helper.join().unwrap()));
+        assert_eq!(seen, came, "who came in has written, and nobody else");
+    });
+}
+
+#[test]
+fn who_is_late_to_go_from_one_run_does_not_end_the_wait_of_the_next() {
+    check(|| {
+        let offer = Offer::new();
+        let helper = |me: usize| {
+            offer.crew.enter();
+            let offer = Arc::clone(&offer);
+            thread::spawn(move || {
+                offer.written[me].raise();
+                offer.crew.leave();
+            })
+        };
+        let first = helper(0);
+        offer.crew.wait_until_empty();
+        assert_eq!(offer.written[0].get(), 1);
+        // The first may not have come out of `leave` yet.
+        let second = helper(1);
+        offer.crew.wait_until_empty();
+        assert_eq!(offer.written[1].get(), 1);
+        first.join().unwrap();
+        second.join().unwrap();
+    });
+}
+
+/// A rank of a team in small: a bell, and what others have posted to it.
+struct Listener {
+    bell: Bell,
+    posted: [AtomicU32; 2],
+    data: [Memory; 2],
+}
+
+impl Listener {
+    fn new() -> Self {
+        let posted = [AtomicU32::new(0), AtomicU32::new(0)];
+        Self { bell: Bell::new(), posted, data: [Memory::new(), Memory::new()] }
+    }
+
+    /// As a team's ranks post: one thread for each counter.
+    fn post(&self, channel: usize) {
+        self.data[channel].raise();
+        let posted = &self.posted[channel];
+        posted.store(posted.load(Ordering::Relaxed) + 1, Ordering::Release);
+        self.bell.ring();
+    }
+
+    /// As they wait; then what was written before the posts is there.
+    fn wait(&self, channel: usize, posts: u32) {
+        let ready = || self.posted[channel].load(Ordering::Acquire) >= posts;
+        assert!(self.bell.wait(ready, true, Duration::MAX), "loom's clocks stand still");
+        assert_eq!(self.data[channel].get(), posts);
+    }
+}
+
+#[test]
+fn who_waits_for_two_hears_both() {
+    check(|| {
+        let listener = Arc::new(Listener::new());
+        let posters = [0, 1].map(|channel| {
+            let listener = Arc::clone(&listener);
+            thread::spawn(move || listener.post(channel))
+        });
+        listener.wait(0, 1);
+        listener.wait(1, 1);
+        for poster in posters {
+            poster.join().unwrap();
+        }
+    });
+}
+
+#[test]
+fn two_ranks_answer_each_other() {
+    check(|| {
+        let ranks = Arc::new([Listener::new(), Listener::new()]);
+        let other = Arc::clone(&ranks);
+        let other = thread::spawn(move || {
+            for posts in 1..=2 {
+                other[1].wait(0, posts);
+                other[0].post(0);
+            }
+        });
+        for posts in 1..=2 {
+            ranks[1].post(0);
+            ranks[0].wait(0, posts);
+        }
+        other.join().unwrap();
+    });
+}
+
+#[test]
+fn what_a_rank_says_before_it_listens_is_not_lost() {
+    // Both post, then both wait, as at the start of most schedules.
+    check(|| {
+        let ranks = Arc::new([Listener::new(), Listener::new()]);
+        let greet = |ranks: &[Listener; 2], me: usize| {
+            ranks[1 - me].post(me);
+            ranks[me].wait(1 - me, 1);
+        };
+        let other = Arc::clone(&ranks);
+        let other = thread::spawn(move || greet(&other, 1));
+        greet(&ranks, 0);
+        other.join().unwrap();
     });
 }

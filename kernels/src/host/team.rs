@@ -159,6 +159,13 @@ impl Team {
         self.failed.load(Ordering::SeqCst).checked_sub(1).map(RankId)
     }
 
+    /// Ends the team for all ranks, unless another has: then that one.
+    fn give_up(&self, rank: RankId) -> Result<(), RankId> {
+        let order = Ordering::SeqCst;
+        let first = self.failed.compare_exchange(0, rank.0 + 1, order, order);
+        first.map(drop).map_err(|by| RankId(by - 1))
+    }
+
     /// One rank's run.
     ///
     /// # Safety
@@ -292,10 +299,13 @@ impl Team {
                 || waits.iter().any(|(_, _, channel)| self.met(*channel))
         };
         let met = self.ranks[rank.index()].0.bell.wait(ready, self.spins, self.deadline);
-        if let Some(by) = self.gone() {
-            return Err(Error::Abandoned { rank, by });
+        // Several may come to their deadlines at once: one of them tells why.
+        let gone = if met { self.gone().map_or(Ok(()), Err) } else { self.give_up(rank) };
+        match gone {
+            Err(by) => Err(Error::Abandoned { rank, by }),
+            Ok(()) if met => Ok(()),
+            Ok(()) => Err(self.stuck(rank, waits[0])),
         }
-        if met { Ok(()) } else { Err(self.stuck(rank, waits[0])) }
     }
 
     fn stuck(&self, rank: RankId, (stream, at, channel): (u32, u32, u32)) -> Error {
@@ -332,9 +342,8 @@ impl Drop for Visit<'_> {
             seat.taken.store(false, Ordering::Release);
             return;
         }
-        let first = AtomicU32::compare_exchange;
-        // Who failed first is the one to name.
-        _ = first(&team.failed, 0, rank.0 + 1, Ordering::SeqCst, Ordering::SeqCst);
+        // Also after a panic; who failed first is the one to name.
+        _ = team.give_up(rank);
         seat.taken.store(false, Ordering::SeqCst);
         for other in &team.ranks {
             other.0.bell.ring();

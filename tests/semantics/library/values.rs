@@ -2,6 +2,8 @@
 
 use roundelay::{Groups, Ring, Rings, Tree};
 
+use super::super::ranks::mixed;
+
 /// A value for every parameter of the library; an algorithm takes those that it has.
 #[derive(Clone, Debug)]
 #[expect(clippy::struct_excessive_bools, reason = "as many as the library has flags")]
@@ -154,14 +156,6 @@ pub(super) fn parents(n: i64, root: i64, seed: u64) -> Vec<i64> {
         parents[rank as usize] = order[(mixed(seed ^ i as u64) % i as u64) as usize];
     }
     parents
-}
-
-/// The mixing of bits of `SplitMix64`.
-fn mixed(seed: u64) -> u64 {
-    let mut z = seed.wrapping_add(0x9e37_79b9_7f4a_7c15);
-    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    z ^ (z >> 31)
 }
 
 /// Above 1; 1 has none but itself.

@@ -1,0 +1,210 @@
+//! The optimizer's levels: the same bits at each, for one caller and for ranks that call by themselves; with
+//! `reassociate` the same up to what rounding may do.
+
+use std::collections::BTreeSet;
+
+use roundelay::{DType, Level, Options, Plan, ReduceOp, Team, half};
+use roundelay_core::collective::{Alias, Collective};
+use roundelay_core::ids::RankId;
+
+use super::super::runs::{Kind, Proofs, data, run};
+use super::subjects::{self, Subject};
+use super::values::{Told, Values, shuffled};
+
+/// Not a multiple of any rank count but 1, so that pieces differ in length.
+const COUNT: u64 = 211;
+
+/// Reductions whose bits depend on the order, or on what is divided.
+const KINDS: [(DType, ReduceOp); 4] = [
+    (DType::F32, ReduceOp::Sum),
+    (DType::F32, ReduceOp::Avg),
+    (DType::I32, ReduceOp::Avg),
+    (DType::F16, ReduceOp::Avg),
+];
+
+/// One element: large ones that cancel, small ones that are lost beside them, and some that are rounded.
+fn rough(random: u64) -> f64 {
+    let fraction = (random >> 40) as f64 / (1_u64 << 24) as f64;
+    match random % 5 {
+        0 => 1e8,
+        1 => -1e8,
+        2 => 1.0,
+        3 => 1e-30,
+        _ => fraction * 1e4 - 5e3,
+    }
+}
+
+/// Inputs of all ranks.
+fn inputs(plan: &Plan) -> Vec<Vec<u8>> {
+    let ranks = (0..plan.schedule().nranks).map(RankId);
+    let bytes = |rank: RankId| -> Vec<u8> {
+        let randoms = shuffled(plan.input_len(rank) as i64, 7 + u64::from(rank.0));
+        let randoms = randoms.into_iter().map(|at| {
+            (at as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ u64::from(rank.0) << 50
+        });
+        match plan.dtype() {
+            DType::F32 => randoms.flat_map(|random| (rough(random) as f32).to_ne_bytes()).collect(),
+            DType::I32 => {
+                randoms.flat_map(|random| ((random >> 32) as i32).to_ne_bytes()).collect()
+            }
+            DType::F16 => randoms
+                .flat_map(|random| half::f16::from_f64(rough(random) * 1e-5).to_ne_bytes())
+                .collect(),
+            other => panic!("no kind is of {other}"),
+        }
+    };
+    ranks.map(bytes).collect()
+}
+
+/// The first and the last values of an algorithm at so many ranks: another root, another ring, all flags set.
+fn some(subject: &Subject, nranks: u32) -> Vec<Values> {
+    let all = Values::all(subject.params, nranks);
+    BTreeSet::from([0, all.len() - 1]).into_iter().map(|at| all[at].clone()).collect()
+}
+
+fn places(plan: &Plan) -> &'static [bool] {
+    let apart = plan.schedule().out_of_place || !plan.schedule().collective.has_in_place();
+    if apart { &[false] } else { &[false, true] }
+}
+
+fn run_levels(subject: Subject) {
+    for nranks in (1..=9).filter(|n| (subject.admits)(*n)) {
+        for values in some(&subject, nranks) {
+            let _told = Told(&values);
+            let algorithm = (subject.with)(&values);
+            let mut proofs = Proofs::new(&*algorithm);
+            for (dtype, op) in KINDS {
+                let kind = Kind { dtype, op, in_place: false };
+                let mut plan = |level| {
+                    proofs.plan_with(nranks, COUNT, kind, Options::new().level(level).workers(2))
+                };
+                let plain = plan(Level::O0);
+                let inputs = inputs(&plain);
+                let others = [Level::O1, Level::O2].map(|level| (level, plan(level)));
+                for &in_place in places(&plain) {
+                    let wanted = run(&plain, in_place, &inputs);
+                    for (level, other) in &others {
+                        let same = run(other, in_place, &inputs) == wanted;
+                        assert!(same, "{} at {level}: {kind:?}, {in_place}", algorithm.name());
+                    }
+                    if (dtype, op) == KINDS[0] {
+                        assert_teams(&mut proofs, nranks, &plain, in_place, &inputs, &wanted);
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// The same by ranks that call by themselves, at each level.
+fn assert_teams(
+    proofs: &mut Proofs<'_>,
+    nranks: u32,
+    plan: &Plan,
+    in_place: bool,
+    inputs: &[Vec<u8>],
+    wanted: &[Vec<u8>],
+) {
+    let proved = proofs.proved(nranks);
+    for level in [Level::O0, Level::O1, Level::O2] {
+        let options = Options::new().level(level);
+        let team = Team::new(proved, COUNT, plan.dtype(), plan.op(), options).expect("a team");
+        let got: Vec<Vec<u8>> = std::thread::scope(|threads| {
+            let call = |rank: RankId| {
+                let (team, input) = (&team, &inputs[rank.index()]);
+                threads.spawn(move || call(team, plan, rank, in_place, input))
+            };
+            let calls: Vec<_> = (0..nranks).map(RankId).map(call).collect();
+            calls.into_iter().map(|call| call.join().expect("a run")).collect()
+        });
+        assert!(got == wanted, "{} by ranks at {level}, {in_place}", plan.schedule().algorithm);
+    }
+}
+
+/// One rank's call, on floats; its output.
+fn call(team: &Team, plan: &Plan, rank: RankId, in_place: bool, input: &[u8]) -> Vec<u8> {
+    let (collective, root) = (plan.schedule().collective, plan.schedule().root);
+    let input: Vec<f32> = input.as_chunks().0.iter().map(|x| f32::from_ne_bytes(*x)).collect();
+    let me = team.rank(rank).expect("a rank of the team");
+    let output = if in_place {
+        let (input_at, output_at) = match collective.alias(rank, root) {
+            Alias::Apart => (0, 0),
+            Alias::InputInOutput(units) => (units as usize * COUNT as usize, 0),
+            Alias::OutputInInput(units) => (0, units as usize * COUNT as usize),
+        };
+        let mut whole = vec![f32::NAN; plan.in_place_len(rank)];
+        whole[input_at..][..input.len()].copy_from_slice(&input);
+        me.run_in_place(&mut whole).expect("all call");
+        whole[output_at..][..plan.output_len(rank)].to_vec()
+    } else {
+        let mut output = vec![f32::NAN; plan.output_len(rank)];
+        me.run(&input, &mut output).expect("all call");
+        output
+    };
+    output.into_iter().flat_map(f32::to_ne_bytes).collect()
+}
+
+macro_rules! tests {
+    ($($family:ident { $($_any:tt)* })*) => {
+        $(
+            #[test]
+            fn $family() {
+                subjects::family(stringify!($family)).into_iter().for_each(run_levels);
+            }
+        )*
+    };
+}
+roundelay_tests::library!(tests);
+
+/// Otherwise the tests above would hold of any order.
+#[test]
+fn the_order_shows_in_these_inputs() {
+    for (dtype, op) in [KINDS[0], KINDS[1], KINDS[3]] {
+        let kind = Kind { dtype, op, in_place: false };
+        let bits = ["RingAllReduce", "OneShotMeshAllReduce", "NhrAllReduce"].map(|name| {
+            let algorithm = (subjects::named(name).with)(&Values::plain());
+            let plan = Proofs::new(&*algorithm).plan(5, COUNT, kind);
+            run(&plan, false, &inputs(&plan))
+        });
+        assert!(bits[0] != bits[1] && bits[1] != bits[2] && bits[0] != bits[2], "{kind:?}");
+    }
+}
+
+/// Integers, minima and maxima keep their bits; floats are as near as any order brings them.
+#[test]
+fn reassociated_reductions_differ_in_their_last_bits_only() {
+    let mut differ = 0;
+    for subject in subjects::all() {
+        for nranks in [2, 3, 5, 8, 9].into_iter().filter(|n| (subject.admits)(*n)) {
+            let algorithm = (subject.with)(&Values::plain());
+            if !algorithm.collective().reduces() {
+                continue;
+            }
+            let mut proofs = Proofs::new(&*algorithm);
+            for (dtype, op, exact) in [
+                (DType::F32, ReduceOp::Sum, false),
+                (DType::Bf16, ReduceOp::Avg, false),
+                (DType::F64, ReduceOp::Prod, false),
+                (DType::F32, ReduceOp::Max, true),
+                (DType::I32, ReduceOp::Avg, true),
+            ] {
+                let kind = Kind { dtype, op, in_place: false };
+                let options = Options::new().reassociate(true);
+                let plain = proofs.plan(nranks, COUNT, kind);
+                let other = proofs.plan_with(nranks, COUNT, kind, options);
+                let (reference, inputs) = data(&plain, u64::from(nranks));
+                let (wanted, got) = (run(&plain, false, &inputs), run(&other, false, &inputs));
+                let said = format!("{} at {nranks}: {kind:?}", subject.name);
+                assert!(!exact || got == wanted, "{said}");
+                differ += u32::from(got != wanted);
+                let views: Vec<&[u8]> = got.iter().map(Vec::as_slice).collect();
+                // As deep as a tree of so many leaves can be.
+                assert_eq!(reference.count_wrong(&inputs, &views, nranks - 1), 0, "{said}");
+                if algorithm.collective() == Collective::AllReduce {
+                    assert!(got.iter().all(|output| *output == got[0]), "{said}: made once");
+                }
+            }
+        }
+    }
+    assert!(differ > 0, "it did nothing");
+}
