@@ -3,7 +3,7 @@
 #[path = "../tests/common/mod.rs"]
 mod common;
 
-use divan::counter::BytesCount;
+use divan::counter::{BytesCount, ItemsCount};
 use divan::{Bencher, black_box};
 use roundelay_core::dtype::{DType, ReduceOp};
 use roundelay_kernels::Options;
@@ -37,6 +37,20 @@ fn ring_all_reduce_8_ranks_8_elements(bencher: Bencher, workers: u32) {
         .with_options(Options::new().workers(workers));
     let mut data = vec![vec![1f32; 8]; 8];
     bencher.bench_local(|| {
+        let mut lent: Vec<&mut [f32]> = data.iter_mut().map(|v| &mut v[..]).collect();
+        plan.run_in_place(&mut lent).expect("a run")
+    });
+}
+
+/// Nanoseconds an op: a signal or a move of one element as one worker takes them, without waiting for anybody.
+#[divan::bench(args = [8, 64])]
+fn ops_as_written(bencher: Bencher, nranks: u32) {
+    let plan = common::ring(nranks)
+        .plan(nranks.into(), DType::F32, ReduceOp::Sum)
+        .with_options(Options::new().workers(1));
+    let ops = plan.schedule().ops.len();
+    let mut data = vec![vec![1f32; nranks as usize]; nranks as usize];
+    bencher.counter(ItemsCount::new(ops)).bench_local(|| {
         let mut lent: Vec<&mut [f32]> = data.iter_mut().map(|v| &mut v[..]).collect();
         plan.run_in_place(&mut lent).expect("a run")
     });
