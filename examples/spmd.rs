@@ -32,7 +32,9 @@ fn eigenvalue(comm: &Comm, rank: u32) -> Result<f64, Error> {
         // The length of the whole product, and then the product itself, on every rank.
         length[0] = product.iter().map(|x| x * x).sum();
         comm.all_reduce(&mut length, ReduceOp::Sum)?;
-        product.iter_mut().for_each(|x| *x /= length[0].sqrt());
+        for x in &mut product {
+            *x /= length[0].sqrt();
+        }
         comm.all_gather(&product, &mut vector)?;
     }
     Ok(length[0].sqrt())

@@ -24,7 +24,7 @@ fn sources() -> Vec<(String, String)> {
     all
 }
 
-fn each(counts: impl Iterator<Item = u32> + Clone, mut judge: impl FnMut(&Schedule)) {
+fn each(counts: std::ops::RangeInclusive<u32>, mut judge: impl FnMut(&Schedule)) {
     let mut seen = 0;
     for (name, text) in sources() {
         let source = Source::from_text(&name, &text);
@@ -76,7 +76,7 @@ fn the_library_fused_is_proved() {
 
 #[test]
 fn nothing_is_read_or_written_twice() {
-    each([2, 3, 4, 7, 8].into_iter(), |schedule| {
+    each(2..=8, |schedule| {
         let n = schedule.nranks;
         let ranks = || (0..n).map(roundelay_core::ids::RankId);
         let units = |buffer| -> f64 {
@@ -86,9 +86,9 @@ fn nothing_is_read_or_written_twice() {
         let one = fuse(schedule, Callers::One, true).expect("it is fit");
         let moved = traffic(&one.schedule);
         assert!(moved <= least + 1e-6, "{} {n}: {moved} of {least}", schedule.algorithm);
+        // The author's nesting costs no more where all ranks have the same.
         let one = fuse(schedule, Callers::One, false).expect("it is fit");
-        if traffic(&one.schedule) > least + 1e-6 {
-            println!("{} {n}: {} of {least}", schedule.algorithm, traffic(&one.schedule));
-        }
+        let moved = traffic(&one.schedule);
+        assert!(moved <= least + 1e-6, "{} {n}: {moved} of {least}", schedule.algorithm);
     });
 }
