@@ -172,7 +172,8 @@ impl Code {
         } else {
             0
         };
-        let memory = buffers.len.iter().sum::<usize>() * dtype.size();
+        let elements = buffers.len.iter().fold(0_usize, |all, len| all.saturating_add(*len));
+        let memory = elements.saturating_mul(dtype.size());
         let large = memory > last_level_cache();
         Ok(Self {
             instrs: instrs.into(),

@@ -18,6 +18,8 @@ use super::sync::{AtomicBool, AtomicU32, Mutex, Ordering, Padded, lock};
 const CHUNK: Range<usize> = 256 << 10..4 << 20;
 /// Chunks a worker, where they are not smaller or larger than that.
 const CHUNKS: usize = 8;
+/// Chunks in all of one segment, however large that is.
+const MOST: usize = 1 << 12;
 
 /// Elements of a segment.
 #[derive(Clone, Copy)]
@@ -47,14 +49,14 @@ pub(super) struct Flat {
 impl Flat {
     pub(super) fn new(code: Arc<Code>, workers: u32, pinned: bool) -> Result<Self, Error> {
         let chunks = chunks(&code, workers as usize);
-        let total: usize = chunks.iter().map(|chunk| weight(&code, *chunk)).sum();
+        let total: u128 = chunks.iter().map(|chunk| weight(&code, *chunk)).sum();
         // Neighbouring chunks of about equal weight for each.
         let mut firsts = vec![0];
         let mut before = 0;
         for (at, chunk) in (1..).zip(chunks.iter()) {
             before += weight(&code, *chunk);
             while firsts.len() < workers as usize
-                && before * workers as usize >= total * firsts.len()
+                && before * u128::from(workers) >= total * firsts.len() as u128
             {
                 firsts.push(at);
             }
@@ -144,19 +146,22 @@ impl Job for Flat {
     }
 }
 
-fn weight(code: &Code, chunk: Chunk) -> usize {
-    code.segments.traffic(code.segments.all[chunk.segment as usize]) * (chunk.end - chunk.first)
+/// Bytes.
+fn weight(code: &Code, chunk: Chunk) -> u128 {
+    let traffic = code.segments.traffic(code.segments.all[chunk.segment as usize]);
+    traffic as u128 * (chunk.end - chunk.first) as u128
 }
 
 /// All elements of all segments, in chunks that begin where tiles do.
 fn chunks(code: &Code, workers: usize) -> Vec<Chunk> {
     let data = &code.segments;
-    let total: usize = data.all.iter().map(|s| data.traffic(*s) * s.elements).sum();
-    let wanted = (total / (workers * CHUNKS)).clamp(CHUNK.start, CHUNK.end);
+    let total: u128 = data.all.iter().map(|s| data.traffic(*s) as u128 * s.elements as u128).sum();
+    let share = usize::try_from(total / (workers * CHUNKS) as u128).unwrap_or(usize::MAX);
+    let wanted = share.clamp(CHUNK.start, CHUNK.end);
     let mut chunks = Vec::new();
     for (id, segment) in (0..).zip(data.all.iter()) {
         let whole = segment.elements;
-        let most = wanted / data.traffic(*segment).max(1);
+        let most = (wanted / data.traffic(*segment).max(1)).max(whole / MOST);
         // Whole cache lines, where the buffer begins with one.
         let line = 64 / data.kernel.size();
         let step = if workers == 1 { whole } else { most.next_multiple_of(line).max(line) };
