@@ -31,7 +31,7 @@ pub use roundelay_core::schedule::rings::Rings;
 pub use roundelay_core::schedule::tree::Tree;
 pub use roundelay_core::schedule::{Algorithm, Schedule};
 pub use roundelay_core::topology::Topology;
-pub use roundelay_kernels::{Element, Options, Plan, Stats, Team};
+pub use roundelay_kernels::{Element, Options, Plan, Stats, Team, stay_on_core};
 pub use roundelay_macros::{collective, include_collective};
 
 pub use comm::{Comm, Rank};

@@ -9,4 +9,4 @@ pub mod limit;
 pub mod reduce;
 pub mod reference;
 
-pub use host::{Element, Error, Member, Options, Plan, Stats, Stuck, Team};
+pub use host::{Element, Error, Member, Options, Plan, Stats, Stuck, Team, stay_on_core};

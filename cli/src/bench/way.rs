@@ -4,7 +4,7 @@ use std::sync::Barrier;
 use std::thread;
 use std::time::Instant;
 
-use roundelay::{DType, Options, Plan, ReduceOp, Team};
+use roundelay::{DType, Options, Plan, ReduceOp, Team, stay_on_core};
 use roundelay_core::ids::RankId;
 use roundelay_core::verify::Proved;
 use roundelay_kernels::{Error, Member};
@@ -85,7 +85,8 @@ fn row(runs: u32, mut run: impl FnMut() -> Result<(), Error>) -> Result<f64, Err
     Ok(begun.elapsed().as_secs_f64())
 }
 
-/// A thread for each rank, all started before the clock is: the time of the slowest.
+/// A thread for each rank, each on a core of its own as far as there are so many, and all started before the clock is:
+/// the time of the slowest.
 fn team_row<B: Send>(
     team: &Team,
     runs: u32,
@@ -100,6 +101,7 @@ fn team_row<B: Send>(
             .zip(buffers)
             .map(|(rank, mut buffer)| {
                 threads.spawn(move || {
+                    stay_on_core(rank.0);
                     let member = team.rank(rank)?;
                     ready.wait();
                     row(runs, || run(&member, &mut buffer))

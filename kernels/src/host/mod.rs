@@ -29,5 +29,6 @@ mod team;
 
 pub use element::Element;
 pub use error::{Error, Stuck};
+pub use pin::stay_on_core;
 pub use plan::{Fault, Options, Plan, Stats};
 pub use team::{Member, Team};

@@ -1,5 +1,12 @@
 //! Which core a helper runs on, where its run wants that fixed.
 
+/// Keeps the calling thread on the `core`-th of the cores that it may use, counted from 0 and round. For the threads of
+/// ranks that call by themselves: as `mpirun` does, and else two of them may share a core for a while and wait for
+/// each other. On Linux only; where the system refuses, the thread stays where the system puts it.
+pub fn stay_on_core(core: u32) {
+    Place::default().go(Some(core));
+}
+
 /// Where the calling thread may run.
 #[derive(Default)]
 pub(super) struct Place {
