@@ -21,6 +21,8 @@ mod error;
 pub mod expand;
 pub mod select;
 
+use roundelay_core::verify::Proved;
+
 pub use half;
 pub use roundelay_core::collective::Collective;
 pub use roundelay_core::dtype::{DType, ReduceOp};
@@ -57,8 +59,7 @@ pub trait Run: Algorithm {
         op: ReduceOp,
         options: Options,
     ) -> Result<Plan, Error> {
-        let proved = roundelay_core::prove(self, nranks)
-            .map_err(|findings| Error::from_findings(self, nranks, findings))?;
+        let proved = proved(self, nranks)?;
         Ok(Plan::with(&proved, count, dtype, op, options)?)
     }
 
@@ -76,8 +77,7 @@ pub trait Run: Algorithm {
         op: ReduceOp,
         options: Options,
     ) -> Result<Team, Error> {
-        let proved = roundelay_core::prove(self, nranks)
-            .map_err(|findings| Error::from_findings(self, nranks, findings))?;
+        let proved = proved(self, nranks)?;
         Ok(Team::new(&proved, count, dtype, op, options)?)
     }
 
@@ -90,17 +90,21 @@ pub trait Run: Algorithm {
         op: ReduceOp,
     ) -> Result<Plan, Error> {
         let nranks = topology.nranks();
-        let unproved = |findings| Error::from_findings(self, nranks, findings);
-        let proved = roundelay_core::prove(self, nranks).map_err(unproved)?;
+        let proved = proved(self, nranks)?;
         let missing = roundelay_core::verify::links(proved.schedule(), topology);
         if !missing.is_empty() {
-            return Err(unproved(missing));
+            return Err(Error::from_findings(self, nranks, missing));
         }
         Ok(Plan::new(&proved, count, dtype, op)?)
     }
 }
 
 impl<A: Algorithm + ?Sized> Run for A {}
+
+fn proved<A: Algorithm + ?Sized>(algorithm: &A, nranks: u32) -> Result<Proved, Error> {
+    let unproved = |findings| Error::from_findings(algorithm, nranks, findings);
+    roundelay_core::prove(algorithm, nranks).map_err(unproved)
+}
 
 /// The algorithms that come with Roundelay, each written in the language itself.
 pub mod library {

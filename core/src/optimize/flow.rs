@@ -7,7 +7,7 @@ use crate::collective::Collective;
 use crate::ids::RankId;
 use crate::schedule::{Buffer, OpKind, Operand, Schedule};
 use crate::verify::Order;
-use crate::verify::layout::{Cells, Layout, Mode};
+use crate::verify::layout::{Cells, Layout, Mode, entered};
 use crate::verify::values::{Leaf, ValueId, Values};
 
 use super::Unfit;
@@ -93,14 +93,7 @@ fn replay(
     layout: &Layout,
     values: &mut Values,
 ) -> Vec<ValueId> {
-    let mut memory = vec![ValueId::NONE; layout.size as usize];
-    for rank in (0..schedule.nranks).map(RankId) {
-        let first = layout.buffer(rank, Buffer::Input);
-        let units = schedule.units(Buffer::Input, rank).floor() as u32;
-        for cell in 0..units * cells.per_unit {
-            memory[(first + cell) as usize] = Values::leaf(Leaf { rank, cell });
-        }
-    }
+    let mut memory = entered(schedule, cells, layout);
     let place = |operand: &Operand| {
         let (first, len) = cells.of(*operand);
         let buffer = layout.buffer(operand.rank, schedule.region(*operand).buffer);

@@ -1,11 +1,11 @@
 //! How one piece of memory came to hold what it holds: only a failed proof asks, so the values are computed
 //! once more.
 
-use super::layout::{Cells, Layout};
+use super::layout::{Cells, Layout, entered};
 use super::order::Order;
-use super::values::{Leaf, ValueId, Values};
-use crate::ids::{OpId, RankId};
-use crate::schedule::{Buffer, OpKind, Operand, Schedule};
+use super::values::{ValueId, Values};
+use crate::ids::OpId;
+use crate::schedule::{OpKind, Operand, Schedule};
 
 /// Every write of `cell`, with what it held afterwards.
 pub(super) fn history(
@@ -16,14 +16,7 @@ pub(super) fn history(
     values: &mut Values,
     cell: u32,
 ) -> Vec<(OpId, ValueId)> {
-    let mut memory = vec![ValueId::NONE; layout.size as usize];
-    for rank in (0..schedule.nranks).map(RankId) {
-        let first = layout.buffer(rank, Buffer::Input);
-        let units = schedule.units(Buffer::Input, rank).floor() as u32;
-        for cell in 0..units * cells.per_unit {
-            memory[(first + cell) as usize] = Values::leaf(Leaf { rank, cell });
-        }
-    }
+    let mut memory = entered(schedule, cells, layout);
     let place = |o: &Operand| {
         let (first, len) = cells.of(*o);
         (layout.buffer(o.rank, schedule.region(*o).buffer) + first, len)

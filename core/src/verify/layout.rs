@@ -4,6 +4,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
 
+use super::values::{Leaf, ValueId, Values};
 use crate::collective::Alias;
 use crate::ids::{RankId, ScratchId};
 use crate::schedule::rational::Rat;
@@ -182,4 +183,17 @@ impl Layout {
         };
         self.first[rank.index() * self.buffers + buffer]
     }
+}
+
+/// What memory holds when all ranks have entered: their inputs, and nothing else.
+pub(crate) fn entered(schedule: &Schedule, cells: &Cells, layout: &Layout) -> Vec<ValueId> {
+    let mut memory = vec![ValueId::NONE; layout.size as usize];
+    for rank in (0..schedule.nranks).map(RankId) {
+        let first = layout.buffer(rank, Buffer::Input);
+        let units = schedule.units(Buffer::Input, rank).floor() as u32;
+        for cell in 0..units * cells.per_unit {
+            memory[(first + cell) as usize] = Values::leaf(Leaf { rank, cell });
+        }
+    }
+    memory
 }
