@@ -3,7 +3,7 @@
 use std::ops::RangeInclusive;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use roundelay::{DType, ReduceOp};
+use roundelay::{DType, Level, Options, ReduceOp};
 use roundelay_core::diagnostics::Code;
 use roundelay_core::optimize;
 use roundelay_core::schedule::demands::Resource;
@@ -121,11 +121,31 @@ pub(crate) struct RunFlags {
     /// Timed runs, after one to warm up
     #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) iterations: u32,
+    #[command(flatten)]
+    pub(crate) engine: EngineFlags,
+    #[arg(long, value_enum, default_value_t = Format::Human)]
+    pub(crate) format: Format,
+}
+
+/// How plans are run.
+#[derive(Args)]
+pub(crate) struct EngineFlags {
     /// Worker threads; the default is one a core
     #[arg(long, value_parser = clap::value_parser!(u32).range(1..=1024))]
     pub(crate) workers: Option<u32>,
-    #[arg(long, value_enum, default_value_t = Format::Human)]
-    pub(crate) format: Format,
+    /// How much of the schedules may be written otherwise: 0 nothing, 1 drops signals, 2 fuses moves too
+    #[arg(short = 'O', value_name = "LEVEL", default_value_t = Level::O2)]
+    pub(crate) level: Level,
+    /// Let the optimizer change how reductions nest; results may differ in the last bits
+    #[arg(long)]
+    pub(crate) reassociate: bool,
+}
+
+impl EngineFlags {
+    pub(crate) fn options(&self) -> Options {
+        let options = Options::new().workers(self.workers.unwrap_or(0));
+        options.level(self.level).reassociate(self.reassociate)
+    }
 }
 
 #[derive(Args)]

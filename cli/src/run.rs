@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use roundelay::{Algorithm as _, Options, Plan};
+use roundelay::{Algorithm as _, Plan};
 use roundelay_core::collective::Alias;
 use roundelay_core::diagnostics::{Code, Diagnostic};
 use roundelay_core::ids::RankId;
@@ -87,11 +87,8 @@ fn run(algorithm: &Interpreted, nranks: u32, flags: &RunFlags) -> Result<Report,
     let proved = prove_source(algorithm, nranks).map_err(Stopped::Unproved)?;
     let needed = memory::needed(proved.schedule(), flags.count, flags.dtype, &BUFFERS);
     memory::admit(needed).map_err(Stopped::Failure)?;
-    let plan = Plan::new(&proved, flags.count, flags.dtype, flags.op)?;
-    let plan = match flags.workers {
-        Some(workers) => plan.with_options(Options::new().workers(workers)),
-        None => plan,
-    };
+    let options = flags.engine.options();
+    let plan = Plan::with(&proved, flags.count, flags.dtype, flags.op, options)?;
     let reference = Reference {
         collective,
         nranks,

@@ -1,11 +1,12 @@
 //! What `bench` takes: nccl-tests' flags by their own letters and names, and ours.
 
 use clap::Args;
-use roundelay::{DType, Level, ReduceOp};
+use roundelay::{DType, ReduceOp};
 use roundelay_core::diagnostics::Code;
 
 use crate::flags::{
-    Callers, Format, RankCounts, TopologyFlags, bytes, dtype, rank_counts, reduce_op, setting,
+    Callers, EngineFlags, Format, RankCounts, TopologyFlags, bytes, dtype, rank_counts, reduce_op,
+    setting,
 };
 
 #[derive(Args)]
@@ -64,18 +65,11 @@ pub(crate) struct BenchFlags {
     /// Compare the result of a run of its own with a plain reference (1), or do not (0)
     #[arg(short = 'c', long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(0..=1))]
     pub(super) check: u32,
-    /// Worker threads; the default is one a core
-    #[arg(long, value_parser = clap::value_parser!(u32).range(1..=1024))]
-    pub(super) workers: Option<u32>,
+    #[command(flatten)]
+    pub(super) engine: EngineFlags,
     /// Who brings the ranks in: one call for all of them, or a thread for each, as in MPI
     #[arg(long, value_enum, default_value_t = Callers::One)]
     pub(super) callers: Callers,
-    /// How much of the schedules may be written otherwise: 0 nothing, 1 drops signals, 2 fuses moves too
-    #[arg(short = 'O', value_name = "LEVEL", default_value_t = Level::O2)]
-    pub(super) level: Level,
-    /// Let the optimizer change how reductions nest; results may differ in the last bits
-    #[arg(long)]
-    pub(super) reassociate: bool,
     /// Write a plot of bandwidth by size
     #[arg(long, value_name = "FILE")]
     pub(super) svg: Option<String>,

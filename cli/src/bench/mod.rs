@@ -98,7 +98,7 @@ pub(crate) fn main(flags: &BenchFlags) -> Result<bool, Failure> {
     let (nranks, iters) = flags.counts().map_err(|why| Failure::usage(flags::CODE, why))?;
     let sizes = flags.sizes();
     let sizes = sizes.map_err(|(why, help)| Failure::usage(flags::CODE, why).with_help(help))?;
-    let calls = Calls { callers: flags.callers, options: subject::options(flags) };
+    let calls = Calls { callers: flags.callers, options: flags.engine.options() };
     if let Some(path) = &flags.svg {
         // Before the work, not after it.
         let opened = OpenOptions::new().append(true).create(true).open(path);
@@ -111,9 +111,9 @@ pub(crate) fn main(flags: &BenchFlags) -> Result<bool, Failure> {
         warmup_iters: flags.warmup,
         iters,
         check: flags.check > 0,
-        workers: flags.workers.unwrap_or_else(cores),
+        workers: flags.engine.workers.unwrap_or_else(cores),
         callers: flags.callers.name(),
-        optimization: flags.level.to_string(),
+        optimization: flags.engine.level.to_string(),
         min_bytes: sizes.first().copied().unwrap_or(0),
         max_bytes: sizes.last().copied().unwrap_or(0),
         version: env!("CARGO_PKG_VERSION"),

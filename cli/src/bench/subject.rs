@@ -1,6 +1,6 @@
 //! Which algorithms are timed: those that were named, or all of the library that take the rank count.
 
-use roundelay::{Algorithm as _, Collective, Options, select};
+use roundelay::{Algorithm as _, Collective, select};
 use roundelay_core::diagnostics::{Code, Diagnostic};
 use roundelay_core::prove_source;
 use roundelay_core::schedule::interpret::Interpreted;
@@ -87,12 +87,6 @@ pub(super) fn find(
         }
     }
     Ok((groups, refused))
-}
-
-/// How the plans of all subjects are run: the one place that knows what the engine can be told.
-pub(super) fn options(flags: &BenchFlags) -> Options {
-    let options = Options::new().workers(flags.workers.unwrap_or(0));
-    options.level(flags.level).reassociate(flags.reassociate)
 }
 
 fn of_library(flags: &BenchFlags, collective: Collective) -> Result<Vec<Named>, Failure> {

@@ -4,7 +4,7 @@
 use std::time::{Duration, Instant};
 
 use roundelay::select::library;
-use roundelay::{Algorithm as _, DType, Options, Plan, ReduceOp};
+use roundelay::{Algorithm as _, DType, Level, Options, Plan, ReduceOp};
 use roundelay_core::cost::{Counter, Sample};
 use roundelay_core::ids::RankId;
 use roundelay_core::schedule::interpret::Interpreted;
@@ -68,8 +68,9 @@ fn sample(
     let unit = algorithm.collective().bytes(1, nranks, size as u64);
     let count = bytes.div_ceil(unit);
     let engine = |error: roundelay_kernels::Error| Failure::usage(error.code(), error.to_string());
-    let plan = Plan::new(&proved, count, dtype, ReduceOp::Sum).map_err(engine)?;
-    let plan = plan.with_options(Options::new().workers(workers));
+    // As written: what is counted of a schedule must be what is run.
+    let options = Options::new().workers(workers).level(Level::O0);
+    let plan = Plan::with(&proved, count, dtype, ReduceOp::Sum, options).map_err(engine)?;
     let ranks = (0..nranks).map(RankId);
     let buffer = |elements: usize| vec![1_u8; elements * size];
     let inputs: Vec<Vec<u8>> = ranks.clone().map(|rank| buffer(plan.input_len(rank))).collect();
