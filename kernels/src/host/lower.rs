@@ -134,8 +134,15 @@ impl<'a> Lower<'a> {
             return Err(missing());
         }
         let (first, len) = self.extents[region];
-        if self.fused && matches!(place.buffer, Buffer::Scratch(_)) {
-            return Ok((Operand { buffer: PARTIAL, offset: place.slot as usize }, len as usize));
+        if let (true, Buffer::Scratch(id)) = (self.fused, place.buffer) {
+            // A tile begins where its slot does.
+            if place.lo != place.base {
+                let what = "a part of a partial".to_owned();
+                return Err(bad(ErrorCode::OutOfBounds, what));
+            }
+            let before: u32 = self.schedule.scratch[..id.index()].iter().map(|s| s.slots).sum();
+            let offset = (before + place.slot) as usize;
+            return Ok((Operand { buffer: PARTIAL, offset }, len as usize));
         }
         let whole = self.buffers.len(place.buffer, rank) as u64;
         if first.checked_add(len).is_none_or(|end| end > whole) {
@@ -149,6 +156,11 @@ impl<'a> Lower<'a> {
         }
         let offset = first as usize * self.size;
         Ok((Operand { buffer: self.buffers.index(place.buffer, rank), offset }, len as usize))
+    }
+
+    /// A move's operands, sources first.
+    fn of(&self, m: Move) -> &[Operand] {
+        &self.operands[m.first as usize..][..(m.srcs + m.dsts) as usize]
     }
 
     /// The kernels take operands that are equal or apart.
@@ -186,7 +198,7 @@ impl<'a> Lower<'a> {
         if self.fused {
             for (at, m) in self.moves[begin..].iter().enumerate().rev() {
                 ends[at] = live.is_empty();
-                let operands = &self.operands[m.first as usize..][..(m.srcs + m.dsts) as usize];
+                let operands = self.of(*m);
                 let (srcs, dsts) = operands.split_at(m.srcs as usize);
                 let partials = |all: &[Operand]| {
                     let all = all.iter().filter(|o| o.buffer == PARTIAL);
@@ -213,8 +225,12 @@ impl<'a> Lower<'a> {
                     "moves that share a partial differ in length".into(),
                 ));
             }
-            let segment =
-                Segment { first: (begin + first) as u32, len: (at + 1 - first) as u32, elements };
+            let moves = begin + first..begin + at + 1;
+            let partials = self.moves[moves.clone()]
+                .iter()
+                .any(|m| self.of(*m).iter().any(|operand| operand.buffer == PARTIAL));
+            let (first_move, len) = (moves.start as u32, moves.len() as u32);
+            let segment = Segment { first: first_move, len, elements, partials };
             self.aligned(segment)?;
             self.instrs.push(Instr { kind: Kind::Data, arg: self.segments.len() as u32, step });
             self.segments.push(segment);
@@ -230,7 +246,7 @@ impl<'a> Lower<'a> {
         }
         let mut touched = Vec::new();
         for m in &self.moves[segment.first as usize..][..segment.len as usize] {
-            let operands = &self.operands[m.first as usize..][..(m.srcs + m.dsts) as usize];
+            let operands = self.of(*m);
             for (at, operand) in operands.iter().enumerate().filter(|(_, o)| o.buffer != PARTIAL) {
                 touched.push((self.home(*operand), at >= m.srcs as usize));
             }
@@ -272,7 +288,7 @@ impl<'a> Lower<'a> {
         let mut touched = Vec::new();
         for (id, segment) in self.segments.iter().enumerate() {
             for m in &self.moves[segment.first as usize..][..segment.len as usize] {
-                let operands = &self.operands[m.first as usize..][..(m.srcs + m.dsts) as usize];
+                let operands = self.of(*m);
                 for (at, operand) in operands.iter().enumerate() {
                     if operand.buffer != PARTIAL && segment.elements > 0 {
                         let (buffer, from) = self.home(*operand);

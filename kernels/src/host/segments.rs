@@ -34,6 +34,8 @@ pub(super) struct Segment {
     pub(super) first: u32,
     pub(super) len: u32,
     pub(super) elements: usize,
+    /// Whether there are partials, which hold a tile.
+    pub(super) partials: bool,
 }
 
 #[derive(Clone, Copy)]
@@ -65,7 +67,7 @@ impl Segments {
 
     /// Elements that are run at once.
     pub(super) fn tile(&self, segment: Segment) -> usize {
-        (if segment.len == 1 { PORTION } else { TILE }) / self.kernel.size()
+        (if segment.partials { TILE } else { PORTION }) / self.kernel.size()
     }
 
     /// Bytes of user buffers that a segment reads and writes for an element.
