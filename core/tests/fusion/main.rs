@@ -11,7 +11,7 @@ use roundelay_core::optimize::{Callers, fuse};
 use roundelay_core::schedule::interpret::Interpreted;
 use roundelay_core::schedule::{Algorithm as _, Buffer, OpKind, Schedule, legality, text};
 use roundelay_core::source::Source;
-use roundelay_core::verify::verify;
+use roundelay_core::verify::{Signals, verify_called};
 
 const LIBRARY: &[(&str, &str)] = include!("../../../stdlib/sources.rs");
 
@@ -61,11 +61,18 @@ fn traffic(schedule: &Schedule) -> f64 {
 #[test]
 fn the_library_fused_is_proved() {
     each(1..=9, |schedule| {
-        for reassociate in [false, true] {
-            let fused = fuse(schedule, Callers::Each, reassociate).expect("it is fit");
+        let ways = [
+            (Callers::Each, false),
+            (Callers::Each, true),
+            (Callers::One, false),
+            (Callers::One, true),
+        ];
+        for (callers, reassociate) in ways {
+            let fused = fuse(schedule, callers, reassociate).expect("it is fit");
             let show = || text::print(&fused.schedule);
             assert_eq!(legality::check(&fused.schedule), Ok(()), "{}", show());
-            let proof = verify(&fused.schedule).unwrap_or_else(|f| panic!("{f:#?}\n{}", show()));
+            let proof = verify_called(&fused.schedule, Signals::default(), callers)
+                .unwrap_or_else(|f| panic!("{f:#?}\n{}", show()));
             assert!(!proof.scale_outputs, "{}", show());
             let mut finish = proof.finish;
             finish.sort_unstable();
