@@ -3,7 +3,7 @@
 //! Operands of an op are taken in either order, as all reduce ops commute bit for bit; how ops nest is the
 //! author's.
 
-use crate::collective::Collective;
+use crate::collective::Alias;
 use crate::ids::RankId;
 use crate::schedule::{Buffer, OpKind, Operand, Schedule};
 use crate::verify::Order;
@@ -151,17 +151,15 @@ fn columns(records: &[Record], per_unit: u32) -> Vec<Column> {
     columns
 }
 
-/// The input cell that shares memory, in place, with a stretch of an output over a column; `None` where none does.
-pub(super) fn aliased(schedule: &Schedule, per_unit: u32, place: Place) -> Option<i64> {
-    use crate::collective::Alias;
-    let collective: Collective = schedule.collective;
-    if schedule.out_of_place || !collective.has_in_place() {
-        return None;
+/// Whether a stretch of an output over a column lies, in place, where that rank's input of the column does.
+pub(super) fn aliased(schedule: &Schedule, per_unit: u32, place: Place) -> bool {
+    if schedule.out_of_place || !schedule.collective.has_in_place() {
+        return false;
     }
     let unit = |unit: u32| i64::from(unit) * i64::from(per_unit);
-    match collective.alias(place.rank, schedule.root) {
-        Alias::Apart => None,
-        Alias::InputInOutput(at) => Some(place.shift - unit(at)),
-        Alias::OutputInInput(at) => Some(place.shift + unit(at)),
+    match schedule.collective.alias(place.rank, schedule.root) {
+        Alias::Apart => false,
+        Alias::InputInOutput(at) => place.shift == unit(at),
+        Alias::OutputInInput(at) => place.shift == -unit(at),
     }
 }

@@ -54,7 +54,7 @@ pub fn fuse(schedule: &Schedule, callers: Callers, reassociate: bool) -> Result<
 pub(super) struct Writer<'s> {
     pub(super) schedule: &'s Schedule,
     pub(super) flow: &'s Flow,
-    /// Each rank's, and whether it completes a reduction.
+    /// Each rank's moves.
     ops: Vec<Vec<Op>>,
     operands: Vec<Operand>,
     regions: Interner<Region>,

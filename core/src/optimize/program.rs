@@ -43,7 +43,7 @@ impl<'w, 's> Program<'w, 's> {
         // Expressions that several need: operands are older than what is made of them.
         for (&expr, &times) in uses.iter().filter(|(_, times)| **times > 1) {
             if self.writer.flow.values.parts(expr).is_some() {
-                let slot = self.compute_partial(expr)?;
+                let slot = self.partial(expr, false)?;
                 self.kept.insert(expr, (slot, times));
             }
         }
@@ -52,12 +52,11 @@ impl<'w, 's> Program<'w, 's> {
             // In place, what is written here may be an input that is still to be read.
             let clobbers = at + 1 < items.len()
                 && item.dsts.iter().any(|place| {
-                    let from =
-                        aliased(self.writer.schedule, self.writer.flow.cells.per_unit, *place);
-                    from == Some(0) && inputs.contains(&place.rank)
+                    let per_unit = self.writer.flow.cells.per_unit;
+                    aliased(self.writer.schedule, per_unit, *place) && inputs.contains(&place.rank)
                 });
             if clobbers {
-                let slot = self.item_partial(item.expr)?;
+                let slot = self.partial(item.expr, self.reduces())?;
                 late.push((slot, item));
             } else {
                 self.item(item)?;
@@ -117,15 +116,10 @@ impl<'w, 's> Program<'w, 's> {
         self.writer.schedule.collective.reduces() && self.writer.schedule.nranks > 1
     }
 
-    /// An item whose destinations must wait.
-    fn item_partial(&mut self, expr: u32) -> Result<u32, Unfit> {
+    /// An expression as a partial, a complete reduction if `finish`.
+    fn partial(&mut self, expr: u32, finish: bool) -> Result<u32, Unfit> {
         let (sources, at) = self.sources(expr)?;
-        self.fold(sources, at, self.reduces())
-    }
-
-    fn compute_partial(&mut self, expr: u32) -> Result<u32, Unfit> {
-        let (sources, at) = self.sources(expr)?;
-        self.fold(sources, at, false)
+        self.fold(sources, at, finish)
     }
 
     /// The sources of `expr`'s last chain, first the innermost; what is no input is made a partial before.
@@ -149,7 +143,7 @@ impl<'w, 's> Program<'w, 's> {
             };
             let source = match self.known(other) {
                 Some(source) => source,
-                None => Source::Partial(self.compute_partial(other)?),
+                None => Source::Partial(self.partial(other, false)?),
             };
             rest.push(source);
             next = deep;

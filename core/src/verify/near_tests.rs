@@ -19,19 +19,7 @@ const TWISTED: &str = include_str!("../../../stdlib/twisted_ring.coll");
 
 /// Who may pull is told by a barrier, in which the word of the seventh rank on the left comes by way of two
 /// that do not care.
-const BY_BARRIER: &str = "
-algorithm ByBarrier() -> AllGather {
-    view unit = output.split(nranks);
-    copy(local.input, local.unit[rank]);
-    for round in 1..nranks + 1 {
-        for k in 0..log2(nranks) {
-            peer((rank + (1 << k)) % nranks).TxAck();
-            peer((rank - (1 << k)) % nranks).RxAck();
-        }
-        let b = (rank - 7 * round) % nranks;
-        if round < nranks { copy(peer((rank - 7) % nranks).unit[b], local.unit[b]); }
-    }
-}";
+const BY_BARRIER: &str = include_str!("../../tests/optimize/by_barrier.coll");
 
 fn lay_out(text: &str, nranks: u32) -> Schedule {
     let source = Source::from_text("test.coll", text);

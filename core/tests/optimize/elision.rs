@@ -154,19 +154,7 @@ fn a_caller_for_each_keeps_what_one_does_not_need() {
 
 /// Who may pull is told by a barrier: the word of the seventh rank on the left comes by way of two that do not
 /// care.
-const BY_BARRIER: &str = "
-algorithm ByBarrier() -> AllGather {
-    view unit = output.split(nranks);
-    copy(local.input, local.unit[rank]);
-    for round in 1..nranks + 1 {
-        for k in 0..log2(nranks) {
-            peer((rank + (1 << k)) % nranks).TxAck();
-            peer((rank - (1 << k)) % nranks).RxAck();
-        }
-        let b = (rank - 7 * round) % nranks;
-        if round < nranks { copy(peer((rank - 7) % nranks).unit[b], local.unit[b]); }
-    }
-}";
+const BY_BARRIER: &str = include_str!("by_barrier.coll");
 
 #[test]
 fn what_others_pass_on_is_found() {

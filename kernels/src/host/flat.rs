@@ -12,6 +12,7 @@ use super::error::Error;
 use super::machine::{Failure, message};
 use super::pool::{self, Job};
 use super::scratch::Scratch;
+use super::segments::Segment;
 use super::sync::{AtomicBool, AtomicU32, Mutex, Ordering, Padded, lock};
 
 /// Bytes of traffic of a chunk: enough to make taking it free, and few enough to share the last ones.
@@ -48,13 +49,13 @@ pub(super) struct Flat {
 
 impl Flat {
     pub(super) fn new(code: Arc<Code>, workers: u32, pinned: bool) -> Result<Self, Error> {
-        let chunks = chunks(&code, workers as usize);
-        let total: u128 = chunks.iter().map(|chunk| weight(&code, *chunk)).sum();
+        let (chunks, weights) = chunks(&code, workers as usize);
+        let total: u128 = weights.iter().sum();
         // Neighbouring chunks of about equal weight for each.
         let mut firsts = vec![0];
         let mut before = 0;
-        for (at, chunk) in (1..).zip(chunks.iter()) {
-            before += weight(&code, *chunk);
+        for (at, weight) in (1..).zip(weights) {
+            before += weight;
             while firsts.len() < workers as usize
                 && before * u128::from(workers) >= total * firsts.len() as u128
             {
@@ -146,28 +147,27 @@ impl Job for Flat {
     }
 }
 
-/// Bytes.
-fn weight(code: &Code, chunk: Chunk) -> u128 {
-    let traffic = code.segments.traffic(code.segments.all[chunk.segment as usize]);
-    traffic as u128 * (chunk.end - chunk.first) as u128
-}
-
-/// All elements of all segments, in chunks that begin where tiles do.
-fn chunks(code: &Code, workers: usize) -> Vec<Chunk> {
+/// All elements of all segments, in chunks that begin where tiles do, and the bytes of traffic of each.
+fn chunks(code: &Code, workers: usize) -> (Vec<Chunk>, Vec<u128>) {
     let data = &code.segments;
-    let total: u128 = data.all.iter().map(|s| data.traffic(*s) as u128 * s.elements as u128).sum();
+    let traffic: Vec<usize> = data.all.iter().map(|segment| data.traffic(*segment)).collect();
+    let bytes =
+        |(segment, traffic): (&Segment, &usize)| *traffic as u128 * segment.elements as u128;
+    let total: u128 = data.all.iter().zip(&traffic).map(bytes).sum();
     let share = usize::try_from(total / (workers * CHUNKS) as u128).unwrap_or(usize::MAX);
     let wanted = share.clamp(CHUNK.start, CHUNK.end);
-    let mut chunks = Vec::new();
-    for (id, segment) in (0..).zip(data.all.iter()) {
+    let (mut chunks, mut weights) = (Vec::new(), Vec::new());
+    for (id, (segment, traffic)) in (0..).zip(data.all.iter().zip(traffic)) {
         let whole = segment.elements;
-        let most = (wanted / data.traffic(*segment).max(1)).max(whole / MOST);
+        let most = (wanted / traffic.max(1)).max(whole / MOST);
         // Whole cache lines, where the buffer begins with one.
         let line = 64 / data.kernel.size();
         let step = if workers == 1 { whole } else { most.next_multiple_of(line).max(line) };
         for first in (0..whole).step_by(step.max(1)) {
-            chunks.push(Chunk { segment: id, first, end: whole.min(first + step) });
+            let end = whole.min(first + step);
+            chunks.push(Chunk { segment: id, first, end });
+            weights.push(traffic as u128 * (end - first) as u128);
         }
     }
-    chunks
+    (chunks, weights)
 }

@@ -145,8 +145,7 @@ impl Plan {
         op: ReduceOp,
         options: Options,
     ) -> Result<Self, Error> {
-        let (schedule, proof) = (proved.schedule().clone(), proved.proof().clone());
-        let shape = Shape { schedule, proof, count, dtype, op };
+        let shape = Shape::new(proved, count, dtype, op);
         Self { proved: Some(proved.clone()), options, ..Self::empty(shape) }.built()
     }
 

@@ -6,7 +6,7 @@ use roundelay_core::collective::Alias;
 use roundelay_core::dtype::{DType, ReduceOp};
 use roundelay_core::ids::RankId;
 use roundelay_core::schedule::{Buffer, Schedule};
-use roundelay_core::verify::Proof;
+use roundelay_core::verify::{Proof, Proved};
 
 use super::error::Error;
 
@@ -21,6 +21,11 @@ pub(super) struct Shape {
 }
 
 impl Shape {
+    pub(super) fn new(proved: &Proved, count: u64, dtype: DType, op: ReduceOp) -> Self {
+        let (schedule, proof) = (proved.schedule().clone(), proved.proof().clone());
+        Self { schedule, proof, count, dtype, op }
+    }
+
     pub(super) fn ranks(&self) -> impl Iterator<Item = RankId> + use<> {
         (0..self.schedule.nranks).map(RankId)
     }

@@ -98,8 +98,8 @@ impl Team {
         }
         let optimized = proved.optimized(options.goal(Callers::Each));
         let code = Code::new(&optimized, count, dtype, op)?;
-        let (schedule, proof) = (proved.schedule().clone(), proved.proof().clone());
-        let nranks = schedule.nranks;
+        let shape = Shape::new(proved, count, dtype, op);
+        let nranks = shape.schedule.nranks;
         let cores = thread::available_parallelism().map_or(1, |n| n.get() as u32);
         let streams = &optimized.schedule.streams;
         let seat = |rank: RankId| Seat {
@@ -121,7 +121,7 @@ impl Team {
             counters: (0..code.channels).map(|_| counter()).collect(),
             ranks: (0..nranks).map(|rank| Padded(seat(RankId(rank)))).collect(),
             running: optimized.schedule.clone(),
-            shape: Shape { schedule, proof, count, dtype, op },
+            shape,
             code,
             bases,
             _scratch: scratch,

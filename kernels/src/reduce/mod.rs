@@ -105,15 +105,6 @@ impl Kernel {
         fence(stores);
     }
 
-    /// Divides `len` elements by the rank count.
-    ///
-    /// # Safety
-    /// `at` is aligned and good for `len` initialised elements that no other thread touches.
-    pub unsafe fn divide(&self, at: *mut u8, len: usize, nranks: u32) {
-        // SAFETY: the caller's promise.
-        unsafe { (self.loops.divide)(at, len, nranks) };
-    }
-
     /// # Safety
     /// As for [`Kernel::run`], with `acc` for the destination: it may equal `srcs[0] + start`, no other.
     unsafe fn fold_tile(&self, srcs: &[*const u8], start: usize, acc: *mut u8, len: usize) {

@@ -5,6 +5,7 @@ use ::half::{bf16, f16};
 use super::kernels::InstructionSet;
 use super::number::Number;
 use super::*;
+use crate::reference::fill::SplitMix64 as Random;
 
 /// Sources with small integer values, long enough for several tiles and a rest.
 fn sources(n: usize) -> Vec<Vec<i32>> {
@@ -69,21 +70,8 @@ fn halves_round_after_each_step() {
 
 const STORES: [Stores; 2] = [Stores::Cached, Stores::Streaming];
 
-/// Steele, Lea and Flood, "Fast splittable pseudorandom number generators", OOPSLA 2014.
-struct Random(u64);
-
-impl Random {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
-    }
-
-    fn below(&mut self, n: usize) -> usize {
-        (self.next() % n as u64) as usize
-    }
+fn below(random: &mut Random, n: usize) -> usize {
+    (random.next() % n as u64) as usize
 }
 
 /// Bits of (infinity, quiet NaN, 1) of a float.
@@ -104,7 +92,7 @@ fn element(dtype: DType, random: &mut Random) -> u64 {
     match float(dtype) {
         Some((infinity, nan, one)) if bits >> 61 == 0 => {
             let near = [0, 1, 2, infinity, infinity - 1, infinity + 1, nan, one, one + 1, one - 1];
-            near[random.below(near.len())] | sign
+            near[below(random, near.len())] | sign
         }
         // Of one magnitude, so that sums have ties.
         Some((_, _, one)) if bits >> 62 == 1 => (one + (bits >> 8) % 64) ^ sign,
@@ -262,10 +250,10 @@ fn shape(
     len: usize,
     random: &mut Random,
 ) -> Case {
-    let (srcs, dsts) = (1 + random.below(8), 1 + random.below(8));
-    let offsets = (0..17).map(|_| random.below(LINE / dtype.size())).collect();
-    let shared = (random.below(2) == 0).then(|| (random.below(dsts), random.below(srcs)));
-    let divide = (op == ReduceOp::Avg).then(|| 1 + random.below(1000) as u32);
+    let (srcs, dsts) = (1 + below(random, 8), 1 + below(random, 8));
+    let offsets = (0..17).map(|_| below(random, LINE / dtype.size())).collect();
+    let shared = (below(random, 2) == 0).then(|| (below(random, dsts), below(random, srcs)));
+    let divide = (op == ReduceOp::Avg).then(|| 1 + below(random, 1000) as u32);
     Case { set, dtype, op, stores, srcs, dsts, len, offsets, shared, divide }
 }
 
@@ -312,7 +300,7 @@ fn every_number_of_sources_and_destinations_gives_what_is_defined() {
         for srcs in 1..=8 {
             for dsts in 1..=8 {
                 let case = shape((set, dtype, op, stores), 67, &mut random);
-                let shared = Some((random.below(dsts), random.below(srcs)));
+                let shared = Some((below(&mut random, dsts), below(&mut random, srcs)));
                 Case { srcs, dsts, shared, ..case }.check(&mut random);
             }
         }

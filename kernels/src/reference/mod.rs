@@ -2,7 +2,7 @@
 //! schedule: what results must be, how many elements of an output are wrong, and data to try it with.
 
 mod exact;
-mod fill;
+pub(crate) mod fill;
 
 use roundelay_core::collective::{Collective, Expected};
 use roundelay_core::dtype::{DType, ReduceOp};
