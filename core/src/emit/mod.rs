@@ -1,5 +1,6 @@
 //! Back ends: what a checked algorithm becomes besides a schedule.
 
+pub mod cuda;
 pub mod rust;
 mod rust_body;
 mod rust_calls;
