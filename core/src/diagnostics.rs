@@ -112,6 +112,7 @@ codes! {
     E0412 RankBusy "two calls for one rank at once",
     E0413 Abandoned "another rank of the team gave up",
     E0414 CallsDiffer "ranks wait for each other in different calls",
+    E0423 NoSuchKernel "a program that does not fit the kernel asked for",
 
     // The command line.
     E0501 BadFlag "a flag value that cannot be read",
