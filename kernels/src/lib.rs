@@ -4,9 +4,13 @@
 //! [`mod@reference`] computes the same results plainly, to compare with.
 
 pub mod cuda;
+#[cfg(any(feature = "shim"))]
+pub mod grid;
 pub mod host;
 pub mod limit;
 pub mod reduce;
 pub mod reference;
+#[cfg(feature = "shim")]
+pub mod shim;
 
 pub use host::{Element, Error, Member, Options, Plan, Stats, Stuck, Team, stay_on_core};

@@ -103,7 +103,11 @@ pub struct Facts {
 
 impl Kernel {
     /// The author's loops as a kernel.
-    pub fn of_loops(algorithm: &Interpreted, proved: &Proved, spec: Spec) -> Result<Self, Vec<Diagnostic>> {
+    pub fn of_loops(
+        algorithm: &Interpreted,
+        proved: &Proved,
+        spec: Spec,
+    ) -> Result<Self, Vec<Diagnostic>> {
         let _ = (algorithm, proved, spec);
         todo!()
     }
