@@ -4,7 +4,7 @@
 //! [`mod@reference`] computes the same results plainly, to compare with.
 
 pub mod cuda;
-#[cfg(any(feature = "shim"))]
+#[cfg(feature = "shim")]
 pub mod grid;
 pub mod host;
 pub mod limit;

@@ -83,7 +83,9 @@ impl Shim {
             Outcome::decode(&bytes, job)
         });
         // What cannot be removed costs disk, not a result.
-        files.iter().for_each(|file| drop(fs::remove_file(file)));
+        for file in &files {
+            let _ = fs::remove_file(file);
+        }
         result
     }
 
