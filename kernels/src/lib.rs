@@ -3,6 +3,7 @@
 //! A [`Plan`] is a proved schedule with a count, a dtype and a reduce op; it runs on the callers' slices.
 //! [`mod@reference`] computes the same results plainly, to compare with.
 
+#[cfg(feature = "cuda")]
 pub mod cuda;
 #[cfg(feature = "shim")]
 pub mod grid;
