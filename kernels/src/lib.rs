@@ -5,7 +5,7 @@
 
 #[cfg(feature = "cuda")]
 pub mod cuda;
-#[cfg(feature = "shim")]
+#[cfg(any(feature = "cuda", feature = "shim"))]
 pub mod grid;
 pub mod host;
 pub mod limit;
