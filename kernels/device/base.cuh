@@ -186,11 +186,50 @@ template <class To, class From> ROUNDELAY_DEVICE To bits_as(From from) {
     return to;
 }
 
-// What lies at an address of global memory.
-template <class T> ROUNDELAY_DEVICE T* global(u64 address) {
-    T* at = reinterpret_cast<T*>(address);
-    __builtin_assume(__isGlobal(at));
-    return at;
+// What never changes while a kernel runs.
+ROUNDELAY_DEVICE i64 constant(const i64* at) { return __ldg(at); }
+
+// Ordinary accesses to memory that some rank owns, aligned for `T`: ordered by the barriers and signals around them.
+template <class T> ROUNDELAY_DEVICE T load(u64 address) {
+    if constexpr (sizeof(T) == 16) {
+        T value;
+        asm volatile("ld.global.v2.u64 {%0, %1}, [%2];"
+                     : "=l"(value.words[0]), "=l"(value.words[1])
+                     : "l"(address)
+                     : "memory");
+        return value;
+    } else if constexpr (sizeof(T) == 8) {
+        u64 value;
+        asm volatile("ld.global.u64 %0, [%1];" : "=l"(value) : "l"(address) : "memory");
+        return bits_as<T>(value);
+    } else if constexpr (sizeof(T) == 4) {
+        u32 value;
+        asm volatile("ld.global.u32 %0, [%1];" : "=r"(value) : "l"(address) : "memory");
+        return bits_as<T>(value);
+    } else if constexpr (sizeof(T) == 2) {
+        u16 value;
+        asm volatile("ld.global.u16 %0, [%1];" : "=h"(value) : "l"(address) : "memory");
+        return bits_as<T>(value);
+    } else {
+        u32 value;
+        asm volatile("ld.global.u8 %0, [%1];" : "=r"(value) : "l"(address) : "memory");
+        return bits_as<T>(u8(value));
+    }
+}
+
+template <class T> ROUNDELAY_DEVICE void store(u64 address, T value) {
+    if constexpr (sizeof(T) == 16) {
+        asm volatile("st.global.v2.u64 [%0], {%1, %2};" ::"l"(address), "l"(value.words[0]), "l"(value.words[1])
+                     : "memory");
+    } else if constexpr (sizeof(T) == 8) {
+        asm volatile("st.global.u64 [%0], %1;" ::"l"(address), "l"(bits_as<u64>(value)) : "memory");
+    } else if constexpr (sizeof(T) == 4) {
+        asm volatile("st.global.u32 [%0], %1;" ::"l"(address), "r"(bits_as<u32>(value)) : "memory");
+    } else if constexpr (sizeof(T) == 2) {
+        asm volatile("st.global.u16 [%0], %1;" ::"l"(address), "h"(bits_as<u16>(value)) : "memory");
+    } else {
+        asm volatile("st.global.u8 [%0], %1;" ::"l"(address), "r"(u32(bits_as<u8>(value))) : "memory");
+    }
 }
 
 ROUNDELAY_DEVICE u64 nanoseconds() {
