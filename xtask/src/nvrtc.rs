@@ -18,9 +18,9 @@ pub(crate) fn install(root: &Path) -> Result<(), String> {
     // Written last, so half an installation has none.
     let stamp = folder.join("installed");
     let wanted = WHEELS.join("\n");
-    let there = |file: &&str| folder.join(file).is_file();
+    let there = |file: &str| folder.join(file).is_file();
     if fs::read_to_string(&stamp).is_ok_and(|found| found == wanted)
-        && FILES.iter().all(|f| there(&f))
+        && FILES.iter().all(|f| there(f))
     {
         println!("target/nvrtc has it");
         return Ok(());
