@@ -40,12 +40,13 @@ impl Layout {
         let word = |words: u64| usize::try_from(words).map_err(|_| TooLarge);
         let times = |a: usize, b: usize| a.checked_mul(b).ok_or(TooLarge);
         let (groups, parts) = (facts.groups.len(), parts as usize);
-        let posted_words = word(facts.posted_words)?;
+        // A counter for each part at either end: a sum would let one part's posts stand for another's.
+        let counters = times(word(facts.posted_words)?, parts)?;
         Ok(Self {
             groups,
             parts,
-            posted_words,
-            waited_words: times(posted_words, parts)?,
+            posted_words: counters,
+            waited_words: counters,
             work_words: word(facts.work_words)?,
             steps_words: times(word(facts.links)?, 2 * parts)?,
             scratch_bytes: times(word(facts.scratch_elements)?, element_size)?,
@@ -105,8 +106,8 @@ mod tests {
         assert_eq!((one.waited_words, one.steps_words), (100, 6));
         assert_eq!((one.scratch_bytes, one.control_words), (4000, 8 + 6 * 8));
         let four = Layout::new(&facts(), 4, 4).expect("it fits");
-        assert_eq!((four.waited_words, four.steps_words), (400, 24));
-        assert_eq!((four.posted_words, four.scratch_bytes), (one.posted_words, one.scratch_bytes));
+        assert_eq!((four.posted_words, four.waited_words, four.steps_words), (400, 400, 24));
+        assert_eq!(four.scratch_bytes, one.scratch_bytes);
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use roundelay_core::emit::cuda::{Element, Facts, Kernel};
+use roundelay_core::emit::cuda::{Facts, Kernel};
 use roundelay_core::ids::RankId;
 use roundelay_core::schedule::Schedule;
 
@@ -44,21 +44,13 @@ pub struct Job<'a> {
     pub poll_limit: Duration,
 }
 
-/// The element's size in bytes.
-fn size(element: Element) -> usize {
-    match element {
-        Element::Host(dtype) => dtype.size(),
-        Element::F8E4m3 | Element::F8E5m2 => 1,
-    }
-}
-
 impl<'a> Job<'a> {
     /// One launch of `kernel`, one CTA a stream and two threads a CTA, out of place; waits may last ten seconds.
     pub fn new(kernel: &'a Kernel, count: u64, inputs: &'a [Vec<u8>]) -> Self {
         Self {
             schedule: &kernel.schedule,
             facts: kernel.facts(count),
-            element_size: size(kernel.spec.element),
+            element_size: kernel.spec.element.size(),
             count,
             inputs,
             parts: 1,
@@ -194,7 +186,7 @@ pub(super) mod tests {
         let words: Vec<u64> =
             bytes.chunks(8).map(|b| u64::from_le_bytes(b.try_into().expect("8"))).collect();
         let head =
-            [MAGIC, 1, 2, 2, 2, 3, 2, 2, 7, 9, 1_000_000, u64::MAX, 16, 32, 5, 4, 12, 1, 1, 2];
+            [MAGIC, 1, 2, 2, 2, 3, 2, 2, 7, 9, 1_000_000, u64::MAX, 32, 32, 5, 4, 12, 1, 1, 2];
         assert_eq!(words[..20], head);
         assert_eq!(words[20..22], [u64::MAX, 2], "the facts");
         assert_eq!(words[22..32], [6, 12, 0, 0, 12, 6, 12, 6, 0, 12], "the buffers");

@@ -21,6 +21,37 @@ pub enum Element {
     F8E5m2,
 }
 
+impl Element {
+    /// Its name on the command line and in kernels.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Host(dtype) => dtype.name(),
+            Self::F8E4m3 => "f8e4m3",
+            Self::F8E5m2 => "f8e5m2",
+        }
+    }
+
+    /// The element of that name.
+    pub fn from_name(name: &str) -> Option<Self> {
+        let fp8 = [Self::F8E4m3, Self::F8E5m2].into_iter().find(|element| element.name() == name);
+        fp8.or_else(|| DType::from_name(name).map(Self::Host))
+    }
+
+    /// Bytes of one element.
+    pub const fn size(self) -> usize {
+        match self {
+            Self::Host(dtype) => dtype.size(),
+            Self::F8E4m3 | Self::F8E5m2 => 1,
+        }
+    }
+}
+
+impl From<DType> for Element {
+    fn from(dtype: DType) -> Self {
+        Self::Host(dtype)
+    }
+}
+
 /// How data and signals travel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Protocol {
