@@ -1,0 +1,247 @@
+// What the rest of the prelude stands on: types, the launch, and the machine's barriers and ordered accesses.
+// All PTX is here; host_shim.h gives the same functions in C++ for threads of a CPU.
+#pragma once
+
+namespace roundelay {
+
+using i8 = signed char;
+using u8 = unsigned char;
+using u16 = unsigned short;
+using i32 = int;
+using u32 = unsigned int;
+using i64 = long long;
+using u64 = unsigned long long;
+using f32 = float;
+using f64 = double;
+
+// Where a rank's memory lies: addresses that this device may use.
+struct Memory {
+    u64 input;
+    u64 output;
+    u64 scratch;
+    u64 posted; // counters that only rise, one for each channel and part of the poster; peers add to them
+    u64 waited; // how often each part of this rank has waited on each channel
+};
+
+// Everything that differs between launches of one text.
+struct Launch {
+    const i64* facts;
+    const Memory* ranks;
+    u64* control; // mapped host memory: see signals.cuh
+    u64* work;    // private words of each CTA
+    u64* steps;   // steps of each LL link since the plan was made
+    u64 count;
+    u64 parts;       // CTAs that share a stream
+    u64 first_group; // the first (rank, stream) of this device
+    u64 poll_limit_ns;
+    u64 finish_scale; // whether an average is divided by a kernel of its own
+};
+
+// Who must see what a signal orders: ranks of this device, or of others too.
+enum class Scope { Device, System };
+
+#ifdef ROUNDELAY_SCOPE_SYS
+constexpr Scope SCOPE = Scope::System;
+#else
+constexpr Scope SCOPE = Scope::Device;
+#endif
+
+// As much as one load or store moves.
+struct alignas(16) Vector {
+    u64 words[2];
+};
+
+} // namespace roundelay
+
+#ifndef ROUNDELAY_THREADS
+#define ROUNDELAY_THREADS 512
+#endif
+
+#ifdef ROUNDELAY_SHIM
+#include "host_shim.h"
+#else
+
+#define ROUNDELAY_DEVICE __device__ __forceinline__
+// One copy in the kernel, however often it is called.
+#define ROUNDELAY_SHARED __device__ __noinline__
+#define ROUNDELAY_KERNEL(NAME)                                                                                         \
+    extern "C" __global__ void __launch_bounds__(ROUNDELAY_THREADS)                                                    \
+        NAME(const __grid_constant__ roundelay::Launch launch)
+
+namespace roundelay {
+
+constexpr bool TRACING = false;
+// Threads that a warp has: those that arrive at a named barrier together.
+constexpr int WARP = 32;
+// Polls between two looks at the abort flag and the clock.
+constexpr u32 POLLS = 1024;
+
+ROUNDELAY_DEVICE int thread() { return int(threadIdx.x); }
+ROUNDELAY_DEVICE int threads() { return int(blockDim.x); }
+ROUNDELAY_DEVICE int block_index() { return int(blockIdx.x); }
+
+// ---- barriers of a CTA; each orders what its threads did before it ----------------------------------------
+
+ROUNDELAY_DEVICE void cta_sync() { __syncthreads(); }
+
+ROUNDELAY_DEVICE bool cta_any(bool mine) { return __syncthreads_or(mine) != 0; }
+
+// Barrier `id`, 1 to 15, of all threads: this one does not wait for the others.
+ROUNDELAY_DEVICE void named_arrive(int id) {
+    asm volatile("barrier.cta.arrive %0, %1;" ::"r"(id), "r"(threads()) : "memory");
+}
+
+ROUNDELAY_DEVICE void named_sync(int id) {
+    asm volatile("barrier.cta.sync %0, %1;" ::"r"(id), "r"(threads()) : "memory");
+}
+
+// ---- accesses that other CTAs order themselves by ------------------------------------------------------------
+
+template <Scope S> ROUNDELAY_DEVICE u64 load_acquire(const u64* at) {
+    u64 value;
+    if constexpr (S == Scope::System) {
+        asm volatile("ld.acquire.sys.global.u64 %0, [%1];" : "=l"(value) : "l"(at) : "memory");
+    } else {
+        asm volatile("ld.acquire.gpu.global.u64 %0, [%1];" : "=l"(value) : "l"(at) : "memory");
+    }
+    return value;
+}
+
+template <Scope S> ROUNDELAY_DEVICE u64 load_relaxed(const u64* at) {
+    u64 value;
+    if constexpr (S == Scope::System) {
+        asm volatile("ld.relaxed.sys.global.u64 %0, [%1];" : "=l"(value) : "l"(at) : "memory");
+    } else {
+        asm volatile("ld.relaxed.gpu.global.u64 %0, [%1];" : "=l"(value) : "l"(at) : "memory");
+    }
+    return value;
+}
+
+template <Scope S> ROUNDELAY_DEVICE void store_relaxed(u64* at, u64 value) {
+    if constexpr (S == Scope::System) {
+        asm volatile("st.relaxed.sys.global.u64 [%0], %1;" ::"l"(at), "l"(value) : "memory");
+    } else {
+        asm volatile("st.relaxed.gpu.global.u64 [%0], %1;" ::"l"(at), "l"(value) : "memory");
+    }
+}
+
+template <Scope S> ROUNDELAY_DEVICE void store_release(u64* at, u64 value) {
+    if constexpr (S == Scope::System) {
+        asm volatile("st.release.sys.global.u64 [%0], %1;" ::"l"(at), "l"(value) : "memory");
+    } else {
+        asm volatile("st.release.gpu.global.u64 [%0], %1;" ::"l"(at), "l"(value) : "memory");
+    }
+}
+
+template <Scope S> ROUNDELAY_DEVICE void add_release(u64* at, u64 value) {
+    if constexpr (S == Scope::System) {
+        asm volatile("red.release.sys.global.add.u64 [%0], %1;" ::"l"(at), "l"(value) : "memory");
+    } else {
+        asm volatile("red.release.gpu.global.add.u64 [%0], %1;" ::"l"(at), "l"(value) : "memory");
+    }
+}
+
+template <Scope S> ROUNDELAY_DEVICE void fence() {
+    if constexpr (S == Scope::System) {
+        asm volatile("fence.acq_rel.sys;" ::: "memory");
+    } else {
+        asm volatile("fence.acq_rel.gpu;" ::: "memory");
+    }
+}
+
+// Two words, each whole, in no order with each other: what a line of the LL protocol is made of.
+template <Scope S> ROUNDELAY_DEVICE Vector load_words(const Vector* at) {
+    Vector line;
+    if constexpr (S == Scope::System) {
+        asm volatile("ld.relaxed.sys.global.v2.u64 {%0, %1}, [%2];"
+                     : "=l"(line.words[0]), "=l"(line.words[1])
+                     : "l"(at)
+                     : "memory");
+    } else {
+        asm volatile("ld.relaxed.gpu.global.v2.u64 {%0, %1}, [%2];"
+                     : "=l"(line.words[0]), "=l"(line.words[1])
+                     : "l"(at)
+                     : "memory");
+    }
+    return line;
+}
+
+template <Scope S> ROUNDELAY_DEVICE void store_words(Vector* at, Vector line) {
+    if constexpr (S == Scope::System) {
+        asm volatile("st.relaxed.sys.global.v2.u64 [%0], {%1, %2};" ::"l"(at), "l"(line.words[0]), "l"(line.words[1])
+                     : "memory");
+    } else {
+        asm volatile("st.relaxed.gpu.global.v2.u64 [%0], {%1, %2};" ::"l"(at), "l"(line.words[0]), "l"(line.words[1])
+                     : "memory");
+    }
+}
+
+// ---- the rest of the machine -----------------------------------------------------------------------------
+
+// The same bits as another type.
+template <class To, class From> ROUNDELAY_DEVICE To bits_as(From from) {
+    static_assert(sizeof(To) == sizeof(From), "the same bits");
+    To to;
+    memcpy(&to, &from, sizeof(To));
+    return to;
+}
+
+// What never changes while a kernel runs.
+ROUNDELAY_DEVICE i64 constant(const i64* at) { return __ldg(at); }
+
+// Ordinary accesses to memory that some rank owns, aligned for `T`: ordered by the barriers and signals around them.
+template <class T> ROUNDELAY_DEVICE T load(u64 address) {
+    if constexpr (sizeof(T) == 16) {
+        T value;
+        asm volatile("ld.global.v2.u64 {%0, %1}, [%2];"
+                     : "=l"(value.words[0]), "=l"(value.words[1])
+                     : "l"(address)
+                     : "memory");
+        return value;
+    } else if constexpr (sizeof(T) == 8) {
+        u64 value;
+        asm volatile("ld.global.u64 %0, [%1];" : "=l"(value) : "l"(address) : "memory");
+        return bits_as<T>(value);
+    } else if constexpr (sizeof(T) == 4) {
+        u32 value;
+        asm volatile("ld.global.u32 %0, [%1];" : "=r"(value) : "l"(address) : "memory");
+        return bits_as<T>(value);
+    } else if constexpr (sizeof(T) == 2) {
+        u16 value;
+        asm volatile("ld.global.u16 %0, [%1];" : "=h"(value) : "l"(address) : "memory");
+        return bits_as<T>(value);
+    } else {
+        u32 value;
+        asm volatile("ld.global.u8 %0, [%1];" : "=r"(value) : "l"(address) : "memory");
+        return bits_as<T>(u8(value));
+    }
+}
+
+template <class T> ROUNDELAY_DEVICE void store(u64 address, T value) {
+    if constexpr (sizeof(T) == 16) {
+        asm volatile("st.global.v2.u64 [%0], {%1, %2};" ::"l"(address), "l"(value.words[0]), "l"(value.words[1])
+                     : "memory");
+    } else if constexpr (sizeof(T) == 8) {
+        asm volatile("st.global.u64 [%0], %1;" ::"l"(address), "l"(bits_as<u64>(value)) : "memory");
+    } else if constexpr (sizeof(T) == 4) {
+        asm volatile("st.global.u32 [%0], %1;" ::"l"(address), "r"(bits_as<u32>(value)) : "memory");
+    } else if constexpr (sizeof(T) == 2) {
+        asm volatile("st.global.u16 [%0], %1;" ::"l"(address), "h"(bits_as<u16>(value)) : "memory");
+    } else {
+        asm volatile("st.global.u8 [%0], %1;" ::"l"(address), "r"(u32(bits_as<u8>(value))) : "memory");
+    }
+}
+
+ROUNDELAY_DEVICE u64 nanoseconds() {
+    u64 now;
+    asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(now)::"memory");
+    return now;
+}
+
+// Under the shim: a random pause, and a record of what is done.
+ROUNDELAY_DEVICE void delay() {}
+ROUNDELAY_DEVICE void trace(const char*) {}
+
+} // namespace roundelay
+
+#endif
