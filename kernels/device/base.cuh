@@ -245,8 +245,9 @@ ROUNDELAY_DEVICE u64 nanoseconds() {
     return now;
 }
 
-// Under the shim: a random pause, and a record of what is done.
+// Under the shim: a random pause, the same with room for other threads, and a record of what is done.
 ROUNDELAY_DEVICE void delay() {}
+ROUNDELAY_DEVICE void make_room() {}
 ROUNDELAY_DEVICE void trace_signal(bool, int, i64, i64, i64) {}
 ROUNDELAY_DEVICE void trace_move(const Traced*, int, int, i64, bool) {}
 

@@ -50,7 +50,7 @@ class Patience {
         if (polls % POLLS != 0) {
             return true;
         }
-        delay();
+        make_room();
         if (load_relaxed<Scope::System>(launch.control) != 0) {
             return false;
         }
