@@ -18,6 +18,7 @@ pub(crate) mod members;
 pub mod needs;
 pub mod params;
 pub mod rational;
+pub(crate) mod record;
 pub mod ring;
 pub mod rings;
 pub mod site;

@@ -4,6 +4,7 @@
 mod eval;
 mod fifo;
 mod membership;
+mod recorded;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -179,6 +180,7 @@ impl Algorithm for Interpreted {
         for param in &self.algorithm.params {
             run.param(builder, param, self)?;
         }
+        run.record_params(builder)?;
         run.block(builder, &self.algorithm.body)
     }
 }
