@@ -11,7 +11,7 @@ pub(crate) fn example(code: Code) -> Error {
             part: Part::Nvrtc,
             tried: vec![
                 "ROUNDELAY_NVRTC is not set".to_owned(),
-                "the loader knows no libnvrtc.so.13".to_owned(),
+                "the loader knows none of libnvrtc.so.13, libnvrtc.so.12, libnvrtc.so".to_owned(),
                 "no folder from /home/me/project upwards has target/nvrtc".to_owned(),
             ],
         })),

@@ -135,7 +135,7 @@ impl Error {
 impl fmt::Display for Part {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Nvrtc => f.write_str("NVRTC, the CUDA compiler's library"),
+            Self::Nvrtc => f.write_str("NVRTC (CUDA's compiler)"),
             Self::Header(name) => write!(f, "CUDA's header {name}"),
             Self::Driver => f.write_str("the NVIDIA driver's library"),
             Self::Device => f.write_str("an NVIDIA GPU"),
