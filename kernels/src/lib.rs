@@ -5,9 +5,13 @@
 
 #[cfg(feature = "cuda")]
 pub mod cuda;
+#[cfg(any(feature = "cuda", feature = "shim"))]
+pub mod grid;
 pub mod host;
 pub mod limit;
 pub mod reduce;
 pub mod reference;
+#[cfg(feature = "shim")]
+pub mod shim;
 
 pub use host::{Element, Error, Member, Options, Plan, Stats, Stuck, Team, stay_on_core};

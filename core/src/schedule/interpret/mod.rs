@@ -65,6 +65,16 @@ impl Interpreted {
         }
     }
 
+    /// The same algorithm where `written` says that it stands: its statements are numbered alike.
+    #[must_use]
+    pub(crate) fn standing_where<A: Algorithm + ?Sized>(mut self, written: &A) -> Self {
+        if written.locations().len() == self.locations.len() {
+            written.file().clone_into(&mut self.file);
+            self.locations = written.locations().into();
+        }
+        self
+    }
+
     /// Gives a parameter its value; the error says which parameters there are.
     pub fn set(&mut self, name: &str, value: ParamValue) -> Result<(), String> {
         let ty = self.param_type(name)?;
