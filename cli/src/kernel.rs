@@ -19,7 +19,7 @@ const VECTOR: u32 = 16;
 #[derive(Args)]
 #[command(next_help_heading = "Options of cuda and ptx")]
 pub(crate) struct KernelFlags {
-    /// Element type: one of the host's, f8e4m3 or f8e5m2
+    /// Element type: one of the host's, or fp8 as `f8e4m3` or `f8e5m2`
     #[arg(long, default_value = "f32", value_parser = element)]
     dtype: Element,
     /// Reduce op: sum, prod, min, max or avg
@@ -132,30 +132,30 @@ impl KernelFlags {
 
 #[cfg(feature = "cuda")]
 mod compiled {
+    use std::fmt::Write as _;
+
     use roundelay_core::emit::cuda::Kernel;
-    use roundelay_kernels::cuda::{Arch, Error, Target, compile};
+    use roundelay_kernels::cuda::{Arch, Target, compile};
 
     use crate::report::Failure;
 
     pub(super) fn arch(text: &str) -> Result<Arch, Failure> {
-        text.parse().map_err(refusal)
+        Ok(text.parse()?)
     }
 
     pub(super) fn ptx(kernel: &Kernel, arch: Arch) -> Result<String, Failure> {
         let target = Target::new(arch);
-        let compiled = compile(&kernel.text, &kernel.name, &target).map_err(refusal)?;
+        let compiled = compile(&kernel.text, &kernel.name, &target)?;
         let mut lines = vec![format!("for {arch}, {} threads a block", target.threads)];
         lines.extend(compiled.usage.iter().map(ToString::to_string));
         lines.extend(compiled.warnings.iter().map(ToString::to_string));
         lines.extend(
             compiled.not_kept.iter().map(|why| format!("not kept for the next time: {why}")),
         );
-        let about: String =
-            lines.iter().flat_map(|line| line.lines()).map(|line| format!("// {line}\n")).collect();
-        Ok(about + &compiled.ptx)
-    }
-
-    fn refusal(error: Error) -> Failure {
-        Failure::usage(error.code(), error.to_string())
+        let mut shown = String::new();
+        for line in lines.iter().flat_map(|line| line.lines()) {
+            writeln!(shown, "// {line}").expect("a string grows");
+        }
+        Ok(shown + &compiled.ptx)
     }
 }

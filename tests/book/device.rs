@@ -15,10 +15,6 @@ pub(crate) fn example(code: Code) -> Error {
                 "no folder from /home/me/project upwards has target/nvrtc".to_owned(),
             ],
         })),
-        Code::BadArchitecture => Error::BadArchitecture {
-            given: "sm_12".to_owned(),
-            why: "kernels need sm_80 or newer, such as sm_80, sm_90 or sm_100".to_owned(),
-        },
         Code::KernelRefused => Error::KernelRefused(Box::new(Refused {
             kernel: "RingAllReduce".to_owned(),
             arch: "sm_90".to_owned(),

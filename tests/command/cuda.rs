@@ -83,7 +83,8 @@ fn wrong_flags_are_refused_by_name() {
     let table = emit(&["--form", "table", "--protocol", "simple"]).refused(2, "E0423");
     assert!(table.err.contains("--form loops"), "{}", table.err);
     roundelay(&["emit", "cuda", "NoSuchAlgorithm"]).refused(2, "E0502");
-    roundelay(&["emit", "cuda", "RingAllReduce", "--set", "ring=0,0"]).refused(2, "E0211");
+    roundelay(&["emit", "cuda", "RingAllReduce", "--set", "ring=0,0"]).refused(1, "E0211");
+    roundelay(&["emit", "cuda", "RingAllReduce", "--set", "rings=1"]).refused(2, "E0211");
 }
 
 #[test]

@@ -99,7 +99,8 @@ pub(super) fn on_the_host(
 
 /// Runs a job to its end.
 pub(super) fn run(shim: &Shim, job: &Job<'_>) -> Outcome {
-    let outcome = shim.run(job).unwrap_or_else(|error| panic!("{}: {error}", job.schedule.algorithm));
+    let outcome =
+        shim.run(job).unwrap_or_else(|error| panic!("{}: {error}", job.schedule.algorithm));
     if let Some(stuck) = outcome.stuck(job) {
         panic!("{} on {} ranks: {stuck}", job.schedule.algorithm, job.schedule.nranks);
     }
