@@ -72,7 +72,7 @@ struct Traced {
 // One copy in the kernel, however often it is called.
 #define ROUNDELAY_SHARED __device__ __noinline__
 #define ROUNDELAY_KERNEL(NAME)                                                                                         \
-    extern "C" __global__ void __launch_bounds__(ROUNDELAY_THREADS)                                                    \
+    extern "C" __global__ void __launch_bounds__(ROUNDELAY_THREADS, 1)                                                  \
         NAME(const __grid_constant__ roundelay::Launch launch)
 
 namespace roundelay {
