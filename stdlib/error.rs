@@ -13,6 +13,9 @@ pub enum Error {
     Unproved(Box<Unproved>),
     /// The engine refuses the call, or the run failed.
     Engine(roundelay_kernels::Error),
+    /// A kernel cannot be compiled, launched or ended.
+    #[cfg(feature = "cuda")]
+    Cuda(roundelay_kernels::cuda::Error),
     /// A text that is no topology.
     Topology(Box<Problem>),
     /// E0414: ranks of a communicator that wait for each other in different calls.
@@ -73,6 +76,8 @@ impl Error {
                 unproved.findings.first().map_or(Code::WrongResult, |finding| finding.code)
             }
             Self::Engine(error) => error.code(),
+            #[cfg(feature = "cuda")]
+            Self::Cuda(error) => error.code(),
             Self::Topology(problem) => problem.code,
             Self::CallsDiffer { .. } => Code::CallsDiffer,
             Self::NotInBlocks { .. } => Code::WrongBufferLength,
@@ -101,6 +106,8 @@ impl fmt::Display for Error {
         match self {
             Self::Unproved(unproved) => unproved.fmt(f),
             Self::Engine(error) => error.fmt(f),
+            #[cfg(feature = "cuda")]
+            Self::Cuda(error) => error.fmt(f),
             Self::Topology(problem) => problem.fmt(f),
             Self::CallsDiffer { rank, mine, other, theirs } => write!(
                 f,
@@ -119,6 +126,16 @@ impl std::error::Error for Error {}
 impl From<roundelay_kernels::Error> for Error {
     fn from(error: roundelay_kernels::Error) -> Self {
         Self::Engine(error)
+    }
+}
+
+#[cfg(feature = "cuda")]
+impl From<roundelay_kernels::cuda::Error> for Error {
+    fn from(error: roundelay_kernels::cuda::Error) -> Self {
+        match error {
+            roundelay_kernels::cuda::Error::Host(error) => Self::Engine(error),
+            error => Self::Cuda(error),
+        }
     }
 }
 

@@ -5,6 +5,8 @@
 
 #[path = "book/console.rs"]
 mod console;
+#[path = "book/device.rs"]
+mod device;
 #[path = "book/engine.rs"]
 mod engine;
 #[path = "book/families.rs"]

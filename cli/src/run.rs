@@ -3,7 +3,6 @@
 use std::time::Duration;
 
 use roundelay::{Algorithm as _, Plan};
-use roundelay_core::collective::Alias;
 use roundelay_core::diagnostics::{Code, Diagnostic};
 use roundelay_core::ids::RankId;
 use roundelay_core::prove_source;
@@ -156,10 +155,9 @@ fn in_place(
     let size = flags.dtype.size();
     let unit = flags.count as usize * size;
     // Where input and output begin in the one buffer of a rank.
-    let starts = |rank: RankId| match schedule.collective.alias(rank, schedule.root) {
-        Alias::Apart => (0, 0),
-        Alias::InputInOutput(k) => (k as usize * unit, 0),
-        Alias::OutputInInput(k) => (0, k as usize * unit),
+    let starts = |rank: RankId| {
+        let (input, output) = schedule.collective.alias(rank, schedule.root).starts();
+        (input as usize * unit, output as usize * unit)
     };
     let mut buffers: Vec<Vec<u8>> =
         ranks(plan).map(|rank| vec![0xA5; plan.in_place_len(rank) * size]).collect();

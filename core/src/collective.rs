@@ -55,6 +55,17 @@ pub enum Alias {
     OutputInInput(u32),
 }
 
+impl Alias {
+    /// The units of the one buffer that lie before the input, and those before the output.
+    pub const fn starts(self) -> (u32, u32) {
+        match self {
+            Self::Apart => (0, 0),
+            Self::InputInOutput(units) => (units, 0),
+            Self::OutputInInput(units) => (0, units),
+        }
+    }
+}
+
 impl Collective {
     /// All collectives, in the order in which they are listed.
     pub const ALL: [Self; 8] = [

@@ -112,6 +112,15 @@ codes! {
     E0412 RankBusy "two calls for one rank at once",
     E0413 Abandoned "another rank of the team gave up",
     E0414 CallsDiffer "ranks wait for each other in different calls",
+    E0415 NoCuda "a part of CUDA is not there",
+    E0416 BadArchitecture "not an architecture that a kernel can be compiled for",
+    E0417 KernelRefused "the CUDA compiler refuses a kernel",
+    E0418 NotResident "a kernel with more blocks than the device holds at once",
+    E0419 DeviceMemory "the device has not enough memory",
+    E0420 WrongDevice "a buffer on another device than its rank",
+    E0421 KernelFailed "a kernel was ended by the device",
+    E0422 NoPeerAccess "a device that cannot reach another's memory",
+    E0423 NoSuchKernel "a program that does not fit the kernel asked for",
 
     // The command line.
     E0501 BadFlag "a flag value that cannot be read",

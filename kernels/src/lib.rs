@@ -3,10 +3,15 @@
 //! A [`Plan`] is a proved schedule with a count, a dtype and a reduce op; it runs on the callers' slices.
 //! [`mod@reference`] computes the same results plainly, to compare with.
 
+#[cfg(feature = "cuda")]
 pub mod cuda;
+#[cfg(any(feature = "cuda", feature = "shim"))]
+pub mod grid;
 pub mod host;
 pub mod limit;
 pub mod reduce;
 pub mod reference;
+#[cfg(feature = "shim")]
+pub mod shim;
 
 pub use host::{Element, Error, Member, Options, Plan, Stats, Stuck, Team, stay_on_core};

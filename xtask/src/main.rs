@@ -1,10 +1,11 @@
 //! The repository's own tasks: `cargo xtask test`, `cargo xtask mutants`, `cargo xtask calibrate [--write]`,
-//! `cargo xtask peers [--quick] [--json FILE]`, `cargo xtask parser [--check]`.
+//! `cargo xtask nvrtc`, `cargo xtask peers [--quick] [--json FILE]`, `cargo xtask parser [--check]`.
 
 use std::process::ExitCode;
 
 mod calibrate;
 mod mutants;
+mod nvrtc;
 mod parser;
 mod peers;
 mod test;
@@ -14,6 +15,7 @@ usage: cargo xtask test              every check that CI runs, after installing 
        cargo xtask mutants           every mutant of every algorithm, against the exact oracles
        cargo xtask calibrate         the model's constants of this machine, beside the library's
        cargo xtask calibrate --write the same, into stdlib/host.costs
+       cargo xtask nvrtc             CUDA's compiler below target/, which tests of kernels need
        cargo xtask peers             our algorithms beside Open MPI's, which it installs, in one run
        cargo xtask parser            generate the parser and the lexer from the grammar
        cargo xtask parser --check    say whether the committed ones are fresh";
@@ -26,6 +28,7 @@ fn main() -> ExitCode {
         ["mutants"] => mutants::all(),
         ["calibrate"] => calibrate::run(false),
         ["calibrate", "--write"] => calibrate::run(true),
+        ["nvrtc"] => nvrtc::install(&test::root()),
         ["peers", rest @ ..] => peers::run(rest),
         ["parser"] => parser::write(),
         ["parser", "--check"] => parser::check(),

@@ -9,12 +9,13 @@ const MDBOOK: &str = "0.5.4";
 
 type Step = (&'static str, fn(&Path) -> Result<(), String>);
 
-const STEPS: [Step; 9] = [
+const STEPS: [Step; 10] = [
     ("format", |root| cargo(root, &["fmt", "--all", "--check"])),
     ("lints", |root| {
         cargo(root, &["clippy", "--workspace", "--all-targets", "--quiet", "--", "-D", "warnings"])
     }),
     ("generated parser", |_| crate::parser::check()),
+    ("CUDA's compiler", crate::nvrtc::install),
     ("tests", |root| cargo(root, &["test", "--workspace"])),
     ("examples", examples),
     ("signal and park protocol", loom),
@@ -30,7 +31,7 @@ const STEPS: [Step; 9] = [
 
 /// Runs every step; the first that fails ends the run and is named.
 pub(crate) fn all() -> Result<(), String> {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    let root = root();
     let mut times = Vec::new();
     for (name, step) in STEPS {
         println!("== {name}");
@@ -43,6 +44,11 @@ pub(crate) fn all() -> Result<(), String> {
         println!("{:>8.1} s  {name}", time.as_secs_f64());
     }
     Ok(())
+}
+
+/// The workspace.
+pub(crate) fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
 }
 
 fn run(command: &mut Command) -> Result<(), String> {

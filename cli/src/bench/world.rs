@@ -3,7 +3,6 @@
 use std::ops::Range;
 
 use roundelay::Collective;
-use roundelay_core::collective::Alias;
 use roundelay_core::ids::RankId;
 use roundelay_kernels::reference::{Reference, fill};
 
@@ -92,11 +91,8 @@ impl World {
     fn starts(&self, rank: RankId) -> (usize, usize) {
         let Reference { collective, root, count, dtype, .. } = self.reference;
         let unit = count * dtype.size();
-        match collective.alias(rank, root) {
-            Alias::Apart => (0, 0),
-            Alias::InputInOutput(k) => (k as usize * unit, 0),
-            Alias::OutputInInput(k) => (0, k as usize * unit),
-        }
+        let (input, output) = collective.alias(rank, root).starts();
+        (input as usize * unit, output as usize * unit)
     }
 
     /// Makes sure that nothing of an earlier result is taken for a new one.

@@ -2,6 +2,7 @@
 //! the Rust emitter both start here, so neither can meet a program that makes no sense.
 
 mod exprs;
+mod walk;
 
 use std::sync::Arc;
 
@@ -11,6 +12,7 @@ use crate::schedule::Location;
 use crate::schedule::demands::Resource;
 use crate::source::Span;
 pub use exprs::*;
+pub use walk::walk;
 
 /// A checked source.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -250,33 +252,16 @@ pub struct Callee {
 impl Algorithm {
     /// What it calls, each algorithm once, in the order of the source.
     pub fn callees(&self) -> Vec<&Callee> {
-        let mut found = Vec::new();
-        collect(&self.body, &mut found);
-        found
-    }
-}
-
-fn collect<'a>(body: &'a [Stmt], found: &mut Vec<&'a Callee>) {
-    for stmt in body {
-        match &stmt.kind {
-            StmtKind::Run(run) => {
+        let mut found: Vec<&Callee> = Vec::new();
+        walk(&self.body, &mut |stmt| {
+            if let StmtKind::Run(run) = &stmt.kind {
                 let name = &run.callee.algorithm.name;
                 if found.iter().all(|known| known.algorithm.name != *name) {
                     found.push(&run.callee);
                 }
             }
-            StmtKind::For(_, _, body)
-            | StmtKind::Parallel(_, _, _, body)
-            | StmtKind::Within(_, body) => collect(body, found),
-            StmtKind::Step(step) => collect(&step.body, found),
-            StmtKind::If(arms, otherwise) => {
-                let guarded = arms.iter().map(|(_, body)| body);
-                for body in guarded.chain(otherwise) {
-                    collect(body, found);
-                }
-            }
-            _ => {}
-        }
+        });
+        found
     }
 }
 

@@ -9,7 +9,7 @@ use roundelay_core::diagnostics::Code as ErrorCode;
 use roundelay_core::dtype::{DType, ReduceOp};
 use roundelay_core::ids::{ChannelId, OpId, RankId, StreamId};
 use roundelay_core::optimize::Optimized;
-use roundelay_core::schedule::{Buffer, Schedule, SignalKind};
+use roundelay_core::schedule::{Buffer, Schedule};
 
 use super::bases::Bases;
 use super::code::{Code, Instr};
@@ -18,6 +18,7 @@ use super::flat::Flat;
 use super::machine::{Failure, Machine};
 use super::plan::{Options, Stats};
 use super::scratch::Scratch;
+use super::stuck::{signal_name, to_blame};
 
 /// Bytes written for which one more worker pays, unless the number of workers is given.
 const BYTES_PER_WORKER: u64 = 64 << 10;
@@ -140,8 +141,6 @@ impl Engine {
         }
     }
 
-    /// The wait to blame: from a rank that waits, on to the rank it waits for, as long as that one waits too;
-    /// in a cycle the one that came least far.
     fn stuck(&self, stream: u32, channel: u32, after: Option<Duration>) -> Error {
         let How::Streams(machine) = &self.how else { unreachable!("only streams wait") };
         let streams = &self.schedule.streams;
@@ -153,18 +152,7 @@ impl Engine {
             }
         }
         let first = (StreamId(stream), ChannelId(channel));
-        let mut rank = streams[first.0.index()].rank;
-        let mut path = Vec::new();
-        // Taken: a rank is visited once.
-        while let Some(wait) = waits[rank.index()].take() {
-            path.push(wait);
-            rank = self.schedule.channels[wait.1.index()].from;
-        }
-        let back = path.iter().position(|wait| streams[wait.0.index()].rank == rank);
-        let suspects = &path[back.unwrap_or(path.len().saturating_sub(1))..];
-        // None if a slow op ended, and met all waits, between the verdict and the stop.
-        let (stream, channel) =
-            suspects.iter().copied().min_by_key(|wait| machine.step(wait.0)).unwrap_or(first);
+        let (stream, channel) = to_blame(&self.schedule, waits, first, |at| machine.step(at));
         let owner = &streams[stream.index()];
         let step = machine.step(stream);
         let op = self.schedule.op(OpId(owner.first.0 + step));
@@ -179,24 +167,5 @@ impl Engine {
             line: self.schedule.location(op.at).line,
             after,
         }))
-    }
-}
-
-/// A signal, as its reader waits for it.
-pub(super) fn signal_name(schedule: &Schedule, id: ChannelId) -> String {
-    let channel = &schedule.channels[id.index()];
-    let kind = match channel.kind {
-        SignalKind::Ack => "TxAck",
-        SignalKind::Data => "TxDataSignal",
-        SignalKind::Head => "a free slot of the fifo",
-        SignalKind::Tail => "a slot of the fifo with data",
-        SignalKind::Fork => "the fork",
-        SignalKind::Join => "the join",
-    };
-    match schedule.lanes.get(channel.lane.index()) {
-        Some(lane) if !lane.is_empty() => {
-            format!("{kind} from rank {} in lane {lane:?}", channel.from)
-        }
-        _ => format!("{kind} from rank {}", channel.from),
     }
 }

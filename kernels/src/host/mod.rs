@@ -24,6 +24,7 @@ mod scratch;
 mod segments;
 mod shape;
 mod signal;
+pub(crate) mod stuck;
 mod sync;
 mod team;
 

@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use roundelay_core::collective::Alias;
 use roundelay_core::dtype::{DType, ReduceOp};
 use roundelay_core::ids::RankId;
 use roundelay_core::schedule::{Buffer, Schedule};
@@ -102,10 +101,7 @@ impl Shape {
         let unit = self.count as usize * self.dtype.size();
         // `wrapping` for buffers of no elements.
         let part = |units: u32| whole.wrapping_add(units as usize * unit);
-        match self.schedule.collective.alias(rank, self.schedule.root) {
-            Alias::Apart => (whole, whole),
-            Alias::InputInOutput(units) => (part(units), whole),
-            Alias::OutputInInput(units) => (whole, part(units)),
-        }
+        let (input, output) = self.schedule.collective.alias(rank, self.schedule.root).starts();
+        (part(input), part(output))
     }
 }

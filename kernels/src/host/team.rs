@@ -21,11 +21,11 @@ use super::bases::Bases;
 use super::bell::Bell;
 use super::code::{Code, Kind};
 use super::element::Element;
-use super::engine::signal_name;
 use super::error::{Error, Stuck};
 use super::plan::Options;
 use super::scratch::Scratch;
 use super::shape::Shape;
+use super::stuck::signal_name;
 use super::sync::{AtomicBool, AtomicU32, AtomicU64, Ordering, Padded};
 
 /// The plan of ranks that each call by themselves.

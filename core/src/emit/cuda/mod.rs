@@ -1,14 +1,31 @@
 //! CUDA: a kernel's text from a checked algorithm or from a flat schedule, and the facts that it reads.
+//!
+//! One text serves every rank count, count and parameter of an algorithm: the author's loops stay loops, and what
+//! they run on comes as [`Facts`]. The text calls the device library, which `roundelay-kernels` holds.
 
+mod exprs;
+mod facts;
+mod parts;
+mod prune;
+mod stmts;
+mod summary;
+mod text;
+mod words;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
 use std::sync::Arc;
 
-use crate::diagnostics::Diagnostic;
+use crate::check::hir::{self, Stmt, StmtKind};
+use crate::diagnostics::{Code, Diagnostic, Finding};
 use crate::dtype::{DType, ReduceOp};
 use crate::ids::RankId;
 use crate::optimize::{Callers, Optimized};
-use crate::schedule::Schedule;
 use crate::schedule::interpret::Interpreted;
+use crate::schedule::record::Record;
+use crate::schedule::{Buffer, OpKind, Schedule, SignalKind, tables};
 use crate::verify::{Proof, Proved};
+use text::Notes;
 
 /// The type of a kernel's elements: those of the host, and what only GPUs compute with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -21,6 +38,37 @@ pub enum Element {
     F8E5m2,
 }
 
+impl Element {
+    /// Its name on the command line and in kernels.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Host(dtype) => dtype.name(),
+            Self::F8E4m3 => "f8e4m3",
+            Self::F8E5m2 => "f8e5m2",
+        }
+    }
+
+    /// The element of that name.
+    pub fn from_name(name: &str) -> Option<Self> {
+        let fp8 = [Self::F8E4m3, Self::F8E5m2].into_iter().find(|element| element.name() == name);
+        fp8.or_else(|| DType::from_name(name).map(Self::Host))
+    }
+
+    /// Bytes of one element.
+    pub const fn size(self) -> usize {
+        match self {
+            Self::Host(dtype) => dtype.size(),
+            Self::F8E4m3 | Self::F8E5m2 => 1,
+        }
+    }
+}
+
+impl From<DType> for Element {
+    fn from(dtype: DType) -> Self {
+        Self::Host(dtype)
+    }
+}
+
 /// How data and signals travel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Protocol {
@@ -28,17 +76,63 @@ pub enum Protocol {
     Direct,
     /// Slots at the receiver with credits: NCCL's Simple.
     Simple,
-    /// Slots of lines that carry data and flag in one store: NCCL's LL.
+    /// Slots of lines that carry data and flag in one store: NCCL's LL. For small messages.
     Ll,
 }
 
-/// How the kernel holds the algorithm.
+impl Protocol {
+    /// All of them.
+    pub const ALL: [Self; 3] = [Self::Direct, Self::Simple, Self::Ll];
+
+    /// Its name on the command line.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Direct => "direct",
+            Self::Simple => "simple",
+            Self::Ll => "ll",
+        }
+    }
+
+    /// The protocol of that name.
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|protocol| protocol.name() == name)
+    }
+
+    /// What a program asks for: slots where it sends and receives, else the handshake.
+    pub fn of(algorithm: &hir::Algorithm) -> Self {
+        if passes(&algorithm.body) { Self::Simple } else { Self::Direct }
+    }
+}
+
+/// Whether statements pass data through a fifo.
+fn passes(body: &[Stmt]) -> bool {
+    let mut found = false;
+    hir::walk(body, &mut |stmt| {
+        found |= match &stmt.kind {
+            StmtKind::Primitive { .. } => true,
+            StmtKind::Run(run) => passes(&run.callee.algorithm.body),
+            _ => false,
+        };
+    });
+    found
+}
+
+/// How a kernel holds the algorithm.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Form {
     /// The author's loops.
     Loops,
     /// A table of ops that a fixed loop walks.
     Table,
+}
+
+impl fmt::Display for Form {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Loops => "loops",
+            Self::Table => "table",
+        })
+    }
 }
 
 /// What a kernel is made for.
@@ -71,7 +165,12 @@ pub struct Kernel {
     pub schedule: Arc<Schedule>,
     /// What holds of that.
     pub proof: Arc<Proof>,
+    /// For loops: what the program asked, and where.
+    record: Option<(Record, Vec<Site>)>,
 }
+
+/// Where an object is made: the algorithm, and the place of the expression.
+type Site = (String, (u32, u32));
 
 /// A group of CTAs: one stream of one rank.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -89,6 +188,8 @@ pub struct Facts {
     pub words: Vec<i64>,
     /// Streams, in the order of the grid.
     pub groups: Vec<Group>,
+    /// Lanes by their numbers in the kernel; those of the schedule may have others.
+    pub lanes: Vec<Vec<i64>>,
     /// 8-byte counters at each rank.
     pub posted_words: u64,
     /// 8-byte words of each CTA's own.
@@ -102,21 +203,126 @@ pub struct Facts {
 }
 
 impl Kernel {
-    /// The author's loops as a kernel.
-    pub fn of_loops(algorithm: &Interpreted, proved: &Proved, spec: Spec) -> Result<Self, Vec<Diagnostic>> {
-        let _ = (algorithm, proved, spec);
-        todo!()
+    /// The author's loops as a kernel. Its schedule is the proved one without the signals that others imply.
+    pub fn of_loops(
+        algorithm: &Interpreted,
+        proved: &Proved,
+        spec: Spec,
+    ) -> Result<Self, Vec<Diagnostic>> {
+        let checked = algorithm.checked();
+        let refuse = |title: String, help: &str| {
+            vec![Diagnostic::new(Code::NoSuchKernel, checked.name_span, title).help(help)]
+        };
+        if checked.escapes {
+            return Err(refuse(
+                format!("{} calls Rust functions, which a kernel cannot", checked.name),
+                "take the table form: it holds what they came to",
+            ));
+        }
+        let passes = passes(&checked.body);
+        if passes != (spec.protocol != Protocol::Direct) {
+            let (name, protocol) = (&checked.name, spec.protocol.name());
+            return Err(if passes {
+                refuse(
+                    format!("{name} sends and receives through slots, which protocol {protocol} has not"),
+                    "take protocol simple, or ll for small messages",
+                )
+            } else {
+                refuse(
+                    format!("{name} has no fifo, and protocol {protocol} is one of slots"),
+                    "take protocol direct, or write the algorithm with `send`, `recv` and their kin",
+                )
+            });
+        }
+        let nranks = proved.schedule().nranks;
+        let place = |all: Vec<Finding>| -> Vec<Diagnostic> {
+            all.into_iter().map(|f| algorithm.diagnostic(f, nranks)).collect()
+        };
+        let (schedule, mut record) =
+            tables::build_recording(algorithm, nranks).map_err(place)?;
+        if !links_have_one_stream(&schedule) {
+            record.refuse("several streams of a rank use one link of a fifo".into());
+        }
+        if let Some(why) = &record.irregular {
+            let title = format!("the loops of {} do not fit one kernel: {why}", checked.name);
+            return Err(refuse(title, "take the table form"));
+        }
+        if spec.protocol == Protocol::Ll && reaches_out(&schedule, &record) {
+            return Err(refuse(
+                format!("{} reads or writes peers' memory beside its fifo", checked.name),
+                "take protocol simple: the flags of ll say only that a slot's data has arrived",
+            ));
+        }
+        let dropped = prune::needless(checked, &schedule, spec.callers);
+        let pruned = prune::without(&schedule, proved.proof(), &dropped, spec.callers);
+        debug_assert!(pruned.is_some(), "what elision leaves out is not needed");
+        let (dropped, schedule, proof) = match pruned {
+            Some((schedule, proof)) => (dropped, schedule, Arc::new(proof)),
+            None => (BTreeSet::new(), schedule, proved.proof().clone()),
+        };
+        let mut calls = BTreeSet::new();
+        hir::walk(&checked.body, &mut |stmt| {
+            if let StmtKind::Run(_) = stmt.kind {
+                calls.insert(stmt.at);
+            }
+        });
+        let fifos = record.fifos().collect();
+        let meets = parts::statements(&schedule, &calls, &fifos);
+        let notes = Notes { dropped, meets };
+        let name = checked.name.clone();
+        let mut about =
+            summary::about(&name, &checked.docs, Form::Loops, &spec, (&schedule, &proof));
+        about.extend(summary::left_out(&notes, &schedule));
+        let scale = scales(&spec, &proof);
+        let (text, sites) = text::loops(algorithm, &spec, &notes, &about, scale);
+        let schedule = Arc::new(schedule);
+        let record = Some((record, sites));
+        Ok(Self { name, text, form: Form::Loops, spec, schedule, proof, record })
     }
 
-    /// A schedule as a table.
-    pub fn of_table(optimized: &Optimized, spec: Spec) -> Result<Self, Vec<Diagnostic>> {
-        let _ = (optimized, spec);
-        todo!()
+    /// A schedule as a table: of what passes made of it, or of a program that only Rust can run.
+    pub fn of_table(optimized: &Optimized, spec: Spec) -> Self {
+        let (schedule, proof) = (optimized.schedule.clone(), optimized.proof.clone());
+        let name = schedule.algorithm.clone();
+        let spec = Spec { protocol: Protocol::Direct, ..spec };
+        let about = summary::about(&name, &[], Form::Table, &spec, (&schedule, &proof));
+        let text = text::table(&schedule, &spec, &about, scales(&spec, &proof));
+        Self { name, text, form: Form::Table, spec, schedule, proof, record: None }
     }
 
-    /// What a launch for `count` elements a unit reads.
-    pub fn facts(&self, count: u64) -> Facts {
-        let _ = count;
-        todo!()
+    /// Whether `avg` divides whole outputs, after the kernel.
+    fn scales(&self) -> bool {
+        scales(&self.spec, &self.proof)
     }
+}
+
+/// Whether data passes between ranks otherwise than through a fifo.
+fn reaches_out(schedule: &Schedule, record: &Record) -> bool {
+    let slots: BTreeSet<_> = record.fifos().collect();
+    schedule.streams.iter().any(|stream| {
+        let ops = &schedule.ops[stream.first.index()..][..stream.len as usize];
+        let moves = ops.iter().filter(|op| op.kind == OpKind::Move);
+        moves.flat_map(|op| schedule.srcs(op).iter().chain(schedule.dsts(op))).any(|operand| {
+            let slot = matches!(schedule.region(*operand).buffer, Buffer::Scratch(id) if slots.contains(&id));
+            operand.rank != stream.rank && !slot
+        })
+    })
+}
+
+/// Whether every link of a fifo is used by one stream at each of its ends: a stream counts for itself.
+fn links_have_one_stream(schedule: &Schedule) -> bool {
+    let mut users = BTreeMap::new();
+    schedule.streams.iter().all(|stream| {
+        let ops = &schedule.ops[stream.first.index()..][..stream.len as usize];
+        let tails = ops.iter().filter(|op| {
+            op.kind != OpKind::Move && schedule.channel(op).kind == SignalKind::Tail
+        });
+        tails.map(|op| (op.arg, op.kind == OpKind::Post)).all(|end| {
+            *users.entry(end).or_insert(stream.index) == stream.index
+        })
+    })
+}
+
+fn scales(spec: &Spec, proof: &Proof) -> bool {
+    spec.op == ReduceOp::Avg && proof.scale_outputs
 }

@@ -1,0 +1,196 @@
+//! Compiled kernels on disk. An entry is written beside its place and then moved there, so that processes need
+//! no lock, and carries a hash of itself: what is damaged is compiled anew.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::{fs, io, process};
+
+use sha2::{Digest as _, Sha256};
+
+use super::nvrtc::Built;
+
+/// Names the folder; `off` for none.
+const VARIABLE: &str = "ROUNDELAY_CACHE";
+/// Another layout has another first line.
+const MAGIC: &[u8] = b"roundelay kernel 1\n";
+
+/// What an entry is found by: everything that it follows from.
+pub(super) type Key = [u8; 32];
+
+/// Where compiled kernels are kept between processes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Cache {
+    folder: Option<PathBuf>,
+}
+
+impl Cache {
+    /// `ROUNDELAY_CACHE`, or `roundelay` in the user's folder for caches.
+    pub fn of_process() -> Self {
+        Self::of(|name| std::env::var_os(name))
+    }
+
+    /// Nothing is kept.
+    pub fn off() -> Self {
+        Self { folder: None }
+    }
+
+    /// In that folder, which need not exist.
+    pub fn at(folder: impl Into<PathBuf>) -> Self {
+        Self { folder: Some(folder.into()) }
+    }
+
+    fn of(variable: impl Fn(&str) -> Option<OsString>) -> Self {
+        let variable = |name: &str| variable(name).filter(|value| !value.is_empty());
+        match variable(VARIABLE) {
+            Some(value) if value == "off" => return Self::off(),
+            Some(folder) => return Self::at(folder),
+            None => {}
+        }
+        // The base directory specification ignores a relative one.
+        let caches =
+            variable("XDG_CACHE_HOME").map(PathBuf::from).filter(|path| path.is_absolute());
+        let caches = caches.or_else(|| Some(Path::new(&variable("HOME")?).join(".cache")));
+        Self { folder: caches.map(|folder| folder.join("roundelay")) }
+    }
+
+    fn path(&self, key: &Key) -> Option<PathBuf> {
+        Some(self.folder.as_ref()?.join(format!("{}.kernel", hex(key))))
+    }
+
+    /// The entry, if there is one and it is whole.
+    pub(super) fn load(&self, key: &Key) -> Option<Built> {
+        let bytes = fs::read(self.path(key)?).ok()?;
+        let (hash, body) = bytes.strip_prefix(MAGIC)?.split_at_checked(32)?;
+        (Sha256::digest(body).as_slice() == hash).then(|| decode(body))?
+    }
+
+    /// Keeps an entry; the error says why it cannot be kept.
+    pub(super) fn store(&self, key: &Key, built: &Built) -> Result<(), String> {
+        let Some(path) = self.path(key) else { return Ok(()) };
+        let body = encode(built);
+        let entry = [MAGIC, Sha256::digest(&body).as_slice(), &body].concat();
+        write(&path, &entry)
+            .map_err(|error| format!("{} cannot be written: {error}", path.display()))
+    }
+}
+
+fn write(path: &Path, entry: &[u8]) -> io::Result<()> {
+    static NAMES: AtomicU64 = AtomicU64::new(0);
+    let name = format!("{}.{}.tmp", process::id(), NAMES.fetch_add(1, Ordering::Relaxed));
+    let folder = path.parent().unwrap_or(Path::new(""));
+    fs::create_dir_all(folder)?;
+    let beside = folder.join(name);
+    let done = fs::write(&beside, entry).and_then(|()| fs::rename(&beside, path));
+    if done.is_err() {
+        // There may be half of it.
+        drop(fs::remove_file(&beside));
+    }
+    done
+}
+
+/// Three parts, each with its length before it.
+fn encode(built: &Built) -> Vec<u8> {
+    let mut body = Vec::new();
+    for part in [&built.cubin[..], built.ptx.as_bytes(), built.log.as_bytes()] {
+        body.extend((part.len() as u64).to_le_bytes());
+        body.extend(part);
+    }
+    body
+}
+
+fn decode(mut body: &[u8]) -> Option<Built> {
+    let mut part = || {
+        let (len, rest) = body.split_at_checked(8)?;
+        let len = u64::from_le_bytes(len.try_into().ok()?);
+        let (part, rest) = rest.split_at_checked(usize::try_from(len).ok()?)?;
+        body = rest;
+        Some(part.to_vec())
+    };
+    let (cubin, ptx, log) = (part()?, part()?, part()?);
+    Some(Built { cubin, ptx: String::from_utf8(ptx).ok()?, log: String::from_utf8(log).ok()? })
+}
+
+/// The hash of parts, each with its length, so that none can run into the next.
+pub(super) fn key<'a>(parts: impl IntoIterator<Item = &'a str>) -> Key {
+    let mut hash = Sha256::new();
+    for part in parts {
+        hash.update((part.len() as u64).to_le_bytes());
+        hash.update(part);
+    }
+    hash.finalize().into()
+}
+
+fn hex(key: &Key) -> String {
+    key.iter().fold(String::new(), |hex, byte| hex + &format!("{byte:02x}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cuda::compile::tests::Folder;
+
+    fn built() -> Built {
+        Built { cubin: vec![0, 159, 146, 150], ptx: ".version 9.0".to_owned(), log: String::new() }
+    }
+
+    #[test]
+    fn what_is_stored_is_loaded() {
+        let folder = Folder::new();
+        let cache = Cache::at(folder.path().join("not/there/yet"));
+        let (one, other) = (key(["a", "b"]), key(["ab", ""]));
+        assert_ne!(one, other);
+        assert_eq!(cache.load(&one), None);
+        cache.store(&one, &built()).unwrap();
+        assert_eq!(cache.load(&one), Some(built()));
+        assert_eq!(cache.load(&other), None);
+        // Nothing else is left.
+        assert_eq!(fs::read_dir(folder.path().join("not/there/yet")).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn what_is_damaged_is_not_loaded() {
+        let folder = Folder::new();
+        let cache = Cache::at(folder.path());
+        let key = key(["k"]);
+        cache.store(&key, &built()).unwrap();
+        let path = cache.path(&key).unwrap();
+        let whole = fs::read(&path).unwrap();
+        for at in 0..whole.len() {
+            let mut flipped = whole.clone();
+            flipped[at] ^= 4;
+            fs::write(&path, &flipped).unwrap();
+            assert_eq!(cache.load(&key), None, "byte {at} flipped");
+            fs::write(&path, &whole[..at]).unwrap();
+            assert_eq!(cache.load(&key), None, "cut at {at}");
+        }
+        fs::write(&path, [&whole[..], b"more"].concat()).unwrap();
+        assert_eq!(cache.load(&key), None);
+        fs::write(&path, &whole).unwrap();
+        assert_eq!(cache.load(&key), Some(built()));
+    }
+
+    #[test]
+    fn a_folder_that_cannot_be_is_said() {
+        let folder = Folder::new();
+        fs::write(folder.path().join("file"), "").unwrap();
+        let why = Cache::at(folder.path().join("file/below")).store(&key(["k"]), &built());
+        assert!(why.clone().is_err_and(|why| why.contains("cannot be written")), "{why:?}");
+    }
+
+    #[test]
+    fn the_folder_is_the_users() {
+        let of = |set: &[(&str, &str)]| {
+            let set: Vec<_> =
+                set.iter().map(|(n, v)| ((*n).to_owned(), OsString::from(v))).collect();
+            Cache::of(move |name| Some(set.iter().find(|(n, _)| n == name)?.1.clone())).folder
+        };
+        let path = |text: &str| Some(PathBuf::from(text));
+        assert_eq!(of(&[("HOME", "/h")]), path("/h/.cache/roundelay"));
+        assert_eq!(of(&[("HOME", "/h"), ("XDG_CACHE_HOME", "/x")]), path("/x/roundelay"));
+        assert_eq!(of(&[("HOME", "/h"), ("XDG_CACHE_HOME", "x")]), path("/h/.cache/roundelay"));
+        assert_eq!(of(&[("HOME", "/h"), ("ROUNDELAY_CACHE", "/c")]), path("/c"));
+        assert_eq!(of(&[("HOME", "/h"), ("ROUNDELAY_CACHE", "off")]), None);
+        assert_eq!(of(&[]), None);
+    }
+}

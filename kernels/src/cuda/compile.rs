@@ -1,0 +1,160 @@
+//! From a kernel's text to machine code, by way of the caches.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+
+use super::arch::Arch;
+use super::cache::{self, Cache, Key};
+use super::error::{Error, Missing, Part, Refused};
+use super::log::{self, Message};
+use super::nvrtc::{Built, Failure, Nvrtc};
+use super::report::{self, Usage};
+
+/// The device headers that every kernel includes: names and texts.
+pub const HEADERS: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/headers.rs"));
+
+/// What a text is compiled for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Target {
+    /// The GPU's generation.
+    pub arch: Arch,
+    /// Threads of a block.
+    pub threads: u32,
+    /// Macros and their values, beside `ROUNDELAY_THREADS`.
+    pub defines: Vec<(String, String)>,
+}
+
+/// A kernel, compiled.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Compiled {
+    /// Machine code, as the driver loads it.
+    pub cubin: Vec<u8>,
+    /// The same as the assembler got it.
+    pub ptx: String,
+    /// All that NVRTC said.
+    pub log: String,
+    /// Its warnings, with places in the algorithm's source.
+    pub warnings: Vec<Message>,
+    /// What each kernel of the text takes.
+    pub usage: Vec<Usage>,
+    /// Why it could not be kept on disk, if it should have been.
+    pub not_kept: Option<String>,
+}
+
+impl Target {
+    /// Blocks of 512 threads.
+    pub fn new(arch: Arch) -> Self {
+        Self { arch, threads: 512, defines: Vec::new() }
+    }
+
+    fn options(&self, headers: Option<&std::path::Path>) -> Vec<String> {
+        let mut options = vec![
+            format!("--gpu-architecture={}", self.arch),
+            "--std=c++17".to_owned(),
+            // The host rounds each product; a fused one would differ.
+            "--fmad=false".to_owned(),
+            "--ptxas-options=-v".to_owned(),
+            format!("--define-macro=ROUNDELAY_THREADS={}", self.threads),
+        ];
+        let defines = self.defines.iter();
+        options.extend(defines.map(|(name, value)| format!("--define-macro={name}={value}")));
+        options.extend(headers.map(|path| format!("--include-path={}", path.display())));
+        options
+    }
+}
+
+/// NVRTC with its caches.
+pub struct Compiler {
+    nvrtc: &'static Nvrtc,
+    disk: Cache,
+    memory: Mutex<HashMap<Key, Arc<Compiled>>>,
+}
+
+/// Compiles a text with this process's compiler: see [`Compiler::compile`].
+pub fn compile(text: &str, name: &str, target: &Target) -> Result<Arc<Compiled>, Error> {
+    static COMPILER: OnceLock<Compiler> = OnceLock::new();
+    let compiler = match COMPILER.get() {
+        Some(compiler) => compiler,
+        None => {
+            let found = Compiler::new(Cache::of_process())?;
+            COMPILER.get_or_init(|| found)
+        }
+    };
+    compiler.compile(text, name, target)
+}
+
+impl Compiler {
+    /// With that cache. E0415 if there is no NVRTC.
+    pub fn new(disk: Cache) -> Result<Self, Error> {
+        Ok(Self { nvrtc: Nvrtc::of_process()?, disk, memory: Mutex::default() })
+    }
+
+    /// Compiles the text of the kernel `name`. The same text for the same target is compiled once.
+    ///
+    /// E0416 for an architecture that this NVRTC does not know, E0417 for a text that it refuses.
+    pub fn compile(&self, text: &str, name: &str, target: &Target) -> Result<Arc<Compiled>, Error> {
+        let Nvrtc { archs, version, size, headers, .. } = self.nvrtc;
+        if !archs.contains(&target.arch.number()) {
+            let known: Vec<_> = archs.iter().map(|arch| format!("sm_{arch}")).collect();
+            return Err(Error::BadArchitecture {
+                given: target.arch.to_string(),
+                why: format!("NVRTC {version} knows {}", known.join(", ")),
+            });
+        }
+        let options = target.options(headers.as_deref());
+        let build = format!("{version} {size}");
+        let parts = [build.as_str(), name, text].into_iter();
+        let parts = parts.chain(HEADERS.iter().flat_map(|(name, text)| [*name, *text]));
+        let key = cache::key(parts.chain(options.iter().map(String::as_str)));
+        let memory = || self.memory.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(compiled) = memory().get(&key) {
+            return Ok(compiled.clone());
+        }
+        let (built, not_kept) = match self.disk.load(&key) {
+            Some(built) => (built, None),
+            None => {
+                let file = format!("{name}.cu");
+                let built = self.nvrtc.build(text, &file, HEADERS, &options);
+                let built = built.map_err(|failure| self.refusal(failure, name, target))?;
+                let kept = self.disk.store(&key, &built);
+                (built, kept.err())
+            }
+        };
+        let Built { cubin, ptx, log } = built;
+        let (warnings, usage) = (log::messages(&log), report::report(&log));
+        let compiled = Arc::new(Compiled { cubin, ptx, log, warnings, usage, not_kept });
+        memory().insert(key, compiled.clone());
+        Ok(compiled)
+    }
+
+    fn refusal(&self, failure: Failure, name: &str, target: &Target) -> Error {
+        let Failure { word, log } = failure;
+        // Its own parts, which it loads when it compiles.
+        if log.contains("failed to open libnvrtc-builtins") {
+            return Error::missing(Part::Nvrtc, [log.trim_end().replace('\n', " ")]);
+        }
+        // A letter that this generation has not.
+        if log.contains("--nv_arch flag") || log.contains("--gpu-architecture") {
+            return Error::BadArchitecture {
+                given: target.arch.to_string(),
+                why: format!("NVRTC {} says: {}", self.nvrtc.version, first_line(&log)),
+            };
+        }
+        let messages = log::messages(&log);
+        if let Some(header) = log::missing_header(&messages) {
+            let folders = self.nvrtc.header_folders.iter();
+            let tried = folders.map(|folder| format!("not in {}", folder.display())).collect();
+            return Error::NoCuda(Box::new(Missing { part: Part::Header(header), tried }));
+        }
+        let log = if log.trim().is_empty() { word } else { log };
+        let (kernel, arch) = (name.to_owned(), target.arch.to_string());
+        Error::KernelRefused(Box::new(Refused { kernel, arch, messages, log }))
+    }
+}
+
+fn first_line(log: &str) -> &str {
+    log.trim().lines().next().unwrap_or_default()
+}
+
+#[cfg(test)]
+pub(super) mod tests;

@@ -1,0 +1,203 @@
+//! Texts that NVRTC compiles and refuses, and what the caches do about them.
+
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::{env, fs, process};
+
+use super::*;
+use crate::cuda::find::Hints;
+
+pub(in crate::cuda) const NVRTC: &str = "run `cargo xtask nvrtc`";
+
+/// The wheel of the workspace, whatever else the machine has.
+pub(in crate::cuda) fn hints() -> Hints {
+    Hints { named: None, folder: env!("CARGO_MANIFEST_DIR").into(), loader: false }
+}
+
+/// A folder that is gone afterwards.
+pub(in crate::cuda) struct Folder(PathBuf);
+
+impl Folder {
+    pub(in crate::cuda) fn new() -> Self {
+        static NAMES: AtomicU64 = AtomicU64::new(0);
+        let name = NAMES.fetch_add(1, Ordering::Relaxed);
+        let path = env::temp_dir().join(format!("roundelay-{}-{name}", process::id()));
+        fs::create_dir_all(&path).expect("a folder for the test");
+        Self(path)
+    }
+
+    pub(in crate::cuda) fn path(&self) -> &Path {
+        &self.0
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        drop(fs::remove_dir_all(&self.0));
+    }
+}
+
+fn nvrtc() -> &'static Nvrtc {
+    static FOUND: OnceLock<Nvrtc> = OnceLock::new();
+    FOUND.get_or_init(|| Nvrtc::find(&hints()).unwrap_or_else(|error| panic!("{error}; {NVRTC}")))
+}
+
+fn compiler(disk: Cache) -> Compiler {
+    Compiler { nvrtc: nvrtc(), disk, memory: Mutex::default() }
+}
+
+fn target(arch: &str) -> Target {
+    Target::new(arch.parse().unwrap())
+}
+
+const TEXT: &str = "\
+#include <cuda_fp16.h>
+#include <cuda_bf16.h>
+#include <cuda_fp8.h>
+#line 7 \"ring.coll\"
+extern \"C\" __global__ __launch_bounds__(ROUNDELAY_THREADS) void Scale(__nv_bfloat16* p) {
+    __shared__ float held[4];
+    held[threadIdx.x & 3] = FACTOR;
+    __syncthreads();
+    p[threadIdx.x] = __float2bfloat16(__bfloat162float(p[threadIdx.x]) * held[1] + 1);
+}
+";
+
+fn scale(arch: &str) -> Target {
+    Target { defines: vec![("FACTOR".to_owned(), "3.0f".to_owned())], ..target(arch) }
+}
+
+#[test]
+fn a_kernel_is_compiled_for_each_architecture() {
+    let compiler = compiler(Cache::off());
+    for arch in ["sm_80", "sm_90", "sm_90a", "sm_100"] {
+        let compiled = compiler.compile(TEXT, "Scale", &scale(arch)).unwrap();
+        assert!(compiled.cubin.starts_with(b"\x7fELF"), "{arch}");
+        assert!(compiled.ptx.contains(&format!(".target {arch}")), "{}", compiled.ptx);
+        assert!(compiled.ptx.contains(".maxntid 512"), "{}", compiled.ptx);
+        // A product and a sum, rounded each.
+        assert!(!compiled.ptx.contains("fma."), "{}", compiled.ptx);
+        let [usage] = &compiled.usage[..] else { panic!("{}", compiled.log) };
+        assert_eq!((usage.kernel.as_str(), usage.spill_stores, usage.stack), ("Scale", 0, 0));
+        assert!(usage.registers > 0 && usage.shared >= 16 && usage.barriers == 1, "{usage}");
+        assert_eq!(compiled.warnings, []);
+    }
+}
+
+#[test]
+fn spills_are_reported() {
+    let text = "\
+extern \"C\" __global__ __launch_bounds__(1024, 2) void Greedy(float* p) {
+    float v[64];
+    #pragma unroll
+    for (int i = 0; i < 64; ++i) v[i] = p[i * threadIdx.x];
+    __syncthreads();
+    for (int k = 0; k < int(p[0]); ++k)
+        #pragma unroll
+        for (int i = 0; i < 64; ++i) v[i] = v[i] * v[(i * 7 + 1) % 64] + p[k];
+    #pragma unroll
+    for (int i = 0; i < 64; ++i) p[i * threadIdx.x] = v[i];
+}
+";
+    let compiled = compiler(Cache::off()).compile(text, "Greedy", &target("sm_90")).unwrap();
+    let [usage] = &compiled.usage[..] else { panic!("{}", compiled.log) };
+    assert!(usage.spill_stores > 0 && usage.spill_loads > 0, "{usage}");
+}
+
+#[test]
+fn errors_and_warnings_name_the_algorithms_line() {
+    let text = TEXT.replace("held[1]", "hold[1]").replace("__syncthreads();", "int unused;");
+    let error = compiler(Cache::off()).compile(&text, "Scale", &scale("sm_80")).unwrap_err();
+    assert_eq!(error.code().as_str(), "E0417");
+    let Error::KernelRefused(refused) = &error else { panic!("{error}") };
+    let errors: Vec<_> = refused.messages.iter().map(|m| (m.file.as_str(), m.line)).collect();
+    assert!(errors.contains(&("ring.coll", 11)), "{}", refused.log);
+    let shown = error.to_string();
+    assert!(shown.contains("ring.coll:11: error: identifier \"hold\" is undefined\n"), "{shown}");
+    assert!(!shown.contains("unused"), "{shown}");
+
+    let text = TEXT.replace("__syncthreads();", "int unused;");
+    let compiled = compiler(Cache::off()).compile(&text, "Scale", &scale("sm_80")).unwrap();
+    let warnings: Vec<_> = compiled.warnings.iter().map(|m| (m.file.as_str(), m.line)).collect();
+    assert_eq!(warnings, [("ring.coll", 10)]);
+}
+
+#[test]
+fn a_text_that_cannot_be_one_is_refused() {
+    let compiler = compiler(Cache::off());
+    let error = compiler.compile("int\0", "K", &target("sm_80")).unwrap_err();
+    assert_eq!(error.code().as_str(), "E0417");
+    assert!(error.to_string().contains("a NUL byte at 3"), "{error}");
+}
+
+#[test]
+fn an_architecture_that_nvrtc_lacks_is_refused() {
+    let compiler = compiler(Cache::off());
+    let error = compiler.compile(TEXT, "Scale", &scale("sm_99")).unwrap_err();
+    assert_eq!(error.code().as_str(), "E0416");
+    assert!(error.to_string().contains("sm_90, sm_100"), "{error}");
+    // It knows the number, and not the letter.
+    let error = compiler.compile(TEXT, "Scale", &scale("sm_80a")).unwrap_err();
+    assert_eq!(error.code().as_str(), "E0416", "{error}");
+}
+
+#[test]
+fn a_header_that_is_not_there_is_named() {
+    let text = "#include <cuda_fp5.h>\n";
+    let error = compiler(Cache::off()).compile(text, "K", &target("sm_80")).unwrap_err();
+    assert_eq!(error.code().as_str(), "E0415", "{error}");
+    let shown = error.to_string();
+    assert!(shown.contains("CUDA's header cuda_fp5.h is not there\n  = note: not in "), "{shown}");
+}
+
+#[test]
+fn what_was_compiled_is_not_compiled_again() {
+    let folder = Folder::new();
+    let cache = Cache::at(folder.path());
+    let first = compiler(cache.clone());
+    let made = first.compile(TEXT, "Scale", &scale("sm_90")).unwrap();
+    assert!(Arc::ptr_eq(&made, &first.compile(TEXT, "Scale", &scale("sm_90")).unwrap()));
+    let files =
+        || fs::read_dir(folder.path()).unwrap().map(|f| f.unwrap().path()).collect::<Vec<_>>();
+    let [entry] = &files()[..] else { panic!("{:?}", files()) };
+    let written = fs::read(entry).unwrap();
+
+    // Another process finds it, and takes it as it is.
+    let key = |path: &Path| -> Key {
+        let name = path.file_stem().unwrap().to_str().unwrap();
+        std::array::from_fn(|i| u8::from_str_radix(&name[2 * i..2 * i + 2], 16).unwrap())
+    };
+    let mut marked = cache.load(&key(entry)).unwrap();
+    marked.log.push_str("ring.coll(1): warning: from the cache\n");
+    cache.store(&key(entry), &marked).unwrap();
+    let found = compiler(cache.clone()).compile(TEXT, "Scale", &scale("sm_90")).unwrap();
+    assert_eq!(found.warnings[0].text, "from the cache");
+
+    // Half of it is compiled anew, and whole again.
+    fs::write(entry, &written[..written.len() / 2]).unwrap();
+    let again = compiler(cache.clone()).compile(TEXT, "Scale", &scale("sm_90")).unwrap();
+    assert_eq!((&again.cubin, &again.ptx), (&made.cubin, &made.ptx));
+    assert!(cache.load(&key(entry)).is_some());
+
+    // Whatever it follows from makes another.
+    for (text, target) in [
+        (TEXT.replace("+ 1", "+ 2"), scale("sm_90")),
+        (TEXT.to_owned(), scale("sm_80")),
+        (TEXT.to_owned(), Target { threads: 256, ..scale("sm_90") }),
+        (TEXT.replace("FACTOR", "4"), target("sm_90")),
+    ] {
+        let before = files().len();
+        compiler(cache.clone()).compile(&text, "Scale", &target).unwrap();
+        assert_eq!(files().len(), before + 1);
+    }
+}
+
+#[test]
+fn a_cache_that_cannot_be_written_is_said() {
+    let folder = Folder::new();
+    fs::write(folder.path().join("file"), "").unwrap();
+    let cache = Cache::at(folder.path().join("file"));
+    let compiled = compiler(cache).compile(TEXT, "Scale", &scale("sm_90")).unwrap();
+    let why = compiled.not_kept.as_deref().unwrap();
+    assert!(why.contains("cannot be written"), "{why}");
+}

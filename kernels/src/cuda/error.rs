@@ -1,0 +1,224 @@
+//! What can go wrong between a proved schedule and a GPU: each error has a code and says what would be right.
+
+use std::fmt;
+
+use roundelay_core::diagnostics::Code;
+use roundelay_core::ids::RankId;
+
+use super::log::{Message, Severity};
+use crate::host;
+
+/// An error of compiling, launching or running a kernel.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Error {
+    /// E0415: a part of CUDA is not there.
+    NoCuda(Box<Missing>),
+    /// E0416: not an architecture that a kernel can be compiled for.
+    BadArchitecture {
+        /// What was given.
+        given: String,
+        /// Why it does not fit, and what fits.
+        why: String,
+    },
+    /// E0417: NVRTC refuses a kernel.
+    KernelRefused(Box<Refused>),
+    /// E0418: a kernel whose CTAs wait for each other, but do not fit the device at once.
+    NotResident {
+        /// The kernel.
+        kernel: String,
+        /// Ranks on the device.
+        ranks: u32,
+        /// Streams of all of them.
+        streams: u64,
+        /// CTAs of each stream.
+        ctas: u64,
+        /// CTAs that the device holds at once.
+        holds: u64,
+    },
+    /// E0419: the device has not enough memory.
+    DeviceMemory {
+        /// What for, such as `scratch of rank 3`.
+        what: String,
+        /// Which device.
+        device: usize,
+        /// Bytes asked for.
+        asked: u64,
+        /// Bytes that are free.
+        free: u64,
+    },
+    /// E0420: a slice on another device than its rank.
+    WrongDevice {
+        /// "input", "output" or "buffer".
+        what: &'static str,
+        /// Whose.
+        rank: RankId,
+        /// The slice's device.
+        given: usize,
+        /// The rank's device.
+        expected: usize,
+    },
+    /// E0421: the device ended a kernel, or the driver a call.
+    KernelFailed {
+        /// What failed, such as `RingAllReduce on device 0`.
+        what: String,
+        /// The driver's word.
+        why: String,
+    },
+    /// E0422: two devices of which one cannot reach the other's memory.
+    NoPeerAccess {
+        /// The one that should reach.
+        from: usize,
+        /// The other.
+        to: usize,
+    },
+    /// E0401, E0402, E0405, …: what the host's engine says, too.
+    Host(host::Error),
+}
+
+/// What of CUDA is not there, and where it was looked for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Missing {
+    /// What is missing.
+    pub part: Part,
+    /// Each place, and what was wrong there.
+    pub tried: Vec<String>,
+}
+
+/// A part of CUDA.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Part {
+    /// The compiler's library.
+    Nvrtc,
+    /// A header that kernels include, such as `cuda_fp16.h`.
+    Header(String),
+    /// The driver's library.
+    Driver,
+    /// A GPU.
+    Device,
+}
+
+/// Why NVRTC refuses a kernel.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Refused {
+    /// The kernel.
+    pub kernel: String,
+    /// For which architecture.
+    pub arch: String,
+    /// What it says, with places in the algorithm's source.
+    pub messages: Vec<Message>,
+    /// All that it says.
+    pub log: String,
+}
+
+impl Error {
+    /// The stable code.
+    pub fn code(&self) -> Code {
+        match self {
+            Self::NoCuda(_) => Code::NoCuda,
+            Self::BadArchitecture { .. } => Code::BadArchitecture,
+            Self::KernelRefused(_) => Code::KernelRefused,
+            Self::NotResident { .. } => Code::NotResident,
+            Self::DeviceMemory { .. } => Code::DeviceMemory,
+            Self::WrongDevice { .. } => Code::WrongDevice,
+            Self::KernelFailed { .. } => Code::KernelFailed,
+            Self::NoPeerAccess { .. } => Code::NoPeerAccess,
+            Self::Host(error) => error.code(),
+        }
+    }
+
+    pub(crate) fn missing(part: Part, tried: impl IntoIterator<Item = impl Into<String>>) -> Self {
+        Self::NoCuda(Box::new(Missing { part, tried: tried.into_iter().map(Into::into).collect() }))
+    }
+}
+
+impl fmt::Display for Part {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Nvrtc => f.write_str("NVRTC (CUDA's compiler)"),
+            Self::Header(name) => write!(f, "CUDA's header {name}"),
+            Self::Driver => f.write_str("the NVIDIA driver's library"),
+            Self::Device => f.write_str("an NVIDIA GPU"),
+        }
+    }
+}
+
+impl fmt::Display for Missing {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} is not there", self.part)?;
+        for tried in &self.tried {
+            write!(f, "\n  = note: {tried}")?;
+        }
+        let help = match self.part {
+            Part::Nvrtc => {
+                "`cargo xtask nvrtc` installs it, or set ROUNDELAY_NVRTC to the library or its folder"
+            }
+            Part::Header(_) => {
+                "`cargo xtask nvrtc` installs the headers beside NVRTC, as do the packages of the CUDA toolkit"
+            }
+            Part::Driver => "install the NVIDIA driver, or run with the host's engine",
+            Part::Device => "run with the host's engine, or on a machine that has one",
+        };
+        write!(f, "\n  = help: {help}")
+    }
+}
+
+impl fmt::Display for Refused {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { kernel, arch, messages, log } = self;
+        write!(f, "NVRTC refuses {kernel} for {arch}")?;
+        let mut errors = messages.iter().filter(|m| m.severity == Severity::Error).peekable();
+        // Without a place, such as an option that it does not know.
+        if errors.peek().is_none() {
+            write!(f, "\n  {}", log.trim_end().replace('\n', "\n  "))?;
+        }
+        for error in errors {
+            write!(f, "\n  {}", error.to_string().replace('\n', "\n  "))?;
+        }
+        f.write_str(
+            "\n  = help: text that Roundelay wrote compiles, so this is a defect of it: report it with what `roundelay emit cuda` prints",
+        )
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NoCuda(missing) => missing.fmt(f),
+            Self::BadArchitecture { given, why } => {
+                write!(f, "`{given}` is no architecture to compile for: {why}")
+            }
+            Self::KernelRefused(refused) => refused.fmt(f),
+            Self::NotResident { kernel, ranks, streams, ctas, holds } => write!(
+                f,
+                "{kernel} needs {} CTAs at once ({ranks} ranks with {streams} streams in all, {ctas} CTAs each), and the device holds {holds}; all wait for each other, so use fewer ranks on the device, fewer streams, or fewer CTAs a stream",
+                streams.saturating_mul(*ctas)
+            ),
+            Self::DeviceMemory { what, device, asked, free } => write!(
+                f,
+                "{what} takes {asked} bytes, and device {device} has {free} free; use a smaller count, or free buffers"
+            ),
+            Self::WrongDevice { what, rank, given, expected } => write!(
+                f,
+                "the {what} of rank {rank} is on device {given}, and the rank is on device {expected}; allocate it on a stream of device {expected}"
+            ),
+            Self::KernelFailed { what, why } => write!(
+                f,
+                "{what} failed: {why}; the context and all buffers in it are lost, so begin with a new one"
+            ),
+            Self::NoPeerAccess { from, to } => write!(
+                f,
+                "device {from} cannot reach the memory of device {to}; use devices that `nvidia-smi topo -p2p r` shows as OK to each other, or keep all ranks on one"
+            ),
+            Self::Host(error) => error.fmt(f),
+        }
+    }
+}
+
+impl std::error::Error for Error {}
+
+impl From<host::Error> for Error {
+    fn from(error: host::Error) -> Self {
+        Self::Host(error)
+    }
+}

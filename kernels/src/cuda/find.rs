@@ -1,0 +1,217 @@
+//! Where NVRTC lies. A place that was named is the only one; otherwise the loader's path, then the wheel that
+//! `cargo xtask nvrtc` installs.
+
+use std::ffi::OsString;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use libloading::Library;
+
+use super::error::{Error, Part};
+
+/// Names a library or its folder.
+const VARIABLE: &str = "ROUNDELAY_NVRTC";
+/// The newest first.
+const NAMES: [&str; 3] = ["libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so"];
+const STEM: &str = "libnvrtc.so";
+/// What NVRTC loads by itself, by its bare name.
+const BUILTINS: &str = "libnvrtc-builtins.so";
+
+/// What there is to go by.
+pub(super) struct Hints {
+    /// The variable's value.
+    pub(super) named: Option<OsString>,
+    /// Where the command runs.
+    pub(super) folder: PathBuf,
+    /// Whether to ask the loader.
+    pub(super) loader: bool,
+}
+
+/// A library that was loaded.
+pub(super) struct Found {
+    /// NVRTC, and its builtins if they had to be found for it. All stay loaded.
+    pub(super) libraries: Vec<Library>,
+    /// Where it lies, if that is known.
+    pub(super) path: Option<PathBuf>,
+}
+
+impl Hints {
+    /// Those of this process.
+    pub(super) fn here() -> Self {
+        Self {
+            named: std::env::var_os(VARIABLE).filter(|value| !value.is_empty()),
+            folder: std::env::current_dir().unwrap_or_default(),
+            loader: true,
+        }
+    }
+
+    /// Looks in all places, in their order.
+    pub(super) fn find(&self) -> Result<Found, Error> {
+        if let Some(named) = &self.named {
+            let named = Path::new(named);
+            return at(named).map_err(|why| {
+                Error::missing(Part::Nvrtc, [format!("{VARIABLE} is set, and {why}")])
+            });
+        }
+        let mut tried = vec![format!("{VARIABLE} is not set")];
+        if self.loader {
+            for name in NAMES {
+                // SAFETY: NVRTC's initialisers ask nothing of the caller.
+                if let Ok(library) = unsafe { Library::new(name) } {
+                    return Ok(Found { libraries: vec![library], path: loaded_from(STEM) });
+                }
+            }
+            tried.push(format!("the loader knows none of {}", NAMES.join(", ")));
+        }
+        for folder in self.folder.ancestors() {
+            let wheel = folder.join("target/nvrtc");
+            if wheel.is_dir() {
+                let found = at(&wheel);
+                return found.map_err(|why| {
+                    tried.push(why);
+                    Error::missing(Part::Nvrtc, tried)
+                });
+            }
+        }
+        tried.push(format!("no folder from {} upwards has target/nvrtc", self.folder.display()));
+        Err(Error::missing(Part::Nvrtc, tried))
+    }
+}
+
+/// A library, or one in a folder, as the toolkit and the wheels lay them out.
+fn at(place: &Path) -> Result<Found, String> {
+    let path = if place.is_dir() {
+        let inner = ["", "lib64", "lib", "nvidia/cu13/lib", "nvidia/cuda_nvrtc/lib"];
+        let found = inner.iter().find_map(|inner| newest(&place.join(inner), STEM));
+        found.ok_or_else(|| format!("{} holds no {STEM}", place.display()))?
+    } else if place.exists() {
+        place.to_owned()
+    } else {
+        return Err(format!("{} does not exist", place.display()));
+    };
+    let mut libraries = Vec::new();
+    // NVRTC asks the loader for them, which finds by its bare name what is loaded already.
+    let builtins = path.parent().and_then(|folder| newest(folder, BUILTINS));
+    for path in builtins.iter().chain([&path]) {
+        // SAFETY: NVRTC's initialisers ask nothing of the caller.
+        let library = unsafe { Library::new(path) };
+        libraries.push(
+            library.map_err(|error| format!("{} cannot be loaded: {error}", path.display()))?,
+        );
+    }
+    libraries.reverse();
+    Ok(Found { libraries, path: Some(path) })
+}
+
+/// The file of a folder with that stem and the highest version.
+fn newest(folder: &Path, stem: &str) -> Option<PathBuf> {
+    let version = |path: &PathBuf| -> Option<Vec<u32>> {
+        let rest = path.file_name()?.to_str()?.strip_prefix(stem)?;
+        rest.split('.').skip(1).map(|part| part.parse().ok()).collect()
+    };
+    let paths = fs::read_dir(folder).ok()?.filter_map(|entry| Some(entry.ok()?.path()));
+    paths
+        .filter(|path| path.is_file())
+        .filter_map(|path| Some((version(&path)?, path)))
+        .max()
+        .map(|(_, path)| path)
+}
+
+/// Where the loader took a library from.
+fn loaded_from(stem: &str) -> Option<PathBuf> {
+    let maps = fs::read_to_string("/proc/self/maps").ok()?;
+    let paths = maps.lines().filter_map(|line| Some(Path::new(&line[line.find('/')?..])));
+    let mut named = paths.filter(|path| {
+        path.file_name().is_some_and(|name| name.to_string_lossy().starts_with(stem))
+    });
+    named.next().map(Path::to_owned)
+}
+
+/// CUDA's headers, as the toolkit, the wheels of CUDA 13 and 12, and distributions lay them out beside the library;
+/// and where they were looked for.
+pub(super) fn headers(library: Option<&Path>) -> (Option<PathBuf>, Vec<PathBuf>) {
+    let folder = library.and_then(Path::parent);
+    let folders = folder.map(|folder| {
+        ["../include", "../../cuda_runtime/include", "../../include"]
+            .map(|inner| folder.join(inner))
+    });
+    let folders: Vec<PathBuf> = folders.into_iter().flatten().collect();
+    let found = folders.iter().find(|folder| folder.join("cuda_fp16.h").is_file()).cloned();
+    (found, folders)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cuda::compile::tests::{Folder, NVRTC, hints};
+
+    fn refused(hints: &Hints) -> String {
+        match hints.find() {
+            Ok(_) => panic!("something was found"),
+            Err(error) => {
+                assert_eq!(error.code().as_str(), "E0415");
+                error.to_string()
+            }
+        }
+    }
+
+    #[test]
+    fn a_named_place_is_the_only_one() {
+        // The wheel is there, and is not taken instead.
+        let nothing = Hints { named: Some("/nothing/here".into()), ..hints() };
+        let why = refused(&nothing);
+        assert!(why.contains("ROUNDELAY_NVRTC is set, and /nothing/here does not exist"), "{why}");
+        assert!(why.contains("cargo xtask nvrtc"), "{why}");
+
+        let folder = Folder::new();
+        let why = refused(&Hints { named: Some(folder.path().into()), ..hints() });
+        assert!(why.contains("holds no libnvrtc.so"), "{why}");
+
+        let file = folder.path().join("libnvrtc.so.13");
+        fs::write(&file, "no library").unwrap();
+        for named in [folder.path(), &file] {
+            let why = refused(&Hints { named: Some(named.into()), ..hints() });
+            assert!(why.contains("libnvrtc.so.13 cannot be loaded"), "{why}");
+        }
+    }
+
+    #[test]
+    fn the_wheel_is_found_from_below() {
+        let found = hints().find().unwrap_or_else(|error| panic!("{error}; {NVRTC}"));
+        let path = found.path.expect("a path");
+        assert!(path.ends_with("libnvrtc.so.13"), "{}", path.display());
+        assert!(headers(Some(&path)).0.is_some());
+        // By its folder and by itself, too.
+        for named in [path.parent().unwrap(), &path] {
+            let found = Hints { named: Some(named.into()), ..hints() }.find().unwrap();
+            assert_eq!(found.path.as_ref(), Some(&path));
+        }
+    }
+
+    #[test]
+    fn nowhere_names_every_place() {
+        let folder = Folder::new();
+        let hints = Hints { named: None, folder: folder.path().to_owned(), loader: false };
+        let why = refused(&hints);
+        assert!(why.contains("ROUNDELAY_NVRTC is not set"), "{why}");
+        assert!(
+            why.contains(&format!("no folder from {} upwards", folder.path().display())),
+            "{why}"
+        );
+    }
+
+    #[test]
+    fn the_highest_version_is_taken() {
+        let folder = Folder::new();
+        for name in [
+            "libnvrtc.so.9",
+            "libnvrtc.so.13",
+            "libnvrtc.so.12.9",
+            "libnvrtc.alt.so.14",
+            "libnvrtc.so.x",
+        ] {
+            fs::write(folder.path().join(name), "").unwrap();
+        }
+        assert_eq!(newest(folder.path(), STEM), Some(folder.path().join("libnvrtc.so.13")));
+    }
+}

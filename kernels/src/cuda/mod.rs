@@ -1,0 +1,18 @@
+//! The CUDA engine: kernels compiled by NVRTC, launched by the driver. Both libraries are looked for when they
+//! are used, so a machine that has neither can still build this, and gets [`Error::NoCuda`].
+
+mod arch;
+mod cache;
+mod compile;
+mod error;
+mod find;
+mod log;
+mod nvrtc;
+mod report;
+
+pub use arch::Arch;
+pub use cache::Cache;
+pub use compile::{Compiled, Compiler, HEADERS, Target, compile};
+pub use error::{Error, Missing, Part, Refused};
+pub use log::{Message, Severity};
+pub use report::Usage;

@@ -1,0 +1,116 @@
+//! One block of a device's memory, cut into everything that a plan keeps there.
+
+use std::ops::Range;
+
+use super::launch::RankMemory;
+use super::layout::{Layout, TooLarge};
+
+/// Where each thing begins in a device's block.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Arena {
+    /// The facts.
+    pub facts: usize,
+    /// Addresses of all ranks' memory: one table for launches, one for launches that graphs replay.
+    pub tables: [usize; 2],
+    /// Words of each CTA's own.
+    pub work: usize,
+    /// Step numbers of links.
+    pub steps: usize,
+    /// Each rank here: its counters of posts, of waits, and its scratch.
+    pub ranks: Vec<Home>,
+    /// What is zero before the first launch and after one that gave up.
+    pub cleared: Range<usize>,
+    /// Bytes of all.
+    pub bytes: usize,
+}
+
+/// What a rank keeps on its device.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Home {
+    /// Counters of posts.
+    pub posted: usize,
+    /// Counters of waits.
+    pub waited: usize,
+    /// Scratch.
+    pub scratch: usize,
+}
+
+impl Arena {
+    /// What vectors, lines and other ranks' accesses do not share.
+    const ALIGN: usize = 256;
+
+    /// The block of a device with so many of the ranks and streams.
+    pub fn new(
+        layout: &Layout,
+        facts_words: usize,
+        nranks: usize,
+        ranks_here: usize,
+        groups_here: usize,
+    ) -> Result<Self, TooLarge> {
+        let mut bytes: usize = 0;
+        let mut take = |count: usize, size: usize| {
+            let at = bytes.checked_next_multiple_of(Self::ALIGN).ok_or(TooLarge)?;
+            bytes = count.checked_mul(size).and_then(|len| at.checked_add(len)).ok_or(TooLarge)?;
+            Ok(at)
+        };
+        let facts = take(facts_words, 8)?;
+        let tables = [take(nranks, RankMemory::BYTES)?, take(nranks, RankMemory::BYTES)?];
+        let ctas = groups_here.checked_mul(layout.parts).ok_or(TooLarge)?;
+        let work = take(ctas, layout.work_words.checked_mul(8).ok_or(TooLarge)?)?;
+        let steps = take(layout.steps_words, 8)?;
+        let ranks = (0..ranks_here).map(|_| {
+            Ok(Home {
+                posted: take(layout.posted_words, 8)?,
+                waited: take(layout.waited_words, 8)?,
+                scratch: take(layout.scratch_bytes, 1)?,
+            })
+        });
+        let ranks = ranks.collect::<Result<_, _>>()?;
+        Ok(Self { facts, tables, work, steps, ranks, cleared: work..bytes, bytes })
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    const LAYOUT: Layout = Layout {
+        groups: 4,
+        parts: 2,
+        posted_words: 10,
+        waited_words: 20,
+        work_words: 3,
+        steps_words: 4,
+        scratch_bytes: 1000,
+        control_words: 40,
+    };
+
+    #[test]
+    fn nothing_overlaps_and_everything_is_aligned() {
+        let arena = Arena::new(&LAYOUT, 100, 3, 2, 3).expect("it fits");
+        let mut spans = vec![
+            (arena.facts, 800),
+            (arena.tables[0], 120),
+            (arena.tables[1], 120),
+            (arena.work, 3 * 2 * 3 * 8),
+            (arena.steps, 32),
+        ];
+        for rank in &arena.ranks {
+            spans.extend([(rank.posted, 80), (rank.waited, 160), (rank.scratch, 1000)]);
+        }
+        assert_eq!(spans.len(), 5 + 2 * 3);
+        for pair in spans.windows(2) {
+            assert!(pair[0].0 + pair[0].1 <= pair[1].0, "{pair:?}");
+        }
+        assert!(spans.iter().all(|(at, _)| at % Arena::ALIGN == 0));
+        let (at, len) = spans[spans.len() - 1];
+        assert_eq!(arena.bytes, at + len);
+        assert_eq!(arena.cleared, arena.work..arena.bytes, "neither facts nor addresses");
+    }
+
+    #[test]
+    fn what_has_no_address_is_refused() {
+        let huge = Layout { scratch_bytes: usize::MAX - 300, ..LAYOUT };
+        assert_eq!(Arena::new(&huge, 1, 1, 1, 1), Err(TooLarge));
+    }
+}

@@ -1,0 +1,80 @@
+//! What a kernel is called with, word by word as the device's prelude has it.
+
+/// The one argument of a generated kernel. Addresses are the device's.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Launch {
+    /// The facts.
+    pub facts: u64,
+    /// A [`RankMemory`] for each rank.
+    pub ranks: u64,
+    /// The control block, in memory that the host sees.
+    pub control: u64,
+    /// Words of each CTA of this device's own.
+    pub work: u64,
+    /// Step numbers of the links of fifos.
+    pub steps: u64,
+    /// Elements a unit.
+    pub count: u64,
+    /// CTAs a stream.
+    pub parts: u64,
+    /// The first stream of this device.
+    pub first_group: u64,
+    /// Nanoseconds for which a wait may last.
+    pub poll_limit_ns: u64,
+    /// 1 where `avg` divides whole outputs after the kernel.
+    pub finish_scale: u64,
+}
+
+/// Where a rank's memory begins.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct RankMemory {
+    /// The caller's input.
+    pub input: u64,
+    /// The caller's output.
+    pub output: u64,
+    /// Scratch.
+    pub scratch: u64,
+    /// Counters that others raise.
+    pub posted: u64,
+    /// Counters of waits done.
+    pub waited: u64,
+}
+
+impl RankMemory {
+    /// Bytes of one.
+    pub const BYTES: usize = size_of::<Self>();
+
+    /// The words, in order.
+    pub const fn words(self) -> [u64; 5] {
+        let Self { input, output, scratch, posted, waited } = self;
+        [input, output, scratch, posted, waited]
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use std::mem::offset_of;
+
+    use super::*;
+
+    #[test]
+    fn the_words_lie_as_the_prelude_has_them() {
+        assert_eq!((size_of::<Launch>(), RankMemory::BYTES), (80, 40));
+        let offsets = [
+            offset_of!(Launch, facts),
+            offset_of!(Launch, ranks),
+            offset_of!(Launch, control),
+            offset_of!(Launch, work),
+            offset_of!(Launch, steps),
+            offset_of!(Launch, count),
+            offset_of!(Launch, parts),
+            offset_of!(Launch, first_group),
+            offset_of!(Launch, poll_limit_ns),
+            offset_of!(Launch, finish_scale),
+        ];
+        assert!(offsets.iter().enumerate().all(|(at, offset)| *offset == 8 * at));
+        assert_eq!(offset_of!(RankMemory, waited), 32);
+    }
+}

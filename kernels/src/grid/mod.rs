@@ -1,0 +1,15 @@
+//! What a launch of a generated kernel takes and leaves, whoever launches it: plain arithmetic, no driver.
+
+mod arena;
+mod launch;
+mod layout;
+mod parts;
+mod placement;
+mod watch;
+
+pub use arena::Arena;
+pub use launch::{Launch, RankMemory};
+pub use layout::{Buffers, Layout, TooLarge};
+pub use parts::{Crowded, parts, worth};
+pub use placement::Placement;
+pub use watch::stuck;

@@ -1,0 +1,83 @@
+//! What can go wrong with a kernel on CPU threads, besides the kernel.
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// Why there is no outcome.
+#[derive(Debug)]
+pub enum Error {
+    /// There is no C++ compiler.
+    NoCompiler {
+        /// What was called.
+        compiler: String,
+        /// What the system says.
+        error: std::io::Error,
+    },
+    /// The text does not compile.
+    Compile {
+        /// A copy of the text.
+        source: PathBuf,
+        /// What the compiler says.
+        log: String,
+    },
+    /// The program ended otherwise than it should.
+    Run {
+        /// How.
+        status: String,
+        /// What it says.
+        log: String,
+    },
+    /// The program did not end.
+    Hung {
+        /// For how long it was waited.
+        limit: Duration,
+    },
+    /// A job that makes no sense.
+    BadJob {
+        /// Why.
+        what: String,
+    },
+    /// A result that does not fit the job.
+    BadResult {
+        /// Why.
+        what: String,
+    },
+    /// A file that cannot be read or written.
+    File {
+        /// Which.
+        path: PathBuf,
+        /// What the system says.
+        error: std::io::Error,
+    },
+}
+
+impl Error {
+    pub(super) fn file(path: &Path, error: std::io::Error) -> Self {
+        Self::File { path: path.to_owned(), error }
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NoCompiler { compiler, error } => write!(
+                f,
+                "`{compiler}` cannot be called: {error}; install g++, or name another compiler in CXX"
+            ),
+            Self::Compile { source, log } => {
+                write!(f, "the kernel does not compile; its text is {}\n{log}", source.display())
+            }
+            Self::Run { status, log } => write!(f, "the kernel's process ended by {status}\n{log}"),
+            Self::Hung { limit } => write!(
+                f,
+                "the kernel did not end in {limit:?}, though its waits give up before that"
+            ),
+            Self::BadJob { what } => write!(f, "{what}; the job cannot be run"),
+            Self::BadResult { what } => write!(f, "{what}; the result does not fit the job"),
+            Self::File { path, error } => write!(f, "{}: {error}", path.display()),
+        }
+    }
+}
+
+impl std::error::Error for Error {}

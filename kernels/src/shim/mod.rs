@@ -1,0 +1,157 @@
+//! Generated kernels on CPU threads: the same text that NVRTC takes, compiled by g++ with `device/host_shim.h`, run
+//! in a process of its own.
+//!
+//! For tests and for machines without a GPU: blocks and threads are OS threads, so this is about being right only.
+
+mod error;
+mod job;
+mod outcome;
+
+use std::fs;
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitStatus, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::{Duration, Instant};
+
+pub use error::Error;
+pub use job::Job;
+pub use outcome::Outcome;
+
+/// Flags of the compiler besides the paths.
+const FLAGS: &[&str] = &["-std=c++17", "-O1", "-pthread", "-DROUNDELAY_SHIM"];
+
+/// A kernel as a program of this machine.
+#[derive(Clone, Debug)]
+pub struct Shim {
+    program: PathBuf,
+}
+
+impl Shim {
+    /// Compiles the text whose kernel is `name`, unless that was done before.
+    pub fn compile(text: &str, name: &str) -> Result<Self, Error> {
+        let device = Path::new(env!("CARGO_MANIFEST_DIR")).join("device");
+        let folder = folder();
+        fs::create_dir_all(&folder).map_err(|error| Error::file(&folder, error))?;
+        let program = folder.join(format!("{name}-{:016x}", hash(text, name, &device)?));
+        if program.exists() {
+            return Ok(Self { program });
+        }
+        // Under a name of its own until it is whole: other threads and processes may want the same one.
+        let making = unique(&program);
+        let source = making.with_extension("cu");
+        fs::write(&source, text).map_err(|error| Error::file(&source, error))?;
+        let compiler = std::env::var_os("CXX").unwrap_or_else(|| "g++".into());
+        let made = Command::new(&compiler)
+            .args(FLAGS)
+            .arg(format!("-DROUNDELAY_KERNEL_NAME={name}"))
+            .arg("-I")
+            .arg(&device)
+            .arg("-include")
+            .arg(device.join("host_shim.h"))
+            .args(["-x", "c++"])
+            .arg(&source)
+            .arg(device.join("shim_main.cpp"))
+            .arg("-o")
+            .arg(&making)
+            .stdin(Stdio::null())
+            .output()
+            .map_err(|error| Error::NoCompiler { compiler: lossy(&compiler), error })?;
+        if !made.status.success() {
+            // The text stays, for whoever wants to look at it.
+            return Err(Error::Compile { source, log: text_of(&made.stderr) });
+        }
+        fs::rename(&making, &program).map_err(|error| Error::file(&program, error))?;
+        let kept = program.with_extension("cu");
+        fs::rename(&source, &kept).map_err(|error| Error::file(&kept, error))?;
+        Ok(Self { program })
+    }
+
+    /// Runs it on a job.
+    pub fn run(&self, job: &Job) -> Result<Outcome, Error> {
+        let stem = unique(&self.program);
+        let files = ["job", "result", "log"].map(|end| stem.with_extension(end));
+        let [input, output, log] = &files;
+        fs::write(input, job.encode()?).map_err(|error| Error::file(input, error))?;
+        let ran = self.wait_for(&files, job.process_limit());
+        let result = ran.and_then(|status| {
+            if !status.success() {
+                let log = fs::read(log).map_or_else(|error| error.to_string(), |log| text_of(&log));
+                return Err(Error::Run { status: status.to_string(), log });
+            }
+            let bytes = fs::read(output).map_err(|error| Error::file(output, error))?;
+            Outcome::decode(&bytes, job)
+        });
+        // What cannot be removed costs disk, not a result.
+        for file in &files {
+            let _ = fs::remove_file(file);
+        }
+        result
+    }
+
+    /// A kernel that never ends is the fault that this is here to find: so no run is waited for without end.
+    fn wait_for(&self, files: &[PathBuf; 3], limit: Duration) -> Result<ExitStatus, Error> {
+        let [input, output, log] = files;
+        let failed = |error| Error::file(&self.program, error);
+        let log = fs::File::create(log).map_err(|error| Error::file(log, error))?;
+        let mut child = Command::new(&self.program)
+            .args([input, output])
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(log)
+            .spawn()
+            .map_err(failed)?;
+        let begun = Instant::now();
+        let mut pause = Duration::from_micros(200);
+        loop {
+            if let Some(status) = child.try_wait().map_err(failed)? {
+                return Ok(status);
+            }
+            if begun.elapsed() > limit {
+                child.kill().map_err(failed)?;
+                child.wait().map_err(failed)?;
+                return Err(Error::Hung { limit });
+            }
+            std::thread::sleep(pause);
+            pause = (pause * 2).min(Duration::from_millis(5));
+        }
+    }
+}
+
+/// Where programs are kept.
+fn folder() -> PathBuf {
+    let workspace = || Path::new(env!("CARGO_MANIFEST_DIR")).join("../target");
+    let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(workspace, PathBuf::from);
+    target.join("shim")
+}
+
+/// What a program is made of.
+fn hash(text: &str, name: &str, device: &Path) -> Result<u64, Error> {
+    let read = |path: &Path| fs::read(path).map_err(|error| Error::file(path, error));
+    let listed = fs::read_dir(device).map_err(|error| Error::file(device, error))?;
+    let mut headers: Vec<PathBuf> = listed.filter_map(|entry| Some(entry.ok()?.path())).collect();
+    headers.sort();
+    let mut hasher = DefaultHasher::new();
+    (text, name, FLAGS, std::env::var_os("CXX")).hash(&mut hasher);
+    for header in headers.iter().filter(|path| path.is_file()) {
+        (header.file_name(), read(header)?).hash(&mut hasher);
+    }
+    Ok(hasher.finish())
+}
+
+/// A path beside `path` that nobody else has.
+fn unique(path: &Path) -> PathBuf {
+    static NEXT: AtomicU32 = AtomicU32::new(0);
+    let (process, nth) = (std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed));
+    let mut name = path.file_name().unwrap_or_default().to_owned();
+    name.push(format!("-{process}-{nth}"));
+    path.with_file_name(name)
+}
+
+fn text_of(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+fn lossy(text: &std::ffi::OsStr) -> String {
+    text.to_string_lossy().into_owned()
+}
