@@ -68,10 +68,11 @@ template <Scope S> Vector load_words(const Vector* at) {
 }
 
 template <Scope S> void store_words(Vector* at, Vector line) {
-    // The later half first: nobody may rely on an order.
-    __atomic_store_n(&at->words[1], line.words[1], __ATOMIC_RELAXED);
+    // Some from the front and some from behind: nobody may rely on an order.
+    const u64 first = u64(at) / sizeof(Vector) % 2;
+    __atomic_store_n(&at->words[first], line.words[first], __ATOMIC_RELAXED);
     delay();
-    __atomic_store_n(&at->words[0], line.words[0], __ATOMIC_RELAXED);
+    __atomic_store_n(&at->words[1 - first], line.words[1 - first], __ATOMIC_RELAXED);
 }
 
 template <class To, class From> To bits_as(From from) {
