@@ -39,7 +39,7 @@ pub(crate) struct KernelFlags {
     /// 2 fuses moves too
     #[arg(short = 'O', value_name = "LEVEL", default_value_t = Level::O2)]
     level: Level,
-    /// The GPU's architecture, such as sm_80 or sm_100
+    /// The GPU's architecture, such as `sm_80` or `sm_100`
     #[arg(long, default_value = "sm_90")]
     arch: String,
     /// Threads of a block, in whole warps of 32; more of them have fewer registers each
@@ -71,7 +71,7 @@ fn protocol(text: &str) -> Result<Protocol, String> {
 }
 
 fn threads(text: &str) -> Result<u32, String> {
-    let threads = text.parse().ok().filter(|n: &u32| (32..=1024).contains(n) && n % 32 == 0);
+    let threads = text.parse().ok().filter(|n: &u32| (32..=1024).contains(n) && n.is_multiple_of(32));
     threads.ok_or_else(|| format!("[{}] threads are 32, 64, … or 1024", Code::BadFlag))
 }
 
