@@ -15,4 +15,4 @@ pub use cache::Cache;
 pub use compile::{Compiled, Compiler, HEADERS, Target, compile};
 pub use error::{Error, Missing, Part, Refused};
 pub use log::{Message, Severity};
-pub use report::Usage;
+pub use report::{Resources, Usage};
