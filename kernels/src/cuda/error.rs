@@ -72,6 +72,18 @@ pub enum Error {
         /// The other.
         to: usize,
     },
+    /// E0424: threads that no CTA can have.
+    BadThreads {
+        /// What was given.
+        given: u32,
+    },
+    /// E0403: typed slices for a plan of elements that Rust has no type for.
+    NoSlices {
+        /// The plan's element type.
+        element: Element,
+    },
+    /// What stands in the way of a kernel: the algorithm itself, or its form.
+    NoKernel(Vec<Diagnostic>),
     /// E0401, E0402, E0405, …: what the host's engine says, too.
     Host(host::Error),
 }
