@@ -6,6 +6,7 @@ pub use roundelay_core::schedule::Location;
 pub use roundelay_core::schedule::builder::{Builder, Stop};
 pub use roundelay_core::schedule::demands::Resource;
 pub use roundelay_core::schedule::groups::{Groups, Membership};
+pub use roundelay_core::schedule::params::ParamValue;
 pub use roundelay_core::schedule::ring::Ring;
 pub use roundelay_core::schedule::site::{Drawing, Site};
 pub use roundelay_core::schedule::tree::{TreeKind, TreeNode};

@@ -120,6 +120,7 @@ codes! {
     E0420 WrongDevice "a buffer on another device than its rank",
     E0421 KernelFailed "a kernel was ended by the device",
     E0422 NoPeerAccess "a device that cannot reach another's memory",
+    E0423 NoSuchKernel "a program that does not fit the kernel asked for",
 
     // The command line.
     E0501 BadFlag "a flag value that cannot be read",

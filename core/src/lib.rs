@@ -62,6 +62,24 @@ pub fn compile_with(
     Err(errors)
 }
 
+/// The checked tree of an algorithm that a macro expanded, with the values of its parameters: for engines that
+/// start from the author's loops. `others` are the algorithms of the library.
+pub fn reread<A: Algorithm + ?Sized>(
+    algorithm: &A,
+    others: &Others<'_>,
+) -> Result<Interpreted, Vec<Diagnostic>> {
+    let text = [&[algorithm.source()][..], algorithm.callees()].concat().join("\n\n");
+    let source = Source::from_text(format!("{}.coll", algorithm.name()), &text);
+    let program = compile_with(&source, Door::Macro, others)?;
+    let own = program.algorithms.into_iter().find(|known| known.name == algorithm.name());
+    let own = own.expect("a source in canonical form holds its algorithm");
+    let mut read = Interpreted::new(own, &source).standing_where(algorithm);
+    for (name, value) in algorithm.given() {
+        read.set(name, value).expect("the struct has the fields of the parameters");
+    }
+    Ok(read)
+}
+
 /// Schedule and verify: from an algorithm and a number of ranks to ops that are proved right.
 pub fn prove<A: Algorithm + ?Sized>(algorithm: &A, nranks: u32) -> Result<Proved, Vec<Finding>> {
     Proved::new(algorithm.schedule(nranks)?)

@@ -250,29 +250,32 @@ pub struct Callee {
 impl Algorithm {
     /// What it calls, each algorithm once, in the order of the source.
     pub fn callees(&self) -> Vec<&Callee> {
-        let mut found = Vec::new();
-        collect(&self.body, &mut found);
-        found
-    }
-}
-
-fn collect<'a>(body: &'a [Stmt], found: &mut Vec<&'a Callee>) {
-    for stmt in body {
-        match &stmt.kind {
-            StmtKind::Run(run) => {
+        let mut found: Vec<&Callee> = Vec::new();
+        walk(&self.body, &mut |stmt| {
+            if let StmtKind::Run(run) = &stmt.kind {
                 let name = &run.callee.algorithm.name;
                 if found.iter().all(|known| known.algorithm.name != *name) {
                     found.push(&run.callee);
                 }
             }
+        });
+        found
+    }
+}
+
+/// Visits statements and all those inside them, in the order of the source.
+pub fn walk<'a>(body: &'a [Stmt], visit: &mut impl FnMut(&'a Stmt)) {
+    for stmt in body {
+        visit(stmt);
+        match &stmt.kind {
             StmtKind::For(_, _, body)
             | StmtKind::Parallel(_, _, _, body)
-            | StmtKind::Within(_, body) => collect(body, found),
-            StmtKind::Step(step) => collect(&step.body, found),
+            | StmtKind::Within(_, body) => walk(body, visit),
+            StmtKind::Step(step) => walk(&step.body, visit),
             StmtKind::If(arms, otherwise) => {
                 let guarded = arms.iter().map(|(_, body)| body);
                 for body in guarded.chain(otherwise) {
-                    collect(body, found);
+                    walk(body, visit);
                 }
             }
             _ => {}

@@ -6,7 +6,7 @@ use quote::{format_ident, quote};
 
 use super::rust_body::Body;
 use super::rust_calls;
-use crate::check::hir::{Algorithm, ParamTy, Program};
+use crate::check::hir::{Algorithm, Home, ParamTy, Program};
 use crate::expansion;
 use crate::schedule::Location;
 use crate::source::Span;
@@ -105,6 +105,8 @@ pub(super) fn item(algorithm: &Algorithm, origin: &Origin<'_>) -> TokenStream {
             }
         )
     });
+    let callees = callees(algorithm);
+    let given = given(&fields);
     // An escape sees the author's scope and nothing else.
     let names = (!algorithm.escapes).then(|| {
         quote! {
@@ -126,6 +128,8 @@ pub(super) fn item(algorithm: &Algorithm, origin: &Origin<'_>) -> TokenStream {
                 use ::roundelay::expand::at;
                 const { &[#(#locations),*] }
             }
+            #callees
+            #given
             #[allow(unused_parens, unused_braces, #unused non_snake_case, clippy::all, clippy::pedantic)]
             fn build(
                 &self,
@@ -149,6 +153,43 @@ pub(super) fn item(algorithm: &Algorithm, origin: &Origin<'_>) -> TokenStream {
 
         #test
     }
+}
+
+/// The sources of what it calls, for engines that read them again.
+fn callees(algorithm: &Algorithm) -> Option<TokenStream> {
+    let mut found: Vec<&Algorithm> = Vec::new();
+    let mut open = vec![algorithm];
+    while let Some(caller) = open.pop() {
+        for callee in caller.callees().into_iter().filter(|c| c.home != Home::Library) {
+            let callee = &*callee.algorithm;
+            if found.iter().all(|known| known.name != callee.name) {
+                found.push(callee);
+                open.push(callee);
+            }
+        }
+    }
+    let texts = found.iter().map(|callee| raw(&callee.source));
+    (!found.is_empty()).then(|| quote!(fn callees(&self) -> &[&str] { &[#(#texts),*] }))
+}
+
+/// The values of the parameters that have some.
+fn given(fields: &[Field]) -> Option<TokenStream> {
+    let values = fields.iter().map(|Field { name, required, .. }| {
+        let text = name.to_string();
+        let text = text.trim_start_matches("r#");
+        if *required {
+            quote!(::core::option::Option::Some((#text, self.#name.clone().into())))
+        } else {
+            quote!(self.#name.clone().map(|value| (#text, value.into())))
+        }
+    });
+    (!fields.is_empty()).then(|| {
+        quote! {
+            fn given(&self) -> ::std::vec::Vec<(&'static str, ::roundelay::expand::ParamValue)> {
+                [#(#values),*].into_iter().flatten().collect()
+            }
+        }
+    })
 }
 
 /// The test that proves the algorithm for more rank counts than the expansion does.

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use super::arith::Fault;
 use super::members::Members;
+use super::record::firsts;
 use super::value::{Faulty, Flag, Int};
 use crate::diagnostics::Code;
 use crate::ids::RankId;
@@ -156,6 +157,19 @@ impl Partition {
             }
         }
         Self { groups, place }
+    }
+
+    /// Itself in words: ranks, groups, whether all are of one size; the group of each rank, its place there; where
+    /// each group begins, and their ranks.
+    pub(crate) fn words(&self) -> impl Iterator<Item = i64> + '_ {
+        let groups = &self.groups;
+        let even = groups.windows(2).all(|pair| pair[0].len() == pair[1].len());
+        [self.place.len() as i64, groups.len() as i64, even.into()]
+            .into_iter()
+            .chain(self.place.iter().map(|(index, _)| (*index).into()))
+            .chain(self.place.iter().map(|(_, position)| (*position).into()))
+            .chain(firsts(groups))
+            .chain(groups.iter().flatten().map(|rank| (*rank).into()))
     }
 
     fn even(size: u32, nranks: u32) -> Self {

@@ -18,6 +18,7 @@ pub(crate) mod members;
 pub mod needs;
 pub mod params;
 pub mod rational;
+pub(crate) mod record;
 pub mod ring;
 pub mod rings;
 pub mod site;
@@ -32,6 +33,7 @@ use crate::ids::{ChannelId, LaneId, OpId, RankId, RegionId, ScratchId, SpanId, S
 use crate::stages;
 use demands::Demands;
 use rational::Rat;
+use params::ParamValue;
 pub use tables::Limits;
 
 /// What one rank count of one algorithm does, op by op.
@@ -345,6 +347,16 @@ pub trait Algorithm {
 
     /// Where its statements stand, by [`SpanId`].
     fn locations(&self) -> &[Location];
+
+    /// The algorithms that it calls, and those that they call, but for the library's: each in canonical form.
+    fn callees(&self) -> &[&str] {
+        &[]
+    }
+
+    /// The parameters that were given values.
+    fn given(&self) -> Vec<(&'static str, ParamValue)> {
+        Vec::new()
+    }
 
     /// Lays out one rank's program.
     fn build(&self, builder: &mut builder::Builder<'_>) -> Result<(), builder::Stop>;

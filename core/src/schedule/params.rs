@@ -30,6 +30,27 @@ pub enum ParamValue {
     Ranks(Vec<i64>),
 }
 
+macro_rules! from {
+    ($($variant:ident $ty:ty,)*) => {$(
+        impl From<$ty> for ParamValue {
+            fn from(value: $ty) -> Self {
+                Self::$variant(value)
+            }
+        }
+    )*};
+}
+
+from! {
+    Int i64,
+    Bool bool,
+    Ring Ring,
+    Rings Rings,
+    Tree Tree,
+    Groups Groups,
+    Topology Arc<Topology>,
+    Ranks Vec<i64>,
+}
+
 impl ParamValue {
     /// Reads a value of type `ty`; the error says what would be right. The word `topology` stands for
     /// `given`, the topology of the run.

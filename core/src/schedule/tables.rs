@@ -10,6 +10,8 @@ use super::builder::frame::{Bound, CallOf};
 use super::builder::{Builder, Stop};
 use super::demands::Demands;
 use super::groups::{Groups, Partition};
+use super::interpret::Interpreted;
+use super::record::Record;
 use super::ring::{Ring, Seating};
 use super::rings::Rings;
 use super::tree::{Rooted, Tree};
@@ -47,6 +49,8 @@ pub(crate) struct Tables {
     pub(crate) calls: HashMap<CallOf, (RankId, (Bound, Bound))>,
     /// Scratch by who declares it: the calls that lead there, the lane, and which of its declarations.
     pub(crate) declared: HashMap<(Vec<u32>, LaneId, usize), ScratchId>,
+    /// What was asked, where that is wanted.
+    pub(crate) record: Option<Record>,
     limits: Limits,
     steps: u64,
     ops: u64,
@@ -99,6 +103,7 @@ impl Tables {
             demands: Demands::default(),
             calls: HashMap::new(),
             declared: HashMap::new(),
+            record: None,
             limits,
             steps: 0,
             ops: 0,
@@ -231,11 +236,30 @@ pub(crate) fn build<A: Algorithm + ?Sized>(
     nranks: u32,
     limits: Limits,
 ) -> Result<Schedule, Vec<Finding>> {
+    Ok(lay_out(algorithm, nranks, limits, None)?.0)
+}
+
+/// The same, and what its program asked.
+pub(crate) fn build_recording(
+    algorithm: &Interpreted,
+    nranks: u32,
+) -> Result<(Schedule, Record), Vec<Finding>> {
+    let (schedule, record) = lay_out(algorithm, nranks, Limits::FULL, Some(Record::default()))?;
+    Ok((schedule, record.unwrap_or_default()))
+}
+
+fn lay_out<A: Algorithm + ?Sized>(
+    algorithm: &A,
+    nranks: u32,
+    limits: Limits,
+    record: Option<Record>,
+) -> Result<(Schedule, Option<Record>), Vec<Finding>> {
     if nranks == 0 || nranks > Tables::RANK_LIMIT {
         let title = format!("nranks is {nranks}, and must be in 1..={}", Tables::RANK_LIMIT);
         return Err(vec![Finding::new(Code::NoRanks, crate::ids::SpanId(0), title)]);
     }
     let mut tables = Tables::new(algorithm.name(), algorithm.collective(), nranks, limits);
+    tables.record = record;
     let mut assembly = Assembly::default();
     for rank in (0..nranks).map(RankId) {
         let mut builder = Builder::new(&mut tables, rank);
@@ -250,13 +274,17 @@ pub(crate) fn build<A: Algorithm + ?Sized>(
     if !tables.problems.is_empty() {
         return Err(tables.problems);
     }
+    let mut record = tables.record.take();
+    if let Some(record) = &mut record {
+        record.complete(&tables.declared, tables.slots.links(), &tables.lanes.items);
+    }
     let schedule = assembly.finish(tables, algorithm);
     debug_assert_eq!(
         super::legality::check(&schedule),
         Ok(()),
         "the builder makes legal schedules"
     );
-    Ok(schedule)
+    Ok((schedule, record))
 }
 
 /// Streams one after the other, and tables in the order of their first use: so equal programs give equal

@@ -314,6 +314,19 @@ impl Rooted {
         }
     }
 
+    /// Itself in words: ranks, root, depth; parents, -1 for the root's; levels; where the children of each rank
+    /// begin, and they.
+    pub(crate) fn words(&self) -> impl Iterator<Item = i64> + '_ {
+        let above = |(rank, up): (usize, &u32)| {
+            if rank as u32 == self.root { -1 } else { (*up).into() }
+        };
+        let tables = [&self.level, &self.first, &self.children];
+        [self.parent.len() as i64, self.root.into(), self.depth.into()]
+            .into_iter()
+            .chain(self.parent.iter().enumerate().map(above))
+            .chain(tables.into_iter().flatten().map(|word| i64::from(*word)))
+    }
+
     fn children(&self, rank: u32) -> &[u32] {
         &self.children[self.first[rank as usize] as usize..self.first[rank as usize + 1] as usize]
     }

@@ -92,6 +92,7 @@ mod tests {
         Facts {
             words: vec![0; 24],
             groups: (0..6).map(|at| Group { rank: RankId(at / 2), stream: at % 2 }).collect(),
+            lanes: vec![Vec::new()],
             posted_words: 100,
             work_words: 12,
             links: 3,

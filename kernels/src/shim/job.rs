@@ -155,6 +155,7 @@ pub(super) mod tests {
         let facts = Facts {
             words: vec![-1, 2],
             groups: [0, 1].map(|rank| Group { rank: RankId(rank), stream: 0 }).to_vec(),
+            lanes: vec![Vec::new()],
             posted_words: 16,
             work_words: 5,
             links: 1,

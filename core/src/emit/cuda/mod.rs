@@ -1,14 +1,31 @@
 //! CUDA: a kernel's text from a checked algorithm or from a flat schedule, and the facts that it reads.
+//!
+//! One text serves every rank count, count and parameter of an algorithm: the author's loops stay loops, and what
+//! they run on comes as [`Facts`]. The text calls the device library, which `roundelay-kernels` holds.
 
+mod exprs;
+mod facts;
+mod parts;
+mod prune;
+mod stmts;
+mod summary;
+mod text;
+mod words;
+
+use std::collections::BTreeSet;
+use std::fmt;
 use std::sync::Arc;
 
-use crate::diagnostics::Diagnostic;
+use crate::check::hir::{self, Stmt, StmtKind};
+use crate::diagnostics::{Code, Diagnostic, Finding};
 use crate::dtype::{DType, ReduceOp};
 use crate::ids::RankId;
 use crate::optimize::{Callers, Optimized};
-use crate::schedule::Schedule;
 use crate::schedule::interpret::Interpreted;
+use crate::schedule::record::Record;
+use crate::schedule::{Schedule, tables};
 use crate::verify::{Proof, Proved};
+use text::Notes;
 
 /// The type of a kernel's elements: those of the host, and what only GPUs compute with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -59,17 +76,63 @@ pub enum Protocol {
     Direct,
     /// Slots at the receiver with credits: NCCL's Simple.
     Simple,
-    /// Slots of lines that carry data and flag in one store: NCCL's LL.
+    /// Slots of lines that carry data and flag in one store: NCCL's LL. For small messages.
     Ll,
 }
 
-/// How the kernel holds the algorithm.
+impl Protocol {
+    /// All of them.
+    pub const ALL: [Self; 3] = [Self::Direct, Self::Simple, Self::Ll];
+
+    /// Its name on the command line.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Direct => "direct",
+            Self::Simple => "simple",
+            Self::Ll => "ll",
+        }
+    }
+
+    /// The protocol of that name.
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|protocol| protocol.name() == name)
+    }
+
+    /// What a program asks for: slots where it sends and receives, else the handshake.
+    pub fn of(algorithm: &hir::Algorithm) -> Self {
+        if passes(&algorithm.body) { Self::Simple } else { Self::Direct }
+    }
+}
+
+/// Whether statements pass data through a fifo.
+fn passes(body: &[Stmt]) -> bool {
+    let mut found = false;
+    hir::walk(body, &mut |stmt| {
+        found |= match &stmt.kind {
+            StmtKind::Primitive { .. } => true,
+            StmtKind::Run(run) => passes(&run.callee.algorithm.body),
+            _ => false,
+        };
+    });
+    found
+}
+
+/// How a kernel holds the algorithm.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Form {
     /// The author's loops.
     Loops,
     /// A table of ops that a fixed loop walks.
     Table,
+}
+
+impl fmt::Display for Form {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Loops => "loops",
+            Self::Table => "table",
+        })
+    }
 }
 
 /// What a kernel is made for.
@@ -102,7 +165,12 @@ pub struct Kernel {
     pub schedule: Arc<Schedule>,
     /// What holds of that.
     pub proof: Arc<Proof>,
+    /// For loops: what the program asked, and where.
+    record: Option<(Record, Vec<Site>)>,
 }
+
+/// Where an object is made: the algorithm, and the place of the expression.
+type Site = (String, (u32, u32));
 
 /// A group of CTAs: one stream of one rank.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -120,6 +188,8 @@ pub struct Facts {
     pub words: Vec<i64>,
     /// Streams, in the order of the grid.
     pub groups: Vec<Group>,
+    /// Lanes by their numbers in the kernel; those of the schedule may have others.
+    pub lanes: Vec<Vec<i64>>,
     /// 8-byte counters at each rank.
     pub posted_words: u64,
     /// 8-byte words of each CTA's own.
@@ -133,25 +203,89 @@ pub struct Facts {
 }
 
 impl Kernel {
-    /// The author's loops as a kernel.
+    /// The author's loops as a kernel. Its schedule is the proved one without the signals that others imply.
     pub fn of_loops(
         algorithm: &Interpreted,
         proved: &Proved,
         spec: Spec,
     ) -> Result<Self, Vec<Diagnostic>> {
-        let _ = (algorithm, proved, spec);
-        todo!()
+        let checked = algorithm.checked();
+        let refuse = |title: String, help: &str| {
+            vec![Diagnostic::new(Code::NoSuchKernel, checked.name_span, title).help(help)]
+        };
+        if checked.escapes {
+            return Err(refuse(
+                format!("{} calls Rust functions, which a kernel cannot", checked.name),
+                "take the table form: it holds what they came to",
+            ));
+        }
+        let passes = passes(&checked.body);
+        if passes != (spec.protocol != Protocol::Direct) {
+            let (name, protocol) = (&checked.name, spec.protocol.name());
+            return Err(if passes {
+                refuse(
+                    format!("{name} sends and receives through slots, which protocol {protocol} has not"),
+                    "take protocol simple, or ll for small messages",
+                )
+            } else {
+                refuse(
+                    format!("{name} has no fifo, and protocol {protocol} is one of slots"),
+                    "take protocol direct, or write the algorithm with `send`, `recv` and their kin",
+                )
+            });
+        }
+        let nranks = proved.schedule().nranks;
+        let place = |all: Vec<Finding>| -> Vec<Diagnostic> {
+            all.into_iter().map(|f| algorithm.diagnostic(f, nranks)).collect()
+        };
+        let (schedule, record) = tables::build_recording(algorithm, nranks).map_err(place)?;
+        if let Some(why) = &record.irregular {
+            let title = format!("the loops of {} do not fit one kernel: {why}", checked.name);
+            return Err(refuse(title, "take the table form"));
+        }
+        let dropped = prune::needless(checked, &schedule, spec.callers);
+        let pruned = prune::without(&schedule, proved.proof(), &dropped, spec.callers);
+        debug_assert!(pruned.is_some(), "what elision leaves out is not needed");
+        let (dropped, schedule, proof) = match pruned {
+            Some((schedule, proof)) => (dropped, schedule, Arc::new(proof)),
+            None => (BTreeSet::new(), schedule, proved.proof().clone()),
+        };
+        let mut calls = BTreeSet::new();
+        hir::walk(&checked.body, &mut |stmt| {
+            if let StmtKind::Run(_) = stmt.kind {
+                calls.insert(stmt.at);
+            }
+        });
+        let fifos = record.fifos().collect();
+        let meets = parts::statements(&schedule, &calls, &fifos);
+        let notes = Notes { dropped, meets };
+        let name = checked.name.clone();
+        let mut about =
+            summary::about(&name, &checked.docs, Form::Loops, &spec, (&schedule, &proof));
+        about.extend(summary::left_out(&notes, &schedule));
+        let scale = scales(&spec, &proof);
+        let (text, sites) = text::loops(algorithm, &spec, &notes, &about, scale);
+        let schedule = Arc::new(schedule);
+        let record = Some((record, sites));
+        Ok(Self { name, text, form: Form::Loops, spec, schedule, proof, record })
     }
 
-    /// A schedule as a table.
-    pub fn of_table(optimized: &Optimized, spec: Spec) -> Result<Self, Vec<Diagnostic>> {
-        let _ = (optimized, spec);
-        todo!()
+    /// A schedule as a table: of what passes made of it, or of a program that only Rust can run.
+    pub fn of_table(optimized: &Optimized, spec: Spec) -> Self {
+        let (schedule, proof) = (optimized.schedule.clone(), optimized.proof.clone());
+        let name = schedule.algorithm.clone();
+        let spec = Spec { protocol: Protocol::Direct, ..spec };
+        let about = summary::about(&name, &[], Form::Table, &spec, (&schedule, &proof));
+        let text = text::table(&name, &spec, &about, scales(&spec, &proof));
+        Self { name, text, form: Form::Table, spec, schedule, proof, record: None }
     }
 
-    /// What a launch for `count` elements a unit reads.
-    pub fn facts(&self, count: u64) -> Facts {
-        let _ = count;
-        todo!()
+    /// Whether `avg` divides whole outputs, after the kernel.
+    fn scales(&self) -> bool {
+        scales(&self.spec, &self.proof)
     }
+}
+
+fn scales(spec: &Spec, proof: &Proof) -> bool {
+    spec.op == ReduceOp::Avg && proof.scale_outputs
 }

@@ -12,6 +12,7 @@ use crate::schedule::area::Area;
 use crate::schedule::arith::Fault;
 use crate::schedule::lengths::{self, Lengths};
 use crate::schedule::rational::Rat;
+use crate::schedule::record::Credit;
 use crate::schedule::tables::{Mix, Tables};
 use crate::schedule::value::{Int, Peer, Piece, Place, Split};
 use crate::schedule::{Buffer, Channel, OpKind, Region, SignalKind};
@@ -72,6 +73,15 @@ pub(crate) struct Slots {
     first: HashMap<(ScratchId, LaneId, RankId, RankId), u32, BuildHasherDefault<Mix>>,
     /// Slots taken at each receiver.
     taken: HashMap<(ScratchId, RankId), u64, BuildHasherDefault<Mix>>,
+}
+
+impl Slots {
+    /// The first slot of every link.
+    pub(crate) fn links(
+        &self,
+    ) -> impl Iterator<Item = ((ScratchId, LaneId, RankId, RankId), u32)> + '_ {
+        self.first.iter().map(|(link, first)| (*link, *first))
+    }
 }
 
 /// The value of an option of the fifo.
@@ -160,10 +170,16 @@ impl Builder<'_> {
     /// The end of the algorithm that declared the fifo: each sender takes the credits that are still out, so
     /// there is a wait for every post, and the next run starts with slot 0 again.
     pub(crate) fn end_fifo(&mut self) -> Result<(), Stop> {
-        let Some(Fifo { at, sizes, links, .. }) = self.fifo.take() else { return Ok(()) };
+        let Some(Fifo { at, buffer, sizes, links, .. }) = self.fifo.take() else { return Ok(()) };
         let me = self.rank;
-        for link in links.into_iter().filter(|link| link.from == me) {
-            for _ in 0..link.steps.min(sizes.credits.into()) {
+        let out = |link: &Link| link.steps.min(sizes.credits.into());
+        let sent: Vec<_> = links.into_iter().filter(|link| link.from == me).collect();
+        if let Some(record) = &mut self.tables.record {
+            let credit = |link: &Link| Credit { peer: link.to, lane: link.lane, times: out(link) };
+            record.end(buffer, me, sent.iter().map(credit).collect());
+        }
+        for link in sent {
+            for _ in 0..out(&link) {
                 self.signal(at, OpKind::Wait, link.channel(SignalKind::Head))?;
             }
         }

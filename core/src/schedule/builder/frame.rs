@@ -101,6 +101,11 @@ impl Builder<'_> {
         self.many(self.ranks())
     }
 
+    /// Inside `within`, who they are.
+    pub(crate) fn seen(&self) -> Option<Vec<RankId>> {
+        self.ranks().map(|group| group.members.to_vec())
+    }
+
     /// This rank's number among them.
     pub(super) fn here(&self) -> u32 {
         self.ranks().map_or(self.rank.0, |group| group.mine)
@@ -137,7 +142,7 @@ impl Builder<'_> {
     }
 
     /// Whether a called algorithm is running.
-    pub(super) fn is_called(&self) -> bool {
+    pub(crate) fn is_called(&self) -> bool {
         !self.path.is_empty()
     }
 

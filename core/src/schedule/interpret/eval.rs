@@ -168,6 +168,14 @@ impl<'a> Run<'a> {
     }
 
     pub(super) fn eval(&mut self, b: &mut Builder<'_>, expr: &'a Expr) -> Result<Value, Stop> {
+        let value = self.evaluated(b, expr)?;
+        if b.tables.record.is_some() {
+            self.record(b, expr, &value)?;
+        }
+        Ok(value)
+    }
+
+    fn evaluated(&mut self, b: &mut Builder<'_>, expr: &'a Expr) -> Result<Value, Stop> {
         let span = expr.span;
         Ok(match &*expr.kind {
             ExprKind::Int(value) => Value::Int(*value),

@@ -4,6 +4,7 @@
 mod eval;
 mod fifo;
 mod membership;
+mod recorded;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -62,6 +63,16 @@ impl Interpreted {
             deterministic: false,
             budgets: Vec::new(),
         }
+    }
+
+    /// The same algorithm where `written` says that it stands: its statements are numbered alike.
+    #[must_use]
+    pub(crate) fn standing_where<A: Algorithm + ?Sized>(mut self, written: &A) -> Self {
+        if written.locations().len() == self.locations.len() {
+            written.file().clone_into(&mut self.file);
+            self.locations = written.locations().into();
+        }
+        self
     }
 
     /// Gives a parameter its value; the error says which parameters there are.
@@ -179,6 +190,7 @@ impl Algorithm for Interpreted {
         for param in &self.algorithm.params {
             run.param(builder, param, self)?;
         }
+        run.record_params(builder)?;
         run.block(builder, &self.algorithm.body)
     }
 }

@@ -1,0 +1,341 @@
+//! The facts of a launch: the author's loops are in the text, and here is what they run on: lanes, streams, slots,
+//! parameters, and the rings, trees, groups and topologies that the host searched for.
+
+use std::collections::BTreeMap;
+
+use super::words::{HEADER, Key, MAGIC, Words, name};
+use super::{Facts, Group, Kernel, Protocol, Site, parts};
+use crate::ids::{LaneId, OpId, RankId, ScratchId};
+use crate::schedule::record::{Answer, Argument, Record, firsts};
+use crate::schedule::{Buffer, Channel, OpKind, Schedule, SignalKind};
+use crate::dtype::ReduceOp;
+
+/// Kinds of signal that a lane of a pair of ranks has.
+const KINDS: u64 = 4;
+
+/// Where the counters of a schedule lie at the rank that waits.
+struct Counters {
+    nranks: u64,
+    lanes: u64,
+    streams: u64,
+}
+
+impl Counters {
+    fn words(&self) -> u64 {
+        self.lanes * self.nranks * KINDS + 3 * self.streams
+    }
+
+    fn index(&self, channel: &Channel) -> u64 {
+        let kind = match channel.kind {
+            SignalKind::Ack => 0,
+            SignalKind::Data => 1,
+            SignalKind::Head => 2,
+            SignalKind::Tail => 3,
+            SignalKind::Fork | SignalKind::Join => {
+                let join = u64::from(channel.kind == SignalKind::Join);
+                let child = u64::from(channel.lane.0);
+                return self.lanes * self.nranks * KINDS + 2 * child + join;
+            }
+        };
+        (u64::from(channel.lane.0) * self.nranks + u64::from(channel.from.0)) * KINDS + kind
+    }
+}
+
+/// Where each scratch buffer of a rank lies.
+struct Slots {
+    /// First element, elements of a slot, slots before it.
+    of: Vec<[u64; 3]>,
+    elements: u64,
+    slots: u64,
+}
+
+impl Kernel {
+    /// What a launch for `count` elements a unit reads. For scratch beyond 2^63 elements the lengths saturate.
+    pub fn facts(&self, count: u64) -> Facts {
+        let schedule = &*self.schedule;
+        let mut words = Words::new();
+        let streams = schedule.streams.iter().map(|s| s.index + 1).max().unwrap_or(1);
+        let lanes = self.lanes();
+        let counters = Counters {
+            nranks: schedule.nranks.into(),
+            lanes: lanes.len() as u64,
+            streams: streams.into(),
+        };
+        let slots = self.slots(count);
+        let scratch_at = words.put(slots.of.iter().flatten().map(|word| *word as i64));
+        let (finish_at, first_move) = self.finish(&mut words);
+        let first_op: Vec<i64>;
+        let mut header = [0; HEADER];
+        let firsts = match &self.record {
+            Some((record, sites)) => {
+                self.answers(&mut words, record, sites);
+                let params = record.params.iter().map(|answer| object(&mut words, record, answer));
+                let params: Vec<i64> = params.collect();
+                header[11] = params.len() as i64;
+                header[12] = words.put(params);
+                header[17] = links_of_a_rank(record);
+                header[18] = record.links.len() as i64;
+                &first_move
+            }
+            None => {
+                (header[20], header[21], first_op) = self.ops(&mut words, &counters, &slots, count);
+                &first_op
+            }
+        };
+        let groups: Vec<Group> =
+            schedule.streams.iter().map(|s| Group { rank: s.rank, stream: s.index }).collect();
+        let mut rows = Vec::with_capacity(4 * groups.len());
+        for (stream, ends) in schedule.streams.iter().zip(firsts.windows(2)) {
+            rows.extend([stream.rank.0.into(), stream.index.into(), ends[1] - ends[0], ends[0]]);
+        }
+        header[3] = words.put(rows);
+        (header[9], header[10]) = words.table();
+        header[0] = MAGIC;
+        header[1] = schedule.nranks.into();
+        header[2] = groups.len() as i64;
+        header[4] = lanes.len() as i64;
+        header[6] = slots.of.len() as i64;
+        (header[7], header[8]) = (scratch_at, finish_at);
+        header[13] = schedule.collective.max_input_units(schedule.nranks).into();
+        header[14] = schedule.collective.max_output_units(schedule.nranks).into();
+        (header[15], header[16]) = (streams.into(), slots.slots as i64);
+        (header[19], header[22]) = (schedule.root.0.into(), schedule.nranks.into());
+        words.words[..HEADER].copy_from_slice(&header);
+        Facts {
+            words: words.words,
+            groups,
+            lanes,
+            posted_words: counters.words(),
+            work_words: slots.slots + 4 * header[17] as u64,
+            links: header[18] as u64,
+            scratch_elements: slots.elements,
+            scale_outputs: self.scales(),
+        }
+    }
+
+    /// Lanes by their numbers in the kernel.
+    fn lanes(&self) -> Vec<Vec<i64>> {
+        match &self.record {
+            Some((record, _)) => record.lanes.clone(),
+            None => self.schedule.lanes.clone(),
+        }
+    }
+
+    /// Slots begin at multiples of 16 bytes; lines of LL take twice the bytes of their data.
+    fn slots(&self, count: u64) -> Slots {
+        let size = self.spec.element.size() as u64;
+        let line = 16 / size;
+        let (mut of, mut elements, mut slots) = (Vec::new(), 0_u64, 0);
+        for (id, scratch) in (0..).map(ScratchId).zip(&self.schedule.scratch) {
+            let data = scratch.slot_elements(count);
+            let lined = self.spec.protocol == Protocol::Ll && self.is_fifo(id);
+            let len = if lined {
+                data.saturating_mul(size).div_ceil(8).saturating_mul(line)
+            } else {
+                data.div_ceil(line).saturating_mul(line)
+            };
+            of.push([elements, len, slots]);
+            elements = elements.saturating_add(len.saturating_mul(scratch.slots.into()));
+            slots += u64::from(scratch.slots);
+        }
+        Slots { of, elements, slots }
+    }
+
+    fn is_fifo(&self, id: ScratchId) -> bool {
+        self.record.as_ref().is_some_and(|(record, _)| record.fifos().any(|fifo| fifo == id))
+    }
+
+    /// A bit for each move, set where `avg` divides; and the first bit of each stream, and their end.
+    fn finish(&self, words: &mut Words) -> (i64, Vec<i64>) {
+        let (mut bits, mut firsts, mut moves) = (Vec::new(), Vec::new(), 0_usize);
+        for stream in &self.schedule.streams {
+            firsts.push(moves as i64);
+            for at in (stream.first.0..stream.first.0 + stream.len).map(OpId) {
+                if self.schedule.op(at).kind != OpKind::Move {
+                    continue;
+                }
+                if moves % 64 == 0 {
+                    bits.push(0_u64);
+                }
+                if self.finishes(at) {
+                    bits[moves / 64] |= 1 << (moves % 64);
+                }
+                moves += 1;
+            }
+        }
+        firsts.push(moves as i64);
+        (words.put(bits.into_iter().map(|word| word as i64)), firsts)
+    }
+
+    /// Whether `avg` divides where this move writes.
+    pub fn finishes(&self, at: OpId) -> bool {
+        self.spec.op == ReduceOp::Avg && self.proof.finish.binary_search(&at).is_ok()
+    }
+
+    fn answers(&self, words: &mut Words, record: &Record, sites: &[Site]) {
+        for (lane, values) in record.lanes.iter().enumerate() {
+            let Some((value, before)) = values.split_last() else { continue };
+            let len = before.iter().rposition(|v| *v != 0).map_or(0, |last| last + 1);
+            let parent = record.lanes.iter().position(|lane| *lane == before[..len]);
+            let parent = parent.expect("a lane is named after the one around it");
+            let key = [before.len() as i64, parent as i64, *value];
+            words.answer(Key::Lane, key, lane as i64);
+        }
+        for ((rank, parent), children) in children(&self.schedule) {
+            for (k, child) in (0..).zip(children) {
+                words.answer(Key::Child, [rank.0.into(), parent.into(), k], child);
+            }
+        }
+        let mut declared = BTreeMap::new();
+        for ((path, lane, k), id) in &record.declared {
+            let path = path.iter().fold(0, |path, at| name(&[path, (*at).into()]));
+            let key = [path, lane.0.into(), *k as i64];
+            words.answer(Key::Scratch, key, id.0.into());
+            declared.insert(*id, key);
+        }
+        for (index, ((fifo, LaneId(lane), from, to), first)) in (0..).zip(&record.links) {
+            let value = words.put([(*first).into(), index]);
+            let key = [fifo.0, *lane, from.0, to.0].map(i64::from);
+            words.answer(Key::Link, key, value);
+        }
+        for ((fifo, rank), credits) in &record.ends {
+            let list = words.put([credits.len() as i64]);
+            for credit in credits {
+                words.put([credit.peer.0.into(), credit.lane.0.into(), credit.times as i64]);
+            }
+            let key = declared[fifo].into_iter().chain([rank.0.into()]);
+            words.answer(Key::EndFifo, key, list);
+        }
+        for (asked, answer) in &record.objects {
+            let made = |(name, place): &Site| *name == asked.algorithm && *place == asked.place;
+            let Some(site) = sites.iter().position(made) else { continue };
+            let group = asked.members.as_ref().map_or(0, |members| {
+                name(&members.iter().map(|rank| rank.0.into()).collect::<Vec<_>>()) | 1
+            });
+            let mut key = vec![site as i64, asked.size.into(), group];
+            for arg in &asked.args {
+                match arg {
+                    Argument::Int(value) => key.push(*value),
+                    Argument::Topology(id) => key.push((*id).into()),
+                    Argument::List(list) => {
+                        key.push(list.len() as i64);
+                        key.extend(list);
+                    }
+                }
+            }
+            let value = object(words, record, answer);
+            words.answer(Key::Object, key, value);
+        }
+        for ((topology, a, b), relays) in &record.relays {
+            let list = words.list(relays);
+            words.answer(Key::Relays, [(*topology).into(), *a, *b], list);
+        }
+    }
+
+    /// The ops of the table form: where they and their operands are, and the first op of each stream, and their end.
+    fn ops(
+        &self,
+        words: &mut Words,
+        counters: &Counters,
+        slots: &Slots,
+        count: u64,
+    ) -> (i64, i64, Vec<i64>) {
+        let schedule = &*self.schedule;
+        let meets = parts::ops(schedule);
+        let (mut ops, mut operands, mut firsts) = (Vec::new(), Vec::new(), Vec::new());
+        for stream in &schedule.streams {
+            firsts.push(ops.len() as i64 / 4);
+            for at in (stream.first.0..stream.first.0 + stream.len).map(OpId) {
+                if meets.contains(&at) {
+                    ops.extend([3, 0, 0, 0]);
+                }
+                let op = schedule.op(at);
+                if op.kind == OpKind::Move {
+                    let finish = i64::from(self.finishes(at)) << 16;
+                    let shape = i64::from(op.srcs) | i64::from(op.dsts) << 8 | finish;
+                    let (_, len) = schedule.extent(schedule.region(schedule.srcs(op)[0]), count);
+                    ops.extend([0, shape, operands.len() as i64 / 3, len as i64]);
+                    for operand in schedule.srcs(op).iter().chain(schedule.dsts(op)) {
+                        let region = schedule.region(*operand);
+                        let base = region.base.element(count);
+                        let (buffer, offset) = match region.buffer {
+                            Buffer::Input => (0, region.lo.element(count)),
+                            Buffer::Output => (1, region.lo.element(count)),
+                            Buffer::Scratch(id) => {
+                                let [first, len, _] = slots.of[id.index()];
+                                let slot = first + u64::from(region.slot) * len;
+                                (2, slot + region.lo.element(count) - base)
+                            }
+                        };
+                        operands.extend([operand.rank.0.into(), buffer, offset as i64]);
+                    }
+                    continue;
+                }
+                let channel = schedule.channel(op);
+                let (kind, peer) = match op.kind {
+                    OpKind::Post => (1, channel.to),
+                    _ => (2, channel.from),
+                };
+                ops.extend([kind, peer.0.into(), counters.index(channel) as i64, 0]);
+            }
+        }
+        firsts.push(ops.len() as i64 / 4);
+        (words.put(ops), words.put(operands), firsts)
+    }
+}
+
+/// The children that each stream forks, in the order in which they come to be.
+fn children(schedule: &Schedule) -> BTreeMap<(RankId, u32), Vec<i64>> {
+    let mut children: BTreeMap<_, Vec<i64>> = BTreeMap::new();
+    for stream in &schedule.streams {
+        let ops = &schedule.ops[stream.first.index()..][..stream.len as usize];
+        for op in ops.iter().filter(|op| op.kind == OpKind::Post) {
+            let channel = schedule.channel(op);
+            let child = i64::from(channel.lane.0);
+            let known = children.entry((stream.rank, stream.index)).or_default();
+            if channel.kind == SignalKind::Fork && !known.contains(&child) {
+                known.push(child);
+            }
+        }
+    }
+    children
+}
+
+/// The most links that one rank has an end of.
+fn links_of_a_rank(record: &Record) -> i64 {
+    let mut ends: BTreeMap<RankId, i64> = BTreeMap::new();
+    for (_, _, from, to) in record.links.keys() {
+        for rank in [from, to] {
+            *ends.entry(*rank).or_insert(0) += 1;
+        }
+    }
+    ends.into_values().max().unwrap_or(0)
+}
+
+/// A value as a word: itself, or where it was put.
+fn object(words: &mut Words, record: &Record, answer: &Answer) -> i64 {
+    match answer {
+        Answer::Int(value) => *value,
+        Answer::List(list) | Answer::Ring(list) => words.list(list),
+        Answer::Rings(rings) => {
+            let rings: Vec<i64> = rings.iter().map(|ring| words.list(ring)).collect();
+            words.list(&rings)
+        }
+        Answer::Tree(tree) => words.put(tree.words()),
+        Answer::Groups(groups) => words.put(groups.words()),
+        Answer::Topology(id) => {
+            let (topology, n) = &record.topologies[*id as usize];
+            let ranks = || (0..*n).map(RankId);
+            let linked = ranks().flat_map(|a| ranks().map(move |b| (a, b)));
+            let linked = linked.map(|(a, b)| i64::from(topology.linked(a, b)));
+            let near: Vec<Vec<i64>> = ranks()
+                .map(|rank| topology.neighbours(rank).into_iter().filter(|r| r.0 < *n))
+                .map(|near| near.map(|r| r.0.into()).collect())
+                .collect();
+            let at = words.put([(*id).into(), (*n).into()].into_iter().chain(linked));
+            words.put(firsts(&near));
+            words.put(near.into_iter().flatten());
+            at
+        }
+    }
+}

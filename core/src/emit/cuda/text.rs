@@ -1,0 +1,237 @@
+//! The whole text of a kernel: what it is, what it is made for, a function for each algorithm, and the entry.
+
+use std::collections::BTreeSet;
+use std::fmt::Write as _;
+
+use super::stmts::{Body, identifier, param_type};
+use super::{Protocol, Site, Spec};
+use crate::check::hir::{self, Algorithm, Callee, ParamTy, Stmt, StmtKind};
+use crate::dtype::ReduceOp;
+use crate::ids::SpanId;
+use crate::schedule::{Algorithm as _, Location};
+use crate::schedule::interpret::Interpreted;
+use crate::source::Span;
+
+/// An algorithm whose statements are written, and what is known of them.
+#[derive(Clone, Copy)]
+pub(super) struct Source<'a> {
+    pub(super) algorithm: &'a Algorithm,
+    /// The file it stands in, and where its statements stand there.
+    pub(super) file: &'a str,
+    pub(super) locations: &'a [Location],
+    /// `None` for an algorithm that another calls: its statements are the caller's one.
+    notes: Option<&'a Notes>,
+}
+
+/// What the schedule tells of statements.
+#[derive(Default)]
+pub(super) struct Notes {
+    /// Signals that others imply at every rank and every time: left out.
+    pub(super) dropped: BTreeSet<SpanId>,
+    /// Data statements after which the parts of a stream must meet.
+    pub(super) meets: BTreeSet<SpanId>,
+}
+
+impl Source<'_> {
+    pub(super) fn dropped(&self, at: SpanId) -> bool {
+        self.notes.is_some_and(|notes| notes.dropped.contains(&at))
+    }
+
+    pub(super) fn meets(&self, at: SpanId) -> bool {
+        self.notes.is_none_or(|notes| notes.meets.contains(&at))
+    }
+
+    /// Whether statements may fork streams.
+    pub(super) fn forks(&self, body: &[Stmt]) -> bool {
+        forks(self.algorithm, body)
+    }
+}
+
+fn forks(algorithm: &Algorithm, body: &[Stmt]) -> bool {
+    let (mut forks_itself, mut calls_a_step) = (false, false);
+    hir::walk(body, &mut |stmt| match &stmt.kind {
+        StmtKind::Parallel(..) => forks_itself = true,
+        StmtKind::Run(run) => {
+            let callee = &run.callee.algorithm;
+            forks_itself |= forks(callee, &callee.body);
+        }
+        StmtKind::Call(..) => calls_a_step = true,
+        _ => {}
+    });
+    let mut a_step_forks = false;
+    hir::walk(&algorithm.body, &mut |stmt| {
+        if let StmtKind::Step(step) = &stmt.kind {
+            hir::walk(&step.body, &mut |stmt| {
+                a_step_forks |= matches!(stmt.kind, StmtKind::Parallel(..) | StmtKind::Run(_));
+            });
+        }
+    });
+    forks_itself || (calls_a_step && a_step_forks)
+}
+
+/// What the functions of one text share.
+#[derive(Default)]
+pub(super) struct Writer<'a> {
+    /// Where objects are made: the algorithm and the place of the expression.
+    pub(super) sites: Vec<Site>,
+    functions: Vec<Function<'a>>,
+    text: String,
+}
+
+struct Function<'a> {
+    name: String,
+    of: &'a str,
+    /// Parameters that it is called with; the others have their defaults.
+    given: Vec<usize>,
+}
+
+impl<'a> Writer<'a> {
+    pub(super) fn site(&mut self, algorithm: &Algorithm, span: Span) -> usize {
+        let place = (span.lo, span.hi);
+        let known = |(name, at): &Site| *name == algorithm.name && *at == place;
+        self.sites.iter().position(known).unwrap_or_else(|| {
+            self.sites.push((algorithm.name.clone(), place));
+            self.sites.len() - 1
+        })
+    }
+
+    /// The function of a called algorithm, written when it is first called.
+    pub(super) fn callee(&mut self, callee: &'a Callee, given: &[usize]) -> String {
+        let Callee { algorithm, file, locations, .. } = callee;
+        self.function(Source { algorithm, file, locations, notes: None }, given)
+    }
+
+    fn function(&mut self, source: Source<'a>, given: &[usize]) -> String {
+        let algorithm = source.algorithm;
+        let known = |f: &&Function<'_>| f.of == algorithm.name && f.given == given;
+        if let Some(function) = self.functions.iter().find(known) {
+            return function.name.clone();
+        }
+        let body = Body::new(source, self).emit(given);
+        let before = self.functions.iter().filter(|f| f.of == algorithm.name).count();
+        let name = match before {
+            0 => identifier(&algorithm.name),
+            n => format!("{}_{}", algorithm.name, n + 1),
+        };
+        let mut params = vec!["Lane& lane".to_owned()];
+        for buffer in ["input", "output"] {
+            let used = mentions(&body, buffer);
+            params.push(if used { format!("const Region {buffer}") } else { "const Region".into() });
+        }
+        for (index, param) in algorithm.params.iter().enumerate() {
+            if given.contains(&index) {
+                let name = identifier(&algorithm.vars[param.var.0 as usize].name);
+                let unused = if mentions(&body, &name) { "" } else { "[[maybe_unused]] " };
+                params.push(format!("{unused}const {} {name}", param_type(param.ty)));
+            }
+        }
+        let text = &mut self.text;
+        let _ = writeln!(text, "\nROUNDELAY_DEVICE void {name}({}) {{", params.join(", "));
+        for (name, ty, value) in [
+            ("rank", "i64", "lane.rank()"),
+            ("nranks", "i64", "lane.nranks()"),
+            ("local", "Peer", "lane.local()"),
+        ] {
+            if mentions(&body, name) {
+                let _ = writeln!(text, "    const {ty} {name} = {value};");
+            }
+        }
+        text.push_str(&body);
+        text.push_str("}\n");
+        self.functions.push(Function { name: name.clone(), of: &algorithm.name, given: given.to_vec() });
+        name
+    }
+}
+
+/// Whether the word occurs in the text.
+fn mentions(text: &str, word: &str) -> bool {
+    let part = |c: char| c.is_alphanumeric() || c == '_';
+    text.match_indices(word).any(|(at, _)| {
+        !text[..at].ends_with(part) && !text[at + word.len()..].starts_with(part)
+    })
+}
+
+/// A kernel that holds the author's loops, and where it asks for objects.
+pub(super) fn loops(
+    algorithm: &Interpreted,
+    spec: &Spec,
+    notes: &Notes,
+    about: &[String],
+    scale: bool,
+) -> (String, Vec<Site>) {
+    let checked = algorithm.checked();
+    let mut writer = Writer::default();
+    let source = Source {
+        algorithm: checked,
+        file: algorithm.file(),
+        locations: algorithm.locations(),
+        notes: Some(notes),
+    };
+    let all: Vec<usize> = (0..checked.params.len()).collect();
+    let name = writer.function(source, &all);
+    let params = checked.params.iter().enumerate().map(|(index, param)| {
+        let kind = match param.ty {
+            ParamTy::Int | ParamTy::Rank => "int",
+            ParamTy::Bool => "bool",
+            ParamTy::Ranks => "list",
+            ParamTy::Ring => "ring",
+            ParamTy::Rings => "rings",
+            ParamTy::Tree => "tree",
+            ParamTy::Groups => "groups",
+            ParamTy::Topology => "topology",
+        };
+        format!(", lane.{kind}_param({index})")
+    });
+    let call = format!("{name}(lane, lane.input(), lane.output(){})", params.collect::<String>());
+    let text = whole(&checked.name, spec, about, &writer.text, &call, scale);
+    (text, writer.sites)
+}
+
+/// A kernel that walks a table.
+pub(super) fn table(name: &str, spec: &Spec, about: &[String], scale: bool) -> String {
+    whole(name, spec, about, "", "run_table(lane)", scale)
+}
+
+fn whole(
+    name: &str,
+    spec: &Spec,
+    about: &[String],
+    functions: &str,
+    call: &str,
+    scale: bool,
+) -> String {
+    let mut text = String::new();
+    for line in about {
+        // A backslash would join the next line to the comment.
+        let _ = writeln!(text, "// {}", line.trim_end().trim_end_matches('\\'));
+    }
+    let op = match spec.op {
+        ReduceOp::Sum => "Sum",
+        ReduceOp::Prod => "Prod",
+        ReduceOp::Min => "Min",
+        ReduceOp::Max => "Max",
+        ReduceOp::Avg => "Avg",
+    };
+    let protocol = match spec.protocol {
+        Protocol::Direct => "Direct",
+        Protocol::Simple => "Simple",
+        Protocol::Ll => "Ll",
+    };
+    let element = spec.element.name();
+    let _ = writeln!(text, "#define ROUNDELAY_ELEMENT {element}");
+    let _ = writeln!(text, "#define ROUNDELAY_OP {op}");
+    let _ = writeln!(text, "#define ROUNDELAY_PROTOCOL {protocol}");
+    let _ = writeln!(text, "#define ROUNDELAY_VECTOR {}", spec.vector);
+    let _ = writeln!(text, "#include \"roundelay.cuh\"");
+    if !functions.is_empty() {
+        let _ = write!(text, "\nnamespace roundelay {{\n{functions}\n}} // namespace roundelay\n");
+    }
+    let _ = write!(
+        text,
+        "\nROUNDELAY_KERNEL({name}) {{\n    roundelay::Lane lane(launch);\n    roundelay::{call};\n}}\n"
+    );
+    if scale {
+        let _ = write!(text, "\nROUNDELAY_SCALE_KERNEL({name}_scale)\n");
+    }
+    text
+}

@@ -1,0 +1,78 @@
+//! The words that a kernel reads: a header, tables, and a hash table from what is asked to what is answered.
+
+/// Words of the header.
+pub(super) const HEADER: usize = 24;
+
+/// `roundelay` in short.
+pub(super) const MAGIC: i64 = 0x52_4f55_4e44;
+
+/// What is asked: the first word of a key.
+#[derive(Clone, Copy)]
+pub(super) enum Key {
+    Lane = 1,
+    Child = 2,
+    Scratch = 3,
+    Link = 4,
+    EndFifo = 5,
+    Object = 6,
+    Relays = 7,
+}
+
+/// Words in the making.
+pub(super) struct Words {
+    pub(super) words: Vec<i64>,
+    entries: Vec<(Vec<i64>, i64)>,
+}
+
+/// The hash of a key, as the device computes it.
+pub(super) fn hash(words: &[i64]) -> u64 {
+    words.iter().fold(0xcbf2_9ce4_8422_2325, |h, word| {
+        let h = (h ^ *word as u64).wrapping_mul(0x100_0000_01b3);
+        h ^ (h >> 29)
+    })
+}
+
+/// A hash that is kept as a word: never negative.
+pub(super) fn name(words: &[i64]) -> i64 {
+    (hash(words) & (u64::MAX >> 1)) as i64
+}
+
+impl Words {
+    pub(super) fn new() -> Self {
+        Self { words: vec![0; HEADER], entries: Vec::new() }
+    }
+
+    /// Appends words, and says where they begin.
+    pub(super) fn put(&mut self, words: impl IntoIterator<Item = i64>) -> i64 {
+        let at = self.words.len() as i64;
+        self.words.extend(words);
+        at
+    }
+
+    /// A length and that many words.
+    pub(super) fn list(&mut self, list: &[i64]) -> i64 {
+        let at = self.put([list.len() as i64]);
+        self.put(list.iter().copied());
+        at
+    }
+
+    pub(super) fn answer(&mut self, key: Key, rest: impl IntoIterator<Item = i64>, value: i64) {
+        let key = std::iter::once(key as i64).chain(rest).collect();
+        self.entries.push((key, value));
+    }
+
+    /// Writes the entries and the table that leads to them: where the table is, and its mask.
+    pub(super) fn table(&mut self) -> (i64, i64) {
+        let size = (2 * self.entries.len()).next_power_of_two().max(2);
+        let mut table = vec![0; size];
+        for (key, value) in std::mem::take(&mut self.entries) {
+            let mut slot = hash(&key) as usize & (size - 1);
+            while table[slot] != 0 {
+                slot = (slot + 1) & (size - 1);
+            }
+            table[slot] = self.list(&key);
+            self.put([value]);
+        }
+        (self.put(table), size as i64 - 1)
+    }
+}
