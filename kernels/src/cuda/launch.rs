@@ -154,8 +154,12 @@ impl CudaPlan {
         let given = stream.context().ordinal();
         let devices = &self.world.devices;
         let at = devices.iter().position(|device| device.context == *stream.context());
-        let wrong =
-            || Error::WrongDevice { what: "stream", rank: RankId(0), given, expected: devices[0].ordinal };
+        let wrong = || Error::WrongDevice {
+            what: "stream",
+            rank: RankId(0),
+            given,
+            expected: devices[0].ordinal,
+        };
         Ok((at.ok_or_else(wrong)?, stream))
     }
 
@@ -179,7 +183,8 @@ impl CudaPlan {
         // The counters of a launch that gave up are not what the next one expects.
         self.verdict(last)?;
         let (_, stream) = caller;
-        let status = stream.capture_status().map_err(failed("asking a stream whether it is captured"))?;
+        let status =
+            stream.capture_status().map_err(failed("asking a stream whether it is captured"))?;
         let captured = status != CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_NONE;
         if let Some(before) = last.stream.as_ref().filter(|before| !captured && *before != stream) {
             stream.join(before).map_err(failed("ordering launches"))?;

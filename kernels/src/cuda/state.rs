@@ -45,7 +45,11 @@ impl Sides {
     }
 
     /// The stream of a device.
-    pub(super) fn stream<'a>(&'a self, device: usize, (at, caller): Caller<'a>) -> &'a Arc<CudaStream> {
+    pub(super) fn stream<'a>(
+        &'a self,
+        device: usize,
+        (at, caller): Caller<'a>,
+    ) -> &'a Arc<CudaStream> {
         if device == at { caller } else { &self.0[device].stream }
     }
 

@@ -398,7 +398,13 @@ impl Member<'_> {
     fn aliased<T>(&self, buffer: &mut [T], per_element: usize) -> Result<(), Error> {
         let Self { team: Team { shape, .. }, rank } = *self;
         shape.check_in_place()?;
-        shape.check_buffer("buffer", rank, extent(buffer), per_element, shape.in_place_len(rank))?;
+        shape.check_buffer(
+            "buffer",
+            rank,
+            extent(buffer),
+            per_element,
+            shape.in_place_len(rank),
+        )?;
         let (input, output) = shape.split(rank, buffer.as_mut_ptr().cast());
         // SAFETY: as above; the buffer holds both, as the collective has them in place.
         unsafe { self.team.run(rank, input, output) }
