@@ -51,6 +51,13 @@ struct alignas(16) Vector {
     u64 words[2];
 };
 
+// An operand of a move, as a trace names it.
+struct Traced {
+    i64 rank;
+    int buffer; // 0 input, 1 output, 2 scratch
+    i64 offset; // in elements
+};
+
 } // namespace roundelay
 
 #ifndef ROUNDELAY_THREADS
@@ -238,9 +245,11 @@ ROUNDELAY_DEVICE u64 nanoseconds() {
     return now;
 }
 
-// Under the shim: a random pause, and a record of what is done.
+// Under the shim: a random pause, the same with room for other threads, and a record of what is done.
 ROUNDELAY_DEVICE void delay() {}
-ROUNDELAY_DEVICE void trace(const char*) {}
+ROUNDELAY_DEVICE void make_room() {}
+ROUNDELAY_DEVICE void trace_signal(bool, int, i64, i64, i64) {}
+ROUNDELAY_DEVICE void trace_move(const Traced*, int, int, i64, bool) {}
 
 } // namespace roundelay
 

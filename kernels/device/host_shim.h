@@ -1,0 +1,174 @@
+// The machine of base.cuh on a CPU: a thread for each thread of a CTA. For g++ -DROUNDELAY_SHIM -include host_shim.h;
+// what is not here is in shim_main.cpp, which runs a kernel.
+#pragma once
+#include "base.cuh"
+
+#define ROUNDELAY_DEVICE inline
+#define ROUNDELAY_SHARED inline __attribute__((noinline))
+#define ROUNDELAY_KERNEL(NAME)                                                                                         \
+    static void NAME(const roundelay::Launch launch);                                                                  \
+    static const bool NAME##_entered = roundelay::shim::enter(#NAME, NAME);                                            \
+    static void NAME(const roundelay::Launch launch)
+
+namespace roundelay {
+
+constexpr bool TRACING = true;
+// A thread is its own warp, so that four of them try all that warps do.
+constexpr int WARP = 1;
+constexpr u32 POLLS = 1;
+
+namespace shim {
+
+using Kernel = void (*)(const Launch);
+
+// Makes a kernel known by its name.
+bool enter(const char* name, Kernel kernel);
+
+// A barrier of all threads of this CTA. True if any thread came with `mine`; false at once if it does not wait.
+bool meet(int id, bool mine, bool waits);
+
+} // namespace shim
+
+int thread();
+int threads();
+int block_index();
+u64 nanoseconds();
+void delay();
+void make_room();
+void trace_signal(bool post, int kind, i64 from, i64 to, i64 lane);
+void trace_move(const Traced* operands, int sources, int destinations, i64 len, bool finish);
+
+inline void cta_sync() { shim::meet(0, false, true); }
+inline bool cta_any(bool mine) { return shim::meet(0, mine, true); }
+inline void named_arrive(int id) { shim::meet(id, false, false); }
+inline void named_sync(int id) { shim::meet(id, false, true); }
+
+template <Scope S> u64 load_acquire(const u64* at) { return __atomic_load_n(at, __ATOMIC_ACQUIRE); }
+
+template <Scope S> u64 load_relaxed(const u64* at) {
+#ifdef __SANITIZE_THREAD__
+    // The thread sanitizer knows no fences, which make acquires of these.
+    return __atomic_load_n(at, __ATOMIC_ACQUIRE);
+#else
+    return __atomic_load_n(at, __ATOMIC_RELAXED);
+#endif
+}
+
+template <Scope S> void store_relaxed(u64* at, u64 value) { __atomic_store_n(at, value, __ATOMIC_RELAXED); }
+template <Scope S> void store_release(u64* at, u64 value) { __atomic_store_n(at, value, __ATOMIC_RELEASE); }
+template <Scope S> void add_release(u64* at, u64 value) { __atomic_fetch_add(at, value, __ATOMIC_RELEASE); }
+
+template <Scope S> void fence() {
+#ifndef __SANITIZE_THREAD__
+    __atomic_thread_fence(__ATOMIC_SEQ_CST);
+#endif
+}
+
+template <Scope S> Vector load_words(const Vector* at) {
+    const u64 low = __atomic_load_n(&at->words[0], __ATOMIC_RELAXED);
+    return {{low, __atomic_load_n(&at->words[1], __ATOMIC_RELAXED)}};
+}
+
+template <Scope S> void store_words(Vector* at, Vector line) {
+    // The later half first: nobody may rely on an order.
+    __atomic_store_n(&at->words[1], line.words[1], __ATOMIC_RELAXED);
+    delay();
+    __atomic_store_n(&at->words[0], line.words[0], __ATOMIC_RELAXED);
+}
+
+template <class To, class From> To bits_as(From from) {
+    static_assert(sizeof(To) == sizeof(From), "the same bits");
+    To to;
+    __builtin_memcpy(&to, &from, sizeof(To));
+    return to;
+}
+
+inline i64 constant(const i64* at) { return *at; }
+
+// Aligned, as a device demands.
+template <class T> T* aligned(u64 address) {
+    if (address % sizeof(T) != 0) {
+        __builtin_trap();
+    }
+    return reinterpret_cast<T*>(address);
+}
+
+template <class T> T load(u64 address) {
+    T value;
+    __builtin_memcpy(&value, aligned<const T>(address), sizeof(T));
+    return value;
+}
+
+template <class T> void store(u64 address, T value) { __builtin_memcpy(aligned<T>(address), &value, sizeof(T)); }
+
+namespace shim {
+
+// A float of fewer than 32 bits. FORMAT is that of numbers.cuh.
+template <int FORMAT> struct Small;
+template <> struct Small<16> {
+    static constexpr int EXPONENT = 5, MANTISSA = 10;
+    static constexpr u32 INFINITE = 0x7c00, NOT_A_NUMBER = 0x7e00, LARGEST = INFINITE;
+};
+template <> struct Small<17> {
+    static constexpr int EXPONENT = 8, MANTISSA = 7;
+    static constexpr u32 INFINITE = 0x7f80, NOT_A_NUMBER = 0x7fc0, LARGEST = INFINITE;
+};
+template <> struct Small<8> {
+    // No infinity: it stands for a pattern that no number has.
+    static constexpr int EXPONENT = 4, MANTISSA = 3;
+    static constexpr u32 INFINITE = 0x80, NOT_A_NUMBER = 0x7f, LARGEST = 0x7e;
+};
+template <> struct Small<9> {
+    static constexpr int EXPONENT = 5, MANTISSA = 2;
+    static constexpr u32 INFINITE = 0x7c, NOT_A_NUMBER = 0x7f, LARGEST = 0x7b;
+};
+
+// Exact.
+template <int FORMAT> f32 widen(u32 bits) {
+    using F = Small<FORMAT>;
+    constexpr int SHIFT = 23 - F::MANTISSA, BIAS = (1 << (F::EXPONENT - 1)) - 1;
+    const u32 magnitude = bits & ((1u << (F::EXPONENT + F::MANTISSA)) - 1);
+    const u32 sign = (bits >> (F::EXPONENT + F::MANTISSA)) << 31;
+    u32 wide;
+    if (magnitude == F::INFINITE) {
+        wide = 0x7f800000;
+    } else if (magnitude > F::INFINITE || (FORMAT == 8 && magnitude == F::NOT_A_NUMBER)) {
+        wide = 0x7f800000 | ((magnitude & ((1u << F::MANTISSA) - 1)) << SHIFT);
+    } else if (magnitude >> F::MANTISSA != 0) {
+        wide = (magnitude << SHIFT) + (u32(127 - BIAS) << 23);
+    } else {
+        // Multiples of the smallest number, 2^(1 - BIAS - MANTISSA).
+        const f32 smallest = BIAS == 127 ? bits_as<f32>(1u << SHIFT) : bits_as<f32>(u32(128 - BIAS - F::MANTISSA) << 23);
+        wide = bits_as<u32>(f32(magnitude) * smallest);
+    }
+    return bits_as<f32>(wide | sign);
+}
+
+// Rounds to nearest even.
+template <int FORMAT> u32 narrow(f32 value) {
+    using F = Small<FORMAT>;
+    constexpr int SHIFT = 23 - F::MANTISSA, BIAS = (1 << (F::EXPONENT - 1)) - 1;
+    const u32 wide = bits_as<u32>(value), magnitude = wide & 0x7fffffff;
+    const u32 sign = (wide >> 31) << (F::EXPONENT + F::MANTISSA);
+    if (magnitude > 0x7f800000) {
+        return F::EXPONENT + F::MANTISSA == 7 ? F::NOT_A_NUMBER : F::NOT_A_NUMBER | sign;
+    }
+    if (magnitude == 0x7f800000) {
+        return (FORMAT == 8 ? F::LARGEST : F::INFINITE) | sign;
+    }
+    // Below the smallest normal number, mantissas lose further bits, and the hidden one is no longer hidden.
+    int lost = SHIFT;
+    u32 mantissa = magnitude - (u32(127 - BIAS) << 23);
+    if (BIAS < 127 && magnitude < u32(128 - BIAS) << 23) {
+        lost += 128 - BIAS - int(magnitude >> 23);
+        mantissa = lost > 24 + 1 ? 0 : (magnitude & 0x7fffff) | 0x800000;
+        lost = lost > 24 + 1 ? 1 : lost;
+    }
+    const u32 odd = (mantissa >> lost) & 1;
+    const u32 rounded = (mantissa + (1u << (lost - 1)) - 1 + odd) >> lost;
+    return (rounded > F::LARGEST ? F::LARGEST : rounded) | sign;
+}
+
+} // namespace shim
+
+} // namespace roundelay

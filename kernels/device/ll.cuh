@@ -1,0 +1,145 @@
+// The LL protocol: data and the news of it in one store. A line has two words of 4 bytes of data below the flag of
+// its step; a word arrives whole, so whoever sees the flag sees the data, without a barrier or a fence on the way.
+// Twice the bytes for a third of the latency.
+#pragma once
+#include "base.cuh"
+#include "moves.cuh"
+#include "numbers.cuh"
+#include "signals.cuh"
+
+namespace roundelay {
+
+// Bytes of data in a line of 16.
+constexpr u64 LINE_DATA = 8;
+// Lines that a thread waits for at once.
+constexpr int LINES = 4;
+
+// One end of a link at one step: the slot, aligned to a line, and the low bits of 1 + the steps before it.
+struct Slot {
+    u64 lines;
+    u32 flag;
+    u64 rewritten; // lines that must all get the flag, 0 in general: see `wraps`
+};
+
+// What a pass does besides. No address: that is left out.
+struct Local {
+    u64 own;
+    u64 dst;
+};
+
+// Steps before a flag comes again, at which all lines of a slot are rewritten: then none has the old flag.
+ROUNDELAY_DEVICE bool wraps(u32 flag) { return flag >= 0u - (1u << 21); }
+
+using LineData = Registers<LINE_DATA / sizeof(Register)>;
+
+// The elements of a line, of which the last may have fewer.
+ROUNDELAY_DEVICE LineData load_elements(u64 address, u64 elements) {
+    constexpr u64 ALL = LINE_DATA / sizeof(Element);
+    if (elements >= ALL && address % LINE_DATA == 0) {
+        return bits_as<LineData>(load<u64>(address));
+    }
+    u64 data = 0;
+#pragma unroll
+    for (u64 e = 0; e < ALL; ++e) {
+        if (e < elements) {
+            data |= u64(load_unit<Element>(address + e * sizeof(Element)).at[0]) << (e * sizeof(Element) * 8 % 64);
+        }
+    }
+    return bits_as<LineData>(data);
+}
+
+ROUNDELAY_DEVICE void store_elements(u64 address, u64 elements, LineData line) {
+    constexpr u64 ALL = LINE_DATA / sizeof(Element);
+    const u64 data = bits_as<u64>(line);
+    if (elements >= ALL && address % LINE_DATA == 0) {
+        store<u64>(address, data);
+        return;
+    }
+#pragma unroll
+    for (u64 e = 0; e < ALL; ++e) {
+        if (e < elements) {
+            store_unit<Element>(address + e * sizeof(Element), {{Register(data >> (e * sizeof(Element) * 8 % 64))}});
+        }
+    }
+}
+
+ROUNDELAY_DEVICE Vector pack(u64 data, u32 flag) {
+    const u64 high = u64(flag) << 32;
+    return {{(data & 0xffffffff) | high, (data >> 32) | high}};
+}
+
+ROUNDELAY_DEVICE u64 unpack(Vector line) { return (line.words[0] & 0xffffffff) | (line.words[1] << 32); }
+
+ROUNDELAY_DEVICE bool arrived(Vector line, u32 flag) {
+    return u32(line.words[0] >> 32) == flag && u32(line.words[1] >> 32) == flag;
+}
+
+// This part's elements of a pass of `len`: received from `in`, with `local.own` folded into it, divided by `divisor`
+// unless that is 0, to `local.dst` and on to `out`. False: this thread gave up.
+template <bool RECEIVES, bool OWN, bool DST, bool SENDS>
+ROUNDELAY_SHARED bool pass_lines(const Launch& launch, Waiter waiter, Slot in, Slot out, Local local, u64 len,
+                                 i64 divisor) {
+    constexpr u64 EACH = LINE_DATA / sizeof(Element);
+    delay();
+    const Portion mine = portion(len, launch.parts, waiter.part);
+    const u64 end = (mine.end + EACH - 1) / EACH;
+    const u64 warp = thread() / WARP, lane = thread() % WARP;
+    Patience patience;
+    for (u64 first = mine.begin / EACH + warp * (WARP * LINES) + lane; first < end; first += u64(threads()) * LINES) {
+        Vector line[LINES];
+        LineData data[LINES];
+#pragma unroll
+        for (int u = 0; u < LINES; ++u) {
+            const u64 at = first + u * WARP;
+            if (RECEIVES && at < end) {
+                line[u] = load_words<SCOPE>(reinterpret_cast<const Vector*>(in.lines) + at);
+            }
+            if (OWN && at < end) {
+                data[u] = load_elements(local.own + at * LINE_DATA, mine.end - at * EACH);
+            }
+        }
+#pragma unroll
+        for (int u = 0; u < LINES; ++u) {
+            const u64 at = first + u * WARP;
+            if (at >= end) {
+                continue;
+            }
+            if constexpr (RECEIVES) {
+                while (!arrived(line[u], in.flag)) {
+                    if (!patience.lasts(launch, waiter, waiter.expected - 1)) {
+                        return false;
+                    }
+                    line[u] = load_words<SCOPE>(reinterpret_cast<const Vector*>(in.lines) + at);
+                }
+                const LineData received = bits_as<LineData>(unpack(line[u]));
+#pragma unroll
+                for (int r = 0; r < int(LINE_DATA / sizeof(Register)); ++r) {
+                    data[u].at[r] = OWN ? fold(received.at[r], data[u].at[r]) : received.at[r];
+                }
+            }
+            if constexpr (AVERAGE) {
+#pragma unroll
+                for (int r = 0; r < int(LINE_DATA / sizeof(Register)); ++r) {
+                    data[u].at[r] = divisor != 0 ? finish(data[u].at[r], divisor) : data[u].at[r];
+                }
+            }
+            // What waits elsewhere goes first.
+            if constexpr (SENDS) {
+                store_words<SCOPE>(reinterpret_cast<Vector*>(out.lines) + at, pack(bits_as<u64>(data[u]), out.flag));
+            }
+            if constexpr (DST) {
+                store_elements(local.dst + at * LINE_DATA, mine.end - at * EACH, data[u]);
+            }
+        }
+    }
+    if constexpr (SENDS) {
+        // Every part rewrites all lines behind the data: they are the same.
+        for (u64 at = (len + EACH - 1) / EACH + thread(); at < out.rewritten; at += threads()) {
+            store_words<SCOPE>(reinterpret_cast<Vector*>(out.lines) + at, pack(0, out.flag));
+        }
+    }
+    patience.over(launch, waiter);
+    return true;
+}
+
+} // namespace roundelay
