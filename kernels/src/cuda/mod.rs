@@ -2,6 +2,7 @@
 //! are used, so a machine that has neither can still build this, and gets [`Error::NoCuda`].
 
 mod arch;
+mod bandwidth;
 mod cache;
 mod compile;
 mod control;
