@@ -1,0 +1,52 @@
+//! The texts: how they grow, and what they leave out.
+
+use roundelay::{Algorithm as _, select};
+use roundelay_core::diagnostics::Code;
+use roundelay_core::emit::cuda::{Kernel, Protocol, Spec};
+use roundelay_core::optimize::Callers;
+
+use super::runs::{code, loops, named, proved, spec};
+
+/// Loops stay loops: a text for 256 ranks is one for 8 but for what is said above it, and what is left out.
+#[test]
+fn texts_do_not_grow_with_the_ranks() {
+    for algorithm in select::library() {
+        let (Some(few), Some(many)) = (proved(algorithm, 8), proved(algorithm, 64)) else {
+            continue;
+        };
+        let texts = [few, many].map(|proved| loops(algorithm, &proved, spec(algorithm)).text);
+        let [few, many] = texts.each_ref().map(String::len);
+        assert!(many * 2 <= few * 3, "{}: {few} bytes, then {many}", algorithm.name());
+    }
+    let ring = named("RingAllReduce");
+    let texts = [8, 256].map(|n| loops(ring, &proved(ring, n).expect("a ring"), spec(ring)).text);
+    assert_eq!(code(&texts[0]), code(&texts[1]));
+}
+
+/// One launch for all ranks orders their ends; ranks on several devices begin and end by themselves.
+#[test]
+fn signals_that_others_imply_are_left_out() {
+    let algorithm = named("MeshAllGather");
+    let proved = proved(algorithm, 8).expect("a mesh");
+    let posts = |callers| {
+        let kernel = loops(algorithm, &proved, Spec { callers, ..spec(algorithm) });
+        kernel.text.matches("TxAck()").count() + kernel.text.matches("TxDataSignal()").count()
+    };
+    assert_eq!((posts(Callers::One), posts(Callers::Each)), (0, 2));
+}
+
+#[test]
+fn a_protocol_that_does_not_fit_is_refused() {
+    for (name, protocol) in [
+        ("RingAllReduce", Protocol::Simple),
+        ("RingAllReduce", Protocol::Ll),
+        ("NcclRingAllReduce", Protocol::Direct),
+    ] {
+        let algorithm = named(name);
+        let proved = proved(algorithm, 4).expect("any rank count will do");
+        let spec = Spec { protocol, ..spec(algorithm) };
+        let errors = Kernel::of_loops(algorithm, &proved, spec).expect_err("it does not fit");
+        assert_eq!(errors[0].code, Code::NoSuchKernel, "{name}");
+        assert!(errors[0].help.is_some(), "{name}");
+    }
+}

@@ -1,0 +1,109 @@
+//! What the tests of kernels share: every algorithm of the library as a kernel, and its runs.
+
+use std::collections::HashMap;
+use std::sync::{Mutex, PoisonError};
+
+use roundelay::{Algorithm as _, DType, Level, Options, Plan, ReduceOp, select};
+use roundelay_core::emit::cuda::{Element, Kernel, Protocol, Spec};
+use roundelay_core::optimize::Callers;
+use roundelay_core::schedule::interpret::Interpreted;
+use roundelay_core::verify::Proved;
+use roundelay_kernels::reference::Reference;
+use roundelay_kernels::shim::{Job, Outcome, Shim};
+
+/// The algorithm of the library with that name.
+pub(super) fn named(name: &str) -> &'static Interpreted {
+    select::library().iter().find(|a| a.name() == name).expect("the library has it")
+}
+
+/// What most tests make kernels for.
+pub(super) fn spec(algorithm: &Interpreted) -> Spec {
+    Spec {
+        element: Element::Host(DType::F32),
+        op: ReduceOp::Sum,
+        protocol: Protocol::of(algorithm.checked()),
+        vector: 16,
+        callers: Callers::One,
+    }
+}
+
+/// The proof for so many ranks, unless the algorithm refuses them.
+pub(super) fn proved(algorithm: &Interpreted, nranks: u32) -> Option<Proved> {
+    match roundelay_core::prove(algorithm, nranks) {
+        Ok(proved) => Some(proved),
+        Err(findings) if findings.iter().all(|f| f.code.refuses()) => None,
+        Err(findings) => panic!("{} for {nranks} ranks: {}", algorithm.name(), findings[0].title),
+    }
+}
+
+/// The kernel of an algorithm's loops.
+pub(super) fn loops(algorithm: &Interpreted, proved: &Proved, spec: Spec) -> Kernel {
+    Kernel::of_loops(algorithm, proved, spec)
+        .unwrap_or_else(|errors| panic!("{}: {}", algorithm.name(), errors[0].title))
+}
+
+/// The text as a program; texts that differ in their comments alone are one.
+pub(super) fn program(kernel: &Kernel) -> Shim {
+    static PROGRAMS: Mutex<Option<HashMap<String, Shim>>> = Mutex::new(None);
+    let code = code(&kernel.text);
+    let known = || PROGRAMS.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(shim) = known().get_or_insert_default().get(&code) {
+        return shim.clone();
+    }
+    let shim = Shim::compile(&code, &kernel.name).unwrap_or_else(|error| panic!("{error}"));
+    known().get_or_insert_default().insert(code, shim.clone());
+    shim
+}
+
+/// A text without what stands above it.
+pub(super) fn code(text: &str) -> String {
+    let lines = text.lines().skip_while(|line| line.starts_with("//"));
+    lines.flat_map(|line| [line, "\n"]).collect()
+}
+
+/// Data for a kernel, as a test of the host engine would make it.
+pub(super) fn inputs(kernel: &Kernel, count: u64) -> Vec<Vec<u8>> {
+    reference(kernel, count).inputs(7)
+}
+
+pub(super) fn reference(kernel: &Kernel, count: u64) -> Reference {
+    let Element::Host(dtype) = kernel.spec.element else { panic!("the host has no fp8") };
+    Reference {
+        collective: kernel.schedule.collective,
+        nranks: kernel.schedule.nranks,
+        root: kernel.schedule.root,
+        count: count as usize,
+        dtype,
+        op: kernel.spec.op,
+    }
+}
+
+/// The host engine's outputs, every op as the author wrote it.
+pub(super) fn on_the_host(
+    proved: &Proved,
+    kernel: &Kernel,
+    count: u64,
+    inputs: &[Vec<u8>],
+) -> Vec<Vec<u8>> {
+    let Reference { dtype, op, .. } = reference(kernel, count);
+    let options = Options::default().level(Level::O0).workers(1);
+    let plan = Plan::with(proved, count, dtype, op, options).expect("a plan");
+    let ranks = (0..kernel.schedule.nranks).map(roundelay_core::ids::RankId);
+    let mut outputs: Vec<Vec<u8>> =
+        ranks.map(|rank| vec![0; plan.output_len(rank) * dtype.size()]).collect();
+    let reads: Vec<&[u8]> = inputs.iter().map(Vec::as_slice).collect();
+    let mut writes: Vec<&mut [u8]> = outputs.iter_mut().map(Vec::as_mut_slice).collect();
+    plan.run_bytes(&reads, &mut writes).expect("a run");
+    outputs
+}
+
+/// Runs a job to its end.
+pub(super) fn run(shim: &Shim, job: &Job<'_>) -> Outcome {
+    let outcome =
+        shim.run(job).unwrap_or_else(|error| panic!("{}: {error}", job.schedule.algorithm));
+    if let Some(stuck) = outcome.stuck(job) {
+        panic!("{} on {} ranks: {stuck}", job.schedule.algorithm, job.schedule.nranks);
+    }
+    assert!(!outcome.aborted, "{} gave up and says nothing", job.schedule.algorithm);
+    outcome
+}

@@ -1,0 +1,145 @@
+//! Translation validation: a kernel's text performs exactly the schedule that was proved, op by op.
+
+use std::fmt::Write as _;
+
+use roundelay::select;
+use roundelay_core::emit::cuda::{Facts, Kernel};
+use roundelay_core::ids::OpId;
+use roundelay_core::schedule::{Buffer, OpKind, Operand, SignalKind};
+use roundelay_kernels::shim::{Job, Shim};
+
+use super::runs::{code, inputs, loops, named, on_the_host, program, proved, run, spec};
+
+/// What a kernel must have done, in the words in which it tells.
+fn expected(kernel: &Kernel, facts: &Facts, count: u64) -> String {
+    let schedule = &*kernel.schedule;
+    let scratch = facts.words[7] as usize;
+    let place = |operand: &Operand| {
+        let region = schedule.region(*operand);
+        let (name, first) = match region.buffer {
+            Buffer::Input => ('i', 0),
+            Buffer::Output => ('o', 0),
+            Buffer::Scratch(id) => {
+                let at = scratch + 3 * id.index();
+                let (first, len) = (facts.words[at] as u64, facts.words[at + 1] as u64);
+                ('s', first + u64::from(region.slot) * len)
+            }
+        };
+        let offset = first + region.lo.element(count) - region.base.element(count);
+        format!(" {}.{name}+{offset}", operand.rank)
+    };
+    let mut text = String::new();
+    for stream in &schedule.streams {
+        let _ = writeln!(text, "group {} {}", stream.rank, stream.index);
+        for at in (stream.first.0..stream.first.0 + stream.len).map(OpId) {
+            let op = schedule.op(at);
+            let verb = match op.kind {
+                OpKind::Move => {
+                    let (srcs, dsts) = (schedule.srcs(op), schedule.dsts(op));
+                    let places: String = srcs.iter().chain(dsts).map(place).collect();
+                    let (_, len) = schedule.extent(schedule.region(srcs[0]), count);
+                    let finish = if kernel.finishes(at) { " finish" } else { "" };
+                    let _ = writeln!(text, "move {} {}{places} x{len}{finish}", op.srcs, op.dsts);
+                    continue;
+                }
+                OpKind::Post => "post",
+                OpKind::Wait => "wait",
+            };
+            let channel = schedule.channel(op);
+            let lane = match channel.kind {
+                SignalKind::Fork | SignalKind::Join => channel.lane.0 as usize,
+                _ => {
+                    let values = &schedule.lanes[channel.lane.index()];
+                    facts.lanes.iter().position(|lane| lane == values).expect("a lane of the facts")
+                }
+            };
+            let (kind, from, to) = (channel.kind, channel.from, channel.to);
+            let _ = writeln!(text, "{verb} {kind:?} {from} {to} {lane}");
+        }
+    }
+    text
+}
+
+/// The first line in which two texts differ, with the group that it is of.
+fn difference(expected: &str, found: &str) -> Option<String> {
+    let mut group = "";
+    let (mut left, mut right) = (expected.lines(), found.lines());
+    loop {
+        match (left.next(), right.next()) {
+            (None, None) => return None,
+            (a, b) if a == b => group = a.filter(|line| line.starts_with("group")).unwrap_or(group),
+            (a, b) => {
+                let shown = |line: Option<&str>| line.unwrap_or("nothing").to_owned();
+                return Some(format!("{group}: proved `{}`, did `{}`", shown(a), shown(b)));
+            }
+        }
+    }
+}
+
+fn traced(shim: &Shim, kernel: &Kernel, count: u64) -> Option<String> {
+    let data = inputs(kernel, count);
+    let job = Job { trace: true, threads: 1, ..Job::new(kernel, count, &data) };
+    let outcome = run(shim, &job);
+    difference(&expected(kernel, &job.facts, count), &outcome.trace)
+}
+
+/// Every algorithm of the library, at every rank count from 1 to 9 that it takes and for counts that nothing divides:
+/// what it does, and what comes of it.
+#[test]
+fn every_kernel_does_what_was_proved_and_leaves_the_hosts_bits() {
+    let mut kernels = 0;
+    for algorithm in select::library() {
+        for nranks in 1..=9 {
+            let Some(proved) = proved(algorithm, nranks) else { continue };
+            let kernel = loops(algorithm, &proved, spec(algorithm));
+            let shim = program(&kernel);
+            let what = format!("{} for {nranks} ranks", kernel.name);
+            for count in [1, 61] {
+                let data = inputs(&kernel, count);
+                let job = Job { trace: true, ..Job::new(&kernel, count, &data) };
+                let outcome = run(&shim, &job);
+                let expected = expected(&kernel, &job.facts, count);
+                if let Some(difference) = difference(&expected, &outcome.trace) {
+                    panic!("{what}, count {count}: {difference}");
+                }
+                let host = on_the_host(&proved, &kernel, count, &data);
+                assert!(host == outcome.outputs, "{what}, count {count}: other bits than the host");
+                if kernel.proof.in_place {
+                    let outcome = run(&shim, &Job { in_place: true, trace: false, ..job });
+                    assert!(host == outcome.outputs, "{what}, count {count}, in place: other bits");
+                }
+            }
+            kernels += 1;
+        }
+    }
+    assert!(kernels > 300, "the library has more kernels than {kernels}");
+}
+
+/// A generator that writes something else is found out, whatever it gets wrong.
+#[test]
+fn a_wrong_text_is_found_out() {
+    let algorithm = named("RingAllReduce");
+    let proved = proved(algorithm, 4).expect("any rank count will do");
+    let kernel = loops(algorithm, &proved, spec(algorithm));
+    let right = code(&kernel.text);
+    assert_eq!(traced(&program(&kernel), &kernel, 61), None);
+    for (from, to) in [
+        ("mod(me - round - 1, nranks)", "mod(me - round - 2, nranks)"),
+        ("reduce(left[block[b]], local[block[b]])", "reduce(right[block[b]], local[block[b]])"),
+        ("copy(left[block[b]], local[block[b]])", "copy(local[block[b]], left[block[b]])"),
+        ("nranks - 1; ++round", "nranks - 2; ++round"),
+        ("output.split(nranks)", "output.split(nranks + 1)"),
+        ("left.RxAck();", ""),
+    ] {
+        assert!(right.contains(from), "the text has `{from}`");
+        let wrong = right.replacen(from, to, 1);
+        let shim = Shim::compile(&wrong, &kernel.name).unwrap_or_else(|error| panic!("{error}"));
+        let data = inputs(&kernel, 61);
+        let limit = std::time::Duration::from_millis(300);
+        let job =
+            Job { trace: true, threads: 1, poll_limit: limit, ..Job::new(&kernel, 61, &data) };
+        let outcome = shim.run(&job).unwrap_or_else(|error| panic!("{error}"));
+        let found = difference(&expected(&kernel, &job.facts, 61), &outcome.trace);
+        assert!(found.is_some(), "`{to}` for `{from}` was not noticed");
+    }
+}
