@@ -2,7 +2,9 @@
 
 use clap::Args;
 use roundelay_core::diagnostics::Code;
-use roundelay_core::emit::cuda::{Form, Protocol};
+#[cfg(feature = "cuda")]
+use roundelay_core::emit::cuda::Form;
+use roundelay_core::emit::cuda::Protocol;
 
 use crate::flags::EngineFlags;
 use crate::kernel::{FormFlag, protocol};
@@ -77,10 +79,6 @@ impl DeviceFlags {
             None => Ok(()),
         }
     }
-
-    fn form(&self) -> Form {
-        self.form.map_or(Form::Loops, Into::into)
-    }
 }
 
 /// What is refused where CUDA was left out.
@@ -96,7 +94,7 @@ impl DeviceFlags {
     /// How plans are made.
     pub(crate) fn options(&self, engine: &EngineFlags) -> roundelay_kernels::cuda::CudaOptions {
         let options = roundelay_kernels::cuda::CudaOptions::new()
-            .form(self.form())
+            .form(self.form.map_or(Form::Loops, Into::into))
             .level(engine.level)
             .reassociate(engine.reassociate)
             .parts(self.ctas.unwrap_or(0));

@@ -235,7 +235,7 @@ pub(crate) struct SignalsFlags {
     pub(crate) format: Format,
 }
 
-#[derive(Clone, Copy, ValueEnum)]
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Callers {
     Each,
     One,

@@ -19,7 +19,7 @@ pub struct Rooms {
     world: CudaWorld,
     buffers: Vec<Buffers>,
     inputs: Vec<CudaSlice<u8>>,
-    rooms: Vec<CudaSlice<u8>>,
+    shared: Vec<CudaSlice<u8>>,
 }
 
 impl Rooms {
@@ -30,13 +30,13 @@ impl Rooms {
             ranks.map(|(rank, of_rank)| world.buffer(what, rank, len(of_rank))).collect()
         };
         let mut inputs = take("input", |of_rank| of_rank.input)?;
-        let rooms = take("output", |of_rank| of_rank.shared)?;
+        let shared = take("output", |of_rank| of_rank.shared)?;
         for (slice, bytes) in inputs.iter_mut().zip(data) {
             let stream = slice.stream().clone();
             let mut place = slice.slice_mut(..bytes.len());
             stream.memcpy_htod(bytes, &mut place).map_err(failed("copying inputs"))?;
         }
-        let all = Self { world: world.clone(), buffers, inputs, rooms };
+        let all = Self { world: world.clone(), buffers, inputs, shared };
         all.settle()?;
         Ok(all)
     }
@@ -52,7 +52,7 @@ impl Rooms {
     }
 
     fn fill(&mut self) -> Result<(), Error> {
-        for room in &mut self.rooms {
+        for room in &mut self.shared {
             let (stream, len) = (room.stream().clone(), room.num_bytes());
             let what = || failed("clearing buffers");
             stream.context().bind_to_thread().map_err(what())?;
@@ -67,7 +67,8 @@ impl Rooms {
     /// The same, and puts the inputs where they lie in place.
     pub fn enter(&mut self) -> Result<(), Error> {
         self.fill()?;
-        for ((room, input), of_rank) in self.rooms.iter_mut().zip(&self.inputs).zip(&self.buffers) {
+        for ((room, input), of_rank) in self.shared.iter_mut().zip(&self.inputs).zip(&self.buffers)
+        {
             if of_rank.input > 0 {
                 let stream = input.stream();
                 let mut place = room.slice_mut(of_rank.input_at..of_rank.input_at + of_rank.input);
@@ -85,7 +86,7 @@ impl Rooms {
         stream: &Arc<CudaStream>,
         in_place: bool,
     ) -> Result<(), Error> {
-        let rooms = self.rooms.iter_mut().zip(&self.buffers);
+        let rooms = self.shared.iter_mut().zip(&self.buffers);
         if in_place {
             let mut all: Vec<_> = rooms.map(|(room, b)| room.slice_mut(..b.shared)).collect();
             return plan.launch_bytes_in_place(stream, &mut all);
@@ -99,7 +100,7 @@ impl Rooms {
     /// Where input and output of each rank begin, for what is driven from the host.
     pub(super) fn addresses(&self, in_place: bool) -> Vec<[u64; 2]> {
         let at = |slice: &CudaSlice<u8>| slice.device_ptr(slice.stream()).0;
-        let ranks = self.inputs.iter().zip(&self.rooms).zip(&self.buffers);
+        let ranks = self.inputs.iter().zip(&self.shared).zip(&self.buffers);
         let addresses = ranks.map(|((input, room), b)| {
             let room = at(room);
             if in_place {
@@ -114,7 +115,7 @@ impl Rooms {
     /// Waits, and takes what all ranks' outputs hold.
     pub fn results(&self, in_place: bool) -> Result<Vec<Vec<u8>>, Error> {
         self.settle()?;
-        let ranks = self.rooms.iter().zip(&self.buffers);
+        let ranks = self.shared.iter().zip(&self.buffers);
         let result = |(room, of_rank): (&CudaSlice<u8>, &Buffers)| {
             let at = if in_place { of_rank.output_at } else { 0 };
             let stream = room.stream();
