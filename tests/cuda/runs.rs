@@ -6,6 +6,7 @@ use std::sync::{Mutex, PoisonError};
 use roundelay::{Algorithm as _, DType, Level, Options, Plan, ReduceOp, select};
 use roundelay_core::emit::cuda::{Element, Kernel, Protocol, Spec};
 use roundelay_core::optimize::Callers;
+use roundelay_core::schedule::Schedule;
 use roundelay_core::schedule::interpret::Interpreted;
 use roundelay_core::verify::Proved;
 use roundelay_kernels::reference::Reference;
@@ -97,13 +98,17 @@ pub(super) fn on_the_host(
     outputs
 }
 
+/// Runs a job to its end, or says why it did not come there.
+pub(super) fn try_run(shim: &Shim, job: &Job<'_>) -> Result<Outcome, String> {
+    let outcome = shim.run(job).map_err(|error| error.to_string())?;
+    if let Some(stuck) = outcome.stuck(job) {
+        return Err(stuck.to_string());
+    }
+    if outcome.aborted { Err("it gave up and says nothing".into()) } else { Ok(outcome) }
+}
+
 /// Runs a job to its end.
 pub(super) fn run(shim: &Shim, job: &Job<'_>) -> Outcome {
-    let outcome =
-        shim.run(job).unwrap_or_else(|error| panic!("{}: {error}", job.schedule.algorithm));
-    if let Some(stuck) = outcome.stuck(job) {
-        panic!("{} on {} ranks: {stuck}", job.schedule.algorithm, job.schedule.nranks);
-    }
-    assert!(!outcome.aborted, "{} gave up and says nothing", job.schedule.algorithm);
-    outcome
+    let Schedule { algorithm, nranks, .. } = job.schedule;
+    try_run(shim, job).unwrap_or_else(|why| panic!("{algorithm} on {nranks} ranks: {why}"))
 }

@@ -2,6 +2,7 @@
 //! the Rust emitter both start here, so neither can meet a program that makes no sense.
 
 mod exprs;
+mod walk;
 
 use std::sync::Arc;
 
@@ -11,6 +12,7 @@ use crate::schedule::Location;
 use crate::schedule::demands::Resource;
 use crate::source::Span;
 pub use exprs::*;
+pub use walk::walk;
 
 /// A checked source.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -260,26 +262,6 @@ impl Algorithm {
             }
         });
         found
-    }
-}
-
-/// Visits statements and all those inside them, in the order of the source.
-pub fn walk<'a>(body: &'a [Stmt], visit: &mut impl FnMut(&'a Stmt)) {
-    for stmt in body {
-        visit(stmt);
-        match &stmt.kind {
-            StmtKind::For(_, _, body)
-            | StmtKind::Parallel(_, _, _, body)
-            | StmtKind::Within(_, body) => walk(body, visit),
-            StmtKind::Step(step) => walk(&step.body, visit),
-            StmtKind::If(arms, otherwise) => {
-                let guarded = arms.iter().map(|(_, body)| body);
-                for body in guarded.chain(otherwise) {
-                    walk(body, visit);
-                }
-            }
-            _ => {}
-        }
     }
 }
 

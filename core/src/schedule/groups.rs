@@ -160,16 +160,25 @@ impl Partition {
     }
 
     /// Itself in words: ranks, groups, whether all are of one size; the group of each rank, its place there; where
-    /// each group begins, and their ranks.
-    pub(crate) fn words(&self) -> impl Iterator<Item = i64> + '_ {
+    /// each group begins, and their ranks; the size of the largest, where the ranks at each position begin, and they.
+    pub(crate) fn words(&self) -> Vec<i64> {
         let groups = &self.groups;
+        let most = groups.iter().map(Vec::len).max().unwrap_or(0);
+        let at = |position| groups.iter().filter_map(move |group| group.get(position).copied());
+        let across: Vec<Vec<u32>> = (0..most).map(|position| at(position).collect()).collect();
+        let listed = |lists: &[Vec<u32>]| -> Vec<i64> {
+            let ranks = lists.iter().flatten().map(|rank| i64::from(*rank));
+            firsts(lists).chain(ranks).collect()
+        };
         let even = groups.windows(2).all(|pair| pair[0].len() == pair[1].len());
         [self.place.len() as i64, groups.len() as i64, even.into()]
             .into_iter()
             .chain(self.place.iter().map(|(index, _)| (*index).into()))
             .chain(self.place.iter().map(|(_, position)| (*position).into()))
-            .chain(firsts(groups))
-            .chain(groups.iter().flatten().map(|rank| (*rank).into()))
+            .chain(listed(groups))
+            .chain([most as i64])
+            .chain(listed(&across))
+            .collect()
     }
 
     fn even(size: u32, nranks: u32) -> Self {

@@ -28,6 +28,8 @@ pub(crate) struct Record {
     pub(crate) links: BTreeMap<(ScratchId, LaneId, RankId, RankId), u32>,
     /// Lanes by their numbers here, which are not those of the schedule.
     pub(crate) lanes: Vec<Vec<i64>>,
+    /// The most ranks that the `within` blocks around a statement see, all together.
+    pub(crate) members: usize,
     /// Why no other engine could follow, if so.
     pub(crate) irregular: Option<String>,
 }
@@ -115,7 +117,7 @@ impl Record {
         self.links.keys().map(|(fifo, ..)| *fifo)
     }
 
-    fn refuse(&mut self, why: String) {
+    pub(crate) fn refuse(&mut self, why: String) {
         self.irregular.get_or_insert(why);
     }
 

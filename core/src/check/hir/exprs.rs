@@ -185,33 +185,3 @@ pub enum ExprKind {
     /// Already reported.
     Error,
 }
-
-impl Expr {
-    /// For an object that takes a search or a table to make, what it is made from, in the order of the source.
-    pub(crate) fn made_from(&self) -> Option<Vec<&Self>> {
-        Some(match &*self.kind {
-            ExprKind::RingTwisted | ExprKind::Groups(GroupsForm::Balanced) => Vec::new(),
-            ExprKind::RingAround(of) | ExprKind::RingsChannels(of) => vec![of],
-            ExprKind::RingsDisjoint(topology, k) => vec![topology, k],
-            ExprKind::Tree(TreeForm::Regular(_, of) | TreeForm::Parents(of)) => vec![of],
-            ExprKind::Tree(TreeForm::DoubleBinary(which, root)) => {
-                std::iter::once(which).chain(root).collect()
-            }
-            ExprKind::Groups(
-                GroupsForm::Of(of)
-                | GroupsForm::Sizes(of)
-                | GroupsForm::Colors(of)
-                | GroupsForm::Islands(of)
-                | GroupsForm::Rails(of),
-            ) => vec![of],
-            ExprKind::Topology(_, args, cuts) => {
-                let sizes = args.iter().filter_map(|arg| match arg {
-                    ShapeArg::Size(size) => Some(size),
-                    _ => None,
-                });
-                sizes.chain(cuts.iter().flat_map(|(a, b)| [a, b])).collect()
-            }
-            _ => return None,
-        })
-    }
-}

@@ -100,17 +100,23 @@ impl Kernel {
         header[14] = schedule.collective.max_output_units(schedule.nranks).into();
         (header[15], header[16]) = (streams.into(), slots.slots as i64);
         (header[19], header[22]) = (schedule.root.0.into(), schedule.nranks.into());
+        header[24] = 3 * header[16] + 4 * header[17] + self.members();
         words.words[..HEADER].copy_from_slice(&header);
         Facts {
             words: words.words,
             groups,
             lanes,
             posted_words: counters.words(),
-            work_words: slots.slots + 4 * header[17] as u64,
+            work_words: header[24] as u64,
             links: header[18] as u64,
             scratch_elements: slots.elements,
             scale_outputs: self.scales(),
         }
+    }
+
+    /// Words for the ranks that `within` blocks inside each other see.
+    fn members(&self) -> i64 {
+        self.record.as_ref().map_or(0, |(record, _)| record.members as i64)
     }
 
     /// Lanes by their numbers in the kernel.
@@ -182,9 +188,8 @@ impl Kernel {
             words.answer(Key::Lane, key, lane as i64);
         }
         for ((rank, parent), children) in children(&self.schedule) {
-            for (k, child) in (0..).zip(children) {
-                words.answer(Key::Child, [rank.0.into(), parent.into(), k], child);
-            }
+            let list = words.list(&children);
+            words.answer(Key::Child, [rank.0.into(), parent.into()], list);
         }
         let mut declared = BTreeMap::new();
         for ((path, lane, k), id) in &record.declared {
@@ -292,9 +297,11 @@ fn children(schedule: &Schedule) -> BTreeMap<(RankId, u32), Vec<i64>> {
         for op in ops.iter().filter(|op| op.kind == OpKind::Post) {
             let channel = schedule.channel(op);
             let child = i64::from(channel.lane.0);
-            let known = children.entry((stream.rank, stream.index)).or_default();
-            if channel.kind == SignalKind::Fork && !known.contains(&child) {
-                known.push(child);
+            if channel.kind == SignalKind::Fork {
+                let known = children.entry((stream.rank, stream.index)).or_default();
+                if !known.contains(&child) {
+                    known.push(child);
+                }
             }
         }
     }

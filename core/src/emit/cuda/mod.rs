@@ -12,7 +12,7 @@ mod summary;
 mod text;
 mod words;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::sync::Arc;
 
@@ -23,7 +23,7 @@ use crate::ids::RankId;
 use crate::optimize::{Callers, Optimized};
 use crate::schedule::interpret::Interpreted;
 use crate::schedule::record::Record;
-use crate::schedule::{Schedule, tables};
+use crate::schedule::{Buffer, OpKind, Schedule, SignalKind, tables};
 use crate::verify::{Proof, Proved};
 use text::Notes;
 
@@ -240,10 +240,20 @@ impl Kernel {
         let place = |all: Vec<Finding>| -> Vec<Diagnostic> {
             all.into_iter().map(|f| algorithm.diagnostic(f, nranks)).collect()
         };
-        let (schedule, record) = tables::build_recording(algorithm, nranks).map_err(place)?;
+        let (schedule, mut record) =
+            tables::build_recording(algorithm, nranks).map_err(place)?;
+        if !links_have_one_stream(&schedule) {
+            record.refuse("several streams of a rank use one link of a fifo".into());
+        }
         if let Some(why) = &record.irregular {
             let title = format!("the loops of {} do not fit one kernel: {why}", checked.name);
             return Err(refuse(title, "take the table form"));
+        }
+        if spec.protocol == Protocol::Ll && reaches_out(&schedule, &record) {
+            return Err(refuse(
+                format!("{} reads or writes peers' memory beside its fifo", checked.name),
+                "take protocol simple: the flags of ll say only that a slot's data has arrived",
+            ));
         }
         let dropped = prune::needless(checked, &schedule, spec.callers);
         let pruned = prune::without(&schedule, proved.proof(), &dropped, spec.callers);
@@ -278,7 +288,7 @@ impl Kernel {
         let name = schedule.algorithm.clone();
         let spec = Spec { protocol: Protocol::Direct, ..spec };
         let about = summary::about(&name, &[], Form::Table, &spec, (&schedule, &proof));
-        let text = text::table(&name, &spec, &about, scales(&spec, &proof));
+        let text = text::table(&schedule, &spec, &about, scales(&spec, &proof));
         Self { name, text, form: Form::Table, spec, schedule, proof, record: None }
     }
 
@@ -286,6 +296,33 @@ impl Kernel {
     fn scales(&self) -> bool {
         scales(&self.spec, &self.proof)
     }
+}
+
+/// Whether data passes between ranks otherwise than through a fifo.
+fn reaches_out(schedule: &Schedule, record: &Record) -> bool {
+    let slots: BTreeSet<_> = record.fifos().collect();
+    schedule.streams.iter().any(|stream| {
+        let ops = &schedule.ops[stream.first.index()..][..stream.len as usize];
+        let moves = ops.iter().filter(|op| op.kind == OpKind::Move);
+        moves.flat_map(|op| schedule.srcs(op).iter().chain(schedule.dsts(op))).any(|operand| {
+            let slot = matches!(schedule.region(*operand).buffer, Buffer::Scratch(id) if slots.contains(&id));
+            operand.rank != stream.rank && !slot
+        })
+    })
+}
+
+/// Whether every link of a fifo is used by one stream at each of its ends: a stream counts for itself.
+fn links_have_one_stream(schedule: &Schedule) -> bool {
+    let mut users = BTreeMap::new();
+    schedule.streams.iter().all(|stream| {
+        let ops = &schedule.ops[stream.first.index()..][..stream.len as usize];
+        let tails = ops.iter().filter(|op| {
+            op.kind != OpKind::Move && schedule.channel(op).kind == SignalKind::Tail
+        });
+        tails.map(|op| (op.arg, op.kind == OpKind::Post)).all(|end| {
+            *users.entry(end).or_insert(stream.index) == stream.index
+        })
+    })
 }
 
 fn scales(spec: &Spec, proof: &Proof) -> bool {

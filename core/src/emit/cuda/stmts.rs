@@ -136,8 +136,8 @@ impl<'a, 'w> Body<'a, 'w> {
             }
             StmtKind::Parallel(var, lo, hi, body) => {
                 let (lo, hi, var) = (self.expr(lo), self.expr(hi), self.var(*var));
-                let nested = self.source.forks(body);
-                let head = format!("lane.parallel<{nested}>({lo}, {hi}, [&](const i64 {var}) {{");
+                let walk = self.source.all_walk(body);
+                let head = format!("lane.parallel<{walk}>({lo}, {hi}, [&](const i64 {var}) {{");
                 self.nested(at, &head, body, "});");
             }
             StmtKind::If(arms, otherwise) => {

@@ -5,11 +5,11 @@ use std::fmt::Write as _;
 
 use super::stmts::{Body, identifier, param_type};
 use super::{Protocol, Site, Spec};
-use crate::check::hir::{self, Algorithm, Callee, ParamTy, Stmt, StmtKind};
+use crate::check::hir::{self, Algorithm, Callee, ExprKind, ParamTy, Stmt, StmtKind, Ty, VarId};
 use crate::dtype::ReduceOp;
 use crate::ids::SpanId;
+use crate::schedule::{Algorithm as _, Location, OpKind, Schedule};
 use crate::schedule::interpret::Interpreted;
-use crate::schedule::{Algorithm as _, Location};
 use crate::source::Span;
 
 /// An algorithm whose statements are written, and what is known of them.
@@ -41,12 +41,36 @@ impl Source<'_> {
         self.notes.is_none_or(|notes| notes.meets.contains(&at))
     }
 
-    /// Whether statements may fork streams.
-    pub(super) fn forks(&self, body: &[Stmt]) -> bool {
-        forks(self.algorithm, body)
+    /// Whether all CTAs of a rank must walk what one iteration of a `parallel` does: it forks streams, which are
+    /// numbered on the way, or writes slots whose length the others need to know.
+    pub(super) fn all_walk(&self, body: &[Stmt]) -> bool {
+        forks(self.algorithm, body) || self.shares_slots(body)
+    }
+
+    /// Whether slots that take the length of what is written to them are used in `body` and elsewhere too.
+    fn shares_slots(&self, body: &[Stmt]) -> bool {
+        let mut slots = Vec::new();
+        hir::walk(&self.algorithm.body, &mut |stmt| match &stmt.kind {
+            StmtKind::Scratch(var, _, like) if like.ty == Ty::Pieces => slots.push(*var),
+            _ => {}
+        });
+        let uses = |body: &[Stmt], slots: VarId| {
+            let mut uses = 0;
+            hir::walk(body, &mut |stmt| {
+                for expr in stmt.exprs() {
+                    expr.walk(&mut |expr| uses += u32::from(*expr.kind == ExprKind::Var(slots)));
+                }
+            });
+            uses
+        };
+        slots.into_iter().any(|slots| {
+            let inside = uses(body, slots);
+            inside > 0 && inside < uses(&self.algorithm.body, slots)
+        })
     }
 }
 
+/// Whether statements may fork streams.
 fn forks(algorithm: &Algorithm, body: &[Stmt]) -> bool {
     let (mut forks_itself, mut calls_a_step) = (false, false);
     hir::walk(body, &mut |stmt| match &stmt.kind {
@@ -116,11 +140,7 @@ impl<'a> Writer<'a> {
         let mut params = vec!["Lane& lane".to_owned()];
         for buffer in ["input", "output"] {
             let used = mentions(&body, buffer);
-            params.push(if used {
-                format!("const Region {buffer}")
-            } else {
-                "const Region".into()
-            });
+            params.push(if used { format!("const Region {buffer}") } else { "const Region".into() });
         }
         for (index, param) in algorithm.params.iter().enumerate() {
             if given.contains(&index) {
@@ -142,11 +162,7 @@ impl<'a> Writer<'a> {
         }
         text.push_str(&body);
         text.push_str("}\n");
-        self.functions.push(Function {
-            name: name.clone(),
-            of: &algorithm.name,
-            given: given.to_vec(),
-        });
+        self.functions.push(Function { name: name.clone(), of: &algorithm.name, given: given.to_vec() });
         name
     }
 }
@@ -154,8 +170,9 @@ impl<'a> Writer<'a> {
 /// Whether the word occurs in the text.
 fn mentions(text: &str, word: &str) -> bool {
     let part = |c: char| c.is_alphanumeric() || c == '_';
-    text.match_indices(word)
-        .any(|(at, _)| !text[..at].ends_with(part) && !text[at + word.len()..].starts_with(part))
+    text.match_indices(word).any(|(at, _)| {
+        !text[..at].ends_with(part) && !text[at + word.len()..].starts_with(part)
+    })
 }
 
 /// A kernel that holds the author's loops, and where it asks for objects.
@@ -190,20 +207,29 @@ pub(super) fn loops(
         format!(", lane.{kind}_param({index})")
     });
     let call = format!("{name}(lane, lane.input(), lane.output(){})", params.collect::<String>());
-    let text = whole(&checked.name, spec, about, &writer.text, &call, scale);
+    let text = whole(&checked.name, spec, about, ("", &writer.text), &call, scale);
     (text, writer.sites)
 }
 
 /// A kernel that walks a table.
-pub(super) fn table(name: &str, spec: &Spec, about: &[String], scale: bool) -> String {
-    whole(name, spec, about, "", "run_table(lane)", scale)
+pub(super) fn table(
+    schedule: &Schedule,
+    spec: &Spec,
+    about: &[String],
+    scale: bool,
+) -> String {
+    let moves = schedule.ops.iter().filter(|op| op.kind == OpKind::Move);
+    let mix: BTreeSet<_> = moves.map(|op| (op.srcs, op.dsts)).collect();
+    let mix = mix.into_iter().map(|(srcs, dsts)| format!(" MOVE({srcs}, {dsts})"));
+    let mix = format!("#define ROUNDELAY_MOVES(MOVE){}\n", mix.collect::<String>());
+    whole(&schedule.algorithm, spec, about, (&mix, ""), "run_table(lane)", scale)
 }
 
 fn whole(
     name: &str,
     spec: &Spec,
     about: &[String],
-    functions: &str,
+    (defines, functions): (&str, &str),
     call: &str,
     scale: bool,
 ) -> String {
@@ -229,6 +255,7 @@ fn whole(
     let _ = writeln!(text, "#define ROUNDELAY_OP {op}");
     let _ = writeln!(text, "#define ROUNDELAY_PROTOCOL {protocol}");
     let _ = writeln!(text, "#define ROUNDELAY_VECTOR {}", spec.vector);
+    text.push_str(defines);
     let _ = writeln!(text, "#include \"roundelay.cuh\"");
     if !functions.is_empty() {
         let _ = write!(text, "\nnamespace roundelay {{\n{functions}\n}} // namespace roundelay\n");

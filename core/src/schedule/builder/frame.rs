@@ -168,6 +168,10 @@ impl Builder<'_> {
         self.exact = None;
         let Some(group) = group else { return Ok(()) };
         self.frames.push(Frame { group: Some(group), call: None });
+        if let Some(record) = &mut self.tables.record {
+            let groups = self.frames.iter().filter_map(|frame| frame.group.as_ref());
+            record.members = record.members.max(groups.map(|group| group.members.len()).sum());
+        }
         let done = body(self);
         self.frames.pop();
         done
