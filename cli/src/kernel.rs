@@ -39,9 +39,12 @@ pub(crate) struct KernelFlags {
     /// 2 fuses moves too
     #[arg(short = 'O', value_name = "LEVEL", default_value_t = Level::O2)]
     level: Level,
-    /// The GPU's architecture, such as sm_80 or sm_100
+    /// The GPU's architecture, such as `sm_80` or `sm_100`
     #[arg(long, default_value = "sm_90")]
     arch: String,
+    /// Threads of a block, in whole warps of 32; more of them have fewer registers each
+    #[arg(long, default_value_t = 512, value_parser = threads)]
+    threads: u32,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -74,6 +77,11 @@ pub(crate) fn protocol(text: &str) -> Result<Protocol, String> {
         let names = Protocol::ALL.map(Protocol::name).join(", ");
         format!("[{}] the protocols are {names}", Code::BadFlag)
     })
+}
+
+fn threads(text: &str) -> Result<u32, String> {
+    let threads = text.parse().ok().filter(|n: &u32| (32..=1024).contains(n) && n.is_multiple_of(32));
+    threads.ok_or_else(|| format!("[{}] threads are 32, 64, … or 1024", Code::BadFlag))
 }
 
 impl KernelFlags {
@@ -118,7 +126,7 @@ impl KernelFlags {
     /// What the assembler gets, under what it says of it.
     #[cfg(feature = "cuda")]
     pub(crate) fn ptx(&self, kernel: &Kernel) -> Result<String, Failure> {
-        compiled::ptx(kernel, compiled::arch(&self.arch)?)
+        compiled::ptx(kernel, compiled::arch(&self.arch)?, self.threads)
     }
 
     #[cfg(not(feature = "cuda"))]
@@ -145,10 +153,10 @@ mod compiled {
         Ok(text.parse()?)
     }
 
-    pub(super) fn ptx(kernel: &Kernel, arch: Arch) -> Result<String, Failure> {
-        let target = Target::new(arch);
+    pub(super) fn ptx(kernel: &Kernel, arch: Arch, threads: u32) -> Result<String, Failure> {
+        let target = Target { threads, ..Target::new(arch) };
         let compiled = compile(&kernel.text, &kernel.name, &target)?;
-        let mut lines = vec![format!("for {arch}, {} threads a block", target.threads)];
+        let mut lines = vec![format!("for {arch}, {threads} threads a block")];
         lines.extend(compiled.usage.iter().map(ToString::to_string));
         lines.extend(compiled.warnings.iter().map(ToString::to_string));
         lines.extend(

@@ -29,6 +29,6 @@ pub use error::{Error, Missing, Part, Refused};
 pub use log::{Message, Severity};
 pub use options::CudaOptions;
 pub use plan::CudaPlan;
-pub use report::Usage;
+pub use report::{Resources, Usage};
 pub use rooms::Rooms;
 pub use world::CudaWorld;
