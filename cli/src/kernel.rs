@@ -48,11 +48,20 @@ pub(crate) struct KernelFlags {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum FormFlag {
+pub(crate) enum FormFlag {
     /// The author's loops
     Loops,
     /// A table of ops that a fixed loop walks
     Table,
+}
+
+impl From<FormFlag> for Form {
+    fn from(flag: FormFlag) -> Self {
+        match flag {
+            FormFlag::Loops => Self::Loops,
+            FormFlag::Table => Self::Table,
+        }
+    }
 }
 
 fn element(text: &str) -> Result<Element, String> {
@@ -63,14 +72,14 @@ fn element(text: &str) -> Result<Element, String> {
     })
 }
 
-fn protocol(text: &str) -> Result<Protocol, String> {
+pub(crate) fn protocol(text: &str) -> Result<Protocol, String> {
     Protocol::from_name(text).ok_or_else(|| {
         let names = Protocol::ALL.map(Protocol::name).join(", ");
         format!("[{}] the protocols are {names}", Code::BadFlag)
     })
 }
 
-fn threads(text: &str) -> Result<u32, String> {
+pub(crate) fn threads(text: &str) -> Result<u32, String> {
     let threads = text.parse().ok().filter(|n: &u32| (32..=1024).contains(n) && n.is_multiple_of(32));
     threads.ok_or_else(|| format!("[{}] threads are 32, 64, … or 1024", Code::BadFlag))
 }
@@ -105,19 +114,12 @@ impl KernelFlags {
             vector: VECTOR,
             callers: self.callers.into(),
         };
-        match self.form() {
+        match self.form.into() {
             Form::Loops => Kernel::of_loops(algorithm, &proved, spec),
             Form::Table => {
                 let goal = Goal { level: self.level, callers: spec.callers, reassociate: false };
                 Ok(Kernel::of_table(&optimize(proved.schedule(), proved.proof(), goal), spec))
             }
-        }
-    }
-
-    fn form(&self) -> Form {
-        match self.form {
-            FormFlag::Loops => Form::Loops,
-            FormFlag::Table => Form::Table,
         }
     }
 
