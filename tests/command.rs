@@ -8,6 +8,8 @@ mod bench;
 mod call;
 #[path = "command/certificates.rs"]
 mod certificates;
+#[path = "command/cuda.rs"]
+mod cuda;
 #[path = "command/emit_coll.rs"]
 mod emit_coll;
 #[path = "command/json.rs"]

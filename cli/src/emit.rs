@@ -16,7 +16,12 @@ use crate::report::{Failure, print, refuse};
 
 pub(crate) fn main(flags: &EmitFlags) -> Result<bool, Failure> {
     let source = read(&flags.source.source)?;
-    let stop = |errors: &[_]| Err(refuse(Format::Human, errors, &source, |_| ()));
+    let refuse = |errors: &[_]| refuse(Format::Human, errors, &source, |_| ());
+    let stop = |errors: &[_]| Err(refuse(errors));
+    let algorithm = || match load(&source, &flags.source)? {
+        Loaded::Ready(algorithms) => one(algorithms, &source),
+        Loaded::Wrong(errors) => Err(refuse(&errors)),
+    };
     match flags.what {
         Emit::Ast => {
             let (file, errors) = syntax::parse(&source);
@@ -48,12 +53,22 @@ pub(crate) fn main(flags: &EmitFlags) -> Result<bool, Failure> {
             let file = syn::parse2(expand(&program, &origin)).expect("the expansion is Rust");
             print(prettyplease::unparse(&file).trim_end());
         }
+        Emit::Cuda | Emit::Ptx => {
+            flags.kernel.check()?;
+            let algorithm = algorithm()?;
+            for &nranks in &flags.nranks.counts {
+                let kernel = match flags.kernel.kernel(&algorithm, nranks) {
+                    Ok(kernel) => kernel,
+                    Err(errors) => return stop(&errors),
+                };
+                match flags.what {
+                    Emit::Ptx => print(flags.kernel.ptx(&kernel)?.trim_end()),
+                    _ => print(kernel.text.trim_end()),
+                }
+            }
+        }
         Emit::Schedule | Emit::Steps => {
-            let algorithms = match load(&source, &flags.source)? {
-                Loaded::Ready(algorithms) => algorithms,
-                Loaded::Wrong(errors) => return stop(&errors),
-            };
-            let algorithm = one(algorithms, &source)?;
+            let algorithm = algorithm()?;
             for &nranks in &flags.nranks.counts {
                 let printed = algorithm.schedule(nranks).and_then(|schedule| match flags.what {
                     Emit::Steps => table(&schedule, &flags.source.settings),

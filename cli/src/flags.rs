@@ -10,6 +10,7 @@ use roundelay_core::schedule::demands::Resource;
 use roundelay_core::verify::Signals;
 
 use crate::bench::BenchFlags;
+use crate::kernel::KernelFlags;
 
 /// Collective algorithms as pages of step loops: proved, then run.
 #[derive(Parser)]
@@ -29,7 +30,7 @@ pub(crate) enum Command {
     Bench(BenchFlags),
     /// Print a source in canonical form, every comment kept
     Fmt(FmtFlags),
-    /// Print an algorithm's source, or what it becomes: coll, rust, schedule, steps or ast
+    /// Print an algorithm's source, or what it becomes: coll, rust, schedule, steps, cuda, ptx or ast
     Emit(EmitFlags),
     /// Say which signals of an algorithm are needed, and for what; others imply the rest
     Signals(SignalsFlags),
@@ -192,9 +193,11 @@ pub(crate) struct EmitFlags {
     pub(crate) what: Emit,
     #[command(flatten)]
     pub(crate) source: SourceFlags,
-    /// Rank count, for `schedule` and `steps`
+    /// Rank count, for `schedule`, `steps`, `cuda` and `ptx`
     #[arg(long, default_value = "4", value_parser = rank_counts)]
     pub(crate) nranks: RankCounts,
+    #[command(flatten)]
+    pub(crate) kernel: KernelFlags,
 }
 
 #[derive(Clone, Copy, ValueEnum)]
@@ -209,6 +212,10 @@ pub(crate) enum Emit {
     Steps,
     /// The syntax tree
     Ast,
+    /// A GPU's kernel
+    Cuda,
+    /// The same, compiled
+    Ptx,
 }
 
 #[derive(Args)]

@@ -8,6 +8,7 @@ mod emit;
 mod explain;
 mod flags;
 mod fmt;
+mod kernel;
 mod list;
 mod memory;
 mod optimum;

@@ -60,6 +60,13 @@ impl From<Problem> for Failure {
     }
 }
 
+#[cfg(feature = "cuda")]
+impl From<roundelay_kernels::cuda::Error> for Failure {
+    fn from(error: roundelay_kernels::cuda::Error) -> Self {
+        Self::usage(error.code(), error.to_string())
+    }
+}
+
 /// A diagnostic as `--format json` gives it.
 #[derive(Serialize)]
 pub(crate) struct JsonDiagnostic {

@@ -11,14 +11,10 @@ pub(crate) fn example(code: Code) -> Error {
             part: Part::Nvrtc,
             tried: vec![
                 "ROUNDELAY_NVRTC is not set".to_owned(),
-                "the loader knows no libnvrtc.so.13".to_owned(),
+                "the loader knows none of libnvrtc.so.13, libnvrtc.so.12, libnvrtc.so".to_owned(),
                 "no folder from /home/me/project upwards has target/nvrtc".to_owned(),
             ],
         })),
-        Code::BadArchitecture => Error::BadArchitecture {
-            given: "sm_12".to_owned(),
-            why: "kernels need sm_80 or newer, such as sm_80, sm_90 or sm_100".to_owned(),
-        },
         Code::KernelRefused => Error::KernelRefused(Box::new(Refused {
             kernel: "RingAllReduce".to_owned(),
             arch: "sm_90".to_owned(),

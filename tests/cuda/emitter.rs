@@ -11,7 +11,9 @@ use super::runs::{code, loops, named, proved, spec};
 #[test]
 fn texts_do_not_grow_with_the_ranks() {
     for algorithm in select::library() {
-        let (Some(few), Some(many)) = (proved(algorithm, 8), proved(algorithm, 64)) else { continue };
+        let (Some(few), Some(many)) = (proved(algorithm, 8), proved(algorithm, 64)) else {
+            continue;
+        };
         let texts = [few, many].map(|proved| loops(algorithm, &proved, spec(algorithm)).text);
         let [few, many] = texts.each_ref().map(String::len);
         assert!(many * 2 <= few * 3, "{}: {few} bytes, then {many}", algorithm.name());

@@ -135,7 +135,7 @@ impl Error {
 impl fmt::Display for Part {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Nvrtc => f.write_str("NVRTC, the CUDA compiler's library"),
+            Self::Nvrtc => f.write_str("NVRTC (CUDA's compiler)"),
             Self::Header(name) => write!(f, "CUDA's header {name}"),
             Self::Driver => f.write_str("the NVIDIA driver's library"),
             Self::Device => f.write_str("an NVIDIA GPU"),
@@ -146,19 +146,20 @@ impl fmt::Display for Part {
 impl fmt::Display for Missing {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} is not there", self.part)?;
-        for (i, tried) in self.tried.iter().enumerate() {
-            write!(f, "{} {tried}", if i == 0 { ":" } else { ";" })?;
+        for tried in &self.tried {
+            write!(f, "\n  = note: {tried}")?;
         }
-        f.write_str(match self.part {
+        let help = match self.part {
             Part::Nvrtc => {
-                "; `cargo xtask nvrtc` installs it, or set ROUNDELAY_NVRTC to the library or its folder"
+                "`cargo xtask nvrtc` installs it, or set ROUNDELAY_NVRTC to the library or its folder"
             }
             Part::Header(_) => {
-                "; `cargo xtask nvrtc` installs the headers beside NVRTC, as do the packages of the CUDA toolkit"
+                "`cargo xtask nvrtc` installs the headers beside NVRTC, as do the packages of the CUDA toolkit"
             }
-            Part::Driver => "; install the NVIDIA driver, or run with the host's engine",
-            Part::Device => "; run with the host's engine, or on a machine that has one",
-        })
+            Part::Driver => "install the NVIDIA driver, or run with the host's engine",
+            Part::Device => "run with the host's engine, or on a machine that has one",
+        };
+        write!(f, "\n  = help: {help}")
     }
 }
 
@@ -175,7 +176,7 @@ impl fmt::Display for Refused {
             write!(f, "\n  {}", error.to_string().replace('\n', "\n  "))?;
         }
         f.write_str(
-            "\nchange the Rust of an escape or the hand-written text; if Roundelay wrote it all, report the text that `roundelay emit cuda` prints",
+            "\n  = help: text that Roundelay wrote compiles, so this is a defect of it: report it with what `roundelay emit cuda` prints",
         )
     }
 }

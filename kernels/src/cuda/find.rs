@@ -57,13 +57,11 @@ impl Hints {
         if self.loader {
             for name in NAMES {
                 // SAFETY: NVRTC's initialisers ask nothing of the caller.
-                match unsafe { Library::new(name) } {
-                    Ok(library) => {
-                        return Ok(Found { libraries: vec![library], path: loaded_from(STEM) });
-                    }
-                    Err(_) => tried.push(format!("the loader knows no {name}")),
+                if let Ok(library) = unsafe { Library::new(name) } {
+                    return Ok(Found { libraries: vec![library], path: loaded_from(STEM) });
                 }
             }
+            tried.push(format!("the loader knows none of {}", NAMES.join(", ")));
         }
         for folder in self.folder.ancestors() {
             let wheel = folder.join("target/nvrtc");

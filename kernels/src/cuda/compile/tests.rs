@@ -147,7 +147,7 @@ fn a_header_that_is_not_there_is_named() {
     let error = compiler(Cache::off()).compile(text, "K", &target("sm_80")).unwrap_err();
     assert_eq!(error.code().as_str(), "E0415", "{error}");
     let shown = error.to_string();
-    assert!(shown.contains("CUDA's header cuda_fp5.h is not there: not in "), "{shown}");
+    assert!(shown.contains("CUDA's header cuda_fp5.h is not there\n  = note: not in "), "{shown}");
 }
 
 #[test]

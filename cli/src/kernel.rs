@@ -1,0 +1,161 @@
+//! `roundelay emit cuda` and `emit ptx`: a program as a GPU gets it. Apart from the rest of `emit`, because only
+//! this needs a compiler that may not be there.
+
+use clap::{Args, ValueEnum};
+use roundelay::{Level, ReduceOp};
+use roundelay_core::diagnostics::{Code, Diagnostic};
+use roundelay_core::emit::cuda::{Element, Form, Kernel, Protocol, Spec};
+use roundelay_core::optimize::{Goal, optimize};
+use roundelay_core::prove_source;
+use roundelay_core::schedule::interpret::Interpreted;
+
+use crate::flags::{Callers, reduce_op};
+use crate::report::Failure;
+
+/// Bytes of the widest load that GPUs have.
+const VECTOR: u32 = 16;
+
+/// What a kernel is made for.
+#[derive(Args)]
+#[command(next_help_heading = "Options of cuda and ptx")]
+pub(crate) struct KernelFlags {
+    /// Element type: one of the host's, or fp8 as `f8e4m3` or `f8e5m2`
+    #[arg(long, default_value = "f32", value_parser = element)]
+    dtype: Element,
+    /// Reduce op: sum, prod, min, max or avg
+    #[arg(long, default_value = "sum", value_parser = reduce_op)]
+    op: ReduceOp,
+    /// How data travels: direct, simple or ll; the default is simple for a program that sends and receives,
+    /// else direct
+    #[arg(long, value_parser = protocol)]
+    protocol: Option<Protocol>,
+    /// How the kernel holds the algorithm
+    #[arg(long, value_enum, default_value_t = FormFlag::Loops)]
+    form: FormFlag,
+    /// Who launches: one call for all ranks, or one for each
+    #[arg(long, value_enum, default_value_t = Callers::One)]
+    callers: Callers,
+    /// With --form table: how much of the schedule may be written otherwise: 0 nothing, 1 drops signals,
+    /// 2 fuses moves too
+    #[arg(short = 'O', value_name = "LEVEL", default_value_t = Level::O2)]
+    level: Level,
+    /// The GPU's architecture, such as sm_80 or sm_100
+    #[arg(long, default_value = "sm_90")]
+    arch: String,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum FormFlag {
+    /// The author's loops
+    Loops,
+    /// A table of ops that a fixed loop walks
+    Table,
+}
+
+fn element(text: &str) -> Result<Element, String> {
+    Element::from_name(text).ok_or_else(|| {
+        let host = roundelay::DType::ALL.iter().map(|dtype| dtype.name());
+        let names: Vec<_> = host.chain(["f8e4m3", "f8e5m2"]).collect();
+        format!("[{}] the dtypes of kernels are {}", Code::BadFlag, names.join(" "))
+    })
+}
+
+fn protocol(text: &str) -> Result<Protocol, String> {
+    Protocol::from_name(text).ok_or_else(|| {
+        let names = Protocol::ALL.map(Protocol::name).join(", ");
+        format!("[{}] the protocols are {names}", Code::BadFlag)
+    })
+}
+
+impl KernelFlags {
+    /// What would be refused whatever the program is.
+    pub(crate) fn check(&self) -> Result<(), Failure> {
+        #[cfg(feature = "cuda")]
+        compiled::arch(&self.arch)?;
+        let slots = self.protocol.filter(|protocol| *protocol != Protocol::Direct);
+        match slots {
+            Some(protocol) if self.form == FormFlag::Table => Err(Failure::usage(
+                Code::NoSuchKernel,
+                format!("the table form has no protocol {}", protocol.name()),
+            )
+            .with_help("leave --protocol out: a table holds the moves and signals of a fifo, too; or take --form loops")),
+            _ => Ok(()),
+        }
+    }
+
+    /// The program as a kernel for `nranks` ranks.
+    pub(crate) fn kernel(
+        &self,
+        algorithm: &Interpreted,
+        nranks: u32,
+    ) -> Result<Kernel, Vec<Diagnostic>> {
+        let proved = prove_source(algorithm, nranks)?;
+        let spec = Spec {
+            element: self.dtype,
+            op: self.op,
+            protocol: self.protocol.unwrap_or_else(|| Protocol::of(algorithm.checked())),
+            vector: VECTOR,
+            callers: self.callers.into(),
+        };
+        match self.form() {
+            Form::Loops => Kernel::of_loops(algorithm, &proved, spec),
+            Form::Table => {
+                let goal = Goal { level: self.level, callers: spec.callers, reassociate: false };
+                Ok(Kernel::of_table(&optimize(proved.schedule(), proved.proof(), goal), spec))
+            }
+        }
+    }
+
+    fn form(&self) -> Form {
+        match self.form {
+            FormFlag::Loops => Form::Loops,
+            FormFlag::Table => Form::Table,
+        }
+    }
+
+    /// What the assembler gets, under what it says of it.
+    #[cfg(feature = "cuda")]
+    pub(crate) fn ptx(&self, kernel: &Kernel) -> Result<String, Failure> {
+        compiled::ptx(kernel, compiled::arch(&self.arch)?)
+    }
+
+    #[cfg(not(feature = "cuda"))]
+    pub(crate) fn ptx(&self, _: &Kernel) -> Result<String, Failure> {
+        let title = format!(
+            "nothing is compiled for {}: this `roundelay` was built without CUDA",
+            self.arch
+        );
+        Err(Failure::usage(Code::NoCuda, title)
+            .with_help("build it with the feature `cuda`, which is on by default"))
+    }
+}
+
+#[cfg(feature = "cuda")]
+mod compiled {
+    use std::fmt::Write as _;
+
+    use roundelay_core::emit::cuda::Kernel;
+    use roundelay_kernels::cuda::{Arch, Target, compile};
+
+    use crate::report::Failure;
+
+    pub(super) fn arch(text: &str) -> Result<Arch, Failure> {
+        Ok(text.parse()?)
+    }
+
+    pub(super) fn ptx(kernel: &Kernel, arch: Arch) -> Result<String, Failure> {
+        let target = Target::new(arch);
+        let compiled = compile(&kernel.text, &kernel.name, &target)?;
+        let mut lines = vec![format!("for {arch}, {} threads a block", target.threads)];
+        lines.extend(compiled.usage.iter().map(ToString::to_string));
+        lines.extend(compiled.warnings.iter().map(ToString::to_string));
+        lines.extend(
+            compiled.not_kept.iter().map(|why| format!("not kept for the next time: {why}")),
+        );
+        let mut shown = String::new();
+        for line in lines.iter().flat_map(|line| line.lines()) {
+            writeln!(shown, "// {line}").expect("a string grows");
+        }
+        Ok(shown + &compiled.ptx)
+    }
+}

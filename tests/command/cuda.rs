@@ -1,0 +1,117 @@
+//! `emit cuda` and `emit ptx`: kernels as text and compiled, and all that can be wrong with the call.
+
+use std::process::Output;
+
+use super::call::{Call, TempFile, binary, roundelay};
+
+/// With the wheel that `cargo xtask nvrtc` installs, and a cache of its own.
+fn compiled(args: &[&str], variables: &[(&str, &str)]) -> Call {
+    let wheel = roundelay_tests::root().join("target/nvrtc");
+    assert!(wheel.is_dir(), "{} is not there: run `cargo xtask nvrtc`", wheel.display());
+    let start = std::time::Instant::now();
+    let mut command = binary();
+    command.env("ROUNDELAY_NVRTC", wheel).env("ROUNDELAY_CACHE", "off").args(args);
+    let Output { status, stdout, stderr } =
+        command.envs(variables.iter().copied()).output().expect("the command starts");
+    let text = |bytes| String::from_utf8(bytes).expect("text");
+    let call = Call {
+        code: status.code().expect("it ends by itself"),
+        out: text(stdout),
+        err: text(stderr),
+        took: start.elapsed(),
+    };
+    assert!(!call.err.contains("panicked"), "{args:?} panicked:\n{}", call.err);
+    call
+}
+
+#[test]
+fn the_text_is_made_without_any_of_cuda() {
+    let out = roundelay(&["emit", "cuda", "RingAllReduce", "--nranks", "8"]).ends(0).out;
+    for part in ["ROUNDELAY_KERNEL(RingAllReduce)", "ELEMENT f32", "OP Sum", "PROTOCOL Direct"] {
+        assert!(out.contains(part), "{part} is not in\n{out}");
+    }
+    let args = ["emit", "cuda", "RingAllReduce", "--dtype", "f8e4m3", "--op", "max"];
+    let out = roundelay(&args).ends(0).out;
+    assert!(out.contains("ELEMENT f8e4m3") && out.contains("OP Max"), "{out}");
+    // The loops stay loops.
+    let loops =
+        |nranks| roundelay(&["emit", "cuda", "RingAllReduce", "--nranks", nranks]).ends(0).out;
+    assert!(loops("64").lines().count() <= loops("8").lines().count() + 2);
+    let table = [&args[..], &["--form", "table"]].concat();
+    let out = roundelay(&table).ends(0).out;
+    assert!(out.contains("run_table"), "{out}");
+}
+
+#[test]
+fn the_protocol_is_the_programs_unless_it_is_given() {
+    let slots = roundelay(&["emit", "cuda", "NcclRingAllReduce"]).ends(0).out;
+    assert!(slots.contains("PROTOCOL Simple"), "{slots}");
+    let lines = roundelay(&["emit", "cuda", "NcclRingAllReduce", "--protocol", "ll"]).ends(0).out;
+    assert!(lines.contains("PROTOCOL Ll"), "{lines}");
+}
+
+#[test]
+fn ptx_begins_with_what_the_assembler_says() {
+    let out = compiled(&["emit", "ptx", "RingAllReduce", "--arch", "sm_80"], &[]).ends(0).out;
+    let first: Vec<_> = out.lines().take(2).collect();
+    assert_eq!(first[0], "// for sm_80, 512 threads a block");
+    assert!(
+        first[1].starts_with("// RingAllReduce: ") && first[1].contains(" registers, "),
+        "{out}"
+    );
+    assert!(out.contains(".target sm_80") && out.contains(".entry RingAllReduce("), "{out}");
+}
+
+#[test]
+fn wrong_flags_are_refused_by_name() {
+    let emit = |more: &[&str]| roundelay(&[&["emit", "cuda", "RingAllReduce"], more].concat());
+    for (flags, code, fix) in [
+        (["--dtype", "f12"], "E0501", "f8e5m2"),
+        (["--op", "xor"], "E0501", "avg"),
+        (["--protocol", "ll128"], "E0501", "direct, simple, ll"),
+        (["--form", "graph"], "invalid value", "table"),
+        (["--arch", "hopper"], "E0416", "such as sm_80"),
+        (["--arch", "sm_70"], "E0416", "sm_80 or newer"),
+        (["--arch", ""], "E0416", "such as sm_80"),
+        // It has no fifo.
+        (["--protocol", "ll"], "E0423", "protocol direct"),
+    ] {
+        let call = emit(&flags);
+        assert!(call.code != 0 && call.out.is_empty(), "{flags:?}:\n{}", call.out);
+        assert!(call.err.contains(code) && call.err.contains(fix), "{flags:?}:\n{}", call.err);
+    }
+    let table = emit(&["--form", "table", "--protocol", "simple"]).refused(2, "E0423");
+    assert!(table.err.contains("--form loops"), "{}", table.err);
+    roundelay(&["emit", "cuda", "NoSuchAlgorithm"]).refused(2, "E0502");
+    roundelay(&["emit", "cuda", "RingAllReduce", "--set", "ring=0,0"]).refused(1, "E0211");
+    roundelay(&["emit", "cuda", "RingAllReduce", "--set", "rings=1"]).refused(2, "E0211");
+}
+
+#[test]
+fn an_architecture_that_nvrtc_lacks_names_those_it_has() {
+    let call = compiled(&["emit", "ptx", "RingAllReduce", "--arch", "sm_99"], &[]);
+    let call = call.refused(2, "E0416");
+    assert!(call.err.contains("knows sm_") && call.err.contains("sm_100"), "{}", call.err);
+}
+
+#[test]
+fn no_nvrtc_says_where_it_was_looked_for_and_what_installs_it() {
+    let nothing = [("ROUNDELAY_NVRTC", "/nothing/here")];
+    let call = compiled(&["emit", "ptx", "RingAllReduce"], &nothing).refused(2, "E0415");
+    for part in ["/nothing/here does not exist", "cargo xtask nvrtc"] {
+        assert!(call.err.contains(part), "{part} is not in\n{}", call.err);
+    }
+    let file = TempFile::new("libnvrtc.so.13", b"\x7fELF");
+    let call = compiled(&["emit", "ptx", "RingAllReduce"], &[("ROUNDELAY_NVRTC", file.path())]);
+    assert!(call.refused(2, "E0415").err.contains("cannot be loaded"));
+}
+
+#[test]
+fn a_program_that_is_wrong_is_never_a_kernel() {
+    let text = "algorithm Half() -> AllReduce { copy(local.input, local.output); }\n";
+    let file = TempFile::new("half.coll", text.as_bytes());
+    for what in ["cuda", "ptx"] {
+        let call = compiled(&["emit", what, file.path(), "--nranks", "2"], &[]);
+        call.refused(1, "E0304");
+    }
+}
