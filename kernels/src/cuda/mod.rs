@@ -4,15 +4,26 @@
 mod arch;
 mod cache;
 mod compile;
+mod control;
+mod device;
 mod error;
 mod find;
+mod launch;
 mod log;
 mod nvrtc;
+mod options;
+mod plan;
 mod report;
+mod site;
+mod state;
+mod world;
 
 pub use arch::Arch;
 pub use cache::Cache;
 pub use compile::{Compiled, Compiler, HEADERS, Target, compile};
 pub use error::{Error, Missing, Part, Refused};
 pub use log::{Message, Severity};
+pub use options::CudaOptions;
+pub use plan::CudaPlan;
 pub use report::Usage;
+pub use world::CudaWorld;

@@ -5,10 +5,10 @@ use std::collections::BTreeMap;
 
 use super::words::{HEADER, Key, MAGIC, Words, name};
 use super::{Facts, Group, Kernel, Protocol, Site, parts};
+use crate::dtype::ReduceOp;
 use crate::ids::{LaneId, OpId, RankId, ScratchId};
 use crate::schedule::record::{Answer, Argument, Record, firsts};
 use crate::schedule::{Buffer, Channel, OpKind, Schedule, SignalKind};
-use crate::dtype::ReduceOp;
 
 /// Kinds of signal that a lane of a pair of ranks has.
 const KINDS: u64 = 4;
