@@ -146,8 +146,7 @@ fn a_wrong_text_is_found_out() {
         let shim = Shim::compile(&wrong, &kernel.name).unwrap_or_else(|error| panic!("{error}"));
         let data = inputs(&kernel, 61);
         let limit = std::time::Duration::from_millis(300);
-        let job =
-            Job { trace: true, threads: 1, poll_limit: limit, ..Job::new(&kernel, 61, &data) };
+        let job = Job { trace: true, threads: 1, poll_limit: limit, ..Job::new(&kernel, 61, &data) };
         let outcome = shim.run(&job).unwrap_or_else(|error| panic!("{error}"));
         let found = difference(&expected(&kernel, &job.facts, 61), &outcome.trace);
         assert!(found.is_some(), "`{to}` for `{from}` was not noticed");
