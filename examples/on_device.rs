@@ -3,6 +3,8 @@
 //!
 //! Without a GPU the second half says what is missing, and looks at the kernel's text, which needs none.
 
+#[cfg(feature = "cuda")]
+use roundelay::cuda::{CudaWorld, OnDevice as _, RankId};
 use roundelay::{DType, ReduceOp, Run as _, collective};
 
 collective! {
@@ -41,6 +43,7 @@ const RANKS: usize = 4;
 const COUNT: usize = 100_003;
 
 type Buffers = Vec<Vec<f32>>;
+type Anything = Box<dyn std::error::Error>;
 
 fn on_the_host(inputs: &Buffers) -> Result<Buffers, roundelay::Error> {
     let plan = TwoShot::new().plan(RANKS as u32, COUNT as u64, DType::F32, ReduceOp::Sum)?;
@@ -52,54 +55,64 @@ fn on_the_host(inputs: &Buffers) -> Result<Buffers, roundelay::Error> {
 }
 
 #[cfg(feature = "cuda")]
-mod device {
-    use std::error::Error;
-
-    use roundelay::cuda::{CudaWorld, OnDevice as _, RankId};
-    use roundelay::{DType, ReduceOp};
-
-    use super::{Buffers, COUNT, RANKS, TwoShot};
-
-    /// The text is one for all rank counts, and each statement names its line in this file.
-    pub(super) fn check_text() -> Result<(), roundelay::Error> {
-        let [few, many] = [RANKS as u32, 64].map(|nranks| {
-            let kernel = TwoShot::new().kernel(nranks, DType::F32, ReduceOp::Sum)?;
-            Ok::<_, roundelay::Error>(kernel.text)
-        });
-        let (few, many) = (few?, many?);
-        // What was proved of that many ranks stands above the code.
-        let code = |text: &str| text[text.find("#define").expect("a kernel")..].to_owned();
-        assert_eq!(code(&few), code(&many));
-        let line =
-            include_str!("on_device.rs").lines().position(|l| l.contains("reduce(from.mine"));
-        let statement = format!(
-            "#line {} \"{}\"\n        reduce(from[mine[rank]], local[block[rank]]);",
-            line.expect("the statement above") + 1,
-            file!(),
-        );
-        assert!(few.contains(&statement), "no\n{statement}\nin\n{few}");
-        println!("the kernel has {} lines, for 4 ranks as for 64", code(&few).lines().count());
-        Ok(())
+fn on_the_device(world: &CudaWorld, inputs: &Buffers) -> Result<Buffers, Anything> {
+    let plan = TwoShot::new().plan_on_device(world, COUNT as u64, DType::F32, ReduceOp::Sum)?;
+    let stream = world.stream();
+    let mut reads = Vec::new();
+    let mut writes = Vec::new();
+    for (rank, input) in (0..).map(RankId).zip(inputs) {
+        let here = world.context(rank).default_stream();
+        reads.push(here.clone_htod(input)?);
+        writes.push(here.alloc_zeros::<f32>(COUNT)?);
     }
-
-    pub(super) fn run(world: &CudaWorld, inputs: &Buffers) -> Result<Buffers, Box<dyn Error>> {
-        let plan = TwoShot::new().plan_on_device(world, COUNT as u64, DType::F32, ReduceOp::Sum)?;
-        let stream = world.stream();
-        let here = |rank| world.context(RankId(rank as u32)).default_stream();
-        let mut reads = Vec::new();
-        let mut writes = Vec::new();
-        for (rank, input) in inputs.iter().enumerate() {
-            reads.push(here(rank).clone_htod(input)?);
-            writes.push(here(rank).alloc_zeros::<f32>(COUNT)?);
-        }
-        plan.launch(&stream, &reads, &mut writes)?;
-        plan.wait()?;
-        let outputs = writes.iter().map(|output| stream.clone_dtoh(output));
-        Ok(outputs.collect::<Result<_, _>>()?)
-    }
+    plan.launch(&stream, &reads, &mut writes)?;
+    plan.wait()?;
+    let outputs = writes.iter().map(|output| stream.clone_dtoh(output));
+    Ok(outputs.collect::<Result<_, _>>()?)
 }
 
-fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// The code is one for all rank counts, and each statement names its line in this file.
+#[cfg(feature = "cuda")]
+fn check_text() -> Result<(), roundelay::Error> {
+    // What was proved of so many ranks stands above it.
+    let code = |nranks| {
+        let kernel = TwoShot::new().kernel(nranks, DType::F32, ReduceOp::Sum)?;
+        let first = kernel.text.find("#define").expect("a kernel");
+        Ok::<_, roundelay::Error>(kernel.text[first..].to_owned())
+    };
+    let code = [code(RANKS as u32)?, code(64)?];
+    assert_eq!(code[0], code[1]);
+    let mut lines = include_str!("on_device.rs").lines();
+    let line = 1 + lines.position(|line| line.contains("reduce(from.mine")).expect("see above");
+    let statement = format!(
+        "#line {line} \"{}\"\n        reduce(from[mine[rank]], local[block[rank]]);",
+        file!()
+    );
+    assert!(code[0].contains(&statement), "no\n{statement}\nin\n{}", code[0]);
+    println!("the kernel has {} lines, for {RANKS} ranks as for 64", code[0].lines().count());
+    Ok(())
+}
+
+#[cfg(feature = "cuda")]
+fn compare(host: &Buffers, inputs: &Buffers) -> Result<(), Anything> {
+    let world = match CudaWorld::on(&[0], RANKS as u32) {
+        Ok(world) => world,
+        Err(why @ roundelay::cuda::Error::NoCuda(_)) => {
+            println!("device: not run, error[{}]: {why}", why.code());
+            return Ok(());
+        }
+        Err(other) => return Err(other.into()),
+    };
+    let device = on_the_device(&world, inputs)?;
+    let bits = |outputs: &Buffers| -> Vec<u32> {
+        outputs.iter().flatten().map(|element| element.to_bits()).collect()
+    };
+    assert!(bits(&device) == bits(host), "the device has other bits than the host");
+    println!("device: the host's bits, on {}", world.names().collect::<Vec<_>>().join(", "));
+    Ok(())
+}
+
+fn main() -> Result<(), Anything> {
     // Eighths, so that every sum is exact.
     let value = |rank: usize, i: usize| ((31 * i + 7 * rank) % 101) as f32 / 8.0;
     let inputs: Buffers =
@@ -112,24 +125,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
 
     #[cfg(feature = "cuda")]
     {
-        device::check_text()?;
-        match roundelay::cuda::CudaWorld::on(&[0], RANKS as u32) {
-            Ok(world) => {
-                let found = device::run(&world, &inputs)?;
-                let bits = |outputs: &Buffers| -> Vec<Vec<u32>> {
-                    outputs.iter().map(|o| o.iter().map(|x| x.to_bits()).collect()).collect()
-                };
-                assert!(bits(&found) == bits(&host), "the device has other bits than the host");
-                println!(
-                    "device: the host's bits, on {}",
-                    world.names().collect::<Vec<_>>().join(", ")
-                );
-            }
-            Err(why @ roundelay::cuda::Error::NoCuda(_)) => {
-                println!("device: not run, error[{}]: {why}", why.code());
-            }
-            Err(other) => return Err(other.into()),
-        }
+        check_text()?;
+        compare(&host, &inputs)?;
     }
     #[cfg(not(feature = "cuda"))]
     println!("device: not run, this was built without `--features cuda`");
