@@ -8,25 +8,25 @@ namespace roundelay {
 
 ROUNDELAY_DEVICE i64 Peer::number() const { return lane->at.seen == seen ? known : number_of(lane->at.seen, rank); }
 
-ROUNDELAY_DEVICE void Peer::TxAck() const { lane->post(rank, lane->at.lane, Signal::Ack); }
+ROUNDELAY_DEVICE void Peer::TxAck() const { lane->post(rank, Signal::Ack); }
 
-ROUNDELAY_DEVICE void Peer::RxAck() const { lane->wait(rank, lane->at.lane, Signal::Ack); }
+ROUNDELAY_DEVICE void Peer::RxAck() const { lane->wait(rank, Signal::Ack); }
 
-ROUNDELAY_DEVICE void Peer::TxDataSignal() const { lane->post(rank, lane->at.lane, Signal::Data); }
+ROUNDELAY_DEVICE void Peer::TxDataSignal() const { lane->post(rank, Signal::Data); }
 
-ROUNDELAY_DEVICE void Peer::RxDataSignal() const { lane->wait(rank, lane->at.lane, Signal::Data); }
+ROUNDELAY_DEVICE void Peer::RxDataSignal() const { lane->wait(rank, Signal::Data); }
 
 // ---- rings -----------------------------------------------------------------------------------------------------
 
 ROUNDELAY_DEVICE Ring::Ring(Lane& lane, const List& order, const Members* made)
     : lane(&lane), made(made), order(order), count(made == nullptr ? lane.ranks : made->count),
       mine(made == nullptr ? lane.me : made->me) {
-    const i64 me = mine;
-    for (i64 i = 0; i < len(order); ++i) mine = order[i] == me ? i : mine;
+    const i32 me = mine;
+    for (i32 i = 0; i < len(order); ++i) mine = order[i] == me ? i : mine;
 }
 
 ROUNDELAY_DEVICE Peer Ring::operator[](i64 position) const {
-    const i64 there = number(position);
+    const i32 there = i32(number(position));
     return {lane, rank_of(made, there), there, made};
 }
 
@@ -37,11 +37,13 @@ ROUNDELAY_DEVICE Peer Ring::right() const { return (*this)[mine == count - 1 ? 0
 // ---- the other objects ---------------------------------------------------------------------------------------------
 
 ROUNDELAY_DEVICE Object::Object(Lane& lane, i64 offset)
-    : lane(&lane), made(lane.at.seen), words(offset == 0 ? nullptr : lane.facts.at(offset)) {}
+    : lane(&lane), made(lane.at.seen), words(offset == 0 ? nullptr : lane.facts.words + offset) {}
 
-ROUNDELAY_DEVICE i64 Object::me() const { return made == nullptr ? lane->me : made->me; }
+ROUNDELAY_DEVICE i32 Object::me() const { return made == nullptr ? lane->me : made->me; }
 
-ROUNDELAY_DEVICE Peer Object::peer(i64 number) const { return {lane, rank_of(made, number), number, made}; }
+ROUNDELAY_DEVICE Peer Object::peer(i64 number) const {
+    return {lane, rank_of(made, number), i32(number), made};
+}
 
 ROUNDELAY_DEVICE List Object::list(i64 first, i64 count) const { return {words + first, count, made, lane->at.seen}; }
 

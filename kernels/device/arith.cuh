@@ -25,33 +25,44 @@ ROUNDELAY_DEVICE u64 reversed(u64 x) { return __brevll(x); }
 
 // ---- division: in 32 bits where that will do, for 64 cost a GPU several times as much --------------------------
 
-ROUNDELAY_DEVICE u64 quotient(u64 a, u64 b) { return (a | b) >> 32 == 0 ? u32(a) / u32(b) : a / b; }
+ROUNDELAY_SHARED u64 quotient_wide(u64 a, u64 b) { return a / b; }
 
-ROUNDELAY_DEVICE u64 remainder(u64 a, u64 b) { return (a | b) >> 32 == 0 ? u32(a) % u32(b) : a % b; }
+ROUNDELAY_DEVICE u64 quotient(u64 a, u64 b) { return (a | b) >> 32 == 0 ? u32(a) / u32(b) : quotient_wide(a, b); }
 
-// a / b, rounded so that what remains is not negative
-ROUNDELAY_DEVICE i64 quo(i64 a, i64 b) {
-    if (a >= 0 && b > 0) return i64(quotient(u64(a), u64(b)));
+ROUNDELAY_DEVICE u64 remainder(u64 a, u64 b) {
+    return (a | b) >> 32 == 0 ? u32(a) % u32(b) : a - quotient_wide(a, b) * b;
+}
+
+ROUNDELAY_SHARED i64 quo_below_zero(i64 a, i64 b) {
     if (b == 0) return 0;
     if (b == -1) return i64(0 - u64(a));
     const i64 q = a / b;
     return q * b <= a ? q : b > 0 ? q - 1 : q + 1;
 }
 
-// What remains, in 0..|b|
-ROUNDELAY_DEVICE i64 mod(i64 a, i64 b) {
-    // Most are numbers of ranks that went around once at most.
-    if (b > 0 && a >= -b && a < b) return a < 0 ? a + b : a;
-    if (a >= 0 && b > 0) return i64(remainder(u64(a), u64(b)));
+ROUNDELAY_SHARED i64 mod_below_zero(i64 a, i64 b) {
     if (b == 0 || b == -1) return 0;
     const i64 r = a % b;
     return r >= 0 ? r : b > 0 ? r + b : r - b;
 }
 
-// floor(a * b / d) with no bit lost between; d > 0, and the result fits.
-ROUNDELAY_SHARED u64 mul_div_wide(u64 a, u64 b, u64 d) {
+// a / b, rounded so that what remains is not negative
+ROUNDELAY_DEVICE i64 quo(i64 a, i64 b) {
+    return a >= 0 && b > 0 ? i64(quotient(u64(a), u64(b))) : quo_below_zero(a, b);
+}
+
+// What remains, in 0..|b|
+ROUNDELAY_DEVICE i64 mod(i64 a, i64 b) {
+    // Most are ranks that went around once at most.
+    if (b > 0 && a >= -b && a < b) return a < 0 ? a + b : a;
+    return a >= 0 && b > 0 ? i64(remainder(u64(a), u64(b))) : mod_below_zero(a, b);
+}
+
+// floor(a * b / d) with no bit lost on the way; d > 0, and the result fits.
+ROUNDELAY_SHARED u64 mul_div(u64 a, u64 b, u64 d) {
+    if (a == 0 || b == 0) return 0;
     u64 high = mul_high(a, b), low = a * b, q = 0;
-    if (high == 0) return low / d;
+    if (high == 0) return quotient(low, d);
     for (int i = 0; i < 64; ++i) { // high < d: one bit of the quotient at a time
         const bool carry = high >> 63 != 0;
         high = high << 1 | low >> 63;
@@ -65,13 +76,8 @@ ROUNDELAY_SHARED u64 mul_div_wide(u64 a, u64 b, u64 d) {
     return q;
 }
 
-ROUNDELAY_DEVICE u64 mul_div(u64 a, u64 b, u64 d) {
-    if (a == 0 || b == 0) return 0;
-    return (a | b) >> 32 == 0 ? quotient(a * b, d) : mul_div_wide(a, b, d);
-}
-
 // a * b == c * d with no bit lost
-ROUNDELAY_DEVICE bool same_product(u64 a, u64 b, u64 c, u64 d) {
+ROUNDELAY_SHARED bool same_product(u64 a, u64 b, u64 c, u64 d) {
     return a * b == c * d && mul_high(a, b) == mul_high(c, d);
 }
 

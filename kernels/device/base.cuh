@@ -72,13 +72,13 @@ struct Traced {
 // One copy in the kernel, however often it is called.
 #define ROUNDELAY_SHARED __device__ __noinline__
 #define ROUNDELAY_KERNEL(NAME)                                                                                         \
-    extern "C" __global__ void __launch_bounds__(ROUNDELAY_THREADS)                                                    \
+    extern "C" __global__ void __launch_bounds__(ROUNDELAY_THREADS, 1)                                                  \
         NAME(const __grid_constant__ roundelay::Launch launch)
 
 namespace roundelay {
 
 constexpr bool TRACING = false;
-// Threads that a warp has: those that arrive at a named barrier together.
+// Threads whose accesses are one access where they are side by side.
 constexpr int WARP = 32;
 // Polls between two looks at the abort flag and the clock.
 constexpr u32 POLLS = 1024;
@@ -92,15 +92,6 @@ ROUNDELAY_DEVICE int block_index() { return int(blockIdx.x); }
 ROUNDELAY_DEVICE void cta_sync() { __syncthreads(); }
 
 ROUNDELAY_DEVICE bool cta_any(bool mine) { return __syncthreads_or(mine) != 0; }
-
-// Barrier `id`, 1 to 15, of all threads: this one does not wait for the others.
-ROUNDELAY_DEVICE void named_arrive(int id) {
-    asm volatile("barrier.cta.arrive %0, %1;" ::"r"(id), "r"(threads()) : "memory");
-}
-
-ROUNDELAY_DEVICE void named_sync(int id) {
-    asm volatile("barrier.cta.sync %0, %1;" ::"r"(id), "r"(threads()) : "memory");
-}
 
 // ---- accesses that other CTAs order themselves by ------------------------------------------------------------
 

@@ -8,6 +8,44 @@ namespace roundelay {
 // Sources that one move folds besides its destination; longer folds are several moves.
 constexpr int MOST_FOLDED = 7;
 
+// From which element on an operand lies in a rank's input (0), output (1) or scratch (2).
+struct alignas(16) Operand {
+    i64 element;
+    i32 rank;
+    i32 buffer;
+};
+
+// ---- where regions lie ---------------------------------------------------------------------------------------
+
+// From where on, and how many elements: of a region in a block that a call gives to each rank.
+ROUNDELAY_SHARED i64 begin_there(const Lane& lane, i32 rank, Region& region, u64& length) {
+    lane.locate(rank, region);
+    length = region.length();
+    return region.begin();
+}
+
+ROUNDELAY_DEVICE i64 begin_of(const Lane& lane, const Place& place, u64& length) {
+    if (place.region.call != nullptr && place.rank != lane.me) {
+        Region region = place.region; // of its own, so that the other may stay in registers
+        u64 there;
+        const i64 begin = begin_there(lane, place.rank, region, there);
+        length = there;
+        return begin;
+    }
+    length = place.region.length();
+    return place.region.begin();
+}
+
+ROUNDELAY_DEVICE Operand operand(i64 element, i32 rank, const Region& region) {
+    return {element, rank, region.buffer < SCRATCH ? region.buffer : i32(SCRATCH)};
+}
+
+ROUNDELAY_DEVICE u64 address(const Lane& lane, const Operand& operand) {
+    // The addresses of the buffers come first, in this order.
+    const i64* const memory = reinterpret_cast<const i64*>(lane.launch.ranks + operand.rank);
+    return u64(constant(memory + operand.buffer) + operand.element * i64(sizeof(Element)));
+}
+
 // ---- what slots hold -----------------------------------------------------------------------------------------
 
 // The work words of a slot: the interval that it holds, over their denominator; 0 for nothing yet.
@@ -15,165 +53,164 @@ ROUNDELAY_DEVICE u64* held(const Lane& lane, const Region& slot) {
     return lane.work + 3 * (lane.facts[lane.scratch_row(slot.buffer - SCRATCH) + 2] + slot.slot);
 }
 
-ROUNDELAY_DEVICE Region shape_held(const Lane& lane, const Region& slot) {
-    const u64* const words = held(lane, slot);
-    if (words[2] == 0) return slot;
-    Region shape = slot.between(words[0], words[1]);
-    shape.grain = grain_of(words[2], lane.launch.count);
-    shape.floating = false;
-    return shape;
-}
-
-ROUNDELAY_DEVICE void hold(Lane& lane, const Region& slot, const Region& shape) {
-    u64* const words = held(lane, slot);
-    if (thread() == 0) {
-        words[0] = shape.lo;
-        words[1] = shape.hi;
-        words[2] = shape.grain.den;
+// The shape of an op: that of its first operand which has one of its own, else that of what the first slot of this rank
+// holds that holds anything.
+ROUNDELAY_DEVICE void find_shape(const Lane& lane, const Place* places, int count, Region& shape) {
+    for (int i = 0; i < count; ++i) {
+        if (places[i].region.floating) continue;
+        shape = places[i].region;
+        return lane.locate(places[i].rank, shape);
+    }
+    shape = places[0].region;
+    for (int i = 0; i < count; ++i) {
+        const u64* const words = held(lane, places[i].region);
+        if (places[i].rank != lane.me || words[2] == 0) continue;
+        shape.lo = words[0];
+        shape.hi = words[1];
+        shape.grain = grain_of(words[2], lane.launch.count);
+        return;
     }
 }
 
-// Gives slots among the operands their shape: that of the first which has one of its own, else that of what the first
-// slot of this rank holds that holds anything. What slots hold after the op is told to all.
-template <int N> ROUNDELAY_DEVICE void settle(Lane& lane, Place (&places)[N], int first_written) {
-    bool any = false, all = true;
-#pragma unroll
-    for (int i = 0; i < N; ++i) {
-        any = any || places[i].region.floating;
-        all = all && places[i].region.floating;
-    }
-    if (!any) return;
+// Lets every region lie where it does, slots in the shape of the op. What slots of this rank hold afterwards is put down.
+ROUNDELAY_SHARED void settle(Lane& lane, Place* places, int count, int first_written) {
     lane.touch();
-    Region shape = places[0].region;
-#pragma unroll
-    for (int i = N - 1; i >= 0; --i) {
-        if (!places[i].region.floating) shape = places[i].region;
-    }
-    if (all) {
-#pragma unroll
-        for (int i = 0; i < N; ++i) {
-            if (shape.floating && places[i].rank == lane.me) shape = shape_held(lane, places[i].region);
+    Region shape;
+    find_shape(lane, places, count, shape);
+    for (int i = 0; i < count; ++i) {
+        Region& region = places[i].region;
+        lane.locate(places[i].rank, region);
+        if (!region.floating) continue;
+        if (i >= first_written && places[i].rank == lane.me && thread() == 0) {
+            u64* const words = held(lane, region);
+            words[0] = shape.lo;
+            words[1] = shape.hi;
+            words[2] = shape.grain.den;
         }
-    }
-#pragma unroll
-    for (int i = 0; i < N; ++i) {
-        if (!places[i].region.floating) continue;
-        if (i >= first_written && places[i].rank == lane.me) hold(lane, places[i].region, shape);
-        places[i].region = places[i].region.shaped_like(shape);
+        region = region.shaped_like(shape);
     }
 }
 
 // ---- moves ---------------------------------------------------------------------------------------------------
 
-ROUNDELAY_DEVICE u64 address(const Lane& lane, const Place& place) {
-    const Memory& memory = lane.launch.ranks[place.rank];
-    const Region& region = place.region;
-    const u64* const buffer = region.buffer == INPUT ? &memory.input : region.buffer == OUTPUT ? &memory.output : &memory.scratch;
-    return u64(constant(reinterpret_cast<const i64*>(buffer))) + u64(region.begin()) * sizeof(Element);
-}
-
 // What the next move of this stream divides by: an average, where it is complete.
 ROUNDELAY_DEVICE i64 divisor(const Lane& lane) {
     if constexpr (!AVERAGE) return 0;
-    const i64 bit = constant(lane.group + 3) + lane.moves;
-    const bool finishes = u64(lane.facts[lane.facts[Header::Finish] + bit / 64]) >> bit % 64 & 1;
+    const u64 bit = u64(constant(lane.group + 3)) + lane.moves;
+    const bool finishes = u64(lane.facts[lane.facts[Header::Finish] + i64(bit / 64)]) >> bit % 64 & 1;
     return finishes ? lane.facts[Header::Divisor] : 0;
 }
 
-template <int S, int D> ROUNDELAY_DEVICE void trace_places(const Place (&places)[S + D], u64 length, bool finishes) {
-    Traced operands[S + D];
-    for (int i = 0; i < S + D; ++i) {
-        const Region& region = places[i].region;
-        operands[i] = {places[i].rank, int(min(region.buffer, SCRATCH)), region.begin()};
-    }
-    trace_move(operands, S, D, i64(length), finishes);
+template <int N>
+ROUNDELAY_DEVICE void trace_operands(const Operand (&operands)[N], int srcs, u64 length, bool finishes) {
+    Traced traced[N];
+    for (int i = 0; i < N; ++i) traced[i] = {operands[i].rank, operands[i].buffer, operands[i].element};
+    trace_move(traced, srcs, N - srcs, i64(length), finishes);
 }
 
-// Folds the first S places into the other D, all of the length of the first; they have a shape and lie where they are.
-template <int S, int D> ROUNDELAY_DEVICE void perform(Lane& lane, const Place (&places)[S + D], i64 by) {
-    const u64 length = places[0].region.length();
-    if constexpr (TRACING) trace_places<S, D>(places, length, by != 0);
-    u64 srcs[S], dsts[D];
-#pragma unroll
-    for (int i = 0; i < S; ++i) srcs[i] = address(lane, places[i]);
-#pragma unroll
-    for (int i = 0; i < D; ++i) dsts[i] = address(lane, places[S + i]);
-    const Portion mine = portion(length, lane.launch.parts, lane.part);
-    if (lane.signals.begin_move()) move<S, D>(srcs, dsts, mine.begin, mine.end, by);
+// Folds the first S operands into the other D.
+template <int S, int D>
+ROUNDELAY_SHARED void perform(Lane& lane, const Operand (&operands)[S + D], u64 length, i64 by) {
+    if constexpr (TRACING) trace_operands(operands, S, length, by != 0);
     ++lane.moves;
     ++lane.steps;
+    if (!lane.signals.begin_move()) return;
+    u64 srcs[S], dsts[D];
+#pragma unroll
+    for (int i = 0; i < S; ++i) srcs[i] = address(lane, operands[i]);
+#pragma unroll
+    for (int i = 0; i < D; ++i) dsts[i] = address(lane, operands[S + i]);
+    const Portion mine = portion(length, lane.launch.parts, lane.part);
+    move<S, D>(srcs, dsts, mine.begin, mine.end, by);
 }
 
-template <int S, int D> ROUNDELAY_DEVICE void data(Lane& lane, Place (&places)[S + D]) {
-    settle(lane, places, S);
-    if (lane.active()) perform<S, D>(lane, places, divisor(lane));
+template <int S, int D> ROUNDELAY_DEVICE void data_settled(Lane& lane, const Place (&places)[S + D]) {
+    if (!lane.active()) return;
+    Operand operands[S + D];
+    u64 length = 0;
+#pragma unroll
+    for (int i = 0; i < S + D; ++i) operands[i] = operand(begin_of(lane, places[i], length), places[i].rank, places[i].region);
+    perform<S, D>(lane, operands, length, divisor(lane));
+}
+
+// Where slots take part that have no shape of their own.
+template <int S, int D> ROUNDELAY_SHARED void data_in_slots(Lane& lane, Place (&places)[S + D]) {
+    settle(lane, places, S + D, S);
+    data_settled<S, D>(lane, places);
+}
+
+template <int S, int D> ROUNDELAY_DEVICE void data(Lane& lane, const Place (&places)[S + D]) {
+    bool floats = false;
+#pragma unroll
+    for (int i = 0; i < S + D; ++i) floats = floats || places[i].region.floating;
+    if (!floats) return data_settled<S, D>(lane, places);
+    Place copies[S + D]; // of their own, so that the others may stay in registers
+#pragma unroll
+    for (int i = 0; i < S + D; ++i) copies[i] = places[i];
+    data_in_slots<S, D>(lane, copies);
 }
 
 // ---- what the text calls -------------------------------------------------------------------------------------
 
-ROUNDELAY_DEVICE Place located(const Place& place) {
-    return {place.lane, place.rank, place.lane->locate(place.rank, place.region)};
+ROUNDELAY_SHARED bool same_interval(const Lane& lane, i32 rank, Region& a, Region& b) {
+    lane.locate(rank, a);
+    lane.locate(rank, b);
+    return a.floating == b.floating && same_product(a.lo, b.grain.den, b.lo, a.grain.den) &&
+           same_product(a.hi, b.grain.den, b.hi, a.grain.den);
 }
 
-ROUNDELAY_DEVICE bool same_place(const Place& a, const Place& b) {
-    return a.rank == b.rank && same_region(a.region, b.region);
-}
-
-// Copies to the first `many` of `dsts`.
-template <int N> ROUNDELAY_DEVICE void copy_to_first(Lane& lane, const Place& src, const Place (&dsts)[N], int many) {
-    if (many == N) {
-        Place places[1 + N];
-        places[0] = src;
-#pragma unroll
-        for (int i = 0; i < N; ++i) places[1 + i] = dsts[i];
-        data<1, N>(lane, places);
-    } else if constexpr (N > 1) {
-        Place fewer[N - 1];
-#pragma unroll
-        for (int i = 0; i < N - 1; ++i) fewer[i] = dsts[i];
-        copy_to_first(lane, src, fewer, many);
-    }
-}
-
-template <int N> ROUNDELAY_DEVICE void copy(const Place& src, const Place (&dsts)[N]) {
-    Lane& lane = *src.lane;
-    const Place from = located(src);
-    Place to[N];
-    int many = 0;
-#pragma unroll
-    for (int i = 0; i < N; ++i) {
-        to[many] = located(dsts[i]);
-        // Where a caller gave one region for both buffers, a copy from one to the other is none.
-        many += !(lane.at.called && same_place(from, to[many]));
-    }
-    copy_to_first(lane, from, to, many);
+// Where a caller gave one region for both buffers, a copy from one to the other is none.
+ROUNDELAY_DEVICE bool is_none(const Place& src, const Place& dst) {
+    const Lane& lane = *src.lane;
+    if (!lane.at.called || src.rank != dst.rank || src.region.buffer != dst.region.buffer) return false;
+    Region a = src.region, b = dst.region;
+    return a.slot == b.slot && same_interval(lane, src.rank, a, b);
 }
 
 ROUNDELAY_DEVICE void copy(const Place& src, const Place& dst) {
-    Lane& lane = *src.lane;
-    Place places[2] = {located(src), located(dst)};
-    if (!(lane.at.called && same_place(places[0], places[1]))) data<1, 1>(lane, places);
+    if (!is_none(src, dst)) data<1, 1>(*src.lane, {src, dst});
+}
+
+template <int N> ROUNDELAY_DEVICE void copy(const Place& src, const Place (&dsts)[N]) {
+    if constexpr (N == 1) {
+        copy(src, dsts[0]);
+    } else {
+        Place places[1 + N] = {src};
+        int many = 0;
+#pragma unroll
+        for (int i = 0; i < N; ++i) {
+            if (is_none(src, dsts[i])) continue;
+            many += 1;
+            places[1 + i] = dsts[i];
+        }
+        if (many == N) return data<1, N>(*src.lane, places);
+        Place fewer[N - 1];
+        many = 0;
+        for (int i = 0; i < N; ++i) {
+            if (!is_none(src, dsts[i]) && many < N - 1) fewer[many++] = dsts[i];
+        }
+        if (many == N - 1) copy(src, fewer);
+    }
 }
 
 // dst = src op dst, source after source.
 template <int N, int FIRST = 0> ROUNDELAY_DEVICE void reduce(const Place (&srcs)[N], const Place& dst) {
     constexpr int MANY = N - FIRST < MOST_FOLDED ? N - FIRST : MOST_FOLDED;
-    Lane& lane = *dst.lane;
     Place places[MANY + 2];
-    places[0] = places[MANY + 1] = located(dst);
+    places[0] = places[MANY + 1] = dst;
 #pragma unroll
-    for (int i = 0; i < MANY; ++i) places[1 + i] = located(srcs[FIRST + i]);
-    data<MANY + 1, 1>(lane, places);
+    for (int i = 0; i < MANY; ++i) places[1 + i] = srcs[FIRST + i];
+    data<MANY + 1, 1>(*dst.lane, places);
     if constexpr (FIRST + MANY < N) reduce<N, FIRST + MANY>(srcs, dst);
 }
 
-ROUNDELAY_DEVICE void reduce(const Place& src, const Place& dst) { reduce<1>({src}, dst); }
+ROUNDELAY_DEVICE void reduce(const Place& src, const Place& dst) { data<2, 1>(*dst.lane, {dst, src, dst}); }
 
 // ---- averages that are divided at the end ----------------------------------------------------------------------
 
 // Divides the output of one rank of this device for each `parts` blocks.
 ROUNDELAY_DEVICE void scale(const Launch& launch) {
-    const Facts facts(launch.facts);
+    const Facts facts{launch.facts};
     const i64 first = facts[facts[Header::Groups] + 4 * i64(launch.first_group)];
     const i64 rank = first + i64(u64(block_index()) / launch.parts);
     if (rank >= facts[Header::Ranks]) return;

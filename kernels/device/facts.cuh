@@ -7,10 +7,10 @@ namespace roundelay {
 // Words of the header, by number.
 enum class Header {
     Ranks = 1,
-    Groups = 3,      // rank, stream, ops, first move or first op of each (rank, stream)
+    Groups = 3, // rank, stream, ops, first move or first op of each (rank, stream)
     Lanes = 4,
-    Scratch = 7,     // offset, slot length, index of what slot 0 holds, for each declaration
-    Finish = 8,      // a bit for each move: whether it completes an average
+    Scratch = 7, // offset, slot length, index of what slot 0 holds, for each declaration
+    Finish = 8,  // a bit for each move: whether it completes an average
     Table = 9,
     TableMask = 10,
     Params = 12,
@@ -19,9 +19,9 @@ enum class Header {
     Streams = 15,
     HeldSlots = 16,
     Links = 17,
-    Ops = 20,        // of the table form
+    Ops = 20, // of the table form
     Operands = 21,
-    Divisor = 22,    // of an average
+    Divisor = 22, // of an average
     WorkWords = 24,
 };
 
@@ -40,54 +40,33 @@ struct Hash {
     ROUNDELAY_DEVICE i64 positive() const { return i64(value << 1 >> 1); }
 };
 
-// Compares a row of words with those of an entry.
-struct Comparison {
-    const i64* at;
-    bool equal = true;
+// Parts of a key; lists and topologies have words of their own.
+ROUNDELAY_DEVICE void spell(Hash& hash, i64 part) { hash.word(part); }
 
-    ROUNDELAY_DEVICE void word(i64 next) { equal = equal && constant(at++) == next; }
-};
+// The value of a key, by its hash: no two keys of a table share one. 0 if nobody wrote it down.
+ROUNDELAY_SHARED i64 look_up(const i64* words, u64 hash) {
+    const i64* const table = words + constant(words + i64(Header::Table));
+    const u64 mask = u64(constant(words + i64(Header::TableMask)));
+    hash = hash == 0 ? 1 : hash;
+    for (u64 slot = hash & mask;; slot = (slot + 1) & mask) {
+        const u64 there = u64(constant(table + 2 * slot));
+        if (there == hash) return constant(table + 2 * slot + 1);
+        if (there == 0) return 0;
+    }
+}
 
-// Numbers the words of a key: most parts are one word, lists and topologies say themselves which are theirs.
-struct Count {
-    i64 words = 0;
-
-    ROUNDELAY_DEVICE void word(i64) { ++words; }
-};
-
-template <class Visitor> ROUNDELAY_DEVICE void spell(Visitor& visitor, i64 part) { visitor.word(part); }
-
-class Facts {
+struct Facts {
     const i64* words;
-
-  public:
-    ROUNDELAY_DEVICE explicit Facts(const i64* facts) : words(facts) {}
 
     ROUNDELAY_DEVICE i64 operator[](i64 index) const { return constant(words + index); }
 
-    ROUNDELAY_DEVICE i64 operator[](Header word) const { return (*this)[i64(word)]; }
+    ROUNDELAY_DEVICE i64 operator[](Header word) const { return constant(words + i64(word)); }
 
-    ROUNDELAY_DEVICE const i64* at(i64 index) const { return words + index; }
-
-    // The value of a key, or `otherwise` if nobody wrote it down.
-    template <class... Parts> ROUNDELAY_DEVICE i64 find(i64 otherwise, Key kind, const Parts&... parts) const {
+    template <class... Parts> ROUNDELAY_DEVICE i64 find(Key kind, const Parts&... parts) const {
         Hash hash;
-        Count count;
         spell(hash, i64(kind));
-        spell(count, i64(kind));
         (spell(hash, parts), ...);
-        (spell(count, parts), ...);
-        const i64 table = (*this)[Header::Table];
-        const u64 mask = u64((*this)[Header::TableMask]);
-        for (u64 slot = hash.value & mask;; slot = (slot + 1) & mask) {
-            const i64 entry = (*this)[table + i64(slot)];
-            if (entry == 0) return otherwise;
-            if ((*this)[entry] != count.words) continue;
-            Comparison same{words + entry + 1};
-            spell(same, i64(kind));
-            (spell(same, parts), ...);
-            if (same.equal) return constant(same.at);
-        }
+        return look_up(words, hash.value);
     }
 };
 

@@ -13,7 +13,7 @@
 namespace roundelay {
 
 constexpr bool TRACING = true;
-// A thread is its own warp, so that four of them try all that warps do.
+// A thread is its own warp, so that four of them share a move as four warps do.
 constexpr int WARP = 1;
 constexpr u32 POLLS = 1;
 
@@ -24,8 +24,8 @@ using Kernel = void (*)(const Launch);
 // Makes a kernel known by its name.
 bool enter(const char* name, Kernel kernel);
 
-// A barrier of all threads of this CTA. True if any thread came with `mine`; false at once if it does not wait.
-bool meet(int id, bool mine, bool waits);
+// All threads of this CTA meet: whether any came with `mine`.
+bool meet(bool mine);
 
 } // namespace shim
 
@@ -38,10 +38,8 @@ void make_room();
 void trace_signal(bool post, int kind, i64 from, i64 to, i64 lane);
 void trace_move(const Traced* operands, int sources, int destinations, i64 len, bool finish);
 
-inline void cta_sync() { shim::meet(0, false, true); }
-inline bool cta_any(bool mine) { return shim::meet(0, mine, true); }
-inline void named_arrive(int id) { shim::meet(id, false, false); }
-inline void named_sync(int id) { shim::meet(id, false, true); }
+inline void cta_sync() { shim::meet(false); }
+inline bool cta_any(bool mine) { return shim::meet(mine); }
 
 template <Scope S> u64 load_acquire(const u64* at) { return __atomic_load_n(at, __ATOMIC_ACQUIRE); }
 
@@ -70,10 +68,11 @@ template <Scope S> Vector load_words(const Vector* at) {
 }
 
 template <Scope S> void store_words(Vector* at, Vector line) {
-    // The later half first: nobody may rely on an order.
-    __atomic_store_n(&at->words[1], line.words[1], __ATOMIC_RELAXED);
+    // Some from the front and some from behind: nobody may rely on an order.
+    const u64 first = u64(at) / sizeof(Vector) % 2;
+    __atomic_store_n(&at->words[first], line.words[first], __ATOMIC_RELAXED);
     delay();
-    __atomic_store_n(&at->words[0], line.words[0], __ATOMIC_RELAXED);
+    __atomic_store_n(&at->words[1 - first], line.words[1 - first], __ATOMIC_RELAXED);
 }
 
 template <class To, class From> To bits_as(From from) {

@@ -8,48 +8,48 @@
 namespace roundelay {
 
 // Kinds of channel, as the counters of a pair of ranks are numbered; those of a child stream come behind them.
-enum class Signal : int { Ack, Data, Head, Tail, Fork, Join };
+enum class Signal : i32 { Ack, Data, Head, Tail, Fork, Join };
 
 // An algorithm on regions of its caller, one of which gives each rank a block of its own.
 struct Call {
     Region large;
     Region block; // this rank's
-    i64 me;       // this rank's number among
+    i32 me;       // this rank's number among
     const Members* members;
 };
 
 // The fifo of the algorithm that is running.
 struct Fifo {
-    i64 declaration;
-    i64 scratch;
     i64 origin; // element of scratch where slot 0 begins
     i64 stride;
-    i64 credits;
-    i64 slices;
-    i64 first_link; // of the open links, its first
+    i32 declaration;
+    i32 scratch;
+    u32 credits;
+    u32 slices;
+    i32 first_link; // of the open links, its first
 };
 
 // Where a walk is; blocks put it back as it was.
 struct Walk {
-    i64 stream = 0;
-    i64 running = 0; // children of the stream that are running
-    i64 lane = 0;    // of signals: the values of the `parallel`s around
-    i64 depth = 0;   // how many these are
     i64 path = 0;    // of calls
+    i32 stream = 0;
+    i32 running = 0; // children of the stream that are running
+    i32 lane = 0;    // of signals: the values of the `parallel`s around
+    i32 depth = 0;   // how many these are
     bool called = false;
+    i32 next_members; // the work words of the next `within`
     const Members* seen = nullptr;
-    i64 next_members; // the work words of the next `within`
     Fifo fifo;
 };
 
 // One end of a link while it is at hand.
 struct Link {
-    i64 key = -1; // none
-    i64 entry;    // among the open links
-    i64 first_slot;
-    i64 end;      // among all ends of links, the first of this one: each part has its own
-    u64 steps;    // since the fifo was declared
-    u64 total;    // since the plan was made
+    i32 key = -1; // none
+    i32 entry;    // among the open links
+    i32 first_slot;
+    i32 end;   // among all ends of links, the first of this one: each part has its own
+    u32 steps; // since the fifo was declared
+    u64 total; // since the plan was made
 };
 
 class Lane {
@@ -57,33 +57,29 @@ class Lane {
     // ---- what does not change -----------------------------------------------------------------------------
     const Launch& launch;
     const Facts facts;
-    const u64 part;
     const i64* const group; // rank, stream, ops, first move or op
-    const i64 me;
-    const i64 mine;         // the stream that this CTA executes
-    const i64 ranks;        // of the machine
-    const i64 streams;      // where the channels between streams of a rank begin
     u64* const work;        // shapes of slots, then open links, then members of `within` blocks
+    const u32 part;
+    const i32 me;
+    const i32 mine;    // the stream that this CTA executes
+    const i32 ranks;   // of the machine
+    const i32 streams; // where the channels between streams of a rank begin
 
     // ---- what does ------------------------------------------------------------------------------------------
     Signals signals;
-    i64 steps = 0;        // ops executed
-    i64 moves = 0;        // of which moves
-    i64 links = 0;        // open ones
+    u32 steps = 0;        // ops executed
+    u32 moves = 0;        // of which moves
+    i32 links = 0;        // open ones
     bool touched = false; // whether threads used `work` since all met
     Walk at;
     Link incoming, outgoing;
 
     ROUNDELAY_DEVICE explicit Lane(const Launch& launch)
-        : launch(launch), facts(launch.facts), part(u64(block_index()) % launch.parts),
-          group(facts.at(facts[Header::Groups] + 4 * i64(launch.first_group + u64(block_index()) / launch.parts))),
-          me(constant(group)), mine(constant(group + 1)), ranks(facts[Header::Ranks]),
-          streams(facts[Header::Lanes] * ranks * 4), work(launch.work + u64(block_index()) * u64(facts[Header::WorkWords])),
-          signals(launch, launch.first_group + u64(block_index()) / launch.parts, part) {
-        const i64 slots = facts[Header::HeldSlots];
-        at.next_members = 3 * slots + 4 * facts[Header::Links];
+        : Lane(launch, {launch.facts}, launch.first_group + quotient(u64(block_index()), launch.parts)) {
+        const i32 slots = i32(facts[Header::HeldSlots]);
+        at.next_members = 3 * slots + 4 * i32(facts[Header::Links]);
         // Slots hold nothing yet.
-        for (i64 slot = thread(); slot < slots; slot += threads()) work[3 * slot + 2] = 0;
+        for (i32 slot = thread(); slot < slots; slot += threads()) work[3 * slot + 2] = 0;
         touched = slots > 0;
     }
 
@@ -92,8 +88,8 @@ class Lane {
     // ---- what a program asks ----------------------------------------------------------------------------------
     ROUNDELAY_DEVICE i64 nranks() const { return at.seen == nullptr ? ranks : at.seen->count; }
     ROUNDELAY_DEVICE i64 rank() const { return at.seen == nullptr ? me : at.seen->me; }
-    ROUNDELAY_DEVICE Peer local() { return {this, me, rank(), at.seen}; }
-    ROUNDELAY_DEVICE Peer peer(i64 number) { return {this, rank_of(at.seen, number), number, at.seen}; }
+    ROUNDELAY_DEVICE Peer local() { return {this, me, i32(rank()), at.seen}; }
+    ROUNDELAY_DEVICE Peer peer(i64 number) { return {this, rank_of(at.seen, number), i32(number), at.seen}; }
 
     ROUNDELAY_DEVICE Region input() const { return whole(INPUT, Header::InputUnits); }
     ROUNDELAY_DEVICE Region output() const { return whole(OUTPUT, Header::OutputUnits); }
@@ -128,7 +124,7 @@ class Lane {
     }
 
     ROUNDELAY_DEVICE List relays(const Topology& topology, i64 from, i64 to) const {
-        return list(facts.find(0, Key::Relays, topology, from, to), at.seen);
+        return list(facts.find(Key::Relays, topology, from, to), at.seen);
     }
 
     // ---- declarations ---------------------------------------------------------------------------------------------
@@ -145,8 +141,8 @@ class Lane {
 
     template <class Like> ROUNDELAY_DEVICE void fifo(i64 k, const Like&, i64 credits, i64 slices) {
         lay_down_links();
-        const i64 id = declaration(k);
-        at.fifo = {k, id, facts[scratch_row(id)], stride(id), credits, slices, links};
+        const i32 id = declaration(k);
+        at.fifo = {facts[scratch_row(id)], stride(id), i32(k), id, u32(credits), u32(slices), links};
     }
 
     // The sender takes the credits that are still out, so the next run starts with slot 0 again.
@@ -155,40 +151,32 @@ class Lane {
     // ---- blocks -----------------------------------------------------------------------------------------------------
     // Iteration `lo` on this stream, the others on children of it. With WALK every CTA walks all iterations, which it
     // must where they hold what is counted on the way; else each walks its own.
-    template <bool WALK, class Body> ROUNDELAY_DEVICE void parallel(i64 lo, i64 hi, Body body) {
+    template <bool WALK, class Body> ROUNDELAY_DEVICE void parallel(i64 lo, i64 hi, const Body& body) {
         const Walk outer = at;
         const bool parent = active();
-        const i64 others = max(hi - lo - 1, 0);
-        // Nobody asks for the children of a stream that is alone.
-        const i64 offset = others == 0 ? 0 : facts.find(0, Key::Child, me, at.stream);
-        const List children = list(offset, nullptr);
-        for (i64 k = 0; parent && k < others; ++k) post_stream(children[at.running + k], Signal::Fork);
-        for (i64 k = -1; lo + 1 + k < hi; ++k) {
+        const i32 others = i32(max(hi - lo - 1, 0));
+        const List children = others == 0 ? List() : list(facts.find(Key::Child, me, at.stream), nullptr);
+        for (i32 k = 0; parent && k < others; ++k) stream_signal(true, i32(children[outer.running + k]), Signal::Fork);
+        for (i32 k = -1; lo + 1 + k < hi; ++k) {
             if (!WALK && parent && k >= 0) break;
-            at.stream = k < 0 ? outer.stream : children[outer.running + k];
+            at.stream = k < 0 ? outer.stream : i32(children[outer.running + k]);
             at.running = k < 0 ? outer.running + others : 0;
             if (WALK || active()) {
                 enter_lane(lo + 1 + k);
-                if (k >= 0 && active()) wait_stream(at.stream, Signal::Fork);
+                const bool child = k >= 0 && active();
+                if (child) stream_signal(false, at.stream, Signal::Fork);
                 body(lo + 1 + k);
-                if (k >= 0 && active()) post_stream(at.stream, Signal::Join);
+                if (child) stream_signal(true, at.stream, Signal::Join);
             }
             at = outer;
         }
-        for (i64 k = 0; parent && k < others; ++k) wait_stream(children[at.running + k], Signal::Join);
+        for (i32 k = 0; parent && k < others; ++k) stream_signal(false, i32(children[outer.running + k]), Signal::Join);
     }
 
     // For the ranks of the list, which see each other as 0, 1, 2, …
-    template <class Body> ROUNDELAY_DEVICE void within(const List& list, Body body) {
+    template <class Body> ROUNDELAY_DEVICE void within(const List& list, const Body& body) {
         const Walk outer = at;
-        u64* const numbered = work + at.next_members;
-        touch();
-        for (i64 number = thread(); number < len(list); number += threads()) {
-            numbered[number] = u64(rank_of(at.seen, list[number]));
-        }
-        touch();
-        Members members{numbered, len(list), 0};
-        while (members.me < members.count && i64(numbered[members.me]) != me) ++members.me;
+        const Members members = number(list);
         if (members.me == members.count) return;
         at.seen = &members;
         at.next_members += members.count;
@@ -199,7 +187,8 @@ class Lane {
     // Another algorithm on these regions. `in_many`, `out_many`: whether its input and output are as long as all ranks'
     // blocks together; where the caller's region is that long for the shorter one too, each rank has a block of it.
     template <class Body>
-    ROUNDELAY_DEVICE void call(i64 id, bool in_many, bool out_many, const Region& input, const Region& output, Body body) {
+    ROUNDELAY_DEVICE void call(i64 id, bool in_many, bool out_many, const Region& input, const Region& output,
+                               const Body& body) {
         const Walk outer = at;
         at.called = true;
         Hash hash;
@@ -209,7 +198,7 @@ class Lane {
         const Region& large = in_many ? input : output;
         const Region& small = in_many ? output : input;
         bool blocks = in_many != out_many && nranks() > 1;
-        Call call{large, large, rank(), at.seen};
+        Call call{large, large, i32(rank()), at.seen};
         if (blocks) {
             const bool same = same_width(small, large);
             call.large = same ? small : large;
@@ -223,7 +212,7 @@ class Lane {
     }
 
     // All parts of this stream.
-    ROUNDELAY_DEVICE void meet() {
+    ROUNDELAY_SHARED void meet() {
         if (active()) signals.meet_parts(launch.ranks[me], streams + 2 * facts[Header::Streams] + mine, steps);
     }
 
@@ -237,21 +226,21 @@ class Lane {
         touched = true;
     }
 
-    ROUNDELAY_DEVICE void post(i64 to, i64 lane, Signal kind) {
-        if (active()) post_channel(to, (lane * ranks + me) * 4 + i64(kind), kind, lane);
+    ROUNDELAY_SHARED void post(i32 to, Signal kind) {
+        if (active()) post_channel(to, (at.lane * ranks + me) * 4 + i32(kind), kind, at.lane);
     }
 
-    ROUNDELAY_DEVICE void wait(i64 from, i64 lane, Signal kind) {
-        if (active()) wait_channel(from, (lane * ranks + from) * 4 + i64(kind), kind, lane);
+    ROUNDELAY_SHARED void wait(i32 from, Signal kind) {
+        if (active()) wait_channel(from, (at.lane * ranks + from) * 4 + i32(kind), kind, at.lane);
     }
 
-    ROUNDELAY_DEVICE void post_channel(i64 to, i64 channel, Signal kind, i64 lane) {
+    ROUNDELAY_DEVICE void post_channel(i32 to, i32 channel, Signal kind, i32 lane) {
         if constexpr (TRACING) trace_signal(true, int(kind), me, to, lane);
         signals.post(launch.ranks[to], channel);
         ++steps;
     }
 
-    ROUNDELAY_DEVICE void wait_channel(i64 from, i64 channel, Signal kind, i64 lane) {
+    ROUNDELAY_DEVICE void wait_channel(i32 from, i32 channel, Signal kind, i32 lane) {
         if constexpr (TRACING) trace_signal(false, int(kind), from, me, lane);
         signals.wait(launch.ranks[me], channel, steps);
         touched = false;
@@ -259,64 +248,81 @@ class Lane {
     }
 
     // The region as it lies at `rank`, where calls give each rank a block of its own.
-    ROUNDELAY_DEVICE Region locate(i64 rank, Region region) const {
+    ROUNDELAY_DEVICE void locate(i32 rank, Region& region) const {
         while (region.call != nullptr) {
             const Call& call = *region.call;
             if (rank != me) region = region.moved(number_of(call.members, rank) - call.me, call.block);
             region.call = call.block.call;
         }
-        return region;
     }
 
-    ROUNDELAY_DEVICE i64 scratch_row(i64 id) const { return facts[Header::Scratch] + 3 * id; }
+    ROUNDELAY_DEVICE i64 scratch_row(i32 id) const { return facts[Header::Scratch] + 3 * id; }
 
     ROUNDELAY_DEVICE List list(i64 offset, const Members* made) const {
-        return offset == 0 ? List() : List(facts.at(offset + 1), facts[offset], made, made);
+        return offset == 0 ? List() : List(facts.words + offset + 1, facts[offset], made, made);
+    }
+
+    ROUNDELAY_DEVICE void lay_down_links();
+
+  private:
+    ROUNDELAY_DEVICE Lane(const Launch& launch, Facts facts, u64 row)
+        : launch(launch), facts(facts), group(facts.words + facts[Header::Groups] + 4 * i64(row)),
+          work(launch.work + u64(block_index()) * u64(facts[Header::WorkWords])),
+          part(u32(remainder(u64(block_index()), launch.parts))), me(i32(constant(group))),
+          mine(i32(constant(group + 1))), ranks(i32(facts[Header::Ranks])),
+          streams(i32(facts[Header::Lanes]) * ranks * 4), signals(launch, row, part) {}
+
+    ROUNDELAY_DEVICE Region whole(Buffer buffer, Header units) const {
+        return {0, u64(facts[units]), {1, launch.count, 0}, 0, buffer, 0, false, nullptr};
     }
 
     ROUNDELAY_DEVICE Ring ring(i64 offset) { return {*this, list(offset, at.seen), at.seen}; }
 
-    ROUNDELAY_DEVICE void take_up(Link& link, i64 from, i64 to);
-    ROUNDELAY_DEVICE void lay_down(Link& link);
-    ROUNDELAY_DEVICE void lay_down_links();
-
-  private:
-    ROUNDELAY_DEVICE Region whole(Buffer buffer, Header units) const {
-        return {0, u64(facts[units]), grain_of(1, launch.count), 0, buffer, 0, false, nullptr};
+    ROUNDELAY_DEVICE i32 declaration(i64 k) const {
+        return i32(facts.find(Key::Scratch, at.path, at.called ? at.lane : 0, k));
     }
 
-    ROUNDELAY_DEVICE i64 declaration(i64 k) const {
-        return facts.find(0, Key::Scratch, at.path, at.called ? at.lane : 0, k);
+    ROUNDELAY_DEVICE Region slot(i32 id) const {
+        return {0, 0, {1, launch.count, 0}, facts[scratch_row(id)], SCRATCH + id, 0, true, nullptr};
     }
 
-    ROUNDELAY_DEVICE Region slot(i64 id) const {
-        return {0, 0, grain_of(1, launch.count), facts[scratch_row(id)], SCRATCH + id, 0, true, nullptr};
-    }
-
-    ROUNDELAY_DEVICE i64 stride(i64 id) const { return facts[scratch_row(id) + 1]; }
+    ROUNDELAY_DEVICE i64 stride(i32 id) const { return facts[scratch_row(id) + 1]; }
 
     template <class... Args> ROUNDELAY_DEVICE i64 object(i64 site, const Args&... args) const {
         i64 group = 0;
         if (at.seen != nullptr) {
             Hash hash;
-            for (i64 i = 0; i < at.seen->count; ++i) hash.word(i64(at.seen->ranks[i]));
+            for (i32 i = 0; i < at.seen->count; ++i) hash.word(i64(at.seen->ranks[i]));
             group = hash.positive() | 1;
         }
-        return facts.find(0, Key::Object, site, nranks(), group, args...);
+        return facts.find(Key::Object, site, nranks(), group, args...);
+    }
+
+    // The ranks that a `within` block sees. The number of a rank that is none of them is their count.
+    ROUNDELAY_SHARED Members number(const List& list) {
+        u64* const numbered = work + at.next_members;
+        touch();
+        for (i32 i = thread(); i < len(list); i += threads()) numbered[i] = u64(rank_of(at.seen, list[i]));
+        touch();
+        Members members{numbered, i32(len(list)), 0};
+        while (members.me < members.count && i32(numbered[members.me]) != me) ++members.me;
+        return members;
     }
 
     // Value 0 leads to the lane outside: trailing zeros do not count.
     ROUNDELAY_DEVICE void enter_lane(i64 value) {
-        if (value != 0) at.lane = facts.find(0, Key::Lane, at.depth, at.lane, value);
+        if (value != 0) at.lane = i32(facts.find(Key::Lane, at.depth, at.lane, value));
         at.depth += 1;
     }
 
-    ROUNDELAY_DEVICE void post_stream(i64 child, Signal kind) {
-        post_channel(me, streams + 2 * child + (kind == Signal::Join), kind, child);
-    }
-
-    ROUNDELAY_DEVICE void wait_stream(i64 child, Signal kind) {
-        wait_channel(me, streams + 2 * child + (kind == Signal::Join), kind, child);
+    // Between a stream and its child.
+    ROUNDELAY_SHARED void stream_signal(bool posts, i32 child, Signal kind) {
+        const i32 channel = streams + 2 * child + (kind == Signal::Join);
+        if (posts) {
+            post_channel(me, channel, kind, child);
+        } else {
+            wait_channel(me, channel, kind, child);
+        }
     }
 };
 

@@ -7,21 +7,24 @@ namespace roundelay {
 // The ranks of a `within` block in the order of their numbers. All ranks where there is none: then numbers are ranks.
 struct Members {
     const u64* ranks;
-    i64 count;
-    i64 me; // this rank's number
+    i32 count;
+    i32 me; // this rank's number
 };
 
-ROUNDELAY_DEVICE i64 rank_of(const Members* members, i64 number) {
-    if (members == nullptr) return number;
-    return u64(number) < u64(members->count) ? i64(members->ranks[number]) : 0;
+ROUNDELAY_DEVICE i32 rank_of(const Members* members, i64 number) {
+    if (members == nullptr) return i32(number);
+    return u64(number) < u64(members->count) ? i32(members->ranks[number]) : 0;
 }
 
-ROUNDELAY_DEVICE i64 number_of(const Members* members, i64 rank) {
-    if (members == nullptr) return rank;
-    for (i64 number = 0; number < members->count; ++number) {
-        if (i64(members->ranks[number]) == rank) return number;
+ROUNDELAY_SHARED i32 number_among(const Members& members, i32 rank) {
+    for (i32 number = 0; number < members.count; ++number) {
+        if (i32(members.ranks[number]) == rank) return number;
     }
     return 0;
+}
+
+ROUNDELAY_DEVICE i32 number_of(const Members* members, i32 rank) {
+    return members == nullptr ? rank : number_among(*members, rank);
 }
 
 // Integers: a literal's, or those of an object, which may be numbers among other ranks than the program sees.
@@ -66,9 +69,9 @@ class List {
     }
 };
 
-template <class Visitor> ROUNDELAY_DEVICE void spell(Visitor& visitor, const List& list) {
-    visitor.word(len(list));
-    for (const i64 value : list) visitor.word(value);
+ROUNDELAY_DEVICE void spell(Hash& hash, const List& list) {
+    hash.word(len(list));
+    for (const i64 value : list) hash.word(value);
 }
 
 } // namespace roundelay

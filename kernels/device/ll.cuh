@@ -18,7 +18,7 @@ constexpr int LINES = 4;
 struct Slot {
     u64 lines;
     u32 flag;
-    u64 rewritten; // lines that must all get the flag, 0 in general: see `wraps`
+    u64 rewritten; // lines that all get the flag, whatever is sent; 0 in general: see `wraps`
 };
 
 // What a pass does besides. No address: that is left out.
@@ -27,7 +27,8 @@ struct Local {
     u64 dst;
 };
 
-// Steps before a flag comes again, at which all lines of a slot are rewritten: then none has the old flag.
+// Whether flags are about to come again. Then all lines of a slot are rewritten, so that none has an old flag, and
+// waited for like data: the slot is not free before.
 ROUNDELAY_DEVICE bool wraps(u32 flag) { return flag >= 0u - (1u << 21); }
 
 using LineData = Registers<LINE_DATA / sizeof(Register)>;
@@ -63,15 +64,26 @@ ROUNDELAY_DEVICE void store_elements(u64 address, u64 elements, LineData line) {
     }
 }
 
-ROUNDELAY_DEVICE Vector pack(u64 data, u32 flag) {
-    const u64 high = u64(flag) << 32;
-    return {{(data & 0xffffffff) | high, (data >> 32) | high}};
+ROUNDELAY_DEVICE void store_line(Slot slot, u64 at, u64 data) {
+    const u64 flag = u64(slot.flag) << 32;
+    store_words<SCOPE>(reinterpret_cast<Vector*>(slot.lines) + at, {{(data & 0xffffffff) | flag, (data >> 32) | flag}});
 }
 
-ROUNDELAY_DEVICE u64 unpack(Vector line) { return (line.words[0] & 0xffffffff) | (line.words[1] << 32); }
+ROUNDELAY_DEVICE Vector load_line(Slot slot, u64 at) {
+    return load_words<SCOPE>(reinterpret_cast<const Vector*>(slot.lines) + at);
+}
 
-ROUNDELAY_DEVICE bool arrived(Vector line, u32 flag) {
-    return u32(line.words[0] >> 32) == flag && u32(line.words[1] >> 32) == flag;
+ROUNDELAY_DEVICE u64 data_of(Vector line) { return (line.words[0] & 0xffffffff) | (line.words[1] << 32); }
+
+// Loads a line again until all of it has arrived. False: gave up.
+ROUNDELAY_DEVICE bool receive(const Launch& launch, Waiter waiter, Slot slot, u64 at, Vector& line, Patience& patience) {
+    while (u32(line.words[0] >> 32) != slot.flag || u32(line.words[1] >> 32) != slot.flag) {
+        if (!patience.lasts(launch, waiter, waiter.expected - 1)) {
+            return false;
+        }
+        line = load_line(slot, at);
+    }
+    return true;
 }
 
 // This part's elements of a pass of `len`: received from `in`, with `local.own` folded into it, divided by `divisor`
@@ -82,17 +94,18 @@ ROUNDELAY_SHARED bool pass_lines(const Launch& launch, Waiter waiter, Slot in, S
     constexpr u64 EACH = LINE_DATA / sizeof(Element);
     delay();
     const Portion mine = portion(len, launch.parts, waiter.part);
-    const u64 end = (mine.end + EACH - 1) / EACH;
+    // Parts begin with a line, or at the end of all.
+    const u64 begin = (mine.begin + EACH - 1) / EACH, end = (mine.end + EACH - 1) / EACH;
     const u64 warp = thread() / WARP, lane = thread() % WARP;
     Patience patience;
-    for (u64 first = mine.begin / EACH + warp * (WARP * LINES) + lane; first < end; first += u64(threads()) * LINES) {
+    for (u64 first = begin + warp * (WARP * LINES) + lane; first < end; first += u64(threads()) * LINES) {
         Vector line[LINES];
         LineData data[LINES];
 #pragma unroll
         for (int u = 0; u < LINES; ++u) {
             const u64 at = first + u * WARP;
             if (RECEIVES && at < end) {
-                line[u] = load_words<SCOPE>(reinterpret_cast<const Vector*>(in.lines) + at);
+                line[u] = load_line(in, at);
             }
             if (OWN && at < end) {
                 data[u] = load_elements(local.own + at * LINE_DATA, mine.end - at * EACH);
@@ -105,13 +118,10 @@ ROUNDELAY_SHARED bool pass_lines(const Launch& launch, Waiter waiter, Slot in, S
                 continue;
             }
             if constexpr (RECEIVES) {
-                while (!arrived(line[u], in.flag)) {
-                    if (!patience.lasts(launch, waiter, waiter.expected - 1)) {
-                        return false;
-                    }
-                    line[u] = load_words<SCOPE>(reinterpret_cast<const Vector*>(in.lines) + at);
+                if (!receive(launch, waiter, in, at, line[u], patience)) {
+                    return false;
                 }
-                const LineData received = bits_as<LineData>(unpack(line[u]));
+                const LineData received = bits_as<LineData>(data_of(line[u]));
 #pragma unroll
                 for (int r = 0; r < int(LINE_DATA / sizeof(Register)); ++r) {
                     data[u].at[r] = OWN ? fold(received.at[r], data[u].at[r]) : received.at[r];
@@ -125,17 +135,25 @@ ROUNDELAY_SHARED bool pass_lines(const Launch& launch, Waiter waiter, Slot in, S
             }
             // What waits elsewhere goes first.
             if constexpr (SENDS) {
-                store_words<SCOPE>(reinterpret_cast<Vector*>(out.lines) + at, pack(bits_as<u64>(data[u]), out.flag));
+                store_line(out, at, bits_as<u64>(data[u]));
             }
             if constexpr (DST) {
                 store_elements(local.dst + at * LINE_DATA, mine.end - at * EACH, data[u]);
             }
         }
     }
+    const u64 rest = (len + EACH - 1) / EACH + waiter.part * threads() + thread(), all = launch.parts * threads();
     if constexpr (SENDS) {
-        // Every part rewrites all lines behind the data: they are the same.
-        for (u64 at = (len + EACH - 1) / EACH + thread(); at < out.rewritten; at += threads()) {
-            store_words<SCOPE>(reinterpret_cast<Vector*>(out.lines) + at, pack(0, out.flag));
+        for (u64 at = rest; at < out.rewritten; at += all) {
+            store_line(out, at, 0);
+        }
+    }
+    if constexpr (RECEIVES) {
+        for (u64 at = rest; at < in.rewritten; at += all) {
+            Vector line = load_line(in, at);
+            if (!receive(launch, waiter, in, at, line, patience)) {
+                return false;
+            }
         }
     }
     patience.over(launch, waiter);

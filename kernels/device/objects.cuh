@@ -13,8 +13,8 @@ class Ring {
     Lane* lane;
     const Members* made;
     List order; // empty for the natural order
-    i64 count;
-    i64 mine; // this rank's position
+    i32 count;
+    i32 mine; // this rank's position
 
     ROUNDELAY_DEVICE i64 number(i64 position) const { return len(order) == 0 ? position : order[position]; }
 
@@ -35,7 +35,7 @@ class Object {
     const i64* words; // none of an object that nobody made: it is empty, whatever it is asked
 
     ROUNDELAY_DEVICE i64 word(i64 index) const { return words == nullptr ? 0 : constant(words + index); }
-    ROUNDELAY_DEVICE i64 me() const;                        // this rank's number where it was made
+    ROUNDELAY_DEVICE i32 me() const;                        // this rank's number where it was made
     ROUNDELAY_DEVICE Peer peer(i64 number) const;
     ROUNDELAY_DEVICE List list(i64 first, i64 count) const; // words that are numbers
     ROUNDELAY_DEVICE List row(i64 offsets, i64 index, i64 items) const;
@@ -107,8 +107,6 @@ class Topology : Object {
     ROUNDELAY_DEVICE List neighbours(i64 rank) const;
 };
 
-template <class Visitor> ROUNDELAY_DEVICE void spell(Visitor& visitor, const Topology& topology) {
-    visitor.word(topology.id());
-}
+ROUNDELAY_DEVICE void spell(Hash& hash, const Topology& topology) { hash.word(topology.id()); }
 
 } // namespace roundelay

@@ -8,14 +8,14 @@ namespace roundelay {
 // A region of one rank: an operand.
 struct Place {
     Lane* lane;
-    i64 rank;
+    i32 rank;
     Region region;
 };
 
 // Pieces of a region of one rank.
 struct Places {
     Lane* lane;
-    i64 rank;
+    i32 rank;
     Pieces pieces;
 
     ROUNDELAY_DEVICE Place operator[](i64 index) const { return {lane, rank, pieces[index]}; }
@@ -28,8 +28,8 @@ struct Places {
 // A rank that this rank talks to, or itself.
 struct Peer {
     Lane* lane;
-    i64 rank;
-    i64 known;           // its number among these
+    i32 rank;
+    i32 known; // its number among these
     const Members* seen;
 
     ROUNDELAY_DEVICE i64 number() const; // among the ranks that are seen now

@@ -29,7 +29,7 @@ ROUNDELAY_DEVICE Grain grain_of(u64 den, u64 count) {
 }
 
 // The buffers of a rank: these two, and from 2 on its scratch declarations.
-enum Buffer : i64 { INPUT = 0, OUTPUT = 1, SCRATCH = 2 };
+enum Buffer : i32 { INPUT = 0, OUTPUT = 1, SCRATCH = 2 };
 
 struct Call;
 class Pieces;
@@ -38,8 +38,8 @@ struct Region {
     u64 lo, hi; // in grains
     Grain grain;
     i64 origin; // element where boundary 0 lies; for a floating slot, its first element
-    i64 buffer;
-    i64 slot;
+    i32 buffer;
+    i32 slot;
     bool floating;    // a slot whose shape is that of what it holds
     const Call* call; // in a call that gives each rank a block of its own; the interval is this rank's then
 
@@ -127,8 +127,7 @@ class Pieces {
   public:
     ROUNDELAY_DEVICE static Pieces even(const Region& region, i64 n) {
         const i64 count = max(n, 1);
-        const Region ready = region.ready_for(u64(count));
-        return {ready.finer(u64(count)), ready.hi - ready.lo, count, Cut::Even, 0, List()};
+        return {region.finer(u64(count)), region.hi - region.lo, count, Cut::Even, 0, List()};
     }
 
     ROUNDELAY_DEVICE static Pieces weighted(const Region& region, const List& weights) {
@@ -146,7 +145,7 @@ class Pieces {
     ROUNDELAY_DEVICE Region operator[](i64 index) const {
         if (cut != Cut::Slots) return range(index, index + 1);
         Region region = whole;
-        region.slot = index;
+        region.slot = i32(index);
         region.origin += index * stride;
         return region;
     }

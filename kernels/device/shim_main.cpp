@@ -24,14 +24,13 @@ namespace {
 
 constexpr u64 JOB = 0x4a4f42;
 constexpr u8 FILL = 0xa5;
-constexpr int BARRIERS = 16;
 
 [[noreturn]] void die(int code, const std::string& why) {
     fprintf(stderr, "shim: %s\n", why.c_str());
     _exit(code);
 }
 
-// ---- threads and their barriers ---------------------------------------------------------------------------
+// ---- threads and where they meet ---------------------------------------------------------------------------
 
 // A wait on a word in the kernel, of a second at most.
 void sleep_while(const u32* word, u32 value) {
@@ -41,6 +40,7 @@ void sleep_while(const u32* word, u32 value) {
 
 void wake_all(const u32* word) { syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, INT_MAX, nullptr, nullptr, 0); }
 
+// The barrier of a CTA.
 struct Barrier {
     u32 arrived = 0;
     u32 phase = 0;
@@ -52,7 +52,7 @@ struct Cta {
     int index;
     int threads;
     bool traced;
-    Barrier barriers[BARRIERS];
+    Barrier barrier;
     std::string trace;
 };
 
@@ -125,31 +125,28 @@ bool shim::enter(const char* name, Kernel kernel) {
     return true;
 }
 
-bool shim::meet(int id, bool mine, bool waits) {
-    Barrier& barrier = self.cta->barriers[id];
+bool shim::meet(bool mine) {
+    Barrier& barrier = self.cta->barrier;
     if (mine) {
         __atomic_store_n(&barrier.any, 1, __ATOMIC_RELAXED);
     }
     const u32 phase = __atomic_load_n(&barrier.phase, __ATOMIC_RELAXED);
-    // Who arrives publishes; only the last sees the others here: arriving alone orders nothing behind it.
-    const u32 before = __atomic_fetch_add(&barrier.arrived, 1, __ATOMIC_RELEASE);
-    if (before + 1 == u32(self.cta->threads)) {
-        __atomic_load_n(&barrier.arrived, __ATOMIC_ACQUIRE);
+    if (__atomic_add_fetch(&barrier.arrived, 1, __ATOMIC_ACQ_REL) == u32(self.cta->threads)) {
         __atomic_store_n(&barrier.arrived, 0, __ATOMIC_RELAXED);
-        __atomic_store_n(&barrier.result, __atomic_exchange_n(&barrier.any, 0, __ATOMIC_RELAXED), __ATOMIC_RELAXED);
+        __atomic_store_n(&barrier.result, barrier.any, __ATOMIC_RELAXED);
+        __atomic_store_n(&barrier.any, 0, __ATOMIC_RELAXED);
         __atomic_store_n(&barrier.phase, phase + 1, __ATOMIC_RELEASE);
         wake_all(&barrier.phase);
-    } else if (waits) {
+    } else {
         const u64 since = nanoseconds();
         while (__atomic_load_n(&barrier.phase, __ATOMIC_ACQUIRE) == phase) {
             sleep_while(&barrier.phase, phase);
             if (nanoseconds() - since > barrier_limit_ns) {
-                die(3, "a thread waits at barrier " + std::to_string(id) + " of CTA " + std::to_string(self.cta->index) +
-                           ", where others of it never come");
+                die(3, "a thread of CTA " + std::to_string(self.cta->index) + " waits where others of it never come");
             }
         }
     }
-    return waits && __atomic_load_n(&barrier.result, __ATOMIC_RELAXED) != 0;
+    return __atomic_load_n(&barrier.result, __ATOMIC_RELAXED) != 0;
 }
 
 // ---- traces ------------------------------------------------------------------------------------------------
@@ -353,9 +350,7 @@ void launch(Run& run, shim::Kernel kernel, bool traced, u64 seed) {
         cta.index = int(i);
         cta.threads = int(run.threads);
         cta.traced = traced && i % run.parts == 0;
-        for (Barrier& barrier : cta.barriers) {
-            barrier = {};
-        }
+        cta.barrier = {};
         cta.trace.clear();
     }
     pthread_attr_t attributes;

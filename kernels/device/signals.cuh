@@ -113,47 +113,16 @@ ROUNDELAY_SHARED bool await(const Launch& launch, u64 counters, u64 waited, Wait
 
 // What a CTA knows about the order of its own threads, and its way to signal others; the same in all threads.
 class Signals {
-    // Named barriers 1 to 8 are the posts'; 0 is that of the whole CTA.
-    static constexpr int NAMED = 8;
-
     const Launch& launch;
     u64 group;
     u64 part;
-    // Named barriers passed since the threads last met.
-    int named = 0;
-    // Whether a move was begun since all threads met, and since the first warp has met the others.
+    // Whether a move was begun since the threads last met.
     bool unmet = false;
-    bool unseen = false;
     // Whether this thread gave up; and whether all know that one did.
     bool mine_failed = false;
     bool all_stopped = false;
 
     ROUNDELAY_DEVICE u64 word(u64 words, i64 index) const { return words + 8 * (u64(index) * launch.parts + part); }
-
-    ROUNDELAY_DEVICE void met() {
-        named = 0;
-        unmet = false;
-        unseen = false;
-    }
-
-    // Orders the moves of all threads before what the first warp does next. The others need not wait for it: a
-    // barrier's number is used once between two meetings of all threads, so none can arrive at the next round of it.
-    ROUNDELAY_DEVICE void gather() {
-        if (!unseen) {
-            return;
-        }
-        if (named == NAMED || threads() <= WARP) {
-            meet();
-            return;
-        }
-        named += 1;
-        unseen = false;
-        if (thread() < WARP) {
-            named_sync(named);
-        } else {
-            named_arrive(named);
-        }
-    }
 
   public:
     // `group`: the (rank, stream) of this CTA, `part`: which of its parts.
@@ -170,7 +139,7 @@ class Signals {
     // All threads of the CTA meet.
     ROUNDELAY_DEVICE void meet() {
         cta_sync();
-        met();
+        unmet = false;
     }
 
     // Before a move touches memory: the moves before it are done by all threads. False: leave it out.
@@ -179,7 +148,6 @@ class Signals {
             meet();
         }
         unmet = true;
-        unseen = true;
         return !all_stopped;
     }
 
@@ -189,7 +157,9 @@ class Signals {
             return;
         }
         delay();
-        gather();
+        if (unmet) {
+            meet();
+        }
         if (thread() == 0) {
             add_release<SCOPE>(reinterpret_cast<u64*>(word(to.posted, index)), 1);
         }
@@ -206,7 +176,7 @@ class Signals {
             mine_failed = !await(launch, counters, word(me.waited, index), waiter(step, 0));
         }
         all_stopped = cta_any(mine_failed);
-        met();
+        unmet = false;
         return !all_stopped;
     }
 

@@ -36,8 +36,8 @@ fn args() -> Result<Args, String> {
             "--quick" => quick = true,
             "--only" => only.extend(value()?.split(',').map(str::to_owned)),
             "--device" => {
-                device =
-                    value()?.parse().map_err(|_| format!("--device takes a number; {USAGE}"))?
+                let number = value()?.parse();
+                device = number.map_err(|_| format!("--device takes a number; {USAGE}"))?;
             }
             other => return Err(format!("no flag {other}; {USAGE}")),
         }

@@ -187,6 +187,11 @@ impl CudaPlan {
         self.parts
     }
 
+    /// Elements a unit.
+    pub fn count(&self) -> u64 {
+        self.shape.count
+    }
+
     /// The kernel, its text and its schedule.
     pub fn kernel(&self) -> &Kernel {
         &self.kernel

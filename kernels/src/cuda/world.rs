@@ -71,6 +71,11 @@ impl CudaWorld {
         self.devices[0].context.default_stream()
     }
 
+    /// Waits for all that was asked of a stream.
+    pub fn finish(stream: &CudaStream) -> Result<(), Error> {
+        stream.synchronize().map_err(failed("waiting for a stream"))
+    }
+
     /// A buffer of a rank: so many bytes, all zero, or one where there are none. E0419 where the device is full.
     pub fn buffer(&self, what: &str, rank: RankId, bytes: usize) -> Result<CudaSlice<u8>, Error> {
         self.devices[self.placement.device(rank)].zeros(&format!("{what} of rank {rank}"), bytes)

@@ -1,0 +1,144 @@
+//! Every dtype and op, from every place in a vector: what the host's loops give.
+
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
+
+use roundelay_core::dtype::{DType, ReduceOp};
+
+use crate::Random;
+use crate::numbers::Kind;
+use crate::shim::{Buffers, Job, Program};
+
+const TEXT: &str = include_str!("moves.cu");
+/// What `moves.cu` has.
+const SHAPES: [(usize, usize); 6] = [(1, 1), (1, 3), (2, 1), (3, 2), (5, 1), (8, 8)];
+/// Elements of the input, and of the output.
+const ROOM: usize = 12_000;
+/// What the shim fills buffers with.
+const FILL: u8 = 0xa5;
+
+/// An operand of a move: of the output, or of the input, from an element on.
+#[derive(Clone, Copy, Debug)]
+struct Place {
+    output: bool,
+    element: usize,
+}
+
+#[derive(Clone, Debug)]
+struct Move {
+    srcs: Vec<Place>,
+    dsts: Vec<Place>,
+    len: usize,
+    divisor: u32,
+}
+
+impl Move {
+    /// Somewhere; all operands equally far from the start of a vector, or each for itself.
+    fn random(random: &mut Random, kind: Kind, len: usize, op: ReduceOp) -> Self {
+        let (srcs, dsts) = SHAPES[random.below(SHAPES.len())];
+        let each = ROOM / 8;
+        let vector = 16 / kind.size();
+        let (aligned, shift) = (random.below(3) > 0, random.below(vector));
+        let mut place = |output, slot: usize| {
+            let shift = if aligned { shift } else { random.below(vector) };
+            Place { output, element: (slot * each).next_multiple_of(vector) + shift }
+        };
+        let mut srcs: Vec<Place> = (0..srcs).map(|slot| place(false, slot)).collect();
+        let dsts: Vec<Place> = (0..dsts).map(|slot| place(true, slot)).collect();
+        // A reduce folds into its first source.
+        if srcs.len() > 1 && random.below(2) == 0 {
+            srcs[0] = dsts[0];
+        }
+        let divides = op == ReduceOp::Avg && random.below(3) > 0;
+        let divisor = if divides { 1 + random.below(1000) as u32 } else { 0 };
+        Self { srcs, dsts, len, divisor }
+    }
+
+    fn facts(&self) -> Vec<i64> {
+        let head = [self.srcs.len(), self.dsts.len(), self.len].map(|n| n as i64);
+        let operands = self.srcs.iter().chain(&self.dsts);
+        let operands = operands.flat_map(|at| [i64::from(at.output), at.element as i64]);
+        head.into_iter().chain([i64::from(self.divisor)]).chain(operands).collect()
+    }
+
+    /// The same on these bytes.
+    fn apply(&self, kind: Kind, op: ReduceOp, input: &[u8], output: &mut [u8]) {
+        let size = kind.size();
+        let bytes = |at: &Place| at.element * size..(at.element + self.len) * size;
+        let from = |at: &Place| if at.output { &output[bytes(at)] } else { &input[bytes(at)] };
+        let srcs: Vec<&[u8]> = self.srcs.iter().map(from).collect();
+        let result = kind.fold(op, &srcs, self.divisor);
+        for dst in &self.dsts {
+            output[bytes(dst)].copy_from_slice(&result);
+        }
+    }
+}
+
+/// Moves of every length that is shorter than a few vectors, and some that are longer than a round of the loops.
+fn moves(random: &mut Random, kind: Kind, op: ReduceOp) -> Vec<Move> {
+    let long = [127, 128, 129, 255, 512, 513, 1000, 1400];
+    let lengths: Vec<usize> = (0..100).chain(long).chain(long).collect();
+    lengths.into_iter().map(|len| Move::random(random, kind, len, op)).collect()
+}
+
+fn check(kind: Kind, op: ReduceOp, sanitize: bool) {
+    let name = ["Sum", "Prod", "Min", "Max", "Avg"][op as usize];
+    let defines = [format!("ROUNDELAY_ELEMENT={}", kind.name()), format!("ROUNDELAY_OP={name}")];
+    let program = Program::with(TEXT, &[&defines[0], &defines[1]], sanitize);
+    for (seed, parts, threads) in [(1, 1, 4), (2, 1, 1), (3, 3, 3)] {
+        let mut random = Random(seed);
+        let size = kind.size();
+        let mut input = vec![0; ROOM * size];
+        for element in input.chunks_exact_mut(size) {
+            kind.random(&mut random, element);
+        }
+        let moves = moves(&mut random, kind, op);
+        let mut facts = vec![0, 1, 1, 0, moves.len() as i64, 0, 0, 0];
+        let mut want = vec![FILL; ROOM * size];
+        for one in &moves {
+            facts.extend(one.facts());
+            one.apply(kind, op, &input, &mut want);
+        }
+        let ranks = vec![Buffers { input, output_bytes: ROOM * size, shared: None }];
+        let job = Job { parts, threads, element: size, facts, ranks, ..Job::default() };
+        let outcome = program.run(&job).unwrap_or_else(|e| panic!("{kind:?} {op}: {e}"));
+        let both = outcome.outputs[0].chunks(size).zip(want.chunks(size));
+        for (element, (got, want)) in both.enumerate() {
+            assert!(
+                kind.same(got, want),
+                "{kind:?} {op}, {parts} parts of {threads} threads: element {element} of the output \
+                 is {got:x?}, not {want:x?}"
+            );
+        }
+    }
+}
+
+#[test]
+fn every_dtype_and_op_is_that_of_the_host() {
+    let cases: Vec<(Kind, ReduceOp)> = Kind::all()
+        .into_iter()
+        .flat_map(|kind| ReduceOp::ALL.iter().map(move |&op| (kind, op)))
+        .collect();
+    let next = AtomicUsize::new(0);
+    let failures = Mutex::new(Vec::new());
+    thread::scope(|scope| {
+        for _ in 0..thread::available_parallelism().map_or(1, usize::from) {
+            scope.spawn(|| {
+                while let Some(&(kind, op)) = cases.get(next.fetch_add(1, Ordering::Relaxed)) {
+                    if let Err(panic) = std::panic::catch_unwind(|| check(kind, op, false)) {
+                        failures.lock().expect("nobody panics with it").push(panic);
+                    }
+                }
+            });
+        }
+    });
+    if let Some(panic) = failures.into_inner().expect("nobody panics with it").pop() {
+        std::panic::resume_unwind(panic);
+    }
+}
+
+#[test]
+fn a_move_begins_when_the_one_before_it_is_done() {
+    check(Kind::Host(DType::F32), ReduceOp::Sum, true);
+}
