@@ -83,7 +83,10 @@ fn tables_have_the_hosts_bits() {
                     let done = like_the_host(&shim, (&proved, &kernel), count, run);
                     if let Err(why) = done {
                         let name = algorithm.name();
-                        let _ = writeln!(wrong, "{name} for {nranks} ranks, {level}, {parts} parts: {why}");
+                        let _ = writeln!(
+                            wrong,
+                            "{name} for {nranks} ranks, {level}, {parts} parts: {why}"
+                        );
                     }
                 }
             }

@@ -241,13 +241,7 @@ impl Kernel {
     }
 
     /// The ops of the table form: the first of each stream, and the end of all.
-    fn ops(
-        &self,
-        words: &mut Words,
-        counters: &Counters,
-        slots: &Slots,
-        count: u64,
-    ) -> Vec<i64> {
+    fn ops(&self, words: &mut Words, counters: &Counters, slots: &Slots, count: u64) -> Vec<i64> {
         let schedule = &*self.schedule;
         let meets = parts::ops(schedule);
         let (mut ops, mut operands, mut firsts) = (Vec::new(), Vec::new(), Vec::new());

@@ -104,7 +104,10 @@ impl Words {
             let hash = hash(&key).max(1);
             let mut slot = hash as usize & (size - 1);
             while table[slot][0] != 0 {
-                assert!(table[slot][0] != hash as i64, "two keys of a few words have one hash of 64 bits");
+                assert!(
+                    table[slot][0] != hash as i64,
+                    "two keys of a few words have one hash of 64 bits"
+                );
                 slot = (slot + 1) & (size - 1);
             }
             table[slot] = [hash as i64, value];
