@@ -18,7 +18,7 @@ constexpr int IN_FLIGHT = 8;
 // How often a thread's part of a move is unrolled.
 template <int SOURCES> constexpr int UNROLL = SOURCES >= IN_FLIGHT ? 1 : IN_FLIGHT / SOURCES;
 
-// Where the units of a loop lie: the first `head` just before the addresses, the others from `gap` bytes behind them on.
+// Where the units of a loop lie: the first `head` just before the addresses, the others `gap` bytes behind them.
 struct Edges {
     u64 head;
     u64 gap;
