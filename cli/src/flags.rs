@@ -10,6 +10,7 @@ use roundelay_core::schedule::demands::Resource;
 use roundelay_core::verify::Signals;
 
 use crate::bench::BenchFlags;
+use crate::device::DeviceFlags;
 use crate::kernel::KernelFlags;
 
 /// Collective algorithms as pages of step loops: proved, then run.
@@ -124,6 +125,8 @@ pub(crate) struct RunFlags {
     pub(crate) iterations: u32,
     #[command(flatten)]
     pub(crate) engine: EngineFlags,
+    #[command(flatten)]
+    pub(crate) device: DeviceFlags,
     #[arg(long, value_enum, default_value_t = Format::Human)]
     pub(crate) format: Format,
 }
@@ -232,7 +235,7 @@ pub(crate) struct SignalsFlags {
     pub(crate) format: Format,
 }
 
-#[derive(Clone, Copy, ValueEnum)]
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Callers {
     Each,
     One,

@@ -39,17 +39,29 @@ pub(crate) struct KernelFlags {
     /// 2 fuses moves too
     #[arg(short = 'O', value_name = "LEVEL", default_value_t = Level::O2)]
     level: Level,
-    /// The GPU's architecture, such as sm_80 or sm_100
+    /// The GPU's architecture, such as `sm_80` or `sm_100`
     #[arg(long, default_value = "sm_90")]
     arch: String,
+    /// Threads of a block, in whole warps of 32; more of them have fewer registers each
+    #[arg(long, default_value_t = 512, value_parser = threads)]
+    threads: u32,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum FormFlag {
+pub(crate) enum FormFlag {
     /// The author's loops
     Loops,
     /// A table of ops that a fixed loop walks
     Table,
+}
+
+impl From<FormFlag> for Form {
+    fn from(flag: FormFlag) -> Self {
+        match flag {
+            FormFlag::Loops => Self::Loops,
+            FormFlag::Table => Self::Table,
+        }
+    }
 }
 
 fn element(text: &str) -> Result<Element, String> {
@@ -60,11 +72,16 @@ fn element(text: &str) -> Result<Element, String> {
     })
 }
 
-fn protocol(text: &str) -> Result<Protocol, String> {
+pub(crate) fn protocol(text: &str) -> Result<Protocol, String> {
     Protocol::from_name(text).ok_or_else(|| {
         let names = Protocol::ALL.map(Protocol::name).join(", ");
         format!("[{}] the protocols are {names}", Code::BadFlag)
     })
+}
+
+pub(crate) fn threads(text: &str) -> Result<u32, String> {
+    let threads = text.parse().ok().filter(|n: &u32| (32..=1024).contains(n) && n.is_multiple_of(32));
+    threads.ok_or_else(|| format!("[{}] threads are 32, 64, … or 1024", Code::BadFlag))
 }
 
 impl KernelFlags {
@@ -97,7 +114,7 @@ impl KernelFlags {
             vector: VECTOR,
             callers: self.callers.into(),
         };
-        match self.form() {
+        match self.form.into() {
             Form::Loops => Kernel::of_loops(algorithm, &proved, spec),
             Form::Table => {
                 let goal = Goal { level: self.level, callers: spec.callers, reassociate: false };
@@ -106,17 +123,10 @@ impl KernelFlags {
         }
     }
 
-    fn form(&self) -> Form {
-        match self.form {
-            FormFlag::Loops => Form::Loops,
-            FormFlag::Table => Form::Table,
-        }
-    }
-
     /// What the assembler gets, under what it says of it.
     #[cfg(feature = "cuda")]
     pub(crate) fn ptx(&self, kernel: &Kernel) -> Result<String, Failure> {
-        compiled::ptx(kernel, compiled::arch(&self.arch)?)
+        compiled::ptx(kernel, compiled::arch(&self.arch)?, self.threads)
     }
 
     #[cfg(not(feature = "cuda"))]
@@ -143,10 +153,10 @@ mod compiled {
         Ok(text.parse()?)
     }
 
-    pub(super) fn ptx(kernel: &Kernel, arch: Arch) -> Result<String, Failure> {
-        let target = Target::new(arch);
+    pub(super) fn ptx(kernel: &Kernel, arch: Arch, threads: u32) -> Result<String, Failure> {
+        let target = Target { threads, ..Target::new(arch) };
         let compiled = compile(&kernel.text, &kernel.name, &target)?;
-        let mut lines = vec![format!("for {arch}, {} threads a block", target.threads)];
+        let mut lines = vec![format!("for {arch}, {threads} threads a block")];
         lines.extend(compiled.usage.iter().map(ToString::to_string));
         lines.extend(compiled.warnings.iter().map(ToString::to_string));
         lines.extend(

@@ -4,6 +4,7 @@ mod bench;
 mod calibrate;
 mod certificate;
 mod check;
+mod device;
 mod emit;
 mod explain;
 mod flags;

@@ -1,6 +1,8 @@
 //! `roundelay run`: seeded random data, real buffers, and every element compared with a plain reference.
 
 use std::time::Duration;
+#[cfg(feature = "cuda")]
+use std::time::Instant;
 
 use roundelay::{Algorithm as _, Plan};
 use roundelay_core::diagnostics::{Code, Diagnostic};
@@ -9,9 +11,11 @@ use roundelay_core::prove_source;
 use roundelay_core::schedule::Buffer;
 use roundelay_core::schedule::interpret::Interpreted;
 use roundelay_core::source::Source;
+use roundelay_core::verify::Proved;
 use roundelay_kernels::reference::Reference;
 use serde::Serialize;
 
+use crate::device::Device;
 use crate::flags::{Format, RunFlags};
 use crate::memory;
 use crate::program::{Loaded, load, one, read};
@@ -32,9 +36,13 @@ struct Report {
     time_us: f64,
     algbw_gbps: f64,
     busbw_gbps: f64,
+    /// The GPUs' names; the host has none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    device: Option<String>,
 }
 
 pub(crate) fn main(flags: &RunFlags) -> Result<bool, Failure> {
+    flags.device.check(&flags.engine)?;
     let source = read(&flags.source.source)?;
     let failed = |errors: &[Diagnostic]| {
         refuse(
@@ -75,6 +83,16 @@ enum Stopped {
     Failure(Failure),
 }
 
+#[cfg(feature = "cuda")]
+impl From<roundelay_kernels::cuda::Error> for Stopped {
+    fn from(error: roundelay_kernels::cuda::Error) -> Self {
+        match error {
+            roundelay_kernels::cuda::Error::NoKernel(why) => Self::Unproved(why),
+            other => Self::Failure(other.into()),
+        }
+    }
+}
+
 impl From<roundelay_kernels::Error> for Stopped {
     fn from(error: roundelay_kernels::Error) -> Self {
         Self::Failure(Failure::usage(error.code(), error.to_string()))
@@ -86,24 +104,21 @@ fn run(algorithm: &Interpreted, nranks: u32, flags: &RunFlags) -> Result<Report,
     let proved = prove_source(algorithm, nranks).map_err(Stopped::Unproved)?;
     let needed = memory::needed(proved.schedule(), flags.count, flags.dtype, &BUFFERS);
     memory::admit(needed).map_err(Stopped::Failure)?;
-    let options = flags.engine.options();
-    let plan = Plan::with(&proved, flags.count, flags.dtype, flags.op, options)?;
     let reference = Reference {
         collective,
         nranks,
-        root: plan.schedule().root,
+        root: proved.schedule().root,
         count: usize::try_from(flags.count).expect("the machine holds that many elements"),
         dtype: flags.dtype,
         op: flags.op,
     };
     let inputs = reference.inputs(flags.seed);
-    let (outputs, time) = if flags.in_place {
-        in_place(&plan, &inputs, flags)?
-    } else {
-        out_of_place(&plan, &inputs, flags)?
+    let Measured { outputs, time, reduce_depth, device } = match &flags.device.device {
+        Device::Host => host(&proved, &inputs, flags)?,
+        Device::Cuda(devices) => cuda(devices, algorithm, &proved, &inputs, flags)?,
     };
     let views: Vec<&[u8]> = outputs.iter().map(Vec::as_slice).collect();
-    let wrong = reference.count_wrong(&inputs, &views, plan.proof().reduce_depth);
+    let wrong = reference.count_wrong(&inputs, &views, reduce_depth);
     let seconds = time.as_secs_f64() / f64::from(flags.iterations);
     let moved = collective.bytes(flags.count, nranks, flags.dtype.size() as u64) as f64;
     let algbw = if seconds > 0.0 { moved / seconds / 1e9 } else { 0.0 };
@@ -121,7 +136,74 @@ fn run(algorithm: &Interpreted, nranks: u32, flags: &RunFlags) -> Result<Report,
         time_us: seconds * 1e6,
         algbw_gbps: algbw,
         busbw_gbps: algbw * collective.bus_factor(nranks),
+        device,
     })
+}
+
+/// What came out, and how long it took in all.
+struct Measured {
+    outputs: Vec<Vec<u8>>,
+    time: Duration,
+    reduce_depth: u32,
+    /// The GPUs' names.
+    device: Option<String>,
+}
+
+fn host(proved: &Proved, inputs: &[Vec<u8>], flags: &RunFlags) -> Result<Measured, Stopped> {
+    let options = flags.engine.options();
+    let plan = Plan::with(proved, flags.count, flags.dtype, flags.op, options)?;
+    let form = if flags.in_place { in_place } else { out_of_place };
+    let (outputs, time) = form(&plan, inputs, flags)?;
+    Ok(Measured { outputs, time, reduce_depth: plan.proof().reduce_depth, device: None })
+}
+
+#[cfg(not(feature = "cuda"))]
+fn cuda(
+    _: &[usize],
+    _: &Interpreted,
+    _: &Proved,
+    _: &[Vec<u8>],
+    _: &RunFlags,
+) -> Result<Measured, Stopped> {
+    Err(Stopped::Failure(crate::device::absent()))
+}
+
+#[cfg(feature = "cuda")]
+fn cuda(
+    devices: &[usize],
+    algorithm: &Interpreted,
+    proved: &Proved,
+    inputs: &[Vec<u8>],
+    flags: &RunFlags,
+) -> Result<Measured, Stopped> {
+    use roundelay_kernels::cuda::{CudaPlan, CudaWorld, Rooms};
+    use roundelay_kernels::grid::Buffers;
+
+    let nranks = proved.schedule().nranks;
+    let world = CudaWorld::on(devices, nranks)?;
+    let options = flags.device.options(&flags.engine);
+    let kind = (flags.dtype.into(), flags.op);
+    let plan = CudaPlan::new(&world, algorithm, proved, flags.count, kind, options)?;
+    let (schedule, size) = (proved.schedule(), flags.dtype.size());
+    let buffers = |rank| Buffers::new(schedule, RankId(rank), flags.count, size);
+    let mut rooms = Rooms::new(&world, (0..nranks).map(buffers).collect(), inputs)?;
+    rooms.clear()?;
+    let (stream, mut time) = (world.stream(), Duration::ZERO);
+    for iteration in 0..=flags.iterations {
+        if flags.in_place {
+            rooms.enter()?;
+        }
+        let begun = Instant::now();
+        rooms.launch(&plan, &stream, flags.in_place)?;
+        plan.wait()?;
+        // The first is to warm up.
+        if iteration > 0 {
+            time += begun.elapsed();
+        }
+    }
+    let reduce_depth = plan.kernel().proof.reduce_depth;
+    let device = Some(world.names().collect::<Vec<_>>().join(", "));
+    Ok(Measured { outputs: rooms.results(flags.in_place)?, time, reduce_depth, device })
 }
 
 fn ranks(plan: &Plan) -> impl Iterator<Item = RankId> + use<> {
@@ -208,6 +290,11 @@ fn show(
         "{name} ({collective}), {} {}, {place}, seed {}, mean of {} runs",
         flags.dtype, flags.op, flags.seed, flags.iterations
     ));
+    if let Some(device) = reports.iter().find_map(|report| report.device.as_ref()) {
+        print(&format!(
+            "on {device}; ranks share a GPU's memory, so bandwidths are not those of links"
+        ));
+    }
     let head = ["nranks", "count", "time (us)", "algbw (GB/s)", "busbw (GB/s)", "#wrong"];
     print(&format!(
         "{:>7} {:>12} {:>12} {:>13} {:>13} {:>8}",

@@ -5,7 +5,6 @@
 
 #[cfg(feature = "cuda")]
 pub mod cuda;
-#[cfg(any(feature = "cuda", feature = "shim"))]
 pub mod grid;
 pub mod host;
 pub mod limit;

@@ -1,6 +1,7 @@
 //! `emit cuda` and `emit ptx`: kernels as text and compiled, and all that can be wrong with the call.
 
 use std::process::Output;
+use std::time::Instant;
 
 use super::call::{Call, TempFile, binary, roundelay};
 
@@ -8,8 +9,8 @@ use super::call::{Call, TempFile, binary, roundelay};
 fn compiled(args: &[&str], variables: &[(&str, &str)]) -> Call {
     let wheel = roundelay_tests::root().join("target/nvrtc");
     assert!(wheel.is_dir(), "{} is not there: run `cargo xtask nvrtc`", wheel.display());
-    let start = std::time::Instant::now();
     let mut command = binary();
+    let start = Instant::now();
     command.env("ROUNDELAY_NVRTC", wheel).env("ROUNDELAY_CACHE", "off").args(args);
     let Output { status, stdout, stderr } =
         command.envs(variables.iter().copied()).output().expect("the command starts");
@@ -59,6 +60,9 @@ fn ptx_begins_with_what_the_assembler_says() {
         first[1].starts_with("// RingAllReduce: ") && first[1].contains(" registers, "),
         "{out}"
     );
+    assert!(out.contains(".maxntid 512"), "{out}");
+    let args = ["emit", "ptx", "RingAllReduce", "--arch", "sm_80", "--threads", "128"];
+    assert!(compiled(&args, &[]).ends(0).out.contains(".maxntid 128"));
     assert!(out.contains(".target sm_80") && out.contains(".entry RingAllReduce("), "{out}");
 }
 
@@ -70,6 +74,8 @@ fn wrong_flags_are_refused_by_name() {
         (["--op", "xor"], "E0501", "avg"),
         (["--protocol", "ll128"], "E0501", "direct, simple, ll"),
         (["--form", "graph"], "invalid value", "table"),
+        (["--threads", "100"], "E0501", "32, 64"),
+        (["--threads", "2048"], "E0501", "or 1024"),
         (["--arch", "hopper"], "E0416", "such as sm_80"),
         (["--arch", "sm_70"], "E0416", "sm_80 or newer"),
         (["--arch", ""], "E0416", "such as sm_80"),

@@ -4,10 +4,12 @@ use clap::Args;
 use roundelay::{DType, ReduceOp};
 use roundelay_core::diagnostics::Code;
 
+use crate::device::{Device, DeviceFlags};
 use crate::flags::{
     Callers, EngineFlags, Format, RankCounts, TopologyFlags, bytes, dtype, rank_counts, reduce_op,
     setting,
 };
+use crate::report::Failure;
 
 #[derive(Args)]
 pub(crate) struct BenchFlags {
@@ -67,6 +69,8 @@ pub(crate) struct BenchFlags {
     pub(super) check: u32,
     #[command(flatten)]
     pub(super) engine: EngineFlags,
+    #[command(flatten)]
+    pub(super) device: DeviceFlags,
     /// Who brings the ranks in: one call for all of them, or a thread for each, as in MPI
     #[arg(long, value_enum, default_value_t = Callers::One)]
     pub(super) callers: Callers,
@@ -115,6 +119,18 @@ fn reduce_ops(text: &str) -> Result<Several<ReduceOp>, String> {
 }
 
 impl BenchFlags {
+    /// Refuses what is only there on the host.
+    pub(super) fn check_device(&self) -> Result<(), Failure> {
+        let useless = match () {
+            () if self.device.device == Device::Host => return Ok(()),
+            () if self.callers != Callers::One => "--callers each",
+            () if self.svg.is_some() => "--svg",
+            () => return Ok(()),
+        };
+        Err(Failure::usage(CODE, format!("{useless} is for the host's engine"))
+            .with_help("leave it out, or take --device host"))
+    }
+
     /// Rank counts and iterations: `-n` is nccl-tests' iterations where the ranks are said otherwise.
     pub(super) fn counts(&self) -> Result<(RankCounts, u32), String> {
         let (mut nranks, mut iters) = (self.nranks.clone(), self.iters);

@@ -1,6 +1,8 @@
 //! `roundelay bench`: what algorithms take on this machine, as nccl-tests measures and shows it, and how far that is
 //! from the least that memory lets any take.
 
+#[cfg(feature = "cuda")]
+mod cuda;
 mod flags;
 mod limit;
 mod plot;
@@ -15,17 +17,18 @@ use std::fs::OpenOptions;
 use std::thread::available_parallelism;
 
 use indicatif::{ProgressBar, ProgressStyle};
-use roundelay::{DType, ReduceOp};
+use roundelay::ReduceOp;
 use roundelay_core::diagnostics::Code;
 use roundelay_kernels::reference::Reference;
 use serde::Serialize;
 
+use crate::device::Device;
 use crate::flags::Format;
 use crate::memory;
 use crate::report::{Failure, print, print_json};
 pub(crate) use flags::BenchFlags;
 use limit::{Limit, WHAT};
-use row::{Effort, Row, count, place, root};
+use row::{Effort, Row, count, place};
 use subject::{Group, Refused, Subject};
 use way::{Calls, Way};
 use world::World;
@@ -45,6 +48,13 @@ struct Config {
     min_bytes: u64,
     max_bytes: u64,
     version: &'static str,
+}
+
+impl Config {
+    fn effort(&self) -> Effort {
+        let Self { warmup_iters: warmup, iters, check, .. } = *self;
+        Effort { warmup, iters, check }
+    }
 }
 
 /// What stands below the table.
@@ -98,6 +108,8 @@ pub(crate) fn main(flags: &BenchFlags) -> Result<bool, Failure> {
     let (nranks, iters) = flags.counts().map_err(|why| Failure::usage(flags::CODE, why))?;
     let sizes = flags.sizes();
     let sizes = sizes.map_err(|(why, help)| Failure::usage(flags::CODE, why).with_help(help))?;
+    flags.device.check(&flags.engine)?;
+    flags.check_device()?;
     let calls = Calls { callers: flags.callers, options: flags.engine.options() };
     if let Some(path) = &flags.svg {
         // Before the work, not after it.
@@ -118,6 +130,9 @@ pub(crate) fn main(flags: &BenchFlags) -> Result<bool, Failure> {
         max_bytes: sizes.last().copied().unwrap_or(0),
         version: env!("CARGO_PKG_VERSION"),
     };
+    if let Device::Cuda(devices) = &flags.device.device {
+        return cuda(flags, devices, &cases, &config, refused);
+    }
     let text = flags.format == Format::Human;
     if text {
         for line in table::head(&config) {
@@ -149,6 +164,28 @@ pub(crate) fn main(flags: &BenchFlags) -> Result<bool, Failure> {
         });
     }
     Ok(okay)
+}
+
+#[cfg(feature = "cuda")]
+fn cuda(
+    flags: &BenchFlags,
+    devices: &[usize],
+    cases: &[Case],
+    config: &Config,
+    refused: Vec<Refused>,
+) -> Result<bool, Failure> {
+    cuda::main(flags, devices, cases, config, refused)
+}
+
+#[cfg(not(feature = "cuda"))]
+fn cuda(
+    _: &BenchFlags,
+    _: &[usize],
+    _: &[Case],
+    _: &Config,
+    _: Vec<Refused>,
+) -> Result<bool, Failure> {
+    Err(crate::device::absent())
 }
 
 fn unwritable(path: &str, error: &std::io::Error) -> Failure {
@@ -249,31 +286,16 @@ fn result(
     calls: Calls,
 ) -> Result<Row, Failure> {
     let engine = |error: roundelay_kernels::Error| Failure::usage(error.code(), error.to_string());
-    let Case { size, reference: Reference { collective, nranks, count, dtype, op, .. }, .. } =
-        *case;
+    let Case { size, reference: Reference { count, dtype, op, .. }, .. } = *case;
     let (proved, shape) = (&subject.proved, (count as u64, dtype, op));
     let way = Way::new(calls, proved, shape).map_err(engine)?;
-    let schedule = proved.schedule();
-    let effort = Effort { warmup: config.warmup_iters, iters: config.iters, check: config.check };
+    let effort = config.effort();
     let out_of_place = place(&way, world, false, size, effort).map_err(engine)?;
-    let has_in_place =
-        collective.has_in_place() && !schedule.out_of_place && proved.proof().in_place;
-    let in_place =
-        has_in_place.then(|| place(&way, world, true, size, effort).map_err(engine)).transpose()?;
-    Ok(Row {
-        algo: subject.name.clone(),
-        collective: collective.name(),
-        nranks,
-        streams: subject.streams,
-        size,
-        count: count as u64,
-        dtype: DType::name(dtype),
-        redop: if collective.reduces() { op.name() } else { "none" },
-        root: root(collective, schedule.root),
-        out_of_place,
-        in_place,
-        percent_of_limit: None,
-    })
+    let in_place = subject
+        .has_in_place()
+        .then(|| place(&way, world, true, size, effort).map_err(engine))
+        .transpose()?;
+    Ok(Row::new(subject.name.clone(), subject, case, (out_of_place, in_place)))
 }
 
 impl Summary {

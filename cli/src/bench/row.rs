@@ -5,7 +5,9 @@ use roundelay_core::ids::RankId;
 use roundelay_kernels::reference::Reference;
 use serde::Serialize;
 
+use super::Case;
 use super::limit::Limit;
+use super::subject::Subject;
 use super::timing::Timing;
 use super::way::Way;
 use super::world::World;
@@ -29,9 +31,37 @@ pub(super) struct Row {
     pub(super) in_place: Option<Place>,
     /// The limit's time as a percentage of the one out of place: 100 is as fast as memory allows.
     pub(super) percent_of_limit: Option<f64>,
+    /// On GPUs: the floor's time as a percentage of the one out of place.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) percent_of_floor: Option<f64>,
 }
 
 impl Row {
+    /// The row of a subject, before it is compared with anything.
+    pub(super) fn new(
+        algo: String,
+        subject: &Subject,
+        case: &Case,
+        (out_of_place, in_place): (Place, Option<Place>),
+    ) -> Self {
+        let Reference { collective, nranks, count, dtype, op, .. } = case.reference;
+        Self {
+            algo,
+            collective: collective.name(),
+            nranks,
+            streams: subject.streams,
+            size: case.size,
+            count: count as u64,
+            dtype: dtype.name(),
+            redop: if collective.reduces() { op.name() } else { "none" },
+            root: root(collective, subject.proved.schedule().root),
+            out_of_place,
+            in_place,
+            percent_of_limit: None,
+            percent_of_floor: None,
+        }
+    }
+
     pub(super) fn compare(&mut self, limit: &Limit) {
         let time = self.out_of_place.time;
         self.percent_of_limit = (time > 0.0 && self.size > 0).then(|| 100.0 * limit.time / time);
@@ -126,6 +156,6 @@ pub(super) fn count(collective: Collective, nranks: u32, size: u64, dtype_size: 
 }
 
 /// nccl-tests' root: -1 where there is none.
-pub(super) fn root(collective: Collective, root: RankId) -> i64 {
+fn root(collective: Collective, root: RankId) -> i64 {
     if collective.is_rooted() { i64::from(root.0) } else { -1 }
 }

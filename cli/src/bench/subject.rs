@@ -18,6 +18,8 @@ use crate::topology;
 /// An algorithm, proved for a rank count and a root.
 pub(super) struct Subject {
     pub(super) name: String,
+    #[cfg_attr(not(feature = "cuda"), expect(dead_code, reason = "only kernels are made of it"))]
+    pub(super) algorithm: Interpreted,
     pub(super) proved: Proved,
     /// Of the rank that has most.
     pub(super) streams: u32,
@@ -172,7 +174,13 @@ impl Subject {
             streams[stream.rank.index()] += 1;
         }
         let streams = streams.into_iter().max().unwrap_or(0);
-        Self { name: algorithm.name().to_owned(), streams, proved }
+        Self { name: algorithm.name().to_owned(), algorithm: algorithm.clone(), streams, proved }
+    }
+
+    /// Whether it can be run in place.
+    pub(super) fn has_in_place(&self) -> bool {
+        let schedule = self.proved.schedule();
+        schedule.collective.has_in_place() && !schedule.out_of_place && self.proved.proof().in_place
     }
 
     /// What decides about the buffers.

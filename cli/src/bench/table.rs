@@ -23,16 +23,23 @@ pub(super) fn head(config: &Config) -> Vec<String> {
         format!("# limit: {WHAT}"),
         "#".to_owned(),
     ];
-    let blank = "";
-    lines.push(format!("#{blank:53}{:^36}{:^36}", "out-of-place", "in-place"));
-    let place = format!("{:>11}{:>8}{:>8}{:>7}", "time", "algbw", "busbw", "#wrong");
-    lines.push(format!(
-        "#{:>12}{:>13}{:>8}{:>8}{:>6}    {place}  {place}{:>8}{:>9}{:>12}  algo",
-        "size", "count", "type", "redop", "root", "nranks", "streams", "% of limit"
-    ));
-    let units = format!("{:>11}{:>8}{:>8}{:>7}", "(us)", "(GB/s)", "(GB/s)", "");
-    lines.push(format!("#{:>12}{:>13}{blank:22}    {units}  {units}", "(B)", "(elements)"));
+    lines.extend(columns("% of limit"));
     lines
+}
+
+/// The heads of the columns; the share is of the limit or of the floor.
+pub(super) fn columns(share: &str) -> [String; 3] {
+    let blank = "";
+    let place = format!("{:>11}{:>8}{:>8}{:>7}", "time", "algbw", "busbw", "#wrong");
+    let units = format!("{:>11}{:>8}{:>8}{:>7}", "(us)", "(GB/s)", "(GB/s)", "");
+    [
+        format!("#{blank:53}{:^36}{:^36}", "out-of-place", "in-place"),
+        format!(
+            "#{:>12}{:>13}{:>8}{:>8}{:>6}    {place}  {place}{:>8}{:>9}{share:>12}  algo",
+            "size", "count", "type", "redop", "root", "nranks", "streams"
+        ),
+        format!("#{:>12}{:>13}{blank:22}    {units}  {units}", "(B)", "(elements)"),
+    ]
 }
 
 pub(super) fn limit(limit: &Limit) -> String {
@@ -49,8 +56,8 @@ pub(super) fn limit(limit: &Limit) -> String {
 }
 
 pub(super) fn row(row: &Row) -> String {
-    let share =
-        row.percent_of_limit.map_or_else(|| "N/A".to_owned(), |share| format!("{share:.1}"));
+    let share = row.percent_of_limit.or(row.percent_of_floor);
+    let share = share.map_or_else(|| "N/A".to_owned(), |share| format!("{share:.1}"));
     format!(
         " {:>12}{:>13}{:>8}{:>8}{:>6}    {}  {}{:>8}{:>9}{share:>12}  {}",
         row.size,

@@ -32,8 +32,8 @@ use crate::collective::Collective;
 use crate::ids::{ChannelId, LaneId, OpId, RankId, RegionId, ScratchId, SpanId, StreamId};
 use crate::stages;
 use demands::Demands;
-use rational::Rat;
 use params::ParamValue;
+use rational::Rat;
 pub use tables::Limits;
 
 /// What one rank count of one algorithm does, op by op.

@@ -82,7 +82,9 @@ pub(crate) struct Credit {
 impl Record {
     /// A topology's number.
     pub(crate) fn topology(&mut self, topology: &Arc<Topology>, nranks: u32) -> u32 {
-        let known = |(t, n): &(Arc<Topology>, u32)| *n == nranks && (Arc::ptr_eq(t, topology) || t == topology);
+        let known = |(t, n): &(Arc<Topology>, u32)| {
+            *n == nranks && (Arc::ptr_eq(t, topology) || t == topology)
+        };
         let at = self.topologies.iter().position(known).unwrap_or_else(|| {
             self.topologies.push((topology.clone(), nranks));
             self.topologies.len() - 1
@@ -103,7 +105,10 @@ impl Record {
     pub(crate) fn end(&mut self, fifo: ScratchId, rank: RankId, credits: Vec<Credit>) {
         let known = self.ends.entry((fifo, rank)).or_insert_with(|| credits.clone());
         if *known != credits {
-            self.refuse("an algorithm with a fifo is called several times, and uses it otherwise each time".into());
+            self.refuse(
+                "an algorithm with a fifo is called several times, and uses it otherwise each time"
+                    .into(),
+            );
         }
     }
 

@@ -8,7 +8,7 @@ use super::cache::{self, Cache, Key};
 use super::error::{Error, Missing, Part, Refused};
 use super::log::{self, Message};
 use super::nvrtc::{Built, Failure, Nvrtc};
-use super::report::{self, Usage};
+use super::report::{self, Resources, Usage};
 
 /// The device headers that every kernel includes: names and texts.
 pub const HEADERS: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/headers.rs"));
@@ -35,10 +35,22 @@ pub struct Compiled {
     pub log: String,
     /// Its warnings, with places in the algorithm's source.
     pub warnings: Vec<Message>,
-    /// What each kernel of the text takes.
+    /// What each kernel of the text takes, and each function that was not inlined.
     pub usage: Vec<Usage>,
     /// Why it could not be kept on disk, if it should have been.
     pub not_kept: Option<String>,
+}
+
+impl Compiled {
+    /// What the kernel of that name takes.
+    pub fn resources(&self, kernel: &str) -> Option<Resources> {
+        self.usage.iter().find(|usage| usage.name == kernel)?.kernel
+    }
+
+    /// Bytes that threads store because registers run out, in all kernels and functions.
+    pub fn spills(&self) -> u32 {
+        self.usage.iter().map(|usage| usage.spill_stores).sum()
+    }
 }
 
 impl Target {

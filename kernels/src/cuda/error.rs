@@ -2,7 +2,8 @@
 
 use std::fmt;
 
-use roundelay_core::diagnostics::Code;
+use roundelay_core::diagnostics::{Code, Diagnostic};
+use roundelay_core::emit::cuda::Element;
 use roundelay_core::ids::RankId;
 
 use super::log::{Message, Severity};
@@ -72,6 +73,18 @@ pub enum Error {
         /// The other.
         to: usize,
     },
+    /// E0423: threads that no CTA can have.
+    BadThreads {
+        /// What was given.
+        given: u32,
+    },
+    /// E0403: typed slices for a plan of elements that Rust has no type for.
+    NoSlices {
+        /// The plan's element type.
+        element: Element,
+    },
+    /// What stands in the way of a kernel: the algorithm itself, or its form.
+    NoKernel(Vec<Diagnostic>),
     /// E0401, E0402, E0405, …: what the host's engine says, too.
     Host(host::Error),
 }
@@ -123,6 +136,9 @@ impl Error {
             Self::WrongDevice { .. } => Code::WrongDevice,
             Self::KernelFailed { .. } => Code::KernelFailed,
             Self::NoPeerAccess { .. } => Code::NoPeerAccess,
+            Self::BadThreads { .. } => Code::NoSuchKernel,
+            Self::NoSlices { .. } => Code::WrongDType,
+            Self::NoKernel(why) => why.first().map_or(Code::NoSuchKernel, |first| first.code),
             Self::Host(error) => error.code(),
         }
     }
@@ -200,7 +216,7 @@ impl fmt::Display for Error {
             ),
             Self::WrongDevice { what, rank, given, expected } => write!(
                 f,
-                "the {what} of rank {rank} is on device {given}, and the rank is on device {expected}; allocate it on a stream of device {expected}"
+                "the {what} of rank {rank} is on device {given}, and the rank is on device {expected}; take one of device {expected}"
             ),
             Self::KernelFailed { what, why } => write!(
                 f,
@@ -210,6 +226,23 @@ impl fmt::Display for Error {
                 f,
                 "device {from} cannot reach the memory of device {to}; use devices that `nvidia-smi topo -p2p r` shows as OK to each other, or keep all ranks on one"
             ),
+            Self::BadThreads { given } => {
+                write!(f, "a CTA of {given} threads; it has a multiple of 32, up to 1024")
+            }
+            Self::NoSlices { element } => write!(
+                f,
+                "typed slices for a plan of {}, which Rust has no type for; launch it on bytes",
+                element.name()
+            ),
+            Self::NoKernel(why) => {
+                for (i, why) in why.iter().enumerate() {
+                    write!(f, "{}{}", if i == 0 { "" } else { "\n" }, why.title)?;
+                    if let Some(help) = &why.help {
+                        write!(f, "; {help}")?;
+                    }
+                }
+                Ok(())
+            }
             Self::Host(error) => error.fmt(f),
         }
     }

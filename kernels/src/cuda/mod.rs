@@ -2,17 +2,35 @@
 //! are used, so a machine that has neither can still build this, and gets [`Error::NoCuda`].
 
 mod arch;
+mod bandwidth;
 mod cache;
 mod compile;
+mod control;
+mod device;
+mod driven;
 mod error;
 mod find;
+mod launch;
 mod log;
 mod nvrtc;
+mod options;
+mod plan;
 mod report;
+mod rooms;
+mod site;
+mod state;
+mod world;
 
 pub use arch::Arch;
 pub use cache::Cache;
 pub use compile::{Compiled, Compiler, HEADERS, Target, compile};
+/// The driver's slices and streams: plans are launched on these.
+pub use cudarc;
+pub use driven::Driven;
 pub use error::{Error, Missing, Part, Refused};
 pub use log::{Message, Severity};
-pub use report::Usage;
+pub use options::CudaOptions;
+pub use plan::CudaPlan;
+pub use report::{Resources, Usage};
+pub use rooms::Rooms;
+pub use world::CudaWorld;

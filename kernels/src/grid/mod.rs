@@ -3,6 +3,7 @@
 mod arena;
 mod launch;
 mod layout;
+mod order;
 mod parts;
 mod placement;
 mod watch;
@@ -10,6 +11,7 @@ mod watch;
 pub use arena::Arena;
 pub use launch::{Launch, RankMemory};
 pub use layout::{Buffers, Layout, TooLarge};
+pub use order::order;
 pub use parts::{Crowded, parts, worth};
 pub use placement::Placement;
 pub use watch::stuck;

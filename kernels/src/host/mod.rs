@@ -22,7 +22,7 @@ mod pool;
 mod ready;
 mod scratch;
 mod segments;
-mod shape;
+pub(crate) mod shape;
 mod signal;
 pub(crate) mod stuck;
 mod sync;

@@ -15,7 +15,7 @@ use super::code::{Instr, Kind};
 use super::element::Element;
 use super::engine::Engine;
 use super::error::Error;
-use super::shape::Shape;
+use super::shape::{Shape, extent};
 
 /// How to run a plan.
 #[derive(Clone, Copy, Debug)]
@@ -312,10 +312,16 @@ impl Plan {
         shape.check_count("inputs", inputs.len())?;
         shape.check_count("outputs", outputs.len())?;
         for (rank, input) in shape.ranks().zip(inputs) {
-            shape.check_buffer("input", rank, input, per_element, shape.input_len(rank))?;
+            shape.check_buffer("input", rank, extent(input), per_element, shape.input_len(rank))?;
         }
         for (rank, output) in shape.ranks().zip(&*outputs) {
-            shape.check_buffer("output", rank, output, per_element, shape.output_len(rank))?;
+            shape.check_buffer(
+                "output",
+                rank,
+                extent(output),
+                per_element,
+                shape.output_len(rank),
+            )?;
         }
         let outputs = outputs.iter_mut().map(|s| s.as_mut_ptr().cast());
         self.launch(inputs.iter().map(|s| s.as_ptr().cast_mut().cast()).zip(outputs))
@@ -326,10 +332,16 @@ impl Plan {
         shape.check_in_place()?;
         shape.check_count("buffers", buffers.len())?;
         for (rank, buffer) in shape.ranks().zip(&*buffers) {
-            shape.check_buffer("buffer", rank, buffer, per_element, shape.in_place_len(rank))?;
+            shape.check_buffer(
+                "buffer",
+                rank,
+                extent(buffer),
+                per_element,
+                shape.in_place_len(rank),
+            )?;
         }
         let whole = shape.ranks().zip(buffers);
-        self.launch(whole.map(|(rank, buffer)| shape.in_place(rank, buffer.as_mut_ptr().cast())))
+        self.launch(whole.map(|(rank, buffer)| shape.split(rank, buffer.as_mut_ptr().cast())))
     }
 
     /// Runs with the input and output of each rank, which were checked.

@@ -24,7 +24,7 @@ use super::element::Element;
 use super::error::{Error, Stuck};
 use super::plan::Options;
 use super::scratch::Scratch;
-use super::shape::Shape;
+use super::shape::{Shape, extent};
 use super::stuck::signal_name;
 use super::sync::{AtomicBool, AtomicU32, AtomicU64, Ordering, Padded};
 
@@ -389,8 +389,8 @@ impl Member<'_> {
 
     fn apart<T>(&self, input: &[T], output: &mut [T], per_element: usize) -> Result<(), Error> {
         let Self { team: Team { shape, .. }, rank } = *self;
-        shape.check_buffer("input", rank, input, per_element, shape.input_len(rank))?;
-        shape.check_buffer("output", rank, output, per_element, shape.output_len(rank))?;
+        shape.check_buffer("input", rank, extent(input), per_element, shape.input_len(rank))?;
+        shape.check_buffer("output", rank, extent(output), per_element, shape.output_len(rank))?;
         // SAFETY: checked for length and alignment, and borrowed for the call; lowering refuses to write an input.
         unsafe { self.team.run(rank, input.as_ptr().cast_mut().cast(), output.as_mut_ptr().cast()) }
     }
@@ -398,8 +398,14 @@ impl Member<'_> {
     fn aliased<T>(&self, buffer: &mut [T], per_element: usize) -> Result<(), Error> {
         let Self { team: Team { shape, .. }, rank } = *self;
         shape.check_in_place()?;
-        shape.check_buffer("buffer", rank, buffer, per_element, shape.in_place_len(rank))?;
-        let (input, output) = shape.in_place(rank, buffer.as_mut_ptr().cast());
+        shape.check_buffer(
+            "buffer",
+            rank,
+            extent(buffer),
+            per_element,
+            shape.in_place_len(rank),
+        )?;
+        let (input, output) = shape.split(rank, buffer.as_mut_ptr().cast());
         // SAFETY: as above; the buffer holds both, as the collective has them in place.
         unsafe { self.team.run(rank, input, output) }
     }

@@ -224,7 +224,9 @@ impl Kernel {
             let (name, protocol) = (&checked.name, spec.protocol.name());
             return Err(if passes {
                 refuse(
-                    format!("{name} sends and receives through slots, which protocol {protocol} has not"),
+                    format!(
+                        "{name} sends and receives through slots, which protocol {protocol} has not"
+                    ),
                     "take protocol simple, or ll for small messages",
                 )
             } else {

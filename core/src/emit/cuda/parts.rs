@@ -86,7 +86,8 @@ fn scan(
                 if op.kind != OpKind::Move {
                     continue;
                 }
-                let access = |write: bool| move |o: &Operand| Access::of(schedule, *o, write, in_place);
+                let access =
+                    |write: bool| move |o: &Operand| Access::of(schedule, *o, write, in_place);
                 let now: Vec<Access> = schedule
                     .srcs(op)
                     .iter()
@@ -125,8 +126,14 @@ impl Access {
     fn of(schedule: &Schedule, operand: Operand, write: bool, in_place: bool) -> Self {
         let region = schedule.region(operand);
         let Operand { rank, .. } = operand;
-        let mut access =
-            Self { rank, buffer: region.buffer, slot: region.slot, lo: region.lo, hi: region.hi, write };
+        let mut access = Self {
+            rank,
+            buffer: region.buffer,
+            slot: region.slot,
+            lo: region.lo,
+            hi: region.hi,
+            write,
+        };
         if in_place {
             let (from, to, units) = match schedule.collective.alias(rank, schedule.root) {
                 Alias::Apart => return access,
@@ -135,7 +142,8 @@ impl Access {
             };
             if access.buffer == from {
                 let shifted = |x: Rat| x.plus(Rat::whole(units.into())).unwrap_or(x);
-                access = Self { buffer: to, lo: shifted(access.lo), hi: shifted(access.hi), ..access };
+                access =
+                    Self { buffer: to, lo: shifted(access.lo), hi: shifted(access.hi), ..access };
             }
         }
         access

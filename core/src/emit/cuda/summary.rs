@@ -24,7 +24,9 @@ pub(super) fn about(
             Form::Table => "a table of ops",
         }
     )];
-    about.extend(docs.iter().take_while(|line| !line.trim().is_empty()).map(|l| l.trim().to_owned()));
+    about.extend(
+        docs.iter().take_while(|line| !line.trim().is_empty()).map(|l| l.trim().to_owned()),
+    );
     about.push(String::new());
     let most = |kind: OpKind| {
         let of_rank = |rank: u32| {
@@ -45,7 +47,10 @@ pub(super) fn about(
         plural(most(OpKind::Post), "post"),
         plural(most(OpKind::Wait), "wait"),
     ));
-    about.push(format!("The busiest port carries {:.4} units of the count.", schedule.busiest_port()));
+    about.push(format!(
+        "The busiest port carries {:.4} units of the count.",
+        schedule.busiest_port()
+    ));
     about
 }
 

@@ -236,7 +236,8 @@ fn whole(
     let mut text = String::new();
     for line in about {
         // A backslash would join the next line to the comment.
-        let _ = writeln!(text, "// {}", line.trim_end().trim_end_matches('\\'));
+        let line = format!("// {}", line.trim_end().trim_end_matches('\\'));
+        let _ = writeln!(text, "{}", line.trim_end());
     }
     let op = match spec.op {
         ReduceOp::Sum => "Sum",

@@ -46,6 +46,12 @@ fn compiler(disk: Cache) -> Compiler {
     Compiler { nvrtc: nvrtc(), disk, memory: Mutex::default() }
 }
 
+/// Compiled, or the test ends with what NVRTC says.
+pub(in crate::cuda) fn compiled(text: &str, name: &str, arch: &str) -> Arc<Compiled> {
+    let compiled = compiler(Cache::off()).compile(text, name, &target(arch));
+    compiled.unwrap_or_else(|error| panic!("{name} for {arch}: {error}"))
+}
+
 fn target(arch: &str) -> Target {
     Target::new(arch.parse().unwrap())
 }
@@ -77,9 +83,10 @@ fn a_kernel_is_compiled_for_each_architecture() {
         assert!(compiled.ptx.contains(".maxntid 512"), "{}", compiled.ptx);
         // A product and a sum, rounded each.
         assert!(!compiled.ptx.contains("fma."), "{}", compiled.ptx);
-        let [usage] = &compiled.usage[..] else { panic!("{}", compiled.log) };
-        assert_eq!((usage.kernel.as_str(), usage.spill_stores, usage.stack), ("Scale", 0, 0));
-        assert!(usage.registers > 0 && usage.shared >= 16 && usage.barriers == 1, "{usage}");
+        let taken = compiled.resources("Scale").unwrap_or_else(|| panic!("{}", compiled.log));
+        assert!(taken.registers > 0 && taken.shared >= 16, "{taken:?}");
+        assert_eq!((taken.stack, taken.barriers, compiled.spills()), (0, 1, 0));
+        assert_eq!(compiled.resources("Other"), None);
         assert_eq!(compiled.warnings, []);
     }
 }
@@ -100,8 +107,8 @@ extern \"C\" __global__ __launch_bounds__(1024, 2) void Greedy(float* p) {
 }
 ";
     let compiled = compiler(Cache::off()).compile(text, "Greedy", &target("sm_90")).unwrap();
-    let [usage] = &compiled.usage[..] else { panic!("{}", compiled.log) };
-    assert!(usage.spill_stores > 0 && usage.spill_loads > 0, "{usage}");
+    assert!(compiled.spills() > 0, "{}", compiled.log);
+    assert!(compiled.usage[0].spill_loads > 0, "{}", compiled.log);
 }
 
 #[test]

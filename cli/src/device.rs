@@ -1,0 +1,119 @@
+//! Where ranks run: the host's engine, or kernels on GPUs.
+
+use clap::Args;
+use roundelay_core::diagnostics::Code;
+#[cfg(feature = "cuda")]
+use roundelay_core::emit::cuda::Form;
+use roundelay_core::emit::cuda::Protocol;
+
+use crate::flags::EngineFlags;
+use crate::kernel::{FormFlag, protocol, threads};
+use crate::report::Failure;
+
+/// Where ranks run, and how, where that is GPUs.
+#[derive(Args)]
+pub(crate) struct DeviceFlags {
+    /// Where ranks run: `host`, or GPUs by their numbers: `cuda` (the first), `cuda:1`, or `cuda:0,1` for several
+    #[arg(long, default_value = "host", value_parser = device)]
+    pub(crate) device: Device,
+    /// On GPUs: how data travels: direct, simple or ll; the default is simple for a program that sends and receives,
+    /// else direct
+    #[arg(long, value_parser = protocol)]
+    protocol: Option<Protocol>,
+    /// On GPUs: how the kernel holds the algorithm [default: loops]
+    #[arg(long, value_enum)]
+    form: Option<FormFlag>,
+    /// On GPUs: threads of a block (CTA), in whole warps of 32 [default: 512]
+    #[arg(long, value_parser = threads)]
+    threads: Option<u32>,
+    /// On GPUs: blocks (CTAs) that share a stream; the default is as many as the GPU holds and the data is worth
+    #[arg(long, value_parser = clap::value_parser!(u32).range(1..))]
+    ctas: Option<u32>,
+}
+
+/// What `--device` names.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Device {
+    /// Threads of this process.
+    Host,
+    /// GPUs, by the driver's numbers.
+    Cuda(Vec<usize>),
+}
+
+fn device(text: &str) -> Result<Device, String> {
+    let bad =
+        || format!("[{}] a device is host, cuda, cuda:1, or several as cuda:0,1", Code::BadFlag);
+    match text.split_once(':') {
+        None if text == "host" => Ok(Device::Host),
+        None if text == "cuda" => Ok(Device::Cuda(vec![0])),
+        Some(("cuda", numbers)) => {
+            let numbers = numbers.split(',').map(|number| number.trim().parse().map_err(|_| bad()));
+            numbers.collect::<Result<_, _>>().map(Device::Cuda)
+        }
+        _ => Err(bad()),
+    }
+}
+
+impl DeviceFlags {
+    /// Refuses what the device has no use for: it would be left out silently.
+    pub(crate) fn check(&self, engine: &EngineFlags) -> Result<(), Failure> {
+        let given = [
+            ("--protocol", self.protocol.is_some()),
+            ("--form", self.form.is_some()),
+            ("--threads", self.threads.is_some()),
+            ("--ctas", self.ctas.is_some()),
+        ];
+        let useless = match self.device {
+            Device::Host => {
+                let flag = given.iter().find(|(_, given)| *given);
+                flag.map(|(flag, _)| (*flag, "is for kernels on GPUs", "add --device cuda"))
+            }
+            Device::Cuda(_) => engine.workers.map(|_| {
+                ("--workers", "is for the host's engine", "give --ctas for the blocks of a GPU")
+            }),
+        };
+        match useless {
+            Some((flag, what, help)) => {
+                Err(Failure::usage(Code::BadFlag, format!("{flag} {what}")).with_help(help))
+            }
+            None => Ok(()),
+        }
+    }
+}
+
+/// What is refused where CUDA was left out.
+#[cfg(not(feature = "cuda"))]
+pub(crate) fn absent() -> Failure {
+    let title = "this `roundelay` was built without CUDA, so it has no --device cuda";
+    Failure::usage(Code::NoCuda, title)
+        .with_help("build it with the feature `cuda`, which is on by default")
+}
+
+#[cfg(feature = "cuda")]
+impl DeviceFlags {
+    /// How plans are made.
+    pub(crate) fn options(&self, engine: &EngineFlags) -> roundelay_kernels::cuda::CudaOptions {
+        let options = roundelay_kernels::cuda::CudaOptions::new()
+            .form(self.form.map_or(Form::Loops, Into::into))
+            .level(engine.level)
+            .reassociate(engine.reassociate)
+            .parts(self.ctas.unwrap_or(0));
+        let options = self.protocol.map_or(options, |protocol| options.protocol(protocol));
+        self.threads.map_or(options, |threads| options.threads(threads))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn devices_are_named_by_number() {
+        assert_eq!(device("host"), Ok(Device::Host));
+        assert_eq!(device("cuda"), Ok(Device::Cuda(vec![0])));
+        assert_eq!(device("cuda:0, 2"), Ok(Device::Cuda(vec![0, 2])));
+        for wrong in ["gpu", "cuda:", "cuda:-1", "host:0", "cuda:0,,1", ""] {
+            assert!(device(wrong).unwrap_err().starts_with("[E0501]"), "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,28 @@
+// Puts the callers' buffers into a table of ranks' memory. A launch of its own before the kernel's, on the same stream:
+// its arguments are values, so a graph replays it with the addresses that it was captured with.
+#pragma once
+#include "base.cuh"
+
+namespace roundelay {
+
+// As many as a call binds: with the words before them well below what a launch may carry.
+constexpr int BOUND_AT_ONCE = 64;
+
+struct Addresses {
+    Memory* ranks;
+    u64 first;
+    u64 count;
+    // Input and output of each.
+    u64 at[2 * BOUND_AT_ONCE];
+};
+
+} // namespace roundelay
+
+extern "C" __global__ void roundelay_bind(const __grid_constant__ roundelay::Addresses addresses) {
+    const unsigned i = threadIdx.x;
+    if (i < addresses.count) {
+        roundelay::Memory& rank = addresses.ranks[addresses.first + i];
+        rank.input = addresses.at[2 * i];
+        rank.output = addresses.at[2 * i + 1];
+    }
+}

@@ -1,0 +1,70 @@
+//! The control block: words that a running kernel writes and the host reads, and the other way round.
+
+use std::ptr::NonNull;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use cudarc::driver::{PinnedHostSlice, sys};
+
+use super::device::{Device, failed};
+use super::error::Error;
+
+/// Pinned memory of the host that all devices see.
+pub(super) struct Control {
+    words: NonNull<AtomicU64>,
+    len: usize,
+    /// Frees it.
+    _memory: PinnedHostSlice<u64>,
+}
+
+// SAFETY: the words are atomics, which any thread may use.
+unsafe impl Send for Control {}
+// SAFETY: as above.
+unsafe impl Sync for Control {}
+
+impl Control {
+    pub(super) fn new(device: &Device, len: usize) -> Result<Self, Error> {
+        let what = || format!("pinning {len} words of control for device {}", device.ordinal);
+        let flags = sys::CU_MEMHOSTALLOC_PORTABLE | sys::CU_MEMHOSTALLOC_DEVICEMAP;
+        // SAFETY: it is written below, before anybody reads it.
+        let memory = unsafe { device.context.alloc_pinned_with_flags::<u64>(len, flags) };
+        let mut memory = memory.map_err(failed(what()))?;
+        let words = memory.as_mut_ptr().map_err(failed(what()))?;
+        // SAFETY: so many words were just allocated there, for this alone.
+        unsafe { words.write_bytes(0, len) };
+        let words = NonNull::new(words.cast()).expect("the driver gave an address");
+        Ok(Self { words, len, _memory: memory })
+    }
+
+    /// Where a device finds it.
+    pub(super) fn address(&self, device: &Device) -> Result<u64, Error> {
+        let what = || format!("mapping the control block into device {}", device.ordinal);
+        device.context.bind_to_thread().map_err(failed(what()))?;
+        let mut address = 0;
+        let words = self.words.as_ptr().cast();
+        // SAFETY: the block was pinned for the devices, and `address` outlives the call.
+        let asked = unsafe { sys::cuMemHostGetDevicePointer_v2(&raw mut address, words, 0) };
+        asked.result().map_err(failed(what()))?;
+        Ok(address)
+    }
+
+    fn all(&self) -> &[AtomicU64] {
+        // SAFETY: so many words are there for as long as this is, and were written when it was made. Kernels
+        // and the host only access them whole and atomically.
+        unsafe { std::slice::from_raw_parts(self.words.as_ptr(), self.len) }
+    }
+
+    /// Whether a wait gave up.
+    pub(super) fn gave_up(&self) -> bool {
+        self.all()[0].load(Ordering::Acquire) != 0
+    }
+
+    /// What is in it.
+    pub(super) fn read(&self) -> Vec<u64> {
+        self.all().iter().map(|word| word.load(Ordering::Acquire)).collect()
+    }
+
+    /// As it was at first; only when no kernel runs.
+    pub(super) fn clear(&self) {
+        self.all().iter().for_each(|word| word.store(0, Ordering::Release));
+    }
+}

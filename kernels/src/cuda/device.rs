@@ -1,0 +1,112 @@
+//! One GPU, and the few calls of the driver that concern nothing else.
+
+use std::sync::Arc;
+
+use cudarc::driver::sys::{CUdevice_attribute, CUresult};
+use cudarc::driver::{CudaContext, CudaFunction, CudaSlice, DriverError, result, sys};
+use cudarc::nvrtc::Ptx;
+
+use super::arch::Arch;
+use super::compile::Compiled;
+use super::error::{Error, Part};
+
+/// A GPU with its context.
+pub(super) struct Device {
+    pub(super) context: Arc<CudaContext>,
+    pub(super) ordinal: usize,
+    pub(super) name: String,
+    pub(super) arch: Arch,
+    /// Multiprocessors, each of which holds so many CTAs.
+    multiprocessors: u32,
+}
+
+/// What is left of a driver's error.
+pub(super) fn failed(what: impl Into<String>) -> impl FnOnce(DriverError) -> Error {
+    let what = what.into();
+    move |error| Error::KernelFailed { what, why: words(error) }
+}
+
+fn words(error: DriverError) -> String {
+    let text = error.error_string().map(|text| text.to_string_lossy().into_owned());
+    let DriverError(code) = error;
+    text.map_or_else(|_| format!("{code:?}"), |text| format!("{text} ({code:?})"))
+}
+
+/// How many GPUs there are; E0415 where there is no driver or no GPU.
+pub(super) fn count() -> Result<usize, Error> {
+    // SAFETY: libraries of these names do nothing when they are loaded. Without this, cudarc panics.
+    if !unsafe { sys::is_culib_present() } {
+        return Err(Error::missing(Part::Driver, ["the loader finds no libcuda.so.1"]));
+    }
+    let counted = result::init().and_then(|()| result::device::get_count());
+    match counted.map_err(words) {
+        Ok(count @ 1..) => Ok(count as usize),
+        Ok(_) => Err(Error::missing(Part::Device, ["the driver counts none"])),
+        Err(why) => Err(Error::missing(Part::Device, [format!("the driver says: {why}")])),
+    }
+}
+
+impl Device {
+    /// The GPU of that number, as the driver counts them.
+    pub(super) fn open(ordinal: usize) -> Result<Self, Error> {
+        let count = count()?;
+        if ordinal >= count {
+            let has = format!("there is no device {ordinal}: the driver counts {count}, from 0");
+            return Err(Error::missing(Part::Device, [has]));
+        }
+        let what = || format!("opening device {ordinal}");
+        let context = CudaContext::new(ordinal).map_err(failed(what()))?;
+        let (major, minor) = context.compute_capability().map_err(failed(what()))?;
+        let attribute = CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT;
+        Ok(Self {
+            ordinal,
+            name: context.name().map_err(failed(what()))?,
+            arch: Arch::of_capability(major as u32, minor as u32)?,
+            multiprocessors: context.attribute(attribute).map_err(failed(what()))? as u32,
+            context,
+        })
+    }
+
+    /// CTAs of a kernel that it holds at once.
+    pub(super) fn holds(&self, function: &CudaFunction, threads: u32) -> Result<u64, Error> {
+        let each = function.occupancy_max_active_blocks_per_multiprocessor(threads, 0, None);
+        let each = each.map_err(failed(format!("asking device {} for room", self.ordinal)))?;
+        Ok(u64::from(each) * u64::from(self.multiprocessors))
+    }
+
+    /// Bytes of its memory, all zero.
+    pub(super) fn zeros(&self, what: &str, bytes: usize) -> Result<CudaSlice<u8>, Error> {
+        // The driver has no blocks of no bytes.
+        let memory = self.context.default_stream().alloc_zeros(bytes.max(1));
+        memory.map_err(|error| match error {
+            DriverError(CUresult::CUDA_ERROR_OUT_OF_MEMORY) => Error::DeviceMemory {
+                what: what.to_owned(),
+                device: self.ordinal,
+                asked: bytes as u64,
+                free: self.context.mem_get_info().map_or(0, |(free, _)| free as u64),
+            },
+            other => failed(format!("allocating {what} on device {}", self.ordinal))(other),
+        })
+    }
+
+    /// Functions of a compiled text.
+    pub(super) fn load<const N: usize>(
+        &self,
+        compiled: &Compiled,
+        names: [&str; N],
+    ) -> Result<[CudaFunction; N], Error> {
+        let what = || format!("loading {} on device {}", names.join(" and "), self.ordinal);
+        let module = self.context.load_module(Ptx::from_binary(compiled.cubin.clone()));
+        let module = module.map_err(failed(what()))?;
+        let found: Result<Vec<_>, _> =
+            names.iter().map(|name| module.load_function(name)).collect();
+        let found = found.map_err(failed(what()))?;
+        Ok(found.try_into().unwrap_or_else(|_| unreachable!("one function for each name")))
+    }
+
+    /// Waits for all that was asked of it.
+    pub(super) fn finish(&self, what: &str) -> Result<(), Error> {
+        let done = self.context.synchronize();
+        done.map_err(failed(format!("{what} on device {}", self.ordinal)))
+    }
+}

@@ -1,0 +1,304 @@
+//! A schedule that the host drives: asynchronous copies and kernels that add, a stream for each of the schedule's, and
+//! events for signals. What a generated kernel is compared with.
+
+use std::collections::{HashSet, VecDeque};
+use std::sync::Arc;
+
+use cudarc::driver::{
+    CudaContext, CudaEvent, CudaFunction, CudaSlice, CudaStream, DevicePtr, DeviceRepr,
+    LaunchConfig, PushKernelArg, result,
+};
+use roundelay_core::dtype::ReduceOp;
+use roundelay_core::emit::cuda::{Element, Spec};
+use roundelay_core::ids::{OpId, RankId, StreamId};
+use roundelay_core::schedule::{Buffer, OpKind, Operand, Schedule};
+
+use super::compile::{Target, compile};
+use super::device::failed;
+use super::error::Error;
+use super::plan::CudaPlan;
+use super::rooms::Rooms;
+use super::world::CudaWorld;
+use crate::grid;
+
+const NAME: &str = "roundelay_driven";
+/// Bytes of a move for which one more block pays.
+const BYTES_PER_BLOCK: u64 = 16 << 10;
+/// More would only wait for each other.
+const MOST_BLOCKS: u64 = 512;
+
+/// The argument of the kernel.
+#[repr(C)]
+#[derive(Clone, Copy)]
+struct Call {
+    sources: u64,
+    len: u64,
+    divisor: i64,
+    to: u64,
+    from: [u64; 8],
+}
+
+// SAFETY: words without padding, as the kernel's text has them.
+unsafe impl DeviceRepr for Call {}
+
+/// One op, as it is issued; the addresses of inputs and outputs are found then.
+enum Step {
+    Move { stream: usize, sources: Vec<Place>, targets: Vec<Place>, len: u64, finish: bool },
+    Post { stream: usize, event: usize },
+    Wait { stream: usize, event: usize },
+}
+
+/// Bytes from the beginning of a buffer.
+#[derive(Clone, Copy)]
+enum Place {
+    Input(usize, u64),
+    Output(usize, u64),
+    Scratch(u64),
+}
+
+/// What a plan does on one device, from the host.
+pub struct Driven {
+    steps: Vec<Step>,
+    element_size: u64,
+    divisor: i64,
+    fold: CudaFunction,
+    threads: u32,
+    streams: Vec<Arc<CudaStream>>,
+    events: Vec<CudaEvent>,
+    begun: CudaEvent,
+    scratch: CudaSlice<u8>,
+    /// Outputs of ranks, in elements, to be divided at the end.
+    scaled: Vec<u64>,
+}
+
+impl Driven {
+    /// The schedule of a plan whose world has one device.
+    pub fn new(world: &CudaWorld, plan: &CudaPlan) -> Result<Self, Error> {
+        let device = &world.devices[0];
+        let (schedule, proof) = (&*plan.kernel().schedule, &*plan.kernel().proof);
+        let Spec { element, op, .. } = plan.kernel().spec;
+        let target = Target::new(device.arch);
+        let text = text(element, op);
+        let [fold] = device.load(&*compile(&text, NAME, &target)?, [NAME])?;
+        // Not the world's context: many streams make cudarc track every slice.
+        let what = || format!("making streams on device {}", device.ordinal);
+        let context = CudaContext::new(device.ordinal).map_err(failed(what()))?;
+        let stream = |_| context.new_stream().map_err(failed(what()));
+        let streams = schedule.streams.iter().map(stream).collect::<Result<_, _>>()?;
+        let (steps, events, scratch) =
+            steps(schedule, &proof.finish, plan.count(), element.size() as u64);
+        let event = |_| context.new_event(None).map_err(failed(what()));
+        let averages = op == ReduceOp::Avg;
+        let ranks = (0..schedule.nranks).map(RankId);
+        let scaled = if averages && proof.scale_outputs {
+            ranks.map(|rank| schedule.elements(Buffer::Output, rank, plan.count())).collect()
+        } else {
+            Vec::new()
+        };
+        Ok(Self {
+            steps,
+            element_size: element.size() as u64,
+            divisor: if averages { schedule.nranks.into() } else { 0 },
+            fold,
+            threads: target.threads,
+            streams,
+            events: (0..events).map(event).collect::<Result<_, _>>()?,
+            begun: context.new_event(None).map_err(failed(what()))?,
+            scratch: device.zeros("scratch", scratch as usize)?,
+            scaled,
+        })
+    }
+
+    /// Issues all of it, ordered after and before what else is on the stream, and does not wait.
+    pub fn launch(
+        &self,
+        rooms: &mut Rooms,
+        stream: &Arc<CudaStream>,
+        in_place: bool,
+    ) -> Result<(), Error> {
+        let io = rooms.addresses(in_place);
+        let scratch = self.scratch.device_ptr(self.scratch.stream()).0;
+        let address = |place: &Place| match *place {
+            Place::Input(rank, at) => io[rank][0] + at,
+            Place::Output(rank, at) => io[rank][1] + at,
+            Place::Scratch(at) => scratch + at,
+        };
+        let issue = || failed("driving a schedule");
+        self.begun.record(stream).map_err(issue())?;
+        for stream in &self.streams {
+            stream.wait(&self.begun).map_err(issue())?;
+        }
+        for step in &self.steps {
+            match step {
+                Step::Move { stream, sources, targets, len, finish } => {
+                    let from: Vec<u64> = sources.iter().map(address).collect();
+                    let stream = &self.streams[*stream];
+                    let divisor = if *finish { self.divisor } else { 0 };
+                    let (first, others) = targets.split_first().expect("a move writes something");
+                    self.fold(stream, &from, address(first), *len, divisor)?;
+                    for other in others {
+                        self.fold(stream, &[address(first)], address(other), *len, 0)?;
+                    }
+                }
+                Step::Post { stream, event } => {
+                    self.events[*event].record(&self.streams[*stream]).map_err(issue())?;
+                }
+                Step::Wait { stream, event } => {
+                    self.streams[*stream].wait(&self.events[*event]).map_err(issue())?;
+                }
+            }
+        }
+        for each in &self.streams {
+            stream.join(each).map_err(issue())?;
+        }
+        for (len, [_, output]) in self.scaled.iter().zip(&io) {
+            self.fold(stream, &[*output], *output, *len, self.divisor)?;
+        }
+        Ok(())
+    }
+
+    /// A copy where that does, else the kernel.
+    fn fold(
+        &self,
+        stream: &CudaStream,
+        from: &[u64],
+        to: u64,
+        len: u64,
+        divisor: i64,
+    ) -> Result<(), Error> {
+        let bytes = len * self.element_size;
+        let nothing = from == [to] && divisor == 0;
+        if bytes == 0 || nothing {
+            return Ok(());
+        }
+        let issue = || failed("driving a schedule");
+        if let ([from], 0) = (from, divisor) {
+            stream.context().bind_to_thread().map_err(issue())?;
+            // SAFETY: both are within buffers of the device, which the caller lends for this.
+            let copied =
+                unsafe { result::memcpy_dtod_async(to, *from, bytes as usize, stream.cu_stream()) };
+            return copied.map_err(issue());
+        }
+        let mut all = [0; 8];
+        all[..from.len()].copy_from_slice(from);
+        let call = Call { sources: from.len() as u64, len, divisor, to, from: all };
+        let blocks = bytes.div_ceil(BYTES_PER_BLOCK).min(MOST_BLOCKS) as u32;
+        let config = LaunchConfig {
+            grid_dim: (blocks, 1, 1),
+            block_dim: (self.threads, 1, 1),
+            shared_mem_bytes: 0,
+        };
+        let mut builder = stream.launch_builder(&self.fold);
+        builder.arg(&call);
+        // SAFETY: the kernel takes this argument; the schedule was proved, so it keeps to the buffers.
+        unsafe { builder.launch(config) }.map_err(issue())?;
+        Ok(())
+    }
+}
+
+/// The kernel that adds, for an element type and op.
+fn text(element: Element, op: ReduceOp) -> String {
+    let element = element.name();
+    format!(
+        "#define ROUNDELAY_ELEMENT {element}\n#define ROUNDELAY_OP {op:?}\n#include \"driven.cuh\"\n"
+    )
+}
+
+/// The ops in an order in which they can be issued, those that `finish` dividing, how many events they take, and bytes of scratch.
+fn steps(schedule: &Schedule, finish: &[OpId], count: u64, size: u64) -> (Vec<Step>, usize, u64) {
+    // All scratch of a rank, then that of the next.
+    let mut offsets = vec![0];
+    for scratch in &schedule.scratch {
+        let bytes = (scratch.elements(count) * size).next_multiple_of(256);
+        offsets.push(offsets[offsets.len() - 1] + bytes);
+    }
+    let per_rank = offsets[schedule.scratch.len()];
+    let place = |operand: &Operand| {
+        let region = schedule.region(*operand);
+        let (at, rank) = (schedule.extent(region, count).0 * size, operand.rank.index());
+        match region.buffer {
+            Buffer::Input => Place::Input(rank, at),
+            Buffer::Output => Place::Output(rank, at),
+            Buffer::Scratch(id) => {
+                Place::Scratch(rank as u64 * per_rank + offsets[id.index()] + at)
+            }
+        }
+    };
+    let finishing: HashSet<OpId> = finish.iter().copied().collect();
+    let mut posts = vec![VecDeque::new(); schedule.channels.len()];
+    let mut events = 0;
+    let step = |(stream, id): (StreamId, OpId)| {
+        let (op, stream) = (schedule.op(id), stream.index());
+        match op.kind {
+            OpKind::Move => Step::Move {
+                stream,
+                sources: schedule.srcs(op).iter().map(place).collect(),
+                targets: schedule.dsts(op).iter().map(place).collect(),
+                len: schedule.extent(schedule.region(schedule.dsts(op)[0]), count).1,
+                finish: finishing.contains(&id),
+            },
+            OpKind::Post => {
+                posts[op.arg as usize].push_back(events);
+                events += 1;
+                Step::Post { stream, event: events - 1 }
+            }
+            OpKind::Wait => {
+                let event = posts[op.arg as usize].pop_front().expect("the order has posts first");
+                Step::Wait { stream, event }
+            }
+        }
+    };
+    let steps: Vec<Step> = grid::order(schedule).into_iter().map(step).collect();
+    (steps, events, per_rank * u64::from(schedule.nranks))
+}
+
+#[cfg(test)]
+mod tests {
+    use roundelay_core::dtype::DType;
+    use roundelay_core::schedule::text as schedule_text;
+
+    use super::super::compile::tests::compiled;
+    use super::*;
+
+    #[test]
+    fn what_adds_compiles_for_every_type_and_op_without_spills() {
+        let f32s = ["sm_80", "sm_100"].map(|arch| (DType::F32, ReduceOp::Sum, arch));
+        let kinds = DType::ALL.iter().zip(ReduceOp::ALL.iter().cycle());
+        let all = kinds.map(|(dtype, op)| (*dtype, *op, "sm_90"));
+        for (dtype, op, arch) in all.chain(f32s) {
+            let compiled = compiled(&text(dtype.into(), op), NAME, arch);
+            assert!(compiled.usage.iter().any(|usage| usage.name == NAME), "{}", compiled.log);
+            let spills = compiled.usage.iter().find(|usage| usage.spill_stores > 0);
+            assert_eq!(spills, None, "{dtype} {op} {arch}");
+        }
+    }
+
+    /// Rank 1 takes what rank 0 has, by way of scratch.
+    const THROUGH: &str = "\
+schedule Through Broadcast nranks 2 root 0
+scratch inbox slots 2 width 1
+rank 0 stream 0
+  copy 0.input[0..1] -> 0.output[0..1] @0
+  copy 0.input[0..1] -> 1.inbox#1@0[0..1] @0
+  post data 0->1 @0
+rank 1 stream 0
+  wait data 0->1 @0
+  copy 1.inbox#1@0[0..1] -> 1.output[0..1] @0
+";
+
+    #[test]
+    fn scratch_of_each_rank_is_apart_and_signals_are_events() {
+        let schedule = schedule_text::parse(THROUGH).expect("a schedule");
+        let (steps, events, scratch) = steps(&schedule, &[], 100, 4);
+        assert_eq!((events, scratch), (1, 2 * 1024), "two slots of 400 bytes, aligned");
+        let [_, Step::Move { targets, len, .. }, Step::Post { event, .. }, rest @ ..] = &steps[..]
+        else {
+            panic!("copies, then a post");
+        };
+        let [Place::Scratch(at)] = targets[..] else { panic!("into scratch") };
+        assert_eq!((at, *len, *event), (1024 + 400, 100, 0));
+        let [Step::Wait { event: 0, stream: 1 }, Step::Move { stream: 1, .. }] = rest else {
+            panic!("a wait, then a copy");
+        };
+    }
+}

@@ -1,0 +1,255 @@
+//! Launches of a plan on the callers' slices, and what became of them.
+
+use std::sync::{Arc, MutexGuard, PoisonError};
+
+use cudarc::driver::sys::CUstreamCaptureStatus;
+use cudarc::driver::{CudaStream, DevicePtr, DevicePtrMut, DeviceSlice, SyncOnDrop};
+use roundelay_core::dtype::DType;
+use roundelay_core::emit::cuda;
+use roundelay_core::ids::RankId;
+
+use super::device::failed;
+use super::error::Error;
+use super::plan::CudaPlan;
+use super::site::Table;
+use super::state::{Caller, Last};
+use crate::grid;
+use crate::host::{self, Element};
+
+impl CudaPlan {
+    /// Launches on a slice per rank, empty where a rank lacks the buffer, and returns at once: results are there when
+    /// `stream` has come so far. What became of it, [`Self::wait`] or [`Self::check`] tells; after an error the
+    /// outputs are undefined.
+    ///
+    /// Slices are used as cudarc has it: their events keep other streams in order, where the context tracks them.
+    /// The launch can be captured into a graph if it does not; so can nothing that allocates or waits.
+    pub fn launch<T: Element, I: DevicePtr<T>, O: DevicePtrMut<T>>(
+        &self,
+        stream: &Arc<CudaStream>,
+        inputs: &[I],
+        outputs: &mut [O],
+    ) -> Result<(), Error> {
+        self.check_dtype(T::DTYPE)?;
+        self.launch_apart(stream, inputs, outputs, 1)
+    }
+
+    /// Launches on one slice per rank, as long as [`Self::in_place_len`].
+    pub fn launch_in_place<T: Element, B: DevicePtrMut<T>>(
+        &self,
+        stream: &Arc<CudaStream>,
+        buffers: &mut [B],
+    ) -> Result<(), Error> {
+        self.check_dtype(T::DTYPE)?;
+        self.launch_aliased(stream, buffers, 1)
+    }
+
+    /// [`Self::launch`] on bytes, aligned for the element type.
+    pub fn launch_bytes<I: DevicePtr<u8>, O: DevicePtrMut<u8>>(
+        &self,
+        stream: &Arc<CudaStream>,
+        inputs: &[I],
+        outputs: &mut [O],
+    ) -> Result<(), Error> {
+        self.launch_apart(stream, inputs, outputs, self.shape.dtype.size())
+    }
+
+    /// [`Self::launch_in_place`] on bytes, aligned for the element type.
+    pub fn launch_bytes_in_place<B: DevicePtrMut<u8>>(
+        &self,
+        stream: &Arc<CudaStream>,
+        buffers: &mut [B],
+    ) -> Result<(), Error> {
+        self.launch_aliased(stream, buffers, self.shape.dtype.size())
+    }
+
+    /// Waits for the last launch, and tells what became of all so far.
+    pub fn wait(&self) -> Result<(), Error> {
+        let mut last = self.last();
+        if let Some(stream) = &last.stream {
+            stream.synchronize().map_err(failed(self.kernel.name.clone()))?;
+        }
+        self.verdict(&mut last)
+    }
+
+    /// What became of the launches that are over: the error of one whose wait gave up. It does not wait.
+    pub fn check(&self) -> Result<(), Error> {
+        self.verdict(&mut self.last())
+    }
+
+    fn last(&self) -> MutexGuard<'_, Last> {
+        self.last.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn check_dtype(&self, given: DType) -> Result<(), Error> {
+        let spec = self.kernel.spec.element;
+        match spec {
+            cuda::Element::Host(_) => Ok(self.shape.check_dtype(given)?),
+            _ => Err(Error::NoSlices { element: spec }),
+        }
+    }
+
+    fn launch_apart<T, I: DevicePtr<T>, O: DevicePtrMut<T>>(
+        &self,
+        stream: &Arc<CudaStream>,
+        inputs: &[I],
+        outputs: &mut [O],
+        per_element: usize,
+    ) -> Result<(), Error> {
+        let shape = &self.shape;
+        shape.check_count("inputs", inputs.len())?;
+        shape.check_count("outputs", outputs.len())?;
+        for ((rank, input), output) in shape.ranks().zip(inputs).zip(&*outputs) {
+            self.check_device("input", rank, input)?;
+            self.check_device("output", rank, output)?;
+        }
+        let mut last = self.last();
+        let caller = self.caller(stream)?;
+        let mut io = Vec::with_capacity(inputs.len());
+        let mut in_use: Vec<SyncOnDrop> = Vec::new();
+        for ((rank, input), output) in shape.ranks().zip(inputs).zip(outputs) {
+            let stream = self.sides.stream(self.world.placement.device(rank), caller);
+            let lens = (input.len(), output.len());
+            let ((from, read), (to, written)) =
+                (input.device_ptr(stream), output.device_ptr_mut(stream));
+            let (most_in, most_out) = (shape.input_len(rank), shape.output_len(rank));
+            shape.check_buffer("input", rank, (lens.0, from), per_element, most_in)?;
+            shape.check_buffer("output", rank, (lens.1, to), per_element, most_out)?;
+            in_use.extend([read, written]);
+            io.push([from, to]);
+        }
+        self.start(&mut last, caller, io)
+    }
+
+    fn launch_aliased<T, B: DevicePtrMut<T>>(
+        &self,
+        stream: &Arc<CudaStream>,
+        buffers: &mut [B],
+        per_element: usize,
+    ) -> Result<(), Error> {
+        let shape = &self.shape;
+        shape.check_in_place()?;
+        shape.check_count("buffers", buffers.len())?;
+        for (rank, buffer) in shape.ranks().zip(&*buffers) {
+            self.check_device("buffer", rank, buffer)?;
+        }
+        let mut last = self.last();
+        let caller = self.caller(stream)?;
+        let mut io = Vec::with_capacity(buffers.len());
+        let mut in_use: Vec<SyncOnDrop> = Vec::new();
+        for (rank, buffer) in shape.ranks().zip(buffers) {
+            let stream = self.sides.stream(self.world.placement.device(rank), caller);
+            let len = buffer.len();
+            let (whole, used) = buffer.device_ptr_mut(stream);
+            let most = shape.in_place_len(rank);
+            shape.check_buffer("buffer", rank, (len, whole), per_element, most)?;
+            in_use.push(used);
+            let (input, output) = shape.in_place(rank);
+            io.push([whole + input as u64, whole + output as u64]);
+        }
+        self.start(&mut last, caller, io)
+    }
+
+    /// The stream with its device, which must be one of the world's.
+    fn caller<'a>(&self, stream: &'a Arc<CudaStream>) -> Result<Caller<'a>, Error> {
+        let given = stream.context().ordinal();
+        let devices = &self.world.devices;
+        let at = devices.iter().position(|device| device.context == *stream.context());
+        let wrong = || Error::WrongDevice {
+            what: "stream",
+            rank: RankId(0),
+            given,
+            expected: devices[0].ordinal,
+        };
+        Ok((at.ok_or_else(wrong)?, stream))
+    }
+
+    fn check_device<T>(
+        &self,
+        what: &'static str,
+        rank: RankId,
+        slice: &impl DeviceSlice<T>,
+    ) -> Result<(), Error> {
+        let device = &self.world.devices[self.world.placement.device(rank)];
+        let context = slice.stream().context();
+        if *context == device.context {
+            return Ok(());
+        }
+        let (given, expected) = (context.ordinal(), device.ordinal);
+        Err(Error::WrongDevice { what, rank, given, expected })
+    }
+
+    /// Launches on checked buffers, input and output of each rank.
+    fn start(&self, last: &mut Last, caller: Caller<'_>, io: Vec<[u64; 2]>) -> Result<(), Error> {
+        // The counters of a launch that gave up are not what the next one expects.
+        self.verdict(last)?;
+        let (_, stream) = caller;
+        let status =
+            stream.capture_status().map_err(failed("asking a stream whether it is captured"))?;
+        let captured = status != CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_NONE;
+        if let Some(before) = last.stream.as_ref().filter(|before| !captured && *before != stream) {
+            stream.join(before).map_err(failed("ordering launches"))?;
+        }
+        let (table, bind) = if captured {
+            (Table::Captured, true)
+        } else {
+            (Table::Direct, last.bound.as_ref() != Some(&io))
+        };
+        if !captured {
+            // Not known again before all devices have the new ones.
+            last.bound = None;
+        }
+        self.sides.fork(caller)?;
+        for (at, site) in self.sites.iter().enumerate() {
+            let stream = self.sides.stream(at, caller);
+            if bind {
+                site.bind(stream, table, &io)?;
+            }
+            let device = self.world.devices[at].ordinal;
+            let what = || format!("launching {} on device {device}", self.kernel.name);
+            // SAFETY: the buffers were checked, and their events or the caller keep them until the stream is done;
+            // launches are ordered after one another, those of graphs by their owner.
+            unsafe { site.launch(stream, table, site.grid - self.absent_ctas(at), what) }?;
+        }
+        self.sides.join(caller)?;
+        if !captured {
+            *last = Last { stream: Some(stream.clone()), bound: Some(io) };
+        }
+        Ok(())
+    }
+
+    /// CTAs of the rank that never runs.
+    fn absent_ctas(&self, device: usize) -> u32 {
+        let absent = RankId(self.world.nranks() - 1);
+        if !self.absent || self.world.placement.device(absent) != device {
+            return 0;
+        }
+        let streams = self.facts.groups.iter().filter(|group| group.rank == absent).count();
+        streams as u32 * self.parts
+    }
+
+    /// The error of a launch whose wait gave up; then everything is as before the first launch.
+    fn verdict(&self, last: &mut Last) -> Result<(), Error> {
+        if !self.control.gave_up() {
+            return Ok(());
+        }
+        // All others of it, and those launched after it, end at once.
+        for device in self.world.devices.iter() {
+            device.finish(&self.kernel.name)?;
+        }
+        let (schedule, groups) = (&self.kernel.schedule, &self.facts.groups);
+        let stuck = grid::stuck(schedule, groups, &self.control.read(), self.options.deadline);
+        for (device, site) in self.world.devices.iter().zip(&self.sites) {
+            site.clear(device)?;
+            device.finish("clearing counters")?;
+        }
+        self.control.clear();
+        *last = Last::default();
+        Err(match stuck {
+            Some(stuck) => host::Error::Timeout(Box::new(stuck)).into(),
+            None => Error::KernelFailed {
+                what: self.kernel.name.clone(),
+                why: "its control block holds no wait of its schedule".into(),
+            },
+        })
+    }
+}

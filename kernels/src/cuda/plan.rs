@@ -1,0 +1,245 @@
+//! A proved algorithm as a kernel on a world's devices, ready to be launched.
+
+use std::fmt;
+use std::sync::Mutex;
+
+use roundelay_core::dtype::{DType, ReduceOp};
+use roundelay_core::emit::cuda::{Element, Facts, Form, Kernel, Protocol, Spec};
+use roundelay_core::ids::RankId;
+use roundelay_core::optimize::{Callers, Goal};
+use roundelay_core::schedule::interpret::Interpreted;
+use roundelay_core::verify::Proved;
+
+use super::compile::{Compiled, Target, compile};
+use super::control::Control;
+use super::device::Device;
+use super::error::Error;
+use super::options::CudaOptions;
+use super::site::{Functions, Homes, Site, launch};
+use super::state::{Last, Sides};
+use super::world::CudaWorld;
+use crate::grid::{self, Crowded, Layout};
+use crate::host;
+use crate::host::shape::Shape;
+
+/// Bytes of the widest load.
+const VECTOR: u32 = 16;
+const MOST_THREADS: u32 = 1024;
+
+/// A proved algorithm, compiled for a world's devices, for one count, element type and reduce op.
+///
+/// Launches of one plan are ordered after one another, whatever streams they are on. A graph that replays a launch
+/// must be ordered by its owner, and not outlive the plan.
+pub struct CudaPlan {
+    pub(super) world: CudaWorld,
+    pub(super) shape: Shape,
+    pub(super) kernel: Kernel,
+    pub(super) facts: Facts,
+    pub(super) options: CudaOptions,
+    pub(super) parts: u32,
+    pub(super) control: Control,
+    /// By device.
+    pub(super) sites: Vec<Site>,
+    pub(super) sides: Sides,
+    /// Held for a launch: the counters and the scratch are one launch's at a time.
+    pub(super) last: Mutex<Last>,
+    /// The last rank never runs, for tests.
+    pub(super) absent: bool,
+}
+
+impl fmt::Debug for CudaPlan {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("CudaPlan")
+            .field("algorithm", &self.kernel.name)
+            .field("form", &self.kernel.form)
+            .field("nranks", &self.shape.schedule.nranks)
+            .field("count", &self.shape.count)
+            .field("spec", &self.kernel.spec)
+            .field("parts", &self.parts)
+            .finish_non_exhaustive()
+    }
+}
+
+impl CudaPlan {
+    /// Makes a kernel of an algorithm that was proved for the world's ranks, for `count` elements a unit (see
+    /// [`roundelay_core::collective`]).
+    ///
+    /// E0415 without NVRTC, E0417 where it refuses the kernel, E0418 where the device does not hold all CTAs at
+    /// once, E0419 where its memory does not suffice.
+    pub fn new(
+        world: &CudaWorld,
+        algorithm: &Interpreted,
+        proved: &Proved,
+        count: u64,
+        (element, op): (Element, ReduceOp),
+        options: CudaOptions,
+    ) -> Result<Self, Error> {
+        let callers = if world.devices.len() == 1 { Callers::One } else { Callers::Each };
+        let protocol = options.protocol.unwrap_or_else(|| Protocol::of(algorithm.checked()));
+        let spec = Spec { element, op, protocol, vector: VECTOR, callers };
+        let kernel = match options.form {
+            Form::Loops => Kernel::of_loops(algorithm, proved, spec),
+            Form::Table => {
+                let CudaOptions { level, reassociate, .. } = options;
+                Ok(Kernel::of_table(&proved.optimized(Goal { level, callers, reassociate }), spec))
+            }
+        };
+        Self::of_kernel(world, kernel.map_err(Error::NoKernel)?, count, options)
+    }
+
+    /// The same of a kernel that was made for as many ranks as the world has.
+    pub fn of_kernel(
+        world: &CudaWorld,
+        kernel: Kernel,
+        count: u64,
+        options: CudaOptions,
+    ) -> Result<Self, Error> {
+        let nranks = kernel.schedule.nranks;
+        if nranks != world.nranks() {
+            let (what, given) = ("ranks of the world", world.nranks() as usize);
+            return Err(host::Error::WrongBufferCount { what, given, nranks }.into());
+        }
+        let threads = options.threads;
+        if threads == 0 || threads > MOST_THREADS || !threads.is_multiple_of(32) {
+            return Err(Error::BadThreads { given: threads });
+        }
+        let Spec { element, op, .. } = kernel.spec;
+        // Only its size is looked at: there are no slices of fp8.
+        let dtype = match element {
+            Element::Host(dtype) => dtype,
+            Element::F8E4m3 | Element::F8E5m2 => DType::U8,
+        };
+        let (schedule, proof) = (kernel.schedule.clone(), kernel.proof.clone());
+        let shape = Shape { schedule, proof, count, dtype, op };
+        let facts = kernel.facts(count);
+        let functions = Self::functions(world, &kernel, &facts, threads)?;
+        let parts = Self::parts(world, &kernel, &facts, &functions, count, options)?;
+        let layout = Layout::new(&facts, parts, element.size()).map_err(|_| {
+            let what = format!("scratch for {count} elements a unit has more bytes than addresses");
+            Error::from(host::Error::TooLarge { what })
+        })?;
+        let control = Control::new(&world.devices[0], layout.control_words)?;
+        let mut sites = Vec::new();
+        let mut homes = Homes::new();
+        for (at, (device, functions)) in world.devices.iter().zip(functions).enumerate() {
+            let poll_limit = options.poll_limit();
+            let launch = launch(device, &control, (count, parts), poll_limit, facts.scale_outputs)?;
+            let placement = world.placement;
+            let site = Site::new((device, at), placement, functions, &facts, (&layout, launch))?;
+            homes.extend(site.homes(device));
+            sites.push(site);
+        }
+        for (device, site) in world.devices.iter().zip(&mut sites) {
+            site.fill(device, &homes)?;
+            device.finish("preparing the plan")?;
+        }
+        Ok(Self {
+            world: world.clone(),
+            shape,
+            kernel,
+            facts,
+            options,
+            parts,
+            control,
+            sites,
+            sides: Sides::new(&world.devices)?,
+            last: Mutex::default(),
+            absent: false,
+        })
+    }
+
+    fn functions(
+        world: &CudaWorld,
+        kernel: &Kernel,
+        facts: &Facts,
+        threads: u32,
+    ) -> Result<Vec<Functions>, Error> {
+        let load = |device: &Device| {
+            let compiled = compiled(kernel, device, world.devices.len(), threads)?;
+            Functions::load(device, kernel, &compiled, facts.scale_outputs, threads)
+        };
+        world.devices.iter().map(load).collect()
+    }
+
+    fn parts(
+        world: &CudaWorld,
+        kernel: &Kernel,
+        facts: &Facts,
+        functions: &[Functions],
+        count: u64,
+        options: CudaOptions,
+    ) -> Result<u32, Error> {
+        let mut rooms = Vec::new();
+        for (at, (device, functions)) in world.devices.iter().zip(functions).enumerate() {
+            let streams = world.placement.groups(at, &facts.groups).len() as u64;
+            rooms.push((streams, functions.resident(device)?));
+        }
+        let worth = grid::worth(&kernel.schedule, count, kernel.spec.element.size());
+        let wanted = options.parts.map(std::num::NonZeroU32::get);
+        grid::parts(&rooms, wanted, worth).map_err(|Crowded { device, streams, ctas, holds }| {
+            let ranks = world.placement.ranks(device).len() as u32;
+            Error::NotResident { kernel: kernel.name.clone(), ranks, streams, ctas, holds }
+        })
+    }
+
+    /// CTAs that share a stream.
+    pub fn parts_per_stream(&self) -> u32 {
+        self.parts
+    }
+
+    /// Elements a unit.
+    pub fn count(&self) -> u64 {
+        self.shape.count
+    }
+
+    /// The kernel, its text and its schedule.
+    pub fn kernel(&self) -> &Kernel {
+        &self.kernel
+    }
+
+    /// Elements of the input of `rank`; 0 where it has none.
+    pub fn input_len(&self, rank: RankId) -> usize {
+        self.shape.input_len(rank)
+    }
+
+    /// Elements of the output of `rank`; 0 where it has none.
+    pub fn output_len(&self, rank: RankId) -> usize {
+        self.shape.output_len(rank)
+    }
+
+    /// Elements of the one buffer of `rank` in place.
+    pub fn in_place_len(&self, rank: RankId) -> usize {
+        self.shape.in_place_len(rank)
+    }
+
+    /// The same plan without its last rank: that never runs, so the others must give up.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn without_last_rank(mut self) -> Self {
+        self.absent = true;
+        self
+    }
+}
+
+fn compiled(
+    kernel: &Kernel,
+    device: &Device,
+    devices: usize,
+    threads: u32,
+) -> Result<std::sync::Arc<Compiled>, Error> {
+    let mut target = Target { threads, ..Target::new(device.arch) };
+    if devices > 1 {
+        target.defines.push(("ROUNDELAY_SCOPE_SYS".into(), "1".into()));
+    }
+    compile(&kernel.text, &kernel.name, &target)
+}
+
+impl Drop for CudaPlan {
+    /// Waits: kernels that are under way use the plan's memory.
+    fn drop(&mut self) {
+        for device in self.world.devices.iter() {
+            // A context that is lost runs nothing any more.
+            let _ = device.finish("ending the plan");
+        }
+    }
+}

@@ -1,0 +1,288 @@
+//! What a plan has on one device: the loaded kernel, its block of memory, and what it is launched with.
+
+use std::sync::Arc;
+
+use cudarc::driver::{
+    CudaFunction, CudaSlice, CudaStream, DevicePtr, DeviceRepr, LaunchConfig, PushKernelArg, result,
+};
+use roundelay_core::emit::cuda::{Facts, Kernel};
+
+use super::compile::{Compiled, Target, compile};
+use super::control::Control;
+use super::device::{Device, failed};
+use super::error::Error;
+use crate::grid::{Arena, Launch, Layout, Placement, RankMemory};
+use crate::host;
+
+/// The kernel that writes addresses, and its text.
+const BIND: &str = "roundelay_bind";
+const BIND_TEXT: &str = "#include \"bind.cuh\"\n";
+/// Ranks that one call of it binds, as its text has it.
+const BOUND_AT_ONCE: usize = 64;
+
+/// The argument of that kernel.
+#[repr(C)]
+#[derive(Clone, Copy)]
+struct Addresses {
+    ranks: u64,
+    first: u64,
+    count: u64,
+    at: [[u64; 2]; BOUND_AT_ONCE],
+}
+
+// SAFETY: words without padding, as the kernel's text has them.
+unsafe impl DeviceRepr for Addresses {}
+// SAFETY: as above.
+unsafe impl DeviceRepr for Launch {}
+
+/// What launches of one set of addresses share: those made one by one, and those that graphs replay.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Table {
+    Direct = 0,
+    Captured = 1,
+}
+
+/// A plan's functions on one device.
+pub(super) struct Functions {
+    kernel: CudaFunction,
+    scale: Option<CudaFunction>,
+    bind: CudaFunction,
+    threads: u32,
+}
+
+impl Functions {
+    /// Loads a compiled kernel, and what goes with it.
+    pub(super) fn load(
+        device: &Device,
+        kernel: &Kernel,
+        compiled: &Compiled,
+        scale: bool,
+        threads: u32,
+    ) -> Result<Self, Error> {
+        let bind = compile(BIND_TEXT, BIND, &Target::new(device.arch))?;
+        let [bind] = device.load(&bind, [BIND])?;
+        let (name, scales) = (kernel.name.as_str(), format!("{}_scale", kernel.name));
+        let (kernel, scale) = if scale {
+            let [kernel, scale] = device.load(compiled, [name, &scales])?;
+            (kernel, Some(scale))
+        } else {
+            let [kernel] = device.load(compiled, [name])?;
+            (kernel, None)
+        };
+        Ok(Self { kernel, scale, bind, threads })
+    }
+
+    /// CTAs of the kernel that the device holds at once.
+    pub(super) fn resident(&self, device: &Device) -> Result<u64, Error> {
+        device.holds(&self.kernel, self.threads)
+    }
+}
+
+/// A plan on one device.
+pub(super) struct Site {
+    functions: Functions,
+    arena: Arena,
+    memory: CudaSlice<u8>,
+    /// By table.
+    launches: [Launch; 2],
+    /// CTAs: streams here times parts.
+    pub(super) grid: u32,
+    /// Blocks of the kernel that scales: ranks here times parts.
+    scale_grid: u32,
+}
+
+/// Where the memory of ranks begins, of all devices; the callers' part of it is not known yet.
+pub(super) type Homes = Vec<RankMemory>;
+
+impl Site {
+    /// Takes the memory, and fills in the facts.
+    pub(super) fn new(
+        (device, at): (&Device, usize),
+        placement: Placement,
+        functions: Functions,
+        facts: &Facts,
+        (layout, launch): (&Layout, Launch),
+    ) -> Result<Self, Error> {
+        let groups = placement.groups(at, &facts.groups);
+        let ranks = placement.ranks(at);
+        let (here, nranks) = (ranks.len(), placement.nranks as usize);
+        let too_large = |_| {
+            let what = format!("the plan's memory on device {}", device.ordinal);
+            Error::from(host::Error::TooLarge { what })
+        };
+        let arena = Arena::new(layout, facts.words.len(), nranks, here, groups.len());
+        let arena = arena.map_err(too_large)?;
+        let mut memory = device.zeros("facts, counters and scratch of the plan", arena.bytes)?;
+        let words: Vec<u8> = facts.words.iter().flat_map(|word| word.to_ne_bytes()).collect();
+        let stream = device.context.default_stream();
+        let mut place = memory.slice_mut(arena.facts..arena.facts + words.len());
+        let copied = stream.memcpy_htod(&words, &mut place);
+        copied.map_err(failed(format!("copying facts to device {}", device.ordinal)))?;
+        let base = address(&memory, &stream);
+        let on_device = |offset: usize| base + offset as u64;
+        let launch = Launch {
+            facts: on_device(arena.facts),
+            work: on_device(arena.work),
+            steps: on_device(arena.steps),
+            first_group: groups.start as u64,
+            ..launch
+        };
+        let launches = arena.tables.map(|table| Launch { ranks: on_device(table), ..launch });
+        let blocks = |count: usize| u32::try_from(count * layout.parts).unwrap_or(u32::MAX);
+        let (grid, scale_grid) = (blocks(groups.len()), blocks(here));
+        Ok(Self { functions, arena, memory, launches, grid, scale_grid })
+    }
+
+    /// Where the memory of the ranks here begins.
+    pub(super) fn homes(&self, device: &Device) -> impl Iterator<Item = RankMemory> {
+        let base = address(&self.memory, &device.context.default_stream());
+        self.arena.ranks.iter().map(move |home| RankMemory {
+            scratch: base + home.scratch as u64,
+            posted: base + home.posted as u64,
+            waited: base + home.waited as u64,
+            ..RankMemory::default()
+        })
+    }
+
+    /// Fills in both tables, but for the callers' buffers.
+    pub(super) fn fill(&mut self, device: &Device, homes: &Homes) -> Result<(), Error> {
+        let words = homes.iter().flat_map(|rank| rank.words());
+        let bytes: Vec<u8> = words.flat_map(u64::to_ne_bytes).collect();
+        let stream = device.context.default_stream();
+        for table in self.arena.tables {
+            let mut place = self.memory.slice_mut(table..table + bytes.len());
+            let copied = stream.memcpy_htod(&bytes, &mut place);
+            copied.map_err(failed(format!("copying addresses to device {}", device.ordinal)))?;
+        }
+        Ok(())
+    }
+
+    /// Puts the callers' buffers, input and output of each rank, into a table.
+    pub(super) fn bind(
+        &self,
+        stream: &CudaStream,
+        table: Table,
+        io: &[[u64; 2]],
+    ) -> Result<(), Error> {
+        for addresses in batches(self.launches[table as usize].ranks, io) {
+            let config = LaunchConfig {
+                grid_dim: (1, 1, 1),
+                block_dim: (BOUND_AT_ONCE as u32, 1, 1),
+                shared_mem_bytes: 0,
+            };
+            let mut builder = stream.launch_builder(&self.functions.bind);
+            builder.arg(&addresses);
+            // SAFETY: the kernel takes this argument, and writes entries of a table that has them.
+            unsafe { builder.launch(config) }.map_err(failed("binding buffers"))?;
+        }
+        Ok(())
+    }
+
+    /// The kernel, and what scales after it, on what was bound. `grid`: CTAs, or all.
+    ///
+    /// # Safety
+    /// The addresses bound to the table are the device's, good for their lengths until the stream is done; no other
+    /// launch of the plan runs meanwhile.
+    pub(super) unsafe fn launch(
+        &self,
+        stream: &CudaStream,
+        table: Table,
+        grid: u32,
+        what: impl Fn() -> String,
+    ) -> Result<(), Error> {
+        let config = |grid| LaunchConfig {
+            grid_dim: (grid, 1, 1),
+            block_dim: (self.functions.threads, 1, 1),
+            shared_mem_bytes: 0,
+        };
+        let launch = &self.launches[table as usize];
+        if grid > 0 {
+            let mut builder = stream.launch_builder(&self.functions.kernel);
+            builder.arg(launch);
+            // SAFETY: the kernel takes this argument; the schedule was proved, so it keeps to the buffers.
+            unsafe { builder.launch_cooperative(config(grid)) }.map_err(failed(what()))?;
+        }
+        if let Some(scale) = self.functions.scale.as_ref().filter(|_| self.scale_grid > 0) {
+            let mut builder = stream.launch_builder(scale);
+            builder.arg(launch);
+            // SAFETY: the kernel takes this argument, and writes outputs of the ranks here.
+            unsafe { builder.launch(config(self.scale_grid)) }.map_err(failed(what()))?;
+        }
+        Ok(())
+    }
+
+    /// Everything but facts and addresses as it was at first; only when no kernel runs.
+    pub(super) fn clear(&self, device: &Device) -> Result<(), Error> {
+        let what = || format!("clearing counters of device {}", device.ordinal);
+        device.context.bind_to_thread().map_err(failed(what()))?;
+        let stream = device.context.default_stream();
+        let (begin, len) = (self.arena.cleared.start as u64, self.arena.cleared.len());
+        let at = address(&self.memory, &stream) + begin;
+        // SAFETY: the range is within the block, which nothing else uses now.
+        let done = unsafe { result::memset_d8_async(at, 0, len, stream.cu_stream()) };
+        done.map_err(failed(what()))
+    }
+}
+
+/// Where a slice begins.
+fn address(memory: &CudaSlice<u8>, stream: &Arc<CudaStream>) -> u64 {
+    memory.device_ptr(stream).0
+}
+
+/// The arguments that bind all ranks' buffers.
+fn batches(ranks: u64, io: &[[u64; 2]]) -> impl Iterator<Item = Addresses> {
+    io.chunks(BOUND_AT_ONCE).enumerate().map(move |(nth, chunk)| {
+        let mut at = [[0; 2]; BOUND_AT_ONCE];
+        at[..chunk.len()].copy_from_slice(chunk);
+        let first = (nth * BOUND_AT_ONCE) as u64;
+        Addresses { ranks, first, count: chunk.len() as u64, at }
+    })
+}
+
+/// The argument of launches, but for what differs between devices.
+pub(super) fn launch(
+    device: &Device,
+    control: &Control,
+    (count, parts): (u64, u32),
+    poll_limit_ns: u64,
+    scale: bool,
+) -> Result<Launch, Error> {
+    Ok(Launch {
+        control: control.address(device)?,
+        count,
+        parts: parts.into(),
+        poll_limit_ns,
+        finish_scale: scale.into(),
+        ..Launch::default()
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::compile::{HEADERS, tests::compiled};
+    use super::*;
+
+    #[test]
+    fn every_rank_is_bound_once_in_calls_of_what_fits() {
+        for nranks in [0, 1, 63, 64, 65, 1000] {
+            let io: Vec<[u64; 2]> = (0..nranks).map(|rank| [rank, rank + 10_000]).collect();
+            let mut bound = Vec::new();
+            for call in batches(7, &io) {
+                assert_eq!((call.ranks, call.first), (7, bound.len() as u64));
+                bound.extend_from_slice(&call.at[..call.count as usize]);
+            }
+            assert_eq!(bound, io);
+        }
+        assert!(size_of::<Addresses>() <= 4096, "what a launch may carry on every GPU");
+    }
+
+    #[test]
+    fn what_binds_compiles_and_has_its_name_and_its_number() {
+        for arch in ["sm_80", "sm_90", "sm_100"] {
+            let compiled = compiled(BIND_TEXT, BIND, arch);
+            assert!(compiled.ptx.contains(&format!(".entry {BIND}(")), "{}", compiled.ptx);
+        }
+        let (_, text) = HEADERS.iter().find(|(name, _)| *name == "bind.cuh").expect("embedded");
+        assert!(text.contains(&format!("BOUND_AT_ONCE = {BOUND_AT_ONCE};")));
+    }
+}

@@ -1,0 +1,118 @@
+//! Ranks on GPUs: any number on one device, or on several devices of this process that reach each other's memory.
+
+use std::sync::Arc;
+
+use cudarc::driver::sys::{
+    CUmemAccess_flags, CUmemAccessDesc, CUmemLocation, CUmemLocationType, CUresult,
+};
+use cudarc::driver::{CudaContext, CudaSlice, CudaStream, DriverError, result, sys};
+use roundelay_core::ids::RankId;
+
+use super::device::{self, Device, failed};
+use super::error::Error;
+use crate::grid::Placement;
+use crate::host;
+
+/// Ranks, each on a device.
+#[derive(Clone)]
+pub struct CudaWorld {
+    pub(super) devices: Arc<[Device]>,
+    pub(super) placement: Placement,
+}
+
+impl CudaWorld {
+    /// `nranks` ranks on the devices of these numbers, in rows as even as they go; a number that comes again counts
+    /// once. Devices of several must reach each other (E0422). Without a driver or a GPU: E0415.
+    pub fn on(ordinals: &[usize], nranks: u32) -> Result<Self, Error> {
+        if nranks == 0 {
+            return Err(host::Error::NoRanks.into());
+        }
+        let mut devices: Vec<Device> = Vec::new();
+        for ordinal in ordinals {
+            if devices.iter().all(|device| device.ordinal != *ordinal) {
+                devices.push(Device::open(*ordinal)?);
+            }
+        }
+        if devices.is_empty() {
+            let tried = ["no device was named"];
+            return Err(Error::missing(super::error::Part::Device, tried));
+        }
+        for from in &devices {
+            for to in devices.iter().filter(|to| to.ordinal != from.ordinal) {
+                reach(from, to)?;
+            }
+        }
+        let placement = Placement { devices: devices.len(), nranks };
+        Ok(Self { devices: devices.into(), placement })
+    }
+
+    /// How many GPUs this machine has. E0415 where there is no driver or no GPU.
+    pub fn count_devices() -> Result<usize, Error> {
+        device::count()
+    }
+
+    /// How many ranks.
+    pub fn nranks(&self) -> u32 {
+        self.placement.nranks
+    }
+
+    /// The names of its devices, such as `NVIDIA H200`.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.devices.iter().map(|device| device.name.as_str())
+    }
+
+    /// The context of a rank's device: buffers of the rank are slices of it.
+    pub fn context(&self, rank: RankId) -> &Arc<CudaContext> {
+        &self.devices[self.placement.device(rank)].context
+    }
+
+    /// The default stream of the first device.
+    pub fn stream(&self) -> Arc<CudaStream> {
+        self.devices[0].context.default_stream()
+    }
+
+    /// Waits for all that was asked of a stream.
+    pub fn finish(stream: &CudaStream) -> Result<(), Error> {
+        stream.synchronize().map_err(failed("waiting for a stream"))
+    }
+
+    /// A buffer of a rank: so many bytes, all zero, or one where there are none. E0419 where the device is full.
+    pub fn buffer(&self, what: &str, rank: RankId, bytes: usize) -> Result<CudaSlice<u8>, Error> {
+        self.devices[self.placement.device(rank)].zeros(&format!("{what} of rank {rank}"), bytes)
+    }
+}
+
+/// Lets one device reach the memory of another: what is allocated as such, and what comes from its pool.
+fn reach(from: &Device, to: &Device) -> Result<(), Error> {
+    let what = || format!("opening device {} to device {}", to.ordinal, from.ordinal);
+    let (reader, owner) = (from.context.cu_device(), to.context.cu_device());
+    let mut can = 0;
+    // SAFETY: both devices are open, and `can` outlives the call.
+    let asked = unsafe { sys::cuDeviceCanAccessPeer(&raw mut can, reader, owner) };
+    asked.result().map_err(failed(what()))?;
+    if can == 0 {
+        return Err(Error::NoPeerAccess { from: from.ordinal, to: to.ordinal });
+    }
+    from.context.bind_to_thread().map_err(failed(what()))?;
+    // SAFETY: the context of `from` is current, that of `to` is open.
+    let enabled = unsafe { sys::cuCtxEnablePeerAccess(to.context.cu_ctx(), 0) };
+    match enabled.result() {
+        Ok(()) | Err(DriverError(CUresult::CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED)) => {}
+        Err(error) => return Err(failed(what())(error)),
+    }
+    if !to.context.has_async_alloc() {
+        return Ok(());
+    }
+    // SAFETY: the device is open.
+    let pool = unsafe { result::device::get_mem_pool(owner) }.map_err(failed(what()))?;
+    let access = CUmemAccessDesc {
+        location: CUmemLocation {
+            type_: CUmemLocationType::CU_MEM_LOCATION_TYPE_DEVICE,
+            id: reader,
+        },
+        flags: CUmemAccess_flags::CU_MEM_ACCESS_FLAGS_PROT_READWRITE,
+    };
+    // SAFETY: the pool is the owner's, and `access` outlives the call.
+    let granted = unsafe { sys::cuMemPoolSetAccess(pool, &raw const access, 1) };
+    granted.result().map_err(failed(what()))
+}

@@ -1,0 +1,166 @@
+//! What is run: rank counts, counts, element types and ops that find faults, and what must come out.
+
+use roundelay::{Algorithm as _, DType, Options, Plan, ReduceOp};
+use roundelay_core::emit::cuda::{Form, Kernel, Protocol, Spec};
+use roundelay_core::ids::RankId;
+use roundelay_core::optimize::{Callers, Goal, Level};
+use roundelay_core::schedule::interpret::Interpreted;
+use roundelay_core::verify::Proved;
+use roundelay_kernels::grid::Buffers;
+use roundelay_kernels::reference::Reference;
+
+use crate::engine::Engine;
+
+/// How many launches follow one another where so many are to.
+const REPEATS: u32 = 100;
+
+/// What is reduced.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Data {
+    pub(crate) count: usize,
+    pub(crate) dtype: DType,
+    pub(crate) op: ReduceOp,
+}
+
+const KINDS: [(DType, ReduceOp); 6] = [
+    (DType::F32, ReduceOp::Sum),
+    (DType::Bf16, ReduceOp::Avg),
+    (DType::I8, ReduceOp::Sum),
+    (DType::F16, ReduceOp::Min),
+    (DType::U64, ReduceOp::Max),
+    (DType::F64, ReduceOp::Prod),
+];
+
+pub(crate) fn rank_counts(engine: &dyn Engine, quick: bool) -> Vec<u32> {
+    match (engine.is_slow(), quick) {
+        (_, true) => vec![2, 5],
+        // Blocks are threads, and these take turns on a few cores.
+        (true, false) => vec![2, 3, 4, 7, 8, 16],
+        (false, false) => (2..=16).collect(),
+    }
+}
+
+impl Data {
+    /// Counts of all kinds in one type, one count in the others.
+    pub(crate) fn all(engine: &dyn Engine, nranks: u32, quick: bool) -> Vec<Self> {
+        let few = nranks as usize - 1;
+        let large = if engine.is_slow() { 10_007 } else { 1_000_003 };
+        let (dtype, op) = KINDS[0];
+        let counts: &[usize] = if quick { &[1003] } else { &[large, 0, 1, 7, few] };
+        let mut all: Vec<Self> =
+            counts.iter().map(|count| Self { count: *count, dtype, op }).collect();
+        let kinds = if quick { &KINDS[..2] } else { &KINDS[..] };
+        all.extend(kinds[1..].iter().map(|&(dtype, op)| Self { count: 1003, dtype, op }));
+        all
+    }
+
+    pub(crate) fn is_first(self) -> bool {
+        (self.dtype, self.op) == KINDS[0]
+    }
+}
+
+/// An algorithm on data.
+pub(crate) struct Case<'a> {
+    pub(crate) algorithm: &'a Interpreted,
+    pub(crate) proved: &'a Proved,
+    pub(crate) nranks: u32,
+    pub(crate) data: Data,
+    pub(crate) form: Form,
+    pub(crate) protocol: Protocol,
+}
+
+impl Case<'_> {
+    pub(crate) fn name(&self, in_place: bool) -> String {
+        let Data { count, dtype, op } = self.data;
+        let place = if in_place { "in place" } else { "out of place" };
+        let (nranks, form, protocol) = (self.nranks, self.form, self.protocol.name());
+        format!("{nranks} ranks, count {count}, {dtype} {op}, {form}, {protocol}, {place}")
+    }
+
+    /// Launches in a row: many where they are cheap.
+    pub(crate) fn repeats(&self, quick: bool) -> u32 {
+        if self.data.count > 1000 || quick { 3 } else { REPEATS }
+    }
+
+    pub(crate) fn inputs(&self) -> Vec<Vec<u8>> {
+        let Data { count, dtype, op } = self.data;
+        let schedule = self.proved.schedule();
+        let (collective, root) = (self.algorithm.collective(), schedule.root);
+        let reference = Reference { collective, nranks: self.nranks, root, count, dtype, op };
+        reference.inputs(7)
+    }
+
+    pub(crate) fn buffers(&self) -> Vec<Buffers> {
+        let Data { count, dtype, .. } = self.data;
+        let ranks = (0..self.nranks).map(RankId);
+        let schedule = self.proved.schedule();
+        ranks.map(|rank| Buffers::new(schedule, rank, count as u64, dtype.size())).collect()
+    }
+
+    /// The kernel, for one caller.
+    pub(crate) fn kernel(&self) -> Result<Kernel, String> {
+        let Data { dtype, op, .. } = self.data;
+        let callers = Callers::One;
+        let spec = Spec { element: dtype.into(), op, protocol: self.protocol, vector: 16, callers };
+        match self.form {
+            Form::Loops => Kernel::of_loops(self.algorithm, self.proved, spec)
+                .map_err(|all| all.iter().map(|e| e.title.clone()).collect::<Vec<_>>().join("; ")),
+            Form::Table => {
+                let goal = Goal { level: Level::O2, callers, reassociate: false };
+                Ok(Kernel::of_table(&self.proved.optimized(goal), spec))
+            }
+        }
+    }
+
+    /// What the host's engine makes of it; none where there is no such form.
+    pub(crate) fn expected(&self, in_place: bool) -> Option<Vec<Vec<u8>>> {
+        let Data { count, dtype, op } = self.data;
+        let options = Options::new().level(Level::O0);
+        let plan = Plan::with(self.proved, count as u64, dtype, op, options)
+            .expect("the host runs every proved schedule");
+        let (inputs, buffers) = (self.inputs(), self.buffers());
+        if !in_place {
+            let mut outputs: Vec<Vec<u8>> = buffers.iter().map(|b| vec![0; b.output]).collect();
+            let given: Vec<&[u8]> = inputs.iter().map(Vec::as_slice).collect();
+            let mut taken: Vec<&mut [u8]> = outputs.iter_mut().map(Vec::as_mut_slice).collect();
+            plan.run_bytes(&given, &mut taken).expect("the host runs it");
+            return Some(outputs);
+        }
+        let mut shared: Vec<Vec<u8>> =
+            buffers.iter().zip(&inputs).map(|(b, input)| Self::entered(b, input)).collect();
+        let mut views: Vec<&mut [u8]> = shared.iter_mut().map(Vec::as_mut_slice).collect();
+        plan.run_bytes_in_place(&mut views).ok()?;
+        Some(
+            shared
+                .iter()
+                .zip(&buffers)
+                .map(|(all, b)| all[b.output_at..][..b.output].to_vec())
+                .collect(),
+        )
+    }
+
+    /// The one buffer of a rank in place, with its input in it.
+    pub(crate) fn entered(buffers: &Buffers, input: &[u8]) -> Vec<u8> {
+        let mut shared = vec![0xA5; buffers.shared];
+        shared[buffers.input_at..][..input.len()].copy_from_slice(input);
+        shared
+    }
+
+    /// The first element that is wrong.
+    pub(crate) fn difference(
+        &self,
+        in_place: bool,
+        expected: &[Vec<u8>],
+        got: &[Vec<u8>],
+    ) -> String {
+        let size = self.data.dtype.size();
+        let ranks = expected.iter().zip(got).enumerate();
+        let wrong = ranks.filter_map(|(rank, (expected, got))| {
+            let at = expected.iter().zip(got).position(|(a, b)| a != b)? / size;
+            let element = |all: &[u8]| format!("{:02x?}", &all[at * size..][..size]);
+            Some(format!("rank {rank} element {at}: {} for {}", element(got), element(expected)))
+        });
+        let first = wrong.take(1).next().unwrap_or_else(|| "another length".to_owned());
+        format!("{}: {first}", self.name(in_place))
+    }
+}

@@ -1,0 +1,106 @@
+//! Kernels on a GPU.
+
+use std::time::Duration;
+
+use roundelay_kernels::Stuck;
+use roundelay_kernels::cuda::{CudaOptions, CudaPlan, CudaWorld, Error, Rooms};
+
+use crate::cases::Case;
+use crate::engine::Engine;
+
+/// Launches between two looks at the results.
+const BETWEEN: u32 = 10;
+/// No kernel here takes nearly as long.
+const DEADLINE: Duration = Duration::from_secs(10);
+
+pub(crate) struct Cuda {
+    device: usize,
+    name: String,
+}
+
+impl Cuda {
+    pub(crate) fn new(device: usize) -> Result<Self, String> {
+        let world = CudaWorld::on(&[device], 1).map_err(|error| coded(&error))?;
+        let name = world.names().next().unwrap_or("a GPU").to_owned();
+        Ok(Self { device, name })
+    }
+
+    fn plan(&self, case: &Case, deadline: Duration) -> Result<(CudaWorld, CudaPlan), String> {
+        let world = CudaWorld::on(&[self.device], case.nranks).map_err(|error| coded(&error))?;
+        let options = CudaOptions::new().deadline(deadline);
+        let plan = CudaPlan::of_kernel(&world, case.kernel()?, case.data.count as u64, options);
+        Ok((world, plan.map_err(|error| coded(&error))?))
+    }
+}
+
+fn coded(error: &Error) -> String {
+    format!("[{}] {error}", error.code())
+}
+
+/// The results after so many launches in a row, looked at in between.
+fn launches(
+    world: &CudaWorld,
+    plan: &CudaPlan,
+    case: &Case,
+    in_place: bool,
+    repeats: u32,
+) -> Result<Result<Vec<Vec<u8>>, String>, Error> {
+    let mut rooms = Rooms::new(world, case.buffers(), &case.inputs())?;
+    let (stream, mut before) = (world.stream(), None);
+    for launched in 1..=repeats {
+        // What is not written again would be right from the last time; in place, inputs are gone.
+        if in_place {
+            rooms.enter()?;
+        } else if launched % BETWEEN == 1 {
+            rooms.clear()?;
+        }
+        rooms.launch(plan, &stream, in_place)?;
+        if launched % BETWEEN == 0 || launched == repeats {
+            plan.wait()?;
+            let results = rooms.results(in_place)?;
+            if before.as_ref().is_some_and(|before| *before != results) {
+                return Ok(Err(format!("launch {launched} gave another result than those before")));
+            }
+            before = Some(results);
+        }
+    }
+    Ok(before.ok_or_else(|| "it was never launched".to_owned()))
+}
+
+impl Engine for Cuda {
+    fn about(&self) -> String {
+        let Self { device, name } = self;
+        format!("kernels on device {device}, {name}: all ranks are virtual ranks on it")
+    }
+
+    fn is_slow(&self) -> bool {
+        false
+    }
+
+    fn run(&self, case: &Case, in_place: bool, repeats: u32) -> Result<Vec<Vec<u8>>, String> {
+        let (world, plan) = self.plan(case, DEADLINE)?;
+        launches(&world, &plan, case, in_place, repeats).map_err(|error| coded(&error))?
+    }
+
+    fn stuck(&self, case: &Case) -> Result<Stuck, String> {
+        let (world, plan) = self.plan(case, Duration::from_millis(300))?;
+        let plan = plan.without_last_rank();
+        let rooms = Rooms::new(&world, case.buffers(), &case.inputs());
+        let (mut rooms, stream) = (rooms.map_err(|error| coded(&error))?, world.stream());
+        let mut timeout = || {
+            rooms.launch(&plan, &stream, false).map_err(|error| coded(&error))?;
+            match plan.wait() {
+                Err(Error::Host(roundelay_kernels::Error::Timeout(stuck))) => Ok(*stuck),
+                Err(error) => Err(coded(&error)),
+                Ok(()) => Err("no wait gave up".to_owned()),
+            }
+        };
+        let (first, second) = (timeout()?, timeout()?);
+        // Which wait gives up first is chance, but all counters begin anew.
+        if first.seen == second.seen {
+            Ok(first)
+        } else {
+            Err(format!("the first run left something behind: {first}, then {second}"))
+        }
+    }
+}

@@ -1,0 +1,155 @@
+//! Every algorithm of the library as a kernel, on a GPU or on CPU threads, bit for bit against the host's engine:
+//! `gpu-check cuda|shim [--quick] [--only NAME,…] [--device N]`. `cargo xtask gpu-test` calls it, also below
+//! compute-sanitizer.
+
+mod cases;
+mod cuda;
+mod engine;
+mod shim;
+
+use std::process::ExitCode;
+use std::time::Instant;
+
+use cases::{Case, Data};
+use engine::Engine;
+use roundelay::{Algorithm as _, DType, ReduceOp, select};
+use roundelay_core::diagnostics::Code;
+use roundelay_core::emit::cuda::{Form, Protocol};
+use roundelay_core::prove_source;
+use roundelay_core::schedule::interpret::Interpreted;
+
+const USAGE: &str = "usage: gpu-check cuda|shim [--quick] [--only NAME,...] [--device N]";
+
+struct Args {
+    engine: Box<dyn Engine>,
+    quick: bool,
+    only: Vec<String>,
+}
+
+fn args() -> Result<Args, String> {
+    let mut given = std::env::args().skip(1);
+    let kind = given.next().ok_or(USAGE)?;
+    let (mut quick, mut only, mut device) = (false, Vec::new(), 0);
+    while let Some(flag) = given.next() {
+        let mut value = || given.next().ok_or(format!("{flag} takes a value; {USAGE}"));
+        match flag.as_str() {
+            "--quick" => quick = true,
+            "--only" => only.extend(value()?.split(',').map(str::to_owned)),
+            "--device" => {
+                let number = value()?.parse();
+                device = number.map_err(|_| format!("--device takes a number; {USAGE}"))?;
+            }
+            other => return Err(format!("no flag {other}; {USAGE}")),
+        }
+    }
+    let engine: Box<dyn Engine> = match kind.as_str() {
+        "cuda" => Box::new(cuda::Cuda::new(device)?),
+        "shim" => Box::new(shim::Threads),
+        other => return Err(format!("no engine {other}; {USAGE}")),
+    };
+    if let Some(name) =
+        only.iter().find(|name| select::library().iter().all(|a| a.name() != **name))
+    {
+        return Err(format!("the library has no algorithm {name}; `roundelay list` shows all"));
+    }
+    Ok(Args { engine, quick, only })
+}
+
+fn main() -> ExitCode {
+    match args().map(|args| check(&args)) {
+        Ok(0) => ExitCode::SUCCESS,
+        Ok(_) => ExitCode::FAILURE,
+        Err(why) => {
+            eprintln!("error: {why}");
+            ExitCode::from(2)
+        }
+    }
+}
+
+/// How many checks failed.
+fn check(args: &Args) -> usize {
+    let engine = args.engine.as_ref();
+    println!("# {}", engine.about());
+    let begun = Instant::now();
+    let mut failed = 0;
+    let mut ran = 0;
+    for algorithm in select::library() {
+        if !args.only.is_empty() && args.only.iter().all(|name| name != algorithm.name()) {
+            continue;
+        }
+        let (runs, wrong) = one(engine, algorithm, args.quick);
+        ran += runs;
+        failed += wrong.len();
+        let verdict = if wrong.is_empty() { "ok" } else { "WRONG" };
+        println!("{:<44} {runs:>4} runs  {verdict}", algorithm.name());
+        for why in wrong {
+            println!("  {why}");
+        }
+    }
+    match stuck(engine) {
+        Ok(report) => println!("a rank that never runs is reported: {report}"),
+        Err(why) => {
+            failed += 1;
+            println!("a rank that never runs: WRONG\n  {why}");
+        }
+    }
+    println!("# {ran} runs, {failed} wrong, {:.0} s", begun.elapsed().as_secs_f64());
+    failed
+}
+
+/// The runs of one algorithm, and what was wrong with them.
+fn one(engine: &dyn Engine, algorithm: &Interpreted, quick: bool) -> (usize, Vec<String>) {
+    let (mut runs, mut wrong) = (0, Vec::new());
+    for nranks in cases::rank_counts(engine, quick) {
+        let proved = match prove_source(algorithm, nranks) {
+            Ok(proved) => proved,
+            // Such as a power of two that is none.
+            Err(why) if why.iter().all(|why| why.code == Code::RankCountRefused) => continue,
+            Err(why) => {
+                wrong.push(format!("{nranks} ranks: {}", why[0].title));
+                continue;
+            }
+        };
+        let asked = Protocol::of(algorithm.checked());
+        // Slots may carry flags with the data, too.
+        let protocols: &[Protocol] = match asked {
+            Protocol::Direct => &[Protocol::Direct],
+            _ => &[Protocol::Simple, Protocol::Ll],
+        };
+        for data in Data::all(engine, nranks, quick) {
+            let kinds = protocols.iter().map(|protocol| (Form::Loops, *protocol));
+            // A table is another text, so one set of data will do.
+            let table = data.is_first().then_some((Form::Table, Protocol::Direct));
+            for (form, protocol) in kinds.chain(table) {
+                let case = Case { algorithm, proved: &proved, nranks, data, form, protocol };
+                for in_place in [false, true] {
+                    let Some(expected) = case.expected(in_place) else { continue };
+                    runs += 1;
+                    match engine.run(&case, in_place, case.repeats(quick)) {
+                        Ok(outputs) if outputs == expected => {}
+                        Ok(outputs) => wrong.push(case.difference(in_place, &expected, &outputs)),
+                        Err(why) => wrong.push(format!("{}: {why}", case.name(in_place))),
+                    }
+                }
+            }
+        }
+    }
+    (runs, wrong)
+}
+
+/// The report of a ring whose last rank never runs; an error if it blames another.
+fn stuck(engine: &dyn Engine) -> Result<String, String> {
+    const NRANKS: u32 = 4;
+    let ring = select::library().iter().find(|algorithm| algorithm.name() == "RingAllReduce");
+    let algorithm = ring.ok_or("the library has no RingAllReduce")?;
+    let proved = prove_source(algorithm, NRANKS).map_err(|all| all[0].title.clone())?;
+    let data = Data { count: 100, dtype: DType::F32, op: ReduceOp::Sum };
+    let (form, protocol) = (Form::Loops, Protocol::Direct);
+    let stuck =
+        engine.stuck(&Case { algorithm, proved: &proved, nranks: NRANKS, data, form, protocol })?;
+    if stuck.waiting_on.ends_with("from rank 3") {
+        Ok(stuck.to_string())
+    } else {
+        Err(format!("rank 3 is not blamed: {stuck}"))
+    }
+}

@@ -1,0 +1,48 @@
+//! Kernels on CPU threads.
+
+use std::time::Duration;
+
+use roundelay_core::ids::RankId;
+use roundelay_kernels::Stuck;
+use roundelay_kernels::shim::{Job, Shim};
+
+use crate::cases::Case;
+use crate::engine::Engine;
+
+pub(crate) struct Threads;
+
+impl Engine for Threads {
+    fn about(&self) -> String {
+        "kernels on CPU threads, by g++: no GPU takes part".to_owned()
+    }
+
+    fn is_slow(&self) -> bool {
+        true
+    }
+
+    fn run(&self, case: &Case, in_place: bool, repeats: u32) -> Result<Vec<Vec<u8>>, String> {
+        let kernel = case.kernel()?;
+        let shim = Shim::compile(&kernel.text, &kernel.name).map_err(|e| e.to_string())?;
+        let inputs = case.inputs();
+        let mut job = Job::new(&kernel, case.data.count as u64, &inputs);
+        (job.in_place, job.repeats) = (in_place, repeats);
+        // Several CTAs a stream where that is still few threads.
+        job.parts = if case.nranks <= 4 { 2 } else { 1 };
+        let outcome = shim.run(&job).map_err(|e| e.to_string())?;
+        match outcome.stuck(&job) {
+            Some(stuck) => Err(stuck.to_string()),
+            None => Ok(outcome.outputs),
+        }
+    }
+
+    fn stuck(&self, case: &Case) -> Result<Stuck, String> {
+        let kernel = case.kernel()?;
+        let shim = Shim::compile(&kernel.text, &kernel.name).map_err(|e| e.to_string())?;
+        let inputs = case.inputs();
+        let mut job = Job::new(&kernel, case.data.count as u64, &inputs);
+        job.stuck_rank = Some(RankId(case.nranks - 1));
+        job.poll_limit = Duration::from_millis(300);
+        let outcome = shim.run(&job).map_err(|e| e.to_string())?;
+        outcome.stuck(&job).ok_or_else(|| "no wait gave up".to_owned())
+    }
+}
