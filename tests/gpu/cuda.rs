@@ -10,19 +10,18 @@ use crate::engine::Engine;
 
 /// Launches between two looks at the results.
 const BETWEEN: u32 = 10;
-/// No kernel here takes nearly as long.
-const DEADLINE: Duration = Duration::from_secs(10);
-
 pub(crate) struct Cuda {
     device: usize,
     name: String,
+    /// For how long a wait may last.
+    patience: Duration,
 }
 
 impl Cuda {
-    pub(crate) fn new(device: usize) -> Result<Self, String> {
+    pub(crate) fn new(device: usize, patience: Duration) -> Result<Self, String> {
         let world = CudaWorld::on(&[device], 1).map_err(|error| coded(&error))?;
         let name = world.names().next().unwrap_or("a GPU").to_owned();
-        Ok(Self { device, name })
+        Ok(Self { device, name, patience })
     }
 
     fn plan(&self, case: &Case, deadline: Duration) -> Result<(CudaWorld, CudaPlan), String> {
@@ -69,7 +68,7 @@ fn launches(
 
 impl Engine for Cuda {
     fn about(&self) -> String {
-        let Self { device, name } = self;
+        let Self { device, name, .. } = self;
         format!("kernels on device {device}, {name}: all ranks are virtual ranks on it")
     }
 
@@ -78,7 +77,7 @@ impl Engine for Cuda {
     }
 
     fn run(&self, case: &Case, in_place: bool, repeats: u32) -> Result<Vec<Vec<u8>>, String> {
-        let (world, plan) = self.plan(case, DEADLINE)?;
+        let (world, plan) = self.plan(case, self.patience)?;
         launches(&world, &plan, case, in_place, repeats).map_err(|error| coded(&error))?
     }
 

@@ -1,5 +1,6 @@
 //! Every algorithm of the library as a kernel, on a GPU or on CPU threads, bit for bit against the host's engine:
-//! `gpu-check cuda|shim [--quick] [--only NAME,…] [--device N]`. `cargo xtask gpu-test` calls it, also below
+//! `gpu-check cuda|shim [--quick] [--only NAME,…] [--device N] [--patience SECONDS]`.
+//! `cargo xtask gpu-test` calls it, also below
 //! compute-sanitizer.
 
 mod cases;
@@ -8,7 +9,7 @@ mod engine;
 mod shim;
 
 use std::process::ExitCode;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use cases::{Case, Data};
 use engine::Engine;
@@ -18,7 +19,8 @@ use roundelay_core::emit::cuda::{Form, Protocol};
 use roundelay_core::prove_source;
 use roundelay_core::schedule::interpret::Interpreted;
 
-const USAGE: &str = "usage: gpu-check cuda|shim [--quick] [--only NAME,...] [--device N]";
+const USAGE: &str =
+    "usage: gpu-check cuda|shim [--quick] [--only NAME,...] [--device N] [--patience SECONDS]";
 
 struct Args {
     engine: Box<dyn Engine>,
@@ -26,24 +28,26 @@ struct Args {
     only: Vec<String>,
 }
 
+fn number(flag: &str, value: &str) -> Result<u64, String> {
+    value.parse().map_err(|_| format!("{flag} takes a number, not `{value}`; {USAGE}"))
+}
+
 fn args() -> Result<Args, String> {
     let mut given = std::env::args().skip(1);
     let kind = given.next().ok_or(USAGE)?;
-    let (mut quick, mut only, mut device) = (false, Vec::new(), 0);
+    let (mut quick, mut only, mut device, mut patience) = (false, Vec::new(), 0, 10);
     while let Some(flag) = given.next() {
         let mut value = || given.next().ok_or(format!("{flag} takes a value; {USAGE}"));
         match flag.as_str() {
             "--quick" => quick = true,
             "--only" => only.extend(value()?.split(',').map(str::to_owned)),
-            "--device" => {
-                let number = value()?.parse();
-                device = number.map_err(|_| format!("--device takes a number; {USAGE}"))?;
-            }
+            "--device" => device = number(&flag, &value()?)?,
+            "--patience" => patience = number(&flag, &value()?)?,
             other => return Err(format!("no flag {other}; {USAGE}")),
         }
     }
     let engine: Box<dyn Engine> = match kind.as_str() {
-        "cuda" => Box::new(cuda::Cuda::new(device)?),
+        "cuda" => Box::new(cuda::Cuda::new(device as usize, Duration::from_secs(patience))?),
         "shim" => Box::new(shim::Threads),
         other => return Err(format!("no engine {other}; {USAGE}")),
     };

@@ -1,9 +1,10 @@
 //! The repository's own tasks: `cargo xtask test`, `cargo xtask mutants`, `cargo xtask calibrate [--write]`,
-//! `cargo xtask nvrtc`, `cargo xtask peers [--quick] [--json FILE]`, `cargo xtask parser [--check]`.
+//! `cargo xtask gpu-test [--dry-run]`, `cargo xtask nvrtc`, `cargo xtask peers [--quick] [--json FILE]`, `cargo xtask parser [--check]`.
 
 use std::process::ExitCode;
 
 mod calibrate;
+mod gpu;
 mod mutants;
 mod nvrtc;
 mod parser;
@@ -15,6 +16,7 @@ usage: cargo xtask test              every check that CI runs, after installing 
        cargo xtask mutants           every mutant of every algorithm, against the exact oracles
        cargo xtask calibrate         the model's constants of this machine, beside the library's
        cargo xtask calibrate --write the same, into stdlib/host.costs
+       cargo xtask gpu-test          kernels on a GPU: right, below sanitizers, and how fast; --dry-run without one
        cargo xtask nvrtc             CUDA's compiler below target/, which tests of kernels need
        cargo xtask peers             our algorithms beside Open MPI's, which it installs, in one run
        cargo xtask parser            generate the parser and the lexer from the grammar
@@ -28,6 +30,7 @@ fn main() -> ExitCode {
         ["mutants"] => mutants::all(),
         ["calibrate"] => calibrate::run(false),
         ["calibrate", "--write"] => calibrate::run(true),
+        ["gpu-test", rest @ ..] => gpu::run(rest),
         ["nvrtc"] => nvrtc::install(&test::root()),
         ["peers", rest @ ..] => peers::run(rest),
         ["parser"] => parser::write(),

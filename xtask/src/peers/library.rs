@@ -63,7 +63,7 @@ pub(super) fn find(root: &Path) -> Result<Vec<Library>, String> {
     Ok(found)
 }
 
-fn there(program: &str) -> bool {
+pub(crate) fn there(program: &str) -> bool {
     let path = std::env::var_os("PATH").unwrap_or_default();
     std::env::split_paths(&path).any(|folder| folder.join(program).is_file())
 }
@@ -94,7 +94,7 @@ fn compile(root: &Path, compiler: &str, name: &str) -> Result<PathBuf, String> {
 }
 
 /// What a command prints, if it ends well.
-pub(super) fn output(command: &mut Command) -> Result<String, String> {
+pub(crate) fn output(command: &mut Command) -> Result<String, String> {
     let shown = format!("{command:?}");
     let done = command
         .stdin(Stdio::null())

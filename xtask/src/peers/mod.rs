@@ -1,7 +1,7 @@
 //! `cargo xtask peers`: our algorithms beside those of Open MPI (and MPICH where it is installed), the same operation
 //! with the same algorithm on the same machine in the same run, by turns.
 
-mod library;
+pub(crate) mod library;
 mod table;
 
 use std::path::{Path, PathBuf};
@@ -73,7 +73,7 @@ pub(crate) fn run(args: &[&str]) -> Result<(), String> {
         }
     }
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
-    let ours = build(&root)?;
+    let ours = build(&root, "roundelay-cli", "roundelay")?;
     let libraries = library::find(&root)?;
     let cores = available_parallelism().map_or(1, |n| u32::try_from(n.get()).unwrap_or(u32::MAX));
     println!(
@@ -103,17 +103,18 @@ pub(crate) fn run(args: &[&str]) -> Result<(), String> {
     }
 }
 
-/// The command, as users have it.
-fn build(root: &Path) -> Result<PathBuf, String> {
+/// A program, as users have it.
+pub(crate) fn build(root: &Path, package: &str, program: &str) -> Result<PathBuf, String> {
     let mut cargo = Command::new(env!("CARGO"));
-    cargo.current_dir(root).args(["build", "--quiet", "--release", "--package", "roundelay-cli"]);
+    cargo.current_dir(root).args(["build", "--quiet", "--release", "--package", package]);
+    cargo.args(["--bin", program]);
     cargo.args(["--message-format", "json-render-diagnostics"]);
     let built = library::output(&mut cargo)?;
     let path = built.lines().find_map(|line| {
         let message: serde_json::Value = serde_json::from_str(line).ok()?;
         Some(PathBuf::from(message.get("executable")?.as_str()?))
     });
-    path.ok_or_else(|| "cargo built no command".to_owned())
+    path.ok_or_else(|| format!("cargo built no {program}"))
 }
 
 /// All sizes of a case, ours and theirs by turns.
