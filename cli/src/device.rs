@@ -7,7 +7,7 @@ use roundelay_core::emit::cuda::Form;
 use roundelay_core::emit::cuda::Protocol;
 
 use crate::flags::EngineFlags;
-use crate::kernel::{FormFlag, protocol};
+use crate::kernel::{FormFlag, protocol, threads};
 use crate::report::Failure;
 
 /// Where ranks run, and how, where that is GPUs.
@@ -23,8 +23,8 @@ pub(crate) struct DeviceFlags {
     /// On GPUs: how the kernel holds the algorithm [default: loops]
     #[arg(long, value_enum)]
     form: Option<FormFlag>,
-    /// On GPUs: threads of a block (CTA), a multiple of 32 [default: 512]
-    #[arg(long, value_parser = clap::value_parser!(u32).range(1..=1024))]
+    /// On GPUs: threads of a block (CTA), in whole warps of 32 [default: 512]
+    #[arg(long, value_parser = threads)]
     threads: Option<u32>,
     /// On GPUs: blocks (CTAs) that share a stream; the default is as many as the GPU holds and the data is worth
     #[arg(long, value_parser = clap::value_parser!(u32).range(1..))]

@@ -9,10 +9,9 @@ use cudarc::driver::{
     LaunchConfig, PushKernelArg, result,
 };
 use roundelay_core::dtype::ReduceOp;
-use roundelay_core::emit::cuda::Spec;
+use roundelay_core::emit::cuda::{Element, Spec};
 use roundelay_core::ids::{OpId, RankId, StreamId};
 use roundelay_core::schedule::{Buffer, OpKind, Operand, Schedule};
-use roundelay_core::verify::Proof;
 
 use super::compile::{Target, compile};
 use super::device::failed;
@@ -79,17 +78,15 @@ impl Driven {
         let (schedule, proof) = (&*plan.kernel().schedule, &*plan.kernel().proof);
         let Spec { element, op, .. } = plan.kernel().spec;
         let target = Target::new(device.arch);
-        let text = format!(
-            "#define ROUNDELAY_ELEMENT {}\n#define ROUNDELAY_OP {op:?}\n#include \"driven.cuh\"\n",
-            element.name()
-        );
+        let text = text(element, op);
         let [fold] = device.load(&*compile(&text, NAME, &target)?, [NAME])?;
         // Not the world's context: many streams make cudarc track every slice.
         let what = || format!("making streams on device {}", device.ordinal);
         let context = CudaContext::new(device.ordinal).map_err(failed(what()))?;
         let stream = |_| context.new_stream().map_err(failed(what()));
         let streams = schedule.streams.iter().map(stream).collect::<Result<_, _>>()?;
-        let (steps, events, scratch) = steps(schedule, proof, plan.count(), element.size() as u64);
+        let (steps, events, scratch) =
+            steps(schedule, &proof.finish, plan.count(), element.size() as u64);
         let event = |_| context.new_event(None).map_err(failed(what()));
         let averages = op == ReduceOp::Avg;
         let ranks = (0..schedule.nranks).map(RankId);
@@ -199,8 +196,16 @@ impl Driven {
     }
 }
 
-/// The ops in an order in which they can be issued, how many events they take, and bytes of scratch.
-fn steps(schedule: &Schedule, proof: &Proof, count: u64, size: u64) -> (Vec<Step>, usize, u64) {
+/// The kernel that adds, for an element type and op.
+fn text(element: Element, op: ReduceOp) -> String {
+    let element = element.name();
+    format!(
+        "#define ROUNDELAY_ELEMENT {element}\n#define ROUNDELAY_OP {op:?}\n#include \"driven.cuh\"\n"
+    )
+}
+
+/// The ops in an order in which they can be issued, those that `finish` dividing, how many events they take, and bytes of scratch.
+fn steps(schedule: &Schedule, finish: &[OpId], count: u64, size: u64) -> (Vec<Step>, usize, u64) {
     // All scratch of a rank, then that of the next.
     let mut offsets = vec![0];
     for scratch in &schedule.scratch {
@@ -219,7 +224,7 @@ fn steps(schedule: &Schedule, proof: &Proof, count: u64, size: u64) -> (Vec<Step
             }
         }
     };
-    let finishing: HashSet<u32> = proof.finish.iter().map(|op| op.0).collect();
+    let finishing: HashSet<OpId> = finish.iter().copied().collect();
     let mut posts = vec![VecDeque::new(); schedule.channels.len()];
     let mut events = 0;
     let step = |(stream, id): (StreamId, OpId)| {
@@ -230,7 +235,7 @@ fn steps(schedule: &Schedule, proof: &Proof, count: u64, size: u64) -> (Vec<Step
                 sources: schedule.srcs(op).iter().map(place).collect(),
                 targets: schedule.dsts(op).iter().map(place).collect(),
                 len: schedule.extent(schedule.region(schedule.dsts(op)[0]), count).1,
-                finish: finishing.contains(&id.0),
+                finish: finishing.contains(&id),
             },
             OpKind::Post => {
                 posts[op.arg as usize].push_back(events);
@@ -245,4 +250,55 @@ fn steps(schedule: &Schedule, proof: &Proof, count: u64, size: u64) -> (Vec<Step
     };
     let steps: Vec<Step> = grid::order(schedule).into_iter().map(step).collect();
     (steps, events, per_rank * u64::from(schedule.nranks))
+}
+
+#[cfg(test)]
+mod tests {
+    use roundelay_core::dtype::DType;
+    use roundelay_core::schedule::text as schedule_text;
+
+    use super::super::compile::tests::compiled;
+    use super::*;
+
+    #[test]
+    fn what_adds_compiles_for_every_type_and_op_without_spills() {
+        let f32s = ["sm_80", "sm_100"].map(|arch| (DType::F32, ReduceOp::Sum, arch));
+        let kinds = DType::ALL.iter().zip(ReduceOp::ALL.iter().cycle());
+        let all = kinds.map(|(dtype, op)| (*dtype, *op, "sm_90"));
+        for (dtype, op, arch) in all.chain(f32s) {
+            let compiled = compiled(&text(dtype.into(), op), NAME, arch);
+            assert!(compiled.usage.iter().any(|usage| usage.name == NAME), "{}", compiled.log);
+            let spills = compiled.usage.iter().find(|usage| usage.spill_stores > 0);
+            assert_eq!(spills, None, "{dtype} {op} {arch}");
+        }
+    }
+
+    /// Rank 1 takes what rank 0 has, by way of scratch.
+    const THROUGH: &str = "\
+schedule Through Broadcast nranks 2 root 0
+scratch inbox slots 2 width 1
+rank 0 stream 0
+  copy 0.input[0..1] -> 0.output[0..1] @0
+  copy 0.input[0..1] -> 1.inbox#1@0[0..1] @0
+  post data 0->1 @0
+rank 1 stream 0
+  wait data 0->1 @0
+  copy 1.inbox#1@0[0..1] -> 1.output[0..1] @0
+";
+
+    #[test]
+    fn scratch_of_each_rank_is_apart_and_signals_are_events() {
+        let schedule = schedule_text::parse(THROUGH).expect("a schedule");
+        let (steps, events, scratch) = steps(&schedule, &[], 100, 4);
+        assert_eq!((events, scratch), (1, 2 * 1024), "two slots of 400 bytes, aligned");
+        let [_, Step::Move { targets, len, .. }, Step::Post { event, .. }, rest @ ..] = &steps[..]
+        else {
+            panic!("copies, then a post");
+        };
+        let [Place::Scratch(at)] = targets[..] else { panic!("into scratch") };
+        assert_eq!((at, *len, *event), (1024 + 400, 100, 0));
+        let [Step::Wait { event: 0, stream: 1 }, Step::Move { stream: 1, .. }] = rest else {
+            panic!("a wait, then a copy");
+        };
+    }
 }

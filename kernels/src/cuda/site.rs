@@ -259,6 +259,7 @@ pub(super) fn launch(
 
 #[cfg(test)]
 mod tests {
+    use super::super::compile::{HEADERS, tests::compiled};
     use super::*;
 
     #[test]
@@ -273,5 +274,15 @@ mod tests {
             assert_eq!(bound, io);
         }
         assert!(size_of::<Addresses>() <= 4096, "what a launch may carry on every GPU");
+    }
+
+    #[test]
+    fn what_binds_compiles_and_has_its_name_and_its_number() {
+        for arch in ["sm_80", "sm_90", "sm_100"] {
+            let compiled = compiled(BIND_TEXT, BIND, arch);
+            assert!(compiled.ptx.contains(&format!(".entry {BIND}(")), "{}", compiled.ptx);
+        }
+        let (_, text) = HEADERS.iter().find(|(name, _)| *name == "bind.cuh").expect("embedded");
+        assert!(text.contains(&format!("BOUND_AT_ONCE = {BOUND_AT_ONCE};")));
     }
 }

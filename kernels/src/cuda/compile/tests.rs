@@ -46,6 +46,12 @@ fn compiler(disk: Cache) -> Compiler {
     Compiler { nvrtc: nvrtc(), disk, memory: Mutex::default() }
 }
 
+/// Compiled, or the test ends with what NVRTC says.
+pub(in crate::cuda) fn compiled(text: &str, name: &str, arch: &str) -> Arc<Compiled> {
+    let compiled = compiler(Cache::off()).compile(text, name, &target(arch));
+    compiled.unwrap_or_else(|error| panic!("{name} for {arch}: {error}"))
+}
+
 fn target(arch: &str) -> Target {
     Target::new(arch.parse().unwrap())
 }
