@@ -17,6 +17,8 @@
 extern crate self as roundelay;
 
 mod comm;
+#[cfg(feature = "cuda")]
+pub mod cuda;
 mod error;
 pub mod expand;
 pub mod select;

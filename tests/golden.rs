@@ -5,9 +5,12 @@
 use expect_test::expect_file;
 use proc_macro2::Span;
 use quote::quote;
-use roundelay::Algorithm as _;
+use roundelay::{Algorithm as _, DType, Level, ReduceOp, select};
 use roundelay_core::check::Door;
+use roundelay_core::emit::cuda::{Kernel, Protocol, Spec};
 use roundelay_core::emit::rust::{Origin, expand};
+use roundelay_core::optimize::{Callers, Goal, optimize};
+use roundelay_core::prove;
 use roundelay_core::schedule::interpret::Interpreted;
 use roundelay_core::schedule::text;
 use roundelay_core::source::Source;
@@ -53,6 +56,39 @@ fn the_ring_of_three() {
     let printed = text::print(&schedule);
     expect_file!["golden/ring_of_3.schedule"].assert_eq(&printed);
     assert!(text::parse(&printed).expect("the golden reads") == schedule);
+}
+
+/// Kernels as NVRTC gets them: the author's loops, and one of them as a table.
+#[test]
+fn kernels() {
+    for (name, golden) in [
+        ("RingAllReduce", "ring"),
+        ("TwistedRingAllReduce", "twisted_ring"),
+        ("NcclRingAllReduce", "nccl_ring"),
+        ("HierarchicalAllReduce", "hierarchical"),
+    ] {
+        let algorithm = select::library().iter().find(|a| a.name() == name).expect("it is there");
+        let proved = prove(algorithm, 8).expect("8 ranks will do");
+        let spec = Spec {
+            element: DType::F32.into(),
+            op: ReduceOp::Sum,
+            protocol: Protocol::of(algorithm.checked()),
+            vector: 16,
+            callers: Callers::One,
+        };
+        let loops = Kernel::of_loops(algorithm, &proved, spec).expect("its loops fit a kernel");
+        expect_file![kernel(golden)].assert_eq(&loops.text);
+        if golden == "ring" {
+            let goal = Goal { level: Level::O1, callers: Callers::One, reassociate: false };
+            let ops = optimize(proved.schedule(), proved.proof(), goal);
+            let table = Kernel::of_table(&ops, spec);
+            expect_file![kernel("ring_table")].assert_eq(&table.text);
+        }
+    }
+}
+
+fn kernel(golden: &str) -> std::path::PathBuf {
+    root().join(format!("tests/golden/{golden}.cu"))
 }
 
 /// A wrong program expands to nothing: what stands beside its errors are the items' signatures alone.

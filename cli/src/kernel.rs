@@ -80,7 +80,8 @@ pub(crate) fn protocol(text: &str) -> Result<Protocol, String> {
 }
 
 pub(crate) fn threads(text: &str) -> Result<u32, String> {
-    let threads = text.parse().ok().filter(|n: &u32| (32..=1024).contains(n) && n.is_multiple_of(32));
+    let threads =
+        text.parse().ok().filter(|n: &u32| (32..=1024).contains(n) && n.is_multiple_of(32));
     threads.ok_or_else(|| format!("[{}] threads are 32, 64, … or 1024", Code::BadFlag))
 }
 

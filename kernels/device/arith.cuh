@@ -23,39 +23,30 @@ ROUNDELAY_DEVICE u64 mul_high(u64 a, u64 b) { return __umul64hi(a, b); }
 ROUNDELAY_DEVICE u64 reversed(u64 x) { return __brevll(x); }
 #endif
 
-// ---- division: in 32 bits where that will do, for 64 cost a GPU several times as much --------------------------
+// ---- division: in 32 bits where that will do, for 64 cost a GPU several times as much; and in functions of its own, or
+// whatever it needs of a divisor is kept in registers through the loops around it --------------------------------------
 
-ROUNDELAY_SHARED u64 quotient_wide(u64 a, u64 b) { return a / b; }
+ROUNDELAY_SHARED u64 quotient(u64 a, u64 b) { return (a | b) >> 32 == 0 ? u32(a) / u32(b) : a / b; }
 
-ROUNDELAY_DEVICE u64 quotient(u64 a, u64 b) { return (a | b) >> 32 == 0 ? u32(a) / u32(b) : quotient_wide(a, b); }
+ROUNDELAY_SHARED u64 remainder(u64 a, u64 b) { return (a | b) >> 32 == 0 ? u32(a) % u32(b) : a % b; }
 
-ROUNDELAY_DEVICE u64 remainder(u64 a, u64 b) {
-    return (a | b) >> 32 == 0 ? u32(a) % u32(b) : a - quotient_wide(a, b) * b;
-}
-
-ROUNDELAY_SHARED i64 quo_below_zero(i64 a, i64 b) {
+// a / b, rounded so that what remains is not negative
+ROUNDELAY_SHARED i64 quo(i64 a, i64 b) {
+    if (a >= 0 && b > 0) return i64(quotient(u64(a), u64(b)));
     if (b == 0) return 0;
     if (b == -1) return i64(0 - u64(a));
     const i64 q = a / b;
     return q * b <= a ? q : b > 0 ? q - 1 : q + 1;
 }
 
-ROUNDELAY_SHARED i64 mod_below_zero(i64 a, i64 b) {
+// What remains, in 0..|b|
+ROUNDELAY_SHARED i64 mod(i64 a, i64 b) {
+    // Most are ranks that went around once at most.
+    if (b > 0 && a >= -b && a < b) return a < 0 ? a + b : a;
+    if (a >= 0 && b > 0) return i64(remainder(u64(a), u64(b)));
     if (b == 0 || b == -1) return 0;
     const i64 r = a % b;
     return r >= 0 ? r : b > 0 ? r + b : r - b;
-}
-
-// a / b, rounded so that what remains is not negative
-ROUNDELAY_DEVICE i64 quo(i64 a, i64 b) {
-    return a >= 0 && b > 0 ? i64(quotient(u64(a), u64(b))) : quo_below_zero(a, b);
-}
-
-// What remains, in 0..|b|
-ROUNDELAY_DEVICE i64 mod(i64 a, i64 b) {
-    // Most are ranks that went around once at most.
-    if (b > 0 && a >= -b && a < b) return a < 0 ? a + b : a;
-    return a >= 0 && b > 0 ? i64(remainder(u64(a), u64(b))) : mod_below_zero(a, b);
 }
 
 // floor(a * b / d) with no bit lost on the way; d > 0, and the result fits.

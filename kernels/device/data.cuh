@@ -8,36 +8,21 @@ namespace roundelay {
 // Sources that one move folds besides its destination; longer folds are several moves.
 constexpr int MOST_FOLDED = 7;
 
-// From which element on an operand lies in a rank's input (0), output (1) or scratch (2).
-struct alignas(16) Operand {
-    i64 element;
-    i32 rank;
-    i32 buffer;
-};
-
 // ---- where regions lie ---------------------------------------------------------------------------------------
 
-// From where on, and how many elements: of a region in a block that a call gives to each rank.
-ROUNDELAY_SHARED i64 begin_there(const Lane& lane, i32 rank, Region& region, u64& length) {
-    lane.locate(rank, region);
-    length = region.length();
-    return region.begin();
+// Puts the first place where it lies.
+ROUNDELAY_SHARED void locate_first(Lane& lane) { lane.locate(lane.places[0].rank, lane.places[0].region); }
+
+ROUNDELAY_DEVICE Region located(const Place& place) {
+    Lane& lane = *place.lane;
+    if (place.region.call == nullptr || place.rank == lane.me) return place.region;
+    lane.places[0] = place;
+    locate_first(lane);
+    return lane.places[0].region;
 }
 
-ROUNDELAY_DEVICE i64 begin_of(const Lane& lane, const Place& place, u64& length) {
-    if (place.region.call != nullptr && place.rank != lane.me) {
-        Region region = place.region; // of its own, so that the other may stay in registers
-        u64 there;
-        const i64 begin = begin_there(lane, place.rank, region, there);
-        length = there;
-        return begin;
-    }
-    length = place.region.length();
-    return place.region.begin();
-}
-
-ROUNDELAY_DEVICE Operand operand(i64 element, i32 rank, const Region& region) {
-    return {element, rank, region.buffer < SCRATCH ? region.buffer : i32(SCRATCH)};
+ROUNDELAY_DEVICE Operand operand(i32 rank, const Region& region) {
+    return {region.begin(), rank, region.buffer < SCRATCH ? region.buffer : i32(SCRATCH)};
 }
 
 ROUNDELAY_DEVICE u64 address(const Lane& lane, const Operand& operand) {
@@ -72,8 +57,9 @@ ROUNDELAY_DEVICE void find_shape(const Lane& lane, const Place* places, int coun
     }
 }
 
-// Lets every region lie where it does, slots in the shape of the op. What slots of this rank hold afterwards is put down.
-ROUNDELAY_SHARED void settle(Lane& lane, Place* places, int count, int first_written) {
+// Lets every place lie where it does, slots in the shape of the op. What slots of this rank hold afterwards is put down.
+ROUNDELAY_SHARED void settle(Lane& lane, int count, int first_written) {
+    Place* const places = lane.places;
     lane.touch();
     Region shape;
     find_shape(lane, places, count, shape);
@@ -101,74 +87,81 @@ ROUNDELAY_DEVICE i64 divisor(const Lane& lane) {
     return finishes ? lane.facts[Header::Divisor] : 0;
 }
 
-template <int N>
-ROUNDELAY_DEVICE void trace_operands(const Operand (&operands)[N], int srcs, u64 length, bool finishes) {
-    Traced traced[N];
-    for (int i = 0; i < N; ++i) traced[i] = {operands[i].rank, operands[i].buffer, operands[i].element};
-    trace_move(traced, srcs, N - srcs, i64(length), finishes);
+ROUNDELAY_DEVICE void trace_operands(const Lane& lane, int srcs, int dsts, bool finishes) {
+    Traced traced[sizeof(lane.operands) / sizeof(Operand)];
+    for (int i = 0; i < srcs + dsts; ++i) {
+        traced[i] = {lane.operands[i].rank, lane.operands[i].buffer, lane.operands[i].element};
+    }
+    trace_move(traced, srcs, dsts, i64(lane.length), finishes);
 }
 
 // Folds the first S operands into the other D.
-template <int S, int D>
-ROUNDELAY_SHARED void perform(Lane& lane, const Operand (&operands)[S + D], u64 length, i64 by) {
-    if constexpr (TRACING) trace_operands(operands, S, length, by != 0);
+template <int S, int D> ROUNDELAY_SHARED void perform(Lane& lane, i64 by) {
+    if constexpr (TRACING) trace_operands(lane, S, D, by != 0);
     ++lane.moves;
     ++lane.steps;
     if (!lane.signals.begin_move()) return;
     u64 srcs[S], dsts[D];
 #pragma unroll
-    for (int i = 0; i < S; ++i) srcs[i] = address(lane, operands[i]);
+    for (int i = 0; i < S; ++i) srcs[i] = address(lane, lane.operands[i]);
 #pragma unroll
-    for (int i = 0; i < D; ++i) dsts[i] = address(lane, operands[S + i]);
-    const Portion mine = portion(length, lane.launch.parts, lane.part);
+    for (int i = 0; i < D; ++i) dsts[i] = address(lane, lane.operands[S + i]);
+    const Portion mine = portion(lane.length, lane.launch.parts, lane.part);
     move<S, D>(srcs, dsts, mine.begin, mine.end, by);
 }
 
-template <int S, int D> ROUNDELAY_DEVICE void data_settled(Lane& lane, const Place (&places)[S + D]) {
-    if (!lane.active()) return;
-    Operand operands[S + D];
-    u64 length = 0;
-#pragma unroll
-    for (int i = 0; i < S + D; ++i) operands[i] = operand(begin_of(lane, places[i], length), places[i].rank, places[i].region);
-    perform<S, D>(lane, operands, length, divisor(lane));
-}
-
 // Where slots take part that have no shape of their own.
-template <int S, int D> ROUNDELAY_SHARED void data_in_slots(Lane& lane, Place (&places)[S + D]) {
-    settle(lane, places, S + D, S);
-    data_settled<S, D>(lane, places);
+template <int S, int D> ROUNDELAY_SHARED void data_in_slots(Lane& lane) {
+    settle(lane, S + D, S);
+    if (!lane.active()) return;
+    for (int i = 0; i < S + D; ++i) lane.operands[i] = operand(lane.places[i].rank, lane.places[i].region);
+    lane.length = lane.places[0].region.length();
+    perform<S, D>(lane, divisor(lane));
 }
 
-template <int S, int D> ROUNDELAY_DEVICE void data(Lane& lane, const Place (&places)[S + D]) {
+template <int S, int D> ROUNDELAY_DEVICE void data(const Place (&places)[S + D]) {
+    Lane& lane = *places[0].lane;
     bool floats = false;
 #pragma unroll
     for (int i = 0; i < S + D; ++i) floats = floats || places[i].region.floating;
-    if (!floats) return data_settled<S, D>(lane, places);
-    Place copies[S + D]; // of their own, so that the others may stay in registers
+    if (floats) {
 #pragma unroll
-    for (int i = 0; i < S + D; ++i) copies[i] = places[i];
-    data_in_slots<S, D>(lane, copies);
+        for (int i = 0; i < S + D; ++i) lane.places[i] = places[i];
+        return data_in_slots<S, D>(lane);
+    }
+    if (!lane.active()) return;
+#pragma unroll
+    for (int i = 0; i < S + D; ++i) {
+        const Region region = located(places[i]);
+        lane.operands[i] = operand(places[i].rank, region);
+        if (i == 0) lane.length = region.length();
+    }
+    perform<S, D>(lane, divisor(lane));
 }
 
 // ---- what the text calls -------------------------------------------------------------------------------------
 
-ROUNDELAY_SHARED bool same_interval(const Lane& lane, i32 rank, Region& a, Region& b) {
-    lane.locate(rank, a);
-    lane.locate(rank, b);
+// Whether the first two places are one, which are of one rank and in one buffer.
+ROUNDELAY_SHARED bool same_interval(Lane& lane) {
+    Region &a = lane.places[0].region, &b = lane.places[1].region;
+    lane.locate(lane.places[0].rank, a);
+    lane.locate(lane.places[1].rank, b);
     return a.floating == b.floating && same_product(a.lo, b.grain.den, b.lo, a.grain.den) &&
            same_product(a.hi, b.grain.den, b.hi, a.grain.den);
 }
 
 // Where a caller gave one region for both buffers, a copy from one to the other is none.
 ROUNDELAY_DEVICE bool is_none(const Place& src, const Place& dst) {
-    const Lane& lane = *src.lane;
+    Lane& lane = *src.lane;
     if (!lane.at.called || src.rank != dst.rank || src.region.buffer != dst.region.buffer) return false;
-    Region a = src.region, b = dst.region;
-    return a.slot == b.slot && same_interval(lane, src.rank, a, b);
+    if (src.region.slot != dst.region.slot) return false;
+    lane.places[0] = src;
+    lane.places[1] = dst;
+    return same_interval(lane);
 }
 
 ROUNDELAY_DEVICE void copy(const Place& src, const Place& dst) {
-    if (!is_none(src, dst)) data<1, 1>(*src.lane, {src, dst});
+    if (!is_none(src, dst)) data<1, 1>({src, dst});
 }
 
 template <int N> ROUNDELAY_DEVICE void copy(const Place& src, const Place (&dsts)[N]) {
@@ -183,7 +176,7 @@ template <int N> ROUNDELAY_DEVICE void copy(const Place& src, const Place (&dsts
             many += 1;
             places[1 + i] = dsts[i];
         }
-        if (many == N) return data<1, N>(*src.lane, places);
+        if (many == N) return data<1, N>(places);
         Place fewer[N - 1];
         many = 0;
         for (int i = 0; i < N; ++i) {
@@ -200,11 +193,11 @@ template <int N, int FIRST = 0> ROUNDELAY_DEVICE void reduce(const Place (&srcs)
     places[0] = places[MANY + 1] = dst;
 #pragma unroll
     for (int i = 0; i < MANY; ++i) places[1 + i] = srcs[FIRST + i];
-    data<MANY + 1, 1>(*dst.lane, places);
+    data<MANY + 1, 1>(places);
     if constexpr (FIRST + MANY < N) reduce<N, FIRST + MANY>(srcs, dst);
 }
 
-ROUNDELAY_DEVICE void reduce(const Place& src, const Place& dst) { data<2, 1>(*dst.lane, {dst, src, dst}); }
+ROUNDELAY_DEVICE void reduce(const Place& src, const Place& dst) { data<2, 1>({dst, src, dst}); }
 
 // ---- averages that are divided at the end ----------------------------------------------------------------------
 

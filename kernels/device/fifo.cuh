@@ -102,67 +102,73 @@ ROUNDELAY_DEVICE Operand slot_of(const Lane& lane, const Link& link, i32 receive
     return {fifo.origin + (link.first_slot + i64(link.steps % fifo.credits)) * fifo.stride, receiver, SCRATCH};
 }
 
-// The slot with what `from` has sent.
-ROUNDELAY_SHARED Operand arrived(Lane& lane, i32 from) {
-    take_up(lane, lane.incoming, from, lane.me);
-    tail(lane, false, from);
-    return slot_of(lane, lane.incoming, lane.me);
-}
-
-// The slot for what is to be sent to `to`.
-ROUNDELAY_SHARED Operand vacant(Lane& lane, i32 to) {
-    take_up(lane, lane.outgoing, lane.me, to);
-    if (lane.outgoing.steps >= lane.at.fifo.credits) lane.wait(to, Signal::Head);
-    return slot_of(lane, lane.outgoing, to);
-}
-
-ROUNDELAY_SHARED void sent(Lane& lane, i32 to) {
-    tail(lane, true, to);
-    lane.outgoing.steps += 1;
-    lane.outgoing.total += 1;
-}
-
-ROUNDELAY_SHARED void taken(Lane& lane, i32 from) {
-    lane.post(from, Signal::Head);
-    lane.incoming.steps += 1;
-    lane.incoming.total += 1;
-}
-
 // ---- the primitives ----------------------------------------------------------------------------------------------
 
-// This rank's places of a pass, in their common shape. False: there is nothing to do.
-ROUNDELAY_SHARED bool settle_own(Lane& lane, Place* places, int count, int first_written) {
-    bool floats = false;
-    for (int i = 0; i < count; ++i) floats = floats || places[i].region.floating;
-    if (floats) settle(lane, places, count, first_written);
+// What arrived from `from`, if anything, folded into the own place, if any, goes to the destination, if any, and on to
+// `to`, if to anyone.
+struct Pass {
+    bool receives, own, dst, sends;
+    i32 from, to;
+};
+
+// Whether the places of a pass, this rank's all, are settled and there is something to do.
+ROUNDELAY_SHARED bool begin_pass(Lane& lane, bool own, bool dst) {
+    const int places = own + dst;
+    if (lane.places[0].region.floating || lane.places[places - 1].region.floating) settle(lane, places, own);
     return lane.active();
 }
 
-// A slice of these: where its parts lie, and how long they are.
-ROUNDELAY_SHARED u64 cut(const Lane& lane, const Place* places, int count, u32 slice, Operand* operands) {
+// Where a slice of place `i` lies.
+ROUNDELAY_DEVICE Operand slice_of(Lane& lane, int i, u32 slice) {
+    const Place& whole = lane.places[i];
     const u32 slices = lane.at.fifo.slices;
-    u64 length = 0;
-    for (int i = 0; i < count; ++i) {
-        const Region& whole = places[i].region;
-        const Region part = slices == 1 ? whole : whole.split(slices)[slice];
-        operands[i] = operand(part.begin(), lane.me, part);
-        length = part.length();
-    }
-    return length;
+    const Region region = slices == 1 ? whole.region : whole.region.split(slices)[slice];
+    lane.length = region.length();
+    return operand(whole.rank, region);
 }
 
-ROUNDELAY_DEVICE Slot lines_of(const Lane& lane, const Link& link, const Operand& slot, bool sends) {
+// Waits for data, and for a free slot to send it on to. Operands are [own] [received] [dst] [sent].
+ROUNDELAY_SHARED void begin_slice(Lane& lane, Pass pass, u32 slice) {
+    int next = 0;
+    if (pass.own) lane.operands[next++] = slice_of(lane, 0, slice);
+    if (pass.receives) {
+        take_up(lane, lane.incoming, pass.from, lane.me);
+        tail(lane, false, pass.from);
+        lane.operands[next++] = slot_of(lane, lane.incoming, lane.me);
+    }
+    if (pass.dst) lane.operands[next++] = slice_of(lane, pass.own, slice);
+    if (pass.sends) {
+        take_up(lane, lane.outgoing, lane.me, pass.to);
+        if (lane.outgoing.steps >= lane.at.fifo.credits) lane.wait(pass.to, Signal::Head);
+        lane.operands[next] = slot_of(lane, lane.outgoing, pass.to);
+    }
+}
+
+// Says that both are done.
+ROUNDELAY_SHARED void end_slice(Lane& lane, Pass pass) {
+    if (pass.sends) {
+        tail(lane, true, pass.to);
+        lane.outgoing.steps += 1;
+        lane.outgoing.total += 1;
+    }
+    if (pass.receives) {
+        lane.post(pass.from, Signal::Head);
+        lane.incoming.steps += 1;
+        lane.incoming.total += 1;
+    }
+}
+
+ROUNDELAY_DEVICE Slot lines_of(const Lane& lane, const Link& link, const Operand& slot) {
     const u32 flag = u32(link.total) + 1;
     const u64 lines = u64(lane.at.fifo.stride) * sizeof(Element) / sizeof(Vector);
-    return {address(lane, slot), flag, sends && wraps(flag) ? lines : 0};
+    return {address(lane, slot), flag, wraps(flag) ? lines : 0};
 }
 
 // What `perform` does where slots hold lines.
-template <bool RECEIVES, bool OWN, bool DST, bool SENDS>
-ROUNDELAY_DEVICE void perform_lined(Lane& lane, const Operand (&operands)[RECEIVES + OWN + DST + SENDS], u64 length,
-                                    i64 by, u32 step) {
+template <bool RECEIVES, bool OWN, bool DST, bool SENDS> ROUNDELAY_SHARED void perform_lined(Lane& lane, i64 by, u32 step) {
     constexpr int S = RECEIVES + OWN;
-    if constexpr (TRACING) trace_operands(operands, S, length, by != 0);
+    const Operand* const operands = lane.operands;
+    if constexpr (TRACING) trace_operands(lane, S, DST + SENDS, by != 0);
     ++lane.moves;
     ++lane.steps;
     if (!lane.signals.begin_move()) return;
@@ -170,34 +176,28 @@ ROUNDELAY_DEVICE void perform_lined(Lane& lane, const Operand (&operands)[RECEIV
     Local local{};
     if constexpr (OWN) local.own = address(lane, operands[0]);
     if constexpr (DST) local.dst = address(lane, operands[S]);
-    if constexpr (RECEIVES) in = lines_of(lane, lane.incoming, operands[OWN], false);
-    if constexpr (SENDS) out = lines_of(lane, lane.outgoing, operands[S + DST], true);
+    if constexpr (RECEIVES) in = lines_of(lane, lane.incoming, operands[OWN]);
+    if constexpr (SENDS) out = lines_of(lane, lane.outgoing, operands[S + DST]);
     const Waiter waiter = lane.signals.waiter(step, RECEIVES ? lane.incoming.total + 1 : 0);
-    if (!pass_lines<RECEIVES, OWN, DST, SENDS>(lane.launch, waiter, in, out, local, length, by)) lane.signals.fail();
+    if (!pass_lines<RECEIVES, OWN, DST, SENDS>(lane.launch, waiter, in, out, local, lane.length, by)) lane.signals.fail();
 }
 
-// What arrived from `from`, if anything, folded into `own`, if anything, goes to `dst` and on to `to`, slice by slice.
+// Slice by slice.
 template <bool RECEIVES, bool OWN, bool DST, bool SENDS>
-ROUNDELAY_SHARED void pass(Lane& lane, i32 from, const Place& own, const Place& dst, i32 to) {
-    constexpr int S = RECEIVES + OWN, D = DST + SENDS;
-    Place places[2] = {OWN ? own : dst, dst};
-    if (!settle_own(lane, places, OWN + DST, OWN)) return;
+ROUNDELAY_DEVICE void pass(Lane& lane, i32 from, const Place& own, const Place& dst, i32 to) {
+    if constexpr (OWN) lane.places[0] = own;
+    if constexpr (DST) lane.places[OWN] = dst;
+    if (!begin_pass(lane, OWN, DST)) return;
+    const Pass pass = {RECEIVES, OWN, DST, SENDS, from, to};
     for (u32 slice = 0; slice < lane.at.fifo.slices; ++slice) {
         const u32 step = lane.steps;
-        // [own] [received] [dst] [sent]
-        Operand here[2], operands[S + D];
-        const u64 length = cut(lane, places, OWN + DST, slice, here);
-        if constexpr (OWN) operands[0] = here[0];
-        if constexpr (DST) operands[S] = here[OWN];
-        if constexpr (RECEIVES) operands[OWN] = arrived(lane, from);
-        if constexpr (SENDS) operands[S + DST] = vacant(lane, to);
+        begin_slice(lane, pass, slice);
         if constexpr (LINED) {
-            perform_lined<RECEIVES, OWN, DST, SENDS>(lane, operands, length, divisor(lane), step);
+            perform_lined<RECEIVES, OWN, DST, SENDS>(lane, divisor(lane), step);
         } else {
-            perform<S, D>(lane, operands, length, divisor(lane));
+            perform<RECEIVES + OWN, DST + SENDS>(lane, divisor(lane));
         }
-        if constexpr (SENDS) sent(lane, to);
-        if constexpr (RECEIVES) taken(lane, from);
+        end_slice(lane, pass);
     }
 }
 

@@ -27,6 +27,9 @@ bool enter(const char* name, Kernel kernel);
 // All threads of this CTA meet: whether any came with `mine`.
 bool meet(bool mine);
 
+// Ends the program: a device would have trapped.
+[[noreturn]] void misaligned(u64 address, u64 alignment);
+
 } // namespace shim
 
 int thread();
@@ -87,7 +90,7 @@ inline i64 constant(const i64* at) { return *at; }
 // Aligned, as a device demands.
 template <class T> T* aligned(u64 address) {
     if (address % sizeof(T) != 0) {
-        __builtin_trap();
+        shim::misaligned(address, sizeof(T));
     }
     return reinterpret_cast<T*>(address);
 }

@@ -74,6 +74,11 @@ class Lane {
     Walk at;
     Link incoming, outgoing;
 
+    // The op in the making. It is here, and not where it is made, as each place of its own would cost a register.
+    Operand operands[16];
+    u64 length;
+    Place places[9];
+
     ROUNDELAY_DEVICE explicit Lane(const Launch& launch)
         : Lane(launch, {launch.facts}, launch.first_group + quotient(u64(block_index()), launch.parts)) {
         const i32 slots = i32(facts[Header::HeldSlots]);
@@ -182,6 +187,7 @@ class Lane {
         at.next_members += members.count;
         body(members.me, members.count);
         at = outer;
+        touched = true; // the members were asked for all along
     }
 
     // Another algorithm on these regions. `in_many`, `out_many`: whether its input and output are as long as all ranks'

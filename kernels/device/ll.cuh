@@ -1,6 +1,6 @@
 // The LL protocol: data and the news of it in one store. A line has two words of 4 bytes of data below the flag of
 // its step; a word arrives whole, so whoever sees the flag sees the data, without a barrier or a fence on the way.
-// Twice the bytes for a third of the latency.
+// Twice the bytes, and nothing to wait for behind them.
 #pragma once
 #include "base.cuh"
 #include "moves.cuh"
@@ -21,7 +21,7 @@ struct Slot {
     u64 rewritten; // lines that all get the flag, whatever is sent; 0 in general: see `wraps`
 };
 
-// What a pass does besides. No address: that is left out.
+// Where the first elements of this rank lie: those that are sent or folded in, and those that are written.
 struct Local {
     u64 own;
     u64 dst;

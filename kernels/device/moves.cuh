@@ -18,7 +18,7 @@ constexpr int IN_FLIGHT = 8;
 // How often a thread's part of a move is unrolled.
 template <int SOURCES> constexpr int UNROLL = SOURCES >= IN_FLIGHT ? 1 : IN_FLIGHT / SOURCES;
 
-// Where the elements of a move lie. The first `head` come before the vectors, the others `gap` bytes behind the first.
+// Where the units of a loop lie: the first `head` just before the addresses, the others `gap` bytes behind them.
 struct Edges {
     u64 head;
     u64 gap;
@@ -55,30 +55,32 @@ template <class Unit> ROUNDELAY_DEVICE void store_unit(u64 address, Loaded<Unit>
     }
 }
 
-// `units` units: those below `edges.head` from the addresses on, the others `edges.gap` bytes further.
+// So many units at these addresses.
 template <class Unit, int S, int D>
 ROUNDELAY_DEVICE void units(const u64 (&srcs)[S], const u64 (&dsts)[D], u64 units, Edges edges, i64 divisor) {
     constexpr int U = UNROLL<S>;
     // A warp takes units side by side, so that what differs between the rounds of the unrolled loop is known.
     const u64 warp = thread() / WARP, lane = thread() % WARP;
     const u64 stride = u64(threads()) * U;
+#pragma unroll 1
     for (u64 first = warp * (WARP * U) + lane; first < units; first += stride) {
+        const u64 base = (first - edges.head) * sizeof(Unit);
         Loaded<Unit> got[U][S];
-        u64 offset[U];
 #pragma unroll
         for (int u = 0; u < U; ++u) {
             const u64 unit = first + u * WARP;
-            offset[u] = unit * sizeof(Unit) + (unit < edges.head ? 0 : edges.gap);
             if (unit < units) {
+                const u64 gap = u * WARP * sizeof(Unit) + (unit < edges.head ? 0 : edges.gap);
 #pragma unroll
                 for (int s = 0; s < S; ++s) {
-                    got[u][s] = load_unit<Unit>(srcs[s] + offset[u]);
+                    got[u][s] = load_unit<Unit>(srcs[s] + base + gap);
                 }
             }
         }
 #pragma unroll
         for (int u = 0; u < U; ++u) {
-            if (first + u * WARP < units) {
+            const u64 unit = first + u * WARP;
+            if (unit < units) {
                 Loaded<Unit> acc = got[u][0];
 #pragma unroll
                 for (int r = 0; r < Width<Unit>::REGISTERS; ++r) {
@@ -90,9 +92,10 @@ ROUNDELAY_DEVICE void units(const u64 (&srcs)[S], const u64 (&dsts)[D], u64 unit
                         acc.at[r] = divisor != 0 ? finish(acc.at[r], divisor) : acc.at[r];
                     }
                 }
+                const u64 gap = u * WARP * sizeof(Unit) + (unit < edges.head ? 0 : edges.gap);
 #pragma unroll
                 for (int d = 0; d < D; ++d) {
-                    store_unit<Unit>(dsts[d] + offset[u], acc);
+                    store_unit<Unit>(dsts[d] + base + gap, acc);
                 }
             }
         }
@@ -110,36 +113,32 @@ ROUNDELAY_SHARED void move(const u64 (&srcs)[S], const u64 (&dsts)[D], u64 begin
         return;
     }
     const u64 len = end - begin;
-    u64 from[S], to[D], differ = 0;
-#pragma unroll
-    for (int d = 0; d < D; ++d) {
-        to[d] = dsts[d] + begin * SIZE;
-        differ |= to[d] ^ to[0];
-    }
+    u64 differ = 0;
 #pragma unroll
     for (int s = 0; s < S; ++s) {
-        from[s] = srcs[s] + begin * SIZE;
-        differ |= from[s] ^ to[0];
+        differ |= srcs[s] ^ dsts[0];
+    }
+#pragma unroll
+    for (int d = 1; d < D; ++d) {
+        differ |= dsts[d] ^ dsts[0];
     }
     // Vectors lie at multiples of their size: either in all operands at once, or they would have to be shifted.
     u64 head = len, vectors = 0;
     if (differ % sizeof(Vector) == 0) {
-        const u64 before = (0 - to[0]) % sizeof(Vector) / SIZE;
+        const u64 before = (0 - (dsts[0] + begin * SIZE)) % sizeof(Vector) / SIZE;
         head = before < len ? before : len;
         vectors = (len - head) * SIZE / sizeof(Vector);
     }
-    if (vectors > 0) {
-        u64 vector_from[S], vector_to[D];
+    u64 from[S], to[D];
 #pragma unroll
-        for (int s = 0; s < S; ++s) {
-            vector_from[s] = from[s] + head * SIZE;
-        }
-#pragma unroll
-        for (int d = 0; d < D; ++d) {
-            vector_to[d] = to[d] + head * SIZE;
-        }
-        units<Vector>(vector_from, vector_to, vectors, {vectors, 0}, divisor);
+    for (int s = 0; s < S; ++s) {
+        from[s] = srcs[s] + (begin + head) * SIZE;
     }
+#pragma unroll
+    for (int d = 0; d < D; ++d) {
+        to[d] = dsts[d] + (begin + head) * SIZE;
+    }
+    units<Vector>(from, to, vectors, {0, 0}, divisor);
     units<Element>(from, to, len - vectors * (sizeof(Vector) / SIZE), {head, vectors * sizeof(Vector)}, divisor);
 }
 

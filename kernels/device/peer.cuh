@@ -12,6 +12,13 @@ struct Place {
     Region region;
 };
 
+// From which element on an operand lies in a rank's input (0), output (1) or scratch (2).
+struct alignas(16) Operand {
+    i64 element;
+    i32 rank;
+    i32 buffer;
+};
+
 // Pieces of a region of one rank.
 struct Places {
     Lane* lane;

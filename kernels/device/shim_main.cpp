@@ -1,10 +1,11 @@
 // Runs a kernel's text on a CPU: `exe JOB RESULT`. A job says what is launched and holds all inputs; the result holds
 // the control words, all outputs and what part 0 of every stream did. Files are little-endian words of 64 bits.
 //
-// Exit codes: 0 there is a result, 2 the job is no job, 3 threads waited for each other for too long.
+// Exit codes: 0 there is a result, 2 the job is no job, 3 it takes too long, 4 the kernel did what no kernel may.
 #include "host_shim.h"
 
 #include <climits>
+#include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -118,6 +119,10 @@ void delay() {
 void make_room() {
     delay();
     sched_yield();
+}
+
+void shim::misaligned(u64 address, u64 alignment) {
+    die(4, "an access to " + std::to_string(address) + " is not aligned for " + std::to_string(alignment) + " bytes");
 }
 
 bool shim::enter(const char* name, Kernel kernel) {
@@ -413,6 +418,7 @@ void execute(Run& run) {
         die(2, "the text has no such kernel");
     }
     barrier_limit_ns = 4 * run.poll_limit_ns + 20000000000;
+    signal(SIGALRM, [](int) { die(3, "a launch does not end"); });
     for (u64 repeat = 0; repeat < run.repeats && run.control[0] == 0; ++repeat) {
         alarm(unsigned(60 + 8 * run.poll_limit_ns / 1000000000));
         prepare_buffers(run);

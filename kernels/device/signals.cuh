@@ -114,8 +114,9 @@ ROUNDELAY_SHARED bool await(const Launch& launch, u64 counters, u64 waited, Wait
 // What a CTA knows about the order of its own threads, and its way to signal others; the same in all threads.
 class Signals {
     const Launch& launch;
-    u64 group;
-    u64 part;
+    // Narrow, since they are kept in registers all along.
+    u32 group;
+    u32 part;
     // Whether a move was begun since the threads last met.
     bool unmet = false;
     // Whether this thread gave up; and whether all know that one did.
@@ -126,7 +127,8 @@ class Signals {
 
   public:
     // `group`: the (rank, stream) of this CTA, `part`: which of its parts.
-    ROUNDELAY_DEVICE Signals(const Launch& launch, u64 group, u64 part) : launch(launch), group(group), part(part) {}
+    ROUNDELAY_DEVICE Signals(const Launch& launch, u64 group, u64 part)
+        : launch(launch), group(u32(group)), part(u32(part)) {}
 
     // Whether the kernel winds down: nothing is moved, posted or waited for any more.
     ROUNDELAY_DEVICE bool stopped() const { return all_stopped; }

@@ -11,12 +11,12 @@ namespace roundelay {
 enum class Kind : i64 { Move, Post, Wait, Meet };
 
 template <int S, int D> ROUNDELAY_DEVICE void perform_row(Lane& lane, const i64* row, u64 length, bool finishes) {
-    Operand operands[S + D];
 #pragma unroll
     for (int i = 0; i < S + D; ++i) {
-        operands[i] = {constant(row + 3 * i + 2), i32(constant(row + 3 * i)), i32(constant(row + 3 * i + 1))};
+        lane.operands[i] = {constant(row + 3 * i + 2), i32(constant(row + 3 * i)), i32(constant(row + 3 * i + 1))};
     }
-    perform<S, D>(lane, operands, length, AVERAGE && finishes ? lane.facts[Header::Divisor] : 0);
+    lane.length = length;
+    perform<S, D>(lane, AVERAGE && finishes ? lane.facts[Header::Divisor] : 0);
 }
 
 ROUNDELAY_DEVICE void move_row(Lane& lane, i64 shape, const i64* row, u64 length) {

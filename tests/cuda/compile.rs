@@ -1,1 +1,83 @@
-//! to come
+//! NVRTC takes every kernel, for the architectures that are in use, and nothing spills.
+
+use std::fmt::Write as _;
+
+use roundelay::{DType, Level, ReduceOp, select};
+use roundelay_core::emit::cuda::{Element, Kernel, Protocol, Spec};
+use roundelay_core::optimize::{Callers, Goal};
+use roundelay_kernels::cuda::{Arch, Target, compile};
+
+use super::runs::{code, loops, named, proved, spec};
+
+/// Compiles a kernel, and says what is wrong with what came of it.
+fn compiled(kernel: &Kernel, arch: &str, wrong: &mut String) {
+    let arch: Arch = arch.parse().expect("an architecture");
+    let element = kernel.spec.element.name();
+    let what = format!("{} {element} {} for {arch}", kernel.name, kernel.spec.op);
+    match compile(&code(&kernel.text), &kernel.name, &Target::new(arch)) {
+        Ok(compiled) => {
+            assert!(!compiled.usage.is_empty(), "{what}: NVRTC does not say what it takes");
+            for usage in compiled.usage.iter().filter(|u| u.spill_stores + u.spill_loads > 0) {
+                let _ = writeln!(wrong, "{what}: {usage}");
+            }
+            for warning in &compiled.warnings {
+                let _ = writeln!(wrong, "{what}: {warning:?}");
+            }
+        }
+        Err(error) => _ = writeln!(wrong, "{what}: {error}"),
+    }
+}
+
+#[test]
+fn every_algorithm_compiles_and_nothing_spills() {
+    let mut wrong = String::new();
+    for algorithm in select::library() {
+        let proved = proved(algorithm, 8).expect("the library takes 8 ranks");
+        let kernel = loops(algorithm, &proved, spec(algorithm));
+        for arch in ["sm_80", "sm_90", "sm_100"] {
+            compiled(&kernel, arch, &mut wrong);
+        }
+    }
+    assert!(wrong.is_empty(), "{wrong}");
+}
+
+/// Every dtype with every op, on the architectures in turn; fp8 where they have it.
+#[test]
+fn every_dtype_and_op_compiles_and_nothing_spills() {
+    let algorithm = named("OneShotMeshAllReduce");
+    let proved = proved(algorithm, 8).expect("any rank count will do");
+    let mut wrong = String::new();
+    let host = DType::ALL.iter().map(|dtype| Element::Host(*dtype));
+    let elements = host.chain([Element::F8E4m3, Element::F8E5m2]);
+    for (turn, element) in elements.enumerate() {
+        for (at, &op) in ReduceOp::ALL.iter().enumerate() {
+            let kernel = loops(algorithm, &proved, Spec { element, op, ..spec(algorithm) });
+            let archs: &[&str] = match element {
+                Element::Host(_) => &["sm_80", "sm_90", "sm_100"],
+                _ => &["sm_90", "sm_100"],
+            };
+            compiled(&kernel, archs[(turn + at) % archs.len()], &mut wrong);
+        }
+    }
+    assert!(wrong.is_empty(), "{wrong}");
+}
+
+#[test]
+fn ll_and_tables_compile_and_nothing_spills() {
+    let mut wrong = String::new();
+    let algorithm = named("NcclRingAllReduce");
+    let ring = proved(algorithm, 8).expect("any rank count will do");
+    for dtype in [DType::U8, DType::Bf16, DType::F64] {
+        let element = Element::Host(dtype);
+        let spec = Spec { element, protocol: Protocol::Ll, ..spec(algorithm) };
+        compiled(&loops(algorithm, &ring, spec), "sm_90", &mut wrong);
+    }
+    for name in ["OneShotMeshAllReduce", "TreeAllReduce", "RingAllReduce"] {
+        let algorithm = named(name);
+        let proved = proved(algorithm, 8).expect("any rank count will do");
+        let goal = Goal { level: Level::O2, callers: Callers::One, reassociate: false };
+        let kernel = Kernel::of_table(&proved.optimized(goal), spec(algorithm));
+        compiled(&kernel, "sm_90", &mut wrong);
+    }
+    assert!(wrong.is_empty(), "{wrong}");
+}

@@ -1,1 +1,166 @@
-//! to come
+//! Every dtype with every op, the table form, several CTAs a stream, and LL, against the host engine's bits.
+
+use std::fmt::Write as _;
+
+use roundelay::{Algorithm as _, DType, Level, ReduceOp, select};
+use roundelay_core::emit::cuda::{Element, Kernel, Protocol, Spec};
+use roundelay_core::optimize::{Callers, Goal};
+use roundelay_core::verify::Proved;
+use roundelay_kernels::shim::{Job, Shim};
+
+use super::runs::{code, inputs, loops, named, on_the_host, program, proved, spec, try_run};
+
+/// Whether a kernel leaves the host's bits, run like that; else what is wrong.
+fn like_the_host(
+    shim: &Shim,
+    (proved, kernel): (&Proved, &Kernel),
+    count: u64,
+    how: impl FnOnce(&mut Job<'_>),
+) -> Result<(), String> {
+    let data = inputs(kernel, count);
+    let mut job = Job::new(kernel, count, &data);
+    how(&mut job);
+    let outcome = try_run(shim, &job)?;
+    let host = on_the_host(proved, kernel, count, &data);
+    if outcome.outputs == host { Ok(()) } else { Err("other bits than the host's".into()) }
+}
+
+/// Ten dtypes, five ops: sums around a ring, and averages where they are complete.
+#[test]
+fn every_dtype_and_op_has_the_hosts_bits() {
+    let algorithm = named("RingAllReduce");
+    let proved = proved(algorithm, 5).expect("any rank count will do");
+    let mut wrong = String::new();
+    for &dtype in DType::ALL {
+        for &op in ReduceOp::ALL {
+            let spec = Spec { element: Element::Host(dtype), op, ..spec(algorithm) };
+            let kernel = loops(algorithm, &proved, spec);
+            let shim = program(&kernel);
+            for count in [3, 257] {
+                let done = like_the_host(&shim, (&proved, &kernel), count, |_| ());
+                if let Err(why) = done {
+                    let _ = writeln!(wrong, "{dtype} {op}, count {count}: {why}");
+                }
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{wrong}");
+}
+
+/// Completion that differs between ranks: whole outputs are divided after the kernel.
+#[test]
+fn averages_that_end_apart_are_divided_at_the_end() {
+    let mut scaled = 0;
+    for algorithm in select::library().iter().filter(|a| a.collective().reduces()) {
+        let Some(proved) = proved(algorithm, 6) else { continue };
+        let spec = Spec { op: ReduceOp::Avg, ..spec(algorithm) };
+        let kernel = loops(algorithm, &proved, spec);
+        if !kernel.facts(1).scale_outputs {
+            continue;
+        }
+        scaled += 1;
+        let done = like_the_host(&program(&kernel), (&proved, &kernel), 61, |_| ());
+        assert_eq!(done, Ok(()), "{}", kernel.name);
+    }
+    println!("{scaled} algorithms of the library divide at the end");
+}
+
+/// A table of every level of optimization. One text for all: tables differ in their facts and in their op mix.
+#[test]
+fn tables_have_the_hosts_bits() {
+    let mut wrong = String::new();
+    for algorithm in select::library() {
+        for nranks in [2, 5, 8] {
+            let Some(proved) = proved(algorithm, nranks) else { continue };
+            for level in [Level::O0, Level::O1, Level::O2] {
+                let goal = Goal { level, callers: Callers::One, reassociate: false };
+                let spec = Spec { protocol: Protocol::Direct, ..spec(algorithm) };
+                let mut kernel = Kernel::of_table(&proved.optimized(goal), spec);
+                walker(&mut kernel);
+                let shim = program(&kernel);
+                for (count, parts) in [(61, 1), (1000, 3)] {
+                    let run = |job: &mut Job<'_>| job.parts = parts;
+                    let done = like_the_host(&shim, (&proved, &kernel), count, run);
+                    if let Err(why) = done {
+                        let name = algorithm.name();
+                        let _ = writeln!(
+                            wrong,
+                            "{name} for {nranks} ranks, {level}, {parts} parts: {why}"
+                        );
+                    }
+                }
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{wrong}");
+}
+
+/// Gives all tables one name and every op, so that they are one program.
+fn walker(kernel: &mut Kernel) {
+    let name = std::mem::replace(&mut kernel.name, "Walker".into());
+    let code = code(&kernel.text).replace(&format!("({name})"), "(Walker)");
+    let shapes = (1..=8).flat_map(|srcs| (1..=8).map(move |dsts| (srcs, dsts)));
+    let shapes = shapes.filter(|(srcs, dsts)| *srcs == 1 || *dsts <= 2);
+    let all: String = shapes.map(|(srcs, dsts)| format!(" MOVE({srcs}, {dsts})")).collect();
+    let lines = code.lines().map(|line| match line.strip_prefix("#define ROUNDELAY_MOVES(MOVE)") {
+        Some(mix) => {
+            assert!(mix.split(" MOVE").all(|one| all.contains(one)), "{mix} is among all");
+            format!("#define ROUNDELAY_MOVES(MOVE){all}\n")
+        }
+        None => format!("{line}\n"),
+    });
+    kernel.text = lines.collect();
+}
+
+/// A stream of several CTAs, each with its portion of every move.
+#[test]
+fn streams_of_several_parts_have_the_hosts_bits() {
+    let mut wrong = String::new();
+    for algorithm in select::library() {
+        for nranks in [3, 4] {
+            let Some(proved) = proved(algorithm, nranks) else { continue };
+            let kernel = loops(algorithm, &proved, spec(algorithm));
+            let shim = program(&kernel);
+            for (parts, count, seed) in [(2, 1000, 0), (3, 1500, 11)] {
+                let run = |job: &mut Job<'_>| {
+                    (job.parts, job.threads, job.repeats, job.delay_seed) = (parts, 1, 2, seed);
+                };
+                let done = like_the_host(&shim, (&proved, &kernel), count, run);
+                if let Err(why) = done {
+                    let name = &kernel.name;
+                    let _ = writeln!(wrong, "{name} for {nranks} ranks in {parts} parts: {why}");
+                }
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{wrong}");
+}
+
+/// Lines of data and flag, for every size of element, and where there are fewer elements than lines.
+#[test]
+fn ll_has_the_hosts_bits() {
+    let mut wrong = String::new();
+    for algorithm in select::library() {
+        if Protocol::of(algorithm.checked()) == Protocol::Direct {
+            continue;
+        }
+        for dtype in [DType::U8, DType::F16, DType::F32, DType::F64] {
+            for nranks in [2, 5] {
+                let Some(proved) = proved(algorithm, nranks) else { continue };
+                let element = Element::Host(dtype);
+                let spec = Spec { element, protocol: Protocol::Ll, ..spec(algorithm) };
+                let kernel = loops(algorithm, &proved, spec);
+                let shim = program(&kernel);
+                for (count, parts) in [(1, 1), (61, 1), (1001, 2)] {
+                    let run = |job: &mut Job<'_>| (job.parts, job.repeats) = (parts, 3);
+                    let done = like_the_host(&shim, (&proved, &kernel), count, run);
+                    if let Err(why) = done {
+                        let name = &kernel.name;
+                        let _ = writeln!(wrong, "{name}, {nranks} ranks, {dtype}, {count}: {why}");
+                    }
+                }
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{wrong}");
+}

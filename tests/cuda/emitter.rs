@@ -1,6 +1,6 @@
 //! The texts: how they grow, and what they leave out.
 
-use roundelay::{Algorithm as _, select};
+use roundelay::{Algorithm as _, DType, ReduceOp, Ring, select};
 use roundelay_core::diagnostics::Code;
 use roundelay_core::emit::cuda::{Kernel, Protocol, Spec};
 use roundelay_core::optimize::Callers;
@@ -48,5 +48,37 @@ fn a_protocol_that_does_not_fit_is_refused() {
         let errors = Kernel::of_loops(algorithm, &proved, spec).expect_err("it does not fit");
         assert_eq!(errors[0].code, Code::NoSuchKernel, "{name}");
         assert!(errors[0].help.is_some(), "{name}");
+    }
+}
+
+/// What a macro expanded is read again for its loops, with its callees and the values of its parameters.
+#[test]
+fn a_macro_gives_the_kernel_of_its_source() {
+    use roundelay::cuda::OnDevice as _;
+    use roundelay::library::{HierarchicalAllReduce, NcclRingAllReduce, RingAllReduce};
+
+    let statements = |text: &str| {
+        let lines = code(text);
+        let lines = lines.lines().filter(|line| !line.starts_with("#line"));
+        lines.collect::<Vec<_>>().join("\n")
+    };
+    let order = [3, 1, 0, 2];
+    let expanded = [
+        RingAllReduce::new().ring(order).kernel(4, DType::F32, ReduceOp::Sum),
+        NcclRingAllReduce::new().credits(6).kernel(4, DType::F32, ReduceOp::Sum),
+        HierarchicalAllReduce::new().kernel(4, DType::F32, ReduceOp::Sum),
+    ];
+    for kernel in expanded {
+        let kernel = kernel.unwrap_or_else(|error| panic!("{error}"));
+        let mut known = named(&kernel.name).clone();
+        match kernel.name.as_str() {
+            "RingAllReduce" => known.set("ring", Ring::from(order).into()).expect("a ring"),
+            "NcclRingAllReduce" => known.set("credits", 6_i64.into()).expect("a number"),
+            _ => {}
+        }
+        let proved = proved(&known, 4).expect("four ranks will do");
+        let read = loops(&known, &proved, spec(&known));
+        assert_eq!(statements(&kernel.text), statements(&read.text));
+        assert_eq!(kernel.facts(1000), read.facts(1000), "{}", kernel.name);
     }
 }

@@ -2,16 +2,16 @@
 
 use std::fmt::Write as _;
 
+use expect_test::expect_file;
 use roundelay::select;
 use roundelay_core::emit::cuda::{Facts, Kernel};
 use roundelay_core::ids::OpId;
 use roundelay_core::schedule::{Buffer, OpKind, Operand, SignalKind};
 use roundelay_core::verify::Proved;
 use roundelay_kernels::shim::{Job, Outcome, Shim};
+use roundelay_tests::root;
 
-use super::runs::{
-    code, inputs, loops, named, on_the_host, program, proved, run, spec, try_run,
-};
+use super::runs::{code, inputs, loops, named, on_the_host, program, proved, run, spec, try_run};
 
 /// What a kernel must have done, in the words in which it tells.
 fn expected(kernel: &Kernel, facts: &Facts, count: u64) -> String {
@@ -99,7 +99,8 @@ fn every_kernel_does_what_was_proved_and_leaves_the_hosts_bits() {
             for count in [1, 61] {
                 if let Err(why) = validate(&kernel, &proved, count) {
                     eprintln!("{} for {nranks} ranks, count {count}: {why}", kernel.name);
-                    let _ = writeln!(wrong, "{} for {nranks} ranks, count {count}: {why}", kernel.name);
+                    let _ =
+                        writeln!(wrong, "{} for {nranks} ranks, count {count}: {why}", kernel.name);
                 }
             }
         }
@@ -116,7 +117,11 @@ fn validate(kernel: &Kernel, proved: &Proved, count: u64) -> Result<(), String> 
     difference(&expected(kernel, &job.facts, count), &outcome.trace).map_or(Ok(()), Err)?;
     let host = on_the_host(proved, kernel, count, &data);
     let same = |outcome: Outcome, how: &str| {
-        if outcome.outputs == host { Ok(()) } else { Err(format!("other bits than the host's, {how}")) }
+        if outcome.outputs == host {
+            Ok(())
+        } else {
+            Err(format!("other bits than the host's, {how}"))
+        }
     };
     same(outcome, "out of place")?;
     if kernel.proof.in_place {
@@ -133,6 +138,7 @@ fn a_wrong_text_is_found_out() {
     let kernel = loops(algorithm, &proved, spec(algorithm));
     let right = code(&kernel.text);
     assert_eq!(traced(&program(&kernel), &kernel, 61), None);
+    let mut told = Vec::new();
     for (from, to) in [
         ("mod(me - round - 1, nranks)", "mod(me - round - 2, nranks)"),
         ("reduce(left[block[b]], local[block[b]])", "reduce(right[block[b]], local[block[b]])"),
@@ -146,9 +152,13 @@ fn a_wrong_text_is_found_out() {
         let shim = Shim::compile(&wrong, &kernel.name).unwrap_or_else(|error| panic!("{error}"));
         let data = inputs(&kernel, 61);
         let limit = std::time::Duration::from_millis(300);
-        let job = Job { trace: true, threads: 1, poll_limit: limit, ..Job::new(&kernel, 61, &data) };
+        let job =
+            Job { trace: true, threads: 1, poll_limit: limit, ..Job::new(&kernel, 61, &data) };
         let outcome = shim.run(&job).unwrap_or_else(|error| panic!("{error}"));
         let found = difference(&expected(&kernel, &job.facts, 61), &outcome.trace);
-        assert!(found.is_some(), "`{to}` for `{from}` was not noticed");
+        let found = found.unwrap_or_else(|| panic!("`{to}` for `{from}` was not noticed"));
+        told.push(format!("{found}\n"));
     }
+    // The book tells what came of the first.
+    expect_file![root().join("book/src/listings/kernel/wrong.text")].assert_eq(&told[0]);
 }

@@ -187,6 +187,19 @@ pub algorithm Constructs(
             ]
         }
     }
+    fn given(&self) -> ::std::vec::Vec<(&'static str, ::roundelay::expand::ParamValue)> {
+        [
+            self.ring.clone().map(|value| ("ring", value.into())),
+            self.root.clone().map(|value| ("root", value.into())),
+            self.slices.clone().map(|value| ("slices", value.into())),
+            self.eager.clone().map(|value| ("eager", value.into())),
+            self.order.clone().map(|value| ("order", value.into())),
+            ::core::option::Option::Some(("s", self.s.clone().into())),
+        ]
+            .into_iter()
+            .flatten()
+            .collect()
+    }
     #[allow(
         unused_parens,
         unused_braces,

@@ -107,6 +107,12 @@ pub algorithm RingAllReduce(ring: Ring) -> AllReduce {
             ]
         }
     }
+    fn given(&self) -> ::std::vec::Vec<(&'static str, ::roundelay::expand::ParamValue)> {
+        [self.ring.clone().map(|value| ("ring", value.into()))]
+            .into_iter()
+            .flatten()
+            .collect()
+    }
     #[allow(
         unused_parens,
         unused_braces,
@@ -259,6 +265,12 @@ pub algorithm RingReduceScatter(ring: Ring) -> ReduceScatter {
             ]
         }
     }
+    fn given(&self) -> ::std::vec::Vec<(&'static str, ::roundelay::expand::ParamValue)> {
+        [self.ring.clone().map(|value| ("ring", value.into()))]
+            .into_iter()
+            .flatten()
+            .collect()
+    }
     #[allow(
         unused_parens,
         unused_braces,
@@ -403,6 +415,12 @@ pub algorithm RingAllGather(ring: Ring) -> AllGather {
                 at(103, 9, 103, 30),
             ]
         }
+    }
+    fn given(&self) -> ::std::vec::Vec<(&'static str, ::roundelay::expand::ParamValue)> {
+        [self.ring.clone().map(|value| ("ring", value.into()))]
+            .into_iter()
+            .flatten()
+            .collect()
     }
     #[allow(
         unused_parens,
@@ -565,6 +583,16 @@ pub algorithm RingBroadcast(root: Rank = 0, slices: int = 8, ring: Ring) -> Broa
                 at(143, 9, 143, 30),
             ]
         }
+    }
+    fn given(&self) -> ::std::vec::Vec<(&'static str, ::roundelay::expand::ParamValue)> {
+        [
+            self.root.clone().map(|value| ("root", value.into())),
+            self.slices.clone().map(|value| ("slices", value.into())),
+            self.ring.clone().map(|value| ("ring", value.into())),
+        ]
+            .into_iter()
+            .flatten()
+            .collect()
     }
     #[allow(
         unused_parens,
@@ -763,6 +791,16 @@ pub algorithm RingReduce(root: Rank = 0, slices: int = 8, ring: Ring) -> Reduce 
                 at(192, 9, 192, 30),
             ]
         }
+    }
+    fn given(&self) -> ::std::vec::Vec<(&'static str, ::roundelay::expand::ParamValue)> {
+        [
+            self.root.clone().map(|value| ("root", value.into())),
+            self.slices.clone().map(|value| ("slices", value.into())),
+            self.ring.clone().map(|value| ("ring", value.into())),
+        ]
+            .into_iter()
+            .flatten()
+            .collect()
     }
     #[allow(
         unused_parens,

@@ -120,6 +120,12 @@ pub algorithm TwistedRingAllReduce(ring: Ring) -> AllReduce {
             ]
         }
     }
+    fn given(&self) -> ::std::vec::Vec<(&'static str, ::roundelay::expand::ParamValue)> {
+        [self.ring.clone().map(|value| ("ring", value.into()))]
+            .into_iter()
+            .flatten()
+            .collect()
+    }
     #[allow(
         unused_parens,
         unused_braces,
@@ -306,6 +312,12 @@ pub algorithm TwistedRingReduceScatter(ring: Ring) -> ReduceScatter {
             ]
         }
     }
+    fn given(&self) -> ::std::vec::Vec<(&'static str, ::roundelay::expand::ParamValue)> {
+        [self.ring.clone().map(|value| ("ring", value.into()))]
+            .into_iter()
+            .flatten()
+            .collect()
+    }
     #[allow(
         unused_parens,
         unused_braces,
@@ -480,6 +492,12 @@ pub algorithm TwistedRingAllGather(ring: Ring) -> AllGather {
                 at(122, 13, 122, 31),
             ]
         }
+    }
+    fn given(&self) -> ::std::vec::Vec<(&'static str, ::roundelay::expand::ParamValue)> {
+        [self.ring.clone().map(|value| ("ring", value.into()))]
+            .into_iter()
+            .flatten()
+            .collect()
     }
     #[allow(
         unused_parens,

@@ -24,6 +24,8 @@ mod world;
 pub use arch::Arch;
 pub use cache::Cache;
 pub use compile::{Compiled, Compiler, HEADERS, Target, compile};
+/// The driver's slices and streams: plans are launched on these.
+pub use cudarc;
 pub use driven::Driven;
 pub use error::{Error, Missing, Part, Refused};
 pub use log::{Message, Severity};

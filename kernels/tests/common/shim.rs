@@ -147,13 +147,8 @@ fn sanitizer(on: bool) -> &'static [&'static str] {
 }
 
 impl Program {
-    /// A text that says all itself.
-    pub fn new(text: &str) -> Self {
-        Self::with(text, &[], false)
-    }
-
     /// A text with macros defined (`NAME=value`), under the thread sanitizer or not.
-    pub fn with(text: &str, defines: &[&str], sanitize: bool) -> Self {
+    pub fn new(text: &str, defines: &[&str], sanitize: bool) -> Self {
         let (source, exe) = (fresh("text.cu"), fresh("text"));
         fs::write(&source, text).expect("the target's folder takes files");
         let mut command = gxx(sanitizer(sanitize));

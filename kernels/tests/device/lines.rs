@@ -60,7 +60,7 @@ impl Chain {
             format!("ROUNDELAY_OP={op}"),
             format!("ROLE={}", u64::from(self.folds) | u64::from(self.keeps) << 1),
         ];
-        Program::with(TEXT, &defines.each_ref().map(String::as_str), sanitize)
+        Program::new(TEXT, &defines.each_ref().map(String::as_str), sanitize)
     }
 
     fn job(&self, parts: usize, threads: usize, first_flag: i64, stale: i64) -> Job {
@@ -92,10 +92,8 @@ impl Chain {
             let received = own(0);
             let srcs = if self.folds { vec![own(1), received] } else { vec![received] };
             let kept = self.kind.fold(self.op, &srcs, self.divisor);
-            let last = match self.folds {
-                true => kept.clone(),
-                false => self.kind.fold(self.op, &[own(2), &kept], 0),
-            };
+            let folded = || self.kind.fold(self.op, &[own(2), &kept], 0);
+            let last = if self.folds { kept.clone() } else { folded() };
             let to = round.to * size..(round.to + round.len) * size;
             if self.keeps {
                 outputs[1][to.clone()].copy_from_slice(&kept);

@@ -45,7 +45,7 @@ fn ring(nranks: usize, rounds: usize, parts: usize, threads: usize) -> (Job, Vec
 
 #[test]
 fn what_is_signalled_is_seen_whatever_the_delays() {
-    let program = Program::with(TEXT, &DEFINES, false);
+    let program = Program::new(TEXT, &DEFINES, false);
     for parts in 1..=3 {
         for threads in [1, 2, 4] {
             for seed in 0..3 {
@@ -62,7 +62,7 @@ fn what_is_signalled_is_seen_whatever_the_delays() {
 
 #[test]
 fn no_two_accesses_race() {
-    let program = Program::with(TEXT, &DEFINES, true);
+    let program = Program::new(TEXT, &DEFINES, true);
     for (parts, threads) in [(1, 4), (2, 2), (3, 3)] {
         let (job, want) = ring(2, 10, parts, threads);
         let outcome = program.run(&Job { delays: Some(1), repeats: 2, ..job }).unwrap();
@@ -72,7 +72,7 @@ fn no_two_accesses_race() {
 
 #[test]
 fn a_rank_that_does_not_come_is_named() {
-    let program = Program::with(TEXT, &DEFINES, false);
+    let program = Program::new(TEXT, &DEFINES, false);
     for (parts, threads) in [(1, 2), (2, 2)] {
         let (job, _) = ring(3, 12, parts, threads);
         let limit = Duration::from_millis(300);
@@ -88,4 +88,35 @@ fn a_rank_that_does_not_come_is_named() {
         assert_eq!((at_rank_2.step, at_rank_2.expected, at_rank_2.seen), (2, 1, 0));
         assert_eq!(outcome.waiting[1].state, 0);
     }
+}
+
+#[test]
+fn a_trace_has_every_op_of_the_first_part() {
+    let program = Program::new(include_str!("traces.cu"), &[], false);
+    let none = Buffers { input: Vec::new(), output_bytes: 0, shared: None };
+    let facts = vec![0, 2, 2, 4, 0, 3, 0, 0, 1, 0, 0, 0];
+    let job =
+        Job { trace: true, parts: 2, groups: 2, facts, ranks: vec![none; 2], ..Job::default() };
+    let traced = "\
+group 0 3
+post Ack 0 1 0
+wait Data 0 1 1
+post Head 0 1 2
+wait Tail 0 1 3
+post Fork 0 1 4
+wait Join 0 1 5
+move 2 1 0.i+5 1.o+70000000000 0.s+0 x12 finish
+move 1 2 0.i+5 1.o+70000000000 0.s+0 x0
+group 1 0
+post Ack 1 0 0
+wait Data 1 0 1
+post Head 1 0 2
+wait Tail 1 0 3
+post Fork 1 0 4
+wait Join 1 0 5
+move 2 1 1.i+5 0.o+70000000000 1.s+0 x12 finish
+move 1 2 1.i+5 0.o+70000000000 1.s+0 x0
+";
+    assert_eq!(program.run(&job).unwrap().trace, traced);
+    assert_eq!(program.run(&Job { trace: false, ..job }).unwrap().trace, "");
 }

@@ -3,12 +3,12 @@
 
 use std::collections::BTreeMap;
 
-use super::words::{HEADER, Key, MAGIC, Words, name};
+use super::words::{Head, Key, Words, name};
 use super::{Facts, Group, Kernel, Protocol, Site, parts};
 use crate::dtype::ReduceOp;
 use crate::ids::{LaneId, OpId, RankId, ScratchId};
 use crate::schedule::record::{Answer, Argument, Record, firsts};
-use crate::schedule::{Buffer, Channel, OpKind, Schedule, SignalKind};
+use crate::schedule::{Buffer, Channel, OpKind, Schedule, SignalKind, Stream};
 
 /// Kinds of signal that a lane of a pair of ranks has.
 const KINDS: u64 = 4;
@@ -62,61 +62,62 @@ impl Kernel {
             streams: streams.into(),
         };
         let slots = self.slots(count);
-        let scratch_at = words.put(slots.of.iter().flatten().map(|word| *word as i64));
-        let (finish_at, first_move) = self.finish(&mut words);
-        let first_op: Vec<i64>;
-        let mut header = [0; HEADER];
+        let scratch = words.put(slots.of.iter().flatten().map(|word| *word as i64));
+        let first_move = self.finish(&mut words);
+        let mut links = 0;
         let firsts = match &self.record {
             Some((record, sites)) => {
                 self.answers(&mut words, record, sites);
                 let params = record.params.iter().map(|answer| object(&mut words, record, answer));
                 let params: Vec<i64> = params.collect();
-                header[11] = params.len() as i64;
-                header[12] = words.put(params);
-                header[17] = links_of_a_rank(record);
-                header[18] = record.links.len() as i64;
-                &first_move
+                words.head(Head::Params, params.len() as i64);
+                let params = words.put(params);
+                words.head(Head::ParamsAt, params);
+                links = record.links.len();
+                first_move
             }
-            None => {
-                (header[20], header[21], first_op) = self.ops(&mut words, &counters, &slots, count);
-                &first_op
-            }
+            None => self.ops(&mut words, &counters, &slots, count),
         };
-        let groups: Vec<Group> =
-            schedule.streams.iter().map(|s| Group { rank: s.rank, stream: s.index }).collect();
-        let mut rows = Vec::with_capacity(4 * groups.len());
+        let mut rows = Vec::with_capacity(4 * schedule.streams.len());
         for (stream, ends) in schedule.streams.iter().zip(firsts.windows(2)) {
             rows.extend([stream.rank.0.into(), stream.index.into(), ends[1] - ends[0], ends[0]]);
         }
-        header[3] = words.put(rows);
-        (header[9], header[10]) = words.table();
-        header[0] = MAGIC;
-        header[1] = schedule.nranks.into();
-        header[2] = groups.len() as i64;
-        header[4] = lanes.len() as i64;
-        header[6] = slots.of.len() as i64;
-        (header[7], header[8]) = (scratch_at, finish_at);
-        header[13] = schedule.collective.max_input_units(schedule.nranks).into();
-        header[14] = schedule.collective.max_output_units(schedule.nranks).into();
-        (header[15], header[16]) = (streams.into(), slots.slots as i64);
-        (header[19], header[22]) = (schedule.root.0.into(), schedule.nranks.into());
-        header[24] = 3 * header[16] + 4 * header[17] + self.members();
-        words.words[..HEADER].copy_from_slice(&header);
+        let groups = words.put(rows);
+        let (collective, n) = (schedule.collective, schedule.nranks);
+        let near = self.record.as_ref().map_or(0, |(record, _)| links_of_a_rank(record));
+        let members = self.record.as_ref().map_or(0, |(record, _)| record.members as u64);
+        let work = 3 * slots.slots + 4 * near + members;
+        for (word, value) in [
+            (Head::Ranks, n.into()),
+            (Head::Groups, schedule.streams.len() as i64),
+            (Head::GroupsAt, groups),
+            (Head::Lanes, lanes.len() as i64),
+            (Head::Scratches, slots.of.len() as i64),
+            (Head::ScratchAt, scratch),
+            (Head::InputUnits, collective.max_input_units(n).into()),
+            (Head::OutputUnits, collective.max_output_units(n).into()),
+            (Head::Streams, streams.into()),
+            (Head::Slots, slots.slots as i64),
+            (Head::LinksOfARank, near as i64),
+            (Head::Links, links as i64),
+            (Head::Root, schedule.root.0.into()),
+            (Head::Divisor, n.into()),
+            (Head::Work, work as i64),
+        ] {
+            words.head(word, value);
+        }
+        words.table();
+        let group = |s: &Stream| Group { rank: s.rank, stream: s.index };
         Facts {
             words: words.words,
-            groups,
+            groups: schedule.streams.iter().map(group).collect(),
             lanes,
             posted_words: counters.words(),
-            work_words: header[24] as u64,
-            links: header[18] as u64,
+            work_words: work,
+            links: links as u64,
             scratch_elements: slots.elements,
             scale_outputs: self.scales(),
         }
-    }
-
-    /// Words for the ranks that `within` blocks inside each other see.
-    fn members(&self) -> i64 {
-        self.record.as_ref().map_or(0, |(record, _)| record.members as i64)
     }
 
     /// Lanes by their numbers in the kernel.
@@ -151,8 +152,8 @@ impl Kernel {
         self.record.as_ref().is_some_and(|(record, _)| record.fifos().any(|fifo| fifo == id))
     }
 
-    /// A bit for each move, set where `avg` divides; and the first bit of each stream, and their end.
-    fn finish(&self, words: &mut Words) -> (i64, Vec<i64>) {
+    /// A bit for each move, set where `avg` divides: the first bit of each stream, and the end of all.
+    fn finish(&self, words: &mut Words) -> Vec<i64> {
         let (mut bits, mut firsts, mut moves) = (Vec::new(), Vec::new(), 0_usize);
         for stream in &self.schedule.streams {
             firsts.push(moves as i64);
@@ -170,7 +171,9 @@ impl Kernel {
             }
         }
         firsts.push(moves as i64);
-        (words.put(bits.into_iter().map(|word| word as i64)), firsts)
+        let at = words.put(bits.into_iter().map(|word| word as i64));
+        words.head(Head::FinishAt, at);
+        firsts
     }
 
     /// Whether `avg` divides where this move writes.
@@ -237,14 +240,8 @@ impl Kernel {
         }
     }
 
-    /// The ops of the table form: where they and their operands are, and the first op of each stream, and their end.
-    fn ops(
-        &self,
-        words: &mut Words,
-        counters: &Counters,
-        slots: &Slots,
-        count: u64,
-    ) -> (i64, i64, Vec<i64>) {
+    /// The ops of the table form: the first of each stream, and the end of all.
+    fn ops(&self, words: &mut Words, counters: &Counters, slots: &Slots, count: u64) -> Vec<i64> {
         let schedule = &*self.schedule;
         let meets = parts::ops(schedule);
         let (mut ops, mut operands, mut firsts) = (Vec::new(), Vec::new(), Vec::new());
@@ -285,7 +282,10 @@ impl Kernel {
             }
         }
         firsts.push(ops.len() as i64 / 4);
-        (words.put(ops), words.put(operands), firsts)
+        let (ops, operands) = (words.put(ops), words.put(operands));
+        words.head(Head::OpsAt, ops);
+        words.head(Head::OperandsAt, operands);
+        firsts
     }
 }
 
@@ -309,8 +309,8 @@ fn children(schedule: &Schedule) -> BTreeMap<(RankId, u32), Vec<i64>> {
 }
 
 /// The most links that one rank has an end of.
-fn links_of_a_rank(record: &Record) -> i64 {
-    let mut ends: BTreeMap<RankId, i64> = BTreeMap::new();
+fn links_of_a_rank(record: &Record) -> u64 {
+    let mut ends: BTreeMap<RankId, u64> = BTreeMap::new();
     for (_, _, from, to) in record.links.keys() {
         for rank in [from, to] {
             *ends.entry(*rank).or_insert(0) += 1;

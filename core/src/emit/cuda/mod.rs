@@ -240,8 +240,7 @@ impl Kernel {
         let place = |all: Vec<Finding>| -> Vec<Diagnostic> {
             all.into_iter().map(|f| algorithm.diagnostic(f, nranks)).collect()
         };
-        let (schedule, mut record) =
-            tables::build_recording(algorithm, nranks).map_err(place)?;
+        let (schedule, mut record) = tables::build_recording(algorithm, nranks).map_err(place)?;
         if !links_have_one_stream(&schedule) {
             record.refuse("several streams of a rank use one link of a fifo".into());
         }
@@ -316,12 +315,12 @@ fn links_have_one_stream(schedule: &Schedule) -> bool {
     let mut users = BTreeMap::new();
     schedule.streams.iter().all(|stream| {
         let ops = &schedule.ops[stream.first.index()..][..stream.len as usize];
-        let tails = ops.iter().filter(|op| {
-            op.kind != OpKind::Move && schedule.channel(op).kind == SignalKind::Tail
-        });
-        tails.map(|op| (op.arg, op.kind == OpKind::Post)).all(|end| {
-            *users.entry(end).or_insert(stream.index) == stream.index
-        })
+        let tails = ops
+            .iter()
+            .filter(|op| op.kind != OpKind::Move && schedule.channel(op).kind == SignalKind::Tail);
+        tails
+            .map(|op| (op.arg, op.kind == OpKind::Post))
+            .all(|end| *users.entry(end).or_insert(stream.index) == stream.index)
     })
 }
 

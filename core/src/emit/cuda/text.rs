@@ -8,8 +8,8 @@ use super::{Protocol, Site, Spec};
 use crate::check::hir::{self, Algorithm, Callee, ExprKind, ParamTy, Stmt, StmtKind, Ty, VarId};
 use crate::dtype::ReduceOp;
 use crate::ids::SpanId;
-use crate::schedule::{Algorithm as _, Location, OpKind, Schedule};
 use crate::schedule::interpret::Interpreted;
+use crate::schedule::{Algorithm as _, Location, OpKind, Schedule};
 use crate::source::Span;
 
 /// An algorithm whose statements are written, and what is known of them.
@@ -140,7 +140,11 @@ impl<'a> Writer<'a> {
         let mut params = vec!["Lane& lane".to_owned()];
         for buffer in ["input", "output"] {
             let used = mentions(&body, buffer);
-            params.push(if used { format!("const Region {buffer}") } else { "const Region".into() });
+            params.push(if used {
+                format!("const Region {buffer}")
+            } else {
+                "const Region".into()
+            });
         }
         for (index, param) in algorithm.params.iter().enumerate() {
             if given.contains(&index) {
@@ -162,7 +166,11 @@ impl<'a> Writer<'a> {
         }
         text.push_str(&body);
         text.push_str("}\n");
-        self.functions.push(Function { name: name.clone(), of: &algorithm.name, given: given.to_vec() });
+        self.functions.push(Function {
+            name: name.clone(),
+            of: &algorithm.name,
+            given: given.to_vec(),
+        });
         name
     }
 }
@@ -170,9 +178,8 @@ impl<'a> Writer<'a> {
 /// Whether the word occurs in the text.
 fn mentions(text: &str, word: &str) -> bool {
     let part = |c: char| c.is_alphanumeric() || c == '_';
-    text.match_indices(word).any(|(at, _)| {
-        !text[..at].ends_with(part) && !text[at + word.len()..].starts_with(part)
-    })
+    text.match_indices(word)
+        .any(|(at, _)| !text[..at].ends_with(part) && !text[at + word.len()..].starts_with(part))
 }
 
 /// A kernel that holds the author's loops, and where it asks for objects.
@@ -212,12 +219,7 @@ pub(super) fn loops(
 }
 
 /// A kernel that walks a table.
-pub(super) fn table(
-    schedule: &Schedule,
-    spec: &Spec,
-    about: &[String],
-    scale: bool,
-) -> String {
+pub(super) fn table(schedule: &Schedule, spec: &Spec, about: &[String], scale: bool) -> String {
     let moves = schedule.ops.iter().filter(|op| op.kind == OpKind::Move);
     let mix: BTreeSet<_> = moves.map(|op| (op.srcs, op.dsts)).collect();
     let mix = mix.into_iter().map(|(srcs, dsts)| format!(" MOVE({srcs}, {dsts})"));
@@ -236,7 +238,8 @@ fn whole(
     let mut text = String::new();
     for line in about {
         // A backslash would join the next line to the comment.
-        let _ = writeln!(text, "// {}", line.trim_end().trim_end_matches('\\'));
+        let line = format!("// {}", line.trim_end().trim_end_matches('\\'));
+        let _ = writeln!(text, "{}", line.trim_end());
     }
     let op = match spec.op {
         ReduceOp::Sum => "Sum",
@@ -260,9 +263,12 @@ fn whole(
     if !functions.is_empty() {
         let _ = write!(text, "\nnamespace roundelay {{\n{functions}\n}} // namespace roundelay\n");
     }
+    // What follows stands in no source: it has the lines of this text.
+    let line = text.lines().count() + 3;
+    let _ = write!(text, "\n#line {line} \"{name}.cu\"\n");
     let _ = write!(
         text,
-        "\nROUNDELAY_KERNEL({name}) {{\n    roundelay::Lane lane(launch);\n    roundelay::{call};\n}}\n"
+        "ROUNDELAY_KERNEL({name}) {{\n    roundelay::Lane lane(launch);\n    roundelay::{call};\n}}\n"
     );
     if scale {
         let _ = write!(text, "\nROUNDELAY_SCALE_KERNEL({name}_scale)\n");

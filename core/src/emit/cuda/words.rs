@@ -1,10 +1,39 @@
 //! The words that a kernel reads: a header, tables, and a hash table from what is asked to what is answered.
 
 /// Words of the header.
-pub(super) const HEADER: usize = 25;
+const HEADER: usize = 25;
 
 /// `roundelay` in short.
-pub(super) const MAGIC: i64 = 0x52_4f55_4e44;
+const MAGIC: i64 = 0x52_4f55_4e44;
+
+/// The words of the header, by number. The device has the same list.
+#[derive(Clone, Copy)]
+pub(super) enum Head {
+    Ranks = 1,
+    Groups = 2,
+    /// Rank, stream, ops, and first move or first op of each stream.
+    GroupsAt = 3,
+    Lanes = 4,
+    Scratches = 6,
+    /// First element, slot length, and slots before, of each scratch buffer.
+    ScratchAt = 7,
+    FinishAt = 8,
+    TableAt = 9,
+    TableMask = 10,
+    Params = 11,
+    ParamsAt = 12,
+    InputUnits = 13,
+    OutputUnits = 14,
+    Streams = 15,
+    Slots = 16,
+    LinksOfARank = 17,
+    Links = 18,
+    Root = 19,
+    OpsAt = 20,
+    OperandsAt = 21,
+    Divisor = 22,
+    Work = 24,
+}
 
 /// What is asked: the first word of a key.
 #[derive(Clone, Copy)]
@@ -39,7 +68,13 @@ pub(super) fn name(words: &[i64]) -> i64 {
 
 impl Words {
     pub(super) fn new() -> Self {
-        Self { words: vec![0; HEADER], entries: Vec::new() }
+        let mut words = vec![0; HEADER];
+        words[0] = MAGIC;
+        Self { words, entries: Vec::new() }
+    }
+
+    pub(super) fn head(&mut self, word: Head, value: i64) {
+        self.words[word as usize] = value;
     }
 
     /// Appends words, and says where they begin.
@@ -61,19 +96,24 @@ impl Words {
         self.entries.push((key, value));
     }
 
-    /// Writes the table of hashes and values: where it is, and its mask. The device compares hashes alone.
-    pub(super) fn table(&mut self) -> (i64, i64) {
+    /// Writes the table of hashes and values. The device compares hashes alone.
+    pub(super) fn table(&mut self) {
         let size = (2 * self.entries.len()).next_power_of_two().max(2);
         let mut table = vec![[0, 0]; size];
         for (key, value) in std::mem::take(&mut self.entries) {
             let hash = hash(&key).max(1);
             let mut slot = hash as usize & (size - 1);
             while table[slot][0] != 0 {
-                assert!(table[slot][0] != hash as i64, "two keys of a few words have one hash of 64 bits");
+                assert!(
+                    table[slot][0] != hash as i64,
+                    "two keys of a few words have one hash of 64 bits"
+                );
                 slot = (slot + 1) & (size - 1);
             }
             table[slot] = [hash as i64, value];
         }
-        (self.put(table.into_flattened()), size as i64 - 1)
+        let at = self.put(table.into_flattened());
+        self.head(Head::TableAt, at);
+        self.head(Head::TableMask, size as i64 - 1);
     }
 }
