@@ -46,8 +46,3 @@ fn plans_on_one_device() {
 fn plans_on_several_devices() {
     run_below(3, "driver::below::several_devices");
 }
-
-#[test]
-fn the_command_on_a_device() {
-    build::below_the_command();
-}

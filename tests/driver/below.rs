@@ -121,8 +121,7 @@ mod one_device {
             let options = CudaOptions::new();
             let plan = CudaPlan::of_kernel(&world, kernel, 1003, options).expect("a plan");
             let driven = Driven::new(&world, &plan).expect("a driven plan");
-            let mut rooms =
-                Rooms::new(&world, case.buffers(), &case.inputs()).expect("room");
+            let mut rooms = Rooms::new(&world, case.buffers(), &case.inputs()).expect("room");
             for in_place in [false, true] {
                 let Some(expected) = case.expected(in_place) else { continue };
                 rooms.enter().expect("entered");
@@ -132,7 +131,7 @@ mod one_device {
             }
         }
         let world = CudaWorld::on(&[0], 1).expect("a world");
-        assert!(world.copy_bandwidth().is_err_and(|e| e.code() == Code::DeviceMemory));
+        assert!(world.copy_bandwidth().expect("it copies") > 0.0);
     }
 
     #[test]
@@ -173,7 +172,11 @@ mod one_device {
         assert_eq!(code(launched), Code::WrongBufferLength);
         let launched = plan.launch_bytes(&stream, &inputs[..2], &mut outputs);
         assert_eq!(code(launched), Code::WrongBufferCount);
-        let launched = plan.launch::<i64, _, _>(&stream, &[] as &[cuda_slice::I64], &mut [] as &mut [cuda_slice::I64]);
+        let launched = plan.launch::<i64, _, _>(
+            &stream,
+            &[] as &[cuda_slice::I64],
+            &mut [] as &mut [cuda_slice::I64],
+        );
         assert_eq!(code(launched), Code::WrongDType);
         plan.launch_bytes(&stream, &inputs, &mut outputs).expect("what fits is launched");
         plan.wait().expect("no wait gave up");

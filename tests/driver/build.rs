@@ -9,7 +9,8 @@ use roundelay_tests::root;
 
 /// Where the driver and its kernels are.
 pub(crate) fn folder() -> PathBuf {
-    let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), PathBuf::from);
+    let target =
+        std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), PathBuf::from);
     let folder = target.join("driver");
     std::fs::create_dir_all(&folder).expect("a folder below target");
     folder.canonicalize().expect("it is there")
