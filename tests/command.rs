@@ -10,6 +10,8 @@ mod call;
 mod certificates;
 #[path = "command/cuda.rs"]
 mod cuda;
+#[path = "command/device.rs"]
+mod device;
 #[path = "command/emit_coll.rs"]
 mod emit_coll;
 #[path = "command/json.rs"]

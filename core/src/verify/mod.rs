@@ -48,7 +48,7 @@ pub use transfers::{Part, Transfer, transfers};
 /// What was proved, and what the engines take from it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Proof {
-    /// Reducing moves after which every destination element is complete: `avg` divides there.
+    /// Reducing moves after which every destination element is complete: `avg` divides there. In order.
     pub finish: Vec<OpId>,
     /// Completion is not uniform: `avg` divides each rank's whole output at the end of its main stream
     /// instead, and `finish` is empty.

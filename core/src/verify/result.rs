@@ -54,7 +54,8 @@ impl Player<'_> {
         } else {
             Vec::new()
         };
-        let Self { worlds, finish, partial, .. } = self;
+        let Self { worlds, mut finish, partial, .. } = self;
+        finish.sort_unstable();
         Replay {
             findings: worlds.into_iter().next().map(|w| w.findings).unwrap_or_default(),
             in_place_findings,

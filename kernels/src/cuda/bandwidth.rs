@@ -8,7 +8,7 @@ use super::device::failed;
 use super::error::Error;
 use super::world::CudaWorld;
 
-/// Far more than any cache holds.
+/// Far more than any cache holds; less where so much is not free.
 const BYTES: usize = 256 << 20;
 /// Copies in a row.
 const COPIES: u32 = 20;
@@ -20,7 +20,9 @@ impl CudaWorld {
     pub fn copy_bandwidth(&self) -> Result<f64, Error> {
         let device = &self.devices[0];
         let what = || failed(format!("copying within device {}", device.ordinal));
-        let (from, to) = (device.zeros("a copy", BYTES)?, device.zeros("a copy", BYTES)?);
+        let (free, _) = device.context.mem_get_info().map_err(what())?;
+        let bytes = BYTES.min(free / 4);
+        let (from, to) = (device.zeros("a copy", bytes)?, device.zeros("a copy", bytes)?);
         let stream = device.context.default_stream();
         let (source, target) = (from.device_ptr(&stream).0, to.device_ptr(&stream).0);
         let mut best = f64::INFINITY;
@@ -31,7 +33,7 @@ impl CudaWorld {
             for _ in 0..COPIES {
                 // SAFETY: both slices are so long, and live until the stream was waited for.
                 let copied =
-                    unsafe { result::memcpy_dtod_async(target, source, BYTES, stream.cu_stream()) };
+                    unsafe { result::memcpy_dtod_async(target, source, bytes, stream.cu_stream()) };
                 copied.map_err(what())?;
             }
             stream.synchronize().map_err(what())?;
@@ -39,6 +41,6 @@ impl CudaWorld {
                 best = best.min(begun.elapsed().as_secs_f64() / f64::from(COPIES));
             }
         }
-        Ok(2.0 * BYTES as f64 / best)
+        Ok(2.0 * bytes as f64 / best)
     }
 }

@@ -1,0 +1,111 @@
+//! `--device cuda`, without a GPU: what it says where there is no driver, and what it prints below a driver for tests.
+
+#[path = "../driver/build.rs"]
+mod build;
+
+use std::process::Command;
+
+use roundelay::{Algorithm as _, ReduceOp, select};
+use roundelay_core::emit::cuda::{Element, Kernel, Protocol, Spec};
+use roundelay_core::optimize::Callers;
+use roundelay_core::prove_source;
+use serde_json::Value;
+
+use super::call::{binary, roundelay};
+
+/// The kernel that the command makes of an algorithm of the library, for the driver to find.
+fn prepare(name: &str, nranks: u32) {
+    let algorithm = select::library().iter().find(|a| a.name() == name).expect("in the library");
+    let proved = prove_source(algorithm, nranks).expect("a right algorithm");
+    let (element, op) = (Element::Host(roundelay::DType::F32), ReduceOp::Sum);
+    let (protocol, callers) = (Protocol::of(algorithm.checked()), Callers::One);
+    let spec = Spec { element, op, protocol, vector: 16, callers };
+    build::kernel(&Kernel::of_loops(algorithm, &proved, spec).expect("a kernel"), 512, 1);
+}
+
+/// The command below the driver.
+fn below(args: &[&str]) -> (String, i32) {
+    let folder = build::folder();
+    build::driver(&folder);
+    let mut command: Command = binary();
+    command.args(args).env("LD_LIBRARY_PATH", &folder).env("ROUNDELAY_FAKE", &folder);
+    let ran = command.output().expect("the command starts");
+    let text = |bytes| String::from_utf8(bytes).expect("text");
+    (text(ran.stdout) + &text(ran.stderr), ran.status.code().expect("it was not killed"))
+}
+
+#[test]
+fn without_a_driver_it_says_what_to_install() {
+    for command in ["run", "bench"] {
+        let call = roundelay(&[command, "RingAllReduce", "--device", "cuda", "--nranks", "2"]);
+        // A machine with a GPU runs it.
+        if call.code == 0 {
+            continue;
+        }
+        assert_eq!(call.code, 2, "{}", call.err);
+        assert!(call.err.contains("error[E0415]"), "{}", call.err);
+        assert!(call.err.contains("= help: "), "{}", call.err);
+    }
+}
+
+#[test]
+fn flags_of_the_other_device_are_refused() {
+    for (args, why) in [
+        (["--device", "cuda", "--workers", "2"], "--workers is for the host's engine"),
+        (["--device", "host", "--ctas", "2"], "--ctas is for kernels on GPUs"),
+        (["--device", "host", "--protocol", "ll"], "--protocol is for kernels on GPUs"),
+        (["--device", "gpu:0", "--ctas", "2"], "a device is host, cuda, cuda:1"),
+    ] {
+        for command in ["run", "bench"] {
+            let mut all = vec![command, "RingAllReduce"];
+            all.extend(args);
+            let call = roundelay(&all);
+            assert_eq!(call.code, 2, "{args:?}");
+            assert!(call.err.contains("E0501") && call.err.contains(why), "{}", call.err);
+        }
+    }
+    let call = roundelay(&["bench", "RingAllReduce", "--device", "cuda", "--callers", "each"]);
+    assert!(call.err.contains("--callers each is for the host's engine"), "{}", call.err);
+}
+
+#[test]
+fn a_run_is_compared_with_the_reference() {
+    prepare("RingAllReduce", 3);
+    let args = ["run", "RingAllReduce", "--device", "cuda", "--nranks", "3", "--count", "1003"];
+    for place in [&[][..], &["--in-place"]] {
+        let mut all = args.to_vec();
+        all.extend(place);
+        all.extend(["--format", "json"]);
+        let (out, code) = below(&all);
+        assert_eq!(code, 0, "{out}");
+        let report: Value = serde_json::from_str(&out).expect("a document");
+        assert_eq!(report["device"], "Paper GPU 0");
+        assert_eq!((&report["wrong"], &report["nranks"]), (&0.into(), &3.into()));
+    }
+}
+
+#[test]
+fn the_table_has_the_kernel_beside_what_the_host_drives() {
+    prepare("RingAllReduce", 3);
+    let args = ["bench", "RingAllReduce", "--device", "cuda", "--nranks", "3", "--iters", "2"];
+    let mut all = args.to_vec();
+    all.extend(["-b", "4K"]);
+    let (out, code) = below(&all);
+    assert_eq!(code, 0, "{out}");
+    for line in [
+        "# device: Paper GPU 0",
+        "# virtual ranks on one GPU share its memory: busbw is not the speed of a link",
+        "# Out of bounds values : 0 OK",
+    ] {
+        assert!(out.lines().any(|found| found == line), "no `{line}` in\n{out}");
+    }
+    let rows: Vec<&str> = out.lines().filter(|line| !line.starts_with('#')).collect();
+    let names = ["RingAllReduce", "RingAllReduce, driven from the host"];
+    assert_eq!(rows.len(), 2, "{out}");
+    for (row, name) in rows.iter().zip(names) {
+        assert!(row.trim_end().ends_with(name), "{row}");
+        let words: Vec<&str> = row.split_whitespace().collect();
+        assert_eq!([words[8], words[12]], ["0", "0"], "nothing is wrong: {row}");
+        assert!(words[15].parse::<f64>().is_ok_and(|share| share > 0.0), "% of floor: {row}");
+    }
+}

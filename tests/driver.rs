@@ -1,0 +1,48 @@
+//! The CUDA engine on a driver of our own: worlds, plans, launches, reports and errors, all as on a GPU but for the GPU.
+//! `driver/libcuda.cpp` is the driver; kernels are their texts, compiled by g++ with the shim.
+//!
+//! The loader finds a driver when a process begins, so the tests of `below` run in a process that this one starts.
+
+#[path = "gpu/cases.rs"]
+#[allow(dead_code, reason = "gpu-check uses the rest")]
+mod cases;
+#[path = "gpu/cuda.rs"]
+#[allow(dead_code, reason = "gpu-check uses the rest")]
+mod cuda;
+#[path = "gpu/engine.rs"]
+#[allow(dead_code, reason = "gpu-check uses the rest")]
+mod engine;
+
+mod driver {
+    mod below;
+    pub(super) mod build;
+}
+
+use std::process::Command;
+
+use driver::build;
+
+/// All tests of `below` that run with so many devices.
+fn run_below(devices: u32, name: &str) {
+    let folder = build::folder();
+    build::driver(&folder);
+    let mut command = Command::new(std::env::current_exe().expect("a running program"));
+    command.args(["--ignored", "--test-threads", "1", name]);
+    command.env("LD_LIBRARY_PATH", &folder).env("ROUNDELAY_FAKE", &folder);
+    command.env("ROUNDELAY_FAKE_DEVICES", devices.to_string());
+    let ran = command.output().expect("it starts");
+    let said = String::from_utf8_lossy(&ran.stdout);
+    let errors = String::from_utf8_lossy(&ran.stderr);
+    assert!(ran.status.success(), "{said}\n{errors}");
+    assert!(!said.contains(" 0 passed"), "it ran nothing:\n{said}");
+}
+
+#[test]
+fn plans_on_one_device() {
+    run_below(1, "driver::below::one_device");
+}
+
+#[test]
+fn plans_on_several_devices() {
+    run_below(3, "driver::below::several_devices");
+}

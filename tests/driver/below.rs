@@ -1,0 +1,243 @@
+//! What runs below the driver for tests.
+
+mod one_device {
+    use std::time::Duration;
+
+    use roundelay::{DType, ReduceOp, select};
+    use roundelay_core::diagnostics::Code;
+    use roundelay_core::emit::cuda::{Form, Protocol};
+    use roundelay_core::ids::RankId;
+    use roundelay_core::prove_source;
+    use roundelay_core::schedule::interpret::Interpreted;
+    use roundelay_core::verify::Proved;
+    use roundelay_kernels::cuda::{CudaOptions, CudaPlan, CudaWorld, Driven, Error, Rooms};
+
+    use crate::cases::{Case, Data};
+    use crate::cuda::Cuda;
+    use crate::driver::build;
+    use crate::engine::Engine;
+
+    const WHY: Duration = Duration::from_secs(20);
+
+    pub(super) fn proved(name: &str, nranks: u32) -> (&'static Interpreted, Proved) {
+        let named = |a: &&Interpreted| roundelay::Algorithm::name(*a) == name;
+        let algorithm = select::library().iter().find(named).expect("in the library");
+        (algorithm, prove_source(algorithm, nranks).expect("a right algorithm"))
+    }
+
+    pub(super) fn case<'a>(
+        (algorithm, proved): &'a (&'static Interpreted, Proved),
+        data: Data,
+        form: Form,
+    ) -> Case<'a> {
+        let protocol = match form {
+            Form::Loops => Protocol::of(algorithm.checked()),
+            Form::Table => Protocol::Direct,
+        };
+        Case { algorithm, proved, nranks: proved.schedule().nranks, data, form, protocol }
+    }
+
+    fn sums(count: usize) -> Data {
+        Data { count, dtype: DType::F32, op: ReduceOp::Sum }
+    }
+
+    #[test]
+    #[ignore = "runs below a driver of our own, started by plans_on_one_device"]
+    fn results_are_the_hosts() {
+        let engine = Cuda::new(0, WHY).expect("a device");
+        assert!(engine.about().contains("Paper GPU 0"), "{}", engine.about());
+        let average = Data { count: 1003, dtype: DType::Bf16, op: ReduceOp::Avg };
+        let table = [
+            // Large enough for two CTAs a stream.
+            ("RingAllReduce", 4, sums(20_000), Form::Loops),
+            ("RingAllReduce", 3, average, Form::Loops),
+            ("MeshAllReduce", 4, sums(0), Form::Loops),
+            ("TwistedRingAllReduce", 4, average, Form::Loops),
+            ("MeshReduceScatter", 3, sums(7), Form::Loops),
+            ("RingBroadcast", 3, sums(1003), Form::Loops),
+            ("NcclRingAllReduce", 3, sums(1003), Form::Loops),
+            ("RingAllGather", 5, sums(3), Form::Table),
+        ];
+        for (name, nranks, data, form) in table {
+            let of = proved(name, nranks);
+            let case = case(&of, data, form);
+            build::kernel(&case.kernel().expect("a kernel"), 512, 1);
+            for in_place in [false, true] {
+                let Some(expected) = case.expected(in_place) else { continue };
+                let got = engine.run(&case, in_place, 12);
+                let got = got.unwrap_or_else(|why| panic!("{name} {}: {why}", case.name(in_place)));
+                assert!(got == expected, "{name} {}", case.difference(in_place, &expected, &got));
+            }
+        }
+    }
+
+    #[test]
+    #[ignore = "runs below a driver of our own, started by plans_on_one_device"]
+    fn other_buffers_and_streams_are_bound_anew() {
+        let of = proved("RingAllReduce", 3);
+        let case = case(&of, sums(1003), Form::Loops);
+        let kernel = case.kernel().expect("a kernel");
+        build::kernel(&kernel, 512, 1);
+        let world = CudaWorld::on(&[0, 0], 3).expect("a world");
+        assert_eq!(world.names().count(), 1, "a device that comes twice counts once");
+        let plan = CudaPlan::of_kernel(&world, kernel, 1003, CudaOptions::new()).expect("a plan");
+        let rooms = || Rooms::new(&world, case.buffers(), &case.inputs()).expect("room");
+        let streams = [world.stream(), world.context(RankId(0)).new_stream().expect("a stream")];
+        let mut all = [rooms(), rooms(), rooms()];
+        for (rooms, stream) in all.iter_mut().zip(streams.iter().cycle()) {
+            rooms.clear().expect("cleared");
+            // Not waited for: each launch comes after the one before.
+            rooms.launch(&plan, stream, false).expect("a launch");
+        }
+        plan.wait().expect("no wait gave up");
+        let expected = case.expected(false).expect("a result");
+        for rooms in &all {
+            assert!(rooms.results(false).expect("results") == expected);
+        }
+    }
+
+    #[test]
+    #[ignore = "runs below a driver of our own, started by plans_on_one_device"]
+    fn a_rank_that_never_runs_is_reported_and_the_plan_survives() {
+        let engine = Cuda::new(0, WHY).expect("a device");
+        let of = proved("RingAllReduce", 4);
+        let case = case(&of, sums(100), Form::Loops);
+        build::kernel(&case.kernel().expect("a kernel"), 512, 1);
+        let stuck = engine.stuck(&case).expect("a report");
+        assert!(stuck.waiting_on.ends_with("from rank 3"), "{stuck}");
+        assert_eq!((stuck.expected, stuck.seen), (1, 0), "{stuck}");
+        assert!(stuck.line > 0, "{stuck}");
+    }
+
+    #[test]
+    #[ignore = "runs below a driver of our own, started by plans_on_one_device"]
+    fn the_host_drives_the_same_schedule_to_the_same_bits() {
+        for (name, nranks) in [("RingAllReduce", 4), ("MeshAllReduce", 5), ("TreeBroadcast", 6)] {
+            let of = proved(name, nranks);
+            let case = case(&of, sums(1003), Form::Loops);
+            let kernel = case.kernel().expect("a kernel");
+            build::kernel(&kernel, 512, 1);
+            let world = CudaWorld::on(&[0], nranks).expect("a world");
+            let options = CudaOptions::new();
+            let plan = CudaPlan::of_kernel(&world, kernel, 1003, options).expect("a plan");
+            let driven = Driven::new(&world, &plan).expect("a driven plan");
+            let mut rooms = Rooms::new(&world, case.buffers(), &case.inputs()).expect("room");
+            for in_place in [false, true] {
+                let Some(expected) = case.expected(in_place) else { continue };
+                rooms.enter().expect("entered");
+                driven.launch(&mut rooms, &world.stream(), in_place).expect("a launch");
+                let got = rooms.results(in_place).expect("results");
+                assert!(got == expected, "{name} {}", case.difference(in_place, &expected, &got));
+            }
+        }
+        let world = CudaWorld::on(&[0], 1).expect("a world");
+        assert!(world.copy_bandwidth().expect("it copies") > 0.0);
+    }
+
+    #[test]
+    #[ignore = "runs below a driver of our own, started by plans_on_one_device"]
+    fn what_does_not_fit_is_refused_with_a_code() {
+        let plan = |name, nranks, count, options| {
+            let of = proved(name, nranks);
+            let case = case(&of, sums(count), Form::Loops);
+            let kernel = case.kernel().expect("a kernel");
+            build::kernel(&kernel, 512, 1);
+            let world = CudaWorld::on(&[0], nranks).expect("a world");
+            let plan = CudaPlan::of_kernel(&world, kernel, count as u64, options);
+            plan.map(|plan| (world, plan))
+        };
+        let refused = |result: Result<(CudaWorld, CudaPlan), Error>, code: &str| {
+            let error = result.err().unwrap_or_else(|| panic!("{code} is expected"));
+            assert_eq!(error.code().as_str(), code, "{error}");
+        };
+        let options = CudaOptions::new();
+        refused(plan("RingAllReduce", 33, 10, options), "E0418");
+        refused(plan("RingAllReduce", 4, 10, options.parts(9)), "E0418");
+        assert!(plan("RingAllReduce", 4, 10, options.parts(8)).is_ok(), "32 CTAs are there");
+        refused(plan("RecursiveDoublingAllReduce", 4, 8 << 20, options), "E0419");
+        refused(plan("RingAllReduce", 4, 10, options.threads(33)), "E0423");
+        let error = CudaWorld::on(&[7], 4).err().expect("no such device");
+        assert_eq!(error.code(), Code::NoCuda, "{error}");
+        assert_eq!(CudaWorld::on(&[0], 0).err().map(|e| e.code()), Some(Code::NoRanks));
+
+        let (world, plan) = plan("RingAllReduce", 3, 10, options).expect("a plan");
+        let slices = |bytes| {
+            let slice = |rank| world.buffer("input", RankId(rank), bytes).expect("room");
+            (0..3).map(slice).collect::<Vec<_>>()
+        };
+        let stream = world.stream();
+        let (inputs, mut short, mut outputs) = (slices(40), slices(39), slices(40));
+        let code = |result: Result<(), Error>| result.expect_err("it does not fit").code();
+        let launched = plan.launch_bytes(&stream, &inputs, &mut short);
+        assert_eq!(code(launched), Code::WrongBufferLength);
+        let launched = plan.launch_bytes(&stream, &inputs[..2], &mut outputs);
+        assert_eq!(code(launched), Code::WrongBufferCount);
+        let launched = plan.launch::<i64, _, _>(
+            &stream,
+            &[] as &[cuda_slice::I64],
+            &mut [] as &mut [cuda_slice::I64],
+        );
+        assert_eq!(code(launched), Code::WrongDType);
+        plan.launch_bytes(&stream, &inputs, &mut outputs).expect("what fits is launched");
+        plan.wait().expect("no wait gave up");
+    }
+
+    mod cuda_slice {
+        pub(super) type I64 = roundelay_kernels::cuda::cudarc::driver::CudaSlice<i64>;
+    }
+}
+
+mod several_devices {
+    use roundelay::{DType, ReduceOp};
+    use roundelay_core::emit::cuda::{Form, Kernel};
+    use roundelay_core::ids::RankId;
+    use roundelay_core::optimize::Callers;
+    use roundelay_kernels::cuda::{CudaOptions, CudaPlan, CudaWorld, Rooms};
+
+    use super::one_device::{case, proved};
+    use crate::cases::Data;
+    use crate::driver::build;
+
+    #[test]
+    #[ignore = "runs below a driver of our own, started by plans_on_several_devices"]
+    fn ranks_of_two_devices_reach_each_other() {
+        let data = Data { count: 1003, dtype: DType::F32, op: ReduceOp::Sum };
+        for name in ["RingAllReduce", "MeshAllReduce"] {
+            let of = proved(name, 5);
+            let case = case(&of, data, Form::Loops);
+            let spec = case.kernel().expect("a kernel").spec;
+            let spec = roundelay_core::emit::cuda::Spec { callers: Callers::Each, ..spec };
+            let kernel = Kernel::of_loops(of.0, &of.1, spec).expect("a kernel");
+            build::kernel(&kernel, 512, 2);
+            let world = CudaWorld::on(&[0, 1], 5).expect("devices that reach each other");
+            let options = CudaOptions::new();
+            let plan = CudaPlan::of_kernel(&world, kernel, 1003, options).expect("a plan");
+            let mut rooms = Rooms::new(&world, case.buffers(), &case.inputs()).expect("room");
+            for in_place in [false, true] {
+                let expected = case.expected(in_place).expect("a result");
+                for _ in 0..5 {
+                    rooms.enter().expect("entered");
+                    rooms.launch(&plan, &world.stream(), in_place).expect("a launch");
+                    plan.wait().expect("no wait gave up");
+                    let got = rooms.results(in_place).expect("results");
+                    assert!(got == expected, "{}", case.difference(in_place, &expected, &got));
+                }
+            }
+            let other = CudaWorld::on(&[1], 5).expect("a world");
+            let slices = |world: &CudaWorld| {
+                let slice = |rank| world.buffer("output", RankId(rank), 4012).expect("room");
+                (0..5).map(slice).collect::<Vec<_>>()
+            };
+            let (right, mut wrong) = (slices(&world), slices(&other));
+            let launched = plan.launch_bytes(&world.stream(), &right, &mut wrong);
+            assert_eq!(launched.expect_err("another device").code().as_str(), "E0420");
+        }
+    }
+
+    #[test]
+    #[ignore = "runs below a driver of our own, started by plans_on_several_devices"]
+    fn devices_that_do_not_reach_each_other_are_refused() {
+        let error = CudaWorld::on(&[0, 2], 4).err().expect("the last reaches no other");
+        assert_eq!(error.code().as_str(), "E0422", "{error}");
+    }
+}
