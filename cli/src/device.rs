@@ -23,7 +23,7 @@ pub(crate) struct DeviceFlags {
     /// On GPUs: how the kernel holds the algorithm [default: loops]
     #[arg(long, value_enum)]
     form: Option<FormFlag>,
-    /// On GPUs: threads of a block (CTA), in whole warps of 32 [default: 512]
+    /// On GPUs: threads of a block (CTA), in whole warps of 32 [default: 256]
     #[arg(long, value_parser = threads)]
     threads: Option<u32>,
     /// On GPUs: blocks (CTAs) that share a stream; the default is as many as the GPU holds and the data is worth

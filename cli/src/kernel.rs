@@ -43,7 +43,7 @@ pub(crate) struct KernelFlags {
     #[arg(long, default_value = "sm_90")]
     arch: String,
     /// Threads of a block, in whole warps of 32; more of them have fewer registers each
-    #[arg(long, default_value_t = 512, value_parser = threads)]
+    #[arg(long, default_value_t = 256, value_parser = threads)]
     threads: u32,
 }
 

@@ -61,7 +61,7 @@ struct Traced {
 } // namespace roundelay
 
 #ifndef ROUNDELAY_THREADS
-#define ROUNDELAY_THREADS 512
+#define ROUNDELAY_THREADS 256
 #endif
 
 #ifdef ROUNDELAY_SHIM

@@ -100,7 +100,6 @@ fn walker(kernel: &mut Kernel) {
     let name = std::mem::replace(&mut kernel.name, "Walker".into());
     let code = code(&kernel.text).replace(&format!("({name})"), "(Walker)");
     let shapes = (1..=8).flat_map(|srcs| (1..=8).map(move |dsts| (srcs, dsts)));
-    let shapes = shapes.filter(|(srcs, dsts)| *srcs == 1 || *dsts <= 2);
     let mut all = String::new();
     for (srcs, dsts) in shapes {
         let _ = write!(all, " MOVE({srcs}, {dsts})");

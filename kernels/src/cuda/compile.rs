@@ -54,9 +54,9 @@ impl Compiled {
 }
 
 impl Target {
-    /// Blocks of 512 threads.
+    /// Blocks of 256 threads: that many have 255 registers each, and spill nothing.
     pub fn new(arch: Arch) -> Self {
-        Self { arch, threads: 512, defines: Vec::new() }
+        Self { arch, threads: 256, defines: Vec::new() }
     }
 
     fn options(&self, headers: Option<&std::path::Path>) -> Vec<String> {
@@ -66,6 +66,8 @@ impl Target {
             // The host rounds each product; a fused one would differ.
             "--fmad=false".to_owned(),
             "--ptxas-options=-v".to_owned(),
+            // NVRTC's own cache does not look into headers.
+            "--no-cache".to_owned(),
             format!("--define-macro=ROUNDELAY_THREADS={}", self.threads),
         ];
         let defines = self.defines.iter();

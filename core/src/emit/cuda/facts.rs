@@ -5,7 +5,6 @@ use std::collections::BTreeMap;
 
 use super::words::{Head, Key, Words, name};
 use super::{Facts, Group, Kernel, Protocol, Site, parts};
-use crate::dtype::ReduceOp;
 use crate::ids::{LaneId, OpId, RankId, ScratchId};
 use crate::schedule::record::{Answer, Argument, Record, firsts};
 use crate::schedule::{Buffer, Channel, OpKind, Schedule, SignalKind, Stream};
@@ -178,7 +177,7 @@ impl Kernel {
 
     /// Whether `avg` divides where this move writes.
     pub fn finishes(&self, at: OpId) -> bool {
-        self.spec.op == ReduceOp::Avg && self.proof.finish.binary_search(&at).is_ok()
+        self.finish.contains(&at)
     }
 
     fn answers(&self, words: &mut Words, record: &Record, sites: &[Site]) {

@@ -19,7 +19,7 @@ use std::sync::Arc;
 use crate::check::hir::{self, Stmt, StmtKind};
 use crate::diagnostics::{Code, Diagnostic, Finding};
 use crate::dtype::{DType, ReduceOp};
-use crate::ids::RankId;
+use crate::ids::{OpId, RankId};
 use crate::optimize::{Callers, Optimized};
 use crate::schedule::interpret::Interpreted;
 use crate::schedule::record::Record;
@@ -165,6 +165,8 @@ pub struct Kernel {
     pub schedule: Arc<Schedule>,
     /// What holds of that.
     pub proof: Arc<Proof>,
+    /// Moves after which `avg` divides.
+    finish: BTreeSet<OpId>,
     /// For loops: what the program asked, and where.
     record: Option<(Record, Vec<Site>)>,
 }
@@ -278,7 +280,8 @@ impl Kernel {
         let (text, sites) = text::loops(algorithm, spec, &notes, &about, scale);
         let schedule = Arc::new(schedule);
         let record = Some((record, sites));
-        Ok(Self { name, text, form: Form::Loops, spec, schedule, proof, record })
+        let finish = finishing(spec, &proof);
+        Ok(Self { name, text, form: Form::Loops, spec, schedule, proof, finish, record })
     }
 
     /// A schedule as a table: of what passes made of it, or of a program that only Rust can run.
@@ -288,7 +291,8 @@ impl Kernel {
         let spec = Spec { protocol: Protocol::Direct, ..spec };
         let about = summary::about(&name, &[], Form::Table, spec, (&schedule, &proof));
         let text = text::table(&schedule, spec, &about, scales(spec, &proof));
-        Self { name, text, form: Form::Table, spec, schedule, proof, record: None }
+        let finish = finishing(spec, &proof);
+        Self { name, text, form: Form::Table, spec, schedule, proof, finish, record: None }
     }
 
     /// Whether `avg` divides whole outputs, after the kernel.
@@ -322,6 +326,11 @@ fn links_have_one_stream(schedule: &Schedule) -> bool {
             .map(|op| (op.arg, op.kind == OpKind::Post))
             .all(|end| *users.entry(end).or_insert(stream.index) == stream.index)
     })
+}
+
+fn finishing(spec: Spec, proof: &Proof) -> BTreeSet<OpId> {
+    let finish = proof.finish.iter().copied();
+    finish.filter(|_| spec.op == ReduceOp::Avg).collect()
 }
 
 fn scales(spec: Spec, proof: &Proof) -> bool {
