@@ -8,4 +8,5 @@ mod cuda {
     mod litmus;
     mod runs;
     mod trace;
+    mod walks;
 }

@@ -101,7 +101,10 @@ fn walker(kernel: &mut Kernel) {
     let code = code(&kernel.text).replace(&format!("({name})"), "(Walker)");
     let shapes = (1..=8).flat_map(|srcs| (1..=8).map(move |dsts| (srcs, dsts)));
     let shapes = shapes.filter(|(srcs, dsts)| *srcs == 1 || *dsts <= 2);
-    let all: String = shapes.map(|(srcs, dsts)| format!(" MOVE({srcs}, {dsts})")).collect();
+    let mut all = String::new();
+    for (srcs, dsts) in shapes {
+        let _ = write!(all, " MOVE({srcs}, {dsts})");
+    }
     let lines = code.lines().map(|line| match line.strip_prefix("#define ROUNDELAY_MOVES(MOVE)") {
         Some(mix) => {
             assert!(mix.split(" MOVE").all(|one| all.contains(one)), "{mix} is among all");

@@ -109,7 +109,7 @@ fn every_kernel_does_what_was_proved_and_leaves_the_hosts_bits() {
     assert!(kernels > 300, "the library has more kernels than {kernels}");
 }
 
-fn validate(kernel: &Kernel, proved: &Proved, count: u64) -> Result<(), String> {
+pub(super) fn validate(kernel: &Kernel, proved: &Proved, count: u64) -> Result<(), String> {
     let shim = program(kernel);
     let data = inputs(kernel, count);
     let job = Job { trace: true, ..Job::new(kernel, count, &data) };

@@ -102,8 +102,8 @@ impl Record {
     }
 
     /// What a rank waits for where its fifo ends.
-    pub(crate) fn end(&mut self, fifo: ScratchId, rank: RankId, credits: Vec<Credit>) {
-        let known = self.ends.entry((fifo, rank)).or_insert_with(|| credits.clone());
+    pub(crate) fn end(&mut self, fifo: ScratchId, rank: RankId, credits: &[Credit]) {
+        let known = self.ends.entry((fifo, rank)).or_insert_with(|| credits.to_vec());
         if *known != credits {
             self.refuse(
                 "an algorithm with a fifo is called several times, and uses it otherwise each time"

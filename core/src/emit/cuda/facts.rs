@@ -46,7 +46,7 @@ struct Slots {
     /// First element, elements of a slot, slots before it.
     of: Vec<[u64; 3]>,
     elements: u64,
-    slots: u64,
+    held: u64,
 }
 
 impl Kernel {
@@ -86,7 +86,7 @@ impl Kernel {
         let (collective, n) = (schedule.collective, schedule.nranks);
         let near = self.record.as_ref().map_or(0, |(record, _)| links_of_a_rank(record));
         let members = self.record.as_ref().map_or(0, |(record, _)| record.members as u64);
-        let work = 3 * slots.slots + 4 * near + members;
+        let work = 3 * slots.held + 4 * near + members;
         for (word, value) in [
             (Head::Ranks, n.into()),
             (Head::Groups, schedule.streams.len() as i64),
@@ -97,7 +97,7 @@ impl Kernel {
             (Head::InputUnits, collective.max_input_units(n).into()),
             (Head::OutputUnits, collective.max_output_units(n).into()),
             (Head::Streams, streams.into()),
-            (Head::Slots, slots.slots as i64),
+            (Head::Slots, slots.held as i64),
             (Head::LinksOfARank, near as i64),
             (Head::Links, links as i64),
             (Head::Root, schedule.root.0.into()),
@@ -145,7 +145,7 @@ impl Kernel {
             elements = elements.saturating_add(len.saturating_mul(scratch.slots.into()));
             slots += u64::from(scratch.slots);
         }
-        Slots { of, elements, slots }
+        Slots { of, elements, held: slots }
     }
 
     fn is_fifo(&self, id: ScratchId) -> bool {

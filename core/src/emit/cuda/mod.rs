@@ -272,10 +272,10 @@ impl Kernel {
         let notes = Notes { dropped, meets };
         let name = checked.name.clone();
         let mut about =
-            summary::about(&name, &checked.docs, Form::Loops, &spec, (&schedule, &proof));
+            summary::about(&name, &checked.docs, Form::Loops, spec, (&schedule, &proof));
         about.extend(summary::left_out(&notes, &schedule));
-        let scale = scales(&spec, &proof);
-        let (text, sites) = text::loops(algorithm, &spec, &notes, &about, scale);
+        let scale = scales(spec, &proof);
+        let (text, sites) = text::loops(algorithm, spec, &notes, &about, scale);
         let schedule = Arc::new(schedule);
         let record = Some((record, sites));
         Ok(Self { name, text, form: Form::Loops, spec, schedule, proof, record })
@@ -286,14 +286,14 @@ impl Kernel {
         let (schedule, proof) = (optimized.schedule.clone(), optimized.proof.clone());
         let name = schedule.algorithm.clone();
         let spec = Spec { protocol: Protocol::Direct, ..spec };
-        let about = summary::about(&name, &[], Form::Table, &spec, (&schedule, &proof));
-        let text = text::table(&schedule, &spec, &about, scales(&spec, &proof));
+        let about = summary::about(&name, &[], Form::Table, spec, (&schedule, &proof));
+        let text = text::table(&schedule, spec, &about, scales(spec, &proof));
         Self { name, text, form: Form::Table, spec, schedule, proof, record: None }
     }
 
     /// Whether `avg` divides whole outputs, after the kernel.
     fn scales(&self) -> bool {
-        scales(&self.spec, &self.proof)
+        scales(self.spec, &self.proof)
     }
 }
 
@@ -324,6 +324,6 @@ fn links_have_one_stream(schedule: &Schedule) -> bool {
     })
 }
 
-fn scales(spec: &Spec, proof: &Proof) -> bool {
+fn scales(spec: Spec, proof: &Proof) -> bool {
     spec.op == ReduceOp::Avg && proof.scale_outputs
 }

@@ -10,7 +10,7 @@ pub(super) fn about(
     name: &str,
     docs: &[String],
     form: Form,
-    spec: &Spec,
+    spec: Spec,
     (schedule, proof): (&Schedule, &Proof),
 ) -> Vec<String> {
     let Schedule { collective, nranks, .. } = schedule;

@@ -185,7 +185,7 @@ fn mentions(text: &str, word: &str) -> bool {
 /// A kernel that holds the author's loops, and where it asks for objects.
 pub(super) fn loops(
     algorithm: &Interpreted,
-    spec: &Spec,
+    spec: Spec,
     notes: &Notes,
     about: &[String],
     scale: bool,
@@ -219,7 +219,7 @@ pub(super) fn loops(
 }
 
 /// A kernel that walks a table.
-pub(super) fn table(schedule: &Schedule, spec: &Spec, about: &[String], scale: bool) -> String {
+pub(super) fn table(schedule: &Schedule, spec: Spec, about: &[String], scale: bool) -> String {
     let moves = schedule.ops.iter().filter(|op| op.kind == OpKind::Move);
     let mix: BTreeSet<_> = moves.map(|op| (op.srcs, op.dsts)).collect();
     let mix = mix.into_iter().map(|(srcs, dsts)| format!(" MOVE({srcs}, {dsts})"));
@@ -229,7 +229,7 @@ pub(super) fn table(schedule: &Schedule, spec: &Spec, about: &[String], scale: b
 
 fn whole(
     name: &str,
-    spec: &Spec,
+    spec: Spec,
     about: &[String],
     (defines, functions): (&str, &str),
     call: &str,

@@ -176,7 +176,7 @@ impl Builder<'_> {
         let sent: Vec<_> = links.into_iter().filter(|link| link.from == me).collect();
         if let Some(record) = &mut self.tables.record {
             let credit = |link: &Link| Credit { peer: link.to, lane: link.lane, times: out(link) };
-            record.end(buffer, me, sent.iter().map(credit).collect());
+            record.end(buffer, me, &sent.iter().map(credit).collect::<Vec<_>>());
         }
         for link in sent {
             for _ in 0..out(&link) {
