@@ -24,16 +24,15 @@ use driver::build;
 
 /// All tests of `below` that run with so many devices.
 fn run_below(devices: u32, name: &str) {
-    let folder = build::folder();
-    build::driver(&folder);
+    let folder = build::driver();
     let mut command = Command::new(std::env::current_exe().expect("a running program"));
     command.args(["--ignored", "--test-threads", "1", name]);
-    command.env("LD_LIBRARY_PATH", &folder).env("ROUNDELAY_FAKE", &folder);
+    command.env("LD_LIBRARY_PATH", folder).env("ROUNDELAY_FAKE", folder);
     command.env("ROUNDELAY_FAKE_DEVICES", devices.to_string());
     let ran = command.output().expect("it starts");
     let said = String::from_utf8_lossy(&ran.stdout);
     let errors = String::from_utf8_lossy(&ran.stderr);
-    assert!(ran.status.success(), "{said}\n{errors}");
+    assert!(ran.status.success(), "{}\n{said}\n{errors}", ran.status);
     assert!(!said.contains(" 0 passed"), "it ran nothing:\n{said}");
 }
 

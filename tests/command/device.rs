@@ -25,10 +25,9 @@ fn prepare(name: &str, nranks: u32) {
 
 /// The command below the driver.
 fn below(args: &[&str]) -> (String, i32) {
-    let folder = build::folder();
-    build::driver(&folder);
+    let folder = build::driver();
     let mut command: Command = binary();
-    command.args(args).env("LD_LIBRARY_PATH", &folder).env("ROUNDELAY_FAKE", &folder);
+    command.args(args).env("LD_LIBRARY_PATH", folder).env("ROUNDELAY_FAKE", folder);
     let ran = command.output().expect("the command starts");
     let text = |bytes| String::from_utf8(bytes).expect("text");
     (text(ran.stdout) + &text(ran.stderr), ran.status.code().expect("it was not killed"))

@@ -2,6 +2,8 @@
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::LazyLock;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use roundelay_core::emit::cuda::Kernel;
 use roundelay_kernels::cuda::{Target, compile};
@@ -17,8 +19,10 @@ pub(crate) fn folder() -> PathBuf {
 }
 
 fn gxx(args: &[&str], texts: &[&Path], made: &Path) {
-    // Under another name until it is whole: several tests may want it.
-    let making = made.with_extension(format!("{}", std::process::id()));
+    // Under a name of its own until it is whole: several tests may want it.
+    static NEXT: AtomicU32 = AtomicU32::new(0);
+    let nth = NEXT.fetch_add(1, Ordering::Relaxed);
+    let making = made.with_extension(format!("{}-{nth}", std::process::id()));
     let mut command = Command::new("g++");
     command.args(["-std=c++17", "-O1", "-shared", "-fPIC", "-pthread"]).args(args).args(texts);
     let ran = command.arg("-o").arg(&making).arg("-ldl").output().expect("g++ is installed");
@@ -26,9 +30,14 @@ fn gxx(args: &[&str], texts: &[&Path], made: &Path) {
     std::fs::rename(&making, made).expect("it was made");
 }
 
-pub(crate) fn driver(folder: &Path) {
-    let text = root().join("tests/driver/libcuda.cpp");
-    gxx(&[], &[&text], &folder.join("libcuda.so.1"));
+/// The driver, made once by a process.
+pub(crate) fn driver() -> &'static Path {
+    static MADE: LazyLock<PathBuf> = LazyLock::new(|| {
+        let text = root().join("tests/driver/libcuda.cpp");
+        gxx(&[], &[&text], &folder().join("libcuda.so.1"));
+        folder()
+    });
+    &MADE
 }
 
 /// FNV-1a of the machine code, by which the driver finds a kernel.

@@ -212,12 +212,10 @@ impl CudaPlan {
         self.shape.in_place_len(rank)
     }
 
-    /// The same plan without its last rank: that never runs, so the others must give up.
+    /// Whether the last rank never runs, so that the others must give up.
     #[doc(hidden)]
-    #[must_use]
-    pub fn without_last_rank(mut self) -> Self {
-        self.absent = true;
-        self
+    pub fn leave_out_last_rank(&mut self, absent: bool) {
+        self.absent = absent;
     }
 }
 
