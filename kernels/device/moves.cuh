@@ -8,12 +8,15 @@
 #ifndef ROUNDELAY_VECTOR
 #define ROUNDELAY_VECTOR 16
 #endif
+#ifndef ROUNDELAY_IN_FLIGHT
+#define ROUNDELAY_IN_FLIGHT 6
+#endif
 static_assert(ROUNDELAY_VECTOR == 16, "vectors have 16 bytes");
 
 namespace roundelay {
 
 // Loads of its own that a thread has in flight: enough to hide the way to memory, and still in registers.
-constexpr int IN_FLIGHT = 8;
+constexpr int IN_FLIGHT = ROUNDELAY_IN_FLIGHT;
 
 // How often a thread's part of a move is unrolled.
 template <int SOURCES> constexpr int UNROLL = SOURCES >= IN_FLIGHT ? 1 : IN_FLIGHT / SOURCES;

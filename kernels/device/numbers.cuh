@@ -202,8 +202,9 @@ template <class T> ROUNDELAY_DEVICE T divided(T sum, i64 divisor) {
         // A product with 2^24 / divisor, a little too large: by less than 1 / divisor, as the sum is below 2^8. There are
         // many in a vector, and the compiler finds the one division for all of them.
         const u32 inverse = (1u << 24) / u32(divisor) + 1;
-        const u32 quotient = u32(sum < 0 ? -i32(sum) : i32(sum)) * inverse >> 24;
-        return T(sum < 0 ? 0 - quotient : quotient);
+        const i32 wide = i32(sum);
+        const u32 quotient = u32(wide < 0 ? -wide : wide) * inverse >> 24;
+        return T(wide < 0 ? 0 - quotient : quotient);
     } else if constexpr (T(-1) < T(0)) {
         return T(i32(sum) / i32(divisor));
     } else {

@@ -214,7 +214,12 @@ pub(super) fn loops(
         format!(", lane.{kind}_param({index})")
     });
     let call = format!("{name}(lane, lane.input(), lane.output(){})", params.collect::<String>());
-    let text = whole(&checked.name, spec, about, ("", &writer.text), &call, scale);
+    // Functions of several algorithms leave fewer registers to the moves.
+    let defines = match checked.callees().is_empty() {
+        true => "",
+        false => "#define ROUNDELAY_IN_FLIGHT 4\n",
+    };
+    let text = whole(&checked.name, spec, about, (defines, &writer.text), &call, scale);
     (text, writer.sites)
 }
 
