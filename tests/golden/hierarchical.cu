@@ -7,6 +7,7 @@
 #define ROUNDELAY_OP Sum
 #define ROUNDELAY_PROTOCOL Direct
 #define ROUNDELAY_VECTOR 16
+#define ROUNDELAY_IN_FLIGHT 4
 #include "roundelay.cuh"
 
 namespace roundelay {
@@ -348,6 +349,7 @@ ROUNDELAY_DEVICE void HierarchicalAllReduce(Lane& lane, const Region input, cons
 
 } // namespace roundelay
 
+#line 353 "HierarchicalAllReduce.cu"
 ROUNDELAY_KERNEL(HierarchicalAllReduce) {
     roundelay::Lane lane(launch);
     roundelay::HierarchicalAllReduce(lane, lane.input(), lane.output(), lane.groups_param(0), lane.bool_param(1), lane.bool_param(2));

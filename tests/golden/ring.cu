@@ -52,6 +52,7 @@ ROUNDELAY_DEVICE void RingAllReduce(Lane& lane, const Region input, const Region
 
 } // namespace roundelay
 
+#line 56 "RingAllReduce.cu"
 ROUNDELAY_KERNEL(RingAllReduce) {
     roundelay::Lane lane(launch);
     roundelay::RingAllReduce(lane, lane.input(), lane.output(), lane.ring_param(0));

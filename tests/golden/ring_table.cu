@@ -9,6 +9,7 @@
 #define ROUNDELAY_MOVES(MOVE) MOVE(1, 1) MOVE(2, 1)
 #include "roundelay.cuh"
 
+#line 13 "RingAllReduce.cu"
 ROUNDELAY_KERNEL(RingAllReduce) {
     roundelay::Lane lane(launch);
     roundelay::run_table(lane);

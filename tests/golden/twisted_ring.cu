@@ -58,6 +58,7 @@ ROUNDELAY_DEVICE void TwistedRingAllReduce(Lane& lane, const Region input, const
 
 } // namespace roundelay
 
+#line 62 "TwistedRingAllReduce.cu"
 ROUNDELAY_KERNEL(TwistedRingAllReduce) {
     roundelay::Lane lane(launch);
     roundelay::TwistedRingAllReduce(lane, lane.input(), lane.output(), lane.ring_param(0));
