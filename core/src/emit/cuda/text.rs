@@ -215,10 +215,8 @@ pub(super) fn loops(
     });
     let call = format!("{name}(lane, lane.input(), lane.output(){})", params.collect::<String>());
     // Functions of several algorithms leave fewer registers to the moves.
-    let defines = match checked.callees().is_empty() {
-        true => "",
-        false => "#define ROUNDELAY_IN_FLIGHT 4\n",
-    };
+    let alone = checked.callees().is_empty();
+    let defines = if alone { "" } else { "#define ROUNDELAY_IN_FLIGHT 4\n" };
     let text = whole(&checked.name, spec, about, (defines, &writer.text), &call, scale);
     (text, writer.sites)
 }
