@@ -80,7 +80,7 @@ fn a_kernel_is_compiled_for_each_architecture() {
         let compiled = compiler.compile(TEXT, "Scale", &scale(arch)).unwrap();
         assert!(compiled.cubin.starts_with(b"\x7fELF"), "{arch}");
         assert!(compiled.ptx.contains(&format!(".target {arch}")), "{}", compiled.ptx);
-        assert!(compiled.ptx.contains(".maxntid 512"), "{}", compiled.ptx);
+        assert!(compiled.ptx.contains(".maxntid 256"), "{}", compiled.ptx);
         // A product and a sum, rounded each.
         assert!(!compiled.ptx.contains("fma."), "{}", compiled.ptx);
         let taken = compiled.resources("Scale").unwrap_or_else(|| panic!("{}", compiled.log));
@@ -190,7 +190,7 @@ fn what_was_compiled_is_not_compiled_again() {
     for (text, target) in [
         (TEXT.replace("+ 1", "+ 2"), scale("sm_90")),
         (TEXT.to_owned(), scale("sm_80")),
-        (TEXT.to_owned(), Target { threads: 256, ..scale("sm_90") }),
+        (TEXT.to_owned(), Target { threads: 512, ..scale("sm_90") }),
         (TEXT.replace("FACTOR", "4"), target("sm_90")),
     ] {
         let before = files().len();
