@@ -55,7 +55,7 @@ fn the_protocol_is_the_programs_unless_it_is_given() {
 fn ptx_begins_with_what_the_assembler_says() {
     let out = compiled(&["emit", "ptx", "RingAllReduce", "--arch", "sm_80"], &[]).ends(0).out;
     let first: Vec<_> = out.lines().take(2).collect();
-    assert_eq!(first[0], "// for sm_80, 512 threads a block");
+    assert_eq!(first[0], "// for sm_80, 256 threads a block");
     assert!(
         first[1].starts_with("// RingAllReduce: ") && first[1].contains(" registers, "),
         "{out}"

@@ -20,7 +20,7 @@ fn prepare(name: &str, nranks: u32) {
     let (element, op) = (Element::Host(roundelay::DType::F32), ReduceOp::Sum);
     let (protocol, callers) = (Protocol::of(algorithm.checked()), Callers::One);
     let spec = Spec { element, op, protocol, vector: 16, callers };
-    build::kernel(&Kernel::of_loops(algorithm, &proved, spec).expect("a kernel"), 512, 1);
+    build::kernel(&Kernel::of_loops(algorithm, &proved, spec).expect("a kernel"), 1);
 }
 
 /// The command below the driver.

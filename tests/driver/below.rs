@@ -61,7 +61,7 @@ mod one_device {
         for (name, nranks, data, form) in table {
             let of = proved(name, nranks);
             let case = case(&of, data, form);
-            build::kernel(&case.kernel().expect("a kernel"), 512, 1);
+            build::kernel(&case.kernel().expect("a kernel"), 1);
             for in_place in [false, true] {
                 let Some(expected) = case.expected(in_place) else { continue };
                 let got = engine.run(&case, in_place, 12);
@@ -77,7 +77,7 @@ mod one_device {
         let of = proved("RingAllReduce", 3);
         let case = case(&of, sums(1003), Form::Loops);
         let kernel = case.kernel().expect("a kernel");
-        build::kernel(&kernel, 512, 1);
+        build::kernel(&kernel, 1);
         let world = CudaWorld::on(&[0, 0], 3).expect("a world");
         assert_eq!(world.names().count(), 1, "a device that comes twice counts once");
         let plan = CudaPlan::of_kernel(&world, kernel, 1003, CudaOptions::new()).expect("a plan");
@@ -102,7 +102,7 @@ mod one_device {
         let engine = Cuda::new(0, WHY).expect("a device");
         let of = proved("RingAllReduce", 4);
         let case = case(&of, sums(100), Form::Loops);
-        build::kernel(&case.kernel().expect("a kernel"), 512, 1);
+        build::kernel(&case.kernel().expect("a kernel"), 1);
         let stuck = engine.stuck(&case).expect("a report");
         assert!(stuck.waiting_on.ends_with("from rank 3"), "{stuck}");
         assert_eq!((stuck.expected, stuck.seen), (1, 0), "{stuck}");
@@ -116,7 +116,7 @@ mod one_device {
             let of = proved(name, nranks);
             let case = case(&of, sums(1003), Form::Loops);
             let kernel = case.kernel().expect("a kernel");
-            build::kernel(&kernel, 512, 1);
+            build::kernel(&kernel, 1);
             let world = CudaWorld::on(&[0], nranks).expect("a world");
             let options = CudaOptions::new();
             let plan = CudaPlan::of_kernel(&world, kernel, 1003, options).expect("a plan");
@@ -141,7 +141,7 @@ mod one_device {
             let of = proved(name, nranks);
             let case = case(&of, sums(count), Form::Loops);
             let kernel = case.kernel().expect("a kernel");
-            build::kernel(&kernel, 512, 1);
+            build::kernel(&kernel, 1);
             let world = CudaWorld::on(&[0], nranks).expect("a world");
             let plan = CudaPlan::of_kernel(&world, kernel, count as u64, options);
             plan.map(|plan| (world, plan))
@@ -208,7 +208,7 @@ mod several_devices {
             let spec = case.kernel().expect("a kernel").spec;
             let spec = roundelay_core::emit::cuda::Spec { callers: Callers::Each, ..spec };
             let kernel = Kernel::of_loops(of.0, &of.1, spec).expect("a kernel");
-            build::kernel(&kernel, 512, 2);
+            build::kernel(&kernel, 2);
             let world = CudaWorld::on(&[0, 1], 5).expect("devices that reach each other");
             let options = CudaOptions::new();
             let plan = CudaPlan::of_kernel(&world, kernel, 1003, options).expect("a plan");

@@ -47,8 +47,8 @@ fn hash(code: &[u8]) -> u64 {
 }
 
 /// Makes a kernel for the driver, as a plan will compile it.
-pub(crate) fn kernel(kernel: &Kernel, threads: u32, devices: usize) {
-    let mut target = Target { threads, ..Target::new("sm_90".parse().expect("an architecture")) };
+pub(crate) fn kernel(kernel: &Kernel, devices: usize) {
+    let mut target = Target::new("sm_90".parse().expect("an architecture"));
     if devices > 1 {
         target.defines.push(("ROUNDELAY_SCOPE_SYS".into(), "1".into()));
     }

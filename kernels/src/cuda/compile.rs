@@ -13,6 +13,9 @@ use super::report::{self, Resources, Usage};
 /// The device headers that every kernel includes: names and texts.
 pub const HEADERS: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/headers.rs"));
 
+/// Threads of a block, unless given: that many have 255 registers each, and spill nothing.
+pub const THREADS: u32 = 256;
+
 /// What a text is compiled for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Target {
@@ -54,9 +57,9 @@ impl Compiled {
 }
 
 impl Target {
-    /// Blocks of 256 threads: that many have 255 registers each, and spill nothing.
+    /// Blocks of [`THREADS`] threads.
     pub fn new(arch: Arch) -> Self {
-        Self { arch, threads: 256, defines: Vec::new() }
+        Self { arch, threads: THREADS, defines: Vec::new() }
     }
 
     fn options(&self, headers: Option<&std::path::Path>) -> Vec<String> {

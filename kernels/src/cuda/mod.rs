@@ -23,7 +23,7 @@ mod world;
 
 pub use arch::Arch;
 pub use cache::Cache;
-pub use compile::{Compiled, Compiler, HEADERS, Target, compile};
+pub use compile::{Compiled, Compiler, HEADERS, THREADS, Target, compile};
 /// The driver's slices and streams: plans are launched on these.
 pub use cudarc;
 pub use driven::Driven;

@@ -6,8 +6,7 @@ use std::time::Duration;
 use roundelay_core::emit::cuda::{Form, Protocol};
 use roundelay_core::optimize::Level;
 
-/// Threads of a CTA, unless given.
-const THREADS: u32 = 256;
+use super::compile::THREADS;
 
 /// How to make and run a plan.
 #[derive(Clone, Copy, Debug)]
@@ -36,7 +35,7 @@ impl Default for CudaOptions {
 }
 
 impl CudaOptions {
-    /// The author's loops, the protocol that the program asks for, CTAs of 256 threads, as many of them as the
+    /// The author's loops, the protocol that the program asks for, CTAs of [`THREADS`] threads, as many of them as the
     /// devices hold and the data is worth, and a deadline of a minute.
     pub fn new() -> Self {
         Self::default()
