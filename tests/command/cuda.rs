@@ -60,7 +60,7 @@ fn ptx_begins_with_what_the_assembler_says() {
         first[1].starts_with("// RingAllReduce: ") && first[1].contains(" registers, "),
         "{out}"
     );
-    assert!(out.contains(".maxntid 512"), "{out}");
+    assert!(out.contains(".maxntid 256"), "{out}");
     let args = ["emit", "ptx", "RingAllReduce", "--arch", "sm_80", "--threads", "128"];
     assert!(compiled(&args, &[]).ends(0).out.contains(".maxntid 128"));
     assert!(out.contains(".target sm_80") && out.contains(".entry RingAllReduce("), "{out}");
