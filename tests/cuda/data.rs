@@ -70,7 +70,7 @@ fn averages_that_end_apart_are_divided_at_the_end() {
 fn tables_have_the_hosts_bits() {
     let mut wrong = String::new();
     for algorithm in select::library() {
-        for nranks in [2, 5, 8] {
+        for nranks in [2, 5] {
             let Some(proved) = proved(algorithm, nranks) else { continue };
             for level in [Level::O0, Level::O1, Level::O2] {
                 let goal = Goal { level, callers: Callers::One, reassociate: false };
@@ -78,8 +78,10 @@ fn tables_have_the_hosts_bits() {
                 let mut kernel = Kernel::of_table(&proved.optimized(goal), spec);
                 walker(&mut kernel);
                 let shim = program(&kernel);
-                for (count, parts) in [(61, 1), (1000, 3)] {
-                    let run = |job: &mut Job<'_>| job.parts = parts;
+                // Every CTA is a thread that polls: few of them where there are many streams.
+                let parts = if kernel.schedule.streams.len() > 5 { 1 } else { 3 };
+                for (count, parts) in [(61, 1), (1000, parts)] {
+                    let run = |job: &mut Job<'_>| (job.parts, job.threads) = (parts, 1);
                     let done = like_the_host(&shim, (&proved, &kernel), count, run);
                     if let Err(why) = done {
                         let name = algorithm.name();
