@@ -105,6 +105,7 @@ fn the_table_has_the_kernel_beside_what_the_host_drives() {
         assert!(row.trim_end().ends_with(name), "{row}");
         let words: Vec<&str> = row.split_whitespace().collect();
         assert_eq!([words[8], words[12]], ["0", "0"], "nothing is wrong: {row}");
-        assert!(words[15].parse::<f64>().is_ok_and(|share| share > 0.0), "% of floor: {row}");
+        // On threads that a CPU shares it rounds to nothing.
+        assert!(words[15].parse::<f64>().is_ok_and(|share| share >= 0.0), "% of floor: {row}");
     }
 }
