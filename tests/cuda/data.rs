@@ -65,31 +65,26 @@ fn averages_that_end_apart_are_divided_at_the_end() {
     println!("{scaled} algorithms of the library divide at the end");
 }
 
-/// A table of every level of optimization. One text for all: tables differ in their facts and in their op mix.
+/// Tables of the schedule as it was written and as it was fused. One text for all: tables differ in their facts and in their op mix.
 #[test]
 fn tables_have_the_hosts_bits() {
     let mut wrong = String::new();
-    for algorithm in select::library() {
-        for nranks in [2, 5] {
+    for name in ["RingAllReduce", "TreeReduce", "MeshAllGather", "NcclRingAllReduce"] {
+        let algorithm = named(name);
+        for nranks in [4] {
             let Some(proved) = proved(algorithm, nranks) else { continue };
-            for level in [Level::O0, Level::O1, Level::O2] {
+            for (level, count) in [(Level::O0, 61), (Level::O2, 1000)] {
                 let goal = Goal { level, callers: Callers::One, reassociate: false };
                 let spec = Spec { protocol: Protocol::Direct, ..spec(algorithm) };
                 let mut kernel = Kernel::of_table(&proved.optimized(goal), spec);
                 walker(&mut kernel);
                 let shim = program(&kernel);
                 // Every CTA is a thread that polls: few of them where there are many streams.
-                let parts = if kernel.schedule.streams.len() > 5 { 1 } else { 3 };
-                for (count, parts) in [(61, 1), (1000, parts)] {
-                    let run = |job: &mut Job<'_>| (job.parts, job.threads) = (parts, 1);
-                    let done = like_the_host(&shim, (&proved, &kernel), count, run);
-                    if let Err(why) = done {
-                        let name = algorithm.name();
-                        let _ = writeln!(
-                            wrong,
-                            "{name} for {nranks} ranks, {level}, {parts} parts: {why}"
-                        );
-                    }
+                let many = kernel.schedule.streams.len() > 4 || level == Level::O0;
+                let parts = if many { 1 } else { 3 };
+                let run = |job: &mut Job<'_>| (job.parts, job.threads) = (parts, 1);
+                if let Err(why) = like_the_host(&shim, (&proved, &kernel), count, run) {
+                    let _ = writeln!(wrong, "{name} for {nranks} ranks, {level}: {why}");
                 }
             }
         }
