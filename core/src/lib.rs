@@ -1,7 +1,7 @@
 //! The Roundelay compiler: a page of per-rank step loops becomes a schedule that is proved before it runs.
 //!
 //! The pipeline is this page, in the order of the modules:
-//! **syntax -> check -> schedule -> verify -> optimize -> emit / run**.
+//! **syntax -> check -> schedule -> verify -> optimize -> simulate / emit / run**.
 //! Nothing here knows an engine, a thread or a proc macro's bridge.
 
 pub mod source;
@@ -16,6 +16,8 @@ pub mod schedule;
 pub mod verify;
 
 pub mod optimize;
+
+pub mod simulate;
 
 pub mod expansion;
 
