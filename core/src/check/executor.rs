@@ -83,9 +83,8 @@ impl<'a> Settings<'a, '_, '_> {
                 let mut error = Diagnostic::new(Code::BadSetting, name.span, title);
                 error = match scope::nearest(&name.text, names()) {
                     Some(near) => error.help(format!("did you mean `{near}`?")),
-                    None => {
-                        error.note(format!("settings are {}", names().collect::<Vec<_>>().join(", ")))
-                    }
+                    None => error
+                        .note(format!("settings are {}", names().collect::<Vec<_>>().join(", "))),
                 };
                 self.errors.push(error.label("not a setting"));
             }
@@ -111,8 +110,9 @@ impl<'a> Settings<'a, '_, '_> {
         let Some(setting) = self.find("topology") else {
             let title = format!("executor `{}` has no topology", self.executor.name.text);
             self.errors.push(
-                Diagnostic::new(Code::BadSetting, self.executor.name.span, title)
-                    .help("write `topology: full_mesh(8);`, with `without (a, b)` for each dead link"),
+                Diagnostic::new(Code::BadSetting, self.executor.name.span, title).help(
+                    "write `topology: full_mesh(8);`, with `without (a, b)` for each dead link",
+                ),
             );
             return None;
         };
@@ -153,7 +153,8 @@ impl<'a> Settings<'a, '_, '_> {
                 }
                 Some(Ok(nranks)) => {
                     let (n, span) = (built.nranks(), setting.value.span());
-                    let title = format!("{nranks} ranks, on a topology of {n}: all of them take part");
+                    let title =
+                        format!("{nranks} ranks, on a topology of {n}: all of them take part");
                     let error = Diagnostic::new(Code::BadSetting, span, title);
                     self.errors.push(error.help(format!("write `nranks: {n}`, or leave it out")));
                 }
@@ -312,7 +313,8 @@ fn limit(
     };
     if bytes + more == 0 {
         let title = "no size is below 0 bytes";
-        errors.push(Diagnostic::new(Code::SizeClasses, below.span(), title).label("an empty class"));
+        errors
+            .push(Diagnostic::new(Code::SizeClasses, below.span(), title).label("an empty class"));
         return None;
     }
     Some(bytes + more)

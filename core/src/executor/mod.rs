@@ -5,10 +5,11 @@ mod needs;
 
 use std::sync::Arc;
 
-pub use crate::check::hir::Asset;
 use crate::check::hir;
+pub use crate::check::hir::Asset;
 use crate::collective::Collective;
 use crate::diagnostics::{Code, Diagnostic, Finding};
+use crate::ids::RankId;
 use crate::schedule::Algorithm as _;
 use crate::schedule::interpret::Interpreted;
 use crate::source::{Source, Span};
@@ -88,10 +89,20 @@ impl Executor {
         self.topology.nranks()
     }
 
-    /// What runs for `bytes` bytes, nccl-tests' size.
+    /// The root of a rooted collective; rank 0 otherwise.
+    pub fn root(&self) -> RankId {
+        self.classes[0].proved.schedule().root
+    }
+
+    /// What runs for `bytes` bytes, nccl-tests' size: an index into [`Self::classes`].
+    pub fn class_index(&self, bytes: u64) -> usize {
+        let fits = |class: &Class| class.below.is_none_or(|below| bytes < below);
+        self.classes.iter().position(fits).expect("checked: there is a class for what is left")
+    }
+
+    /// The same class.
     pub fn class(&self, bytes: u64) -> &Class {
-        let fits = |class: &&Class| class.below.is_none_or(|below| bytes < below);
-        self.classes.iter().find(fits).expect("checked: there is a class for what is left")
+        &self.classes[self.class_index(bytes)]
     }
 
     /// Units of the larger of a rank's two buffers, of which a CCL buffer holds one loop's part.
@@ -126,13 +137,11 @@ impl Class {
             // The same on every run of this executor: the count says nothing more.
             Diagnostic { nranks: None, ..found }
         };
-        let mut algorithm = run
-            .runs(nranks)
-            .map_err(|all| all.into_iter().map(exact).collect::<Vec<_>>())?;
+        let mut algorithm =
+            run.runs(nranks).map_err(|all| all.into_iter().map(exact).collect::<Vec<_>>())?;
         algorithm.place_on(executor.topology.clone());
-        let proved = crate::prove(&algorithm, nranks).map_err(|all| {
-            all.into_iter().map(|f| named_here(f, &algorithm, class.span)).collect::<Vec<_>>()
-        })?;
+        let proved = crate::prove(&algorithm, nranks)
+            .map_err(|all| named_here(all, &algorithm, class.span))?;
         let needs = Needs::new(proved.schedule(), &executor.topology);
         Ok(Self { below: class.below, algorithm, proved, needs })
     }
@@ -148,15 +157,29 @@ impl Class {
     }
 }
 
-/// A finding of an algorithm that stands elsewhere, at the class that names it.
-fn named_here(finding: Finding, algorithm: &Interpreted, span: Span) -> Diagnostic {
-    let at = algorithm.locations().get(finding.at.index()).copied().unwrap_or_default();
-    let mut error = Diagnostic::new(finding.code, span, finding.title);
-    error.label = format!("by {}", algorithm.name());
-    error.notes = finding.notes;
-    error.notes.push(format!("at {}:{}:{}", algorithm.file(), at.line, at.column));
-    error.help = finding.help;
-    error
+/// Findings of an algorithm that stands elsewhere, at the class that names it: the first of each kind.
+fn named_here(all: Vec<Finding>, algorithm: &Interpreted, span: Span) -> Vec<Diagnostic> {
+    let mut errors: Vec<Diagnostic> = Vec::new();
+    let mut more: Vec<u32> = Vec::new();
+    for finding in all {
+        if let Some(known) = errors.iter().position(|e| e.code == finding.code) {
+            more[known] += 1;
+            errors[known].help = errors[known].help.take().or(finding.help);
+            continue;
+        }
+        let at = algorithm.locations().get(finding.at.index()).copied().unwrap_or_default();
+        let mut error = Diagnostic::new(finding.code, span, finding.title);
+        error.label = format!("by {}", algorithm.name());
+        error.notes = finding.notes;
+        error.notes.push(format!("at {}:{}:{}", algorithm.file(), at.line, at.column));
+        error.help = finding.help;
+        errors.push(error);
+        more.push(0);
+    }
+    for (error, more) in errors.iter_mut().zip(more).filter(|(_, more)| *more > 0) {
+        error.notes.push(format!("and {more} more of this kind"));
+    }
+    errors
 }
 
 /// Less is declared than some class takes.
@@ -180,10 +203,8 @@ fn exceeded(
     let most = classes.iter().zip(spans).max_by_key(|(class, _)| takes(class));
     let (class, span) = most.filter(|(class, _)| takes(class) > declared.most)?;
     let needed = takes(class);
-    let title = format!(
-        "declared {}, the schedule uses {needed}",
-        declared.what.counted(declared.most)
-    );
+    let title =
+        format!("declared {}, the schedule uses {needed}", declared.what.counted(declared.most));
     Some(
         Diagnostic::new(Code::OverBudget, declared.span, title)
             .label("too few")

@@ -10,7 +10,8 @@ mod trivia;
 use std::fmt::Write;
 
 use super::ast::{
-    Algorithm, Attr, AttrArg, AttrValue, Executor, Expr, File, Iter, Name, Param, Stmt, StmtKind, TypeName,
+    Algorithm, Attr, AttrArg, AttrValue, Executor, Expr, File, Iter, Name, Param, Stmt, StmtKind,
+    TypeName,
 };
 use crate::source::{Source, Span};
 use expr::{CONDITION, EFFECT};
