@@ -11,6 +11,7 @@ use roundelay_core::verify::Signals;
 
 use crate::bench::BenchFlags;
 use crate::device::DeviceFlags;
+use crate::executor::ExecutorFlags;
 use crate::kernel::KernelFlags;
 
 /// Collective algorithms as pages of step loops: proved, then run.
@@ -33,6 +34,8 @@ pub(crate) enum Command {
     Fmt(FmtFlags),
     /// Print an algorithm's source, or what it becomes: coll, rust, schedule, steps, cuda, ptx or ast
     Emit(EmitFlags),
+    /// Contest-style executors: list, check, run, bench and score them
+    Executor(ExecutorFlags),
     /// Say which signals of an algorithm are needed, and for what; others imply the rest
     Signals(SignalsFlags),
     /// List the algorithms of a source, or of the library; with --why, by how long they would take
@@ -403,7 +406,7 @@ pub(crate) fn bytes(text: &str) -> Result<u64, String> {
     whole.checked_mul(unit).zip(part).and_then(|(a, b)| a.checked_add(b)).ok_or_else(bad)
 }
 
-fn signals(text: &str) -> Result<Signals, String> {
+pub(crate) fn signals(text: &str) -> Result<Signals, String> {
     text.parse().map_err(|why| format!("[{}] {why}", Code::BadFlag))
 }
 

@@ -43,13 +43,13 @@ pub(super) fn executor(
     let root = settings.root(on.as_deref(), collective);
     let declared = settings.declared();
     let limits = limits(executor, errors);
-    let (on, shape, collective) = (on?, shape?, collective?);
-    let parts = Parts { executor, topology: shape, root, collective };
+    let parts = Parts { executor, topology: shape, root, collective: collective? };
     let mut classes = Vec::new();
     for (class, below) in executor.classes.iter().zip(limits) {
         let run = parts.run(class, known, errors);
         classes.extend(run.map(|run| hir::Class { below, run, span: class.call.span }));
     }
+    let (on, shape, collective) = (on?, shape?, collective?);
     (errors.len() == before).then(|| hir::Executor {
         name: executor.name.text.clone(),
         name_span: executor.name.span,
@@ -374,7 +374,8 @@ fn said(bytes: u64) -> String {
 #[derive(Clone, Copy)]
 struct Parts<'a> {
     executor: &'a ast::Executor,
-    topology: &'a ast::Expr,
+    /// Nothing where it is wrong: classes are checked all the same.
+    topology: Option<&'a ast::Expr>,
     root: i64,
     collective: Collective,
 }
@@ -398,7 +399,7 @@ impl Parts<'_> {
         let mut params = vec![ast::Param {
             name: name("topology"),
             ty: ty("Topology"),
-            default: Some(self.topology.clone()),
+            default: self.topology.cloned(),
         }];
         if self.collective.is_rooted() {
             params.push(ast::Param {

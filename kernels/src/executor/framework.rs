@@ -56,8 +56,7 @@ impl Framework {
     ) -> Result<Ran, Error> {
         let inputs: Vec<_> = inputs.iter().map(|input| bytes(input)).collect();
         let mut outputs: Vec<_> = outputs.iter_mut().map(|output| bytes_mut(output)).collect();
-        let call = Call::new(self, executor, OpParam::new(count, T::DTYPE, op));
-        call.run(&mut Memory::Apart(&inputs, &mut outputs))
+        self.run_bytes(executor, &OpParam::new(count, T::DTYPE, op), &inputs, &mut outputs)
     }
 
     /// The same on one buffer per rank, the larger of the two.
@@ -69,8 +68,28 @@ impl Framework {
         buffers: &mut [&mut [T]],
     ) -> Result<Ran, Error> {
         let mut buffers: Vec<_> = buffers.iter_mut().map(|buffer| bytes_mut(buffer)).collect();
-        let call = Call::new(self, executor, OpParam::new(count, T::DTYPE, op));
-        call.run(&mut Memory::InPlace(&mut buffers))
+        self.run_bytes_in_place(executor, &OpParam::new(count, T::DTYPE, op), &mut buffers)
+    }
+
+    /// [`Self::run`] on bytes, aligned for the dtype.
+    pub fn run_bytes<E: Executor + ?Sized>(
+        &self,
+        executor: &E,
+        param: &OpParam,
+        inputs: &[&[u8]],
+        outputs: &mut [&mut [u8]],
+    ) -> Result<Ran, Error> {
+        Call::new(self, executor, *param).run(&mut Memory::Apart(inputs, outputs))
+    }
+
+    /// [`Self::run_in_place`] on bytes, aligned for the dtype.
+    pub fn run_bytes_in_place<E: Executor + ?Sized>(
+        &self,
+        executor: &E,
+        param: &OpParam,
+        buffers: &mut [&mut [u8]],
+    ) -> Result<Ran, Error> {
+        Call::new(self, executor, *param).run(&mut Memory::InPlace(buffers))
     }
 }
 

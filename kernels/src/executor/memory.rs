@@ -75,7 +75,7 @@ fn within(what: Asset, asked: u64, used: u64) -> Result<(), Error> {
 /// A buffer of each rank, in bytes.
 pub(super) enum Memory<'m, 'b> {
     /// Input and output apart.
-    Apart(&'m [&'b [u8]], &'m mut [&'b mut [u8]]),
+    Apart(&'m [&'m [u8]], &'m mut [&'b mut [u8]]),
     /// One for both.
     InPlace(&'m mut [&'b mut [u8]]),
 }
