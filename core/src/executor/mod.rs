@@ -176,6 +176,13 @@ fn named_here(all: Vec<Finding>, algorithm: &Interpreted, span: Span) -> Vec<Dia
         errors.push(error);
         more.push(0);
     }
+    let checked = algorithm.checked();
+    let ring = checked.params.iter().find(|param| param.ty == hir::ParamTy::Ring);
+    let dead = errors.iter_mut().find(|error| error.code == Code::MissingLink);
+    if let (Some(ring), Some(Diagnostic { help: Some(help), .. })) = (ring, dead) {
+        let param = &checked.vars[ring.var.0 as usize].name;
+        *help = format!("{help}; write `{}({param} = around(topology))`", algorithm.name());
+    }
     for (error, more) in errors.iter_mut().zip(more).filter(|(_, more)| *more > 0) {
         error.notes.push(format!("and {more} more of this kind"));
     }
