@@ -3,7 +3,7 @@
 use roundelay_core::diagnostics::Diagnostic;
 use roundelay_core::executor::{Asset, Executor, Link};
 use roundelay_core::schedule::Algorithm as _;
-use roundelay_core::source::Span;
+use roundelay_core::source::{Source, Span};
 use roundelay_core::verify::{Signals, verify_with};
 use serde::Serialize;
 
@@ -55,32 +55,38 @@ struct Proved {
 
 pub(super) fn main(flags: &CheckFlags) -> Result<bool, Failure> {
     let executor = flags.which.load()?;
-    // Beside counters, which have been proved.
-    if flags.signals != Signals::default() {
-        let mut errors = Vec::new();
-        for class in &executor.classes {
-            if let Err(found) = verify_with(class.proved.schedule(), flags.signals) {
-                let place = |f| class.algorithm.diagnostic(f, executor.nranks());
-                let why = format!("{} with {} signals", class.algorithm.name(), flags.signals);
-                errors.extend(found.into_iter().map(place).map(|d: Diagnostic| {
-                    let at = class.algorithm.file();
-                    let line = d.nranks.map(|_| at).unwrap_or_default();
-                    Diagnostic { primary: Span::default(), others: Vec::new(), nranks: None, ..d }
-                        .note(format!("{why}, in {line}"))
-                }));
-            }
-        }
-        if !errors.is_empty() {
-            let source = super::read(&flags.which.source)?;
-            return Err(refuse(flags.which.format, &errors, &source, wrong));
-        }
-    }
+    with(&executor, flags.signals).map_err(|errors| {
+        let nowhere = Source::from_text(executor.topology.name(), "");
+        refuse(flags.which.format, &errors, &nowhere, wrong)
+    })?;
     let report = Report::new(&executor, flags.signals);
     match flags.which.format {
         Format::Json => print_json(&report),
         Format::Human => report.print(),
     }
     Ok(true)
+}
+
+/// Whether every class keeps right with such signals; counters have been proved before.
+pub(super) fn with(executor: &Executor, signals: Signals) -> Result<(), Vec<Diagnostic>> {
+    let mut errors = Vec::new();
+    for class in executor.classes.iter().filter(|_| signals != Signals::default()) {
+        let found = verify_with(class.proved.schedule(), signals).err().into_iter().flatten();
+        errors.extend(found.map(|finding| {
+            let algorithm = &class.algorithm;
+            let at = algorithm.locations().get(finding.at.index()).copied().unwrap_or_default();
+            let mut error = Diagnostic::new(finding.code, Span::default(), finding.title);
+            error.notes = finding.notes;
+            error.help = finding.help;
+            error.note(format!("with {signals} signals")).note(format!(
+                "at {}:{}:{}",
+                algorithm.file(),
+                at.line,
+                at.column
+            ))
+        }));
+    }
+    if errors.is_empty() { Ok(()) } else { Err(errors) }
 }
 
 impl Report {

@@ -5,7 +5,7 @@ use roundelay::{DType, ReduceOp};
 use roundelay_core::diagnostics::Code;
 use roundelay_core::verify::Signals;
 
-use crate::flags::{EngineFlags, Format, bytes, dtype, reduce_op, signals};
+use crate::flags::{EngineFlags, Format, bytes, dtype, rate, reduce_op, signals, time};
 
 #[derive(Args)]
 pub(crate) struct ExecutorFlags {
@@ -142,13 +142,4 @@ fn ccl_buffer(text: &str) -> Result<u64, String> {
         0 => Err(format!("[{}] a CCL buffer of 0 bytes holds nothing", Code::BadFlag)),
         size => Ok(size),
     }
-}
-
-fn rate(text: &str) -> Result<f64, String> {
-    let _ = text;
-    Ok(25e9)
-}
-fn time(text: &str) -> Result<f64, String> {
-    let _ = text;
-    Ok(2e-6)
 }

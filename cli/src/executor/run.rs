@@ -118,12 +118,20 @@ impl<'d> Runner<'d> {
     }
 
     /// What a call of `bytes` bytes needs in memory, at most.
-    pub(super) fn memory(&self, bytes: u64) -> u128 {
+    fn memory(&self, bytes: u64) -> u128 {
         let spec = self.executor.spec();
         let ccl = self.data.ccl_buffer.unwrap_or(spec.ccl_buffer);
         let windows = if bytes > ccl { 2 * ccl } else { 0 };
         let each = 2 * u128::from(bytes) + u128::from(windows + spec.scratch_bytes(ccl.min(bytes)));
         each * u128::from(spec.nranks())
+    }
+
+    /// Whether there is memory for it, or why not.
+    pub(super) fn admits(&self, bytes: u64) -> Result<(), String> {
+        memory::admit(self.memory(bytes)).map_err(|_| {
+            let needed = self.memory(bytes) as f64 / f64::from(1 << 30);
+            format!("not run: needs {needed:.1} GiB of memory")
+        })
     }
 
     /// Runs once on random data and compares, then as often as asked for.
