@@ -16,6 +16,7 @@ mod reach;
 pub(crate) mod routes;
 pub mod search;
 pub mod shape;
+mod shares;
 
 use std::fmt;
 
