@@ -15,7 +15,8 @@ type Registry = BTreeMap<String, Arc<dyn Executor>>;
 
 /// By name; at first those of the library.
 static REGISTRY: LazyLock<Mutex<Registry>> = LazyLock::new(|| {
-    let own: [Arc<dyn Executor>; 1] = [Arc::new(library::CustomHugeAllReduceMesh)];
+    let own: [Arc<dyn Executor>; 2] =
+        [Arc::new(library::CustomHugeAllReduceMesh), Arc::new(library::AllLinksAllReduceMesh)];
     Mutex::new(own.into_iter().map(|executor| (executor.name().to_owned(), executor)).collect())
 });
 
