@@ -146,10 +146,11 @@ impl Class {
         Ok(Self { below: class.below, algorithm, proved, needs })
     }
 
-    /// Bytes of scratch for one loop, the most over all sizes of an element.
+    /// Bytes of scratch for one loop, the most over all sizes of an element. No loop of it is larger than its sizes.
     fn scratch_bytes(&self, ccl_buffer: u64, units: u64) -> u64 {
+        let largest = self.below.map_or(ccl_buffer, |below| ccl_buffer.min(below - 1));
         let bytes = |unit: u64| {
-            let count = ccl_buffer / (units * unit);
+            let count = largest / (units * unit);
             let all = self.proved.schedule().scratch.iter().map(|s| s.elements(count));
             all.fold(0, u64::saturating_add).saturating_mul(unit)
         };
