@@ -17,6 +17,7 @@ mod program;
 mod report;
 mod run;
 mod signals;
+mod simulate;
 mod stats;
 mod topo;
 mod topology;
@@ -31,6 +32,7 @@ fn main() -> ExitCode {
         Command::Check(flags) => check::main(&flags),
         Command::Run(flags) => run::main(&flags),
         Command::Bench(flags) => bench::main(&flags),
+        Command::Simulate(flags) => simulate::main(&flags),
         Command::Fmt(flags) => fmt::main(&flags),
         Command::Emit(flags) => emit::main(&flags),
         Command::Signals(flags) => signals::main(&flags),
