@@ -337,8 +337,8 @@ fn wrapped(f: &mut fmt::Formatter<'_>, head: &str, text: &str) -> fmt::Result {
     writeln!(f, "{line}")
 }
 
-/// A time, to four digits.
-fn time(seconds: f64) -> String {
+/// A time in seconds, as tables have it: to four digits.
+pub fn time(seconds: f64) -> String {
     match seconds {
         s if s < 1e-6 => format!("{} ns", number(s * 1e9)),
         s if s < 1e-3 => format!("{} us", number(s * 1e6)),
@@ -347,13 +347,13 @@ fn time(seconds: f64) -> String {
     }
 }
 
-/// A bandwidth.
-fn rate(bytes: f64) -> String {
+/// A bandwidth in bytes a second, as tables have it.
+pub fn rate(bytes: f64) -> String {
     format!("{} GB/s", number(bytes / 1e9))
 }
 
-/// A number of bytes, exactly.
-fn size(bytes: u64) -> String {
+/// A number of bytes, exactly, as tables have it.
+pub fn size(bytes: u64) -> String {
     let units = [(1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB")];
     let unit = units.into_iter().find(|(unit, _)| bytes > 0 && bytes.is_multiple_of(*unit));
     unit.map_or_else(|| format!("{bytes} B"), |(unit, name)| format!("{} {name}", bytes / unit))

@@ -13,6 +13,7 @@ use crate::bench::BenchFlags;
 use crate::device::DeviceFlags;
 use crate::executor::ExecutorFlags;
 use crate::kernel::KernelFlags;
+use crate::simulate::SimulateFlags;
 
 /// Collective algorithms as pages of step loops: proved, then run.
 #[derive(Parser)]
@@ -30,6 +31,8 @@ pub(crate) enum Command {
     Run(RunFlags),
     /// Time algorithms as nccl-tests does, beside the least that memory lets any take
     Bench(BenchFlags),
+    /// Say what a run would take on a topology that is not here: time, links, and what was waited for
+    Simulate(SimulateFlags),
     /// Print a source in canonical form, every comment kept
     Fmt(FmtFlags),
     /// Print an algorithm's source, or what it becomes: coll, rust, schedule, steps, cuda, ptx or ast
@@ -371,7 +374,7 @@ pub(crate) fn rank_counts(text: &str) -> Result<RankCounts, String> {
     Ok(RankCounts { counts, named })
 }
 
-fn rank_count(text: &str) -> Result<u32, String> {
+pub(crate) fn rank_count(text: &str) -> Result<u32, String> {
     match rank_counts(text)?.counts[..] {
         [nranks] => Ok(nranks),
         _ => Err(format!("[{}] one rank count, such as 8", Code::BadFlag)),

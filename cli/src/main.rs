@@ -18,6 +18,7 @@ mod program;
 mod report;
 mod run;
 mod signals;
+mod simulate;
 mod stats;
 mod topo;
 mod topology;
@@ -32,6 +33,7 @@ fn main() -> ExitCode {
         Command::Check(flags) => check::main(&flags),
         Command::Run(flags) => run::main(&flags),
         Command::Bench(flags) => bench::main(&flags),
+        Command::Simulate(flags) => simulate::main(&flags),
         Command::Fmt(flags) => fmt::main(&flags),
         Command::Emit(flags) => emit::main(&flags),
         Command::Executor(flags) => executor::main(&flags),

@@ -198,8 +198,12 @@ impl Collective {
 
     /// Bytes by nccl-tests' convention: the larger of the two buffers at count `count`.
     pub fn bytes(self, count: u64, nranks: u32, dtype_size: u64) -> u64 {
-        let units = self.max_input_units(nranks).max(self.max_output_units(nranks));
-        count * u64::from(units) * dtype_size
+        count * self.max_units(nranks) * dtype_size
+    }
+
+    /// Units of the larger of the two buffers.
+    pub fn max_units(self, nranks: u32) -> u64 {
+        u64::from(self.max_input_units(nranks).max(self.max_output_units(nranks)))
     }
 
     /// busbw / algbw by nccl-tests' convention (its `PERFORMANCE.md`).

@@ -148,7 +148,7 @@ pub(super) fn place(
 
 /// nccl-tests' count for a size: what is passed to the call. Where it is a rank's share of the size it is rounded
 /// down to 16 bytes, if there are so many.
-pub(super) fn count(collective: Collective, nranks: u32, size: u64, dtype_size: u64) -> u64 {
+pub(crate) fn count(collective: Collective, nranks: u32, size: u64, dtype_size: u64) -> u64 {
     let unit = collective.bytes(1, nranks, dtype_size);
     let count = size / unit;
     let whole = 16 / dtype_size.min(16);

@@ -14,7 +14,7 @@ use crate::report::{Failure, JsonDiagnostic, print, print_json};
 use crate::topology::{self, Given};
 use describe::Description;
 use marks::marks;
-pub(crate) use tables::{count, micro, short};
+pub(crate) use tables::{aligned, count, micro, short};
 
 pub(crate) fn main(flags: &TopoFlags) -> Result<bool, Failure> {
     let given = match topology::read(&flags.topology, flags.assume.as_deref()) {

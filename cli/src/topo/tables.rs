@@ -249,7 +249,7 @@ fn paths(described: &Description, text: &mut String) {
 }
 
 /// Columns as wide as their widest cell.
-pub(super) fn aligned(rows: &[Vec<String>], text: &mut String) {
+pub(crate) fn aligned(rows: &[Vec<String>], text: &mut String) {
     let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
     let width = |c: usize| {
         rows.iter().filter_map(|r| r.get(c)).map(|cell| cell.chars().count()).max().unwrap_or(0)

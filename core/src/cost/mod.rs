@@ -10,5 +10,5 @@ mod term;
 pub use counts::{Counter, Counts, OnLinks, Work};
 pub use fit::{Fit, Sample, fit};
 pub use forms::{Admits, FORMS, Form, markdown, of, of_algorithm};
-pub use model::{Costs, Time, has_latency};
+pub use model::{Costs, Time, has_latency, read_rate, read_time};
 pub use term::Term;

@@ -179,6 +179,16 @@ pub fn has_latency(topology: &Topology) -> bool {
     topology.links().iter().any(|link| link.latency > 0)
 }
 
+/// Bytes a second of a text such as `25GB/s`.
+pub fn read_rate(text: &str) -> Option<f64> {
+    Unit::PerSecond.read(text.trim())
+}
+
+/// Seconds of a text such as `2us`.
+pub fn read_time(text: &str) -> Option<f64> {
+    Unit::Seconds.read(text.trim())
+}
+
 impl Unit {
     fn read(self, text: &str) -> Option<f64> {
         if let Self::Number = self {

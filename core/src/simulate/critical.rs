@@ -1,9 +1,8 @@
 //! What the time went to: from the end of the run back to its start, always to what was waited for.
 
-use super::engine::Trace;
-use super::wires::Wires;
+use super::engine::Engine;
 use crate::ids::{OpId, RankId, StreamId};
-use crate::schedule::{OpKind, Schedule};
+use crate::schedule::OpKind;
 
 /// A step on the way: it began when the one before had ended, and because it had.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -25,11 +24,14 @@ pub struct Step {
 /// What takes time, or hands over.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Task {
-    /// A move between ranks; it would have taken so many seconds with all links for itself. The rest is for sharing
-    /// links, and for reducing.
+    /// A move between ranks, in seconds. What is left of its time it shared links with others.
     Transfer {
-        /// Seconds of latency and bytes of its slowest message.
-        alone: f64,
+        /// Of latency, of the message that would have taken longest alone.
+        latency: f64,
+        /// That its bytes would have flowed alone.
+        flowing: f64,
+        /// That the rank reduced what had come.
+        work: f64,
     },
     /// A move within the rank.
     Local,
@@ -43,14 +45,8 @@ pub enum Task {
 }
 
 /// The way to the last end, from its start.
-pub(super) fn path(
-    schedule: &Schedule,
-    wires: &Wires,
-    bytes: &[f64],
-    signal: &[f64],
-    ends: &[f64],
-    trace: &Trace,
-) -> Vec<Step> {
+pub(super) fn path(engine: &Engine<'_>) -> Vec<Step> {
+    let (schedule, ends) = (engine.schedule, &engine.ends);
     let last = (0..ends.len()).rev().max_by(|a, b| ends[*a].total_cmp(&ends[*b]));
     let Some(last) = last else { return Vec::new() };
     let mut steps = Vec::new();
@@ -65,22 +61,15 @@ pub(super) fn path(
         let step = |task, start| Step { rank: at.rank, stream, op: id, task, start, end: until };
         match op.kind {
             OpKind::Move => {
-                let start = trace.began[id.index()];
-                let crossing = schedule.crossing(at.rank, op);
-                let alone = crossing.map(|(from, to, region)| {
-                    let wire = wires.wire(wires.between(from, to));
-                    wire.latency + bytes[region.index()] / wire.alone
-                });
-                let alone = alone.reduce(f64::max);
-                let task = alone.map_or(Task::Local, |alone| Task::Transfer { alone });
+                let start = engine.began[id.index()];
                 if until > start {
-                    steps.push(step(task, start));
+                    steps.push(step(task(engine, stream, id), start));
                 }
                 until = start;
             }
-            OpKind::Wait if trace.kept[id.index()] != 0 => {
-                let post = OpId(trace.kept[id.index()] - 1);
-                let sent = (until - signal[op.arg as usize]).max(0.0);
+            OpKind::Wait if engine.kept[id.index()] != 0 => {
+                let post = OpId(engine.kept[id.index()] - 1);
+                let sent = (until - engine.signal[op.arg as usize]).max(0.0);
                 let from = schedule.channel(op).from;
                 steps.push(step(Task::Signal { post, from }, sent));
                 until = sent;
@@ -93,4 +82,21 @@ pub(super) fn path(
     }
     steps.reverse();
     steps
+}
+
+/// What a move that took time was.
+fn task(engine: &Engine<'_>, stream: StreamId, id: OpId) -> Task {
+    let (schedule, wires) = (engine.schedule, engine.wires);
+    let rank = schedule.streams[stream.index()].rank;
+    let crossing = schedule.crossing(rank, schedule.op(id));
+    let alone = crossing.map(|(from, to, region)| {
+        let wire = wires.wire(wires.between(from, to));
+        (wire.latency, engine.bytes[region.index()] / wire.alone)
+    });
+    let slowest = alone.max_by(|a, b| (a.0 + a.1).total_cmp(&(b.0 + b.1)));
+    slowest.map_or(Task::Local, |(latency, flowing)| Task::Transfer {
+        latency,
+        flowing,
+        work: engine.takes(stream, id),
+    })
 }

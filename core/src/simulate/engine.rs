@@ -67,9 +67,9 @@ struct Counter {
 
 /// A run in progress.
 pub(super) struct Engine<'a> {
-    schedule: &'a Schedule,
+    pub(super) schedule: &'a Schedule,
     machine: &'a Machine,
-    wires: &'a Wires,
+    pub(super) wires: &'a Wires,
     sharing: Sharing<'a>,
     queue: Queue<Event>,
     now: f64,
@@ -78,9 +78,9 @@ pub(super) struct Engine<'a> {
     ready: Vec<StreamId>,
     counters: Vec<Counter>,
     /// Seconds that a signal of each channel takes.
-    signal: Vec<f64>,
+    pub(super) signal: Vec<f64>,
     /// Bytes of each region.
-    bytes: Vec<f64>,
+    pub(super) bytes: Vec<f64>,
     sent: Vec<Sent>,
     free: Vec<u32>,
     messages: u64,
@@ -88,17 +88,12 @@ pub(super) struct Engine<'a> {
     /// Bytes that each link has carried.
     carried: Vec<f64>,
     /// When each stream ended.
-    ends: Vec<f64>,
-    trace: Trace,
-    timeline: Option<Timeline>,
-}
-
-/// What the way back from the end needs.
-pub(super) struct Trace {
+    pub(super) ends: Vec<f64>,
     /// When each move began, and each wait that was kept.
     pub(super) began: Vec<f64>,
     /// The post that ended a wait that was kept, plus 1; 0 for the others.
     pub(super) kept: Vec<u32>,
+    timeline: Option<Timeline>,
 }
 
 impl<'a> Engine<'a> {
@@ -147,7 +142,8 @@ impl<'a> Engine<'a> {
             signals: 0,
             carried: vec![0.0; wires.capacity.len()],
             ends: vec![0.0; streams],
-            trace: Trace { began: vec![0.0; ops], kept: vec![0; ops] },
+            began: vec![0.0; ops],
+            kept: vec![0; ops],
             timeline: record.then(|| Timeline { nranks: schedule.nranks, ..Timeline::default() }),
         }
     }
@@ -237,16 +233,16 @@ impl<'a> Engine<'a> {
                     if counter.taken == counter.arrived {
                         let before = std::mem::replace(&mut counter.waiting, stream.0);
                         self.behind[stream.index()] = before;
-                        self.trace.began[id.index()] = self.now;
+                        self.began[id.index()] = self.now;
                         return;
                     }
                     counter.taken += 1;
-                    if self.trace.kept[id.index()] != 0 {
-                        self.span(stream, id, State::Idle, self.trace.began[id.index()]);
+                    if self.kept[id.index()] != 0 {
+                        self.span(stream, id, State::Idle, self.began[id.index()]);
                     }
                 }
                 OpKind::Move => {
-                    self.trace.began[id.index()] = self.now;
+                    self.began[id.index()] = self.now;
                     let pending = self.send(stream, id, rank);
                     self.streams[stream.index()].pending = pending;
                     if pending > 0 {
@@ -315,7 +311,7 @@ impl<'a> Engine<'a> {
             return;
         }
         let id = OpId(at.next);
-        self.span(stream, id, State::Transfer, self.trace.began[id.index()]);
+        self.span(stream, id, State::Transfer, self.began[id.index()]);
         let work = self.work(stream, id);
         if work > 0.0 {
             self.queue.push(self.now + work, Event::Done(stream));
@@ -325,7 +321,7 @@ impl<'a> Engine<'a> {
     }
 
     /// Seconds that a move reduces and copies.
-    fn work(&mut self, stream: StreamId, id: OpId) -> f64 {
+    pub(super) fn takes(&self, stream: StreamId, id: OpId) -> f64 {
         let (schedule, machine) = (self.schedule, self.machine);
         if machine.reduce.is_none() && machine.copy.is_none() {
             return 0.0;
@@ -335,7 +331,12 @@ impl<'a> Engine<'a> {
         let (reduced, copied) = schedule.within(op);
         let takes = |times: f64, rate: Option<f64>| rate.map_or(0.0, |rate| times * bytes / rate);
         let work = takes(reduced, machine.reduce) + takes(copied, machine.copy);
-        let work = work * self.streams[stream.index()].slower;
+        work * self.streams[stream.index()].slower
+    }
+
+    /// The stream begins to reduce or copy, for so many seconds.
+    fn work(&mut self, stream: StreamId, id: OpId) -> f64 {
+        let work = self.takes(stream, id);
         if work > 0.0
             && let Some(timeline) = &mut self.timeline
         {
@@ -373,7 +374,7 @@ impl<'a> Engine<'a> {
         let stream = counter.waiting;
         if stream != NONE {
             counter.waiting = self.behind[stream as usize];
-            self.trace.kept[self.streams[stream as usize].next as usize] = post.0 + 1;
+            self.kept[self.streams[stream as usize].next as usize] = post.0 + 1;
             self.ready.push(StreamId(stream));
         }
     }
@@ -420,14 +421,7 @@ impl<'a> Engine<'a> {
             messages: self.messages,
             links,
             ports,
-            critical: critical::path(
-                self.schedule,
-                self.wires,
-                &self.bytes,
-                &self.signal,
-                &self.ends,
-                &self.trace,
-            ),
+            critical: critical::path(&self),
             timeline: self.timeline,
         }
     }

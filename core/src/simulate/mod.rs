@@ -33,6 +33,9 @@ use crate::verify;
 use engine::Engine;
 use wires::Wires;
 
+/// Bytes of a buffer: as many as times are exact for.
+const MOST: u64 = 1 << 50;
+
 /// A run, as the machine would do it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Simulated {
@@ -68,10 +71,17 @@ pub fn simulate(
     record: bool,
 ) -> Result<Simulated, Vec<Finding>> {
     machine.check(schedule.nranks).map_err(|problem| vec![problem.at(SpanId::default())])?;
+    let element = dtype.size() as u64;
+    let bytes = schedule.collective.max_units(schedule.nranks).checked_mul(element);
+    let bytes = bytes.and_then(|unit| unit.checked_mul(count)).filter(|bytes| *bytes <= MOST);
+    let Some(bytes) = bytes else {
+        let title = format!("{count} elements of {element} bytes are too many to simulate");
+        let finding = Finding::new(Code::TooLarge, SpanId::default(), title);
+        return Err(vec![finding.help(format!("a buffer has at most {MOST} bytes"))]);
+    };
     let Some(wires) = Wires::new(schedule, machine) else {
         return Err(verify::links(schedule, &machine.topology));
     };
-    let element = dtype.size() as u64;
     let mut engine = Engine::new(schedule, machine, &wires, (count, element), record);
     engine.run();
     if !engine.ended() {
@@ -80,8 +90,5 @@ pub fn simulate(
         let title = "the streams of this schedule wait for each other, by who takes which signal";
         return Err(vec![Finding::new(Code::SharedSignal, SpanId::default(), title)]);
     }
-    let n = schedule.nranks;
-    let units = schedule.collective.max_input_units(n).max(schedule.collective.max_output_units(n));
-    let bytes = u64::from(units).saturating_mul(count).saturating_mul(element);
     Ok(engine.result(bytes))
 }

@@ -1,6 +1,9 @@
 //! The simulator against golden values of another one, closed forms, and what must hold of any run.
 
+mod forms;
 mod golden;
+mod runs;
+mod wrong;
 
 use std::sync::Arc;
 
@@ -41,4 +44,15 @@ fn schedule(name: &str, nranks: u32) -> Schedule {
 /// For so many bytes of an `AllReduce`.
 fn run(schedule: &Schedule, machine: &Machine, bytes: u64) -> Simulated {
     simulate(schedule, machine, bytes / 4, DType::F32, false).expect("it ends")
+}
+
+/// The names of the library's algorithms.
+fn names() -> Vec<String> {
+    let others = Others::library(LIBRARY);
+    let names = |(file, text): &(&str, &str)| {
+        let program = compile_with(&Source::from_text(*file, text), Door::File, &others);
+        let program = program.expect("the library is right");
+        program.algorithms.into_iter().map(|a| a.name).collect::<Vec<_>>()
+    };
+    LIBRARY.iter().flat_map(names).collect()
 }

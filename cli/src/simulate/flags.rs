@@ -1,0 +1,162 @@
+//! What `simulate` takes, and the machine that follows from it.
+
+use clap::{Args, ValueEnum};
+use roundelay::DType;
+use roundelay_core::cost::{has_latency, read_rate, read_time};
+use roundelay_core::diagnostics::Code;
+use roundelay_core::ids::RankId;
+use roundelay_core::simulate::{Machine, SignalCost};
+use roundelay_core::topology::{NodeId, Routing, Topology};
+use std::sync::Arc;
+
+use crate::flags::{Format, SourceFlags, bytes, dtype, rank_count};
+use crate::report::Failure;
+
+#[derive(Args)]
+pub(crate) struct SimulateFlags {
+    #[command(flatten)]
+    pub(super) source: SourceFlags,
+    /// Rank count; all ranks of the topology if not given
+    #[arg(long, value_parser = rank_count)]
+    pub(super) nranks: Option<u32>,
+    /// Size in bytes as nccl-tests counts it, such as 4096, 64K or 1MiB
+    #[arg(long, default_value = "64M", value_parser = bytes, conflicts_with = "count")]
+    pub(super) bytes: u64,
+    /// Elements a unit, as NCCL counts, instead of a size
+    #[arg(long)]
+    pub(super) count: Option<u64>,
+    /// Element type: i8 u8 i32 u32 i64 u64 f16 bf16 f32 f64
+    #[arg(long, default_value = "f32", value_parser = dtype)]
+    pub(super) dtype: DType,
+    /// What b is, for a topology without bandwidths, such as 25GB/s
+    #[arg(long, value_name = "RATE", value_parser = rate)]
+    bandwidth: Option<f64>,
+    /// What a message takes on a link, for a topology without latencies, such as 2us; 0 if not given
+    #[arg(long, value_name = "TIME", value_parser = time)]
+    latency: Option<f64>,
+    /// How fast a rank reduces, such as 400GB/s; it takes no time if not given
+    #[arg(long, value_name = "RATE", value_parser = rate)]
+    reduce: Option<f64>,
+    /// How fast a rank copies within its memory; it takes no time if not given
+    #[arg(long, value_name = "RATE", value_parser = rate)]
+    copy: Option<f64>,
+    /// What signals take: nothing, or the latency of their way
+    #[arg(long, value_enum, default_value_t = Signals::Free)]
+    signals: Signals,
+    /// Which way messages go where there are several: equal parts on each, or one by the destination's number
+    #[arg(long, value_enum, default_value_t = Ways::Ecmp)]
+    routing: Ways,
+    /// A rank that is slower, and how many times: 3=2.0; may be given several times
+    #[arg(long = "straggler", value_name = "RANK=TIMES", value_parser = factor)]
+    stragglers: Vec<(String, f64)>,
+    /// The link between two ranks or switches, and the share of its bandwidth that is left: 0-1=0.5; may be given
+    /// several times
+    #[arg(long = "degrade", value_name = "A-B=SHARE", value_parser = factor)]
+    degraded: Vec<(String, f64)>,
+    /// Print every step of the critical path
+    #[arg(long)]
+    pub(super) path: bool,
+    #[arg(long, value_enum, default_value_t = Format::Human)]
+    pub(super) format: Format,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Signals {
+    Free,
+    Messages,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Ways {
+    Ecmp,
+    DModK,
+}
+
+impl SimulateFlags {
+    /// `topology` with what the flags say of it.
+    pub(super) fn machine(&self, topology: &Arc<Topology>) -> Result<Machine, Failure> {
+        let name = topology.name();
+        let wrong = |title: String, help: &str| {
+            Err(Failure::usage(Code::BadFlag, title).with_help(help.to_owned()))
+        };
+        match self.bandwidth {
+            None if topology.is_relative() => {
+                let title = format!("`{name}` says no bandwidth, and --bandwidth is not given");
+                return wrong(title, "give that of one link in one direction: --bandwidth 25GB/s");
+            }
+            Some(_) if !topology.is_relative() => {
+                let title = format!("`{name}` says its bandwidths, and so does --bandwidth");
+                return wrong(title, "give one of them");
+            }
+            _ => {}
+        }
+        if self.latency.is_some() && has_latency(topology) {
+            let title = format!("`{name}` says its latencies, and so does --latency");
+            return wrong(title, "give one of them");
+        }
+        Ok(Machine {
+            bandwidth: self.bandwidth.unwrap_or(1.0),
+            latency: self.latency.unwrap_or(0.0),
+            reduce: self.reduce,
+            copy: self.copy,
+            signals: match self.signals {
+                Signals::Free => SignalCost::Free,
+                Signals::Messages => SignalCost::Messages,
+            },
+            routing: match self.routing {
+                Ways::Ecmp => Routing::Ecmp,
+                Ways::DModK => Routing::DModK,
+            },
+            stragglers: each(&self.stragglers, rank)?,
+            degraded: each(&self.degraded, |ends| ends_of(ends, topology))?,
+            ..Machine::new(topology.clone())
+        })
+    }
+}
+
+/// What is named, with the factors.
+fn each<T>(
+    given: &[(String, f64)],
+    named: impl Fn(&str) -> Result<T, Failure>,
+) -> Result<Vec<(T, f64)>, Failure> {
+    given.iter().map(|(name, factor)| Ok((named(name)?, *factor))).collect()
+}
+
+fn rank(text: &str) -> Result<RankId, Failure> {
+    text.parse().map(RankId).map_err(|_| {
+        Failure::usage(Code::BadFlag, format!("--straggler {text}: a rank is a number"))
+    })
+}
+
+/// Two nodes, by the numbers of ranks or by names, which may have a `-` of their own.
+fn ends_of(text: &str, topology: &Topology) -> Result<(NodeId, NodeId), Failure> {
+    let node = |name: &str| {
+        let name = name.trim();
+        let rank = name.parse().ok().filter(|rank| *rank < topology.nranks());
+        let named = || topology.nodes().iter().position(|node| node.name == name);
+        rank.or_else(|| named().map(|at| at as u32)).map(NodeId)
+    };
+    let cuts = text.match_indices('-');
+    let mut pairs = cuts.filter_map(|(at, _)| Some((node(&text[..at])?, node(&text[at + 1..])?)));
+    pairs.next().ok_or_else(|| {
+        let title = format!("--degrade {text}: not two nodes of `{}`", topology.name());
+        Failure::usage(Code::BadFlag, title)
+            .with_help("ranks are numbers, switches have names: 0-1=0.5, \"leaf 0-spine 1=0.5\"")
+    })
+}
+
+fn rate(text: &str) -> Result<f64, String> {
+    read_rate(text).ok_or_else(|| format!("[{}] a bandwidth is such as 25GB/s", Code::BadFlag))
+}
+
+fn time(text: &str) -> Result<f64, String> {
+    read_time(text).ok_or_else(|| format!("[{}] a time is such as 2us", Code::BadFlag))
+}
+
+fn factor(text: &str) -> Result<(String, f64), String> {
+    let parsed = text.rsplit_once('=').and_then(|(name, factor)| {
+        let factor = factor.trim().parse().ok().filter(|f: &f64| f.is_finite())?;
+        Some((name.trim().to_owned(), factor))
+    });
+    parsed.ok_or_else(|| format!("[{}] a value is such as 3=2.0 or 0-1=0.5", Code::BadFlag))
+}

@@ -1,0 +1,115 @@
+//! `roundelay simulate`: what a run would take on a topology, and what the time goes to.
+
+mod flags;
+mod json;
+mod path;
+mod tables;
+
+use roundelay::Algorithm as _;
+use roundelay_core::cost;
+use roundelay_core::diagnostics::{Code, Finding};
+use roundelay_core::schedule::Schedule;
+use roundelay_core::schedule::interpret::Interpreted;
+use roundelay_core::simulate::{Machine, Simulated, closed, simulate};
+use roundelay_core::source::Source;
+use roundelay_core::topology::NodeId;
+use roundelay_core::topology::bounds::{self, Bound};
+
+use crate::bench::count;
+use crate::flags::Format;
+use crate::program::{Loaded, load_on, one, read};
+use crate::report::{Failure, JsonDiagnostic, print, print_json, refuse};
+use crate::topology;
+pub(crate) use flags::SimulateFlags;
+
+/// A run, and what it is to be read beside.
+struct Run<'a> {
+    source: &'a Source,
+    schedule: &'a Schedule,
+    machine: &'a Machine,
+    simulated: Simulated,
+    count: u64,
+    /// The least time of any algorithm by bandwidth alone, in seconds, and why.
+    bound: Option<(f64, String)>,
+    /// By the form of the algorithm's family, where that holds.
+    closed: Option<f64>,
+}
+
+pub(crate) fn main(flags: &SimulateFlags) -> Result<bool, Failure> {
+    let source = read(&flags.source.source)?;
+    let Some(given) = topology::given(&flags.source.topology)? else {
+        return Err(Failure::usage(Code::BadFlag, "simulate takes a topology, and none is given")
+            .with_help("such as --topology \"full_mesh(8, 25GB/s, 2us)\""));
+    };
+    let machine = flags.machine(&given.topology)?;
+    let nranks = flags.nranks.unwrap_or(given.topology.nranks());
+    machine.check(nranks)?;
+    let refused = |errors: &[_]| {
+        let json = |diagnostics: Vec<JsonDiagnostic>| serde_json::json!({ "ok": false, "diagnostics": diagnostics });
+        refuse(flags.format, errors, &source, json)
+    };
+    let algorithm = match load_on(&source, &flags.source, Some(&given))? {
+        Loaded::Ready(algorithms) => one(algorithms, &source)?,
+        Loaded::Wrong(errors) => return Err(refused(&errors)),
+    };
+    let wrong = |findings: Vec<Finding>| {
+        let errors = findings.into_iter().map(|finding| algorithm.diagnostic(finding, nranks));
+        refused(&errors.collect::<Vec<_>>())
+    };
+    let schedule = algorithm.schedule(nranks).map_err(wrong)?;
+    let element = flags.dtype.size() as u64;
+    let count =
+        flags.count.unwrap_or_else(|| count(schedule.collective, nranks, flags.bytes, element));
+    let simulated = simulate(&schedule, &machine, count, flags.dtype, false).map_err(wrong)?;
+    let run = Run {
+        source: &source,
+        bound: bound(&schedule, &machine, simulated.bytes),
+        closed: by_form(&algorithm, flags, &machine, nranks, simulated.bytes),
+        schedule: &schedule,
+        machine: &machine,
+        simulated,
+        count,
+    };
+    match flags.format {
+        Format::Json => print_json(&json::Json::new(&run)),
+        Format::Human => print(tables::print(&run, flags.path).trim_end()),
+    }
+    Ok(true)
+}
+
+/// The bound of the topology, without stragglers and with all links as fast as they should be.
+fn bound(schedule: &Schedule, machine: &Machine, bytes: u64) -> Option<(f64, String)> {
+    let Schedule { nranks, collective, root, .. } = *schedule;
+    let bound = bounds::bound(&machine.topology, nranks, collective, root).ok()?;
+    let unit = if machine.topology.is_relative() { machine.bandwidth } else { 1.0 };
+    let Bound { binding, .. } = &bound;
+    Some((bound.seconds(bytes) / unit, binding.to_string()))
+}
+
+/// The closed form of an algorithm of the library, its parameters at their defaults.
+fn by_form(
+    algorithm: &Interpreted,
+    flags: &SimulateFlags,
+    machine: &Machine,
+    nranks: u32,
+    bytes: u64,
+) -> Option<f64> {
+    let of_library = roundelay::library::SOURCES.iter().any(|(name, _)| *name == algorithm.file());
+    let form = cost::of_algorithm(algorithm.name(), nranks)?;
+    (of_library && flags.source.settings.is_empty())
+        .then(|| closed(form, nranks, bytes, machine))
+        .flatten()
+}
+
+impl Run<'_> {
+    /// The share of the bound that was reached; nothing to do is all of it.
+    fn share(&self) -> Option<f64> {
+        let (bound, _) = self.bound.as_ref()?;
+        let seconds = self.simulated.seconds;
+        Some(if seconds > 0.0 { bound / seconds } else { 1.0 })
+    }
+
+    fn name(&self, node: NodeId) -> &str {
+        &self.machine.topology.nodes()[node.index()].name
+    }
+}
