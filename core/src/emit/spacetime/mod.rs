@@ -72,10 +72,11 @@ impl<'a> Diagram<'a> {
         self.bars(&mut body);
         self.signals(&mut body);
         self.arrows(&mut body, false);
+        self.names(&mut body);
         legend::finish(self, title, &body)
     }
 
-    /// The bands, their names and the time axis, above and below them.
+    /// The bands and the time axis, above and below them.
     fn grid(&self, body: &mut String) {
         let (bands, scale) = (&self.bands, &self.scale);
         for rank in (0..bands.nranks).map(RankId) {
@@ -98,6 +99,18 @@ impl<'a> Diagram<'a> {
                 px(bottom + AXIS)
             );
         }
+    }
+
+    /// On a ground of their own: a page keeps them in sight when the rest is moved to the left.
+    fn names(&self, body: &mut String) {
+        let bands = &self.bands;
+        let _ = writeln!(
+            body,
+            "<g class=\"names\">\n<rect class=\"page\" x=\"{}\" y=\"0\" width=\"{}\" height=\"{}\"/>",
+            px(-MARGIN),
+            px(LEFT + MARGIN - 2.0),
+            px(bands.height())
+        );
         for rank in (0..bands.nranks).step_by(bands.named() as usize).map(RankId) {
             let y = px(bands.y(rank) + bands.tall / 2.0);
             let _ = writeln!(
@@ -106,6 +119,7 @@ impl<'a> Diagram<'a> {
                 px(LEFT - 8.0)
             );
         }
+        body.push_str("</g>\n");
     }
 
     fn bars(&self, body: &mut String) {

@@ -15,7 +15,8 @@ const tall = run.getBBox();
 cursor.setAttribute("y", tall.y);
 cursor.setAttribute("height", tall.height);
 cursor.setAttribute("visibility", "hidden");
-run.append(cursor);
+// Behind the arrows and the bars, which are in groups.
+run.insertBefore(cursor, run.querySelector("g"));
 
 function show(round) {
   round = Math.min(Math.max(round, 0), last);
@@ -42,6 +43,12 @@ function show(round) {
     picture.scrollLeft += (box.left + box.right - frame.left - frame.right) / 2;
   }
 }
+
+// The names of the ranks stay where they are.
+const names = svg.querySelector(".names");
+picture.addEventListener("scroll", () => {
+  names.setAttribute("transform", `translate(${picture.scrollLeft} 0)`);
+});
 
 const steps = { ArrowLeft: -1, ArrowRight: 1, Home: -last, End: last };
 const step = (by) => show(Number(slider.value) + by);

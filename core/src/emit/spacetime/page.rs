@@ -79,7 +79,7 @@ fn rows(diagram: &Diagram<'_>) -> Vec<Vec<Row>> {
         all[diagram.rounds.at(&starts, span.start)].push(Row {
             start: span.start,
             end: span.end,
-            who: format!("in {rank}"),
+            who: format!("{rank}"),
             bytes: None,
             op: span.op,
         });
