@@ -3,7 +3,6 @@
 use super::bands::Bands;
 use super::rounds::{Rounds, is_signal};
 use super::scale::Scale;
-use crate::ids::OpId;
 use crate::schedule::Schedule;
 use crate::simulate::{Message, Timeline};
 
@@ -17,7 +16,7 @@ pub(super) struct Arrow {
     pub(super) ends: Ends,
     /// The number of its round.
     pub(super) round: u32,
-    /// Towards a rank of a higher number, or one that is not the next.
+    /// Towards a rank of a higher number.
     pub(super) down: bool,
     /// It passes behind the bands between.
     pub(super) far: bool,
@@ -71,8 +70,7 @@ impl Arrows {
                 last.message.end = last.message.end.max(message.end);
                 continue;
             }
-            let (down, far) =
-                (message.to > message.from, message.to.0.abs_diff(message.from.0) > 1);
+            let (down, far) = (message.to > message.from, is_far(message));
             data.push(Arrow { ends, round, down, far, message: *message, times: 1 });
         }
         let data_missing = if data.len() > MOST { count } else { 0 };
@@ -98,18 +96,24 @@ impl Ends {
     }
 }
 
-/// From the side of one band that faces the other band to the side of that, or to the row of the stream that moves.
+/// From the side of one band that faces the other band to the side of that; between neighbours, where nothing covers
+/// the arrow, to the row of the stream that moves.
 fn ends(schedule: &Schedule, message: &Message, bands: &Bands, scale: &Scale) -> Ends {
     let Message { op, from, to, start, end, .. } = *message;
     let down = to > from;
     let side = |rank, lower| bands.y(rank) + if lower { bands.tall } else { 0.0 };
     let mut at = [side(from, down), side(to, !down)];
-    let stream = schedule.streams[schedule.stream_of(OpId(op.0)).index()];
+    let stream = schedule.streams[schedule.stream_of(op).index()];
     let (y, height) = bands.row_y(stream.rank, bands.row(stream.index));
-    if bands.rows > 1 && stream.rank == from {
+    if bands.rows > 1 && !is_far(message) && stream.rank == from {
         at[0] = y + if down { height } else { 0.0 };
-    } else if bands.rows > 1 && stream.rank == to {
+    } else if bands.rows > 1 && !is_far(message) && stream.rank == to {
         at[1] = y + if down { 0.0 } else { height };
     }
     Ends { from: (scale.x(start), at[0]), to: (scale.x(end), at[1]) }
+}
+
+/// Whether there are bands in between.
+fn is_far(message: &Message) -> bool {
+    message.to.0.abs_diff(message.from.0) > 1
 }

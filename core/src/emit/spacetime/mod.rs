@@ -91,10 +91,13 @@ impl<'a> Diagram<'a> {
         }
         let bottom = bands.height();
         for (seconds, label) in scale.ticks() {
-            let x = px(scale.x(seconds));
+            let at = scale.x(seconds);
+            // The last number must not stick out.
+            let class = if at > LEFT + scale.wide - MARGIN { "tick last" } else { "tick" };
+            let x = px(at);
             let _ = writeln!(
                 body,
-                r#"<path class="grid" d="M{x} -6V{0}"/><text class="tick" x="{x}" y="-11">{label}</text><text class="tick" x="{x}" y="{1}">{label}</text>"#,
+                r#"<path class="grid" d="M{x} -6V{0}"/><text class="{class}" x="{x}" y="-11">{label}</text><text class="{class}" x="{x}" y="{1}">{label}</text>"#,
                 px(bottom + 6.0),
                 px(bottom + AXIS)
             );
