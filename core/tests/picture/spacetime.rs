@@ -4,7 +4,7 @@ use expect_test::expect_file;
 use roundelay_core::emit::spacetime::{html, svg};
 use roundelay_core::ids::RankId;
 use roundelay_core::schedule::{OpKind, Schedule};
-use roundelay_core::simulate::{Message, State, Timeline};
+use roundelay_core::simulate::{Message, Span, State, Timeline};
 
 use super::elements::{Element, elements};
 use super::stepper::{run, schedule};
@@ -209,18 +209,55 @@ fn large_ones_stay_small_and_say_what_is_missing() {
 
 #[test]
 fn many_streams_share_rows() {
-    let streams = |n: u32| {
-        let schedule = schedule("RingAllReduce", 40);
-        let mut schedule = schedule;
-        // Every rank's main stream becomes its last of n; the picture only looks at the number.
+    let picture = |streams: u32| {
+        let mut schedule = schedule("RingAllReduce", 40);
+        // A picture looks at a stream's number alone: the only one becomes the last of many.
         for stream in &mut schedule.streams {
-            stream.index = n - 1;
+            stream.index = streams - 1;
         }
-        let line = on_time(&schedule);
-        svg(&schedule, &line, "streams")
+        svg(&schedule, &on_time(&schedule), "streams")
     };
-    assert!(streams(30).contains("Up to 30 streams of a rank share 5 rows."));
-    assert!(!streams(2).contains("share"));
+    let shared = picture(30);
+    assert!(shared.contains("Up to 30 streams of a rank share 5 rows."));
+    let all = elements(&shared);
+    let bands = bands(&all, 40);
+    let bars: Vec<_> = all.iter().filter(|e| e.is("rect", "transfer")).collect();
+    // The last is the legend's.
+    assert_eq!(bars.len(), 40 * 78 + 1);
+    for bar in &bars[..bars.len() - 1] {
+        let (top, bottom) = (number(bar, "y"), number(bar, "y") + number(bar, "height"));
+        let within = bands.iter().any(|band| top >= band.0 - CLOSE && bottom <= band.1 + CLOSE);
+        assert!(within, "{top} to {bottom}");
+    }
+    assert!(!picture(2).contains("share"));
+}
+
+/// A thousand slivers of an op are one bar, and messages that lie on one another one arrow.
+#[test]
+fn what_is_narrower_than_a_pixel_is_merged() {
+    let schedule = schedule("RingAllReduce", 2);
+    let mut line = on_time(&schedule);
+    let whole = svg(&schedule, &line, "merged");
+    let slivers = |span: &Span| {
+        let (span, each) = (*span, (span.end - span.start) / 1000.0);
+        let start = move |i| span.start + each * f64::from(i);
+        (0..1000).map(move |i| Span { start: start(i), end: start(i + 1), ..span })
+    };
+    line.spans = line.spans.iter().flat_map(slivers).collect();
+    line.messages = line.messages.iter().flat_map(|m| [*m; 2]).collect();
+    let all = elements(&svg(&schedule, &line, "merged"));
+    let whole = elements(&whole);
+    for class in ["transfer", "local"] {
+        let bars = |all: &[Element]| all.iter().filter(|e| e.is("rect", class)).count();
+        assert_eq!(bars(&all), bars(&whole), "{class}");
+    }
+    assert!(all.iter().any(|e| e.tag == "title" && e.text.ends_with(": 1000 ops")));
+    for class in ["up", "down"] {
+        let (merged, whole) = (arrows(&all, class), arrows(&whole, class));
+        assert_eq!(merged.len(), whole.len(), "{class}");
+        assert!(merged.iter().all(|(_, title)| title.contains("1.048576MB")));
+        assert!(merged.iter().all(|(_, title)| title.ends_with(": 2 messages")));
+    }
 }
 
 #[test]
