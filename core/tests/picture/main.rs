@@ -3,6 +3,6 @@
 #![allow(missing_docs)]
 
 mod elements;
+mod runs;
 mod spacetime;
-mod stepper;
 mod topologies;

@@ -7,7 +7,7 @@ use roundelay_core::schedule::{OpKind, Schedule};
 use roundelay_core::simulate::{Message, Span, State, Timeline};
 
 use super::elements::{Element, elements};
-use super::stepper::{run, schedule};
+use super::runs::{run, schedule};
 
 const NAMES: [(&str, u32); 6] = [
     ("RingAllReduce", 1),
