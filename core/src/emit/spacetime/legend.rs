@@ -47,7 +47,7 @@ pub(super) fn finish(diagram: &Diagram<'_>, title: &str, body: &str) -> String {
             px(at.0),
             px(at.1),
             px(SAMPLE),
-            escaped(&words)
+            escaped(words)
         );
         at.0 += room;
     }

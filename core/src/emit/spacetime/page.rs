@@ -73,10 +73,9 @@ fn rows(diagram: &Diagram<'_>) -> Vec<Vec<Row>> {
             op: message.op,
         });
     }
-    let starts = diagram.rounds.starts();
     for span in diagram.timeline.spans.iter().filter(|span| span.state == State::Local) {
         let rank = diagram.schedule.streams[span.stream.index()].rank;
-        all[diagram.rounds.at(&starts, span.start)].push(Row {
+        all[diagram.rounds.at(span.start)].push(Row {
             start: span.start,
             end: span.end,
             who: format!("{rank}"),

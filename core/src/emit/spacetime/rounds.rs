@@ -16,6 +16,8 @@ pub(super) struct Rounds {
     pub(super) of: Vec<Option<u32>>,
     /// By number.
     pub(super) all: Vec<Round>,
+    /// Seconds, by number: when it and all before it had begun.
+    begun: Vec<f64>,
 }
 
 /// What belongs to one round.
@@ -45,22 +47,18 @@ impl Rounds {
             round.messages += 1;
             round.bytes = round.bytes.saturating_add(message.bytes);
         }
-        Self { of, all }
-    }
-
-    /// The latest round that had begun then, or the first.
-    pub(super) fn at(&self, starts: &[f64], seconds: f64) -> usize {
-        starts.partition_point(|start| *start <= seconds * (1.0 + ROUNDING)).max(1) - 1
-    }
-
-    /// When each round begins, never before the one in front of it.
-    pub(super) fn starts(&self) -> Vec<f64> {
         let mut latest = 0.0_f64;
-        let start = |round: &Round| {
+        let begun = |round: &Round| {
             latest = latest.max(round.start);
             latest
         };
-        self.all.iter().map(start).collect()
+        let begun = all.iter().map(begun).collect();
+        Self { of, all, begun }
+    }
+
+    /// The latest round that had begun then, or the first.
+    pub(super) fn at(&self, seconds: f64) -> usize {
+        self.begun.partition_point(|begun| *begun <= seconds * (1.0 + ROUNDING)).max(1) - 1
     }
 }
 
