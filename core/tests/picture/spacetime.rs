@@ -122,7 +122,7 @@ fn every_op_is_a_bar_in_the_band_of_its_rank() {
                         && number(bar, "y") >= top - CLOSE
                         && number(bar, "y") + number(bar, "height") <= bottom + CLOSE
                 };
-                assert!(bars.iter().any(|bar| fits(bar)), "{name}: no bar of {span:?}");
+                assert!(bars.iter().any(fits), "{name}: no bar of {span:?}");
             }
         }
     }
