@@ -1,6 +1,7 @@
 //! Back ends: what a checked algorithm becomes besides a schedule.
 
 pub mod cuda;
+mod picture;
 pub mod rust;
 mod rust_body;
 mod rust_calls;
@@ -8,5 +9,6 @@ mod rust_executor;
 mod rust_exprs;
 mod rust_membership;
 mod rust_topology;
+pub mod spacetime;
 pub mod steps;
 pub mod topology_svg;

@@ -75,13 +75,14 @@ fn write(schedule: &Schedule, out: &mut String) -> fmt::Result {
     for stream in &schedule.streams {
         writeln!(out, "rank {} stream {}", stream.rank, stream.index)?;
         for op in &schedule.ops[stream.first.index()..][..stream.len as usize] {
-            write_op(schedule, op, out)?;
+            writeln!(out, "  {} @{}", self::op(schedule, op), op.at)?;
         }
     }
     Ok(())
 }
 
-fn write_op(schedule: &Schedule, op: &Op, out: &mut String) -> fmt::Result {
+/// An op as a line of the text form writes it, without its statement.
+pub fn op(schedule: &Schedule, op: &Op) -> String {
     if op.kind == OpKind::Move {
         let list = |operands: &[Operand]| {
             let all: Vec<_> = operands.iter().map(|o| operand_text(schedule, *o)).collect();
@@ -90,22 +91,21 @@ fn write_op(schedule: &Schedule, op: &Op, out: &mut String) -> fmt::Result {
         let (srcs, dsts) = (list(schedule.srcs(op)), list(schedule.dsts(op)));
         let name = if op.srcs == 1 { "copy" } else { "fold" };
         let finish = if op.finish { " finish" } else { "" };
-        return writeln!(out, "  {name} {srcs} -> {dsts}{finish} @{}", op.at);
+        return format!("{name} {srcs} -> {dsts}{finish}");
     }
     let name = if op.kind == OpKind::Post { "post" } else { "wait" };
     let Channel { from, to, kind, lane } = *schedule.channel(op);
     let kind_name = KINDS.iter().find(|(k, _)| *k == kind).map_or("", |(_, name)| name);
-    write!(out, "  {name} {kind_name} {from}->{to}")?;
-    match kind {
-        SignalKind::Fork | SignalKind::Join => write!(out, " stream {lane}")?,
-        _ if schedule.lanes[lane.index()].is_empty() => {}
+    let place = match kind {
+        SignalKind::Fork | SignalKind::Join => format!(" stream {lane}"),
+        _ if schedule.lanes[lane.index()].is_empty() => String::new(),
         _ => {
             let values: Vec<_> =
                 schedule.lanes[lane.index()].iter().map(ToString::to_string).collect();
-            write!(out, " lane {}", values.join(","))?;
+            format!(" lane {}", values.join(","))
         }
-    }
-    writeln!(out, " @{}", op.at)
+    };
+    format!("{name} {kind_name} {from}->{to}{place}")
 }
 
 fn operand_text(schedule: &Schedule, operand: Operand) -> String {

@@ -79,6 +79,12 @@ pub(crate) fn in_order(schedule: &Schedule) -> Result<Order, Vec<Finding>> {
     stage("order", || order::order(schedule, &reporter)).map_err(ranking::fold)
 }
 
+/// For each op, how many moves between ranks the longest chain has that ends with it.
+pub(crate) fn steps(schedule: &Schedule) -> Result<Vec<u32>, Vec<Finding>> {
+    let order = in_order(schedule)?;
+    Ok(ports::steps(schedule, &order, |at| schedule.crosses(schedule.op(at))).0)
+}
+
 /// The proof alone, for a runtime with such signals.
 pub fn verify_with(schedule: &Schedule, signals: Signals) -> Result<Proof, Vec<Finding>> {
     verify_called(schedule, signals, Callers::Each)

@@ -5,12 +5,11 @@ use std::fmt::Write as _;
 
 use super::cables::{Cables, rate};
 use super::layout::Point;
-use super::{Body, MARGIN, Marks, STYLE, escaped, px, ring_class, shown, width};
+use super::{Body, MARGIN, Marks, STYLE, ring_class, shown, width};
+use crate::emit::picture::{LETTER, escaped, px, wrapped};
 use crate::schedule::rational::Rat;
 use crate::topology::{LinkKind, Topology};
 
-/// Pixels of a letter, on average and a little more.
-const LETTER: f64 = 6.7;
 /// From a line of text to the next.
 const LINE: f64 = 19.0;
 /// The sample in front of an entry.
@@ -141,24 +140,4 @@ fn entries(topology: &Topology, marks: &Marks, cables: &Cables) -> Vec<(String, 
         }
     }
     all
-}
-
-/// Broken between words, and inside of words that are longer than a line.
-fn wrapped(text: &str, letters: usize) -> Vec<String> {
-    let mut lines = vec![String::new()];
-    for word in text.split_whitespace() {
-        let letters_of: Vec<_> = word.chars().collect();
-        for piece in letters_of.chunks(letters.max(1)) {
-            let line = lines.last_mut().expect("there is a first line");
-            if !line.is_empty() && line.chars().count() + 1 + piece.len() > letters {
-                lines.push(piece.iter().collect());
-                continue;
-            }
-            if !line.is_empty() {
-                line.push(' ');
-            }
-            line.extend(piece);
-        }
-    }
-    lines
 }

@@ -10,6 +10,7 @@ mod tree;
 
 use std::fmt::Write as _;
 
+use super::picture::{escaped, px};
 use crate::ids::RankId;
 use crate::topology::{NodeId, NodeKind, Topology};
 use cables::{Cable, Cables, Router, Way};
@@ -24,7 +25,7 @@ const CROWD: u32 = 24;
 /// Around the picture.
 const MARGIN: f64 = 20.0;
 /// Colours and widths. The hues are those of Okabe and Ito, which colour-blind people tell apart.
-const STYLE: &str = include_str!("style.css");
+const STYLE: &str = concat!(include_str!("../picture.css"), include_str!("style.css"));
 
 /// What a picture shows besides the topology.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -91,22 +92,6 @@ fn ring_class(topology: &Topology, number: usize) -> String {
 /// Whether a partition says more than that every rank is alone, and in few enough parts to show.
 fn shown(binding: &[Vec<RankId>]) -> bool {
     (1..=PARTS).contains(&binding.len()) && binding.iter().any(|part| part.len() > 1)
-}
-
-/// A number with one digit behind the point, where it has one.
-fn px(value: f64) -> String {
-    let text = format!("{value:.1}");
-    let text = text.strip_suffix(".0").unwrap_or(&text);
-    if text == "-0" { "0".to_owned() } else { text.to_owned() }
-}
-
-/// Text inside of an element.
-fn escaped(text: &str) -> String {
-    // XML takes neither control characters nor the two that are no characters at all.
-    let odd = |c: char| c.is_control() || matches!(c, '\u{FFFE}' | '\u{FFFF}');
-    let plain = |c: char| if odd(c) { ' ' } else { c };
-    let text: String = text.chars().map(plain).collect();
-    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
 }
 
 /// What has been drawn, and how far it reaches.

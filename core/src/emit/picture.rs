@@ -1,0 +1,40 @@
+//! What all pictures share: the look of the page and of its text (`picture.css`), numbers, escaped and broken text.
+
+/// Pixels of a letter, on average and a little more.
+pub(super) const LETTER: f64 = 6.7;
+
+/// A number with one digit behind the point, where it has one.
+pub(super) fn px(value: f64) -> String {
+    let text = format!("{value:.1}");
+    let text = text.strip_suffix(".0").unwrap_or(&text);
+    if text == "-0" { "0".to_owned() } else { text.to_owned() }
+}
+
+/// Text inside of an element.
+pub(super) fn escaped(text: &str) -> String {
+    // XML takes neither control characters nor the two that are no characters at all.
+    let odd = |c: char| c.is_control() || matches!(c, '\u{FFFE}' | '\u{FFFF}');
+    let plain = |c: char| if odd(c) { ' ' } else { c };
+    let text: String = text.chars().map(plain).collect();
+    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
+}
+
+/// Broken between words, and inside of words that are longer than a line.
+pub(super) fn wrapped(text: &str, letters: usize) -> Vec<String> {
+    let mut lines = vec![String::new()];
+    for word in text.split_whitespace() {
+        let letters_of: Vec<_> = word.chars().collect();
+        for piece in letters_of.chunks(letters.max(1)) {
+            let line = lines.last_mut().expect("there is a first line");
+            if !line.is_empty() && line.chars().count() + 1 + piece.len() > letters {
+                lines.push(piece.iter().collect());
+                continue;
+            }
+            if !line.is_empty() {
+                line.push(' ');
+            }
+            line.extend(piece);
+        }
+    }
+    lines
+}

@@ -1,0 +1,106 @@
+//! Seconds as places along the picture, as numbers below it and as text.
+
+/// Left of the time axis: the names of the ranks.
+pub(super) const LEFT: f64 = 76.0;
+/// From a number of the axis to the next, at least.
+const APART: f64 = 72.0;
+/// Digits that a time is written with.
+const DIGITS: i32 = 4;
+
+/// The time axis.
+pub(super) struct Scale {
+    /// Seconds.
+    seconds: f64,
+    /// Pixels.
+    pub(super) wide: f64,
+}
+
+impl Scale {
+    /// A run that takes no time has all of it at the beginning.
+    pub(super) fn new(seconds: f64, wide: f64) -> Self {
+        Self { seconds: if seconds > 0.0 { seconds } else { 1.0 }, wide }
+    }
+
+    /// Where that time is.
+    pub(super) fn x(&self, seconds: f64) -> f64 {
+        LEFT + (self.wide * seconds / self.seconds).clamp(0.0, self.wide)
+    }
+
+    /// 1, 2 or 5 of a power of ten apart: the time, and how it is written.
+    pub(super) fn ticks(&self) -> Vec<(f64, String)> {
+        let least = self.seconds * APART / self.wide;
+        let power = 10_f64.powf(least.log10().floor());
+        let step = [1.0, 2.0, 5.0].map(|d| d * power).into_iter().find(|s| *s >= least);
+        let step = step.unwrap_or(10.0 * power);
+        let count = (self.seconds / step * (1.0 + 1e-9)).floor() as u32;
+        let (unit, size) = unit(self.seconds);
+        let tick = |i| {
+            let at = f64::from(i) * step;
+            (at, if i == 0 { "0".to_owned() } else { format!("{} {unit}", short(at / size)) })
+        };
+        (0..=count).map(tick).collect()
+    }
+}
+
+/// `12.35 us`
+pub(super) fn time_text(seconds: f64) -> String {
+    let (unit, size) = unit(seconds);
+    format!("{} {unit}", short(seconds / size))
+}
+
+/// `12.3 us to 14.5 us`, in the same unit.
+pub(super) fn stretch_text(start: f64, end: f64) -> String {
+    let (unit, size) = unit(end);
+    format!("{} to {} {unit}", short(start / size), short(end / size))
+}
+
+/// The largest that the time reaches.
+fn unit(seconds: f64) -> (&'static str, f64) {
+    match seconds {
+        s if s >= 1.0 => ("s", 1.0),
+        s if s >= 1e-3 => ("ms", 1e-3),
+        s if s >= 1e-6 => ("us", 1e-6),
+        _ => ("ns", 1e-9),
+    }
+}
+
+/// Rounded to a few digits, without zeros behind.
+fn short(value: f64) -> String {
+    let before = value.abs().max(1e-3).log10().floor() as i32 + 1;
+    let text = format!("{value:.*}", (DIGITS - before).clamp(0, 6) as usize);
+    match text.split_once('.') {
+        Some(_) => text.trim_end_matches('0').trim_end_matches('.').to_owned(),
+        None => text,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Scale, stretch_text, time_text};
+
+    #[test]
+    fn times_have_four_digits_and_their_unit() {
+        for (seconds, text) in [
+            (0.0, "0 ns"),
+            (4.2e-10, "0.42 ns"),
+            (2e-6, "2 us"),
+            (12.3456e-6, "12.35 us"),
+            (4.725_629e-3, "4.726 ms"),
+            (99.999_99e-3, "100 ms"),
+            (12_345.6, "12346 s"),
+        ] {
+            assert_eq!(time_text(seconds), text);
+        }
+        assert_eq!(stretch_text(0.5e-6, 1e-3), "0.0005 to 1 ms");
+    }
+
+    #[test]
+    fn ticks_are_round_and_apart() {
+        let labels = |seconds, wide| -> Vec<String> {
+            Scale::new(seconds, wide).ticks().into_iter().map(|t| t.1).collect()
+        };
+        assert_eq!(labels(101.4e-6, 440.0), ["0", "20 us", "40 us", "60 us", "80 us", "100 us"]);
+        assert_eq!(labels(3e-3, 300.0), ["0", "1 ms", "2 ms", "3 ms"]);
+        assert_eq!(labels(0.0, 100.0), ["0", "1 s"]);
+    }
+}

@@ -1,0 +1,39 @@
+//! Runs to draw: the library's algorithms on a full mesh.
+
+use std::sync::Arc;
+
+use roundelay_core::check::Door;
+use roundelay_core::check::others::Others;
+use roundelay_core::compile_with;
+use roundelay_core::dtype::DType;
+use roundelay_core::ids::RankId;
+use roundelay_core::schedule::interpret::Interpreted;
+use roundelay_core::schedule::{Algorithm as _, Schedule};
+use roundelay_core::simulate::{Machine, SignalCost, Timeline, simulate};
+use roundelay_core::source::Source;
+
+const LIBRARY: &[(&str, &str)] = include!("../../../stdlib/sources.rs");
+
+/// An algorithm of the library.
+pub(crate) fn schedule(name: &str, nranks: u32) -> Schedule {
+    let here = |(_, text): &&(&str, &str)| text.contains(&format!("algorithm {name}("));
+    let (file, text) = LIBRARY.iter().find(here).expect("an algorithm of the library");
+    let source = Source::from_text(*file, text);
+    let program =
+        compile_with(&source, Door::File, &Others::library(LIBRARY)).expect("it is right");
+    let found = program.algorithms.iter().find(|a| a.name == name).expect("it is there");
+    Interpreted::new(found.clone(), &source).schedule(nranks).expect("it admits that many ranks")
+}
+
+/// A run of `bytes` bytes a unit, in which the rank `late` is slower by `times`.
+pub(crate) fn run(schedule: &Schedule, bytes: u64, late: RankId, times: f64) -> Timeline {
+    let mesh = format!("full_mesh({}, 25GB/s, 2us)", schedule.nranks);
+    let machine = Machine {
+        copy: Some(200e9),
+        signals: SignalCost::Messages,
+        stragglers: vec![(late, times)],
+        ..Machine::new(Arc::new(mesh.parse().expect("a topology")))
+    };
+    let ran = simulate(schedule, &machine, bytes, DType::U8, true).expect("it ends");
+    ran.timeline.expect("it was recorded")
+}

@@ -1,0 +1,188 @@
+//! Pictures of topologies: what a reader of the file can check without looking at it.
+
+use super::elements::elements;
+use expect_test::expect_file;
+use roundelay_core::check;
+use roundelay_core::emit::topology_svg::{Marks, svg};
+use roundelay_core::ids::RankId;
+use roundelay_core::source::Source;
+use roundelay_core::topology::draft::Draft;
+use roundelay_core::topology::{NodeKind, Topology};
+
+const SHAPES: [&str; 14] = [
+    "full_mesh(1)",
+    "full_mesh(2)",
+    "full_mesh(8, 25GB/s, 2us) without (0, 1)",
+    "ring(16)",
+    "torus([4, 4])",
+    "torus([3, 3, 3])",
+    "torus([2, 2, 2, 2])",
+    "crossbar(8)",
+    "spine_leaf(8, 8, 4)",
+    "islands(2, 8)",
+    "islands(8, 8, 300GB/s, 50GB/s)",
+    "groups([8, 4], 300GB/s, 50GB/s)",
+    "groups([1, 2, 30])",
+    "full_mesh(64)",
+];
+
+/// Around a picture nothing is drawn; less what rounding takes.
+const MARGIN: f64 = 19.7;
+
+fn read(text: &str) -> Topology {
+    let source = Source::from_text("topology", text);
+    check::topology::read(&source).unwrap_or_else(|e| panic!("{text}: {}", e[0].report(&source)))
+}
+
+/// Marks of every sort.
+fn marked(topology: &Topology) -> Marks {
+    let ring: Vec<_> = topology.ranks().collect();
+    let halves = ring.split_at(ring.len() / 2);
+    Marks {
+        rings: vec![ring.clone(), ring.iter().rev().copied().collect()],
+        cut: vec![(RankId(0), RankId(topology.nranks() - 1))],
+        binding: vec![halves.0.to_vec(), halves.1.to_vec()],
+        caption: vec!["a < b & c".into(), "long ".repeat(100)],
+    }
+}
+
+fn numbers(text: &str) -> Vec<f64> {
+    let pieces = text.split(|c: char| !(c.is_ascii_digit() || c == '.' || c == '-'));
+    pieces.filter(|p| !p.is_empty()).map(|p| p.parse().expect(p)).collect()
+}
+
+#[test]
+fn every_node_is_named_once() {
+    for text in SHAPES {
+        let topology = read(text);
+        let picture = svg(&topology, &marked(&topology));
+        let all = elements(&picture);
+        let mut names: Vec<_> =
+            all.iter().filter(|e| e.is("text", "name")).map(|e| &e.text).collect();
+        let mut nodes: Vec<_> = topology.nodes().iter().map(|n| &n.name).collect();
+        names.sort();
+        nodes.sort();
+        assert_eq!(names, nodes, "{text}");
+        assert_eq!(picture, svg(&topology, &marked(&topology)), "{text}");
+    }
+}
+
+#[test]
+fn every_cable_is_a_line_with_its_bandwidth() {
+    let topology = read("full_mesh(4, 25GB/s, 2us) without (0, 1)");
+    let picture = svg(&topology, &Marks::default());
+    let all = elements(&picture);
+    let titles: Vec<_> = all.iter().filter(|e| e.tag == "title").map(|e| e.text.as_str()).collect();
+    let cable = |pair: &str| format!("{pair}: 25 GB/s, 2us each way");
+    let cables = ["0 - 2", "0 - 3", "1 - 2", "1 - 3", "2 - 3"].map(cable);
+    assert_eq!(titles[1..], cables);
+}
+
+#[test]
+fn nothing_lies_outside() {
+    for text in SHAPES {
+        let topology = read(text);
+        let picture = svg(&topology, &marked(&topology));
+        assert!(!picture.contains("NaN") && !picture.contains("inf\""), "{text}");
+        let all = elements(&picture);
+        let size = numbers(all[0].get("viewBox").unwrap());
+        let (wide, tall) = (size[2], size[3]);
+        let group = all.iter().find(|e| e.tag == "g").unwrap();
+        let by = numbers(group.get("transform").unwrap());
+        let above = all.iter().take_while(|e| e.tag != "g").filter(|e| e.tag == "text");
+        let caption = above.map(|e| e.get("y").unwrap().parse().unwrap()).fold(0.0, f64::max);
+        let inside = |x: f64, y: f64| {
+            let (x, y) = (x + by[0], y + by[1]);
+            assert!(
+                (MARGIN..=wide - MARGIN).contains(&x) && (caption..=tall).contains(&y),
+                "{text}: {x} {y}"
+            );
+        };
+        // Behind the picture comes the legend, which has places of its own.
+        let last = all.iter().rposition(|e| e.is("text", "name")).unwrap();
+        let start = all.iter().position(|e| e.tag == "g").unwrap();
+        for element in &all[start..=last] {
+            let get = |name: &str| element.get(name).map(|v| v.parse::<f64>().expect(v));
+            if let (Some(x), Some(y), Some(r)) = (get("cx"), get("cy"), get("r")) {
+                inside(x - r, y - r);
+                inside(x + r, y + r);
+            }
+            if let (Some(x), Some(y)) = (get("x"), get("y")) {
+                inside(x, y);
+                inside(x + get("width").unwrap_or(0.0), y + get("height").unwrap_or(0.0));
+            }
+            let mut end = Vec::new();
+            let line = element.get("d").unwrap_or("").replace('Q', "LQ");
+            for piece in line.split(['M', 'L', 'Z']).filter(|p| !p.is_empty()) {
+                let points = numbers(piece.trim_start_matches('Q'));
+                if let [x, y, to_x, to_y] = points[..] {
+                    inside((end[0] + 2.0 * x + to_x) / 4.0, (end[1] + 2.0 * y + to_y) / 4.0);
+                }
+                end = points[points.len() - 2..].to_vec();
+                inside(end[0], end[1]);
+            }
+        }
+    }
+}
+
+#[test]
+fn names_are_escaped() {
+    let mut draft = Draft::new("a<b & c>d", 2, true).unwrap();
+    let switch = draft.switch("x<y&z\u{1}", NodeKind::Pci, None);
+    let link = |draft: &mut Draft, rank: u32| {
+        let kind = roundelay_core::topology::LinkKind::Pci;
+        let one = roundelay_core::schedule::rational::Rat::ONE;
+        draft.cable(RankId(rank).into(), switch, kind, one, 0).unwrap();
+    };
+    link(&mut draft, 0);
+    link(&mut draft, 1);
+    let topology = draft.build().unwrap();
+    let picture = svg(&topology, &marked(&topology));
+    let all = elements(&picture);
+    assert_eq!(all[1].text, "a&lt;b &amp; c&gt;d");
+    assert!(all.iter().any(|e| e.is("text", "name") && e.text == "x&lt;y&amp;z "));
+}
+
+#[test]
+fn large_ones_stay_small() {
+    for text in
+        ["full_mesh(1024)", "spine_leaf(64, 16, 64)", "groups([100, 100])", "crossbar(4096)"]
+    {
+        let topology = read(text);
+        let picture = svg(&topology, &marked(&topology));
+        assert!(picture.len() < 2_000_000, "{text}: {}", picture.len());
+    }
+    let mesh = svg(&read("full_mesh(128)"), &Marks::default());
+    assert!(mesh.contains("8128 cables inside of a part are not drawn"));
+}
+
+#[test]
+fn marks_of_ranks_that_are_not_there_are_left_out() {
+    let topology = read("ring(4)");
+    let far = RankId(9);
+    let marks = Marks {
+        rings: vec![vec![RankId(0), far], Vec::new()],
+        cut: vec![(RankId(0), far)],
+        binding: vec![vec![far, RankId(0), RankId(2)], vec![RankId(1)]],
+        caption: Vec::new(),
+    };
+    let picture = svg(&topology, &marks);
+    let all = elements(&picture);
+    assert_eq!(all.iter().filter(|e| e.is("circle", "part0")).count(), 3, "two, and the legend");
+    assert!(!all.iter().any(|e| e.is("path", "ring0") || e.is("path", "cut")));
+}
+
+#[test]
+fn the_broken_mesh() {
+    let topology = read("full_mesh(4) without (0, 1)");
+    let marks = Marks {
+        rings: vec![[0, 2, 1, 3].map(RankId).to_vec()],
+        cut: vec![(RankId(0), RankId(1))],
+        ..Marks::default()
+    };
+    let picture = svg(&topology, &marks);
+    assert!(
+        picture.contains("prefers-color-scheme:dark") && picture.contains(".page{fill:#ffffff}")
+    );
+    expect_file!["broken_mesh.svg"].assert_eq(&picture);
+}
