@@ -72,7 +72,12 @@ roundelay::executor! {
 }
 
 /// The executor's result is the reference's, apart and in place; gives the loops, and whether data was staged.
-fn is_right(executor: &dyn Executor, framework: Framework, count: u64, op: ReduceOp) -> (u64, bool) {
+fn is_right(
+    executor: &dyn Executor,
+    framework: Framework,
+    count: u64,
+    op: ReduceOp,
+) -> (u64, bool) {
     let collective = executor.collective();
     let (nranks, root) = (executor.nranks(), executor.root());
     let dtype = DType::I32;

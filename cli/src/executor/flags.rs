@@ -5,7 +5,8 @@ use roundelay::{DType, ReduceOp};
 use roundelay_core::diagnostics::Code;
 use roundelay_core::verify::Signals;
 
-use crate::flags::{EngineFlags, Format, bytes, dtype, rate, reduce_op, signals, time};
+use crate::flags::{EngineFlags, Format, bytes, dtype, reduce_op, signals};
+use crate::simulate::{rate, time};
 
 #[derive(Args)]
 pub(crate) struct ExecutorFlags {

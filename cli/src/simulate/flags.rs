@@ -56,6 +56,12 @@ pub(crate) struct SimulateFlags {
     /// Print every step of the critical path
     #[arg(long)]
     pub(super) path: bool,
+    /// Write a space-time diagram: ranks by time, messages as arrows
+    #[arg(long, value_name = "FILE")]
+    pub(super) svg: Option<String>,
+    /// Write a page that steps through the rounds of the diagram
+    #[arg(long, value_name = "FILE")]
+    pub(super) html: Option<String>,
     #[arg(long, value_enum, default_value_t = Format::Human)]
     pub(super) format: Format,
 }
@@ -145,11 +151,11 @@ fn ends_of(text: &str, topology: &Topology) -> Result<(NodeId, NodeId), Failure>
     })
 }
 
-fn rate(text: &str) -> Result<f64, String> {
+pub(crate) fn rate(text: &str) -> Result<f64, String> {
     read_rate(text).ok_or_else(|| format!("[{}] a bandwidth is such as 25GB/s", Code::BadFlag))
 }
 
-fn time(text: &str) -> Result<f64, String> {
+pub(crate) fn time(text: &str) -> Result<f64, String> {
     read_time(text).ok_or_else(|| format!("[{}] a time is such as 2us", Code::BadFlag))
 }
 

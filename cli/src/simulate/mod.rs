@@ -8,9 +8,10 @@ mod tables;
 use roundelay::Algorithm as _;
 use roundelay_core::cost;
 use roundelay_core::diagnostics::{Code, Finding};
+use roundelay_core::emit::spacetime;
 use roundelay_core::schedule::Schedule;
 use roundelay_core::schedule::interpret::Interpreted;
-use roundelay_core::simulate::{Machine, Simulated, closed, simulate};
+use roundelay_core::simulate::{Machine, Simulated, Timeline, closed, simulate};
 use roundelay_core::source::Source;
 use roundelay_core::topology::NodeId;
 use roundelay_core::topology::bounds::{self, Bound};
@@ -20,7 +21,7 @@ use crate::flags::Format;
 use crate::program::{Loaded, load_on, one, read};
 use crate::report::{Failure, JsonDiagnostic, print, print_json, refuse};
 use crate::topology;
-pub(crate) use flags::SimulateFlags;
+pub(crate) use flags::{SimulateFlags, rate, time};
 
 /// A run, and what it is to be read beside.
 struct Run<'a> {
@@ -60,7 +61,8 @@ pub(crate) fn main(flags: &SimulateFlags) -> Result<bool, Failure> {
     let element = flags.dtype.size() as u64;
     let count =
         flags.count.unwrap_or_else(|| count(schedule.collective, nranks, flags.bytes, element));
-    let simulated = simulate(&schedule, &machine, count, flags.dtype, false).map_err(wrong)?;
+    let pictured = flags.svg.is_some() || flags.html.is_some();
+    let simulated = simulate(&schedule, &machine, count, flags.dtype, pictured).map_err(wrong)?;
     let run = Run {
         source: &source,
         bound: bound(&schedule, &machine, simulated.bytes),
@@ -70,6 +72,15 @@ pub(crate) fn main(flags: &SimulateFlags) -> Result<bool, Failure> {
         simulated,
         count,
     };
+    if let Some(timeline) = &run.simulated.timeline {
+        let title = run.title();
+        let write = |path: &Option<String>, picture: fn(&Schedule, &Timeline, &str) -> String| {
+            path.as_ref()
+                .map_or(Ok(()), |path| written(path, &picture(run.schedule, timeline, &title)))
+        };
+        write(&flags.svg, spacetime::svg)?;
+        write(&flags.html, spacetime::html)?;
+    }
     match flags.format {
         Format::Json => print_json(&json::Json::new(&run)),
         Format::Human => print(tables::print(&run, flags.path).trim_end()),
@@ -101,7 +112,20 @@ fn by_form(
         .flatten()
 }
 
+fn written(path: &str, text: &str) -> Result<(), Failure> {
+    std::fs::write(path, text).map_err(|error| {
+        Failure::usage(Code::BadFlag, format!("`{path}` cannot be written: {error}"))
+    })
+}
+
 impl Run<'_> {
+    /// What a picture of it is called.
+    fn title(&self) -> String {
+        let Schedule { algorithm, nranks, .. } = self.schedule;
+        let (bytes, topology) = (self.simulated.bytes, self.machine.topology.name());
+        format!("{algorithm}, {nranks} ranks, {bytes} B on {topology}")
+    }
+
     /// The share of the bound that was reached; nothing to do is all of it.
     fn share(&self) -> Option<f64> {
         let (bound, _) = self.bound.as_ref()?;

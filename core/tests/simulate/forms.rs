@@ -31,15 +31,23 @@ fn uncontended_runs_take_what_the_forms_say() {
                 continue;
             }
             let schedule = schedule(name, n);
-            for topology in [format!("full_mesh({n}, 25GB/s, 2us)"), format!("crossbar({n}, 25GB/s, 1us)")] {
+            for topology in
+                [format!("full_mesh({n}, 25GB/s, 2us)"), format!("crossbar({n}, 25GB/s, 1us)")]
+            {
                 let machine = machine(&topology);
                 // Whole blocks, halves and eighths of them.
                 let count = 8 * u64::from(n) * 1024 * 15;
                 for count in [count, 64 * count] {
-                    let done = simulate(&schedule, &machine, count, DType::F32, false).expect("it ends");
+                    let done =
+                        simulate(&schedule, &machine, count, DType::F32, false).expect("it ends");
                     let wanted = closed(form, n, done.bytes, &machine).expect("the form holds");
                     let off = (done.seconds / wanted - 1.0).abs();
-                    assert!(off < 1e-3, "{name} at {n} on {topology}, {} bytes: {} s, not {wanted}", done.bytes, done.seconds);
+                    assert!(
+                        off < 1e-3,
+                        "{name} at {n} on {topology}, {} bytes: {} s, not {wanted}",
+                        done.bytes,
+                        done.seconds
+                    );
                     compared += 1;
                 }
             }
@@ -53,7 +61,9 @@ fn forms_hold_where_all_links_are_alike_and_nothing_else_costs() {
     let form = cost::of_algorithm("RingAllReduce", 8).expect("it has one");
     let on = |topology: &str| closed(form, 8, 1 << 20, &machine(topology));
     assert!(on("full_mesh(8, 25GB/s, 2us)").is_some() && on("crossbar(8, 25GB/s)").is_some());
-    for other in ["ring(8, 25GB/s)", "spine_leaf(2, 4, 1, 25GB/s)", "full_mesh(8, 25GB/s) without (0, 1)"] {
+    for other in
+        ["ring(8, 25GB/s)", "spine_leaf(2, 4, 1, 25GB/s)", "full_mesh(8, 25GB/s) without (0, 1)"]
+    {
         assert_eq!(on(other), None, "{other}");
     }
     let plain = machine("crossbar(8, 25GB/s)");
@@ -79,7 +89,9 @@ fn one_port_for_many() {
 }
 
 fn written(text: &str, nranks: u32) -> Schedule {
-    algorithm(&Source::from_text("written.coll", text), "Written").schedule(nranks).expect("it fits")
+    algorithm(&Source::from_text("written.coll", text), "Written")
+        .schedule(nranks)
+        .expect("it fits")
 }
 
 /// Rank 1 pulls one part of three, rank 2 the other two: at half speed both until 1 has its own, then 2 alone.
@@ -105,7 +117,8 @@ fn who_ends_first_leaves_its_share() {
         }",
         3,
     );
-    let done = simulate(&schedule, &machine("crossbar(3, 1GB/s)"), GB / 4, DType::F32, true).expect("it ends");
+    let done = simulate(&schedule, &machine("crossbar(3, 1GB/s)"), GB / 4, DType::F32, true)
+        .expect("it ends");
     near(done.seconds, 3.0);
     let ends: Vec<f64> = done.timeline.expect("asked for").messages.iter().map(|m| m.end).collect();
     near(ends.iter().copied().fold(f64::INFINITY, f64::min), 2.0);
