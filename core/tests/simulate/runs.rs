@@ -44,7 +44,10 @@ fn every_link_carries_what_the_schedule_asks_of_it() {
         for ((carried, share), link) in carried.zip(&load.links).zip(machine.topology.links()) {
             let asked = share * done.bytes as f64;
             // Pieces are cut by element.
-            assert!((carried - asked).abs() <= 1e-4 * asked, "{what}, {link:?}: {carried}, {asked}");
+            assert!(
+                (carried - asked).abs() <= 1e-4 * asked,
+                "{what}, {link:?}: {carried}, {asked}"
+            );
         }
         let least = load.seconds_per_byte * done.bytes as f64;
         assert!(done.seconds >= least * 0.9999, "{what}: {} s, at least {least}", done.seconds);
@@ -104,7 +107,10 @@ fn a_stream_is_never_idle_without_a_reason() {
         assert!(timeline.messages.windows(2).all(order), "{what}");
         let data = timeline.messages.iter().filter(|message| message.bytes > 0).count() as u64;
         assert_eq!(data, done.messages, "{what}");
-        assert!(timeline.messages.iter().all(|m| m.end > m.start && m.end <= done.seconds), "{what}");
+        assert!(
+            timeline.messages.iter().all(|m| m.end > m.start && m.end <= done.seconds),
+            "{what}"
+        );
     });
 }
 

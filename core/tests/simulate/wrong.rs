@@ -67,7 +67,8 @@ fn machines_that_make_no_sense() {
     let ring = schedule("RingAllReduce", 8);
     let plain = machine("full_mesh(8, 25GB/s, 2us)");
     let slow = |rank, factor| Machine { stragglers: vec![(RankId(rank), factor)], ..plain.clone() };
-    let cut = |a, b, share| Machine { degraded: vec![((NodeId(a), NodeId(b)), share)], ..plain.clone() };
+    let cut =
+        |a, b, share| Machine { degraded: vec![((NodeId(a), NodeId(b)), share)], ..plain.clone() };
     let cases = [
         (Machine { bandwidth: 0.0, ..plain.clone() }, Code::BadTopology),
         (Machine { reduce: Some(f64::NAN), ..plain.clone() }, Code::BadTopology),
