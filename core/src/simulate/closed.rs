@@ -3,6 +3,7 @@
 
 use super::machine::{Machine, SignalCost};
 use crate::cost::Form;
+use crate::topology::Link;
 
 /// Seconds by a family's form for `bytes` bytes, nccl-tests' size, on `n` ranks, where no piece is rounded: as
 /// many latencies as a stream has messages, and what it sends, or the port of its rank.
@@ -18,8 +19,9 @@ pub fn closed(form: &Form, n: u32, bytes: u64, machine: &Machine) -> Option<f64>
     let topology = &machine.topology;
     let ranks = topology.nranks() as usize;
     let (capacity, latency) = machine.links();
-    let (rate, link) = (*capacity.first()?, *latency.first()?);
-    let alike = capacity.iter().all(|c| *c == rate) && latency.iter().all(|l| *l == link);
+    let alike =
+        |pair: &[Link]| (pair[0].capacity, pair[0].latency) == (pair[1].capacity, pair[1].latency);
+    let alike = topology.links().windows(2).all(alike);
     let switches = topology.nodes().len() - ranks;
     let mesh = switches == 0 && capacity.len() == ranks * (ranks - 1);
     let crossbar = switches == 1 && capacity.len() == 2 * ranks;
@@ -27,5 +29,5 @@ pub fn closed(form: &Form, n: u32, bytes: u64, machine: &Machine) -> Option<f64>
         return None;
     }
     let hops = if mesh { 1.0 } else { 2.0 };
-    form.seconds_in_order(n, bytes, hops * link, rate, mesh)
+    form.seconds_in_order(n, bytes, hops * latency.first()?, *capacity.first()?, mesh)
 }

@@ -25,7 +25,7 @@ pub struct Machine {
     pub bandwidth: f64,
     /// Seconds that a message takes on a link, where the topology gives no latencies.
     pub latency: f64,
-    /// Bytes a second that a rank reduces; nothing is free of cost but where it is `None`.
+    /// Bytes a second that a rank reduces; `None` costs nothing.
     pub reduce: Option<f64>,
     /// Bytes a second that a rank copies within its memory; `None` costs nothing.
     pub copy: Option<f64>,
@@ -125,7 +125,7 @@ impl Machine {
                 .product();
             let slower = slower[from.index()] * slower[to.index()];
             let capacity = link.capacity.num() as f64 / link.capacity.den() as f64 * unit;
-            let latency = if given { link.latency as f64 * 1e-9 } else { self.latency };
+            let latency = if given { link.latency as f64 / 1e9 } else { self.latency };
             (capacity * share / slower, latency * slower)
         };
         self.topology.links().iter().map(link).unzip()

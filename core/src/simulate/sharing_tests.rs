@@ -71,7 +71,7 @@ fn rates_are_max_min_fair_while_flows_come_and_go() {
         let mut active: Vec<(u32, u32)> = Vec::new();
         let mut free: Vec<u32> = (0..24).collect();
         for step in 0..60 {
-            for _ in 0..1 + random.below(3) {
+            for _ in 0..=random.below(3) {
                 if free.is_empty() || random.below(5) < 2 && !active.is_empty() {
                     let (flow, _) = active.swap_remove(random.below(active.len() as u64) as usize);
                     sharing.end(flow);

@@ -19,7 +19,7 @@ pub(super) struct Wire {
 
 /// All of them, by their ends.
 pub(super) struct Wires {
-    wires: Vec<Wire>,
+    all: Vec<Wire>,
     /// Links, and what part of the bytes each carries.
     links: Vec<(u32, f64)>,
     /// Open addressing: the ends and the wire; a power of two of slots, at most half of them taken.
@@ -34,12 +34,8 @@ impl Wires {
     /// `None` if two ranks talk that are not linked.
     pub(super) fn new(schedule: &Schedule, machine: &Machine) -> Option<Self> {
         let (capacity, latency) = machine.links();
-        let mut found = Self {
-            wires: Vec::new(),
-            links: Vec::new(),
-            slots: vec![(EMPTY, 0); 1 << 10],
-            capacity,
-        };
+        let mut found =
+            Self { all: Vec::new(), links: Vec::new(), slots: vec![(EMPTY, 0); 1 << 10], capacity };
         let mut ends = Vec::new();
         for stream in &schedule.streams {
             let ops = &schedule.ops[stream.first.index()..][..stream.len as usize];
@@ -71,8 +67,8 @@ impl Wires {
                 alone: alone.fold(f64::INFINITY, f64::min),
             };
             let slot = found.slot(key(from, to));
-            found.slots[slot].1 = found.wires.len() as u32;
-            found.wires.push(wire);
+            found.slots[slot].1 = found.all.len() as u32;
+            found.all.push(wire);
         }
         Some(found)
     }
@@ -80,19 +76,14 @@ impl Wires {
     /// Given ways over given links, for tests of what flows on them.
     #[cfg(test)]
     pub(super) fn of(capacity: &[f64], ways: &[Vec<(u32, f64)>]) -> Self {
-        let (mut wires, mut links) = (Vec::new(), Vec::new());
+        let (mut all, mut links) = (Vec::new(), Vec::new());
         for way in ways {
             let (first, len) = (links.len() as u32, way.len() as u32);
             let alone = way.iter().map(|(link, share)| capacity[*link as usize] / share);
-            wires.push(Wire {
-                first,
-                len,
-                latency: 0.0,
-                alone: alone.fold(f64::INFINITY, f64::min),
-            });
+            all.push(Wire { first, len, latency: 0.0, alone: alone.fold(f64::INFINITY, f64::min) });
             links.extend_from_slice(way);
         }
-        Self { wires, links, slots: Vec::new(), capacity: capacity.to_vec() }
+        Self { all, links, slots: Vec::new(), capacity: capacity.to_vec() }
     }
 
     /// The number of the way between two ranks that the schedule joins.
@@ -101,18 +92,18 @@ impl Wires {
     }
 
     pub(super) fn wire(&self, wire: u32) -> &Wire {
-        &self.wires[wire as usize]
+        &self.all[wire as usize]
     }
 
     /// The links of a wire, and what part of the bytes each carries.
     pub(super) fn links(&self, wire: u32) -> &[(u32, f64)] {
-        let Wire { first, len, .. } = self.wires[wire as usize];
+        let Wire { first, len, .. } = self.all[wire as usize];
         &self.links[first as usize..][..len as usize]
     }
 
     /// The most links that a wire has.
     pub(super) fn longest(&self) -> usize {
-        self.wires.iter().map(|wire| wire.len as usize).max().unwrap_or(0)
+        self.all.iter().map(|wire| wire.len as usize).max().unwrap_or(0)
     }
 
     fn slot(&self, key: u64) -> usize {
