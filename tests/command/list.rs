@@ -138,10 +138,12 @@ fn small_messages_take_few_steps_and_large_ones_little_volume() {
         let json = why(&["--collective", "AllReduce", "--nranks", "8", "--bytes", bytes]);
         json["best"].as_str().expect("a best").to_owned()
     };
-    assert_eq!(best("64"), "OneShotMeshAllReduce");
+    assert_eq!(best("64"), "OneShotAround");
     assert_eq!(best("256K"), "MeshAllReduce");
     let json = why(&["--collective", "AllReduce", "--nranks", "8", "--bytes", "1G"]);
-    assert_eq!(json["ranked"][0]["volume"], 1.75, "{}", json["best"]);
+    // Slices are counted one by one, and floats add up with errors.
+    let volume = json["ranked"][0]["volume"].as_f64().expect("a volume");
+    assert!((volume - 1.75).abs() < 1e-9, "{volume} of {}", json["best"]);
     let large = json["best"].as_str().expect("a best").to_owned();
     // Rings with handshakes move as little as halving and doubling, and lose only by their steps.
     let time = |name: &str| {
@@ -194,7 +196,7 @@ fn the_table_says_what_is_refused_and_why() {
         rows.map(|row| row["algorithm"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
     };
     assert_eq!(json["nranks"], 8);
-    assert_eq!(names("ranked"), ["MultiRingAllReduce"]);
+    assert_eq!(names("ranked"), ["MeshAround", "MultiRingAllReduce", "OneShotAround"]);
     let (mut all, mut library) = (names("refused"), Vec::new());
     all.extend(names("ranked"));
     let reduces =
@@ -210,7 +212,7 @@ fn the_table_says_what_is_refused_and_why() {
     }
     // 14 latencies of 2 us are the topology's.
     assert_eq!(json["constants"]["alpha_seconds"], Value::Null);
-    assert!((json["ranked"][0]["parts"]["steps"].as_f64().unwrap() - 28e-6).abs() < 1e-12);
+    assert!((json["ranked"][1]["parts"]["steps"].as_f64().unwrap() - 28e-6).abs() < 1e-12);
 }
 
 #[test]
