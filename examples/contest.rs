@@ -45,7 +45,7 @@ fn main() -> Result<(), roundelay::Error> {
         for output in &outputs {
             for (i, element) in output.iter().enumerate() {
                 let sum: f32 = (0..RANKS).map(|rank| value(rank, i)).sum();
-                assert_eq!(*element, sum, "element {i} of {count}");
+                assert_eq!(element.to_bits(), sum.to_bits(), "element {i} of {count}");
             }
         }
         let staged = if ran.staged { "through the CCL buffers" } else { "where the data lies" };

@@ -37,7 +37,8 @@ struct Report {
 
 #[derive(Serialize)]
 struct Level {
-    level: u32,
+    #[serde(rename = "level")]
+    number: u32,
     links: usize,
     most_of_a_rank: usize,
 }
@@ -101,7 +102,7 @@ impl Report {
             let links: Vec<&Link> = needs.links.iter().filter(|l| l.level == level).collect();
             let of = |rank| links.iter().filter(|link| link.from == rank).count();
             let most = executor.topology.ranks().map(of).max().unwrap_or(0);
-            Level { level, links: links.len(), most_of_a_rank: most }
+            Level { number: level, links: links.len(), most_of_a_rank: most }
         };
         Self {
             ok: true,
@@ -146,9 +147,9 @@ impl Report {
                 Asset::Notifies.counted(self.notifies.into())
             ),
         );
-        for Level { level, links, most_of_a_rank } in &self.links {
+        for Level { number, links, most_of_a_rank } in &self.links {
             let what = format!("{links} in all, at most {most_of_a_rank} of a rank");
-            line(&format!("links, level {level}"), &what);
+            line(&format!("links, level {number}"), &what);
         }
         line("exposed", &self.exposed.join(", "));
         line("loop", &format!("at most {} elements of 4 bytes a unit", self.loop_max_count));

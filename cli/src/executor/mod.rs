@@ -105,6 +105,7 @@ impl Which {
 }
 
 /// Errors as JSON has them.
+#[expect(clippy::needless_pass_by_value, reason = "what `refuse` hands over")]
 pub(super) fn wrong(diagnostics: Vec<JsonDiagnostic>) -> serde_json::Value {
     serde_json::json!({ "ok": false, "diagnostics": diagnostics })
 }

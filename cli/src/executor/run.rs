@@ -149,9 +149,10 @@ impl<'d> Runner<'d> {
         };
         let inputs = reference.inputs(self.data.seed);
         let param = OpParam::new(count, dtype, self.data.op);
-        let (outputs, first, time) = match runs.in_place {
-            true => self.in_place(&inputs, &param, runs.iterations)?,
-            false => self.apart(&inputs, &param, runs.iterations)?,
+        let (outputs, first, time) = if runs.in_place {
+            self.in_place(&inputs, &param, runs.iterations)?
+        } else {
+            self.apart(&inputs, &param, runs.iterations)?
         };
         let bytes = spec.collective.bytes(count, spec.nranks(), dtype.size() as u64);
         let class = spec.class(bytes);
@@ -232,6 +233,7 @@ impl<'d> Runner<'d> {
     }
 }
 
+#[expect(clippy::needless_pass_by_value, reason = "for `map_err`")]
 fn failed(error: roundelay_kernels::Error) -> Failure {
     Failure::usage(error.code(), error.to_string())
 }

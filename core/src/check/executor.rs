@@ -351,7 +351,7 @@ fn bytes(value: &SettingValue) -> Option<u64> {
         SettingValue::Amount(..) => None,
         SettingValue::Size(size) => {
             let (_, unit) = UNITS.into_iter().find(|(name, _)| *name == size.unit.text)?;
-            u64::try_from(size.amount).ok()?.checked_mul(unit).filter(|b| *b <= i64::MAX as u64)
+            u64::try_from(size.amount).ok()?.checked_mul(unit).filter(|b| i64::try_from(*b).is_ok())
         }
     }
 }
@@ -408,7 +408,7 @@ impl Parts<'_> {
                 default: Some(value(ast::ExprKind::Int(self.root))),
             });
             if let ast::ExprKind::Call(_, args) = &mut *call.kind
-                && !args.iter().any(|arg| is_root(arg))
+                && !args.iter().any(is_root)
             {
                 args.push(value(ast::ExprKind::Name("root".to_owned())));
             }

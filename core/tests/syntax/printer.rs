@@ -224,7 +224,7 @@ proptest! {
 
     #[test]
     fn print_then_parse_is_the_identity(algorithms in prop::collection::vec(any_algorithm(), 1..3)) {
-        let file = File { uses: Vec::new(), algorithms };
+        let file = File { algorithms, ..File::default() };
         let text = print(&file);
         let (source, parsed) = parse_ok(&text);
         prop_assert_eq!(without_depth(&shape(&file)), without_depth(&shape(&parsed)), "{}", text);

@@ -122,7 +122,7 @@ impl Values {
                 // As on a whole mesh, all different, and one rank that owns all.
                 let one = (0..n).map(|rank| i64::from(rank == n / 2)).collect();
                 let all = [vec![1; n as usize], (1..=n).collect(), one];
-                all.map(|shares| with(&|values| values.shares = shares.clone())).to_vec()
+                all.map(|shares| with(&|values| values.shares.clone_from(&shares))).to_vec()
             }
             "slices" | "credits" | "loops" | "pieces" => vec![self.clone()],
             "handshake" => flag(&|values, on| values.handshake = on),

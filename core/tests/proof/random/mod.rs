@@ -36,7 +36,7 @@ algorithm OneShot() -> AllReduce {
 
 /// The text of one algorithm, and its schedule if it has one.
 fn lay_out(algorithm: &Algorithm, nranks: u32) -> (String, Option<Schedule>) {
-    let text = printer::print(&File { uses: Vec::new(), algorithms: vec![algorithm.clone()] });
+    let text = printer::print(&File { algorithms: vec![algorithm.clone()], ..File::default() });
     let source = Source::from_text("random.coll", &text);
     let schedule = compile(&source, Door::File).ok().and_then(|mut program| {
         let algorithm = Interpreted::new(program.algorithms.pop()?, &source);
