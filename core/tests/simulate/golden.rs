@@ -1,4 +1,4 @@
-//! SimGrid's fluid model, all correction factors 1: a logical ring and recursive doubling.
+//! `SimGrid`'s fluid model, all correction factors 1: a logical ring and recursive doubling.
 
 use super::{library, machine, run, schedule};
 use roundelay_core::schedule::{Algorithm as _, Schedule};
