@@ -18,6 +18,8 @@ mod emit_coll;
 mod json;
 #[path = "command/list.rs"]
 mod list;
+#[path = "command/simulate.rs"]
+mod simulate;
 #[path = "command/subcommands.rs"]
 mod subcommands;
 #[path = "command/topologies.rs"]

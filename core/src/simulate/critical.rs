@@ -61,14 +61,14 @@ pub(super) fn path(engine: &Engine<'_>) -> Vec<Step> {
         let step = |task, start| Step { rank: at.rank, stream, op: id, task, start, end: until };
         match op.kind {
             OpKind::Move => {
-                let start = engine.began[id.index()];
+                let start = engine.began[engine.trace[id.index()] as usize];
                 if until > start {
                     steps.push(step(task(engine, stream, id), start));
                 }
                 until = start;
             }
-            OpKind::Wait if engine.kept[id.index()] != 0 => {
-                let post = OpId(engine.kept[id.index()] - 1);
+            OpKind::Wait if engine.trace[id.index()] != 0 => {
+                let post = OpId(engine.trace[id.index()] - 1);
                 let sent = (until - engine.signal[op.arg as usize]).max(0.0);
                 let from = schedule.channel(op).from;
                 steps.push(step(Task::Signal { post, from }, sent));

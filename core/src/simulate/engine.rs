@@ -38,6 +38,8 @@ struct At {
     rank: RankId,
     /// Messages of its move that have not arrived.
     pending: u32,
+    /// Since when it waits, for messages or for a signal.
+    since: f64,
     /// How much slower its rank is.
     slower: f64,
 }
@@ -89,10 +91,10 @@ pub(super) struct Engine<'a> {
     carried: Vec<f64>,
     /// When each stream ended.
     pub(super) ends: Vec<f64>,
-    /// When each move began, and each wait that was kept.
+    /// When each move began, in the order in which they did.
     pub(super) began: Vec<f64>,
-    /// The post that ended a wait that was kept, plus 1; 0 for the others.
-    pub(super) kept: Vec<u32>,
+    /// Of a move its place in `began`; of a wait that was kept the post that ended it, plus 1; else 0.
+    pub(super) trace: Vec<u32>,
     timeline: Option<Timeline>,
 }
 
@@ -111,6 +113,7 @@ impl<'a> Engine<'a> {
             end: s.first.0 + s.len,
             rank: s.rank,
             pending: 0,
+            since: 0.0,
             slower: slower[s.rank.index()],
         };
         let signal = |c: &crate::schedule::Channel| {
@@ -142,8 +145,8 @@ impl<'a> Engine<'a> {
             signals: 0,
             carried: vec![0.0; wires.capacity.len()],
             ends: vec![0.0; streams],
-            began: vec![0.0; ops],
-            kept: vec![0; ops],
+            began: Vec::new(),
+            trace: vec![0; ops],
             timeline: record.then(|| Timeline { nranks: schedule.nranks, ..Timeline::default() }),
         }
     }
@@ -233,18 +236,20 @@ impl<'a> Engine<'a> {
                     if counter.taken == counter.arrived {
                         let before = std::mem::replace(&mut counter.waiting, stream.0);
                         self.behind[stream.index()] = before;
-                        self.began[id.index()] = self.now;
+                        self.streams[stream.index()].since = self.now;
                         return;
                     }
                     counter.taken += 1;
-                    if self.kept[id.index()] != 0 {
-                        self.span(stream, id, State::Idle, self.began[id.index()]);
+                    if self.trace[id.index()] != 0 {
+                        self.span(stream, id, State::Idle);
                     }
                 }
                 OpKind::Move => {
-                    self.began[id.index()] = self.now;
+                    self.trace[id.index()] = self.began.len() as u32;
+                    self.began.push(self.now);
                     let pending = self.send(stream, id, rank);
-                    self.streams[stream.index()].pending = pending;
+                    let at = &mut self.streams[stream.index()];
+                    (at.pending, at.since) = (pending, self.now);
                     if pending > 0 {
                         return;
                     }
@@ -311,7 +316,7 @@ impl<'a> Engine<'a> {
             return;
         }
         let id = OpId(at.next);
-        self.span(stream, id, State::Transfer, self.began[id.index()]);
+        self.span(stream, id, State::Transfer);
         let work = self.work(stream, id);
         if work > 0.0 {
             self.queue.push(self.now + work, Event::Done(stream));
@@ -374,7 +379,7 @@ impl<'a> Engine<'a> {
         let stream = counter.waiting;
         if stream != NONE {
             counter.waiting = self.behind[stream as usize];
-            self.kept[self.streams[stream as usize].next as usize] = post.0 + 1;
+            self.trace[self.streams[stream as usize].next as usize] = post.0 + 1;
             self.ready.push(StreamId(stream));
         }
     }
@@ -386,8 +391,8 @@ impl<'a> Engine<'a> {
     }
 
     /// What a stream did until now.
-    fn span(&mut self, stream: StreamId, op: OpId, state: State, start: f64) {
-        let end = self.now;
+    fn span(&mut self, stream: StreamId, op: OpId, state: State) {
+        let (start, end) = (self.streams[stream.index()].since, self.now);
         if end > start
             && let Some(timeline) = &mut self.timeline
         {

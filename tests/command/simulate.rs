@@ -1,0 +1,137 @@
+//! `simulate`: times that can be worked out by hand, and what it refuses.
+
+use super::call::{Call, TempFile, roundelay};
+
+const CUT: &str = "full_mesh(8, 25GB/s, 2us) without (0, 1)";
+
+fn simulate(args: &[&str]) -> Call {
+    roundelay(&[&["simulate"], args].concat())
+}
+
+fn json(args: &[&str]) -> serde_json::Value {
+    simulate(&[args, &["--format", "json"]].concat()).ends(0).json()
+}
+
+fn near(value: &serde_json::Value, wanted: f64) {
+    let value = value.as_f64().expect("a number");
+    assert!((value / wanted - 1.0).abs() < 1e-3, "{value}, not {wanted}");
+}
+
+#[test]
+fn a_ring_takes_what_its_form_says() {
+    let json = json(&["RingAllReduce", "--topology", "crossbar(8, 25GB/s, 1us)", "--bytes", "64M"]);
+    near(&json["seconds"], 4725.629e-6);
+    near(&json["closed_form_seconds"], 4725.629e-6);
+    near(&json["bound"]["share"], 0.99407);
+    near(&json["busbw"], json["algbw"].as_f64().unwrap() * 1.75);
+    assert_eq!(json["bytes"], 64 << 20);
+    assert_eq!(json["count"], 16 << 20);
+    assert_eq!(json["messages"], 14 * 8);
+    assert_eq!(json["links"].as_array().unwrap().len(), 16);
+    near(&json["links"][0]["bytes"], 1.75 * 64.0 * 1024.0 * 1024.0);
+    near(&json["ports"][7]["receiving"], 0.99407);
+    let critical = json["critical"].as_array().unwrap();
+    let transfers: Vec<_> = critical.iter().filter(|step| step["task"] == "transfer").collect();
+    assert_eq!(transfers.len(), 14);
+    assert_eq!((&transfers[0]["line"], &transfers[13]["line"]), (&27.into(), &35.into()));
+    near(&transfers[0]["transfer"]["latency"], 2e-6);
+}
+
+#[test]
+fn people_are_told_where_the_time_goes() {
+    let args = ["TwistedRingAllReduce", "--topology", CUT, "--set", "ring=around(topology)"];
+    let call = simulate(&[&args[..], &["--bytes", "1G"]].concat()).ends(0);
+    assert!(call.out.contains("29.6 % of the bandwidth bound"), "{}", call.out);
+    assert!(call.out.contains("links: 16 of 54 used"), "{}", call.out);
+    assert!(call.out.contains("copy(from.block[b], local.block[b]);"), "{}", call.out);
+    assert!(!call.out.contains("closed form"), "{}", call.out);
+    let steps = simulate(&[&args[..], &["--path"]].concat()).ends(0).out;
+    assert!(steps.contains("waits for TxAck of rank"), "{steps}");
+    assert!(steps.contains("pulls from 6: 2 us latency"), "{steps}");
+}
+
+/// What can be worked out by hand: 14 steps of a ring, or a half to the other rank.
+#[test]
+fn costs_are_flags() {
+    let args = [
+        "RingAllReduce",
+        "--topology",
+        "full_mesh(8)",
+        "--bandwidth",
+        "25GB/s",
+        "--latency",
+        "2us",
+        "--bytes",
+        "32",
+    ];
+    let seconds = |more: &[&str]| json(&[&args[..], more].concat())["seconds"].clone();
+    near(&seconds(&[]), 28e-6);
+    near(&seconds(&["--straggler", "3=3"]), 3.0 * 28e-6);
+    assert!(seconds(&["--signals", "messages"]).as_f64().unwrap() > 80e-6);
+    let args = ["RingAllReduce", "--topology", "full_mesh(8, 1GB/s)", "--bytes", "8MB"];
+    let seconds = |more: &[&str]| json(&[&args[..], more].concat())["seconds"].clone();
+    near(&seconds(&[]), 14e-3);
+    near(&seconds(&["--degrade", "3-4=0.5"]), 28e-3);
+    near(&seconds(&["--reduce", "1GB/s"]), 21e-3);
+    near(&seconds(&["--copy", "8GB/s"]), 15e-3);
+    let leaves =
+        ["RingAllGather", "--topology", "spine_leaf(2, 1, 2, 10GB/s, 1GB/s)", "--bytes", "16MB"];
+    let seconds = |more: &[&str]| json(&[&leaves[..], more].concat())["seconds"].clone();
+    near(&seconds(&[]), 4e-3);
+    near(&seconds(&["--routing", "d-mod-k"]), 8e-3);
+    near(&seconds(&["--degrade", "leaf 0-spine 1=0.25"]), 16e-3);
+}
+
+#[test]
+fn calls_that_make_no_sense() {
+    let mesh = ["RingAllReduce", "--topology", "full_mesh(8, 25GB/s, 2us)"];
+    let with = |more: &[&str]| simulate(&[&mesh[..], more].concat());
+    simulate(&["RingAllReduce"]).refused(2, "E0501");
+    simulate(&["RingAllReduce", "--topology", "full_mesh(8)"]).refused(2, "--bandwidth");
+    with(&["--bandwidth", "1GB/s"]).refused(2, "E0501");
+    with(&["--latency", "1us"]).refused(2, "E0501");
+    with(&["--reduce", "0GB/s"]).refused(2, "E0501");
+    with(&["--straggler", "3"]).refused(2, "E0501");
+    with(&["--straggler", "x=2"]).refused(2, "E0501");
+    with(&["--straggler", "8=2"]).refused(2, "E0204");
+    with(&["--straggler", "1=0.5"]).refused(2, "E0601");
+    with(&["--straggler", "1=inf"]).refused(2, "E0501");
+    with(&["--degrade", "0=0.5"]).refused(2, "E0501");
+    with(&["--degrade", "0-9=0.5"]).refused(2, "E0501");
+    with(&["--degrade", "0-0=0.5"]).refused(2, "E0602");
+    with(&["--degrade", "0-1=0"]).refused(2, "E0601");
+    with(&["--nranks", "9"]).refused(2, "E0604");
+    with(&["--nranks", "0"]).refused(2, "E0409");
+    with(&["--count", "18446744073709551615"]).refused(1, "E0407");
+    with(&["--bytes", "1", "--count", "1"]).ends(2);
+    simulate(&["stdlib/ring.coll", "--topology", "full_mesh(4, 1GB/s)"]).refused(2, "E0503");
+}
+
+#[test]
+fn programs_that_do_not_end() {
+    simulate(&["RingAllReduce", "--topology", CUT]).refused(1, "E0313");
+    let mesh = ["--topology", "full_mesh(4, 25GB/s, 2us)"];
+    for (file, code) in [
+        ("tests/wrong/E0301_deadlock.coll", "E0301"),
+        ("tests/wrong/E0302_unmatched_wait.coll", "E0302"),
+        ("tests/wrong/E0303_left_over_signal.coll", "E0303"),
+    ] {
+        simulate(&[&[file], &mesh[..]].concat()).refused(1, code);
+        let json = simulate(&[&[file], &mesh[..], &["--format", "json"]].concat()).ends(1).json();
+        assert_eq!(json["diagnostics"][0]["code"], code);
+        assert!(json["diagnostics"][0]["line"].as_u64().unwrap() > 0);
+    }
+    let file = TempFile::new("simulated.coll", b"pub algorithm A(");
+    simulate(&[&[file.path()], &mesh[..]].concat()).refused(1, "E0003");
+}
+
+/// Fewer elements than ranks, none, and a rank alone.
+#[test]
+fn next_to_nothing() {
+    for count in ["0", "1", "3"] {
+        let args = ["RingAllReduce", "--topology", "full_mesh(8, 25GB/s, 2us)", "--count", count];
+        near(&json(&args)["seconds"], 28e-6);
+    }
+    let call = simulate(&["RingAllReduce", "--topology", "full_mesh(1, 25GB/s)"]).ends(0);
+    assert!(call.out.contains("0 messages in a row"), "{}", call.out);
+}
