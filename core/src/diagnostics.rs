@@ -139,6 +139,9 @@ codes! {
     E0607 NotATopology "XML that is not an NCCL topology, or contradicts itself",
     E0608 PartialTopology "an NCCL topology without GPUs",
     E0609 CannotWrite "a topology that NCCL's reader would not take",
+
+    // Executors.
+    E0704 NotExportable "an executor that the contest's form cannot hold",
 }
 
 impl Code {
