@@ -10,8 +10,9 @@
 namespace {
 
 const char* const USAGE =
-    "words: executor=NAME nranks=N count=N [type=f32] [op=sum] [units=IN,OUT] [ccl=BYTES] [dead=0-1,2-3]\n"
-    "       [input=FILE output=FILE | dry=1] [seed=N] [deadline=MS] [calls=N] [traffic=1]\n";
+    "words: executor=NAME nranks=N counts=N,... [type=f32] [op=sum] [units=IN,OUT] [ccl=BYTES] [dead=0-1,2-3]\n"
+    "       [input=FILE output=FILE | dry=1] [inplace=1] [seed=N] [deadline=MS] [traffic=1]\n"
+    "There is a call for each count, all enqueued before the first runs; the files hold call by call, rank by rank.\n";
 
 [[noreturn]] void Usage(const std::string& what) {
     std::cerr << "error: " << what << "\n" << USAGE;
@@ -65,12 +66,13 @@ std::vector<u64> Split(const std::string& text, char between) {
 
 struct Rank {
     std::unique_ptr<hccl::CollExecutorBase> executor;
-    hccl::OpParam param;
+    std::vector<hccl::OpParam> calls;
     hccl::AlgResourceResponse resource;
 };
 
 [[noreturn]] void Wrong(const hccl::World& world) {
-    std::cerr << "error: " << world.message() << "\n";
+    const std::string& message = world.message();
+    std::cerr << "error: " << (message.empty() ? "the executor refuses" : message) << "\n";
     std::exit(1);
 }
 
@@ -88,7 +90,8 @@ int main(int argc, char** argv) {
     }
     const HcclDataType type = Named(TYPES, words.count("type") ? words["type"] : "f32");
     const HcclReduceOp op = Named(OPS, words.count("op") ? words["op"] : "sum");
-    const u64 count = Number(words, "count", 0), unit = hccl::SizeOf(type);
+    const u64 unit = hccl::SizeOf(type);
+    const std::vector<u64> counts = Split(words["counts"], ',');
     std::vector<u64> units = Split(words.count("units") ? words["units"] : "1,1", ',');
     if (units.size() != 2) {
         Usage("units=IN,OUT are two");
@@ -124,19 +127,8 @@ int main(int argc, char** argv) {
             }
             Usage("no executor `" + words["executor"] + "`; there are" + known);
         }
-        one.param.tag = words["executor"];
-        one.param.input = world.Allocate(rank, units[0] * count * unit, "user input", 0);
-        one.param.output = world.Allocate(rank, units[1] * count * unit, "user output", 0);
-        one.param.count = count;
-        one.param.dataType = type;
-        one.param.reduceType = op;
         one.resource.cclInput = world.Allocate(rank, ccl, "CCL_IN", static_cast<u32>(hccl::UserMemType::INPUT_MEM));
         one.resource.cclOutput = world.Allocate(rank, ccl, "CCL_OUT", static_cast<u32>(hccl::UserMemType::OUTPUT_MEM));
-        if (options.dry) {
-            world.ledger().Input(rank, one.param.input.address(), one.param.input.size());
-        } else if (!in.read(reinterpret_cast<char*>(world.Bytes(one.param.input)), std::streamsize(one.param.input.size()))) {
-            Usage("input=FILE has too few bytes");
-        }
         hccl::AlgResourceRequest request;
         if (one.executor->CalcResRequest(request) != HCCL_SUCCESS ||
             world.Provide(rank, request, one.resource) != HCCL_SUCCESS) {
@@ -147,11 +139,28 @@ int main(int argc, char** argv) {
                       << " notifies " << request.notifyNum << " levels " << request.opTransport.size() << "\n";
         }
     }
-    for (u64 call = 0; call < Number(words, "calls", 1); ++call) {
-        for (Rank& one : ranks) {
-            if (one.executor->Orchestrate(one.param, one.resource) != HCCL_SUCCESS) {
+    for (const u64 count : counts) {
+        for (u32 rank = 0; rank < options.nranks; ++rank) {
+            hccl::OpParam param;
+            param.tag = words["executor"];
+            param.input = world.Allocate(rank, units[0] * count * unit, "user input", 0);
+            param.output = param.input;
+            if (Number(words, "inplace", 0) == 0) {
+                param.output = world.Allocate(rank, units[1] * count * unit, "user output", 0);
+            }
+            param.count = count;
+            param.dataType = type;
+            param.reduceType = op;
+            char* const bytes = reinterpret_cast<char*>(world.Bytes(param.input));
+            if (options.dry) {
+                world.ledger().Input(rank, param.input.address(), param.input.size());
+            } else if (!in.read(bytes, std::streamsize(param.input.size()))) {
+                Usage("input=FILE has too few bytes");
+            }
+            if (ranks[rank].executor->Orchestrate(param, ranks[rank].resource) != HCCL_SUCCESS) {
                 Wrong(world);
             }
+            ranks[rank].calls.push_back(param);
         }
     }
     if (!world.Run()) {
@@ -163,16 +172,18 @@ int main(int argc, char** argv) {
         }
     }
     std::ofstream out(words["output"], std::ios::binary);
-    for (u32 rank = 0; rank < options.nranks; ++rank) {
-        const hccl::DeviceMem& memory = ranks[rank].param.output;
-        if (options.dry) {
-            const std::string wrong = world.ledger().Wrong(memory.address(), memory.size());
-            if (!wrong.empty()) {
-                world.Fail(HCCL_E_INTERNAL, "rank " + std::to_string(rank) + ": " + wrong);
-                Wrong(world);
+    for (size_t call = 0; call < counts.size(); ++call) {
+        for (u32 rank = 0; rank < options.nranks; ++rank) {
+            const hccl::DeviceMem& memory = ranks[rank].calls[call].output;
+            if (options.dry) {
+                const std::string wrong = world.ledger().Wrong(memory.address(), memory.size());
+                if (!wrong.empty()) {
+                    world.Fail(HCCL_E_INTERNAL, "rank " + std::to_string(rank) + ": " + wrong);
+                    Wrong(world);
+                }
+            } else {
+                out.write(reinterpret_cast<const char*>(world.Bytes(memory)), std::streamsize(memory.size()));
             }
-        } else {
-            out.write(reinterpret_cast<const char*>(world.Bytes(memory)), std::streamsize(memory.size()));
         }
     }
     return options.dry || out.good() ? 0 : 2;

@@ -1,12 +1,16 @@
 namespace {
 
 constexpr u32 RANKS = @RANKS@;
+constexpr u32 CLASSES = @CLASSES@;
+constexpr u32 SLAVES = @SLAVES@;
+constexpr u64 TILES = @TILES@; // for what the copy engine cannot do at once
 constexpr u64 UNITS = @UNITS@; // of the larger of a rank's buffers
+constexpr bool ONE_UNIT = @DIRECT@; // of input
 const u64 INPUT_UNITS[RANKS] = {@INPUTS@};
 const u64 OUTPUT_UNITS[RANKS] = {@OUTPUTS@};
 
-// Fewer bytes than this.
-const u64 LIMITS[@CLASSES@] = {@LIMITS@};
+// A class has fewer bytes than this.
+const u64 LIMITS[CLASSES] = {@LIMITS@};
 
 // A scratch buffer of a class: slots, and their width in units.
 struct Declared {
@@ -19,9 +23,9 @@ const std::vector<Declared> DECLARED = {
 @SCRATCH@};
 
 // Whom each rank has a link to, and what the links show.
-const std::vector<std::vector<u32>> LINKS[@CLASSES@] = {
+const std::vector<std::vector<u32>> LINKS[CLASSES] = {
 @LINKS@};
-const u32 SHOWS[@CLASSES@] = {
+const u32 SHOWS[CLASSES] = {
 @SHOWS@};
 
 } // namespace
@@ -35,12 +39,12 @@ public:
 
 private:
     HcclResult CalcScratchMemSize(u64& scratchMemSize) override {
-        scratchMemSize = Layout(0, nullptr) + @TILES@ * TILE;
+        scratchMemSize = Layout(0, nullptr) + TILES * TILE;
         return HCCL_SUCCESS;
     }
 
     HcclResult CalcStreamNum(u32& streamNum) override {
-        streamNum = @SLAVES@;
+        streamNum = SLAVES;
         return HCCL_SUCCESS;
     }
 
@@ -54,7 +58,7 @@ private:
         if (site_.userRankSize != RANKS) {
             return HCCL_E_PARA;
         }
-        for (u32 which = 0; which < @CLASSES@; ++which) {
+        for (u32 which = 0; which < CLASSES; ++which) {
             opTransport.push_back({LINKS[which][site_.userRank], SHOWS[which]});
         }
         return HCCL_SUCCESS;
@@ -65,7 +69,7 @@ private:
     HcclResult KernelRun(const OpParam& param, ExecMem& execMem) override {
         const u64 unit = SizeOf(param.dataType), bytes = execMem.count * unit, stride = param.count * unit;
         u32 which = 0;
-        while (which + 1 < @CLASSES@ && stride * UNITS >= LIMITS[which]) {
+        while (which + 1 < CLASSES && stride * UNITS >= LIMITS[which]) {
             ++which;
         }
         Run run;
@@ -84,7 +88,7 @@ private:
 
         Lane main(run, 0);
         const u64 inputs = INPUT_UNITS[run.rank], outputs = OUTPUT_UNITS[run.rank];
-        if (DMAReduceFlag_ && @DIRECT@ && (SHOWS[which] & Bit(UserMemType::INPUT_MEM)) == 0) {
+        if (DMAReduceFlag_ && ONE_UNIT && (SHOWS[which] & Bit(UserMemType::INPUT_MEM)) == 0) {
             run.input = DeviceMem(execMem.inputPtr, inputs * bytes); // nobody else reads it
         } else if (DMAReduceFlag_) {
             for (u64 i = 0; i < inputs; ++i) {
