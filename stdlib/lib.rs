@@ -120,6 +120,7 @@ pub mod library {
     include_collective!("halving_doubling.coll");
     include_collective!("nhr.coll");
     include_collective!("mesh.coll");
+    include_collective!("around.coll");
     include_collective!("doubling.coll");
     include_collective!("bruck.coll");
     include_collective!("pairwise.coll");

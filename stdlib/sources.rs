@@ -8,6 +8,7 @@
     ("halving_doubling.coll", include_str!("halving_doubling.coll")),
     ("nhr.coll", include_str!("nhr.coll")),
     ("mesh.coll", include_str!("mesh.coll")),
+    ("around.coll", include_str!("around.coll")),
     ("doubling.coll", include_str!("doubling.coll")),
     ("bruck.coll", include_str!("bruck.coll")),
     ("pairwise.coll", include_str!("pairwise.coll")),

@@ -115,6 +115,12 @@ macro_rules! library {
                 MeshScatter any [root]
                 MeshGather any [root]
             }
+            around {
+                OneShotAround any []
+                MeshAround any [shares slices]
+                MeshAroundReduceScatter any [slices]
+                MeshAroundAllGather any []
+            }
             doubling {
                 RecursiveDoublingAllReduce power_of_two []
                 RecursiveDoublingAllGather power_of_two []

@@ -18,8 +18,8 @@ use roundelay_tests::{compile, name, root, sources};
 
 const RANKS: u32 = 4;
 
-/// A table with more steps is not taken in at a glance; fewer parts show as much.
-const MOST_STEPS: usize = 8;
+/// A table with more lines is not taken in at a glance; fewer parts show as much.
+const MOST_LINES: usize = 8;
 
 /// Parameters that say in how many parts, one behind the other, data goes its way.
 const PARTS: [&str; 3] = ["loops", "slices", "pieces"];
@@ -52,7 +52,7 @@ fn table(algorithm: &hir::Algorithm, source: &Source, nranks: u32, settings: &Se
 fn worked(algorithm: &hir::Algorithm, source: &Source) -> Vec<String> {
     let narrow = WIDTH - DOC.len();
     let lines = |steps: &Steps| steps.lines(usize::MAX);
-    let long = |steps: &Steps| steps.steps.len() > MOST_STEPS;
+    let long = |steps: &Steps| steps.lines(narrow).len() > MOST_LINES;
     let wide = |steps: &Steps| lines(steps).iter().any(|line| line.len() > narrow);
     let has = |name: &str, ty| {
         algorithm.params.iter().any(|p| algorithm.vars[p.var.0 as usize].name == name && p.ty == ty)

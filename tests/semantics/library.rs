@@ -1,5 +1,7 @@
 //! The library's algorithms on data. `matrix` has all of them; here is what holds of some.
 
+#[path = "library/around.rs"]
+mod around;
 #[path = "library/fifo.rs"]
 mod fifo;
 #[path = "library/kinds.rs"]

@@ -174,8 +174,10 @@ impl Checker<'_> {
         let takes = match name.text.as_str() {
             "linked" | "relays" => 2,
             "neighbours" => 1,
+            "missing" | "shares" => 0,
             _ => {
-                self.unknown_member("method", &topology, name, &["linked", "neighbours", "relays"]);
+                let known = ["linked", "neighbours", "relays", "missing", "shares"];
+                self.unknown_member("method", &topology, name, &known);
                 return Expr { kind: Box::new(ExprKind::Error), ty: Ty::Error, span };
             }
         };
@@ -189,8 +191,10 @@ impl Checker<'_> {
             ("neighbours", Some(rank), None, None) => {
                 (ExprKind::Neighbours(topology, rank), Ty::List)
             }
+            ("missing", None, None, None) => (ExprKind::Missing(topology), Ty::List),
+            ("shares", None, None, None) => (ExprKind::Shares(topology), Ty::List),
             (text, ..) => {
-                let form = if takes == 1 { "rank" } else { "from, to" };
+                let form = ["", "rank", "from, to"][takes];
                 self.arity(name, takes, got, span, &format!("topology.{text}({form})"));
                 (ExprKind::Error, Ty::Error)
             }

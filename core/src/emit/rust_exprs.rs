@@ -152,7 +152,9 @@ impl Body<'_> {
             | ExprKind::GroupAt(..)
             | ExprKind::Linked(..)
             | ExprKind::Neighbours(..)
-            | ExprKind::Relays(..) => self.question(expr),
+            | ExprKind::Relays(..)
+            | ExprKind::Missing(_)
+            | ExprKind::Shares(_) => self.question(expr),
             ExprKind::RingNatural
             | ExprKind::RingTwisted
             | ExprKind::RingOrder(_)

@@ -164,6 +164,14 @@ impl Body<'_> {
                 let topology = self.receiver(topology);
                 quote!(#topology.relays(#from, #to))
             }
+            ExprKind::Missing(topology) => {
+                let topology = self.receiver(topology);
+                quote!(#topology.missing())
+            }
+            ExprKind::Shares(topology) => {
+                let topology = self.receiver(topology);
+                quote!(#topology.shares())
+            }
             ExprKind::TreeField(field, tree) => self.tree_field(*field, tree),
             ExprKind::GroupsField(field, groups) => self.groups_field(*field, groups),
             ExprKind::GroupsOf(field, groups, rank) => self.groups_of(*field, groups, rank),

@@ -38,6 +38,15 @@ impl Ground {
         Ok(self.members(self.topology.relays(self.rank(a)?, self.rank(b)?)))
     }
 
+    pub(crate) fn missing(&self) -> Vec<i64> {
+        let pairs = self.topology.missing(self.nranks).into_iter();
+        pairs.flat_map(|(a, b)| [a, b]).map(|rank| rank.0.into()).collect()
+    }
+
+    pub(crate) fn shares(&self) -> Vec<i64> {
+        self.topology.shares(self.nranks).into_iter().map(i64::from).collect()
+    }
+
     fn members(&self, ranks: Vec<RankId>) -> Vec<i64> {
         ranks.into_iter().filter(|r| r.0 < self.nranks).map(|r| i64::from(r.0)).collect()
     }
@@ -70,6 +79,16 @@ impl Site {
     pub fn relays(&self, a: impl Into<Int>, b: impl Into<Int>) -> List {
         let relays = || self.ground()?.relays(a.into().0?, b.into().0?);
         List(relays())
+    }
+
+    /// `topology.missing()`: the pairs of ranks that are not linked, one after the other.
+    pub fn missing(&self) -> List {
+        List(self.ground().map(Ground::missing))
+    }
+
+    /// `topology.shares()`: what part of the data each rank should own.
+    pub fn shares(&self) -> List {
+        List(self.ground().map(Ground::shares))
     }
 }
 

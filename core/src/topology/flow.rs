@@ -131,15 +131,17 @@ impl Network {
     }
 }
 
+/// The greatest common divisor; of 0 and a number, that number.
+pub(super) fn gcd(mut a: u128, mut b: u128) -> u128 {
+    while b != 0 {
+        (a, b) = (b, a % b);
+    }
+    a
+}
+
 /// The capacities of a topology as whole numbers: how many make 1 byte a second (or 1 b), and the number
 /// for each link.
 pub fn whole(topology: &Topology) -> (u128, Vec<u128>) {
-    let gcd = |mut a: u128, mut b: u128| {
-        while b != 0 {
-            (a, b) = (b, a % b);
-        }
-        a
-    };
     // Denominators come from the oversubscription of one tier: their common multiple is one of them.
     let unit = topology.links().iter().fold(1_u128, |unit, link| {
         let den = u128::from(link.capacity.den());

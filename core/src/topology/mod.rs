@@ -15,6 +15,7 @@ pub mod paths;
 mod reach;
 pub mod search;
 pub mod shape;
+mod shares;
 
 use std::fmt;
 

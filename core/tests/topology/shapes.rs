@@ -65,6 +65,39 @@ fn who_is_linked() {
     assert_eq!(groups.neighbours(RankId(2)), ranks(&[0, 1]));
 }
 
+#[test]
+fn which_links_are_missing() {
+    let missing = |text: &str, nranks: u32| -> Vec<(u32, u32)> {
+        read(text).missing(nranks).into_iter().map(|(a, b)| (a.0, b.0)).collect()
+    };
+    assert_eq!(missing("full_mesh(8)", 8), []);
+    assert_eq!(missing("full_mesh(8) without (1, 0)", 8), [(0, 1), (1, 0)]);
+    // Only of those who take part.
+    assert_eq!(missing("full_mesh(8) without (1, 7)", 7), []);
+    assert_eq!(missing("ring(4)", 4), [(0, 2), (1, 3), (2, 0), (3, 1)]);
+    // Through switches all are linked, through ranks none.
+    assert_eq!(missing("groups([2, 1]) without (0, 1)", 3), []);
+    assert_eq!(missing("islands(2, 2)", 4), [(0, 3), (1, 2), (2, 1), (3, 0)]);
+    assert_eq!(missing("full_mesh(1)", 1), []);
+}
+
+#[test]
+fn what_each_rank_should_own() {
+    let shares = |text: &str, nranks: u32| read(text).shares(nranks);
+    assert_eq!(shares("full_mesh(8)", 8), [1; 8]);
+    assert_eq!(shares("full_mesh(1)", 1), [1]);
+    assert_eq!(shares("full_mesh(8) without (0, 1)", 8), [6, 6, 7, 7, 7, 7, 7, 7]);
+    assert_eq!(shares("full_mesh(8, 25GB/s) without (0, 1)", 8), [6, 6, 7, 7, 7, 7, 7, 7]);
+    assert_eq!(shares("full_mesh(4) without (0, 1) without (0, 2)", 4), [1, 2, 2, 3]);
+    // A link to a rank that takes no part carries nothing.
+    assert_eq!(shares("full_mesh(4) without (0, 1)", 3), [1, 1, 2]);
+    assert_eq!(shares("crossbar(5, 240GB/s)", 5), [1; 5]);
+    assert_eq!(shares("groups([3, 1], 20GB/s, 1us, 10GB/s)", 4), [5, 5, 5, 1]);
+    // 2 * 24_999_999_999 + 1 and 1 have no small common measure: thousandths, and nobody gets nothing.
+    assert_eq!(shares("groups([3, 1], 24999999999B/s, 1us, 1B/s)", 4), [1000, 1000, 1000, 1]);
+    assert_eq!(shares("groups([3, 2], 23456789kB/s, 1us, 7kB/s)", 5), [1000, 1000, 1000, 500, 500]);
+}
+
 /// One-way links among switches, against a walk from every rank.
 #[test]
 fn who_is_linked_over_random_switches() {

@@ -13,6 +13,7 @@ pub(super) struct Values {
     pub(super) rings: Rings,
     pub(super) tree: Tree,
     pub(super) groups: Groups,
+    pub(super) shares: Vec<i64>,
     pub(super) slices: i64,
     pub(super) credits: i64,
     pub(super) loops: i64,
@@ -55,6 +56,7 @@ impl Values {
             rings: Rings::of([Ring::natural()]),
             tree: Tree::binary(0),
             groups: Groups::balanced(),
+            shares: Vec::new(),
             slices: 1,
             credits: 2,
             loops: 1,
@@ -115,6 +117,12 @@ impl Values {
                     Groups::colors(shuffled(n, seed).iter().map(|place| place * part / n)),
                 ];
                 all.map(|groups| with(&|values| values.groups = groups.clone())).to_vec()
+            }
+            "shares" => {
+                // As on a whole mesh, all different, and one rank that owns all.
+                let one = (0..n).map(|rank| i64::from(rank == n / 2)).collect();
+                let all = [vec![1; n as usize], (1..=n).collect(), one];
+                all.map(|shares| with(&|values| values.shares = shares.clone())).to_vec()
             }
             "slices" | "credits" | "loops" | "pieces" => vec![self.clone()],
             "handshake" => flag(&|values, on| values.handshake = on),

@@ -170,6 +170,10 @@ pub enum ExprKind {
     Neighbours(Expr, Expr),
     /// `topology.relays(a, b)`
     Relays(Expr, Expr, Expr),
+    /// `topology.missing()`
+    Missing(Expr),
+    /// `topology.shares()`
+    Shares(Expr),
     /// `region.split(n)`, or by a list of weights.
     Split(Expr, Expr),
     /// `region.block(r)`: piece r of `nranks`.

@@ -103,6 +103,8 @@ impl Body<'_, '_> {
                 let (topology, rank) = (self.atom(topology), self.expr(rank));
                 atom(format!("{topology}.neighbours({rank})"))
             }
+            ExprKind::Missing(topology) => self.asked(topology, "missing"),
+            ExprKind::Shares(topology) => self.asked(topology, "shares"),
             ExprKind::Relays(topology, a, b) => {
                 let (topology, a, b) = (self.expr(topology), self.expr(a), self.expr(b));
                 atom(format!("lane.relays({topology}, {a}, {b})"))

@@ -341,6 +341,9 @@ fn object(words: &mut Words, record: &Record, answer: &Answer) -> i64 {
             let at = words.put([(*id).into(), (*n).into()].into_iter().chain(linked));
             words.put(firsts(&near));
             words.put(near.into_iter().flatten());
+            words.put(topology.shares(*n).into_iter().map(i64::from));
+            let missing = topology.missing(*n).into_iter().flat_map(|(a, b)| [a, b]);
+            words.list(&missing.map(|rank| rank.0.into()).collect::<Vec<_>>());
             at
         }
     }

@@ -297,6 +297,12 @@ impl<'a> Run<'a> {
                 let (topology, rank) = (self.topology(b, topology)?, self.int(b, rank)?);
                 Value::List(self.settle(b, span, topology.neighbours(rank))?.into())
             }
+            ExprKind::Missing(topology) => {
+                Value::List(self.topology(b, topology)?.missing().into())
+            }
+            ExprKind::Shares(topology) => {
+                Value::List(self.topology(b, topology)?.shares().into())
+            }
             ExprKind::Relays(topology, from, to) => {
                 let topology = self.topology(b, topology)?;
                 let (from, to) = (self.int(b, from)?, self.int(b, to)?);

@@ -257,6 +257,8 @@ impl Scope {
             | ExprKind::Linked(..)
             | ExprKind::Neighbours(..)
             | ExprKind::Relays(..)
+            | ExprKind::Missing(_)
+            | ExprKind::Shares(_)
             | ExprKind::Rust(_)
             | ExprKind::Error => return Err(unknown(span)),
         })

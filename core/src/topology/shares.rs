@@ -1,0 +1,46 @@
+//! What part of the data each rank should own, where all links work at once.
+
+use super::Topology;
+use super::flow;
+use crate::ids::RankId;
+
+/// The greatest share, where bandwidths have no small common measure.
+const MOST: u128 = 1000;
+
+impl Topology {
+    /// The shares of the first `nranks` ranks: in proportion to the bandwidth of the links that leave each to
+    /// the others, or to switches, in lowest terms. Where those do not fit in 1000, rounded to that.
+    ///
+    /// An AllReduce in which everybody fetches its own share from all neighbours and hands out the sum then loads
+    /// the links of a mesh alike, if what a cut link carried is spread over all who are linked to both its ends: a rank
+    /// that lost one of n - 1 links owns (n - 2) / (n - 1) of a whole one's share, and its links carry the rest for others.
+    /// That is the bound's time where no rank lost two; a few percent more where some did.
+    pub fn shares(&self, nranks: u32) -> Vec<u32> {
+        let (_, capacities) = flow::whole(self);
+        let mut leaving = vec![0_u128; nranks.min(self.nranks()) as usize];
+        for (link, capacity) in self.links().iter().zip(capacities) {
+            if let Some(sum) = leaving.get_mut(link.from.index())
+                && (link.to.0 < nranks || !self.is_rank(link.to))
+            {
+                *sum += capacity;
+            }
+        }
+        let most = leaving.iter().copied().max().unwrap_or(0);
+        let common = leaving.iter().copied().fold(0, flow::gcd);
+        if most == 0 {
+            return vec![1; leaving.len()];
+        }
+        let share = |sum: u128| match most / common {
+            0..=MOST => sum / common,
+            _ => (sum as f64 / most as f64 * MOST as f64).round() as u128,
+        };
+        leaving.into_iter().map(|sum| share(sum).max(1) as u32).collect()
+    }
+
+    /// The pairs of the first `nranks` ranks of which the first is not linked to the second, in order.
+    pub fn missing(&self, nranks: u32) -> Vec<(RankId, RankId)> {
+        let ranks = || (0..nranks.min(self.nranks())).map(RankId);
+        let pairs = ranks().flat_map(|a| ranks().map(move |b| (a, b)));
+        pairs.filter(|(a, b)| a != b && !self.linked(*a, *b)).collect()
+    }
+}

@@ -1,0 +1,147 @@
+//! Meshes with dead links: every algorithm that goes around them, proved for runtimes with one flag a link, and run
+//! on data.
+
+use std::sync::Arc;
+
+use roundelay::library::{
+    MeshAround, MeshAroundAllGather, MeshAroundReduceScatter, OneShotAround, TwistedRingAllReduce,
+};
+use roundelay::{Algorithm, DType, ReduceOp, Ring, Topology};
+use roundelay_core::diagnostics::Code;
+use roundelay_core::ids::RankId;
+use roundelay_core::topology::bounds;
+use roundelay_core::topology::load::Load;
+use roundelay_core::verify::{Signals, links, verify_with};
+
+use super::super::runs::{Kind, Proofs, assert_right, data, run};
+use super::matrix::counts;
+
+const SHARED: Signals = Signals { one_shot: true, link_shared: true };
+
+/// Whole, one link dead, two of four ranks and two of one, as many as there may be, with switches, in tiers.
+const TOPOLOGIES: [&str; 15] = [
+    "full_mesh(1)",
+    "full_mesh(2)",
+    "full_mesh(3) without (0, 2)",
+    "full_mesh(5)",
+    "ring(4)",
+    "ring(5)",
+    "full_mesh(8) without (0, 1)",
+    "full_mesh(8) without (0, 1) without (2, 3)",
+    "full_mesh(8) without (0, 1) without (0, 2)",
+    "full_mesh(8) without (0, 1) without (0, 2) without (0, 3) without (0, 4) without (0, 5) without (0, 6)",
+    "groups([8, 8]) without (0, 1)",
+    "groups([1, 1, 1, 1])",
+    "groups([8, 4]) without (8, 9)",
+    "islands(2, 3)",
+    "full_mesh(17) without (3, 16) without (5, 6)",
+];
+
+fn topology(text: &str) -> Arc<Topology> {
+    Arc::new(text.parse().unwrap_or_else(|problem| panic!("{text}: {problem}")))
+}
+
+fn all(place: &Arc<Topology>, slices: i64) -> [Box<dyn Algorithm>; 4] {
+    [
+        Box::new(OneShotAround::new().topology(place.clone())),
+        Box::new(MeshAround::new().topology(place.clone()).slices(slices)),
+        Box::new(MeshAroundReduceScatter::new().topology(place.clone()).slices(slices)),
+        Box::new(MeshAroundAllGather::new().topology(place.clone())),
+    ]
+}
+
+#[test]
+fn every_topology_on_data() {
+    let mut turn = 0;
+    for text in TOPOLOGIES {
+        let place = topology(text);
+        let nranks = place.nranks();
+        for slices in [1, 3] {
+            for algorithm in all(&place, slices) {
+                let name = algorithm.name();
+                let mut proofs = Proofs::new(&*algorithm);
+                let schedule = proofs.proved(nranks).schedule();
+                assert_eq!(links(schedule, &place), [], "{name} on {text}");
+                if let Err(findings) = verify_with(schedule, SHARED) {
+                    panic!("{name} on {text} with {SHARED} signals: {findings:#?}");
+                }
+                for count in counts(nranks) {
+                    let kinds = Kind::all();
+                    let kind = kinds[turn % kinds.len()];
+                    assert_right(&proofs.plan(nranks, count, kind), kind, turn as u64);
+                    turn += 7;
+                }
+            }
+        }
+    }
+}
+
+/// Relays only forward: the sum of every element is folded in rank order, so topologies, counts and slices leave the bits
+/// alone.
+#[test]
+fn the_bits_do_not_depend_on_the_topology() {
+    let kind = Kind { dtype: DType::F32, op: ReduceOp::Sum, in_place: false };
+    let meshes = ["full_mesh(8)", "full_mesh(8) without (0, 1)", "groups([4, 4]) without (2, 3)"];
+    let bits = |algorithm: &dyn Algorithm| {
+        let plan = Proofs::new(algorithm).plan(8, 1003, kind);
+        run(&plan, false, &data(&plan, 11).1)
+    };
+    let [first, ..] = meshes.map(topology);
+    let scattered = bits(&MeshAroundReduceScatter::new().topology(first.clone()));
+    let reduced = bits(&OneShotAround::new().topology(first));
+    for place in meshes.map(topology) {
+        for slices in [1, 2, 5] {
+            let again = MeshAroundReduceScatter::new().topology(place.clone()).slices(slices);
+            assert!(bits(&again) == scattered, "{} slices on {}", slices, place.name());
+        }
+        assert!(bits(&OneShotAround::new().topology(place.clone())) == reduced, "{}", place.name());
+    }
+    // The test would tell: another order gives other bits.
+    let ring = bits(&TwistedRingAllReduce::new());
+    assert!(ring != reduced, "rounding shows");
+}
+
+/// Of the bound for AllReduce, by the load of the busiest link.
+#[test]
+fn shares_make_links_busy_alike() {
+    let share = |algorithm: &dyn Algorithm, place: &Topology| {
+        let n = place.nranks();
+        let schedule = algorithm.schedule(n).expect("it can be laid out");
+        let bound = bounds::bound(place, n, schedule.collective, RankId(0)).expect("a bound");
+        bound.per_byte.value() / Load::new(&schedule, place).seconds_per_byte
+    };
+    let around = |place: &Arc<Topology>| MeshAround::new().topology(place.clone());
+    let full = topology("full_mesh(8)");
+    assert!(share(&around(&full), &full) > 0.999_999);
+    // No rank lost two links: the bound itself.
+    for text in [
+        "full_mesh(8) without (0, 1)",
+        "full_mesh(8) without (0, 1) without (2, 3)",
+        "full_mesh(17) without (3, 16) without (5, 6)",
+    ] {
+        let place = topology(text);
+        assert!(share(&around(&place), &place) > 0.999_999, "{text}");
+    }
+    // With equal ones 0 -> 2 carries 2 / 8, and of the share of 1 the part that relay 2 takes, a sixth of 1 / 8.
+    let cut = topology("full_mesh(8) without (0, 1)");
+    let equal = around(&cut).shares(vec![1; 8]);
+    let expected = (7.0 / 27.0) / (13.0 / 48.0);
+    assert!((share(&equal, &cut) / expected - 1.0).abs() < 1e-9);
+    let ring = TwistedRingAllReduce::new().ring(Ring::around(cut.clone()));
+    assert!(share(&ring, &cut) < 0.297);
+    let twice = topology("full_mesh(8) without (0, 1) without (0, 2)");
+    assert!(share(&around(&twice), &twice) > 0.97);
+}
+
+#[test]
+fn what_no_relay_bridges_is_refused() {
+    for place in ["ring(6)", "torus([3, 4])"].map(topology) {
+        for algorithm in all(&place, 2) {
+            let name = algorithm.name();
+            let findings = algorithm.schedule(place.nranks()).expect_err("some are too far apart");
+            assert!(findings.iter().all(|f| f.code == Code::RankCountRefused), "{name}");
+            let said = format!("{findings:?}");
+            assert!(said.contains("no neighbour in common"), "{name} says {said}");
+        }
+    }
+}
