@@ -5,5 +5,7 @@
 mod export;
 #[path = "contest/exports.rs"]
 mod exports;
+#[path = "contest/mistakes.rs"]
+mod mistakes;
 #[path = "contest/program.rs"]
 mod program;

@@ -79,8 +79,24 @@ pub(crate) fn export(name: &str, classes: &[(Option<u64>, &Placed)]) -> Result<S
     })
 }
 
-/// The same as a program.
-pub(crate) fn program(name: &str, classes: &[(Option<u64>, &Placed)]) -> Program {
-    let text = export(name, classes).expect("it is exported");
-    Program::compile(&text, name).unwrap_or_else(|log| panic!("{log}\n{text}"))
+/// An exported executor as a program, with what it was exported from.
+pub(crate) struct Exported {
+    pub(crate) program: Program,
+    pub(crate) classes: Vec<(Option<u64>, Placed)>,
+}
+
+impl Exported {
+    /// Exports and compiles.
+    pub(crate) fn new(name: &str, classes: Vec<(Option<u64>, Placed)>) -> Self {
+        let given: Vec<_> = classes.iter().map(|(below, placed)| (*below, placed)).collect();
+        let text = export(name, &given).expect("it is exported");
+        let program = Program::compile(&text, name).unwrap_or_else(|log| panic!("{log}\n{text}"));
+        Self { program, classes }
+    }
+
+    /// What runs for so many bytes, by nccl-tests' size.
+    pub(crate) fn class(&self, bytes: u64) -> &Placed {
+        let fits = |below: &Option<u64>| below.is_none_or(|below| bytes < below);
+        &self.classes.iter().find(|(below, _)| fits(below)).expect("the last has no limit").1
+    }
 }

@@ -26,7 +26,8 @@ pub(crate) struct Program {
 #[derive(Clone, Debug)]
 pub(crate) struct Call<'a> {
     pub(crate) nranks: u32,
-    pub(crate) count: u64,
+    /// Elements a unit of each of the calls in a row, all enqueued before anything runs.
+    pub(crate) counts: &'a [u64],
     pub(crate) dtype: DType,
     pub(crate) op: ReduceOp,
     /// Units of the input and of the output.
@@ -36,22 +37,21 @@ pub(crate) struct Call<'a> {
     pub(crate) dead: &'a [(u32, u32)],
     /// One task at a time in the order of a seed; else a thread a stream.
     pub(crate) seed: Option<u64>,
-    /// How often in a row, before anything runs.
-    pub(crate) calls: u32,
+    pub(crate) in_place: bool,
 }
 
 impl Default for Call<'_> {
     fn default() -> Self {
         Self {
             nranks: 8,
-            count: 0,
+            counts: &[],
             dtype: DType::F32,
             op: ReduceOp::Sum,
             units: (1, 1),
             ccl: 200 << 20,
             dead: &[],
             seed: None,
-            calls: 1,
+            in_place: false,
         }
     }
 }
@@ -151,12 +151,13 @@ impl Program {
         };
         word("executor", self.executor.clone());
         word("nranks", call.nranks.to_string());
-        word("count", call.count.to_string());
+        let counts: Vec<_> = call.counts.iter().map(ToString::to_string).collect();
+        word("counts", counts.join(","));
         word("type", call.dtype.to_string());
         word("op", call.op.to_string());
         word("units", format!("{},{}", call.units.0, call.units.1));
         word("ccl", call.ccl.to_string());
-        word("calls", call.calls.to_string());
+        word("inplace", u32::from(call.in_place).to_string());
         word("traffic", "1".to_owned());
         let dead: Vec<_> = call.dead.iter().map(|(a, b)| format!("{a}-{b}")).collect();
         word("dead", dead.join(","));
@@ -166,8 +167,12 @@ impl Program {
         command
     }
 
-    /// The outputs of all ranks and what was reported; or what went wrong.
-    pub(crate) fn run(&self, call: &Call<'_>, inputs: &[Vec<u8>]) -> Result<(Vec<Vec<u8>>, Report), String> {
+    /// The outputs of all calls and ranks, for inputs in that order, and what was reported; or what went wrong.
+    pub(crate) fn run(
+        &self,
+        call: &Call<'_>,
+        inputs: &[Vec<u8>],
+    ) -> Result<(Vec<Vec<u8>>, Report), String> {
         static NEXT: std::sync::atomic::AtomicU32 = std::sync::atomic::AtomicU32::new(0);
         let nth = NEXT.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
         let stem = self.path.with_extension(format!("{}-{nth}", std::process::id()));
@@ -185,11 +190,17 @@ impl Program {
             let _ = fs::remove_file(file);
         }
         let report = reported(&done)?;
-        let each = u64::from(call.units.1) * call.count * call.dtype.size() as u64;
-        let outputs = (0..call.nranks as usize).map(|rank| {
-            bytes[rank * each as usize..][..each as usize].to_vec()
-        });
-        Ok((outputs.collect(), report))
+        let mut rest = bytes.as_slice();
+        let mut outputs = Vec::new();
+        for count in call.counts {
+            let each = u64::from(call.units.1) * count * call.dtype.size() as u64;
+            for _ in 0..call.nranks {
+                let (output, more) = rest.split_at(each as usize);
+                outputs.push(output.to_vec());
+                rest = more;
+            }
+        }
+        Ok((outputs, report))
     }
 
     /// The same call where memory is addresses alone: whether every byte of every output would be right.
