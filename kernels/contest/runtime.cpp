@@ -78,7 +78,7 @@ HcclResult World::Provide(u32 rank, const AlgResourceRequest& request, AlgResour
         response.slaveStreams.push_back(slave);
     }
     for (u32 i = 0; i < request.notifyNum; ++i) {
-        flags_.push_back({"notify " + std::to_string(i), false, ""});
+        flags_.emplace_back("notify " + std::to_string(i));
         response.notifies.push_back(std::make_shared<LocalNotify>(flags_.size() - 1));
     }
     response.scratch =
@@ -105,7 +105,7 @@ u64 World::LinkFlag(u32 from, u32 to, u32 level, u32 kind) {
     const auto found = linkFlags_.emplace(std::vector<u32>{from, to, level, kind}, flags_.size());
     if (found.second) {
         const std::string signal = kind == 0 ? "TxAck" : "TxDataSignal";
-        flags_.push_back({signal + " of rank " + std::to_string(from) + " to rank " + std::to_string(to), false, ""});
+        flags_.emplace_back(signal + " of rank " + std::to_string(from) + " to rank " + std::to_string(to));
     }
     return found.first->second;
 }
@@ -142,9 +142,9 @@ HcclResult World::Reach(const Stream& stream, u64 address, u64 bytes) {
 HcclResult World::Enqueue(const Stream& stream, const Task& task) {
     const auto found = queueOf_.emplace(std::make_pair(stream.rank, stream.index), queues_.size());
     if (found.second) {
-        queues_.push_back({stream, {}, 0});
+        queues_.emplace_back(new Queue(stream));
     }
-    Queue& queue = queues_[found.first->second];
+    Queue& queue = *queues_[found.first->second];
     if (task.kind == Task::Kind::COPY || task.kind == Task::Kind::REDUCE) {
         CHK_RET(Reach(stream, task.src, task.bytes));
         CHK_RET(Reach(stream, task.dst, task.bytes));
@@ -153,10 +153,10 @@ HcclResult World::Enqueue(const Stream& stream, const Task& task) {
     return HCCL_SUCCESS;
 }
 
-std::string World::Place(const Queue& queue) const {
-    const Task& task = queue.tasks[queue.done];
+std::string World::Place(const Queue& queue, size_t at) const {
+    const Task& task = queue.tasks[at];
     std::string place = Name(queue.stream.rank) + ", stream " + std::to_string(queue.stream.index) + ", task " +
-                        std::to_string(queue.done) + ": ";
+                        std::to_string(at) + ": ";
     switch (task.kind) {
     case Task::Kind::COPY: return place + "copy";
     case Task::Kind::REDUCE: return place + "reduce";
@@ -173,9 +173,9 @@ bool World::Ready(const Queue& queue) const {
 
 std::string World::Stuck(const std::string& why) const {
     std::string message = why;
-    for (const Queue& queue : queues_) {
-        if (queue.done < queue.tasks.size()) {
-            message += "\n  " + Place(queue);
+    for (const auto& queue : queues_) {
+        if (queue->done < queue->tasks.size()) {
+            message += "\n  " + Place(*queue, queue->done);
         }
     }
     return message;
@@ -217,16 +217,20 @@ void World::Step(Queue& queue, std::unique_lock<std::mutex>& lock) {
         Flag& flag = flags_[task.flag];
         const bool post = task.kind == Task::Kind::POST;
         if (post && flag.raised) {
-            Fail(HCCL_E_INTERNAL, Place(queue) + ", which is lost: the flag is raised, by " + flag.by);
+            Fail(HCCL_E_INTERNAL, Place(queue, queue.done) + ", which is lost: the flag is raised, by " +
+                                      Place(*flag.by, flag.task));
         }
         if (post) {
-            flag.by = Place(queue);
+            flag.by = &queue;
+            flag.task = queue.done;
         }
         flag.raised = post;
+        if (post && flag.waiting != nullptr) {
+            flag.waiting->ready.notify_one();
+        }
     }
     ++queue.done;
     ++progress_;
-    changed_.notify_all();
 }
 
 void World::Follow(Queue& queue) {
@@ -236,20 +240,28 @@ void World::Follow(Queue& queue) {
             Step(queue, lock);
             continue;
         }
+        Flag& flag = flags_[queue.tasks[queue.done].flag];
+        flag.waiting = &queue;
         const u64 seen = progress_;
         const auto deadline = std::chrono::milliseconds(options_.deadlineMillis);
-        const bool moved = changed_.wait_for(lock, deadline, [&] { return failed_ || progress_ != seen; });
-        if (!moved && !failed_) {
+        const bool raised = queue.ready.wait_for(lock, deadline, [&] { return failed_ || flag.raised; });
+        flag.waiting = nullptr;
+        if (!raised && progress_ == seen) {
             Fail(HCCL_E_INTERNAL, Stuck("nothing happened for " + std::to_string(options_.deadlineMillis) + " ms"));
-            changed_.notify_all();
+        }
+    }
+    // Nobody waits for what will not come.
+    for (const auto& other : queues_) {
+        if (failed_) {
+            other->ready.notify_one();
         }
     }
 }
 
 void World::Threads() {
     std::vector<std::thread> threads;
-    for (Queue& queue : queues_) {
-        threads.emplace_back([this, &queue] { Follow(queue); });
+    for (const auto& queue : queues_) {
+        threads.emplace_back([this, &queue] { Follow(*queue); });
     }
     for (std::thread& thread : threads) {
         thread.join();
@@ -263,11 +275,11 @@ void World::OneByOne() {
     while (!failed_) {
         ready.clear();
         bool left = false;
-        for (Queue& queue : queues_) {
-            const bool more = queue.done < queue.tasks.size();
+        for (const auto& queue : queues_) {
+            const bool more = queue->done < queue->tasks.size();
             left |= more;
-            if (more && Ready(queue)) {
-                ready.push_back(&queue);
+            if (more && Ready(*queue)) {
+                ready.push_back(queue.get());
             }
         }
         if (ready.empty()) {
@@ -290,7 +302,7 @@ bool World::Run() {
     }
     for (const Flag& flag : flags_) {
         if (!failed_ && flag.raised) {
-            Fail(HCCL_E_INTERNAL, flag.name + " is left raised at the end: " + flag.by);
+            Fail(HCCL_E_INTERNAL, flag.name + " is left raised at the end: " + Place(*flag.by, flag.task));
         }
     }
     return !failed_;

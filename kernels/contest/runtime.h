@@ -66,21 +66,26 @@ private:
         u32 exposed = 0;
         std::unique_ptr<u64[]> bytes;
     };
-    struct Flag {
-        std::string name;
-        bool raised = false;
-        std::string by;
-    };
     struct Queue {
+        explicit Queue(const Stream& of) : stream(of) {}
         Stream stream;
         std::vector<Task> tasks;
         size_t done = 0;
+        std::condition_variable ready;
+    };
+    struct Flag {
+        explicit Flag(const std::string& flag) : name(flag) {}
+        std::string name;
+        bool raised = false;
+        const Queue* by = nullptr; // who raised it last, and with which task
+        size_t task = 0;
+        Queue* waiting = nullptr; // who sleeps until it is raised
     };
 
     const Allocation* Owner(u64 address, u64 bytes) const;
     HcclResult Reach(const Stream& stream, u64 address, u64 bytes);
     bool Ready(const Queue& queue) const;
-    std::string Place(const Queue& queue) const;
+    std::string Place(const Queue& queue, size_t at) const;
     std::string Stuck(const std::string& why) const;
     // Does the next task, which is ready; the lock is held, and let go of for a move.
     void Step(Queue& queue, std::unique_lock<std::mutex>& lock);
@@ -96,12 +101,11 @@ private:
     std::map<std::vector<u32>, u64> linkFlags_;
     std::vector<Flag> flags_;
     std::map<std::pair<u32, u32>, size_t> queueOf_;
-    std::vector<Queue> queues_;
+    std::vector<std::unique_ptr<Queue>> queues_;
     std::map<std::pair<u32, u32>, u64> traffic_;
     Ledger ledger_;
 
     std::mutex mutex_;
-    std::condition_variable changed_;
     u64 progress_ = 0;
     bool failed_ = false;
     std::string message_;

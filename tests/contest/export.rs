@@ -7,7 +7,7 @@ use roundelay_core::emit::hccl_cpp::{Export, SizeClass, hccl_cpp};
 use roundelay_core::schedule::Algorithm as _;
 use roundelay_core::schedule::interpret::Interpreted;
 use roundelay_core::source::Source;
-use roundelay_core::topology::Topology;
+use roundelay_core::topology::{Problem, Topology};
 use roundelay_core::verify::Proved;
 use roundelay_tests::{compile, sources};
 
@@ -54,7 +54,9 @@ fn placed(
     settings: &[(&str, &str)],
 ) -> Result<Placed, String> {
     let mut run = Interpreted::new(algorithm, &source);
-    let topology: Topology = topology.parse().expect("a topology");
+    let topology: Topology = topology
+        .parse()
+        .map_err(|problem: Problem| format!("{} [{}]", problem.title, problem.code))?;
     run.place_on(Arc::new(topology));
     for (name, value) in settings {
         run.set_text(name, value).expect("a value that fits");
@@ -75,7 +77,10 @@ pub(crate) fn export(name: &str, classes: &[(Option<u64>, &Placed)]) -> Result<S
     });
     let export = Export { name, docs: &[], dma_reduce: true, classes: classes.collect() };
     hccl_cpp(&export).map_err(|all| {
-        all.into_iter().map(|(_, f)| format!("{} [{}]", f.title, f.code)).collect::<Vec<_>>().join("\n")
+        all.into_iter()
+            .map(|(_, f)| format!("{} [{}]", f.title, f.code))
+            .collect::<Vec<_>>()
+            .join("\n")
     })
 }
 

@@ -27,7 +27,9 @@ fn ours() -> Exported {
 /// Each of 8 ranks has `value(rank, i)`; wrong elements of rank 0, whose sum is not what it should be.
 fn wrong_sums(program: &Program, count: u64) -> usize {
     let value = |rank: i32, i: i32| rank * 100_000 + i;
-    let each = |of: &dyn Fn(i32) -> i32| (0..count as i32).flat_map(|i| of(i).to_le_bytes()).collect::<Vec<u8>>();
+    let each = |of: &dyn Fn(i32) -> i32| {
+        (0..count as i32).flat_map(|i| of(i).to_le_bytes()).collect::<Vec<u8>>()
+    };
     let inputs: Vec<_> = (0..8).map(|rank| each(&|i| value(rank, i))).collect();
     let call = Call { counts: &[count], dtype: DType::I32, dead: DEAD, ..Call::default() };
     let (outputs, _) = program.run(&call, &inputs).expect("it ends");
@@ -51,7 +53,8 @@ fn a_typed_order_is_for_one_dead_cable() {
     let entry = published("TypedOrder");
     assert_eq!(wrong_sums(&entry, 100), 0, "the cable that it was typed for");
     let call = Call { counts: &[100], dead: &[(2, 3)], ..Call::default() };
-    let refused = entry.run(&call, &vec![vec![0; 400]; 8]).expect_err("the order passes the dead cable");
+    let refused =
+        entry.run(&call, &vec![vec![0; 400]; 8]).expect_err("the order passes the dead cable");
     assert!(refused.contains("asks for a link to rank 3, and that cable is cut"), "{refused}");
 
     // Derived from the links, any one may be dead.
@@ -60,12 +63,13 @@ fn a_typed_order_is_for_one_dead_cable() {
     let derived = Exported::new("Derived", vec![(None, ring.expect("it is right"))]);
     derived.program.run(&call, &vec![vec![0; 400]; 8]).expect("no dead cable is used");
     // Where there is none, that is said.
-    for (nranks, cut) in [(2, "full_mesh(2) without (0, 1)"), (3, "full_mesh(3) without (1, 2)")] {
-        let refused = std::panic::catch_unwind(|| {
-            place("TwistedRingAllReduce", cut, nranks, &[("ring", "around(topology)")]).err()
-        });
-        let refused = refused.ok().flatten().expect("no ring");
-        assert!(refused.contains("E06"), "{refused}");
+    for (nranks, cut, reason) in [
+        (2, "full_mesh(2) without (0, 1)", "[E0603]"),
+        (3, "full_mesh(3) without (1, 2)", "[E0605]"),
+    ] {
+        let placed = place("TwistedRingAllReduce", cut, nranks, &[("ring", "around(topology)")]);
+        let refused = placed.err().expect("there is no ring");
+        assert!(refused.contains(reason), "{refused}");
     }
 }
 
@@ -94,7 +98,7 @@ fn narrow_offsets_wrap_at_four_gibibytes() {
     let entry = published("NarrowOffsets");
     entry.dry(&call(below)).expect("4 GB have 32-bit offsets");
     let wrong = entry.dry(&call(beyond)).expect_err("6 GB have not");
-    assert!(wrong.contains("have rank 0 in them 2 times"), "{wrong}");
+    assert!(wrong.contains("bytes 205032704..375000000 have rank"), "{wrong}");
     ours().program.dry(&call(beyond)).expect("offsets have 64 bits");
 }
 
@@ -165,7 +169,9 @@ fn the_order_of_a_ring_differs_by_slice() {
     };
     assert!(different(&published("TypedOrder")) > 1);
     let one_shot = place("OneShotAround", BROKEN, 8, &[]).expect("it is right");
-    let same = |proof: &roundelay_core::verify::Proof| proof.reduction.as_ref().expect("it reduces").pieces;
+    let same = |proof: &roundelay_core::verify::Proof| {
+        proof.reduction.as_ref().expect("it reduces").pieces
+    };
     // The proof says which is which.
     assert_eq!(same(ring().proved.proof()), Sameness::Differs);
     assert_ne!(same(one_shot.proved.proof()), Sameness::Differs);

@@ -48,7 +48,7 @@ impl Default for Call<'_> {
             dtype: DType::F32,
             op: ReduceOp::Sum,
             units: (1, 1),
-            ccl: 200 << 20,
+            ccl: 1 << 20,
             dead: &[],
             seed: None,
             in_place: false,
@@ -66,7 +66,8 @@ pub(crate) struct Report {
 }
 
 fn folder() -> PathBuf {
-    let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), PathBuf::from);
+    let target =
+        std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), PathBuf::from);
     target.join("contest")
 }
 
@@ -76,7 +77,10 @@ fn contest() -> PathBuf {
 
 /// Of everything that a program is compiled from, besides its own text.
 static RUNTIME_HASH: LazyLock<u64> = LazyLock::new(|| {
-    let mut names: Vec<_> = fs::read_dir(contest()).expect("the runtime").map(|e| e.expect("readable").path()).collect();
+    let mut names: Vec<_> = fs::read_dir(contest())
+        .expect("the runtime")
+        .map(|e| e.expect("readable").path())
+        .collect();
     names.sort();
     let mut hasher = DefaultHasher::new();
     FLAGS.hash(&mut hasher);
@@ -87,7 +91,8 @@ static RUNTIME_HASH: LazyLock<u64> = LazyLock::new(|| {
 });
 
 /// Files in the making: two tests may want the same one.
-static MAKING: LazyLock<Mutex<HashMap<PathBuf, Result<(), String>>>> = LazyLock::new(Mutex::default);
+static MAKING: LazyLock<Mutex<HashMap<PathBuf, Result<(), String>>>> =
+    LazyLock::new(Mutex::default);
 
 fn make(path: &Path, arguments: impl FnOnce(&Path) -> Vec<PathBuf>) -> Result<(), String> {
     let mut making = MAKING.lock().unwrap_or_else(PoisonError::into_inner);
@@ -183,7 +188,9 @@ impl Program {
         });
         fs::write(&input, inputs.concat()).expect("room for inputs");
         let mut command = self.start(call);
-        command.arg(format!("input={}", input.display())).arg(format!("output={}", output.display()));
+        command
+            .arg(format!("input={}", input.display()))
+            .arg(format!("output={}", output.display()));
         let done = command.output().expect("it was compiled");
         let bytes = fs::read(&output).unwrap_or_default();
         for file in [&input, &output] {

@@ -102,12 +102,21 @@ fn add(schedule: &mut Schedule, early: &BTreeSet<Pair>, late: &BTreeSet<Pair>) {
         .iter()
         .map(|&(who, owner)| (owner, who, channel(owner, who, SignalKind::Ack)))
         .collect();
-    let ended: Vec<_> =
-        late.iter().map(|&(who, owner)| (who, owner, channel(who, owner, SignalKind::Data))).collect();
+    let ended: Vec<_> = late
+        .iter()
+        .map(|&(who, owner)| (who, owner, channel(who, owner, SignalKind::Data)))
+        .collect();
 
     // Posts first: nobody waits for one that stands behind a wait.
     let signals = |all: &[(RankId, RankId, ChannelId)], rank: RankId, at: SpanId| {
-        let op = |kind, channel: ChannelId| Op { kind, srcs: 0, dsts: 0, finish: false, at, arg: channel.0 };
+        let op = |kind, channel: ChannelId| Op {
+            kind,
+            srcs: 0,
+            dsts: 0,
+            finish: false,
+            at,
+            arg: channel.0,
+        };
         let posts = all.iter().filter(|s| s.0 == rank).map(|s| op(OpKind::Post, s.2));
         let waits = all.iter().filter(|s| s.1 == rank).map(|s| op(OpKind::Wait, s.2));
         posts.chain(waits).collect::<Vec<_>>()

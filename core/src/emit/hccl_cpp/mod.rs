@@ -173,7 +173,8 @@ fn print(export: &Export<'_>, parts: &[Part]) -> String {
     }
     text += "\n} // namespace\n\n";
     text += &class_text(export, parts);
-    let _ = writeln!(text, "\nREGISTER_EXEC(\"{0}\", {0}, {0});\n\n}} // namespace hccl", export.name);
+    let _ =
+        writeln!(text, "\nREGISTER_EXEC(\"{0}\", {0}, {0});\n\n}} // namespace hccl", export.name);
     text
 }
 
@@ -196,10 +197,15 @@ fn class_text(export: &Export<'_>, parts: &[Part]) -> String {
     let lines = |line: &dyn Fn(usize, &Part) -> String| {
         parts.iter().enumerate().map(|(at, part)| line(at, part)).collect::<String>()
     };
-    let limits: Vec<_> =
-        export.classes.iter().map(|c| c.below.map_or("~u64(0)".to_owned(), |b| b.to_string())).collect();
+    let limits: Vec<_> = export
+        .classes
+        .iter()
+        .map(|c| c.below.map_or("~u64(0)".to_owned(), |b| b.to_string()))
+        .collect();
     let scratch = lines(&|at, part| {
-        let one = |(slots, (num, den)): &(u32, (u64, u64))| format!("    {{{at}, {slots}, {num}, {den}}},\n");
+        let one = |(slots, (num, den)): &(u32, (u64, u64))| {
+            format!("    {{{at}, {slots}, {num}, {den}}},\n")
+        };
         part.scratch.iter().map(one).collect()
     });
     let links = lines(&|at, part| {
@@ -222,7 +228,9 @@ fn class_text(export: &Export<'_>, parts: &[Part]) -> String {
         format!("    {bits},\n")
     });
     let enqueue = lines(&|at, _| {
-        format!("        case {at}:\n            run.pieces = class_{at}::PIECES;\n            CHK_RET(class_{at}::Enqueue(run));\n            break;\n")
+        format!(
+            "        case {at}:\n            run.pieces = class_{at}::PIECES;\n            CHK_RET(class_{at}::Enqueue(run));\n            break;\n"
+        )
     });
     let slaves = parts.iter().map(|part| part.slaves).max().unwrap_or(0);
     let tiles = if parts.iter().any(|part| part.tiles) { 2 * (slaves + 1) } else { 0 };

@@ -17,7 +17,8 @@ pub(super) type Single = (Act, Operand, Operand);
 /// What `op` of `rank` becomes: the sources folded in a destination, in their order, and that copied to the others.
 pub(super) fn singles(schedule: &Schedule, rank: RankId, op: &Op) -> Result<Vec<Single>, Finding> {
     let (srcs, dsts) = (schedule.srcs(op), schedule.dsts(op));
-    let is = |a: &Operand, b: &Operand| a.rank == b.rank && schedule.region(*a) == schedule.region(*b);
+    let is =
+        |a: &Operand, b: &Operand| a.rank == b.rank && schedule.region(*a) == schedule.region(*b);
     // A destination that is a source already holds it.
     let held = dsts.iter().find_map(|dst| Some((srcs.iter().position(|src| is(src, dst))?, *dst)));
     let mut singles = Vec::new();

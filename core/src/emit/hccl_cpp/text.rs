@@ -86,7 +86,8 @@ impl<'a> Writer<'a> {
                 let _ = writeln!(calls, "    switch (run.rank) {{");
             }
             for (nth, (_, ranks, all)) in shapes.into_iter().enumerate() {
-                let name = if alone { format!("Stream{index}") } else { format!("Stream{index}_{nth}") };
+                let name =
+                    if alone { format!("Stream{index}") } else { format!("Stream{index}_{nth}") };
                 self.function(&name, &ranks, all, &mut functions);
                 if alone {
                     let _ = writeln!(calls, "    CHK_RET({name}(Lane(run, {index})));");
@@ -95,7 +96,8 @@ impl<'a> Writer<'a> {
                 for rank in &ranks {
                     let _ = writeln!(calls, "    case {rank}:");
                 }
-                let _ = writeln!(calls, "        CHK_RET({name}(Lane(run, {index})));\n        break;");
+                let _ =
+                    writeln!(calls, "        CHK_RET({name}(Lane(run, {index})));\n        break;");
             }
             if !alone {
                 calls += "    }\n";
@@ -143,14 +145,21 @@ impl<'a> Writer<'a> {
     }
 
     /// `loops` are the times of the loops around.
-    fn nodes(&mut self, nodes: &[Node<Key>], ranks: &[RankId], loops: &mut Vec<usize>, text: &mut String) {
+    fn nodes(
+        &mut self,
+        nodes: &[Node<Key>],
+        ranks: &[RankId],
+        loops: &mut Vec<usize>,
+        text: &mut String,
+    ) {
         let indent = "    ".repeat(loops.len() + 1);
         let mut line = None;
         for node in nodes {
             match node {
                 Node::Loop { times, body } => {
                     let var = variable(loops.len());
-                    let _ = writeln!(text, "{indent}for (u32 {var} = 0; {var} < {times}; ++{var}) {{");
+                    let _ =
+                        writeln!(text, "{indent}for (u32 {var} = 0; {var} < {times}; ++{var}) {{");
                     loops.push(*times);
                     self.nodes(body, ranks, loops, text);
                     loops.pop();
@@ -182,7 +191,13 @@ impl<'a> Writer<'a> {
         Some(format!("{line}: {text}").trim_end_matches(|c: char| c == ':' || c == ' ').to_owned())
     }
 
-    fn statement(&mut self, key: &Key, columns: &[Column], ranks: &[RankId], loops: &[usize]) -> String {
+    fn statement(
+        &mut self,
+        key: &Key,
+        columns: &[Column],
+        ranks: &[RankId],
+        loops: &[usize],
+    ) -> String {
         let mut values = columns.iter();
         let mut next = |writer: &mut Self| {
             let column = values.next().expect("as many as the statement has places");
@@ -222,7 +237,10 @@ impl<'a> Writer<'a> {
             if piece { format!("{{{}}}", list(value)) } else { value[0].to_string() }
         };
         let row = |members: &Vec<Vec<u64>>| {
-            let mut row = vec![if piece { "{}".to_owned() } else { "0".to_owned() }; self.schedule.nranks as usize];
+            let mut row = vec![
+                if piece { "{}".to_owned() } else { "0".to_owned() };
+                self.schedule.nranks as usize
+            ];
             for (rank, value) in ranks.iter().zip(members) {
                 row[rank.index()] = one(value);
             }
@@ -289,7 +307,8 @@ impl<'a> Writer<'a> {
     /// Low end, high end, slot, base.
     fn piece(&self, operand: Operand) -> Vec<u64> {
         let region = self.schedule.region(operand);
-        let [lo, hi, base] = [region.lo, region.hi, region.base].map(|end| end.num() * (self.pieces / end.den()));
+        let [lo, hi, base] =
+            [region.lo, region.hi, region.base].map(|end| end.num() * (self.pieces / end.den()));
         vec![lo, hi, region.slot.into(), base]
     }
 }

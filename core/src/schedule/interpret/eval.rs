@@ -300,9 +300,7 @@ impl<'a> Run<'a> {
             ExprKind::Missing(topology) => {
                 Value::List(self.topology(b, topology)?.missing().into())
             }
-            ExprKind::Shares(topology) => {
-                Value::List(self.topology(b, topology)?.shares().into())
-            }
+            ExprKind::Shares(topology) => Value::List(self.topology(b, topology)?.shares().into()),
             ExprKind::Relays(topology, from, to) => {
                 let topology = self.topology(b, topology)?;
                 let (from, to) = (self.int(b, from)?, self.int(b, to)?);
