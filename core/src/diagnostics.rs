@@ -145,6 +145,7 @@ codes! {
     E0701 BadSetting "an executor's setting that is unknown, missing, or of the wrong kind",
     E0702 SizeClasses "size classes that overlap, or leave sizes out",
     E0703 WrongCollective "an executor for one collective that names an algorithm for another",
+    E0704 NotExportable "an executor that the contest's form cannot hold",
 }
 
 impl Code {

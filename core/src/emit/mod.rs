@@ -1,6 +1,7 @@
 //! Back ends: what a checked algorithm becomes besides a schedule.
 
 pub mod cuda;
+pub mod hccl_cpp;
 mod picture;
 pub mod rust;
 mod rust_body;

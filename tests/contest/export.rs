@@ -1,0 +1,107 @@
+//! Algorithms of the library, laid out on a topology and exported.
+
+use std::sync::Arc;
+
+use roundelay_core::check::Door;
+use roundelay_core::emit::hccl_cpp::{Export, SizeClass, hccl_cpp};
+use roundelay_core::schedule::Algorithm as _;
+use roundelay_core::schedule::interpret::Interpreted;
+use roundelay_core::source::Source;
+use roundelay_core::topology::{Problem, Topology};
+use roundelay_core::verify::Proved;
+use roundelay_tests::{compile, sources};
+
+use crate::program::Program;
+
+/// An algorithm on a topology.
+pub(crate) struct Placed {
+    pub(crate) source: Source,
+    pub(crate) proved: Proved,
+}
+
+/// The mesh of the contest.
+pub(crate) const BROKEN: &str = "full_mesh(8) without (0, 1)";
+
+/// An algorithm of the library with values for its parameters; what is wrong with it as text.
+pub(crate) fn place(
+    name: &str,
+    topology: &str,
+    nranks: u32,
+    settings: &[(&str, &str)],
+) -> Result<Placed, String> {
+    for (path, text) in sources("stdlib") {
+        let source = Source::from_text(roundelay_tests::name(&path), &text);
+        let Ok(program) = compile(&source, Door::File) else { continue };
+        if let Some(found) = program.algorithms.iter().find(|a| a.name == name) {
+            return placed(found.clone(), source, topology, nranks, settings);
+        }
+    }
+    panic!("the library has no {name}")
+}
+
+/// The only algorithm of a text.
+pub(crate) fn place_text(text: &str, topology: &str, nranks: u32) -> Result<Placed, String> {
+    let source = Source::from_text("entry.coll", text);
+    let program = compile(&source, Door::File).expect("it makes sense");
+    placed(program.algorithms[0].clone(), source, topology, nranks, &[])
+}
+
+fn placed(
+    algorithm: roundelay_core::check::hir::Algorithm,
+    source: Source,
+    topology: &str,
+    nranks: u32,
+    settings: &[(&str, &str)],
+) -> Result<Placed, String> {
+    let mut run = Interpreted::new(algorithm, &source);
+    let topology: Topology = topology
+        .parse()
+        .map_err(|problem: Problem| format!("{} [{}]", problem.title, problem.code))?;
+    run.place_on(Arc::new(topology));
+    for (name, value) in settings {
+        run.set_text(name, value).expect("a value that fits");
+    }
+    let proved = run.schedule(nranks).and_then(Proved::new).map_err(|all| {
+        let all = all.into_iter().map(|f| run.diagnostic(f, nranks).report(&source));
+        all.collect::<Vec<_>>().join("\n")
+    })?;
+    Ok(Placed { source, proved })
+}
+
+/// The C++ text of an executor with these classes; what is wrong as text.
+pub(crate) fn export(name: &str, classes: &[(Option<u64>, &Placed)]) -> Result<String, String> {
+    let classes = classes.iter().map(|(below, placed)| SizeClass {
+        below: *below,
+        schedule: placed.proved.schedule(),
+        source: Some(&placed.source),
+    });
+    let export = Export { name, docs: &[], dma_reduce: true, classes: classes.collect() };
+    hccl_cpp(&export).map_err(|all| {
+        all.into_iter()
+            .map(|(_, f)| format!("{} [{}]", f.title, f.code))
+            .collect::<Vec<_>>()
+            .join("\n")
+    })
+}
+
+/// An exported executor as a program, with what it was exported from.
+pub(crate) struct Exported {
+    pub(crate) program: Program,
+    pub(crate) classes: Vec<(Option<u64>, Placed)>,
+}
+
+impl Exported {
+    /// Exports and compiles.
+    pub(crate) fn new(name: &str, classes: Vec<(Option<u64>, Placed)>) -> Self {
+        let given: Vec<_> = classes.iter().map(|(below, placed)| (*below, placed)).collect();
+        let text = export(name, &given).expect("it is exported");
+        let program = Program::compile(&text, name).unwrap_or_else(|log| panic!("{log}\n{text}"));
+        Self { program, classes }
+    }
+
+    /// What runs for so many bytes, by nccl-tests' size.
+    pub(crate) fn class(&self, bytes: u64) -> &Placed {
+        let fits = |below: &Option<u64>| below.is_none_or(|below| bytes < below);
+        &self.classes.iter().find(|(below, _)| fits(below)).expect("the last has no limit").1
+    }
+}

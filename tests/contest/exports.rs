@@ -1,0 +1,191 @@
+//! What is exported, against the host engine: bit for bit, since the schedule fixes the order.
+
+use roundelay_core::dtype::{DType, ReduceOp};
+use roundelay_core::ids::RankId;
+use roundelay_kernels::Plan;
+use roundelay_kernels::reference::Reference;
+
+use crate::export::{BROKEN, Exported, Placed, export, place, place_text};
+use crate::program::{Call, Report};
+
+pub(crate) const DEAD: &[(u32, u32)] = &[(0, 1)];
+
+/// What the host leaves for a call in loops, each as a plan of its own.
+fn on_host(placed: &Placed, call: &Call<'_>, total: u64, inputs: &[Vec<u8>]) -> Vec<Vec<u8>> {
+    let unit = call.dtype.size() as u64;
+    let (ins, outs) = (u64::from(call.units.0), u64::from(call.units.1));
+    let most = call.ccl / (ins.max(outs) * unit);
+    let mut outputs = vec![vec![0; (outs * total * unit) as usize]; inputs.len()];
+    let mut done = 0;
+    while done < total {
+        let count = most.min(total - done);
+        let len = (count * unit) as usize;
+        let at = |unit_at: u64| ((unit_at * total + done) * unit) as usize;
+        let part =
+            |input: &Vec<u8>| (0..ins).map(|u| &input[at(u)..][..len]).collect::<Vec<_>>().concat();
+        let reads: Vec<_> = inputs.iter().map(part).collect();
+        let mut writes = vec![vec![0; outs as usize * len]; inputs.len()];
+        let plan = Plan::new(&placed.proved, count, call.dtype, call.op).expect("a plan");
+        let reads: Vec<_> = reads.iter().map(Vec::as_slice).collect();
+        plan.run_bytes(&reads, &mut writes.iter_mut().map(Vec::as_mut_slice).collect::<Vec<_>>())
+            .expect("it runs");
+        for (output, part) in outputs.iter_mut().zip(&writes) {
+            for u in 0..outs {
+                output[at(u)..][..len].copy_from_slice(&part[u as usize * len..][..len]);
+            }
+        }
+        done += count;
+    }
+    outputs
+}
+
+/// Runs `call` and the host on the same data, and compares every byte.
+fn equals_host(exported: &Exported, call: &Call<'_>) -> Report {
+    let schedule = exported.classes[0].1.proved.schedule();
+    let (mut all, mut expected) = (Vec::new(), Vec::new());
+    for (nth, &count) in call.counts.iter().enumerate() {
+        let inputs = Reference {
+            collective: schedule.collective,
+            nranks: schedule.nranks,
+            root: RankId(0),
+            count: count as usize,
+            dtype: call.dtype,
+            op: call.op,
+        }
+        .inputs(7 + nth as u64);
+        let bytes = schedule.collective.bytes(count, call.nranks, call.dtype.size() as u64);
+        expected.extend(on_host(exported.class(bytes), call, count, &inputs));
+        all.extend(inputs);
+    }
+    let ran = exported.program.run(call, &all);
+    let (outputs, report) = ran.unwrap_or_else(|error| panic!("{call:?}: {error}"));
+    for (at, (got, wanted)) in outputs.iter().zip(&expected).enumerate() {
+        let (nth, rank) = (at / call.nranks as usize, at % call.nranks as usize);
+        assert!(got == wanted, "{call:?}: call {nth}: rank {rank} differs");
+    }
+    report
+}
+
+pub(crate) fn ring() -> Placed {
+    place("TwistedRingAllReduce", BROKEN, 8, &[("ring", "around(topology)")]).expect("it is right")
+}
+
+fn around(name: &str) -> Placed {
+    place(name, BROKEN, 8, &[]).expect("it is right")
+}
+
+/// The whole entry: small, medium, huge.
+fn entry() -> Exported {
+    let classes = vec![
+        (Some(256), around("OneShotAround")),
+        (Some(4096), around("MeshAround")),
+        (None, ring()),
+    ];
+    Exported::new("Entry", classes)
+}
+
+#[test]
+fn the_twisted_ring_of_the_broken_mesh_leaves_the_hosts_bits() {
+    let ring = Exported::new("Ring", vec![(None, ring())]);
+    let call = |counts, ccl| Call { counts, ccl, dead: DEAD, ..Call::default() };
+    equals_host(&ring, &call(&[1, 7, 100], 1 << 20));
+    equals_host(&ring, &call(&[1, 7, 100], 148));
+    equals_host(&ring, &call(&[1_000_003], 1 << 20));
+    for seed in 0..4 {
+        equals_host(&ring, &Call { seed: Some(seed), ..call(&[100, 3], 148) });
+    }
+    equals_host(&ring, &Call { in_place: true, ..call(&[1, 100, 7], 148) });
+}
+
+/// One algorithm's signals and scratch are never in another's way, whatever sizes follow each other.
+#[test]
+fn an_executor_of_three_classes_picks_by_bytes() {
+    let entry = entry();
+    let counts = &[1, 7, 100, 1000, 3, 63, 64, 10_001, 3, 701, 1023, 1024, 65];
+    let report = equals_host(&entry, &Call { counts, ccl: 3000, dead: DEAD, ..Call::default() });
+    let [_, slaves, notifies, levels] = report.resources;
+    assert_eq!((slaves, notifies, levels), (6, 12, 3));
+    for seed in 0..3 {
+        let counts = &[7, 1000, 7, 1001, 5_001, 100, 1030];
+        let call = Call { counts, ccl: 3000, dead: DEAD, seed: Some(seed), ..Call::default() };
+        equals_host(&entry, &call);
+    }
+}
+
+/// Also where the copy engine does not: tile by tile, by the ranks' own cores.
+#[test]
+fn every_type_and_op_is_reduced() {
+    let entry = entry();
+    for &dtype in DType::ALL {
+        for op in [ReduceOp::Sum, ReduceOp::Prod, ReduceOp::Min, ReduceOp::Max] {
+            let counts = &[5, 301, 6_001];
+            let call = Call { counts, dtype, op, dead: DEAD, ..Call::default() };
+            equals_host(&entry, &call);
+        }
+    }
+    // More than one tile of a piece.
+    let ring = Exported::new("Ring", vec![(None, ring())]);
+    let (dtype, op) = (DType::I64, ReduceOp::Prod);
+    let call = Call { counts: &[2_500_001], dtype, op, dead: DEAD, ..Call::default() };
+    ring.program.dry(&call).expect("it is right");
+}
+
+#[test]
+fn other_collectives_loop_over_each_unit() {
+    let mesh = "full_mesh(5)";
+    for (name, units) in
+        [("RingReduceScatter", (5, 1)), ("RingAllGather", (1, 5)), ("MeshAllToAll", (5, 5))]
+    {
+        let placed = place(name, mesh, 5, &[]).expect("it is right");
+        let exported = Exported::new(name, vec![(None, placed)]);
+        let call = Call { nranks: 5, counts: &[1, 103, 17], units, ccl: 400, ..Call::default() };
+        equals_host(&exported, &call);
+    }
+}
+
+/// Beyond 4 GiB, and with a tail: every byte, without one of them.
+#[test]
+fn huge_calls_are_right_byte_by_byte() {
+    let counts = &[1_500_000_001];
+    for ccl in [200 << 20, 8 << 30] {
+        entry()
+            .program
+            .dry(&Call { counts, ccl, dead: DEAD, ..Call::default() })
+            .expect("it is right");
+    }
+    let mesh = Exported::new("Mesh", vec![(None, around("MeshAround"))]);
+    let call = Call { counts, ccl: 8 << 30, dead: DEAD, ..Call::default() };
+    mesh.program.dry(&call).expect("it is right");
+}
+
+#[test]
+fn what_would_lose_a_signal_is_refused() {
+    // At two ranks both directions share the flags of one link.
+    let two =
+        place("TwistedRingAllReduce", "full_mesh(2)", 2, &[]).expect("with counters it is right");
+    let refused = export("Two", &[(None, &two)]).expect_err("its signals are lost");
+    assert!(refused.contains("[E0314]"), "{refused}");
+}
+
+#[test]
+fn what_the_form_cannot_hold_is_refused() {
+    let fine = "algorithm Fine() -> AllReduce {
+        copy(local.input, local.output);
+        copy(local.input.split(8191)[0].split(8209)[1], local.output.split(8191)[0].split(8209)[1]);
+    }";
+    let fine = place_text(fine, "full_mesh(1)", 1).expect("it is right");
+    let refused = export("Fine", &[(None, &fine)]).expect_err("67 million pieces");
+    assert!(refused.contains("[E0704]"), "{refused}");
+    let other = place("RingAllReduce", "full_mesh(4)", 4, &[]).expect("it is right");
+    let refused =
+        export("Mixed", &[(Some(9), &other), (None, &ring())]).expect_err("4 and 8 ranks");
+    assert!(refused.contains("[E0704]"), "{refused}");
+}
+
+/// What people read: `UPDATE_EXPECT=1` writes it anew.
+#[test]
+fn the_text_of_a_small_ring() {
+    let ring = place("RingAllReduce", "full_mesh(3)", 3, &[]).expect("it is right");
+    let text = export("SmallRing", &[(None, &ring)]).expect("it is exported");
+    expect_test::expect_file!["small_ring.cpp"].assert_eq(&text);
+}
