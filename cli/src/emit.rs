@@ -10,11 +10,15 @@ use roundelay_core::syntax;
 use roundelay_core::syntax::ast::File;
 use roundelay_core::syntax::token::Tok;
 
+use crate::executor;
 use crate::flags::{Emit, EmitFlags, Format};
 use crate::program::{self, Loaded, compile, load, one, read};
 use crate::report::{Failure, print, refuse};
 
 pub(crate) fn main(flags: &EmitFlags) -> Result<bool, Failure> {
+    if let Emit::HcclCpp = flags.what {
+        return executor::export(&flags.source);
+    }
     let source = read(&flags.source.source)?;
     let refuse = |errors: &[_]| refuse(Format::Human, errors, &source, |_| ());
     let stop = |errors: &[_]| Err(refuse(errors));
@@ -67,6 +71,7 @@ pub(crate) fn main(flags: &EmitFlags) -> Result<bool, Failure> {
                 }
             }
         }
+        Emit::HcclCpp => unreachable!("it takes an executor, and has been printed"),
         Emit::Schedule | Emit::Steps => {
             let algorithm = algorithm()?;
             for &nranks in &flags.nranks.counts {

@@ -35,7 +35,7 @@ pub(crate) enum Command {
     Simulate(SimulateFlags),
     /// Print a source in canonical form, every comment kept
     Fmt(FmtFlags),
-    /// Print an algorithm's source, or what it becomes: coll, rust, schedule, steps, cuda, ptx or ast
+    /// Print an algorithm's source, or what it becomes: coll, rust, schedule, steps, cuda, ptx, hccl-cpp or ast
     Emit(EmitFlags),
     /// Contest-style executors: list, check, run, bench and score them
     Executor(ExecutorFlags),
@@ -225,6 +225,8 @@ pub(crate) enum Emit {
     Cuda,
     /// The same, compiled
     Ptx,
+    /// An executor as C++ in the form of the contest
+    HcclCpp,
 }
 
 #[derive(Args)]

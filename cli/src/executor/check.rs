@@ -3,7 +3,6 @@
 use roundelay_core::diagnostics::Diagnostic;
 use roundelay_core::executor::{Asset, Executor, Link};
 use roundelay_core::schedule::Algorithm as _;
-use roundelay_core::source::{Source, Span};
 use roundelay_core::verify::{Signals, verify_with};
 use serde::Serialize;
 
@@ -55,11 +54,9 @@ struct Proved {
 }
 
 pub(super) fn main(flags: &CheckFlags) -> Result<bool, Failure> {
-    let executor = flags.which.load()?;
-    with(&executor, flags.signals).map_err(|errors| {
-        let nowhere = Source::from_text(executor.topology.name(), "");
-        refuse(flags.which.format, &errors, &nowhere, wrong)
-    })?;
+    let (source, executor) = flags.which.load_with_source()?;
+    with(&executor, flags.signals)
+        .map_err(|errors| refuse(flags.which.format, &errors, &source, wrong))?;
     let report = Report::new(&executor, flags.signals);
     match flags.which.format {
         Format::Json => print_json(&report),
@@ -72,20 +69,9 @@ pub(super) fn main(flags: &CheckFlags) -> Result<bool, Failure> {
 pub(super) fn with(executor: &Executor, signals: Signals) -> Result<(), Vec<Diagnostic>> {
     let mut errors = Vec::new();
     for class in executor.classes.iter().filter(|_| signals != Signals::default()) {
-        let found = verify_with(class.proved.schedule(), signals).err().into_iter().flatten();
-        errors.extend(found.map(|finding| {
-            let algorithm = &class.algorithm;
-            let at = algorithm.locations().get(finding.at.index()).copied().unwrap_or_default();
-            let mut error = Diagnostic::new(finding.code, Span::default(), finding.title);
-            error.notes = finding.notes;
-            error.help = finding.help;
-            error.note(format!("with {signals} signals")).note(format!(
-                "at {}:{}:{}",
-                algorithm.file(),
-                at.line,
-                at.column
-            ))
-        }));
+        let found = verify_with(class.proved.schedule(), signals).err().unwrap_or_default();
+        let model = format!("with {signals} signals");
+        errors.extend(class.diagnostics(found).into_iter().map(|error| error.note(&model)));
     }
     if errors.is_empty() { Ok(()) } else { Err(errors) }
 }

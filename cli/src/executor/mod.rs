@@ -1,6 +1,7 @@
 //! `roundelay executor`: contest-style executors, from what they take to what the contest would say.
 
 mod check;
+mod export;
 mod flags;
 mod list;
 mod run;
@@ -12,6 +13,7 @@ use roundelay_core::source::Source;
 
 use crate::program::{self, compile};
 use crate::report::{Failure, JsonDiagnostic, refuse};
+pub(crate) use export::export;
 pub(crate) use flags::ExecutorFlags;
 use flags::{ExecutorCommand, Which};
 
@@ -96,11 +98,17 @@ pub(crate) enum Stopped {
 impl Which {
     /// The executor, or what is wrong with it, printed.
     fn load(&self) -> Result<Executor, Failure> {
+        self.load_with_source().map(|(_, executor)| executor)
+    }
+
+    /// The same with the source that it stands in.
+    fn load_with_source(&self) -> Result<(Source, Executor), Failure> {
         let source = read(&self.source)?;
-        one(&source, &self.source, self.executor.as_deref()).map_err(|stopped| match stopped {
-            Stopped::Wrong(errors) => refuse(self.format, &errors, &source, wrong),
-            Stopped::Failure(failure) => failure,
-        })
+        match one(&source, &self.source, self.executor.as_deref()) {
+            Ok(executor) => Ok((source, executor)),
+            Err(Stopped::Wrong(errors)) => Err(refuse(self.format, &errors, &source, wrong)),
+            Err(Stopped::Failure(failure)) => Err(failure),
+        }
     }
 }
 

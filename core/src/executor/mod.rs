@@ -49,6 +49,8 @@ pub struct Class {
     pub proved: Proved,
     /// What it takes.
     pub needs: Needs,
+    /// Where it is named.
+    pub span: Span,
 }
 
 impl Executor {
@@ -143,7 +145,12 @@ impl Class {
         let proved = crate::prove(&algorithm, nranks)
             .map_err(|all| named_here(all, &algorithm, class.span))?;
         let needs = Needs::new(proved.schedule(), &executor.topology);
-        Ok(Self { below: class.below, algorithm, proved, needs })
+        Ok(Self { below: class.below, algorithm, proved, needs, span: class.span })
+    }
+
+    /// Findings of its schedule, where the executor names it.
+    pub fn diagnostics(&self, findings: Vec<Finding>) -> Vec<Diagnostic> {
+        named_here(findings, &self.algorithm, self.span)
     }
 
     /// Bytes of scratch for one loop, the most over all sizes of an element. No loop of it is larger than its sizes.

@@ -1,0 +1,55 @@
+//! `emit hccl-cpp`: an executor in the contest's form.
+
+use roundelay::library::SOURCES;
+use roundelay_core::emit::hccl_cpp::{Export, SizeClass, hccl_cpp};
+use roundelay_core::schedule::Algorithm as _;
+use roundelay_core::source::Source;
+
+use super::{Stopped, one, read};
+use crate::flags::{Format, SourceFlags};
+use crate::report::{Failure, print, refuse};
+
+pub(crate) fn export(flags: &SourceFlags) -> Result<bool, Failure> {
+    let source = read(&flags.source)?;
+    let refused = |errors: &[_]| refuse(Format::Human, errors, &source, |_| ());
+    let executor = match one(&source, &flags.source, flags.algorithm.as_deref()) {
+        Ok(executor) => executor,
+        Err(Stopped::Wrong(errors)) => return Err(refused(&errors)),
+        Err(Stopped::Failure(failure)) => return Err(failure),
+    };
+    // Where the lines stand that the text's comments quote.
+    let files: Vec<Option<Source>> = executor
+        .classes
+        .iter()
+        .map(|class| {
+            let file = class.algorithm.file();
+            if file == source.name() {
+                return Some(source.clone());
+            }
+            let library = SOURCES.iter().find(|(name, _)| *name == file);
+            library.map(|(name, text)| Source::from_text(*name, text))
+        })
+        .collect();
+    let classes = executor.classes.iter().zip(&files).map(|(class, file)| SizeClass {
+        below: class.below,
+        schedule: class.proved.schedule(),
+        source: file.as_ref(),
+    });
+    let export = Export {
+        name: &executor.name,
+        docs: &executor.docs,
+        dma_reduce: executor.dma_reduce,
+        classes: classes.collect(),
+    };
+    match hccl_cpp(&export) {
+        Ok(text) => print(text.trim_end()),
+        Err(all) => {
+            let place = |(class, finding): (usize, _)| {
+                executor.classes[class].diagnostics(vec![finding])
+            };
+            let errors: Vec<_> = all.into_iter().flat_map(place).collect();
+            return Err(refused(&errors));
+        }
+    }
+    Ok(true)
+}
