@@ -29,6 +29,8 @@ pub enum Error {
         /// That one's call.
         theirs: String,
     },
+    /// E0102: an executor of that name is registered already.
+    Registered(String),
     /// E0402: a buffer that is not a block for each rank.
     NotInBlocks {
         /// Which buffer.
@@ -80,6 +82,7 @@ impl Error {
             Self::Cuda(error) => error.code(),
             Self::Topology(problem) => problem.code,
             Self::CallsDiffer { .. } => Code::CallsDiffer,
+            Self::Registered(_) => Code::AlreadyDeclared,
             Self::NotInBlocks { .. } => Code::WrongBufferLength,
         }
     }
@@ -112,6 +115,10 @@ impl fmt::Display for Error {
             Self::CallsDiffer { rank, mine, other, theirs } => write!(
                 f,
                 "rank {rank} is in {mine} while rank {other} is in {theirs}; all ranks must make the same calls in the same order"
+            ),
+            Self::Registered(name) => write!(
+                f,
+                "an executor is registered as `{name}` already; give this one another name"
             ),
             Self::NotInBlocks { what, len, nranks } => write!(
                 f,

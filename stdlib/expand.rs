@@ -2,6 +2,10 @@
 
 use std::fmt::Write as _;
 
+use roundelay_core::check::Door;
+use roundelay_core::check::others::Others;
+use roundelay_core::compile_with;
+use roundelay_core::executor::Executor;
 pub use roundelay_core::schedule::Location;
 pub use roundelay_core::schedule::builder::{Builder, Stop};
 pub use roundelay_core::schedule::demands::Resource;
@@ -16,11 +20,29 @@ pub use roundelay_core::schedule::value::{
 };
 pub use roundelay_core::topology::shape::ShapeKind;
 
+use roundelay_core::source::Source;
+use roundelay_kernels::executor::CompiledExecutor;
+
+use crate::library::SOURCES;
 use crate::{Algorithm, Error};
 
 /// A statement's place.
 pub const fn at(line: u32, column: u32, end_line: u32, end_column: u32) -> Location {
     Location { line, column, end_line, end_column }
+}
+
+/// The executor `name` of `source`, which its macro has compiled before.
+///
+/// # Panics
+///
+/// If it cannot be compiled now, which the macro rules out.
+pub fn executor(name: &str, source: &str) -> CompiledExecutor {
+    let source = Source::from_text(format!("{name}.coll"), source);
+    let program = compile_with(&source, Door::File, &Others::library(SOURCES));
+    let program = program.expect("the macro has checked it");
+    let checked = program.executors.into_iter().find(|executor| executor.name == name);
+    let checked = checked.expect("a source in canonical form holds its executor");
+    CompiledExecutor::new(Executor::compile(&checked, &source).expect("the macro has compiled it"))
 }
 
 /// What a generated test asks: that `algorithm` is proved for these rank counts. Counts that it refuses do not

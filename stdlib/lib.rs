@@ -20,6 +20,7 @@ mod comm;
 #[cfg(feature = "cuda")]
 pub mod cuda;
 mod error;
+pub mod executor;
 pub mod expand;
 pub mod select;
 
@@ -36,7 +37,7 @@ pub use roundelay_core::schedule::tree::Tree;
 pub use roundelay_core::schedule::{Algorithm, Schedule};
 pub use roundelay_core::topology::Topology;
 pub use roundelay_kernels::{Element, Options, Plan, Stats, Team, stay_on_core};
-pub use roundelay_macros::{collective, include_collective};
+pub use roundelay_macros::{collective, executor, include_collective};
 
 pub use comm::{Comm, Rank};
 pub use error::{Error, Unproved};

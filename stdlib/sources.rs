@@ -13,4 +13,5 @@
     ("bruck.coll", include_str!("bruck.coll")),
     ("pairwise.coll", include_str!("pairwise.coll")),
     ("hierarchical.coll", include_str!("hierarchical.coll")),
+    ("contest.coll", include_str!("contest.coll")),
 ]

@@ -19,6 +19,7 @@ use std::path::{Path, PathBuf};
 use expect_test::expect_file;
 use roundelay_core::check::Door;
 use roundelay_core::diagnostics::Code;
+use roundelay_core::executor::Executor;
 use roundelay_core::prove_source;
 use roundelay_core::schedule::interpret::Interpreted;
 use roundelay_core::source::Source;
@@ -54,6 +55,12 @@ fn holds(what: &str, text: &str) {
         let all: Vec<_> = errors.iter().map(|e| e.report(&source)).collect();
         panic!("{what} does not compile:\n{}", all.join("\n"))
     });
+    for executor in &algorithms.executors {
+        if let Err(errors) = Executor::compile(executor, &source) {
+            let all: Vec<_> = errors.iter().map(|e| e.report(&source)).collect();
+            panic!("{what}: {}", all.join("\n"));
+        }
+    }
     for algorithm in algorithms.algorithms {
         let algorithm = Interpreted::new(algorithm, &source);
         let mut proved = 0;

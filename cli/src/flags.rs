@@ -11,6 +11,7 @@ use roundelay_core::verify::Signals;
 
 use crate::bench::BenchFlags;
 use crate::device::DeviceFlags;
+use crate::executor::ExecutorFlags;
 use crate::kernel::KernelFlags;
 
 /// Collective algorithms as pages of step loops: proved, then run.
@@ -33,6 +34,8 @@ pub(crate) enum Command {
     Fmt(FmtFlags),
     /// Print an algorithm's source, or what it becomes: coll, rust, schedule, steps, cuda, ptx or ast
     Emit(EmitFlags),
+    /// Contest-style executors: list, check, run, bench and score them
+    Executor(ExecutorFlags),
     /// Say which signals of an algorithm are needed, and for what; others imply the rest
     Signals(SignalsFlags),
     /// List the algorithms of a source, or of the library; with --why, by how long they would take
@@ -403,7 +406,27 @@ pub(crate) fn bytes(text: &str) -> Result<u64, String> {
     whole.checked_mul(unit).zip(part).and_then(|(a, b)| a.checked_add(b)).ok_or_else(bad)
 }
 
-fn signals(text: &str) -> Result<Signals, String> {
+/// Bytes a second, such as 25GB/s.
+pub(crate) fn rate(text: &str) -> Result<f64, String> {
+    let rate = text.trim().strip_suffix("/s").and_then(|amount| bytes(amount.trim()).ok());
+    rate.filter(|rate| *rate > 0)
+        .map(|rate| rate as f64)
+        .ok_or_else(|| format!("[{}] a rate is bytes a second, such as 25GB/s", Code::BadFlag))
+}
+
+/// Seconds, from a time such as 2us.
+pub(crate) fn time(text: &str) -> Result<f64, String> {
+    let text = text.trim();
+    let units = [("ns", 1e-9), ("us", 1e-6), ("ms", 1e-3), ("s", 1.0)];
+    let parsed = units.into_iter().find_map(|(unit, seconds)| {
+        let number = text.strip_suffix(unit)?.trim();
+        let plain = number.bytes().all(|b| b.is_ascii_digit() || b == b'.');
+        number.parse::<f64>().ok().filter(|_| plain).map(|number| number * seconds)
+    });
+    parsed.ok_or_else(|| format!("[{}] a time is such as 2us, 500ns or 1ms", Code::BadFlag))
+}
+
+pub(crate) fn signals(text: &str) -> Result<Signals, String> {
     text.parse().map_err(|why| format!("[{}] {why}", Code::BadFlag))
 }
 

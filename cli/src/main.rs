@@ -6,6 +6,7 @@ mod certificate;
 mod check;
 mod device;
 mod emit;
+mod executor;
 mod explain;
 mod flags;
 mod fmt;
@@ -33,6 +34,7 @@ fn main() -> ExitCode {
         Command::Bench(flags) => bench::main(&flags),
         Command::Fmt(flags) => fmt::main(&flags),
         Command::Emit(flags) => emit::main(&flags),
+        Command::Executor(flags) => executor::main(&flags),
         Command::Signals(flags) => signals::main(&flags),
         Command::List(flags) => list::main(&flags),
         Command::Topo(flags) => topo::main(&flags),

@@ -8,6 +8,7 @@ use roundelay_core::check::hir::Program;
 use roundelay_core::check::others::Others;
 use roundelay_core::compile_with;
 use roundelay_core::diagnostics::{Code, Diagnostic};
+use roundelay_core::executor::Executor;
 use roundelay_core::schedule::interpret::Interpreted;
 use roundelay_core::source::Source;
 
@@ -82,6 +83,17 @@ pub(crate) fn load_on(
         Ok(program) => program,
         Err(errors) => return Ok(Loaded::Wrong(errors)),
     };
+    let executors = program.executors.iter().map(|checked| Executor::compile(checked, source));
+    let wrong: Vec<_> = executors.filter_map(Result::err).flatten().collect();
+    if !wrong.is_empty() {
+        return Ok(Loaded::Wrong(wrong));
+    }
+    if program.algorithms.is_empty() {
+        let title =
+            format!("{} holds executors alone, and this command takes algorithms", source.name());
+        return Err(Failure::usage(Code::UnknownAlgorithm, title)
+            .with_help("`roundelay executor` lists, checks, runs and scores them"));
+    }
     let names: Vec<_> = program.algorithms.iter().map(|a| a.name.clone()).collect();
     let wanted =
         flags.algorithm.clone().or_else(|| names.iter().find(|n| **n == flags.source).cloned());

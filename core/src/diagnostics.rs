@@ -128,6 +128,7 @@ codes! {
     E0503 UnknownAlgorithm "no algorithm of that name in the source",
     E0504 UnknownCode "not an error code",
     E0505 NothingAdmitted "every rank count asked for was refused",
+    E0506 UnknownExecutor "neither a file nor a registered executor",
 
     // Topologies.
     E0601 BadTopology "a topology whose sizes, bandwidths or latencies make no sense",
@@ -141,6 +142,9 @@ codes! {
     E0609 CannotWrite "a topology that NCCL's reader would not take",
 
     // Executors.
+    E0701 BadSetting "an executor's setting that is unknown, missing, or of the wrong kind",
+    E0702 SizeClasses "size classes that overlap, or leave sizes out",
+    E0703 WrongCollective "an executor for one collective that names an algorithm for another",
     E0704 NotExportable "an executor that the contest's form cannot hold",
 }
 

@@ -3,6 +3,7 @@
 
 use crate::check::hir::{self, Program, Verify};
 use crate::diagnostics::{Code, Diagnostic};
+use crate::executor::Executor;
 use crate::schedule::interpret::Interpreted;
 use crate::schedule::{Algorithm as _, Limits};
 use crate::source::Source;
@@ -54,6 +55,11 @@ pub fn prove(program: &Program, source: &Source) -> Outcome {
             (None, Some(machine)) => proof.small(machine..=machine),
             (None, None) => proof.small(SMALL),
         }
+    }
+    // What an algorithm is wrong by is said there.
+    if outcome.errors.is_empty() {
+        let compiled = program.executors.iter().map(|executor| Executor::compile(executor, source));
+        outcome.errors.extend(compiled.filter_map(Result::err).flatten());
     }
     outcome
 }

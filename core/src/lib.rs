@@ -19,6 +19,8 @@ pub mod optimize;
 
 pub mod simulate;
 
+pub mod executor;
+
 pub mod expansion;
 
 pub mod emit;

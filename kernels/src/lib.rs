@@ -5,6 +5,7 @@
 
 #[cfg(feature = "cuda")]
 pub mod cuda;
+pub mod executor;
 pub mod grid;
 pub mod host;
 pub mod limit;

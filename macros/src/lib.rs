@@ -28,6 +28,27 @@ const PRELUDE: &[(&str, &str)] = include!("../../stdlib/sources.rs");
 /// ```
 #[proc_macro]
 pub fn collective(input: TokenStream) -> TokenStream {
+    block(input)
+}
+
+/// Executors, and algorithms of their own; each executor becomes a type that implements `Executor`.
+///
+/// ```text
+/// roundelay::executor! {
+///     /// AllReduce on four cards.
+///     pub executor Four for AllReduce {
+///         topology: full_mesh(4);
+///         when bytes < 64 KiB => OneShotMeshAllReduce;
+///         otherwise => RingAllReduce;
+///     }
+/// }
+/// ```
+#[proc_macro]
+pub fn executor(input: TokenStream) -> TokenStream {
+    block(input)
+}
+
+fn block(input: TokenStream) -> TokenStream {
     let (source, spans) = Source::from_macro("the macro's body", input.into());
     let start = |span: Place| at(&spans, span.lo);
     let origin = Origin {

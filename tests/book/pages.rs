@@ -95,7 +95,9 @@ pub(crate) fn index() -> String {
             "E02" => "Laying out for a number of ranks",
             "E03" => "The proof",
             "E04" => "Plans and runs",
-            _ => "The command line",
+            "E05" => "The command line",
+            "E06" => "Topologies",
+            _ => "Executors",
         };
         if part != group {
             let _ = write!(page, "\n## {part}\n\n| code | what it says |\n|---|---|\n");

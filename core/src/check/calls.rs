@@ -2,7 +2,7 @@
 
 use super::exprs::wrong;
 use super::hir::{Expr, ExprKind, StmtKind, Ty, VarId};
-use super::{Checker, scope};
+use super::{Checker, constructors, scope};
 use crate::diagnostics::{Code, Diagnostic};
 use crate::schedule::arith::IntFn;
 use crate::source::Span;
@@ -201,6 +201,10 @@ impl Checker<'_> {
         let name = &path[path.len() - 1];
         if path.len() > 1 {
             return self.constructor(path, args, span).unwrap_or(error);
+        }
+        if let (true, Some(owner)) = (self.in_executor, constructors::owner(&name.text)) {
+            let owner = ast::Name { text: owner.to_owned(), span: name.span };
+            return self.constructor(&[owner, name.clone()], args, span).unwrap_or(error);
         }
         if let Some(function) = IntFn::ALL.into_iter().find(|f| f.name() == name.text) {
             if args.len() != function.arity() {

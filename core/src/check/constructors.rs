@@ -6,6 +6,7 @@ use crate::diagnostics::{Code, Diagnostic};
 use crate::schedule::tree::TreeKind;
 use crate::source::Span;
 use crate::syntax::ast;
+use crate::topology::shape::ShapeKind;
 
 /// Every constructor and the form that it is written in.
 const FORMS: [(&str, &str); 18] = [
@@ -31,6 +32,15 @@ const FORMS: [(&str, &str); 18] = [
 
 /// The types that have them.
 const OWNERS: [&str; 4] = ["Ring", "Rings", "Tree", "Groups"];
+
+/// The type that alone has a constructor of that name, where no topology is made by it.
+pub(super) fn owner(name: &str) -> Option<&'static str> {
+    let mut owners = FORMS.iter().filter_map(|(known, _)| {
+        let (owner, form) = known.split_once("::")?;
+        (form == name && ShapeKind::from_name(name).is_none()).then_some(owner)
+    });
+    owners.next().filter(|_| owners.next().is_none())
+}
 
 impl Checker<'_> {
     /// A call of a path such as `Ring::order`.

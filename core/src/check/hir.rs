@@ -1,6 +1,7 @@
 //! The checked tree: every name resolved, every type known, every statement numbered. The interpreter and
 //! the Rust emitter both start here, so neither can meet a program that makes no sense.
 
+mod executors;
 mod exprs;
 mod walk;
 
@@ -11,6 +12,7 @@ use crate::ids::SpanId;
 use crate::schedule::Location;
 use crate::schedule::demands::Resource;
 use crate::source::Span;
+pub use executors::{Asset, Class, Declared, Executor};
 pub use exprs::*;
 pub use walk::walk;
 
@@ -19,6 +21,8 @@ pub use walk::walk;
 pub struct Program {
     /// In source order.
     pub algorithms: Vec<Algorithm>,
+    /// In source order.
+    pub executors: Vec<Executor>,
 }
 
 /// A checked algorithm.

@@ -3,6 +3,7 @@
 mod attributes;
 mod calls;
 mod constructors;
+mod executor;
 mod exprs;
 mod fifo;
 pub mod hir;
@@ -56,6 +57,14 @@ pub fn check(
         program.algorithms.push(algorithm);
         errors.extend(found);
     }
+    for (i, item) in file.executors.iter().enumerate() {
+        let named = file.algorithms.iter().map(|a| &a.name);
+        let mut named = named.chain(file.executors[..i].iter().map(|e| &e.name));
+        if let Some(first) = named.find(|name| name.text == item.name.text) {
+            errors.push(already_declared(&item.name, first.span));
+        }
+        program.executors.extend(executor::executor(item, &known, &mut errors));
+    }
     if errors.is_empty() { Ok(program) } else { Err(errors) }
 }
 
@@ -80,6 +89,8 @@ struct Checker<'e> {
     steps: Vec<DeclaredStep>,
     /// Names of the steps whose bodies are being checked, and how deep the calls in them go so far.
     open_steps: Vec<(String, usize)>,
+    /// Whether this is a size class of an executor, where rings and the like are made without their type's name.
+    in_executor: bool,
 }
 
 /// A step that may be called.
@@ -106,6 +117,7 @@ impl<'e> Checker<'e> {
             in_default: false,
             steps: Vec::new(),
             open_steps: Vec::new(),
+            in_executor: false,
         }
     }
 

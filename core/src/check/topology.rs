@@ -204,7 +204,7 @@ impl Checker<'_> {
 }
 
 /// The shape of a checked topology whose sizes are constants; `None` if they are not.
-fn shape(expr: &Expr) -> Option<Result<Shape, Problem>> {
+pub(super) fn shape(expr: &Expr) -> Option<Result<Shape, Problem>> {
     let ExprKind::Topology(kind, args, cuts) = &*expr.kind else { return None };
     let mut arguments = Vec::new();
     for arg in args {

@@ -4,14 +4,12 @@
 //! streams and signals, and what the busiest port, link or rank has to do whatever waits for what. Only
 //! latencies overlap: moves of a stream that no wait parts are one *step*.
 
-use std::collections::BTreeMap;
-
 use crate::diagnostics::Finding;
 use crate::ids::{OpId, RankId};
 use crate::schedule::rational::Rat;
 use crate::schedule::{Op, OpKind, Schedule};
 use crate::topology::Topology;
-use crate::topology::load::{Load, Way, way};
+use crate::topology::load::{Load, ways};
 use crate::verify::{self, Order};
 
 /// What happens one after another, and in all. Data is in shares of M, nccl-tests' size.
@@ -109,19 +107,15 @@ impl<'s> Counter<'s> {
     /// The time that the links of `topology` take. Pairs of ranks that are not linked count nowhere: they are
     /// findings of [`verify::links`].
     pub fn on_links(&self, topology: &Topology) -> OnLinks {
-        let mut ways: BTreeMap<(RankId, RankId), Way> = BTreeMap::new();
-        for (by, op) in self.moves() {
-            for (from, to, _) in self.crossing(by, op) {
-                ways.entry((from, to)).or_insert_with(|| way(topology, from, to));
-            }
-        }
+        let pairs = |(by, op)| self.crossing(by, op).map(|(from, to, _)| (from, to));
+        let ways = ways(topology, &self.moves().flat_map(pairs).collect());
         let [per_byte] = self.longest(|by, op| {
             let time = |(from, to, share)| ways[&(from, to)].per_byte * share;
             [self.crossing(by, op).map(time).sum()]
         });
         let latency = self.steps(|by, op| {
             let latencies = self.crossing(by, op).map(|(from, to, _)| ways[&(from, to)].latency);
-            latencies.max().unwrap_or(0) as f64 * 1e-9
+            latencies.fold(0.0, f64::max) * 1e-9
         });
         let busiest = Load::new(self.schedule, topology).seconds_per_byte;
         OnLinks { latency, per_byte: per_byte.max(busiest) }
@@ -136,17 +130,15 @@ impl<'s> Counter<'s> {
 
     /// What a move carries between ranks.
     fn crossing(&self, by: RankId, op: &Op) -> impl Iterator<Item = (RankId, RankId, f64)> {
-        let pulled = self.schedule.srcs(op).iter().map(move |src| (src.rank, by, src));
-        let pushed = self.schedule.dsts(op).iter().map(move |dst| (by, dst.rank, dst));
-        let crossing = pulled.chain(pushed).filter(|(from, to, _)| from != to);
-        crossing.map(|(from, to, operand)| (from, to, self.shares[operand.region.index()]))
+        let crossing = self.schedule.crossing(by, op);
+        crossing.map(|(from, to, region)| (from, to, self.shares[region.index()]))
     }
 
     /// What a move reduces, and what it copies within its rank.
     fn within(&self, op: &Op) -> (f64, f64) {
         let share = self.shares[self.schedule.dsts(op)[0].region.index()];
-        let copies = op.srcs == 1 && !self.schedule.crosses(op);
-        (f64::from(op.srcs - 1) * share, if copies { f64::from(op.dsts) * share } else { 0.0 })
+        let (reduced, copied) = self.schedule.within(op);
+        (reduced * share, copied * share)
     }
 
     /// The longest chain through streams and signals, for several weights of moves at a time.

@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 use super::counts::{Counts, Work};
 use super::term::Term;
 use crate::collective::Collective;
+use crate::schedule::rational::Rat;
 
 /// For which numbers of ranks a form holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -81,6 +82,29 @@ impl Form {
         let value = |term: Term| term.value(n).map(|v| v.num() as f64 / v.den() as f64);
         let (steps, volume) = (value(self.steps)?, value(self.volume)?);
         self.admits.holds(n).then_some(steps * alpha + volume * bytes as f64 / bandwidth)
+    }
+
+    /// Seconds where a stream does one message after the other, as engines do: `alpha` seconds each, and `bandwidth`
+    /// bytes a second between two ranks in one direction, which streams share only where each rank has one port.
+    /// `None` where the form does not hold for `n`.
+    pub fn seconds_in_order(
+        &self,
+        n: u32,
+        bytes: u64,
+        alpha: f64,
+        bandwidth: f64,
+        own_links: bool,
+    ) -> Option<f64> {
+        if n == 1 {
+            return Some(0.0);
+        }
+        let apart = own_links && self.streams.value(n)? > Rat::ONE;
+        let form = Self {
+            steps: self.messages,
+            volume: if apart { self.volume } else { self.port },
+            ..*self
+        };
+        form.seconds(n, bytes, alpha, bandwidth)
     }
 
     /// The counts for `n` ranks, each with one port each way. In all, n times what one rank does: no less

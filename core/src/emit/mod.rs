@@ -5,6 +5,7 @@ pub mod hccl_cpp;
 pub mod rust;
 mod rust_body;
 mod rust_calls;
+mod rust_executor;
 mod rust_exprs;
 mod rust_membership;
 mod rust_topology;

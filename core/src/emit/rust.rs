@@ -5,7 +5,7 @@ use proc_macro2::{Ident, Literal, Span as RustSpan, TokenStream};
 use quote::{format_ident, quote};
 
 use super::rust_body::Body;
-use super::rust_calls;
+use super::{rust_calls, rust_executor};
 use crate::check::hir::{Algorithm, Home, ParamTy, Program};
 use crate::expansion;
 use crate::schedule::Location;
@@ -28,7 +28,9 @@ pub struct Origin<'s> {
 
 /// The items that `program` expands to.
 pub fn expand(program: &Program, origin: &Origin<'_>) -> TokenStream {
-    program.algorithms.iter().map(|algorithm| item(algorithm, origin)).collect()
+    let algorithms = program.algorithms.iter().map(|algorithm| item(algorithm, origin));
+    let executors = program.executors.iter().map(|e| rust_executor::item(e, origin));
+    algorithms.chain(executors).collect()
 }
 
 /// Items of the same names and signatures for a source that does not check, so that the rest of the
@@ -71,7 +73,8 @@ pub fn stubs(file: &ast::File, span: &dyn Fn(Span) -> RustSpan) -> TokenStream {
             }
         }
     };
-    file.algorithms.iter().map(stub).collect()
+    let executors = file.executors.iter().map(|e| rust_executor::stub(e, span));
+    file.algorithms.iter().map(stub).chain(executors).collect()
 }
 
 pub(super) fn item(algorithm: &Algorithm, origin: &Origin<'_>) -> TokenStream {
@@ -157,8 +160,15 @@ pub(super) fn item(algorithm: &Algorithm, origin: &Origin<'_>) -> TokenStream {
 
 /// The sources of what it calls, for engines that read them again.
 fn callees(algorithm: &Algorithm) -> Option<TokenStream> {
+    let found = sources([algorithm]);
+    let texts = found.iter().map(|callee| raw(&callee.source));
+    (!found.is_empty()).then(|| quote!(fn callees(&self) -> &[&str] { &[#(#texts),*] }))
+}
+
+/// What these algorithms call and the library does not hold, each once.
+pub(super) fn sources<'a>(callers: impl IntoIterator<Item = &'a Algorithm>) -> Vec<&'a Algorithm> {
     let mut found: Vec<&Algorithm> = Vec::new();
-    let mut open = vec![algorithm];
+    let mut open: Vec<_> = callers.into_iter().collect();
     while let Some(caller) = open.pop() {
         for callee in caller.callees().into_iter().filter(|c| c.home != Home::Library) {
             let callee = &*callee.algorithm;
@@ -168,8 +178,7 @@ fn callees(algorithm: &Algorithm) -> Option<TokenStream> {
             }
         }
     }
-    let texts = found.iter().map(|callee| raw(&callee.source));
-    (!found.is_empty()).then(|| quote!(fn callees(&self) -> &[&str] { &[#(#texts),*] }))
+    found
 }
 
 /// The values of the parameters that have some.
@@ -232,7 +241,7 @@ fn snake(name: &str) -> String {
 }
 
 /// The text as a raw string, so that it reads in the expansion as it was written.
-fn raw(text: &str) -> Literal {
+pub(super) fn raw(text: &str) -> Literal {
     let fence = "#".repeat(
         1 + text
             .split('"')

@@ -1,8 +1,8 @@
 //! What passes between ranks: every data move and every signal as a use of an ordered pair of ranks.
 
 use super::rational::Rat;
-use super::{OpKind, Schedule};
-use crate::ids::{OpId, RankId};
+use super::{Op, OpKind, Schedule};
+use crate::ids::{OpId, RankId, RegionId};
 
 /// One op's use of the link between two ranks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,15 +42,30 @@ impl Schedule {
             let by = stream.rank;
             let ops = &self.ops[stream.first.index()..][..stream.len as usize];
             for op in ops.iter().filter(|op| op.kind == OpKind::Move) {
-                let pulled = self.srcs(op).iter().map(|src| (src.rank, by, src));
-                let pushed = self.dsts(op).iter().map(|dst| (by, dst.rank, dst));
-                for (from, to, operand) in pulled.chain(pushed).filter(|(from, to, _)| from != to) {
-                    ports[from.index()][0] += widths[operand.region.index()];
-                    ports[to.index()][1] += widths[operand.region.index()];
+                for (from, to, region) in self.crossing(by, op) {
+                    ports[from.index()][0] += widths[region.index()];
+                    ports[to.index()][1] += widths[region.index()];
                 }
             }
         }
         ports.into_iter().flatten().fold(0.0, f64::max)
+    }
+
+    /// What a move of rank `by` carries between ranks: from whom, to whom, and a region of as many elements.
+    pub(crate) fn crossing(
+        &self,
+        by: RankId,
+        op: &Op,
+    ) -> impl Iterator<Item = (RankId, RankId, RegionId)> + use<'_> {
+        let pulled = self.srcs(op).iter().map(move |src| (src.rank, by, src.region));
+        let pushed = self.dsts(op).iter().map(move |dst| (by, dst.rank, dst.region));
+        pulled.chain(pushed).filter(|(from, to, _)| from != to)
+    }
+
+    /// How many times its length a move reduces, and copies within its rank.
+    pub(crate) fn within(&self, op: &Op) -> (f64, f64) {
+        let copies = op.srcs == 1 && !self.crosses(op);
+        (f64::from(op.srcs - 1), if copies { f64::from(op.dsts) } else { 0.0 })
     }
 
     fn uses(&self, id: OpId, by: RankId) -> impl Iterator<Item = Use> {

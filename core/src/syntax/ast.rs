@@ -10,6 +10,40 @@ pub struct File {
     pub uses: Vec<Use>,
     /// In source order.
     pub algorithms: Vec<Algorithm>,
+    /// In source order.
+    pub executors: Vec<Executor>,
+}
+
+/// What a source holds beside its `use`s.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) enum Item {
+    Algorithm(Algorithm),
+    Executor(Executor),
+}
+
+impl File {
+    pub(super) fn new(uses: Vec<Use>, items: Vec<Item>) -> Self {
+        let mut file = Self { uses, ..Self::default() };
+        for item in items {
+            match item {
+                Item::Algorithm(algorithm) => file.algorithms.push(algorithm),
+                Item::Executor(executor) => file.executors.push(executor),
+            }
+        }
+        file
+    }
+}
+
+impl Item {
+    /// With what stands before it, from token `lo` on.
+    pub(super) fn with(mut self, lines: Vec<String>, marks: Vec<Attr>, lo: usize) -> Self {
+        let (docs, attrs, span) = match &mut self {
+            Self::Algorithm(Algorithm { docs, attrs, span, .. })
+            | Self::Executor(Executor { docs, attrs, span, .. }) => (docs, attrs, span),
+        };
+        (*docs, *attrs, span.lo) = (lines, marks, lo as u32);
+        self
+    }
 }
 
 /// `use "PATH";`
@@ -48,6 +82,71 @@ pub struct Algorithm {
     /// Its statements.
     pub body: Vec<Stmt>,
     /// From the first token of the docs to the closing brace.
+    pub span: Span,
+}
+
+/// `pub executor NAME for COLLECTIVE { SETTINGS CLASSES }`
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Executor {
+    /// Lines of the doc comment, without the slashes.
+    pub docs: Vec<String>,
+    /// None is known yet.
+    pub attrs: Vec<Attr>,
+    /// Whether `pub` stands before it.
+    pub public: bool,
+    /// Its name.
+    pub name: Name,
+    /// The collective it implements.
+    pub collective: Name,
+    /// What it runs on, and what it may take.
+    pub settings: Vec<Setting>,
+    /// What it runs, by size.
+    pub classes: Vec<Class>,
+    /// From the first token of the docs to the closing brace.
+    pub span: Span,
+}
+
+/// `NAME: VALUE;`
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Setting {
+    /// What is set.
+    pub name: Name,
+    /// To what.
+    pub value: SettingValue,
+    /// All its tokens.
+    pub span: Span,
+}
+
+/// The value of a setting, or the limit of a size class.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum SettingValue {
+    /// A topology, or a number.
+    Expr(Expr),
+    /// `200 MiB`, with a blank.
+    Size(Size),
+    /// `200MB`, without.
+    Amount(Quantity, Span),
+}
+
+/// A number and its unit.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Size {
+    /// How many.
+    pub amount: i64,
+    /// `KiB` and the like.
+    pub unit: Name,
+    /// Both tokens.
+    pub span: Span,
+}
+
+/// `when bytes < LIMIT => CALL;` or `otherwise => CALL;`
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Class {
+    /// What is compared with what; `None` for what is left.
+    pub when: Option<(Name, BinOp, SettingValue)>,
+    /// The algorithm and its arguments.
+    pub call: Expr,
+    /// All its tokens.
     pub span: Span,
 }
 

@@ -57,7 +57,7 @@ impl<'s> ::logos::Logos<'s> for Raw {
                 { let action = _get_action($lex, $offset, $context); match action {
                 CallbackResult::Emit(tok) => { return Some(Ok(tok)); },
                 CallbackResult::Skip => { $lex .trivia(); $offset = $lex .offset();
-                $context = None; $state = LogosState::State27; continue; },
+                $context = None; $state = LogosState::State28; continue; },
                 CallbackResult::Error(err) => { return Some(Err(err)); },
                 CallbackResult::DefaultError => { return Some(Err(_make_error($lex))); },
                 } }
@@ -141,6 +141,7 @@ impl<'s> ::logos::Logos<'s> for Raw {
                 Some(LogosLeaf::Leaf40) => CallbackResult::Emit(Raw::Punctuation),
                 Some(LogosLeaf::Leaf41) => CallbackResult::Emit(Raw::Punctuation),
                 Some(LogosLeaf::Leaf42) => CallbackResult::Emit(Raw::Punctuation),
+                Some(LogosLeaf::Leaf43) => CallbackResult::Emit(Raw::Punctuation),
             }
         }
         #[derive(Clone, Copy)]
@@ -188,6 +189,7 @@ impl<'s> ::logos::Logos<'s> for Raw {
             Leaf40 = 40isize,
             Leaf41 = 41isize,
             Leaf42 = 42isize,
+            Leaf43 = 43isize,
         }
         #[derive(Clone, Copy)]
         enum LogosState {
@@ -240,19 +242,20 @@ impl<'s> ::logos::Logos<'s> for Raw {
             State50,
             State51,
             State52,
+            State53,
             State6,
             State7,
             State8,
             State9,
         }
-        let mut state = LogosState::State27;
+        let mut state = LogosState::State28;
         let mut offset = lex.offset();
         let mut context: _Option<LogosLeaf> = None;
         loop {
             match state {
                 LogosState::State0 => {
                     lex.end(offset);
-                    context = Some(LogosLeaf::Leaf32);
+                    context = Some(LogosLeaf::Leaf33);
                     let other = lex.read::<u8>(offset);
                     if let Some(byte) = other {} else {}
                     _take_action!(lex, offset, context, state)
@@ -271,58 +274,65 @@ impl<'s> ::logos::Logos<'s> for Raw {
                 }
                 LogosState::State2 => {
                     lex.end(offset);
-                    context = Some(LogosLeaf::Leaf28);
+                    context = Some(LogosLeaf::Leaf29);
                     let other = lex.read::<u8>(offset);
                     if let Some(byte) = other {} else {}
                     _take_action!(lex, offset, context, state)
                 }
                 LogosState::State3 => {
                     lex.end(offset);
-                    context = Some(LogosLeaf::Leaf30);
+                    context = Some(LogosLeaf::Leaf31);
                     let other = lex.read::<u8>(offset);
                     if let Some(byte) = other {} else {}
                     _take_action!(lex, offset, context, state)
                 }
                 LogosState::State4 => {
                     lex.end(offset);
-                    context = Some(LogosLeaf::Leaf23);
+                    context = Some(LogosLeaf::Leaf24);
                     let other = lex.read::<u8>(offset);
                     if let Some(byte) = other {} else {}
                     _take_action!(lex, offset, context, state)
                 }
                 LogosState::State5 => {
                     lex.end(offset);
-                    context = Some(LogosLeaf::Leaf29);
+                    context = Some(LogosLeaf::Leaf22);
                     let other = lex.read::<u8>(offset);
                     if let Some(byte) = other {} else {}
                     _take_action!(lex, offset, context, state)
                 }
                 LogosState::State6 => {
                     lex.end(offset);
-                    context = Some(LogosLeaf::Leaf26);
+                    context = Some(LogosLeaf::Leaf30);
                     let other = lex.read::<u8>(offset);
                     if let Some(byte) = other {} else {}
                     _take_action!(lex, offset, context, state)
                 }
                 LogosState::State7 => {
                     lex.end(offset);
-                    context = Some(LogosLeaf::Leaf17);
+                    context = Some(LogosLeaf::Leaf27);
                     let other = lex.read::<u8>(offset);
                     if let Some(byte) = other {} else {}
                     _take_action!(lex, offset, context, state)
                 }
                 LogosState::State8 => {
+                    lex.end(offset);
+                    context = Some(LogosLeaf::Leaf17);
+                    let other = lex.read::<u8>(offset);
+                    if let Some(byte) = other {} else {}
+                    _take_action!(lex, offset, context, state)
+                }
+                LogosState::State9 => {
                     let other = lex.read::<u8>(offset);
                     if let Some(byte) = other {
                         if (matches!(byte, b'0'..= b'9')) {
                             offset += 1;
-                            state = LogosState::State11;
+                            state = LogosState::State12;
                             continue;
                         }
                     } else {}
                     _take_action!(lex, offset, context, state)
                 }
-                LogosState::State9 => {
+                LogosState::State10 => {
                     #[inline]
                     fn loop_test(byte: u8) -> bool {
                         _TABLE_0[byte as usize] & 2u8 == 0
@@ -379,7 +389,7 @@ impl<'s> ::logos::Logos<'s> for Raw {
                             None,
                             None,
                             None,
-                            Some(LogosState::State8),
+                            Some(LogosState::State9),
                             None,
                             None,
                             None,
@@ -398,64 +408,64 @@ impl<'s> ::logos::Logos<'s> for Raw {
                             None,
                             None,
                             None,
-                            Some(LogosState::State10),
-                            Some(LogosState::State10),
-                            Some(LogosState::State10),
-                            Some(LogosState::State10),
-                            Some(LogosState::State10),
-                            Some(LogosState::State10),
-                            Some(LogosState::State10),
-                            Some(LogosState::State10),
-                            Some(LogosState::State10),
-                            Some(LogosState::State10),
-                            Some(LogosState::State10),
-                            Some(LogosState::State10),
-                            Some(LogosState::State10),
-                            Some(LogosState::State10),
-                            Some(LogosState::State10),
-                            Some(LogosState::State10),
-                            Some(LogosState::State10),
-                            Some(LogosState::State10),
-                            Some(LogosState::State10),
-                            Some(LogosState::State10),
-                            Some(LogosState::State10),
-                            Some(LogosState::State10),
-                            Some(LogosState::State10),
-                            Some(LogosState::State10),
-                            Some(LogosState::State10),
-                            Some(LogosState::State10),
+                            Some(LogosState::State11),
+                            Some(LogosState::State11),
+                            Some(LogosState::State11),
+                            Some(LogosState::State11),
+                            Some(LogosState::State11),
+                            Some(LogosState::State11),
+                            Some(LogosState::State11),
+                            Some(LogosState::State11),
+                            Some(LogosState::State11),
+                            Some(LogosState::State11),
+                            Some(LogosState::State11),
+                            Some(LogosState::State11),
+                            Some(LogosState::State11),
+                            Some(LogosState::State11),
+                            Some(LogosState::State11),
+                            Some(LogosState::State11),
+                            Some(LogosState::State11),
+                            Some(LogosState::State11),
+                            Some(LogosState::State11),
+                            Some(LogosState::State11),
+                            Some(LogosState::State11),
+                            Some(LogosState::State11),
+                            Some(LogosState::State11),
+                            Some(LogosState::State11),
+                            Some(LogosState::State11),
+                            Some(LogosState::State11),
                             None,
                             None,
                             None,
                             None,
                             None,
                             None,
-                            Some(LogosState::State10),
-                            Some(LogosState::State10),
-                            Some(LogosState::State10),
-                            Some(LogosState::State10),
-                            Some(LogosState::State10),
-                            Some(LogosState::State10),
-                            Some(LogosState::State10),
-                            Some(LogosState::State10),
-                            Some(LogosState::State10),
-                            Some(LogosState::State10),
-                            Some(LogosState::State10),
-                            Some(LogosState::State10),
-                            Some(LogosState::State10),
-                            Some(LogosState::State10),
-                            Some(LogosState::State10),
-                            Some(LogosState::State10),
-                            Some(LogosState::State10),
-                            Some(LogosState::State10),
-                            Some(LogosState::State10),
-                            Some(LogosState::State10),
-                            Some(LogosState::State10),
-                            Some(LogosState::State10),
-                            Some(LogosState::State10),
-                            Some(LogosState::State10),
-                            Some(LogosState::State10),
-                            Some(LogosState::State10),
+                            Some(LogosState::State11),
+                            Some(LogosState::State11),
+                            Some(LogosState::State11),
+                            Some(LogosState::State11),
+                            Some(LogosState::State11),
+                            Some(LogosState::State11),
+                            Some(LogosState::State11),
+                            Some(LogosState::State11),
+                            Some(LogosState::State11),
+                            Some(LogosState::State11),
+                            Some(LogosState::State11),
+                            Some(LogosState::State11),
+                            Some(LogosState::State11),
+                            Some(LogosState::State11),
+                            Some(LogosState::State11),
+                            Some(LogosState::State11),
+                            Some(LogosState::State11),
+                            Some(LogosState::State11),
+                            Some(LogosState::State11),
+                            Some(LogosState::State11),
+                            Some(LogosState::State11),
+                            Some(LogosState::State11),
+                            Some(LogosState::State11),
+                            Some(LogosState::State11),
+                            Some(LogosState::State11),
+                            Some(LogosState::State11),
                             None,
                             None,
                             None,
@@ -599,7 +609,7 @@ impl<'s> ::logos::Logos<'s> for Raw {
                     } else {}
                     _take_action!(lex, offset, context, state)
                 }
-                LogosState::State10 => {
+                LogosState::State11 => {
                     #[inline]
                     fn loop_test(byte: u8) -> bool {
                         _TABLE_0[byte as usize] & 1u8 == 0
@@ -611,7 +621,7 @@ impl<'s> ::logos::Logos<'s> for Raw {
                     if let Some(byte) = other {} else {}
                     _take_action!(lex, offset, context, state)
                 }
-                LogosState::State11 => {
+                LogosState::State12 => {
                     #[inline]
                     fn loop_test(byte: u8) -> bool {
                         _TABLE_0[byte as usize] & 1u8 == 0
@@ -623,14 +633,14 @@ impl<'s> ::logos::Logos<'s> for Raw {
                     if let Some(byte) = other {} else {}
                     _take_action!(lex, offset, context, state)
                 }
-                LogosState::State12 => {
+                LogosState::State13 => {
                     lex.end(offset);
                     context = Some(LogosLeaf::Leaf7);
                     let other = lex.read::<u8>(offset);
                     if let Some(byte) = other {} else {}
                     _take_action!(lex, offset, context, state)
                 }
-                LogosState::State13 => {
+                LogosState::State14 => {
                     #[inline]
                     fn loop_test(byte: u8) -> bool {
                         _TABLE_0[byte as usize] & 4u8 == 0
@@ -835,57 +845,57 @@ impl<'s> ::logos::Logos<'s> for Raw {
                             None,
                             None,
                             None,
-                            Some(LogosState::State14),
-                            Some(LogosState::State14),
-                            Some(LogosState::State14),
-                            Some(LogosState::State14),
-                            Some(LogosState::State14),
-                            Some(LogosState::State14),
-                            Some(LogosState::State14),
-                            Some(LogosState::State14),
-                            Some(LogosState::State14),
-                            Some(LogosState::State14),
-                            Some(LogosState::State14),
-                            Some(LogosState::State14),
-                            Some(LogosState::State14),
-                            Some(LogosState::State14),
-                            Some(LogosState::State14),
-                            Some(LogosState::State14),
-                            Some(LogosState::State14),
-                            Some(LogosState::State14),
-                            Some(LogosState::State14),
-                            Some(LogosState::State14),
-                            Some(LogosState::State14),
-                            Some(LogosState::State14),
-                            Some(LogosState::State14),
-                            Some(LogosState::State14),
-                            Some(LogosState::State14),
-                            Some(LogosState::State14),
-                            Some(LogosState::State14),
-                            Some(LogosState::State14),
-                            Some(LogosState::State14),
-                            Some(LogosState::State14),
+                            Some(LogosState::State15),
+                            Some(LogosState::State15),
+                            Some(LogosState::State15),
+                            Some(LogosState::State15),
+                            Some(LogosState::State15),
+                            Some(LogosState::State15),
+                            Some(LogosState::State15),
+                            Some(LogosState::State15),
+                            Some(LogosState::State15),
+                            Some(LogosState::State15),
+                            Some(LogosState::State15),
+                            Some(LogosState::State15),
+                            Some(LogosState::State15),
+                            Some(LogosState::State15),
+                            Some(LogosState::State15),
+                            Some(LogosState::State15),
+                            Some(LogosState::State15),
+                            Some(LogosState::State15),
+                            Some(LogosState::State15),
+                            Some(LogosState::State15),
+                            Some(LogosState::State15),
+                            Some(LogosState::State15),
+                            Some(LogosState::State15),
+                            Some(LogosState::State15),
+                            Some(LogosState::State15),
+                            Some(LogosState::State15),
+                            Some(LogosState::State15),
+                            Some(LogosState::State15),
+                            Some(LogosState::State15),
                             Some(LogosState::State15),
                             Some(LogosState::State16),
-                            Some(LogosState::State16),
-                            Some(LogosState::State16),
-                            Some(LogosState::State16),
-                            Some(LogosState::State16),
-                            Some(LogosState::State16),
-                            Some(LogosState::State16),
-                            Some(LogosState::State16),
-                            Some(LogosState::State16),
-                            Some(LogosState::State16),
-                            Some(LogosState::State16),
-                            Some(LogosState::State16),
                             Some(LogosState::State17),
-                            Some(LogosState::State16),
-                            Some(LogosState::State16),
+                            Some(LogosState::State17),
+                            Some(LogosState::State17),
+                            Some(LogosState::State17),
+                            Some(LogosState::State17),
+                            Some(LogosState::State17),
+                            Some(LogosState::State17),
+                            Some(LogosState::State17),
+                            Some(LogosState::State17),
+                            Some(LogosState::State17),
+                            Some(LogosState::State17),
+                            Some(LogosState::State17),
                             Some(LogosState::State18),
-                            Some(LogosState::State19),
-                            Some(LogosState::State19),
+                            Some(LogosState::State17),
+                            Some(LogosState::State17),
                             Some(LogosState::State19),
                             Some(LogosState::State20),
+                            Some(LogosState::State20),
+                            Some(LogosState::State20),
+                            Some(LogosState::State21),
                             None,
                             None,
                             None,
@@ -907,21 +917,10 @@ impl<'s> ::logos::Logos<'s> for Raw {
                     } else {}
                     _take_action!(lex, offset, context, state)
                 }
-                LogosState::State14 => {
-                    let other = lex.read::<u8>(offset);
-                    if let Some(byte) = other {
-                        if (matches!(byte, 128u8..= 191u8)) {
-                            offset += 1;
-                            state = LogosState::State13;
-                            continue;
-                        }
-                    } else {}
-                    _take_action!(lex, offset, context, state)
-                }
                 LogosState::State15 => {
                     let other = lex.read::<u8>(offset);
                     if let Some(byte) = other {
-                        if (matches!(byte, 160u8..= 191u8)) {
+                        if (matches!(byte, 128u8..= 191u8)) {
                             offset += 1;
                             state = LogosState::State14;
                             continue;
@@ -932,9 +931,9 @@ impl<'s> ::logos::Logos<'s> for Raw {
                 LogosState::State16 => {
                     let other = lex.read::<u8>(offset);
                     if let Some(byte) = other {
-                        if (matches!(byte, 128u8..= 191u8)) {
+                        if (matches!(byte, 160u8..= 191u8)) {
                             offset += 1;
-                            state = LogosState::State14;
+                            state = LogosState::State15;
                             continue;
                         }
                     } else {}
@@ -943,9 +942,9 @@ impl<'s> ::logos::Logos<'s> for Raw {
                 LogosState::State17 => {
                     let other = lex.read::<u8>(offset);
                     if let Some(byte) = other {
-                        if (matches!(byte, 128u8..= 159u8)) {
+                        if (matches!(byte, 128u8..= 191u8)) {
                             offset += 1;
-                            state = LogosState::State14;
+                            state = LogosState::State15;
                             continue;
                         }
                     } else {}
@@ -954,9 +953,9 @@ impl<'s> ::logos::Logos<'s> for Raw {
                 LogosState::State18 => {
                     let other = lex.read::<u8>(offset);
                     if let Some(byte) = other {
-                        if (matches!(byte, 144u8..= 191u8)) {
+                        if (matches!(byte, 128u8..= 159u8)) {
                             offset += 1;
-                            state = LogosState::State16;
+                            state = LogosState::State15;
                             continue;
                         }
                     } else {}
@@ -965,9 +964,9 @@ impl<'s> ::logos::Logos<'s> for Raw {
                 LogosState::State19 => {
                     let other = lex.read::<u8>(offset);
                     if let Some(byte) = other {
-                        if (matches!(byte, 128u8..= 191u8)) {
+                        if (matches!(byte, 144u8..= 191u8)) {
                             offset += 1;
-                            state = LogosState::State16;
+                            state = LogosState::State17;
                             continue;
                         }
                     } else {}
@@ -976,22 +975,20 @@ impl<'s> ::logos::Logos<'s> for Raw {
                 LogosState::State20 => {
                     let other = lex.read::<u8>(offset);
                     if let Some(byte) = other {
-                        if (matches!(byte, 128u8..= 143u8)) {
+                        if (matches!(byte, 128u8..= 191u8)) {
                             offset += 1;
-                            state = LogosState::State16;
+                            state = LogosState::State17;
                             continue;
                         }
                     } else {}
                     _take_action!(lex, offset, context, state)
                 }
                 LogosState::State21 => {
-                    lex.end(offset);
-                    context = Some(LogosLeaf::Leaf19);
                     let other = lex.read::<u8>(offset);
                     if let Some(byte) = other {
-                        if (byte == b'=') {
+                        if (matches!(byte, 128u8..= 143u8)) {
                             offset += 1;
-                            state = LogosState::State22;
+                            state = LogosState::State17;
                             continue;
                         }
                     } else {}
@@ -999,33 +996,46 @@ impl<'s> ::logos::Logos<'s> for Raw {
                 }
                 LogosState::State22 => {
                     lex.end(offset);
-                    context = Some(LogosLeaf::Leaf20);
+                    context = Some(LogosLeaf::Leaf19);
                     let other = lex.read::<u8>(offset);
-                    if let Some(byte) = other {} else {}
+                    if let Some(byte) = other {
+                        if (byte == b'=') {
+                            offset += 1;
+                            state = LogosState::State23;
+                            continue;
+                        }
+                    } else {}
                     _take_action!(lex, offset, context, state)
                 }
                 LogosState::State23 => {
                     lex.end(offset);
-                    context = Some(LogosLeaf::Leaf21);
+                    context = Some(LogosLeaf::Leaf20);
                     let other = lex.read::<u8>(offset);
                     if let Some(byte) = other {} else {}
                     _take_action!(lex, offset, context, state)
                 }
                 LogosState::State24 => {
                     lex.end(offset);
-                    context = Some(LogosLeaf::Leaf31);
+                    context = Some(LogosLeaf::Leaf21);
                     let other = lex.read::<u8>(offset);
                     if let Some(byte) = other {} else {}
                     _take_action!(lex, offset, context, state)
                 }
                 LogosState::State25 => {
                     lex.end(offset);
-                    context = Some(LogosLeaf::Leaf24);
+                    context = Some(LogosLeaf::Leaf32);
                     let other = lex.read::<u8>(offset);
                     if let Some(byte) = other {} else {}
                     _take_action!(lex, offset, context, state)
                 }
                 LogosState::State26 => {
+                    lex.end(offset);
+                    context = Some(LogosLeaf::Leaf25);
+                    let other = lex.read::<u8>(offset);
+                    if let Some(byte) = other {} else {}
+                    _take_action!(lex, offset, context, state)
+                }
+                LogosState::State27 => {
                     #[inline]
                     fn loop_test(byte: u8) -> bool {
                         _TABLE_0[byte as usize] & 8u8 == 0
@@ -1037,7 +1047,7 @@ impl<'s> ::logos::Logos<'s> for Raw {
                     if let Some(byte) = other {} else {}
                     _take_action!(lex, offset, context, state)
                 }
-                LogosState::State27 => {
+                LogosState::State28 => {
                     let other = lex.read::<u8>(offset);
                     if let Some(byte) = other {
                         const TABLE: [_Option<LogosState>; 256] = [
@@ -1050,92 +1060,92 @@ impl<'s> ::logos::Logos<'s> for Raw {
                             None,
                             None,
                             None,
-                            Some(LogosState::State26),
+                            Some(LogosState::State27),
+                            Some(LogosState::State42),
+                            None,
+                            Some(LogosState::State27),
+                            Some(LogosState::State27),
+                            None,
+                            None,
+                            None,
+                            None,
+                            None,
+                            None,
+                            None,
+                            None,
+                            None,
+                            None,
+                            None,
+                            None,
+                            None,
+                            None,
+                            None,
+                            None,
+                            None,
+                            None,
+                            Some(LogosState::State27),
                             Some(LogosState::State43),
-                            None,
-                            Some(LogosState::State26),
-                            Some(LogosState::State26),
-                            None,
-                            None,
-                            None,
-                            None,
-                            None,
-                            None,
-                            None,
-                            None,
-                            None,
-                            None,
-                            None,
-                            None,
-                            None,
-                            None,
-                            None,
-                            None,
-                            None,
-                            None,
-                            Some(LogosState::State26),
                             Some(LogosState::State44),
                             Some(LogosState::State45),
+                            None,
                             Some(LogosState::State46),
-                            None,
                             Some(LogosState::State47),
-                            Some(LogosState::State48),
                             None,
+                            Some(LogosState::State48),
                             Some(LogosState::State49),
                             Some(LogosState::State50),
                             Some(LogosState::State51),
                             Some(LogosState::State52),
-                            Some(LogosState::State42),
-                            Some(LogosState::State28),
+                            Some(LogosState::State53),
+                            Some(LogosState::State41),
                             Some(LogosState::State29),
+                            Some(LogosState::State10),
+                            Some(LogosState::State10),
+                            Some(LogosState::State10),
+                            Some(LogosState::State10),
+                            Some(LogosState::State10),
+                            Some(LogosState::State10),
+                            Some(LogosState::State10),
+                            Some(LogosState::State10),
+                            Some(LogosState::State10),
+                            Some(LogosState::State10),
                             Some(LogosState::State30),
-                            Some(LogosState::State9),
-                            Some(LogosState::State9),
-                            Some(LogosState::State9),
-                            Some(LogosState::State9),
-                            Some(LogosState::State9),
-                            Some(LogosState::State9),
-                            Some(LogosState::State9),
-                            Some(LogosState::State9),
-                            Some(LogosState::State9),
-                            Some(LogosState::State9),
                             Some(LogosState::State31),
                             Some(LogosState::State32),
                             Some(LogosState::State33),
                             Some(LogosState::State34),
+                            None,
+                            None,
+                            Some(LogosState::State1),
+                            Some(LogosState::State1),
+                            Some(LogosState::State1),
+                            Some(LogosState::State1),
+                            Some(LogosState::State1),
+                            Some(LogosState::State1),
+                            Some(LogosState::State1),
+                            Some(LogosState::State1),
+                            Some(LogosState::State1),
+                            Some(LogosState::State1),
+                            Some(LogosState::State1),
+                            Some(LogosState::State1),
+                            Some(LogosState::State1),
+                            Some(LogosState::State1),
+                            Some(LogosState::State1),
+                            Some(LogosState::State1),
+                            Some(LogosState::State1),
+                            Some(LogosState::State1),
+                            Some(LogosState::State1),
+                            Some(LogosState::State1),
+                            Some(LogosState::State1),
+                            Some(LogosState::State1),
+                            Some(LogosState::State1),
+                            Some(LogosState::State1),
+                            Some(LogosState::State1),
+                            Some(LogosState::State1),
                             Some(LogosState::State35),
                             None,
-                            None,
-                            Some(LogosState::State1),
-                            Some(LogosState::State1),
-                            Some(LogosState::State1),
-                            Some(LogosState::State1),
-                            Some(LogosState::State1),
-                            Some(LogosState::State1),
-                            Some(LogosState::State1),
-                            Some(LogosState::State1),
-                            Some(LogosState::State1),
-                            Some(LogosState::State1),
-                            Some(LogosState::State1),
-                            Some(LogosState::State1),
-                            Some(LogosState::State1),
-                            Some(LogosState::State1),
-                            Some(LogosState::State1),
-                            Some(LogosState::State1),
-                            Some(LogosState::State1),
-                            Some(LogosState::State1),
-                            Some(LogosState::State1),
-                            Some(LogosState::State1),
-                            Some(LogosState::State1),
-                            Some(LogosState::State1),
-                            Some(LogosState::State1),
-                            Some(LogosState::State1),
-                            Some(LogosState::State1),
-                            Some(LogosState::State1),
                             Some(LogosState::State36),
-                            None,
                             Some(LogosState::State37),
-                            Some(LogosState::State38),
                             Some(LogosState::State1),
                             None,
                             Some(LogosState::State1),
@@ -1164,9 +1174,9 @@ impl<'s> ::logos::Logos<'s> for Raw {
                             Some(LogosState::State1),
                             Some(LogosState::State1),
                             Some(LogosState::State1),
+                            Some(LogosState::State38),
                             Some(LogosState::State39),
                             Some(LogosState::State40),
-                            Some(LogosState::State41),
                             None,
                             None,
                             None,
@@ -1311,27 +1321,19 @@ impl<'s> ::logos::Logos<'s> for Raw {
                     }
                     _take_action!(lex, offset, context, state)
                 }
-                LogosState::State28 => {
-                    lex.end(offset);
-                    context = Some(LogosLeaf::Leaf37);
-                    let other = lex.read::<u8>(offset);
-                    if let Some(byte) = other {
-                        if (byte == b'>') {
-                            offset += 1;
-                            state = LogosState::State23;
-                            continue;
-                        }
-                    } else {}
-                    _take_action!(lex, offset, context, state)
-                }
                 LogosState::State29 => {
                     lex.end(offset);
-                    context = Some(LogosLeaf::Leaf18);
+                    context = Some(LogosLeaf::Leaf40);
                     let other = lex.read::<u8>(offset);
                     if let Some(byte) = other {
-                        if (byte == b'.') {
+                        if (byte == b'*') {
                             offset += 1;
-                            state = LogosState::State21;
+                            state = LogosState::State13;
+                            continue;
+                        }
+                        if (byte == b'/') {
+                            offset += 1;
+                            state = LogosState::State14;
                             continue;
                         }
                     } else {}
@@ -1339,17 +1341,12 @@ impl<'s> ::logos::Logos<'s> for Raw {
                 }
                 LogosState::State30 => {
                     lex.end(offset);
-                    context = Some(LogosLeaf::Leaf39);
+                    context = Some(LogosLeaf::Leaf16);
                     let other = lex.read::<u8>(offset);
                     if let Some(byte) = other {
-                        if (byte == b'*') {
+                        if (byte == b':') {
                             offset += 1;
-                            state = LogosState::State12;
-                            continue;
-                        }
-                        if (byte == b'/') {
-                            offset += 1;
-                            state = LogosState::State13;
+                            state = LogosState::State8;
                             continue;
                         }
                     } else {}
@@ -1357,10 +1354,22 @@ impl<'s> ::logos::Logos<'s> for Raw {
                 }
                 LogosState::State31 => {
                     lex.end(offset);
-                    context = Some(LogosLeaf::Leaf16);
+                    context = Some(LogosLeaf::Leaf15);
+                    let other = lex.read::<u8>(offset);
+                    if let Some(byte) = other {} else {}
+                    _take_action!(lex, offset, context, state)
+                }
+                LogosState::State32 => {
+                    lex.end(offset);
+                    context = Some(LogosLeaf::Leaf26);
                     let other = lex.read::<u8>(offset);
                     if let Some(byte) = other {
-                        if (byte == b':') {
+                        if (byte == b'<') {
+                            offset += 1;
+                            state = LogosState::State6;
+                            continue;
+                        }
+                        if (byte == b'=') {
                             offset += 1;
                             state = LogosState::State7;
                             continue;
@@ -1368,34 +1377,9 @@ impl<'s> ::logos::Logos<'s> for Raw {
                     } else {}
                     _take_action!(lex, offset, context, state)
                 }
-                LogosState::State32 => {
-                    lex.end(offset);
-                    context = Some(LogosLeaf::Leaf15);
-                    let other = lex.read::<u8>(offset);
-                    if let Some(byte) = other {} else {}
-                    _take_action!(lex, offset, context, state)
-                }
                 LogosState::State33 => {
                     lex.end(offset);
-                    context = Some(LogosLeaf::Leaf25);
-                    let other = lex.read::<u8>(offset);
-                    if let Some(byte) = other {
-                        if (byte == b'<') {
-                            offset += 1;
-                            state = LogosState::State5;
-                            continue;
-                        }
-                        if (byte == b'=') {
-                            offset += 1;
-                            state = LogosState::State6;
-                            continue;
-                        }
-                    } else {}
-                    _take_action!(lex, offset, context, state)
-                }
-                LogosState::State34 => {
-                    lex.end(offset);
-                    context = Some(LogosLeaf::Leaf22);
+                    context = Some(LogosLeaf::Leaf23);
                     let other = lex.read::<u8>(offset);
                     if let Some(byte) = other {
                         if (byte == b'=') {
@@ -1403,12 +1387,17 @@ impl<'s> ::logos::Logos<'s> for Raw {
                             state = LogosState::State4;
                             continue;
                         }
+                        if (byte == b'>') {
+                            offset += 1;
+                            state = LogosState::State5;
+                            continue;
+                        }
                     } else {}
                     _take_action!(lex, offset, context, state)
                 }
-                LogosState::State35 => {
+                LogosState::State34 => {
                     lex.end(offset);
-                    context = Some(LogosLeaf::Leaf27);
+                    context = Some(LogosLeaf::Leaf28);
                     let other = lex.read::<u8>(offset);
                     if let Some(byte) = other {
                         if (byte == b'=') {
@@ -1424,37 +1413,37 @@ impl<'s> ::logos::Logos<'s> for Raw {
                     } else {}
                     _take_action!(lex, offset, context, state)
                 }
-                LogosState::State36 => {
+                LogosState::State35 => {
                     lex.end(offset);
                     context = Some(LogosLeaf::Leaf12);
                     let other = lex.read::<u8>(offset);
                     if let Some(byte) = other {} else {}
                     _take_action!(lex, offset, context, state)
                 }
-                LogosState::State37 => {
+                LogosState::State36 => {
                     lex.end(offset);
                     context = Some(LogosLeaf::Leaf13);
                     let other = lex.read::<u8>(offset);
                     if let Some(byte) = other {} else {}
                     _take_action!(lex, offset, context, state)
                 }
-                LogosState::State38 => {
+                LogosState::State37 => {
                     lex.end(offset);
-                    context = Some(LogosLeaf::Leaf35);
+                    context = Some(LogosLeaf::Leaf36);
                     let other = lex.read::<u8>(offset);
                     if let Some(byte) = other {} else {}
                     _take_action!(lex, offset, context, state)
                 }
-                LogosState::State39 => {
+                LogosState::State38 => {
                     lex.end(offset);
                     context = Some(LogosLeaf::Leaf10);
                     let other = lex.read::<u8>(offset);
                     if let Some(byte) = other {} else {}
                     _take_action!(lex, offset, context, state)
                 }
-                LogosState::State40 => {
+                LogosState::State39 => {
                     lex.end(offset);
-                    context = Some(LogosLeaf::Leaf34);
+                    context = Some(LogosLeaf::Leaf35);
                     let other = lex.read::<u8>(offset);
                     if let Some(byte) = other {
                         if (byte == b'|') {
@@ -1465,33 +1454,73 @@ impl<'s> ::logos::Logos<'s> for Raw {
                     } else {}
                     _take_action!(lex, offset, context, state)
                 }
-                LogosState::State41 => {
+                LogosState::State40 => {
                     lex.end(offset);
                     context = Some(LogosLeaf::Leaf11);
                     let other = lex.read::<u8>(offset);
                     if let Some(byte) = other {} else {}
                     _take_action!(lex, offset, context, state)
                 }
-                LogosState::State42 => {
+                LogosState::State41 => {
                     lex.end(offset);
-                    context = Some(LogosLeaf::Leaf14);
+                    context = Some(LogosLeaf::Leaf18);
                     let other = lex.read::<u8>(offset);
-                    if let Some(byte) = other {} else {}
+                    if let Some(byte) = other {
+                        if (byte == b'.') {
+                            offset += 1;
+                            state = LogosState::State22;
+                            continue;
+                        }
+                    } else {}
                     _take_action!(lex, offset, context, state)
                 }
-                LogosState::State43 => {
+                LogosState::State42 => {
                     lex.end(offset);
                     context = Some(LogosLeaf::Leaf1);
                     let other = lex.read::<u8>(offset);
                     if let Some(byte) = other {} else {}
                     _take_action!(lex, offset, context, state)
                 }
-                LogosState::State44 => {
+                LogosState::State43 => {
                     lex.end(offset);
-                    context = Some(LogosLeaf::Leaf41);
+                    context = Some(LogosLeaf::Leaf42);
                     let other = lex.read::<u8>(offset);
                     if let Some(byte) = other {
                         if (byte == b'=') {
+                            offset += 1;
+                            state = LogosState::State26;
+                            continue;
+                        }
+                    } else {}
+                    _take_action!(lex, offset, context, state)
+                }
+                LogosState::State44 => {
+                    lex.end(offset);
+                    context = Some(LogosLeaf::Leaf5);
+                    let other = lex.read::<u8>(offset);
+                    if let Some(byte) = other {} else {}
+                    _take_action!(lex, offset, context, state)
+                }
+                LogosState::State45 => {
+                    lex.end(offset);
+                    context = Some(LogosLeaf::Leaf43);
+                    let other = lex.read::<u8>(offset);
+                    if let Some(byte) = other {} else {}
+                    _take_action!(lex, offset, context, state)
+                }
+                LogosState::State46 => {
+                    lex.end(offset);
+                    context = Some(LogosLeaf::Leaf41);
+                    let other = lex.read::<u8>(offset);
+                    if let Some(byte) = other {} else {}
+                    _take_action!(lex, offset, context, state)
+                }
+                LogosState::State47 => {
+                    lex.end(offset);
+                    context = Some(LogosLeaf::Leaf34);
+                    let other = lex.read::<u8>(offset);
+                    if let Some(byte) = other {
+                        if (byte == b'&') {
                             offset += 1;
                             state = LogosState::State25;
                             continue;
@@ -1499,66 +1528,52 @@ impl<'s> ::logos::Logos<'s> for Raw {
                     } else {}
                     _take_action!(lex, offset, context, state)
                 }
-                LogosState::State45 => {
-                    lex.end(offset);
-                    context = Some(LogosLeaf::Leaf5);
-                    let other = lex.read::<u8>(offset);
-                    if let Some(byte) = other {} else {}
-                    _take_action!(lex, offset, context, state)
-                }
-                LogosState::State46 => {
-                    lex.end(offset);
-                    context = Some(LogosLeaf::Leaf42);
-                    let other = lex.read::<u8>(offset);
-                    if let Some(byte) = other {} else {}
-                    _take_action!(lex, offset, context, state)
-                }
-                LogosState::State47 => {
-                    lex.end(offset);
-                    context = Some(LogosLeaf::Leaf40);
-                    let other = lex.read::<u8>(offset);
-                    if let Some(byte) = other {} else {}
-                    _take_action!(lex, offset, context, state)
-                }
                 LogosState::State48 => {
-                    lex.end(offset);
-                    context = Some(LogosLeaf::Leaf33);
-                    let other = lex.read::<u8>(offset);
-                    if let Some(byte) = other {
-                        if (byte == b'&') {
-                            offset += 1;
-                            state = LogosState::State24;
-                            continue;
-                        }
-                    } else {}
-                    _take_action!(lex, offset, context, state)
-                }
-                LogosState::State49 => {
                     lex.end(offset);
                     context = Some(LogosLeaf::Leaf8);
                     let other = lex.read::<u8>(offset);
                     if let Some(byte) = other {} else {}
                     _take_action!(lex, offset, context, state)
                 }
-                LogosState::State50 => {
+                LogosState::State49 => {
                     lex.end(offset);
                     context = Some(LogosLeaf::Leaf9);
                     let other = lex.read::<u8>(offset);
                     if let Some(byte) = other {} else {}
                     _take_action!(lex, offset, context, state)
                 }
+                LogosState::State50 => {
+                    lex.end(offset);
+                    context = Some(LogosLeaf::Leaf39);
+                    let other = lex.read::<u8>(offset);
+                    if let Some(byte) = other {} else {}
+                    _take_action!(lex, offset, context, state)
+                }
                 LogosState::State51 => {
                     lex.end(offset);
-                    context = Some(LogosLeaf::Leaf38);
+                    context = Some(LogosLeaf::Leaf37);
                     let other = lex.read::<u8>(offset);
                     if let Some(byte) = other {} else {}
                     _take_action!(lex, offset, context, state)
                 }
                 LogosState::State52 => {
                     lex.end(offset);
-                    context = Some(LogosLeaf::Leaf36);
+                    context = Some(LogosLeaf::Leaf14);
                     let other = lex.read::<u8>(offset);
                     if let Some(byte) = other {} else {}
+                    _take_action!(lex, offset, context, state)
+                }
+                LogosState::State53 => {
+                    lex.end(offset);
+                    context = Some(LogosLeaf::Leaf38);
+                    let other = lex.read::<u8>(offset);
+                    if let Some(byte) = other {
+                        if (byte == b'>') {
+                            offset += 1;
+                            state = LogosState::State24;
+                            continue;
+                        }
+                    } else {}
                     _take_action!(lex, offset, context, state)
                 }
             }

@@ -13,7 +13,7 @@ const OPERATOR: &[&str] = &[
 ];
 const EXPRESSION: &[&str] =
     &["identifier", "integer", "quantity", "true", "false", "rust", "(", "[", "-", "!", "if"];
-const ITEM: &[&str] = &["algorithm", "pub", "doc comment", "#", "use"];
+const ITEM: &[&str] = &["algorithm", "executor", "pub", "doc comment", "#", "use"];
 
 /// The error at token `at`, where the parser would have taken one of `expected`.
 pub(super) fn syntax_error(source: &Source, at: usize, expected: &[String]) -> Diagnostic {

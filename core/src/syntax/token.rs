@@ -91,15 +91,18 @@ tokens! {
         True "true"
     }
     contextual {
+        Executor "executor"
         Fifo "fifo"
         Like "like"
         On "on"
+        Otherwise "otherwise"
         Parallel "parallel"
         Require "require"
         Scratch "scratch"
         Step "step"
         Use "use"
         View "view"
+        When "when"
         Within "within"
         Without "without"
     }
@@ -118,6 +121,7 @@ tokens! {
         DotDot ".."
         DotDotEq "..="
         Arrow "->"
+        FatArrow "=>"
         Assign "="
         EqEq "=="
         NotEq "!="
@@ -165,8 +169,8 @@ impl Tok {
 
 /// Turns contextual words that stand in their places into keywords: a statement's first word when
 /// a name (after `require` and `within`: an expression) follows, the `like` of a `scratch` or `fifo`
-/// statement, a `without` between a value and a bracket, the `on` between two brackets, and a `use` before a
-/// string.
+/// statement, a `without` between a value and a bracket, the `on` between two brackets, a `use` before a
+/// string, an `executor` before its name and `for`, and the `when` and `otherwise` that begin its size classes.
 /// Everywhere else they stay identifiers, so `for step in 0..3` and `view.split(2)` mean what they
 /// seem to.
 pub fn mark_contextual(tokens: &mut [Tok]) {
@@ -183,6 +187,10 @@ pub fn mark_contextual(tokens: &mut [Tok]) {
             Tok::Use => {
                 matches!(before, None | Some(Tok::Semi)) && matches!(next, Some(Tok::Str(_)))
             }
+            Tok::Executor => {
+                matches!(next, Some(Tok::Ident(_))) && tokens.get(i + 2) == Some(&Tok::For)
+            }
+            Tok::Otherwise => begins && next == Some(&Tok::FatArrow),
             Tok::Within => {
                 let value = || match next {
                     Some(Tok::LParen) => !is_call(&tokens[i + 1..]),

@@ -13,6 +13,7 @@ pub mod load;
 pub mod nccl;
 pub mod paths;
 mod reach;
+pub(crate) mod routes;
 pub mod search;
 pub mod shape;
 mod shares;
@@ -23,6 +24,7 @@ use crate::diagnostics::{Code, Diagnostic, Finding};
 use crate::ids::{RankId, SpanId};
 use crate::schedule::rational::Rat;
 use crate::source::Span;
+pub use routes::Routing;
 
 /// A node of a topology: rank r is node r, switches follow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -87,6 +87,11 @@ pub enum Error {
         /// Who gave up first.
         by: RankId,
     },
+    /// E0315: an executor uses more than it asked for.
+    Exceeded {
+        /// What it asked for, and what it uses.
+        what: String,
+    },
     /// E0208, E0310, E0312, …: the schedule is not one that a proof can hold for.
     BadSchedule {
         /// The rule that it breaks.
@@ -133,6 +138,7 @@ impl Error {
             Self::NoInPlace { .. } => Code::NoInPlace,
             Self::NoRanks => Code::NoRanks,
             Self::WorkerPanicked { .. } => Code::WorkerPanicked,
+            Self::Exceeded { .. } => Code::OverBudget,
             Self::BadSchedule { code, .. } => *code,
         }
     }
@@ -174,6 +180,9 @@ impl fmt::Display for Error {
                 f,
                 "rank {rank} cannot go on, as rank {by} gave up; its error says why, and the team must be made anew"
             ),
+            Self::Exceeded { what } => {
+                write!(f, "{what}; `calc_*` must tell the framework all that a run takes")
+            }
             Self::BadSchedule { what, .. } => {
                 write!(f, "{what}; run only schedules that were proved")
             }

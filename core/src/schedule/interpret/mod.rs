@@ -5,6 +5,7 @@ mod eval;
 mod fifo;
 mod membership;
 mod recorded;
+mod runs;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -169,14 +170,7 @@ impl Algorithm for Interpreted {
     }
 
     fn build(&self, builder: &mut Builder<'_>) -> Result<(), Stop> {
-        let mut run = Run {
-            algorithm: &self.algorithm,
-            vars: vec![Value::Unset; self.algorithm.vars.len()],
-            steps: vec![None; self.algorithm.vars.len()],
-            local: builder.local().0.map_err(|_| Stop)?,
-            at: 0,
-            placed: self.topology.is_some(),
-        };
+        let mut run = Run::new(self, builder)?;
         if self.topology.is_some() {
             let site = builder.topology_param(0, self.topology.as_ref())?;
             builder.on_topology(0, &site)?;
@@ -207,6 +201,29 @@ struct Run<'a> {
 }
 
 impl<'a> Run<'a> {
+    fn new(of: &'a Interpreted, builder: &Builder<'_>) -> Result<Self, Stop> {
+        Ok(Self {
+            algorithm: &of.algorithm,
+            vars: vec![Value::Unset; of.algorithm.vars.len()],
+            steps: vec![None; of.algorithm.vars.len()],
+            local: builder.local().0.map_err(|_| Stop)?,
+            at: 0,
+            placed: of.topology.is_some(),
+        })
+    }
+
+    /// The algorithm that `run` calls, with its arguments.
+    fn called(&mut self, b: &mut Builder<'_>, run: &'a hir::Run) -> Result<Interpreted, Stop> {
+        let mut params = BTreeMap::new();
+        for (param, value) in &run.args {
+            let param = &run.callee.algorithm.params[*param];
+            let name = &run.callee.algorithm.vars[param.var.0 as usize].name;
+            let value = self.eval(b, value)?;
+            params.insert(name.clone(), value.given(b, self.at)?);
+        }
+        Ok(Interpreted::called(&run.callee, params))
+    }
+
     fn param(
         &mut self,
         b: &mut Builder<'_>,
@@ -404,15 +421,8 @@ impl<'a> Run<'a> {
                 b.within(at, &list, |b| self.block(b, body))?;
             }
             StmtKind::Run(run) => {
-                let mut params = BTreeMap::new();
-                for (param, value) in &run.args {
-                    let param = &run.callee.algorithm.params[*param];
-                    let name = &run.callee.algorithm.vars[param.var.0 as usize].name;
-                    let value = self.eval(b, value)?;
-                    params.insert(name.clone(), value.given(b, at)?);
-                }
+                let called = self.called(b, run)?;
                 let (input, output) = (self.region(b, &run.input)?, self.region(b, &run.output)?);
-                let called = Interpreted::called(&run.callee, params);
                 b.run(at, &called, Piece(Ok(input)), Piece(Ok(output)))?;
             }
             StmtKind::Fifo { like, credits, slices } => {

@@ -56,13 +56,7 @@ impl Printer<'_> {
                 }
             },
             ExprKind::Quantity(amount, per) => {
-                match self.first_token(e) {
-                    Some(text) => out.push_str(text),
-                    None => out.push_str(&match amount {
-                        Quantity::Bytes(bytes) => data_text(*bytes),
-                        Quantity::Time(time) => time_text(*time),
-                    }),
-                }
+                out.push_str(&self.amount(*amount, e.span));
                 if let Some(per) = per {
                     out.push('/');
                     out.push_str(&per.text);
@@ -128,7 +122,7 @@ impl Printer<'_> {
             }
             ExprKind::Named(name, value) => {
                 out.push_str(&name.text);
-                out.push_str(": ");
+                out.push_str(self.given);
                 self.write(value, 0, out);
             }
             ExprKind::Field(a, name) => {
@@ -181,11 +175,19 @@ impl Printer<'_> {
         self.written(e.span)
     }
 
-    fn first_token(&self, e: &Expr) -> Option<&str> {
-        self.written(Span { hi: e.span.lo + 1, ..e.span })
+    /// A number with a unit, which is the first token of `span`.
+    pub(super) fn amount(&self, amount: Quantity, span: Span) -> String {
+        let text = self.written(Span { hi: span.lo + 1, ..span });
+        text.map_or_else(
+            || match amount {
+                Quantity::Bytes(bytes) => data_text(bytes),
+                Quantity::Time(time) => time_text(time),
+            },
+            str::to_owned,
+        )
     }
 
-    fn written(&self, span: Span) -> Option<&str> {
+    pub(super) fn written(&self, span: Span) -> Option<&str> {
         let source = self.trivia.as_ref()?.source;
         source.text()?.get(source.range(span))
     }

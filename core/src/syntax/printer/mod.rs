@@ -3,13 +3,15 @@
 //! Printing, parsing and printing again is the identity. The layout is rustfmt's: four blanks, one
 //! statement a line, parentheses only where precedence needs them.
 
+mod executor;
 mod expr;
 mod trivia;
 
 use std::fmt::Write;
 
 use super::ast::{
-    Algorithm, Attr, AttrArg, AttrValue, Expr, File, Iter, Name, Param, Stmt, StmtKind, TypeName,
+    Algorithm, Attr, AttrArg, AttrValue, Executor, Expr, File, Iter, Name, Param, Stmt, StmtKind,
+    TypeName,
 };
 use crate::source::{Source, Span};
 use expr::{CONDITION, EFFECT};
@@ -29,6 +31,13 @@ pub fn print_algorithm(algorithm: &Algorithm) -> String {
     printer.out
 }
 
+/// The canonical text of one executor.
+pub fn print_executor(executor: &Executor) -> String {
+    let mut printer = Printer::new(None);
+    printer.executor(executor, false);
+    printer.out
+}
+
 /// What `roundelay fmt` writes: the canonical text with every comment, single blank lines, and
 /// literals and escapes as they were spelt. `file` must have been parsed from `source`, a text,
 /// without diagnostics. Comments inside a statement move to lines of their own before it.
@@ -41,12 +50,14 @@ struct Printer<'s> {
     indent: usize,
     /// Whether the next line opens a block, where blank lines are dropped.
     opening: bool,
+    /// What stands between an argument's name and its value.
+    given: &'static str,
     trivia: Option<Trivia<'s>>,
 }
 
 impl<'s> Printer<'s> {
     fn new(trivia: Option<Trivia<'s>>) -> Self {
-        Self { out: String::new(), indent: 0, opening: true, trivia }
+        Self { out: String::new(), indent: 0, opening: true, given: ": ", trivia }
     }
 
     fn file(mut self, file: &File) -> String {
@@ -54,8 +65,19 @@ impl<'s> Printer<'s> {
             self.before(used.span.lo, used.span.hi, false);
             self.line_to(&format!("use {:?};", used.path), used.span.hi);
         }
-        for (i, algorithm) in file.algorithms.iter().enumerate() {
-            self.algorithm(algorithm, i > 0 || !file.uses.is_empty());
+        let mut executors = file.executors.iter().peekable();
+        let mut separate = !file.uses.is_empty();
+        for algorithm in &file.algorithms {
+            while let Some(first) = executors.next_if(|e| e.span.lo < algorithm.span.lo) {
+                self.executor(first, separate);
+                separate = true;
+            }
+            self.algorithm(algorithm, separate);
+            separate = true;
+        }
+        for executor in executors {
+            self.executor(executor, separate);
+            separate = true;
         }
         self.comments_below(u32::MAX);
         self.out
@@ -132,21 +154,26 @@ impl<'s> Printer<'s> {
         let arrow = a.collective.span.lo.saturating_sub(1);
         let listed = self.params_listed(&a.params, a.name.span.hi, arrow);
         self.before(a.span.lo, if listed { a.name.span.hi + 1 } else { brace + 1 }, separate);
-        for doc in &a.docs {
-            // A doc line that begins with a slash would be read as a plain comment.
-            let gap = if doc.starts_with('/') { " " } else { "" };
-            self.line(&format!("///{gap}{doc}"));
-        }
-        for attr in &a.attrs {
-            let text = self.attr(attr);
-            self.line(&text);
-        }
+        self.docs(&a.docs, &a.attrs);
         let public = if a.public { "pub " } else { "" };
         let head = format!("{public}algorithm {}", a.name.text);
         let tail = format!(" -> {} {{", a.collective.text);
         self.header(&head, &a.params, &tail, brace, listed);
         self.block(&a.body, brace);
         self.line_to("}", a.span.hi);
+    }
+
+    /// What stands before an item.
+    fn docs(&mut self, docs: &[String], attrs: &[Attr]) {
+        for doc in docs {
+            // A doc line that begins with a slash would be read as a plain comment.
+            let gap = if doc.starts_with('/') { " " } else { "" };
+            self.line(&format!("///{gap}{doc}"));
+        }
+        for attr in attrs {
+            let text = self.attr(attr);
+            self.line(&text);
+        }
     }
 
     fn attr(&self, attr: &Attr) -> String {

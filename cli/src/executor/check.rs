@@ -1,0 +1,164 @@
+//! `executor check`: what was proved of each size class, and what the executor takes.
+
+use roundelay_core::diagnostics::Diagnostic;
+use roundelay_core::executor::{Asset, Executor, Link};
+use roundelay_core::schedule::Algorithm as _;
+use roundelay_core::source::{Source, Span};
+use roundelay_core::verify::{Signals, verify_with};
+use serde::Serialize;
+
+use super::flags::CheckFlags;
+use super::list::{Class, Listed};
+use super::{size, wrong};
+use crate::flags::Format;
+use crate::optimum::Optimum;
+use crate::report::{Failure, print, print_json, refuse};
+use crate::topo::count;
+
+#[derive(Serialize)]
+struct Report {
+    ok: bool,
+    #[serde(flatten)]
+    executor: Listed,
+    /// Of a rank, beside two CCL buffers, in bytes.
+    scratch: u64,
+    slave_streams: u32,
+    notifies: u32,
+    /// From one rank to another, which a link keeps apart.
+    link_notifies: u32,
+    /// Of a rank, at each level.
+    links: Vec<Level>,
+    exposed: Vec<&'static str>,
+    /// Elements a unit in a loop, for elements of 4 bytes.
+    loop_max_count: u64,
+    signals: String,
+    classes_proved: Vec<Proved>,
+}
+
+#[derive(Serialize)]
+struct Level {
+    level: u32,
+    links: usize,
+    most_of_a_rank: usize,
+}
+
+#[derive(Serialize)]
+struct Proved {
+    algorithm: String,
+    ops: usize,
+    slave_streams: u32,
+    rounds: u32,
+    /// On the links of the topology.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    optimum: Option<Optimum>,
+}
+
+pub(super) fn main(flags: &CheckFlags) -> Result<bool, Failure> {
+    let executor = flags.which.load()?;
+    with(&executor, flags.signals).map_err(|errors| {
+        let nowhere = Source::from_text(executor.topology.name(), "");
+        refuse(flags.which.format, &errors, &nowhere, wrong)
+    })?;
+    let report = Report::new(&executor, flags.signals);
+    match flags.which.format {
+        Format::Json => print_json(&report),
+        Format::Human => report.print(),
+    }
+    Ok(true)
+}
+
+/// Whether every class keeps right with such signals; counters have been proved before.
+pub(super) fn with(executor: &Executor, signals: Signals) -> Result<(), Vec<Diagnostic>> {
+    let mut errors = Vec::new();
+    for class in executor.classes.iter().filter(|_| signals != Signals::default()) {
+        let found = verify_with(class.proved.schedule(), signals).err().into_iter().flatten();
+        errors.extend(found.map(|finding| {
+            let algorithm = &class.algorithm;
+            let at = algorithm.locations().get(finding.at.index()).copied().unwrap_or_default();
+            let mut error = Diagnostic::new(finding.code, Span::default(), finding.title);
+            error.notes = finding.notes;
+            error.help = finding.help;
+            error.note(format!("with {signals} signals")).note(format!(
+                "at {}:{}:{}",
+                algorithm.file(),
+                at.line,
+                at.column
+            ))
+        }));
+    }
+    if errors.is_empty() { Ok(()) } else { Err(errors) }
+}
+
+impl Report {
+    fn new(executor: &Executor, signals: Signals) -> Self {
+        let needs = &executor.needs;
+        let exposed = [
+            (needs.exposed.input, "CCL_IN"),
+            (needs.exposed.output, "CCL_OUT"),
+            (needs.exposed.scratch, "scratch"),
+        ];
+        let level = |level: u32| {
+            let links: Vec<&Link> = needs.links.iter().filter(|l| l.level == level).collect();
+            let of = |rank| links.iter().filter(|link| link.from == rank).count();
+            let most = executor.topology.ranks().map(of).max().unwrap_or(0);
+            Level { level, links: links.len(), most_of_a_rank: most }
+        };
+        Self {
+            ok: true,
+            executor: Listed::new(executor),
+            scratch: executor.scratch_bytes(executor.ccl_buffer),
+            slave_streams: needs.slave_streams,
+            notifies: needs.notifies,
+            link_notifies: needs.link_notifies,
+            links: (0..needs.levels()).map(level).collect(),
+            exposed: exposed.into_iter().filter(|(is, _)| *is).map(|(_, name)| name).collect(),
+            loop_max_count: executor.loop_max_count(executor.ccl_buffer, 4),
+            signals: signals.to_string(),
+            classes_proved: executor
+                .classes
+                .iter()
+                .map(|class| Proved {
+                    algorithm: class.algorithm.name().to_owned(),
+                    ops: class.proved.schedule().ops.len(),
+                    slave_streams: class.needs.slave_streams,
+                    rounds: class.proved.proof().rounds,
+                    optimum: Optimum::new(&class.proved, &executor.topology),
+                })
+                .collect(),
+        }
+    }
+
+    fn print(&self) {
+        let Listed { name, collective, topology, nranks, ccl_buffer, classes } = &self.executor;
+        print(&format!(
+            "\x1b[1;92mproved\x1b[0m {name} ({collective}) on {topology}, {} signals",
+            self.signals
+        ));
+        let line = |name: &str, what: &str| print(&format!("  {name:<15} {what}"));
+        line("ranks", &nranks.to_string());
+        line("CCL buffers", &format!("2 x {}", size(*ccl_buffer)));
+        line("scratch", &size(self.scratch));
+        line(
+            "streams",
+            &format!(
+                "1 main and {}, joined by {}",
+                count(self.slave_streams as usize, "slave"),
+                Asset::Notifies.counted(self.notifies.into())
+            ),
+        );
+        for Level { level, links, most_of_a_rank } in &self.links {
+            let what = format!("{links} in all, at most {most_of_a_rank} of a rank");
+            line(&format!("links, level {level}"), &what);
+        }
+        line("exposed", &self.exposed.join(", "));
+        line("loop", &format!("at most {} elements of 4 bytes a unit", self.loop_max_count));
+        for (class, proved) in classes.iter().zip(&self.classes_proved) {
+            let Class { algorithm, .. } = class;
+            let streams = count(proved.slave_streams as usize, "slave stream");
+            print(&format!("  {:<15} {algorithm}, {} ops, {streams}", class.when(), proved.ops));
+            if let Some(optimum) = &proved.optimum {
+                print(&format!("  {:15} {}", "", optimum.line()));
+            }
+        }
+    }
+}

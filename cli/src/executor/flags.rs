@@ -1,0 +1,145 @@
+//! What `roundelay executor` takes.
+
+use clap::{Args, Subcommand};
+use roundelay::{DType, ReduceOp};
+use roundelay_core::diagnostics::Code;
+use roundelay_core::verify::Signals;
+
+use crate::flags::{EngineFlags, Format, bytes, dtype, rate, reduce_op, signals, time};
+
+#[derive(Args)]
+pub(crate) struct ExecutorFlags {
+    #[command(subcommand)]
+    pub(super) command: ExecutorCommand,
+}
+
+#[derive(Subcommand)]
+pub(super) enum ExecutorCommand {
+    /// List the executors of a file, or of the library
+    List(ListFlags),
+    /// Compile an executor: prove every size class and say what it takes
+    Check(CheckFlags),
+    /// Run an executor on seeded random data and compare every element with a plain reference
+    Run(RunFlags),
+    /// Time an executor over sizes
+    Bench(BenchFlags),
+    /// Judge an executor as the contest does: the analyser's verdict, then bandwidths and their mean
+    Score(ScoreFlags),
+}
+
+#[derive(Args)]
+pub(super) struct ListFlags {
+    /// A `.coll` file; the library if not given
+    #[arg(value_name = "FILE")]
+    pub(super) source: Option<String>,
+    #[arg(long, value_enum, default_value_t = Format::Human)]
+    pub(super) format: Format,
+}
+
+/// Which executor.
+#[derive(Args)]
+pub(super) struct Which {
+    /// A registered executor, or a `.coll` file
+    #[arg(value_name = "NAME|FILE")]
+    pub(super) source: String,
+    /// Which executor of the file, where it holds several
+    #[arg(long, value_name = "NAME")]
+    pub(super) executor: Option<String>,
+    #[arg(long, value_enum, default_value_t = Format::Human)]
+    pub(super) format: Format,
+}
+
+#[derive(Args)]
+pub(super) struct CheckFlags {
+    #[command(flatten)]
+    pub(super) which: Which,
+    /// How the runtime's signals behave: counting, binary, link-shared, or binary,link-shared
+    #[arg(long, default_value = "counting", value_parser = signals)]
+    pub(super) signals: Signals,
+}
+
+/// What data it runs on, and how.
+#[derive(Args)]
+pub(super) struct DataFlags {
+    /// Element type: i8 u8 i32 u32 i64 u64 f16 bf16 f32 f64
+    #[arg(long, default_value = "f32", value_parser = dtype)]
+    pub(super) dtype: DType,
+    /// Reduce op: sum prod min max avg
+    #[arg(long, default_value = "sum", value_parser = reduce_op)]
+    pub(super) op: ReduceOp,
+    /// Seed of the random inputs
+    #[arg(long, default_value_t = 1)]
+    pub(super) seed: u64,
+    /// Size of a CCL buffer, such as 1MiB, instead of the executor's
+    #[arg(long, value_parser = ccl_buffer)]
+    pub(super) ccl_buffer: Option<u64>,
+    #[command(flatten)]
+    pub(super) engine: EngineFlags,
+}
+
+#[derive(Args)]
+pub(super) struct RunFlags {
+    #[command(flatten)]
+    pub(super) which: Which,
+    /// Sizes in bytes as nccl-tests counts them, such as 1K,1M,400MB+4; by default one of each size class
+    #[arg(long, value_delimiter = ',', value_parser = size)]
+    pub(super) sizes: Vec<u64>,
+    /// Input and output share memory, by NCCL's rules
+    #[arg(long)]
+    pub(super) in_place: bool,
+    #[command(flatten)]
+    pub(super) data: DataFlags,
+}
+
+#[derive(Args)]
+pub(super) struct BenchFlags {
+    #[command(flatten)]
+    pub(super) which: Which,
+    /// Sizes in bytes as nccl-tests counts them
+    #[arg(long, value_delimiter = ',', value_parser = size, default_value = "1K,16K,256K,4M,64M")]
+    pub(super) sizes: Vec<u64>,
+    /// Timed runs, after one to warm up
+    #[arg(long, default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..))]
+    pub(super) iterations: u32,
+    #[command(flatten)]
+    pub(super) data: DataFlags,
+}
+
+#[derive(Args)]
+pub(super) struct ScoreFlags {
+    #[command(flatten)]
+    pub(super) which: Which,
+    /// Sizes in bytes as nccl-tests counts them, such as 512K,512M,400MB+4
+    #[arg(long, value_delimiter = ',', value_parser = size, default_value = "1K,1M,1G")]
+    pub(super) sizes: Vec<u64>,
+    /// What a link carries a second in one direction, where the topology says nothing
+    #[arg(long, default_value = "25GB/s", value_parser = rate)]
+    pub(super) bandwidth: f64,
+    /// What a message waits for on a link, where the topology says nothing
+    #[arg(long, default_value = "2us", value_parser = time)]
+    pub(super) latency: f64,
+    /// Simulate alone: run nothing on this machine
+    #[arg(long)]
+    pub(super) simulate_only: bool,
+    /// Timed runs, after one to warm up
+    #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..))]
+    pub(super) iterations: u32,
+    #[command(flatten)]
+    pub(super) data: DataFlags,
+}
+
+/// A size, or a sum of sizes such as `400MB+4`.
+fn size(text: &str) -> Result<u64, String> {
+    let add = |sum: u64, part: &str| match sum.checked_add(bytes(part.trim())?) {
+        Some(sum) => Ok(sum),
+        None => Err(format!("[{}] {text} bytes are beyond 64 bits", Code::BadFlag)),
+    };
+    text.split('+').try_fold(0, add)
+}
+
+fn ccl_buffer(text: &str) -> Result<u64, String> {
+    match bytes(text)? {
+        0 => Err(format!("[{}] a CCL buffer of 0 bytes holds nothing", Code::BadFlag)),
+        size => Ok(size),
+    }
+}

@@ -1,0 +1,117 @@
+//! `roundelay executor`: contest-style executors, from what they take to what the contest would say.
+
+mod check;
+mod flags;
+mod list;
+mod run;
+mod score;
+
+use roundelay_core::diagnostics::{Code, Diagnostic};
+use roundelay_core::executor::Executor;
+use roundelay_core::source::Source;
+
+use crate::program::{self, compile};
+use crate::report::{Failure, JsonDiagnostic, refuse};
+pub(crate) use flags::ExecutorFlags;
+use flags::{ExecutorCommand, Which};
+
+pub(crate) fn main(flags: &ExecutorFlags) -> Result<bool, Failure> {
+    match &flags.command {
+        ExecutorCommand::List(flags) => list::main(flags),
+        ExecutorCommand::Check(flags) => check::main(flags),
+        ExecutorCommand::Run(flags) => run::main(flags),
+        ExecutorCommand::Bench(flags) => run::bench(flags),
+        ExecutorCommand::Score(flags) => score::main(flags),
+    }
+}
+
+/// The source of a file, or of the library's file that holds an executor of that name.
+pub(crate) fn read(name: &str) -> Result<Source, Failure> {
+    let head = format!("executor {name} for ");
+    let mut library = roundelay::library::SOURCES.iter();
+    if let Some((file, text)) = library.find(|(_, text)| text.contains(&head)) {
+        return Ok(Source::from_text(*file, text));
+    }
+    if name != "-" && !name.contains(['.', '/']) && !std::path::Path::new(name).exists() {
+        let title = format!("`{name}` is neither a file nor a registered executor");
+        return Err(Failure::usage(Code::UnknownExecutor, title)
+            .with_help("`roundelay executor list` names those of the library"));
+    }
+    program::read(name)
+}
+
+/// The executors of `source`, compiled: those that are `wanted`, or all of them.
+pub(super) fn compiled(
+    source: &Source,
+    wanted: Option<&str>,
+) -> Result<Vec<Executor>, Vec<Diagnostic>> {
+    let program = compile(source)?;
+    let wanted = |name: &str| wanted.is_none_or(|wanted| wanted == name);
+    let (mut executors, mut errors) = (Vec::new(), Vec::new());
+    for checked in program.executors.iter().filter(|executor| wanted(&executor.name)) {
+        match Executor::compile(checked, source) {
+            Ok(executor) => executors.push(executor),
+            Err(found) => errors.extend(found),
+        }
+    }
+    if errors.is_empty() { Ok(executors) } else { Err(errors) }
+}
+
+/// The one executor that a command needs.
+pub(crate) fn one(source: &Source, name: &str, wanted: Option<&str>) -> Result<Executor, Stopped> {
+    let alone = wanted.or_else(|| {
+        let named = format!("executor {name} for ");
+        source.text().is_some_and(|text| text.contains(&named)).then_some(name)
+    });
+    let mut executors = compiled(source, alone).map_err(Stopped::Wrong)?;
+    if executors.len() == 1 {
+        return Ok(executors.remove(0));
+    }
+    let file = source.name();
+    let failure = match (executors.len(), alone) {
+        (0, None) => Failure::usage(Code::UnknownExecutor, format!("{file} holds no executor"))
+            .with_help("write `executor NAME for AllReduce { … }`"),
+        (0, Some(wanted)) => {
+            let title = format!("{file} holds no executor `{wanted}`");
+            Failure::usage(Code::UnknownExecutor, title)
+        }
+        (n, _) => {
+            let names: Vec<_> = executors.iter().map(|e| e.name.as_str()).collect();
+            let title = format!("{file} holds {n} executors, and this command takes one");
+            Failure::usage(Code::UnknownExecutor, title)
+                .with_help(format!("choose one by --executor: {}", names.join(", ")))
+        }
+    };
+    Err(Stopped::Failure(failure))
+}
+
+/// Why there is no executor.
+pub(crate) enum Stopped {
+    /// Its source is wrong.
+    Wrong(Vec<Diagnostic>),
+    /// The call is.
+    Failure(Failure),
+}
+
+impl Which {
+    /// The executor, or what is wrong with it, printed.
+    fn load(&self) -> Result<Executor, Failure> {
+        let source = read(&self.source)?;
+        one(&source, &self.source, self.executor.as_deref()).map_err(|stopped| match stopped {
+            Stopped::Wrong(errors) => refuse(self.format, &errors, &source, wrong),
+            Stopped::Failure(failure) => failure,
+        })
+    }
+}
+
+/// Errors as JSON has them.
+pub(super) fn wrong(diagnostics: Vec<JsonDiagnostic>) -> serde_json::Value {
+    serde_json::json!({ "ok": false, "diagnostics": diagnostics })
+}
+
+/// A number of bytes in the largest unit that divides it.
+pub(super) fn size(bytes: u64) -> String {
+    let units = [(1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB")];
+    let unit = units.into_iter().find(|(unit, _)| bytes > 0 && bytes.is_multiple_of(*unit));
+    unit.map_or_else(|| format!("{bytes} B"), |(unit, name)| format!("{} {name}", bytes / unit))
+}

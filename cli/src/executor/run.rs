@@ -1,0 +1,237 @@
+//! `executor run` and `executor bench`: real data through the framework's loop.
+
+use std::time::Duration;
+
+use roundelay::executor::{CompiledExecutor, Framework, OpParam, Ran};
+use roundelay_core::executor::Executor;
+use roundelay_core::ids::RankId;
+use roundelay_core::schedule::Algorithm as _;
+use roundelay_kernels::reference::Reference;
+use serde::Serialize;
+
+use super::flags::{BenchFlags, DataFlags, RunFlags};
+use super::size;
+use crate::flags::Format;
+use crate::memory;
+use crate::report::{Failure, print, print_json};
+
+/// A size that was run.
+#[derive(Serialize)]
+pub(super) struct Row {
+    pub(super) bytes: u64,
+    count: u64,
+    algorithm: String,
+    loops: u64,
+    staged: bool,
+    pub(super) time_us: f64,
+    pub(super) algbw_gbps: f64,
+    pub(super) wrong: u64,
+}
+
+pub(super) fn main(flags: &RunFlags) -> Result<bool, Failure> {
+    let executor = flags.which.load()?;
+    let mut sizes = flags.sizes.clone();
+    if sizes.is_empty() {
+        // The last of each class, and something of the one that has no last.
+        let below = executor.classes.iter().filter_map(|class| class.below);
+        sizes.extend(below.map(|below| below - 1));
+        sizes.push(sizes.last().map_or(1 << 20, |last| 2 * (last + 1)));
+    }
+    let runs = Runs { in_place: flags.in_place, iterations: 1 };
+    table(executor, &sizes, runs, &flags.data, flags.which.format)
+}
+
+pub(super) fn bench(flags: &BenchFlags) -> Result<bool, Failure> {
+    let executor = flags.which.load()?;
+    let runs = Runs { in_place: false, iterations: flags.iterations };
+    table(executor, &flags.sizes, runs, &flags.data, flags.which.format)
+}
+
+/// How often, and where the output lies.
+#[derive(Clone, Copy)]
+pub(super) struct Runs {
+    pub(super) in_place: bool,
+    pub(super) iterations: u32,
+}
+
+fn table(
+    executor: Executor,
+    sizes: &[u64],
+    runs: Runs,
+    data: &DataFlags,
+    format: Format,
+) -> Result<bool, Failure> {
+    let name = executor.name.clone();
+    let collective = executor.collective;
+    let runner = Runner::new(executor, data);
+    let rows = sizes.iter().map(|bytes| runner.run(*bytes, runs)).collect::<Result<Vec<_>, _>>()?;
+    let ok = rows.iter().all(|row| row.wrong == 0);
+    if format == Format::Json {
+        print_json(&serde_json::json!({ "ok": ok, "executor": name, "rows": rows }));
+        return Ok(ok);
+    }
+    let place = if runs.in_place { "in place" } else { "out of place" };
+    print(&format!(
+        "{name} ({collective}), {} {}, {place}, seed {}",
+        data.dtype, data.op, data.seed
+    ));
+    print(&format!(
+        "{:>12} {:>12} {:<24} {:>6} {:>7} {:>12} {:>13} {:>7}",
+        "size", "count", "algorithm", "loops", "staged", "time (us)", "algbw (GB/s)", "#wrong"
+    ));
+    for row in &rows {
+        let colour = if row.wrong == 0 { "92" } else { "91" };
+        print(&format!(
+            "{:>12} {:>12} {:<24} {:>6} {:>7} {:>12.1} {:>13.3} \x1b[1;{colour}m{:>7}\x1b[0m",
+            size(row.bytes),
+            row.count,
+            row.algorithm,
+            row.loops,
+            if row.staged { "yes" } else { "no" },
+            row.time_us,
+            row.algbw_gbps,
+            row.wrong
+        ));
+    }
+    Ok(ok)
+}
+
+/// An executor and its framework.
+pub(super) struct Runner<'d> {
+    executor: CompiledExecutor,
+    framework: Framework,
+    data: &'d DataFlags,
+}
+
+impl<'d> Runner<'d> {
+    pub(super) fn new(executor: Executor, data: &'d DataFlags) -> Self {
+        let framework = Framework::new();
+        let framework = data.ccl_buffer.map_or(framework, |bytes| framework.ccl_buffer(bytes));
+        let executor = CompiledExecutor::with(executor, data.engine.options());
+        Self { executor, framework, data }
+    }
+
+    /// Elements a unit of a call of `bytes` bytes; a size that holds no whole number of them is rounded down, as in
+    /// nccl-tests.
+    fn count(&self, bytes: u64) -> u64 {
+        bytes / (self.executor.spec().units() * self.data.dtype.size() as u64)
+    }
+
+    /// What a call of `bytes` bytes needs in memory, at most.
+    fn memory(&self, bytes: u64) -> u128 {
+        let spec = self.executor.spec();
+        let ccl = self.data.ccl_buffer.unwrap_or(spec.ccl_buffer);
+        let windows = if bytes > ccl { 2 * ccl } else { 0 };
+        let each = 2 * u128::from(bytes) + u128::from(windows + spec.scratch_bytes(ccl.min(bytes)));
+        each * u128::from(spec.nranks())
+    }
+
+    /// Whether there is memory for it, or why not.
+    pub(super) fn admits(&self, bytes: u64) -> Result<(), String> {
+        memory::admit(self.memory(bytes)).map_err(|_| {
+            let needed = self.memory(bytes) as f64 / f64::from(1 << 30);
+            format!("not run: needs {needed:.1} GiB of memory")
+        })
+    }
+
+    /// Runs once on random data and compares, then as often as asked for.
+    pub(super) fn run(&self, bytes: u64, runs: Runs) -> Result<Row, Failure> {
+        memory::admit(self.memory(bytes))?;
+        let spec = self.executor.spec();
+        let (count, dtype) = (self.count(bytes), self.data.dtype);
+        let reference = Reference {
+            collective: spec.collective,
+            nranks: spec.nranks(),
+            root: spec.root(),
+            count: usize::try_from(count).expect("the machine holds that many elements"),
+            dtype,
+            op: self.data.op,
+        };
+        let inputs = reference.inputs(self.data.seed);
+        let param = OpParam::new(count, dtype, self.data.op);
+        let (outputs, first, time) = match runs.in_place {
+            true => self.in_place(&inputs, &param, runs.iterations)?,
+            false => self.apart(&inputs, &param, runs.iterations)?,
+        };
+        let bytes = spec.collective.bytes(count, spec.nranks(), dtype.size() as u64);
+        let class = spec.class(bytes);
+        let views: Vec<&[u8]> = outputs.iter().map(Vec::as_slice).collect();
+        let seconds = time.as_secs_f64();
+        Ok(Row {
+            bytes,
+            count,
+            algorithm: class.algorithm.name().to_owned(),
+            loops: first.loops,
+            staged: first.staged,
+            time_us: seconds * 1e6,
+            algbw_gbps: if seconds > 0.0 { bytes as f64 / seconds / 1e9 } else { 0.0 },
+            wrong: reference.count_wrong(&inputs, &views, class.proved.proof().reduce_depth),
+        })
+    }
+
+    fn apart(
+        &self,
+        inputs: &[Vec<u8>],
+        param: &OpParam,
+        iterations: u32,
+    ) -> Result<(Vec<Vec<u8>>, Ran, Duration), Failure> {
+        let unit = param.count as usize * param.dtype.size();
+        let mut outputs: Vec<Vec<u8>> =
+            self.units().map(|units| vec![0xA5; units.1 * unit]).collect();
+        let reads: Vec<&[u8]> = inputs.iter().map(Vec::as_slice).collect();
+        let mut writes: Vec<&mut [u8]> = outputs.iter_mut().map(Vec::as_mut_slice).collect();
+        let mut once = || self.framework.run_bytes(&self.executor, param, &reads, &mut writes);
+        let first = once().map_err(failed)?;
+        let mut time = Duration::ZERO;
+        for _ in 0..iterations {
+            time += once().map_err(failed)?.elapsed;
+        }
+        Ok((outputs, first, time / iterations))
+    }
+
+    fn in_place(
+        &self,
+        inputs: &[Vec<u8>],
+        param: &OpParam,
+        iterations: u32,
+    ) -> Result<(Vec<Vec<u8>>, Ran, Duration), Failure> {
+        let unit = param.count as usize * param.dtype.size();
+        let spec = self.executor.spec();
+        let starts = |rank: u32| {
+            let (input, output) = spec.collective.alias(RankId(rank), spec.root()).starts();
+            (input as usize * unit, output as usize * unit)
+        };
+        let mut buffers: Vec<Vec<u8>> =
+            self.units().map(|(input, output)| vec![0xA5; input.max(output) * unit]).collect();
+        let (mut first, mut time) = (None, Duration::ZERO);
+        for _ in 0..=iterations {
+            for ((rank, buffer), input) in (0..).zip(&mut buffers).zip(inputs) {
+                buffer[starts(rank).0..][..input.len()].copy_from_slice(input);
+            }
+            let mut views: Vec<&mut [u8]> = buffers.iter_mut().map(Vec::as_mut_slice).collect();
+            let ran = self.framework.run_bytes_in_place(&self.executor, param, &mut views);
+            let ran = ran.map_err(failed)?;
+            // The first is to warm up.
+            time += first.map_or(Duration::ZERO, |_| ran.elapsed);
+            first.get_or_insert(ran);
+        }
+        let outputs = (0..).zip(&buffers).zip(self.units());
+        let outputs = outputs
+            .map(|((rank, buffer), units)| buffer[starts(rank).1..][..units.1 * unit].to_vec());
+        Ok((outputs.collect(), first.expect("it ran once"), time / iterations))
+    }
+
+    /// Units of input and output of each rank.
+    fn units(&self) -> impl Iterator<Item = (usize, usize)> {
+        let spec = self.executor.spec();
+        let (collective, n, root) = (spec.collective, spec.nranks(), spec.root());
+        (0..n).map(RankId).map(move |rank| {
+            let input = collective.input_units(rank, n, root);
+            (input as usize, collective.output_units(rank, n, root) as usize)
+        })
+    }
+}
+
+fn failed(error: roundelay_kernels::Error) -> Failure {
+    Failure::usage(error.code(), error.to_string())
+}

@@ -1,0 +1,229 @@
+//! `executor score`: the contest's judgement. First the analyser's verdict, then bandwidth by size and its mean:
+//! simulated on links as they would be, and measured on this machine, whose ranks share one memory.
+
+use roundelay_core::cost::has_latency;
+use roundelay_core::dtype::DType;
+use roundelay_core::executor::Executor;
+use roundelay_core::schedule::Algorithm as _;
+use roundelay_core::simulate::{Machine, SignalCost, simulate};
+use roundelay_core::topology::bounds::{Rounds, bound};
+use roundelay_core::verify::Signals;
+use serde::Serialize;
+
+use super::flags::ScoreFlags;
+use super::run::{Row, Runner, Runs};
+use super::{check, size};
+use crate::flags::Format;
+use crate::report::{Failure, print, print_json};
+
+#[derive(Serialize)]
+struct Report {
+    ok: bool,
+    executor: String,
+    collective: &'static str,
+    topology: String,
+    /// Bytes a second of b, and seconds of latency, where the topology gives none.
+    bandwidth: f64,
+    latency: f64,
+    verdict: Verdict,
+    rows: Vec<Scored>,
+    /// GB/s.
+    mean_simulated: f64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    mean_measured: Option<f64>,
+    /// Of the bound, in percent.
+    mean_share: f64,
+}
+
+/// What the proof says.
+#[derive(Serialize)]
+struct Verdict {
+    proved: [&'static str; 5],
+    /// Whether one-shot flags, one set for each link, would do for the signals too.
+    one_shot_links: bool,
+}
+
+#[derive(Serialize)]
+struct Scored {
+    bytes: u64,
+    algorithm: String,
+    simulated_us: f64,
+    simulated_gbps: f64,
+    /// The least that any algorithm could take: by bandwidth or by latency, whichever is more.
+    bound_us: f64,
+    share_percent: f64,
+    /// Or why it was not run.
+    measured: Result<Option<Row>, String>,
+}
+
+/// What was proved of every class.
+const PROVED: [&str; 5] = [
+    "no deadlock",
+    "no memory conflict, from run to run and in place too",
+    "every contribution once",
+    "no read of what was never written",
+    "no use of a dead link",
+];
+
+pub(super) fn main(flags: &ScoreFlags) -> Result<bool, Failure> {
+    let executor = flags.which.load()?;
+    let one_shot = Signals { one_shot: true, link_shared: true };
+    let verdict =
+        Verdict { proved: PROVED, one_shot_links: check::with(&executor, one_shot).is_ok() };
+    let rows = flags
+        .sizes
+        .iter()
+        .map(|bytes| scored(&executor, *bytes, flags))
+        .collect::<Result<Vec<_>, _>>()?;
+    let mean = |of: &dyn Fn(&Scored) -> f64| rows.iter().map(of).sum::<f64>() / rows.len() as f64;
+    let run =
+        |row: &Scored| row.measured.as_ref().ok().and_then(Option::as_ref).map(|r| r.algbw_gbps);
+    let report = Report {
+        ok: rows.iter().all(Scored::is_right),
+        executor: executor.name.clone(),
+        collective: executor.collective.name(),
+        topology: executor.topology.name().to_owned(),
+        bandwidth: flags.bandwidth,
+        latency: flags.latency,
+        verdict,
+        mean_simulated: mean(&|row| row.simulated_gbps),
+        // Of all sizes, or of none.
+        mean_measured: rows.iter().map(run).sum::<Option<f64>>().map(|sum| sum / rows.len() as f64),
+        mean_share: mean(&|row| row.share_percent),
+        rows,
+    };
+    match flags.which.format {
+        Format::Json => print_json(&report),
+        Format::Human => report.print(),
+    }
+    Ok(report.ok)
+}
+
+fn scored(executor: &Executor, bytes: u64, flags: &ScoreFlags) -> Result<Scored, Failure> {
+    let class = executor.class(bytes);
+    let schedule = class.proved.schedule();
+    let machine = Machine {
+        bandwidth: flags.bandwidth,
+        latency: flags.latency,
+        signals: SignalCost::Messages,
+        ..Machine::new(executor.topology.clone())
+    };
+    let dtype = flags.data.dtype;
+    let ccl = flags.data.ccl_buffer.unwrap_or(executor.ccl_buffer);
+    let seconds = loops(executor, bytes, ccl, dtype)
+        .map(|(count, times)| {
+            let simulated = simulate(schedule, &machine, count, dtype, false).map_err(|all| {
+                let found = all.into_iter().next();
+                found.map_or(Failure::Program, |f| Failure::usage(f.code, f.title))
+            })?;
+            Ok(simulated.seconds * times as f64)
+        })
+        .sum::<Result<f64, Failure>>()?;
+    let (n, collective) = (executor.nranks(), executor.collective);
+    let unit = if executor.topology.is_relative() { flags.bandwidth } else { 1.0 };
+    let by_bandwidth = bound(&executor.topology, n, collective, executor.root())
+        .map_err(Failure::from)?
+        .seconds(bytes)
+        / unit;
+    // A message over the fastest link, for each of those that must follow one another.
+    let given = executor.topology.links().iter().map(|link| link.latency).min().unwrap_or(0);
+    let hop = if has_latency(&executor.topology) { given as f64 * 1e-9 } else { flags.latency };
+    let by_latency = f64::from(Rounds::new(&executor.topology, n).diameter) * hop;
+    let least = by_bandwidth.max(by_latency);
+    let measured = if flags.simulate_only {
+        Ok(None)
+    } else {
+        let runner = Runner::new(executor.clone(), &flags.data);
+        let runs = Runs { in_place: false, iterations: flags.iterations };
+        match runner.admits(bytes) {
+            Ok(()) => Ok(Some(runner.run(bytes, runs)?)),
+            Err(why) => Err(why),
+        }
+    };
+    let rate = |seconds: f64| if seconds > 0.0 { bytes as f64 / seconds / 1e9 } else { 0.0 };
+    Ok(Scored {
+        bytes,
+        algorithm: class.algorithm.name().to_owned(),
+        simulated_us: seconds * 1e6,
+        simulated_gbps: rate(seconds),
+        bound_us: least * 1e6,
+        share_percent: if seconds > 0.0 { 100.0 * least / seconds } else { 100.0 },
+        measured,
+    })
+}
+
+/// The framework's loops for a call of `bytes` bytes: elements a unit, and how many of such.
+fn loops(
+    executor: &Executor,
+    bytes: u64,
+    ccl_buffer: u64,
+    dtype: DType,
+) -> impl Iterator<Item = (u64, u64)> {
+    let unit = dtype.size() as u64;
+    let total = bytes / (executor.units() * unit);
+    let most = executor.loop_max_count(ccl_buffer, unit).max(1);
+    [(most, total / most), (total % most, 1)]
+        .into_iter()
+        .filter(|(count, times)| *count > 0 && *times > 0)
+}
+
+impl Scored {
+    fn is_right(&self) -> bool {
+        self.measured.as_ref().ok().and_then(Option::as_ref).is_none_or(|row| row.wrong == 0)
+    }
+}
+
+impl Report {
+    fn print(&self) {
+        print(&format!(
+            "\x1b[1m{}\x1b[0m ({}) on {}",
+            self.executor, self.collective, self.topology
+        ));
+        let proved = self.verdict.proved;
+        print(&format!("  \x1b[1;92mright\x1b[0m     {}", proved[..2].join("; ")));
+        print(&format!("            {}", proved[2..].join("; ")));
+        let links = if self.verdict.one_shot_links { "would do" } else { "would not do" };
+        print(&format!("            one-shot flags, one set a link, {links} for its signals"));
+        print(&format!(
+            "  simulated with links of {} GB/s and {} us, signals as messages, reductions free",
+            self.bandwidth / 1e9,
+            self.latency * 1e6
+        ));
+        print(&format!(
+            "\n{:>10} {:<22} {:>12} {:>7} {:>12} {:>8} {:>13} {:>7} {:>7}",
+            "size",
+            "algorithm",
+            "simulated us",
+            "GB/s",
+            "bound us",
+            "% bound",
+            "measured us",
+            "GB/s",
+            "#wrong"
+        ));
+        for row in &self.rows {
+            let measured = match &row.measured {
+                Ok(Some(m)) => {
+                    format!("{:>13.1} {:>7.3} {:>7}", m.time_us, m.algbw_gbps, m.wrong)
+                }
+                Ok(None) => String::new(),
+                Err(why) => format!("  {why}"),
+            };
+            print(&format!(
+                "{:>10} {:<22} {:>12.1} {:>7.2} {:>12.1} {:>8.1} {measured}",
+                size(row.bytes),
+                row.algorithm,
+                row.simulated_us,
+                row.simulated_gbps,
+                row.bound_us,
+                row.share_percent,
+            ));
+        }
+        let measured = self.mean_measured.map_or(String::new(), |m| format!("{:>13} {m:>7.3}", ""));
+        print(&format!(
+            "{:>10} {:<22} {:>12} {:>7.2} {:>12} {:>8.1} {measured}",
+            "mean", "", "", self.mean_simulated, "", self.mean_share
+        ));
+        print("\nall ranks share this machine's memory: what is measured is no bandwidth of links");
+    }
+}

@@ -1,0 +1,481 @@
+//! Executors: settings, size classes, and the algorithms they name. A class is checked as the algorithm that
+//! runs it on the whole input and output, so its names and arguments obey the rules of any call.
+
+use std::sync::Arc;
+
+use super::hir::{self, Asset, Declared, StmtKind, Ty};
+use super::others::Known;
+use super::{Checker, Door, already_declared, scope, topology};
+use crate::collective::Collective;
+use crate::diagnostics::{Code, Diagnostic};
+use crate::source::Span;
+use crate::syntax::ast::{self, BinOp, SettingValue};
+use crate::syntax::printer;
+use crate::syntax::token::Quantity;
+use crate::topology::Topology;
+
+/// Bytes of a CCL buffer unless set, as is the custom of the field.
+const CCL_BUFFER: u64 = 200 << 20;
+
+/// What may be set beside [`Asset`]s.
+const SETTINGS: [&str; 5] = ["topology", "nranks", "root", "ccl_buffer", "dma_reduce"];
+
+/// Everything about one executor.
+pub(super) fn executor(
+    executor: &ast::Executor,
+    known: &Known<'_>,
+    errors: &mut Vec<Diagnostic>,
+) -> Option<hir::Executor> {
+    let before = errors.len();
+    let collective = Checker::new(Door::File, known, errors).collective(&executor.collective);
+    for attr in &executor.attrs {
+        let title = format!("an executor has no attribute `{}`", attr.name.text);
+        errors.push(
+            Diagnostic::new(Code::UnknownAttribute, attr.span, title)
+                .help("write it as a setting, or on the algorithm"),
+        );
+    }
+    let mut settings = Settings { executor, known, errors };
+    settings.known_and_once();
+    let (on, shape) = settings.topology().unzip();
+    let ccl_buffer = settings.ccl_buffer();
+    let dma_reduce = settings.flag("dma_reduce");
+    let root = settings.root(on.as_deref(), collective);
+    let declared = settings.declared();
+    let limits = limits(executor, errors);
+    let parts = Parts { executor, topology: shape, root, collective: collective? };
+    let mut classes = Vec::new();
+    for (class, below) in executor.classes.iter().zip(limits) {
+        let run = parts.run(class, known, errors);
+        classes.extend(run.map(|run| hir::Class { below, run, span: class.call.span }));
+    }
+    let (on, shape, collective) = (on?, shape?, collective?);
+    (errors.len() == before).then(|| hir::Executor {
+        name: executor.name.text.clone(),
+        name_span: executor.name.span,
+        docs: executor.docs.clone(),
+        public: executor.public,
+        collective,
+        topology: on,
+        topology_span: shape.span,
+        ccl_buffer,
+        dma_reduce,
+        declared,
+        classes,
+        source: printer::print_executor(executor),
+    })
+}
+
+/// The settings of one executor.
+struct Settings<'a, 'k, 'e> {
+    executor: &'a ast::Executor,
+    known: &'k Known<'k>,
+    errors: &'e mut Vec<Diagnostic>,
+}
+
+impl<'a> Settings<'a, '_, '_> {
+    fn known_and_once(&mut self) {
+        let names = || SETTINGS.into_iter().chain(Asset::ALL.map(Asset::name));
+        for (i, setting) in self.executor.settings.iter().enumerate() {
+            let name = &setting.name;
+            if !names().any(|known| known == name.text) {
+                let title = format!("an executor has no setting `{}`", name.text);
+                let mut error = Diagnostic::new(Code::BadSetting, name.span, title);
+                error = match scope::nearest(&name.text, names()) {
+                    Some(near) => error.help(format!("did you mean `{near}`?")),
+                    None => error
+                        .note(format!("settings are {}", names().collect::<Vec<_>>().join(", "))),
+                };
+                self.errors.push(error.label("not a setting"));
+            }
+            let before = &self.executor.settings[..i];
+            if let Some(first) = before.iter().find(|known| known.name.text == name.text) {
+                self.errors.push(already_declared(name, first.name.span));
+            }
+        }
+    }
+
+    fn find(&self, name: &str) -> Option<&'a ast::Setting> {
+        self.executor.settings.iter().find(|setting| setting.name.text == name)
+    }
+
+    /// A setting's value is of the wrong kind.
+    fn wrong(&mut self, value: &SettingValue, name: &str, takes: &str) {
+        let title = format!("`{name}` is {takes}");
+        self.errors.push(Diagnostic::new(Code::BadSetting, value.span(), title));
+    }
+
+    /// The topology as built, and as written.
+    fn topology(&mut self) -> Option<(Arc<Topology>, &'a ast::Expr)> {
+        let Some(setting) = self.find("topology") else {
+            let title = format!("executor `{}` has no topology", self.executor.name.text);
+            self.errors.push(
+                Diagnostic::new(Code::BadSetting, self.executor.name.span, title).help(
+                    "write `topology: full_mesh(8);`, with `without (a, b)` for each dead link",
+                ),
+            );
+            return None;
+        };
+        let SettingValue::Expr(value) = &setting.value else {
+            self.wrong(&setting.value, "topology", "a topology such as `full_mesh(8)`");
+            return None;
+        };
+        let checked = Checker::new(Door::File, self.known, self.errors).expect(value, Ty::Topology);
+        if checked.ty != Ty::Topology {
+            return None;
+        }
+        let built = match topology::shape(&checked) {
+            Some(shape) => shape.and_then(|shape| shape.build()),
+            None => {
+                let title = "an executor's topology is one machine, whose sizes are numbers";
+                self.errors.push(
+                    Diagnostic::new(Code::BadTopology, value.span, title)
+                        .help("write its sizes as numbers: `full_mesh(8)`"),
+                );
+                return None;
+            }
+        };
+        let built = match built {
+            Ok(built) => built,
+            Err(problem) => {
+                self.errors.push(problem.on(value.span));
+                return None;
+            }
+        };
+        if let Some(setting) = self.find("nranks") {
+            match number(&setting.value).map(u32::try_from) {
+                Some(Ok(nranks)) if nranks == built.nranks() => {}
+                Some(Ok(nranks)) if nranks > built.nranks() => {
+                    if let Err(problem) = built.holds(nranks) {
+                        let error = problem.on(value.span).label("fewer ranks than needed");
+                        self.errors.push(error.other(setting.span, "needs so many"));
+                    }
+                }
+                Some(Ok(nranks)) => {
+                    let (n, span) = (built.nranks(), setting.value.span());
+                    let title =
+                        format!("{nranks} ranks, on a topology of {n}: all of them take part");
+                    let error = Diagnostic::new(Code::BadSetting, span, title);
+                    self.errors.push(error.help(format!("write `nranks: {n}`, or leave it out")));
+                }
+                _ => self.wrong(&setting.value, "nranks", "a number of ranks"),
+            }
+        }
+        Some((Arc::new(built), value))
+    }
+
+    fn ccl_buffer(&mut self) -> u64 {
+        let Some(setting) = self.find("ccl_buffer") else { return CCL_BUFFER };
+        match self.bytes(&setting.value) {
+            Some(0) => {
+                self.wrong(&setting.value, "ccl_buffer", "a size of at least 1 byte");
+                CCL_BUFFER
+            }
+            Some(bytes) => bytes,
+            None => CCL_BUFFER,
+        }
+    }
+
+    /// Bytes: `200 MiB`, `200MiB`, `200MB`, or a bare number of them.
+    fn bytes(&mut self, value: &SettingValue) -> Option<u64> {
+        let bytes = bytes(value);
+        if bytes.is_none() {
+            self.errors.push(not_a_size(value));
+        }
+        bytes
+    }
+
+    fn flag(&mut self, name: &str) -> bool {
+        let Some(setting) = self.find(name) else { return false };
+        if let SettingValue::Expr(value) = &setting.value
+            && let ast::ExprKind::Bool(value) = *value.kind
+        {
+            return value;
+        }
+        self.wrong(&setting.value, name, "`true` or `false`");
+        false
+    }
+
+    fn root(&mut self, on: Option<&Topology>, collective: Option<Collective>) -> i64 {
+        let Some(setting) = self.find("root") else { return 0 };
+        if let Some(collective) = collective.filter(|collective| !collective.is_rooted()) {
+            let title = format!("{collective} has no root");
+            self.errors.push(
+                Diagnostic::new(Code::BadSetting, setting.span, title).help("leave `root` out"),
+            );
+        }
+        let root = number(&setting.value);
+        let nranks = on.map_or(u32::MAX, Topology::nranks);
+        match root {
+            Some(root) if root < u64::from(nranks) => root as i64,
+            _ => {
+                self.wrong(&setting.value, "root", &format!("a rank below {nranks}"));
+                0
+            }
+        }
+    }
+
+    fn declared(&mut self) -> Vec<Declared> {
+        let mut all = Vec::new();
+        for what in Asset::ALL {
+            let Some(setting) = self.find(what.name()) else { continue };
+            let most = match what {
+                Asset::Scratch => self.bytes(&setting.value),
+                _ => {
+                    let most = number(&setting.value);
+                    if most.is_none() {
+                        self.wrong(&setting.value, what.name(), "a number");
+                    }
+                    most
+                }
+            };
+            all.extend(most.map(|most| Declared { what, most, span: setting.span }));
+        }
+        all
+    }
+}
+
+/// The limit of each size class; what is wrong with their order is said.
+fn limits(executor: &ast::Executor, errors: &mut Vec<Diagnostic>) -> Vec<Option<u64>> {
+    let mut limits = Vec::new();
+    // The largest limit so far, and where it stands.
+    let mut largest: Option<(u64, Span)> = None;
+    let mut rest: Option<Span> = None;
+    for class in &executor.classes {
+        if let Some(rest) = rest {
+            let title = "this size class is never reached";
+            errors.push(
+                Diagnostic::new(Code::SizeClasses, class.span, title)
+                    .label("nothing is left for it")
+                    .other(rest, "takes all sizes that are left")
+                    .help("put `otherwise` last"),
+            );
+        }
+        limits.push(match &class.when {
+            None => {
+                rest.get_or_insert(class.span);
+                None
+            }
+            Some((measure, op, below)) => limit(measure, *op, below, errors).inspect(|below| {
+                let at = class.when.as_ref().map_or(class.span, |(_, _, value)| value.span());
+                match largest {
+                    Some((before, first)) if *below <= before => errors.push(
+                        Diagnostic::new(Code::SizeClasses, at, "this size class is never reached")
+                            .label(format!("{} and less is taken already", said(*below)))
+                            .other(first, format!("takes all below {}", said(before)))
+                            .help("order the classes by size, the smallest first"),
+                    ),
+                    _ => largest = Some((*below, at)),
+                }
+            }),
+        });
+    }
+    if rest.is_none() {
+        let title = format!("executor `{}` says nothing of some sizes", executor.name.text);
+        let mut error = Diagnostic::new(Code::SizeClasses, executor.name.span, title);
+        if let Some((largest, at)) = largest {
+            error = error.other(at, format!("nothing takes {} and more", said(largest)));
+        }
+        errors.push(error.help("end it with `otherwise => ALGORITHM;`"));
+    }
+    limits
+}
+
+/// `bytes < 64 KiB`, as the first size that is too large.
+fn limit(
+    measure: &ast::Name,
+    op: BinOp,
+    below: &SettingValue,
+    errors: &mut Vec<Diagnostic>,
+) -> Option<u64> {
+    if measure.text != "bytes" {
+        let title = format!("a size class compares `bytes`, not `{}`", measure.text);
+        errors.push(
+            Diagnostic::new(Code::SizeClasses, measure.span, title)
+                .help("write `when bytes < 64 KiB`: the size that nccl-tests prints"),
+        );
+    }
+    let more = match op {
+        BinOp::Lt => 0,
+        BinOp::Le => 1,
+        _ => {
+            let title = format!("a size class ends at a size, and `{}` begins at one", op.text());
+            errors.push(
+                Diagnostic::new(Code::SizeClasses, measure.span, title)
+                    .help("write `when bytes < …`, the smallest class first"),
+            );
+            return None;
+        }
+    };
+    let Some(bytes) = bytes(below) else {
+        errors.push(not_a_size(below));
+        return None;
+    };
+    if bytes + more == 0 {
+        let title = "no size is below 0 bytes";
+        errors
+            .push(Diagnostic::new(Code::SizeClasses, below.span(), title).label("an empty class"));
+        return None;
+    }
+    Some(bytes + more)
+}
+
+fn not_a_size(value: &SettingValue) -> Diagnostic {
+    let mut error = Diagnostic::new(Code::BadSetting, value.span(), "this is no size in bytes");
+    if let SettingValue::Size(size) = value {
+        let units = UNITS.map(|(name, _)| name);
+        error = match scope::nearest(&size.unit.text, units) {
+            Some(near) => error.help(format!("did you mean `{} {near}`?", size.amount)),
+            None => error.note(format!("units are {}", units.join(", "))),
+        };
+        return error;
+    }
+    error.help("write such as `200 MiB`")
+}
+
+/// Units of data that stand apart from their number.
+const UNITS: [(&str, u64); 7] = [
+    ("B", 1),
+    ("KB", 1_000),
+    ("MB", 1_000_000),
+    ("GB", 1_000_000_000),
+    ("KiB", 1 << 10),
+    ("MiB", 1 << 20),
+    ("GiB", 1 << 30),
+];
+
+fn bytes(value: &SettingValue) -> Option<u64> {
+    match value {
+        SettingValue::Expr(_) => number(value),
+        SettingValue::Amount(Quantity::Bytes(bytes), _) => Some(*bytes),
+        SettingValue::Amount(..) => None,
+        SettingValue::Size(size) => {
+            let (_, unit) = UNITS.into_iter().find(|(name, _)| *name == size.unit.text)?;
+            u64::try_from(size.amount).ok()?.checked_mul(unit).filter(|b| *b <= i64::MAX as u64)
+        }
+    }
+}
+
+/// A bare number.
+fn number(value: &SettingValue) -> Option<u64> {
+    let SettingValue::Expr(value) = value else { return None };
+    let ast::ExprKind::Int(value) = *value.kind else { return None };
+    u64::try_from(value).ok()
+}
+
+/// A number of bytes in the largest unit that divides it.
+fn said(bytes: u64) -> String {
+    let fits = |(_, unit): &&(&str, u64)| bytes > 0 && bytes.is_multiple_of(*unit);
+    let (name, unit) = UNITS.iter().filter(fits).max_by_key(|(_, unit)| *unit).unwrap_or(&UNITS[0]);
+    format!("{} {name}", bytes / unit)
+}
+
+/// What every class of an executor runs on.
+#[derive(Clone, Copy)]
+struct Parts<'a> {
+    executor: &'a ast::Executor,
+    /// Nothing where it is wrong: classes are checked all the same.
+    topology: Option<&'a ast::Expr>,
+    root: i64,
+    collective: Collective,
+}
+
+impl Parts<'_> {
+    /// The class as an algorithm: `algorithm NAME(topology: Topology = …) -> COLLECTIVE { CALL on (input, output); }`
+    fn run(
+        self,
+        class: &ast::Class,
+        known: &Known<'_>,
+        errors: &mut Vec<Diagnostic>,
+    ) -> Option<hir::Algorithm> {
+        let span = class.call.span;
+        let name = |text: &str| ast::Name { text: text.to_owned(), span };
+        let value = |kind| ast::Expr { kind: Box::new(kind), span, depth: 1 };
+        let ty = |text: &str| ast::TypeName { text: text.to_owned(), list: false, span };
+        let mut call = class.call.clone();
+        if let ast::ExprKind::Name(text) = &*call.kind {
+            call.kind = Box::new(ast::ExprKind::Call(vec![name(text)], Vec::new()));
+        }
+        let mut params = vec![ast::Param {
+            name: name("topology"),
+            ty: ty("Topology"),
+            default: self.topology.cloned(),
+        }];
+        if self.collective.is_rooted() {
+            params.push(ast::Param {
+                name: name("root"),
+                ty: ty("Rank"),
+                default: Some(value(ast::ExprKind::Int(self.root))),
+            });
+            if let ast::ExprKind::Call(_, args) = &mut *call.kind
+                && !args.iter().any(|arg| is_root(arg))
+            {
+                args.push(value(ast::ExprKind::Name("root".to_owned())));
+            }
+        }
+        let on = ["input", "output"].map(|text| value(ast::ExprKind::Name(text.to_owned()))).into();
+        let body = vec![ast::Stmt { kind: ast::StmtKind::Run { call, on }, span }];
+        let algorithm = ast::Algorithm {
+            docs: Vec::new(),
+            attrs: Vec::new(),
+            public: false,
+            name: self.executor.name.clone(),
+            params,
+            collective: self.executor.collective.clone(),
+            body,
+            span,
+        };
+        let mut found = Vec::new();
+        let mut checker = Checker::new(Door::File, known, &mut found);
+        checker.in_executor = true;
+        let run = checker.algorithm(&algorithm);
+        for error in found {
+            // All classes stand on the same topology: what is wrong with it is said once.
+            if !errors.iter().any(|e| (e.code, e.primary) == (error.code, error.primary)) {
+                errors.push(error);
+            }
+        }
+        let [hir::Stmt { kind: StmtKind::Run(called), .. }] = &run.body[..] else { return None };
+        let callee = &called.callee.algorithm;
+        if callee.collective != self.collective {
+            let title = format!(
+                "{} is an algorithm for {}, and the executor is for {}",
+                callee.name, callee.collective, self.collective
+            );
+            errors.push(
+                Diagnostic::new(Code::WrongCollective, span, title)
+                    .label("another collective")
+                    .other(self.executor.collective.span, "what the executor is for"),
+            );
+            return None;
+        }
+        if callee.escapes {
+            let title = format!("{} holds a `rust {{ }}` escape", callee.name);
+            errors.push(
+                Diagnostic::new(Code::EscapeInFile, span, title)
+                    .note("an executor is laid out and proved when it is compiled"),
+            );
+            return None;
+        }
+        Some(run)
+    }
+}
+
+fn is_root(arg: &ast::Expr) -> bool {
+    match &*arg.kind {
+        ast::ExprKind::Named(name, _) => name.text == "root",
+        ast::ExprKind::Name(text) => text == "root",
+        _ => false,
+    }
+}
+
+impl SettingValue {
+    /// Where it stands.
+    fn span(&self) -> Span {
+        match self {
+            Self::Expr(value) => value.span,
+            Self::Size(size) => size.span,
+            Self::Amount(_, span) => *span,
+        }
+    }
+}

@@ -1,0 +1,225 @@
+//! Executors: an algorithm for each range of sizes, laid out on one machine, proved, and what they take from the
+//! framework that runs them. All of it is known before any data is seen, so nothing here depends on a count.
+
+mod needs;
+
+use std::sync::Arc;
+
+use crate::check::hir;
+pub use crate::check::hir::Asset;
+use crate::collective::Collective;
+use crate::diagnostics::{Code, Diagnostic, Finding};
+use crate::ids::RankId;
+use crate::schedule::Algorithm as _;
+use crate::schedule::interpret::Interpreted;
+use crate::source::{Source, Span};
+use crate::topology::Topology;
+use crate::verify::Proved;
+pub use needs::{Exposed, Link, Needs};
+
+/// A compiled executor.
+#[derive(Clone, Debug)]
+pub struct Executor {
+    /// Its name.
+    pub name: String,
+    /// Lines of its doc comment.
+    pub docs: Vec<String>,
+    /// The collective it implements.
+    pub collective: Collective,
+    /// What it runs on: all its ranks take part.
+    pub topology: Arc<Topology>,
+    /// Bytes of each of the two CCL buffers of a rank.
+    pub ccl_buffer: u64,
+    /// Whether it moves the caller's memory itself, also where that is larger than the CCL buffers.
+    pub dma_reduce: bool,
+    /// By size, the smallest first; the last takes what is left.
+    pub classes: Vec<Class>,
+    /// The most that any class takes.
+    pub needs: Needs,
+}
+
+/// A range of sizes, and what runs there.
+#[derive(Clone, Debug)]
+pub struct Class {
+    /// Fewer bytes than this, by nccl-tests' size; `None` for what is left.
+    pub below: Option<u64>,
+    /// The algorithm, on the executor's topology and with its arguments.
+    pub algorithm: Interpreted,
+    /// Its schedule as written, with the proof.
+    pub proved: Proved,
+    /// What it takes.
+    pub needs: Needs,
+}
+
+impl Executor {
+    /// Lays out and proves every class, and holds what is declared against what is needed.
+    pub fn compile(checked: &hir::Executor, source: &Source) -> Result<Self, Vec<Diagnostic>> {
+        let mut errors = Vec::new();
+        let mut classes = Vec::new();
+        for class in &checked.classes {
+            match Class::compile(class, checked, source) {
+                Ok(class) => classes.push(class),
+                Err(found) => errors.extend(found),
+            }
+        }
+        if errors.is_empty() {
+            errors.extend(checked.declared.iter().filter_map(|declared| {
+                let at = checked.classes.iter().map(|class| class.span);
+                exceeded(declared, &classes, at, checked.ccl_buffer)
+            }));
+        }
+        if !errors.is_empty() {
+            return Err(errors);
+        }
+        let needs = classes.iter().map(|class| class.needs.clone()).reduce(Needs::with);
+        Ok(Self {
+            name: checked.name.clone(),
+            docs: checked.docs.clone(),
+            collective: checked.collective,
+            topology: checked.topology.clone(),
+            ccl_buffer: checked.ccl_buffer,
+            dma_reduce: checked.dma_reduce,
+            classes,
+            needs: needs.expect("checked: there is a class for what is left"),
+        })
+    }
+
+    /// Number of ranks.
+    pub fn nranks(&self) -> u32 {
+        self.topology.nranks()
+    }
+
+    /// The root of a rooted collective; rank 0 otherwise.
+    pub fn root(&self) -> RankId {
+        self.classes[0].proved.schedule().root
+    }
+
+    /// What runs for `bytes` bytes, nccl-tests' size: an index into [`Self::classes`].
+    pub fn class_index(&self, bytes: u64) -> usize {
+        let fits = |class: &Class| class.below.is_none_or(|below| bytes < below);
+        self.classes.iter().position(fits).expect("checked: there is a class for what is left")
+    }
+
+    /// The same class.
+    pub fn class(&self, bytes: u64) -> &Class {
+        &self.classes[self.class_index(bytes)]
+    }
+
+    /// Units of the larger of a rank's two buffers, of which a CCL buffer holds one loop's part.
+    pub fn units(&self) -> u64 {
+        let n = self.nranks();
+        self.collective.max_input_units(n).max(self.collective.max_output_units(n)).into()
+    }
+
+    /// Elements a unit that one loop takes at most, where each CCL buffer has `ccl_buffer` bytes and an
+    /// element `unit_size`. 0 where not even one element of each unit fits.
+    pub fn loop_max_count(&self, ccl_buffer: u64, unit_size: u64) -> u64 {
+        ccl_buffer / (self.units() * unit_size.max(1))
+    }
+
+    /// Bytes of scratch of a rank, enough for every class, element type and loop.
+    pub fn scratch_bytes(&self, ccl_buffer: u64) -> u64 {
+        let most = self.classes.iter().map(|class| class.scratch_bytes(ccl_buffer, self.units()));
+        most.max().unwrap_or(0)
+    }
+}
+
+impl Class {
+    fn compile(
+        class: &hir::Class,
+        executor: &hir::Executor,
+        source: &Source,
+    ) -> Result<Self, Vec<Diagnostic>> {
+        let nranks = executor.topology.nranks();
+        let run = Interpreted::new(class.run.clone(), source);
+        let exact = |finding| {
+            let found = run.diagnostic(finding, nranks);
+            // The same on every run of this executor: the count says nothing more.
+            Diagnostic { nranks: None, ..found }
+        };
+        let mut algorithm =
+            run.runs(nranks).map_err(|all| all.into_iter().map(exact).collect::<Vec<_>>())?;
+        algorithm.place_on(executor.topology.clone());
+        let proved = crate::prove(&algorithm, nranks)
+            .map_err(|all| named_here(all, &algorithm, class.span))?;
+        let needs = Needs::new(proved.schedule(), &executor.topology);
+        Ok(Self { below: class.below, algorithm, proved, needs })
+    }
+
+    /// Bytes of scratch for one loop, the most over all sizes of an element. No loop of it is larger than its sizes.
+    fn scratch_bytes(&self, ccl_buffer: u64, units: u64) -> u64 {
+        let largest = self.below.map_or(ccl_buffer, |below| ccl_buffer.min(below - 1));
+        let bytes = |unit: u64| {
+            let count = largest / (units * unit);
+            let all = self.proved.schedule().scratch.iter().map(|s| s.elements(count));
+            all.fold(0, u64::saturating_add).saturating_mul(unit)
+        };
+        [1, 2, 4, 8].map(bytes).into_iter().max().unwrap_or(0)
+    }
+}
+
+/// Findings of an algorithm that stands elsewhere, at the class that names it: the first of each kind.
+fn named_here(all: Vec<Finding>, algorithm: &Interpreted, span: Span) -> Vec<Diagnostic> {
+    let mut errors: Vec<Diagnostic> = Vec::new();
+    let mut more: Vec<u32> = Vec::new();
+    for finding in all {
+        if let Some(known) = errors.iter().position(|e| e.code == finding.code) {
+            more[known] += 1;
+            errors[known].help = errors[known].help.take().or(finding.help);
+            continue;
+        }
+        let at = algorithm.locations().get(finding.at.index()).copied().unwrap_or_default();
+        let mut error = Diagnostic::new(finding.code, span, finding.title);
+        error.label = format!("by {}", algorithm.name());
+        error.notes = finding.notes;
+        error.notes.push(format!("at {}:{}:{}", algorithm.file(), at.line, at.column));
+        error.help = finding.help;
+        errors.push(error);
+        more.push(0);
+    }
+    let checked = algorithm.checked();
+    let ring = checked.params.iter().find(|param| param.ty == hir::ParamTy::Ring);
+    let dead = errors.iter_mut().find(|error| error.code == Code::MissingLink);
+    if let (Some(ring), Some(Diagnostic { help: Some(help), .. })) = (ring, dead) {
+        let param = &checked.vars[ring.var.0 as usize].name;
+        *help = format!("{help}; write `{}({param} = around(topology))`", algorithm.name());
+    }
+    for (error, more) in errors.iter_mut().zip(more).filter(|(_, more)| *more > 0) {
+        error.notes.push(format!("and {more} more of this kind"));
+    }
+    errors
+}
+
+/// Less is declared than some class takes.
+fn exceeded(
+    declared: &hir::Declared,
+    classes: &[Class],
+    spans: impl Iterator<Item = Span>,
+    ccl_buffer: u64,
+) -> Option<Diagnostic> {
+    let units = |class: &Class| {
+        let schedule = class.proved.schedule();
+        let n = schedule.nranks;
+        schedule.collective.max_input_units(n).max(schedule.collective.max_output_units(n))
+    };
+    let takes = |class: &Class| match declared.what {
+        Asset::Scratch => class.scratch_bytes(ccl_buffer, units(class).into()),
+        Asset::SlaveStreams => class.needs.slave_streams.into(),
+        Asset::Notifies => class.needs.notifies.into(),
+        Asset::Links => class.needs.links_of_a_rank().into(),
+    };
+    let most = classes.iter().zip(spans).max_by_key(|(class, _)| takes(class));
+    let (class, span) = most.filter(|(class, _)| takes(class) > declared.most)?;
+    let needed = takes(class);
+    let title =
+        format!("declared {}, the schedule uses {needed}", declared.what.counted(declared.most));
+    Some(
+        Diagnostic::new(Code::OverBudget, declared.span, title)
+            .label("too few")
+            .other(span, format!("uses {needed}"))
+            .help(format!(
+                "write `{}: {needed};`, or leave it out: it is derived",
+                declared.what.name()
+            )),
+    )
+}

@@ -1,0 +1,133 @@
+//! The machine that a run is simulated on: a topology, and what it does not say.
+
+use std::sync::Arc;
+
+use crate::diagnostics::Code;
+use crate::ids::RankId;
+use crate::topology::{NodeId, Problem, Routing, Topology};
+
+/// What signals cost.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum SignalCost {
+    /// Nothing: they arrive when they are sent.
+    #[default]
+    Free,
+    /// The latency of their way, as a message without bytes.
+    Messages,
+}
+
+/// A topology with everything that takes time.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Machine {
+    /// What the ranks are joined by.
+    pub topology: Arc<Topology>,
+    /// Bytes a second of b, one link in one direction, where the topology gives multiples of it.
+    pub bandwidth: f64,
+    /// Seconds that a message takes on a link, where the topology gives no latencies.
+    pub latency: f64,
+    /// Bytes a second that a rank reduces; nothing is free of cost but where it is `None`.
+    pub reduce: Option<f64>,
+    /// Bytes a second that a rank copies within its memory; `None` costs nothing.
+    pub copy: Option<f64>,
+    /// What signals cost.
+    pub signals: SignalCost,
+    /// Which way messages go.
+    pub routing: Routing,
+    /// Ranks that are slower, by how much: what they reduce and copy takes that many times as long, and so do latency
+    /// and bytes on each of their links.
+    pub stragglers: Vec<(RankId, f64)>,
+    /// Links that carry only such a share of their bandwidth, in both directions.
+    pub degraded: Vec<((NodeId, NodeId), f64)>,
+}
+
+impl Machine {
+    /// `topology` as it is: b is 1 byte a second, what gives no latency has none, and only messages take time.
+    pub fn new(topology: Arc<Topology>) -> Self {
+        Self {
+            topology,
+            bandwidth: 1.0,
+            latency: 0.0,
+            reduce: None,
+            copy: None,
+            signals: SignalCost::Free,
+            routing: Routing::Ecmp,
+            stragglers: Vec::new(),
+            degraded: Vec::new(),
+        }
+    }
+
+    /// Whether all of it makes sense, for a run of so many ranks.
+    pub fn check(&self, nranks: u32) -> Result<(), Problem> {
+        self.topology.holds(nranks)?;
+        let rates = [Some(self.bandwidth), self.reduce, self.copy];
+        if rates.into_iter().flatten().any(|rate| !(rate.is_finite() && rate > 0.0)) {
+            return Err(Problem::new(Code::BadTopology, "a bandwidth that is not more than 0")
+                .help("bandwidths are bytes a second"));
+        }
+        if !(self.latency.is_finite() && self.latency >= 0.0) {
+            return Err(Problem::new(Code::BadTopology, "a latency that is not 0 or more"));
+        }
+        for (rank, factor) in &self.stragglers {
+            if rank.0 >= self.topology.nranks() {
+                let title = format!("the straggler is rank {rank}, which does not exist");
+                let ranks = format!("the ranks are 0..{}", self.topology.nranks());
+                return Err(Problem::new(Code::RankOutOfRange, title).note(ranks));
+            }
+            if !(1.0..=1e6).contains(factor) {
+                let title = format!("rank {rank} is slower by {factor}");
+                return Err(Problem::new(Code::BadTopology, title)
+                    .help("a straggler takes 1 to 1000000 times as long"));
+            }
+        }
+        for &((a, b), share) in &self.degraded {
+            let joins =
+                |l: &&crate::topology::Link| (l.from, l.to) == (a, b) || (l.from, l.to) == (b, a);
+            if self.topology.links().iter().find(joins).is_none() {
+                let title = format!("no link joins {} and {}", self.named(a), self.named(b));
+                return Err(Problem::new(Code::BadLink, title)
+                    .help("`roundelay topo` lists the links of a topology"));
+            }
+            if !(1e-6..=1.0).contains(&share) {
+                let ends = format!("{} and {}", self.named(a), self.named(b));
+                let title = format!("the link of {ends} carries {share} of its bandwidth");
+                return Err(Problem::new(Code::BadTopology, title)
+                    .help("the share is more than 0.000001 and at most 1; `without` cuts a link"));
+            }
+        }
+        Ok(())
+    }
+
+    fn named(&self, node: NodeId) -> String {
+        let known = self.topology.nodes().get(node.index());
+        known.map_or_else(|| format!("node {}", node.0), |node| node.name.clone())
+    }
+
+    /// How much slower a rank is.
+    pub(super) fn slower(&self, rank: RankId) -> f64 {
+        self.stragglers.iter().filter(|(r, _)| *r == rank).map(|(_, factor)| factor).product()
+    }
+
+    /// Bytes a second and seconds of each link in one direction.
+    pub(super) fn links(&self) -> (Vec<f64>, Vec<f64>) {
+        let unit = if self.topology.is_relative() { self.bandwidth } else { 1.0 };
+        let given = crate::cost::has_latency(&self.topology);
+        let mut slower = vec![1.0; self.topology.nodes().len()];
+        for (rank, factor) in &self.stragglers {
+            slower[rank.index()] *= factor;
+        }
+        let link = |link: &crate::topology::Link| {
+            let (from, to) = (link.from, link.to);
+            let share: f64 = self
+                .degraded
+                .iter()
+                .filter(|((a, b), _)| (*a, *b) == (from, to) || (*a, *b) == (to, from))
+                .map(|(_, share)| share)
+                .product();
+            let slower = slower[from.index()] * slower[to.index()];
+            let capacity = link.capacity.num() as f64 / link.capacity.den() as f64 * unit;
+            let latency = if given { link.latency as f64 * 1e-9 } else { self.latency };
+            (capacity * share / slower, latency * slower)
+        };
+        self.topology.links().iter().map(link).unzip()
+    }
+}

@@ -1,0 +1,125 @@
+//! Rates against what defines them, on small random networks while flows come and go.
+//!
+//! Rates are max-min fair exactly if no link carries more than it can and every flow has a link that is full and on
+//! which no other flow is faster (Bertsekas and Gallager, Data Networks, 6.5.2). So no second algorithm is needed.
+
+use super::sharing::Sharing;
+use super::wires::Wires;
+
+/// Numbers that look random, always the same.
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, n: u64) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        self.0 % n
+    }
+}
+
+/// A few links that do each other's work, and ways over some of them, of which some split.
+fn network(random: &mut Random) -> (Vec<f64>, Vec<Vec<(u32, f64)>>) {
+    let links = 2 + random.below(6);
+    let capacity = (0..links).map(|_| 1.0 + random.below(4) as f64).collect();
+    let mut way = || {
+        let mut links: Vec<u32> = (0..links as u32).filter(|_| random.below(3) == 0).collect();
+        if links.is_empty() {
+            links.push(random.below(2) as u32);
+        }
+        let part = if random.below(3) == 0 { 0.5 } else { 1.0 };
+        links.into_iter().map(|link| (link, part)).collect()
+    };
+    (capacity, (0..12).map(|_| way()).collect())
+}
+
+/// Whether `rates` of flows on their ways are max-min fair, or what is wrong.
+fn fair(capacity: &[f64], flows: &[(&[(u32, f64)], f64)]) -> Result<(), String> {
+    const NEAR: f64 = 1e-9;
+    let carries = |link: u32| -> f64 {
+        let on = |(way, rate): &(&[(u32, f64)], f64)| {
+            way.iter().filter(|(l, _)| *l == link).map(|(_, share)| share * rate).sum::<f64>()
+        };
+        flows.iter().map(on).sum()
+    };
+    for (link, capacity) in (0..).zip(capacity) {
+        if carries(link) > capacity * (1.0 + NEAR) {
+            return Err(format!("link {link} carries {} of {capacity}", carries(link)));
+        }
+    }
+    for (nth, (way, rate)) in flows.iter().enumerate() {
+        let bottleneck = |link: u32| {
+            let full = carries(link) >= capacity[link as usize] * (1.0 - NEAR);
+            let on = |way: &[(u32, f64)]| way.iter().any(|(l, _)| *l == link);
+            let fastest = flows.iter().all(|(w, r)| !on(w) || *r <= rate * (1.0 + NEAR));
+            full && fastest
+        };
+        if !way.iter().any(|(link, _)| bottleneck(*link)) {
+            return Err(format!("flow {nth} could be faster than {rate}: {flows:?}"));
+        }
+    }
+    Ok(())
+}
+
+#[test]
+fn rates_are_max_min_fair_while_flows_come_and_go() {
+    for seed in 1..=400 {
+        let mut random = Random(seed);
+        let (capacity, ways) = network(&mut random);
+        let wires = Wires::of(&capacity, &ways);
+        let mut sharing = Sharing::new(&wires);
+        let mut active: Vec<(u32, u32)> = Vec::new();
+        let mut free: Vec<u32> = (0..24).collect();
+        for step in 0..60 {
+            for _ in 0..1 + random.below(3) {
+                if free.is_empty() || random.below(5) < 2 && !active.is_empty() {
+                    let (flow, _) = active.swap_remove(random.below(active.len() as u64) as usize);
+                    sharing.end(flow);
+                    free.push(flow);
+                } else if let Some(flow) = free.pop() {
+                    let wire = random.below(ways.len() as u64) as u32;
+                    sharing.start(flow, wire, 1e6);
+                    active.push((flow, wire));
+                }
+            }
+            sharing.settle(f64::from(step), |_, _| ());
+            let flows: Vec<_> = active
+                .iter()
+                .map(|(flow, wire)| (&ways[*wire as usize][..], sharing.flow(*flow).rate))
+                .collect();
+            fair(&capacity, &flows).unwrap_or_else(|why| panic!("seed {seed}, step {step}: {why}"));
+        }
+    }
+}
+
+/// Two share a link of 10 bytes a second, of which one ends first: 30 bytes at 5, then 20 more at 10.
+#[test]
+fn a_flow_that_ends_leaves_its_part_to_the_others() {
+    let wires = Wires::of(&[10.0], &[vec![(0, 1.0)]]);
+    let mut sharing = Sharing::new(&wires);
+    sharing.start(0, 0, 30.0);
+    sharing.start(1, 0, 50.0);
+    sharing.settle(0.0, |_, _| ());
+    assert_eq!((sharing.flow(0).end, sharing.flow(1).end), (6.0, 10.0));
+    sharing.end(0);
+    let mut moved = Vec::new();
+    sharing.settle(6.0, |flow, end| moved.push((flow, end)));
+    assert_eq!(moved, [(1, 8.0)]);
+}
+
+/// What has no binding link in common with what changed keeps its rate, and nobody is told.
+#[test]
+fn flows_elsewhere_are_left_alone() {
+    let wires =
+        Wires::of(&[10.0, 10.0, 100.0], &[vec![(0, 1.0), (2, 1.0)], vec![(1, 1.0), (2, 1.0)]]);
+    let mut sharing = Sharing::new(&wires);
+    sharing.start(0, 0, 100.0);
+    sharing.settle(0.0, |_, _| ());
+    let mut moved = Vec::new();
+    sharing.start(1, 1, 100.0);
+    sharing.start(2, 1, 100.0);
+    sharing.settle(1.0, |flow, end| moved.push((flow, end)));
+    moved.sort_by_key(|(flow, _)| *flow);
+    assert_eq!(moved, [(1, 21.0), (2, 21.0)]);
+    assert_eq!((sharing.flow(0).rate, sharing.flow(1).rate), (10.0, 5.0));
+}

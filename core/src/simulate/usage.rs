@@ -1,0 +1,77 @@
+//! How much of what there is a run used.
+
+use super::machine::Machine;
+use crate::schedule::Schedule;
+use crate::topology::NodeId;
+
+/// A link in one direction.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Usage {
+    /// Where it begins.
+    pub from: NodeId,
+    /// Where it ends.
+    pub to: NodeId,
+    /// Bytes that passed.
+    pub bytes: f64,
+    /// Bytes a second that it can carry.
+    pub capacity: f64,
+    /// The share of what it could have carried in that time; 0 where nothing took time.
+    pub used: f64,
+}
+
+/// A rank's links together.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct PortUsage {
+    /// Bytes that left it.
+    pub sent: f64,
+    /// Bytes that came.
+    pub received: f64,
+    /// The share of what its links could have carried away in that time.
+    pub sending: f64,
+    /// The share of what they could have brought.
+    pub receiving: f64,
+}
+
+/// `part` of `whole`; nothing of nothing is nothing.
+fn share(part: f64, whole: f64) -> f64 {
+    if whole > 0.0 { part / whole } else { 0.0 }
+}
+
+/// Of all links, and of the ranks that took part.
+pub(super) fn usage(
+    schedule: &Schedule,
+    machine: &Machine,
+    capacity: &[f64],
+    carried: &[f64],
+    seconds: f64,
+) -> (Vec<Usage>, Vec<PortUsage>) {
+    let links = machine.topology.links().iter().zip(capacity).zip(carried);
+    let link = |((link, &capacity), &bytes): ((&crate::topology::Link, &f64), &f64)| Usage {
+        from: link.from,
+        to: link.to,
+        bytes,
+        capacity,
+        used: share(bytes, capacity * seconds),
+    };
+    let links: Vec<Usage> = links.map(link).collect();
+    let ranks = schedule.nranks as usize;
+    // Bytes and capacity, away and towards.
+    let mut sums = vec![[0.0; 4]; ranks];
+    for link in &links {
+        if let Some(from) = sums.get_mut(link.from.index()) {
+            from[0] += link.bytes;
+            from[1] += link.capacity;
+        }
+        if let Some(to) = sums.get_mut(link.to.index()) {
+            to[2] += link.bytes;
+            to[3] += link.capacity;
+        }
+    }
+    let port = |[sent, away, received, towards]: [f64; 4]| PortUsage {
+        sent,
+        received,
+        sending: share(sent, away * seconds),
+        receiving: share(received, towards * seconds),
+    };
+    (links, sums.into_iter().map(port).collect())
+}

@@ -1,0 +1,146 @@
+//! The ways that a schedule's messages take, each found once.
+
+use super::machine::Machine;
+use crate::ids::RankId;
+use crate::schedule::{OpKind, Schedule};
+use crate::topology::routes::Routes;
+
+/// From one rank to another.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Wire {
+    /// Its links in [`Wires::links`].
+    first: u32,
+    len: u32,
+    /// Seconds.
+    pub(super) latency: f64,
+    /// Bytes a second if nothing else is on its links.
+    pub(super) alone: f64,
+}
+
+/// All of them, by their ends.
+pub(super) struct Wires {
+    wires: Vec<Wire>,
+    /// Links, and what part of the bytes each carries.
+    links: Vec<(u32, f64)>,
+    /// Open addressing: the ends and the wire; a power of two of slots, at most half of them taken.
+    slots: Vec<(u64, u32)>,
+    /// Bytes a second of each link of the topology.
+    pub(super) capacity: Vec<f64>,
+}
+
+const EMPTY: u64 = u64::MAX;
+
+impl Wires {
+    /// `None` if two ranks talk that are not linked.
+    pub(super) fn new(schedule: &Schedule, machine: &Machine) -> Option<Self> {
+        let (capacity, latency) = machine.links();
+        let mut found = Self {
+            wires: Vec::new(),
+            links: Vec::new(),
+            slots: vec![(EMPTY, 0); 1 << 10],
+            capacity,
+        };
+        let mut ends = Vec::new();
+        for stream in &schedule.streams {
+            let ops = &schedule.ops[stream.first.index()..][..stream.len as usize];
+            for op in ops.iter().filter(|op| op.kind == OpKind::Move) {
+                for (from, to, _) in schedule.crossing(stream.rank, op) {
+                    found.meet(from, to, &mut ends);
+                }
+            }
+        }
+        for channel in schedule.channels.iter().filter(|channel| channel.from != channel.to) {
+            found.meet(channel.from, channel.to, &mut ends);
+        }
+        if ends.iter().any(|(from, to)| !machine.topology.linked(*from, *to)) {
+            return None;
+        }
+        // The ways from one rank are found together.
+        ends.sort_unstable();
+        let mut routes = Routes::new(&machine.topology, machine.routing);
+        for (from, to) in ends {
+            let first = found.links.len();
+            routes
+                .way(from.into(), to.into(), |link, share| found.links.push((link as u32, share)));
+            let way = &found.links[first..];
+            let alone = way.iter().map(|(link, share)| found.capacity[*link as usize] / share);
+            let wire = Wire {
+                first: first as u32,
+                len: way.len() as u32,
+                latency: routes.latency(way, |link| latency[link]),
+                alone: alone.fold(f64::INFINITY, f64::min),
+            };
+            let slot = found.slot(key(from, to));
+            found.slots[slot].1 = found.wires.len() as u32;
+            found.wires.push(wire);
+        }
+        Some(found)
+    }
+
+    /// Given ways over given links, for tests of what flows on them.
+    #[cfg(test)]
+    pub(super) fn of(capacity: &[f64], ways: &[Vec<(u32, f64)>]) -> Self {
+        let (mut wires, mut links) = (Vec::new(), Vec::new());
+        for way in ways {
+            let (first, len) = (links.len() as u32, way.len() as u32);
+            let alone = way.iter().map(|(link, share)| capacity[*link as usize] / share);
+            wires.push(Wire {
+                first,
+                len,
+                latency: 0.0,
+                alone: alone.fold(f64::INFINITY, f64::min),
+            });
+            links.extend_from_slice(way);
+        }
+        Self { wires, links, slots: Vec::new(), capacity: capacity.to_vec() }
+    }
+
+    /// The number of the way between two ranks that the schedule joins.
+    pub(super) fn between(&self, from: RankId, to: RankId) -> u32 {
+        self.slots[self.slot(key(from, to))].1
+    }
+
+    pub(super) fn wire(&self, wire: u32) -> &Wire {
+        &self.wires[wire as usize]
+    }
+
+    /// The links of a wire, and what part of the bytes each carries.
+    pub(super) fn links(&self, wire: u32) -> &[(u32, f64)] {
+        let Wire { first, len, .. } = self.wires[wire as usize];
+        &self.links[first as usize..][..len as usize]
+    }
+
+    /// The most links that a wire has.
+    pub(super) fn longest(&self) -> usize {
+        self.wires.iter().map(|wire| wire.len as usize).max().unwrap_or(0)
+    }
+
+    fn slot(&self, key: u64) -> usize {
+        let mask = self.slots.len() - 1;
+        let mut at = (key.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32) as usize & mask;
+        while self.slots[at].0 != key && self.slots[at].0 != EMPTY {
+            at = (at + 1) & mask;
+        }
+        at
+    }
+
+    fn meet(&mut self, from: RankId, to: RankId, ends: &mut Vec<(RankId, RankId)>) {
+        let slot = self.slot(key(from, to));
+        if self.slots[slot].0 != EMPTY {
+            return;
+        }
+        self.slots[slot].0 = key(from, to);
+        ends.push((from, to));
+        if 2 * ends.len() > self.slots.len() {
+            self.slots = vec![(EMPTY, 0); 4 * self.slots.len()];
+            for &(from, to) in ends.iter() {
+                let slot = self.slot(key(from, to));
+                self.slots[slot].0 = key(from, to);
+            }
+        }
+    }
+}
+
+fn key(from: RankId, to: RankId) -> u64 {
+    u64::from(from.0) << 32 | u64::from(to.0)
+}

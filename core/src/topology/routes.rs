@@ -1,0 +1,166 @@
+//! Which links data takes from one rank to another: the ways of fewest links that pass through no third rank.
+
+use super::{NodeId, Topology};
+
+/// What is done where there are several ways.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Routing {
+    /// Equal parts take each, as packets do under ECMP.
+    #[default]
+    Ecmp,
+    /// One of them, chosen by the destination's number modulo how many there are.
+    DModK,
+}
+
+/// No link.
+const END: u32 = u32::MAX;
+
+/// The shortest ways from one node at a time.
+pub(crate) struct Routes<'t> {
+    topology: &'t Topology,
+    routing: Routing,
+    source: Option<NodeId>,
+    /// Links from the source to each node; `u32::MAX` where it does not reach.
+    hops: Vec<u32>,
+    /// The last link of a shortest way to each node, and for each link another such.
+    last: Vec<u32>,
+    other: Vec<u32>,
+    /// Of each node, how many such links.
+    ways: Vec<u32>,
+    order: Vec<NodeId>,
+    /// What is to reach each node, of those in `layers`, by hops.
+    amount: Vec<f64>,
+    layers: Vec<Vec<NodeId>>,
+    /// When a message reaches each node.
+    reached: Vec<f64>,
+}
+
+impl<'t> Routes<'t> {
+    pub(crate) fn new(topology: &'t Topology, routing: Routing) -> Self {
+        let nodes = topology.nodes().len();
+        Self {
+            topology,
+            routing,
+            source: None,
+            hops: vec![u32::MAX; nodes],
+            last: vec![END; nodes],
+            other: vec![END; topology.links().len()],
+            ways: vec![0; nodes],
+            order: Vec::new(),
+            amount: vec![0.0; nodes],
+            layers: Vec::new(),
+            reached: vec![0.0; nodes],
+        }
+    }
+
+    /// Calls `each` with the links from `source` to `to`, the last first, and the share that takes each. Not
+    /// at all where there is no way.
+    pub(crate) fn way(&mut self, source: NodeId, to: NodeId, each: impl FnMut(usize, f64)) {
+        self.start_at(source);
+        self.add(to, 1.0);
+        let chosen = (self.routing == Routing::DModK).then_some(to.0);
+        self.walk(chosen, each);
+    }
+
+    /// The same for data from `source` to many at once, in equal parts along all ways.
+    pub(crate) fn spread(
+        &mut self,
+        source: NodeId,
+        amounts: impl IntoIterator<Item = (NodeId, f64)>,
+        each: impl FnMut(usize, f64),
+    ) {
+        self.start_at(source);
+        for (to, amount) in amounts {
+            self.add(to, amount);
+        }
+        self.walk(None, each);
+    }
+
+    /// The time that a message takes on the slowest of the ways that [`Self::way`] gave, of links that take `of`.
+    pub(crate) fn latency(&mut self, way: &[(u32, f64)], of: impl Fn(usize) -> f64) -> f64 {
+        let links = self.topology.links();
+        for &(link, _) in way.iter().rev() {
+            let (from, to) = (links[link as usize].from.index(), links[link as usize].to.index());
+            self.reached[to] = self.reached[to].max(self.reached[from] + of(link as usize));
+        }
+        let last =
+            way.first().map_or(0.0, |(link, _)| self.reached[links[*link as usize].to.index()]);
+        for &(link, _) in way {
+            self.reached[links[link as usize].to.index()] = 0.0;
+        }
+        last
+    }
+
+    /// Finds the ways from `source`, unless that was done last.
+    fn start_at(&mut self, source: NodeId) {
+        if self.source.replace(source) == Some(source) {
+            return;
+        }
+        self.hops.fill(u32::MAX);
+        self.last.fill(END);
+        self.hops[source.index()] = 0;
+        self.order.clear();
+        self.order.push(source);
+        let mut next = 0;
+        while let Some(&node) = self.order.get(next) {
+            next += 1;
+            // What other ranks are sent, they do not pass on.
+            if node != source && self.topology.is_rank(node) {
+                continue;
+            }
+            let hops = self.hops[node.index()] + 1;
+            let first = self.topology.first[node.index()];
+            for (link, to) in (first..).zip(self.topology.out(node).iter().map(|l| l.to)) {
+                let to = to.index();
+                if self.hops[to] == u32::MAX {
+                    self.hops[to] = hops;
+                    self.ways[to] = 0;
+                    self.order.push(NodeId(to as u32));
+                }
+                if self.hops[to] == hops {
+                    self.other[link as usize] = self.last[to];
+                    self.last[to] = link;
+                    self.ways[to] += 1;
+                }
+            }
+        }
+    }
+
+    fn add(&mut self, to: NodeId, amount: f64) {
+        let hops = self.hops[to.index()] as usize;
+        if hops == 0 || hops == u32::MAX as usize || amount == 0.0 {
+            return;
+        }
+        if self.layers.len() <= hops {
+            self.layers.resize_with(hops + 1, Vec::new);
+        }
+        let known = &mut self.amount[to.index()];
+        if *known == 0.0 {
+            self.layers[hops].push(to);
+        }
+        *known += amount;
+    }
+
+    /// Takes what was added back to the source. Of several ways `chosen` modulo their number, or all.
+    fn walk(&mut self, chosen: Option<u32>, mut each: impl FnMut(usize, f64)) {
+        for hops in (1..self.layers.len()).rev() {
+            let mut layer = std::mem::take(&mut self.layers[hops]);
+            for node in layer.drain(..) {
+                let amount = std::mem::take(&mut self.amount[node.index()]);
+                let ways = self.ways[node.index()];
+                // They are listed from the last to the first.
+                let chosen = chosen.map(|number| ways - 1 - number % ways);
+                let share = if chosen.is_some() { amount } else { amount / f64::from(ways) };
+                let mut link = self.last[node.index()];
+                for at in 0..ways {
+                    if chosen.is_none_or(|chosen| chosen == at) {
+                        each(link as usize, share);
+                        self.add(self.topology.links()[link as usize].from, share);
+                    }
+                    link = self.other[link as usize];
+                }
+            }
+            self.layers[hops] = layer;
+        }
+    }
+}

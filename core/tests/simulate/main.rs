@@ -1,0 +1,44 @@
+//! The simulator against golden values of another one, closed forms, and what must hold of any run.
+
+mod golden;
+
+use std::sync::Arc;
+
+use roundelay_core::check::Door;
+use roundelay_core::check::others::Others;
+use roundelay_core::compile_with;
+use roundelay_core::dtype::DType;
+use roundelay_core::schedule::interpret::Interpreted;
+use roundelay_core::schedule::{Algorithm as _, Schedule};
+use roundelay_core::simulate::{Machine, Simulated, simulate};
+use roundelay_core::source::Source;
+
+const LIBRARY: &[(&str, &str)] = include!("../../../stdlib/sources.rs");
+
+/// The library's algorithm of that name.
+fn library(name: &str) -> Interpreted {
+    let head = format!("algorithm {name}(");
+    let (file, text) =
+        LIBRARY.iter().find(|(_, text)| text.contains(&head)).expect("it is in the library");
+    algorithm(&Source::from_text(*file, text), name)
+}
+
+fn algorithm(source: &Source, name: &str) -> Interpreted {
+    let others = Others::library(LIBRARY);
+    let program = compile_with(source, Door::File, &others).expect("the source is right");
+    let found = program.algorithms.into_iter().find(|a| a.name == name);
+    Interpreted::new(found.expect("it holds the algorithm"), source)
+}
+
+fn machine(topology: &str) -> Machine {
+    Machine::new(Arc::new(topology.parse().expect("a topology")))
+}
+
+fn schedule(name: &str, nranks: u32) -> Schedule {
+    library(name).schedule(nranks).expect("it can be laid out")
+}
+
+/// For so many bytes of an `AllReduce`.
+fn run(schedule: &Schedule, machine: &Machine, bytes: u64) -> Simulated {
+    simulate(schedule, machine, bytes / 4, DType::F32, false).expect("it ends")
+}

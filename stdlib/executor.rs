@@ -1,0 +1,53 @@
+//! Contest-style executors: blocks of the language that choose an algorithm by size, the framework that runs them,
+//! and the registry that finds them by name.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, LazyLock, Mutex, PoisonError};
+
+pub use roundelay_kernels::executor::{
+    CommInfo, Compiled, CompiledExecutor, ExecMem, Executor, Exposed, Flags, Framework, Link,
+    OpParam, Ran,
+};
+
+use crate::Error;
+
+type Registry = BTreeMap<String, Arc<dyn Executor>>;
+
+/// By name; at first those of the library.
+static REGISTRY: LazyLock<Mutex<Registry>> = LazyLock::new(|| {
+    let own: [Arc<dyn Executor>; 2] =
+        [Arc::new(library::CustomHugeAllReduceMesh), Arc::new(library::AllLinksAllReduceMesh)];
+    Mutex::new(own.into_iter().map(|executor| (executor.name().to_owned(), executor)).collect())
+});
+
+/// The executors that come with Roundelay.
+pub mod library {
+    use crate::include_collective;
+
+    include_collective!("contest.coll");
+}
+
+/// Makes `executor` known by its name.
+///
+/// # Errors
+///
+/// E0102 where another one has that name.
+pub fn register(executor: impl Executor + 'static) -> Result<(), Error> {
+    let name = executor.name().to_owned();
+    let mut registry = REGISTRY.lock().unwrap_or_else(PoisonError::into_inner);
+    if registry.contains_key(&name) {
+        return Err(Error::Registered(name));
+    }
+    registry.insert(name, Arc::new(executor));
+    Ok(())
+}
+
+/// The executor of that name.
+pub fn find(name: &str) -> Option<Arc<dyn Executor>> {
+    REGISTRY.lock().unwrap_or_else(PoisonError::into_inner).get(name).cloned()
+}
+
+/// The names of all executors, in order.
+pub fn names() -> Vec<String> {
+    REGISTRY.lock().unwrap_or_else(PoisonError::into_inner).keys().cloned().collect()
+}
