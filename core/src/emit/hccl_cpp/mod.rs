@@ -1,4 +1,4 @@
-//! Executors as C++14 in the form of the contest: a class with the Calc* methods, KernelRun and REGISTER_EXEC.
+//! Executors as C++14 in the form of the contest: a class with the `Calc*` methods, `KernelRun` and `REGISTER_EXEC`.
 //!
 //! The text is written from the schedules as their authors wrote them: no signal is left out, and what repeats is a
 //! loop again. Each class of sizes has a level of links of its own and scratch of its own, so a signal that one
@@ -15,8 +15,9 @@ use std::fmt::Write as _;
 
 use crate::collective::Collective;
 use crate::diagnostics::{Code, Finding};
+use crate::executor::Executor;
 use crate::ids::{RankId, SpanId};
-use crate::schedule::{Buffer, OpKind, Schedule};
+use crate::schedule::{Algorithm as _, Buffer, OpKind, Schedule};
 use crate::source::Source;
 use crate::verify::{Signals, verify_with};
 use moves::Act;
@@ -42,6 +43,23 @@ pub struct Export<'a> {
     pub dma_reduce: bool,
     /// By size, the smallest first; the last has no limit.
     pub classes: Vec<SizeClass<'a>>,
+}
+
+impl<'a> Export<'a> {
+    /// A compiled executor; `source` is the text that its algorithms' lines stand in, where it is one.
+    pub fn of(executor: &'a Executor, source: Option<&'a Source>) -> Self {
+        let classes = executor.classes.iter().map(|class| SizeClass {
+            below: class.below,
+            schedule: class.proved.schedule(),
+            source: source.filter(|source| source.name() == class.algorithm.file()),
+        });
+        Self {
+            name: &executor.name,
+            docs: &executor.docs,
+            dma_reduce: executor.dma_reduce,
+            classes: classes.collect(),
+        }
+    }
 }
 
 /// The schedule for a range of sizes.
@@ -99,11 +117,11 @@ impl Part {
             let note = |f: Finding| f.note(format!("with {SIGNALS} signals, as its links have"));
             findings.into_iter().map(note).collect::<Vec<_>>()
         })?;
-        let writer = Writer::new(&schedule, class.source).map_err(|finding| vec![finding])?;
+        let writer = Writer::new(&schedule, class.source)?;
         let mut part = Self {
             algorithm: schedule.algorithm.clone(),
             pieces: writer.pieces,
-            functions: writer.class().map_err(|finding| vec![finding])?,
+            functions: writer.class()?,
             scratch: schedule
                 .scratch
                 .iter()
@@ -114,12 +132,12 @@ impl Part {
             shows: [false; 3],
             tiles: false,
         };
-        part.touch(&schedule).map_err(|finding| vec![finding])?;
+        part.touch(&schedule)?;
         Ok(part)
     }
 
     /// Which links and which memory the ops use.
-    fn touch(&mut self, schedule: &Schedule) -> Result<(), Finding> {
+    fn touch(&mut self, schedule: &Schedule) -> Result<(), Vec<Finding>> {
         for stream in &schedule.streams {
             for op in &schedule.ops[stream.first.index()..][..stream.len as usize] {
                 if op.kind != OpKind::Move {

@@ -15,7 +15,11 @@ pub(super) enum Act {
 pub(super) type Single = (Act, Operand, Operand);
 
 /// What `op` of `rank` becomes: the sources folded in a destination, in their order, and that copied to the others.
-pub(super) fn singles(schedule: &Schedule, rank: RankId, op: &Op) -> Result<Vec<Single>, Finding> {
+pub(super) fn singles(
+    schedule: &Schedule,
+    rank: RankId,
+    op: &Op,
+) -> Result<Vec<Single>, Vec<Finding>> {
     let (srcs, dsts) = (schedule.srcs(op), schedule.dsts(op));
     let is =
         |a: &Operand, b: &Operand| a.rank == b.rank && schedule.region(*a) == schedule.region(*b);
@@ -35,9 +39,10 @@ pub(super) fn singles(schedule: &Schedule, rank: RankId, op: &Op) -> Result<Vec<
         }
         Some(_) => {
             let title = "a reduction whose destination is one of its later sources";
-            return Err(Finding::new(Code::NotExportable, op.at, title)
+            let finding = Finding::new(Code::NotExportable, op.at, title)
                 .note("a copy engine folds its source into what the destination holds")
-                .help("let the destination be the first source, as `reduce(src, dst)` does"));
+                .help("let the destination be the first source, as `reduce(src, dst)` does");
+            return Err(vec![finding]);
         }
         None => {
             // Its own, if there is one: the others are folded on their way here.

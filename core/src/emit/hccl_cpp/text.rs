@@ -30,6 +30,9 @@ enum What {
 
 type Statement = (Key, Vec<Vec<u64>>);
 
+/// Ranks whose streams have the same statements, and with which values each.
+type Shape = (Vec<Key>, Vec<RankId>, Vec<Vec<Statement>>);
+
 /// The most pieces of a unit: with as many units, no product of the generated code leaves 64 bits.
 const MOST_PIECES: u64 = 1 << 24;
 
@@ -45,7 +48,10 @@ pub(super) struct Writer<'a> {
 }
 
 impl<'a> Writer<'a> {
-    pub(super) fn new(schedule: &'a Schedule, source: Option<&'a Source>) -> Result<Self, Finding> {
+    pub(super) fn new(
+        schedule: &'a Schedule,
+        source: Option<&'a Source>,
+    ) -> Result<Self, Vec<Finding>> {
         let ends = schedule.regions.iter().flat_map(|region| [region.base, region.lo, region.hi]);
         let mut pieces = 1_u64;
         for end in ends {
@@ -53,23 +59,24 @@ impl<'a> Writer<'a> {
             let finer = pieces.checked_mul(times).filter(|pieces| *pieces <= MOST_PIECES);
             pieces = finer.ok_or_else(|| {
                 let title = "the buffers are cut at boundaries that no few equal pieces have";
-                Finding::new(Code::NotExportable, SpanId(0), title)
+                let finding = Finding::new(Code::NotExportable, SpanId(0), title)
                     .note(format!("more than {MOST_PIECES} pieces of a unit"))
-                    .help("let the splits have numbers of pieces with a small common multiple")
+                    .help("let the splits have numbers of pieces with a small common multiple");
+                vec![finding]
             })?;
         }
         Ok(Self { schedule, source, pieces, tables: Vec::new(), named: BTreeMap::new() })
     }
 
     /// Tables, the streams' functions, and the function that enqueues them all.
-    pub(super) fn class(mut self) -> Result<String, Finding> {
+    pub(super) fn class(mut self) -> Result<String, Vec<Finding>> {
         let schedule = self.schedule;
         let streams = schedule.streams.iter().map(|s| s.index + 1).max().unwrap_or(1);
         let mut functions = String::new();
         let mut calls = String::new();
         for index in 0..streams {
             let of_index = schedule.streams.iter().filter(|s| s.index == index && s.len > 0);
-            let mut shapes: Vec<(Vec<Key>, Vec<RankId>, Vec<Vec<Statement>>)> = Vec::new();
+            let mut shapes: Vec<Shape> = Vec::new();
             for stream in of_index {
                 let statements = self.statements(stream)?;
                 let keys: Vec<_> = statements.iter().map(|(key, _)| key.clone()).collect();
@@ -103,10 +110,13 @@ impl<'a> Writer<'a> {
                 calls += "    }\n";
             }
         }
-        let tables: String = self.tables.iter().map(|table| format!("{table}\n")).collect();
-        let gap = if tables.is_empty() { "" } else { "\n" };
+        let mut tables = self.tables;
+        if !tables.is_empty() {
+            tables.push("\n".to_owned());
+        }
+        let tables = tables.join("\n");
         Ok(format!(
-            "{tables}{gap}{functions}HcclResult Enqueue(Run& run) {{\n{calls}    return HCCL_SUCCESS;\n}}\n"
+            "{tables}{functions}HcclResult Enqueue(Run& run) {{\n{calls}    return HCCL_SUCCESS;\n}}\n"
         ))
     }
 
@@ -188,7 +198,7 @@ impl<'a> Writer<'a> {
         let text = self.source.and_then(|source| source.line(line)).unwrap_or_default();
         // A line that ends in one would go on in the next.
         let text = text.trim().trim_end_matches('\\');
-        Some(format!("{line}: {text}").trim_end_matches(|c: char| c == ':' || c == ' ').to_owned())
+        Some(format!("{line}: {text}").trim_end_matches([':', ' ']).to_owned())
     }
 
     fn statement(
@@ -278,7 +288,7 @@ impl<'a> Writer<'a> {
     }
 
     /// What a stream does, a copy engine's step each.
-    fn statements(&self, stream: &Stream) -> Result<Vec<Statement>, Finding> {
+    fn statements(&self, stream: &Stream) -> Result<Vec<Statement>, Vec<Finding>> {
         let mut statements = Vec::new();
         for op in &self.schedule.ops[stream.first.index()..][..stream.len as usize] {
             let line = self.schedule.location(op.at).line;
