@@ -51,13 +51,13 @@ impl Spent {
         let parts = [
             (self.latency, "latency"),
             (self.flowing, "bytes"),
-            (self.sharing, "more for links that others use too"),
+            (self.sharing, "sharing links"),
             (self.reducing, "reducing"),
-            (self.local, "within a rank"),
-            (self.signals, "for signals"),
+            (self.local, "moves within a rank"),
+            (self.signals, "signals"),
         ];
         let some = parts.into_iter().filter(|(seconds, _)| *seconds > 0.0);
-        some.map(|(seconds, what)| format!("{} {what}", time(seconds))).collect()
+        some.map(|(seconds, what)| format!("{} of {what}", time(seconds))).collect()
     }
 }
 
