@@ -69,7 +69,7 @@ pub(super) fn shared(took: f64, latency: f64, flowing: f64, work: f64) -> f64 {
 
 /// A statement of the source, and what the path spends there.
 pub(super) struct Line {
-    pub(super) line: u32,
+    pub(super) number: u32,
     pub(super) times: usize,
     pub(super) seconds: f64,
 }
@@ -82,7 +82,7 @@ pub(super) fn lines(run: &Run<'_>) -> Vec<Line> {
         *times += 1;
         *seconds += step.end - step.start;
     }
-    lines.into_iter().map(|(line, (times, seconds))| Line { line, times, seconds }).collect()
+    lines.into_iter().map(|(number, (times, seconds))| Line { number, times, seconds }).collect()
 }
 
 /// The line of a step's statement.

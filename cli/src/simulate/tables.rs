@@ -96,11 +96,11 @@ fn ports(run: &Run<'_>, text: &mut String) {
 fn lines(run: &Run<'_>, text: &mut String) {
     let row = |line: &path::Line| {
         vec![
-            format!("{}:{}", run.source.name(), line.line),
+            format!("{}:{}", run.source.name(), line.number),
             format!("{} x", line.times),
             time(line.seconds),
             percent(line.seconds / run.simulated.seconds),
-            path::statement(run, line.line),
+            path::statement(run, line.number),
         ]
     };
     let rows = path::lines(run).iter().map(row).collect();
