@@ -47,7 +47,7 @@ fn people_are_told_where_the_time_goes() {
     assert!(!call.out.contains("closed form"), "{}", call.out);
     let steps = simulate(&[&args[..], &["--path"]].concat()).ends(0).out;
     assert!(steps.contains("waits for TxAck of rank"), "{steps}");
-    assert!(steps.contains("pulls from 6: 2 us latency"), "{steps}");
+    assert!(steps.contains("pulls from 7: 2 us of latency"), "{steps}");
 }
 
 /// What can be worked out by hand: 14 steps of a ring, or a half to the other rank.
@@ -122,7 +122,7 @@ fn programs_that_do_not_end() {
         assert!(json["diagnostics"][0]["line"].as_u64().unwrap() > 0);
     }
     let file = TempFile::new("simulated.coll", b"pub algorithm A(");
-    simulate(&[&[file.path()], &mesh[..]].concat()).refused(1, "E0003");
+    simulate(&[&[file.path()], &mesh[..]].concat()).refused(1, "E0007");
 }
 
 /// Fewer elements than ranks, none, and a rank alone.

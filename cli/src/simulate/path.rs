@@ -51,13 +51,13 @@ impl Spent {
         let parts = [
             (self.latency, "latency"),
             (self.flowing, "bytes"),
-            (self.sharing, "more for links that others use too"),
+            (self.sharing, "sharing links"),
             (self.reducing, "reducing"),
-            (self.local, "within a rank"),
-            (self.signals, "for signals"),
+            (self.local, "moves within a rank"),
+            (self.signals, "signals"),
         ];
         let some = parts.into_iter().filter(|(seconds, _)| *seconds > 0.0);
-        some.map(|(seconds, what)| format!("{} {what}", time(seconds))).collect()
+        some.map(|(seconds, what)| format!("{} of {what}", time(seconds))).collect()
     }
 }
 
@@ -82,10 +82,7 @@ pub(super) fn lines(run: &Run<'_>) -> Vec<Line> {
         *times += 1;
         *seconds += step.end - step.start;
     }
-    lines
-        .into_iter()
-        .map(|(line, (times, seconds))| Line { number: line, times, seconds })
-        .collect()
+    lines.into_iter().map(|(number, (times, seconds))| Line { number, times, seconds }).collect()
 }
 
 /// The line of a step's statement.

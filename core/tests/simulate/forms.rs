@@ -37,8 +37,9 @@ fn uncontended_runs_take_what_the_forms_say() {
                 [format!("full_mesh({n}, 25GB/s, 2us)"), format!("crossbar({n}, 25GB/s, 1us)")]
             {
                 let machine = machine(&topology);
-                // Whole blocks, halves and eighths of them.
-                let count = 8 * u64::from(n) * 1024 * 15;
+                // Whole blocks, halves and eighths of them, and of each of n - 1 rings: pieces that differ by an
+                // element would bring streams that share a port out of step.
+                let count = 8 * u64::from(n * (n - 1)) * 1024 * 15;
                 for count in [count, 64 * count] {
                     let done =
                         simulate(&schedule, &machine, count, DType::F32, false).expect("it ends");
