@@ -44,9 +44,8 @@ pub(crate) fn export(flags: &SourceFlags) -> Result<bool, Failure> {
     match hccl_cpp(&export) {
         Ok(text) => print(text.trim_end()),
         Err(all) => {
-            let place = |(class, finding): (usize, _)| {
-                executor.classes[class].diagnostics(vec![finding])
-            };
+            let place =
+                |(class, finding): (usize, _)| executor.classes[class].diagnostics(vec![finding]);
             let errors: Vec<_> = all.into_iter().flat_map(place).collect();
             return Err(refused(&errors));
         }

@@ -15,6 +15,7 @@ use super::run::{Row, Runner, Runs};
 use super::{check, size};
 use crate::flags::Format;
 use crate::report::{Failure, print, print_json};
+use crate::topo::short;
 
 #[derive(Serialize)]
 struct Report {
@@ -186,20 +187,20 @@ impl Report {
         print(&format!("            one-shot flags, one set a link, {links} for its signals"));
         print(&format!(
             "  simulated with links of {} GB/s and {} us, signals as messages, reductions free",
-            self.bandwidth / 1e9,
-            self.latency * 1e6
+            short(self.bandwidth / 1e9),
+            short(self.latency * 1e6)
         ));
+        let ran = self.rows.iter().any(|row| !matches!(row.measured, Ok(None)));
+        let measured = format!("{:>13} {:>7} {:>7}", "measured us", "GB/s", "#wrong");
         print(&format!(
-            "\n{:>10} {:<22} {:>12} {:>7} {:>12} {:>8} {:>13} {:>7} {:>7}",
+            "\n{:>10} {:<22} {:>12} {:>7} {:>12} {:>8} {}",
             "size",
             "algorithm",
             "simulated us",
             "GB/s",
             "bound us",
             "% bound",
-            "measured us",
-            "GB/s",
-            "#wrong"
+            if ran { &measured } else { "" }
         ));
         for row in &self.rows {
             let measured = match &row.measured {
@@ -224,6 +225,10 @@ impl Report {
             "{:>10} {:<22} {:>12} {:>7.2} {:>12} {:>8.1} {measured}",
             "mean", "", "", self.mean_simulated, "", self.mean_share
         ));
-        print("\nall ranks share this machine's memory: what is measured is no bandwidth of links");
+        if ran {
+            print(
+                "\nall ranks share this machine's memory: what is measured is no bandwidth of links",
+            );
+        }
     }
 }

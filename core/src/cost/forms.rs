@@ -98,7 +98,9 @@ impl Form {
         if n == 1 {
             return Some(0.0);
         }
-        let apart = own_links && self.streams.value(n)? > Rat::ONE;
+        // Of a rank's streams each has a link of its own; so has each of the ranks that deal with the root alone.
+        let star = self.collective.is_rooted() && self.messages.value(n)? == Rat::ONE;
+        let apart = own_links && (star || self.streams.value(n)? > Rat::ONE);
         let form = Self {
             steps: self.messages,
             volume: if apart { self.volume } else { self.port },
