@@ -165,24 +165,19 @@ ROUNDELAY_DEVICE void copy(const Place& src, const Place& dst) {
 }
 
 template <int N> ROUNDELAY_DEVICE void copy(const Place& src, const Place (&dsts)[N]) {
-    if constexpr (N == 1) {
-        copy(src, dsts[0]);
-    } else {
-        Place places[1 + N] = {src};
-        int many = 0;
+    int none = N;
 #pragma unroll
-        for (int i = 0; i < N; ++i) {
-            if (is_none(src, dsts[i])) continue;
-            many += 1;
-            places[1 + i] = dsts[i];
-        }
-        if (many == N) return data<1, N>(places);
-        Place fewer[N - 1];
-        many = 0;
-        for (int i = 0; i < N; ++i) {
-            if (!is_none(src, dsts[i]) && many < N - 1) fewer[many++] = dsts[i];
-        }
-        if (many == N - 1) copy(src, fewer);
+    for (int i = 0; i < N; ++i) none = is_none(src, dsts[i]) ? i : none;
+    if (none == N) {
+        Place places[1 + N];
+        places[0] = src;
+#pragma unroll
+        for (int i = 0; i < N; ++i) places[1 + i] = dsts[i];
+        data<1, N>(places);
+    } else if constexpr (N > 1) {
+        Place others[N - 1];
+        for (int i = 0; i < N - 1; ++i) others[i] = dsts[i + (i >= none)];
+        copy(src, others);
     }
 }
 

@@ -69,7 +69,7 @@ impl Target {
             // The host rounds each product; a fused one would differ.
             "--fmad=false".to_owned(),
             "--ptxas-options=-v".to_owned(),
-            // NVRTC's own cache does not look into headers.
+            // Ours is looked into first.
             "--no-cache".to_owned(),
             format!("--define-macro=ROUNDELAY_THREADS={}", self.threads),
         ];
