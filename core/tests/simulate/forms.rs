@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use roundelay_core::collective::Collective;
-use roundelay_core::cost::{self, FORMS};
+use roundelay_core::cost::{self, FORMS, Term};
 use roundelay_core::dtype::DType;
 use roundelay_core::ids::RankId;
 use roundelay_core::schedule::{Algorithm as _, Schedule};
@@ -42,7 +42,10 @@ fn uncontended_runs_take_what_the_forms_say() {
                 for count in [count, 64 * count] {
                     let done =
                         simulate(&schedule, &machine, count, DType::F32, false).expect("it ends");
-                    let wanted = closed(form, n, done.bytes, &machine).expect("the form holds");
+                    let Some(wanted) = closed(form, n, done.bytes, &machine) else {
+                        assert!(form.streams != Term::Int(1) && topology.starts_with("crossbar"));
+                        continue;
+                    };
                     let off = (done.seconds / wanted - 1.0).abs();
                     assert!(
                         off < 1e-3,
