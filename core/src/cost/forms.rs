@@ -85,8 +85,9 @@ impl Form {
     }
 
     /// Seconds where a stream does one message after the other, as engines do: `alpha` seconds each, and `bandwidth`
-    /// bytes a second between two ranks in one direction, which streams share only where each rank has one port.
-    /// `None` where the form does not hold for `n`.
+    /// bytes a second between two ranks in one direction; with `own_links` for every two of them, else with one port
+    /// a rank. `None` where the form does not hold for `n`, or where streams share a port: one's latency then
+    /// passes while another's bytes flow.
     pub fn seconds_in_order(
         &self,
         n: u32,
@@ -95,18 +96,16 @@ impl Form {
         bandwidth: f64,
         own_links: bool,
     ) -> Option<f64> {
-        if n == 1 {
-            return Some(0.0);
-        }
-        // Of a rank's streams each has a link of its own; so has each of the ranks that deal with the root alone.
-        let star = self.collective.is_rooted() && self.messages.value(n)? == Rat::ONE;
-        let apart = own_links && (star || self.streams.value(n)? > Rat::ONE);
-        let form = Self {
-            steps: self.messages,
-            volume: if apart { self.volume } else { self.port },
-            ..*self
+        let streams = self.streams.value(n)? > Rat::ONE;
+        // What a stream sends in one step, it sends link after link: as through a port.
+        let in_turn = !streams && self.messages.value(n)? != self.steps.value(n)?;
+        let volume = match (n, own_links) {
+            (1, _) => Int(0),
+            (_, true) if !in_turn => self.volume,
+            (_, false) if streams => return None,
+            _ => self.port,
         };
-        form.seconds(n, bytes, alpha, bandwidth)
+        Self { steps: self.messages, volume, ..*self }.seconds(n, bytes, alpha, bandwidth)
     }
 
     /// The counts for `n` ranks, each with one port each way. In all, n times what one rank does: no less

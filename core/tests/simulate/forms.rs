@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use roundelay_core::collective::Collective;
-use roundelay_core::cost::{self, FORMS};
+use roundelay_core::cost::{self, FORMS, Term};
 use roundelay_core::dtype::DType;
 use roundelay_core::ids::RankId;
 use roundelay_core::schedule::{Algorithm as _, Schedule};
@@ -37,13 +37,15 @@ fn uncontended_runs_take_what_the_forms_say() {
                 [format!("full_mesh({n}, 25GB/s, 2us)"), format!("crossbar({n}, 25GB/s, 1us)")]
             {
                 let machine = machine(&topology);
-                // Whole blocks, halves and eighths of them, and of each of n - 1 rings: pieces that differ by an
-                // element would bring streams that share a port out of step.
-                let count = 8 * u64::from(n * (n - 1)) * 1024 * 15;
+                // Whole blocks, halves and eighths of them.
+                let count = 8 * u64::from(n) * 1024 * 15;
                 for count in [count, 64 * count] {
                     let done =
                         simulate(&schedule, &machine, count, DType::F32, false).expect("it ends");
-                    let wanted = closed(form, n, done.bytes, &machine).expect("the form holds");
+                    let Some(wanted) = closed(form, n, done.bytes, &machine) else {
+                        assert!(form.streams != Term::Int(1) && topology.starts_with("crossbar"));
+                        continue;
+                    };
                     let off = (done.seconds / wanted - 1.0).abs();
                     assert!(
                         off < 1e-3,
