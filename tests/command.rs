@@ -14,6 +14,8 @@ mod cuda;
 mod device;
 #[path = "command/emit_coll.rs"]
 mod emit_coll;
+#[path = "command/executor.rs"]
+mod executor;
 #[path = "command/json.rs"]
 mod json;
 #[path = "command/list.rs"]

@@ -18,7 +18,8 @@ use crate::topology::Topology;
 const CCL_BUFFER: u64 = 200 << 20;
 
 /// What may be set beside [`Asset`]s.
-const SETTINGS: [&str; 5] = ["topology", "nranks", "root", "ccl_buffer", "dma_reduce"];
+const SETTINGS: [&str; 6] =
+    ["topology", "nranks", "root", "ccl_buffer", "loop_bytes", "dma_reduce"];
 
 /// Everything about one executor.
 pub(super) fn executor(
@@ -38,7 +39,8 @@ pub(super) fn executor(
     let mut settings = Settings { executor, known, errors };
     settings.known_and_once();
     let (on, shape) = settings.topology().unzip();
-    let ccl_buffer = settings.ccl_buffer();
+    let ccl_buffer = settings.size("ccl_buffer").map_or(CCL_BUFFER, |(bytes, _)| bytes);
+    let loop_bytes = settings.size("loop_bytes");
     let dma_reduce = settings.flag("dma_reduce");
     let root = settings.root(on.as_deref(), collective);
     let declared = settings.declared();
@@ -59,6 +61,7 @@ pub(super) fn executor(
         topology: on,
         topology_span: shape.span,
         ccl_buffer,
+        loop_bytes,
         dma_reduce,
         declared,
         classes,
@@ -164,16 +167,14 @@ impl<'a> Settings<'a, '_, '_> {
         Some((Arc::new(built), value))
     }
 
-    fn ccl_buffer(&mut self) -> u64 {
-        let Some(setting) = self.find("ccl_buffer") else { return CCL_BUFFER };
-        match self.bytes(&setting.value) {
-            Some(0) => {
-                self.wrong(&setting.value, "ccl_buffer", "a size of at least 1 byte");
-                CCL_BUFFER
-            }
-            Some(bytes) => bytes,
-            None => CCL_BUFFER,
+    /// A size that is not 0, and where it stands.
+    fn size(&mut self, name: &str) -> Option<(u64, Span)> {
+        let setting = self.find(name)?;
+        let bytes = self.bytes(&setting.value)?;
+        if bytes == 0 {
+            self.wrong(&setting.value, name, "a size of at least 1 byte");
         }
+        Some((bytes, setting.span))
     }
 
     /// Bytes: `200 MiB`, `200MiB`, `200MB`, or a bare number of them.

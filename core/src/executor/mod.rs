@@ -30,6 +30,8 @@ pub struct Executor {
     pub topology: Arc<Topology>,
     /// Bytes of each of the two CCL buffers of a rank.
     pub ccl_buffer: u64,
+    /// Bytes of a unit that a loop takes at most, where its author says so.
+    pub loop_bytes: Option<u64>,
     /// Whether it moves the caller's memory itself, also where that is larger than the CCL buffers.
     pub dma_reduce: bool,
     /// By size, the smallest first; the last takes what is left.
@@ -69,6 +71,7 @@ impl Executor {
                 let at = checked.classes.iter().map(|class| class.span);
                 exceeded(declared, &classes, at, checked.ccl_buffer)
             }));
+            errors.extend(too_long(checked, units(checked.collective, checked.topology.nranks())));
         }
         if !errors.is_empty() {
             return Err(errors);
@@ -80,6 +83,7 @@ impl Executor {
             collective: checked.collective,
             topology: checked.topology.clone(),
             ccl_buffer: checked.ccl_buffer,
+            loop_bytes: checked.loop_bytes.map(|(bytes, _)| bytes),
             dma_reduce: checked.dma_reduce,
             classes,
             needs: needs.expect("checked: there is a class for what is left"),
@@ -109,14 +113,14 @@ impl Executor {
 
     /// Units of the larger of a rank's two buffers, of which a CCL buffer holds one loop's part.
     pub fn units(&self) -> u64 {
-        let n = self.nranks();
-        self.collective.max_input_units(n).max(self.collective.max_output_units(n)).into()
+        units(self.collective, self.nranks())
     }
 
     /// Elements a unit that one loop takes at most, where each CCL buffer has `ccl_buffer` bytes and an
     /// element `unit_size`. 0 where not even one element of each unit fits.
     pub fn loop_max_count(&self, ccl_buffer: u64, unit_size: u64) -> u64 {
-        ccl_buffer / (self.units() * unit_size.max(1))
+        let fits = ccl_buffer / self.units();
+        self.loop_bytes.map_or(fits, |most| most.min(fits)) / unit_size.max(1)
     }
 
     /// Bytes of scratch of a rank, enough for every class, element type and loop.
@@ -165,6 +169,24 @@ impl Class {
     }
 }
 
+/// Units of the larger of a rank's buffers.
+fn units(collective: Collective, nranks: u32) -> u64 {
+    collective.max_input_units(nranks).max(collective.max_output_units(nranks)).into()
+}
+
+/// A loop is declared that no CCL buffer holds.
+fn too_long(checked: &hir::Executor, units: u64) -> Option<Diagnostic> {
+    let fits = checked.ccl_buffer / units;
+    let (most, span) = checked.loop_bytes.filter(|(most, _)| *most > fits)?;
+    let title = format!("declared loops of {most} bytes a unit, and a CCL buffer holds {fits}");
+    Some(
+        Diagnostic::new(Code::OverBudget, span, title)
+            .label("too long")
+            .note(format!("a CCL buffer of {} bytes, for {units} units", checked.ccl_buffer))
+            .help(format!("write `loop_bytes: {fits};`, or leave it out: it is derived")),
+    )
+}
+
 /// Findings of an algorithm that stands elsewhere, at the class that names it: the first of each kind.
 fn named_here(all: Vec<Finding>, algorithm: &Interpreted, span: Span) -> Vec<Diagnostic> {
     let mut errors: Vec<Diagnostic> = Vec::new();
@@ -204,13 +226,11 @@ fn exceeded(
     spans: impl Iterator<Item = Span>,
     ccl_buffer: u64,
 ) -> Option<Diagnostic> {
-    let units = |class: &Class| {
-        let schedule = class.proved.schedule();
-        let n = schedule.nranks;
-        schedule.collective.max_input_units(n).max(schedule.collective.max_output_units(n))
-    };
     let takes = |class: &Class| match declared.what {
-        Asset::Scratch => class.scratch_bytes(ccl_buffer, units(class).into()),
+        Asset::Scratch => {
+            let schedule = class.proved.schedule();
+            class.scratch_bytes(ccl_buffer, units(schedule.collective, schedule.nranks))
+        }
         Asset::SlaveStreams => class.needs.slave_streams.into(),
         Asset::Notifies => class.needs.notifies.into(),
         Asset::Links => class.needs.links_of_a_rank().into(),

@@ -26,6 +26,8 @@ pub struct Executor {
     pub topology_span: Span,
     /// Bytes of each of the two CCL buffers of a rank.
     pub ccl_buffer: u64,
+    /// Bytes of a unit that a loop takes at most, where its author says so, and who does.
+    pub loop_bytes: Option<(u64, Span)>,
     /// Whether it moves the caller's memory itself, also where that is larger than the CCL buffers.
     pub dma_reduce: bool,
     /// What its author says that it takes; each once.

@@ -92,18 +92,20 @@ fn merge_stream(schedule: &Schedule, slave: usize, place: SignalKind) -> Schedul
     let mut lists: Vec<Vec<Op>> = schedule.streams.iter().map(ops).collect();
     let gone = mutant.streams.remove(slave);
     let list = lists.remove(slave);
-    let (fork, body, join) = (list[0], &list[1..list.len() - 1], list[list.len() - 1]);
+    // A stream that is forked several times has a body for each.
+    let (fork, join) = (list[0], list[list.len() - 1]);
+    let is = |op: &Op, end: Op| op.kind != OpKind::Move && op.arg == end.arg;
+    let bodies: Vec<&[Op]> = list.split_inclusive(|op| is(op, join)).collect();
+    let bodies: Vec<&[Op]> = bodies.iter().map(|body| &body[1..body.len() - 1]).collect();
+    let into = if place == SignalKind::Fork { fork } else { join };
     for list in &mut lists {
-        let end = |list: &[Op], channel: Op| {
-            list.iter().position(|op| op.kind != OpKind::Move && op.arg == channel.arg)
-        };
-        let (into, other) = if place == SignalKind::Fork { (fork, join) } else { (join, fork) };
-        if let Some(at) = end(list, into) {
-            list.splice(at..=at, body.iter().copied());
-        }
-        if let Some(at) = end(list, other) {
-            list.remove(at);
-        }
+        let mut next = bodies.iter();
+        let merged = list.iter().flat_map(|op| match () {
+            () if is(op, into) => next.next().expect("as many forks as bodies").to_vec(),
+            () if is(op, fork) || is(op, join) => Vec::new(),
+            () => vec![*op],
+        });
+        *list = merged.collect();
     }
     // The streams after it move up, and so do their forks and joins.
     let of_rank = mutant.streams.iter_mut().filter(|s| s.rank == gone.rank);
