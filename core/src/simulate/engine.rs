@@ -135,7 +135,7 @@ impl<'a> Engine<'a> {
             now: 0.0,
             streams: schedule.streams.iter().map(at).collect(),
             behind: vec![NONE; streams],
-            ready: (0..streams as u32).rev().map(StreamId).collect(),
+            ready: (0..streams as u32).map(StreamId).collect(),
             counters: vec![counter; schedule.channels.len()],
             signal: schedule.channels.iter().map(signal).collect(),
             bytes: schedule.regions.iter().map(bytes).collect(),
@@ -153,10 +153,14 @@ impl<'a> Engine<'a> {
 
     /// Until nothing happens any more.
     pub(super) fn run(&mut self) {
-        let mut events = Vec::new();
+        let (mut events, mut running) = (Vec::new(), Vec::new());
         loop {
-            while let Some(stream) = self.ready.pop() {
-                self.advance(stream);
+            // In turns: neighbours in memory run one after the other.
+            while !self.ready.is_empty() {
+                std::mem::swap(&mut self.ready, &mut running);
+                for stream in running.drain(..) {
+                    self.advance(stream);
+                }
             }
             // Rates are found once for all that happens at a time.
             if self.queue.next() != Some(self.now) {
