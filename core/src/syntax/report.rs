@@ -64,9 +64,9 @@ fn classes(expected: &[&str]) -> Vec<String> {
     take("a statement", STATEMENT, STATEMENT, &mut rest);
     take("an algorithm", &["algorithm", "pub"], ITEM, &mut rest);
     take("an expression", &["identifier", "integer", "("], EXPRESSION, &mut rest);
-    // After a whole operand a colon would make its first word an argument's name: nobody forgot that.
+    // After a whole operand `:` or `=` would make its first word an argument's name: nobody forgot that.
     if rest.contains(&".") {
-        rest.retain(|e| *e != ":");
+        rest.retain(|e| ![":", "="].contains(e));
     }
     take("an operator", &["+", "*", "."], OPERATOR, &mut rest);
     // What may follow an operand of any kind says little; the delimiters say what is missing.
