@@ -365,7 +365,7 @@ fn number(value: &SettingValue) -> Option<u64> {
 }
 
 /// A number of bytes in the largest unit that divides it.
-fn said(bytes: u64) -> String {
+pub(crate) fn said(bytes: u64) -> String {
     let fits = |(_, unit): &&(&str, u64)| bytes > 0 && bytes.is_multiple_of(*unit);
     let (name, unit) = UNITS.iter().filter(fits).max_by_key(|(_, unit)| *unit).unwrap_or(&UNITS[0]);
     format!("{} {name}", bytes / unit)

@@ -3,7 +3,7 @@
 mod attributes;
 mod calls;
 mod constructors;
-mod executor;
+pub(crate) mod executor;
 mod exprs;
 mod fifo;
 pub mod hir;

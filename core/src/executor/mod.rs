@@ -5,6 +5,7 @@ mod needs;
 
 use std::sync::Arc;
 
+use crate::check::executor::said;
 use crate::check::hir;
 pub use crate::check::hir::Asset;
 use crate::collective::Collective;
@@ -178,11 +179,12 @@ fn units(collective: Collective, nranks: u32) -> u64 {
 fn too_long(checked: &hir::Executor, units: u64) -> Option<Diagnostic> {
     let fits = checked.ccl_buffer / units;
     let (most, span) = checked.loop_bytes.filter(|(most, _)| *most > fits)?;
-    let title = format!("declared loops of {most} bytes a unit, and a CCL buffer holds {fits}");
+    let (most, fits) = (said(most), said(fits));
+    let title = format!("declared loops of {most} a unit, and a CCL buffer holds {fits}");
     Some(
         Diagnostic::new(Code::OverBudget, span, title)
             .label("too long")
-            .note(format!("a CCL buffer of {} bytes, for {units} units", checked.ccl_buffer))
+            .note(format!("a CCL buffer of {}, units: {units}", said(checked.ccl_buffer)))
             .help(format!("write `loop_bytes: {fits};`, or leave it out: it is derived")),
     )
 }
@@ -238,14 +240,18 @@ fn exceeded(
     let most = classes.iter().zip(spans).max_by_key(|(class, _)| takes(class));
     let (class, span) = most.filter(|(class, _)| takes(class) > declared.most)?;
     let needed = takes(class);
+    let amount = match declared.what {
+        Asset::Scratch => said(needed),
+        _ => needed.to_string(),
+    };
     let title =
-        format!("declared {}, the schedule uses {needed}", declared.what.counted(declared.most));
+        format!("declared {}, the schedule uses {amount}", declared.what.counted(declared.most));
     Some(
         Diagnostic::new(Code::OverBudget, declared.span, title)
             .label("too few")
-            .other(span, format!("uses {needed}"))
+            .other(span, format!("uses {amount}"))
             .help(format!(
-                "write `{}: {needed};`, or leave it out: it is derived",
+                "write `{}: {amount};`, or leave it out: it is derived",
                 declared.what.name()
             )),
     )

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use super::Algorithm;
+use crate::check::executor::said;
 use crate::collective::Collective;
 use crate::source::Span;
 use crate::topology::Topology;
@@ -80,7 +81,7 @@ impl Asset {
     pub fn counted(self, n: u64) -> String {
         let plural = if n == 1 { "" } else { "s" };
         match self {
-            Self::Scratch => format!("{n} byte{plural} of scratch"),
+            Self::Scratch => format!("{} of scratch", said(n)),
             Self::SlaveStreams => format!("{n} slave stream{plural}"),
             Self::Notifies => format!("{n} notif{}", if n == 1 { "y" } else { "ies" }),
             Self::Links => format!("{n} link{plural}"),
