@@ -110,13 +110,21 @@ fn the_tables_of_the_families_are_what_the_schedules_say() {
 /// Pictures, and the topologies that they are of.
 #[test]
 fn the_pictures_are_what_the_command_draws() {
-    let pictures = [("guide/broken_mesh.svg", "full_mesh(8) without (0, 1)")];
-    for (path, topology) in pictures {
-        let command = format!("$ roundelay topo \"{topology}\" --format svg");
-        let drawn = console::transcript(&command, &root());
-        let (_, drawn) = drawn.split_once('\n').expect("a command and a picture");
-        expect_file![root().join("book/src").join(path)].assert_eq(drawn);
-    }
+    let command = "$ roundelay topo \"full_mesh(8) without (0, 1)\" --format svg";
+    let drawn = console::transcript(command, &root());
+    let (_, drawn) = drawn.split_once('\n').expect("a command and a picture");
+    expect_file![root().join("book/src/guide/broken_mesh.svg")].assert_eq(drawn);
+
+    let run = std::env::temp_dir().join(format!("roundelay-run-{}.svg", std::process::id()));
+    let machine = "\"full_mesh(8, 25GB/s, 2us) without (0, 1)\" --signals messages";
+    let file = run.display();
+    let command = format!(
+        "$ roundelay simulate OneShotAround --bytes 64K --topology {machine} --svg \"{file}\""
+    );
+    console::transcript(&command, &root());
+    let drawn = std::fs::read_to_string(&run).expect("the command draws");
+    let _ = std::fs::remove_file(&run);
+    expect_file![root().join("book/src/guide/one_shot_run.svg")].assert_eq(&drawn);
 }
 
 #[test]

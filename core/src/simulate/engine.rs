@@ -418,7 +418,9 @@ impl<'a> Engine<'a> {
             timeline
                 .spans
                 .sort_by(|a, b| a.stream.cmp(&b.stream).then(a.start.total_cmp(&b.start)));
-            timeline.messages.sort_by(|a, b| a.start.total_cmp(&b.start));
+            // Those that set out together, by their ops: whatever the engine took first.
+            let at = |m: &Message| (m.op, m.from, m.to);
+            timeline.messages.sort_by(|a, b| a.start.total_cmp(&b.start).then(at(a).cmp(&at(b))));
         }
         let (links, ports) =
             usage::usage(self.schedule, self.machine, &self.wires.capacity, &self.carried, seconds);

@@ -11,7 +11,7 @@ pub struct Timeline {
     pub seconds: f64,
     /// Every op that took time or waited, by stream and then by start.
     pub spans: Vec<Span>,
-    /// Every message, by start.
+    /// Every message, by start; those that set out together by op.
     pub messages: Vec<Message>,
 }
 
