@@ -106,7 +106,8 @@ fn every_source_of_the_library_has_one_struct_an_algorithm() {
                 _ => None,
             })
             .collect();
-        let names: Vec<_> = program.algorithms.iter().map(|a| a.name.clone()).collect();
-        assert_eq!(structs, names);
+        let algorithms = program.algorithms.iter().map(|a| a.name.clone());
+        let executors = program.executors.iter().map(|e| e.name.clone());
+        assert_eq!(structs, algorithms.chain(executors).collect::<Vec<_>>());
     }
 }

@@ -5,7 +5,9 @@ use std::fmt::Write as _;
 
 use super::stmts::{Body, identifier, param_type};
 use super::{Protocol, Site, Spec};
-use crate::check::hir::{self, Algorithm, Callee, ExprKind, ParamTy, Stmt, StmtKind, Ty, VarId};
+use crate::check::hir::{
+    self, Algorithm, Callee, ExprKind, ParamTy, Stmt, StmtKind, Ty, VarId, walk,
+};
 use crate::dtype::ReduceOp;
 use crate::ids::SpanId;
 use crate::schedule::interpret::Interpreted;
@@ -214,11 +216,28 @@ pub(super) fn loops(
         format!(", lane.{kind}_param({index})")
     });
     let call = format!("{name}(lane, lane.input(), lane.output(){})", params.collect::<String>());
-    // Functions of several algorithms leave fewer registers to the moves.
-    let alone = checked.callees().is_empty();
-    let defines = if alone { "" } else { "#define ROUNDELAY_IN_FLIGHT 4\n" };
+    // Functions of several algorithms, and many regions at once, leave fewer registers to the moves.
+    let defines = match (cuts(checked) > CUTS, checked.callees().is_empty()) {
+        (true, _) => "#define ROUNDELAY_IN_FLIGHT 2\n",
+        (false, false) => "#define ROUNDELAY_IN_FLIGHT 4\n",
+        (false, true) => "",
+    };
     let text = whole(&checked.name, spec, about, (defines, &writer.text), &call, scale);
     (text, writer.sites)
+}
+
+/// Times that a page may cut a region before its moves have to do with fewer loads in flight.
+const CUTS: usize = 8;
+
+/// How often `algorithm` cuts a region.
+fn cuts(algorithm: &Algorithm) -> usize {
+    let mut cuts = 0;
+    walk(&algorithm.body, &mut |stmt| {
+        for expr in stmt.exprs() {
+            expr.walk(&mut |part| cuts += usize::from(matches!(*part.kind, ExprKind::Split(..))));
+        }
+    });
+    cuts
 }
 
 /// A kernel that walks a table.
