@@ -325,6 +325,9 @@ fn not_a_size(value: &SettingValue) -> Diagnostic {
     let mut error = Diagnostic::new(Code::BadSetting, value.span(), "this is no size in bytes");
     if let SettingValue::Size(size) = value {
         let units = UNITS.map(|(name, _)| name);
+        if units.contains(&&*size.unit.text) {
+            return error.note("sizes fit 63 bits");
+        }
         error = match scope::nearest(&size.unit.text, units) {
             Some(near) => error.help(format!("did you mean `{} {near}`?", size.amount)),
             None => error.note(format!("units are {}", units.join(", "))),
