@@ -1,8 +1,7 @@
 //! `emit hccl-cpp`: an executor in the contest's form.
 
 use roundelay::library::SOURCES;
-use roundelay_core::emit::hccl_cpp::{Export, SizeClass, hccl_cpp};
-use roundelay_core::schedule::Algorithm as _;
+use roundelay_core::emit::hccl_cpp::{Export, hccl_cpp};
 use roundelay_core::source::Source;
 
 use super::{Stopped, one, read};
@@ -18,29 +17,9 @@ pub(crate) fn export(flags: &SourceFlags) -> Result<bool, Failure> {
         Err(Stopped::Failure(failure)) => return Err(failure),
     };
     // Where the lines stand that the text's comments quote.
-    let files: Vec<Option<Source>> = executor
-        .classes
-        .iter()
-        .map(|class| {
-            let file = class.algorithm.file();
-            if file == source.name() {
-                return Some(source.clone());
-            }
-            let library = SOURCES.iter().find(|(name, _)| *name == file);
-            library.map(|(name, text)| Source::from_text(*name, text))
-        })
-        .collect();
-    let classes = executor.classes.iter().zip(&files).map(|(class, file)| SizeClass {
-        below: class.below,
-        schedule: class.proved.schedule(),
-        source: file.as_ref(),
-    });
-    let export = Export {
-        name: &executor.name,
-        docs: &executor.docs,
-        dma_reduce: executor.dma_reduce,
-        classes: classes.collect(),
-    };
+    let library = SOURCES.iter().map(|(name, text)| Source::from_text(*name, text));
+    let files: Vec<Source> = std::iter::once(source.clone()).chain(library).collect();
+    let export = Export::of(&executor, |name| files.iter().find(|file| file.name() == name));
     match hccl_cpp(&export) {
         Ok(text) => print(text.trim_end()),
         Err(all) => {

@@ -7,6 +7,7 @@ mod list;
 mod run;
 mod score;
 
+use roundelay::select::size;
 use roundelay_core::diagnostics::{Code, Diagnostic};
 use roundelay_core::executor::Executor;
 use roundelay_core::source::Source;
@@ -116,11 +117,4 @@ impl Which {
 #[expect(clippy::needless_pass_by_value, reason = "what `refuse` hands over")]
 pub(super) fn wrong(diagnostics: Vec<JsonDiagnostic>) -> serde_json::Value {
     serde_json::json!({ "ok": false, "diagnostics": diagnostics })
-}
-
-/// A number of bytes in the largest unit that divides it.
-pub(super) fn size(bytes: u64) -> String {
-    let units = [(1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB")];
-    let unit = units.into_iter().find(|(unit, _)| bytes > 0 && bytes.is_multiple_of(*unit));
-    unit.map_or_else(|| format!("{bytes} B"), |(unit, name)| format!("{} {name}", bytes / unit))
 }

@@ -3,11 +3,11 @@
 
 use roundelay_core::cost::has_latency;
 use roundelay_core::dtype::DType;
+use roundelay_core::emit::hccl_cpp::SIGNALS;
 use roundelay_core::executor::Executor;
 use roundelay_core::schedule::Algorithm as _;
 use roundelay_core::simulate::{Machine, SignalCost, simulate};
 use roundelay_core::topology::bounds::{Rounds, bound};
-use roundelay_core::verify::Signals;
 use serde::Serialize;
 
 use super::flags::ScoreFlags;
@@ -68,9 +68,8 @@ const PROVED: [&str; 5] = [
 
 pub(super) fn main(flags: &ScoreFlags) -> Result<bool, Failure> {
     let executor = flags.which.load()?;
-    let one_shot = Signals { one_shot: true, link_shared: true };
     let verdict =
-        Verdict { proved: PROVED, one_shot_links: check::with(&executor, one_shot).is_ok() };
+        Verdict { proved: PROVED, one_shot_links: check::with(&executor, SIGNALS).is_ok() };
     let rows = flags
         .sizes
         .iter()

@@ -68,11 +68,10 @@ impl Executor {
             }
         }
         if errors.is_empty() {
-            errors.extend(checked.declared.iter().filter_map(|declared| {
-                let at = checked.classes.iter().map(|class| class.span);
-                exceeded(declared, &classes, at, checked.ccl_buffer)
-            }));
-            errors.extend(too_long(checked, units(checked.collective, checked.topology.nranks())));
+            let units = checked.collective.max_units(checked.topology.nranks());
+            let exceeded = |declared| exceeded(declared, &classes, checked.ccl_buffer, units);
+            errors.extend(checked.declared.iter().filter_map(exceeded));
+            errors.extend(too_long(checked, units));
         }
         if !errors.is_empty() {
             return Err(errors);
@@ -114,7 +113,7 @@ impl Executor {
 
     /// Units of the larger of a rank's two buffers, of which a CCL buffer holds one loop's part.
     pub fn units(&self) -> u64 {
-        units(self.collective, self.nranks())
+        self.collective.max_units(self.nranks())
     }
 
     /// Elements a unit that one loop takes at most, where each CCL buffer has `ccl_buffer` bytes and an
@@ -170,11 +169,6 @@ impl Class {
     }
 }
 
-/// Units of the larger of a rank's buffers.
-fn units(collective: Collective, nranks: u32) -> u64 {
-    collective.max_input_units(nranks).max(collective.max_output_units(nranks)).into()
-}
-
 /// A loop is declared that no CCL buffer holds.
 fn too_long(checked: &hir::Executor, units: u64) -> Option<Diagnostic> {
     let fits = checked.ccl_buffer / units;
@@ -225,21 +219,17 @@ fn named_here(all: Vec<Finding>, algorithm: &Interpreted, span: Span) -> Vec<Dia
 fn exceeded(
     declared: &hir::Declared,
     classes: &[Class],
-    spans: impl Iterator<Item = Span>,
     ccl_buffer: u64,
+    units: u64,
 ) -> Option<Diagnostic> {
     let takes = |class: &Class| match declared.what {
-        Asset::Scratch => {
-            let schedule = class.proved.schedule();
-            class.scratch_bytes(ccl_buffer, units(schedule.collective, schedule.nranks))
-        }
+        Asset::Scratch => class.scratch_bytes(ccl_buffer, units),
         Asset::SlaveStreams => class.needs.slave_streams.into(),
         Asset::Notifies => class.needs.notifies.into(),
         Asset::Links => class.needs.links_of_a_rank().into(),
     };
-    let most = classes.iter().zip(spans).max_by_key(|(class, _)| takes(class));
-    let (class, span) = most.filter(|(class, _)| takes(class) > declared.most)?;
-    let needed = takes(class);
+    let most = classes.iter().map(|class| (takes(class), class.span)).max_by_key(|most| most.0);
+    let (needed, span) = most.filter(|(needed, _)| *needed > declared.most)?;
     let amount = match declared.what {
         Asset::Scratch => said(needed),
         _ => needed.to_string(),

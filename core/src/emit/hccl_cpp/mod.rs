@@ -46,12 +46,12 @@ pub struct Export<'a> {
 }
 
 impl<'a> Export<'a> {
-    /// A compiled executor; `source` is the text that its algorithms' lines stand in, where it is one.
-    pub fn of(executor: &'a Executor, source: Option<&'a Source>) -> Self {
+    /// A compiled executor; `source` finds the text that an algorithm's lines stand in, by the name of its file.
+    pub fn of(executor: &'a Executor, source: impl Fn(&str) -> Option<&'a Source>) -> Self {
         let classes = executor.classes.iter().map(|class| SizeClass {
             below: class.below,
             schedule: class.proved.schedule(),
-            source: source.filter(|source| source.name() == class.algorithm.file()),
+            source: source(class.algorithm.file()),
         });
         Self {
             name: &executor.name,
