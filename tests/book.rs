@@ -115,7 +115,8 @@ fn the_pictures_are_what_the_command_draws() {
     let (_, drawn) = drawn.split_once('\n').expect("a command and a picture");
     expect_file![root().join("book/src/guide/broken_mesh.svg")].assert_eq(drawn);
 
-    let run = std::env::temp_dir().join(format!("roundelay-run-{}.svg", std::process::id()));
+    let folder = tempfile::tempdir().expect("a folder for the picture");
+    let run = folder.path().join("run.svg");
     let machine = "\"full_mesh(8, 25GB/s, 2us) without (0, 1)\" --signals messages";
     let file = run.display();
     let command = format!(
@@ -123,7 +124,6 @@ fn the_pictures_are_what_the_command_draws() {
     );
     console::transcript(&command, &root());
     let drawn = std::fs::read_to_string(&run).expect("the command draws");
-    let _ = std::fs::remove_file(&run);
     expect_file![root().join("book/src/guide/one_shot_run.svg")].assert_eq(&drawn);
 }
 

@@ -1,7 +1,7 @@
 //! Builds the binary once and calls it. Apart: every test of the command does this.
 
 use std::io::Write as _;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Command, Output, Stdio};
 use std::sync::LazyLock;
 use std::time::{Duration, Instant};
@@ -81,25 +81,20 @@ impl Call {
 }
 
 /// A file in a folder of its own, gone when dropped.
-pub(super) struct TempFile(PathBuf);
+pub(super) struct TempFile {
+    path: PathBuf,
+    _folder: tempfile::TempDir,
+}
 
 impl TempFile {
     pub(super) fn new(name: &str, bytes: &[u8]) -> Self {
-        let folder = std::env::temp_dir().join(format!("roundelay-{}-{name}", std::process::id()));
-        std::fs::create_dir_all(&folder).expect("a temporary folder");
-        let path = folder.join(name);
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let path = folder.path().join(name);
         std::fs::write(&path, bytes).expect("a temporary file");
-        Self(path)
+        Self { path, _folder: folder }
     }
 
     pub(super) fn path(&self) -> &str {
-        self.0.to_str().expect("a temporary path is text")
-    }
-}
-
-impl Drop for TempFile {
-    fn drop(&mut self) {
-        let folder: Option<&Path> = self.0.parent();
-        let _ = folder.map(std::fs::remove_dir_all);
+        self.path.to_str().expect("a temporary path is text")
     }
 }

@@ -39,18 +39,15 @@ fn generate() -> Result<[(&'static str, String); 2], String> {
 
 /// LALRPOP puts its version and the grammar's hash at the head of its output.
 fn grammar() -> Result<String, String> {
-    let out = std::env::temp_dir().join(format!("roundelay-grammar-{}", std::process::id()));
-    fs::create_dir_all(&out).map_err(|e| format!("{}: {e}", out.display()))?;
-    let generated = lalrpop::Configuration::new()
-        .set_out_dir(&out)
+    let out = tempfile::tempdir().map_err(|e| e.to_string())?;
+    lalrpop::Configuration::new()
+        .set_out_dir(out.path())
         .force_build(true)
         .emit_rerun_directives(false)
         .log_quiet()
         .process_file(syntax_dir().join("grammar.lalrpop"))
-        .map_err(|e| e.to_string())
-        .and_then(|()| fs::read_to_string(out.join("grammar.rs")).map_err(|e| e.to_string()));
-    let removed = fs::remove_dir_all(&out).map_err(|e| format!("{}: {e}", out.display()));
-    generated.and_then(|text| removed.map(|()| text))
+        .map_err(|e| e.to_string())?;
+    fs::read_to_string(out.path().join("grammar.rs")).map_err(|e| e.to_string())
 }
 
 fn lexer() -> Result<String, String> {

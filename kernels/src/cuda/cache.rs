@@ -128,7 +128,7 @@ fn hex(key: &Key) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cuda::compile::tests::Folder;
+    use crate::cuda::compile::tests::folder;
 
     fn built() -> Built {
         Built { cubin: vec![0, 159, 146, 150], ptx: ".version 9.0".to_owned(), log: String::new() }
@@ -136,7 +136,7 @@ mod tests {
 
     #[test]
     fn what_is_stored_is_loaded() {
-        let folder = Folder::new();
+        let folder = folder();
         let cache = Cache::at(folder.path().join("not/there/yet"));
         let (one, other) = (key(["a", "b"]), key(["ab", ""]));
         assert_ne!(one, other);
@@ -150,7 +150,7 @@ mod tests {
 
     #[test]
     fn what_is_damaged_is_not_loaded() {
-        let folder = Folder::new();
+        let folder = folder();
         let cache = Cache::at(folder.path());
         let key = key(["k"]);
         cache.store(&key, &built()).unwrap();
@@ -172,7 +172,7 @@ mod tests {
 
     #[test]
     fn a_folder_that_cannot_be_is_said() {
-        let folder = Folder::new();
+        let folder = folder();
         fs::write(folder.path().join("file"), "").unwrap();
         let why = Cache::at(folder.path().join("file/below")).store(&key(["k"]), &built());
         assert!(why.clone().is_err_and(|why| why.contains("cannot be written")), "{why:?}");

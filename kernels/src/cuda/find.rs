@@ -143,7 +143,7 @@ pub(super) fn headers(library: Option<&Path>) -> (Option<PathBuf>, Vec<PathBuf>)
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cuda::compile::tests::{Folder, NVRTC, hints};
+    use crate::cuda::compile::tests::{NVRTC, folder, hints};
 
     fn refused(hints: &Hints) -> String {
         match hints.find() {
@@ -163,7 +163,7 @@ mod tests {
         assert!(why.contains("ROUNDELAY_NVRTC is set, and /nothing/here does not exist"), "{why}");
         assert!(why.contains("cargo xtask nvrtc"), "{why}");
 
-        let folder = Folder::new();
+        let folder = folder();
         let why = refused(&Hints { named: Some(folder.path().into()), ..hints() });
         assert!(why.contains("holds no libnvrtc.so"), "{why}");
 
@@ -190,7 +190,7 @@ mod tests {
 
     #[test]
     fn nowhere_names_every_place() {
-        let folder = Folder::new();
+        let folder = folder();
         let hints = Hints { named: None, folder: folder.path().to_owned(), loader: false };
         let why = refused(&hints);
         assert!(why.contains("ROUNDELAY_NVRTC is not set"), "{why}");
@@ -202,7 +202,7 @@ mod tests {
 
     #[test]
     fn the_highest_version_is_taken() {
-        let folder = Folder::new();
+        let folder = folder();
         for name in [
             "libnvrtc.so.9",
             "libnvrtc.so.13",

@@ -51,16 +51,14 @@ mod tests {
 
     #[test]
     fn the_largest_cache_of_all_levels_counts() {
-        let dir = std::env::temp_dir().join(format!("roundelay-caches-{}", std::process::id()));
+        let dir = tempfile::tempdir().unwrap();
         for (index, size) in ["48K", "32M", "1024K"].iter().enumerate() {
-            let cache = dir.join(format!("index{index}"));
+            let cache = dir.path().join(format!("index{index}"));
             fs::create_dir_all(&cache).unwrap();
             fs::write(cache.join("size"), format!("{size}\n")).unwrap();
         }
-        let found = largest(&dir);
-        fs::remove_dir_all(&dir).unwrap();
-        assert_eq!(found, Some(32 << 20));
-        assert_eq!(largest(&dir), None);
+        assert_eq!(largest(dir.path()), Some(32 << 20));
+        assert_eq!(largest(&dir.path().join("none")), None);
         assert!(last_level_cache() > 0);
     }
 }

@@ -1,8 +1,9 @@
 //! Texts that NVRTC compiles and refuses, and what the caches do about them.
 
-use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::{env, fs, process};
+use std::fs;
+use std::path::Path;
+
+use tempfile::TempDir;
 
 use super::*;
 use crate::cuda::find::Hints;
@@ -15,26 +16,8 @@ pub(in crate::cuda) fn hints() -> Hints {
 }
 
 /// A folder that is gone afterwards.
-pub(in crate::cuda) struct Folder(PathBuf);
-
-impl Folder {
-    pub(in crate::cuda) fn new() -> Self {
-        static NAMES: AtomicU64 = AtomicU64::new(0);
-        let name = NAMES.fetch_add(1, Ordering::Relaxed);
-        let path = env::temp_dir().join(format!("roundelay-{}-{name}", process::id()));
-        fs::create_dir_all(&path).expect("a folder for the test");
-        Self(path)
-    }
-
-    pub(in crate::cuda) fn path(&self) -> &Path {
-        &self.0
-    }
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        drop(fs::remove_dir_all(&self.0));
-    }
+pub(in crate::cuda) fn folder() -> TempDir {
+    tempfile::tempdir().expect("a folder for the test")
 }
 
 fn nvrtc() -> &'static Nvrtc {
@@ -159,7 +142,7 @@ fn a_header_that_is_not_there_is_named() {
 
 #[test]
 fn what_was_compiled_is_not_compiled_again() {
-    let folder = Folder::new();
+    let folder = folder();
     let cache = Cache::at(folder.path());
     let first = compiler(cache.clone());
     let made = first.compile(TEXT, "Scale", &scale("sm_90")).unwrap();
@@ -201,7 +184,7 @@ fn what_was_compiled_is_not_compiled_again() {
 
 #[test]
 fn a_cache_that_cannot_be_written_is_said() {
-    let folder = Folder::new();
+    let folder = folder();
     fs::write(folder.path().join("file"), "").unwrap();
     let cache = Cache::at(folder.path().join("file"));
     let compiled = compiler(cache).compile(TEXT, "Scale", &scale("sm_90")).unwrap();
