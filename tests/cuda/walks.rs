@@ -36,6 +36,60 @@ fn the_corners_of_the_language_do_what_was_proved() {
     assert!(kernels > 50, "{kernels} kernels");
 }
 
+/// Every operator inside every other, on its left and on its right, as the piece that is copied: parentheses that the
+/// text needs are there.
+#[test]
+fn operators_nest_as_the_author_nested_them() {
+    const OPS: [&str; 10] = ["+", "-", "*", "/", "%", "<<", ">>", "&", "|", "^"];
+    const TRUTHS: [&str; 8] = ["==", "!=", "<", "<=", ">", ">=", "&&", "||"];
+    let mut nested = Vec::new();
+    for outer in OPS {
+        for inner in OPS {
+            nested.push(format!("(a {inner} b) {outer} c"));
+            // 7 >> 3 is no divisor.
+            if !(matches!(outer, "/" | "%") && inner == ">>") {
+                nested.push(format!("a {outer} (b {inner} c)"));
+            }
+        }
+        nested.push(format!("-(a {outer} b) - -c"));
+        nested.push(format!("(if a > 2 {{ b }} else {{ c }}) {outer} b"));
+        for truth in &TRUTHS[..6] {
+            nested.push(format!("if (a {outer} b) {truth} (c {outer} a) {{ 1 }} else {{ 2 }}"));
+        }
+    }
+    for outer in &TRUTHS[6..] {
+        for inner in TRUTHS {
+            let (x, y) = if inner.len() == 2 && "&&||".contains(inner) {
+                ("a > 1", "b < a")
+            } else {
+                ("a", "2")
+            };
+            let all = format!("!(a == 3) {outer} ({x} {inner} {y})");
+            nested.push(format!("if {all} {{ 1 }} else {{ 2 }}"));
+            nested.push(format!("if ({x} {inner} {y}) {outer} a != 2 {{ 1 }} else {{ 2 }}"));
+        }
+    }
+    let copies: String = nested
+        .iter()
+        .map(|it| format!("    copy(local.input.split(61)[({it}) % 61], local.sink[0]);\n"))
+        .collect();
+    let text = format!(
+        "pub algorithm Nested(b: int = 7, c: int = 3) -> AllReduce {{
+    let a = rank + 1;
+    scratch sink: 1 like input.split(61);
+    MeshAllReduce() on (input, output);
+{copies}}}
+"
+    );
+    let source = Source::from_text("nested.coll", &text);
+    let program = compile(&source, Door::File)
+        .unwrap_or_else(|errors| panic!("{}", errors[0].report(&source)));
+    let nested = Interpreted::new(program.algorithms.into_iter().next().expect("one"), &source);
+    let proved = proved(&nested, 3).expect("three ranks will do");
+    let kernel = loops(&nested, &proved, spec(&nested));
+    validate(&kernel, &proved, 30_011).unwrap_or_else(|why| panic!("{why}"));
+}
+
 /// How many kernels of an algorithm do what was proved, or the first that does not.
 fn validated(algorithm: &Interpreted) -> Result<u32, String> {
     let fits = spec(algorithm);

@@ -199,7 +199,7 @@ ROUNDELAY_DEVICE void NhrAllReduce(Lane& lane, const Region input, const Region 
 #line 54 "nhr.coll"
         for (i64 i = 0; i < quo(nranks - 1 + d, 2 * d); ++i) {
 #line 55 "nhr.coll"
-            pull(above, mod(rank - (2 * d) * i, nranks), true);
+            pull(above, mod(rank - 2 * d * i, nranks), true);
         }
     }
 #line 58 "nhr.coll"
@@ -217,7 +217,7 @@ ROUNDELAY_DEVICE void NhrAllReduce(Lane& lane, const Region input, const Region 
 #line 64 "nhr.coll"
         for (i64 i = 0; i < quo(nranks - 1 + d, 2 * d); ++i) {
 #line 65 "nhr.coll"
-            pull(below, mod(rank - d - (2 * d) * i, nranks), false);
+            pull(below, mod(rank - d - 2 * d * i, nranks), false);
         }
 #line 67 "nhr.coll"
         below.TxDataSignal();

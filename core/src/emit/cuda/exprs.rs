@@ -103,8 +103,7 @@ impl Body<'_, '_> {
                 let (topology, rank) = (self.atom(topology), self.expr(rank));
                 atom(format!("{topology}.neighbours({rank})"))
             }
-            ExprKind::Missing(topology) => self.asked(topology, "missing"),
-            ExprKind::Shares(topology) => self.asked(topology, "shares"),
+            ExprKind::TopologyField(field, topology) => self.asked(topology, field.name()),
             ExprKind::Relays(topology, a, b) => {
                 let (topology, a, b) = (self.expr(topology), self.expr(a), self.expr(b));
                 atom(format!("lane.relays({topology}, {a}, {b})"))
@@ -178,9 +177,10 @@ impl Body<'_, '_> {
     /// An operand: without parentheses where every reader knows what binds tighter.
     fn operand(&mut self, op: BinOp, expr: &Expr, right: bool) -> String {
         let bare = matches!(&*expr.kind, ExprKind::Binary(inner, ..) if {
-            let tighter = inner.precedence() > op.precedence();
+            let (inner_binds, binds) = (inner.precedence(), op.precedence());
+            let first = inner_binds > binds || (!right && inner_binds == binds);
             match class(op) {
-                Class::Sum => class(*inner) == Class::Sum && (tighter || (!right && *inner != BinOp::Mul)),
+                Class::Sum => class(*inner) == Class::Sum && first,
                 Class::Comparison => class(*inner) == Class::Sum,
                 Class::Logic => class(*inner) == Class::Comparison,
                 Class::Other => false,
