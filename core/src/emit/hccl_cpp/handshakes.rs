@@ -3,8 +3,8 @@
 //!
 //! Elsewhere scratch belongs to a plan of one count, and only the next run of the same plan follows. An executor runs
 //! with another count next, or another element type, and scratch is then cut elsewhere. So it is held to what holds
-//! for the callers' buffers: a peer touches it after its rank began, and before it ends. Where the algorithm's own
-//! signals do not say so, one is added at the run's begin or end.
+//! for the callers' buffers: a peer touches it after its rank began, or after all that anybody did to it in the run
+//! before, and before its rank ends. Where the algorithm's own signals do not say so, one is added at the run's begin or end.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -33,7 +33,7 @@ pub(super) fn closed(schedule: &Schedule) -> Result<Schedule, Vec<Finding>> {
     Ok(closed)
 }
 
-/// Accesses to scratch that are not between the begin and the end of its rank's run.
+/// Accesses to scratch that may meet another run of its rank, the one before or the next.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Open {
     early: BTreeSet<Pair>,
@@ -47,6 +47,7 @@ fn open(schedule: &Schedule) -> Result<Open, Vec<Finding>> {
     // How many ops of each other stream a stream knows to be over, now and when it posted.
     let mut known = vec![vec![0_u32; streams]; streams];
     let mut posted: HashMap<OpId, Vec<u32>> = HashMap::new();
+    // When a stream touched a rank's scratch last.
     let mut last: HashMap<(StreamId, RankId), u32> = HashMap::new();
     let mut open = Open::default();
     for &at in &order.sequence {
@@ -68,10 +69,11 @@ fn open(schedule: &Schedule) -> Result<Open, Vec<Finding>> {
                 let op = schedule.op(at);
                 for operand in schedule.srcs(op).iter().chain(schedule.dsts(op)) {
                     let scratch = matches!(schedule.region(*operand).buffer, Buffer::Scratch(_));
-                    if operand.rank == own.rank || !scratch {
+                    if !scratch {
                         continue;
                     }
-                    if known[stream.index()][main[operand.rank.index()].index()] == 0 {
+                    let begun = known[stream.index()][main[operand.rank.index()].index()];
+                    if begun == 0 && operand.rank != own.rank {
                         open.early.insert((own.rank, operand.rank));
                     }
                     last.insert((stream, operand.rank), at.0 - own.first.0 + 1);
@@ -79,9 +81,17 @@ fn open(schedule: &Schedule) -> Result<Open, Vec<Finding>> {
             }
         }
     }
+    let over = |who: RankId, stream: StreamId, time| {
+        known[main[who.index()].index()][stream.index()] >= time
+    };
+    // Who ends after all that was done to the owner's scratch is not too early in the next run.
+    open.early.retain(|&(who, owner)| {
+        last.iter().any(|(&(stream, of), &time)| of == owner && !over(who, stream, time))
+    });
     for ((stream, owner), time) in last {
-        if known[main[owner.index()].index()][stream.index()] < time {
-            open.late.insert((schedule.streams[stream.index()].rank, owner));
+        let who = schedule.streams[stream.index()].rank;
+        if who != owner && !over(owner, stream, time) {
+            open.late.insert((who, owner));
         }
     }
     Ok(open)
@@ -173,11 +183,10 @@ rank 1 stream 0
         verify_with(&closed, signals).expect("it is right");
     }
 
-    #[test]
-    fn an_early_writer_waits_for_the_owner() {
-        let pushed = "
+    /// Rank 0 pushes without a question, and hears that its data has been used.
+    const PUSHED: &str = "
 schedule Early Broadcast nranks 2 root 0
-scratch slot slots 1 width 1
+scratch slot slots 2 width 1
 rank 0 stream 0
   copy 0.input[0..1] -> 0.output[0..1] @0
   copy 0.input[0..1] -> 1.slot[0..1] @0
@@ -188,7 +197,19 @@ rank 1 stream 0
   copy 1.slot[0..1] -> 1.output[0..1] @0
   post ack 1->0 @0
 ";
-        let schedule = text::parse(pushed).expect("a schedule");
+
+    #[test]
+    fn a_writer_that_ends_last_needs_no_answer() {
+        let schedule = text::parse(PUSHED).expect("a schedule");
+        assert_eq!(open(&schedule), Ok(Open::default()));
+        assert_eq!(closed(&schedule), Ok(schedule));
+    }
+
+    #[test]
+    fn an_early_writer_waits_for_the_owner() {
+        // The owner uses another slot later: cut otherwise, that is where the next run writes.
+        let later = format!("{PUSHED}  copy 1.output[0..1] -> 1.slot[1..2] @0\n");
+        let schedule = text::parse(&later).expect("a schedule");
         let early = Open { early: BTreeSet::from([(RankId(0), RankId(1))]), late: BTreeSet::new() };
         assert_eq!(open(&schedule), Ok(early));
         let closed = closed(&schedule).expect("it is in order");
