@@ -10,9 +10,9 @@ roundelay::executor! {
         topology: full_mesh(8) without (0, 1);
         ccl_buffer: 4 MiB;
         slave_streams: 6;                        // checked against what the schedules need
-        when bytes < 64 KiB => OneShotAround;
-        when bytes < 1 MiB  => MeshAround(slices = 1);
-        otherwise           => TwistedRingAllReduce(ring = around(topology));
+        when bytes < 1 MiB => TwoShotAround;
+        when bytes < 8 MiB => MeshAround(slices = 2);
+        otherwise          => MeshAround(slices = 6);
     }
 }
 

@@ -126,6 +126,7 @@ pub mod library {
     include_collective!("bruck.coll");
     include_collective!("pairwise.coll");
     include_collective!("hierarchical.coll");
+    include_collective!("islands.coll");
 
     /// The sources of the library: file name and text.
     pub const SOURCES: &[(&str, &str)] = include!("sources.rs");

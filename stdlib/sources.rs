@@ -13,5 +13,6 @@
     ("bruck.coll", include_str!("bruck.coll")),
     ("pairwise.coll", include_str!("pairwise.coll")),
     ("hierarchical.coll", include_str!("hierarchical.coll")),
+    ("islands.coll", include_str!("islands.coll")),
     ("contest.coll", include_str!("contest.coll")),
 ]

@@ -117,6 +117,7 @@ macro_rules! library {
             }
             around {
                 OneShotAround any []
+                TwoShotAround any [hubs]
                 MeshAround any [shares slices]
                 MeshAroundReduceScatter any [slices]
                 MeshAroundAllGather any []
@@ -138,6 +139,9 @@ macro_rules! library {
                 HierarchicalReduceScatter any [groups ring_inside ring_across]
                 HierarchicalAllGather any [groups ring_inside ring_across]
                 HierarchicalBroadcast any [root groups slices]
+            }
+            islands {
+                HierarchicalMeshAllReduce any [groups parts slices]
             }
         }
     };

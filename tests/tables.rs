@@ -33,6 +33,15 @@ const DOC: &str = "/// ";
 type Settings = Vec<(String, String)>;
 
 fn table(algorithm: &hir::Algorithm, source: &Source, nranks: u32, settings: &Settings) -> Steps {
+    try_table(algorithm, source, nranks, settings).unwrap_or_else(|reports| panic!("{reports}"))
+}
+
+fn try_table(
+    algorithm: &hir::Algorithm,
+    source: &Source,
+    nranks: u32,
+    settings: &Settings,
+) -> Result<Steps, String> {
     let mut interpreted = Interpreted::new(algorithm.clone(), source);
     for (parameter, value) in settings {
         if parameter == "topology" {
@@ -41,11 +50,14 @@ fn table(algorithm: &hir::Algorithm, source: &Source, nranks: u32, settings: &Se
         }
         interpreted.set_text(parameter, value).expect("a value that fits");
     }
-    interpreted.schedule(nranks).and_then(|schedule| steps(&schedule)).unwrap_or_else(|findings| {
+    interpreted.schedule(nranks).and_then(|schedule| steps(&schedule)).map_err(|findings| {
         let all = findings.into_iter().map(|f| interpreted.diagnostic(f, nranks));
-        panic!("{}", all.map(|d| d.report(source)).collect::<Vec<_>>().join("\n"))
+        all.map(|d| d.report(source)).collect::<Vec<_>>().join("\n")
     })
 }
+
+/// Machines of few links, of which the first that an algorithm admits is shown.
+const SPARSE: [&str; 2] = ["ring(4)", "full_mesh(4) without (0, 1)"];
 
 /// The table with default parameters; or, where that is long or wide, with fewer parts, and on a machine of
 /// few links.
@@ -58,9 +70,14 @@ fn worked(algorithm: &hir::Algorithm, source: &Source) -> Vec<String> {
         algorithm.params.iter().any(|p| algorithm.vars[p.var.0 as usize].name == name && p.ty == ty)
     };
     let mut settings = Settings::new();
+    if has("topology", ParamTy::Topology) && has("groups", ParamTy::Groups) {
+        settings.push(("topology".to_owned(), "islands(2, 2)".to_owned()));
+    }
     let mut shown = table(algorithm, source, RANKS, &settings);
-    if wide(&shown) && has("topology", ParamTy::Topology) {
-        settings.push(("topology".to_owned(), format!("ring({RANKS})")));
+    if wide(&shown) && settings.is_empty() && has("topology", ParamTy::Topology) {
+        let on = |sparse: &&str| vec![("topology".to_owned(), (*sparse).to_owned())];
+        let admits = |sparse: &&str| try_table(algorithm, source, RANKS, &on(sparse)).is_ok();
+        settings = SPARSE.iter().find(|sparse| admits(sparse)).map(on).expect("one is admitted");
         shown = table(algorithm, source, RANKS, &settings);
     }
     for (parameter, value) in PARTS.iter().flat_map(|name| [(*name, "2"), (*name, "1")]) {

@@ -92,12 +92,13 @@ class Groups : Object {
     friend ROUNDELAY_DEVICE i64 len(const Groups& groups) { return groups.word(1); }
 };
 
-// [id, n, linked[n * n], first[n + 1], neighbours…, shares[n], m, missing[m]]: of the machine, whoever asks.
+// [id, n, linked[n * n], first[n + 1], neighbours…, shares[n], m, missing[m], h, hubs[h]]: of the machine, whoever asks.
 class Topology : Object {
     ROUNDELAY_DEVICE i64 behind() const { // the neighbours
         const i64 n = word(1), firsts = 2 + n * n;
         return firsts + n + 1 + word(firsts + n);
     }
+    ROUNDELAY_DEVICE List list(i64 at) const { return {words + at + 1, word(at)}; }
 
   public:
     using Object::Object;
@@ -111,7 +112,11 @@ class Topology : Object {
 
     ROUNDELAY_DEVICE List neighbours(i64 rank) const;
     ROUNDELAY_DEVICE List shares() const { return {words + behind(), word(1)}; }
-    ROUNDELAY_DEVICE List missing() const { return {words + behind() + word(1) + 1, word(behind() + word(1))}; }
+    ROUNDELAY_DEVICE List missing() const { return list(behind() + word(1)); }
+    ROUNDELAY_DEVICE List hubs() const {
+        const i64 missing = behind() + word(1);
+        return list(missing + 1 + word(missing));
+    }
 };
 
 ROUNDELAY_DEVICE void spell(Hash& hash, const Topology& topology) { hash.word(topology.id()); }

@@ -74,10 +74,11 @@ fn around(name: &str) -> Placed {
     place(name, BROKEN, 8, &[]).expect("it is right")
 }
 
-/// The whole entry: small, medium, huge.
+/// The whole entry, tiny to huge.
 fn entry() -> Exported {
     let classes = vec![
         (Some(256), around("OneShotAround")),
+        (Some(1024), around("TwoShotAround")),
         (Some(4096), around("MeshAround")),
         (None, ring()),
     ];
@@ -99,12 +100,12 @@ fn the_twisted_ring_of_the_broken_mesh_leaves_the_hosts_bits() {
 
 /// One algorithm's signals and scratch are never in another's way, whatever sizes follow each other.
 #[test]
-fn an_executor_of_three_classes_picks_by_bytes() {
+fn an_executor_of_four_classes_picks_by_bytes() {
     let entry = entry();
     let counts = &[1, 7, 100, 1000, 3, 63, 64, 10_001, 3, 701, 1023, 1024, 65];
     let report = equals_host(&entry, &Call { counts, ccl: 3000, dead: DEAD, ..Call::default() });
     let [_, slaves, notifies, levels] = report.resources;
-    assert_eq!((slaves, notifies, levels), (6, 12, 3));
+    assert_eq!((slaves, notifies, levels), (6, 12, 4));
     for seed in 0..3 {
         let counts = &[7, 1000, 7, 1001, 5_001, 100, 1030];
         let call = Call { counts, ccl: 3000, dead: DEAD, seed: Some(seed), ..Call::default() };
@@ -128,6 +129,19 @@ fn every_type_and_op_is_reduced() {
     let (dtype, op) = (DType::I64, ReduceOp::Prod);
     let call = Call { counts: &[2_500_001], dtype, op, dead: DEAD, ..Call::default() };
     ring.program.dry(&call).expect("it is right");
+}
+
+/// Two servers: links inside and ports across, one of which takes over from a dead link.
+#[test]
+fn islands_leave_the_hosts_bits() {
+    let two = "groups([4, 2]) without (0, 1)";
+    let placed = place("HierarchicalMeshAllReduce", two, 6, &[]).expect("it is right");
+    let exported = Exported::new("Islands", vec![(None, placed)]);
+    for seed in [None, Some(5)] {
+        let call =
+            Call { nranks: 6, counts: &[1, 7, 1003, 100], ccl: 2000, seed, ..Call::default() };
+        equals_host(&exported, &call);
+    }
 }
 
 #[test]

@@ -69,10 +69,8 @@ fn operators_nest_as_the_author_nested_them() {
             nested.push(format!("if ({x} {inner} {y}) {outer} a != 2 {{ 1 }} else {{ 2 }}"));
         }
     }
-    let copies: String = nested
-        .iter()
-        .map(|it| format!("    copy(local.input.split(61)[({it}) % 61], local.sink[0]);\n"))
-        .collect();
+    let copy = |it| format!("    copy(local.input.split(61)[({it}) % 61], local.sink[0]);\n");
+    let copies = nested.into_iter().map(copy).collect::<Vec<_>>().concat();
     let text = format!(
         "pub algorithm Nested(b: int = 7, c: int = 3) -> AllReduce {{
     let a = rank + 1;

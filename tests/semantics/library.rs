@@ -4,6 +4,8 @@
 mod around;
 #[path = "library/fifo.rs"]
 mod fifo;
+#[path = "library/islands.rs"]
+mod islands;
 #[path = "library/kinds.rs"]
 mod kinds;
 #[path = "library/levels.rs"]

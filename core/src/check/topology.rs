@@ -3,7 +3,7 @@
 
 use std::str::FromStr;
 
-use super::hir::{Expr, ExprKind, ShapeArg, Ty};
+use super::hir::{Expr, ExprKind, ShapeArg, TopologyField, Ty};
 use super::others::{Known, Others};
 use super::{Checker, Door};
 use crate::diagnostics::{Code, Diagnostic};
@@ -171,12 +171,14 @@ impl Checker<'_> {
         args: Vec<Expr>,
         span: Span,
     ) -> Expr {
+        let field = TopologyField::ALL.into_iter().find(|field| name.text == field.name());
         let takes = match name.text.as_str() {
             "linked" | "relays" => 2,
             "neighbours" => 1,
-            "missing" | "shares" => 0,
+            _ if field.is_some() => 0,
             _ => {
-                let known = ["linked", "neighbours", "relays", "missing", "shares"];
+                let mut known = vec!["linked", "neighbours", "relays"];
+                known.extend(TopologyField::ALL.map(TopologyField::name));
                 self.unknown_member("method", &topology, name, &known);
                 return Expr { kind: Box::new(ExprKind::Error), ty: Ty::Error, span };
             }
@@ -185,15 +187,15 @@ impl Checker<'_> {
         let got = args.len();
         let mut ranks =
             args.into_iter().map(|arg| self.as_rank(arg)).collect::<Vec<_>>().into_iter();
-        let (kind, ty) = match (name.text.as_str(), ranks.next(), ranks.next(), ranks.next()) {
-            ("linked", Some(a), Some(b), None) => (ExprKind::Linked(topology, a, b), Ty::Bool),
-            ("relays", Some(a), Some(b), None) => (ExprKind::Relays(topology, a, b), Ty::List),
-            ("neighbours", Some(rank), None, None) => {
+        let ranks = (ranks.next(), ranks.next(), ranks.next());
+        let (kind, ty) = match (field, name.text.as_str(), ranks) {
+            (Some(field), _, (None, ..)) => (ExprKind::TopologyField(field, topology), Ty::List),
+            (_, "linked", (Some(a), Some(b), None)) => (ExprKind::Linked(topology, a, b), Ty::Bool),
+            (_, "relays", (Some(a), Some(b), None)) => (ExprKind::Relays(topology, a, b), Ty::List),
+            (_, "neighbours", (Some(rank), None, _)) => {
                 (ExprKind::Neighbours(topology, rank), Ty::List)
             }
-            ("missing", None, None, None) => (ExprKind::Missing(topology), Ty::List),
-            ("shares", None, None, None) => (ExprKind::Shares(topology), Ty::List),
-            (text, ..) => {
+            (_, text, _) => {
                 let form = ["", "rank", "from, to"][takes];
                 self.arity(name, takes, got, span, &format!("topology.{text}({form})"));
                 (ExprKind::Error, Ty::Error)

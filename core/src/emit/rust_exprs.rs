@@ -153,8 +153,7 @@ impl Body<'_> {
             | ExprKind::Linked(..)
             | ExprKind::Neighbours(..)
             | ExprKind::Relays(..)
-            | ExprKind::Missing(_)
-            | ExprKind::Shares(_) => self.question(expr),
+            | ExprKind::TopologyField(..) => self.question(expr),
             ExprKind::RingNatural
             | ExprKind::RingTwisted
             | ExprKind::RingOrder(_)

@@ -164,13 +164,10 @@ impl Body<'_> {
                 let topology = self.receiver(topology);
                 quote!(#topology.relays(#from, #to))
             }
-            ExprKind::Missing(topology) => {
-                let topology = self.receiver(topology);
-                quote!(#topology.missing())
-            }
-            ExprKind::Shares(topology) => {
-                let topology = self.receiver(topology);
-                quote!(#topology.shares())
+            ExprKind::TopologyField(field, topology) => {
+                let (topology, field) =
+                    (self.receiver(topology), format_ident!("{}", field.name()));
+                quote!(#topology.#field())
             }
             ExprKind::TreeField(field, tree) => self.tree_field(*field, tree),
             ExprKind::GroupsField(field, groups) => self.groups_field(*field, groups),

@@ -47,6 +47,10 @@ impl Ground {
         self.topology.shares(self.nranks).into_iter().map(i64::from).collect()
     }
 
+    pub(crate) fn hubs(&self) -> Vec<i64> {
+        self.topology.hubs(self.nranks).into_iter().map(|rank| rank.0.into()).collect()
+    }
+
     fn members(&self, ranks: Vec<RankId>) -> Vec<i64> {
         ranks.into_iter().filter(|r| r.0 < self.nranks).map(|r| i64::from(r.0)).collect()
     }
@@ -89,6 +93,11 @@ impl Site {
     /// `topology.shares()`: what part of the data each rank should own.
     pub fn shares(&self) -> List {
         List(self.ground().map(Ground::shares))
+    }
+
+    /// `topology.hubs()`: the ranks that are linked to all others.
+    pub fn hubs(&self) -> List {
+        List(self.ground().map(Ground::hubs))
     }
 }
 

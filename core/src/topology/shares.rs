@@ -43,4 +43,11 @@ impl Topology {
         let pairs = ranks().flat_map(|a| ranks().map(move |b| (a, b)));
         pairs.filter(|(a, b)| a != b && !self.linked(*a, *b)).collect()
     }
+
+    /// Who of the first `nranks` ranks is linked to all the others, both ways, in order.
+    pub fn hubs(&self, nranks: u32) -> Vec<RankId> {
+        let ranks = || (0..nranks.min(self.nranks())).map(RankId);
+        let both = |a, b| self.linked(a, b) && self.linked(b, a);
+        ranks().filter(|hub| ranks().all(|other| other == *hub || both(*hub, other))).collect()
+    }
 }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use roundelay::library::{
     MeshAround, MeshAroundAllGather, MeshAroundReduceScatter, OneShotAround, TwistedRingAllReduce,
+    TwoShotAround,
 };
 use roundelay::{Algorithm, DType, ReduceOp, Ring, Topology};
 use roundelay_core::diagnostics::Code;
@@ -41,7 +42,19 @@ fn topology(text: &str) -> Arc<Topology> {
     Arc::new(text.parse().unwrap_or_else(|problem| panic!("{text}: {problem}")))
 }
 
-fn all(place: &Arc<Topology>, slices: i64) -> [Box<dyn Algorithm>; 4] {
+/// All that run there: hubs need not be.
+fn all(place: &Arc<Topology>, slices: i64) -> Vec<Box<dyn Algorithm>> {
+    let hubs = !place.hubs(place.nranks()).is_empty();
+    let two = hubs.then(|| two_shot(place)).into_iter();
+    two.chain(bridged(place, slices)).collect()
+}
+
+fn two_shot(place: &Arc<Topology>) -> Box<dyn Algorithm> {
+    Box::new(TwoShotAround::new().topology(place.clone()))
+}
+
+/// Those that go through relays.
+fn bridged(place: &Arc<Topology>, slices: i64) -> [Box<dyn Algorithm>; 4] {
     [
         Box::new(OneShotAround::new().topology(place.clone())),
         Box::new(MeshAround::new().topology(place.clone()).slices(slices)),
@@ -89,13 +102,16 @@ fn the_bits_do_not_depend_on_the_topology() {
     let [first, ..] = meshes.map(topology);
     let scattered = bits(&MeshAroundReduceScatter::new().topology(first.clone()));
     let reduced = bits(&OneShotAround::new().topology(first));
+    let hubs = |hubs: &[i64]| bits(&TwoShotAround::new().hubs(hubs.to_vec()));
     for place in meshes.map(topology) {
         for slices in [1, 2, 5] {
             let again = MeshAroundReduceScatter::new().topology(place.clone()).slices(slices);
             assert!(bits(&again) == scattered, "{} slices on {}", slices, place.name());
         }
         assert!(bits(&OneShotAround::new().topology(place.clone())) == reduced, "{}", place.name());
+        assert!(bits(&*two_shot(&place)) == reduced, "{}", place.name());
     }
+    assert!(hubs(&[5]) == reduced && hubs(&[7, 0, 3]) == reduced, "nor on who the hubs are");
     // The test would tell: another order gives other bits.
     let ring = bits(&TwistedRingAllReduce::new());
     assert!(ring != reduced, "rounding shows");
@@ -136,12 +152,14 @@ fn shares_make_links_busy_alike() {
 #[test]
 fn what_no_relay_bridges_is_refused() {
     for place in ["ring(6)", "torus([3, 4])"].map(topology) {
-        for algorithm in all(&place, 2) {
+        let refused = bridged(&place, 2).into_iter().map(|one| (one, "no neighbour in common"));
+        let refused = refused.chain([(two_shot(&place), "no rank is linked to all others")]);
+        for (algorithm, why) in refused {
             let name = algorithm.name();
             let findings = algorithm.schedule(place.nranks()).expect_err("some are too far apart");
             assert!(findings.iter().all(|f| f.code == Code::RankCountRefused), "{name}");
             let said = format!("{findings:?}");
-            assert!(said.contains("no neighbour in common"), "{name} says {said}");
+            assert!(said.contains(why), "{name} says {said}");
         }
     }
 }

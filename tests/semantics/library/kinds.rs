@@ -80,7 +80,7 @@ fn the_cover_has_all_pairs_and_few_rows() {
 /// The cover on every algorithm; its own values turn.
 fn run_cover(subject: Subject) {
     let admitted: Vec<u32> = NRANKS.into_iter().filter(|n| (subject.admits)(*n)).collect();
-    let has_in_place = (subject.with)(&Values::plain()).collective().has_in_place();
+    let has_in_place = (subject.with)(&Values::plain(1)).collective().has_in_place();
     let places = 1 + usize::from(has_in_place);
     let factors = [DType::ALL.len(), ReduceOp::ALL.len(), admitted.len(), COUNTS, places];
     for (seed, row) in cover(&factors).into_iter().enumerate() {
@@ -98,10 +98,10 @@ fn run_cover(subject: Subject) {
 
 /// All hundred kinds, on few rank counts: what is wrong of a kind is wrong there too.
 fn run_full(subject: Subject) {
-    let algorithm = (subject.with)(&Values::plain());
-    let has_in_place = algorithm.collective().has_in_place();
-    let mut proofs = Proofs::new(&*algorithm);
     for nranks in [1, 2, 4, 5, 8, 13].into_iter().filter(|n| (subject.admits)(*n)) {
+        let algorithm = (subject.with)(&Values::plain(nranks));
+        let has_in_place = algorithm.collective().has_in_place();
+        let mut proofs = Proofs::new(&*algorithm);
         for count in [u64::from(nranks) + 1, 257] {
             for kind in Kind::all().into_iter().filter(|kind| has_in_place || !kind.in_place) {
                 assert_right(&proofs.plan(nranks, count, kind), kind, count);
@@ -113,7 +113,7 @@ fn run_full(subject: Subject) {
 /// The first of a family that reduces, or the first.
 fn one_of(family: &str) -> Subject {
     let all = subjects::family(family);
-    let reduces = |subject: &&Subject| (subject.with)(&Values::plain()).collective().reduces();
+    let reduces = |subject: &&Subject| (subject.with)(&Values::plain(1)).collective().reduces();
     *all.iter().find(reduces).unwrap_or(&all[0])
 }
 

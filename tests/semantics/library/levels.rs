@@ -162,7 +162,7 @@ fn the_order_shows_in_these_inputs() {
     for (dtype, op) in [KINDS[0], KINDS[1], KINDS[3]] {
         let kind = Kind { dtype, op, in_place: false };
         let bits = ["RingAllReduce", "OneShotMeshAllReduce", "NhrAllReduce"].map(|name| {
-            let algorithm = (subjects::named(name).with)(&Values::plain());
+            let algorithm = (subjects::named(name).with)(&Values::plain(5));
             let plan = Proofs::new(&*algorithm).plan(5, COUNT, kind);
             run(&plan, false, &inputs(&plan))
         });
@@ -176,8 +176,7 @@ fn reassociated_reductions_differ_in_their_last_bits_only() {
     let mut differ = 0;
     for subject in subjects::all() {
         for nranks in [2, 3, 5, 8, 9].into_iter().filter(|n| (subject.admits)(*n)) {
-            let values = Values { shares: vec![1; nranks as usize], ..Values::plain() };
-            let algorithm = (subject.with)(&values);
+            let algorithm = (subject.with)(&Values::plain(nranks));
             if !algorithm.collective().reduces() {
                 continue;
             }

@@ -73,7 +73,7 @@ fn run_large(subject: Subject) {
 
 /// By a `require`, which says why.
 fn assert_refused(subject: &Subject, nranks: u32) {
-    let algorithm = (subject.with)(&Values::plain());
+    let algorithm = (subject.with)(&Values::plain(nranks));
     let findings = algorithm.schedule(nranks).expect_err("the family does not promise this count");
     for finding in findings {
         assert_eq!(finding.code, Code::RankCountRefused, "{} at {nranks}", subject.name);

@@ -82,7 +82,7 @@ const OF_SHARED_SCRATCH: [&str; 1] = ["DoubleBinaryTreeReduce"];
 
 /// The algorithms of a collective, for text.
 fn named(collective: Collective, nranks: u32) -> Vec<&'static str> {
-    let plain = Values::plain();
+    let plain = Values::plain(nranks);
     let fits = |s: &Subject| (s.with)(&plain).collective() == collective && (s.admits)(nranks);
     subjects::all().into_iter().filter(fits).map(|subject| subject.name).collect()
 }
@@ -243,7 +243,7 @@ proptest! {
         point in point(),
     ) {
         let credits = slices + more;
-        let fifo = Values { slices, credits, loops, pieces, handshake, ..Values::plain() };
+        let fifo = Values { slices, credits, loops, pieces, handshake, ..Values::plain(nranks as u32) };
         let rings = Rings::of([Ring::from(ring.clone()), Ring::from(other)]);
         let values = Values { root, ring: Ring::from(ring), rings, ..fifo };
         assert_all_run("ring", &values, nranks as u32, point);
@@ -256,7 +256,7 @@ proptest! {
         slices in 1..6_i64,
         point in point(),
     ) {
-        let values = Values { root, tree: Tree::parents(parents), slices, ..Values::plain() };
+        let values = Values { root, tree: Tree::parents(parents), slices, ..Values::plain(nranks as u32) };
         assert_all_run("tree", &values, nranks as u32, point);
     }
 
@@ -269,7 +269,7 @@ proptest! {
         point in point(),
     ) {
         let groups = Groups::colors(colors);
-        let values = Values { root, groups, slices, ring_inside, ring_across, ..Values::plain() };
+        let values = Values { root, groups, slices, ring_inside, ring_across, ..Values::plain(nranks as u32) };
         assert_all_run("groups", &values, nranks as u32, point);
     }
 

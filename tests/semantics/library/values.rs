@@ -14,6 +14,8 @@ pub(super) struct Values {
     pub(super) tree: Tree,
     pub(super) groups: Groups,
     pub(super) shares: Vec<i64>,
+    pub(super) hubs: Vec<i64>,
+    pub(super) parts: i64,
     pub(super) slices: i64,
     pub(super) credits: i64,
     pub(super) loops: i64,
@@ -29,7 +31,7 @@ pub(super) struct Values {
 impl Values {
     /// The product of the values of these parameters at so many ranks, but for sizes of pieces and fifos: those turn.
     pub(super) fn all(params: &[&str], nranks: u32) -> Vec<Self> {
-        let mut all = vec![Self::plain()];
+        let mut all = vec![Self::plain(nranks)];
         let mut multiply = |param: &str| {
             all = all.iter().flat_map(|values| values.each(param, i64::from(nranks))).collect();
         };
@@ -40,6 +42,7 @@ impl Values {
             multiply(param);
         }
         for (turn, values) in (nranks as usize..).zip(&mut all) {
+            values.parts = i64::from(nranks) + [0, 1][turn % 2]; // no island has more ranks
             values.slices = [1, 2, 5][turn % 3];
             values.credits = values.slices + [1, 2][turn % 2]; // a ring needs one more than slices
             values.loops = [1, 2][turn / 2 % 2];
@@ -48,15 +51,18 @@ impl Values {
         all
     }
 
-    /// Root 0, no order of interest, no flag.
-    pub(super) fn plain() -> Self {
+    /// Root 0, no order of interest, no flag; data is everybody's alike.
+    pub(super) fn plain(nranks: u32) -> Self {
+        let nranks = i64::from(nranks);
         Self {
             root: 0,
             ring: Ring::natural(),
             rings: Rings::of([Ring::natural()]),
             tree: Tree::binary(0),
             groups: Groups::balanced(),
-            shares: Vec::new(),
+            shares: vec![1; nranks as usize],
+            hubs: (0..nranks).collect(),
+            parts: nranks,
             slices: 1,
             credits: 2,
             loops: 1,
@@ -124,7 +130,13 @@ impl Values {
                 let all = [vec![1; n as usize], (1..=n).collect(), one];
                 all.map(|shares| with(&|values| values.shares.clone_from(&shares))).to_vec()
             }
-            "slices" | "credits" | "loops" | "pieces" => vec![self.clone()],
+            "hubs" => {
+                // All, one, and some out of order.
+                let some = shuffled(n, seed).into_iter().take(n as usize / 2 + 1).collect();
+                let all = [(0..n).collect(), vec![n / 2], some];
+                all.map(|hubs: Vec<i64>| with(&|values| values.hubs.clone_from(&hubs))).to_vec()
+            }
+            "parts" | "slices" | "credits" | "loops" | "pieces" => vec![self.clone()],
             "handshake" => flag(&|values, on| values.handshake = on),
             "near_first" => flag(&|values, on| values.near_first = on),
             "far_first" => flag(&|values, on| values.far_first = on),

@@ -44,6 +44,31 @@ pub enum TreeField {
     Depth,
 }
 
+/// What a topology says of all its ranks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum TopologyField {
+    /// Pairs of ranks that are not linked, one behind the other.
+    Missing,
+    /// What part of the data each rank should own.
+    Shares,
+    /// The ranks that are linked to all others.
+    Hubs,
+}
+
+impl TopologyField {
+    /// All of them.
+    pub const ALL: [Self; 3] = [Self::Missing, Self::Shares, Self::Hubs];
+
+    /// Its method in the language.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Missing => "missing",
+            Self::Shares => "shares",
+            Self::Hubs => "hubs",
+        }
+    }
+}
+
 /// How groups are made.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum GroupsForm {
@@ -170,10 +195,8 @@ pub enum ExprKind {
     Neighbours(Expr, Expr),
     /// `topology.relays(a, b)`
     Relays(Expr, Expr, Expr),
-    /// `topology.missing()`
-    Missing(Expr),
-    /// `topology.shares()`
-    Shares(Expr),
+    /// `topology.missing()` and its kin: lists about all ranks.
+    TopologyField(TopologyField, Expr),
     /// `region.split(n)`, or by a list of weights.
     Split(Expr, Expr),
     /// `region.block(r)`: piece r of `nranks`.

@@ -89,8 +89,7 @@ impl Expr {
             | ExprKind::RingOrder(a)
             | ExprKind::RingAround(a)
             | ExprKind::RingsChannels(a)
-            | ExprKind::Missing(a)
-            | ExprKind::Shares(a)
+            | ExprKind::TopologyField(_, a)
             | ExprKind::Tree(TreeForm::Regular(_, a) | TreeForm::Parents(a))
             | ExprKind::TreeField(_, a)
             | ExprKind::Groups(

@@ -344,6 +344,8 @@ fn object(words: &mut Words, record: &Record, answer: &Answer) -> i64 {
             words.put(topology.shares(*n).into_iter().map(i64::from));
             let missing = topology.missing(*n).into_iter().flat_map(|(a, b)| [a, b]);
             words.list(&missing.map(|rank| rank.0.into()).collect::<Vec<_>>());
+            let hubs = topology.hubs(*n).into_iter();
+            words.list(&hubs.map(|rank| rank.0.into()).collect::<Vec<_>>());
             at
         }
     }

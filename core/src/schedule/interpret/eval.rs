@@ -3,7 +3,7 @@
 use std::rc::Rc;
 
 use super::Run;
-use crate::check::hir::{Expr, ExprKind, ShapeArg, Ty};
+use crate::check::hir::{Expr, ExprKind, ShapeArg, TopologyField, Ty};
 use crate::diagnostics::{Code, Finding};
 use crate::ids::{RankId, SpanId};
 use crate::schedule::Buffer;
@@ -297,10 +297,14 @@ impl<'a> Run<'a> {
                 let (topology, rank) = (self.topology(b, topology)?, self.int(b, rank)?);
                 Value::List(self.settle(b, span, topology.neighbours(rank))?.into())
             }
-            ExprKind::Missing(topology) => {
-                Value::List(self.topology(b, topology)?.missing().into())
+            ExprKind::TopologyField(field, topology) => {
+                let topology = self.topology(b, topology)?;
+                Value::List(match field {
+                    TopologyField::Missing => topology.missing().into(),
+                    TopologyField::Shares => topology.shares().into(),
+                    TopologyField::Hubs => topology.hubs().into(),
+                })
             }
-            ExprKind::Shares(topology) => Value::List(self.topology(b, topology)?.shares().into()),
             ExprKind::Relays(topology, from, to) => {
                 let topology = self.topology(b, topology)?;
                 let (from, to) = (self.int(b, from)?, self.int(b, to)?);

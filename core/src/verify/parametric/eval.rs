@@ -257,8 +257,7 @@ impl Scope {
             | ExprKind::Linked(..)
             | ExprKind::Neighbours(..)
             | ExprKind::Relays(..)
-            | ExprKind::Missing(_)
-            | ExprKind::Shares(_)
+            | ExprKind::TopologyField(..)
             | ExprKind::Rust(_)
             | ExprKind::Error => return Err(unknown(span)),
         })
