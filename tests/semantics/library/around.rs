@@ -63,27 +63,30 @@ fn bridged(place: &Arc<Topology>, slices: i64) -> [Box<dyn Algorithm>; 4] {
     ]
 }
 
+/// Proved for links with one flag each, and run for all counts on kinds that turn.
+pub(super) fn assert_right_on(place: &Topology, algorithm: &dyn Algorithm, turn: &mut usize) {
+    let (name, text, nranks) = (algorithm.name(), place.name(), place.nranks());
+    let mut proofs = Proofs::new(algorithm);
+    let schedule = proofs.proved(nranks).schedule();
+    assert_eq!(links(schedule, place), [], "{name} on {text}");
+    if let Err(findings) = verify_with(schedule, SHARED) {
+        panic!("{name} on {text} with {SHARED} signals: {findings:#?}");
+    }
+    for count in counts(nranks) {
+        let kinds = Kind::all();
+        let kind = kinds[*turn % kinds.len()];
+        assert_right(&proofs.plan(nranks, count, kind), kind, *turn as u64);
+        *turn += 7;
+    }
+}
+
 #[test]
 fn every_topology_on_data() {
     let mut turn = 0;
-    for text in TOPOLOGIES {
-        let place = topology(text);
-        let nranks = place.nranks();
+    for place in TOPOLOGIES.map(topology) {
         for slices in [1, 3] {
             for algorithm in all(&place, slices) {
-                let name = algorithm.name();
-                let mut proofs = Proofs::new(&*algorithm);
-                let schedule = proofs.proved(nranks).schedule();
-                assert_eq!(links(schedule, &place), [], "{name} on {text}");
-                if let Err(findings) = verify_with(schedule, SHARED) {
-                    panic!("{name} on {text} with {SHARED} signals: {findings:#?}");
-                }
-                for count in counts(nranks) {
-                    let kinds = Kind::all();
-                    let kind = kinds[turn % kinds.len()];
-                    assert_right(&proofs.plan(nranks, count, kind), kind, turn as u64);
-                    turn += 7;
-                }
+                assert_right_on(&place, &*algorithm, &mut turn);
             }
         }
     }

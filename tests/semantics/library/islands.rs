@@ -9,10 +9,8 @@ use roundelay_core::ids::RankId;
 use roundelay_core::simulate::{Machine, SignalCost, simulate};
 use roundelay_core::topology::bounds;
 use roundelay_core::topology::load::Load;
-use roundelay_core::verify::{Signals, links, verify_with};
 
-use super::super::runs::{Kind, Proofs, assert_right};
-use super::matrix::counts;
+use super::around::assert_right_on;
 
 fn on(text: &str) -> (Arc<Topology>, HierarchicalMeshAllReduce) {
     let place: Topology = text.parse().unwrap_or_else(|problem| panic!("{text}: {problem}"));
@@ -35,22 +33,8 @@ fn every_topology_on_data() {
         "groups([8, 8]) without (0, 1)",
     ] {
         let (place, algorithm) = on(text);
-        let nranks = place.nranks();
         for slices in [1, 2, 5] {
-            let algorithm = algorithm.clone().slices(slices);
-            let mut proofs = Proofs::new(&algorithm);
-            let schedule = proofs.proved(nranks).schedule();
-            assert_eq!(links(schedule, &place), [], "{text}");
-            let shared = Signals { one_shot: true, link_shared: true };
-            if let Err(findings) = verify_with(schedule, shared) {
-                panic!("{text} with {shared} signals: {findings:#?}");
-            }
-            for count in counts(nranks) {
-                let kinds = Kind::all();
-                let kind = kinds[turn % kinds.len()];
-                assert_right(&proofs.plan(nranks, count, kind), kind, turn as u64);
-                turn += 7;
-            }
+            assert_right_on(&place, &algorithm.clone().slices(slices), &mut turn);
         }
     }
 }
