@@ -120,6 +120,20 @@ fn the_bits_do_not_depend_on_the_topology() {
     assert!(ring != reduced, "rounding shows");
 }
 
+#[test]
+fn hubs_that_make_no_sense_are_refused() {
+    for (hubs, why) in [
+        (vec![], "no rank is linked"),
+        (vec![4, 8], "hubs are ranks"),
+        (vec![-1], "hubs are ranks"),
+        (vec![3, 1, 3], "name it once"),
+    ] {
+        let findings = TwoShotAround::new().hubs(hubs).schedule(8).expect_err("it makes no sense");
+        assert!(findings.iter().all(|f| f.code == Code::RankCountRefused), "{findings:?}");
+        assert!(format!("{findings:?}").contains(why), "{findings:?}");
+    }
+}
+
 /// Of the bound for AllReduce, by the load of the busiest link.
 #[test]
 fn shares_make_links_busy_alike() {
