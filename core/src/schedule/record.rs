@@ -5,9 +5,9 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use super::groups::Partition;
+use super::site::Ground;
 use super::tree::Rooted;
 use crate::ids::{LaneId, RankId, ScratchId};
-use crate::topology::Topology;
 
 /// Everything that was asked by all ranks.
 #[derive(Clone, Debug, Default)]
@@ -19,7 +19,7 @@ pub(crate) struct Record {
     /// `topology.relays(a, b)`, by the topology's number.
     pub(crate) relays: BTreeMap<(u32, i64, i64), Vec<i64>>,
     /// Topologies in the order of their first use, with the ranks that have a place in them.
-    pub(crate) topologies: Vec<(Arc<Topology>, u32)>,
+    pub(crate) topologies: Vec<Ground>,
     /// What each rank waits for at the end of a fifo.
     pub(crate) ends: BTreeMap<(ScratchId, RankId), Vec<Credit>>,
     /// Scratch by who declares it: the calls that lead there, the lane, and which of its declarations.
@@ -81,12 +81,13 @@ pub(crate) struct Credit {
 
 impl Record {
     /// A topology's number.
-    pub(crate) fn topology(&mut self, topology: &Arc<Topology>, nranks: u32) -> u32 {
-        let known = |(t, n): &(Arc<Topology>, u32)| {
-            *n == nranks && (Arc::ptr_eq(t, topology) || t == topology)
+    pub(crate) fn topology(&mut self, ground: &Ground) -> u32 {
+        let same = |known: &Ground| {
+            Arc::ptr_eq(&known.topology, &ground.topology) || known.topology == ground.topology
         };
+        let known = |known: &Ground| known.nranks == ground.nranks && same(known);
         let at = self.topologies.iter().position(known).unwrap_or_else(|| {
-            self.topologies.push((topology.clone(), nranks));
+            self.topologies.push(ground.clone());
             self.topologies.len() - 1
         });
         at as u32

@@ -48,10 +48,11 @@ impl Ground {
     }
 
     pub(crate) fn hubs(&self) -> Vec<i64> {
-        self.topology.hubs(self.nranks).into_iter().map(|rank| rank.0.into()).collect()
+        self.members(self.topology.hubs(self.nranks))
     }
 
-    fn members(&self, ranks: Vec<RankId>) -> Vec<i64> {
+    /// As numbers, those that have a place.
+    pub(crate) fn members(&self, ranks: Vec<RankId>) -> Vec<i64> {
         ranks.into_iter().filter(|r| r.0 < self.nranks).map(|r| i64::from(r.0)).collect()
     }
 }

@@ -38,7 +38,7 @@ const TOPOLOGIES: [&str; 15] = [
     "full_mesh(17) without (3, 16) without (5, 6)",
 ];
 
-fn topology(text: &str) -> Arc<Topology> {
+pub(super) fn topology(text: &str) -> Arc<Topology> {
     Arc::new(text.parse().unwrap_or_else(|problem| panic!("{text}: {problem}")))
 }
 
@@ -135,14 +135,15 @@ fn hubs_that_make_no_sense_are_refused() {
 }
 
 /// Of the bound for AllReduce, by the load of the busiest link.
+pub(super) fn share(algorithm: &dyn Algorithm, place: &Topology) -> f64 {
+    let n = place.nranks();
+    let schedule = algorithm.schedule(n).expect("it can be laid out");
+    let bound = bounds::bound(place, n, schedule.collective, RankId(0)).expect("a bound");
+    bound.per_byte.value() / Load::new(&schedule, place).seconds_per_byte
+}
+
 #[test]
 fn shares_make_links_busy_alike() {
-    let share = |algorithm: &dyn Algorithm, place: &Topology| {
-        let n = place.nranks();
-        let schedule = algorithm.schedule(n).expect("it can be laid out");
-        let bound = bounds::bound(place, n, schedule.collective, RankId(0)).expect("a bound");
-        bound.per_byte.value() / Load::new(&schedule, place).seconds_per_byte
-    };
     let around = |place: &Arc<Topology>| MeshAround::new().topology(place.clone());
     let full = topology("full_mesh(8)");
     assert!(share(&around(&full), &full) > 0.999_999);

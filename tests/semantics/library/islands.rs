@@ -5,16 +5,12 @@ use std::sync::Arc;
 use roundelay::library::{HierarchicalAllReduce, HierarchicalMeshAllReduce};
 use roundelay::{Algorithm, DType, Groups, Topology};
 use roundelay_core::diagnostics::Code;
-use roundelay_core::ids::RankId;
 use roundelay_core::simulate::{Machine, SignalCost, simulate};
-use roundelay_core::topology::bounds;
-use roundelay_core::topology::load::Load;
 
-use super::around::assert_right_on;
+use super::around::{assert_right_on, share, topology};
 
 fn on(text: &str) -> (Arc<Topology>, HierarchicalMeshAllReduce) {
-    let place: Topology = text.parse().unwrap_or_else(|problem| panic!("{text}: {problem}"));
-    let place = Arc::new(place);
+    let place = topology(text);
     (place.clone(), HierarchicalMeshAllReduce::new().topology(place))
 }
 
@@ -39,16 +35,8 @@ fn every_topology_on_data() {
     }
 }
 
-/// Of the bound for AllReduce, by the load of the busiest link.
 #[test]
 fn islands_and_rails_are_busy_alike() {
-    let share = |text: &str| {
-        let (place, algorithm) = on(text);
-        let n = place.nranks();
-        let schedule = algorithm.schedule(n).expect("it can be laid out");
-        let bound = bounds::bound(&place, n, schedule.collective, RankId(0)).expect("a bound");
-        bound.per_byte.value() / Load::new(&schedule, &place).seconds_per_byte
-    };
     for (text, least) in [
         ("full_mesh(8)", 0.999_999),
         ("groups([1, 1, 1, 1])", 0.999_999),
@@ -59,7 +47,8 @@ fn islands_and_rails_are_busy_alike() {
         ("groups([8, 8], 25GB/s, 2us, 25GB/s, 2us) without (0, 1)", 0.63),
         ("groups([8, 4], 25GB/s, 2us, 25GB/s, 2us)", 0.54),
     ] {
-        let got = share(text);
+        let (place, algorithm) = on(text);
+        let got = share(&algorithm, &place);
         assert!(got > least, "{got} on {text}");
     }
 }

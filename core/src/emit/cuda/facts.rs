@@ -330,22 +330,19 @@ fn object(words: &mut Words, record: &Record, answer: &Answer) -> i64 {
         Answer::Tree(tree) => words.put(tree.words()),
         Answer::Groups(groups) => words.put(groups.words()),
         Answer::Topology(id) => {
-            let (topology, n) = &record.topologies[*id as usize];
-            let ranks = || (0..*n).map(RankId);
+            let ground = &record.topologies[*id as usize];
+            let (topology, n) = (&ground.topology, ground.nranks);
+            let ranks = || (0..n).map(RankId);
             let linked = ranks().flat_map(|a| ranks().map(move |b| (a, b)));
             let linked = linked.map(|(a, b)| i64::from(topology.linked(a, b)));
-            let near: Vec<Vec<i64>> = ranks()
-                .map(|rank| topology.neighbours(rank).into_iter().filter(|r| r.0 < *n))
-                .map(|near| near.map(|r| r.0.into()).collect())
-                .collect();
-            let at = words.put([(*id).into(), (*n).into()].into_iter().chain(linked));
+            let near: Vec<Vec<i64>> =
+                ranks().map(|rank| ground.members(topology.neighbours(rank))).collect();
+            let at = words.put([(*id).into(), n.into()].into_iter().chain(linked));
             words.put(firsts(&near));
             words.put(near.into_iter().flatten());
-            words.put(topology.shares(*n).into_iter().map(i64::from));
-            let missing = topology.missing(*n).into_iter().flat_map(|(a, b)| [a, b]);
-            words.list(&missing.map(|rank| rank.0.into()).collect::<Vec<_>>());
-            let hubs = topology.hubs(*n).into_iter();
-            words.list(&hubs.map(|rank| rank.0.into()).collect::<Vec<_>>());
+            words.put(ground.shares());
+            words.list(&ground.missing());
+            words.list(&ground.hubs());
             at
         }
     }

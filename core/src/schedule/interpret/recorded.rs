@@ -22,7 +22,7 @@ impl<'a> Run<'a> {
             let (from, to) = (self.int(b, from)?, self.int(b, to)?);
             let relays = relays.to_vec();
             note(b, |record| {
-                let number = record.topology(&ground.topology, ground.nranks);
+                let number = record.topology(&ground);
                 record.relays.insert((number, from, to), relays);
             });
             return Ok(());
@@ -35,7 +35,7 @@ impl<'a> Run<'a> {
                 Value::List(list) => Argument::List(list.to_vec()),
                 Value::Topology(ground) => {
                     let mut number = 0;
-                    note(b, |record| number = record.topology(&ground.topology, ground.nranks));
+                    note(b, |record| number = record.topology(&ground));
                     Argument::Topology(number)
                 }
                 other => unreachable!("objects are made from numbers, not {other:?}"),
@@ -96,7 +96,7 @@ impl<'a> Run<'a> {
             Value::Groups(place) => Answer::Groups(place.groups.clone()),
             Value::Topology(ground) => {
                 let mut number = 0;
-                note(b, |record| number = record.topology(&ground.topology, ground.nranks));
+                note(b, |record| number = record.topology(ground));
                 Answer::Topology(number)
             }
             _ => return Ok(None),
