@@ -80,7 +80,7 @@ fn kernels() {
         expect_file![kernel(golden)].assert_eq(&loops.text);
         if golden == "ring" {
             let goal = Goal { level: Level::O1, callers: Callers::One, reassociate: false };
-            let ops = optimize(proved.schedule(), proved.proof(), goal);
+            let ops = proved.optimized(goal).expect("what is made is proved");
             let table = Kernel::of_table(&ops, spec);
             expect_file![kernel("ring_table")].assert_eq(&table.text);
         }

@@ -15,3 +15,5 @@ mod ranks;
 mod runs;
 #[path = "semantics/teams.rs"]
 mod teams;
+#[path = "semantics/word.rs"]
+mod word;

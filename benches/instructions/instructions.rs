@@ -55,7 +55,7 @@ mod counted {
     use roundelay_core::check::hir::Program;
     use roundelay_core::diagnostics::{Diagnostic, Finding};
     use roundelay_core::optimize::elide::{Elided, elide};
-    use roundelay_core::optimize::{Callers, Fused, Unfit, fuse};
+    use roundelay_core::optimize::{Callers, Unfit, fuse};
     use roundelay_core::schedule::Schedule;
     use roundelay_core::source::Source;
     use roundelay_core::verify::{Proof, verify};
@@ -90,7 +90,7 @@ mod counted {
     #[library_benchmark]
     #[bench::ring_64_one_caller(ring(), Callers::One)]
     #[bench::ring_64_each_rank(ring(), Callers::Each)]
-    fn fusion(ring: Schedule, callers: Callers) -> Result<Fused, Unfit> {
+    fn fusion(ring: Schedule, callers: Callers) -> Result<Schedule, Unfit> {
         black_box(fuse(black_box(&ring), callers, false))
     }
 

@@ -15,6 +15,8 @@ pub(crate) struct Certificate {
     /// What holds in every interleaving.
     proved: Vec<&'static str>,
     in_place: bool,
+    /// Whether each rank may choose by itself between in place and not.
+    any_mode: bool,
     signals: String,
     streams: u32,
     /// From one rank to another.
@@ -134,8 +136,10 @@ impl Certificate {
             "none with the caller",
             "every contribution exactly once",
         ];
-        if proof.in_place {
-            holds.push("in place too");
+        match (&proof.one_mode, proof.in_place) {
+            (Some(_), _) => holds.push("in place too, if all ranks are"),
+            (None, true) => holds.push("in place too"),
+            (None, false) => {}
         }
         if schedule.demands.topology.is_some() {
             holds.push("only links that exist");
@@ -161,6 +165,7 @@ impl Certificate {
             ops: schedule.ops.len(),
             proved: holds,
             in_place: proof.in_place,
+            any_mode: proof.one_mode.is_none(),
             signals: signals.to_string(),
             streams: needs.streams,
             notifies: needs.notifies,

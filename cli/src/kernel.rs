@@ -119,7 +119,11 @@ impl KernelFlags {
             Form::Loops => Kernel::of_loops(algorithm, &proved, spec),
             Form::Table => {
                 let goal = Goal { level: self.level, callers: spec.callers, reassociate: false };
-                Ok(Kernel::of_table(&optimize(proved.schedule(), proved.proof(), goal), spec))
+                let made = proved.optimized(goal).map_err(|unproved| {
+                    let at = algorithm.checked().name_span;
+                    vec![Diagnostic::new(Code::Unproved, at, unproved.to_string())]
+                })?;
+                Ok(Kernel::of_table(&made, spec))
             }
         }
     }

@@ -121,6 +121,8 @@ codes! {
     E0421 KernelFailed "a kernel was ended by the device",
     E0422 NoPeerAccess "a device that cannot reach another's memory",
     E0423 NoSuchKernel "a program that does not fit the kernel asked for",
+    E0424 OneMode "ranks that may not choose by themselves whether they run in place",
+    E0425 Unproved "the optimizer made a schedule that is not proved: a fault of the compiler",
 
     // The command line.
     E0501 BadFlag "a flag value that cannot be read",

@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use roundelay::library::RingAllReduce;
-use roundelay::{Comm, DType, Error, Options, ReduceOp, Run as _};
+use roundelay::{Comm, DType, Error, Options, Plan, ReduceOp, Run as _};
 use roundelay_core::diagnostics::Code;
 use roundelay_core::ids::{RankId, StreamId};
 use roundelay_kernels::Stuck;
@@ -27,6 +27,28 @@ roundelay::collective! {
     }
 }
 
+roundelay::collective! {
+    /// A pair that takes the other's input, writes it down, and only then adds both.
+    algorithm TakeAndAdd() -> AllReduce {
+        require nranks == 2, "a pair";
+        scratch theirs: like output;
+        let it = peer(1 - rank);
+        it.TxAck();
+        it.RxAck();
+        copy(it.input, local.theirs);
+        it.TxDataSignal();
+        it.RxDataSignal();
+        copy(local.theirs, local.output);
+        it.TxAck();
+        it.RxAck();
+        copy(local.input, local.theirs);
+        reduce(it.input, local.theirs);
+        it.TxDataSignal();
+        it.RxDataSignal();
+        copy(local.theirs, local.output);
+    }
+}
+
 /// The call's text, if a call can be shown, and the text of its error.
 pub(crate) fn example(code: Code) -> (String, String) {
     let made = match code {
@@ -43,6 +65,8 @@ pub(crate) fn example(code: Code) -> (String, String) {
         Code::RankBusy => rank_busy(),
         Code::Abandoned => abandoned(),
         Code::CallsDiffer => calls_differ(),
+        Code::OneMode => one_mode(),
+        Code::Unproved => unproved(),
         other => Err(crate::device::example(other).into()),
     };
     let error = made.err().unwrap_or_else(|| panic!("the call for {code} succeeds"));
@@ -193,5 +217,22 @@ fn calls_differ() -> Result<(), Error> {
         shorter
     })?;
     // end
+    Ok(())
+}
+
+fn one_mode() -> Result<(), Error> {
+    // E0424
+    // copy(local.theirs, local.output);   in place, my input was here
+    // copy(local.input, local.theirs);
+    TakeAndAdd::new().team(2, 1000, DType::F32, ReduceOp::Sum)?;
+    // end
+    Ok(())
+}
+
+/// No call of a user's makes it: a pass must be broken.
+fn unproved() -> Result<(), Error> {
+    let ring = roundelay_core::prove(&RingAllReduce::new(), 4).expect("the library is right");
+    let broken = ring.with_broken_passes(|made| made.operands.swap(0, 4));
+    Plan::new(&broken, 1000, DType::F32, ReduceOp::Sum)?;
     Ok(())
 }

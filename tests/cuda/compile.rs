@@ -76,7 +76,10 @@ fn ll_and_tables_compile_and_nothing_spills() {
         let algorithm = named(name);
         let proved = proved(algorithm, 8).expect("any rank count will do");
         let goal = Goal { level: Level::O2, callers: Callers::One, reassociate: false };
-        let kernel = Kernel::of_table(&proved.optimized(goal), spec(algorithm));
+        let kernel = Kernel::of_table(
+            &proved.optimized(goal).expect("what is made is proved"),
+            spec(algorithm),
+        );
         compiled(&kernel, "sm_90", &mut wrong);
     }
     assert!(wrong.is_empty(), "{wrong}");

@@ -76,7 +76,10 @@ fn tables_have_the_hosts_bits() {
             for (level, count) in [(Level::O0, 61), (Level::O2, 1000)] {
                 let goal = Goal { level, callers: Callers::One, reassociate: false };
                 let spec = Spec { protocol: Protocol::Direct, ..spec(algorithm) };
-                let mut kernel = Kernel::of_table(&proved.optimized(goal), spec);
+                let mut kernel = Kernel::of_table(
+                    &proved.optimized(goal).expect("what is made is proved"),
+                    spec,
+                );
                 walker(&mut kernel);
                 let shim = program(&kernel);
                 // Every CTA is a thread that polls: few of them where there are many streams.

@@ -107,7 +107,8 @@ impl Case<'_> {
                 .map_err(|all| all.iter().map(|e| e.title.clone()).collect::<Vec<_>>().join("; ")),
             Form::Table => {
                 let goal = Goal { level: Level::O2, callers, reassociate: false };
-                Ok(Kernel::of_table(&self.proved.optimized(goal), spec))
+                let made = self.proved.optimized(goal).map_err(|unproved| unproved.to_string())?;
+                Ok(Kernel::of_table(&made, spec))
             }
         }
     }

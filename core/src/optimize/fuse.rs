@@ -18,15 +18,6 @@ use super::{Callers, Unfit, share, signals};
 /// Operands of all moves of a fused schedule; beyond that it takes more memory than it saves.
 const OPERANDS: usize = 1 << 25;
 
-/// A schedule that does the same with less.
-#[derive(Clone, Debug)]
-pub struct Fused {
-    /// Without scratch but for partials.
-    pub schedule: Schedule,
-    /// Moves that complete a reduction, in order: `avg` divides there.
-    pub finish: Vec<OpId>,
-}
-
 /// A stretch of the inputs and what one rank makes of it.
 pub(super) struct Piece<'f> {
     pub(super) column: &'f Column,
@@ -39,7 +30,7 @@ pub(super) struct Piece<'f> {
 }
 
 /// Fuses a proved schedule; with `reassociate` reductions may nest otherwise than the author says.
-pub fn fuse(schedule: &Schedule, callers: Callers, reassociate: bool) -> Result<Fused, Unfit> {
+pub fn fuse(schedule: &Schedule, callers: Callers, reassociate: bool) -> Result<Schedule, Unfit> {
     let order = in_order(schedule).map_err(|_| Unfit("it is not proved".into()))?;
     let flow = Flow::new(schedule, &order, reassociate)?;
     let pieces = share::pieces(schedule, &flow, callers);
@@ -110,7 +101,7 @@ impl<'s> Writer<'s> {
         owner: RankId,
         srcs: &[Operand],
         dsts: &[Operand],
-        (at, finish): (SpanId, bool),
+        at: SpanId,
     ) -> Result<(), Unfit> {
         if self.operands.len() > OPERANDS {
             return Err(Unfit(format!("fused moves would have more than {OPERANDS} operands")));
@@ -119,7 +110,7 @@ impl<'s> Writer<'s> {
             kind: OpKind::Move,
             srcs: srcs.len() as u8,
             dsts: dsts.len() as u8,
-            finish,
+            finish: false,
             at,
             arg: self.operands.len() as u32,
         });
@@ -128,7 +119,7 @@ impl<'s> Writer<'s> {
         Ok(())
     }
 
-    fn finish(self, callers: Callers) -> Fused {
+    fn finish(self, callers: Callers) -> Schedule {
         let Self { schedule, ops, operands, regions, width, slots, spans, .. } = self;
         let mut fused = Schedule {
             algorithm: schedule.algorithm.clone(),
@@ -147,11 +138,6 @@ impl<'s> Writer<'s> {
             fused.scratch.push(Scratch { name: "partial".into(), slots, width });
         }
         signals::assemble(&mut fused, ops, callers, &spans);
-        let mut finish = Vec::new();
-        for (at, op) in fused.ops.iter_mut().enumerate().filter(|(_, op)| op.finish) {
-            op.finish = false;
-            finish.push(OpId(at as u32));
-        }
-        Fused { schedule: fused, finish }
+        fused
     }
 }

@@ -1,5 +1,6 @@
-//! Between the proof and the engines: passes from schedule to schedule. Each gives a schedule that is proved like
-//! any other and whose results have the same bits.
+//! Between the proof and the engines: passes from schedule to schedule. What a pass makes is proved like what an
+//! author wrote, and compared with the author's: who is summed, in which order. A pass that is wrong ends in an
+//! error, not in wrong sums.
 
 pub mod elide;
 mod flow;
@@ -8,17 +9,16 @@ mod program;
 mod share;
 mod signals;
 
-pub use fuse::{Fused, fuse};
+pub use fuse::fuse;
 
 use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
 
-use crate::ids::OpId;
+use crate::schedule::Schedule;
 use crate::schedule::demands::Demands;
-use crate::schedule::{OpKind, Schedule};
 use crate::stages::stage;
-use crate::verify::Proof;
+use crate::verify::{Proof, Proved};
 
 /// Who brings the ranks in.
 ///
@@ -96,52 +96,110 @@ pub struct Optimized {
     pub unfit: Option<Unfit>,
 }
 
+/// What a pass made is not what was proved: a fault of the pass, and no schedule to run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Unproved {
+    /// The pass, and what is wrong with what it made.
+    pub what: String,
+}
+
+impl fmt::Display for Unproved {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}; this is a fault of the compiler, not of the program", self.what)
+    }
+}
+
+impl std::error::Error for Unproved {}
+
 /// The passes: **fuse**, or where that does not fit **elide**. A fused schedule has no needless signals.
-pub fn optimize(schedule: &Arc<Schedule>, proof: &Arc<Proof>, goal: Goal) -> Optimized {
-    let (schedule, proof) = (schedule.clone(), proof.clone());
+///
+/// Nothing that they make is believed: see [`Optimized::checked`].
+pub fn optimize(proved: &Proved, goal: Goal) -> Result<Optimized, Unproved> {
+    optimize_with(proved, goal, |_| ())
+}
+
+/// The same with a pass that goes wrong: whatever `breaks` does to what was made is found, or does no harm.
+#[doc(hidden)]
+pub fn optimize_with(
+    proved: &Proved,
+    goal: Goal,
+    breaks: impl Fn(&mut Schedule),
+) -> Result<Optimized, Unproved> {
     let mut unfit = None;
     if goal.level == Level::O2 {
-        match stage("fuse", || fuse(&schedule, goal.callers, goal.reassociate)) {
-            Ok(Fused { schedule, finish }) => {
-                let proof =
-                    Arc::new(Proof { finish, scale_outputs: false, ..Proof::clone(&proof) });
-                let schedule = Arc::new(schedule);
-                return Optimized { schedule, proof, level: Level::O2, unfit };
+        match fusion(proved, goal) {
+            Ok(mut made) => {
+                breaks(&mut made);
+                return Optimized::checked(proved, made, goal, Level::O2, None);
             }
             Err(why) => unfit = Some(why),
         }
     }
     if goal.level >= Level::O1 {
-        match with_few_signals(&schedule, &proof, goal.callers) {
-            Ok((schedule, proof)) => {
-                return Optimized { schedule, proof, level: Level::O1, unfit };
+        match elision(proved, goal.callers) {
+            Ok(mut made) => {
+                breaks(&mut made);
+                return Optimized::checked(proved, made, goal, Level::O1, unfit);
             }
             Err(why) => _ = unfit.get_or_insert(why),
         }
     }
-    Optimized { schedule, proof, level: Level::O0, unfit }
+    let (schedule, proof) = (proved.schedule().clone(), proved.proof().clone());
+    Ok(Optimized { schedule, proof, level: Level::O0, unfit })
 }
 
-fn with_few_signals(
-    schedule: &Schedule,
-    proof: &Proof,
-    callers: Callers,
-) -> Result<(Arc<Schedule>, Arc<Proof>), Unfit> {
-    // Budgets are the author's, about the schedule as it was written, and were held against that.
-    let elided =
-        elide::elide(&Schedule { demands: Demands::default(), ..schedule.clone() }, callers);
-    let elided = elided.map_err(|_| Unfit("it is not proved".into()))?;
-    if let Some(why) = elided.unchanged {
-        return Err(Unfit(why.to_string()));
+fn fusion(proved: &Proved, goal: Goal) -> Result<Schedule, Unfit> {
+    if proved.proof().one_mode.is_some() {
+        return Err(Unfit("in place it computes something else than out of place".into()));
     }
-    // Moves stay, in the same order.
-    let moves = |schedule: &Schedule| {
-        let is_move = |at: &OpId| schedule.op(*at).kind == OpKind::Move;
-        (0..schedule.ops.len() as u32).map(OpId).filter(is_move).collect::<Vec<_>>()
-    };
-    let (before, after) = (moves(schedule), moves(&elided.schedule));
-    let renumber = |at: &OpId| before.binary_search(at).ok().map(|index| after[index]);
-    let finish = proof.finish.iter().filter_map(renumber).collect();
-    let proof = Proof { finish, ..proof.clone() };
-    Ok((Arc::new(elided.schedule), Arc::new(proof)))
+    stage("fuse", || fuse(proved.schedule(), goal.callers, goal.reassociate))
+}
+
+fn elision(proved: &Proved, callers: Callers) -> Result<Schedule, Unfit> {
+    // Budgets are the author's, about the schedule as it was written, and were held against that.
+    let schedule = Schedule { demands: Demands::default(), ..Schedule::clone(proved.schedule()) };
+    let elided = elide::elide(&schedule, callers).map_err(|_| Unfit("it is not proved".into()))?;
+    match elided.unchanged {
+        Some(why) => Err(Unfit(why.to_string())),
+        None => Ok(elided.schedule),
+    }
+}
+
+impl Optimized {
+    /// What a pass made of what was proved, with a proof of its own: it is right for those callers, in place too
+    /// if the author's is, in any mixture of modes if the author's is, and reduces every piece of every output in
+    /// the author's order, unless `goal` lets it nest otherwise.
+    fn checked(
+        author: &Proved,
+        made: Schedule,
+        goal: Goal,
+        level: Level,
+        unfit: Option<Unfit>,
+    ) -> Result<Self, Unproved> {
+        let pass = if level == Level::O2 { "fusion" } else { "elision" };
+        let name = made.algorithm.clone();
+        let wrong = |what: String| Unproved { what: format!("{pass} of {name}: {what}") };
+        let (schedule, theirs) = (author.schedule(), author.proof());
+        let promises = |s: &Schedule| (s.collective, s.nranks, s.root, s.out_of_place);
+        if promises(&made) != promises(schedule) {
+            return Err(wrong("it promises something else".into()));
+        }
+        let proved = stage("prove again", || Proved::called(made, goal.callers));
+        let proved = proved.map_err(|findings| match findings.first() {
+            Some(first) => wrong(format!("{} [{}]", first.title, first.code)),
+            None => wrong("it is refused".into()),
+        })?;
+        let ours = proved.proof();
+        if ours.one_mode.is_some() && theirs.one_mode.is_none() {
+            return Err(wrong("ranks may no longer choose whether they run in place".into()));
+        }
+        if !goal.reassociate
+            && let Some((rank, end)) = theirs.orders.differs(&ours.orders)
+        {
+            return Err(wrong(format!(
+                "what ends at {end} of the output of rank {rank} is reduced in another order"
+            )));
+        }
+        Ok(Self { schedule: proved.schedule().clone(), proof: ours.clone(), level, unfit })
+    }
 }

@@ -43,7 +43,7 @@ impl<'w, 's> Program<'w, 's> {
         // Expressions that several need: operands are older than what is made of them.
         for (&expr, &times) in uses.iter().filter(|(_, times)| **times > 1) {
             if self.writer.flow.values.parts(expr).is_some() {
-                let slot = self.partial(expr, false)?;
+                let slot = self.partial(expr)?;
                 self.kept.insert(expr, (slot, times));
             }
         }
@@ -56,7 +56,7 @@ impl<'w, 's> Program<'w, 's> {
                     aliased(self.writer.schedule, per_unit, *place) && inputs.contains(&place.rank)
                 });
             if clobbers {
-                let slot = self.partial(item.expr, self.reduces())?;
+                let slot = self.partial(item.expr)?;
                 late.push((slot, item));
             } else {
                 self.item(item)?;
@@ -101,25 +101,20 @@ impl<'w, 's> Program<'w, 's> {
             .any(|s| matches!(s, Source::Partial(_)) || matches!(s, Source::Input(r) if here(*r)))
             || item.dsts.iter().any(|place| here(place.rank));
         if item.dsts.len() > MOST || !local {
-            let slot = self.fold(sources, at, self.reduces())?;
+            let slot = self.fold(sources, at)?;
             return self.spread(slot, &item.dsts);
         }
         let sources = self.shorten(sources, at)?;
         let dsts: Vec<Operand> = item.dsts.iter().map(|place| self.output(*place)).collect();
-        self.push(&sources, &dsts, at, self.reduces())?;
+        self.push(&sources, &dsts, at)?;
         self.release(&sources);
         Ok(())
     }
 
-    /// Whether what goes to outputs is a complete reduction.
-    fn reduces(&self) -> bool {
-        self.writer.schedule.collective.reduces() && self.writer.schedule.nranks > 1
-    }
-
-    /// An expression as a partial, a complete reduction if `finish`.
-    fn partial(&mut self, expr: u32, finish: bool) -> Result<u32, Unfit> {
+    /// An expression as a partial.
+    fn partial(&mut self, expr: u32) -> Result<u32, Unfit> {
         let (sources, at) = self.sources(expr)?;
-        self.fold(sources, at, finish)
+        self.fold(sources, at)
     }
 
     /// The sources of `expr`'s last chain, first the innermost; what is no input is made a partial before.
@@ -143,7 +138,7 @@ impl<'w, 's> Program<'w, 's> {
             };
             let source = match self.known(other) {
                 Some(source) => source,
-                None => Source::Partial(self.partial(other, false)?),
+                None => Source::Partial(self.partial(other)?),
             };
             rest.push(source);
             next = deep;
@@ -165,14 +160,14 @@ impl<'w, 's> Program<'w, 's> {
     }
 
     /// Folds into a new partial.
-    fn fold(&mut self, sources: Vec<Source>, at: SpanId, finish: bool) -> Result<u32, Unfit> {
-        if let ([Source::Partial(slot)], false) = (&sources[..], finish) {
+    fn fold(&mut self, sources: Vec<Source>, at: SpanId) -> Result<u32, Unfit> {
+        if let [Source::Partial(slot)] = &sources[..] {
             return Ok(*slot);
         }
         let sources = self.shorten(sources, at)?;
         let slot = self.take();
         let dst = self.place(Source::Partial(slot));
-        self.push(&sources, &[dst], at, finish)?;
+        self.push(&sources, &[dst], at)?;
         self.release(&sources);
         Ok(slot)
     }
@@ -183,7 +178,7 @@ impl<'w, 's> Program<'w, 's> {
             let rest = sources.split_off(MOST);
             let slot = self.take();
             let dst = self.place(Source::Partial(slot));
-            self.push(&sources, &[dst], at, false)?;
+            self.push(&sources, &[dst], at)?;
             self.release(&sources);
             sources = [&[Source::Partial(slot)], &rest[..]].concat();
         }
@@ -195,21 +190,15 @@ impl<'w, 's> Program<'w, 's> {
         let from = [Source::Partial(slot)];
         for some in dsts.chunks(MOST) {
             let some: Vec<Operand> = some.iter().map(|place| self.output(*place)).collect();
-            self.push(&from, &some, SpanId::default(), false)?;
+            self.push(&from, &some, SpanId::default())?;
         }
         self.release(&from);
         Ok(())
     }
 
-    fn push(
-        &mut self,
-        srcs: &[Source],
-        dsts: &[Operand],
-        at: SpanId,
-        finish: bool,
-    ) -> Result<(), Unfit> {
+    fn push(&mut self, srcs: &[Source], dsts: &[Operand], at: SpanId) -> Result<(), Unfit> {
         let srcs: Vec<Operand> = srcs.iter().map(|source| self.place(*source)).collect();
-        self.writer.push(self.piece.owner, &srcs, dsts, (at, finish))
+        self.writer.push(self.piece.owner, &srcs, dsts, at)
     }
 
     fn take(&mut self) -> u32 {

@@ -1,70 +1,109 @@
-//! The identity of a schedule: everything but where its statements stand.
+//! The identity of a schedule: everything but where its statements stand and what is demanded of it.
 
-use std::hash::{Hash, Hasher};
+use sha2::{Digest as _, Sha256};
 
-use super::Schedule;
+use super::rational::Rat;
+use super::{Buffer, Schedule};
 
-/// A 128-bit hash of the schedule's content, stable within a process.
-pub fn content(schedule: &Schedule) -> u128 {
-    let mut hasher = Wide([0x6A09_E667_F3BC_C908, 0xBB67_AE85_84CA_A73B]);
-    schedule.algorithm.hash(&mut hasher);
-    (schedule.collective, schedule.nranks, schedule.root).hash(&mut hasher);
-    schedule.out_of_place.hash(&mut hasher);
-    (&schedule.scratch, &schedule.lanes).hash(&mut hasher);
-    (&schedule.regions, &schedule.channels).hash(&mut hasher);
-    for stream in &schedule.streams {
-        let words = [stream.rank.0, stream.index, stream.first.0, stream.len];
-        for word in words {
-            hasher.write_u32(word);
-        }
+/// The SHA-256 digest of a schedule's content. Two schedules that differ have different digests, as far as anybody
+/// knows how to make them: a proof may be looked up by it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct ContentDigest([u8; 32]);
+
+/// Words that are handed to the digest at once.
+const BLOCK: usize = 1 << 10;
+
+/// The digest of everything that a proof of `schedule` depends on.
+pub fn content(schedule: &Schedule) -> ContentDigest {
+    let Schedule {
+        algorithm,
+        collective,
+        nranks,
+        root,
+        out_of_place,
+        scratch,
+        streams,
+        ops,
+        operands,
+        regions,
+        channels,
+        lanes,
+        locations: _,
+        demands: _,
+    } = schedule;
+    let mut words = Words { digest: Sha256::new(), block: Vec::with_capacity(8 * BLOCK) };
+    words.text(algorithm);
+    words.text(collective.name());
+    words.all([u64::from(*nranks), u64::from(root.0), u64::from(*out_of_place)]);
+    // Each table begins with its length: so none can be taken for the end of the one before.
+    words.one(scratch.len() as u64);
+    for scratch in scratch {
+        words.text(&scratch.name);
+        words.one(u64::from(scratch.slots));
+        words.rat(scratch.width);
     }
-    for op in &schedule.ops {
+    words.one(streams.len() as u64);
+    for stream in streams {
+        words.all([stream.rank.0, stream.index, stream.first.0, stream.len].map(u64::from));
+    }
+    words.one(ops.len() as u64);
+    for op in ops {
         let shape = u32::from_le_bytes([op.kind as u8, op.srcs, op.dsts, op.finish.into()]);
-        hasher.write_u64(u64::from(shape) << 32 | u64::from(op.arg));
-        hasher.write_u32(op.at.0);
+        words.all([u64::from(shape) << 32 | u64::from(op.arg), u64::from(op.at.0)]);
     }
-    for operand in &schedule.operands {
-        hasher.write_u64(u64::from(operand.rank.0) << 32 | u64::from(operand.region.0));
+    words.one(operands.len() as u64);
+    for operand in operands {
+        words.one(u64::from(operand.rank.0) << 32 | u64::from(operand.region.0));
     }
-    u128::from(hasher.0[0]) << 64 | u128::from(hasher.0[1])
+    words.one(regions.len() as u64);
+    for region in regions {
+        let buffer = match region.buffer {
+            Buffer::Input => 0,
+            Buffer::Output => 1,
+            Buffer::Scratch(id) => 2 + id.index() as u64,
+        };
+        words.all([buffer, u64::from(region.slot)]);
+        [region.base, region.lo, region.hi].map(|at| words.rat(at));
+    }
+    words.one(channels.len() as u64);
+    for channel in channels {
+        words.one(u64::from(channel.from.0) << 32 | u64::from(channel.to.0));
+        words.one((channel.kind as u64) << 32 | u64::from(channel.lane.0));
+    }
+    words.one(lanes.len() as u64);
+    for lane in lanes {
+        words.one(lane.len() as u64);
+        words.all(lane.iter().map(|value| *value as u64));
+    }
+    words.digest.update(&words.block);
+    ContentDigest(words.digest.finalize().into())
 }
 
-/// Two chains of 64-bit words in one pass, each folded through a product of 128 bits. There is no secret in
-/// it: whoever wants two schedules of his to be taken for each other fools nobody else.
-struct Wide([u64; 2]);
+/// A digest of words, which takes them in blocks.
+struct Words {
+    digest: Sha256,
+    block: Vec<u8>,
+}
 
-impl Hasher for Wide {
-    fn finish(&self) -> u64 {
-        self.0[0]
-    }
-
-    fn write(&mut self, bytes: &[u8]) {
-        for chunk in bytes.chunks(8) {
-            let mut word = [0; 8];
-            word[..chunk.len()].copy_from_slice(chunk);
-            self.write_u64(u64::from_le_bytes(word));
+impl Words {
+    fn one(&mut self, word: u64) {
+        if self.block.len() == 8 * BLOCK {
+            self.digest.update(&self.block);
+            self.block.clear();
         }
-        self.write_u64(bytes.len() as u64);
+        self.block.extend_from_slice(&word.to_le_bytes());
     }
 
-    fn write_u64(&mut self, word: u64) {
-        let keys = [0x9E37_79B9_7F4A_7C15_u64, 0xD6E8_FEB8_6659_FD93];
-        for (chain, key) in self.0.iter_mut().zip(keys) {
-            // The sum keeps a word that cancels the chain from erasing what came before.
-            let product = u128::from(*chain ^ word) * u128::from(key);
-            *chain = chain.rotate_left(29).wrapping_add(product as u64 ^ (product >> 64) as u64);
-        }
+    fn all(&mut self, words: impl IntoIterator<Item = u64>) {
+        words.into_iter().for_each(|word| self.one(word));
     }
 
-    fn write_u32(&mut self, word: u32) {
-        self.write_u64(u64::from(word));
+    fn rat(&mut self, rat: Rat) {
+        self.all([rat.num(), rat.den()]);
     }
 
-    fn write_u8(&mut self, word: u8) {
-        self.write_u64(u64::from(word));
-    }
-
-    fn write_usize(&mut self, word: usize) {
-        self.write_u64(word as u64);
+    fn text(&mut self, text: &str) {
+        self.one(text.len() as u64);
+        self.all(text.bytes().map(u64::from));
     }
 }

@@ -1,18 +1,19 @@
-//! Proofs by content: the second plan of the same schedule costs a hash.
+//! Proofs by content: the second plan of the same schedule costs a digest.
 
 use std::collections::HashMap;
 use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 
 use super::{Finding, Proof, Signals, unmet, verify_called};
-use crate::optimize::{Callers, Goal, Optimized, optimize};
-use crate::schedule::{Schedule, hash};
+use crate::optimize::{Callers, Goal, Optimized, Unproved, optimize, optimize_with};
+use crate::schedule::Schedule;
+use crate::schedule::hash::{self, ContentDigest};
 use crate::stages;
 
 /// Proofs kept; a program that makes more different schedules than this proves some again.
 const KEPT: usize = 1024;
 
 /// The content of a schedule, and who calls.
-type Key = (u128, Callers);
+type Key = (ContentDigest, Callers);
 
 static PROOFS: LazyLock<Mutex<HashMap<Key, Arc<Proof>>>> = LazyLock::new(Mutex::default);
 
@@ -25,6 +26,8 @@ pub struct Proved {
     /// Not by content: source lines are no part of that.
     optimized: Arc<Mutex<HashMap<Goal, Arc<Optimized>>>>,
     callers: Callers,
+    /// What a test does to all that passes make of it.
+    breaks: Option<fn(&mut Schedule)>,
 }
 
 impl Proved {
@@ -55,7 +58,20 @@ impl Proved {
         if !unmet.is_empty() {
             return Err(unmet);
         }
-        Ok(Self { schedule: Arc::new(schedule), proof, callers, optimized: Arc::default() })
+        Ok(Self {
+            schedule: Arc::new(schedule),
+            proof,
+            callers,
+            optimized: Arc::default(),
+            breaks: None,
+        })
+    }
+
+    /// The same schedule, whose optimizer goes wrong: what every pass makes is changed before it is looked at.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn with_broken_passes(&self, breaks: fn(&mut Schedule)) -> Self {
+        Self { optimized: Arc::default(), breaks: Some(breaks), ..self.clone() }
     }
 
     /// What was proved.
@@ -73,14 +89,18 @@ impl Proved {
         &self.proof
     }
 
-    /// The schedule as it runs best; the second time it is at hand.
-    pub fn optimized(&self, goal: Goal) -> Arc<Optimized> {
+    /// The schedule as it runs best, with a proof of its own; the second time it is at hand.
+    pub fn optimized(&self, goal: Goal) -> Result<Arc<Optimized>, Unproved> {
         let optimized = || self.optimized.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(known) = optimized().get(&goal) {
-            return known.clone();
+            return Ok(known.clone());
         }
-        let made = Arc::new(optimize(&self.schedule, self.proof(), goal));
+        let made = match self.breaks {
+            None => optimize(self, goal)?,
+            Some(breaks) => optimize_with(self, goal, breaks)?,
+        };
+        let made = Arc::new(made);
         optimized().insert(goal, made.clone());
-        made
+        Ok(made)
     }
 }

@@ -87,11 +87,14 @@ impl Cells {
 
     /// The stretch of a user buffer that cell `cell` is.
     pub(crate) fn region(&self, cell: u32, buffer: Buffer) -> Region {
-        let at = |cell: u32| {
-            let (unit, cut) = (cell / self.per_unit, self.cuts[(cell % self.per_unit) as usize]);
-            Rat::new(cut.num() + u64::from(unit) * cut.den(), cut.den()).unwrap_or(Rat::ZERO)
-        };
-        Region { buffer, slot: 0, base: Rat::ZERO, lo: at(cell), hi: at(cell + 1) }
+        let (lo, hi) = (self.boundary(cell), self.boundary(cell + 1));
+        Region { buffer, slot: 0, base: Rat::ZERO, lo, hi }
+    }
+
+    /// Where a cell of a user buffer begins, in units.
+    pub(crate) fn boundary(&self, cell: u32) -> Rat {
+        let (unit, cut) = (cell / self.per_unit, self.cuts[(cell % self.per_unit) as usize]);
+        Rat::new(cut.num() + u64::from(unit) * cut.den(), cut.den()).unwrap_or(Rat::ZERO)
     }
 
     /// A region's slot within its scratch buffer: first cell, and number of cells.

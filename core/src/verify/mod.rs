@@ -17,6 +17,7 @@ pub(crate) mod memory;
 #[cfg(test)]
 mod near_tests;
 mod order;
+mod orders;
 pub mod parametric;
 mod ports;
 mod ranking;
@@ -27,6 +28,8 @@ mod result;
 mod signals;
 mod transfers;
 pub(crate) mod values;
+
+use std::sync::Arc;
 
 use crate::diagnostics::Code;
 pub use crate::diagnostics::Finding;
@@ -39,6 +42,7 @@ pub use demands::unmet;
 pub use fifo::{Depth, depth};
 pub use links::links;
 pub(crate) use order::Order;
+pub use orders::Orders;
 pub use ports::{Busiest, Ports};
 pub use reduction::{Reduction, Sameness, Witness};
 pub use report::Access;
@@ -55,6 +59,9 @@ pub struct Proof {
     pub scale_outputs: bool,
     /// Whether the in-place form was proved too.
     pub in_place: bool,
+    /// Why all ranks must run in place or none (E0424): a rank reads an input which, in place, its output has
+    /// overwritten. Without this, each rank may choose by itself in every run, and results are the same.
+    pub one_mode: Option<Box<Finding>>,
     /// The deepest reduction tree of any output element, in reduce steps.
     pub reduce_depth: u32,
     /// The longest chain of data moves between ranks.
@@ -63,6 +70,8 @@ pub struct Proof {
     pub ports: Ports,
     /// The order in which results are reduced, where they are.
     pub reduction: Option<Reduction>,
+    /// That order itself, by which what a pass makes of the schedule is compared with it.
+    pub orders: Arc<Orders>,
 }
 
 /// Proves `schedule`, out of place and (where the collective has it) in place, and that it keeps to what is
@@ -121,10 +130,12 @@ pub fn verify_called(
         scale_outputs: reduces && replay.finish.is_none(),
         finish: replay.finish.unwrap_or_default(),
         in_place,
+        one_mode: replay.one_mode.map(|at| Box::new(reporter.one_mode(at))),
         reduce_depth: replay.reduce_depth,
         rounds,
         ports,
         reduction: replay.reduction,
+        orders: Arc::new(replay.orders),
     })
 }
 

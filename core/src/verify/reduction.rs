@@ -1,13 +1,12 @@
 //! The order of reduction: whether every rank adds up in the same order, and whether every piece does. Then
 //! floating point results are the same on all ranks, and do not depend on count and chunking.
 
-use super::layout::Cells;
-use super::memory::Memory;
+use super::orders::Results;
 use super::report::Reporter;
-use super::values::{ValueId, Values};
+use super::values::{Commuted, ValueId, Values};
 use crate::collective::Expected;
 use crate::ids::RankId;
-use crate::schedule::{Buffer, Schedule};
+use crate::schedule::Buffer;
 
 /// How far two orders of reduction agree.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -45,13 +44,11 @@ pub struct Witness {
 
 /// What the outputs of a right replay say.
 pub(super) fn reduction(
-    schedule: &Schedule,
-    cells: &Cells,
+    results: &Results<'_, impl Fn(RankId) -> u32>,
     values: &Values,
-    first: impl Fn(RankId) -> u32,
-    memory: &Memory,
+    commuted: &Commuted,
 ) -> Reduction {
-    let signatures = values.signatures();
+    let Results { schedule, cells, .. } = results;
     let input_cells = schedule.collective.max_input_units(schedule.nranks) * cells.per_unit;
     // The first rank that holds each piece, with what it holds.
     let mut held: Vec<Option<(RankId, ValueId)>> = vec![None; input_cells as usize];
@@ -59,43 +56,35 @@ pub(super) fn reduction(
     let (mut ranks, mut pieces) = (Sameness::Exact, Sameness::Exact);
     let mut witness = None;
     for rank in (0..schedule.nranks).map(RankId) {
-        let units = schedule.units(Buffer::Output, rank).floor() as u32;
-        for cell in 0..units * cells.per_unit {
+        for (cell, value) in (0..).zip(results.of(rank)) {
             let (unit, cut) = (cell / cells.per_unit, cell % cells.per_unit);
             let Expected::Reduced { unit } =
                 schedule.collective.expected(rank, unit, schedule.root)
             else {
                 continue;
             };
-            let value = memory.values[(first(rank) + cell) as usize];
             let piece = &mut held[(unit * cells.per_unit + cut) as usize];
-            let (other, same) = *piece.get_or_insert((rank, value));
-            let sameness = signatures.compare(same, value);
+            let (other, same) = *piece.get_or_insert((rank, *value));
+            let sameness = commuted.compare(same, *value);
             if sameness == Sameness::Differs && witness.is_none() {
-                let orders = [same, value].map(|v| values.tree(v));
+                let orders = [same, *value].map(|v| values.tree(v));
                 let region = cells.region(cell, Buffer::Output);
                 let piece = Reporter::new(schedule).piece(&region);
                 witness = Some(Witness { ranks: [other, rank], piece, orders });
             }
             ranks = ranks.max(sameness);
-            pieces = pieces.max(signatures.compare(*any.get_or_insert(value), value));
+            pieces = pieces.max(commuted.compare(*any.get_or_insert(*value), *value));
         }
     }
     Reduction { ranks, pieces, witness }
 }
 
-/// Hashes of reduction trees in which a leaf is only its rank.
-pub(crate) struct Signatures {
-    pub(super) exact: Vec<u64>,
-    pub(super) commuted: Vec<u64>,
-}
-
-impl Signatures {
+impl Commuted {
+    /// Results of the same expression are reduced in the same order, wherever they are.
     fn compare(&self, a: ValueId, b: ValueId) -> Sameness {
-        let (a, b) = (a.expr as usize, b.expr as usize);
-        if self.exact[a] == self.exact[b] {
+        if a.expr == b.expr {
             Sameness::Exact
-        } else if self.commuted[a] == self.commuted[b] {
+        } else if self.class[a.expr as usize] == self.class[b.expr as usize] {
             Sameness::Commuted
         } else {
             Sameness::Differs

@@ -8,9 +8,9 @@ use super::in_place::follows;
 use super::layout::{Cells, Held, Layout, Mode};
 use super::memory::{Accessor, CALLER, Memory};
 use super::order::Order;
+use super::orders::Orders;
 use super::reduction::Reduction;
 use super::report::{Access, Reporter};
-use super::result::complete;
 use super::signals::{Flags, Signals};
 use super::values::{Leaf, ValueId, Values};
 use crate::diagnostics::Finding;
@@ -25,6 +25,8 @@ pub(super) struct Replay {
     pub(super) finish: Option<Vec<OpId>>,
     pub(super) reduce_depth: u32,
     pub(super) reduction: Option<Reduction>,
+    pub(super) orders: Orders,
+    pub(super) one_mode: Option<OpId>,
 }
 
 /// A memory and its place in the report.
@@ -49,11 +51,13 @@ pub(super) struct Player<'s> {
     /// First stream of each rank: its main one.
     pub(super) main: Vec<StreamId>,
     pub(super) worlds: Vec<World>,
-    /// The fingerprint of a complete reduction, where the collective reduces.
-    pub(super) complete: Option<u128>,
+    /// Whether there are contributions to be summed.
+    pub(super) reduces: bool,
     pub(super) finish: Vec<OpId>,
     pub(super) partial: bool,
     pub(super) results: Vec<ValueId>,
+    /// The first read, in place, of an input that its rank's output has overwritten.
+    pub(super) one_mode: Option<OpId>,
     /// Who brings the ranks in.
     callers: Callers,
     /// Where signals are one-shot flags.
@@ -112,7 +116,6 @@ pub(super) fn replay_with(
     }
     // A reduce has three operands at least.
     let values = Values::new(schedule.nranks, schedule.operands.len() / 3);
-    let complete = complete(schedule);
     let mut player = Player {
         schedule,
         order,
@@ -122,10 +125,11 @@ pub(super) fn replay_with(
         values,
         main: schedule.main_streams(),
         worlds,
-        complete,
+        reduces: schedule.collective.reduces() && schedule.nranks > 1,
         finish: Vec::new(),
         partial: false,
         results: Vec::new(),
+        one_mode: None,
         callers,
         flags: signals.one_shot.then(|| Flags::new(schedule, order)),
         unsure: false,
@@ -270,7 +274,7 @@ impl Player<'_> {
             cells[..good].copy_from_slice(&results[..good]);
             cells[good..].fill(ValueId::POISON);
         }
-        if world == 0 && op.srcs > 1 && self.complete.is_some() {
+        if world == 0 && op.srcs > 1 && self.reduces {
             self.completes(at, &results);
         }
         self.results = results;
@@ -286,7 +290,15 @@ impl Player<'_> {
         results: &mut Vec<ValueId>,
     ) {
         for (i, (src, first)) in srcs.iter().zip(firsts).enumerate() {
-            let values = &self.worlds[world].memory.values[*first as usize..][..len as usize];
+            let World { layout, memory, .. } = &self.worlds[world];
+            let values = &memory.values[*first as usize..][..len as usize];
+            if world > 0 && self.schedule.region(*src).buffer == Buffer::Input {
+                let begin = first - layout.buffer(src.rank, Buffer::Input);
+                let own = |cell| Values::leaf(Leaf { rank: src.rank, cell });
+                if !values.iter().zip(begin..).all(|(value, cell)| *value == own(cell)) {
+                    self.one_mode.get_or_insert(at);
+                }
+            }
             let garbage = values.iter().filter(|value| **value == ValueId::NONE).count();
             if i == 0 {
                 results.extend_from_slice(values);

@@ -1,35 +1,25 @@
-//! Results: every contribution exactly once in every output cell, and where reductions become complete.
+//! Results: every contribution exactly once in every output cell, counted out, and where reductions become complete.
 
 use std::collections::BTreeSet;
 
 use super::history;
 use super::memory::CALLER;
+use super::orders::{Orders, Results};
 use super::reduction::reduction;
 use super::replay::{ENOUGH, Player, Replay, World};
-use super::values::{Leaf, ValueId, Values, weight};
+use super::values::{Leaf, ValueId, Values};
 use crate::collective::Expected;
 use crate::ids::{OpId, RankId};
-use crate::schedule::{Buffer, Schedule};
+use crate::schedule::Buffer;
 
 /// Histories of wrong pieces: each is a replay.
 const HISTORIES: usize = 4;
 
-/// The fingerprint of a full reduction, where there are reductions.
-pub(super) fn complete(schedule: &Schedule) -> Option<u128> {
-    (schedule.collective.reduces() && schedule.nranks > 1).then(|| total(schedule.nranks))
-}
-
-/// Every rank's contribution, once.
-fn total(nranks: u32) -> u128 {
-    (0..nranks).map(|rank| weight(RankId(rank))).sum()
-}
-
 impl Player<'_> {
     /// Whether the reduce makes its destination complete: all of it, part of it, or nothing.
     pub(super) fn completes(&mut self, at: OpId, results: &[ValueId]) {
-        let complete =
-            |v: &&ValueId| v.is_value() && self.complete == Some(self.values.fingerprint(**v));
-        let done = results.iter().filter(complete).count();
+        let values = &mut self.values;
+        let done = results.iter().filter(|v| v.is_value() && values.is_complete(v.expr)).count();
         if done > 0 && done == results.len() {
             self.finish.push(at);
         } else if done > 0 {
@@ -43,18 +33,23 @@ impl Player<'_> {
         for world in 0..self.worlds.len() {
             reduce_depth = reduce_depth.max(self.outputs(world));
         }
-        let reduces = self.schedule.collective.reduces() && self.schedule.nranks > 1;
-        let reduction = (reduces && self.worlds[0].findings.is_empty()).then(|| {
+        let sound = self.reduces && self.worlds[0].findings.is_empty();
+        let (reduction, orders) = if sound {
             let World { layout, memory, .. } = &self.worlds[0];
             let first = |rank| layout.buffer(rank, Buffer::Output);
-            reduction(self.schedule, self.cells, &self.values, first, memory)
-        });
+            let commuted = self.values.commuted();
+            let seen = Results { schedule: self.schedule, cells: self.cells, memory, first };
+            let reduction = reduction(&seen, &self.values, &commuted);
+            (Some(reduction), Orders::new(&seen, &commuted))
+        } else {
+            (None, Orders::default())
+        };
         let in_place_findings = if self.worlds.len() > 1 {
             std::mem::take(&mut self.worlds[1].findings)
         } else {
             Vec::new()
         };
-        let Self { worlds, mut finish, partial, .. } = self;
+        let Self { worlds, mut finish, partial, one_mode, .. } = self;
         finish.sort_unstable();
         Replay {
             findings: worlds.into_iter().next().map(|w| w.findings).unwrap_or_default(),
@@ -62,6 +57,8 @@ impl Player<'_> {
             finish: (!partial).then_some(finish),
             reduce_depth,
             reduction,
+            orders,
+            one_mode,
         }
     }
 
@@ -69,7 +66,6 @@ impl Player<'_> {
         let schedule = self.schedule;
         let per_unit = self.cells.per_unit;
         let mut depth = 0;
-        let total = total(schedule.nranks);
         let mut wrong = BTreeSet::new();
         for rank in (0..schedule.nranks).map(RankId) {
             let first = self.worlds[world].layout.buffer(rank, Buffer::Output);
@@ -77,7 +73,8 @@ impl Player<'_> {
             for unit in 0..units {
                 let expected = schedule.collective.expected(rank, unit, schedule.root);
                 let at = (first + unit * per_unit) as usize;
-                let held = &self.worlds[world].memory.values[at..][..per_unit as usize];
+                let Self { worlds, values, .. } = self;
+                let held = &worlds[world].memory.values[at..][..per_unit as usize];
                 for (cut, &value) in held.iter().enumerate() {
                     if value == ValueId::POISON {
                         continue;
@@ -87,14 +84,14 @@ impl Player<'_> {
                         Expected::Reduced { unit } => {
                             value.is_value()
                                 && value.cell == from(unit)
-                                && self.values.fingerprint(value) == total
+                                && values.is_complete(value.expr)
                         }
                         Expected::Copied { rank, unit } => {
                             value == Values::leaf(Leaf { rank, cell: from(unit) })
                         }
                     };
                     if good {
-                        depth = depth.max(self.values.depth(value));
+                        depth = depth.max(values.depth(value));
                     } else if wrong.len() < ENOUGH {
                         wrong.insert((rank, from(unit)));
                     }

@@ -1,16 +1,16 @@
-//! What a cell holds: an expression over inputs, each distinct one once, with a fingerprint of the
-//! multiset of contributions in it.
+//! What a cell holds: an expression over inputs, each distinct one once.
 //!
 //! Nearly always the contributions in a value are of one input cell, so that cell is kept beside the
 //! expression, and cells of which the same becomes share it.
 //!
-//! The fingerprint is the sum of 96-bit weights of ranks, and stops at the top instead of wrapping: modulo a
-//! power of two, doubling a contribution often enough would make it vanish. A wrong multiset passes with
-//! probability about 2^-96. What mixes cells is at the top: no result does.
+//! Expressions are told apart by their operands, and contributions are counted one by one: nothing is decided
+//! by a hash or a sum of weights, for which an author could look for two programs that agree. What each node
+//! keeps is how many contributions it has in all. That only screens: an expression of as many as there are ranks
+//! is walked once, leaf by leaf, and a walk ends at the first leaf that it has seen before, so it takes no more
+//! steps than twice the ranks.
 
 use std::collections::BTreeMap;
 
-use super::reduction::Signatures;
 use crate::ids::{OpId, RankId};
 
 /// An expression of [`Values`] over one cell of inputs; over others as well where cells are mixed.
@@ -40,9 +40,12 @@ struct Node {
     skew: u32,
     op: OpId,
     depth: u32,
-    /// A number of 128 bits, without the gap that one would leave.
-    fingerprint: [u8; 16],
+    /// Contributions, each as often as it is in it; [`MIXED`] where they are not of one cell.
+    total: u32,
 }
+
+/// In place of a total: contributions of several cells. No result is that.
+const MIXED: u32 = 0;
 
 /// The operands of a node, and its skew.
 type Key = ((u32, u32), u32);
@@ -79,6 +82,20 @@ pub(crate) struct Values {
     known: Vec<u32>,
     /// What was folded lately, by hash: the next cell and the next mode fold the same again.
     recent: Vec<(Key, u32)>,
+    /// Of the nodes that were counted out: whether each rank is in them once.
+    counted: Vec<Option<bool>>,
+    /// The last count in which each rank was met.
+    met: Vec<u32>,
+    /// Counts so far.
+    counts: u32,
+}
+
+/// Expressions with the operands of each fold in order: equal for those that differ in nothing else.
+pub(crate) struct Commuted {
+    /// The operands of each class that is no leaf, smaller class first; leaves are the first classes.
+    pub(crate) folds: Vec<[u32; 2]>,
+    /// The class of each expression.
+    pub(crate) class: Vec<u32>,
 }
 
 impl Values {
@@ -90,6 +107,9 @@ impl Values {
             nodes: Vec::with_capacity(folds),
             known: vec![0; 2 * folds.next_power_of_two()],
             recent: vec![(((u32::MAX, u32::MAX), 0), 0); RECENT],
+            counted: Vec::new(),
+            met: vec![0; nranks as usize],
+            counts: 0,
         }
     }
 
@@ -113,7 +133,7 @@ impl Values {
 
     /// Whether an expression takes all its inputs from one cell.
     pub(crate) fn is_straight(&self, expr: u32) -> bool {
-        expr < self.leaves || self.node(expr).fingerprint != u128::MAX.to_ne_bytes()
+        self.total(expr) != MIXED
     }
 
     /// What a value was folded from.
@@ -133,19 +153,12 @@ impl Values {
         }
         let place = self.place(key);
         let expr = if self.known[place] == 0 {
-            let sum = self.fingerprint(left).saturating_add(self.fingerprint(right));
-            let fingerprint = if skew == 0 { sum } else { u128::MAX };
+            let totals = [self.total(left.expr), self.total(right.expr)];
+            let straight = skew == 0 && !totals.contains(&MIXED);
+            let total = if straight { totals[0].saturating_add(totals[1]) } else { MIXED };
             let depth = 1 + self.depth(left).max(self.depth(right));
-            let fingerprint = fingerprint.to_ne_bytes();
-            let operands = (left.expr, right.expr);
-            self.nodes.push(Node {
-                left: operands.0,
-                right: operands.1,
-                skew,
-                op,
-                depth,
-                fingerprint,
-            });
+            let ((left, right), skew) = key;
+            self.nodes.push(Node { left, right, skew, op, depth, total });
             self.known[place] = self.nodes.len() as u32;
             if 2 * self.nodes.len() > self.known.len() {
                 self.grow();
@@ -176,12 +189,46 @@ impl Values {
         }
     }
 
-    /// Of the ranks in it; the cell is known besides.
-    pub(crate) fn fingerprint(&self, value: ValueId) -> u128 {
-        match self.as_leaf(value) {
-            Some(leaf) => weight(leaf.rank),
-            None => u128::from_ne_bytes(self.node(value.expr).fingerprint),
+    /// How many contributions are in an expression over one cell.
+    fn total(&self, expr: u32) -> u32 {
+        if expr < self.leaves { 1 } else { self.node(expr).total }
+    }
+
+    /// Whether an expression is every rank's contribution of one cell, each once.
+    pub(crate) fn is_complete(&mut self, expr: u32) -> bool {
+        // There are fewer than 2^31 ranks, so a total that has come to the top is another number.
+        if self.total(expr) != self.leaves {
+            return false;
         }
+        let at = expr as usize;
+        if self.counted.len() <= at {
+            self.counted.resize(self.leaves as usize + self.nodes.len(), None);
+        }
+        if let Some(known) = self.counted[at] {
+            return known;
+        }
+        let once = self.each_once(expr);
+        self.counted[at] = Some(once);
+        once
+    }
+
+    /// Whether no rank's contribution is in an expression twice.
+    fn each_once(&mut self, expr: u32) -> bool {
+        if self.counts == u32::MAX {
+            self.met.fill(0);
+            self.counts = 0;
+        }
+        self.counts += 1;
+        let mut open = vec![expr];
+        while let Some(expr) = open.pop() {
+            if expr >= self.leaves {
+                let node = self.node(expr);
+                open.extend([node.left, node.right]);
+            } else if std::mem::replace(&mut self.met[expr as usize], self.counts) == self.counts {
+                return false;
+            }
+        }
+        true
     }
 
     /// The longest chain of reduces in it.
@@ -207,17 +254,19 @@ impl Values {
         leaves
     }
 
-    /// Hashes of all expressions' trees.
-    pub(crate) fn signatures(&self) -> Signatures {
-        let mut exact: Vec<u64> = (0..self.leaves).map(|rank| mix(u64::from(rank))).collect();
-        let mut commuted = exact.clone();
-        for Node { left, right, .. } in &self.nodes {
-            let (l, r) = (*left as usize, *right as usize);
-            exact.push(mix(mix(exact[l]).wrapping_add(exact[r])));
-            let (a, b) = (commuted[l], commuted[r]);
-            commuted.push(mix(mix(a.min(b)).wrapping_add(a.max(b))));
+    /// All expressions, those that differ only in the order of two operands as one.
+    pub(crate) fn commuted(&self) -> Commuted {
+        let mut classes = Self::new(self.leaves, self.nodes.len());
+        let mut class: Vec<u32> = (0..self.leaves).collect();
+        for Node { left, right, skew, op, .. } in &self.nodes {
+            let of = |expr: &u32| class[*expr as usize];
+            let (a, b) = (of(left).min(of(right)), of(left).max(of(right)));
+            // The cell serves as the skew, which is no matter to a result: those have none.
+            let [a, b] = [(a, 0), (b, *skew)].map(|(expr, cell)| ValueId { expr, cell });
+            class.push(classes.fold(a, b, *op).expr);
         }
-        Signatures { exact, commuted }
+        let folds = classes.nodes.iter().map(|node| [node.left, node.right]).collect();
+        Commuted { folds, class }
     }
 
     /// The order of reduction, such as `((0 1) 2)`; long ones are cut.
@@ -270,19 +319,4 @@ impl Values {
         }
         oldest.map(|value| self.node(value.expr).op)
     }
-}
-
-/// The weight of a rank's contribution: two rounds of splitmix64. There are fewer than 2^31 ranks, so all of
-/// them once stay below the top.
-pub(crate) fn weight(rank: RankId) -> u128 {
-    let seed = u64::from(rank.0);
-    let high = mix(seed ^ 0x6A09_E667_F3BC_C908);
-    (u128::from(high) << 64 | u128::from(mix(seed.wrapping_add(high)))) >> 32
-}
-
-fn mix(seed: u64) -> u64 {
-    let mut z = seed.wrapping_add(0x9E37_79B9_7F4A_7C15);
-    z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-    z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-    z ^ (z >> 31)
 }

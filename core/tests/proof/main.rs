@@ -14,6 +14,7 @@ mod mutants;
 mod mutation;
 mod oracle;
 mod oracles;
+mod passes;
 mod programs;
 mod properties;
 mod random;

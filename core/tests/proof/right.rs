@@ -4,8 +4,8 @@ use roundelay_core::diagnostics::Code;
 use roundelay_core::schedule::text;
 use roundelay_core::verify::verify;
 
-use crate::oracle::wrong;
-use crate::programs::{RIGHT, UNEVEN};
+use crate::oracle::{judge, wrong};
+use crate::programs::{ONE_MODE, RIGHT, UNEVEN};
 use crate::{lay_out, schedule};
 
 #[test]
@@ -31,6 +31,20 @@ fn what_is_wrong_only_in_place_is_refused() {
     assert_eq!(verify(&schedule).expect_err("in place")[0].code, Code::InPlaceOnly);
     assert!(wrong(&schedule, 6, true).is_some());
     assert_eq!(wrong(&schedule, 6, false), None);
+}
+
+#[test]
+fn what_is_wrong_only_in_mixtures_says_so() {
+    let two = schedule(ONE_MODE, 2);
+    let found = verify(&two).expect("right in one mode").one_mode.expect("wrong in mixtures");
+    assert_eq!((found.code, two.location(found.at).line), (Code::OneMode, 14));
+    assert!(judge(&two).expect("coarse cuts").mixed.is_some());
+    for (source, refuses) in RIGHT.iter().filter(|(source, _)| *source != ONE_MODE) {
+        for nranks in (1..=9).filter(|n| !refuses(*n)) {
+            let proof = verify(&schedule(source, nranks)).expect("it is right");
+            assert_eq!(proof.one_mode, None, "{nranks} ranks\n{source}");
+        }
+    }
 }
 
 #[test]

@@ -40,6 +40,8 @@ pub(crate) enum Fate {
 pub(crate) struct Score {
     /// How many of each class met which fate.
     fates: BTreeMap<(&'static str, Fate), usize>,
+    /// Right, but refused in mixtures of modes: some that are right there too, and some that are not.
+    one_mode: [usize; 2],
     /// How many the search could not decide.
     unsearched: usize,
     /// The equivalent mutants, by their number in their class.
@@ -92,12 +94,22 @@ impl Score {
     /// Judges one mutant.
     pub(crate) fn add(&mut self, class: &'static str, mutant: &Schedule) -> Option<Fate> {
         let proof = verify(mutant).map_err(|found| found[0].code);
+        let any_mode = proof.as_ref().is_ok_and(|proof| proof.one_mode.is_none());
         let legal = legality::check(mutant);
         let opinion = if legal.is_ok() { judge(mutant) } else { None };
         let fate = match (&opinion, legal.is_ok(), &proof) {
             (_, false, Err(code)) => Fate::NoSchedule(*code),
             (None, ..) => Fate::Undecided,
-            (Some(opinion), _, Ok(_)) if opinion.objections.is_empty() => Fate::Equivalent,
+            (Some(Opinion { mixed: Some(says), .. }), _, Ok(_)) if any_mode => {
+                let mutant = text::print(mutant);
+                self.wrong.push(format!("{class}: proved in any mixture, but {says:?}\n{mutant}"));
+                return None;
+            }
+            (Some(opinion), _, Ok(proof)) if opinion.objections.is_empty() => {
+                self.one_mode[usize::from(opinion.mixed.is_some())] +=
+                    usize::from(proof.one_mode.is_some());
+                Fate::Equivalent
+            }
             (Some(opinion), _, Err(code)) if !opinion.objections.is_empty() => {
                 let kinds: BTreeSet<_> = opinion.objections.iter().map(|o| o.kind).collect();
                 if !fits(*code, &kinds, opinion) {
@@ -130,6 +142,9 @@ impl Score {
             *self.fates.entry(key).or_insert(0) += n;
         }
         self.unsearched += other.unsearched;
+        for (ours, theirs) in self.one_mode.iter_mut().zip(other.one_mode) {
+            *ours += theirs;
+        }
         self.survivors.extend(other.survivors);
         self.wrong.extend(other.wrong);
     }
@@ -195,6 +210,12 @@ impl Score {
             }
         }
         let _ = writeln!(table, "\n{} mutants not decided by search", self.unsearched);
+        let [right, wrong] = self.one_mode;
+        let _ = writeln!(
+            table,
+            "{} right ones run in one mode only: mixtures of {wrong} are wrong, of {right} are not",
+            right + wrong
+        );
         table
     }
 }

@@ -81,7 +81,8 @@ impl CudaPlan {
             Form::Loops => Kernel::of_loops(algorithm, proved, spec),
             Form::Table => {
                 let CudaOptions { level, reassociate, .. } = options;
-                Ok(Kernel::of_table(&proved.optimized(Goal { level, callers, reassociate }), spec))
+                let made = proved.optimized(Goal { level, callers, reassociate });
+                Ok(Kernel::of_table(&*made.map_err(host::Error::Unproved)?, spec))
             }
         };
         Self::of_kernel(world, kernel.map_err(Error::NoKernel)?, count, options)

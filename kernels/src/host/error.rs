@@ -6,6 +6,7 @@ use std::time::Duration;
 use roundelay_core::diagnostics::Code;
 use roundelay_core::dtype::DType;
 use roundelay_core::ids::{RankId, StreamId};
+use roundelay_core::optimize::Unproved;
 
 /// An error of planning or running.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -87,6 +88,13 @@ pub enum Error {
         /// Who gave up first.
         by: RankId,
     },
+    /// E0424: ranks that call by themselves could run in different modes, and results would depend on which.
+    OneMode {
+        /// What the proof found, and where.
+        what: String,
+    },
+    /// E0425: what the optimizer made cannot be proved.
+    Unproved(Unproved),
     /// E0315: an executor uses more than it asked for.
     Exceeded {
         /// What it asked for, and what it uses.
@@ -122,6 +130,12 @@ pub struct Stuck {
     pub after: Option<Duration>,
 }
 
+impl From<Unproved> for Error {
+    fn from(unproved: Unproved) -> Self {
+        Self::Unproved(unproved)
+    }
+}
+
 impl Error {
     /// The stable code.
     pub fn code(&self) -> Code {
@@ -138,6 +152,8 @@ impl Error {
             Self::NoInPlace { .. } => Code::NoInPlace,
             Self::NoRanks => Code::NoRanks,
             Self::WorkerPanicked { .. } => Code::WorkerPanicked,
+            Self::OneMode { .. } => Code::OneMode,
+            Self::Unproved(_) => Code::Unproved,
             Self::Exceeded { .. } => Code::OverBudget,
             Self::BadSchedule { code, .. } => *code,
         }
@@ -180,6 +196,10 @@ impl fmt::Display for Error {
                 f,
                 "rank {rank} cannot go on, as rank {by} gave up; its error says why, and the team must be made anew"
             ),
+            Self::OneMode { what } => {
+                write!(f, "{what}; run it by one caller, or mark it `#[out_of_place]`")
+            }
+            Self::Unproved(unproved) => write!(f, "{unproved}: run it at level O0, and report it"),
             Self::Exceeded { what } => {
                 write!(f, "{what}; `calc_*` must tell the framework all that a run takes")
             }

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use roundelay_core::dtype::{DType, ReduceOp};
 use roundelay_core::ids::{RankId, StreamId};
-use roundelay_core::optimize::{Callers, Goal, Level, Optimized};
+use roundelay_core::optimize::{Callers, Goal, Level, Optimized, Unproved};
 use roundelay_core::schedule::Schedule;
 use roundelay_core::verify::{Proof, Proved};
 
@@ -177,18 +177,18 @@ impl Plan {
 
     fn build(&self) -> Result<Engine, Error> {
         let Shape { count, dtype, op, .. } = self.shape;
-        Engine::new(&self.optimized(), count, dtype, op, self.options)
+        Engine::new(&*self.optimized()?, count, dtype, op, self.options)
     }
 
-    fn optimized(&self) -> Arc<Optimized> {
+    fn optimized(&self) -> Result<Arc<Optimized>, Unproved> {
         match &self.proved {
             Some(proved) => proved.optimized(self.options.goal(Callers::One)),
-            None => Arc::new(Optimized {
+            None => Ok(Arc::new(Optimized {
                 schedule: self.shape.schedule.clone(),
                 proof: self.shape.proof.clone(),
                 level: Level::O0,
                 unfit: None,
-            }),
+            })),
         }
     }
 
@@ -223,12 +223,15 @@ impl Plan {
 
     /// What the optimizer reached, and why that is less than was wanted, where it is.
     pub fn optimization(&self) -> (Level, Option<String>) {
-        let optimized = self.optimized();
-        (optimized.level, optimized.unfit.as_ref().map(|unfit| unfit.0.clone()))
+        match self.optimized() {
+            Ok(made) => (made.level, made.unfit.as_ref().map(|unfit| unfit.0.clone())),
+            // Then there is no engine, and no run.
+            Err(unproved) => (Level::O0, Some(unproved.to_string())),
+        }
     }
 
     fn level(&self) -> Level {
-        self.optimized().level
+        self.optimization().0
     }
 
     fn workers(&self) -> u32 {

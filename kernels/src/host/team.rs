@@ -96,7 +96,11 @@ impl Team {
             let what = "the schedule was proved for one caller of all ranks".to_owned();
             return Err(Error::BadSchedule { code: ErrorCode::RaceWithCaller, what });
         }
-        let optimized = proved.optimized(options.goal(Callers::Each));
+        if let Some(found) = &proved.proof().one_mode {
+            let place = found.notes.join("; ");
+            return Err(Error::OneMode { what: format!("{} ({place})", found.title) });
+        }
+        let optimized = proved.optimized(options.goal(Callers::Each))?;
         let code = Code::new(&optimized, count, dtype, op)?;
         let shape = Shape::new(proved, count, dtype, op);
         let nranks = shape.schedule.nranks;

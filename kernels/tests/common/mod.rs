@@ -47,7 +47,9 @@ impl Builder {
                 reduce_depth: nranks - 1,
                 rounds: 0,
                 ports: Ports::default(),
+                one_mode: None,
                 reduction: None,
+                orders: Arc::default(),
             },
         }
     }

@@ -257,7 +257,7 @@ impl Kernel {
             ));
         }
         let dropped = prune::needless(checked, &schedule, spec.callers);
-        let pruned = prune::without(&schedule, proved.proof(), &dropped, spec.callers);
+        let pruned = prune::without(&schedule, &dropped, spec.callers);
         debug_assert!(pruned.is_some(), "what elision leaves out is not needed");
         let (dropped, schedule, proof) = match pruned {
             Some((schedule, proof)) => (dropped, schedule, Arc::new(proof)),

@@ -51,22 +51,19 @@ fn pairs(schedule: &Schedule) -> BTreeSet<(SpanId, SpanId)> {
     ends.into_iter().flat_map(|(posts, waits)| posts.into_iter().zip(waits)).collect()
 }
 
-/// The schedule without them, and what holds of it; `None` if that is not proved.
+/// The schedule without them, and a proof of its own; `None` if that is not proved.
 pub(super) fn without(
     schedule: &Schedule,
-    proof: &Proof,
     dropped: &BTreeSet<SpanId>,
     callers: Callers,
 ) -> Option<(Schedule, Proof)> {
     let stays = |op: &Op| op.kind == OpKind::Move || !dropped.contains(&op.at);
     let mut left = Schedule { ops: Vec::new(), demands: Demands::default(), ..schedule.clone() };
-    let mut after = vec![OpId(0); schedule.ops.len()];
     let (mut channels, mut lanes) = (Renumber::default(), Renumber::default());
     lanes.id(0);
     for stream in &mut left.streams {
         let first = left.ops.len() as u32;
         for at in stream.first.0..stream.first.0 + stream.len {
-            after[at as usize] = OpId(left.ops.len() as u32);
             let mut op = schedule.ops[at as usize];
             if !stays(&op) {
                 continue;
@@ -83,7 +80,6 @@ pub(super) fn without(
         channel.lane = LaneId(lanes.id(channel.lane.0));
     }
     left.lanes = lanes.pick(&schedule.lanes);
-    verify_called(&left, Signals::default(), callers).ok()?;
-    let finish = proof.finish.iter().map(|op| after[op.index()]).collect();
-    Some((left, Proof { finish, ..proof.clone() }))
+    let proof = verify_called(&left, Signals::default(), callers).ok()?;
+    Some((left, proof))
 }

@@ -8,6 +8,21 @@ use crate::schedule::rational::Rat;
 use crate::schedule::{Buffer, Operand};
 
 impl Reporter<'_> {
+    /// In place, an input is read after its rank's output was written over it.
+    pub(in crate::verify) fn one_mode(&self, at: OpId) -> Finding {
+        let name = &self.schedule.algorithm;
+        Finding::new(
+            Code::OneMode,
+            self.at(at),
+            format!("the ranks of {name} cannot choose by themselves whether they run in place"),
+        )
+        .label("in place, the output has overwritten what is read here")
+        .note(self.place(at))
+        .help(
+            "copy the input before the output is written, or mark the algorithm `#[out_of_place]`",
+        )
+    }
+
     pub(in crate::verify) fn uninitialised(&self, at: OpId, operand: Operand) -> Finding {
         let mut finding = Finding::new(
             Code::UninitialisedRead,

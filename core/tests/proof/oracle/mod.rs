@@ -55,6 +55,8 @@ pub(crate) struct Opinion {
     pub(crate) searched: bool,
     /// Right out of place.
     pub(crate) in_place_only: bool,
+    /// What is wrong where some ranks run in place and others do not, if nothing is where they agree.
+    pub(crate) mixed: Option<Objection>,
     /// Slots hold data of several places: what is left of one is nothing to another.
     pub(crate) reshaped: bool,
 }
@@ -64,11 +66,17 @@ pub(crate) fn judge(schedule: &Schedule) -> Option<Opinion> {
     let in_place = schedule.collective.has_in_place() && !schedule.out_of_place;
     let counts = counts(schedule)?;
     let reshaped = counts.len() > 1;
-    let mut opinion =
-        Opinion { objections: Vec::new(), searched: true, in_place_only: false, reshaped };
+    let mut opinion = Opinion {
+        objections: Vec::new(),
+        searched: true,
+        in_place_only: false,
+        mixed: None,
+        reshaped,
+    };
+    let all = |mode| vec![mode; schedule.nranks as usize];
     for mode in [false, true].into_iter().take(1 + usize::from(in_place)) {
         for count in &counts {
-            let model = Model::new(schedule, *count, mode);
+            let model = Model::new(schedule, *count, &all(mode));
             let found = closure::closure(&model);
             match search(&model, true, STATES) {
                 Verdict::Undecided => opinion.searched = false,
@@ -83,12 +91,26 @@ pub(crate) fn judge(schedule: &Schedule) -> Option<Opinion> {
             break;
         }
     }
+    if in_place && opinion.objections.is_empty() {
+        opinion.mixed = mixtures(schedule.nranks)
+            .flat_map(|modes| counts.iter().map(move |count| (modes.clone(), *count)))
+            .find_map(|(modes, count)| {
+                closure::closure(&Model::new(schedule, count, &modes)).pop()
+            });
+    }
     Some(opinion)
+}
+
+/// Which ranks run in place: every choice but all and none for few ranks, and each rank alone for more.
+fn mixtures(nranks: u32) -> impl Iterator<Item = Vec<bool>> {
+    let all = (1_u32 << nranks) - 1;
+    let sets = (1..all).filter(move |set| nranks <= 3 || set.is_power_of_two());
+    sets.map(move |set| (0..nranks).map(|rank| set >> rank & 1 == 1).collect())
 }
 
 /// What stands in the way of the result for `count` elements a unit, in one mode.
 pub(crate) fn wrong(schedule: &Schedule, count: u64, in_place: bool) -> Option<Kind> {
-    let model = Model::new(schedule, count, in_place);
+    let model = Model::new(schedule, count, &vec![in_place; schedule.nranks as usize]);
     let found = closure::closure(&model).first().map(|o| o.kind);
     let searched = search(&model, true, STATES);
     assert_eq!(found.is_some(), matches!(searched, Verdict::Wrong(_)), "{found:?}, {searched:?}");
@@ -127,5 +149,5 @@ fn lcm(a: u64, b: u64) -> Option<u64> {
 
 /// A schedule for one count, for tests of the oracles themselves.
 pub(crate) fn model(schedule: &Schedule, count: u64) -> Model<'_> {
-    Model::new(schedule, count, false)
+    Model::new(schedule, count, &vec![false; schedule.nranks as usize])
 }

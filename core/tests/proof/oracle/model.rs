@@ -82,13 +82,14 @@ pub(crate) struct Model<'s> {
 }
 
 impl<'s> Model<'s> {
-    pub(super) fn new(schedule: &'s Schedule, count: u64, in_place: bool) -> Self {
+    /// With `in_place` the ranks whose input and output share memory.
+    pub(super) fn new(schedule: &'s Schedule, count: u64, in_place: &[bool]) -> Self {
         let mut size = 0;
         let (mut input, mut output, mut scratch) = (Vec::new(), Vec::new(), Vec::new());
         for rank in (0..schedule.nranks).map(RankId) {
             let elements = |buffer| schedule.elements(buffer, rank, count) as usize;
             let (ins, outs) = (elements(Buffer::Input), elements(Buffer::Output));
-            let alias = if in_place {
+            let alias = if in_place[rank.index()] {
                 schedule.collective.alias(rank, schedule.root)
             } else {
                 Alias::Apart

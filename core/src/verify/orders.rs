@@ -1,0 +1,133 @@
+//! The order in which each piece of each output is reduced, apart from the schedule that it was found in: what a
+//! pass makes of a schedule must reduce in the same order, or its results would have other bits.
+
+use std::collections::HashMap;
+
+use super::layout::Cells;
+use super::memory::Memory;
+use super::values::{Commuted, ValueId};
+use crate::ids::RankId;
+use crate::schedule::rational::Rat;
+use crate::schedule::{Buffer, Schedule};
+
+/// What the outputs of a replay hold.
+pub(super) struct Results<'a, F: Fn(RankId) -> u32> {
+    pub(super) schedule: &'a Schedule,
+    pub(super) cells: &'a Cells,
+    pub(super) memory: &'a Memory,
+    /// Where a rank's output begins.
+    pub(super) first: F,
+}
+
+impl<F: Fn(RankId) -> u32> Results<'_, F> {
+    /// The cells of a rank's output.
+    pub(super) fn of(&self, rank: RankId) -> &[ValueId] {
+        let units = self.schedule.units(Buffer::Output, rank).floor() as u32;
+        let len = (units * self.cells.per_unit) as usize;
+        &self.memory.values[(self.first)(rank) as usize..][..len]
+    }
+}
+
+/// An output in stretches of one order each: where it ends, and the fold that it is.
+type Stretches = Vec<(Rat, u32)>;
+
+/// The order of reduction of every piece of every output, where the collective reduces. Operands of one fold are
+/// taken in either order, as all reduce ops commute bit for bit.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Orders {
+    /// Two operands each, which come before the fold. Numbers below `leaves` are ranks' contributions.
+    folds: Vec<[u32; 2]>,
+    leaves: u32,
+    /// Outputs that are not the same throughout.
+    outputs: Vec<Stretches>,
+    /// Each rank's.
+    of: Vec<usize>,
+}
+
+impl Orders {
+    pub(super) fn new(results: &Results<'_, impl Fn(RankId) -> u32>, commuted: &Commuted) -> Self {
+        let Results { schedule, cells, .. } = results;
+        let leaves = schedule.nranks;
+        let mut orders = Self { leaves, ..Self::default() };
+        for rank in (0..leaves).map(RankId) {
+            let mut stretches = Stretches::new();
+            for (cell, value) in (0..).zip(results.of(rank)) {
+                let (class, end) = (commuted.class[value.expr as usize], cell + 1);
+                match stretches.last_mut() {
+                    Some(last) if last.1 == class => last.0 = cells.boundary(end),
+                    _ => stretches.push((cells.boundary(end), class)),
+                }
+            }
+            // Mostly all ranks hold the same: one list serves neighbours that do.
+            if orders.outputs.last() != Some(&stretches) {
+                orders.outputs.push(stretches);
+            }
+            orders.of.push(orders.outputs.len() - 1);
+        }
+        orders.keep(&commuted.folds);
+        orders
+    }
+
+    /// Takes over the folds that outputs are made of, and numbers them anew.
+    fn keep(&mut self, all: &[[u32; 2]]) {
+        let leaves = self.leaves as usize;
+        let mut used = vec![false; leaves + all.len()];
+        for (_, fold) in self.outputs.iter().flatten() {
+            used[*fold as usize] = true;
+        }
+        for at in (0..all.len()).rev() {
+            if used[leaves + at] {
+                all[at].iter().for_each(|operand| used[*operand as usize] = true);
+            }
+        }
+        let mut number: Vec<u32> = (0..self.leaves).collect();
+        number.resize(used.len(), u32::MAX);
+        for (at, operands) in all.iter().enumerate().filter(|(at, _)| used[leaves + at]) {
+            number[leaves + at] = self.leaves + self.folds.len() as u32;
+            let [a, b] = operands.map(|operand| number[operand as usize]);
+            self.folds.push([a.min(b), a.max(b)]);
+        }
+        for (_, fold) in self.outputs.iter_mut().flatten() {
+            *fold = number[*fold as usize];
+        }
+    }
+
+    /// A rank and the end of a stretch of its output where `other` is reduced in another order, if there is one.
+    pub(crate) fn differs(&self, other: &Self) -> Option<(RankId, Rat)> {
+        let known: HashMap<[u32; 2], u32> = self.folds.iter().copied().zip(self.leaves..).collect();
+        let mut number: Vec<u32> = (0..self.leaves).collect();
+        for operands in &other.folds {
+            let [a, b] = operands.map(|operand| number[operand as usize]);
+            let same = known.get(&[a.min(b), a.max(b)]);
+            number.push(same.copied().unwrap_or(u32::MAX));
+        }
+        // Pairs of outputs that were compared already.
+        let mut equal = HashMap::new();
+        for (rank, pair) in (0..).map(RankId).zip(self.of.iter().zip(&other.of)) {
+            let compare =
+                || first_difference(&self.outputs[*pair.0], &other.outputs[*pair.1], &number);
+            if let Some(end) = *equal.entry(pair).or_insert_with(compare) {
+                return Some((rank, end));
+            }
+        }
+        (self.of.len() != other.of.len()).then_some((RankId(0), Rat::ZERO))
+    }
+}
+
+/// The end of the first stretch that differs; `number` tells what the others' folds are here.
+fn first_difference(ours: &Stretches, theirs: &Stretches, number: &[u32]) -> Option<Rat> {
+    let (mut ours, mut theirs) = (ours.iter().peekable(), theirs.iter().peekable());
+    while let (Some((end, fold)), Some((other_end, other))) = (ours.peek(), theirs.peek()) {
+        if *fold != number[*other as usize] {
+            return Some(*end.min(other_end));
+        }
+        let (ended, other_ended) = (end <= other_end, other_end <= end);
+        if ended {
+            ours.next();
+        }
+        if other_ended {
+            theirs.next();
+        }
+    }
+    ours.chain(theirs).next().map(|(end, _)| *end)
+}
