@@ -9,7 +9,8 @@ use roundelay::{Algorithm, Comm, DType, Level, Options, Plan, ReduceOp, Schedule
 use roundelay_core::ids::RankId;
 use roundelay_core::optimize::elide::elide;
 use roundelay_core::optimize::{Callers, fuse};
-use roundelay_core::verify::{Proved, verify};
+use roundelay_core::schedule::hash;
+use roundelay_core::verify::{Proved, Signals, verify, verify_called};
 
 fn main() {
     divan::main();
@@ -80,6 +81,30 @@ fn fusion_for_one_caller(bencher: Bencher<'_, '_>, shape: &Shape) {
 fn fusion_for_each_rank(bencher: Bencher<'_, '_>, shape: &Shape) {
     let schedule = shape.schedule();
     bencher.bench_local(|| fuse(black_box(&schedule), Callers::Each, false).expect("it fits"));
+}
+
+/// The proof of what a pass made, without which no engine runs it. The second plan finds it by its digest.
+fn proof_again(bencher: Bencher<'_, '_>, callers: Callers, made: &Schedule) {
+    let signals = Signals::default();
+    bencher.bench_local(|| verify_called(black_box(made), signals, callers).expect("it is right"));
+}
+
+#[divan::bench(args = SHAPES, max_time = 1)]
+fn proof_again_of_fusion(bencher: Bencher<'_, '_>, shape: &Shape) {
+    let made = fuse(&shape.schedule(), Callers::One, false).expect("it fits");
+    proof_again(bencher, Callers::One, &made);
+}
+
+#[divan::bench(args = SHAPES, max_time = 1)]
+fn proof_again_of_elision(bencher: Bencher<'_, '_>, shape: &Shape) {
+    let made = elide(&shape.schedule(), Callers::One).expect("it is right");
+    proof_again(bencher, Callers::One, &made.schedule);
+}
+
+#[divan::bench(args = SHAPES, max_time = 1)]
+fn digest(bencher: Bencher<'_, '_>, shape: &Shape) {
+    let schedule = shape.schedule();
+    bencher.bench_local(|| hash::content(black_box(&schedule)));
 }
 
 /// All that comes after the proof: the optimizer, whose results nothing keeps here, and lowering.

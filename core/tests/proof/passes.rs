@@ -13,7 +13,7 @@ use crate::schedule;
 const EACH: Goal = Goal { level: Level::O2, callers: Callers::Each, reassociate: false };
 
 /// Every so many mutants are tried.
-const STRIDE: usize = 47;
+const STRIDE: usize = 17;
 
 #[test]
 fn what_a_broken_pass_makes_is_refused() {
@@ -46,7 +46,7 @@ fn what_a_broken_pass_makes_is_refused() {
         }
     }
     println!("{refused} refused, {equal} do no harm");
-    assert!(refused > 500 && equal > 10, "{refused} refused, {equal} do no harm");
+    assert!(refused > 300 && equal > 50, "{refused} refused, {equal} do no harm");
 }
 
 /// The ring with three ranks or more folds in an order that differs from piece to piece.
