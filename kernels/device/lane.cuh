@@ -34,8 +34,7 @@ struct Walk {
     i64 path = 0;    // of calls
     i32 stream = 0;
     i32 running = 0; // children of the stream that are running
-    i32 lane = 0;    // of signals: the values of the `parallel`s around
-    i32 depth = 0;   // how many these are
+    i32 lane = 0;    // of signals: the values of the `parallel`s around, lane 0 outside all
     bool called = false;
     i32 next_members; // the work words of the next `within`
     const Members* seen = nullptr;
@@ -167,7 +166,7 @@ class Lane {
             at.stream = k < 0 ? outer.stream : i32(children[outer.running + k]);
             at.running = k < 0 ? outer.running + others : 0;
             if (WALK || active()) {
-                enter_lane(lo + 1 + k);
+                at.lane = i32(facts.find(Key::Lane, at.lane, lo + 1 + k));
                 const bool child = k >= 0 && active();
                 if (child) stream_signal(false, at.stream, Signal::Fork);
                 body(lo + 1 + k);
@@ -313,12 +312,6 @@ class Lane {
         Members members{numbered, i32(len(list)), 0};
         while (members.me < members.count && i32(numbered[members.me]) != me) ++members.me;
         return members;
-    }
-
-    // Value 0 leads to the lane outside: trailing zeros do not count.
-    ROUNDELAY_DEVICE void enter_lane(i64 value) {
-        if (value != 0) at.lane = i32(facts.find(Key::Lane, at.depth, at.lane, value));
-        at.depth += 1;
     }
 
     // Between a stream and its child.

@@ -378,32 +378,28 @@ impl Renumber {
     }
 }
 
-/// The lane that signals travel on: the values of the enclosing `parallel` variables, 0 outside.
+/// The lane that signals travel on: the values of the `parallel`s around, from the outermost on; an empty list outside.
 #[derive(Default)]
 pub(crate) struct Lane {
     values: Vec<i64>,
-    id: LaneId,
+    /// Of each `parallel` around.
+    ids: Vec<LaneId>,
 }
 
 impl Lane {
+    /// Lane 0 is the one outside every `parallel`.
     pub(crate) fn id(&self) -> LaneId {
-        self.id
+        self.ids.last().copied().unwrap_or_default()
     }
 
     pub(crate) fn push(&mut self, value: i64, tables: &mut Tables) {
         self.values.push(value);
-        self.name(tables);
+        self.ids.push(LaneId(tables.lanes.intern(self.values.clone())));
     }
 
-    pub(crate) fn pop(&mut self, tables: &mut Tables) {
+    pub(crate) fn pop(&mut self) {
         self.values.pop();
-        self.name(tables);
-    }
-
-    /// Iteration 0 is the lane outside: trailing zeros do not count.
-    fn name(&mut self, tables: &mut Tables) {
-        let len = self.values.iter().rposition(|v| *v != 0).map_or(0, |last| last + 1);
-        self.id = LaneId(tables.lanes.intern(self.values[..len].to_vec()));
+        self.ids.pop();
     }
 }
 

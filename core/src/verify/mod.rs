@@ -11,6 +11,7 @@ mod demands;
 mod fifo;
 mod history;
 pub(crate) mod in_place;
+mod lanes;
 pub(crate) mod layout;
 mod links;
 pub(crate) mod memory;
@@ -110,6 +111,12 @@ pub fn verify_called(
     let reporter = report::Reporter::new(schedule).with(signals);
     stage("legality", || legality::check(schedule))
         .map_err(|all| ranking::fold(all.iter().map(|i| reporter.illegal(i)).collect()))?;
+    prove(schedule, signals, callers).map_err(|findings| lanes::explained(schedule, findings))
+}
+
+/// The same for a legal schedule as the runtime sees it.
+fn prove(schedule: &Schedule, signals: Signals, callers: Callers) -> Result<Proof, Vec<Finding>> {
+    let reporter = report::Reporter::new(schedule).with(signals);
     let in_place = schedule.collective.has_in_place() && !schedule.out_of_place;
 
     let order = stage("order", || order::order(schedule, &reporter)).map_err(ranking::fold)?;

@@ -26,29 +26,34 @@ impl Signals {
         if !self.link_shared {
             return Cow::Borrowed(schedule);
         }
-        let mut shared = schedule.clone();
-        let mut ids = HashMap::new();
-        let mut channels = Vec::new();
-        let merged: Vec<ChannelId> = schedule
-            .channels
-            .iter()
-            .map(|channel| {
-                let mut channel = *channel;
-                if channel.kind.has_lane() {
-                    channel.lane = LaneId(0);
-                }
-                *ids.entry(channel).or_insert_with(|| {
-                    channels.push(channel);
-                    ChannelId(channels.len() as u32 - 1)
-                })
-            })
-            .collect();
-        for op in shared.ops.iter_mut().filter(|op| op.kind != OpKind::Move) {
-            op.arg = merged[op.arg as usize].0;
-        }
-        shared.channels = channels;
-        Cow::Owned(shared)
+        Cow::Owned(in_lanes(schedule, |_| LaneId(0)))
     }
+}
+
+/// The schedule with its signals in other lanes; those of one lane then meet each other.
+pub(super) fn in_lanes(schedule: &Schedule, lane: impl Fn(LaneId) -> LaneId) -> Schedule {
+    let mut shared = schedule.clone();
+    let mut ids = HashMap::new();
+    let mut channels = Vec::new();
+    let merged: Vec<ChannelId> = schedule
+        .channels
+        .iter()
+        .map(|channel| {
+            let mut channel = *channel;
+            if channel.kind.has_lane() {
+                channel.lane = lane(channel.lane);
+            }
+            *ids.entry(channel).or_insert_with(|| {
+                channels.push(channel);
+                ChannelId(channels.len() as u32 - 1)
+            })
+        })
+        .collect();
+    for op in shared.ops.iter_mut().filter(|op| op.kind != OpKind::Move) {
+        op.arg = merged[op.arg as usize].0;
+    }
+    shared.channels = channels;
+    shared
 }
 
 impl fmt::Display for Signals {

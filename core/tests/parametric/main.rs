@@ -5,6 +5,7 @@
 #![allow(clippy::needless_raw_string_hashes)]
 
 mod claims;
+mod lanes;
 mod members;
 mod mutants;
 

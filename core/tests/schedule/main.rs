@@ -1,6 +1,7 @@
 //! The schedule's text form, and the streams that it shows.
 
 mod groups;
+mod lanes;
 mod text;
 
 use roundelay_core::check::Door;

@@ -182,12 +182,10 @@ impl Kernel {
 
     fn answers(&self, words: &mut Words, record: &Record, sites: &[Site]) {
         for (lane, values) in record.lanes.iter().enumerate() {
-            let Some((value, before)) = values.split_last() else { continue };
-            let len = before.iter().rposition(|v| *v != 0).map_or(0, |last| last + 1);
-            let parent = record.lanes.iter().position(|lane| *lane == before[..len]);
+            let Some((value, around)) = values.split_last() else { continue };
+            let parent = record.lanes.iter().position(|lane| lane == around);
             let parent = parent.expect("a lane is named after the one around it");
-            let key = [before.len() as i64, parent as i64, *value];
-            words.answer(Key::Lane, key, lane as i64);
+            words.answer(Key::Lane, [parent as i64, *value], lane as i64);
         }
         for ((rank, parent), children) in children(&self.schedule) {
             let list = words.list(&children);

@@ -8,6 +8,7 @@
 
 use std::collections::{BTreeSet, HashMap};
 
+use super::SIGNALS;
 use crate::diagnostics::Finding;
 use crate::ids::{ChannelId, LaneId, OpId, RankId, SpanId, StreamId};
 use crate::schedule::{Buffer, Channel, Op, OpKind, Schedule, SignalKind};
@@ -26,7 +27,8 @@ pub(super) fn closed(schedule: &Schedule) -> Result<Schedule, Vec<Finding>> {
             kind => kind,
         };
     }
-    let Open { early, late } = open(schedule)?;
+    // What a rank knows is what the flags say, and those of a link are the same in every lane.
+    let Open { early, late } = open(&SIGNALS.seen(&closed))?;
     if !(early.is_empty() && late.is_empty()) {
         add(&mut closed, &early, &late);
     }

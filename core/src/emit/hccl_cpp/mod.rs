@@ -112,11 +112,12 @@ struct Part {
 
 impl Part {
     fn new(class: &SizeClass<'_>) -> Result<Self, Vec<Finding>> {
-        let schedule = handshakes::closed(class.schedule)?;
-        verify_with(&schedule, SIGNALS).map_err(|findings| {
+        let noted = |findings: Vec<Finding>| -> Vec<Finding> {
             let note = |f: Finding| f.note(format!("with {SIGNALS} signals, as its links have"));
-            findings.into_iter().map(note).collect::<Vec<_>>()
-        })?;
+            findings.into_iter().map(note).collect()
+        };
+        let schedule = handshakes::closed(class.schedule).map_err(noted)?;
+        verify_with(&schedule, SIGNALS).map_err(noted)?;
         let writer = Writer::new(&schedule, class.source)?;
         let mut part = Self {
             algorithm: schedule.algorithm.clone(),

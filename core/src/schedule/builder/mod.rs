@@ -226,7 +226,7 @@ impl<'t> Builder<'t> {
             self.current = stream;
             self.lane.push(value, self.tables);
             let done = body(self, Int::from(value));
-            self.lane.pop(self.tables);
+            self.lane.pop();
             done?;
         }
         for &child in &children {

@@ -1,0 +1,167 @@
+//! Mutants with `parallel` put around statements, signals across its ends, and one iteration in another: what is
+//! claimed of lanes for every nranks must be so at each count.
+
+use crate::{algorithms, finitely_right, members, prove};
+
+const MUTANTS: u32 = 2000;
+
+/// Up to this count a claim is tried.
+const TRIED: u32 = 9;
+
+/// Where `parallel` is put.
+const PLACES: [Place; 3] = [Place::Outer, Place::Inner, Place::Nested];
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Place {
+    /// Around statements of the algorithm's body.
+    Outer,
+    /// Around statements of a block in it.
+    Inner,
+    /// Around statements, and around some of these once more.
+    Nested,
+}
+
+/// Iterations: iteration 0 alone in most, for its lane is the one to be taken for the lane outside.
+const ITERATIONS: [&str; 6] = ["0..1", "0..1", "0..1", "1..2", "-1..0", "0..2"];
+
+/// The same numbers in every run.
+struct Numbers(u64);
+
+impl Numbers {
+    fn below(&mut self, end: usize) -> usize {
+        self.0 = self.0.wrapping_mul(0x5851_F42D_4C95_7F2D).wrapping_add(0x1405_7B7E_F767_814F);
+        ((self.0 >> 33) % end as u64) as usize
+    }
+}
+
+/// How deep in blocks each line of `lines` begins.
+fn depths(lines: &[String]) -> Vec<usize> {
+    let mut depth = 0;
+    let before = lines.iter().map(|line| {
+        depth -= usize::from(line.trim_start().starts_with('}'));
+        let begins = depth;
+        depth += usize::from(line.trim_end().ends_with('{'));
+        begins
+    });
+    before.collect()
+}
+
+/// Whole statements that stand side by side among the lines from `first` to `last`, none of which declares a name:
+/// the first and last line of each choice.
+fn ranges(lines: &[String], (first, last): (usize, usize)) -> Vec<(usize, usize)> {
+    let depths = depths(lines);
+    let mut all = Vec::new();
+    for from in first..=last {
+        for to in from..=last {
+            let line = lines[to].trim_start();
+            let declares = ["let ", "view ", "scratch "].iter().any(|word| line.starts_with(word));
+            if depths[to] < depths[from] || depths[to] == depths[from] && declares {
+                break;
+            }
+            if depths[to] == depths[from]
+                && !line.starts_with('}') == line.ends_with(';')
+                && (line.ends_with(';') || line == "}")
+                && !lines[from].trim_start().starts_with('}')
+            {
+                all.push((from, to));
+            }
+        }
+    }
+    all
+}
+
+/// Puts `head` around statements between two lines, at a depth that `fits`, and says where these are now.
+fn wrap(
+    lines: &mut Vec<String>,
+    within: (usize, usize),
+    numbers: &mut Numbers,
+    head: &str,
+    fits: impl Fn(usize) -> bool,
+) -> Option<(usize, usize)> {
+    let depths = depths(lines);
+    let mut ranges = ranges(lines, within);
+    ranges.retain(|(from, _)| fits(depths[*from]));
+    if ranges.is_empty() {
+        return None;
+    }
+    let (from, to) = ranges[numbers.below(ranges.len())];
+    lines.insert(to + 1, "}".to_owned());
+    lines.insert(from, format!("{head} {{"));
+    Some((from + 1, to + 1))
+}
+
+/// A post, and its wait behind it: each at an end of the statements from `first` to `last`, on this side of it or
+/// on that, or anywhere. Where these are then.
+fn signal(
+    lines: &mut Vec<String>,
+    (mut first, mut last): (usize, usize),
+    numbers: &mut Numbers,
+) -> (usize, usize) {
+    let text = lines.join("\n");
+    let (to, from) = if text.contains("let right") { ("right", "left") } else { ("to", "from") };
+    let (to, from) = if numbers.below(2) == 0 { (to, from) } else { (from, to) };
+    let kind = ["Ack", "DataSignal"][numbers.below(2)];
+    let mut place = |at| match numbers.below(4) {
+        0 => 1 + numbers.below(lines.len() - 1),
+        side => at + side % 2,
+    };
+    let (post, wait) = (place(first - 1), place(last + 1));
+    for (at, signal) in
+        [(post.max(wait), format!("{from}.Rx")), (post.min(wait), format!("{to}.Tx"))]
+    {
+        lines.insert(at, format!("{signal}{kind}();"));
+        first += usize::from(at < first);
+        last += usize::from(at <= last + 1);
+    }
+    (first, last)
+}
+
+/// A mutant of `text`, with `parallel` at such a place.
+fn mutant(text: &str, place: Place, numbers: &mut Numbers) -> Option<String> {
+    let bare = text.lines().map(|line| line.split("//").next().unwrap_or_default().trim_end());
+    let mut lines: Vec<String> = bare.filter(|line| !line.is_empty()).map(str::to_owned).collect();
+    let [p, q] = ["p", "q"]
+        .map(|name| format!("parallel {name} in {}", ITERATIONS[numbers.below(ITERATIONS.len())]));
+    let all = (0, lines.len() - 1);
+    let outer = if place == Place::Inner { "for t in 0..1".to_owned() } else { p };
+    let mut inside = wrap(&mut lines, all, numbers, &outer, |depth| depth == 1)?;
+    if place != Place::Outer {
+        inside = wrap(&mut lines, inside, numbers, &q, |_| true)?;
+    }
+    for _ in 0..numbers.below(3) {
+        inside = signal(&mut lines, inside, numbers);
+    }
+    if numbers.below(4) == 0 {
+        let signals = lines.iter().enumerate().filter(|(_, line)| line.contains("x"));
+        let signals: Vec<usize> = signals.map(|(at, _)| at).collect();
+        lines.remove(signals[numbers.below(signals.len())]);
+    }
+    Some(lines.join("\n"))
+}
+
+#[test]
+fn no_mutant_with_lanes_is_claimed_that_a_count_refutes() {
+    let members = members();
+    let mut numbers = Numbers(16);
+    let (mut tried, mut claimed) = (0, [0; 3]);
+    while tried < MUTANTS {
+        let text = &members[numbers.below(members.len())];
+        let place = PLACES[tried as usize % 3];
+        let Some(mutant) = mutant(text, place, &mut numbers) else { continue };
+        let Some(found) = algorithms(&mutant) else { continue };
+        tried += 1;
+        for (algorithm, source) in found {
+            let Ok(every) = prove(&algorithm) else { continue };
+            claimed[place as usize] += 1;
+            assert_eq!(
+                finitely_right(&algorithm, &source, every.from..=TRIED),
+                Ok(()),
+                "claimed from {} on, and wrong\n{mutant}",
+                every.from
+            );
+        }
+    }
+    println!("{tried} mutants; claimed for every nranks, {PLACES:?}: {claimed:?}");
+    // One `parallel` in another leaves the class; where neither loops over nranks, the two others are in it.
+    assert!(claimed[0] > 100 && claimed[1] > 30, "few claims: {claimed:?}");
+}
