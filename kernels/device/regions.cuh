@@ -28,9 +28,6 @@ ROUNDELAY_DEVICE Grain grain_of(u64 den, u64 count) {
     return {den, whole, count - whole * den};
 }
 
-// The buffers of a rank: these two, and from 2 on its scratch declarations.
-enum Buffer : i32 { INPUT = 0, OUTPUT = 1, SCRATCH = 2 };
-
 struct Call;
 class Pieces;
 
