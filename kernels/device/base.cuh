@@ -54,7 +54,7 @@ struct alignas(16) Vector {
 // An operand of a move, as a trace names it.
 struct Traced {
     i64 rank;
-    int buffer; // 0 input, 1 output, 2 scratch
+    int buffer;
     i64 offset; // in elements
 };
 

@@ -35,7 +35,7 @@ ROUNDELAY_DEVICE u64 address(const Lane& lane, const Operand& operand) {
 
 // The work words of a slot: the interval that it holds, over their denominator; 0 for nothing yet.
 ROUNDELAY_DEVICE u64* held(const Lane& lane, const Region& slot) {
-    return lane.work + 3 * (lane.facts[lane.scratch_row(slot.buffer - SCRATCH) + 2] + slot.slot);
+    return lane.work + HELD_WORDS * (lane.facts[lane.scratch_row(slot.buffer - SCRATCH) + 2] + slot.slot);
 }
 
 // The shape of an op: that of its first operand which has one of its own, else that of what the first slot of this rank
@@ -83,7 +83,7 @@ ROUNDELAY_SHARED void settle(Lane& lane, int count, int first_written) {
 ROUNDELAY_DEVICE i64 divisor(const Lane& lane) {
     if constexpr (!AVERAGE) return 0;
     const u64 bit = u64(constant(lane.group + 3)) + lane.moves;
-    const bool finishes = u64(lane.facts[lane.facts[Header::Finish] + i64(bit / 64)]) >> bit % 64 & 1;
+    const bool finishes = u64(lane.facts[lane.facts[Header::FinishAt] + i64(bit / 64)]) >> bit % 64 & 1;
     return finishes ? lane.facts[Header::Divisor] : 0;
 }
 
@@ -199,7 +199,7 @@ ROUNDELAY_DEVICE void reduce(const Place& src, const Place& dst) { data<2, 1>({d
 // Divides the output of one rank of this device for each `parts` blocks.
 ROUNDELAY_DEVICE void scale(const Launch& launch) {
     const Facts facts{launch.facts};
-    const i64 first = facts[facts[Header::Groups] + 4 * i64(launch.first_group)];
+    const i64 first = facts[facts[Header::GroupsAt] + GROUP_WORDS * i64(launch.first_group)];
     const i64 rank = first + i64(u64(block_index()) / launch.parts);
     if (rank >= facts[Header::Ranks]) return;
     const u64 output = launch.ranks[rank].output;

@@ -15,7 +15,7 @@ constexpr bool LINED = Protocol::ROUNDELAY_PROTOCOL == Protocol::Ll;
 
 // Work words of an open link: its key, first slot, ends, and steps.
 ROUNDELAY_DEVICE u64* open_link(const Lane& lane, i32 entry) {
-    return lane.work + 3 * lane.facts[Header::HeldSlots] + 4 * entry;
+    return lane.work + HELD_WORDS * lane.facts[Header::Slots] + LINK_WORDS * entry;
 }
 
 // Puts away what was counted; `work` is touched.
@@ -72,7 +72,7 @@ ROUNDELAY_SHARED void take_credits_back(Lane& lane) {
     const i64 owed = lane.facts.find(Key::EndFifo, at.path, at.called ? outer : 0, at.fifo.declaration, lane.me);
     const i64 count = owed == 0 ? 0 : lane.facts[owed];
     for (i64 i = 0; i < count; ++i) {
-        const i64 link = owed + 1 + 3 * i; // peer, lane, times
+        const i64 link = owed + 1 + CREDIT_WORDS * i; // peer, lane, times
         at.lane = i32(lane.facts[link + 1]);
         for (i64 times = lane.facts[link + 2]; times > 0; --times) lane.wait(i32(lane.facts[link]), Signal::Head);
     }

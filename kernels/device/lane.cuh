@@ -7,9 +7,6 @@
 
 namespace roundelay {
 
-// Kinds of channel, as the counters of a pair of ranks are numbered; those of a child stream come behind them.
-enum class Signal : i32 { Ack, Data, Head, Tail, Fork, Join };
-
 // An algorithm on regions of its caller, one of which gives each rank a block of its own.
 struct Call {
     Region large;
@@ -62,7 +59,7 @@ class Lane {
     const i32 me;
     const i32 mine;    // the stream that this CTA executes
     const i32 ranks;   // of the machine
-    const i32 streams; // where the channels between streams of a rank begin
+    const i64 streams; // where the channels between streams of a rank begin
 
     // ---- what does ------------------------------------------------------------------------------------------
     Signals signals;
@@ -80,10 +77,10 @@ class Lane {
 
     ROUNDELAY_DEVICE explicit Lane(const Launch& launch)
         : Lane(launch, {launch.facts}, launch.first_group + quotient(u64(block_index()), launch.parts)) {
-        const i32 slots = i32(facts[Header::HeldSlots]);
-        at.next_members = 3 * slots + 4 * i32(facts[Header::Links]);
+        const i32 slots = i32(facts[Header::Slots]);
+        at.next_members = HELD_WORDS * slots + LINK_WORDS * i32(facts[Header::LinksOfARank]);
         // Slots hold nothing yet.
-        for (i32 slot = thread(); slot < slots; slot += threads()) work[3 * slot + 2] = 0;
+        for (i32 slot = thread(); slot < slots; slot += threads()) work[HELD_WORDS * slot + 2] = 0;
         touched = slots > 0;
     }
 
@@ -98,7 +95,7 @@ class Lane {
     ROUNDELAY_DEVICE Region input() const { return whole(INPUT, Header::InputUnits); }
     ROUNDELAY_DEVICE Region output() const { return whole(OUTPUT, Header::OutputUnits); }
 
-    ROUNDELAY_DEVICE i64 int_param(i64 k) const { return facts[facts[Header::Params] + k]; }
+    ROUNDELAY_DEVICE i64 int_param(i64 k) const { return facts[facts[Header::ParamsAt] + k]; }
     ROUNDELAY_DEVICE bool bool_param(i64 k) const { return int_param(k) != 0; }
     ROUNDELAY_DEVICE List list_param(i64 k) const { return list(int_param(k), nullptr); }
     ROUNDELAY_DEVICE Ring ring_param(i64 k) { return ring(int_param(k)); }
@@ -218,7 +215,7 @@ class Lane {
 
     // All parts of this stream.
     ROUNDELAY_SHARED void meet() {
-        if (active()) signals.meet_parts(launch.ranks[me], streams + 2 * facts[Header::Streams] + mine, steps);
+        if (active()) signals.meet_parts(launch.ranks[me], streams + CHILD_SIGNALS * facts[Header::Streams] + mine, steps);
     }
 
     // ---- for the rest of the prelude ----------------------------------------------------------------------------------
@@ -232,20 +229,20 @@ class Lane {
     }
 
     ROUNDELAY_SHARED void post(i32 to, Signal kind) {
-        if (active()) post_channel(to, (at.lane * ranks + me) * 4 + i32(kind), kind, at.lane);
+        if (active()) post_channel(to, channel(me, kind), kind, at.lane);
     }
 
     ROUNDELAY_SHARED void wait(i32 from, Signal kind) {
-        if (active()) wait_channel(from, (at.lane * ranks + from) * 4 + i32(kind), kind, at.lane);
+        if (active()) wait_channel(from, channel(from, kind), kind, at.lane);
     }
 
-    ROUNDELAY_DEVICE void post_channel(i32 to, i32 channel, Signal kind, i32 lane) {
+    ROUNDELAY_DEVICE void post_channel(i32 to, i64 channel, Signal kind, i32 lane) {
         if constexpr (TRACING) trace_signal(true, int(kind), me, to, lane);
         signals.post(launch.ranks[to], channel);
         ++steps;
     }
 
-    ROUNDELAY_DEVICE void wait_channel(i32 from, i32 channel, Signal kind, i32 lane) {
+    ROUNDELAY_DEVICE void wait_channel(i32 from, i64 channel, Signal kind, i32 lane) {
         if constexpr (TRACING) trace_signal(false, int(kind), from, me, lane);
         signals.wait(launch.ranks[me], channel, steps);
         touched = false;
@@ -261,7 +258,7 @@ class Lane {
         }
     }
 
-    ROUNDELAY_DEVICE i64 scratch_row(i32 id) const { return facts[Header::Scratch] + 3 * id; }
+    ROUNDELAY_DEVICE i64 scratch_row(i32 id) const { return facts[Header::ScratchAt] + SCRATCH_WORDS * id; }
 
     ROUNDELAY_DEVICE List list(i64 offset, const Members* made) const {
         return offset == 0 ? List() : List(facts.words + offset + 1, facts[offset], made, made);
@@ -270,14 +267,19 @@ class Lane {
     ROUNDELAY_DEVICE void lay_down_links();
 
   private:
+    // The channel of this kind from that rank, in the lane of the walk: an i32 would overflow where lanes are many.
+    ROUNDELAY_DEVICE i64 channel(i32 from, Signal kind) const {
+        return (i64(at.lane) * ranks + from) * PAIR_SIGNALS + i32(kind);
+    }
+
     ROUNDELAY_DEVICE Lane(const Launch& launch, Facts facts, u64 row)
-        : launch(launch), facts(facts), group(facts.words + facts[Header::Groups] + 4 * i64(row)),
-          work(launch.work + u64(block_index()) * u64(facts[Header::WorkWords])),
+        : launch(launch), facts(facts), group(facts.words + facts[Header::GroupsAt] + GROUP_WORDS * i64(row)),
+          work(launch.work + u64(block_index()) * u64(facts[Header::Work])),
           part(u32(remainder(u64(block_index()), launch.parts))), me(i32(constant(group))),
           mine(i32(constant(group + 1))), ranks(i32(facts[Header::Ranks])),
-          streams(i32(facts[Header::Lanes]) * ranks * 4), signals(launch, row, part) {}
+          streams(facts[Header::Lanes] * ranks * PAIR_SIGNALS), signals(launch, row, part) {}
 
-    ROUNDELAY_DEVICE Region whole(Buffer buffer, Header units) const {
+    ROUNDELAY_DEVICE Region whole(i32 buffer, Header units) const {
         return {0, u64(facts[units]), {1, launch.count, 0}, 0, buffer, 0, false, nullptr};
     }
 
@@ -316,7 +318,7 @@ class Lane {
 
     // Between a stream and its child.
     ROUNDELAY_SHARED void stream_signal(bool posts, i32 child, Signal kind) {
-        const i32 channel = streams + 2 * child + (kind == Signal::Join);
+        const i64 channel = streams + CHILD_SIGNALS * child + i32(kind) - PAIR_SIGNALS;
         if (posts) {
             post_channel(me, channel, kind, child);
         } else {

@@ -7,6 +7,7 @@
 #include "signals.cuh"
 #include "ll.cuh"
 #include "arith.cuh"
+#include "words.cuh"
 #include "facts.cuh"
 #include "lists.cuh"
 #include "regions.cuh"

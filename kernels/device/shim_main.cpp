@@ -3,6 +3,7 @@
 //
 // Exit codes: 0 there is a result, 2 the job is no job, 3 it takes too long, 4 the kernel did what no kernel may.
 #include "host_shim.h"
+#include "words.cuh"
 
 #include <climits>
 #include <csignal>
@@ -160,10 +161,9 @@ void trace_signal(bool post, int kind, i64 from, i64 to, i64 lane) {
     if (!self.cta->traced || self.index != 0) {
         return;
     }
-    static const char* const KINDS[] = {"Ack", "Data", "Head", "Tail", "Fork", "Join"};
     std::string& trace = self.cta->trace;
     trace += post ? "post " : "wait ";
-    trace += KINDS[kind];
+    trace += SIGNAL_NAMES[kind];
     trace += ' ' + std::to_string(from) + ' ' + std::to_string(to) + ' ' + std::to_string(lane) + '\n';
 }
 
@@ -333,13 +333,17 @@ void allocate(Run& run) {
     run.ctas.resize(run.groups * run.parts);
 }
 
+// What the facts say of a group.
+const i64* described(const Run& run, u64 group) {
+    return run.facts + run.facts[i64(Header::GroupsAt)] + GROUP_WORDS * i64(group);
+}
+
 void* enter_thread(void* argument) {
     const Start& start = *static_cast<Start*>(argument);
     Run& run = *start.run;
     self = {start.cta, start.index, start.random};
     const u64 group = u64(start.cta->index) / run.parts;
-    // Word 3 of the facts: where the groups are described, 4 words each, of which the first is the rank.
-    if (run.stuck_rank >= 0 && run.facts[run.facts[3] + 4 * i64(group)] == run.stuck_rank) {
+    if (run.stuck_rank >= 0 && described(run, group)[0] == run.stuck_rank) {
         return nullptr;
     }
     delay();
@@ -426,7 +430,7 @@ void execute(Run& run) {
         launch(run, *kernel, run.trace != 0, seed);
         std::string traces;
         for (u64 group = 0; group < run.groups && run.trace != 0; ++group) {
-            const i64* words = run.facts + run.facts[3] + 4 * i64(group);
+            const i64* words = described(run, group);
             traces += "group " + std::to_string(words[0]) + ' ' + std::to_string(words[1]) + '\n';
             traces += run.ctas[group * run.parts].trace;
         }

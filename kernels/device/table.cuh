@@ -6,14 +6,11 @@ namespace roundelay {
 
 #ifdef ROUNDELAY_MOVES
 
-// Words of an op: its kind, and for a move its numbers of operands with whether it finishes, its first operand and its
-// length; for a signal the peer and the channel. Of an operand: rank, buffer, element.
-enum class Kind : i64 { Move, Post, Wait, Meet };
-
 template <int S, int D> ROUNDELAY_DEVICE void perform_row(Lane& lane, const i64* row, u64 length, bool finishes) {
 #pragma unroll
     for (int i = 0; i < S + D; ++i) {
-        lane.operands[i] = {constant(row + 3 * i + 2), i32(constant(row + 3 * i)), i32(constant(row + 3 * i + 1))};
+        lane.operands[i] = {constant(row + OPERAND_WORDS * i + 2), i32(constant(row + OPERAND_WORDS * i)),
+                            i32(constant(row + OPERAND_WORDS * i + 1))};
     }
     lane.length = length;
     perform<S, D>(lane, AVERAGE && finishes ? lane.facts[Header::Divisor] : 0);
@@ -36,31 +33,36 @@ struct Named {
     i32 lane;
 };
 
-ROUNDELAY_DEVICE Named named(const Lane& lane, i32 channel) {
-    if (channel < lane.streams) return {Signal(channel % 4), channel / 4 % lane.ranks, channel / 4 / lane.ranks};
-    const i32 behind = channel - lane.streams;
-    return {behind % 2 == 0 ? Signal::Fork : Signal::Join, lane.me, behind / 2};
+ROUNDELAY_DEVICE Named named(const Lane& lane, i64 channel) {
+    if (channel < lane.streams) {
+        const i64 pair = channel / PAIR_SIGNALS;
+        return {Signal(channel % PAIR_SIGNALS), i32(pair % lane.ranks), i32(pair / lane.ranks)};
+    }
+    const i32 behind = i32(channel - lane.streams);
+    return {Signal(PAIR_SIGNALS + behind % CHILD_SIGNALS), lane.me, behind / CHILD_SIGNALS};
 }
 
 ROUNDELAY_DEVICE void run_table(Lane& lane) {
+    // No statement leads to the stream whose ops these are.
+    lane.at.stream = lane.mine;
     const i64 ops = constant(lane.group + 2);
-    const i64* op = lane.facts.words + lane.facts[Header::Ops] + 4 * constant(lane.group + 3);
-    for (i64 i = 0; i < ops && lane.active(); ++i, op += 4) {
+    const i64* op = lane.facts.words + lane.facts[Header::OpsAt] + OP_WORDS * constant(lane.group + 3);
+    for (i64 i = 0; i < ops && lane.active(); ++i, op += OP_WORDS) {
         const i64 a = constant(op + 1), b = constant(op + 2);
         switch (Kind(constant(op))) {
         case Kind::Move: {
-            const i64* const row = lane.facts.words + lane.facts[Header::Operands] + 3 * b;
+            const i64* const row = lane.facts.words + lane.facts[Header::OperandsAt] + OPERAND_WORDS * b;
             move_row(lane, a, row, u64(constant(op + 3)));
             break;
         }
         case Kind::Post: {
-            const Named name = named(lane, i32(b));
-            lane.post_channel(i32(a), i32(b), name.kind, name.lane);
+            const Named name = named(lane, b);
+            lane.post_channel(i32(a), b, name.kind, name.lane);
             break;
         }
         case Kind::Wait: {
-            const Named name = named(lane, i32(b));
-            lane.wait_channel(name.from, i32(b), name.kind, name.lane);
+            const Named name = named(lane, b);
+            lane.wait_channel(name.from, b, name.kind, name.lane);
             break;
         }
         case Kind::Meet: lane.meet(); break;

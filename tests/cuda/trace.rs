@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use expect_test::expect_file;
 use roundelay::select;
-use roundelay_core::emit::cuda::{Facts, Kernel};
+use roundelay_core::emit::cuda::{Facts, Header, Kernel};
 use roundelay_core::ids::OpId;
 use roundelay_core::schedule::{Buffer, OpKind, Operand, SignalKind};
 use roundelay_core::verify::Proved;
@@ -16,7 +16,7 @@ use super::runs::{code, inputs, loops, named, on_the_host, program, proved, run,
 /// What a kernel must have done, in the words in which it tells.
 fn expected(kernel: &Kernel, facts: &Facts, count: u64) -> String {
     let schedule = &*kernel.schedule;
-    let scratch = facts.words[7] as usize;
+    let scratch = facts.words[Header::ScratchAt as usize] as usize;
     let place = |operand: &Operand| {
         let region = schedule.region(*operand);
         let (name, first) = match region.buffer {

@@ -192,6 +192,13 @@ pub enum SignalKind {
 }
 
 impl SignalKind {
+    /// All of them, in the order of their numbers.
+    pub const ALL: [Self; 6] =
+        [Self::Ack, Self::Data, Self::Head, Self::Tail, Self::Fork, Self::Join];
+
+    /// How many go from rank to rank: these come first.
+    pub const OF_PAIRS: usize = 4;
+
     /// Whether it goes from rank to rank, in a lane; if not, from stream to stream of one rank.
     pub const fn has_lane(self) -> bool {
         !matches!(self, Self::Fork | Self::Join)

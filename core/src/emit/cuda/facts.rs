@@ -3,14 +3,14 @@
 
 use std::collections::BTreeMap;
 
-use super::words::{Head, Key, Words, name};
+use super::words::{
+    CHILD_SIGNALS, CREDIT_WORDS, GROUP_WORDS, HELD_WORDS, Header, INPUT, Key, Kind, LINK_WORDS,
+    OP_WORDS, OPERAND_WORDS, OUTPUT, PAIR_SIGNALS, SCRATCH, SCRATCH_WORDS, Words, name,
+};
 use super::{Facts, Group, Kernel, Protocol, Site, parts};
 use crate::ids::{LaneId, OpId, RankId, ScratchId};
 use crate::schedule::record::{Answer, Argument, Record, firsts};
 use crate::schedule::{Buffer, Channel, OpKind, Schedule, SignalKind, Stream};
-
-/// Kinds of signal that a lane of a pair of ranks has.
-const KINDS: u64 = 4;
 
 /// Where the counters of a schedule lie at the rank that waits.
 struct Counters {
@@ -20,30 +20,30 @@ struct Counters {
 }
 
 impl Counters {
+    /// Counters of pairs, of children, and one where the parts of a stream meet.
     fn words(&self) -> u64 {
-        self.lanes * self.nranks * KINDS + 3 * self.streams
+        self.of_pairs() + (CHILD_SIGNALS as u64 + 1) * self.streams
+    }
+
+    fn of_pairs(&self) -> u64 {
+        self.lanes * self.nranks * PAIR_SIGNALS as u64
     }
 
     fn index(&self, channel: &Channel) -> u64 {
-        let kind = match channel.kind {
-            SignalKind::Ack => 0,
-            SignalKind::Data => 1,
-            SignalKind::Head => 2,
-            SignalKind::Tail => 3,
-            SignalKind::Fork | SignalKind::Join => {
-                let join = u64::from(channel.kind == SignalKind::Join);
-                let child = u64::from(channel.lane.0);
-                return self.lanes * self.nranks * KINDS + 2 * child + join;
-            }
-        };
-        (u64::from(channel.lane.0) * self.nranks + u64::from(channel.from.0)) * KINDS + kind
+        let (lane, kind) = (u64::from(channel.lane.0), channel.kind as u64);
+        if channel.kind.has_lane() {
+            (lane * self.nranks + u64::from(channel.from.0)) * PAIR_SIGNALS as u64 + kind
+        } else {
+            // There a lane is the child.
+            self.of_pairs() + lane * CHILD_SIGNALS as u64 + kind - PAIR_SIGNALS as u64
+        }
     }
 }
 
 /// Where each scratch buffer of a rank lies.
 struct Slots {
     /// First element, elements of a slot, slots before it.
-    of: Vec<[u64; 3]>,
+    of: Vec<[u64; SCRATCH_WORDS]>,
     elements: u64,
     held: u64,
 }
@@ -69,39 +69,35 @@ impl Kernel {
                 self.answers(&mut words, record, sites);
                 let params = record.params.iter().map(|answer| object(&mut words, record, answer));
                 let params: Vec<i64> = params.collect();
-                words.head(Head::Params, params.len() as i64);
                 let params = words.put(params);
-                words.head(Head::ParamsAt, params);
+                words.head(Header::ParamsAt, params);
                 links = record.links.len();
                 first_move
             }
             None => self.ops(&mut words, &counters, &slots, count),
         };
-        let mut rows = Vec::with_capacity(4 * schedule.streams.len());
-        for (stream, ends) in schedule.streams.iter().zip(firsts.windows(2)) {
-            rows.extend([stream.rank.0.into(), stream.index.into(), ends[1] - ends[0], ends[0]]);
-        }
-        let groups = words.put(rows);
+        let groups = schedule.streams.iter().zip(firsts.windows(2)).flat_map(|(stream, ends)| {
+            let row: [i64; GROUP_WORDS] =
+                [stream.rank.0.into(), stream.index.into(), ends[1] - ends[0], ends[0]];
+            row
+        });
+        let groups = words.put(groups);
         let (collective, n) = (schedule.collective, schedule.nranks);
         let near = self.record.as_ref().map_or(0, |(record, _)| links_of_a_rank(record));
         let members = self.record.as_ref().map_or(0, |(record, _)| record.members as u64);
-        let work = 3 * slots.held + 4 * near + members;
+        let work = HELD_WORDS as u64 * slots.held + LINK_WORDS as u64 * near + members;
         for (word, value) in [
-            (Head::Ranks, n.into()),
-            (Head::Groups, schedule.streams.len() as i64),
-            (Head::GroupsAt, groups),
-            (Head::Lanes, lanes.len() as i64),
-            (Head::Scratches, slots.of.len() as i64),
-            (Head::ScratchAt, scratch),
-            (Head::InputUnits, collective.max_input_units(n).into()),
-            (Head::OutputUnits, collective.max_output_units(n).into()),
-            (Head::Streams, streams.into()),
-            (Head::Slots, slots.held as i64),
-            (Head::LinksOfARank, near as i64),
-            (Head::Links, links as i64),
-            (Head::Root, schedule.root.0.into()),
-            (Head::Divisor, n.into()),
-            (Head::Work, work as i64),
+            (Header::Ranks, n.into()),
+            (Header::GroupsAt, groups),
+            (Header::Lanes, lanes.len() as i64),
+            (Header::ScratchAt, scratch),
+            (Header::InputUnits, collective.max_input_units(n).into()),
+            (Header::OutputUnits, collective.max_output_units(n).into()),
+            (Header::Streams, streams.into()),
+            (Header::Slots, slots.held as i64),
+            (Header::LinksOfARank, near as i64),
+            (Header::Divisor, n.into()),
+            (Header::Work, work as i64),
         ] {
             words.head(word, value);
         }
@@ -171,7 +167,7 @@ impl Kernel {
         }
         firsts.push(moves as i64);
         let at = words.put(bits.into_iter().map(|word| word as i64));
-        words.head(Head::FinishAt, at);
+        words.head(Header::FinishAt, at);
         firsts
     }
 
@@ -206,7 +202,9 @@ impl Kernel {
         for ((fifo, rank), credits) in &record.ends {
             let list = words.put([credits.len() as i64]);
             for credit in credits {
-                words.put([credit.peer.0.into(), credit.lane.0.into(), credit.times as i64]);
+                let row: [i64; CREDIT_WORDS] =
+                    [credit.peer.0.into(), credit.lane.0.into(), credit.times as i64];
+                words.put(row);
             }
             let key = declared[fifo].into_iter().chain([rank.0.into()]);
             words.answer(Key::EndFifo, key, list);
@@ -241,47 +239,51 @@ impl Kernel {
     fn ops(&self, words: &mut Words, counters: &Counters, slots: &Slots, count: u64) -> Vec<i64> {
         let schedule = &*self.schedule;
         let meets = parts::ops(schedule);
-        let (mut ops, mut operands, mut firsts) = (Vec::new(), Vec::new(), Vec::new());
+        let mut ops: Vec<[i64; OP_WORDS]> = Vec::new();
+        let mut operands: Vec<[i64; OPERAND_WORDS]> = Vec::new();
+        let mut firsts = Vec::new();
         for stream in &schedule.streams {
-            firsts.push(ops.len() as i64 / 4);
+            firsts.push(ops.len() as i64);
             for at in (stream.first.0..stream.first.0 + stream.len).map(OpId) {
                 if meets.contains(&at) {
-                    ops.extend([3, 0, 0, 0]);
+                    ops.push([Kind::Meet as i64, 0, 0, 0]);
                 }
                 let op = schedule.op(at);
                 if op.kind == OpKind::Move {
                     let finish = i64::from(self.finishes(at)) << 16;
                     let shape = i64::from(op.srcs) | i64::from(op.dsts) << 8 | finish;
                     let (_, len) = schedule.extent(schedule.region(schedule.srcs(op)[0]), count);
-                    ops.extend([0, shape, operands.len() as i64 / 3, len as i64]);
+                    ops.push([Kind::Move as i64, shape, operands.len() as i64, len as i64]);
                     for operand in schedule.srcs(op).iter().chain(schedule.dsts(op)) {
                         let region = schedule.region(*operand);
                         let base = region.base.element(count);
                         let (buffer, offset) = match region.buffer {
-                            Buffer::Input => (0, region.lo.element(count)),
-                            Buffer::Output => (1, region.lo.element(count)),
+                            Buffer::Input => (INPUT, region.lo.element(count)),
+                            Buffer::Output => (OUTPUT, region.lo.element(count)),
                             Buffer::Scratch(id) => {
                                 let [first, len, _] = slots.of[id.index()];
-                                let slot = first + u64::from(region.slot) * len;
-                                (2, slot + region.lo.element(count) - base)
+                                let slot =
+                                    first.saturating_add(len.saturating_mul(region.slot.into()));
+                                (SCRATCH, slot.saturating_add(region.lo.element(count) - base))
                             }
                         };
-                        operands.extend([operand.rank.0.into(), buffer, offset as i64]);
+                        operands.push([operand.rank.0.into(), buffer as i64, offset as i64]);
                     }
                     continue;
                 }
                 let channel = schedule.channel(op);
                 let (kind, peer) = match op.kind {
-                    OpKind::Post => (1, channel.to),
-                    _ => (2, channel.from),
+                    OpKind::Post => (Kind::Post, channel.to),
+                    _ => (Kind::Wait, channel.from),
                 };
-                ops.extend([kind, peer.0.into(), counters.index(channel) as i64, 0]);
+                ops.push([kind as i64, peer.0.into(), counters.index(channel) as i64, 0]);
             }
         }
-        firsts.push(ops.len() as i64 / 4);
-        let (ops, operands) = (words.put(ops), words.put(operands));
-        words.head(Head::OpsAt, ops);
-        words.head(Head::OperandsAt, operands);
+        firsts.push(ops.len() as i64);
+        let ops = words.put(ops.into_flattened());
+        let operands = words.put(operands.into_flattened());
+        words.head(Header::OpsAt, ops);
+        words.head(Header::OperandsAt, operands);
         firsts
     }
 }

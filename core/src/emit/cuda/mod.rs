@@ -26,6 +26,7 @@ use crate::schedule::record::Record;
 use crate::schedule::{Buffer, OpKind, Schedule, SignalKind, tables};
 use crate::verify::{Proof, Proved};
 use text::Notes;
+pub use words::Header;
 
 /// The type of a kernel's elements: those of the host, and what only GPUs compute with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -1,50 +1,152 @@
 //! The words that a kernel reads: a header, tables, and a hash table from what is asked to what is answered.
+//!
+//! What host and device agree on by number is listed here and nowhere else: `kernels/device/words.cuh` is written from
+//! this page, and a test holds that it is fresh.
 
-/// Words of the header.
-const HEADER: usize = 25;
+use crate::schedule::SignalKind;
 
-/// `roundelay` in short.
-const MAGIC: i64 = 0x52_4f55_4e44;
+/// Defines an enumeration whose numbers the device has too.
+macro_rules! shared {
+    ($(#[doc = $about:literal])+ $visibility:vis enum $name:ident { $($(#[doc = $doc:literal])+ $word:ident,)+ }) => {
+        $(#[doc = $about])+
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        $visibility enum $name { $($(#[doc = $doc])+ $word,)+ }
 
-/// The words of the header, by number. The device has the same list.
-#[derive(Clone, Copy)]
-pub(super) enum Head {
-    Ranks = 1,
-    Groups = 2,
-    /// Rank, stream, ops, and first move or first op of each stream.
-    GroupsAt = 3,
-    Lanes = 4,
-    Scratches = 6,
-    /// First element, slot length, and slots before, of each scratch buffer.
-    ScratchAt = 7,
-    FinishAt = 8,
-    TableAt = 9,
-    TableMask = 10,
-    Params = 11,
-    ParamsAt = 12,
-    InputUnits = 13,
-    OutputUnits = 14,
-    Streams = 15,
-    Slots = 16,
-    LinksOfARank = 17,
-    Links = 18,
-    Root = 19,
-    OpsAt = 20,
-    OperandsAt = 21,
-    Divisor = 22,
-    Work = 24,
+        impl $name {
+            /// How many there are.
+            #[allow(dead_code)]
+            const COUNT: usize = [$(Self::$word),+].len();
+
+            #[cfg(test)]
+            const SHARED: fresh::Enumeration = fresh::Enumeration {
+                name: stringify!($name),
+                about: concat!($($about),+),
+                words: &[$((stringify!($word), concat!($($doc),+))),+],
+            };
+        }
+    };
 }
 
-/// What is asked: the first word of a key.
-#[derive(Clone, Copy)]
-pub(super) enum Key {
-    Lane = 1,
-    Child = 2,
-    Scratch = 3,
-    Link = 4,
-    EndFifo = 5,
-    Object = 6,
-    Relays = 7,
+/// Defines numbers that the device has too.
+macro_rules! numbers {
+    ($($(#[doc = $doc:literal])+ $name:ident: $type:ident = $value:expr;)+) => {
+        $($(#[doc = $doc])+ pub(super) const $name: $type = $value;)+
+
+        #[cfg(test)]
+        const NUMBERS: &[fresh::Number] = &[$(fresh::Number {
+            name: stringify!($name),
+            about: concat!($($doc),+),
+            wide: matches!(stringify!($type).as_bytes(), b"u64"),
+            value: $name as u64,
+        }),+];
+    };
+}
+
+shared! {
+    /// The words of the header.
+    pub enum Header {
+        /// Lanes of signals.
+        Lanes,
+        /// Ranks of the machine.
+        Ranks,
+        /// Streams of the rank that has most.
+        Streams,
+        /// Where each group is described: rank, stream, ops, first move or first op.
+        GroupsAt,
+        /// Where each scratch declaration is: first element, length of a slot, slots before it.
+        ScratchAt,
+        /// Slots of all declarations.
+        Slots,
+        /// Where a bit for each move says whether it completes an average.
+        FinishAt,
+        /// What an average is divided by.
+        Divisor,
+        /// Where the table of hashes and values is.
+        TableAt,
+        /// Its length, less one.
+        TableMask,
+        /// Where the values of the parameters are.
+        ParamsAt,
+        /// Units of the longest input.
+        InputUnits,
+        /// Units of the longest output.
+        OutputUnits,
+        /// The most links of a fifo that one rank has an end of.
+        LinksOfARank,
+        /// Words of each block's own.
+        Work,
+        /// Where the ops of the table form are.
+        OpsAt,
+        /// Where their operands are.
+        OperandsAt,
+    }
+}
+
+shared! {
+    /// What is asked: the first word of a key.
+    pub(super) enum Key {
+        /// A lane, by how deep it is, the lane around it and the value.
+        Lane,
+        /// The children that a stream forks, by rank and stream.
+        Child,
+        /// A scratch declaration, by calls, lane and number.
+        Scratch,
+        /// A link of a fifo, by fifo, lane and ends.
+        Link,
+        /// What a rank waits for where a fifo ends.
+        EndFifo,
+        /// A ring, tree, group or topology, by where and from what it was made.
+        Object,
+        /// The relays between two ranks of a topology.
+        Relays,
+    }
+}
+
+shared! {
+    /// The ops of the table form.
+    pub(super) enum Kind {
+        /// Sources with destinations and whether it finishes, first operand, length.
+        Move,
+        /// To a peer, on a channel.
+        Post,
+        /// For a peer, on a channel.
+        Wait,
+        /// The parts of the stream meet.
+        Meet,
+    }
+}
+
+numbers! {
+    /// Words that describe a group.
+    GROUP_WORDS: usize = 4;
+    /// Words that describe a scratch declaration.
+    SCRATCH_WORDS: usize = 3;
+    /// Words of an op of the table form.
+    OP_WORDS: usize = 4;
+    /// Words of its operands, each: rank, buffer, element.
+    OPERAND_WORDS: usize = 3;
+    /// Words of a credit that is taken back where a fifo ends: peer, lane, times.
+    CREDIT_WORDS: usize = 3;
+    /// Words of a block's own for each slot: the interval that it holds, over its denominator.
+    HELD_WORDS: usize = 3;
+    /// Words of a block's own for each open link: key, first slot, ends, steps.
+    LINK_WORDS: usize = 4;
+    /// Kinds of signal that each lane of a pair of ranks has a counter for.
+    PAIR_SIGNALS: usize = SignalKind::OF_PAIRS;
+    /// Kinds of signal that each child stream has a counter for, behind those.
+    CHILD_SIGNALS: usize = SignalKind::ALL.len() - SignalKind::OF_PAIRS;
+    /// A rank's input, as operands name it.
+    INPUT: usize = 0;
+    /// Its output.
+    OUTPUT: usize = 1;
+    /// Its scratch; where regions name declarations, the first of them.
+    SCRATCH: usize = 2;
+    /// What a hash begins with.
+    HASH_START: u64 = 0xcbf2_9ce4_8422_2325;
+    /// What it is multiplied by, word for word.
+    HASH_FACTOR: u64 = 0x100_0000_01b3;
+    /// How far its high bits are folded down.
+    HASH_SHIFT: u64 = 29;
 }
 
 /// Words in the making.
@@ -55,9 +157,9 @@ pub(super) struct Words {
 
 /// The hash of a key, as the device computes it.
 pub(super) fn hash(words: &[i64]) -> u64 {
-    words.iter().fold(0xcbf2_9ce4_8422_2325, |h, word| {
-        let h = (h ^ *word as u64).wrapping_mul(0x100_0000_01b3);
-        h ^ (h >> 29)
+    words.iter().fold(HASH_START, |hash, word| {
+        let hash = (hash ^ *word as u64).wrapping_mul(HASH_FACTOR);
+        hash ^ (hash >> HASH_SHIFT)
     })
 }
 
@@ -68,12 +170,10 @@ pub(super) fn name(words: &[i64]) -> i64 {
 
 impl Words {
     pub(super) fn new() -> Self {
-        let mut words = vec![0; HEADER];
-        words[0] = MAGIC;
-        Self { words, entries: Vec::new() }
+        Self { words: vec![0; Header::COUNT], entries: Vec::new() }
     }
 
-    pub(super) fn head(&mut self, word: Head, value: i64) {
+    pub(super) fn head(&mut self, word: Header, value: i64) {
         self.words[word as usize] = value;
     }
 
@@ -113,7 +213,80 @@ impl Words {
             table[slot] = [hash as i64, value];
         }
         let at = self.put(table.into_flattened());
-        self.head(Head::TableAt, at);
-        self.head(Head::TableMask, size as i64 - 1);
+        self.head(Header::TableAt, at);
+        self.head(Header::TableMask, size as i64 - 1);
+    }
+}
+
+#[cfg(test)]
+mod fresh {
+    //! The header of these words for the device.
+
+    use std::fmt::Write as _;
+
+    use expect_test::expect_file;
+
+    use super::{Header, Key, Kind, NUMBERS};
+    use crate::schedule::SignalKind;
+
+    pub(super) struct Enumeration {
+        pub(super) name: &'static str,
+        pub(super) about: &'static str,
+        pub(super) words: &'static [(&'static str, &'static str)],
+    }
+
+    pub(super) struct Number {
+        pub(super) name: &'static str,
+        pub(super) about: &'static str,
+        /// Whether it takes 64 bits.
+        pub(super) wide: bool,
+        pub(super) value: u64,
+    }
+
+    fn header() -> String {
+        let mut text = "// Written by a test of core/src/emit/cuda/words.rs, which is the place to change it: what host and device agree on by\n\
+             // number. `UPDATE_EXPECT=1 cargo test -p roundelay-core --lib words` writes it anew.\n\
+             #pragma once\n#include \"base.cuh\"\n\nnamespace roundelay {\n"
+            .to_owned();
+        for Enumeration { name, about, words } in [Header::SHARED, Key::SHARED, Kind::SHARED] {
+            let _ = writeln!(text, "\n//{about}\nenum class {name} : i64 {{");
+            for (word, about) in words {
+                let _ = writeln!(text, "    {word}, //{about}");
+            }
+            text.push_str("};\n");
+        }
+        let kinds = SignalKind::ALL.map(|kind| format!("{kind:?}"));
+        let _ = writeln!(
+            text,
+            "\n// The kinds of signal: those of pairs of ranks, then those of child streams.\nenum class Signal : i32 {{ {} }};",
+            kinds.join(", ")
+        );
+        let _ = writeln!(
+            text,
+            "#ifdef ROUNDELAY_SHIM\nconstexpr const char* SIGNAL_NAMES[] = {{\"{}\"}};\n#endif\n",
+            kinds.join("\", \"")
+        );
+        for Number { name, about, wide, value } in NUMBERS {
+            let _ = match wide {
+                true => writeln!(text, "constexpr u64 {name} = {value:#x}; //{about}"),
+                false => writeln!(text, "constexpr i32 {name} = {value}; //{about}"),
+            };
+        }
+        text.push_str("\n} // namespace roundelay\n");
+        text
+    }
+
+    #[test]
+    fn the_devices_words_are_fresh() {
+        expect_file!["../../../../kernels/device/words.cuh"].assert_eq(&header());
+    }
+
+    /// A counter's place is the number of its kind.
+    #[test]
+    fn signals_of_pairs_come_first() {
+        for (number, kind) in SignalKind::ALL.into_iter().enumerate() {
+            assert_eq!(kind as usize, number);
+            assert_eq!(kind.has_lane(), number < SignalKind::OF_PAIRS, "{kind:?}");
+        }
     }
 }
