@@ -23,6 +23,11 @@ impl Rank<'_> {
         self.id.0
     }
 
+    /// Number of ranks.
+    pub fn nranks(&self) -> u32 {
+        self.comm.nranks
+    }
+
     /// Makes one call, with the plan of the last one if that was the same.
     fn make(
         &mut self,

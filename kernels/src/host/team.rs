@@ -91,7 +91,14 @@ impl Team {
         op: ReduceOp,
         options: Options,
     ) -> Result<Self, Error> {
-        Self::among(&Calls::new(proved.schedule().nranks, options)?, proved, count, dtype, op, options)
+        Self::among(
+            &Calls::new(proved.schedule().nranks, options)?,
+            proved,
+            count,
+            dtype,
+            op,
+            options,
+        )
     }
 
     /// The same for one of several plans that the same ranks call, each rank in the same order.
@@ -402,7 +409,8 @@ fn needs(schedule: &Schedule) -> Vec<Needs> {
             return Needs::All;
         }
         // The nearest after the rank first, so that nobody is everybody's first.
-        let (before, after): (Vec<_>, Vec<_>) = needs.iter().partition(|other| other.index() < rank);
+        let (before, after): (Vec<_>, Vec<_>) =
+            needs.iter().partition(|other| other.index() < rank);
         Needs::Some(after.into_iter().chain(before).copied().collect())
     };
     (0..n as usize).map(of).collect()
