@@ -10,6 +10,10 @@
 //! Whoever leaves a call early first says so, then waits until nobody is left inside who could still touch its
 //! buffers. Entering and leaving are as in Dekker's algorithm: a store, a fence, a look at the other's store.
 
+#[cfg(all(test, not(loom)))]
+mod tests;
+mod visit;
+
 use std::cell::Cell;
 use std::sync::Arc;
 use std::time::Duration;
@@ -21,7 +25,9 @@ use super::bell::Bell;
 use super::error::{Differ, Error, Missing};
 use super::plan::Options;
 use super::record::{Record, Refusal};
-use super::sync::{AtomicBool, AtomicU64, Mutex, Ordering, Padded, fence, lock, pause};
+use super::sync::{AtomicBool, AtomicU64, Mutex, Ordering, Padded, fence, lock};
+use visit::Stage;
+pub(super) use visit::Visit;
 
 /// Calls of a rank that others can still read: a rank gets no further ahead of the slowest than this.
 #[cfg(not(all(test, loom)))]
@@ -410,177 +416,5 @@ impl Calls {
             busy,
             after,
         }))
-    }
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Stage {
-    /// The call was not published.
-    Outside,
-    /// It was: others may touch the rank's buffers, and it theirs.
-    Inside,
-    /// The rank has left.
-    Gone,
-}
-
-/// A rank's presence in a call. It ends when nobody can touch the rank's buffers any more: after a run that came
-/// to its end the proof says so; else all others must have left too.
-pub(super) struct Visit<'c> {
-    calls: &'c Calls,
-    pub(super) rank: RankId,
-    /// Of the call.
-    pub(super) number: u64,
-    stage: Cell<Stage>,
-}
-
-impl Visit<'_> {
-    /// Whether the call ends early.
-    pub(super) fn ends(&self) -> bool {
-        self.calls.ends(self.number)
-    }
-
-    /// The end of the call, with what became of it.
-    pub(super) fn end(self, result: Result<(), Error>) -> Result<(), Error> {
-        let calls = self.calls;
-        let own = &calls.seat(self.rank).own.0;
-        // What is done is done, but if the call is void nobody needs to wait for the next to say so.
-        let void = &calls.end.0.void[slot(self.number)];
-        let result = match result {
-            Ok(()) if void.load(Ordering::Relaxed) == self.number => {
-                calls.goes_on(self.rank, self.number)
-            }
-            result => result,
-        };
-        let inside = self.stage.replace(Stage::Gone) == Stage::Inside;
-        if inside {
-            // Release: what it did to others' buffers comes before what these do when they see it gone.
-            own.inside.store(0, Ordering::Release);
-        }
-        match &result {
-            Err(Error::CallsDiffer(_)) if inside => calls.outlast(self.rank, Some(self.number)),
-            Err(_) if inside => calls.outlast(self.rank, None),
-            _ => {}
-        }
-        own.taken.store(false, Ordering::Release);
-        result
-    }
-}
-
-impl Drop for Visit<'_> {
-    fn drop(&mut self) {
-        let (calls, rank) = (self.calls, self.rank);
-        if self.stage.replace(Stage::Gone) == Stage::Gone {
-            return;
-        }
-        // A panic; who failed first is the one to name.
-        let message = "its thread panicked in a call".to_owned();
-        calls.give_up(rank, || Error::WorkerPanicked { message });
-        calls.seat(rank).own.0.inside.store(0, Ordering::Release);
-        calls.outlast(rank, None);
-        calls.seat(rank).own.0.taken.store(false, Ordering::Release);
-    }
-}
-
-impl Calls {
-    /// Returns when no other rank is inside that call, or any: its end has been said, so whoever enters now
-    /// leaves again, and whoever is inside hears of it at its next tile or wait.
-    fn outlast(&self, rank: RankId, number: Option<u64>) {
-        // Against the fence in `publish`: either they see the end, or we see them inside.
-        fence(Ordering::SeqCst);
-        let inside = |other: RankId| {
-            // Acquire: what it did there is done.
-            match self.seat(other).own.0.inside.load(Ordering::Acquire) {
-                0 => false,
-                at => number.is_none_or(|number| number == at),
-            }
-        };
-        while self.others(rank).any(inside) {
-            pause();
-        }
-    }
-}
-
-#[cfg(all(test, not(loom)))]
-mod tests {
-    use std::sync::atomic::Ordering;
-
-    use roundelay_core::ids::RankId;
-
-    use super::{Calls, Needs, SHAPE_BITS, WINDOW};
-    use crate::host::error::Error;
-    use crate::host::plan::Options;
-
-    const RANKS: [RankId; 2] = [RankId(0), RankId(1)];
-
-    /// Both ranks call, the first without meeting the second.
-    fn both(calls: &Calls, shapes: [u32; 2]) -> Result<(), Error> {
-        calls.enter(RANKS[0], shapes[0], &Needs::Some([].into()), || {})?.end(Ok(()))?;
-        calls.enter(RANKS[1], shapes[1], &Needs::All, || {})?.end(Ok(()))
-    }
-
-    #[test]
-    fn numbers_that_no_longer_fit_a_word() {
-        let calls = Calls::new(2, Options::new()).expect("two ranks");
-        let first = (1 << (64 - SHAPE_BITS)) - 5;
-        for rank in RANKS {
-            calls.seat(rank).own.0.number.store(first, Ordering::Relaxed);
-        }
-        for turn in 0..4 * WINDOW as u32 {
-            assert_eq!(both(&calls, [turn % 3; 2]), Ok(()), "{turn}");
-        }
-        let error = both(&calls, [0, 1]).expect_err("they differ");
-        assert!(matches!(error, Error::CallsDiffer(_)), "{error}");
-    }
-
-    #[test]
-    fn each_rank_is_told_once_and_then_calls_are_as_good_as_ever() {
-        let calls = Calls::new(2, Options::new()).expect("two ranks");
-        for _ in 0..3 * WINDOW {
-            let Err(Error::CallsDiffer(now)) = both(&calls, [3, 4]) else { panic!("they differ") };
-            let Err(Error::CallsDiffer(late)) = both(&calls, [3, 3]) else { panic!("it is late") };
-            assert_eq!((now.late, late.late), (None, Some(RANKS[0])));
-            assert_eq!((now.number, &now.calls), (late.number, &late.calls));
-            assert_eq!(both(&calls, [3, 3]), Ok(()));
-            assert_eq!(both(&calls, [5, 5]), Ok(()));
-        }
-    }
-
-    #[test]
-    fn a_rank_gets_no_further_ahead_than_can_be_read() {
-        let short = Options::new().deadline(std::time::Duration::from_millis(5));
-        let calls = Calls::new(2, short).expect("two ranks");
-        let alone = || {
-            calls
-                .enter(RANKS[0], 0, &Needs::Some([].into()), || {})
-                .and_then(|visit| visit.end(Ok(())))
-        };
-        for turn in 1..WINDOW {
-            assert_eq!(alone(), Ok(()), "{turn}");
-        }
-        let Err(Error::Missing(missing)) = alone() else { panic!("rank 1 makes no call") };
-        assert_eq!(
-            (missing.missing, missing.number, missing.waits_in),
-            (RANKS[1], 1, WINDOW as u64)
-        );
-        assert!(matches!(alone(), Err(Error::Abandoned { .. })));
-    }
-
-    #[test]
-    fn shapes_that_a_rank_is_still_to_come_to() {
-        let calls = Calls::new(2, Options::new()).expect("two ranks");
-        let one = |rank, shape| {
-            let visit = calls.enter(rank, shape, &Needs::Some([].into()), || {})?;
-            visit.end(Ok(()))
-        };
-        for shape in 1..4 {
-            assert_eq!(one(RANKS[0], shape), Ok(()));
-        }
-        assert!((1..4).all(|shape| calls.awaits(shape)) && !calls.awaits(4));
-        assert_eq!(one(RANKS[1], 1), Ok(()));
-        assert_eq!(one(RANKS[1], 2), Ok(()));
-        assert_eq!(
-            (1..4).map(|shape| calls.awaits(shape)).collect::<Vec<_>>(),
-            [false, true, true]
-        );
     }
 }
