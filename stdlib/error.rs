@@ -18,17 +18,6 @@ pub enum Error {
     Cuda(roundelay_kernels::cuda::Error),
     /// A text that is no topology.
     Topology(Box<Problem>),
-    /// E0414: ranks of a communicator that wait for each other in different calls.
-    CallsDiffer {
-        /// Whose deadline ended first.
-        rank: u32,
-        /// Its call.
-        mine: String,
-        /// Another rank.
-        other: u32,
-        /// That one's call.
-        theirs: String,
-    },
     /// E0102: an executor of that name is registered already.
     Registered(String),
     /// E0402: a buffer that is not a block for each rank.
@@ -81,7 +70,6 @@ impl Error {
             #[cfg(feature = "cuda")]
             Self::Cuda(error) => error.code(),
             Self::Topology(problem) => problem.code,
-            Self::CallsDiffer { .. } => Code::CallsDiffer,
             Self::Registered(_) => Code::AlreadyDeclared,
             Self::NotInBlocks { .. } => Code::WrongBufferLength,
         }
@@ -112,10 +100,6 @@ impl fmt::Display for Error {
             #[cfg(feature = "cuda")]
             Self::Cuda(error) => error.fmt(f),
             Self::Topology(problem) => problem.fmt(f),
-            Self::CallsDiffer { rank, mine, other, theirs } => write!(
-                f,
-                "rank {rank} is in {mine} while rank {other} is in {theirs}; all ranks must make the same calls in the same order"
-            ),
             Self::Registered(name) => write!(
                 f,
                 "an executor is registered as `{name}` already; give this one another name"

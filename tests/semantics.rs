@@ -3,6 +3,8 @@
 
 #[path = "semantics/attributes.rs"]
 mod attributes;
+#[path = "semantics/calls.rs"]
+mod calls;
 #[path = "semantics/collectives.rs"]
 mod collectives;
 #[path = "semantics/library.rs"]

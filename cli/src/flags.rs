@@ -141,7 +141,7 @@ pub(crate) struct RunFlags {
 #[derive(Args)]
 pub(crate) struct EngineFlags {
     /// Worker threads; the default is one a core
-    #[arg(long, value_parser = clap::value_parser!(u32).range(1..=1024))]
+    #[arg(long, value_parser = clap::value_parser!(u32).range(1..=i64::from(Options::MOST_WORKERS)))]
     pub(crate) workers: Option<u32>,
     /// How much of the schedules may be written otherwise: 0 nothing, 1 drops signals, 2 fuses moves too
     #[arg(short = 'O', value_name = "LEVEL", default_value_t = Level::O2)]
@@ -305,7 +305,7 @@ pub(crate) struct CalibrateFlags {
     #[arg(long, value_name = "FILE")]
     pub(crate) write: Option<String>,
     /// Worker threads; the default is one a core
-    #[arg(long, value_parser = clap::value_parser!(u32).range(1..=1024))]
+    #[arg(long, value_parser = clap::value_parser!(u32).range(1..=i64::from(Options::MOST_WORKERS)))]
     pub(crate) workers: Option<u32>,
     #[arg(long, value_enum, default_value_t = Format::Human)]
     pub(crate) format: Format,

@@ -14,4 +14,6 @@ pub mod reference;
 #[cfg(feature = "shim")]
 pub mod shim;
 
-pub use host::{Element, Error, Member, Options, Plan, Stats, Stuck, Team, stay_on_core};
+pub use host::{
+    Calls, Differ, Element, Error, Member, Missing, Options, Plan, Stats, Stuck, Team, stay_on_core,
+};

@@ -40,6 +40,8 @@ fn a_missing_post_is_reported_with_rank_and_line() {
                 assert_eq!(stuck.waiting_on, "TxDataSignal from rank 2");
                 assert_eq!((stuck.expected, stuck.seen), (posts, posts - 1));
                 assert_eq!((stuck.step, stuck.line), (step, step + 1));
+                let place = format!("(test.coll:{})", step + 1);
+                assert!(stuck.to_string().contains(&place), "{stuck}");
                 assert_eq!(stuck.after, None, "nobody was left to wait for");
             }
         }

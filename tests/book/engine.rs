@@ -57,6 +57,7 @@ pub(crate) fn example(code: Code) -> (String, String) {
         Code::WrongDType => wrong_dtype(),
         Code::MisalignedBuffer => misaligned_buffer(),
         Code::Timeout => timeout(),
+        Code::BadOption => bad_option(),
         Code::TooLarge => too_large(),
         Code::NoInPlace => no_in_place(),
         Code::NoRanks => no_ranks(),
@@ -139,10 +140,19 @@ fn timeout() -> Result<(), Error> {
         waiting_on: "TxAck from rank 0".to_owned(),
         expected: 1,
         seen: 0,
+        file: "my.coll".into(),
         line: 16,
         after: Some(Duration::from_secs(60)),
     };
     Err(roundelay_kernels::Error::Timeout(Box::new(stuck)).into())
+}
+
+fn bad_option() -> Result<(), Error> {
+    // E0406
+    let options = Options::new().workers(u32::MAX); // more threads than any machine has
+    RingAllReduce::new().plan_with(4, 10, DType::F32, ReduceOp::Sum, options)?;
+    // end
+    Ok(())
 }
 
 fn too_large() -> Result<(), Error> {
@@ -203,17 +213,14 @@ fn abandoned() -> Result<(), Error> {
 
 fn calls_differ() -> Result<(), Error> {
     // E0414
-    let comm = &Comm::with(2, Options::new().deadline(Duration::from_millis(300)))?;
+    let comm = &Comm::new(2)?;
     let call = |rank: u32, count: usize| {
         comm.rank(rank)?.all_reduce(&mut vec![1.0_f32; count], ReduceOp::Sum)
     };
     std::thread::scope(|threads| {
-        let longer = threads.spawn(|| {
-            std::thread::sleep(Duration::from_millis(10));
-            call(1, 20) // twenty elements, where rank 0 has ten
-        });
+        let longer = threads.spawn(|| call(1, 20)); // twenty elements, where rank 0 has ten
         let shorter = call(0, 10);
-        drop(longer.join());
+        assert!(longer.join().is_ok_and(|refused| refused.is_err())); // each is told
         shorter
     })?;
     // end

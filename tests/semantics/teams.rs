@@ -9,7 +9,7 @@ use roundelay::library::{
     NcclRingAllReduce, NhrAllReduce, OneShotMeshAllReduce, RingAllReduce, RingReduceScatter,
     TreeBroadcast,
 };
-use roundelay::{Algorithm, Comm, DType, Level, Options, ReduceOp, Run as _, Team, half};
+use roundelay::{Algorithm, DType, Level, Options, ReduceOp, Run as _, Team, half};
 use roundelay_core::diagnostics::Code;
 use roundelay_core::ids::RankId;
 use roundelay_kernels::Error;
@@ -176,70 +176,32 @@ fn a_rank_that_never_calls_is_one_timeout_and_nobody_hangs() {
             let results = call_all(&team, (0..4).filter(|rank| *rank != missing));
             let elapsed = since.elapsed();
             assert!(deadline <= elapsed && elapsed < PATIENCE, "{elapsed:?}");
-            let mut first = None;
-            let mut abandoned = Vec::new();
+            let (mut first, mut abandoned) = (None, Vec::new());
             for result in results {
                 match result.expect_err("a rank is missing") {
-                    Error::Timeout(stuck) => {
-                        assert_eq!(stuck.after, Some(deadline));
-                        assert_eq!(first.replace(stuck.rank), None, "{level}: one gives up");
+                    Error::Missing(late) => {
+                        assert_eq!((late.missing, late.number), (RankId(missing), 1));
+                        assert_eq!((late.after, &late.last), (deadline, &None));
+                        assert_eq!(late.call, "AllReduce of 4 i32, sum");
+                        let said = (late.rank, late.to_string());
+                        assert_eq!(first.replace(said), None, "{level}: one gives up");
                     }
-                    Error::Abandoned { rank, by } => abandoned.push((rank, by)),
+                    Error::Abandoned { rank, by, why } => abandoned.push((rank, by, why)),
                     other => panic!("{other}"),
                 }
             }
-            let first = first.expect("the one that gave up");
+            let (first, cause) = first.expect("the one that gave up");
             assert_eq!(abandoned.len(), 2);
-            assert!(abandoned.iter().all(|(rank, by)| *by == first && rank.0 != missing));
+            let after =
+                |rank: RankId, by, why: &str| by == first && why == cause && rank.0 != missing;
+            assert!(abandoned.iter().all(|(rank, by, why)| after(*rank, *by, why)));
 
             let since = Instant::now();
             for (rank, result) in (0..).map(RankId).zip(call_all(&team, 0..4)) {
-                assert_eq!(result, Err(Error::Abandoned { rank, by: first }));
+                let (by, why) = (first, cause.clone());
+                assert_eq!(result, Err(Error::Abandoned { rank, by, why }));
             }
             assert!(since.elapsed() < PATIENCE, "late calls do not wait");
-        }
-    }
-}
-
-#[test]
-fn ranks_of_a_communicator_in_different_calls() {
-    type Call = fn(&mut roundelay::Rank<'_>) -> Result<(), roundelay::Error>;
-    fn all_reduce<const COUNT: usize>(
-        rank: &mut roundelay::Rank<'_>,
-    ) -> Result<(), roundelay::Error> {
-        rank.all_reduce(&mut [1.0_f32; COUNT], ReduceOp::Sum)
-    }
-    let broadcast: Call = |rank| rank.broadcast(&mut [1.0_f32; 10], 1);
-    let maximum: Call = |rank| rank.all_reduce(&mut [1.0_f32; 10], ReduceOp::Max);
-    let of_f64: Call = |rank| rank.all_reduce(&mut [1.0_f64; 10], ReduceOp::Sum);
-    let calls: [(Call, &str); 4] = [
-        (broadcast, "Broadcast of 10 f32, root 1"),
-        (maximum, "AllReduce of 10 f32, max"),
-        (of_f64, "AllReduce of 10 f64, sum"),
-        (all_reduce::<11>, "AllReduce of 11 f32, sum"),
-    ];
-    for (theirs, text) in calls {
-        let comm = Comm::with(2, Options::new().deadline(Duration::from_millis(300))).unwrap();
-        // Both have called this one: what comes after is what goes wrong.
-        let results = thread::scope(|threads| {
-            let call = |rank, then: Call| {
-                let comm = &comm;
-                move || {
-                    let mut rank = comm.rank(rank).unwrap();
-                    all_reduce::<10>(&mut rank).expect("both call it");
-                    then(&mut rank)
-                }
-            };
-            let calls = [threads.spawn(call(0, all_reduce::<10>)), threads.spawn(call(1, theirs))];
-            calls.map(|call| call.join().expect("no panic"))
-        });
-        let mine = "AllReduce of 10 f32, sum";
-        let said = [(0, mine, 1, text), (1, text, 0, mine)];
-        for (result, (rank, mine, other, theirs)) in results.into_iter().zip(said) {
-            let error = result.expect_err("it waits for the other");
-            assert_eq!(error.code(), Code::CallsDiffer, "{error}");
-            let said = format!("rank {rank} is in {mine} while rank {other} is in {theirs}; ");
-            assert!(error.to_string().starts_with(&said), "{error}");
         }
     }
 }

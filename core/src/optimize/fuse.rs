@@ -131,6 +131,7 @@ impl<'s> Writer<'s> {
             channels: Vec::new(),
             lanes: vec![Vec::new()],
             locations: schedule.locations.clone(),
+            file: schedule.file.clone(),
             demands: Demands::default(),
             ..*schedule
         };

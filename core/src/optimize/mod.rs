@@ -30,6 +30,9 @@ pub enum Callers {
     One,
     /// Each rank is a call of its own, as in MPI.
     Each,
+    /// The same, and no rank touches another's buffers or takes its signals before that one has entered the same
+    /// call: its runtime sees to that.
+    Announced,
 }
 
 /// Why a pass leaves a schedule as it is.

@@ -26,7 +26,7 @@ pub(super) fn pieces<'f>(schedule: &Schedule, flow: &'f Flow, callers: Callers) 
     let mut pieces = Vec::new();
     // Bytes of those parts that any rank may make: cut in shares of equal size, in order.
     let weight = |part: &Part<'_>| u64::from(part.column.len) * part.ranks.len() as u64;
-    let anyone = |part: &Part<'_>| callers == Callers::Each && part.ranks.len() == nranks;
+    let anyone = |part: &Part<'_>| callers != Callers::One && part.ranks.len() == nranks;
     let common: u64 = parts.iter().filter(|part| anyone(part)).map(weight).sum();
     let mut before = 0_u64;
     for part in parts {

@@ -1,5 +1,6 @@
-//! The signals of a fused schedule: who works on a rank's buffers waits until that rank has entered, and the
-//! rank does not leave before it is told that this is done. Nothing else needs an order.
+//! The signals of a fused schedule: who works on a rank's buffers waits until that rank has entered (by a signal,
+//! where the runtime does not see to it), and the rank does not leave before it is told that this is done. Nothing
+//! else needs an order.
 
 use std::collections::BTreeSet;
 
@@ -17,8 +18,9 @@ pub(super) fn assemble(
 ) {
     let visits = match callers {
         Callers::One => BTreeSet::new(),
-        Callers::Each => visits(schedule, &moves),
+        Callers::Each | Callers::Announced => visits(schedule, &moves),
     };
+    let acks = callers == Callers::Each;
     let n = schedule.nranks;
     let mut signals = Signals { channels: Interner::default(), spans };
     for (rank, moves) in (0..n).map(RankId).zip(moves) {
@@ -27,10 +29,10 @@ pub(super) fn assemble(
         let others = || (1..n).map(move |d| RankId((rank.0 + d) % n));
         let hosts = |other: &RankId| visits.contains(&(*other, rank));
         let visits = |other: &RankId| visits.contains(&(rank, *other));
-        for guest in others().filter(hosts) {
+        for guest in others().filter(|other| acks && hosts(other)) {
             schedule.ops.push(signals.op(SignalKind::Ack, OpKind::Post, (rank, guest)));
         }
-        for host in others().filter(visits) {
+        for host in others().filter(|other| acks && visits(other)) {
             schedule.ops.push(signals.op(SignalKind::Ack, OpKind::Wait, (host, rank)));
         }
         schedule.ops.extend(moves);

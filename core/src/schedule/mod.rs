@@ -28,6 +28,8 @@ pub mod traffic;
 pub mod tree;
 pub mod value;
 
+use std::sync::Arc;
+
 use crate::collective::Collective;
 use crate::ids::{ChannelId, LaneId, OpId, RankId, RegionId, ScratchId, SpanId, StreamId};
 use crate::stages;
@@ -65,6 +67,8 @@ pub struct Schedule {
     pub lanes: Vec<Vec<i64>>,
     /// Source statements that ops point at. Not part of a schedule's identity.
     pub locations: Vec<Location>,
+    /// The file that the locations are of; empty if unknown. Not part of a schedule's identity.
+    pub file: Arc<str>,
     /// What it must keep to beyond being right. Not part of a schedule's identity.
     pub demands: Demands,
 }
@@ -160,6 +164,9 @@ pub struct Scratch {
     /// Width of a slot in units of the count.
     pub width: Rat,
 }
+
+/// Ranks of a schedule.
+pub const RANK_LIMIT: u32 = tables::Tables::RANK_LIMIT;
 
 /// A signal counter. Both ends count by themselves; it only rises.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -348,6 +348,7 @@ impl Assembly {
             channels,
             lanes: lanes.pick(&tables.lanes.items),
             locations: algorithm.locations().to_vec(),
+            file: algorithm.file().into(),
             demands: tables.demands,
         }
     }

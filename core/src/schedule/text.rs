@@ -331,6 +331,7 @@ fn header(text: &str) -> Result<Schedule, String> {
         channels: Vec::new(),
         lanes: Vec::new(),
         locations: Vec::new(),
+        file: "".into(),
         demands: Demands::default(),
     })
 }

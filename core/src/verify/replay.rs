@@ -168,7 +168,7 @@ impl Player<'_> {
             self.sure()?;
         }
         // One caller for all ranks takes its buffers back when all have ended, and only then runs them again.
-        if self.callers == Callers::Each {
+        if self.callers != Callers::One {
             for world in 0..self.worlds.len() {
                 self.exit(world);
             }
@@ -367,7 +367,7 @@ impl Player<'_> {
             stream,
             clocks: &self.clocks,
             stream_of: &self.order.stream_of,
-            entered: self.callers == Callers::One
+            entered: self.callers != Callers::Each
                 || self.clocks.heard(self.main[operand.rank.index()], stream),
         };
         let memory = &mut self.worlds[world].memory;

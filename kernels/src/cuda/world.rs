@@ -25,7 +25,7 @@ impl CudaWorld {
     /// once. Devices of several must reach each other (E0422). Without a driver or a GPU: E0415.
     pub fn on(ordinals: &[usize], nranks: u32) -> Result<Self, Error> {
         if nranks == 0 {
-            return Err(host::Error::NoRanks.into());
+            return Err(host::Error::NoRanks { nranks: 0 }.into());
         }
         let mut devices: Vec<Device> = Vec::new();
         for ordinal in ordinals {

@@ -79,6 +79,7 @@ pub fn stuck(
         ),
         expected,
         seen,
+        file: schedule.file.clone(),
         line: schedule.location(op.at).line,
         after: Some(after),
     })

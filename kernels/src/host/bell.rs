@@ -16,10 +16,9 @@ impl Bell {
         Self { asleep: AtomicBool::new(false), door: Mutex::new(()), rung: Condvar::new() }
     }
 
-    /// Wakes the thread if it sleeps, after something changed that it may wait for.
-    pub(super) fn ring(&self) {
-        // Against the fence in `wait`: either we see that it sleeps, or it sees what changed.
-        fence(Ordering::SeqCst);
+    /// Wakes the thread if it sleeps, after something changed that it may wait for, and then a fence: against the one
+    /// in `wait`, so that either we see that it sleeps, or it sees what changed.
+    pub(super) fn wake(&self) {
         if self.asleep.load(Ordering::Relaxed) {
             // It holds the door from its last look until it hears the bell.
             drop(lock(&self.door));

@@ -128,7 +128,7 @@ impl Code {
     ) -> Result<Self, Error> {
         let (schedule, proof) = (&*optimized.schedule, &*optimized.proof);
         if schedule.nranks == 0 {
-            return Err(Error::NoRanks);
+            return Err(Error::NoRanks { nranks: 0 });
         }
         let in_memory = if optimized.level == Level::O2 { 0 } else { schedule.scratch.len() };
         let buffers = Buffers::new(schedule, in_memory, count, dtype)?;

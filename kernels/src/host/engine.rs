@@ -164,6 +164,7 @@ impl Engine {
             waiting_on: signal_name(&self.schedule, channel),
             expected: u64::from(met) + 1,
             seen: u64::from(seen),
+            file: self.schedule.file.clone(),
             line: self.schedule.location(op.at).line,
             after,
         }))

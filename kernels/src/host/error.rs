@@ -1,12 +1,14 @@
 //! What can go wrong with a plan or a run: each error has a code and says what would be right.
 
 use std::fmt;
+use std::sync::Arc;
 use std::time::Duration;
 
 use roundelay_core::diagnostics::Code;
 use roundelay_core::dtype::DType;
 use roundelay_core::ids::{RankId, StreamId};
 use roundelay_core::optimize::Unproved;
+use roundelay_core::schedule::RANK_LIMIT;
 
 /// An error of planning or running.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -52,6 +54,15 @@ pub enum Error {
     },
     /// E0405: a wait outlasted the deadline, or nobody is left who could end it.
     Timeout(Box<Stuck>),
+    /// E0405: a rank did not make a call that others made, for as long as the deadline.
+    Missing(Box<Missing>),
+    /// E0406: an option that no run can have.
+    BadOption {
+        /// What was asked for.
+        what: String,
+        /// What would be right.
+        fix: &'static str,
+    },
     /// E0407: a buffer larger than this machine can hold.
     TooLarge {
         /// Which buffer, and how large.
@@ -62,8 +73,11 @@ pub enum Error {
         /// Why.
         why: &'static str,
     },
-    /// E0409: a schedule for no ranks.
-    NoRanks,
+    /// E0409: a schedule for no ranks, or for more than there can be.
+    NoRanks {
+        /// The rank count asked for.
+        nranks: u32,
+    },
     /// E0410: a worker thread panicked.
     WorkerPanicked {
         /// The panic's message.
@@ -81,12 +95,14 @@ pub enum Error {
         /// Which rank.
         rank: RankId,
     },
-    /// E0413: another rank of the team gave up, so this one cannot go on.
+    /// E0413: another rank gave up, so this one cannot go on.
     Abandoned {
         /// Who was left alone.
         rank: RankId,
         /// Who gave up first.
         by: RankId,
+        /// Why that one did.
+        why: String,
     },
     /// E0424: ranks that call by themselves could run in different modes, and results would depend on which.
     OneMode {
@@ -95,6 +111,8 @@ pub enum Error {
     },
     /// E0425: what the optimizer made cannot be proved.
     Unproved(Unproved),
+    /// E0414: a call that ranks make differently, which is void for all of them.
+    CallsDiffer(Box<Differ>),
     /// E0315: an executor uses more than it asked for.
     Exceeded {
         /// What it asked for, and what it uses.
@@ -107,6 +125,42 @@ pub enum Error {
         /// What is wrong.
         what: String,
     },
+}
+
+/// A call in which ranks are that do not fit each other. All ranks get the same, once each; the communicator stays as
+/// good as it was.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Differ {
+    /// The number of the call: each rank counts the calls that it makes, from 1.
+    pub number: u64,
+    /// Two ranks of different calls.
+    pub ranks: [RankId; 2],
+    /// What each of them called.
+    pub calls: [String; 2],
+    /// The rank that is told only now, as it had left the call before the others met; then the call that it makes now
+    /// is not made.
+    pub late: Option<RankId>,
+}
+
+/// A rank that did not come.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Missing {
+    /// Who waited for it.
+    pub rank: RankId,
+    /// In which of its calls.
+    pub waits_in: u64,
+    /// Who did not come.
+    pub missing: RankId,
+    /// The number of the call that it did not make.
+    pub number: u64,
+    /// What the others called there.
+    pub call: String,
+    /// The call that it made last, with its number, if it ever made one.
+    pub last: Option<(u64, String)>,
+    /// It did not come out of that one.
+    pub busy: bool,
+    /// For how long it was waited for.
+    pub after: Duration,
 }
 
 /// The wait that a run got stuck at.
@@ -124,6 +178,8 @@ pub struct Stuck {
     pub expected: u64,
     /// Posts seen.
     pub seen: u64,
+    /// The file of the source; empty if not known.
+    pub file: Arc<str>,
     /// Line of the source statement; 0 if not known.
     pub line: u32,
     /// How long nothing happened; `None` if the run was given up at once because nobody could post any more.
@@ -144,13 +200,15 @@ impl Error {
             Self::WrongBufferLength { .. } => Code::WrongBufferLength,
             Self::WrongDType { .. } => Code::WrongDType,
             Self::MisalignedBuffer { .. } => Code::MisalignedBuffer,
-            Self::Timeout(_) => Code::Timeout,
+            Self::Timeout(_) | Self::Missing(_) => Code::Timeout,
+            Self::BadOption { .. } => Code::BadOption,
+            Self::CallsDiffer(_) => Code::CallsDiffer,
             Self::TooLarge { .. } => Code::TooLarge,
             Self::NoSuchRank { .. } => Code::NoSuchRank,
             Self::RankBusy { .. } => Code::RankBusy,
             Self::Abandoned { .. } => Code::Abandoned,
             Self::NoInPlace { .. } => Code::NoInPlace,
-            Self::NoRanks => Code::NoRanks,
+            Self::NoRanks { .. } => Code::NoRanks,
             Self::WorkerPanicked { .. } => Code::WorkerPanicked,
             Self::OneMode { .. } => Code::OneMode,
             Self::Unproved(_) => Code::Unproved,
@@ -179,9 +237,14 @@ impl fmt::Display for Error {
                 dtype.size()
             ),
             Self::Timeout(stuck) => stuck.fmt(f),
+            Self::Missing(missing) => missing.fmt(f),
+            Self::BadOption { what, fix } => write!(f, "{what}; {fix}"),
+            Self::CallsDiffer(differ) => differ.fmt(f),
             Self::TooLarge { what } => write!(f, "{what}; use a smaller count"),
             Self::NoInPlace { why } => write!(f, "{why}; run it with separate outputs"),
-            Self::NoRanks => f.write_str("a schedule for 0 ranks; there must be at least 1"),
+            Self::NoRanks { nranks } => {
+                write!(f, "nranks is {nranks}, and must be in 1..={RANK_LIMIT}")
+            }
             Self::WorkerPanicked { message } => {
                 write!(f, "a worker thread panicked: {message}; the outputs are undefined")
             }
@@ -192,9 +255,9 @@ impl fmt::Display for Error {
                 f,
                 "rank {rank} is called while a call of it is under way; each rank has one thread"
             ),
-            Self::Abandoned { rank, by } => write!(
+            Self::Abandoned { rank, by, why } => write!(
                 f,
-                "rank {rank} cannot go on, as rank {by} gave up; its error says why, and the team must be made anew"
+                "rank {rank} cannot go on, as rank {by} gave up: {why}; nothing that they share works any more, so make it anew"
             ),
             Self::OneMode { what } => {
                 write!(f, "{what}; run it by one caller, or mark it `#[out_of_place]`")
@@ -210,15 +273,50 @@ impl fmt::Display for Error {
     }
 }
 
+impl fmt::Display for Differ {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { number, ranks: [first, second], calls: [mine, theirs], late } = self;
+        write!(
+            f,
+            "call {number} is {mine} on rank {first} and {theirs} on rank {second}; all ranks must make the same calls in the same order, so this one is void for all"
+        )?;
+        if let Some(rank) = late {
+            write!(
+                f,
+                "; rank {rank} had left it before that was known, and the call that it makes now is not made"
+            )?;
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Display for Missing {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { rank, waits_in, missing, number, call, last, busy, after } = self;
+        write!(
+            f,
+            "rank {rank} waited {after:?} in call {waits_in} for rank {missing}, which did not make call {number}, {call}; "
+        )?;
+        match last {
+            Some((number, call)) if *busy => write!(f, "it is still in call {number}, {call}")?,
+            Some((number, call)) => write!(f, "its last was call {number}, {call}")?,
+            None => f.write_str("it has made none")?,
+        }
+        f.write_str("; raise the deadline if it is only slow")
+    }
+}
+
 impl fmt::Display for Stuck {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { rank, stream, step, waiting_on, expected, seen, line, after } = self;
+        let Self { rank, stream, step, waiting_on, expected, seen, file, line, after } = self;
         write!(
             f,
             "rank {rank} stream {stream} step {step} waits for {waiting_on}: post {expected} expected, {seen} seen"
         )?;
-        if *line != 0 {
-            write!(f, " (source line {line})")?;
+        match *line {
+            0 => {}
+            line if file.is_empty() => write!(f, " (line {line})")?,
+            line => write!(f, " ({file}:{line})")?,
         }
         match after {
             Some(after) => write!(

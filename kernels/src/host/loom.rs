@@ -3,11 +3,13 @@
 //! loom's clocks stand still: a sleeper that nobody wakes is a deadlock, which loom reports. It takes `SeqCst` accesses
 //! for weaker ones than they are, so what it checks has fences, or one word where else there would be two.
 
+mod calls;
+
 use std::time::Duration;
 
 use loom::cell::UnsafeCell;
 use loom::model::Builder;
-use loom::sync::atomic::{AtomicU32, Ordering};
+use loom::sync::atomic::{AtomicU32, Ordering, fence};
 use loom::sync::{Arc, Mutex};
 use loom::thread;
 
@@ -346,7 +348,8 @@ impl Listener {
         self.data[channel].raise();
         let posted = &self.posted[channel];
         posted.store(posted.load(Ordering::Relaxed) + 1, Ordering::Release);
-        self.bell.ring();
+        fence(Ordering::SeqCst);
+        self.bell.wake();
     }
 
     /// As they wait; then what was written before the posts is there.

@@ -5,6 +5,7 @@
 
 mod bases;
 mod bell;
+mod calls;
 mod code;
 mod crew;
 mod element;
@@ -20,6 +21,7 @@ mod pin;
 mod plan;
 mod pool;
 mod ready;
+mod record;
 mod scratch;
 mod segments;
 pub(crate) mod shape;
@@ -28,8 +30,9 @@ pub(crate) mod stuck;
 mod sync;
 mod team;
 
+pub use calls::Calls;
 pub use element::Element;
-pub use error::{Error, Stuck};
+pub use error::{Differ, Error, Missing, Stuck};
 pub use pin::stay_on_core;
 pub use plan::{Fault, Options, Plan, Stats};
 pub use team::{Member, Team};

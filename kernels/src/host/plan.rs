@@ -40,7 +40,11 @@ impl Options {
         Self::default()
     }
 
-    /// The number of worker threads, the calling thread among them; 0 means to choose.
+    /// Worker threads of a run.
+    pub const MOST_WORKERS: u32 = 1024;
+
+    /// The number of worker threads, the calling thread among them; 0 means to choose. More than
+    /// [`Self::MOST_WORKERS`] are refused when a plan is made.
     #[must_use]
     pub fn workers(mut self, workers: u32) -> Self {
         self.workers = NonZeroU32::new(workers);
@@ -76,6 +80,17 @@ impl Options {
     pub fn reassociate(mut self, reassociate: bool) -> Self {
         self.reassociate = reassociate;
         self
+    }
+
+    /// Whether these can be had.
+    pub(super) fn check(&self) -> Result<(), Error> {
+        match self.workers {
+            Some(workers) if workers.get() > Self::MOST_WORKERS => Err(Error::BadOption {
+                what: format!("{workers} workers for a run"),
+                fix: "ask for 1024 at most; more than there are cores help nobody",
+            }),
+            _ => Ok(()),
+        }
     }
 
     /// What is wanted of the optimizer.
@@ -165,7 +180,7 @@ impl Plan {
     }
 
     fn empty(shape: Shape) -> Self {
-        let (engine, gate) = (Err(Error::NoRanks), Mutex::new(()));
+        let (engine, gate) = (Err(Error::NoRanks { nranks: 0 }), Mutex::new(()));
         Self { shape, proved: None, options: Options::default(), engine, gate }
     }
 
@@ -176,6 +191,7 @@ impl Plan {
     }
 
     fn build(&self) -> Result<Engine, Error> {
+        self.options.check()?;
         let Shape { count, dtype, op, .. } = self.shape;
         Engine::new(&*self.optimized()?, count, dtype, op, self.options)
     }

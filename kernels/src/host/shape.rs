@@ -26,6 +26,15 @@ impl Shape {
         Self { schedule, proof, count, dtype, op }
     }
 
+    /// The call, as messages name it.
+    pub(super) fn name(&self) -> String {
+        let Self { schedule, count, dtype, op, .. } = self;
+        let (collective, root) = (schedule.collective, schedule.root);
+        let op = if collective.reduces() { format!(", {op}") } else { String::new() };
+        let root = if collective.is_rooted() { format!(", root {root}") } else { String::new() };
+        format!("{collective} of {count} {dtype}{op}{root}")
+    }
+
     pub(crate) fn ranks(&self) -> impl Iterator<Item = RankId> + use<> {
         (0..self.schedule.nranks).map(RankId)
     }

@@ -21,6 +21,14 @@ pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
 }
 
+/// Lets others run for a while, where it is not worth a bell.
+pub(super) fn pause() {
+    #[cfg(not(all(test, loom)))]
+    std::thread::sleep(std::time::Duration::from_micros(50));
+    #[cfg(all(test, loom))]
+    loom::thread::yield_now();
+}
+
 /// Waits for a moment, no longer than falling asleep and being woken takes; whether `done` came true.
 #[cfg(not(all(test, loom)))]
 pub(super) fn spin(done: impl Fn() -> bool) -> bool {

@@ -1,10 +1,10 @@
 //! Ranks that call by themselves, each from a thread of its own, as in MPI. A rank's thread runs the rank's streams and
 //! no other's, so what orders the ranks is the schedule's signals and nothing else.
 //!
-//! Counters rise from run to run and are never set back: each run posts as often as it waits, so a signal of
-//! one run cannot be taken for one of another, however far a rank is ahead.
+//! Counters are never set back: each call counts from its own number times what a run posts. So a signal of one
+//! call cannot be taken for one of another, however far a rank is ahead, and whatever became of the calls between.
 
-use std::cell::Cell;
+use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::Arc;
 use std::thread;
@@ -14,11 +14,11 @@ use roundelay_core::diagnostics::Code as ErrorCode;
 use roundelay_core::dtype::{DType, ReduceOp};
 use roundelay_core::ids::{ChannelId, OpId, RankId, StreamId};
 use roundelay_core::optimize::Callers;
-use roundelay_core::schedule::Buffer;
+use roundelay_core::schedule::{Buffer, OpKind, Schedule};
 use roundelay_core::verify::Proved;
 
 use super::bases::Bases;
-use super::bell::Bell;
+use super::calls::{Calls, Needs, Visit};
 use super::code::{Code, Kind};
 use super::element::Element;
 use super::error::{Error, Stuck};
@@ -26,26 +26,25 @@ use super::plan::Options;
 use super::scratch::Scratch;
 use super::shape::{Shape, extent};
 use super::stuck::signal_name;
-use super::sync::{AtomicBool, AtomicU32, AtomicU64, Ordering, Padded};
+use super::sync::{AtomicU64, Ordering, Padded, fence};
 
 /// The plan of ranks that each call by themselves.
 pub struct Team {
     shape: Shape,
     /// The schedule that runs, which is the shape's after the optimizer.
-    running: Arc<roundelay_core::schedule::Schedule>,
+    running: Arc<Schedule>,
     code: Code,
+    /// What the ranks call beside this, or this alone.
+    calls: Arc<Calls>,
+    /// Which of those this is.
+    number: u32,
     counters: Box<[Counter]>,
-    ranks: Box<[Padded<Seat>]>,
+    ranks: Box<[Part]>,
     bases: Bases,
     /// Kept for the bases that point at it.
     _scratch: Scratch,
     /// Each rank's.
     partials: Scratch,
-    deadline: Duration,
-    /// Whether each rank's thread has a core for itself.
-    spins: bool,
-    /// One more than the rank that gave up first; then nobody comes in any more.
-    failed: AtomicU32,
 }
 
 impl fmt::Debug for Team {
@@ -64,13 +63,13 @@ impl fmt::Debug for Team {
 struct Counter {
     posted: Padded<AtomicU64>,
     taken: Padded<AtomicU64>,
+    /// Posts of a run.
+    a_run: u64,
 }
 
-/// A rank's place.
-struct Seat {
-    /// A call of this rank is under way.
-    taken: AtomicBool,
-    bell: Bell,
+/// A rank's part.
+struct Part {
+    needs: Needs,
     /// The rank's streams.
     first: u32,
     end: u32,
@@ -92,6 +91,25 @@ impl Team {
         op: ReduceOp,
         options: Options,
     ) -> Result<Self, Error> {
+        Self::among(
+            &Calls::new(proved.schedule().nranks, options)?,
+            proved,
+            count,
+            dtype,
+            op,
+            options,
+        )
+    }
+
+    /// The same for one of several plans that the same ranks call, each rank in the same order.
+    pub fn among(
+        calls: &Arc<Calls>,
+        proved: &Proved,
+        count: u64,
+        dtype: DType,
+        op: ReduceOp,
+        options: Options,
+    ) -> Result<Self, Error> {
         if proved.callers() != Callers::Each {
             let what = "the schedule was proved for one caller of all ranks".to_owned();
             return Err(Error::BadSchedule { code: ErrorCode::RaceWithCaller, what });
@@ -100,18 +118,24 @@ impl Team {
             let place = found.notes.join("; ");
             return Err(Error::OneMode { what: format!("{} ({place})", found.title) });
         }
-        let optimized = proved.optimized(options.goal(Callers::Each))?;
-        let code = Code::new(&optimized, count, dtype, op)?;
+        options.check()?;
         let shape = Shape::new(proved, count, dtype, op);
         let nranks = shape.schedule.nranks;
-        let cores = thread::available_parallelism().map_or(1, |n| n.get() as u32);
-        let streams = &optimized.schedule.streams;
-        let seat = |rank: RankId| Seat {
-            taken: AtomicBool::new(false),
-            bell: Bell::new(),
+        if nranks != calls.nranks() {
+            let (given, nranks) = (nranks as usize, calls.nranks());
+            return Err(Error::WrongBufferCount { what: "ranks of the schedule", given, nranks });
+        }
+        // `Calls` is what announces.
+        let optimized = proved.optimized(options.goal(Callers::Announced))?;
+        let code = Code::new(&optimized, count, dtype, op)?;
+        let running = optimized.schedule.clone();
+        let streams = &running.streams;
+        let part = |(rank, needs)| Part {
+            needs,
             first: streams.partition_point(|stream| stream.rank < rank) as u32,
             end: streams.partition_point(|stream| stream.rank <= rank) as u32,
         };
+        let ranks = (0..).map(RankId).zip(needs(&running)).map(part).collect();
         let scratch =
             Scratch::new(code.buffers.scratch().map(|at| code.buffers.len[at] * dtype.size()))?;
         let partials = Scratch::new((0..nranks).map(|_| code.segments.partial_bytes()))?;
@@ -119,20 +143,26 @@ impl Team {
         for (at, block) in code.buffers.scratch().zip(scratch.addresses()) {
             bases.set(at as u32, block);
         }
-        let counter =
-            || Counter { posted: Padded(AtomicU64::new(0)), taken: Padded(AtomicU64::new(0)) };
+        let mut posts = vec![0; code.channels];
+        for instr in code.instrs.iter().filter(|instr| instr.kind == Kind::Post) {
+            posts[instr.arg as usize] += 1;
+        }
+        let counter = |a_run| Counter {
+            posted: Padded(AtomicU64::new(0)),
+            taken: Padded(AtomicU64::new(0)),
+            a_run,
+        };
         Ok(Self {
-            counters: (0..code.channels).map(|_| counter()).collect(),
-            ranks: (0..nranks).map(|rank| Padded(seat(RankId(rank)))).collect(),
-            running: optimized.schedule.clone(),
+            calls: calls.clone(),
+            number: calls.add_shape(shape.name())?,
+            counters: posts.into_iter().map(counter).collect(),
+            ranks,
+            running,
             shape,
             code,
             bases,
             _scratch: scratch,
             partials,
-            deadline: options.deadline,
-            spins: nranks <= cores,
-            failed: AtomicU32::new(0),
         })
     }
 
@@ -159,15 +189,10 @@ impl Team {
         self.shape.op
     }
 
-    fn gone(&self) -> Option<RankId> {
-        self.failed.load(Ordering::SeqCst).checked_sub(1).map(RankId)
-    }
-
-    /// Ends the team for all ranks, unless another has: then that one.
-    fn give_up(&self, rank: RankId) -> Result<(), RankId> {
-        let order = Ordering::SeqCst;
-        let first = self.failed.compare_exchange(0, rank.0 + 1, order, order);
-        first.map(drop).map_err(|by| RankId(by - 1))
+    /// Whether a rank may still come to a call of this plan that another has made, and so needs it and no other of
+    /// its kind. For whoever keeps plans, while no rank can make a call of this one.
+    pub fn awaited(&self) -> bool {
+        self.calls.awaits(self.number)
     }
 
     /// One rank's run.
@@ -176,38 +201,32 @@ impl Team {
     /// Both addresses are good for the rank's buffers, aligned and initialised, the output's writable, and lent for
     /// the call.
     unsafe fn run(&self, rank: RankId, input: *mut u8, output: *mut u8) -> Result<(), Error> {
-        let seat = &self.ranks[rank.index()].0;
-        if seat.taken.swap(true, Ordering::SeqCst) {
-            return Err(Error::RankBusy { rank });
-        }
-        // Leaves also when a panic does.
-        let visit = Visit { team: self, rank, done: Cell::new(false) };
-        if let Some(by) = self.gone() {
-            return Err(Error::Abandoned { rank, by });
-        }
-        self.bases.set(self.code.buffers.index(Buffer::Input, rank), input);
-        self.bases.set(self.code.buffers.index(Buffer::Output, rank), output);
-        // SAFETY: the caller's promise; other ranks' threads made theirs before they posted what we wait for.
-        let done = unsafe { self.streams(rank, seat) };
-        visit.done.set(done.is_ok());
-        done
+        let part = &self.ranks[rank.index()];
+        let visit = self.calls.enter(rank, self.number, &part.needs, || {
+            self.bases.set(self.code.buffers.index(Buffer::Input, rank), input);
+            self.bases.set(self.code.buffers.index(Buffer::Output, rank), output);
+        })?;
+        // SAFETY: the caller's promise; other ranks' threads made theirs before they published the call, and all whose
+        // buffers this rank touches have.
+        let done = unsafe { self.streams(&visit, part) };
+        visit.end(done)
     }
 
     /// Runs a rank's streams until all have ended.
     ///
     /// # Safety
     /// The rank's buffers are at the bases, as [`Self::run`] demands.
-    unsafe fn streams(&self, rank: RankId, seat: &Seat) -> Result<(), Error> {
+    unsafe fn streams(&self, visit: &Visit<'_>, part: &Part) -> Result<(), Error> {
         // Most ranks have one stream: then nothing is kept of where it stands.
-        if seat.end - seat.first == 1 {
-            let mut at = self.code.tasks[seat.first as usize].first;
+        if part.end - part.first == 1 {
+            let mut at = self.code.tasks[part.first as usize].first;
             // SAFETY: the caller's promise.
-            while let Some(channel) = unsafe { self.advance(rank, seat.first, &mut at)? } {
-                self.wait(rank, &[(seat.first, at, channel)])?;
+            while let Some(channel) = unsafe { self.advance(visit, part.first, &mut at)? } {
+                self.wait(visit, &[(part.first, at, channel)])?;
             }
             return Ok(());
         }
-        let mut open: Vec<(u32, u32)> = (seat.first..seat.end)
+        let mut open: Vec<(u32, u32)> = (part.first..part.end)
             .map(|stream| (stream, self.code.tasks[stream as usize].first))
             .collect();
         while !open.is_empty() {
@@ -216,14 +235,14 @@ impl Team {
             for (stream, mut at) in std::mem::take(&mut open) {
                 let before = at;
                 // SAFETY: the caller's promise.
-                let channel = unsafe { self.advance(rank, stream, &mut at)? };
+                let channel = unsafe { self.advance(visit, stream, &mut at)? };
                 moved |= at != before || channel.is_none();
                 if let Some(channel) = channel {
                     blocked.push((stream, at, channel));
                 }
             }
             if !moved {
-                self.wait(rank, &blocked)?;
+                self.wait(visit, &blocked)?;
             }
             open.extend(blocked.iter().map(|(stream, at, _)| (*stream, *at)));
         }
@@ -236,51 +255,61 @@ impl Team {
     /// As for [`Self::streams`].
     unsafe fn advance(
         &self,
-        rank: RankId,
+        visit: &Visit<'_>,
         stream: u32,
         at: &mut u32,
     ) -> Result<Option<u32>, Error> {
         let task = self.code.tasks[stream as usize];
-        let end = task.first + task.len;
-        while *at < end {
-            let instr = self.code.instrs[*at as usize];
+        let instrs = &self.code.instrs[..(task.first + task.len) as usize];
+        while let Some(instr) = instrs.get(*at as usize) {
             match instr.kind {
                 Kind::Data => {
                     let segment = self.code.segments.all[instr.arg as usize];
-                    let stopped = || self.failed.load(Ordering::Relaxed) != 0;
-                    let partials = self.partials.address(rank.index());
-                    // SAFETY: the buffers of all ranks that the segment touches are lent, as the proof has them
-                    // entered and not left; it orders the segment after and before all that others do to the
-                    // same memory; each rank has partials of its own.
+                    let partials = self.partials.address(visit.rank.index());
+                    // SAFETY: the buffers of all ranks that the segment touches are lent, as these have entered the
+                    // call and the proof has them not left; it orders the segment after and before all that others
+                    // do to the same memory; each rank has partials of its own.
                     let whole = unsafe {
                         self.code.segments.run(
                             segment,
                             0..segment.elements,
                             &self.bases,
                             partials,
-                            stopped,
+                            || visit.ends(),
                         )
                     };
                     if !whole {
-                        let by = self.gone().unwrap_or(rank);
-                        return Err(Error::Abandoned { rank, by });
+                        self.calls.goes_on(visit.rank, visit.number)?;
                     }
                 }
                 Kind::Post => {
-                    let posted = &self.counters[instr.arg as usize].posted.0;
-                    // One thread posts here: no exchange is needed.
-                    posted.store(posted.load(Ordering::Relaxed) + 1, Ordering::Release);
-                    let to = self.running.channels[instr.arg as usize].to;
-                    if to != rank {
-                        self.ranks[to.index()].0.bell.ring();
+                    // All in a row, and then those who hear of it.
+                    let rest = instrs[*at as usize..].iter();
+                    let row = rest.take_while(|instr| instr.kind == Kind::Post);
+                    let len = row.clone().count() as u32;
+                    for instr in row.clone() {
+                        let counter = &self.counters[instr.arg as usize];
+                        // One thread posts here: no exchange is needed.
+                        let posted = counter.so_far(&counter.posted, visit.number);
+                        counter.posted.0.store(posted + 1, Ordering::Release);
                     }
+                    fence(Ordering::SeqCst);
+                    for instr in row {
+                        let to = self.running.channels[instr.arg as usize].to;
+                        if to != visit.rank {
+                            self.calls.wake(to);
+                        }
+                    }
+                    *at += len;
+                    continue;
                 }
                 Kind::Wait => {
-                    if !self.met(instr.arg) {
+                    if !self.met(visit, instr.arg) {
                         return Ok(Some(instr.arg));
                     }
-                    let taken = &self.counters[instr.arg as usize].taken.0;
-                    taken.store(taken.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
+                    let counter = &self.counters[instr.arg as usize];
+                    let taken = counter.so_far(&counter.taken, visit.number);
+                    counter.taken.0.store(taken + 1, Ordering::Relaxed);
                 }
                 Kind::Panic => panic!("an injected fault"),
                 Kind::Sleep => thread::sleep(Duration::from_millis(instr.arg.into())),
@@ -291,72 +320,104 @@ impl Team {
     }
 
     /// Whether a channel's next post is there.
-    fn met(&self, channel: u32) -> bool {
+    fn met(&self, visit: &Visit<'_>, channel: u32) -> bool {
         let counter = &self.counters[channel as usize];
-        counter.posted.0.load(Ordering::Acquire) > counter.taken.0.load(Ordering::Relaxed)
+        counter.posted.0.load(Ordering::Acquire) > counter.so_far(&counter.taken, visit.number)
     }
 
     /// Returns when one of these waits, each of a stream at an instruction, is met.
-    fn wait(&self, rank: RankId, waits: &[(u32, u32, u32)]) -> Result<(), Error> {
-        let ready = || {
-            self.failed.load(Ordering::Relaxed) != 0
-                || waits.iter().any(|(_, _, channel)| self.met(*channel))
-        };
-        let met = self.ranks[rank.index()].0.bell.wait(ready, self.spins, self.deadline);
-        // Several may come to their deadlines at once: one of them tells why.
-        let gone = if met { self.gone().map_or(Ok(()), Err) } else { self.give_up(rank) };
-        match gone {
-            Err(by) => Err(Error::Abandoned { rank, by }),
-            Ok(()) if met => Ok(()),
-            Ok(()) => Err(self.stuck(rank, waits[0])),
+    fn wait(&self, visit: &Visit<'_>, waits: &[(u32, u32, u32)]) -> Result<(), Error> {
+        let (rank, number) = (visit.rank, visit.number);
+        let met = || waits.iter().any(|(_, _, channel)| self.met(visit, *channel));
+        let heard = self.calls.listen(rank, || met() || visit.ends());
+        self.calls.goes_on(rank, number)?;
+        if heard {
+            return Ok(());
         }
+        // Several may come to their deadlines at once: one of them tells why.
+        let stuck = || self.stuck(visit, waits[0]);
+        let why = || self.calls.late(rank, number).unwrap_or_else(stuck);
+        Err(self.calls.give_up(rank, why))
     }
 
-    fn stuck(&self, rank: RankId, (stream, at, channel): (u32, u32, u32)) -> Error {
+    fn stuck(&self, visit: &Visit<'_>, (stream, at, channel): (u32, u32, u32)) -> Error {
         let counter = &self.counters[channel as usize];
+        let before = counter.before(visit.number);
         let step = self.code.instrs[at as usize].step;
         let first = self.running.streams[stream as usize].first;
-        let line = self.running.location(self.running.op(OpId(first.0 + step)).at).line;
         Error::Timeout(Box::new(Stuck {
-            rank,
+            rank: visit.rank,
             stream: StreamId(stream),
             step,
             waiting_on: signal_name(&self.running, ChannelId(channel)),
-            expected: counter.taken.0.load(Ordering::Relaxed) + 1,
-            seen: counter.posted.0.load(Ordering::Relaxed),
-            line,
-            after: Some(self.deadline),
+            expected: counter.so_far(&counter.taken, visit.number) + 1 - before,
+            seen: counter.posted.0.load(Ordering::Relaxed).saturating_sub(before),
+            file: self.running.file.clone(),
+            line: self.running.location(self.running.op(OpId(first.0 + step)).at).line,
+            after: Some(self.calls.deadline),
         }))
     }
 }
 
-/// A rank's presence in a run. It ends when nobody can touch the rank's buffers any more: after a run that came
-/// to its end the proof says so; else all others must have left too.
-struct Visit<'t> {
-    team: &'t Team,
-    rank: RankId,
-    done: Cell<bool>,
+impl Drop for Team {
+    fn drop(&mut self) {
+        self.calls.remove_shape(self.number);
+    }
 }
 
-impl Drop for Visit<'_> {
-    fn drop(&mut self) {
-        let Self { team, rank, .. } = *self;
-        let seat = &team.ranks[rank.index()].0;
-        if self.done.get() {
-            seat.taken.store(false, Ordering::Release);
-            return;
-        }
-        // Also after a panic; who failed first is the one to name.
-        _ = team.give_up(rank);
-        seat.taken.store(false, Ordering::SeqCst);
-        for other in &team.ranks {
-            other.0.bell.ring();
-        }
-        // Whoever comes in now sees the failure and leaves; who is in hears of it at its next tile or wait.
-        while team.ranks.iter().any(|other| other.0.taken.load(Ordering::SeqCst)) {
-            thread::sleep(Duration::from_micros(50));
-        }
+impl Counter {
+    /// Where counting begins in that call.
+    fn before(&self, call: u64) -> u64 {
+        call * self.a_run
     }
+
+    /// How far one end has come. What a call left that was void is no more than where the next one begins.
+    fn so_far(&self, end: &Padded<AtomicU64>, call: u64) -> u64 {
+        end.0.load(Ordering::Relaxed).max(self.before(call))
+    }
+}
+
+/// Of each rank, whom it must meet before it does anything: those that it waits for, those whose buffers it touches,
+/// and, so that nobody writes to a rank that then finds others in another call, those that such a rank must meet.
+fn needs(schedule: &Schedule) -> Vec<Needs> {
+    let n = schedule.nranks;
+    let mut meets = vec![BTreeSet::new(); n as usize];
+    let mut writes = vec![BTreeSet::new(); n as usize];
+    for stream in &schedule.streams {
+        let rank = stream.rank;
+        let (meets, writes) = (&mut meets[rank.index()], &mut writes[rank.index()]);
+        for op in &schedule.ops[stream.first.index()..][..stream.len as usize] {
+            match op.kind {
+                OpKind::Move => {
+                    meets.extend(schedule.srcs(op).iter().map(|operand| operand.rank));
+                    writes.extend(schedule.dsts(op).iter().map(|operand| operand.rank));
+                }
+                OpKind::Wait => _ = meets.insert(schedule.channel(op).from),
+                OpKind::Post => {}
+            }
+        }
+        meets.extend(writes.iter().copied());
+        meets.remove(&rank);
+        writes.remove(&rank);
+    }
+    let all = n as usize - 1;
+    let of = |rank: usize| {
+        let mut needs = meets[rank].clone();
+        for host in &writes[rank] {
+            if needs.len() == all {
+                break;
+            }
+            needs.extend(meets[host.index()].iter().filter(|other| other.index() != rank));
+        }
+        if needs.len() == all {
+            return Needs::All;
+        }
+        // The nearest after the rank first, so that nobody is everybody's first.
+        let (before, after): (Vec<_>, Vec<_>) =
+            needs.iter().partition(|other| other.index() < rank);
+        Needs::Some(after.into_iter().chain(before).copied().collect())
+    };
+    (0..n as usize).map(of).collect()
 }
 
 impl Member<'_> {
@@ -368,8 +429,8 @@ impl Member<'_> {
     /// Runs this rank, while the others' threads run theirs; slices are empty where the rank lacks the buffer.
     ///
     /// # Errors
-    /// Wrong buffers are found before anything runs, and the others wait for a right call. [`Error::Timeout`] if
-    /// they do not come within the deadline: then the team is given up, and all calls fail.
+    /// Wrong buffers are found before anything runs, and the others wait for a right call. [`Error::Missing`] if
+    /// another rank does not come within the deadline: then all calls of these ranks fail from there on.
     pub fn run<T: Element>(&self, input: &[T], output: &mut [T]) -> Result<(), Error> {
         self.team.shape.check_dtype(T::DTYPE)?;
         self.apart(input, output, 1)

@@ -82,7 +82,7 @@ pub(super) fn needs(schedule: &Schedule, order: &Order, callers: Callers) -> Res
             _ => gather.counted(&mut last, at),
         }
     }
-    if callers == Callers::Each {
+    if callers != Callers::One {
         for world in &mut worlds {
             gather.exit(world);
         }
@@ -234,7 +234,7 @@ impl Gather<'_> {
         for (earlier, read) in met {
             let (before, what) = if earlier == CALLER {
                 let main = self.main[operand.rank.index()];
-                if self.callers == Callers::One {
+                if self.callers != Callers::Each {
                     continue;
                 }
                 (schedule.streams[main.index()].first, What::Enter)

@@ -3,12 +3,17 @@
 //! Algorithms are chosen for one host: there the optimizer brings all of them to the same data flow, so the one
 //! taken is the quickest to lay out and prove. For an algorithm of your own make a [`Plan`] or a [`Team`].
 
-use std::collections::HashMap;
-use std::sync::atomic::{AtomicUsize, Ordering};
+mod kept;
+mod rank;
+
+use std::num::NonZeroUsize;
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
 use roundelay_core::ids::RankId;
-use roundelay_kernels::Team;
+use roundelay_kernels::{Calls, Team};
+
+use kept::Kept;
+pub use rank::Rank;
 
 use crate::library::{
     MeshAllGather, MeshAllToAll, MeshGather, MeshReduceScatter, MeshScatter, NhrAllReduce,
@@ -33,8 +38,12 @@ struct Call {
 /// Ranks of this process that run collectives together.
 ///
 /// Either one caller drives all of them, with a slice per rank, or each rank has a thread of its own, which calls
-/// through [`Comm::rank`]. Ranks of their own must make the same calls in the same order, as in MPI and NCCL; a call
-/// that not all make ends at the deadline of the options with E0405 or E0414.
+/// through [`Comm::rank`]. Ranks of their own must make the same calls in the same order, as in MPI and NCCL.
+///
+/// A call in which ranks differ is refused (E0414): it is void for all of them, each is told once, and everything works
+/// as before. After any other failure, such as a rank that does not come within the deadline of the options (E0405),
+/// nothing works any more: each later call fails at once and says why (E0413). Wrong buffers and the like are found
+/// before a rank makes a call, and are no call.
 ///
 /// ```
 /// use roundelay::{Comm, ReduceOp};
@@ -56,30 +65,10 @@ struct Call {
 pub struct Comm {
     nranks: u32,
     options: Options,
-    plans: Mutex<HashMap<Call, Arc<Plan>>>,
-    teams: RwLock<Teams>,
-    /// What each rank's thread is in: one more than a team's number, or 0.
-    doing: Box<[Line]>,
-}
-
-#[derive(Debug, Default)]
-struct Teams {
-    numbers: HashMap<Call, usize>,
-    all: Vec<(Call, Arc<Team>)>,
-}
-
-/// A number in a cache line of its own.
-#[derive(Debug, Default)]
-#[repr(align(64))]
-struct Line(AtomicUsize);
-
-/// One rank of a communicator, for the thread that calls for it.
-#[derive(Debug)]
-pub struct Rank<'c> {
-    comm: &'c Comm,
-    id: RankId,
-    /// The call before: the next one is often the same.
-    last: Option<(Call, usize, Arc<Team>)>,
+    plans: Mutex<Kept<Arc<Plan>>>,
+    teams: RwLock<Kept<Arc<Team>>>,
+    /// Of ranks that call by themselves.
+    calls: Arc<Calls>,
 }
 
 impl Comm {
@@ -93,11 +82,28 @@ impl Comm {
 
     /// The same, with options for all that it runs.
     pub fn with(nranks: u32, options: Options) -> Result<Self, Error> {
-        if nranks == 0 {
-            return Err(roundelay_kernels::Error::NoRanks.into());
-        }
-        let doing = (0..nranks).map(|_| Line::default()).collect();
-        Ok(Self { nranks, options, plans: Mutex::default(), teams: RwLock::default(), doing })
+        let calls = Calls::new(nranks, options)?;
+        let (plans, teams) = (Kept::new(Self::PLANS), Kept::new(Self::PLANS));
+        Ok(Self { nranks, options, plans: Mutex::new(plans), teams: RwLock::new(teams), calls })
+    }
+
+    /// Plans that a communicator keeps unless it is told otherwise.
+    pub const PLANS: NonZeroUsize = NonZeroUsize::new(256).expect("it is not 0");
+
+    /// The same, with so many plans kept: of one caller, and as many of ranks that call by themselves. One more, and
+    /// the plan that was not called for the longest time goes, and is made again when it is called again. Those stay
+    /// beyond the bound that a rank called last, or that some ranks have called and others are still to call.
+    #[must_use]
+    pub fn keeping(mut self, plans: NonZeroUsize) -> Self {
+        (self.plans, self.teams) = (Mutex::new(Kept::new(plans)), RwLock::new(Kept::new(plans)));
+        self
+    }
+
+    /// Plans that are kept: of one caller, and of ranks that call by themselves.
+    #[doc(hidden)]
+    pub fn kept(&self) -> [usize; 2] {
+        let plans = self.plans.lock().unwrap_or_else(PoisonError::into_inner).len();
+        [plans, self.teams.read().unwrap_or_else(PoisonError::into_inner).len()]
     }
 
     /// Number of ranks.
@@ -141,41 +147,32 @@ impl Comm {
         let Call { count, dtype, op, .. } = call;
         let algorithm = self.algorithm(&call);
         let plan = Arc::new(algorithm.plan_with(self.nranks, count, dtype, op, self.options)?);
+        plans.make_room(|_| true);
         plans.insert(call, plan.clone());
         Ok(plan)
     }
 
-    fn team(&self, call: Call) -> Result<(usize, Arc<Team>), Error> {
-        let known = |teams: &Teams| {
-            let number = *teams.numbers.get(&call)?;
-            Some((number, teams.all[number].1.clone()))
-        };
-        if let Some(known) = known(&self.teams.read().unwrap_or_else(PoisonError::into_inner)) {
-            return Ok(known);
+    /// The one plan of a shape: while a rank holds it, or is still to come to a call that another made with it,
+    /// there is no second one.
+    fn team(&self, call: Call) -> Result<Arc<Team>, Error> {
+        let teams = self.teams.read().unwrap_or_else(PoisonError::into_inner);
+        if let Some(team) = teams.get(&call) {
+            return Ok(team.clone());
         }
+        drop(teams);
         // Held while the team is made: the other ranks are about to ask for the same.
         let mut teams = self.teams.write().unwrap_or_else(PoisonError::into_inner);
-        if let Some(known) = known(&teams) {
-            return Ok(known);
+        if let Some(team) = teams.get(&call) {
+            return Ok(team.clone());
         }
         let Call { count, dtype, op, .. } = call;
-        let algorithm = self.algorithm(&call);
-        let team = Arc::new(algorithm.team_with(self.nranks, count, dtype, op, self.options)?);
-        let number = teams.all.len();
-        teams.numbers.insert(call, number);
-        teams.all.push((call, team.clone()));
-        Ok((number, team))
-    }
-
-    /// Another rank's call that is under way and is not this one.
-    fn other_call(&self, rank: RankId, number: usize) -> Option<(RankId, Call)> {
-        let teams = self.teams.read().unwrap_or_else(PoisonError::into_inner);
-        let doing = self.doing.iter().map(|doing| doing.0.load(Ordering::Relaxed).checked_sub(1));
-        let mut others = (0..).map(RankId).zip(doing).filter(|(other, _)| *other != rank);
-        others.find_map(|(other, doing)| {
-            let doing = doing.filter(|doing| *doing != number)?;
-            Some((other, teams.all[doing].0))
-        })
+        let proved = crate::proved(&*self.algorithm(&call), self.nranks)?;
+        let team = Team::among(&self.calls, &proved, count, dtype, op, self.options)?;
+        let team = Arc::new(team);
+        // To have it alone is to know of all calls that were made with it.
+        teams.make_room(|team| Arc::get_mut(team).is_some_and(|team| !team.awaited()));
+        teams.insert(call, team.clone());
+        Ok(team)
     }
 }
 
@@ -313,145 +310,5 @@ impl Comm {
         let len = inputs.first().map_or(0, |input| input.len());
         let count = unit("input", len, self.nranks)? as usize;
         self.apart(self.call::<T>(Collective::AllToAll, 0, count, ReduceOp::Sum)?, inputs, outputs)
-    }
-}
-
-impl Rank<'_> {
-    /// Which rank it is.
-    pub fn id(&self) -> u32 {
-        self.id.0
-    }
-
-    /// Makes one call, with the plan of the last one if that was the same.
-    fn make(
-        &mut self,
-        call: Result<Call, Error>,
-        run: impl FnOnce(&Team, RankId) -> Result<(), roundelay_kernels::Error>,
-    ) -> Result<(), Error> {
-        let call = call?;
-        if self.last.as_ref().is_none_or(|(last, ..)| *last != call) {
-            let (number, team) = self.comm.team(call)?;
-            self.last = Some((call, number, team));
-        }
-        let Some((_, number, team)) = &self.last else { unreachable!("it was just set") };
-        let doing = &self.comm.doing[self.id.index()].0;
-        doing.store(number + 1, Ordering::Relaxed);
-        let done = run(team, self.id);
-        if let Err(roundelay_kernels::Error::Timeout(_)) = done
-            && let Some((other, theirs)) = self.comm.other_call(self.id, *number)
-        {
-            let (mine, theirs) = (call.to_string(), theirs.to_string());
-            return Err(Error::CallsDiffer { rank: self.id.0, mine, other: other.0, theirs });
-        }
-        doing.store(0, Ordering::Relaxed);
-        Ok(done?)
-    }
-
-    fn in_place<T: Element>(
-        &mut self,
-        (collective, root): (Collective, u32),
-        count: usize,
-        op: ReduceOp,
-        buffer: &mut [T],
-    ) -> Result<(), Error> {
-        let call = self.comm.call::<T>(collective, root, count, op);
-        self.make(call, |team, rank| team.rank(rank)?.run_in_place(buffer))
-    }
-
-    fn apart<T: Element>(
-        &mut self,
-        (collective, root): (Collective, u32),
-        count: usize,
-        op: ReduceOp,
-        input: &[T],
-        output: &mut [T],
-    ) -> Result<(), Error> {
-        let call = self.comm.call::<T>(collective, root, count, op);
-        self.make(call, |team, rank| team.rank(rank)?.run(input, output))
-    }
-
-    /// Reduces all ranks' buffers into every one of them.
-    pub fn all_reduce<T: Element>(&mut self, buffer: &mut [T], op: ReduceOp) -> Result<(), Error> {
-        self.in_place((Collective::AllReduce, 0), buffer.len(), op, buffer)
-    }
-
-    /// Reduces all ranks' inputs into every output.
-    pub fn all_reduce_into<T: Element>(
-        &mut self,
-        input: &[T],
-        output: &mut [T],
-        op: ReduceOp,
-    ) -> Result<(), Error> {
-        self.apart((Collective::AllReduce, 0), input.len(), op, input, output)
-    }
-
-    /// Reduces block r of all inputs into rank r's output.
-    pub fn reduce_scatter<T: Element>(
-        &mut self,
-        input: &[T],
-        output: &mut [T],
-        op: ReduceOp,
-    ) -> Result<(), Error> {
-        self.apart((Collective::ReduceScatter, 0), output.len(), op, input, output)
-    }
-
-    /// Copies rank r's input to block r of every output.
-    pub fn all_gather<T: Element>(&mut self, input: &[T], output: &mut [T]) -> Result<(), Error> {
-        self.apart((Collective::AllGather, 0), input.len(), ReduceOp::Sum, input, output)
-    }
-
-    /// Copies the root's buffer to all others.
-    pub fn broadcast<T: Element>(&mut self, buffer: &mut [T], root: u32) -> Result<(), Error> {
-        self.in_place((Collective::Broadcast, root), buffer.len(), ReduceOp::Sum, buffer)
-    }
-
-    /// Reduces all ranks' buffers into the root's.
-    pub fn reduce<T: Element>(
-        &mut self,
-        buffer: &mut [T],
-        op: ReduceOp,
-        root: u32,
-    ) -> Result<(), Error> {
-        self.in_place((Collective::Reduce, root), buffer.len(), op, buffer)
-    }
-
-    /// Copies block r of the root's input to rank r's output; inputs of the others are empty.
-    pub fn scatter<T: Element>(
-        &mut self,
-        input: &[T],
-        output: &mut [T],
-        root: u32,
-    ) -> Result<(), Error> {
-        self.apart((Collective::Scatter, root), output.len(), ReduceOp::Sum, input, output)
-    }
-
-    /// Copies rank r's input to block r of the root's output; outputs of the others are empty.
-    pub fn gather<T: Element>(
-        &mut self,
-        input: &[T],
-        output: &mut [T],
-        root: u32,
-    ) -> Result<(), Error> {
-        self.apart((Collective::Gather, root), input.len(), ReduceOp::Sum, input, output)
-    }
-
-    /// Copies block s of rank r's input to block r of rank s's output.
-    pub fn all_to_all<T: Element>(&mut self, input: &[T], output: &mut [T]) -> Result<(), Error> {
-        let count = unit("input", input.len(), self.comm.nranks)? as usize;
-        self.apart((Collective::AllToAll, 0), count, ReduceOp::Sum, input, output)
-    }
-}
-
-impl std::fmt::Display for Call {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let Self { collective, root, count, dtype, op } = self;
-        write!(f, "{collective} of {count} {dtype}")?;
-        if collective.reduces() {
-            write!(f, ", {op}")?;
-        }
-        if collective.is_rooted() {
-            write!(f, ", root {root}")?;
-        }
-        Ok(())
     }
 }

@@ -1,0 +1,69 @@
+//! What a communicator keeps of the shapes that were called, up to a bound: then what was not asked for the longest time
+//! goes.
+
+use std::collections::HashMap;
+use std::num::NonZeroUsize;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use super::Call;
+
+/// Plans by shape.
+#[derive(Debug)]
+pub(super) struct Kept<T> {
+    most: NonZeroUsize,
+    all: HashMap<Call, Entry<T>>,
+    /// How often anything was asked for.
+    now: AtomicU64,
+}
+
+#[derive(Debug)]
+struct Entry<T> {
+    plan: T,
+    /// When it was asked for.
+    asked: AtomicU64,
+}
+
+impl<T> Kept<T> {
+    pub(super) fn new(most: NonZeroUsize) -> Self {
+        Self { most, all: HashMap::new(), now: AtomicU64::new(0) }
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.all.len()
+    }
+
+    /// The plan of that shape, which was asked for just now.
+    pub(super) fn get(&self, call: &Call) -> Option<&T> {
+        let entry = self.all.get(call)?;
+        entry.asked.store(self.tick(), Ordering::Relaxed);
+        Some(&entry.plan)
+    }
+
+    /// Lets go of those that were not asked for the longest time, until there is room for one more, or no other
+    /// `may_go`.
+    pub(super) fn make_room(&mut self, mut may_go: impl FnMut(&mut T) -> bool) {
+        if self.all.len() < self.most.get() {
+            return;
+        }
+        let age = |(call, entry): (&Call, &Entry<T>)| (entry.asked.load(Ordering::Relaxed), *call);
+        let mut oldest: Vec<(u64, Call)> = self.all.iter().map(age).collect();
+        oldest.sort_unstable_by_key(|(asked, _)| *asked);
+        for (_, call) in oldest {
+            if self.all.len() < self.most.get() {
+                return;
+            }
+            if self.all.get_mut(&call).is_some_and(|entry| may_go(&mut entry.plan)) {
+                self.all.remove(&call);
+            }
+        }
+    }
+
+    pub(super) fn insert(&mut self, call: Call, plan: T) {
+        let asked = AtomicU64::new(self.tick());
+        self.all.insert(call, Entry { plan, asked });
+    }
+
+    fn tick(&self) -> u64 {
+        self.now.fetch_add(1, Ordering::Relaxed)
+    }
+}
