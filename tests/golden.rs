@@ -9,7 +9,7 @@ use roundelay::{Algorithm as _, DType, Level, ReduceOp, select};
 use roundelay_core::check::Door;
 use roundelay_core::emit::cuda::{Kernel, Protocol, Spec};
 use roundelay_core::emit::rust::{Origin, expand};
-use roundelay_core::optimize::{Callers, Goal, optimize};
+use roundelay_core::optimize::{Callers, Goal};
 use roundelay_core::prove;
 use roundelay_core::schedule::interpret::Interpreted;
 use roundelay_core::schedule::text;

@@ -28,6 +28,7 @@ pub fn content(schedule: &Schedule) -> ContentDigest {
         regions,
         channels,
         lanes,
+        file: _,
         locations: _,
         demands: _,
     } = schedule;
@@ -63,7 +64,9 @@ pub fn content(schedule: &Schedule) -> ContentDigest {
             Buffer::Scratch(id) => 2 + id.index() as u64,
         };
         words.all([buffer, u64::from(region.slot)]);
-        [region.base, region.lo, region.hi].map(|at| words.rat(at));
+        for at in [region.base, region.lo, region.hi] {
+            words.rat(at);
+        }
     }
     words.one(channels.len() as u64);
     for channel in channels {
