@@ -58,11 +58,8 @@ fn ranges(lines: &[String], (first, last): (usize, usize)) -> Vec<(usize, usize)
             if depths[to] < depths[from] || depths[to] == depths[from] && declares {
                 break;
             }
-            if depths[to] == depths[from]
-                && !line.starts_with('}') == line.ends_with(';')
-                && (line.ends_with(';') || line == "}")
-                && !lines[from].trim_start().starts_with('}')
-            {
+            let ends = line.ends_with(';') || line == "}";
+            if depths[to] == depths[from] && ends && !lines[from].trim_start().starts_with('}') {
                 all.push((from, to));
             }
         }
@@ -132,7 +129,10 @@ fn mutant(text: &str, place: Place, numbers: &mut Numbers) -> Option<String> {
         inside = signal(&mut lines, inside, numbers);
     }
     if numbers.below(4) == 0 {
-        let signals = lines.iter().enumerate().filter(|(_, line)| line.contains("x"));
+        let signals = lines
+            .iter()
+            .enumerate()
+            .filter(|(_, line)| line.contains(".Tx") || line.contains(".Rx"));
         let signals: Vec<usize> = signals.map(|(at, _)| at).collect();
         lines.remove(signals[numbers.below(signals.len())]);
     }
