@@ -93,6 +93,7 @@ impl Needed {
             callers: match callers {
                 Callers::One => "one",
                 Callers::Each => "each",
+                Callers::Announced => "announced",
             },
             signals: kept + dropped,
             kept,

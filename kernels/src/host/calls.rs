@@ -23,6 +23,7 @@ use roundelay_core::schedule::RANK_LIMIT;
 
 use super::bell::Bell;
 use super::error::{Differ, Error, Missing};
+use super::needs::Needs;
 use super::plan::Options;
 use super::record::{Record, Refusal};
 use super::sync::{AtomicBool, AtomicU64, Mutex, Ordering, Padded, fence, lock};
@@ -89,15 +90,6 @@ struct End {
     refused: AtomicU64,
     /// The numbers of those in the window.
     void: [AtomicU64; WINDOW],
-}
-
-/// Whom a rank waits for or visits.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Needs {
-    /// All others.
-    All,
-    /// These.
-    Some(Box<[RankId]>),
 }
 
 fn word(number: u64, shape: u32) -> u64 {
@@ -293,20 +285,19 @@ impl Calls {
         let made = &self.seat(other).made.0[slot(number)];
         // Acquire: its buffers are lent from here on.
         let theirs = || shape(made.load(Ordering::Acquire), number);
-        let mut found = theirs();
-        if found.is_none() {
+        loop {
+            match theirs() {
+                Some(theirs) if theirs == mine => return Ok(()),
+                Some(theirs) => {
+                    return Err(self.refuse(rank, number, [(rank, mine), (other, theirs)]));
+                }
+                None => {}
+            }
             let met = self.listen(rank, || theirs().is_some() || self.ends(number));
             self.goes_on(rank, number)?;
-            if !met {
+            if !met && theirs().is_none() {
                 return Err(self.give_up(rank, || self.missing(rank, number)));
             }
-            found = theirs();
-        }
-        match found {
-            Some(theirs) if theirs != mine => {
-                Err(self.refuse(rank, number, [(rank, mine), (other, theirs)]))
-            }
-            _ => Ok(()),
         }
     }
 

@@ -17,6 +17,7 @@ mod idle;
 mod loom;
 mod lower;
 mod machine;
+mod needs;
 mod pin;
 mod plan;
 mod pool;

@@ -4,7 +4,6 @@
 //! Counters are never set back: each call counts from its own number times what a run posts. So a signal of one
 //! call cannot be taken for one of another, however far a rank is ahead, and whatever became of the calls between.
 
-use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::Arc;
 use std::thread;
@@ -14,14 +13,15 @@ use roundelay_core::diagnostics::Code as ErrorCode;
 use roundelay_core::dtype::{DType, ReduceOp};
 use roundelay_core::ids::{ChannelId, OpId, RankId, StreamId};
 use roundelay_core::optimize::Callers;
-use roundelay_core::schedule::{Buffer, OpKind, Schedule};
+use roundelay_core::schedule::{Buffer, Schedule};
 use roundelay_core::verify::Proved;
 
 use super::bases::Bases;
-use super::calls::{Calls, Needs, Visit};
+use super::calls::{Calls, Visit};
 use super::code::{Code, Kind};
 use super::element::Element;
 use super::error::{Error, Stuck};
+use super::needs::{Needs, needs};
 use super::plan::Options;
 use super::scratch::Scratch;
 use super::shape::{Shape, extent};
@@ -375,49 +375,6 @@ impl Counter {
     fn so_far(&self, end: &Padded<AtomicU64>, call: u64) -> u64 {
         end.0.load(Ordering::Relaxed).max(self.before(call))
     }
-}
-
-/// Of each rank, whom it must meet before it does anything: those that it waits for, those whose buffers it touches,
-/// and, so that nobody writes to a rank that then finds others in another call, those that such a rank must meet.
-fn needs(schedule: &Schedule) -> Vec<Needs> {
-    let n = schedule.nranks;
-    let mut meets = vec![BTreeSet::new(); n as usize];
-    let mut writes = vec![BTreeSet::new(); n as usize];
-    for stream in &schedule.streams {
-        let rank = stream.rank;
-        let (meets, writes) = (&mut meets[rank.index()], &mut writes[rank.index()]);
-        for op in &schedule.ops[stream.first.index()..][..stream.len as usize] {
-            match op.kind {
-                OpKind::Move => {
-                    meets.extend(schedule.srcs(op).iter().map(|operand| operand.rank));
-                    writes.extend(schedule.dsts(op).iter().map(|operand| operand.rank));
-                }
-                OpKind::Wait => _ = meets.insert(schedule.channel(op).from),
-                OpKind::Post => {}
-            }
-        }
-        meets.extend(writes.iter().copied());
-        meets.remove(&rank);
-        writes.remove(&rank);
-    }
-    let all = n as usize - 1;
-    let of = |rank: usize| {
-        let mut needs = meets[rank].clone();
-        for host in &writes[rank] {
-            if needs.len() == all {
-                break;
-            }
-            needs.extend(meets[host.index()].iter().filter(|other| other.index() != rank));
-        }
-        if needs.len() == all {
-            return Needs::All;
-        }
-        // The nearest after the rank first, so that nobody is everybody's first.
-        let (before, after): (Vec<_>, Vec<_>) =
-            needs.iter().partition(|other| other.index() < rank);
-        Needs::Some(after.into_iter().chain(before).copied().collect())
-    };
-    (0..n as usize).map(of).collect()
 }
 
 impl Member<'_> {

@@ -4,8 +4,9 @@ use std::sync::atomic::Ordering;
 
 use roundelay_core::ids::RankId;
 
-use super::{Calls, Needs, SHAPE_BITS, WINDOW};
+use super::{Calls, SHAPE_BITS, WINDOW};
 use crate::host::error::Error;
+use crate::host::needs::Needs;
 use crate::host::plan::Options;
 
 const RANKS: [RankId; 2] = [RankId(0), RankId(1)];

@@ -7,8 +7,9 @@ use loom::thread;
 use roundelay_core::ids::RankId;
 
 use super::{Memory, check};
-use crate::host::calls::{Calls, Needs};
+use crate::host::calls::Calls;
 use crate::host::error::Error;
+use crate::host::needs::Needs;
 use crate::host::plan::Options;
 
 /// Ranks, and what a caller's buffer of each is.
