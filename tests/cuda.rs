@@ -7,6 +7,7 @@ mod cuda {
     mod emitter;
     mod litmus;
     mod runs;
+    mod splits;
     mod trace;
     mod walks;
 }

@@ -6,6 +6,9 @@
 
 namespace roundelay {
 
+// Denominators up to here leave room for the number of ranks.
+constexpr u64 COARSE = u64(1) << 31;
+
 // What a boundary is counted in: 1/den of the count.
 struct Grain {
     u64 den;
@@ -44,14 +47,18 @@ struct Region {
 
     ROUNDELAY_DEVICE u64 length() const { return grain.element(hi) - grain.element(lo); }
 
-    // The same, its terms low enough to be multiplied by n. Most are: lowest terms take a loop of divisions.
-    ROUNDELAY_DEVICE Region ready_for(u64 n) const {
-        constexpr u64 LOW = u64(1) << 31;
-        if (grain.den <= LOW && n <= LOW && grain.den * n <= LOW) return *this;
+    // The same in lowest terms.
+    ROUNDELAY_DEVICE Region lowest() const {
         const u64 common = gcd(gcd(grain.den, hi), lo);
-        Region region = between(lo / common, hi / common);
-        region.grain = grain_of(grain.den / common, grain.count());
+        Region region = between(quotient(lo, common), quotient(hi, common));
+        region.grain = grain_of(quotient(grain.den, common), grain.count());
         return region;
+    }
+
+    // The same, its terms low enough to be multiplied by n: the host refused what is not in lowest terms. Most are as they
+    // are, and need no loop of divisions.
+    ROUNDELAY_DEVICE Region ready_for(u64 n) const {
+        return grain.den <= COARSE && n <= COARSE && grain.den * n <= COARSE ? *this : lowest();
     }
 
     // The same in n-ths of its grain.
@@ -82,11 +89,17 @@ struct Region {
 
     // Moved by so many times the width of `block`.
     ROUNDELAY_DEVICE Region moved(i64 by, const Region& block) const {
-        const u64 den = block.grain.den;
-        const bool fits = remainder(grain.den, den) == 0;
-        const Region fine = fits ? *this : ready_for(den).finer(den);
+        u64 width = block.hi - block.lo, den = block.grain.den;
+        Region fine = *this;
+        if (grain.den > COARSE || remainder(grain.den, den) != 0) {
+            const u64 common = gcd(width, den);
+            width = quotient(width, common);
+            den = quotient(den, common);
+            fine = lowest();
+            fine = fine.finer(quotient(den, gcd(den, fine.grain.den)));
+        }
         // Modulo 2^64: `by` may be negative.
-        const u64 distance = u64(by) * (block.hi - block.lo) * quotient(fine.grain.den, den);
+        const u64 distance = u64(by) * width * quotient(fine.grain.den, den);
         return fine.between(fine.lo + distance, fine.hi + distance);
     }
 };
@@ -124,7 +137,8 @@ class Pieces {
   public:
     ROUNDELAY_DEVICE static Pieces even(const Region& region, i64 n) {
         const i64 count = max(n, 1);
-        return {region.finer(u64(count)), region.hi - region.lo, count, Cut::Even, 0, List()};
+        const Region ready = region.ready_for(u64(count));
+        return {ready.finer(u64(count)), ready.hi - ready.lo, count, Cut::Even, 0, List()};
     }
 
     ROUNDELAY_DEVICE static Pieces weighted(const Region& region, const List& weights) {

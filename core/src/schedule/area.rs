@@ -108,7 +108,7 @@ impl Area {
 
     /// Its width in units.
     pub fn width(&self) -> Rat {
-        self.region.hi.minus(self.region.lo).expect("lo <= hi, and both have small denominators")
+        self.region.hi.minus(self.region.lo).expect("whoever cut it saw that its width fits")
     }
 }
 
@@ -118,6 +118,15 @@ impl Pieces {
         match &self.cut {
             Cut::Even(n) | Cut::Slots(n) => *n,
             Cut::Weighted(sums) => sums.len() as i64,
+        }
+    }
+
+    /// In how many equal parts of the whole boundaries are counted.
+    pub fn parts(&self) -> u64 {
+        match &self.cut {
+            Cut::Even(n) => *n as u64,
+            Cut::Weighted(sums) => sums.last().map_or(0, |total| *total as u64),
+            Cut::Slots(_) => 1,
         }
     }
 
@@ -151,8 +160,12 @@ impl Pieces {
         if hi < lo {
             return Err(Fault::EmptyRange { lo, hi });
         }
-        let region = Region { lo: self.boundary(lo)?, hi: self.boundary(hi)?, ..self.whole.region };
-        Ok(Area { region, ..self.whole })
+        let (lo, hi) = (self.boundary(lo)?, self.boundary(hi)?);
+        // Ends that fit 64 bits may lie a distance apart that does not.
+        if lo.den().max(hi.den()) > u32::MAX.into() {
+            hi.minus(lo).ok_or(Fault::Fraction)?;
+        }
+        Ok(Area { region: Region { lo, hi, ..self.whole.region }, ..self.whole })
     }
 
     fn boundary(&self, i: i64) -> Result<Rat, Fault> {

@@ -115,6 +115,11 @@ impl Rat {
         Self::reduced((a * d).checked_sub(c.checked_mul(b)?)?, b * d)
     }
 
+    /// The least denominator in which both can be counted.
+    pub const fn common(self, other: Self) -> u128 {
+        (self.den / gcd(self.den, other.den)) as u128 * other.den as u128
+    }
+
     /// The whole part.
     pub const fn floor(self) -> u64 {
         self.num / self.den

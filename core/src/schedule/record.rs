@@ -4,7 +4,9 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
+use super::arith::Fault;
 use super::groups::Partition;
+use super::rational::Rat;
 use super::site::Ground;
 use super::tree::Rooted;
 use crate::ids::{LaneId, RankId, ScratchId};
@@ -133,6 +135,23 @@ impl Record {
         self.links = links.into_iter().collect();
         self.lanes = lanes.to_vec();
     }
+}
+
+/// What a device counts boundaries up to: its 64 bits also hold the sums and differences of two.
+const FINEST: u128 = 1 << 62;
+
+/// Whether a device can count these boundaries together where their region is cut in so many parts: it has them in lowest
+/// terms before it cuts.
+pub(crate) fn countable(bounds: &[Rat], parts: u64) -> Result<(), Fault> {
+    let least = bounds
+        .iter()
+        .try_fold(Rat::ONE, |least, bound| Rat::new(1, u64::try_from(bound.common(least)).ok()?));
+    let fits = least.is_some_and(|least| {
+        let grains = u128::from(least.den()) * u128::from(parts);
+        let number = |bound: &Rat| u128::from(bound.num()) * (grains / u128::from(bound.den()));
+        grains <= FINEST && bounds.iter().all(|bound| number(bound) <= FINEST)
+    });
+    if fits { Ok(()) } else { Err(Fault::Grain) }
 }
 
 /// Where each list begins among all, and where the last one ends.

@@ -325,6 +325,9 @@ impl Builder<'_> {
         {
             return Err(self.overlapping(at, self.rank, dst));
         }
+        for area in [Some(shape), pass.own, pass.dst].into_iter().flatten() {
+            self.settle(at, area.split(sizes.slices.into()).and_then(|all| self.countable(&all)))?;
+        }
         let slice = self.settle(at, part(shape, 0, sizes.slices))?;
         if slice.width() > sizes.width {
             let name = self.tables.describe_area(&shape.region);

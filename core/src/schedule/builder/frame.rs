@@ -11,6 +11,7 @@ use crate::schedule::area::Area;
 use crate::schedule::arith::Fault;
 use crate::schedule::members::Members;
 use crate::schedule::rational::Rat;
+use crate::schedule::record::countable;
 use crate::schedule::value::{Int, List, Peer, Piece};
 use crate::schedule::{Algorithm, Buffer};
 
@@ -262,6 +263,7 @@ impl Builder<'_> {
             let inwards = collective.max_input_units(n) == many;
             let (large, small) = if inwards { (input, output) } else { (output, input) };
             let blocks = self.settle(at, large.split(i64::from(n)))?;
+            self.settle(at, self.countable(&blocks))?;
             let mine = self.settle(at, blocks.at(i64::from(self.here())))?;
             let same = small.width() == large.width();
             if same || small == mine {
@@ -374,8 +376,15 @@ impl Builder<'_> {
                     .and_then(|x| x.plus(theirs.region.lo))
                     .ok_or(Fault::Fraction)
             };
-            area.region.lo = moved(area.region.lo)?;
-            area.region.hi = moved(area.region.hi)?;
+            let before = area.region;
+            area.region.lo = moved(before.lo)?;
+            area.region.hi = moved(before.hi)?;
+            if self.tables.record.is_some() {
+                countable(
+                    &[before.lo, before.hi, mine.width(), area.region.lo, area.region.hi],
+                    1,
+                )?;
+            }
             area.frame = mine.frame;
         }
         Ok(area)

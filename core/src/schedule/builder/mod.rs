@@ -13,11 +13,12 @@ mod topology;
 use std::collections::HashMap;
 use std::hash::BuildHasherDefault;
 
-use super::area::Area;
+use super::area::{Area, Pieces};
 use super::arith::Fault;
+use super::record::countable;
 use super::tables::{Lane, Mix, Tables};
 use super::value::{Flag, Int, List, Peer, Piece};
-use super::{Buffer, Channel, Op, OpKind, SignalKind};
+use super::{Buffer, Channel, Op, OpKind, Region, SignalKind};
 use crate::diagnostics::{Code, Finding};
 use crate::ids::{LaneId, RankId, ScratchId, SpanId};
 use crate::source::Span;
@@ -323,6 +324,12 @@ impl<'t> Builder<'t> {
         op.at = SpanId(self.called_at.unwrap_or(at));
         self.streams[self.current].push(op);
         Ok(())
+    }
+
+    /// Where another engine is to follow: whether it can count the boundaries of these pieces.
+    pub(crate) fn countable(&self, pieces: &Pieces) -> Result<(), Fault> {
+        let Region { lo, hi, .. } = pieces.whole.region;
+        if self.tables.record.is_some() { countable(&[lo, hi], pieces.parts()) } else { Ok(()) }
     }
 
     // ---- problems ---------------------------------------------------------------------------

@@ -317,11 +317,15 @@ impl<'a> Run<'a> {
                     Value::Int(n) => area.split(n),
                     other => unreachable!("checked as an int or a list, is {other:?}"),
                 };
+                let pieces = pieces.and_then(|pieces| b.countable(&pieces).map(|()| pieces));
                 Value::Pieces(self.settle(b, span, pieces)?)
             }
             ExprKind::Block(region, index) => {
                 let (area, index) = (self.region(b, region)?, self.int(b, index)?);
-                let piece = area.split(b.nranks().get()).and_then(|pieces| pieces.at(index));
+                let piece = area.split(b.nranks().get()).and_then(|pieces| {
+                    b.countable(&pieces)?;
+                    pieces.at(index)
+                });
                 Value::Region(self.settle(b, span, piece)?)
             }
             ExprKind::Piece(..) => Value::Region(self.region(b, expr)?),
