@@ -43,6 +43,8 @@ ROUNDELAY_DEVICE Named named(const Lane& lane, i64 channel) {
 }
 
 ROUNDELAY_DEVICE void run_table(Lane& lane) {
+    // No statement leads to the stream whose ops these are.
+    lane.at.stream = lane.mine;
     const i64 ops = constant(lane.group + 2);
     const i64* op = lane.facts.words + lane.facts[Header::OpsAt] + OP_WORDS * constant(lane.group + 3);
     for (i64 i = 0; i < ops && lane.active(); ++i, op += OP_WORDS) {
