@@ -31,6 +31,13 @@ ROUNDELAY_DEVICE Grain grain_of(u64 den, u64 count) {
     return {den, whole, count - whole * den};
 }
 
+// What terms are to be divided by before they are multiplied by n: most are low enough as they are, and need no loop of
+// divisions. The host refused what is not even in lowest terms.
+ROUNDELAY_SHARED u64 excess(u64 den, u64 lo, u64 hi, u64 n) {
+    if (den <= COARSE && n <= COARSE && den * n <= COARSE) return 1;
+    return gcd(gcd(den, hi), lo);
+}
+
 struct Call;
 class Pieces;
 
@@ -47,19 +54,17 @@ struct Region {
 
     ROUNDELAY_DEVICE u64 length() const { return grain.element(hi) - grain.element(lo); }
 
-    // The same in lowest terms.
-    ROUNDELAY_DEVICE Region lowest() const {
-        const u64 common = gcd(gcd(grain.den, hi), lo);
+    // The same, over the terms' common divisor.
+    ROUNDELAY_DEVICE Region over(u64 common) const {
         Region region = between(quotient(lo, common), quotient(hi, common));
         region.grain = grain_of(quotient(grain.den, common), grain.count());
         return region;
     }
 
-    // The same, its terms low enough to be multiplied by n: the host refused what is not in lowest terms. Most are as they
-    // are, and need no loop of divisions.
-    ROUNDELAY_DEVICE Region ready_for(u64 n) const {
-        return grain.den <= COARSE && n <= COARSE && grain.den * n <= COARSE ? *this : lowest();
-    }
+    ROUNDELAY_DEVICE Region lowest() const { return over(gcd(gcd(grain.den, hi), lo)); }
+
+    // The same, its terms low enough to be multiplied by n. Without a branch, which would cost registers.
+    ROUNDELAY_DEVICE Region ready_for(u64 n) const { return over(excess(grain.den, lo, hi, n)); }
 
     // The same in n-ths of its grain.
     ROUNDELAY_DEVICE Region finer(u64 n) const {

@@ -5,7 +5,7 @@ use roundelay_core::diagnostics::Code;
 use roundelay_core::emit::cuda::{Kernel, Protocol, Spec};
 use roundelay_core::optimize::Callers;
 
-use super::runs::{code, loops, named, proved, spec};
+use super::runs::{algorithm, code, loops, named, proved, spec};
 
 /// Loops stay loops: a text for 256 ranks is one for 8 but for what is said above it, and what is left out.
 #[test]
@@ -48,6 +48,44 @@ fn a_protocol_that_does_not_fit_is_refused() {
         let errors = Kernel::of_loops(algorithm, &proved, spec).expect_err("it does not fit");
         assert_eq!(errors[0].code, Code::NoSuchKernel, "{name}");
         assert!(errors[0].help.is_some(), "{name}");
+    }
+}
+
+/// Loops that no one text can hold are refused, and the help says what is taken instead.
+#[test]
+fn loops_that_do_not_fit_are_refused() {
+    let both = include_str!("../../book/src/listings/kernel/mixed.coll");
+    let streams = "algorithm Streams() -> AllGather {
+    view block = output.split(nranks);
+    fifo like block;
+    let right = peer((rank + 1) % nranks);
+    let left = peer((rank - 1) % nranks);
+    require nranks == 2, \"two ranks will do\";
+
+    copy(local.input, local.block[rank]);
+    parallel way in 1..3 {
+        if way == 2 {
+            right.send(local.block[rank]);
+            left.recv(local.block[left.rank]);
+        }
+    }
+    parallel way in 2..3 {
+        right.send(local.block[rank]);
+        left.recv(local.block[left.rank]);
+    }
+}
+";
+    for (text, protocol, why, help) in [
+        (both, Protocol::Ll, "beside its fifo", "protocol simple"),
+        (streams, Protocol::Simple, "several streams of a rank use one link", "table form"),
+    ] {
+        let algorithm = algorithm(text);
+        let proved = proved(&algorithm, 2).expect("two ranks will do");
+        let spec = Spec { protocol, ..spec(&algorithm) };
+        let errors = Kernel::of_loops(&algorithm, &proved, spec).expect_err(why);
+        assert_eq!(errors[0].code, Code::NoSuchKernel, "{why}");
+        assert!(errors[0].title.contains(why), "{}", errors[0].title);
+        assert!(errors[0].help.as_ref().is_some_and(|said| said.contains(help)), "{errors:?}");
     }
 }
 

@@ -4,17 +4,28 @@ use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
 
 use roundelay::{Algorithm as _, DType, Level, Options, Plan, ReduceOp, select};
+use roundelay_core::check::Door;
 use roundelay_core::emit::cuda::{Element, Kernel, Protocol, Spec};
 use roundelay_core::optimize::Callers;
 use roundelay_core::schedule::Schedule;
 use roundelay_core::schedule::interpret::Interpreted;
+use roundelay_core::source::Source;
 use roundelay_core::verify::Proved;
 use roundelay_kernels::reference::Reference;
 use roundelay_kernels::shim::{Job, Outcome, Shim};
+use roundelay_tests::compile;
 
 /// The algorithm of the library with that name.
 pub(super) fn named(name: &str) -> &'static Interpreted {
     select::library().iter().find(|a| a.name() == name).expect("the library has it")
+}
+
+/// The first algorithm of a text.
+pub(super) fn algorithm(text: &str) -> Interpreted {
+    let source = Source::from_text("test.coll", text);
+    let program = compile(&source, Door::File)
+        .unwrap_or_else(|errors| panic!("{}", errors[0].report(&source)));
+    Interpreted::new(program.algorithms.into_iter().next().expect("one"), &source)
 }
 
 /// What most tests make kernels for.

@@ -1,25 +1,14 @@
 //! Fine cuts: where the product of nested splits leaves 64 bits, kernels cut where the host does, or are refused.
 
 use roundelay::Level;
-use roundelay_core::check::Door;
 use roundelay_core::diagnostics::{Code, Diagnostic};
 use roundelay_core::emit::cuda::{Kernel, Protocol, Spec};
 use roundelay_core::optimize::{Callers, Goal};
-use roundelay_core::schedule::interpret::Interpreted;
 use roundelay_core::source::Source;
 use roundelay_kernels::shim::Job;
-use roundelay_tests::compile;
 
-use super::runs::{inputs, on_the_host, program, proved, spec, try_run};
+use super::runs::{algorithm, inputs, on_the_host, program, proved, spec, try_run};
 use super::trace::validate;
-
-/// The first algorithm of a text.
-fn algorithm(text: &str) -> Interpreted {
-    let source = Source::from_text("splits.coll", text);
-    let program = compile(&source, Door::File)
-        .unwrap_or_else(|errors| panic!("{}", errors[0].report(&source)));
-    Interpreted::new(program.algorithms.into_iter().next().expect("one"), &source)
-}
 
 /// Everybody pulls the root's input, in the pieces of a cut.
 fn pulled(pieces: &[&str]) -> String {
@@ -130,7 +119,7 @@ fn cuts_finer_than_a_kernel_can_count_are_refused() {
         assert!(refused.title.contains("too fine"), "{}", refused.title);
         let text = program(beyond);
         let shown = &text[Source::from_text("splits.coll", &text).range(refused.primary)];
-        assert_eq!(shown, format!("input{most}{beyond}"));
+        assert_eq!(shown, format!("hub.input{most}{beyond}"));
         assert!(refused.help.is_some_and(|help| help.contains("table")), "{beyond}");
     }
     let refused = too_fine(&called("1 << 40", "1 << 39"), "blocks of a call");

@@ -7,6 +7,7 @@
 #define ROUNDELAY_OP Sum
 #define ROUNDELAY_PROTOCOL Simple
 #define ROUNDELAY_VECTOR 16
+#define ROUNDELAY_IN_FLIGHT 4
 #include "roundelay.cuh"
 
 namespace roundelay {
@@ -62,7 +63,7 @@ ROUNDELAY_DEVICE void NcclRingAllReduce(Lane& lane, const Region input, const Re
 
 } // namespace roundelay
 
-#line 66 "NcclRingAllReduce.cu"
+#line 67 "NcclRingAllReduce.cu"
 ROUNDELAY_KERNEL(NcclRingAllReduce) {
     roundelay::Lane lane(launch);
     roundelay::NcclRingAllReduce(lane, lane.input(), lane.output(), lane.ring_param(0), lane.int_param(1), lane.int_param(2), lane.int_param(3), lane.bool_param(4));

@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 use std::path::Path;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Instant;
 
 use roundelay_core::check::Door;
 use roundelay_core::check::others::Others;
@@ -44,6 +45,10 @@ pub(crate) struct Score {
     one_mode: [usize; 2],
     /// How many the search could not decide.
     unsearched: usize,
+    /// How many there are, judged or not.
+    all: usize,
+    /// How many of each algorithm were judged.
+    algorithms: BTreeMap<String, usize>,
     /// The equivalent mutants, by their number in their class.
     survivors: Vec<String>,
     /// Where the proof and the oracles disagree, with the mutant.
@@ -145,6 +150,10 @@ impl Score {
         for (ours, theirs) in self.one_mode.iter_mut().zip(other.one_mode) {
             *ours += theirs;
         }
+        self.all += other.all;
+        for (name, n) in other.algorithms {
+            *self.algorithms.entry(name).or_insert(0) += n;
+        }
         self.survivors.extend(other.survivors);
         self.wrong.extend(other.wrong);
     }
@@ -240,33 +249,26 @@ fn fits(code: Code, kinds: &BTreeSet<Kind>, opinion: &Opinion) -> bool {
         }
 }
 
-/// Judges every `stride`-th mutant of all sources at the rank counts of `sizes`, on all cores.
-fn judge_all(sizes: &[(u32, usize)]) -> Score {
-    let mut jobs = Vec::new();
+/// The mutants of all sources at 2, 3 and 4 ranks, judged on all cores: of each schedule and class as many, evenly spaced,
+/// as have so many ops together; where an algorithm has the fewest ranks, one at least.
+fn judge_all(ops: usize) -> Score {
+    let (mut jobs, mut known) = (Vec::new(), BTreeSet::new());
     for (name, text) in sources() {
-        for (nranks, stride) in sizes {
-            jobs.extend(schedules(&name, &text, *nranks).into_iter().map(|s| (s, *stride)));
+        for schedule in (2..=4).flat_map(|nranks| schedules(&name, &text, nranks)) {
+            let least = usize::from(known.insert((name.clone(), schedule.algorithm.clone())));
+            jobs.push((schedule, least));
         }
     }
+    // The largest first, so that no core is left with one at the end.
+    jobs.sort_by_key(|(schedule, _)| std::cmp::Reverse(schedule.ops.len()));
     let (next, total) = (AtomicUsize::new(0), Mutex::new(Score::default()));
     let work = || {
-        while let Some((schedule, stride)) = jobs.get(next.fetch_add(1, Ordering::Relaxed)) {
-            let mut score = Score::default();
-            for (class, mutate) in CLASSES {
-                let mutants = mutate(schedule).into_iter().enumerate().step_by(*stride);
-                let survivors = mutants.filter_map(|(i, mutant)| {
-                    (score.add(class, &mutant) == Some(Fate::Equivalent)).then(|| i.to_string())
-                });
-                let survivors: Vec<_> = survivors.collect();
-                if !survivors.is_empty() {
-                    let (name, nranks) = (&schedule.algorithm, schedule.nranks);
-                    let all = survivors.join(" ");
-                    score.survivors.push(format!("{class} {name} {nranks} ranks: {all}"));
-                }
-            }
+        while let Some((schedule, least)) = jobs.get(next.fetch_add(1, Ordering::Relaxed)) {
+            let score = judge_schedule(schedule, ops, *least);
             total.lock().expect("no panic").join(score);
         }
     };
+    let begun = Instant::now();
     std::thread::scope(|scope| {
         for _ in 0..std::thread::available_parallelism().map_or(1, usize::from) {
             scope.spawn(work);
@@ -275,7 +277,37 @@ fn judge_all(sizes: &[(u32, usize)]) -> Score {
     let mut total = total.into_inner().expect("no panic");
     total.survivors.sort();
     total.wrong.sort();
+    let judged: usize = total.algorithms.values().sum();
+    println!(
+        "\n{judged} of {} mutants, of {} algorithms at 2 to 4 ranks, in {:.1} s\n\n{}",
+        total.all,
+        total.algorithms.len(),
+        begun.elapsed().as_secs_f64(),
+        total.table(),
+    );
     total
+}
+
+fn judge_schedule(schedule: &Schedule, ops: usize, least: usize) -> Score {
+    let mut score = Score::default();
+    let (name, nranks) = (&schedule.algorithm, schedule.nranks);
+    for (class, mutate) in CLASSES {
+        let mutants = mutate(schedule);
+        let all = mutants.len();
+        let some = (ops / schedule.ops.len().max(1)).max(least).min(all);
+        let mut survivors = String::new();
+        for at in (0..some).map(|k| (2 * k + 1) * all / (2 * some)) {
+            if score.add(class, &mutants[at]) == Some(Fate::Equivalent) {
+                let _ = write!(survivors, " {at}");
+            }
+        }
+        if !survivors.is_empty() {
+            score.survivors.push(format!("{class} {name} {nranks} ranks:{survivors}"));
+        }
+        score.all += all;
+        *score.algorithms.entry(name.clone()).or_insert(0) += some;
+    }
+    score
 }
 
 #[test]
@@ -291,11 +323,11 @@ fn the_oracles_agree_with_what_is_right() {
     }
 }
 
-/// A part of the suite; each class still has what it is for.
+/// The suite by sample: every class of every algorithm, and the more mutants of a schedule, the smaller it is.
 #[test]
 fn mutants() {
-    let score = judge_all(&[(2, 7), (3, 29), (4, 173)]);
-    println!("{}", score.table());
+    let score = judge_all(64);
+    assert_eq!(score.count(|_, f| f == Fate::Undecided), 0);
     score.agree();
     // A fold's order matters to rounding alone, and one stream does what two did, only later.
     let harmless = ["swap sources", "merge two streams"];
@@ -303,14 +335,16 @@ fn mutants() {
         let killed = score.count(|class, f| class == *name && matches!(f, Fate::Killed(_)));
         assert_eq!(killed == 0, harmless.contains(name), "{name}");
     }
+    for (name, judged) in &score.algorithms {
+        assert!(*judged > 0, "no mutant of {name}");
+    }
 }
 
 /// The whole suite: `cargo xtask mutants`.
 #[test]
 #[ignore = "every mutant: `cargo xtask mutants` runs it in release"]
 fn full_suite() {
-    let score = judge_all(&[(2, 1), (3, 1), (4, 1)]);
-    println!("\n{}", score.table());
+    let score = judge_all(usize::MAX);
     let list = Path::new(env!("CARGO_TARGET_TMPDIR")).join("survivors.txt");
     std::fs::write(&list, score.survivors.join("\n") + "\n").expect("a place for the list");
     println!(

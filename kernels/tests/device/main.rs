@@ -3,10 +3,15 @@
 #[path = "../common/shim.rs"]
 mod shim;
 
+use roundelay_core::emit::cuda::Header;
+
 mod lines;
 mod moves;
 mod numbers;
 mod signals;
+
+// Jobs of these tests say in word 3 where their groups are.
+const _: () = assert!(Header::GroupsAt as usize == 3);
 
 /// Numbers that look random and are the same on every run.
 struct Random(u64);

@@ -216,11 +216,14 @@ pub(super) fn loops(
         format!(", lane.{kind}_param({index})")
     });
     let call = format!("{name}(lane, lane.input(), lane.output(){})", params.collect::<String>());
-    // Functions of several algorithms, and many regions at once, leave fewer registers to the moves.
-    let defines = match (cuts(checked) > CUTS, checked.callees().is_empty()) {
+    // Functions of several algorithms, many regions at once, and slices of them leave fewer registers to the moves.
+    let cuts = cuts(checked);
+    let several = !checked.callees().is_empty();
+    let slices = spec.protocol != Protocol::Direct && cuts > CUTS / 2;
+    let defines = match (cuts > CUTS, several || slices) {
         (true, _) => "#define ROUNDELAY_IN_FLIGHT 2\n",
-        (false, false) => "#define ROUNDELAY_IN_FLIGHT 4\n",
-        (false, true) => "",
+        (false, true) => "#define ROUNDELAY_IN_FLIGHT 4\n",
+        (false, false) => "",
     };
     let text = whole(&checked.name, spec, about, (defines, &writer.text), &call, scale);
     (text, writer.sites)
