@@ -6,6 +6,7 @@ mod fifo;
 mod membership;
 mod recorded;
 mod runs;
+mod scalar;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
