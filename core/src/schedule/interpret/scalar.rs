@@ -3,14 +3,48 @@
 
 use super::Run;
 use super::eval::Value;
-use crate::check::hir::{Expr, ExprKind, Ty};
+use crate::check::hir::{Expr, ExprKind, Stmt, Ty};
 use crate::ids::RankId;
 use crate::schedule::arith;
 use crate::schedule::builder::{Builder, Stop};
-use crate::schedule::value::pick;
+use crate::schedule::value::{Int, pick};
 use crate::syntax::ast::{BinOp, UnOp};
 
 impl<'a> Run<'a> {
+    /// What the loops in `stmt` take at least, where it is known before they begin.
+    pub(super) fn nested(&self, b: &mut Builder<'_>, stmt: &'a Stmt) -> Result<(), Stop> {
+        for nest in stmt.nests() {
+            let loops: Vec<_> =
+                nest.iter().map(|(lo, hi)| (self.told(b, lo), self.told(b, hi))).collect();
+            b.nested(stmt.at.0, &loops)?;
+        }
+        Ok(())
+    }
+
+    /// A number that may be asked for before its statement is reached: a fault is not told yet.
+    fn told(&self, b: &Builder<'_>, expr: &Expr) -> Int {
+        match &*expr.kind {
+            ExprKind::Int(value) => Int::from(*value),
+            ExprKind::Rank => b.rank(),
+            ExprKind::Nranks => b.nranks(),
+            ExprKind::Var(var) => match &self.vars[var.0 as usize] {
+                Value::Int(value) => Int::from(*value),
+                other => unreachable!("checked as {:?}, is {other:?}", expr.ty),
+            },
+            ExprKind::Unary(UnOp::Not, operand) => !self.told(b, operand),
+            ExprKind::Unary(_, operand) => -self.told(b, operand),
+            ExprKind::Binary(op, l, r) => {
+                let (l, r) = (self.told(b, l).0, self.told(b, r).0);
+                Int(l.and_then(|l| arith::arithmetic(*op, l, r?)))
+            }
+            ExprKind::IntFn(function, args) => {
+                let second = args.get(1).map_or(Ok(0), |arg| self.told(b, arg).0);
+                Int(self.told(b, &args[0]).0.and_then(|first| function.apply(first, second?)))
+            }
+            other => unreachable!("no bound is told by {other:?}"),
+        }
+    }
+
     pub(super) fn int(&mut self, b: &mut Builder<'_>, expr: &'a Expr) -> Result<i64, Stop> {
         let fallible = match &*expr.kind {
             ExprKind::Int(value) => return Ok(*value),
