@@ -9,7 +9,10 @@ impl Stmt {
     /// For a loop, those inside it that every iteration comes to, with bounds that no iteration decides.
     pub(crate) fn nests(&self) -> Vec<Nest<'_>> {
         let mut nests = Vec::new();
-        if let Some((var, lo, hi, body)) = self.looped() {
+        if let Some((var, lo, hi, body)) = self.looped()
+            && told(lo, &[])
+            && told(hi, &[])
+        {
             inside(body, &mut vec![var], &mut vec![(lo, hi)], &mut nests);
         }
         nests
@@ -101,5 +104,6 @@ mod tests {
         assert_eq!(nests("for a in 0..9 { let b = 5; for c in 0..b { } }"), []);
         assert_eq!(nests("for a in 0..9 { if rank == 0 { for b in 0..9 { } } }"), []);
         assert_eq!(nests("for a in 0..9 { for b in [1, 2] { for c in 0..2 { } } }"), []);
+        assert_eq!(nests("for a in 0..len([1, 2]) { for b in 0..2 { for c in 0..2 { } } }"), [2]);
     }
 }
