@@ -150,6 +150,53 @@ fn an_executor_is_exported() {
     assert!(checked.ends(1).err.contains("error[E0314]"));
 }
 
+/// Without `--sizes`, every class is tested at its smallest, an inner and its largest testable size.
+#[test]
+fn each_class_is_tested_at_both_its_ends() {
+    let small = ENTRY
+        .replace("64 KiB", "1 KiB")
+        .replace("when bytes < 1 KiB", "when bytes < 3 => RingAllReduce;\n    when bytes < 1 KiB");
+    let file = written(&small);
+    let json = roundelay(&["executor", "run", file.path(), "--format", "json"]).ends(0).json();
+    let rows = json["rows"].as_array().unwrap();
+    let bytes: Vec<_> = rows.iter().map(|row| row["bytes"].as_u64().unwrap()).collect();
+    // 1024 loops of 1 KiB are less than 16 MiB.
+    assert_eq!(bytes, [4, 516, 1020, 1024, 524_804, 1 << 20]);
+    assert_eq!(rows[5]["loops"], 1024);
+    assert!(rows.iter().all(|row| row["wrong"] == 0), "{json}");
+    // No f32 is smaller than 3 bytes, and that is said.
+    let untested = json["untested"].as_array().unwrap();
+    assert!(untested.len() == 1 && untested[0].as_str().unwrap().contains("up to 2 B"), "{json}");
+    assert!(json["testable"].as_str().unwrap().contains("up to 16 MiB"), "{json}");
+    let bytes = ["executor", "run", file.path(), "--dtype", "i8", "--in-place"];
+    let out = roundelay(&bytes).ends(0).out;
+    assert!(out.contains("its largest size up to 16 MiB") && !out.contains("up to 2 B"), "{out}");
+}
+
+/// What `run` refuses is neither proved nor scored.
+#[test]
+fn an_executor_that_can_hold_no_element() {
+    let file = written(&ENTRY.replace("64 KiB", "7 B"));
+    for command in ["check", "run", "score"] {
+        let err = roundelay(&["executor", command, file.path()]).ends(1).err;
+        assert!(
+            err.contains("error[E0315]") && err.contains("ccl_buffer: 8 B;"),
+            "{command}: {err}"
+        );
+    }
+    roundelay(&["executor", "check", written(&ENTRY.replace("64 KiB", "8 B")).path()]).ends(0);
+    let score = |more: &[&str]| {
+        let name = "CustomHugeAllReduceMesh";
+        let flags = ["executor", "score", name, "--simulate-only", "--sizes", "1K"];
+        roundelay(&[&flags[..], more].concat())
+    };
+    let err = score(&["--ccl-buffer", "3"]).ends(2).err;
+    assert!(err.contains("E0315") && err.contains("3 B holds no element of 4 B"), "{err}");
+    score(&["--ccl-buffer", "3", "--dtype", "i8"]).ends(0);
+    let err = score(&["--sizes", "3"]).ends(2).err;
+    assert!(err.contains("E0501") && err.contains("nothing to score"), "{err}");
+}
+
 #[test]
 fn what_is_no_executor() {
     let err = roundelay(&["executor", "check", "CustomTiny"]).ends(2).err;

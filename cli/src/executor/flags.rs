@@ -82,7 +82,8 @@ pub(super) struct DataFlags {
 pub(super) struct RunFlags {
     #[command(flatten)]
     pub(super) which: Which,
-    /// Sizes in bytes as nccl-tests counts them, such as 1K,1M,400MB+4; by default one of each size class
+    /// Sizes in bytes as nccl-tests counts them, such as 1K,1M,400MB+4; by default each size class at its smallest,
+    /// an inner and its largest testable size
     #[arg(long, value_delimiter = ',', value_parser = size)]
     pub(super) sizes: Vec<u64>,
     /// Input and output share memory, by NCCL's rules

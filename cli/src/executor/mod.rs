@@ -6,6 +6,7 @@ mod flags;
 mod list;
 mod run;
 mod score;
+mod sizes;
 
 use roundelay::select::size;
 use roundelay_core::diagnostics::{Code, Diagnostic};

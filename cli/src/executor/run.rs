@@ -11,6 +11,7 @@ use serde::Serialize;
 
 use super::flags::{BenchFlags, DataFlags, RunFlags};
 use super::size;
+use super::sizes::{Tested, tested};
 use crate::flags::Format;
 use crate::memory;
 use crate::report::{Failure, print, print_json};
@@ -28,23 +29,27 @@ pub(super) struct Row {
     pub(super) wrong: u64,
 }
 
+#[derive(Serialize)]
+struct Report {
+    ok: bool,
+    executor: String,
+    rows: Vec<Row>,
+    /// Where no sizes were asked for.
+    #[serde(flatten)]
+    tested: Option<Tested>,
+}
+
 pub(super) fn main(flags: &RunFlags) -> Result<bool, Failure> {
     let executor = flags.which.load()?;
-    let mut sizes = flags.sizes.clone();
-    if sizes.is_empty() {
-        // The last of each class, and something of the one that has no last.
-        let below = executor.classes.iter().filter_map(|class| class.below);
-        sizes.extend(below.map(|below| below - 1));
-        sizes.push(sizes.last().map_or(1 << 20, |last| 2 * (last + 1)));
-    }
     let runs = Runs { in_place: flags.in_place, iterations: 1 };
-    table(executor, &sizes, runs, &flags.data, flags.which.format)
+    let sizes = (!flags.sizes.is_empty()).then_some(&flags.sizes[..]);
+    table(executor, sizes, runs, &flags.data, flags.which.format)
 }
 
 pub(super) fn bench(flags: &BenchFlags) -> Result<bool, Failure> {
     let executor = flags.which.load()?;
     let runs = Runs { in_place: false, iterations: flags.iterations };
-    table(executor, &flags.sizes, runs, &flags.data, flags.which.format)
+    table(executor, Some(&flags.sizes), runs, &flags.data, flags.which.format)
 }
 
 /// How often, and where the output lies.
@@ -54,9 +59,10 @@ pub(super) struct Runs {
     pub(super) iterations: u32,
 }
 
+/// At these sizes, or at some of each class.
 fn table(
     executor: Executor,
-    sizes: &[u64],
+    sizes: Option<&[u64]>,
     runs: Runs,
     data: &DataFlags,
     format: Format,
@@ -64,10 +70,12 @@ fn table(
     let name = executor.name.clone();
     let collective = executor.collective;
     let runner = Runner::new(executor, data);
+    let tested = sizes.is_none().then(|| runner.tested());
+    let sizes = tested.as_ref().map_or(sizes.unwrap_or_default(), |tested| &tested.sizes);
     let rows = sizes.iter().map(|bytes| runner.run(*bytes, runs)).collect::<Result<Vec<_>, _>>()?;
     let ok = rows.iter().all(|row| row.wrong == 0);
     if format == Format::Json {
-        print_json(&serde_json::json!({ "ok": ok, "executor": name, "rows": rows }));
+        print_json(&Report { ok, executor: name, rows, tested });
         return Ok(ok);
     }
     let place = if runs.in_place { "in place" } else { "out of place" };
@@ -93,6 +101,9 @@ fn table(
             row.wrong
         ));
     }
+    for line in tested.iter().flat_map(|t| t.untested.iter().chain([&t.testable])) {
+        print(line);
+    }
     Ok(ok)
 }
 
@@ -117,13 +128,22 @@ impl<'d> Runner<'d> {
         bytes / (self.executor.spec().units() * self.data.dtype.size() as u64)
     }
 
+    /// Some sizes of each class.
+    fn tested(&self) -> Tested {
+        let admits = |bytes| self.admits(bytes).is_ok();
+        tested(self.executor.spec(), self.ccl_buffer(), self.data.dtype, admits)
+    }
+
+    fn ccl_buffer(&self) -> u64 {
+        self.data.ccl_buffer.unwrap_or(self.executor.spec().ccl_buffer)
+    }
+
     /// What a call of `bytes` bytes needs in memory, at most.
     fn memory(&self, bytes: u64) -> u128 {
-        let spec = self.executor.spec();
-        let ccl = self.data.ccl_buffer.unwrap_or(spec.ccl_buffer);
-        let windows = if bytes > ccl { 2 * ccl } else { 0 };
-        let each = 2 * u128::from(bytes) + u128::from(windows + spec.scratch_bytes(ccl.min(bytes)));
-        each * u128::from(spec.nranks())
+        let (spec, ccl) = (self.executor.spec(), self.ccl_buffer());
+        let windows = if bytes > ccl { 2 * u128::from(ccl) } else { 0 };
+        let scratch = u128::from(spec.scratch_bytes(ccl.min(bytes)));
+        (2 * u128::from(bytes) + windows + scratch) * u128::from(spec.nranks())
     }
 
     /// Whether there is memory for it, or why not.

@@ -2,9 +2,10 @@
 //! simulated on links as they would be, and measured on this machine, whose ranks share one memory.
 
 use roundelay_core::cost::has_latency;
+use roundelay_core::diagnostics::Code;
 use roundelay_core::dtype::DType;
 use roundelay_core::emit::hccl_cpp::SIGNALS;
-use roundelay_core::executor::Executor;
+use roundelay_core::executor::{Executor, holds_no_element};
 use roundelay_core::schedule::Algorithm as _;
 use roundelay_core::simulate::{Machine, SignalCost, simulate};
 use roundelay_core::topology::bounds::{Rounds, bound};
@@ -100,6 +101,14 @@ pub(super) fn main(flags: &ScoreFlags) -> Result<bool, Failure> {
 }
 
 fn scored(executor: &Executor, bytes: u64, flags: &ScoreFlags) -> Result<Scored, Failure> {
+    let element = executor.units() * flags.data.dtype.size() as u64;
+    if bytes < element {
+        let (dtype, least) = (flags.data.dtype, size(element));
+        let title =
+            format!("a call of {bytes} bytes holds no {dtype} of every unit: nothing to score");
+        return Err(Failure::usage(Code::BadFlag, title)
+            .with_help(format!("name sizes of at least {least}")));
+    }
     let class = executor.class(bytes);
     let schedule = class.proved.schedule();
     let machine = Machine {
@@ -110,7 +119,8 @@ fn scored(executor: &Executor, bytes: u64, flags: &ScoreFlags) -> Result<Scored,
     };
     let dtype = flags.data.dtype;
     let ccl = flags.data.ccl_buffer.unwrap_or(executor.ccl_buffer);
-    let seconds = loops(executor, bytes, ccl, dtype)
+    let seconds = loops(executor, bytes, ccl, dtype)?
+        .into_iter()
         .map(|(count, times)| {
             let simulated = simulate(schedule, &machine, count, dtype, false).map_err(|all| {
                 let found = all.into_iter().next();
@@ -152,19 +162,23 @@ fn scored(executor: &Executor, bytes: u64, flags: &ScoreFlags) -> Result<Scored,
     })
 }
 
-/// The framework's loops for a call of `bytes` bytes: elements a unit, and how many of such.
+/// The framework's loops for a call of `bytes` bytes: elements a unit, and how many of such. What `run` refuses is
+/// no loop.
 fn loops(
     executor: &Executor,
     bytes: u64,
     ccl_buffer: u64,
     dtype: DType,
-) -> impl Iterator<Item = (u64, u64)> {
+) -> Result<Vec<(u64, u64)>, Failure> {
     let unit = dtype.size() as u64;
     let total = bytes / (executor.units() * unit);
-    let most = executor.loop_max_count(ccl_buffer, unit).max(1);
-    [(most, total / most), (total % most, 1)]
-        .into_iter()
-        .filter(|(count, times)| *count > 0 && *times > 0)
+    let most = executor.loop_max_count(ccl_buffer, unit);
+    if most == 0 {
+        return Err(Failure::usage(Code::OverBudget, holds_no_element(ccl_buffer, unit)));
+    }
+    let mut loops = vec![(most, total / most), (total % most, 1)];
+    loops.retain(|(count, times)| *count > 0 && *times > 0);
+    Ok(loops)
 }
 
 impl Scored {

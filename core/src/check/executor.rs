@@ -5,13 +5,13 @@ use std::sync::Arc;
 
 use super::hir::{self, Asset, Declared, StmtKind, Ty};
 use super::others::Known;
+use super::sizes::{bytes, limits, not_a_size, number};
 use super::{Checker, Door, already_declared, scope, topology};
 use crate::collective::Collective;
 use crate::diagnostics::{Code, Diagnostic};
 use crate::source::Span;
-use crate::syntax::ast::{self, BinOp, SettingValue};
+use crate::syntax::ast::{self, SettingValue};
 use crate::syntax::printer;
-use crate::syntax::token::Quantity;
 use crate::topology::Topology;
 
 /// Bytes of a CCL buffer unless set, as is the custom of the field.
@@ -39,12 +39,13 @@ pub(super) fn executor(
     let mut settings = Settings { executor, known, errors };
     settings.known_and_once();
     let (on, shape) = settings.topology().unzip();
-    let ccl_buffer = settings.size("ccl_buffer").map_or(CCL_BUFFER, |(bytes, _)| bytes);
+    let ccl_buffer = settings.size("ccl_buffer");
     let loop_bytes = settings.size("loop_bytes");
     let dma_reduce = settings.flag("dma_reduce");
     let root = settings.root(on.as_deref(), collective);
     let declared = settings.declared();
-    let limits = limits(executor, errors);
+    let units = on.as_deref().zip(collective).map(|(on, of)| of.max_units(on.nranks()));
+    let limits = limits(executor, units, errors);
     let parts = Parts { executor, topology: shape, root, collective: collective? };
     let mut classes = Vec::new();
     for (class, below) in executor.classes.iter().zip(limits) {
@@ -60,7 +61,8 @@ pub(super) fn executor(
         collective,
         topology: on,
         topology_span: shape.span,
-        ccl_buffer,
+        ccl_buffer: ccl_buffer.map_or(CCL_BUFFER, |(bytes, _)| bytes),
+        ccl_buffer_span: ccl_buffer.map_or(executor.name.span, |(_, span)| span),
         loop_bytes,
         dma_reduce,
         declared,
@@ -167,14 +169,14 @@ impl<'a> Settings<'a, '_, '_> {
         Some((Arc::new(built), value))
     }
 
-    /// A size that is not 0, and where it stands.
+    /// A size that is not 0, and where it is written.
     fn size(&mut self, name: &str) -> Option<(u64, Span)> {
         let setting = self.find(name)?;
         let bytes = self.bytes(&setting.value)?;
         if bytes == 0 {
             self.wrong(&setting.value, name, "a size of at least 1 byte");
         }
-        Some((bytes, setting.span))
+        Some((bytes, setting.value.span()))
     }
 
     /// Bytes: `200 MiB`, `200MiB`, `200MB`, or a bare number of them.
@@ -234,144 +236,6 @@ impl<'a> Settings<'a, '_, '_> {
         }
         all
     }
-}
-
-/// The limit of each size class; what is wrong with their order is said.
-fn limits(executor: &ast::Executor, errors: &mut Vec<Diagnostic>) -> Vec<Option<u64>> {
-    let mut limits = Vec::new();
-    // The largest limit so far, and where it stands.
-    let mut largest: Option<(u64, Span)> = None;
-    let mut rest: Option<Span> = None;
-    for class in &executor.classes {
-        if let Some(rest) = rest {
-            let title = "this size class is never reached";
-            errors.push(
-                Diagnostic::new(Code::SizeClasses, class.span, title)
-                    .label("nothing is left for it")
-                    .other(rest, "takes all sizes that are left")
-                    .help("put `otherwise` last"),
-            );
-        }
-        limits.push(match &class.when {
-            None => {
-                rest.get_or_insert(class.span);
-                None
-            }
-            Some((measure, op, below)) => limit(measure, *op, below, errors).inspect(|below| {
-                let at = class.when.as_ref().map_or(class.span, |(_, _, value)| value.span());
-                match largest {
-                    Some((before, first)) if *below <= before => errors.push(
-                        Diagnostic::new(Code::SizeClasses, at, "this size class is never reached")
-                            .label(format!("{} and less is taken already", said(*below)))
-                            .other(first, format!("takes all below {}", said(before)))
-                            .help("order the classes by size, the smallest first"),
-                    ),
-                    _ => largest = Some((*below, at)),
-                }
-            }),
-        });
-    }
-    if rest.is_none() {
-        let title = format!("executor `{}` says nothing of some sizes", executor.name.text);
-        let mut error = Diagnostic::new(Code::SizeClasses, executor.name.span, title);
-        if let Some((largest, at)) = largest {
-            error = error.other(at, format!("nothing takes {} and more", said(largest)));
-        }
-        errors.push(error.help("end it with `otherwise => ALGORITHM;`"));
-    }
-    limits
-}
-
-/// `bytes < 64 KiB`, as the first size that is too large.
-fn limit(
-    measure: &ast::Name,
-    op: BinOp,
-    below: &SettingValue,
-    errors: &mut Vec<Diagnostic>,
-) -> Option<u64> {
-    if measure.text != "bytes" {
-        let title = format!("a size class compares `bytes`, not `{}`", measure.text);
-        errors.push(
-            Diagnostic::new(Code::SizeClasses, measure.span, title)
-                .help("write `when bytes < 64 KiB`: the size that nccl-tests prints"),
-        );
-    }
-    let more = match op {
-        BinOp::Lt => 0,
-        BinOp::Le => 1,
-        _ => {
-            let title = format!("a size class ends at a size, and `{}` begins at one", op.text());
-            errors.push(
-                Diagnostic::new(Code::SizeClasses, measure.span, title)
-                    .help("write `when bytes < …`, the smallest class first"),
-            );
-            return None;
-        }
-    };
-    let Some(bytes) = bytes(below) else {
-        errors.push(not_a_size(below));
-        return None;
-    };
-    if bytes + more == 0 {
-        let title = "no size is below 0 bytes";
-        errors
-            .push(Diagnostic::new(Code::SizeClasses, below.span(), title).label("an empty class"));
-        return None;
-    }
-    Some(bytes + more)
-}
-
-fn not_a_size(value: &SettingValue) -> Diagnostic {
-    let mut error = Diagnostic::new(Code::BadSetting, value.span(), "this is no size in bytes");
-    if let SettingValue::Size(size) = value {
-        let units = UNITS.map(|(name, _)| name);
-        if units.contains(&&*size.unit.text) {
-            return error.note("sizes fit 63 bits");
-        }
-        error = match scope::nearest(&size.unit.text, units) {
-            Some(near) => error.help(format!("did you mean `{} {near}`?", size.amount)),
-            None => error.note(format!("units are {}", units.join(", "))),
-        };
-        return error;
-    }
-    error.help("write such as `200 MiB`")
-}
-
-/// Units of data that stand apart from their number.
-const UNITS: [(&str, u64); 7] = [
-    ("B", 1),
-    ("KB", 1_000),
-    ("MB", 1_000_000),
-    ("GB", 1_000_000_000),
-    ("KiB", 1 << 10),
-    ("MiB", 1 << 20),
-    ("GiB", 1 << 30),
-];
-
-fn bytes(value: &SettingValue) -> Option<u64> {
-    match value {
-        SettingValue::Expr(_) => number(value),
-        SettingValue::Amount(Quantity::Bytes(bytes), _) => Some(*bytes),
-        SettingValue::Amount(..) => None,
-        SettingValue::Size(size) => {
-            let (_, unit) = UNITS.into_iter().find(|(name, _)| *name == size.unit.text)?;
-            u64::try_from(size.amount).ok()?.checked_mul(unit).filter(|b| i64::try_from(*b).is_ok())
-        }
-    }
-}
-
-/// A bare number.
-fn number(value: &SettingValue) -> Option<u64> {
-    let SettingValue::Expr(value) = value else { return None };
-    let ast::ExprKind::Int(value) = *value.kind else { return None };
-    u64::try_from(value).ok()
-}
-
-/// A number of bytes in the largest unit that divides it.
-pub(crate) fn said(bytes: u64) -> String {
-    let fits = |(_, unit): &&(&str, u64)| bytes > 0 && bytes.is_multiple_of(*unit);
-    let (name, unit) = UNITS.iter().filter(fits).max_by_key(|(_, unit)| *unit).unwrap_or(&UNITS[0]);
-    format!("{} {name}", bytes / unit)
 }
 
 /// What every class of an executor runs on.
@@ -470,16 +334,5 @@ fn is_root(arg: &ast::Expr) -> bool {
         ast::ExprKind::Named(name, _) => name.text == "root",
         ast::ExprKind::Name(text) => text == "root",
         _ => false,
-    }
-}
-
-impl SettingValue {
-    /// Where it stands.
-    fn span(&self) -> Span {
-        match self {
-            Self::Expr(value) => value.span,
-            Self::Size(size) => size.span,
-            Self::Amount(_, span) => *span,
-        }
     }
 }

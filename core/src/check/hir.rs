@@ -3,6 +3,7 @@
 
 mod executors;
 mod exprs;
+mod nest;
 mod walk;
 
 use std::sync::Arc;

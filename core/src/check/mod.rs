@@ -10,6 +10,7 @@ pub mod hir;
 pub mod others;
 mod runs;
 mod scope;
+pub(crate) mod sizes;
 mod stmts;
 pub mod topology;
 

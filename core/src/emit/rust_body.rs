@@ -88,6 +88,19 @@ impl<'a> Body<'a> {
         body.iter().map(|stmt| self.stmt(stmt)).collect()
     }
 
+    /// The loops inside a loop, where the builder can tell before they begin that they are too long.
+    fn nested(&self, stmt: &Stmt) -> TokenStream {
+        let (s, at) = (&self.s, number(stmt.at));
+        let nests = stmt.nests().into_iter().map(|nest| {
+            let bounds = nest.into_iter().map(|(lo, hi)| {
+                let (lo, hi) = (self.value(lo), self.value(hi));
+                quote!((#lo, #hi))
+            });
+            quote!(#s.nested(#at, &[#(#bounds),*])?;)
+        });
+        nests.collect()
+    }
+
     fn stmt(&self, stmt: &Stmt) -> TokenStream {
         let s = &self.s;
         let at = number(stmt.at);
@@ -99,7 +112,8 @@ impl<'a> Body<'a> {
             StmtKind::For(var, Iter::Range(lo, hi), body) => {
                 let (var, lo, hi, body) =
                     (self.var(*var), self.operand(lo), self.operand(hi), self.block(body));
-                quote!(for #var in #s.range(#at, #lo, #hi)? { #body })
+                let nested = self.nested(stmt);
+                quote!(#nested for #var in #s.range(#at, #lo, #hi)? { #body })
             }
             StmtKind::For(var, Iter::List(list), body) => {
                 let (var, list, body) = (self.var(*var), self.borrowed(list), self.block(body));
@@ -108,7 +122,8 @@ impl<'a> Body<'a> {
             StmtKind::Parallel(var, lo, hi, body) => {
                 let (var, lo, hi, body) =
                     (self.var(*var), self.operand(lo), self.operand(hi), self.block(body));
-                quote!(#s.parallel(#at, #lo, #hi, |#s, #var| { #body Ok(()) })?;)
+                let nested = self.nested(stmt);
+                quote!(#nested #s.parallel(#at, #lo, #hi, |#s, #var| { #body Ok(()) })?;)
             }
             StmtKind::If(arms, otherwise) => {
                 let arms = arms.iter().enumerate().map(|(i, (condition, body))| {

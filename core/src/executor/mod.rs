@@ -1,13 +1,14 @@
 //! Executors: an algorithm for each range of sizes, laid out on one machine, proved, and what they take from the
 //! framework that runs them. All of it is known before any data is seen, so nothing here depends on a count.
 
+mod buffers;
 mod needs;
 
 use std::sync::Arc;
 
-use crate::check::executor::said;
 use crate::check::hir;
 pub use crate::check::hir::Asset;
+use crate::check::sizes::said;
 use crate::collective::Collective;
 use crate::diagnostics::{Code, Diagnostic, Finding};
 use crate::ids::RankId;
@@ -16,6 +17,7 @@ use crate::schedule::interpret::Interpreted;
 use crate::source::{Source, Span};
 use crate::topology::Topology;
 use crate::verify::Proved;
+pub use buffers::holds_no_element;
 pub use needs::{Exposed, Link, Needs};
 
 /// A compiled executor.
@@ -67,12 +69,12 @@ impl Executor {
                 Err(found) => errors.extend(found),
             }
         }
+        let units = checked.collective.max_units(checked.topology.nranks());
         if errors.is_empty() {
-            let units = checked.collective.max_units(checked.topology.nranks());
             let exceeded = |declared| exceeded(declared, &classes, checked.ccl_buffer, units);
             errors.extend(checked.declared.iter().filter_map(exceeded));
-            errors.extend(too_long(checked, units));
         }
+        errors.extend(buffers::too_small(checked, units));
         if !errors.is_empty() {
             return Err(errors);
         }
@@ -109,18 +111,6 @@ impl Executor {
     /// The same class.
     pub fn class(&self, bytes: u64) -> &Class {
         &self.classes[self.class_index(bytes)]
-    }
-
-    /// Units of the larger of a rank's two buffers, of which a CCL buffer holds one loop's part.
-    pub fn units(&self) -> u64 {
-        self.collective.max_units(self.nranks())
-    }
-
-    /// Elements a unit that one loop takes at most, where each CCL buffer has `ccl_buffer` bytes and an
-    /// element `unit_size`. 0 where not even one element of each unit fits.
-    pub fn loop_max_count(&self, ccl_buffer: u64, unit_size: u64) -> u64 {
-        let fits = ccl_buffer / self.units();
-        self.loop_bytes.map_or(fits, |most| most.min(fits)) / unit_size.max(1)
     }
 
     /// Bytes of scratch of a rank, enough for every class, element type and loop.
@@ -167,20 +157,6 @@ impl Class {
         };
         [1, 2, 4, 8].map(bytes).into_iter().max().unwrap_or(0)
     }
-}
-
-/// A loop is declared that no CCL buffer holds.
-fn too_long(checked: &hir::Executor, units: u64) -> Option<Diagnostic> {
-    let fits = checked.ccl_buffer / units;
-    let (most, span) = checked.loop_bytes.filter(|(most, _)| *most > fits)?;
-    let (most, fits) = (said(most), said(fits));
-    let title = format!("declared loops of {most} a unit, and a CCL buffer holds {fits}");
-    Some(
-        Diagnostic::new(Code::OverBudget, span, title)
-            .label("too long")
-            .note(format!("a CCL buffer of {}, units: {units}", said(checked.ccl_buffer)))
-            .help(format!("write `loop_bytes: {fits};`, or leave it out: it is derived")),
-    )
 }
 
 /// Findings of an algorithm that stands elsewhere, at the class that names it: the first of each kind.

@@ -4,9 +4,10 @@
 //! they are checked: each may rely on those before it, and of one op only the first that it breaks is told.
 
 use std::collections::HashSet;
-use std::hash::Hash;
+use std::hash::{BuildHasherDefault, Hash};
 
 use super::lengths::{self, Lengths};
+use super::tables::Mix;
 use super::{Buffer, Channel, Op, OpKind, Operand, Region, Schedule, SignalKind, Stream};
 use crate::ids::{OpId, RankId};
 
@@ -227,7 +228,7 @@ fn all<'s>(schedule: &'s Schedule, op: &Op) -> impl Iterator<Item = &'s Operand>
 }
 
 fn distinct<T: Eq + Hash>(items: impl IntoIterator<Item = T>) -> bool {
-    let mut seen = HashSet::new();
+    let mut seen: HashSet<T, BuildHasherDefault<Mix>> = HashSet::default();
     items.into_iter().all(|item| seen.insert(item))
 }
 

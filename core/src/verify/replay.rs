@@ -92,6 +92,9 @@ pub(super) fn replay(
     {
         return Ok(sure);
     }
+    if !Clocks::fit(schedule, order, clocks::ENTRIES) {
+        return Err(too_many());
+    }
     let clocks = Clocks::dense(schedule, clocks::ENTRIES).map_err(|Full| too_many())?;
     replay_with(clocks, schedule, order, reporter, in_place, runtime)?.map_err(|_| too_many())
 }

@@ -1,7 +1,11 @@
 //! Numbers at the ends of their types, where no oracle can follow: what does not fit is refused, never
 //! wrapped around and never a crash.
 
+use roundelay_core::collective::Collective;
 use roundelay_core::diagnostics::Code;
+use roundelay_core::schedule::builder::{Builder, Stop};
+use roundelay_core::schedule::value::int;
+use roundelay_core::schedule::{Algorithm, Location};
 use roundelay_core::verify::verify;
 
 use crate::golden::read;
@@ -29,6 +33,53 @@ fn a_double_count_never_vanishes() {
         assert_eq!(found[0].code, Code::WrongResult, "{doublings}");
         assert!(found[0].title.contains("counts rank 0 more than once"), "{found:#?}");
     }
+}
+
+/// 10^10 iterations are not walked to be counted, by neither way of laying a program out.
+#[test]
+fn loops_in_loops_are_refused_before_they_begin() {
+    let text = |inner: &str| {
+        format!(
+            "algorithm Walk() -> AllReduce {{ let far = 100000; for i in 0..far {{ for j in 0..{inner} {{ }} }} \
+         copy(local.input, local.output); }}"
+        )
+    };
+    let found = lay_out(&text("far"), 1).expect_err("2^33 steps");
+    assert_eq!(found[0].code, Code::StepLimit);
+    assert!(
+        found[0].title.starts_with("the loops in this one take 10000000000 steps"),
+        "{found:#?}"
+    );
+    // What cannot be told is still no error of its own, and an empty range is none at all.
+    assert!(
+        lay_out(&text("1 / rank"), 1).is_err_and(|found| found[0].code == Code::DivisionByZero)
+    );
+    assert!(lay_out(&text("far - far"), 1).is_ok());
+
+    struct Expanded;
+    impl Algorithm for Expanded {
+        fn name(&self) -> &str {
+            "Expanded"
+        }
+        fn collective(&self) -> Collective {
+            Collective::AllReduce
+        }
+        fn file(&self) -> &str {
+            "expanded.rs"
+        }
+        fn source(&self) -> &str {
+            ""
+        }
+        fn locations(&self) -> &[Location] {
+            &[]
+        }
+        fn build(&self, builder: &mut Builder<'_>) -> Result<(), Stop> {
+            builder.nested(1, &[(int(0), int(100_000)), (int(0), int(100_000))])?;
+            unreachable!("nothing is walked")
+        }
+    }
+    let found = Expanded.schedule(1).expect_err("2^33 steps");
+    assert_eq!(found[0].code, Code::StepLimit);
 }
 
 const STAR: &str = "

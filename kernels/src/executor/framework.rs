@@ -5,6 +5,7 @@ use std::ops::Range;
 use std::time::{Duration, Instant};
 
 use roundelay_core::dtype::ReduceOp;
+use roundelay_core::executor::holds_no_element;
 use roundelay_core::ids::RankId;
 
 use super::memory::{ExecMem, Granted, Memory};
@@ -141,9 +142,7 @@ impl<'e, E: Executor + ?Sized> Call<'e, E> {
         let total = self.param.total;
         let most = self.executor.calc_loop_max_count(self.ccl_buffer, self.size());
         if most == 0 && total > 0 {
-            let bytes = self.ccl_buffer;
-            let what = format!("a CCL buffer of {bytes} bytes holds no element of every unit");
-            return Err(Error::Exceeded { what });
+            return Err(Error::Exceeded { what: holds_no_element(self.ccl_buffer, self.size()) });
         }
         let loops = if most == 0 { 0 } else { total.div_ceil(most) };
         let whole = self.ranks().all(|rank| {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::Algorithm;
-use crate::check::executor::said;
+use crate::check::sizes::said;
 use crate::collective::Collective;
 use crate::source::Span;
 use crate::topology::Topology;
@@ -27,6 +27,8 @@ pub struct Executor {
     pub topology_span: Span,
     /// Bytes of each of the two CCL buffers of a rank.
     pub ccl_buffer: u64,
+    /// Where that is written; the executor's name if it is not.
+    pub ccl_buffer_span: Span,
     /// Bytes of a unit that a loop takes at most, where its author says so, and who does.
     pub loop_bytes: Option<(u64, Span)>,
     /// Whether it moves the caller's memory itself, also where that is larger than the CCL buffers.

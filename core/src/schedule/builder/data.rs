@@ -63,7 +63,8 @@ impl Builder<'_> {
         operands.clear();
         for place in places {
             let (rank, area) = self.settle(at, place.0)?;
-            operands.push((rank, self.settle(at, self.locate(rank, area))?));
+            let there = if area.frame == 0 { Ok(area) } else { self.locate(rank, area) };
+            operands.push((rank, self.settle(at, there)?));
         }
         // Where a caller gave one region for both buffers, a copy from one to the other is none.
         if nsrcs == 1 && self.is_called() {

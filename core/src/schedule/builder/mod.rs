@@ -16,7 +16,7 @@ use std::hash::BuildHasherDefault;
 use super::area::{Area, Pieces};
 use super::arith::Fault;
 use super::record::countable;
-use super::tables::{Lane, Mix, Tables};
+use super::tables::{Lane, Limits, Mix, Tables};
 use super::value::{Flag, Int, List, Peer, Piece};
 use super::{Buffer, Channel, Op, OpKind, Region, SignalKind};
 use crate::diagnostics::{Code, Finding};
@@ -188,6 +188,20 @@ impl<'t> Builder<'t> {
         self.take(at, steps, || format!("this loop of {steps} iterations goes"))
     }
 
+    /// Loops in one another, by their bounds from the outermost on: what must end beyond the budget of steps is
+    /// refused before a step of it is walked.
+    pub fn nested(&mut self, at: At, loops: &[(Int, Int)]) -> Result<(), Stop> {
+        let limit = Limits::FULL.steps;
+        let times = loops.iter().try_fold(1_u64, |times, (lo, hi)| {
+            let here = hi.0.ok()?.saturating_sub(lo.0.ok()?).max(0);
+            Some(times.saturating_mul(here.unsigned_abs()))
+        });
+        let Some(times) = times.filter(|times| *times > limit) else { return Ok(()) };
+        let title =
+            format!("the loops in this one take {times} steps, beyond the limit of {limit}");
+        Err(self.too_long(at, title))
+    }
+
     /// Takes steps from the budget for `what`.
     fn take(&mut self, at: At, steps: u64, what: impl FnOnce() -> String) -> Result<(), Stop> {
         if self.tables.spend(steps) {
@@ -196,11 +210,15 @@ impl<'t> Builder<'t> {
         let what = what();
         let limit = self.tables.limits().steps;
         let title = format!("{what} beyond the step limit of {limit}");
-        Err(self.fail(
+        Err(self.too_long(at, title))
+    }
+
+    fn too_long(&mut self, at: At, title: String) -> Stop {
+        self.fail(
             Finding::new(Code::StepLimit, SpanId(at), title)
                 .note("the limit counts the iterations of all loops on all ranks")
                 .help("loop over ranks, rounds or pieces; a larger piece is still one op"),
-        ))
+        )
     }
 
     /// `parallel x in lo..hi`: the first iteration on this stream, the others on streams of their own,

@@ -8,7 +8,7 @@ use crate::diagnostics::{Code, Finding};
 use crate::ids::{RankId, SpanId};
 use crate::schedule::Buffer;
 use crate::schedule::area::{Area, Pieces};
-use crate::schedule::arith::{self, Fault};
+use crate::schedule::arith::Fault;
 use crate::schedule::builder::{Builder, Stop};
 use crate::schedule::groups::{GroupPlace, Membership};
 use crate::schedule::params::ParamValue;
@@ -18,7 +18,6 @@ use crate::schedule::site::{Drawing, Ground, Site};
 use crate::schedule::tree::{TreeNode, TreePlace};
 use crate::schedule::value::{Chair, List, Place, Seat, Seats, pick};
 use crate::source::Span;
-use crate::syntax::ast::{BinOp, UnOp};
 
 /// A value of the language. Faults never get this far.
 #[derive(Clone, Debug)]
@@ -74,34 +73,12 @@ macro_rules! typed {
 }
 
 impl<'a> Run<'a> {
-    typed!(bool, Bool, bool);
-    typed!(peer, Peer, RankId);
     typed!(list, List, Rc<[i64]>);
-    typed!(any_region, Region, Area);
     typed!(ring, Ring, Chair);
     typed!(chairs, Rings, Rc<[Chair]>);
     typed!(tree_place, Tree, TreePlace);
     typed!(group_place, Groups, GroupPlace);
     typed!(topology, Topology, Ground);
-
-    pub(super) fn int(&mut self, b: &mut Builder<'_>, expr: &'a Expr) -> Result<i64, Stop> {
-        match &*expr.kind {
-            ExprKind::Int(value) => Ok(*value),
-            ExprKind::Nranks => Ok(b.nranks().get()),
-            ExprKind::Binary(op, l, r) if op.precedence() > BinOp::Eq.precedence() => {
-                let (l, r) = (self.int(b, l)?, self.int(b, r)?);
-                self.settle(b, expr.span, arith::arithmetic(*op, l, r))
-            }
-            ExprKind::Var(var) => match &self.vars[var.0 as usize] {
-                Value::Int(value) => Ok(*value),
-                other => unreachable!("checked as {:?}, is {other:?}", expr.ty),
-            },
-            _ => match self.eval(b, expr)? {
-                Value::Int(value) => Ok(value),
-                other => unreachable!("checked as {:?}, is {other:?}", expr.ty),
-            },
-        }
-    }
 
     pub(super) fn region(&mut self, b: &mut Builder<'_>, expr: &'a Expr) -> Result<Area, Stop> {
         match &*expr.kind {
@@ -110,7 +87,22 @@ impl<'a> Run<'a> {
                 let piece = self.with_pieces(b, pieces, |pieces| pieces.at(index))?;
                 self.settle(b, expr.span, piece)
             }
-            _ => self.any_region(b, expr),
+            ExprKind::Block(region, index) => {
+                let (area, index) = (self.region(b, region)?, self.int(b, index)?);
+                let piece = area.split(b.nranks().get()).and_then(|pieces| {
+                    b.countable(&pieces)?;
+                    pieces.at(index)
+                });
+                self.settle(b, expr.span, piece)
+            }
+            ExprKind::Var(var) => match &self.vars[var.0 as usize] {
+                Value::Region(area) => Ok(*area),
+                other => unreachable!("checked as {:?}, is {other:?}", expr.ty),
+            },
+            _ => match self.object(b, expr)? {
+                Value::Region(area) => Ok(area),
+                other => unreachable!("checked as {:?}, is {other:?}", expr.ty),
+            },
         }
     }
 
@@ -168,33 +160,26 @@ impl<'a> Run<'a> {
     }
 
     pub(super) fn eval(&mut self, b: &mut Builder<'_>, expr: &'a Expr) -> Result<Value, Stop> {
-        let value = self.evaluated(b, expr)?;
+        let value = match expr.ty {
+            Ty::Int => return Ok(Value::Int(self.int(b, expr)?)),
+            Ty::Bool => return Ok(Value::Bool(self.bool(b, expr)?)),
+            Ty::Peer => return Ok(Value::Peer(self.peer(b, expr)?)),
+            Ty::Region => return Ok(Value::Region(self.region(b, expr)?)),
+            _ => self.object(b, expr)?,
+        };
         if b.tables.record.is_some() {
             self.record(b, expr, &value)?;
         }
         Ok(value)
     }
 
-    fn evaluated(&mut self, b: &mut Builder<'_>, expr: &'a Expr) -> Result<Value, Stop> {
+    /// What is not computed as what it is, by [`Self::region`] or in `scalar.rs`.
+    pub(super) fn object(&mut self, b: &mut Builder<'_>, expr: &'a Expr) -> Result<Value, Stop> {
         let span = expr.span;
         Ok(match &*expr.kind {
-            ExprKind::Int(value) => Value::Int(*value),
-            ExprKind::Bool(value) => Value::Bool(*value),
             ExprKind::Var(var) => self.vars[var.0 as usize].clone(),
-            ExprKind::Rank => Value::Int(b.rank().get()),
-            ExprKind::Nranks => Value::Int(b.nranks().get()),
-            ExprKind::Local => Value::Peer(self.local),
             ExprKind::Input => Value::Region(b.buffer(Buffer::Input)),
             ExprKind::Output => Value::Region(b.buffer(Buffer::Output)),
-            ExprKind::Unary(op, operand) => match (op, self.eval(b, operand)?) {
-                (UnOp::Not, Value::Bool(value)) => Value::Bool(!value),
-                (UnOp::Not, Value::Int(value)) => Value::Int(!value),
-                (_, Value::Int(value)) => {
-                    Value::Int(self.settle(b, span, arith::arithmetic(BinOp::Sub, 0, value))?)
-                }
-                (_, other) => unreachable!("checked as a number, is {other:?}"),
-            },
-            ExprKind::Binary(op, left, right) => self.binary(b, *op, left, right, span)?,
             ExprKind::If(condition, then, otherwise) => {
                 let chosen = if self.bool(b, condition)? { then } else { otherwise };
                 self.eval(b, chosen)?
@@ -202,20 +187,6 @@ impl<'a> Run<'a> {
             ExprKind::List(items) => {
                 let items = items.iter().map(|i| self.int(b, i)).collect::<Result<Rc<[_]>, _>>()?;
                 Value::List(items)
-            }
-            ExprKind::IntFn(function, args) => {
-                let first = self.int(b, &args[0])?;
-                let second = args.get(1).map_or(Ok(0), |arg| self.int(b, arg))?;
-                Value::Int(self.settle(b, span, function.apply(first, second))?)
-            }
-            ExprKind::IsPowerOfTwo(x) => {
-                let x = self.int(b, x)?;
-                Value::Bool(x > 0 && x & (x - 1) == 0)
-            }
-            ExprKind::Peer(rank) => {
-                let rank = self.int(b, rank)?;
-                let rank = b.find_rank(rank);
-                Value::Peer(self.settle(b, span, rank)?)
             }
             ExprKind::Len(of) => match self.eval(b, of)? {
                 Value::List(list) => Value::Int(list.len() as i64),
@@ -225,22 +196,6 @@ impl<'a> Run<'a> {
                 other => unreachable!("checked as a list or pieces, is {other:?}"),
             },
             ExprKind::Rev(list) => Value::List(self.list(b, list)?.iter().rev().copied().collect()),
-            ExprKind::Element(list, index) => {
-                let (list, index) = (self.list(b, list)?, self.int(b, index)?);
-                Value::Int(self.settle(b, span, pick(&list, index))?)
-            }
-            ExprKind::RankOf(peer) => {
-                let peer = self.peer(b, peer)?;
-                let number = b.number(peer);
-                Value::Int(self.settle(b, span, number)?)
-            }
-            ExprKind::RingLeft(ring) => Value::Peer(self.ring(b, ring)?.left),
-            ExprKind::RingRight(ring) => Value::Peer(self.ring(b, ring)?.right),
-            ExprKind::RingPosition(ring) => Value::Int(i64::from(self.ring(b, ring)?.position)),
-            ExprKind::RingSeat(ring, index) => {
-                let (chair, index) = (self.ring(b, ring)?, self.int(b, index)?);
-                Value::Peer(self.settle(b, span, pick(&chair.order, index))?)
-            }
             ExprKind::RingNatural => self.seat(b, &Ring::natural(), span)?,
             ExprKind::RingTwisted => self.seat(b, &Ring::twisted(), span)?,
             ExprKind::RingOrder(list) => {
@@ -320,15 +275,6 @@ impl<'a> Run<'a> {
                 let pieces = pieces.and_then(|pieces| b.countable(&pieces).map(|()| pieces));
                 Value::Pieces(self.settle(b, span, pieces)?)
             }
-            ExprKind::Block(region, index) => {
-                let (area, index) = (self.region(b, region)?, self.int(b, index)?);
-                let piece = area.split(b.nranks().get()).and_then(|pieces| {
-                    b.countable(&pieces)?;
-                    pieces.at(index)
-                });
-                Value::Region(self.settle(b, span, piece)?)
-            }
-            ExprKind::Piece(..) => Value::Region(self.region(b, expr)?),
             ExprKind::Range(pieces, lo, hi) => {
                 let (lo, hi) = (self.int(b, lo)?, self.int(b, hi)?);
                 let piece = self.with_pieces(b, pieces, |pieces| pieces.range(lo, hi))?;
@@ -348,35 +294,12 @@ impl<'a> Run<'a> {
                 return Err(b.fail(finding));
             }
             ExprKind::Error => unreachable!("a program with errors is not interpreted"),
+            other => unreachable!("computed as what it is: {other:?}"),
         })
     }
 
     fn rings(&self, b: &mut Builder<'_>, rings: &Rings, span: Span) -> Result<Value, Stop> {
         let seats = self.exactly(b, span, |b, at| b.rings(at, rings))?;
         Ok(Value::Rings(self.settle(b, span, seats.0)?.into()))
-    }
-
-    pub(super) fn binary(
-        &mut self,
-        b: &mut Builder<'_>,
-        op: BinOp,
-        left: &'a Expr,
-        right: &'a Expr,
-        span: Span,
-    ) -> Result<Value, Stop> {
-        if let BinOp::And | BinOp::Or = op {
-            let decided = op == BinOp::Or;
-            let left = self.bool(b, left)?;
-            return Ok(Value::Bool(if left == decided { decided } else { self.bool(b, right)? }));
-        }
-        Ok(match (self.eval(b, left)?, self.eval(b, right)?) {
-            (Value::Int(l), Value::Int(r)) if op.precedence() > BinOp::Eq.precedence() => {
-                Value::Int(self.settle(b, span, arith::arithmetic(op, l, r))?)
-            }
-            (Value::Int(l), Value::Int(r)) => Value::Bool(arith::compare(op, l, r)),
-            (Value::Bool(l), Value::Bool(r)) => Value::Bool((l == r) == (op == BinOp::Eq)),
-            (Value::Peer(l), Value::Peer(r)) => Value::Bool((l == r) == (op == BinOp::Eq)),
-            (l, r) => unreachable!("checked as comparable, are {l:?} and {r:?}"),
-        })
     }
 }

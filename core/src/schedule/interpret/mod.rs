@@ -6,6 +6,7 @@ mod fifo;
 mod membership;
 mod recorded;
 mod runs;
+mod scalar;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -17,7 +18,9 @@ use super::ring::Ring;
 use super::site::Site;
 use super::value::{Flag, Int, List, Peer, Piece, Split};
 use super::{Algorithm, Location};
-use crate::check::hir::{self, Demand, Iter, ParamTy, Signal, Step, Stmt, StmtKind, VarId};
+use crate::check::hir::{
+    self, Demand, Expr, Iter, ParamTy, Signal, Step, Stmt, StmtKind, Ty, VarId,
+};
 use crate::collective::Collective;
 use crate::diagnostics::{Code, Diagnostic, Finding};
 use crate::ids::{RankId, SpanId};
@@ -306,15 +309,36 @@ impl<'a> Run<'a> {
         self.vars[var.0 as usize] = value;
     }
 
+    /// Gives a variable its value, which is not moved through a [`Value`] where it is less than one.
+    fn assign(&mut self, b: &mut Builder<'_>, var: VarId, value: &'a Expr) -> Result<(), Stop> {
+        match value.ty {
+            Ty::Int => {
+                let value = self.int(b, value)?;
+                self.set(var, Value::Int(value));
+            }
+            Ty::Bool => {
+                let value = self.bool(b, value)?;
+                self.set(var, Value::Bool(value));
+            }
+            Ty::Peer => {
+                let value = self.peer(b, value)?;
+                self.set(var, Value::Peer(value));
+            }
+            _ => {
+                let value = self.eval(b, value)?;
+                self.set(var, value);
+            }
+        }
+        Ok(())
+    }
+
     fn stmt(&mut self, b: &mut Builder<'_>, stmt: &'a Stmt) -> Result<(), Stop> {
         let at = stmt.at.0;
         self.at = at;
         match &stmt.kind {
-            StmtKind::Let(var, value) => {
-                let value = self.eval(b, value)?;
-                self.set(*var, value);
-            }
+            StmtKind::Let(var, value) => self.assign(b, *var, value)?,
             StmtKind::For(var, iter, body) => {
+                self.nested(b, stmt)?;
                 let (range, list) = match iter {
                     Iter::Range(lo, hi) => (self.int(b, lo)?..self.int(b, hi)?, None),
                     Iter::List(list) => {
@@ -323,6 +347,9 @@ impl<'a> Run<'a> {
                     }
                 };
                 b.spend(at, range.start, range.end)?;
+                if body.is_empty() {
+                    return Ok(());
+                }
                 for i in range {
                     let value = list.as_ref().map_or(i, |list| list[i as usize]);
                     self.set(*var, Value::Int(value));
@@ -330,6 +357,7 @@ impl<'a> Run<'a> {
                 }
             }
             StmtKind::Parallel(var, lo, hi, body) => {
+                self.nested(b, stmt)?;
                 let (lo, hi) = (self.int(b, lo)?, self.int(b, hi)?);
                 b.parallel(at, lo, hi, |b, value| {
                     self.set(*var, Value::Int(value.get()));
@@ -377,8 +405,7 @@ impl<'a> Run<'a> {
                     self.steps[step.0 as usize].expect("a step is declared before its calls");
                 b.step(at)?;
                 for (param, arg) in step.params.iter().zip(args) {
-                    let value = self.eval(b, arg)?;
-                    self.set(*param, value);
+                    self.assign(b, *param, arg)?;
                 }
                 self.block(b, &step.body)?;
             }

@@ -7,18 +7,84 @@
 use super::Full;
 use crate::ids::{OpId, StreamId};
 use crate::schedule::{OpKind, Schedule, Stream};
+use crate::verify::order::Order;
 
 pub(crate) struct Dense {
     width: usize,
     /// Clocks of `width` entries each: entry s counts the events of stream s that are known.
     pool: Vec<u32>,
+    shared: Shared,
+    /// The clock that each post carries until its wait takes it; by op.
+    carried: Vec<u32>,
+}
+
+/// Who holds which clock, whatever it says.
+struct Shared {
     holders: Vec<u32>,
     free: Vec<u32>,
     /// The clock of each stream.
     of: Vec<u32>,
-    /// The clock that each post carries until its wait takes it; by op.
-    carried: Vec<u32>,
-    limit: usize,
+    /// How many there may be.
+    most: usize,
+}
+
+impl Shared {
+    /// All streams hold one; there may be as many as make `limit` entries.
+    fn new(streams: usize, limit: usize) -> Self {
+        let most = limit / streams.max(1);
+        Self { holders: vec![streams as u32], free: Vec::new(), of: vec![0; streams], most }
+    }
+
+    fn hold(&mut self, stream: StreamId) -> u32 {
+        let clock = self.of[stream.index()];
+        self.holders[clock as usize] += 1;
+        clock
+    }
+
+    /// Gives the stream a clock of its own, so that it may change; says which it had if that is another.
+    fn own(&mut self, stream: StreamId) -> Result<Option<u32>, Full> {
+        let had = self.of[stream.index()];
+        if self.holders[had as usize] == 1 {
+            return Ok(None);
+        }
+        let fresh = match self.free.pop() {
+            Some(fresh) => fresh,
+            None if self.holders.len() < self.most => {
+                self.holders.push(0);
+                self.holders.len() as u32 - 1
+            }
+            None => return Err(Full),
+        };
+        self.holders[fresh as usize] = 1;
+        self.of[stream.index()] = fresh;
+        self.release(had);
+        Ok(Some(had))
+    }
+
+    fn release(&mut self, clock: u32) {
+        let holders = &mut self.holders[clock as usize];
+        *holders -= 1;
+        if *holders == 0 {
+            self.free.push(clock);
+        }
+    }
+}
+
+/// Whether a run in that order keeps to `limit` entries: counted before any is filled, since to fill them takes
+/// longer than all else.
+pub(super) fn fit(schedule: &Schedule, order: &Order, limit: usize) -> bool {
+    let mut shared = Shared::new(schedule.streams.len(), limit);
+    let mut carried = vec![u32::MAX; schedule.ops.len()];
+    order.sequence.iter().all(|at| {
+        let stream = order.stream_of[at.index()];
+        match schedule.op(*at).kind {
+            OpKind::Move => {}
+            OpKind::Post => carried[at.index()] = shared.hold(stream),
+            OpKind::Wait if shared.own(stream).is_err() => return false,
+            OpKind::Wait => shared.release(carried[order.meets[at.index()].index()]),
+        }
+        true
+    })
 }
 
 impl Dense {
@@ -37,17 +103,14 @@ impl Dense {
         Ok(Self {
             width,
             pool: vec![0; width],
-            holders: vec![width as u32],
-            free: Vec::new(),
-            of: vec![0; width],
+            shared: Shared::new(width, limit),
             carried: vec![u32::MAX; schedule.ops.len()],
-            limit,
         })
     }
 
     /// How many events of stream `of` are known to `stream`.
     pub(crate) fn known(&self, stream: StreamId, of: StreamId) -> u32 {
-        self.pool[self.of[stream.index()] as usize * self.width + of.index()]
+        self.pool[self.shared.of[stream.index()] as usize * self.width + of.index()]
     }
 
     pub(super) fn post(&mut self, op: OpId, stream: StreamId) {
@@ -67,9 +130,7 @@ impl Dense {
 
     /// What `stream` knows now, kept until it is learned or released.
     pub(crate) fn hold(&mut self, stream: StreamId) -> u32 {
-        let clock = self.of[stream.index()];
-        self.holders[clock as usize] += 1;
-        clock
+        self.shared.hold(stream)
     }
 
     /// How many events of stream `of` are known to whoever learns what is held.
@@ -116,37 +177,17 @@ impl Dense {
 
     /// The stream's clock, made its own so that it may change.
     fn own(&mut self, stream: StreamId) -> Result<u32, Full> {
-        let shared = self.of[stream.index()];
-        if self.holders[shared as usize] == 1 {
-            return Ok(shared);
+        let had = self.shared.own(stream)?;
+        let mine = self.shared.of[stream.index()];
+        if let Some(had) = had {
+            let (from, to) = (had as usize * self.width, mine as usize * self.width);
+            self.pool.resize(self.pool.len().max(to + self.width), 0);
+            self.pool.copy_within(from..from + self.width, to);
         }
-        let fresh = match self.free.pop() {
-            Some(fresh) => fresh,
-            None => self.grow()?,
-        };
-        let from = shared as usize * self.width;
-        self.pool.copy_within(from..from + self.width, fresh as usize * self.width);
-        self.holders[fresh as usize] = 1;
-        self.of[stream.index()] = fresh;
-        self.release(shared);
-        Ok(fresh)
-    }
-
-    fn grow(&mut self) -> Result<u32, Full> {
-        let size = self.pool.len() + self.width;
-        if size > self.limit {
-            return Err(Full);
-        }
-        self.pool.resize(size, 0);
-        self.holders.push(0);
-        Ok(self.holders.len() as u32 - 1)
+        Ok(mine)
     }
 
     pub(crate) fn release(&mut self, clock: u32) {
-        let holders = &mut self.holders[clock as usize];
-        *holders -= 1;
-        if *holders == 0 {
-            self.free.push(clock);
-        }
+        self.shared.release(clock);
     }
 }

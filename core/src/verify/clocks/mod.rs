@@ -7,6 +7,7 @@
 pub(crate) mod dense;
 mod near;
 
+use super::order::Order;
 use crate::ids::{OpId, StreamId};
 use crate::schedule::Schedule;
 use dense::Dense;
@@ -34,6 +35,11 @@ impl<'s> Clocks<'s> {
     /// Clocks that know everything, of at most `limit` entries.
     pub(super) fn dense(schedule: &'s Schedule, limit: usize) -> Result<Self, Full> {
         Ok(Self { schedule, known: Known::Dense(Dense::new(schedule, limit)?), run: 0 })
+    }
+
+    /// Whether a run in `order` with clocks that know everything keeps to `limit` entries.
+    pub(super) fn fit(schedule: &Schedule, order: &Order, limit: usize) -> bool {
+        dense::fit(schedule, order, limit)
     }
 
     /// Clocks of at most `limit` entries that know enough of most schedules, if there are any for this one.
@@ -122,8 +128,13 @@ impl<'s> Clocks<'s> {
 #[cfg(test)]
 mod tests {
     use super::{Clocks, Full};
+    use crate::check::Door;
+    use crate::compile;
     use crate::ids::{OpId, StreamId};
-    use crate::schedule::text;
+    use crate::schedule::interpret::Interpreted;
+    use crate::schedule::{Algorithm as _, OpKind, text};
+    use crate::source::Source;
+    use crate::verify::in_order;
 
     /// Rank 1 posts twice and hears of rank 0 in between: three clocks of two entries live at once.
     const LATE: &str = "
@@ -160,5 +171,40 @@ rank 1 stream 0
         };
         assert_eq!(run(4), Err(Full));
         assert_eq!(run(6), Ok(()));
+        let order = in_order(&schedule).expect("no deadlock");
+        assert!(!Clocks::fit(&schedule, &order, 4));
+        assert!(Clocks::fit(&schedule, &order, 6));
+    }
+
+    /// Everybody hears of everybody, and the signals of all are under way at once: what is counted beforehand is
+    /// what a run takes, to the entry.
+    #[test]
+    fn what_a_run_takes_is_known_before_it() {
+        let text = "algorithm A() -> AllReduce {
+            for d in 1..nranks { peer((rank + d) % nranks).TxAck(); }
+            for d in 1..nranks { peer((rank + d) % nranks).RxAck(); peer((rank + d) % nranks).TxDataSignal(); }
+            for d in 1..nranks { peer((rank + d) % nranks).RxDataSignal(); }
+        }";
+        let source = Source::from_text("test.coll", text);
+        let program = compile(&source, Door::File).expect("it makes sense");
+        let all = Interpreted::new(program.algorithms[0].clone(), &source);
+        let schedule = all.schedule(6).expect("it fits");
+        let order = in_order(&schedule).expect("no deadlock");
+        let run = |limit| -> Result<(), Full> {
+            let mut clocks = Clocks::dense(&schedule, limit)?;
+            order.sequence.iter().try_for_each(|at| {
+                let stream = order.stream_of[at.index()];
+                let post = order.meets[at.index()];
+                match schedule.op(*at).kind {
+                    OpKind::Post => clocks.post(*at, stream),
+                    _ => clocks.wait(post, order.stream_of[post.index()], stream)?,
+                }
+                Ok(())
+            })
+        };
+        // Room for the clocks that six streams have in the end is no room for those of their posts.
+        let fits = |limit: &usize| Clocks::fit(&schedule, &order, *limit);
+        assert!((36..400).all(|limit| fits(&limit) == (run(limit) == Ok(()))));
+        assert_eq!((36..400).find(fits), Some(26 * 6));
     }
 }

@@ -1,0 +1,109 @@
+//! Loops in one another, where the outermost tells how often the innermost runs before any of them begins.
+
+use super::{Expr, ExprKind, Iter, Stmt, StmtKind, Ty, VarId};
+
+/// The bounds of loops in one another, the outermost first.
+pub(crate) type Nest<'a> = Vec<(&'a Expr, &'a Expr)>;
+
+impl Stmt {
+    /// For a loop, those inside it that every iteration comes to, with bounds that no iteration decides.
+    pub(crate) fn nests(&self) -> Vec<Nest<'_>> {
+        let mut nests = Vec::new();
+        if let Some((var, lo, hi, body)) = self.looped()
+            && told(lo, &[])
+            && told(hi, &[])
+        {
+            inside(body, &mut vec![var], &mut vec![(lo, hi)], &mut nests);
+        }
+        nests
+    }
+
+    /// A loop over a range: its variable, bounds and body.
+    fn looped(&self) -> Option<(VarId, &Expr, &Expr, &[Self])> {
+        match &self.kind {
+            StmtKind::For(var, Iter::Range(lo, hi), body)
+            | StmtKind::Parallel(var, lo, hi, body) => Some((*var, lo, hi, body)),
+            _ => None,
+        }
+    }
+}
+
+/// The nests of a loop's body. `bound` are the variables that have no value yet when the outermost begins.
+fn inside<'a>(
+    body: &'a [Stmt],
+    bound: &mut Vec<VarId>,
+    around: &mut Nest<'a>,
+    nests: &mut Vec<Nest<'a>>,
+) {
+    let innermost = nests.len();
+    for stmt in body {
+        if let StmtKind::Let(var, _) = &stmt.kind {
+            bound.push(*var);
+        }
+        let Some((var, lo, hi, body)) = stmt.looped() else { continue };
+        bound.push(var);
+        if told(lo, bound) && told(hi, bound) {
+            around.push((lo, hi));
+            inside(body, bound, around, nests);
+            around.pop();
+        }
+    }
+    if nests.len() == innermost && around.len() > 1 {
+        nests.push(around.clone());
+    }
+}
+
+/// Whether the value of an expression is known, and is one of numbers alone.
+fn told(expr: &Expr, bound: &[VarId]) -> bool {
+    let mut told = true;
+    expr.walk(&mut |part| {
+        told &= match &*part.kind {
+            ExprKind::Int(_)
+            | ExprKind::Rank
+            | ExprKind::Nranks
+            | ExprKind::Unary(..)
+            | ExprKind::Binary(..)
+            | ExprKind::IntFn(..) => part.ty == Ty::Int,
+            ExprKind::Var(var) => part.ty == Ty::Int && !bound.contains(var),
+            _ => false,
+        };
+    });
+    told
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::check::Door;
+    use crate::check::hir::walk;
+    use crate::compile;
+    use crate::source::Source;
+
+    /// How many loops are in each nest that some loop of `body` tells of.
+    fn nests(body: &str) -> Vec<usize> {
+        let text = format!("algorithm A(many: int = 3) -> AllReduce {{ {body} }}");
+        let source = Source::from_text("test.coll", &text);
+        let program = compile(&source, Door::File).expect("it makes sense");
+        let mut found = Vec::new();
+        walk(&program.algorithms[0].body, &mut |stmt| {
+            found.extend(stmt.nests().iter().map(Vec::len));
+        });
+        found
+    }
+
+    #[test]
+    fn only_loops_that_every_iteration_comes_to_alike() {
+        assert_eq!(
+            nests("for a in 0..9 { for b in rank..nranks { for c in 0..many * 2 { } } }"),
+            [3, 2]
+        );
+        assert_eq!(
+            nests("for a in 0..9 { for b in 0..8 { } parallel c in 0..log2(nranks) { } }"),
+            [2, 2]
+        );
+        assert_eq!(nests("for a in 0..9 { for b in 0..a { for c in 0..9 { } } }"), [2]);
+        assert_eq!(nests("for a in 0..9 { let b = 5; for c in 0..b { } }"), []);
+        assert_eq!(nests("for a in 0..9 { if rank == 0 { for b in 0..9 { } } }"), []);
+        assert_eq!(nests("for a in 0..9 { for b in [1, 2] { for c in 0..2 { } } }"), []);
+        assert_eq!(nests("for a in 0..len([1, 2]) { for b in 0..2 { for c in 0..2 { } } }"), [2]);
+    }
+}

@@ -1,0 +1,67 @@
+//! What a CCL buffer holds, and with it a loop: an executor that is proved runs for every element type, so there is
+//! room for an element of the widest.
+
+use super::Executor;
+use crate::check::hir;
+use crate::check::sizes::said;
+use crate::diagnostics::{Code, Diagnostic};
+use crate::dtype::DType;
+
+impl Executor {
+    /// Units of the larger of a rank's two buffers, of which a CCL buffer holds one loop's part.
+    pub fn units(&self) -> u64 {
+        self.collective.max_units(self.nranks())
+    }
+
+    /// Elements a unit that one loop takes at most, where each CCL buffer has `ccl_buffer` bytes and an
+    /// element `unit_size`. 0 where not even one element of each unit fits.
+    pub fn loop_max_count(&self, ccl_buffer: u64, unit_size: u64) -> u64 {
+        let fits = ccl_buffer / self.units();
+        self.loop_bytes.map_or(fits, |most| most.min(fits)) / unit_size.max(1)
+    }
+}
+
+/// What is said of CCL buffers of so many bytes that leave a loop nothing.
+pub fn holds_no_element(ccl_buffer: u64, size: u64) -> String {
+    format!("a CCL buffer of {} holds no element of {} of every unit", said(ccl_buffer), said(size))
+}
+
+/// Buffers or loops that hold no element of some type, or loops that no CCL buffer holds.
+pub(super) fn too_small(checked: &hir::Executor, units: u64) -> Vec<Diagnostic> {
+    let widest = DType::ALL.iter().map(|dtype| dtype.size() as u64).max().unwrap_or(1);
+    let types = DType::ALL.iter().filter(|dtype| dtype.size() as u64 == widest);
+    let types = types.map(|dtype| dtype.name()).collect::<Vec<_>>().join(", ");
+    let every = format!("an executor runs for every element type: {} for {types}", said(widest));
+    let mut errors = Vec::new();
+    let (ccl_buffer, needed) = (checked.ccl_buffer, units * widest);
+    let fits = ccl_buffer / units;
+    if fits < widest {
+        let title = holds_no_element(ccl_buffer, widest);
+        errors.push(
+            Diagnostic::new(Code::OverBudget, checked.ccl_buffer_span, title)
+                .label("too small")
+                .note(format!("{every}; units: {units}"))
+                .help(format!("write `ccl_buffer: {};` or more", said(needed))),
+        );
+    }
+    let Some((most, span)) = checked.loop_bytes else { return errors };
+    if most < widest {
+        let (most, least) = (said(most), said(widest));
+        let title = format!("a loop of {most} a unit holds no element of {least}");
+        errors.push(
+            Diagnostic::new(Code::OverBudget, span, title).label("too short").note(every).help(
+                format!("write `loop_bytes: {least};` or more, or leave it out: it is derived"),
+            ),
+        );
+    } else if most > fits && fits >= widest {
+        let (most, fits) = (said(most), said(fits));
+        let title = format!("declared loops of {most} a unit, and a CCL buffer holds {fits}");
+        errors.push(
+            Diagnostic::new(Code::OverBudget, span, title)
+                .label("too long")
+                .note(format!("a CCL buffer of {}, units: {units}", said(ccl_buffer)))
+                .help(format!("write `loop_bytes: {fits};`, or leave it out: it is derived")),
+        );
+    }
+    errors
+}
