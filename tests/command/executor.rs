@@ -153,9 +153,10 @@ fn an_executor_is_exported() {
 /// Without `--sizes`, every class is tested at its smallest, an inner and its largest testable size.
 #[test]
 fn each_class_is_tested_at_both_its_ends() {
-    let small = ENTRY
-        .replace("64 KiB", "1 KiB")
-        .replace("when bytes < 1 KiB", "when bytes < 3 => RingAllReduce;\n    when bytes < 1 KiB");
+    let small = ENTRY.replace("64 KiB", "1 KiB").replace(
+        "when bytes < 1 KiB",
+        "when bytes < 3 => RingAllReduce(ring = around(topology));\n    when bytes < 1 KiB",
+    );
     let file = written(&small);
     let json = roundelay(&["executor", "run", file.path(), "--format", "json"]).ends(0).json();
     let rows = json["rows"].as_array().unwrap();

@@ -147,6 +147,8 @@ pub algorithm TwistedRingAllReduce(ring: Ring) -> AllReduce {
             None => s.ring(0, &Ring::natural())?,
         };
         let half = s.output().split(2);
+        s.nested(2, &[(int(0), int(2)), (int(0), nranks - 1)])?;
+        s.nested(2, &[(int(0), int(2)), (int(0), nranks - 1)])?;
         s.parallel(
             2,
             0,
@@ -341,6 +343,7 @@ pub algorithm TwistedRingReduceScatter(ring: Ring) -> ReduceScatter {
         let block = s.input().split(nranks);
         let result = s.output().split(2);
         let sum = s.scratch_blocks(3, "sum", 4, &block.at(0).split(2))?;
+        s.nested(4, &[(int(0), int(2)), (int(0), nranks)])?;
         s.parallel(
             4,
             0,
@@ -521,6 +524,7 @@ pub algorithm TwistedRingAllGather(ring: Ring) -> AllGather {
             None => s.ring(0, &Ring::natural())?,
         };
         let block = s.output().split(nranks);
+        s.nested(2, &[(int(0), int(2)), (int(0), nranks - 1)])?;
         s.parallel(
             2,
             0,

@@ -2,6 +2,7 @@
 //!
 //! ```text
 //! schedule RingAllReduce AllReduce nranks 2 root 0
+//! file "ring.coll"
 //! at 0 = 11:5..11:37
 //! at 1 = 13:9..13:24
 //! rank 0 stream 0
@@ -13,7 +14,7 @@
 //!
 //! `R.buffer[lo..hi]` is a region of rank R; `R.slots#2@1/4[1/4..1/2]` lies in slot 2 of a scratch buffer, which
 //! holds what began at 1/4 of the buffer it came from. `fold a, b -> c` is c = b op a. `at` lines say where
-//! statements stand, as line:column, counted up from 0; a statement without one has no known place. Tables
+//! statements stand in that file, as line:column, counted up from 0; a statement without one has no known place. Tables
 //! are read in the order of first use, as the builder makes them.
 
 use std::fmt::{self, Write as _};
@@ -68,6 +69,9 @@ fn write(schedule: &Schedule, out: &mut String) -> fmt::Result {
     for Scratch { name, slots, width } in &schedule.scratch {
         writeln!(out, "scratch {name} slots {slots} width {width}")?;
     }
+    if !schedule.file.is_empty() {
+        writeln!(out, "file {}", quoted(&schedule.file))?;
+    }
     for (id, place) in schedule.locations.iter().enumerate() {
         let Location { line, column, end_line, end_column } = place;
         writeln!(out, "at {id} = {line}:{column}..{end_line}:{end_column}")?;
@@ -79,6 +83,31 @@ fn write(schedule: &Schedule, out: &mut String) -> fmt::Result {
         }
     }
     Ok(())
+}
+
+/// A name on one line, whatever is in it.
+fn quoted(name: &str) -> String {
+    let escaped = name.replace('\\', "\\\\").replace('\n', "\\n").replace('\r', "\\r");
+    format!("\"{escaped}\"")
+}
+
+fn unquoted(text: &str) -> Result<String, String> {
+    let inner = text.strip_prefix('"').and_then(|text| text.strip_suffix('"'));
+    let mut chars = inner.ok_or("expected a name in quotes")?.chars();
+    let mut name = String::new();
+    while let Some(next) = chars.next() {
+        if next != '\\' {
+            name.push(next);
+            continue;
+        }
+        name.push(match chars.next() {
+            Some('\\') => '\\',
+            Some('n') => '\n',
+            Some('r') => '\r',
+            _ => return Err("expected `\\\\`, `\\n` or `\\r` for a character of a name".into()),
+        });
+    }
+    Ok(name)
 }
 
 /// An op as a line of the text form writes it, without its statement.
@@ -185,6 +214,7 @@ impl Reader {
                     Scratch { name: name.into(), slots: number(slots)?, width: rational(width)? };
                 schedule.scratch.push(scratch);
             }
+            "file" => schedule.file = unquoted(rest)?.into(),
             "at" => {
                 let (id, place) = split(rest, "=")?;
                 let next = schedule.locations.len();

@@ -3,6 +3,7 @@
 use expect_test::expect;
 use proptest::prelude::*;
 use roundelay_core::ids::OpId;
+use roundelay_core::schedule::Schedule;
 use roundelay_core::schedule::text::{parse, print};
 
 use super::{NCCL_RING, RING, SLOTS, TWISTED, lay_out};
@@ -68,6 +69,8 @@ fn what_is_wrong_is_said() {
         wrong(&format!("{head}post ok 0->1 @1")),
         wrong(&format!("{head}jump 0->1 @1")),
         wrong(&format!("{head}at 5 = 11:5..11:37")),
+        wrong(&format!("{head}file ring.coll")),
+        wrong(&format!(r#"{head}file "a\b""#)),
         wrong(&format!("{head}post ack 0->1 lane 1 twice @1")),
         wrong(&format!("{head}copy 0.input[0..1], 0.output[0..1] -> 0.output[0..1] @1")),
         wrong(&format!("{head}fold 0.input[0..1] -> 0.output[0..1] @1")),
@@ -84,11 +87,21 @@ fn what_is_wrong_is_said() {
         line 3: no signal is called `ok`
         line 3: no line begins with `jump`
         line 3: expected `at 0`, found `at 5`
+        line 3: expected a name in quotes
+        line 3: expected `\\`, `\n` or `\r` for a character of a name
         line 3: expected `lane V,V` or `stream S`
         line 3: a `copy` of 2 sources
         line 3: a `fold` of 1 sources
     "]]
     .assert_eq(&(found.join("\n") + "\n"));
+}
+
+#[test]
+fn files_of_any_name_are_read_back() {
+    for name in ["", "ring.coll", " a \"b\" ", "C:\\new\\r.coll", "two\nlines\r", "\\"] {
+        let schedule = Schedule { file: name.into(), ..lay_out(TWISTED, 2) };
+        assert_eq!(parse(&print(&schedule)).as_ref(), Ok(&schedule));
+    }
 }
 
 #[test]

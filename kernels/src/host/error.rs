@@ -257,7 +257,7 @@ impl fmt::Display for Error {
             ),
             Self::Abandoned { rank, by, why } => write!(
                 f,
-                "rank {rank} cannot go on, as rank {by} gave up: {why}; nothing that they share works any more, so make it anew"
+                "rank {rank} cannot go on, and what these ranks share must be made anew, as rank {by} gave up: {why}"
             ),
             Self::OneMode { what } => {
                 write!(f, "{what}; run it by one caller, or mark it `#[out_of_place]`")

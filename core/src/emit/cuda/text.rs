@@ -220,10 +220,11 @@ pub(super) fn loops(
     let cuts = cuts(checked);
     let several = !checked.callees().is_empty();
     let slices = spec.protocol != Protocol::Direct && cuts > CUTS / 2;
-    let defines = match (cuts > CUTS, several || slices) {
-        (true, _) => "#define ROUNDELAY_IN_FLIGHT 2\n",
-        (false, true) => "#define ROUNDELAY_IN_FLIGHT 4\n",
-        (false, false) => "",
+    let defines = match cuts {
+        cuts if cuts > 2 * CUTS => "#define ROUNDELAY_IN_FLIGHT 1\n",
+        cuts if cuts > CUTS => "#define ROUNDELAY_IN_FLIGHT 2\n",
+        _ if several || slices => "#define ROUNDELAY_IN_FLIGHT 4\n",
+        _ => "",
     };
     let text = whole(&checked.name, spec, about, (defines, &writer.text), &call, scale);
     (text, writer.sites)
