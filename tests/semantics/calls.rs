@@ -1,5 +1,7 @@
 //! Ranks of a communicator that make different calls, too few, or more shapes than are kept.
 
+#![expect(clippy::float_cmp, reason = "sums of small whole numbers are exact")]
+
 use std::num::NonZeroUsize;
 use std::sync::mpsc;
 use std::thread;

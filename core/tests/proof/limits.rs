@@ -58,16 +58,16 @@ fn loops_in_loops_are_refused_before_they_begin() {
 
     struct Expanded;
     impl Algorithm for Expanded {
-        fn name(&self) -> &str {
+        fn name(&self) -> &'static str {
             "Expanded"
         }
         fn collective(&self) -> Collective {
             Collective::AllReduce
         }
-        fn file(&self) -> &str {
+        fn file(&self) -> &'static str {
             "expanded.rs"
         }
-        fn source(&self) -> &str {
+        fn source(&self) -> &'static str {
             ""
         }
         fn locations(&self) -> &[Location] {

@@ -63,7 +63,9 @@ fn another_order_is_refused() {
             let folds = made.ops.iter().filter(|op| op.kind == OpKind::Move && op.srcs > 2);
             let last: Vec<usize> = folds.map(|op| (op.arg + u32::from(op.srcs)) as usize).collect();
             assert!(!last.is_empty(), "something is folded");
-            last.into_iter().for_each(|at| made.operands.swap(at - 1, at - 2));
+            for at in last {
+                made.operands.swap(at - 1, at - 2);
+            }
         };
         let refused = optimize_with(&ring(), goal, turned).expect_err("the bits would differ");
         let why = refused.to_string();
@@ -74,7 +76,9 @@ fn another_order_is_refused() {
         let swapped = |made: &mut Schedule| {
             let folds = made.ops.iter().filter(|op| op.kind == OpKind::Move && op.srcs > 1);
             let first: Vec<usize> = folds.map(|op| op.arg as usize).collect();
-            first.into_iter().for_each(|at| made.operands.swap(at, at + 1));
+            for at in first {
+                made.operands.swap(at, at + 1);
+            }
         };
         assert!(optimize_with(&ring(), goal, swapped).is_ok());
     }

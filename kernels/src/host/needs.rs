@@ -69,10 +69,10 @@ mod tests {
     use super::{Needs, needs};
 
     fn of(streams: [&str; 4]) -> Vec<Needs> {
-        let mut text = "schedule A Broadcast nranks 4 root 0\n".to_owned();
-        for (rank, ops) in streams.iter().enumerate() {
-            text += &format!("rank {rank} stream 0\n{ops}");
-        }
+        let [a, b, c, d] = streams;
+        let text = format!(
+            "schedule A Broadcast nranks 4 root 0\nrank 0 stream 0\n{a}rank 1 stream 0\n{b}rank 2 stream 0\n{c}rank 3 stream 0\n{d}"
+        );
         needs(&text::parse(&text).expect("a schedule"))
     }
 
