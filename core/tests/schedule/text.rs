@@ -26,10 +26,11 @@ fn it_reads_back_exactly() {
 fn one_op_a_line() {
     let text = print(&lay_out(SLOTS, 1));
     let ops: Vec<&str> = text.lines().filter(|line| !line.starts_with("at ")).collect();
-    expect![[r"
+    expect![[r#"
         schedule Slots AllReduce nranks 1 root 0 out_of_place
         scratch inbox slots 1 width 1
         scratch slot slots 2 width 1/3
+        file "test.coll"
         rank 0 stream 0
           copy 0.input[0..1] -> 0.output[0..1], 0.inbox#0@0[0..1] @4
           post fork 0->0 stream 1 @5
@@ -49,7 +50,7 @@ fn one_op_a_line() {
         rank 0 stream 3
           wait fork 0->0 stream 3 @6
           post join 0->0 stream 3 @6
-    "]]
+    "#]]
     .assert_eq(&(ops.join("\n") + "\n"));
 }
 
