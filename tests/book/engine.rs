@@ -27,27 +27,7 @@ roundelay::collective! {
     }
 }
 
-roundelay::collective! {
-    /// A pair that takes the other's input, writes it down, and only then adds both.
-    algorithm TakeAndAdd() -> AllReduce {
-        require nranks == 2, "a pair";
-        scratch theirs: like output;
-        let it = peer(1 - rank);
-        it.TxAck();
-        it.RxAck();
-        copy(it.input, local.theirs);
-        it.TxDataSignal();
-        it.RxDataSignal();
-        copy(local.theirs, local.output);
-        it.TxAck();
-        it.RxAck();
-        copy(local.input, local.theirs);
-        reduce(it.input, local.theirs);
-        it.TxDataSignal();
-        it.RxDataSignal();
-        copy(local.theirs, local.output);
-    }
-}
+roundelay::include_collective!("../data/take_and_add.coll");
 
 /// The call's text, if a call can be shown, and the text of its error.
 pub(crate) fn example(code: Code) -> (String, String) {

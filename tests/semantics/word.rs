@@ -2,33 +2,13 @@
 //! choose by themselves between in place and not may do so only where the proof covers it.
 
 use roundelay::library::RingAllReduce;
-use roundelay::{DType, Level, Options, Plan, ReduceOp, Run as _, Team, collective};
+use roundelay::{DType, Level, Options, Plan, ReduceOp, Run as _, Team};
 use roundelay_core::diagnostics::Code;
 use roundelay_core::prove;
 use roundelay_core::schedule::{OpKind, Schedule};
 use roundelay_kernels::Error;
 
-collective! {
-    /// Right where both ranks run in place and where none does. In between, one reads what the other overwrote.
-    algorithm TakeAndAdd() -> AllReduce {
-        require nranks == 2, "a pair";
-        scratch theirs: like output;
-        let it = peer(1 - rank);
-        it.TxAck();
-        it.RxAck();
-        copy(it.input, local.theirs);
-        it.TxDataSignal();
-        it.RxDataSignal();
-        copy(local.theirs, local.output);
-        it.TxAck();
-        it.RxAck();
-        copy(local.input, local.theirs);
-        reduce(it.input, local.theirs);
-        it.TxDataSignal();
-        it.RxDataSignal();
-        copy(local.theirs, local.output);
-    }
-}
+roundelay::include_collective!("../data/take_and_add.coll");
 
 /// Takes every contribution of rank 1 from rank 0.
 fn takes_the_wrong_rank(made: &mut Schedule) {

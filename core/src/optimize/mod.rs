@@ -116,7 +116,8 @@ impl std::error::Error for Unproved {}
 
 /// The passes: **fuse**, or where that does not fit **elide**. A fused schedule has no needless signals.
 ///
-/// Nothing that they make is believed: see [`Optimized::checked`].
+/// Nothing that they make is believed. It is proved for those callers, in place too if the author's schedule is, in any
+/// mixture of modes if that is, and compared with it: who is summed in which order.
 pub fn optimize(proved: &Proved, goal: Goal) -> Result<Optimized, Unproved> {
     optimize_with(proved, goal, |_| ())
 }

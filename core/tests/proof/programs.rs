@@ -38,26 +38,8 @@ fn no_power_of_two(nranks: u32) -> bool {
     !nranks.is_power_of_two()
 }
 
-/// Right where both ranks run in place and where none does. In between, one reads what the other overwrote.
-pub(crate) const ONE_MODE: &str = r#"
-algorithm TakeAndAdd() -> AllReduce {
-    require nranks == 2, "a pair";
-    scratch theirs: like output;
-    let it = peer(1 - rank);
-    it.TxAck();
-    it.RxAck();
-    copy(it.input, local.theirs);
-    it.TxDataSignal();
-    it.RxDataSignal();
-    copy(local.theirs, local.output);
-    it.TxAck();
-    it.RxAck();
-    copy(local.input, local.theirs);
-    reduce(it.input, local.theirs);
-    it.TxDataSignal();
-    it.RxDataSignal();
-    copy(local.theirs, local.output);
-}"#;
+/// Right where both ranks run in place and where none does.
+pub(crate) const ONE_MODE: &str = include_str!("../../../tests/data/take_and_add.coll");
 
 /// Scratch that a peer reads: guarded within a run and from run to run.
 pub(crate) const RECURSIVE_DOUBLING: &str = r#"
