@@ -46,7 +46,7 @@ fn check_halving_doubling_1024() {
 /// Every rank signals with every other.
 #[divan::bench(sample_count = 10)]
 fn check_mesh_256(bencher: Bencher<'_, '_>) {
-    let source = Source::from_text("mesh.coll", include_str!("../stdlib/mesh.coll"));
+    let source = Source::from_text("mesh.coll", include_str!("../stdlib/library/mesh.coll"));
     let mut program = compile(&source, Door::File).expect("the mesh is right");
     let mesh = Interpreted::new(program.algorithms.remove(0), &source);
     bencher.bench_local(|| check(&mesh, 256));

@@ -22,9 +22,9 @@ static REGISTRY: LazyLock<Mutex<Registry>> = LazyLock::new(|| {
 
 /// The executors that come with Roundelay.
 pub mod library {
-    use crate::include_collective;
+    use roundelay_macros::include_library;
 
-    include_collective!("contest.coll");
+    include_library!("contest.coll");
 }
 
 /// Makes `executor` known by its name.

@@ -111,25 +111,24 @@ fn proved<A: Algorithm + ?Sized>(algorithm: &A, nranks: u32) -> Result<Proved, E
 
 /// The algorithms that come with Roundelay, each written in the language itself.
 pub mod library {
-    use crate::include_collective;
+    use roundelay_macros::include_library;
 
-    include_collective!("ring.coll");
-    include_collective!("nccl_ring.coll");
-    include_collective!("twisted_ring.coll");
-    include_collective!("multi_ring.coll");
-    include_collective!("tree.coll");
-    include_collective!("halving_doubling.coll");
-    include_collective!("nhr.coll");
-    include_collective!("mesh.coll");
-    include_collective!("around.coll");
-    include_collective!("doubling.coll");
-    include_collective!("bruck.coll");
-    include_collective!("pairwise.coll");
-    include_collective!("hierarchical.coll");
-    include_collective!("islands.coll");
+    include_library!("ring.coll");
+    include_library!("nccl_ring.coll");
+    include_library!("twisted_ring.coll");
+    include_library!("multi_ring.coll");
+    include_library!("tree.coll");
+    include_library!("halving_doubling.coll");
+    include_library!("nhr.coll");
+    include_library!("mesh.coll");
+    include_library!("around.coll");
+    include_library!("doubling.coll");
+    include_library!("bruck.coll");
+    include_library!("pairwise.coll");
+    include_library!("hierarchical.coll");
+    include_library!("islands.coll");
 
-    /// The sources of the library: file name and text.
-    pub const SOURCES: &[(&str, &str)] = include!("sources.rs");
+    pub use roundelay_library::SOURCES;
 }
 
 /// The README's program runs.

@@ -52,7 +52,7 @@ fn printing_and_parsing_is_the_identity() {
 }
 
 fn interpreted(file: &str, name: &str) -> Interpreted {
-    let text = std::fs::read_to_string(root().join("stdlib").join(file)).unwrap();
+    let text = std::fs::read_to_string(root().join("stdlib/library").join(file)).unwrap();
     let source = Source::from_text(file, &text);
     let program = compile(&source, Door::File).unwrap();
     let algorithm = program.algorithms.into_iter().find(|a| a.name == name).unwrap();

@@ -289,7 +289,7 @@ fn executors_are_found_by_name_and_a_name_is_given_once() {
 
 #[test]
 fn both_doors_make_the_same_executor() {
-    let text = include_str!("../stdlib/contest.coll");
+    let text = include_str!("../stdlib/library/contest.coll");
     let source = Source::from_text("contest.coll", text);
     let program = compile(&source, Door::File).expect("the library is right");
     let read = Spec::compile(&program.executors[0], &source).expect("it is proved");

@@ -39,8 +39,8 @@ fn expansion(source: &Source) -> String {
 #[test]
 fn expansions() {
     for (file, golden) in [
-        ("stdlib/ring.coll", "golden/ring.rs"),
-        ("stdlib/twisted_ring.coll", "golden/twisted_ring.rs"),
+        ("stdlib/library/ring.coll", "golden/ring.rs"),
+        ("stdlib/library/twisted_ring.coll", "golden/twisted_ring.rs"),
         ("tests/data/constructs.coll", "golden/constructs.rs"),
     ] {
         expect_file![root().join("tests").join(golden)].assert_eq(&expansion(&source(file)));
@@ -50,7 +50,8 @@ fn expansions() {
 #[test]
 fn the_ring_of_three() {
     // As the library names it.
-    let text = std::fs::read_to_string(root().join("stdlib/ring.coll")).expect("the source exists");
+    let text = std::fs::read_to_string(root().join("stdlib/library/ring.coll"))
+        .expect("the source exists");
     let source = Source::from_text("ring.coll", &text);
     let mut program = compile(&source, Door::File).expect("the ring is right");
     let ring = Interpreted::new(program.algorithms.remove(0), &source);
@@ -96,7 +97,7 @@ fn kernel(golden: &str) -> std::path::PathBuf {
 /// A wrong program expands to nothing: what stands beside its errors are the items' signatures alone.
 #[test]
 fn every_source_of_the_library_has_one_struct_an_algorithm() {
-    for (path, text) in sources("stdlib") {
+    for (path, text) in sources("stdlib/library") {
         let source = Source::from_text(name(&path), &text);
         let program = compile(&source, Door::File).expect("the library is right");
         let rust: syn::File = syn::parse_str(&expansion(&source)).expect("printed Rust reads");

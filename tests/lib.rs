@@ -43,7 +43,7 @@ pub fn sources(folder: &str) -> Vec<(PathBuf, String)> {
 
 /// Every source that is meant to be right.
 pub fn right_sources() -> Vec<(PathBuf, String)> {
-    ["stdlib", "examples", "core/tests/data"].into_iter().flat_map(sources).collect()
+    ["stdlib/library", "examples", "core/tests/data"].into_iter().flat_map(sources).collect()
 }
 
 /// The file's name alone.

@@ -1,7 +1,7 @@
 //! The worked tables in the library's doc comments: what goes between four ranks, step by step, as the
 //! schedules say.
 //!
-//! `UPDATE_EXPECT=1 cargo test -p roundelay-tests --test tables` writes them into `stdlib/*.coll` anew.
+//! `UPDATE_EXPECT=1 cargo test -p roundelay-tests --test tables` writes them into `stdlib/library/*.coll` anew.
 
 use std::sync::Arc;
 
@@ -128,7 +128,7 @@ fn with_table(text: &str, algorithm: &hir::Algorithm, block: &[String]) -> Strin
 #[test]
 fn every_algorithm_of_the_library_shows_what_four_ranks_do() {
     let mut tables = 0;
-    for (path, text) in sources("stdlib") {
+    for (path, text) in sources("stdlib/library") {
         let source = Source::from_text(name(&path), &text);
         let program = compile(&source, Door::File).expect("the library is right");
         let mut fresh = text.clone();
@@ -172,7 +172,8 @@ fn nhr_is_what_the_literature_draws() {
 }
 
 fn nhr(name: &str, nranks: u32, set: &[(&str, &str)], expected: &[&str]) {
-    let text = std::fs::read_to_string(root().join("stdlib/nhr.coll")).expect("the source exists");
+    let text =
+        std::fs::read_to_string(root().join("stdlib/library/nhr.coll")).expect("the source exists");
     let source = Source::from_text("nhr.coll", &text);
     let program = compile(&source, Door::File).expect("the library is right");
     let found = program.algorithms.iter().find(|a| a.name == name).expect("of the file");

@@ -30,7 +30,6 @@ pub mod cost;
 pub mod diagnostics;
 pub mod dtype;
 pub mod ids;
-#[cfg(feature = "render")]
 pub mod render;
 pub mod stages;
 

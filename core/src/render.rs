@@ -1,4 +1,4 @@
-//! Diagnostics as rustc shows them, for the command line. Apart, behind the feature `render`,
+//! Diagnostics as rustc shows them, for the command line. Apart,
 //! because the macro's diagnostics are rendered by rustc itself.
 
 use annotate_snippets::{Annotation, AnnotationKind, Group, Level, Origin, Renderer, Snippet};

@@ -14,9 +14,7 @@ use roundelay_core::emit::rust::{self, Origin};
 use roundelay_core::expansion::Outcome;
 use roundelay_core::source::{Source, Span as Place};
 use roundelay_core::{compile_with, expansion, syntax};
-
-/// The algorithms that every source may call.
-const PRELUDE: &[(&str, &str)] = include!("../../stdlib/sources.rs");
+use roundelay_library::SOURCES;
 
 /// Algorithms in the language of step loops; each becomes a struct that implements `Algorithm`.
 ///
@@ -100,7 +98,25 @@ pub fn include_collective(input: TokenStream) -> TokenStream {
             return syn::Error::new(place, message).to_compile_error().into();
         }
     };
-    let source = Source::from_bytes(&name, &bytes);
+    let items = included(&Source::from_bytes(&name, &bytes), place);
+    quote!(const _: &[u8] = ::core::include_bytes!(#path); #items).into()
+}
+
+/// The algorithms of a file of the library, for the crate `roundelay`.
+#[doc(hidden)]
+#[proc_macro]
+pub fn include_library(input: TokenStream) -> TokenStream {
+    let path = syn::parse_macro_input!(input as syn::LitStr);
+    let name = path.value();
+    match SOURCES.iter().find(|(file, _)| *file == name) {
+        Some((_, text)) => included(&Source::from_text(&name, text), path.span()).into(),
+        None => syn::Error::new(path.span(), "no file of the library").to_compile_error().into(),
+    }
+}
+
+/// What a file's algorithms expand to, all of it at the place where the file is named.
+fn included(source: &Source, place: Span) -> TokenStream2 {
+    let name = source.name();
     let origin = Origin {
         file: quote!(#name),
         locate: &|span| source.location(span),
@@ -108,23 +124,20 @@ pub fn include_collective(input: TokenStream) -> TokenStream {
         exact: false,
         along: false,
     };
-    let rebuild = quote!(
-        const _: &[u8] = ::core::include_bytes!(#path);
-    );
     let used = Used::beside(place);
-    match used.compile(&source, Door::File).and_then(|program| proved(program, &source)) {
+    match used.compile(source, Door::File).and_then(|program| proved(program, source)) {
         Ok((program, left)) => {
             let used = used.rebuild();
             let items = rust::expand(&program, &origin);
-            let left = left.iter().map(|l| warning(place, &l.report(&source)));
-            quote!(#rebuild #used #items #(#left)*).into()
+            let left = left.iter().map(|l| warning(place, &l.report(source)));
+            quote!(#used #items #(#left)*)
         }
         Err(errors) => {
             let used = used.rebuild();
-            let stubs = rust::stubs(&syntax::parse(&source).0, &|_| place);
-            let render = |error: &Diagnostic| spanned((place, place), &error.report(&source));
+            let stubs = rust::stubs(&syntax::parse(source).0, &|_| place);
+            let render = |error: &Diagnostic| spanned((place, place), &error.report(source));
             let errors = errors.iter().map(render);
-            quote!(#rebuild #used #stubs #(#errors)*).into()
+            quote!(#used #stubs #(#errors)*)
         }
     }
 }
@@ -147,7 +160,7 @@ impl Used {
             self.files.borrow_mut().push(name.to_owned());
             Ok(Source::from_bytes(name, &bytes))
         };
-        compile_with(source, door, &Others { prelude: PRELUDE, load: &load })
+        compile_with(source, door, &Others { prelude: SOURCES, load: &load })
     }
 
     /// So that the expansion is made anew when one of them changes.

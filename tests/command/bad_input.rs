@@ -145,7 +145,8 @@ fn parameters_and_algorithms_that_do_not_exist() {
     let call = roundelay(&["run", "RingAllReduce", "--set", "rnig=1,0"]).refused(2, "E0211");
     assert!(call.err.contains("ring: Ring"), "says what there is:\n{}", call.err);
     roundelay(&["run", "RingAllReduce", "--set", "ring=a,b"]).refused(2, "E0211");
-    let call = roundelay(&["check", "stdlib/ring.coll", "--algorithm", "Rnig"]).refused(2, "E0503");
+    let call = roundelay(&["check", "stdlib/library/ring.coll", "--algorithm", "Rnig"])
+        .refused(2, "E0503");
     assert!(call.err.contains("RingAllReduce"), "{}", call.err);
 }
 

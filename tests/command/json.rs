@@ -21,9 +21,10 @@ fn has_all(value: &Value, wanted: &[&str]) {
 
 #[test]
 fn check_of_a_right_program() {
-    let json = roundelay(&["check", "stdlib/ring.coll", "--nranks", "2..=4", "--format", "json"])
-        .ends(0)
-        .json();
+    let json =
+        roundelay(&["check", "stdlib/library/ring.coll", "--nranks", "2..=4", "--format", "json"])
+            .ends(0)
+            .json();
     has_all(&json, &["ok", "algorithms", "diagnostics"]);
     assert_eq!(json["ok"], true);
     assert_eq!(json["diagnostics"], serde_json::json!([]));

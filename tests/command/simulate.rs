@@ -104,7 +104,8 @@ fn calls_that_make_no_sense() {
     with(&["--nranks", "0"]).refused(2, "E0409");
     with(&["--count", "18446744073709551615"]).refused(1, "E0407");
     with(&["--bytes", "1", "--count", "1"]).ends(2);
-    simulate(&["stdlib/ring.coll", "--topology", "full_mesh(4, 1GB/s)"]).refused(2, "E0503");
+    simulate(&["stdlib/library/ring.coll", "--topology", "full_mesh(4, 1GB/s)"])
+        .refused(2, "E0503");
 }
 
 #[test]

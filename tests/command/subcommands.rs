@@ -96,7 +96,7 @@ fn fmt_leaves_a_file_that_does_not_parse() {
 fn emit_rust_is_the_golden() {
     let golden =
         std::fs::read_to_string(roundelay_tests::root().join("tests/golden/ring.rs")).unwrap();
-    assert_eq!(roundelay(&["emit", "rust", "stdlib/ring.coll"]).ends(0).out, golden);
+    assert_eq!(roundelay(&["emit", "rust", "stdlib/library/ring.coll"]).ends(0).out, golden);
 }
 
 #[test]
@@ -111,7 +111,7 @@ fn emit_schedule_is_the_golden() {
 
 #[test]
 fn emit_ast() {
-    let call = roundelay(&["emit", "ast", "stdlib/ring.coll"]).ends(0);
+    let call = roundelay(&["emit", "ast", "stdlib/library/ring.coll"]).ends(0);
     assert!(call.out.contains("RingAllReduce"));
 }
 
@@ -141,10 +141,10 @@ fn help_and_version() {
 #[test]
 fn a_closed_pipe_ends_the_command_quietly() {
     let golden: [&[&str]; 6] = [
-        &["emit", "rust", "stdlib/ring.coll"],
+        &["emit", "rust", "stdlib/library/ring.coll"],
         &["emit", "schedule", "RingAllReduce", "--nranks", "64"],
-        &["emit", "ast", "stdlib/ring.coll"],
-        &["fmt", "stdlib/ring.coll", "stdlib/twisted_ring.coll"],
+        &["emit", "ast", "stdlib/library/ring.coll"],
+        &["fmt", "stdlib/library/ring.coll", "stdlib/library/twisted_ring.coll"],
         &["explain"],
         &["list", "--format", "json"],
     ];

@@ -29,7 +29,7 @@ pub(crate) fn place(
     nranks: u32,
     settings: &[(&str, &str)],
 ) -> Result<Placed, String> {
-    for (path, text) in sources("stdlib") {
+    for (path, text) in sources("stdlib/library") {
         let source = Source::from_text(roundelay_tests::name(&path), &text);
         let Ok(program) = compile(&source, Door::File) else { continue };
         if let Some(found) = program.algorithms.iter().find(|a| a.name == name) {

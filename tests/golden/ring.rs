@@ -38,7 +38,7 @@ impl ::roundelay::Algorithm for RingAllReduce {
         ::roundelay::Collective::AllReduce
     }
     fn file(&self) -> &str {
-        "stdlib/ring.coll"
+        "stdlib/library/ring.coll"
     }
     fn source(&self) -> &str {
         r#"/// AllReduce on a ring: nranks-1 reduce-scatter rounds, then nranks-1 all-gather rounds.
@@ -199,7 +199,7 @@ impl ::roundelay::Algorithm for RingReduceScatter {
         ::roundelay::Collective::ReduceScatter
     }
     fn file(&self) -> &str {
-        "stdlib/ring.coll"
+        "stdlib/library/ring.coll"
     }
     fn source(&self) -> &str {
         r#"/// ReduceScatter on a ring: block b starts right of rank b, goes around, and is complete when it reaches b.
@@ -367,7 +367,7 @@ impl ::roundelay::Algorithm for RingAllGather {
         ::roundelay::Collective::AllGather
     }
     fn file(&self) -> &str {
-        "stdlib/ring.coll"
+        "stdlib/library/ring.coll"
     }
     fn source(&self) -> &str {
         r#"/// AllGather on a ring: every rank pulls the block that its left neighbour got last.
@@ -516,7 +516,7 @@ impl ::roundelay::Algorithm for RingBroadcast {
         ::roundelay::Collective::Broadcast
     }
     fn file(&self) -> &str {
-        "stdlib/ring.coll"
+        "stdlib/library/ring.coll"
     }
     fn source(&self) -> &str {
         r#"/// Broadcast around a ring, a slice behind the other: who has a slice hands it on while the next one comes.
@@ -707,7 +707,7 @@ impl ::roundelay::Algorithm for RingReduce {
         ::roundelay::Collective::Reduce
     }
     fn file(&self) -> &str {
-        "stdlib/ring.coll"
+        "stdlib/library/ring.coll"
     }
     fn source(&self) -> &str {
         r#"/// Reduce around a ring, a slice behind the other: every rank adds its own to what comes from the left.

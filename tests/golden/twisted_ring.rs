@@ -42,7 +42,7 @@ impl ::roundelay::Algorithm for TwistedRingAllReduce {
         ::roundelay::Collective::AllReduce
     }
     fn file(&self) -> &str {
-        "stdlib/twisted_ring.coll"
+        "stdlib/library/twisted_ring.coll"
     }
     fn source(&self) -> &str {
         r#"/// AllReduce on a ring in both directions at once: half of the data travels each way, on a stream of
@@ -236,7 +236,7 @@ impl ::roundelay::Algorithm for TwistedRingReduceScatter {
         ::roundelay::Collective::ReduceScatter
     }
     fn file(&self) -> &str {
-        "stdlib/twisted_ring.coll"
+        "stdlib/library/twisted_ring.coll"
     }
     fn source(&self) -> &str {
         r#"/// ReduceScatter on a ring in both directions at once: half of each block travels each way, on a stream of
@@ -441,7 +441,7 @@ impl ::roundelay::Algorithm for TwistedRingAllGather {
         ::roundelay::Collective::AllGather
     }
     fn file(&self) -> &str {
-        "stdlib/twisted_ring.coll"
+        "stdlib/library/twisted_ring.coll"
     }
     fn source(&self) -> &str {
         r#"/// AllGather on a ring in both directions at once: half of each block travels each way, on a stream of

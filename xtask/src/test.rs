@@ -94,7 +94,7 @@ fn files(root: &Path, folder: &str, extension: &str) -> Result<Vec<PathBuf>, Str
 }
 
 fn canonical(root: &Path) -> Result<(), String> {
-    let mut sources = files(root, "stdlib", "coll")?;
+    let mut sources = files(root, "stdlib/library", "coll")?;
     sources.extend(files(root, "examples", "coll")?);
     run(Command::new(env!("CARGO"))
         .current_dir(root)

@@ -9,7 +9,6 @@ pub mod draft;
 pub mod flow;
 mod islands;
 pub mod load;
-#[cfg(feature = "nccl")]
 pub mod nccl;
 pub mod paths;
 mod reach;

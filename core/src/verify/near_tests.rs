@@ -14,8 +14,8 @@ use crate::schedule::interpret::Interpreted;
 use crate::schedule::{Algorithm, OpKind, Schedule};
 use crate::source::Source;
 
-const RING: &str = include_str!("../../../stdlib/ring.coll");
-const TWISTED: &str = include_str!("../../../stdlib/twisted_ring.coll");
+const RING: &str = include_str!("../../../stdlib/library/ring.coll");
+const TWISTED: &str = include_str!("../../../stdlib/library/twisted_ring.coll");
 
 /// Who may pull is told by a barrier, in which the word of the seventh rank on the left comes by way of two
 /// that do not care.

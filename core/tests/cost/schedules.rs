@@ -9,11 +9,11 @@ use roundelay_core::schedule::interpret::Interpreted;
 use roundelay_core::source::Source;
 use roundelay_core::topology::Topology;
 
-const LIBRARY: &[(&str, &str)] = include!("../../../stdlib/sources.rs");
+use roundelay_library::SOURCES as LIBRARY;
 
 /// Every algorithm of the library, its parameters at their defaults.
 fn library() -> Vec<Interpreted> {
-    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../stdlib");
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../stdlib/library");
     let mut files: Vec<_> = std::fs::read_dir(folder)
         .expect("the library")
         .map(|entry| entry.expect("a readable folder").path())

@@ -5,7 +5,7 @@ use roundelay_core::schedule::{Algorithm as _, Schedule};
 
 use super::pulls::{Pull, algorithm, proved, pulls, schedule};
 
-const FAMILY: &str = include_str!("../../../stdlib/halving_doubling.coll");
+const FAMILY: &str = include_str!("../../../stdlib/library/halving_doubling.coll");
 
 const POWERS: [u32; 6] = [2, 4, 8, 16, 32, 64];
 

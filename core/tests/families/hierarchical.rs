@@ -5,7 +5,7 @@ use roundelay_core::schedule::{OpKind, Schedule};
 
 use super::pulls::{algorithm, proved, schedule, text};
 
-const HIERARCHICAL: &str = include_str!("../../../stdlib/hierarchical.coll");
+const HIERARCHICAL: &str = include_str!("../../../stdlib/library/hierarchical.coll");
 
 const REGULAR: [&str; 3] =
     ["HierarchicalAllReduce", "HierarchicalReduceScatter", "HierarchicalAllGather"];

@@ -13,10 +13,10 @@ use roundelay_core::verify::verify;
 
 use crate::pulls::{Pull, algorithm, proved, pulls, schedule};
 
-const MESH: &str = include_str!("../../../stdlib/mesh.coll");
-const DOUBLING: &str = include_str!("../../../stdlib/doubling.coll");
-const BRUCK: &str = include_str!("../../../stdlib/bruck.coll");
-const PAIRWISE: &str = include_str!("../../../stdlib/pairwise.coll");
+const MESH: &str = include_str!("../../../stdlib/library/mesh.coll");
+const DOUBLING: &str = include_str!("../../../stdlib/library/doubling.coll");
+const BRUCK: &str = include_str!("../../../stdlib/library/bruck.coll");
+const PAIRWISE: &str = include_str!("../../../stdlib/library/pairwise.coll");
 
 /// What a rank pulls, on its only stream.
 fn of_ranks(schedule: &Schedule) -> Vec<Vec<Pull>> {

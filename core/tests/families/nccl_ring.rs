@@ -12,7 +12,7 @@ use roundelay_core::verify::{Sameness, depth, verify};
 
 use super::pulls::{algorithm, along, proved, schedule, text};
 
-const NCCL: &str = include_str!("../../../stdlib/nccl_ring.coll");
+const NCCL: &str = include_str!("../../../stdlib/library/nccl_ring.coll");
 const NAMES: [&str; 5] = [
     "NcclRingAllReduce",
     "NcclRingReduceScatter",
@@ -401,7 +401,7 @@ fn the_handshake_ring_reduces_in_the_same_order() {
             ("NcclRingAllReduce", "RingAllReduce", &[("handshake", "true")][..]),
             ("NcclRingReduceScatter", "RingReduceScatter", &[]),
         ] {
-            let ring = algorithm(include_str!("../../../stdlib/ring.coll"), pulled, &[]);
+            let ring = algorithm(include_str!("../../../stdlib/library/ring.coll"), pulled, &[]);
             let (slots, pulls) = (schedule(&with(nccl, 4, 1, set), n), schedule(&ring, n));
             let orders = |schedule: &Schedule| {
                 let machine = Machine::run(schedule);

@@ -13,7 +13,7 @@ use roundelay_core::schedule::{Algorithm as _, Buffer, OpKind, Operand, Schedule
 use roundelay_core::source::Source;
 use roundelay_core::verify::verify;
 
-const NHR: &str = include_str!("../../../stdlib/nhr.coll");
+const NHR: &str = include_str!("../../../stdlib/library/nhr.coll");
 
 fn algorithm(name: &str, set: &[(&str, &str)]) -> Interpreted {
     static PROGRAM: LazyLock<(Source, Program)> = LazyLock::new(|| {

@@ -9,7 +9,7 @@ use roundelay_core::schedule::{Algorithm as _, OpKind, Region, Schedule};
 use roundelay_core::source::Source;
 use roundelay_core::verify::{Proof, verify};
 
-const LIBRARY: &[(&str, &str)] = include!("../../../stdlib/sources.rs");
+use roundelay_library::SOURCES as LIBRARY;
 
 /// One algorithm of a family file, its parameters set.
 pub(crate) fn algorithm(text: &str, name: &str, set: &[(&str, &str)]) -> Interpreted {

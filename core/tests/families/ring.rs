@@ -5,9 +5,9 @@ use roundelay_core::schedule::{Algorithm as _, Schedule};
 
 use super::pulls::{Pull, algorithm, along, proved, pulls, schedule, text};
 
-const RING: &str = include_str!("../../../stdlib/ring.coll");
-const TWISTED: &str = include_str!("../../../stdlib/twisted_ring.coll");
-const MULTI: &str = include_str!("../../../stdlib/multi_ring.coll");
+const RING: &str = include_str!("../../../stdlib/library/ring.coll");
+const TWISTED: &str = include_str!("../../../stdlib/library/twisted_ring.coll");
+const MULTI: &str = include_str!("../../../stdlib/library/multi_ring.coll");
 
 fn natural(n: i64) -> Vec<i64> {
     (0..n).collect()

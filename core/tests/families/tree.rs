@@ -9,7 +9,7 @@ use roundelay_core::schedule::{Algorithm as _, OpKind, Schedule, SignalKind};
 
 use super::pulls::{Pull, algorithm, proved, pulls, schedule, text};
 
-const TREE: &str = include_str!("../../../stdlib/tree.coll");
+const TREE: &str = include_str!("../../../stdlib/library/tree.coll");
 
 /// A tree as a schedule walks it.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -13,7 +13,7 @@ use roundelay_core::schedule::{Algorithm as _, Buffer, OpKind, Schedule, legalit
 use roundelay_core::source::Source;
 use roundelay_core::verify::{Signals, verify_called};
 
-const LIBRARY: &[(&str, &str)] = include!("../../../stdlib/sources.rs");
+use roundelay_library::SOURCES as LIBRARY;
 
 fn sources() -> Vec<(String, String)> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");

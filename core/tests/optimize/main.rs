@@ -13,7 +13,7 @@ use roundelay_core::schedule::interpret::Interpreted;
 use roundelay_core::schedule::{Algorithm as _, Schedule};
 use roundelay_core::source::Source;
 
-const LIBRARY: &[(&str, &str)] = include!("../../../stdlib/sources.rs");
+use roundelay_library::SOURCES as LIBRARY;
 
 /// All algorithms of a source.
 fn algorithms(name: &str, text: &str) -> Vec<Interpreted> {

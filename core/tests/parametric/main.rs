@@ -22,8 +22,8 @@ use roundelay_core::verify::verify;
 
 /// Sources of the tree whose first algorithm is a member of the class.
 const FILES: [&str; 6] = [
-    include_str!("../../../stdlib/ring.coll"),
-    include_str!("../../../stdlib/twisted_ring.coll"),
+    include_str!("../../../stdlib/library/ring.coll"),
+    include_str!("../../../stdlib/library/twisted_ring.coll"),
     include_str!("../../../examples/all_gather.coll"),
     include_str!("../../../examples/reduce_scatter.coll"),
     include_str!("../../../examples/ring.coll"),

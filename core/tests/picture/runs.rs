@@ -12,7 +12,7 @@ use roundelay_core::schedule::{Algorithm as _, Schedule};
 use roundelay_core::simulate::{Machine, SignalCost, Timeline, simulate};
 use roundelay_core::source::Source;
 
-const LIBRARY: &[(&str, &str)] = include!("../../../stdlib/sources.rs");
+use roundelay_library::SOURCES as LIBRARY;
 
 /// An algorithm of the library.
 pub(crate) fn schedule(name: &str, nranks: u32) -> Schedule {

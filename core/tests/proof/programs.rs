@@ -4,9 +4,9 @@
 type Program = (&'static str, fn(u32) -> bool);
 
 pub(crate) const RIGHT: &[Program] = &[
-    (include_str!("../../../stdlib/ring.coll"), never),
-    (include_str!("../../../stdlib/twisted_ring.coll"), never),
-    (include_str!("../../../stdlib/halving_doubling.coll"), no_power_of_two),
+    (include_str!("../../../stdlib/library/ring.coll"), never),
+    (include_str!("../../../stdlib/library/twisted_ring.coll"), never),
+    (include_str!("../../../stdlib/library/halving_doubling.coll"), no_power_of_two),
     (RECURSIVE_DOUBLING, no_power_of_two),
     (ALL_GATHER, never),
     (REDUCE_SCATTER, never),

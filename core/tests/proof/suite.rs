@@ -21,7 +21,7 @@ use crate::mutation::CLASSES;
 use crate::oracle::{Kind, Opinion, judge};
 use crate::programs::RIGHT;
 
-const LIBRARY: &[(&str, &str)] = include!("../../../stdlib/sources.rs");
+use roundelay_library::SOURCES as LIBRARY;
 
 /// What became of one mutant.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -59,7 +59,7 @@ pub(crate) struct Score {
 pub(crate) fn sources() -> Vec<(String, String)> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
     let mut all = Vec::new();
-    for folder in ["stdlib", "examples"] {
+    for folder in ["stdlib/library", "examples"] {
         let entries = std::fs::read_dir(root.join(folder)).expect("a folder of sources");
         let paths = entries.map(|entry| entry.expect("an entry").path());
         let mut paths: Vec<_> =

@@ -20,9 +20,9 @@ fn lay_out(text: &str, nranks: u32) -> Schedule {
     algorithm.schedule(nranks).unwrap_or_else(|findings| panic!("{findings:#?}"))
 }
 
-const RING: &str = include_str!("../../../stdlib/ring.coll");
-const NCCL_RING: &str = include_str!("../../../stdlib/nccl_ring.coll");
-const TWISTED: &str = include_str!("../../../stdlib/twisted_ring.coll");
+const RING: &str = include_str!("../../../stdlib/library/ring.coll");
+const NCCL_RING: &str = include_str!("../../../stdlib/library/nccl_ring.coll");
+const TWISTED: &str = include_str!("../../../stdlib/library/twisted_ring.coll");
 const SLOTS: &str = "
 #[out_of_place]
 algorithm Slots() -> AllReduce {

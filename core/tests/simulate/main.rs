@@ -16,7 +16,7 @@ use roundelay_core::schedule::{Algorithm as _, Schedule};
 use roundelay_core::simulate::{Machine, Simulated, simulate};
 use roundelay_core::source::Source;
 
-const LIBRARY: &[(&str, &str)] = include!("../../../stdlib/sources.rs");
+use roundelay_library::SOURCES as LIBRARY;
 
 /// The library's algorithm of that name.
 fn library(name: &str) -> Interpreted {

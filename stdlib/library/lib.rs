@@ -1,5 +1,8 @@
-// The sources of the library: file name and text. Included where they are embedded.
-&[
+//! The library's algorithms as they are written: the text of each `.coll` file. A crate of its own, as the macro, which
+//! may call them, and the crate `roundelay`, which expands them, both carry them.
+
+/// Name and text of each file, in the order in which the book describes them.
+pub const SOURCES: &[(&str, &str)] = &[
     ("ring.coll", include_str!("ring.coll")),
     ("nccl_ring.coll", include_str!("nccl_ring.coll")),
     ("twisted_ring.coll", include_str!("twisted_ring.coll")),
@@ -15,4 +18,4 @@
     ("hierarchical.coll", include_str!("hierarchical.coll")),
     ("islands.coll", include_str!("islands.coll")),
     ("contest.coll", include_str!("contest.coll")),
-]
+];
