@@ -351,7 +351,6 @@ fn not_utf8() {
     .assert_eq(&diagnostics[0].report(&source));
 }
 
-#[cfg(feature = "render")]
 #[test]
 fn rendered_like_rustc() {
     let (source, _, diagnostics) =
