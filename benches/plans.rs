@@ -5,7 +5,7 @@ use std::fmt;
 
 use divan::{Bencher, black_box};
 use roundelay::library::{NhrAllReduce, OneShotMeshAllReduce, RingAllReduce};
-use roundelay::{Algorithm, Comm, DType, Level, Options, Plan, ReduceOp, Schedule, Team};
+use roundelay::{Algorithm, Comm, DType, Level, Options, Plan, ReduceOp, Schedule, SpmdPlan};
 use roundelay_core::ids::RankId;
 use roundelay_core::optimize::elide::elide;
 use roundelay_core::optimize::{Callers, fuse};
@@ -169,7 +169,8 @@ fn plan_all_reduce_2_ranks_1_element(bencher: Bencher<'_, '_>) {
 #[divan::bench]
 fn team_of_one_without_work(bencher: Bencher<'_, '_>) {
     let proved = Proved::new(Shape("ring", 1).schedule()).expect("it is right");
-    let team = Team::new(&proved, 1, DType::F32, ReduceOp::Sum, Options::new()).expect("a team");
+    let team =
+        SpmdPlan::new(&proved, 1, DType::F32, ReduceOp::Sum, Options::new()).expect("a team");
     let rank = team.rank(RankId(0)).expect("the only one");
     let mut buffer = [1.0_f32];
     bencher.bench_local(|| rank.run_in_place(black_box(&mut buffer[..])).expect("it ends"));

@@ -4,7 +4,7 @@ use divan::{Bencher, black_box};
 use proc_macro2::{Span, TokenStream};
 use quote::quote;
 use roundelay::library::{self, HalvingDoublingAllReduce, RingAllReduce};
-use roundelay::{Algorithm, DType, ReduceOp, Run as _, Topology};
+use roundelay::{Algorithm, DType, ReduceOp, ToPlan as _, Topology};
 use roundelay_core::check::Door;
 use roundelay_core::check::others::Others;
 use roundelay_core::emit::rust::{Origin, expand};

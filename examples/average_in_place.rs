@@ -2,7 +2,7 @@
 
 use roundelay::half::bf16;
 use roundelay::library::RingAllReduce;
-use roundelay::{DType, ReduceOp, Run as _};
+use roundelay::{DType, ReduceOp, ToPlan as _};
 
 fn main() -> Result<(), roundelay::Error> {
     let plan = RingAllReduce::new().plan(3, 5, DType::Bf16, ReduceOp::Avg)?;

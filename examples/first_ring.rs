@@ -1,6 +1,6 @@
 //! The ring of the tutorial, written in Rust: proved when it is compiled, and run on four ranks.
 
-use roundelay::{DType, ReduceOp, Run as _, collective};
+use roundelay::{DType, ReduceOp, ToPlan as _, collective};
 
 collective! {
     /// AllReduce on a ring: every rank pulls one block a round from its left neighbour.

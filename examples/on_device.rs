@@ -5,7 +5,7 @@
 
 #[cfg(feature = "cuda")]
 use roundelay::cuda::{CudaWorld, OnDevice as _, RankId};
-use roundelay::{DType, ReduceOp, Run as _, collective};
+use roundelay::{DType, ReduceOp, ToPlan as _, collective};
 
 collective! {
     /// AllReduce in two shots: everybody sums up one block of all ranks, and then fetches the others' blocks.

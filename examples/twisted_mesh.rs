@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use roundelay::library::TwistedRingAllReduce;
-use roundelay::{DType, ReduceOp, Ring, Run as _, Topology};
+use roundelay::{DType, ReduceOp, Ring, ToPlan as _, Topology};
 
 const RANKS: usize = 8;
 const COUNT: usize = 1_000_003;

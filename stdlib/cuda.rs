@@ -19,17 +19,17 @@ use roundelay_core::reread;
 use roundelay_core::schedule::interpret::Interpreted;
 
 pub use roundelay_core::emit::cuda::{Element, Form, Kernel, Protocol, Spec};
-pub use roundelay_core::ids::RankId;
 pub use roundelay_core::optimize::Callers;
 pub use roundelay_kernels::cuda::{CudaOptions, CudaPlan, CudaWorld, Error, cudarc};
 
 use crate::library::SOURCES;
-use crate::{Algorithm, ReduceOp, proved};
+use crate::plans::proved;
+use crate::{Algorithm, ReduceOp};
 
 /// Bytes of the widest load that GPUs have.
 const VECTOR: u32 = 16;
 
-/// From an algorithm to a kernel, and to a plan that launches it: as [`crate::Run`] does for the host, from the same
+/// From an algorithm to a kernel, and to a plan that launches it: as [`crate::ToPlan`] does for the host, from the same
 /// source.
 pub trait OnDevice: Algorithm {
     /// The kernel of the author's loops, for all ranks in one launch, by the protocol that the program asks for. It

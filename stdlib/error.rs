@@ -2,12 +2,13 @@
 
 use std::fmt;
 
+use roundelay_core::collective::Collective;
 use roundelay_core::diagnostics::{Code, Finding};
 use roundelay_core::schedule::Algorithm;
 use roundelay_core::topology::Problem;
 
-/// Why there is no plan, or no result.
-#[derive(Debug)]
+/// Why there is no plan, or no result. `Debug` prints what `Display` does, so a `main` that returns it shows the
+/// message as it is meant to be read.
 pub enum Error {
     /// The algorithm cannot be laid out or proved for this rank count.
     Unproved(Box<Unproved>),
@@ -18,6 +19,24 @@ pub enum Error {
     Cuda(roundelay_kernels::cuda::Error),
     /// A text that is no topology.
     Topology(Box<Problem>),
+    /// E0211: a call with another root than the algorithm has that a communicator was told to use.
+    WrongRoot {
+        /// The algorithm.
+        algorithm: String,
+        /// Its root.
+        root: u32,
+        /// The root of the call.
+        called: u32,
+    },
+    /// No algorithm of the library can run there: the code and the reason of the first that was refused.
+    NoneFits {
+        /// What was to be computed.
+        collective: Collective,
+        /// By how many ranks.
+        nranks: u32,
+        /// Why the first was refused.
+        why: Option<(Code, String)>,
+    },
     /// E0102: an executor of that name is registered already.
     Registered(String),
     /// E0402: a buffer that is not a block for each rank.
@@ -70,6 +89,8 @@ impl Error {
             #[cfg(feature = "cuda")]
             Self::Cuda(error) => error.code(),
             Self::Topology(problem) => problem.code,
+            Self::WrongRoot { .. } => Code::BadParameter,
+            Self::NoneFits { why, .. } => why.as_ref().map_or(Code::NoRanks, |(code, _)| *code),
             Self::Registered(_) => Code::AlreadyDeclared,
             Self::NotInBlocks { .. } => Code::WrongBufferLength,
         }
@@ -100,6 +121,14 @@ impl fmt::Display for Error {
             #[cfg(feature = "cuda")]
             Self::Cuda(error) => error.fmt(f),
             Self::Topology(problem) => problem.fmt(f),
+            Self::WrongRoot { algorithm, root, called } => write!(
+                f,
+                "{algorithm} has root {root}, and the call has root {called}; give the communicator one for each root by `using_rooted`"
+            ),
+            Self::NoneFits { collective, nranks, why } => {
+                write!(f, "no algorithm of the library runs {collective} on these {nranks} ranks")?;
+                why.as_ref().map_or(Ok(()), |(code, why)| write!(f, "; the first, [{code}]: {why}"))
+            }
             Self::Registered(name) => write!(
                 f,
                 "an executor is registered as `{name}` already; give this one another name"
@@ -109,6 +138,12 @@ impl fmt::Display for Error {
                 "the {what} has {len} elements, which are not {nranks} blocks of equal length"
             ),
         }
+    }
+}
+
+impl fmt::Debug for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
     }
 }
 

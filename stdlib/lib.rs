@@ -1,7 +1,20 @@
-//! Roundelay: collective algorithms as pages of step loops, proved before they run.
+//! Collective algorithms (`AllReduce`, `AllGather`, `Broadcast` and their kin) as pages of per-rank step loops, which are
+//! proved before they run.
+//!
+//! An algorithm is a struct: one of the [`library`], or one that [`collective!`] makes of your own page. There are three
+//! ways to run it on slices of this process:
+//!
+//! | you have | use |
+//! |---|---|
+//! | one thread, which holds the buffers of all ranks | a [`Plan`], from [`ToPlan::plan`] |
+//! | a thread for each rank, and one algorithm and size | an [`SpmdPlan`], from [`ToPlan::spmd_plan`] |
+//! | either, and collectives of many kinds and sizes, as with MPI or NCCL | a [`Comm`] |
+//!
+//! All three prove the schedule for the number of ranks in use before anything runs: no deadlock, no race, every
+//! contribution exactly once. A program that is not right is an [`Error::Unproved`], with the place and the reason.
 //!
 //! ```
-//! use roundelay::{DType, ReduceOp, Run, library::RingAllReduce};
+//! use roundelay::{DType, ReduceOp, ToPlan as _, library::RingAllReduce};
 //!
 //! // Four ranks, ten elements each; the plan is proved before it exists.
 //! let plan = RingAllReduce::new().plan(4, 10, DType::F32, ReduceOp::Sum)?;
@@ -12,7 +25,15 @@
 //! # Ok::<(), roundelay::Error>(())
 //! ```
 //!
-//! [`collective!`] makes algorithms of your own; [`library`] holds those that come along.
+//! Elements are the types of [`Element`], counts are NCCL's (for an `AllReduce` the elements of a rank), and errors have
+//! stable codes, which `roundelay explain E0306` and the book's pages explain.
+//!
+//! # Features
+//!
+//! * `cuda` (off by default): the module `cuda`, which compiles an algorithm's loops to a kernel by NVRTC and launches it
+//!   on NVIDIA GPUs. It needs nothing of CUDA to build.
+//!
+//! The book, from a first ring to the internals, is in the repository under `book/`.
 
 extern crate self as roundelay;
 
@@ -21,93 +42,39 @@ mod comm;
 pub mod cuda;
 mod error;
 pub mod executor;
+#[doc(hidden)]
 pub mod expand;
+mod plans;
 pub mod select;
 
-use roundelay_core::verify::Proved;
+/// The compiler, for tools that look into schedules and proofs: what [`Plan::schedule`], [`Plan::proof`] and
+/// [`Algorithm`] speak of, and the way from a text to a proof.
+pub use roundelay_core as compiler;
 
 pub use half;
-pub use roundelay_core::collective::Collective;
-pub use roundelay_core::dtype::{DType, ReduceOp};
-pub use roundelay_core::optimize::Level;
-pub use roundelay_core::schedule::groups::Groups;
-pub use roundelay_core::schedule::ring::Ring;
-pub use roundelay_core::schedule::rings::Rings;
-pub use roundelay_core::schedule::tree::Tree;
-pub use roundelay_core::schedule::{Algorithm, Schedule};
-pub use roundelay_core::topology::Topology;
-pub use roundelay_kernels::{Element, Options, Plan, Stats, Team, stay_on_core};
+#[doc(inline)]
+pub use roundelay_core::{
+    collective::Collective,
+    diagnostics::{Code, Finding},
+    dtype::{DType, ReduceOp},
+    ids::RankId,
+    optimize::Level,
+    schedule::{Algorithm, Schedule, groups::Groups, ring::Ring, rings::Rings, tree::Tree},
+    topology::{Problem, Topology},
+    verify::{Proof, Proved},
+};
+#[doc(inline)]
+pub use roundelay_kernels::{
+    Differ, Element, Error as EngineError, Missing, Options, Plan, RankPlan, SpmdPlan, Stats,
+    Stuck, stay_on_core,
+};
 pub use roundelay_macros::{collective, executor, include_collective};
 
 pub use comm::{Comm, Rank};
 pub use error::{Error, Unproved};
+pub use plans::ToPlan;
+#[doc(inline)]
 pub use select::{Choice, Costs, select, select_with};
-
-/// From an algorithm to a plan: laid out, proved, and bound to a count, a dtype and a reduce op.
-pub trait Run: Algorithm {
-    /// A plan for `nranks` ranks and `count` elements a unit (NCCL's count).
-    ///
-    /// The schedule is proved first, always; proofs are cached by the schedule's content, so the second
-    /// plan of the same shape costs no proof.
-    fn plan(&self, nranks: u32, count: u64, dtype: DType, op: ReduceOp) -> Result<Plan, Error> {
-        self.plan_with(nranks, count, dtype, op, Options::default())
-    }
-
-    /// The same, to be run so.
-    fn plan_with(
-        &self,
-        nranks: u32,
-        count: u64,
-        dtype: DType,
-        op: ReduceOp,
-        options: Options,
-    ) -> Result<Plan, Error> {
-        let proved = proved(self, nranks)?;
-        Ok(Plan::with(&proved, count, dtype, op, options)?)
-    }
-
-    /// The plan of ranks that each call by themselves, from a thread of their own.
-    fn team(&self, nranks: u32, count: u64, dtype: DType, op: ReduceOp) -> Result<Team, Error> {
-        self.team_with(nranks, count, dtype, op, Options::default())
-    }
-
-    /// The same with a deadline of its own, or another level of optimization.
-    fn team_with(
-        &self,
-        nranks: u32,
-        count: u64,
-        dtype: DType,
-        op: ReduceOp,
-        options: Options,
-    ) -> Result<Team, Error> {
-        let proved = proved(self, nranks)?;
-        Ok(Team::new(&proved, count, dtype, op, options)?)
-    }
-
-    /// A plan that is refused where the algorithm uses a link that `topology` does not have. All its ranks take part.
-    fn plan_on(
-        &self,
-        topology: &Topology,
-        count: u64,
-        dtype: DType,
-        op: ReduceOp,
-    ) -> Result<Plan, Error> {
-        let nranks = topology.nranks();
-        let proved = proved(self, nranks)?;
-        let missing = roundelay_core::verify::links(proved.schedule(), topology);
-        if !missing.is_empty() {
-            return Err(Error::from_findings(self, nranks, missing));
-        }
-        Ok(Plan::new(&proved, count, dtype, op)?)
-    }
-}
-
-impl<A: Algorithm + ?Sized> Run for A {}
-
-fn proved<A: Algorithm + ?Sized>(algorithm: &A, nranks: u32) -> Result<Proved, Error> {
-    let unproved = |findings| Error::from_findings(algorithm, nranks, findings);
-    roundelay_core::prove(algorithm, nranks).map_err(unproved)
-}
 
 /// The algorithms that come with Roundelay, each written in the language itself.
 pub mod library {
@@ -128,6 +95,7 @@ pub mod library {
     include_library!("hierarchical.coll");
     include_library!("islands.coll");
 
+    #[doc(inline)]
     pub use roundelay_library::SOURCES;
 }
 

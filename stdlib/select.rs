@@ -20,7 +20,7 @@ use roundelay_core::verify;
 pub use roundelay_core::cost::{Costs, Counts, Form, OnLinks, Time};
 
 use crate::library::SOURCES;
-use crate::{Algorithm, Collective, Topology};
+use crate::{Algorithm, Collective, DType, Error, Plan, ReduceOp, ToPlan as _, Topology};
 
 /// Work beyond which a schedule is not laid out to be counted, where a closed form may stand in for it.
 const LIMITS: Limits = Limits { steps: 1 << 18, ops: 1 << 20 };
@@ -49,6 +49,7 @@ pub struct Choice {
     pub ranked: Vec<Row>,
     /// By name.
     pub refused: Vec<Refused>,
+    ground: Option<Arc<Topology>>,
 }
 
 /// An algorithm that can run.
@@ -106,7 +107,8 @@ pub fn select(
     select_with(host(), collective, nranks, bytes, topology)
 }
 
-/// The same with constants of your own.
+/// Ranks the library's algorithms as [`select`] does, by constants of your own, such as those that `roundelay calibrate`
+/// measures.
 pub fn select_with(
     costs: &Costs,
     collective: Collective,
@@ -163,6 +165,7 @@ pub fn select_with(
         },
         ranked,
         refused,
+        ground: shared,
     }
 }
 
@@ -227,6 +230,36 @@ impl Choice {
     /// The fastest; `None` where every algorithm is refused.
     pub fn best(&self) -> Option<&Row> {
         self.ranked.first()
+    }
+
+    /// A plan of the fastest, for the number of ranks and on the topology that were asked about, and for `count`
+    /// elements of `dtype` a unit.
+    ///
+    /// # Errors
+    /// [`Error::NoneFits`] where every algorithm is refused, with the first reason; else those of
+    /// [`ToPlan`](crate::ToPlan).
+    ///
+    /// ```
+    /// use roundelay::{Collective, DType, ReduceOp, Topology, select};
+    ///
+    /// let broken: Topology = "full_mesh(8) without (0, 1)".parse()?;
+    /// let choice = select(Collective::AllReduce, 8, 4 << 20, Some(&broken));
+    /// let plan = choice.plan(1 << 20, DType::F32, ReduceOp::Sum)?;
+    /// assert_eq!(plan.schedule().algorithm, choice.best().expect("one fits").algorithm);
+    /// # Ok::<(), roundelay::Error>(())
+    /// ```
+    pub fn plan(&self, count: u64, dtype: DType, op: ReduceOp) -> Result<Plan, Error> {
+        let Some(best) = self.best() else {
+            let why = self.refused.first().map(|refused| (refused.code, refused.reason.clone()));
+            let (collective, nranks) = (self.collective, self.nranks);
+            return Err(Error::NoneFits { collective, nranks, why });
+        };
+        let algorithm = library().iter().find(|known| known.name() == best.algorithm);
+        let algorithm = algorithm.expect("the library's algorithms were ranked");
+        match &self.ground {
+            Some(topology) => algorithm.plan_on(topology, count, dtype, op),
+            None => algorithm.plan(self.nranks, count, dtype, op),
+        }
     }
 
     /// Who is refused, why, and what to do: what several have in common once.

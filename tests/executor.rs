@@ -6,7 +6,7 @@ use roundelay::executor::{
     CommInfo, Compiled as _, ExecMem, Executor, Framework, OpParam, find, names, register,
 };
 use roundelay::library::{RingAllReduce, TwistedRingAllReduce};
-use roundelay::{Algorithm as _, Collective, DType, ReduceOp, Ring, Run as _, Stats, Topology};
+use roundelay::{Algorithm as _, Collective, DType, ReduceOp, Ring, Stats, ToPlan as _, Topology};
 use roundelay_core::check::Door;
 use roundelay_core::diagnostics::Code;
 use roundelay_core::executor::Executor as Spec;

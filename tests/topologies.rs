@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use roundelay::library::{RingAllReduce, TwistedRingAllReduce};
-use roundelay::{Algorithm, DType, ReduceOp, Ring, Run as _, Topology};
+use roundelay::{Algorithm, DType, ReduceOp, Ring, ToPlan as _, Topology};
 use roundelay_core::check::Door;
 use roundelay_core::diagnostics::Code;
 use roundelay_core::prove_source;

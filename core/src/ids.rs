@@ -23,6 +23,18 @@ macro_rules! ids {
     )*};
 }
 
+impl From<u32> for RankId {
+    fn from(rank: u32) -> Self {
+        Self(rank)
+    }
+}
+
+impl From<RankId> for u32 {
+    fn from(rank: RankId) -> Self {
+        rank.0
+    }
+}
+
 ids! {
     /// A rank of the communicator, `0..nranks`.
     RankId;

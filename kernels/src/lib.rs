@@ -15,5 +15,6 @@ pub mod reference;
 pub mod shim;
 
 pub use host::{
-    Calls, Differ, Element, Error, Member, Missing, Options, Plan, Stats, Stuck, Team, stay_on_core,
+    Calls, Differ, Element, Error, Missing, Options, Plan, RankPlan, SpmdPlan, Stats, Stuck,
+    stay_on_core,
 };

@@ -28,6 +28,11 @@ impl<T> Kept<T> {
         Self { most, all: HashMap::new(), now: AtomicU64::new(0) }
     }
 
+    /// How many are kept at most.
+    pub(super) fn most(&self) -> NonZeroUsize {
+        self.most
+    }
+
     pub(super) fn len(&self) -> usize {
         self.all.len()
     }

@@ -1,8 +1,9 @@
 //! A communicator: ranks of one process, and plans for what they call, made once for each shape.
 //!
-//! Algorithms are chosen for one host: there the optimizer brings all of them to the same data flow, so the one
-//! taken is the quickest to lay out and prove. For an algorithm of your own make a [`Plan`] or a [`Team`].
+//! Unless it is told which algorithms to use, it takes the library's that is the quickest to lay out and prove: on one
+//! host the optimizer brings all of them to the same data flow.
 
+mod chosen;
 mod kept;
 mod rank;
 
@@ -10,8 +11,10 @@ use std::num::NonZeroUsize;
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
 use roundelay_core::ids::RankId;
-use roundelay_kernels::{Calls, Team};
+use roundelay_core::verify::Proved;
+use roundelay_kernels::{Calls, SpmdPlan};
 
+use chosen::Chosen;
 use kept::Kept;
 pub use rank::Rank;
 
@@ -19,7 +22,8 @@ use crate::library::{
     MeshAllGather, MeshAllToAll, MeshGather, MeshReduceScatter, MeshScatter, NhrAllReduce,
     NhrBroadcast, OneShotMeshAllReduce, RingReduce,
 };
-use crate::{Algorithm, Collective, DType, Element, Error, Options, Plan, ReduceOp, Run as _};
+use crate::plans::proved;
+use crate::{Algorithm, Collective, DType, Element, Error, Options, Plan, ReduceOp};
 
 /// From here on a direct exchange takes longer to prove than to run.
 const MESH: u32 = 64;
@@ -65,8 +69,9 @@ struct Call {
 pub struct Comm {
     nranks: u32,
     options: Options,
+    chosen: Chosen,
     plans: Mutex<Kept<Arc<Plan>>>,
-    teams: RwLock<Kept<Arc<Team>>>,
+    spmd: RwLock<Kept<Arc<SpmdPlan>>>,
     /// Of ranks that call by themselves.
     calls: Arc<Calls>,
 }
@@ -80,22 +85,110 @@ impl Comm {
         Self::with(nranks, Options::default())
     }
 
-    /// The same, with options for all that it runs.
+    /// A communicator of `nranks` ranks whose plans are all made and run as `options` say: deadline, workers, level of
+    /// the optimizer.
+    ///
+    /// # Errors
+    /// E0409 for none, or more than a schedule can have; E0406 for options that cannot be had.
     pub fn with(nranks: u32, options: Options) -> Result<Self, Error> {
         let calls = Calls::new(nranks, options)?;
-        let (plans, teams) = (Kept::new(Self::PLANS), Kept::new(Self::PLANS));
-        Ok(Self { nranks, options, plans: Mutex::new(plans), teams: RwLock::new(teams), calls })
+        let (plans, spmd) = (Kept::new(Self::PLANS), Kept::new(Self::PLANS));
+        let chosen = Chosen::default();
+        Ok(Self {
+            nranks,
+            options,
+            chosen,
+            plans: Mutex::new(plans),
+            spmd: RwLock::new(spmd),
+            calls,
+        })
     }
 
     /// Plans that a communicator keeps unless it is told otherwise.
     pub const PLANS: NonZeroUsize = NonZeroUsize::new(256).expect("it is not 0");
 
-    /// The same, with so many plans kept: of one caller, and as many of ranks that call by themselves. One more, and
-    /// the plan that was not called for the longest time goes, and is made again when it is called again. Those stay
-    /// beyond the bound that a rank called last, or that some ranks have called and others are still to call.
+    /// Runs `algorithm` from now on, which may be your own, for calls of its collective at every size that
+    /// [`Comm::using_up_to`] says nothing of. It is proved for the number of ranks at the first call, whose error it is
+    /// if it is wrong, or has no in-place form (E0408) where the call is in place.
+    ///
+    /// ```
+    /// use roundelay::{Comm, ReduceOp, collective, library::RingAllReduce};
+    ///
+    /// collective! {
+    ///     /// Everybody takes what all others have, at once. For few ranks and bytes.
+    ///     algorithm Everybody() -> AllReduce {
+    ///         scratch theirs: nranks like output;
+    ///         for d in 1..nranks { peer((rank + d) % nranks).TxAck(); }
+    ///         for d in 1..nranks {
+    ///             let from = peer((rank + nranks - d) % nranks);
+    ///             from.RxAck();
+    ///             copy(from.input, local.theirs[d]);
+    ///             from.TxDataSignal();
+    ///         }
+    ///         for d in 1..nranks { peer((rank + d) % nranks).RxDataSignal(); }
+    ///         copy(local.input, local.output);
+    ///         for d in 1..nranks { reduce(local.theirs[d], local.output); }
+    ///     }
+    /// }
+    ///
+    /// // Up to 64 KiB everybody takes everything, and above that data goes around a ring.
+    /// let comm = Comm::new(3)?.using_up_to(64 << 10, Everybody::new()).using(RingAllReduce::new());
+    /// let (mut a, mut b, mut c) = ([1_i32; 100], [2; 100], [3; 100]);
+    /// comm.all_reduce(&mut [&mut a[..], &mut b, &mut c], ReduceOp::Sum)?;
+    /// assert_eq!(a, [6; 100]);
+    /// # Ok::<(), roundelay::Error>(())
+    /// ```
+    #[must_use]
+    pub fn using(self, algorithm: impl Algorithm + Send + Sync + 'static) -> Self {
+        self.using_up_to(u64::MAX, algorithm)
+    }
+
+    /// Runs `algorithm` from now on for calls of its collective of at most `bytes` bytes, where no smaller bound that was
+    /// given covers the call. Bytes are nccl-tests' size: those of the larger of a rank's two buffers.
+    #[must_use]
+    pub fn using_up_to(
+        mut self,
+        bytes: u64,
+        algorithm: impl Algorithm + Send + Sync + 'static,
+    ) -> Self {
+        self.chosen.fixed(bytes, Arc::new(algorithm));
+        self.forgotten()
+    }
+
+    /// Runs for calls of a rooted collective, at every size, what `algorithm` makes for the root of the call. An
+    /// algorithm of a rooted collective that [`Comm::using`] was given serves the calls of its own root alone.
+    ///
+    /// ```
+    /// use roundelay::{Comm, library::RingBroadcast};
+    ///
+    /// let comm = Comm::new(2)?.using_rooted(|root| RingBroadcast::new().root(root));
+    /// let (mut a, mut b) = ([1.0_f32; 10], [2.0; 10]);
+    /// comm.broadcast(&mut [&mut a[..], &mut b], 1)?;
+    /// assert_eq!(a, [2.0; 10]);
+    /// # Ok::<(), roundelay::Error>(())
+    /// ```
+    #[must_use]
+    pub fn using_rooted<A: Algorithm + 'static>(
+        mut self,
+        algorithm: impl Fn(u32) -> A + Send + Sync + 'static,
+    ) -> Self {
+        self.chosen.by_root(u64::MAX, algorithm);
+        self.forgotten()
+    }
+
+    /// Without the plans of algorithms that may no longer be those of their calls.
+    fn forgotten(self) -> Self {
+        let most = self.plans.lock().unwrap_or_else(PoisonError::into_inner).most();
+        self.keeping(most)
+    }
+
+    /// Keeps at most `plans` plans that one caller runs, and as many of ranks that call by themselves; unless told, 256
+    /// of each. One more, and the plan that was not called for the longest time goes, and is made again when it is
+    /// called again. Those stay beyond the bound that a rank called last, or that some ranks have called and others are
+    /// still to call.
     #[must_use]
     pub fn keeping(mut self, plans: NonZeroUsize) -> Self {
-        (self.plans, self.teams) = (Mutex::new(Kept::new(plans)), RwLock::new(Kept::new(plans)));
+        (self.plans, self.spmd) = (Mutex::new(Kept::new(plans)), RwLock::new(Kept::new(plans)));
         self
     }
 
@@ -103,7 +196,7 @@ impl Comm {
     #[doc(hidden)]
     pub fn kept(&self) -> [usize; 2] {
         let plans = self.plans.lock().unwrap_or_else(PoisonError::into_inner).len();
-        [plans, self.teams.read().unwrap_or_else(PoisonError::into_inner).len()]
+        [plans, self.spmd.read().unwrap_or_else(PoisonError::into_inner).len()]
     }
 
     /// Number of ranks.
@@ -124,7 +217,13 @@ impl Comm {
         Ok(Rank { comm: self, id: RankId(rank), last: None })
     }
 
-    fn algorithm(&self, call: &Call) -> Box<dyn Algorithm> {
+    /// The proof of the algorithm that such a call runs.
+    fn proved(&self, call: &Call) -> Result<Proved, Error> {
+        let chosen = self.chosen.proved(call, self.nranks);
+        chosen.unwrap_or_else(|| proved(&*self.of_library(call), self.nranks))
+    }
+
+    fn of_library(&self, call: &Call) -> Box<dyn Algorithm> {
         let root = i64::from(call.root);
         match call.collective {
             Collective::AllReduce if self.nranks <= MESH => Box::new(OneShotMeshAllReduce::new()),
@@ -145,8 +244,8 @@ impl Comm {
             return Ok(plan.clone());
         }
         let Call { count, dtype, op, .. } = call;
-        let algorithm = self.algorithm(&call);
-        let plan = Arc::new(algorithm.plan_with(self.nranks, count, dtype, op, self.options)?);
+        let proved = self.proved(&call)?;
+        let plan = Arc::new(Plan::with(&proved, count, dtype, op, self.options)?);
         plans.make_room(|_| true);
         plans.insert(call, plan.clone());
         Ok(plan)
@@ -154,25 +253,25 @@ impl Comm {
 
     /// The one plan of a shape: while a rank holds it, or is still to come to a call that another made with it,
     /// there is no second one.
-    fn team(&self, call: Call) -> Result<Arc<Team>, Error> {
-        let teams = self.teams.read().unwrap_or_else(PoisonError::into_inner);
-        if let Some(team) = teams.get(&call) {
-            return Ok(team.clone());
+    fn spmd_plan(&self, call: Call) -> Result<Arc<SpmdPlan>, Error> {
+        let spmd = self.spmd.read().unwrap_or_else(PoisonError::into_inner);
+        if let Some(plan) = spmd.get(&call) {
+            return Ok(plan.clone());
         }
-        drop(teams);
+        drop(spmd);
         // Held while the team is made: the other ranks are about to ask for the same.
-        let mut teams = self.teams.write().unwrap_or_else(PoisonError::into_inner);
-        if let Some(team) = teams.get(&call) {
-            return Ok(team.clone());
+        let mut spmd = self.spmd.write().unwrap_or_else(PoisonError::into_inner);
+        if let Some(plan) = spmd.get(&call) {
+            return Ok(plan.clone());
         }
         let Call { count, dtype, op, .. } = call;
-        let proved = crate::proved(&*self.algorithm(&call), self.nranks)?;
-        let team = Team::among(&self.calls, &proved, count, dtype, op, self.options)?;
-        let team = Arc::new(team);
+        let proved = self.proved(&call)?;
+        let plan = SpmdPlan::among(&self.calls, &proved, count, dtype, op, self.options)?;
+        let plan = Arc::new(plan);
         // To have it alone is to know of all calls that were made with it.
-        teams.make_room(|team| Arc::get_mut(team).is_some_and(|team| !team.awaited()));
-        teams.insert(call, team.clone());
-        Ok(team)
+        spmd.make_room(|plan| Arc::get_mut(plan).is_some_and(|plan| !plan.awaited()));
+        spmd.insert(call, plan.clone());
+        Ok(plan)
     }
 }
 

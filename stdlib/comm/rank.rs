@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use roundelay_core::ids::RankId;
-use roundelay_kernels::Team;
+use roundelay_kernels::SpmdPlan;
 
 use super::{Call, Comm, unit};
 use crate::{Collective, Element, Error, ReduceOp};
@@ -14,7 +14,7 @@ pub struct Rank<'c> {
     pub(super) comm: &'c Comm,
     pub(super) id: RankId,
     /// The call before: the next one is often the same.
-    pub(super) last: Option<(Call, Arc<Team>)>,
+    pub(super) last: Option<(Call, Arc<SpmdPlan>)>,
 }
 
 impl Rank<'_> {
@@ -32,16 +32,16 @@ impl Rank<'_> {
     fn make(
         &mut self,
         call: Result<Call, Error>,
-        run: impl FnOnce(&Team, RankId) -> Result<(), roundelay_kernels::Error>,
+        run: impl FnOnce(&SpmdPlan, RankId) -> Result<(), roundelay_kernels::Error>,
     ) -> Result<(), Error> {
         let call = call?;
         if self.last.as_ref().is_none_or(|(last, _)| *last != call) {
             // Before another one is asked for: it may have to go.
             self.last = None;
-            self.last = Some((call, self.comm.team(call)?));
+            self.last = Some((call, self.comm.spmd_plan(call)?));
         }
-        let Some((_, team)) = &self.last else { unreachable!("it was just set") };
-        Ok(run(team, self.id)?)
+        let Some((_, plan)) = &self.last else { unreachable!("it was just set") };
+        Ok(run(plan, self.id)?)
     }
 
     fn in_place<T: Element>(
@@ -52,7 +52,7 @@ impl Rank<'_> {
         buffer: &mut [T],
     ) -> Result<(), Error> {
         let call = self.comm.call::<T>(collective, root, count, op);
-        self.make(call, |team, rank| team.rank(rank)?.run_in_place(buffer))
+        self.make(call, |plan, rank| plan.rank(rank)?.run_in_place(buffer))
     }
 
     fn apart<T: Element>(
@@ -64,7 +64,7 @@ impl Rank<'_> {
         output: &mut [T],
     ) -> Result<(), Error> {
         let call = self.comm.call::<T>(collective, root, count, op);
-        self.make(call, |team, rank| team.rank(rank)?.run(input, output))
+        self.make(call, |plan, rank| plan.rank(rank)?.run(input, output))
     }
 
     /// Reduces all ranks' buffers into every one of them.

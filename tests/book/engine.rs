@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use roundelay::library::RingAllReduce;
-use roundelay::{Comm, DType, Error, Options, Plan, ReduceOp, Run as _};
+use roundelay::{Comm, DType, Error, Options, Plan, ReduceOp, ToPlan as _};
 use roundelay_core::diagnostics::Code;
 use roundelay_core::ids::{RankId, StreamId};
 use roundelay_kernels::Stuck;

@@ -60,7 +60,7 @@ fn refusals() {
 
 #[test]
 fn plans_keep_to_attributes() {
-    use roundelay::{DType, ReduceOp, Run as _};
+    use roundelay::{DType, ReduceOp, ToPlan as _};
     collective! {
         #[budget(streams = nranks - 2)]
         #[verify(off, reason = "the plan is to refuse it")]

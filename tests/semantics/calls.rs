@@ -8,7 +8,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use roundelay::library::RingAllReduce;
-use roundelay::{Comm, DType, Error, Options, Rank, ReduceOp, Run as _};
+use roundelay::{Comm, DType, Error, Options, Rank, ReduceOp, ToPlan as _};
 use roundelay_core::diagnostics::Code;
 
 use super::ranks::mixed;
@@ -268,7 +268,7 @@ fn options_at_their_extremes_are_errors_or_work() {
     for workers in [most + 1, u32::MAX] {
         let options = Options::new().workers(workers);
         let plan = ring.plan_with(2, 4, DType::I32, ReduceOp::Sum, options).map(drop);
-        let team = ring.team_with(2, 4, DType::I32, ReduceOp::Sum, options).map(drop);
+        let team = ring.spmd_plan_with(2, 4, DType::I32, ReduceOp::Sum, options).map(drop);
         let comm = Comm::with(2, options).map(drop);
         let again = ring.plan(2, 4, DType::I32, ReduceOp::Sum).expect("a plan");
         let again = again.with_options(options).run_in_place(&mut [&mut [1; 4], &mut [2; 4]]);
@@ -310,7 +310,7 @@ fn options_at_their_extremes_are_errors_or_work() {
     assert_eq!(huge.rank(65_536).map(drop).expect_err("beyond").code(), Code::NoSuchRank);
     for count in [u64::MAX, u64::MAX / 4, 1 << 62] {
         for error in [
-            ring.team(2, count, DType::F32, ReduceOp::Sum).map(drop).expect_err("too large"),
+            ring.spmd_plan(2, count, DType::F32, ReduceOp::Sum).map(drop).expect_err("too large"),
             ring.plan(2, count, DType::F32, ReduceOp::Sum).map(drop).expect_err("too large"),
         ] {
             assert_eq!(error.code(), Code::TooLarge, "{error}");

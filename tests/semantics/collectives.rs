@@ -230,7 +230,8 @@ fn every_root() {
 
 #[test]
 fn a_root_that_does_not_exist() {
-    let error = roundelay::Run::plan(&ChainReduce::new().root(5), 5, 1, DType::F32, ReduceOp::Sum);
+    let error =
+        roundelay::ToPlan::plan(&ChainReduce::new().root(5), 5, 1, DType::F32, ReduceOp::Sum);
     assert_eq!(error.unwrap_err().code().as_str(), "E0204");
 }
 

@@ -26,7 +26,7 @@ use std::collections::BTreeSet;
 use roundelay::library::{
     HalvingDoublingAllReduce, NcclRingAllReduce, RingAllReduce, TwistedRingAllReduce,
 };
-use roundelay::{Algorithm, DType, ReduceOp, Ring, Run as _, half};
+use roundelay::{Algorithm, DType, ReduceOp, Ring, ToPlan as _, half};
 
 use super::runs::{Kind, Proofs, assert_right, data, run};
 

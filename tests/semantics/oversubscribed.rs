@@ -6,7 +6,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use roundelay::library::RingAllReduce;
-use roundelay::{DType, Level, Options, ReduceOp, Run as _};
+use roundelay::{DType, Level, Options, ReduceOp, ToPlan as _};
 use roundelay_core::ids::RankId;
 
 use super::runs::{Kind, Proofs, assert_right};
@@ -72,7 +72,8 @@ fn ranks_that_wait_for_another_sleep() {
     const LATE: Duration = Duration::from_secs(1);
     let options = Options::new().level(Level::O0);
     let algorithm = RingAllReduce::new();
-    let team = &algorithm.team_with(64, 64, DType::I32, ReduceOp::Sum, options).expect("a team");
+    let team =
+        &algorithm.spmd_plan_with(64, 64, DType::I32, ReduceOp::Sum, options).expect("a team");
     let (since, before) = (Instant::now(), busy());
     thread::scope(|threads| {
         for rank in 0..64 {

@@ -4,7 +4,7 @@
 use std::fmt::Debug;
 use std::ops::Range;
 
-use roundelay::{Collective, Element, Team, half};
+use roundelay::{Collective, Element, SpmdPlan, half};
 use roundelay_core::collective::{Alias, Expected};
 use roundelay_core::ids::RankId;
 
@@ -34,7 +34,7 @@ impl Whole for half::bf16 {
 /// What a team runs; its op is a sum.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Runs<'t> {
-    pub(super) team: &'t Team,
+    pub(super) team: &'t SpmdPlan,
     pub(super) collective: Collective,
     pub(super) root: RankId,
     /// Elements a unit.

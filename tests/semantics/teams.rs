@@ -9,7 +9,7 @@ use roundelay::library::{
     NcclRingAllReduce, NhrAllReduce, OneShotMeshAllReduce, RingAllReduce, RingReduceScatter,
     TreeBroadcast,
 };
-use roundelay::{Algorithm, DType, Level, Options, ReduceOp, Run as _, Team, half};
+use roundelay::{Algorithm, DType, Level, Options, ReduceOp, SpmdPlan, ToPlan as _, half};
 use roundelay_core::diagnostics::Code;
 use roundelay_core::ids::RankId;
 use roundelay_kernels::Error;
@@ -21,9 +21,15 @@ const LEVELS: [Level; 3] = [Level::O0, Level::O1, Level::O2];
 /// Longer than any of these runs takes on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-fn team(algorithm: &dyn Algorithm, nranks: u32, count: u64, dtype: DType, level: Level) -> Team {
+fn team(
+    algorithm: &dyn Algorithm,
+    nranks: u32,
+    count: u64,
+    dtype: DType,
+    level: Level,
+) -> SpmdPlan {
     let options = Options::new().level(level).deadline(PATIENCE);
-    algorithm.team_with(nranks, count, dtype, ReduceOp::Sum, options).expect("a team")
+    algorithm.spmd_plan_with(nranks, count, dtype, ReduceOp::Sum, options).expect("a team")
 }
 
 /// At most 20 µs of work, and now and then a sleep, after which the others are long there.
@@ -83,7 +89,7 @@ fn more_threads_than_cores() {
 }
 
 /// What every rank's one call comes to.
-fn call_all(team: &Team, ranks: impl IntoIterator<Item = u32>) -> Vec<Result<(), Error>> {
+fn call_all(team: &SpmdPlan, ranks: impl IntoIterator<Item = u32>) -> Vec<Result<(), Error>> {
     let call = |rank| {
         let member = team.rank(RankId(rank)).expect("a rank of the team");
         move || member.run_in_place(&mut [1_i32; 4])
@@ -99,7 +105,7 @@ fn wrong_buffers_and_ranks_are_refused_and_the_others_wait_for_right_ones() {
     let team = &team(&RingAllReduce::new(), 2, 4, DType::I32, Level::O2);
     let error = team.rank(RankId(2)).unwrap_err();
     assert_eq!(error.code(), Code::NoSuchRank);
-    assert_eq!(error.to_string(), "there is no rank 2 in a team of 2; ranks count from 0");
+    assert_eq!(error.to_string(), "there is no rank 2 of 2; ranks count from 0");
     thread::scope(|threads| {
         let other = threads.spawn(|| {
             let mut buffer = [2_i32; 4];
@@ -170,7 +176,7 @@ fn a_rank_that_never_calls_is_one_timeout_and_nobody_hangs() {
         for algorithm in [&RingAllReduce::new() as &dyn Algorithm, &OneShotMeshAllReduce::new()] {
             let missing = turn % 4;
             let team = algorithm
-                .team_with(4, 4, DType::I32, ReduceOp::Sum, options.level(level))
+                .spmd_plan_with(4, 4, DType::I32, ReduceOp::Sum, options.level(level))
                 .expect("a team");
             let since = Instant::now();
             let results = call_all(&team, (0..4).filter(|rank| *rank != missing));

@@ -2,7 +2,7 @@
 //! choose by themselves between in place and not may do so only where the proof covers it.
 
 use roundelay::library::RingAllReduce;
-use roundelay::{DType, Level, Options, Plan, ReduceOp, Run as _, Team};
+use roundelay::{DType, Level, Options, Plan, ReduceOp, SpmdPlan, ToPlan as _};
 use roundelay_core::diagnostics::Code;
 use roundelay_core::prove;
 use roundelay_core::schedule::{OpKind, Schedule};
@@ -43,7 +43,7 @@ fn engines_refuse_what_a_broken_pass_makes() {
     for (level, pass) in [(Level::O1, "elision"), (Level::O2, "fusion")] {
         let options = Options::new().level(level);
         let of = |proved| Plan::with(proved, 10, DType::F32, ReduceOp::Sum, options);
-        let team = |proved| Team::new(proved, 10, DType::F32, ReduceOp::Sum, options);
+        let team = |proved| SpmdPlan::new(proved, 10, DType::F32, ReduceOp::Sum, options);
         assert!(of(&proved).is_ok() && team(&proved).is_ok());
         let broken = proved.with_broken_passes(takes_the_wrong_rank);
         refused(of(&broken).expect_err("rank 0 is counted twice"), pass);
@@ -68,7 +68,7 @@ fn one_mode_is_one_callers() {
         let (mut a, mut b) = ([0], [0]);
         plan.run(&[&[1], &[10]], &mut [&mut a, &mut b]).expect("out of place");
         assert_eq!((a, b), ([11], [11]), "{level}");
-        let team = TakeAndAdd::new().team_with(2, 1, DType::I32, ReduceOp::Sum, options);
+        let team = TakeAndAdd::new().spmd_plan_with(2, 1, DType::I32, ReduceOp::Sum, options);
         let refused = team.expect_err("rank 0 in place and rank 1 not gave 20");
         assert_eq!(refused.code(), Code::OneMode, "{refused}");
     }

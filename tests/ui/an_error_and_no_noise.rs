@@ -1,6 +1,6 @@
 //! The body is wrong; the names that the rest of the crate uses exist all the same, so there is one error.
 
-use roundelay::{Run, collective};
+use roundelay::{ToPlan, collective};
 
 collective! {
     pub algorithm Wrong(root: Rank, slices: int = 3, ring: Ring) -> Broadcast {

@@ -4,10 +4,10 @@ use std::sync::Barrier;
 use std::thread;
 use std::time::Instant;
 
-use roundelay::{DType, Options, Plan, ReduceOp, Team, stay_on_core};
+use roundelay::{DType, Options, Plan, ReduceOp, SpmdPlan, stay_on_core};
 use roundelay_core::ids::RankId;
 use roundelay_core::verify::Proved;
-use roundelay_kernels::{Error, Member};
+use roundelay_kernels::{Error, RankPlan};
 
 use crate::flags::Callers;
 
@@ -21,7 +21,7 @@ pub(super) struct Calls {
 /// What is timed.
 pub(super) enum Way {
     One(Plan),
-    Each(Box<Team>, u32),
+    Each(Box<SpmdPlan>, u32),
 }
 
 impl Way {
@@ -33,7 +33,7 @@ impl Way {
         Ok(match callers {
             Callers::One => Self::One(Plan::with(proved, count, dtype, op, options)?),
             Callers::Each => {
-                let team = Team::new(proved, count, dtype, op, options)?;
+                let team = SpmdPlan::new(proved, count, dtype, op, options)?;
                 Self::Each(Box::new(team), proved.proof().reduce_depth)
             }
         })
@@ -88,10 +88,10 @@ fn row(runs: u32, mut run: impl FnMut() -> Result<(), Error>) -> Result<f64, Err
 /// A thread for each rank, each on a core of its own as far as there are so many, and all started before the clock is:
 /// the time of the slowest.
 fn team_row<B: Send>(
-    team: &Team,
+    team: &SpmdPlan,
     runs: u32,
     buffers: impl Iterator<Item = B>,
-    run: impl Fn(&Member<'_>, &mut B) -> Result<(), Error> + Sync,
+    run: impl Fn(&RankPlan<'_>, &mut B) -> Result<(), Error> + Sync,
 ) -> Result<f64, Error> {
     let ready = Barrier::new(team.nranks() as usize);
     let (ready, run) = (&ready, &run);

@@ -32,6 +32,16 @@ impl Body<'_> {
                 return quote!(let #name = #given;);
             }
         };
+        if param.ty == ParamTy::Topology {
+            // The topology of the run, where none was given.
+            let given = look_up(quote!(&given));
+            return quote! {
+                let #name = match self.#name.clone().or_else(|| #s.placed()) {
+                    Some(given) => #given,
+                    None => #default,
+                };
+            };
+        }
         let given = look_up(quote!(given));
         quote! {
             let #name = match &self.#name {
@@ -75,7 +85,8 @@ impl Body<'_> {
         match demand {
             Demand::Topology(topology) => {
                 let call = |topology| quote!(#s.on_topology(#number, #topology)?;);
-                self.looked_up(topology, at, call)
+                let own = self.looked_up(topology, at, call);
+                quote!(if #s.placed().is_none() { #own })
             }
             Demand::Deterministic => quote!(#s.deterministic(#number)?;),
             Demand::Budget(resource, most) => {

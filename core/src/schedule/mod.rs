@@ -33,6 +33,7 @@ use std::sync::Arc;
 use crate::collective::Collective;
 use crate::ids::{ChannelId, LaneId, OpId, RankId, RegionId, ScratchId, SpanId, StreamId};
 use crate::stages;
+use crate::topology::Topology;
 use demands::Demands;
 use params::ParamValue;
 use rational::Rat;
@@ -372,6 +373,12 @@ pub trait Algorithm {
         Vec::new()
     }
 
+    /// The topology that it was put on, if it was.
+    #[doc(hidden)]
+    fn placed_on(&self) -> Option<&Arc<Topology>> {
+        None
+    }
+
     /// Lays out one rank's program.
     fn build(&self, builder: &mut builder::Builder<'_>) -> Result<(), builder::Stop>;
 
@@ -386,6 +393,16 @@ pub trait Algorithm {
         nranks: u32,
         limits: Limits,
     ) -> Result<Schedule, Vec<crate::diagnostics::Finding>> {
-        stages::stage("schedule", || tables::build(self, nranks, limits))
+        stages::stage("schedule", || tables::build(self, nranks, limits, None))
+    }
+
+    /// The schedule for all ranks of `topology`, on its links: each parameter of type `Topology` that was not given a
+    /// value has this one, and the proof demands that all data and signals go where it has a link.
+    fn schedule_on(
+        &self,
+        topology: &Arc<Topology>,
+    ) -> Result<Schedule, Vec<crate::diagnostics::Finding>> {
+        let (nranks, limits) = (topology.nranks(), Limits::FULL);
+        stages::stage("schedule", || tables::build(self, nranks, limits, Some(topology)))
     }
 }

@@ -51,6 +51,8 @@ pub(crate) struct Tables {
     pub(crate) declared: HashMap<(Vec<u32>, LaneId, usize), ScratchId>,
     /// What was asked, where that is wanted.
     pub(crate) record: Option<Record>,
+    /// The topology that the whole run is put on.
+    pub(crate) placed: Option<Arc<Topology>>,
     limits: Limits,
     steps: u64,
     ops: u64,
@@ -104,6 +106,7 @@ impl Tables {
             calls: HashMap::new(),
             declared: HashMap::new(),
             record: None,
+            placed: None,
             limits,
             steps: 0,
             ops: 0,
@@ -230,13 +233,14 @@ impl Tables {
     }
 }
 
-/// The schedule of `algorithm` for `nranks` ranks.
+/// The schedule of `algorithm` for `nranks` ranks, put on `topology` if there is one.
 pub(crate) fn build<A: Algorithm + ?Sized>(
     algorithm: &A,
     nranks: u32,
     limits: Limits,
+    topology: Option<&Arc<Topology>>,
 ) -> Result<Schedule, Vec<Finding>> {
-    Ok(lay_out(algorithm, nranks, limits, None)?.0)
+    Ok(lay_out(algorithm, nranks, limits, topology, None)?.0)
 }
 
 /// The same, and what its program asked.
@@ -244,7 +248,8 @@ pub(crate) fn build_recording(
     algorithm: &Interpreted,
     nranks: u32,
 ) -> Result<(Schedule, Record), Vec<Finding>> {
-    let (schedule, record) = lay_out(algorithm, nranks, Limits::FULL, Some(Record::default()))?;
+    let (schedule, record) =
+        lay_out(algorithm, nranks, Limits::FULL, None, Some(Record::default()))?;
     Ok((schedule, record.unwrap_or_default()))
 }
 
@@ -252,6 +257,7 @@ fn lay_out<A: Algorithm + ?Sized>(
     algorithm: &A,
     nranks: u32,
     limits: Limits,
+    topology: Option<&Arc<Topology>>,
     record: Option<Record>,
 ) -> Result<(Schedule, Option<Record>), Vec<Finding>> {
     if nranks == 0 || nranks > Tables::RANK_LIMIT {
@@ -260,11 +266,13 @@ fn lay_out<A: Algorithm + ?Sized>(
     }
     let mut tables = Tables::new(algorithm.name(), algorithm.collective(), nranks, limits);
     tables.record = record;
+    tables.placed = topology.or(algorithm.placed_on()).cloned();
     let mut assembly = Assembly::default();
     for rank in (0..nranks).map(RankId) {
         let mut builder = Builder::new(&mut tables, rank);
         // What stopped a rank has been recorded; the next rank may have more to say.
-        let (Ok(()) | Err(Stop)) = algorithm.build(&mut builder).and_then(|()| builder.end_fifo());
+        let built = builder.on_placed().and_then(|()| algorithm.build(&mut builder));
+        let (Ok(()) | Err(Stop)) = built.and_then(|()| builder.end_fifo());
         let streams = builder.into_streams();
         if tables.hopeless() {
             break;

@@ -199,18 +199,18 @@ impl CudaPlan {
     }
 
     /// Elements of the input of `rank`; 0 where it has none.
-    pub fn input_len(&self, rank: RankId) -> usize {
-        self.shape.input_len(rank)
+    pub fn input_len(&self, rank: impl Into<RankId>) -> usize {
+        self.shape.input_len(rank.into())
     }
 
     /// Elements of the output of `rank`; 0 where it has none.
-    pub fn output_len(&self, rank: RankId) -> usize {
-        self.shape.output_len(rank)
+    pub fn output_len(&self, rank: impl Into<RankId>) -> usize {
+        self.shape.output_len(rank.into())
     }
 
     /// Elements of the one buffer of `rank` in place.
-    pub fn in_place_len(&self, rank: RankId) -> usize {
-        self.shape.in_place_len(rank)
+    pub fn in_place_len(&self, rank: impl Into<RankId>) -> usize {
+        self.shape.in_place_len(rank.into())
     }
 
     /// Whether the last rank never runs, so that the others must give up.

@@ -91,8 +91,8 @@ impl Engine {
         self.workers
     }
 
-    pub(super) fn stats(&self, elapsed: Duration) -> Stats {
-        Stats { elapsed, ops: self.code.ops, bytes: self.code.bytes, workers: self.workers }
+    pub(super) fn stats(&self, elapsed: Duration, waited: Duration) -> Stats {
+        Stats { elapsed, waited, ops: self.code.ops, bytes: self.code.bytes, workers: self.workers }
     }
 
     /// Runs with the input and output of each rank.

@@ -10,8 +10,9 @@ use roundelay_core::ids::{RankId, StreamId};
 use roundelay_core::optimize::Unproved;
 use roundelay_core::schedule::RANK_LIMIT;
 
-/// An error of planning or running.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// Why a plan cannot be made, or a run failed. `Debug` prints what `Display` does, so a `main` that returns it shows the
+/// message as it is meant to be read.
+#[derive(Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Error {
     /// E0401: not one buffer per rank.
@@ -83,11 +84,11 @@ pub enum Error {
         /// The panic's message.
         message: String,
     },
-    /// E0411: a rank that the team does not have.
+    /// E0411: a rank beyond the last one.
     NoSuchRank {
         /// The rank asked for.
         rank: RankId,
-        /// Ranks of the team.
+        /// Number of ranks.
         nranks: u32,
     },
     /// E0412: two calls for one rank at once.
@@ -249,7 +250,7 @@ impl fmt::Display for Error {
                 write!(f, "a worker thread panicked: {message}; the outputs are undefined")
             }
             Self::NoSuchRank { rank, nranks } => {
-                write!(f, "there is no rank {rank} in a team of {nranks}; ranks count from 0")
+                write!(f, "there is no rank {rank} of {nranks}; ranks count from 0")
             }
             Self::RankBusy { rank } => write!(
                 f,
@@ -325,6 +326,12 @@ impl fmt::Display for Stuck {
             ),
             None => write!(f, "; all others wait or are done, so nobody can post it any more"),
         }
+    }
+}
+
+impl fmt::Debug for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
     }
 }
 

@@ -27,13 +27,13 @@ mod scratch;
 mod segments;
 pub(crate) mod shape;
 mod signal;
+mod spmd;
 pub(crate) mod stuck;
 mod sync;
-mod team;
 
 pub use calls::Calls;
 pub use element::Element;
 pub use error::{Differ, Error, Missing, Stuck};
 pub use pin::stay_on_core;
 pub use plan::{Fault, Options, Plan, Stats};
-pub use team::{Member, Team};
+pub use spmd::{RankPlan, SpmdPlan};

@@ -2,7 +2,7 @@
 
 use std::fmt;
 use std::num::NonZeroU32;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError, TryLockError};
 use std::time::{Duration, Instant};
 
 use roundelay_core::dtype::{DType, ReduceOp};
@@ -102,8 +102,10 @@ impl Options {
 /// What a run did.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stats {
-    /// From the call to the last worker's leaving.
+    /// How long the run took: from its start to the last worker's leaving.
     pub elapsed: Duration,
+    /// How long the call waited before that, while other threads ran the same plan.
+    pub waited: Duration,
     /// Ops of all ranks.
     pub ops: u64,
     /// Bytes written by all moves.
@@ -280,19 +282,19 @@ impl Plan {
     }
 
     /// Elements of the input of `rank`; 0 where it has none.
-    pub fn input_len(&self, rank: RankId) -> usize {
-        self.shape.input_len(rank)
+    pub fn input_len(&self, rank: impl Into<RankId>) -> usize {
+        self.shape.input_len(rank.into())
     }
 
     /// Elements of the output of `rank`; 0 where it has none.
-    pub fn output_len(&self, rank: RankId) -> usize {
-        self.shape.output_len(rank)
+    pub fn output_len(&self, rank: impl Into<RankId>) -> usize {
+        self.shape.output_len(rank.into())
     }
 
     /// Elements of the one buffer of `rank` in place: the larger of the two; the other lies in it as
     /// [`roundelay_core::collective::Collective::alias`] says.
-    pub fn in_place_len(&self, rank: RankId) -> usize {
-        self.shape.in_place_len(rank)
+    pub fn in_place_len(&self, rank: impl Into<RankId>) -> usize {
+        self.shape.in_place_len(rank.into())
     }
 
     /// Runs on a slice per rank, empty where a rank lacks the buffer. After an error the outputs are undefined.
@@ -365,12 +367,19 @@ impl Plan {
 
     /// Runs with the input and output of each rank, which were checked.
     fn launch(&self, io: impl Iterator<Item = (*mut u8, *mut u8)>) -> Result<Stats, Error> {
-        let started = Instant::now();
+        let called = Instant::now();
         let engine = self.engine.as_ref().map_err(Error::clone)?;
-        let _gate = self.gate.lock().unwrap_or_else(PoisonError::into_inner);
+        let (_gate, started) = match self.gate.try_lock() {
+            Ok(gate) => (gate, called),
+            Err(TryLockError::Poisoned(poisoned)) => (poisoned.into_inner(), called),
+            Err(TryLockError::WouldBlock) => {
+                let gate = self.gate.lock().unwrap_or_else(PoisonError::into_inner);
+                (gate, Instant::now())
+            }
+        };
         // SAFETY: the gate keeps other calls out. Inputs and outputs were checked for length and alignment, and
         // the callers' slices are borrowed until we return; lowering refuses to write an input.
         unsafe { engine.run(io) }?;
-        Ok(engine.stats(started.elapsed()))
+        Ok(engine.stats(started.elapsed(), started - called))
     }
 }

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use roundelay::{DType, Level, Options, Plan, ReduceOp, Team, half};
+use roundelay::{DType, Level, Options, Plan, ReduceOp, SpmdPlan, half};
 use roundelay_core::collective::{Alias, Collective};
 use roundelay_core::ids::RankId;
 
@@ -108,7 +108,7 @@ fn assert_teams(
     let proved = proofs.proved(nranks);
     for level in [Level::O0, Level::O1, Level::O2] {
         let options = Options::new().level(level);
-        let team = Team::new(proved, COUNT, plan.dtype(), plan.op(), options).expect("a team");
+        let team = SpmdPlan::new(proved, COUNT, plan.dtype(), plan.op(), options).expect("a team");
         let got: Vec<Vec<u8>> = std::thread::scope(|threads| {
             let call = |rank: RankId| {
                 let (team, input) = (&team, &inputs[rank.index()]);
@@ -123,7 +123,7 @@ fn assert_teams(
 }
 
 /// One rank's call, on floats; its output.
-fn call(team: &Team, plan: &Plan, rank: RankId, in_place: bool, input: &[u8]) -> Vec<u8> {
+fn call(team: &SpmdPlan, plan: &Plan, rank: RankId, in_place: bool, input: &[u8]) -> Vec<u8> {
     let (collective, root) = (plan.schedule().collective, plan.schedule().root);
     let input: Vec<f32> = input.as_chunks().0.iter().map(|x| f32::from_ne_bytes(*x)).collect();
     let me = team.rank(rank).expect("a rank of the team");

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use roundelay::{Level, Options, ReduceOp, Team, half};
+use roundelay::{Level, Options, ReduceOp, SpmdPlan, half};
 
 use super::super::ranks::{Runs, Whole};
 use super::super::runs::Proofs;
@@ -35,7 +35,8 @@ fn run(subject: Subject) {
 fn run_as<T: Whole>(proofs: &mut Proofs<'_>, nranks: u32, level: Level, count: usize) {
     let proved = proofs.proved(nranks);
     let options = Options::new().level(level).deadline(Duration::from_secs(20));
-    let team = Team::new(proved, count as u64, T::DTYPE, ReduceOp::Sum, options).expect("a team");
+    let team =
+        SpmdPlan::new(proved, count as u64, T::DTYPE, ReduceOp::Sum, options).expect("a team");
     let schedule = proved.schedule();
     let (collective, root) = (schedule.collective, schedule.root);
     let places: &[bool] = if proved.proof().in_place && !schedule.out_of_place {

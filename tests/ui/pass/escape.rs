@@ -1,7 +1,7 @@
 //! `rust { }` calls what is in scope and sees the author's names.
 #![deny(warnings)]
 
-use roundelay::{DType, ReduceOp, Run, collective};
+use roundelay::{DType, ReduceOp, ToPlan, collective};
 
 /// A table that the language has no way to hold.
 const ORDER: [i64; 3] = [2, 0, 1];

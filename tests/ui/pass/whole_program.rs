@@ -1,6 +1,6 @@
 //! Recursive doubling as a user writes it, run on four ranks.
 
-use roundelay::{DType, ReduceOp, Run, collective};
+use roundelay::{DType, ReduceOp, ToPlan, collective};
 
 collective! {
     /// Whole vectors swapped with partners at doubling distance.

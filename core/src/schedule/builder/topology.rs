@@ -66,6 +66,18 @@ impl Builder<'_> {
         self.site(at, topology)
     }
 
+    /// The topology that the run is put on, if it is; a called algorithm is put on none.
+    pub fn placed(&self) -> Option<Arc<Topology>> {
+        self.path.is_empty().then(|| self.tables.placed.clone()).flatten()
+    }
+
+    /// Demands the links of the topology that the run is put on.
+    pub(crate) fn on_placed(&mut self) -> Result<(), Stop> {
+        let Some(topology) = self.placed() else { return Ok(()) };
+        let site = self.topology_param(0, Some(&topology))?;
+        self.on_topology(0, &site)
+    }
+
     /// A topology that was given, or else the full mesh.
     pub fn topology_param(&mut self, at: At, given: Option<&Arc<Topology>>) -> Result<Site, Stop> {
         let topology = match given {

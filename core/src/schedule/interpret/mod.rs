@@ -172,12 +172,12 @@ impl Algorithm for Interpreted {
         &self.locations
     }
 
+    fn placed_on(&self) -> Option<&Arc<Topology>> {
+        self.topology.as_ref()
+    }
+
     fn build(&self, builder: &mut Builder<'_>) -> Result<(), Stop> {
         let mut run = Run::new(self, builder)?;
-        if self.topology.is_some() {
-            let site = builder.topology_param(0, self.topology.as_ref())?;
-            builder.on_topology(0, &site)?;
-        }
         if self.deterministic {
             builder.deterministic(0)?;
         }
@@ -199,8 +199,8 @@ struct Run<'a> {
     steps: Vec<Option<&'a Step>>,
     local: RankId,
     at: u32,
-    /// Whether the caller put the run on a topology.
-    placed: bool,
+    /// What the caller put the run on.
+    placed: Option<Arc<Topology>>,
 }
 
 impl<'a> Run<'a> {
@@ -211,7 +211,7 @@ impl<'a> Run<'a> {
             steps: vec![None; of.algorithm.vars.len()],
             local: builder.local().0.map_err(|_| Stop)?,
             at: 0,
-            placed: of.topology.is_some(),
+            placed: builder.placed(),
         })
     }
 
@@ -248,8 +248,8 @@ impl<'a> Run<'a> {
                 self.groups(b, var.span, |b, at| b.groups(at, v))?
             }
             (Some(ParamValue::Topology(v)), _) => self.site(b, Some(v), var.span)?,
-            (None, _) if param.ty == ParamTy::Topology && given.topology.is_some() => {
-                self.site(b, given.topology.as_ref(), var.span)?
+            (None, _) if param.ty == ParamTy::Topology && self.placed.is_some() => {
+                self.site(b, self.placed.as_ref(), var.span)?
             }
             (None, Some(default)) => self.eval(b, default)?,
             (None, None) if param.ty == ParamTy::Ring => {
@@ -460,7 +460,7 @@ impl<'a> Run<'a> {
             }
             StmtKind::Demand(Demand::Deterministic) => b.deterministic(at)?,
             // What the run was put on is what there is.
-            StmtKind::Demand(Demand::Topology(_)) if self.placed => {}
+            StmtKind::Demand(Demand::Topology(_)) if self.placed.is_some() => {}
             StmtKind::Demand(Demand::Topology(topology)) => {
                 let Value::Topology(ground) = self.eval(b, topology)? else {
                     unreachable!("checked as a topology")

@@ -29,7 +29,7 @@ use super::stuck::signal_name;
 use super::sync::{AtomicU64, Ordering, Padded, fence};
 
 /// The plan of ranks that each call by themselves.
-pub struct Team {
+pub struct SpmdPlan {
     shape: Shape,
     /// The schedule that runs, which is the shape's after the optimizer.
     running: Arc<Schedule>,
@@ -47,9 +47,9 @@ pub struct Team {
     partials: Scratch,
 }
 
-impl fmt::Debug for Team {
+impl fmt::Debug for SpmdPlan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Team")
+        f.debug_struct("SpmdPlan")
             .field("algorithm", &self.shape.schedule.algorithm)
             .field("nranks", &self.nranks())
             .field("count", &self.shape.count)
@@ -75,14 +75,14 @@ struct Part {
     end: u32,
 }
 
-/// One rank of a team: what its thread calls.
+/// One rank of an [`SpmdPlan`]: what the thread of that rank calls.
 #[derive(Clone, Copy, Debug)]
-pub struct Member<'t> {
-    team: &'t Team,
+pub struct RankPlan<'t> {
+    plan: &'t SpmdPlan,
     rank: RankId,
 }
 
-impl Team {
+impl SpmdPlan {
     /// Lowers what was proved for `count` elements a unit; options say nothing of workers here.
     pub fn new(
         proved: &Proved,
@@ -170,10 +170,11 @@ impl Team {
     ///
     /// # Errors
     /// [`Error::NoSuchRank`] beyond the last one.
-    pub fn rank(&self, rank: RankId) -> Result<Member<'_>, Error> {
+    pub fn rank(&self, rank: impl Into<RankId>) -> Result<RankPlan<'_>, Error> {
+        let rank = rank.into();
         let nranks = self.shape.schedule.nranks;
         if rank.0 < nranks {
-            Ok(Member { team: self, rank })
+            Ok(RankPlan { plan: self, rank })
         } else {
             Err(Error::NoSuchRank { rank, nranks })
         }
@@ -359,7 +360,7 @@ impl Team {
     }
 }
 
-impl Drop for Team {
+impl Drop for SpmdPlan {
     fn drop(&mut self) {
         self.calls.remove_shape(self.number);
     }
@@ -377,10 +378,10 @@ impl Counter {
     }
 }
 
-impl Member<'_> {
+impl RankPlan<'_> {
     /// Which rank it is.
-    pub fn id(&self) -> RankId {
-        self.rank
+    pub fn id(&self) -> u32 {
+        self.rank.0
     }
 
     /// Runs this rank, while the others' threads run theirs; slices are empty where the rank lacks the buffer.
@@ -389,36 +390,36 @@ impl Member<'_> {
     /// Wrong buffers are found before anything runs, and the others wait for a right call. [`Error::Missing`] if
     /// another rank does not come within the deadline: then all calls of these ranks fail from there on.
     pub fn run<T: Element>(&self, input: &[T], output: &mut [T]) -> Result<(), Error> {
-        self.team.shape.check_dtype(T::DTYPE)?;
+        self.plan.shape.check_dtype(T::DTYPE)?;
         self.apart(input, output, 1)
     }
 
     /// [`Self::run`] on the rank's one buffer.
     pub fn run_in_place<T: Element>(&self, buffer: &mut [T]) -> Result<(), Error> {
-        self.team.shape.check_dtype(T::DTYPE)?;
+        self.plan.shape.check_dtype(T::DTYPE)?;
         self.aliased(buffer, 1)
     }
 
     /// [`Self::run`] on bytes, aligned for the dtype.
     pub fn run_bytes(&self, input: &[u8], output: &mut [u8]) -> Result<(), Error> {
-        self.apart(input, output, self.team.shape.dtype.size())
+        self.apart(input, output, self.plan.shape.dtype.size())
     }
 
     /// [`Self::run_in_place`] on bytes, aligned for the dtype.
     pub fn run_bytes_in_place(&self, buffer: &mut [u8]) -> Result<(), Error> {
-        self.aliased(buffer, self.team.shape.dtype.size())
+        self.aliased(buffer, self.plan.shape.dtype.size())
     }
 
     fn apart<T>(&self, input: &[T], output: &mut [T], per_element: usize) -> Result<(), Error> {
-        let Self { team: Team { shape, .. }, rank } = *self;
+        let Self { plan: SpmdPlan { shape, .. }, rank } = *self;
         shape.check_buffer("input", rank, extent(input), per_element, shape.input_len(rank))?;
         shape.check_buffer("output", rank, extent(output), per_element, shape.output_len(rank))?;
         // SAFETY: checked for length and alignment, and borrowed for the call; lowering refuses to write an input.
-        unsafe { self.team.run(rank, input.as_ptr().cast_mut().cast(), output.as_mut_ptr().cast()) }
+        unsafe { self.plan.run(rank, input.as_ptr().cast_mut().cast(), output.as_mut_ptr().cast()) }
     }
 
     fn aliased<T>(&self, buffer: &mut [T], per_element: usize) -> Result<(), Error> {
-        let Self { team: Team { shape, .. }, rank } = *self;
+        let Self { plan: SpmdPlan { shape, .. }, rank } = *self;
         shape.check_in_place()?;
         shape.check_buffer(
             "buffer",
@@ -429,6 +430,6 @@ impl Member<'_> {
         )?;
         let (input, output) = shape.split(rank, buffer.as_mut_ptr().cast());
         // SAFETY: as above; the buffer holds both, as the collective has them in place.
-        unsafe { self.team.run(rank, input, output) }
+        unsafe { self.plan.run(rank, input, output) }
     }
 }

@@ -1,0 +1,135 @@
+//! From an algorithm to what runs it.
+
+use std::sync::Arc;
+
+use roundelay_core::verify::Proved;
+use roundelay_kernels::{Options, Plan, SpmdPlan};
+
+use crate::{Algorithm, DType, Error, ReduceOp, Topology};
+
+/// Makes plans of an algorithm: laid out for a number of ranks, proved, and bound to a count, an element type and a
+/// reduce op.
+///
+/// Every algorithm has these methods; `use roundelay::ToPlan as _` brings them into scope. Proofs are cached by the
+/// content of the schedule, so the second plan of the same algorithm and number of ranks costs no proof.
+///
+/// In all of them `nranks` is the number of ranks, from 1, and `count` is NCCL's count: the elements of one unit of the
+/// collective, which for an `AllReduce`, a `Broadcast` or a `Reduce` are the elements of a rank's buffer, and for the
+/// others the elements of one block.
+///
+/// # Errors
+/// [`Error::Unproved`] with the findings of the proof (E02xx where the algorithm refuses this number of ranks, E03xx
+/// where it is wrong), and [`Error::Engine`] where this machine cannot run it (E0406, E0407).
+pub trait ToPlan: Algorithm {
+    /// A plan that one thread runs for all ranks, with a slice for each.
+    ///
+    /// ```
+    /// use roundelay::{DType, ReduceOp, ToPlan as _, library::RingBroadcast};
+    ///
+    /// let plan = RingBroadcast::new().root(1).plan(3, 4, DType::F32, ReduceOp::Sum)?;
+    /// let mut outputs = [[0.0_f32; 4]; 3];
+    /// let [a, b, c] = &mut outputs;
+    /// plan.run(&[&[], &[1.0, 2.0, 3.0, 4.0], &[]], &mut [a, b, c])?; // only the root has an input
+    /// assert_eq!(outputs, [[1.0, 2.0, 3.0, 4.0]; 3]);
+    /// # Ok::<(), roundelay::Error>(())
+    /// ```
+    fn plan(&self, nranks: u32, count: u64, dtype: DType, op: ReduceOp) -> Result<Plan, Error> {
+        self.plan_with(nranks, count, dtype, op, Options::default())
+    }
+
+    /// A plan for one thread, run as `options` say: with so many workers, at another level of the optimizer, or with a
+    /// deadline other than a minute.
+    fn plan_with(
+        &self,
+        nranks: u32,
+        count: u64,
+        dtype: DType,
+        op: ReduceOp,
+        options: Options,
+    ) -> Result<Plan, Error> {
+        let proved = proved(self, nranks)?;
+        Ok(Plan::with(&proved, count, dtype, op, options)?)
+    }
+
+    /// A plan whose ranks each have a thread of their own, as the processes of an MPI program: single program, multiple
+    /// data. [`SpmdPlan::rank`] is what the thread of a rank calls.
+    ///
+    /// ```
+    /// use roundelay::{DType, ReduceOp, ToPlan as _, library::RingAllReduce};
+    ///
+    /// let plan = RingAllReduce::new().spmd_plan(4, 1000, DType::F32, ReduceOp::Sum)?;
+    /// std::thread::scope(|threads| {
+    ///     for rank in 0..4 {
+    ///         let mine = plan.rank(rank).expect("a rank of four");
+    ///         threads.spawn(move || {
+    ///             let mut buffer = [rank as f32; 1000];
+    ///             mine.run_in_place(&mut buffer).expect("all four call");
+    ///             assert_eq!(buffer, [0.0 + 1.0 + 2.0 + 3.0; 1000]);
+    ///         });
+    ///     }
+    /// });
+    /// # Ok::<(), roundelay::Error>(())
+    /// ```
+    fn spmd_plan(
+        &self,
+        nranks: u32,
+        count: u64,
+        dtype: DType,
+        op: ReduceOp,
+    ) -> Result<SpmdPlan, Error> {
+        self.spmd_plan_with(nranks, count, dtype, op, Options::default())
+    }
+
+    /// A plan with a thread for each rank, with the deadline and the level of `options`, which say nothing of workers
+    /// here.
+    fn spmd_plan_with(
+        &self,
+        nranks: u32,
+        count: u64,
+        dtype: DType,
+        op: ReduceOp,
+        options: Options,
+    ) -> Result<SpmdPlan, Error> {
+        let proved = proved(self, nranks)?;
+        Ok(SpmdPlan::new(&proved, count, dtype, op, options)?)
+    }
+
+    /// A plan for all ranks of `topology` that uses only links which it has. A parameter of type `Topology` that was not
+    /// set takes this one, as with `--topology` on the command line.
+    ///
+    /// # Errors
+    /// E0313 in [`Error::Unproved`] where data or a signal goes where `topology` has no link; else those of
+    /// [`ToPlan::plan`].
+    ///
+    /// ```
+    /// use roundelay::{DType, ReduceOp, ToPlan as _, Topology, library};
+    ///
+    /// let broken: Topology = "full_mesh(8) without (0, 1)".parse()?;
+    /// // The natural ring goes from rank 0 to rank 1; an exchange around the missing link does not.
+    /// let ring = library::RingAllReduce::new().plan_on(&broken, 1000, DType::F32, ReduceOp::Sum);
+    /// assert_eq!(ring.unwrap_err().code().as_str(), "E0313");
+    /// library::TwoShotAround::new().plan_on(&broken, 1000, DType::F32, ReduceOp::Sum)?;
+    /// # Ok::<(), roundelay::Error>(())
+    /// ```
+    fn plan_on(
+        &self,
+        topology: &Topology,
+        count: u64,
+        dtype: DType,
+        op: ReduceOp,
+    ) -> Result<Plan, Error> {
+        let topology = Arc::new(topology.clone());
+        let unproved = |findings| Error::from_findings(self, topology.nranks(), findings);
+        let schedule = self.schedule_on(&topology).map_err(unproved)?;
+        let proved = Proved::new(schedule).map_err(unproved)?;
+        Ok(Plan::new(&proved, count, dtype, op)?)
+    }
+}
+
+impl<A: Algorithm + ?Sized> ToPlan for A {}
+
+/// The proof of an algorithm for `nranks` ranks.
+pub(crate) fn proved<A: Algorithm + ?Sized>(algorithm: &A, nranks: u32) -> Result<Proved, Error> {
+    let unproved = |findings| Error::from_findings(algorithm, nranks, findings);
+    roundelay_core::prove(algorithm, nranks).map_err(unproved)
+}
