@@ -4,7 +4,7 @@
 //! Without a GPU the second half says what is missing, and looks at the kernel's text, which needs none.
 
 #[cfg(feature = "cuda")]
-use roundelay::cuda::{CudaWorld, OnDevice as _, RankId};
+use roundelay::cuda::{CudaWorld, OnDevice as _};
 use roundelay::{DType, ReduceOp, ToPlan as _, collective};
 
 collective! {
@@ -60,8 +60,8 @@ fn on_the_device(world: &CudaWorld, inputs: &Buffers) -> Result<Buffers, Anythin
     let stream = world.stream();
     let mut reads = Vec::new();
     let mut writes = Vec::new();
-    for (rank, input) in (0..).map(RankId).zip(inputs) {
-        let here = world.context(rank).default_stream();
+    for (rank, input) in inputs.iter().enumerate() {
+        let here = world.context(rank as u32).default_stream();
         reads.push(here.clone_htod(input)?);
         writes.push(here.alloc_zeros::<f32>(COUNT)?);
     }

@@ -1,6 +1,6 @@
 //! The book shows only code that runs and output that was compared.
 //!
-//! `UPDATE_EXPECT=1 cargo test -p roundelay-tests --test book` writes the transcripts of
+//! `UPDATE_EXPECT=1 cargo test -p roundelay-tests book::` writes the transcripts of
 //! `book/src/listings/` and the error pages of `book/src/errors/` anew.
 
 #[path = "book/console.rs"]

@@ -1,13 +1,11 @@
 //! Kernels without a GPU: NVRTC compiles them, and the same texts run on CPU threads, where they must do exactly what
 //! was proved and leave the host engine's bits.
 
-mod cuda {
-    mod compile;
-    mod data;
-    mod emitter;
-    mod litmus;
-    mod runs;
-    mod splits;
-    mod trace;
-    mod walks;
-}
+mod compile;
+mod data;
+mod emitter;
+mod litmus;
+mod runs;
+mod splits;
+mod trace;
+mod walks;

@@ -13,14 +13,10 @@ mod cuda;
 #[allow(dead_code, reason = "gpu-check uses the rest")]
 mod engine;
 
-mod driver {
-    mod below;
-    pub(super) mod build;
-}
+mod below;
+mod build;
 
 use std::process::Command;
-
-use driver::build;
 
 /// All tests of `below` that run with so many devices.
 fn run_below(devices: u32, name: &str) {

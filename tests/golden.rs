@@ -1,6 +1,6 @@
 //! What sources become, kept as files: a change of the expansion or of a schedule shows in review.
 //!
-//! `UPDATE_EXPECT=1 cargo test -p roundelay-tests --test golden` writes them anew.
+//! `UPDATE_EXPECT=1 cargo test -p roundelay-tests golden::` writes them anew.
 
 use expect_test::expect_file;
 use proc_macro2::Span;

@@ -1,7 +1,7 @@
 //! The worked tables in the library's doc comments: what goes between four ranks, step by step, as the
 //! schedules say.
 //!
-//! `UPDATE_EXPECT=1 cargo test -p roundelay-tests --test tables` writes them into `stdlib/library/*.coll` anew.
+//! `UPDATE_EXPECT=1 cargo test -p roundelay-tests tables::` writes them into `stdlib/library/*.coll` anew.
 
 use std::sync::Arc;
 

@@ -1,7 +1,7 @@
 //! Errors as rustc shows them through the macro: one case a code, for the places; the messages themselves are
 //! tested in process (`wrong.rs`). `ui/pass/` must compile, and runs.
 //!
-//! `TRYBUILD=overwrite cargo test -p roundelay-tests --test ui` writes the messages anew.
+//! `TRYBUILD=overwrite cargo test -p roundelay-tests ui::` writes the messages anew.
 
 use std::process::Command;
 

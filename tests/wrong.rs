@@ -1,6 +1,6 @@
 //! One file a mistake: `wrong/E0101_unknown_name.coll` and beside it the message, as the command prints it.
 //!
-//! `UPDATE_EXPECT=1 cargo test -p roundelay-tests --test wrong` writes the messages anew.
+//! `UPDATE_EXPECT=1 cargo test -p roundelay-tests wrong::` writes the messages anew.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;

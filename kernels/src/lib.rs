@@ -11,7 +11,7 @@ pub mod host;
 pub mod limit;
 pub mod reduce;
 pub mod reference;
-#[cfg(feature = "shim")]
+#[doc(hidden)]
 pub mod shim;
 
 pub use host::{

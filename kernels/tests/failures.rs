@@ -1,11 +1,9 @@
 //! What must not hang, and what users get wrong: every failure is an error with a code, and the plan survives it.
 
-mod common;
-
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use common::*;
+use super::common::*;
 use roundelay_core::diagnostics::Code;
 use roundelay_core::dtype::{DType, ReduceOp};
 use roundelay_core::ids::{RankId, StreamId};

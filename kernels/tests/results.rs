@@ -1,8 +1,6 @@
 //! Results against the plain reference: rank counts x counts x dtypes x ops, in and out of place.
 
-mod common;
-
-use common::*;
+use super::common::*;
 use roundelay_core::collective::Alias;
 use roundelay_core::dtype::{DType, ReduceOp};
 use roundelay_core::ids::RankId;

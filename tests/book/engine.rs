@@ -48,7 +48,7 @@ pub(crate) fn example(code: Code) -> (String, String) {
         Code::CallsDiffer => calls_differ(),
         Code::OneMode => one_mode(),
         Code::Unproved => unproved(),
-        other => Err(crate::device::example(other).into()),
+        other => Err(crate::book::device::example(other).into()),
     };
     let error = made.err().unwrap_or_else(|| panic!("the call for {code} succeeds"));
     assert_eq!(error.code(), code, "{error}");
@@ -211,7 +211,7 @@ fn one_mode() -> Result<(), Error> {
     // E0424
     // copy(local.theirs, local.output);   in place, my input was here
     // copy(local.input, local.theirs);
-    TakeAndAdd::new().team(2, 1000, DType::F32, ReduceOp::Sum)?;
+    TakeAndAdd::new().spmd_plan(2, 1000, DType::F32, ReduceOp::Sum)?;
     // end
     Ok(())
 }

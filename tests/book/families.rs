@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 use roundelay_tests::root;
 use serde_json::Value;
 
-use crate::console;
+use crate::book::console;
 
 /// File stem and table, for each file of the library.
 pub(crate) fn tables() -> BTreeMap<String, String> {

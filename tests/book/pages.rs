@@ -10,7 +10,7 @@ use std::path::PathBuf;
 use roundelay_core::diagnostics::Code;
 use roundelay_tests::root;
 
-use crate::{console, engine};
+use crate::book::{console, engine};
 
 /// Longer lines say nothing more.
 const WIDEST: usize = 240;

@@ -13,9 +13,8 @@ static BINARY: LazyLock<PathBuf> = LazyLock::new(|| {
     let target = profile.parent().expect("target/PROFILE");
     let mut cargo = Command::new(env!("CARGO"));
     cargo.args(["build", "--quiet", "--package", "roundelay-cli", "--target-dir"]).arg(target);
-    if profile.ends_with("release") {
-        cargo.arg("--release");
-    }
+    // That of this test, so that nothing is built twice.
+    cargo.args(["--profile", if profile.ends_with("release") { "release" } else { "test" }]);
     let built = cargo.current_dir(roundelay_tests::root()).status().expect("cargo starts");
     assert!(built.success(), "the command does not build");
     profile.join(format!("roundelay{}", std::env::consts::EXE_SUFFIX))

@@ -11,7 +11,7 @@ use roundelay_core::topology::{Problem, Topology};
 use roundelay_core::verify::Proved;
 use roundelay_tests::{compile, sources};
 
-use crate::program::Program;
+use crate::contest::program::Program;
 
 /// An algorithm on a topology.
 pub(crate) struct Placed {

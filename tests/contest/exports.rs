@@ -5,8 +5,8 @@ use roundelay_core::ids::RankId;
 use roundelay_kernels::Plan;
 use roundelay_kernels::reference::Reference;
 
-use crate::export::{BROKEN, Exported, Placed, export, place, place_text};
-use crate::program::{Call, Report};
+use crate::contest::export::{BROKEN, Exported, Placed, export, place, place_text};
+use crate::contest::program::{Call, Report};
 
 pub(crate) const DEAD: &[(u32, u32)] = &[(0, 1)];
 

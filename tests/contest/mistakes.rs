@@ -8,9 +8,9 @@ use roundelay_core::verify::Sameness;
 use roundelay_kernels::reference::Reference;
 use roundelay_tests::root;
 
-use crate::export::{BROKEN, Exported, place};
-use crate::exports::{DEAD, ring};
-use crate::program::{Call, Program};
+use crate::contest::export::{BROKEN, Exported, place};
+use crate::contest::exports::{DEAD, ring};
+use crate::contest::program::{Call, Program};
 
 fn published(name: &str) -> Program {
     let folder: PathBuf = root().join("tests/contest/mistakes");

@@ -12,10 +12,10 @@ mod one_device {
     use roundelay_core::verify::Proved;
     use roundelay_kernels::cuda::{CudaOptions, CudaPlan, CudaWorld, Driven, Error, Rooms};
 
-    use crate::cases::{Case, Data};
-    use crate::cuda::Cuda;
     use crate::driver::build;
-    use crate::engine::Engine;
+    use crate::driver::cases::{Case, Data};
+    use crate::driver::cuda::Cuda;
+    use crate::driver::engine::Engine;
 
     const WHY: Duration = Duration::from_secs(20);
 
@@ -195,8 +195,8 @@ mod several_devices {
     use roundelay_kernels::cuda::{CudaOptions, CudaPlan, CudaWorld, Rooms};
 
     use super::one_device::{case, proved};
-    use crate::cases::Data;
     use crate::driver::build;
+    use crate::driver::cases::Data;
 
     #[test]
     #[ignore = "runs below a driver of our own, started by plans_on_several_devices"]

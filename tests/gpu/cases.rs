@@ -9,7 +9,7 @@ use roundelay_core::verify::Proved;
 use roundelay_kernels::grid::Buffers;
 use roundelay_kernels::reference::Reference;
 
-use crate::engine::Engine;
+use super::engine::Engine;
 
 /// How many launches follow one another where so many are to.
 const REPEATS: u32 = 100;

@@ -5,8 +5,8 @@ use std::time::Duration;
 use roundelay_kernels::Stuck;
 use roundelay_kernels::cuda::{CudaOptions, CudaPlan, CudaWorld, Error, Rooms};
 
-use crate::cases::Case;
-use crate::engine::Engine;
+use super::cases::Case;
+use super::engine::Engine;
 
 /// Launches between two looks at the results.
 const BETWEEN: u32 = 10;

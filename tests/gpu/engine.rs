@@ -2,7 +2,7 @@
 
 use roundelay_kernels::Stuck;
 
-use crate::cases::Case;
+use super::cases::Case;
 
 pub(crate) trait Engine {
     /// What it is, for the report.

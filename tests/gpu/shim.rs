@@ -6,8 +6,8 @@ use roundelay_core::ids::RankId;
 use roundelay_kernels::Stuck;
 use roundelay_kernels::shim::{Job, Shim};
 
-use crate::cases::Case;
-use crate::engine::Engine;
+use super::cases::Case;
+use super::engine::Engine;
 
 pub(crate) struct Threads;
 

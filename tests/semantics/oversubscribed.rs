@@ -19,7 +19,7 @@ fn alone(test: &str) -> bool {
     if std::env::var_os(ALONE).is_some() {
         return true;
     }
-    let test = format!("oversubscribed::{test}");
+    let test = format!("semantics::oversubscribed::{test}");
     let mut command = Command::new(std::env::current_exe().expect("this binary"));
     let output = command.args(["--exact", &test, "--nocapture"]).env(ALONE, "1").output();
     let output = output.expect("it starts");

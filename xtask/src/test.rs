@@ -1,49 +1,66 @@
-//! `cargo xtask test`: every check of the project, in the order in which they fail fastest.
+//! `cargo xtask test`: every check of the project, in the order in which they fail fastest. All of it is built with one
+//! profile, so that a crate is compiled once to be looked at and once to be run.
 
 use std::path::{Path, PathBuf};
-use std::process::Command;
-use std::time::Instant;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
 
 /// The book's builder; installed below `target/`, so that a fresh machine needs only Rust.
 const MDBOOK: &str = "0.5.4";
 
+/// The tests' profile, for whatever is built beside them.
+const PROFILE: [&str; 2] = ["--profile", "test"];
+
 type Step = (&'static str, fn(&Path) -> Result<(), String>);
 
-const STEPS: [Step; 10] = [
+const STEPS: [Step; 12] = [
     ("format", |root| cargo(root, &["fmt", "--all", "--check"])),
-    ("lints", |root| {
-        cargo(root, &["clippy", "--workspace", "--all-targets", "--quiet", "--", "-D", "warnings"])
-    }),
     ("generated parser", |_| crate::parser::check()),
     ("CUDA's compiler", crate::nvrtc::install),
-    ("tests", |root| cargo(root, &["test", "--workspace"])),
+    ("lints", |root| {
+        let all = ["clippy", "--workspace", "--all-targets", PROFILE[0], PROFILE[1]];
+        cargo(root, &[&all[..], &["--", "-D", "warnings"]].concat())
+    }),
+    ("documentation", documentation),
+    // Not worth a build of its own that is optimised.
+    ("the compiler's parts", |root| {
+        cargo(root, &["test", "--profile", "dev", "--package", "roundelay-core", "--lib"])
+    }),
+    ("the compiler", |root| {
+        cargo(root, &["test", "--package", "roundelay-core", "--test", "core"])
+    }),
+    ("engines, library and command", |root| {
+        cargo(root, &["test", "--workspace", "--exclude", "roundelay-core"])
+    }),
     ("examples", examples),
     ("signal and park protocol", loom),
     ("sources in canonical form", canonical),
-    ("documentation", |root| {
-        run(Command::new(env!("CARGO"))
-            .current_dir(root)
-            .env("RUSTDOCFLAGS", "-D warnings")
-            .args(["doc", "--quiet", "--workspace", "--no-deps"]))
-    }),
     ("book", book),
 ];
 
 /// Runs every step; the first that fails ends the run and is named.
 pub(crate) fn all() -> Result<(), String> {
     let root = root();
+    let begun = Instant::now();
     let mut times = Vec::new();
-    for (name, step) in STEPS {
-        println!("== {name}");
+    for (done, (name, step)) in STEPS.into_iter().enumerate() {
+        let so_far = clock(begun.elapsed());
+        println!("== {} of {}, after {so_far}: {name}", done + 1, STEPS.len());
         let start = Instant::now();
         step(&root).map_err(|why| format!("{name}: {why}"))?;
         times.push((name, start.elapsed()));
     }
-    println!("== all checks passed");
+    println!("== all checks passed in {}", clock(begun.elapsed()));
     for (name, time) in times {
         println!("{:>8.1} s  {name}", time.as_secs_f64());
     }
     Ok(())
+}
+
+/// Minutes and seconds.
+fn clock(time: Duration) -> String {
+    let seconds = time.as_secs();
+    format!("{} min {:02} s", seconds / 60, seconds % 60)
 }
 
 /// The workspace.
@@ -64,21 +81,43 @@ fn cargo(root: &Path, args: &[&str]) -> Result<(), String> {
     run(Command::new(env!("CARGO")).current_dir(root).args(args))
 }
 
-/// The engine's protocols under loom: every interleaving of a few threads, on modelled atomics.
-fn loom(root: &Path) -> Result<(), String> {
+/// The public documentation, and that the test of the crate `roundelay` alone uses every item that it shows.
+fn documentation(root: &Path) -> Result<(), String> {
     run(Command::new(env!("CARGO"))
         .current_dir(root)
-        .env("RUSTFLAGS", "--cfg loom")
-        .env("CARGO_TARGET_DIR", "target/loom")
-        .args(["test", "--release", "--package", "roundelay-kernels", "--lib", "loom"]))
+        .env("RUSTDOCFLAGS", "-D warnings")
+        .args(["doc", "--workspace", "--no-deps"])
+        .args(PROFILE))
+}
+
+/// The engine's protocols under loom: every interleaving of a few threads, on modelled atomics. Only the engine's own
+/// tests are built so; what they stand on is what all tests stand on.
+fn loom(root: &Path) -> Result<(), String> {
+    let mut build = Command::new(env!("CARGO"));
+    build.current_dir(root).args(["rustc", "--package", "roundelay-kernels", "--lib"]);
+    build.args(PROFILE).args(["--message-format", "json-render-diagnostics"]);
+    build.args(["--features", "cuda", "--", "--cfg", "loom"]);
+    let built = build.stderr(Stdio::inherit()).output();
+    let built = built.map_err(|error| format!("{build:?} did not start: {error}"))?;
+    if !built.status.success() {
+        return Err(format!("{build:?} ended with {}", built.status));
+    }
+    let messages = String::from_utf8_lossy(&built.stdout);
+    let program = messages.lines().filter_map(|line| {
+        let message: serde_json::Value = serde_json::from_str(line).ok()?;
+        Some(message.get("executable")?.as_str()?.to_owned())
+    });
+    let program = program.last().ok_or("cargo does not say what it has built")?;
+    run(Command::new(program).current_dir(root.join("kernels")).arg("loom"))
 }
 
 /// The programs among the examples, each of which ends in a check of its own; the sources are the tests' business.
-/// With every engine there is: the one for GPUs says itself what it lacks.
+/// With every engine there is: the one for GPUs says itself what it lacks. The tests' build has made them.
 fn examples(root: &Path) -> Result<(), String> {
     for path in files(root, "examples", "rs")? {
         let name = path.file_stem().unwrap_or_default().to_string_lossy();
-        cargo(root, &["run", "--quiet", "--features", "cuda", "--example", &name])?;
+        let features = ["run", "--features", "cuda", "--example", &name];
+        cargo(root, &[&features[..], &PROFILE].concat())?;
     }
     Ok(())
 }
@@ -98,7 +137,9 @@ fn canonical(root: &Path) -> Result<(), String> {
     sources.extend(files(root, "examples", "coll")?);
     run(Command::new(env!("CARGO"))
         .current_dir(root)
-        .args(["run", "--quiet", "--package", "roundelay-cli", "--", "fmt", "--check"])
+        .args(["run", "--package", "roundelay-cli"])
+        .args(PROFILE)
+        .args(["--", "fmt", "--check"])
         .args(sources))
 }
 
@@ -106,10 +147,14 @@ fn book(root: &Path) -> Result<(), String> {
     let tools = root.join("target/tools");
     let mdbook = tools.join("bin").join(format!("mdbook{}", std::env::consts::EXE_SUFFIX));
     if !mdbook.exists() {
-        println!("installing mdbook {MDBOOK} below target/tools");
+        println!("installing mdbook {MDBOOK} below target/tools, without its server");
+        // Optimised it takes minutes to build, and to build the book it takes seconds either way.
+        let features = ["--no-default-features", "--features", "search"];
         run(Command::new(env!("CARGO"))
             .current_dir(root)
-            .args(["install", "mdbook", "--locked", "--quiet", "--version", MDBOOK, "--root"])
+            .args(["install", "mdbook", "--locked", "--debug", "--version", MDBOOK])
+            .args(features)
+            .arg("--root")
             .arg(&tools))?;
     }
     run(Command::new(mdbook).arg("build").arg(root.join("book")))

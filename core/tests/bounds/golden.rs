@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use expect_test::expect;
 use roundelay_core::collective::Collective;
 
-use crate::{bounds, of};
+use crate::bounds::{bounds, of};
 
 /// The table of the broken mesh: equal shards, AllReduce, what binds it.
 #[test]

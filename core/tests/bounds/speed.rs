@@ -4,7 +4,7 @@ use roundelay_core::collective::Collective;
 use roundelay_core::ids::RankId;
 use roundelay_core::topology::bounds::Binding;
 
-use crate::{bounds, of};
+use crate::bounds::{bounds, of};
 
 #[test]
 fn sixty_four_hosts_under_spines() {

@@ -11,7 +11,7 @@ use roundelay_core::schedule::{Algorithm as _, Buffer, OpKind, Schedule};
 use roundelay_core::source::Source;
 use roundelay_core::verify::verify;
 
-use crate::pulls::{Pull, algorithm, proved, pulls, schedule};
+use crate::families::pulls::{Pull, algorithm, proved, pulls, schedule};
 
 const MESH: &str = include_str!("../../../stdlib/library/mesh.coll");
 const DOUBLING: &str = include_str!("../../../stdlib/library/doubling.coll");

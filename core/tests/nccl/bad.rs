@@ -4,7 +4,7 @@ use expect_test::{Expect, expect};
 use roundelay_core::diagnostics::Code;
 use roundelay_core::topology::{LinkKind, nccl};
 
-use crate::{bytes, capacity, text};
+use crate::nccl::{bytes, capacity, text};
 
 /// A machine of two GPUs with `first` inside of the first.
 fn two(first: &str) -> String {

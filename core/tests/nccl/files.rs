@@ -3,7 +3,7 @@
 use expect_test::expect_file;
 use roundelay_core::topology::LinkKind;
 
-use crate::{FULL, PARTIAL, capacity, describe, load, says};
+use crate::nccl::{FULL, PARTIAL, capacity, describe, load, says};
 
 #[test]
 fn every_file() {

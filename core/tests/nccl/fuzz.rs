@@ -3,7 +3,7 @@
 use roundelay_core::topology::nccl::{self, Assumption};
 use roundelay_core::topology::{NodeId, paths};
 
-use crate::{FULL, PARTIAL, bytes};
+use crate::nccl::{FULL, PARTIAL, bytes};
 
 /// Numbers of a fixed sequence, so that a failure repeats.
 struct Dice(u64);

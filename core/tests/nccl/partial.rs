@@ -4,7 +4,7 @@ use expect_test::expect;
 use roundelay_core::diagnostics::Code;
 use roundelay_core::topology::nccl::{self, Assumption};
 
-use crate::{PARTIAL, bytes, load, text};
+use crate::nccl::{PARTIAL, bytes, load, text};
 
 #[test]
 fn without_an_assumption_they_are_refused() {
@@ -24,7 +24,7 @@ fn what_was_assumed_is_said() {
     let pcie = Assumption::parse("sm=90").unwrap();
     let system = nccl::read("vm", &bytes(PARTIAL[1]), Some(pcie)).unwrap();
     assert!(!system.nvswitch && system.sm == Some(90) && system.topology.nranks() == 8);
-    let full = nccl::read("full", &bytes(crate::FULL[3]), Some(pcie)).unwrap();
+    let full = nccl::read("full", &bytes(crate::nccl::FULL[3]), Some(pcie)).unwrap();
     assert_eq!(full.sm, Some(80));
     assert_eq!(full.assumptions.len(), 1);
 }

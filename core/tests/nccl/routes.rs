@@ -5,7 +5,7 @@ use roundelay_core::topology::paths::{PathType, p2p_allowed, p2p_limit};
 use roundelay_core::topology::shape::ShapeKind;
 use roundelay_core::topology::{LinkKind, NodeId, Topology};
 
-use crate::{load, path, says, shape, text};
+use crate::nccl::{load, path, says, shape, text};
 
 fn made_up(kind: ShapeKind, sizes: &[i64]) -> Topology {
     shape(kind, sizes, Some(20_000_000_000)).build().unwrap()

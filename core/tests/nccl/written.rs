@@ -5,7 +5,7 @@ use roundelay_core::topology::nccl::{self, write};
 use roundelay_core::topology::shape::ShapeKind;
 use roundelay_core::topology::{LinkKind, Topology};
 
-use crate::{FULL, PARTIAL, load, shape, text};
+use crate::nccl::{FULL, PARTIAL, load, shape, text};
 
 /// What NCCL's reader asks of a file.
 fn inside_the_limits(written: &str) {

@@ -7,7 +7,7 @@ use roundelay_core::schedule::demands::{Budget, Resource};
 use roundelay_core::schedule::{Algorithm as _, OpKind, Schedule, SignalKind, legality};
 use roundelay_core::verify::{Proof, Signals, verify_called};
 
-use crate::{admitted, algorithms, library, of_library};
+use crate::optimize::{admitted, algorithms, library, of_library};
 
 const BOTH: [Callers; 2] = [Callers::Each, Callers::One];
 

@@ -2,7 +2,7 @@
 
 use expect_test::{Expect, expect};
 
-use crate::{algorithms, finitely_right, members, prove};
+use crate::parametric::{algorithms, finitely_right, members, prove};
 
 #[test]
 fn members_are_proved_and_hold_at_every_count_tried() {
@@ -45,7 +45,7 @@ fn the_construct_that_leaves_the_class_is_named() {
     "#]],
     );
     outside(
-        crate::first(include_str!("../../../stdlib/library/halving_doubling.coll")),
+        crate::parametric::first(include_str!("../../../stdlib/library/halving_doubling.coll")),
         &expect![[r#"
             17: `near_first`: what this is given decides what ranks do
         "#]],
@@ -160,7 +160,7 @@ fn expressions_outside_are_named() {
 #[test]
 fn what_is_wrong_is_not_claimed() {
     // Without comments, and pairs of signals on one line.
-    let good = crate::first(include_str!("../../../stdlib/library/ring.coll"));
+    let good = crate::parametric::first(include_str!("../../../stdlib/library/ring.coll"));
     let bare = good.lines().map(|line| line.split(" //").next().unwrap_or_default());
     let good = bare.collect::<Vec<_>>().join("\n");
     let good = good.replace("TxAck();\n       ", "TxAck();");

@@ -1,7 +1,7 @@
 //! Mutants with `parallel` put around statements, signals across its ends, and one iteration in another: what is
 //! claimed of lanes for every nranks must be so at each count.
 
-use crate::{algorithms, finitely_right, members, prove};
+use crate::parametric::{algorithms, finitely_right, members, prove};
 
 const MUTANTS: u32 = 2000;
 

@@ -1,6 +1,6 @@
 //! Mutants of sources: a claim for every nranks that a given count refutes is the one thing that must not be.
 
-use crate::{algorithms, finitely_right, prove};
+use crate::parametric::{algorithms, finitely_right, prove};
 
 /// Up to this count a claim is tried; a debug build is ten times as slow.
 const TRIED: u32 = if cfg!(debug_assertions) { 12 } else { 24 };
@@ -77,7 +77,7 @@ fn mutants(text: &str) -> Vec<String> {
 #[test]
 fn no_mutant_is_claimed_that_a_count_refutes() {
     let (mut tried, mut claimed, mut right) = (0, 0, 0);
-    for text in crate::members() {
+    for text in crate::parametric::members() {
         for mutant in mutants(&text) {
             let Some(found) = algorithms(&mutant) else { continue };
             for (algorithm, source) in found {

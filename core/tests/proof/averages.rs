@@ -6,8 +6,8 @@ use roundelay_core::ids::OpId;
 use roundelay_core::schedule::{Buffer, OpKind, Operand, Schedule};
 use roundelay_core::verify::{Proof, verify};
 
-use crate::programs::{RECURSIVE_DOUBLING, RIGHT, UNEVEN};
-use crate::schedule;
+use crate::proof::programs::{RECURSIVE_DOUBLING, RIGHT, UNEVEN};
+use crate::proof::schedule;
 
 /// A sum of that many contributions, divided that many times.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

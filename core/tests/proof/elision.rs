@@ -7,9 +7,9 @@ use roundelay_core::optimize::elide::{Why, elide};
 use roundelay_core::schedule::{Schedule, legality, text};
 use roundelay_core::verify::{Signals, verify_called};
 
-use crate::mutation::delete;
-use crate::oracle::judge;
-use crate::random::some;
+use crate::proof::mutation::delete;
+use crate::proof::oracle::judge;
+use crate::proof::random::some;
 
 /// Programs tried; `ROUNDELAY_CASES` asks for another number.
 const CASES: u64 = 600;

@@ -5,7 +5,7 @@ use roundelay_core::schedule::rational::Rat;
 use roundelay_core::schedule::{Buffer, OpKind, Schedule, SignalKind, legality};
 use roundelay_core::verify::verify;
 
-use crate::schedule;
+use crate::proof::schedule;
 
 /// Streams, lanes, scratch, a fold, and a push.
 const EVERYTHING: &str = "

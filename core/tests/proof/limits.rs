@@ -8,8 +8,8 @@ use roundelay_core::schedule::value::int;
 use roundelay_core::schedule::{Algorithm, Location};
 use roundelay_core::verify::verify;
 
-use crate::golden::read;
-use crate::lay_out;
+use crate::proof::golden::read;
+use crate::proof::lay_out;
 
 /// A contribution counted 2^DOUBLINGS times too often: a sum modulo 2^DOUBLINGS does not see it.
 const DOUBLED: &str = "

@@ -2,10 +2,10 @@
 
 use roundelay_core::schedule::legality;
 
-use crate::mutation::CLASSES;
-use crate::programs::RIGHT;
-use crate::schedule;
-use crate::suite::Score;
+use crate::proof::mutation::CLASSES;
+use crate::proof::programs::RIGHT;
+use crate::proof::schedule;
+use crate::proof::suite::Score;
 
 /// How many of them.
 const PAIRS: u64 = 400;

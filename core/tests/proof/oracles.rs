@@ -3,9 +3,9 @@
 use roundelay_core::schedule::{legality, text};
 use roundelay_core::verify::verify;
 
-use crate::mutation::CLASSES;
-use crate::oracle::{Verdict, judge, model, search};
-use crate::schedule;
+use crate::proof::mutation::CLASSES;
+use crate::proof::oracle::{Verdict, judge, model, search};
+use crate::proof::schedule;
 
 /// States of a search without short cuts.
 const STATES: usize = 60_000;

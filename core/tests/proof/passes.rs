@@ -5,10 +5,10 @@ use roundelay_core::optimize::{Callers, Goal, Level, optimize, optimize_with};
 use roundelay_core::schedule::{OpKind, Schedule, legality, text};
 use roundelay_core::verify::Proved;
 
-use crate::mutation::CLASSES;
-use crate::oracle::judge;
-use crate::programs::{ONE_MODE, RIGHT};
-use crate::schedule;
+use crate::proof::mutation::CLASSES;
+use crate::proof::oracle::judge;
+use crate::proof::programs::{ONE_MODE, RIGHT};
+use crate::proof::schedule;
 
 const EACH: Goal = Goal { level: Level::O2, callers: Callers::Each, reassociate: false };
 

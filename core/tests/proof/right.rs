@@ -4,9 +4,9 @@ use roundelay_core::diagnostics::Code;
 use roundelay_core::schedule::text;
 use roundelay_core::verify::verify;
 
-use crate::oracle::{judge, wrong};
-use crate::programs::{ONE_MODE, RIGHT, UNEVEN};
-use crate::{lay_out, schedule};
+use crate::proof::oracle::{judge, wrong};
+use crate::proof::programs::{ONE_MODE, RIGHT, UNEVEN};
+use crate::proof::{lay_out, schedule};
 
 #[test]
 fn right_algorithms_are_proved() {

@@ -17,9 +17,9 @@ use roundelay_core::schedule::{Algorithm, Schedule, legality, text};
 use roundelay_core::source::Source;
 use roundelay_core::verify::verify;
 
-use crate::mutation::CLASSES;
-use crate::oracle::{Kind, Opinion, judge};
-use crate::programs::RIGHT;
+use crate::proof::mutation::CLASSES;
+use crate::proof::oracle::{Kind, Opinion, judge};
+use crate::proof::programs::RIGHT;
 
 use roundelay_library::SOURCES as LIBRARY;
 

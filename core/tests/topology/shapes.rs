@@ -5,7 +5,7 @@ use roundelay_core::schedule::rational::Rat;
 use roundelay_core::topology::draft::Draft;
 use roundelay_core::topology::{Link, LinkKind, NodeId, NodeKind, Topology};
 
-use crate::{ranks, read};
+use crate::topology::{ranks, read};
 
 /// Ranks, switches, links in one direction.
 fn size(text: &str) -> (u32, usize, usize) {

@@ -4,7 +4,7 @@ use expect_test::expect;
 
 use roundelay_core::topology::Topology;
 
-use crate::{read, wrong};
+use crate::topology::{read, wrong};
 
 #[test]
 fn a_topology_is_called_by_its_text() {

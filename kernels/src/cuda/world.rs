@@ -62,8 +62,8 @@ impl CudaWorld {
     }
 
     /// The context of a rank's device: buffers of the rank are slices of it.
-    pub fn context(&self, rank: RankId) -> &Arc<CudaContext> {
-        &self.devices[self.placement.device(rank)].context
+    pub fn context(&self, rank: impl Into<RankId>) -> &Arc<CudaContext> {
+        &self.devices[self.placement.device(rank.into())].context
     }
 
     /// The default stream of the first device.

@@ -1,5 +1,4 @@
 //! Schedules built by hand, so that the engine is tested without the compiler's front end.
-#![allow(dead_code, reason = "each test binary uses its part")]
 
 use std::sync::Arc;
 

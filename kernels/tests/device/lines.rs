@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use roundelay_core::dtype::{DType, ReduceOp};
 
-use crate::Random;
-use crate::numbers::Kind;
-use crate::shim::{Buffers, Job, Program};
+use crate::device::Random;
+use crate::device::numbers::Kind;
+use crate::device::shim::{Buffers, Job, Program};
 
 const TEXT: &str = include_str!("lines.cu");
 const CREDITS: usize = 3;

@@ -6,9 +6,9 @@ use std::thread;
 
 use roundelay_core::dtype::{DType, ReduceOp};
 
-use crate::Random;
-use crate::numbers::Kind;
-use crate::shim::{Buffers, Job, Program};
+use crate::device::Random;
+use crate::device::numbers::Kind;
+use crate::device::shim::{Buffers, Job, Program};
 
 const TEXT: &str = include_str!("moves.cu");
 /// What `moves.cu` has.

@@ -3,7 +3,7 @@
 use roundelay_core::dtype::{DType, ReduceOp};
 use roundelay_kernels::reduce::{Kernel, Stores};
 
-use crate::Random;
+use crate::device::Random;
 
 /// A dtype of the device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

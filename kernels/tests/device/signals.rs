@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use crate::Random;
-use crate::shim::{Buffers, Job, Program};
+use crate::device::Random;
+use crate::device::shim::{Buffers, Job, Program};
 
 const TEXT: &str = include_str!("signals.cu");
 const DEFINES: [&str; 2] = ["ROUNDELAY_ELEMENT=u8", "ROUNDELAY_OP=Sum"];

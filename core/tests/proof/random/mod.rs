@@ -14,7 +14,7 @@ use roundelay_core::source::Source;
 use roundelay_core::syntax::ast::{Algorithm, File, StmtKind};
 use roundelay_core::syntax::{parse, printer};
 
-use crate::suite::{Score, sources};
+use crate::proof::suite::{Score, sources};
 use grammar::Dice;
 
 /// Programs tried in the tests; `ROUNDELAY_CASES` asks for another number.

@@ -1,9 +1,5 @@
 //! The front end from outside: both doors, the errors they report, the printer, hostile input.
 
-#![allow(missing_docs)]
-// expect-test writes its own quotes when it updates.
-#![allow(clippy::needless_raw_string_hashes)]
-
 mod doors;
 mod errors;
 mod hostile;

@@ -1,8 +1,6 @@
 //! Rings, channels and trees from outside: against every order of few ranks, and on graphs whose answer
 //! is known.
 
-#![allow(missing_docs)]
-
 mod channels;
 mod disjoint;
 mod rings;

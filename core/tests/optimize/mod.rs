@@ -1,9 +1,5 @@
 //! Passes from schedule to schedule: what they give is legal, proved, and what they say it is.
 
-#![allow(missing_docs)]
-// expect-test writes its own quotes when it updates.
-#![allow(clippy::needless_raw_string_hashes)]
-
 mod elision;
 
 use roundelay_core::check::Door;

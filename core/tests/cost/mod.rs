@@ -117,7 +117,7 @@ fn the_table_of_the_book_is_fresh() {
             return;
         }
         panic!(
-            "the table of costs.md is stale: UPDATE_EXPECT=1 cargo test -p roundelay-core --test cost"
+            "the table of costs.md is stale: UPDATE_EXPECT=1 cargo test -p roundelay-core cost::"
         );
     }
 }

@@ -1,9 +1,5 @@
 //! NCCL's topology files and the paths in them: what real files say, what is refused, what is written.
 
-#![allow(missing_docs)]
-// expect-test writes its own quotes when it updates.
-#![allow(clippy::needless_raw_string_hashes)]
-
 mod bad;
 mod files;
 mod fuzz;

@@ -1,7 +1,5 @@
 //! What is proved when a macro expands: which rank counts, within which budget, and what is said of the rest.
 
-#![allow(missing_docs)]
-
 use roundelay_core::check::Door;
 use roundelay_core::compile;
 use roundelay_core::diagnostics::{Code, Diagnostic};

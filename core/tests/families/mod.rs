@@ -1,8 +1,6 @@
 //! The families of the library against the literature: steps, peers and slices are read from the schedules,
 //! not from the code that made them.
 
-#![allow(missing_docs)]
-
 mod halving_doubling;
 mod hierarchical;
 mod mesh;

@@ -1,10 +1,6 @@
 //! Schedules and their proof from outside: what is right is proved, what is wrong is refused, and an
 //! executor of interleavings that knows nothing of clocks says which is which.
 
-#![allow(missing_docs)]
-// expect-test writes its own quotes when it updates.
-#![allow(clippy::needless_raw_string_hashes)]
-
 mod averages;
 mod elision;
 mod golden;

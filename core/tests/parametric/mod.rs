@@ -1,9 +1,5 @@
 //! The proof for every nranks from outside: what it claims, the proof for given counts must find too.
 
-#![allow(missing_docs)]
-// expect-test writes its own quotes when it updates.
-#![allow(clippy::needless_raw_string_hashes)]
-
 mod claims;
 mod lanes;
 mod members;

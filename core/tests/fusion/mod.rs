@@ -1,7 +1,5 @@
 //! Fused schedules are proved like any other, divide where the proof says, and move as few bytes as there can be.
 
-#![allow(missing_docs)]
-
 use std::path::Path;
 
 use roundelay_core::check::Door;

@@ -1,0 +1,22 @@
+//! What the compiler does from outside, one module a subject. One binary: it is linked once, and long tests of one subject
+//! run beside those of another.
+
+#![allow(missing_docs)]
+// expect-test writes its own quotes when it updates.
+#![allow(clippy::needless_raw_string_hashes)]
+
+mod bounds;
+mod cost;
+mod expansion;
+mod families;
+mod fusion;
+mod nccl;
+mod optimize;
+mod parametric;
+mod picture;
+mod proof;
+mod schedule;
+mod search;
+mod simulate;
+mod syntax;
+mod topology;

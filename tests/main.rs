@@ -1,0 +1,20 @@
+//! What holds across the crates, one module a subject; README.md says what each holds. One binary: it is linked once, and
+//! long tests of one subject run beside those of another.
+
+#![allow(missing_docs)]
+
+mod book;
+mod command;
+mod contest;
+mod cuda;
+mod doors;
+mod driver;
+mod executor;
+mod golden;
+mod random;
+mod select;
+mod semantics;
+mod tables;
+mod topologies;
+mod ui;
+mod wrong;
