@@ -18,9 +18,14 @@ use roundelay_core::diagnostics::Diagnostic;
 use roundelay_core::reread;
 use roundelay_core::schedule::interpret::Interpreted;
 
+#[doc(inline)]
 pub use roundelay_core::emit::cuda::{Element, Form, Kernel, Protocol, Spec};
+#[doc(inline)]
 pub use roundelay_core::optimize::Callers;
-pub use roundelay_kernels::cuda::{CudaOptions, CudaPlan, CudaWorld, Error, cudarc};
+#[doc(inline)]
+pub use roundelay_kernels::cuda::{
+    CudaOptions, CudaPlan, CudaWorld, Error, Missing, Part, Refused, cudarc,
+};
 
 use crate::library::SOURCES;
 use crate::plans::proved;

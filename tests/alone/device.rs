@@ -1,0 +1,47 @@
+//! Kernels: their texts need no GPU; what a device lacks is said by code.
+
+use roundelay::cuda::{
+    Callers, CudaOptions, CudaPlan, CudaWorld, Element, Error, Form, Kernel, Missing, OnDevice as _,
+    Part, Protocol, Refused, Spec, cudarc,
+};
+use roundelay::library::RingAllReduce;
+use roundelay::{DType, ReduceOp};
+
+#[test]
+fn a_kernel_is_a_text() -> Result<(), roundelay::Error> {
+    let kernel: Kernel = RingAllReduce::new().kernel(4, DType::F32, ReduceOp::Sum)?;
+    assert!(kernel.text.contains("__global__") && kernel.form == Form::Loops);
+    let spec = Spec { protocol: Protocol::Direct, callers: Callers::One, ..kernel.spec };
+    let element: Element = spec.element;
+    assert_eq!(element, DType::F32.into());
+    assert!(!RingAllReduce::new().kernel_with(4, spec)?.text.is_empty());
+    Ok(())
+}
+
+#[test]
+fn what_a_device_lacks_is_said() {
+    let options = CudaOptions::new().threads(256);
+    // A launch on slices of cudarc, where there is a device to launch on.
+    let launched = |plan: &CudaPlan, stream: &cudarc::driver::CudaStream| {
+        CudaWorld::finish(stream).map(|()| plan.count())
+    };
+    let _: fn(&CudaPlan, &cudarc::driver::CudaStream) -> Result<u64, Error> = launched;
+    let world = CudaWorld::on(&[0], 2).map_err(roundelay::Error::from);
+    let made = world.and_then(|world| {
+        let ring = RingAllReduce::new();
+        ring.plan_on_device_with(&world, 4, DType::F32, ReduceOp::Sum, options)
+    });
+    match made {
+        Ok(plan) => assert_eq!(plan.count(), 4),
+        Err(roundelay::Error::Cuda(Error::NoCuda(missing))) => {
+            let Missing { part, tried } = *missing;
+            assert!(matches!(part, Part::Driver | Part::Device | Part::Nvrtc | Part::Header(_)));
+            println!("there is no {part:?} here: {tried:?}");
+        }
+        Err(roundelay::Error::Cuda(Error::KernelRefused(refused))) => {
+            let Refused { log, .. } = *refused;
+            panic!("{log}");
+        }
+        Err(other) => panic!("{other}"),
+    }
+}

@@ -1,0 +1,224 @@
+//! What a user can do who depends on the crate `roundelay` alone: every public item has a path, and every error can be
+//! matched on. `cargo xtask test` holds the names here against those of the documentation.
+
+#![allow(missing_docs)]
+
+mod device;
+mod executors;
+
+use std::str::FromStr as _;
+use std::thread;
+use std::time::Duration;
+
+use roundelay::compiler::schedule::{OpKind, text};
+use roundelay::library::{self, RingAllReduce, RingBroadcast};
+use roundelay::select::{Counts, Form, Numbers, OnLinks, Refused, Row, Time, host, rate, size, time};
+use roundelay::{
+    Algorithm, Choice, Code, Collective, Comm, Costs, DType, Differ, Element, EngineError, Error,
+    Finding, Groups, Level, Missing, Options, Plan, Problem, Proof, Proved, Rank, RankId, RankPlan,
+    ReduceOp, Ring, Rings, Schedule, SpmdPlan, Stats, Stuck, ToPlan, Topology, Tree, Unproved,
+    collective, half, include_collective, select, select_with, stay_on_core,
+};
+
+include_collective!("../../examples/recursive_doubling.coll");
+
+collective! {
+    /// The root's neighbours hand its input on, both ways.
+    algorithm BothWays(root: Rank = 0) -> Broadcast {
+        if rank == root { copy(local.input, local.output); }
+        for d in [1, nranks - 1] {
+            let next = peer((root + d) % nranks);
+            if rank == root && next.rank != root { next.TxDataSignal(); next.RxAck(); }
+            if rank != root && rank == next.rank {
+                peer(root).RxDataSignal();
+                copy(peer(root).output, local.output);
+                peer(root).TxAck();
+            }
+        }
+        require nranks <= 2, "only neighbours of the root hear of it";
+    }
+}
+
+collective! {
+    /// Nobody says when it may be read.
+    #[verify(off)]
+    algorithm Hasty() -> AllReduce {
+        scratch theirs: like output;
+        copy(peer((rank + 1) % nranks).input, local.theirs);
+        copy(local.input, local.output);
+        reduce(local.theirs, local.output);
+    }
+}
+
+fn run<T: Element + PartialEq + std::fmt::Debug>(plan: &Plan, one: T, all: T) -> Stats {
+    let ranks = 0..plan.schedule().nranks;
+    let inputs: Vec<Vec<T>> = ranks.clone().map(|rank| vec![one; plan.input_len(rank)]).collect();
+    let mut outputs: Vec<Vec<T>> = ranks.map(|rank| vec![one; plan.output_len(rank)]).collect();
+    let reads: Vec<&[T]> = inputs.iter().map(Vec::as_slice).collect();
+    let mut writes: Vec<&mut [T]> = outputs.iter_mut().map(Vec::as_mut_slice).collect();
+    let stats = plan.run(&reads, &mut writes).expect("it runs");
+    assert!(outputs.iter().flatten().all(|element| *element == all));
+    stats
+}
+
+#[test]
+fn one_caller_runs_a_plan() -> Result<(), Error> {
+    let options = Options::new().workers(2).level(Level::O1).deadline(Duration::from_secs(9));
+    let plan = RingAllReduce::new()
+        .ring(Ring::order([0, 2, 1]))
+        .plan_with(3, 100, DType::F16, ReduceOp::Sum, options)?;
+    let stats = run(&plan, half::f16::ONE, half::f16::from_f32(3.0));
+    assert_eq!(stats.waited, Duration::ZERO);
+    assert_eq!((plan.in_place_len(2), plan.input_len(RankId::from(2))), (100, 100));
+    let (schedule, proof): (&Schedule, &Proof) = (plan.schedule(), plan.proof());
+    assert!(schedule.ops.iter().any(|op| op.kind == OpKind::Move));
+    assert!(proof.reduce_depth > 0 && !text::print(schedule).is_empty());
+    let proved: Proved = roundelay::compiler::prove(&RecursiveDoubling::new(), 4).expect("right");
+    run(&Plan::new(&proved, 10, DType::I32, ReduceOp::Max)?, 7, 7);
+    run(&BothWays::new().root(1).plan(2, 5, DType::U8, ReduceOp::Sum)?, 1_u8, 1);
+    Ok(())
+}
+
+#[test]
+fn each_rank_has_a_thread() -> Result<(), Error> {
+    let plan: SpmdPlan = RecursiveDoubling::new().spmd_plan(2, 3, DType::F64, ReduceOp::Sum)?;
+    thread::scope(|threads| {
+        for rank in 0..plan.nranks() {
+            let mine: RankPlan<'_> = plan.rank(rank).expect("one of two");
+            threads.spawn(move || {
+                stay_on_core(mine.id());
+                let mut buffer = [1.5_f64; 3];
+                mine.run_in_place(&mut buffer).expect("both call");
+                assert_eq!(buffer, [3.0; 3]);
+            });
+        }
+    });
+    assert!(matches!(plan.rank(2), Err(EngineError::NoSuchRank { nranks: 2, rank: RankId(2) })));
+    Ok(())
+}
+
+#[test]
+fn a_rank_that_does_not_come_is_named() -> Result<(), Error> {
+    let options = Options::new().deadline(Duration::from_millis(50));
+    let plan = RingAllReduce::new().spmd_plan_with(2, 4, DType::F32, ReduceOp::Sum, options)?;
+    match plan.rank(0)?.run_in_place(&mut [0.0_f32; 4]) {
+        Err(EngineError::Missing(missing)) => {
+            let Missing { rank, missing, .. } = *missing;
+            assert_eq!((rank, u32::from(missing)), (RankId(0), 1));
+        }
+        other => panic!("{other:?}"),
+    }
+    // What a wait that is never met would say.
+    let told = |stuck: &Stuck| format!("{stuck}");
+    let _: fn(&Stuck) -> String = told;
+    Ok(())
+}
+
+#[test]
+fn calls_that_differ_are_told_apart() -> Result<(), Error> {
+    let comm = Comm::new(2)?;
+    let call = |rank: u32, count: usize| {
+        let mut mine: Rank<'_> = comm.rank(rank).expect("one of two");
+        mine.all_reduce(&mut vec![1_i32; count], ReduceOp::Sum)
+    };
+    let both = thread::scope(|threads| {
+        let ranks = [threads.spawn(|| call(0, 4)), threads.spawn(|| call(1, 5))];
+        ranks.map(|rank| rank.join().expect("no panic"))
+    });
+    for result in both {
+        let Err(Error::Engine(EngineError::CallsDiffer(differ))) = result else {
+            panic!("{result:?}")
+        };
+        let Differ { number, ranks, .. } = *differ;
+        assert_eq!((number, ranks.len()), (1, 2));
+    }
+    Ok(())
+}
+
+#[test]
+fn a_communicator_runs_what_it_is_told_to() -> Result<(), Error> {
+    let comm = Comm::new(4)?
+        .using_up_to(64, RecursiveDoubling::new())
+        .using(RingAllReduce::new())
+        .using_rooted(|root| RingBroadcast::new().root(root));
+    for count in [4, 16, 17, 1000] {
+        let mut buffers: Vec<Vec<i32>> = (0..4).map(|rank| vec![rank; count]).collect();
+        let mut slices: Vec<&mut [i32]> = buffers.iter_mut().map(Vec::as_mut_slice).collect();
+        comm.all_reduce(&mut slices, ReduceOp::Sum)?;
+        assert_eq!(buffers, vec![vec![6; count]; 4]);
+    }
+    let mut buffers = [[0_u8], [1], [2], [3]];
+    let mut slices = buffers.each_mut().map(|buffer| &mut buffer[..]);
+    comm.broadcast(&mut slices, 3)?;
+    assert_eq!(buffers, [[3]; 4]);
+
+    // One whose root is fixed serves that root alone, and a wrong one is refused at its first call.
+    let fixed = Comm::new(2)?.using(RingBroadcast::new().root(1)).using(Hasty::new());
+    let (mut a, mut b) = ([1.0_f32], [2.0]);
+    fixed.broadcast(&mut [&mut a[..], &mut b], 1)?;
+    let refused = fixed.broadcast(&mut [&mut a[..], &mut b], 0);
+    assert!(matches!(refused, Err(Error::WrongRoot { root: 1, called: 0, .. })), "{refused:?}");
+    let hasty = fixed.all_reduce(&mut [&mut a[..], &mut b], ReduceOp::Sum).unwrap_err();
+    assert_eq!(hasty.code(), Code::RaceWithCaller);
+    Ok(())
+}
+
+#[test]
+fn an_error_reads_alike_however_it_is_printed() {
+    let error = Hasty::new().plan(2, 1, DType::F32, ReduceOp::Sum).unwrap_err();
+    assert_eq!(format!("{error:?}"), error.to_string());
+    let Error::Unproved(unproved) = error else { panic!("{error}") };
+    let Unproved { algorithm, nranks, findings, .. } = *unproved;
+    let worst: &Finding = &findings[0];
+    assert_eq!((algorithm.as_str(), nranks, worst.code.as_str()), ("Hasty", 2, "E0306"));
+    let engine = RingAllReduce::new().plan(2, 1, DType::F32, ReduceOp::Sum).unwrap();
+    let engine: EngineError = engine.run::<f64>(&[], &mut []).unwrap_err();
+    assert_eq!(format!("{engine:?}"), engine.to_string());
+}
+
+#[test]
+fn what_is_chosen_runs() -> Result<(), Error> {
+    let broken = Topology::from_str("full_mesh(8) without (0, 1)")?;
+    let problem: Problem = "full_mush(8)".parse::<Topology>().unwrap_err();
+    assert!(matches!(Error::from(problem), Error::Topology(_)));
+    let choice: Choice = select(Collective::AllReduce, 8, 4 << 10, Some(&broken));
+    let best: &Row = choice.best().expect("some fit");
+    let (counts, predicted): (&Counts, &Time) = (&best.counts, &best.time);
+    assert!(counts.steps > 0 && predicted.seconds() > 0.0);
+    let plan = choice.plan(1 << 10, DType::I32, ReduceOp::Sum)?;
+    assert_eq!(plan.schedule().algorithm, best.algorithm);
+    run(&plan, 1, 8);
+    let refused: &Refused = &choice.refused[0];
+    assert!(!refused.reason.is_empty() && matches!(best.numbers, Numbers::Schedule));
+    // By name, too: the topology goes to the parameter that asks for one.
+    run(&library::TwoShotAround::new().plan_on(&broken, 64, DType::I32, ReduceOp::Sum)?, 1, 8);
+    let ring = RingAllReduce::new().plan_on(&broken, 64, DType::I32, ReduceOp::Sum);
+    assert_eq!(ring.unwrap_err().code(), Code::MissingLink);
+    let around = RingAllReduce::new().ring(Ring::around(std::sync::Arc::new(broken)));
+    run(&around.plan(8, 64, DType::I32, ReduceOp::Sum)?, 1, 8);
+
+    let costs: &Costs = host();
+    let same = select_with(costs, Collective::AllReduce, 8, 4 << 10, None);
+    assert!(same.to_string().contains(&size(4 << 10)));
+    assert!(time(1e-6) == "1 us" && rate(1e9) == "1 GB/s");
+    let _: (Option<&Form>, Option<OnLinks>) = (None, None);
+    // Nothing of the library runs an AllReduce of no ranks.
+    let none = select(Collective::AllReduce, 0, 1, None).plan(1, DType::I32, ReduceOp::Sum);
+    assert!(matches!(none, Err(Error::NoneFits { nranks: 0, .. })), "{none:?}");
+    Ok(())
+}
+
+#[test]
+fn parameters_are_values() -> Result<(), Error> {
+    let rings: Rings = [vec![0, 1, 2, 3], vec![0, 2, 1, 3]].into_iter().collect();
+    let multi = library::MultiRingAllReduce::new(rings);
+    run(&multi.plan(4, 9, DType::I64, ReduceOp::Sum)?, 1_i64, 4);
+    let tree = library::TreeAllReduce::new().tree(Tree::parents([-1, 0, 0, 1]));
+    run(&tree.plan(4, 9, DType::I64, ReduceOp::Sum)?, 1_i64, 4);
+    let islands = library::HierarchicalAllReduce::new().groups(Groups::of(2));
+    run(&islands.plan(4, 9, DType::I64, ReduceOp::Sum)?, 1_i64, 4);
+    assert!(library::SOURCES.iter().any(|(file, _)| *file == "ring.coll"));
+    let all: Vec<&dyn Algorithm> = roundelay::select::library().iter().map(|a| a as _).collect();
+    assert!(all.iter().any(|algorithm| algorithm.name() == "RingAllReduce"));
+    Ok(())
+}
