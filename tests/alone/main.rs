@@ -41,7 +41,7 @@ collective! {
 
 collective! {
     /// Nobody says when it may be read.
-    #[verify(off)]
+    #[verify(off, reason = "a test of what a plan says")]
     algorithm Hasty() -> AllReduce {
         scratch theirs: like output;
         copy(peer((rank + 1) % nranks).input, local.theirs);
@@ -211,7 +211,7 @@ fn what_is_chosen_runs() -> Result<(), Error> {
 #[test]
 fn parameters_are_values() -> Result<(), Error> {
     let rings: Rings = [vec![0, 1, 2, 3], vec![0, 2, 1, 3]].into_iter().collect();
-    let multi = library::MultiRingAllReduce::new(rings);
+    let multi = library::MultiRingAllReduce::new().rings(rings);
     run(&multi.plan(4, 9, DType::I64, ReduceOp::Sum)?, 1_i64, 4);
     let tree = library::TreeAllReduce::new().tree(Tree::parents([-1, 0, 0, 1]));
     run(&tree.plan(4, 9, DType::I64, ReduceOp::Sum)?, 1_i64, 4);
