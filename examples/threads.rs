@@ -51,7 +51,10 @@ fn main() -> Result<(), Error> {
         let ranks: Vec<_> = (0..RANKS)
             .map(|rank| plan.rank(rank).map(|rank| threads.spawn(move || dot(&rank))))
             .collect::<Result<_, _>>()?;
-        ranks.into_iter().map(|rank| rank.join().expect("no rank panics")).collect::<Result<Vec<_>, _>>()
+        ranks
+            .into_iter()
+            .map(|rank| rank.join().expect("no rank panics"))
+            .collect::<Result<Vec<_>, _>>()
     })?;
     let all = 0..RANKS as usize * MINE;
     let expected: f64 = all.map(|i| (i * (i % 7)) as f64).sum();

@@ -1,8 +1,8 @@
 //! Kernels: their texts need no GPU; what a device lacks is said by code.
 
 use roundelay::cuda::{
-    Callers, CudaOptions, CudaPlan, CudaWorld, Element, Error, Form, Kernel, Missing, OnDevice as _,
-    Part, Protocol, Refused, Spec, cudarc,
+    Callers, CudaOptions, CudaPlan, CudaWorld, Element, Error, Form, Kernel, Missing,
+    OnDevice as _, Part, Protocol, Refused, Spec, cudarc,
 };
 use roundelay::library::RingAllReduce;
 use roundelay::{DType, ReduceOp};

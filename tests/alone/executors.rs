@@ -57,11 +57,7 @@ impl Executor for Watched {
         Four.calc_loop_max_count(ccl_buff_size, unit_size)
     }
 
-    fn kernel_run(
-        &self,
-        param: &OpParam,
-        mem: &mut ExecMem<'_, '_>,
-    ) -> Result<Stats, EngineError> {
+    fn kernel_run(&self, param: &OpParam, mem: &mut ExecMem<'_, '_>) -> Result<Stats, EngineError> {
         assert_eq!((param.dtype, param.op), (DType::I32, ReduceOp::Sum));
         Four.kernel_run(param, mem)
     }

@@ -12,7 +12,9 @@ use std::time::Duration;
 
 use roundelay::compiler::schedule::{OpKind, text};
 use roundelay::library::{self, RingAllReduce, RingBroadcast};
-use roundelay::select::{Counts, Form, Numbers, OnLinks, Refused, Row, Time, host, rate, size, time};
+use roundelay::select::{
+    Counts, Form, Numbers, OnLinks, Refused, Row, Time, host, rate, size, time,
+};
 use roundelay::{
     Algorithm, Choice, Code, Collective, Comm, Costs, DType, Differ, Element, EngineError, Error,
     Finding, Groups, Level, Missing, Options, Plan, Problem, Proof, Proved, Rank, RankId, RankPlan,
@@ -64,9 +66,13 @@ fn run<T: Element + PartialEq + std::fmt::Debug>(plan: &Plan, one: T, all: T) ->
 #[test]
 fn one_caller_runs_a_plan() -> Result<(), Error> {
     let options = Options::new().workers(2).level(Level::O1).deadline(Duration::from_secs(9));
-    let plan = RingAllReduce::new()
-        .ring(Ring::order([0, 2, 1]))
-        .plan_with(3, 100, DType::F16, ReduceOp::Sum, options)?;
+    let plan = RingAllReduce::new().ring(Ring::order([0, 2, 1])).plan_with(
+        3,
+        100,
+        DType::F16,
+        ReduceOp::Sum,
+        options,
+    )?;
     let stats = run(&plan, half::f16::ONE, half::f16::from_f32(3.0));
     assert_eq!(stats.waited, Duration::ZERO);
     assert_eq!((plan.in_place_len(2), plan.input_len(RankId::from(2))), (100, 100));

@@ -7,6 +7,7 @@ mod calibrate;
 mod gpu;
 mod mutants;
 mod nvrtc;
+mod packages;
 mod parser;
 mod peers;
 mod test;

@@ -13,7 +13,7 @@ const PROFILE: [&str; 2] = ["--profile", "test"];
 
 type Step = (&'static str, fn(&Path) -> Result<(), String>);
 
-const STEPS: [Step; 12] = [
+const STEPS: [Step; 13] = [
     ("format", |root| cargo(root, &["fmt", "--all", "--check"])),
     ("generated parser", |_| crate::parser::check()),
     ("CUDA's compiler", crate::nvrtc::install),
@@ -35,6 +35,7 @@ const STEPS: [Step; 12] = [
     ("examples", examples),
     ("signal and park protocol", loom),
     ("sources in canonical form", canonical),
+    ("packages", crate::packages::check),
     ("book", book),
 ];
 
@@ -68,7 +69,8 @@ pub(crate) fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
 }
 
-fn run(command: &mut Command) -> Result<(), String> {
+/// Runs a command to its end; anything but success is an error that names it.
+pub(crate) fn run(command: &mut Command) -> Result<(), String> {
     let shown = format!("{command:?}");
     match command.status() {
         Ok(status) if status.success() => Ok(()),
@@ -87,7 +89,36 @@ fn documentation(root: &Path) -> Result<(), String> {
         .current_dir(root)
         .env("RUSTDOCFLAGS", "-D warnings")
         .args(["doc", "--workspace", "--no-deps"])
-        .args(PROFILE))
+        .args(PROFILE))?;
+    used_alone(root)
+}
+
+/// Every item that the documentation of the crate `roundelay` lists, but for the library's algorithms, is used by the
+/// program that depends on that crate alone.
+fn used_alone(root: &Path) -> Result<(), String> {
+    let list = root.join("target/doc/roundelay/all.html");
+    let list =
+        std::fs::read_to_string(&list).map_err(|why| format!("{}: {why}", list.display()))?;
+    let mut program = String::new();
+    for path in files(root, "tests/alone", "rs")? {
+        program +=
+            &std::fs::read_to_string(&path).map_err(|why| format!("{}: {why}", path.display()))?;
+    }
+    let word = |c: char| !(c.is_alphanumeric() || c == '_');
+    let used: Vec<&str> = program.split(word).collect();
+    // `<a href="select/struct.Row.html">`: the module, the kind, the name.
+    let paths = list.split("href=\"").skip(1).filter_map(|rest| rest.split_once(".html\""));
+    let items = paths.filter_map(|(path, _)| Some((path, path.split_once('.')?.1)));
+    let mut seen = 0;
+    for (path, name) in
+        items.filter(|(path, name)| !path.contains("library/") && !name.contains('.'))
+    {
+        seen += 1;
+        if !used.contains(&name) {
+            return Err(format!("tests/alone does not use `{name}`, which is public: {path}"));
+        }
+    }
+    if seen < 30 { Err(format!("the documentation lists {seen} items alone")) } else { Ok(()) }
 }
 
 /// The engine's protocols under loom: every interleaving of a few threads, on modelled atomics. Only the engine's own
@@ -103,11 +134,11 @@ fn loom(root: &Path) -> Result<(), String> {
         return Err(format!("{build:?} ended with {}", built.status));
     }
     let messages = String::from_utf8_lossy(&built.stdout);
-    let program = messages.lines().filter_map(|line| {
+    let mut programs = messages.lines().filter_map(|line| {
         let message: serde_json::Value = serde_json::from_str(line).ok()?;
         Some(message.get("executable")?.as_str()?.to_owned())
     });
-    let program = program.last().ok_or("cargo does not say what it has built")?;
+    let program = programs.next_back().ok_or("cargo does not say what it has built")?;
     run(Command::new(program).current_dir(root.join("kernels")).arg("loom"))
 }
 
