@@ -12,8 +12,9 @@ static BINARY: LazyLock<PathBuf> = LazyLock::new(|| {
     let profile = test.ancestors().nth(2).expect("target/PROFILE/deps/TEST");
     let target = profile.parent().expect("target/PROFILE");
     let mut cargo = Command::new(env!("CARGO"));
-    cargo.args(["build", "--quiet", "--package", "roundelay-cli", "--target-dir"]).arg(target);
-    // That of this test, so that nothing is built twice.
+    // For the selection and the profile of these tests, so that nothing is built twice.
+    cargo.args(["build", "--quiet", "--workspace", "--exclude", "xtask"]);
+    cargo.args(["--bin", "roundelay", "--examples", "--target-dir"]).arg(target);
     cargo.args(["--profile", if profile.ends_with("release") { "release" } else { "test" }]);
     let built = cargo.current_dir(roundelay_tests::root()).status().expect("cargo starts");
     assert!(built.success(), "the command does not build");
