@@ -19,6 +19,20 @@ pub(crate) fn path(code: Code) -> PathBuf {
     root().join(format!("book/src/errors/{code}.md"))
 }
 
+/// The pages as the command holds them: in one file of its own package, each under a line with its code.
+pub(crate) fn embedded() -> String {
+    let mut all = String::new();
+    for code in Code::ALL {
+        let page = std::fs::read_to_string(path(*code)).unwrap_or_default();
+        assert!(
+            !page.contains("%% "),
+            "{code}: the command takes `%% ` for the beginning of a page"
+        );
+        let _ = write!(all, "%% {code}\n{page}");
+    }
+    all
+}
+
 /// What was written by hand.
 pub(crate) fn template(code: Code) -> String {
     let path = root().join(format!("book/errors/{code}.md"));
