@@ -1,10 +1,7 @@
 //! What the command takes. Values are read here, so that a wrong one is refused before any work is done.
 
-use std::ops::RangeInclusive;
-
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use roundelay::{DType, Level, Options, ReduceOp};
-use roundelay_core::diagnostics::Code;
 use roundelay_core::optimize;
 use roundelay_core::schedule::demands::Resource;
 use roundelay_core::verify::Signals;
@@ -14,6 +11,10 @@ use crate::device::DeviceFlags;
 use crate::executor::ExecutorFlags;
 use crate::kernel::KernelFlags;
 use crate::simulate::SimulateFlags;
+pub(crate) use crate::values::{
+    RankCounts, bytes, dtype, rank_count, rank_counts, reduce_op, setting, signals,
+};
+use crate::values::{at_least, budget, count, level, whole};
 
 /// Collective algorithms as pages of step loops: proved, then run.
 #[derive(Parser)]
@@ -84,7 +85,7 @@ pub(crate) struct CheckFlags {
     pub(crate) source: SourceFlags,
     /// Rank counts: `8`, `2..=33`, `2..9`, or a list such as `2,4,8`; by default those of `#[verify]`, or all
     /// ranks of the topology, or 1..=9
-    #[arg(long, value_parser = rank_counts)]
+    #[arg(short, long, value_name = "RANKS", value_parser = rank_counts)]
     pub(crate) nranks: Option<RankCounts>,
     /// How the runtime's signals behave: counting, binary (a flag: a second post before the wait is lost),
     /// link-shared (all streams of a rank share a link's), or binary,link-shared
@@ -109,10 +110,11 @@ pub(crate) struct RunFlags {
     #[command(flatten)]
     pub(crate) source: SourceFlags,
     /// Rank counts: `8`, `2..=33`, or a list such as `2,4,8`
-    #[arg(long, default_value = "8", value_parser = rank_counts)]
+    #[arg(short, long, value_name = "RANKS", default_value = "8", value_parser = rank_counts)]
     pub(crate) nranks: RankCounts,
-    /// Elements a unit, as NCCL counts (for an `AllReduce`, elements a rank)
-    #[arg(long, default_value_t = 1 << 20)]
+    /// Elements a unit, as NCCL counts (for an AllReduce, elements a rank), such as 1000, 64K, 1M or 1e6; K, M
+    /// and G are powers of 1024, as in sizes
+    #[arg(long, default_value = "1M", value_parser = count)]
     pub(crate) count: u64,
     /// Element type: i8 u8 i32 u32 i64 u64 f16 bf16 f32 f64
     #[arg(long, default_value = "f32", value_parser = dtype)]
@@ -124,10 +126,10 @@ pub(crate) struct RunFlags {
     #[arg(long)]
     pub(crate) in_place: bool,
     /// Seed of the random inputs
-    #[arg(long, default_value_t = 1)]
+    #[arg(long, default_value_t = 1, value_parser = at_least(0_u64))]
     pub(crate) seed: u64,
     /// Timed runs, after one to warm up
-    #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(short = 'I', long, value_name = "N", visible_alias = "iters", default_value_t = 5, value_parser = at_least(1_u32))]
     pub(crate) iterations: u32,
     #[command(flatten)]
     pub(crate) engine: EngineFlags,
@@ -141,10 +143,10 @@ pub(crate) struct RunFlags {
 #[derive(Args)]
 pub(crate) struct EngineFlags {
     /// Worker threads; the default is one a core
-    #[arg(long, value_parser = clap::value_parser!(u32).range(1..=i64::from(Options::MOST_WORKERS)))]
+    #[arg(long, value_name = "N", value_parser = whole(1..=Options::MOST_WORKERS))]
     pub(crate) workers: Option<u32>,
     /// How much of the schedules may be written otherwise: 0 nothing, 1 drops signals, 2 fuses moves too
-    #[arg(short = 'O', value_name = "LEVEL", default_value_t = Level::O2)]
+    #[arg(short = 'O', value_name = "LEVEL", default_value_t = Level::O2, value_parser = level)]
     pub(crate) level: Level,
     /// Let the optimizer change how reductions nest; results may differ in the last bits
     #[arg(long)]
@@ -167,7 +169,7 @@ pub(crate) struct TopoFlags {
     #[arg(long, value_name = "ASSUMPTION")]
     pub(crate) assume: Option<String>,
     /// The root of rooted collectives and of the tree
-    #[arg(long, default_value_t = 0)]
+    #[arg(long, value_name = "RANK", default_value_t = 0, value_parser = at_least(0_u32))]
     pub(crate) root: u32,
     /// What to print: tables, one JSON document, a picture, or a topology file for NCCL
     #[arg(long, value_enum, default_value_t = TopoFormat::Human)]
@@ -203,7 +205,7 @@ pub(crate) struct EmitFlags {
     #[command(flatten)]
     pub(crate) source: SourceFlags,
     /// Rank count, for `schedule`, `steps`, `cuda` and `ptx`
-    #[arg(long, default_value = "4", value_parser = rank_counts)]
+    #[arg(short, long, value_name = "RANKS", default_value = "4", value_parser = rank_counts)]
     pub(crate) nranks: RankCounts,
     #[command(flatten)]
     pub(crate) kernel: KernelFlags,
@@ -234,7 +236,7 @@ pub(crate) struct SignalsFlags {
     #[command(flatten)]
     pub(crate) source: SourceFlags,
     /// Rank counts: `8`, `2..=33`, or a list such as `2,4,8`
-    #[arg(long, default_value = "8", value_parser = rank_counts)]
+    #[arg(short, long, value_name = "RANKS", default_value = "8", value_parser = rank_counts)]
     pub(crate) nranks: RankCounts,
     /// Who brings the ranks in: a call for each of them, or one for all, which orders a run's ends by itself
     #[arg(long, value_enum, default_value_t = Callers::Each)]
@@ -277,7 +279,7 @@ pub(crate) struct ListFlags {
     #[arg(long)]
     pub(crate) collective: Option<String>,
     /// The rank count to show numbers for; 8, or all ranks of the topology
-    #[arg(long, value_parser = rank_count)]
+    #[arg(short, long, value_name = "RANKS", value_parser = rank_count)]
     pub(crate) nranks: Option<u32>,
     /// Rank the library's algorithms for a collective by their predicted time
     #[arg(long)]
@@ -305,7 +307,7 @@ pub(crate) struct CalibrateFlags {
     #[arg(long, value_name = "FILE")]
     pub(crate) write: Option<String>,
     /// Worker threads; the default is one a core
-    #[arg(long, value_parser = clap::value_parser!(u32).range(1..=i64::from(Options::MOST_WORKERS)))]
+    #[arg(long, value_name = "N", value_parser = whole(1..=Options::MOST_WORKERS))]
     pub(crate) workers: Option<u32>,
     #[arg(long, value_enum, default_value_t = Format::Human)]
     pub(crate) format: Format,
@@ -324,126 +326,4 @@ pub(crate) enum Format {
     Human,
     /// For programs
     Json,
-}
-
-/// Rank counts as written, and whether one was named (then a refusal is an error).
-#[derive(Clone, Debug)]
-pub(crate) struct RankCounts {
-    pub(crate) counts: Vec<u32>,
-    pub(crate) named: bool,
-}
-
-impl RankCounts {
-    /// One count, as if named.
-    pub(crate) fn one(nranks: u32) -> Self {
-        Self { counts: vec![nranks], named: true }
-    }
-
-    /// A range, in which counts may be refused.
-    pub(crate) fn range(counts: RangeInclusive<u32>) -> Self {
-        Self { counts: counts.collect(), named: false }
-    }
-}
-
-const MOST_RANKS: u32 = 1 << 16;
-
-pub(crate) fn rank_counts(text: &str) -> Result<RankCounts, String> {
-    let bad = |why: &str| format!("[{}] {why}", Code::BadFlag);
-    let count = |text: &str| {
-        text.trim()
-            .parse::<u32>()
-            .map_err(|_| bad("rank counts are such as `8`, `2..=33`, `2..9` or `2,4,8`"))
-    };
-    let (counts, named) = match text.split_once("..") {
-        Some((lo, hi)) => {
-            let range: RangeInclusive<u32> = match hi.strip_prefix('=') {
-                Some(hi) => count(lo)?..=count(hi)?,
-                None => count(lo)?..=count(hi)?.saturating_sub(1),
-            };
-            if range.end().saturating_sub(*range.start()) > MOST_RANKS {
-                return Err(format!("[{}] at most {MOST_RANKS} ranks", Code::NoRanks));
-            }
-            (range.collect::<Vec<_>>(), false)
-        }
-        None => (text.split(',').map(count).collect::<Result<Vec<_>, _>>()?, true),
-    };
-    if counts.is_empty() {
-        return Err(bad("the range of rank counts is empty"));
-    }
-    if counts.iter().any(|n| *n == 0 || *n > MOST_RANKS) {
-        return Err(format!("[{}] a rank count is in 1..={MOST_RANKS}", Code::NoRanks));
-    }
-    Ok(RankCounts { counts, named })
-}
-
-pub(crate) fn rank_count(text: &str) -> Result<u32, String> {
-    match rank_counts(text)?.counts[..] {
-        [nranks] => Ok(nranks),
-        _ => Err(format!("[{}] one rank count, such as 8", Code::BadFlag)),
-    }
-}
-
-/// A size as nccl-tests reads it: K, M and G are powers of 1024.
-pub(crate) fn bytes(text: &str) -> Result<u64, String> {
-    let bad = || {
-        format!("[{}] a size is a number of bytes such as 4096, 64K, 1MiB or 1.5GB", Code::BadFlag)
-    };
-    let end = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
-    let (number, unit) = text.split_at(end);
-    let unit: u64 = match unit.trim() {
-        "" | "B" => 1,
-        "K" | "k" | "KiB" => 1 << 10,
-        "M" | "m" | "MiB" => 1 << 20,
-        "G" | "g" | "GiB" => 1 << 30,
-        "kB" | "KB" => 1_000,
-        "MB" => 1_000_000,
-        "GB" => 1_000_000_000,
-        _ => return Err(bad()),
-    };
-    let (whole, decimals) = number.split_once('.').unwrap_or((number, "0"));
-    let (whole, part): (u64, u64) =
-        (whole.parse().map_err(|_| bad())?, decimals.parse().map_err(|_| bad())?);
-    let scale = u32::try_from(decimals.len()).ok().and_then(|n| 10_u64.checked_pow(n));
-    let part = scale.and_then(|scale| {
-        let part = part.checked_mul(unit)?;
-        part.is_multiple_of(scale).then(|| part / scale)
-    });
-    whole.checked_mul(unit).zip(part).and_then(|(a, b)| a.checked_add(b)).ok_or_else(bad)
-}
-
-pub(crate) fn signals(text: &str) -> Result<Signals, String> {
-    text.parse().map_err(|why| format!("[{}] {why}", Code::BadFlag))
-}
-
-fn budget(text: &str) -> Result<(Resource, u64), String> {
-    let budget = text.split_once('=').and_then(|(name, most)| {
-        Some((Resource::from_name(name.trim())?, most.trim().parse().ok()?))
-    });
-    budget.ok_or_else(|| {
-        let names = Resource::ALL.map(Resource::name).join(", ");
-        format!("[{}] a budget is RESOURCE=MOST, and the resources are {names}", Code::BadFlag)
-    })
-}
-
-pub(crate) fn setting(text: &str) -> Result<(String, String), String> {
-    match text.split_once('=') {
-        Some((name, value)) if !name.trim().is_empty() => {
-            Ok((name.trim().to_owned(), value.to_owned()))
-        }
-        _ => Err(format!("[{}] a setting is NAME=VALUE, such as ring=1,2,3,0", Code::BadFlag)),
-    }
-}
-
-pub(crate) fn dtype(text: &str) -> Result<DType, String> {
-    DType::from_name(text).ok_or_else(|| {
-        let names: Vec<_> = DType::ALL.iter().map(|d| d.name()).collect();
-        format!("[{}] the dtypes are {}", Code::BadFlag, names.join(" "))
-    })
-}
-
-pub(crate) fn reduce_op(text: &str) -> Result<ReduceOp, String> {
-    ReduceOp::from_name(text).ok_or_else(|| {
-        let names: Vec<_> = ReduceOp::ALL.iter().map(|op| op.name()).collect();
-        format!("[{}] the reduce ops are {}", Code::BadFlag, names.join(" "))
-    })
 }

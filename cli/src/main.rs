@@ -22,14 +22,27 @@ mod simulate;
 mod stats;
 mod topo;
 mod topology;
+mod usage;
+mod values;
 
 use std::process::ExitCode;
 
 use clap::Parser;
+use clap::error::ErrorKind;
 use flags::{Cli, Command};
+use report::Failure;
 
 fn main() -> ExitCode {
-    let outcome = match Cli::parse().command {
+    let call = match Cli::try_parse() {
+        Ok(call) => call,
+        Err(error) => match error.kind() {
+            ErrorKind::DisplayHelp
+            | ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand
+            | ErrorKind::DisplayVersion => error.exit(),
+            _ => return Failure::from(usage::problem(&error)).print(),
+        },
+    };
+    let outcome = match call.command {
         Command::Check(flags) => check::main(&flags),
         Command::Run(flags) => run::main(&flags),
         Command::Bench(flags) => bench::main(&flags),

@@ -106,7 +106,6 @@ struct Case<'a> {
 }
 
 pub(crate) fn main(flags: &BenchFlags) -> Result<bool, Failure> {
-    let (nranks, iters) = flags.counts().map_err(|why| Failure::usage(flags::CODE, why))?;
     let sizes = flags.sizes();
     let sizes = sizes.map_err(|(why, help)| Failure::usage(flags::CODE, why).with_help(help))?;
     flags.device.check(&flags.engine)?;
@@ -117,12 +116,12 @@ pub(crate) fn main(flags: &BenchFlags) -> Result<bool, Failure> {
         let opened = OpenOptions::new().append(true).create(true).open(path);
         opened.map_err(|error| unwritable(path, &error))?;
     }
-    let (groups, refused) = subject::find(flags, &nranks)?;
+    let (groups, refused) = subject::find(flags, &flags.nranks)?;
     let cases = cases(flags, &groups, &sizes)?;
     let config = Config {
-        nranks: nranks.counts.clone(),
+        nranks: flags.nranks.counts.clone(),
         warmup_iters: flags.warmup,
-        iters,
+        iters: flags.iterations,
         check: flags.check > 0,
         workers: flags.engine.workers.unwrap_or_else(cores),
         callers: flags.callers.name(),

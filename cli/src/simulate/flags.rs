@@ -11,19 +11,20 @@ use std::sync::Arc;
 
 use crate::flags::{Format, SourceFlags, bytes, dtype, rank_count};
 use crate::report::Failure;
+use crate::values::{Refused, count};
 
 #[derive(Args)]
 pub(crate) struct SimulateFlags {
     #[command(flatten)]
     pub(super) source: SourceFlags,
     /// Rank count; all ranks of the topology if not given
-    #[arg(long, value_parser = rank_count)]
+    #[arg(short, long, value_name = "RANKS", value_parser = rank_count)]
     pub(super) nranks: Option<u32>,
     /// Size in bytes as nccl-tests counts it, such as 4096, 64K or 1MiB
     #[arg(long, default_value = "64M", value_parser = bytes, conflicts_with = "count")]
     pub(super) bytes: u64,
-    /// Elements a unit, as NCCL counts, instead of a size
-    #[arg(long)]
+    /// Elements a unit, as NCCL counts, instead of a size: such as 1000, 64K, 1M or 1e6
+    #[arg(long, value_parser = count)]
     pub(super) count: Option<u64>,
     /// Element type: i8 u8 i32 u32 i64 u64 f16 bf16 f32 f64
     #[arg(long, default_value = "f32", value_parser = dtype)]
@@ -151,18 +152,20 @@ fn ends_of(text: &str, topology: &Topology) -> Result<(NodeId, NodeId), Failure>
     })
 }
 
-pub(crate) fn rate(text: &str) -> Result<f64, String> {
-    read_rate(text).ok_or_else(|| format!("[{}] a bandwidth is such as 25GB/s", Code::BadFlag))
+pub(crate) fn rate(text: &str) -> Result<f64, Refused> {
+    read_rate(text)
+        .ok_or_else(|| Refused::new("is not a bandwidth").help("a bandwidth is such as 25GB/s"))
 }
 
-pub(crate) fn time(text: &str) -> Result<f64, String> {
-    read_time(text).ok_or_else(|| format!("[{}] a time is such as 2us", Code::BadFlag))
+pub(crate) fn time(text: &str) -> Result<f64, Refused> {
+    read_time(text).ok_or_else(|| Refused::new("is not a time").help("a time is such as 2us"))
 }
 
-fn factor(text: &str) -> Result<(String, f64), String> {
+fn factor(text: &str) -> Result<(String, f64), Refused> {
     let parsed = text.rsplit_once('=').and_then(|(name, factor)| {
         let factor = factor.trim().parse().ok().filter(|f: &f64| f.is_finite())?;
         Some((name.trim().to_owned(), factor))
     });
-    parsed.ok_or_else(|| format!("[{}] a value is such as 3=2.0 or 0-1=0.5", Code::BadFlag))
+    parsed
+        .ok_or_else(|| Refused::new("names no number").help("a value is such as 3=2.0 or 0-1=0.5"))
 }
