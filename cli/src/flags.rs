@@ -1,7 +1,7 @@
 //! What the command takes. Values are read here, so that a wrong one is refused before any work is done.
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use roundelay::{DType, Level, Options, ReduceOp};
+use roundelay::{Collective, DType, Level, Options, ReduceOp};
 use roundelay_core::optimize;
 use roundelay_core::schedule::demands::Resource;
 use roundelay_core::verify::Signals;
@@ -10,15 +10,36 @@ use crate::bench::BenchFlags;
 use crate::device::DeviceFlags;
 use crate::executor::ExecutorFlags;
 use crate::kernel::KernelFlags;
+use crate::shell::{CompletionsFlags, ManFlags};
 use crate::simulate::SimulateFlags;
 pub(crate) use crate::values::{
     RankCounts, bytes, dtype, rank_count, rank_counts, reduce_op, setting, signals,
 };
-use crate::values::{at_least, budget, count, level, whole};
+use crate::values::{at_least, budget, collective, collectives, count, level, whole};
+
+/// Lines that can be pasted, and where to read on.
+const EXAMPLES: &str = "\
+Examples:
+  roundelay list                                      what the library holds
+  roundelay check RingAllReduce -n 2..=9              prove an algorithm of it
+  roundelay check mine.coll                           prove your own, or hear what is wrong
+  roundelay run mine.coll -n 8 --count 1M             run it, and compare every element
+  roundelay bench RingAllReduce -n 8 -b 1K -e 64M -f 4
+  roundelay simulate RingAllReduce --topology \"full_mesh(8, 25GB/s, 2us)\" --svg run.svg
+  roundelay emit steps RingAllReduce -n 4             what goes between the ranks
+  roundelay explain E0301                             what an error means, and what to do
+
+roundelay help SUBCOMMAND lists the flags of one, with the values that they take.
+The book is the folder book/ of the repository; book/src/tutorial/one_ring.md begins it.";
+
+/// What `--topology` takes. Apart from the flags, because the text is to be pasted into a shell as it is.
+pub(crate) const TOPOLOGY: &str = "What the ranks run on: a text such as \"full_mesh(8, 25GB/s, 2us) without (0, 1)\", \
+     or a topology file of NCCL's (.xml)";
 
 /// Collective algorithms as pages of step loops: proved, then run.
 #[derive(Parser)]
-#[command(name = "roundelay", version, about, max_term_width = 100)]
+#[command(name = "roundelay", version, max_term_width = 100)]
+#[command(after_help = EXAMPLES)]
 pub(crate) struct Cli {
     #[command(subcommand)]
     pub(crate) command: Command,
@@ -46,18 +67,22 @@ pub(crate) enum Command {
     List(ListFlags),
     /// Describe a topology: links, paths, rings, trees, and how fast any algorithm could be on it
     Topo(TopoFlags),
-    /// Measure the constants of `list --why` on this machine
+    /// Measure the constants of list --why on this machine
     Calibrate(CalibrateFlags),
     /// Explain an error code: a wrong example, the message, the fix
     Explain(ExplainFlags),
+    /// Print what a shell needs to complete subcommands and flags
+    Completions(CompletionsFlags),
+    /// Print the page of man for the command, or write those of all subcommands
+    Man(ManFlags),
 }
 
 /// Where algorithms come from.
 #[derive(Args)]
 pub(crate) struct SourceFlags {
-    /// A `.coll` file, `-` for standard input, or the name of an algorithm of the library
+    /// A .coll file, - for standard input, or the name of an algorithm of the library
     pub(crate) source: String,
-    /// Which algorithm of the source (all of them, unless the command needs one)
+    /// Which algorithm of the source [default: all, or the only one where the subcommand takes one]
     #[arg(long, value_name = "NAME")]
     pub(crate) algorithm: Option<String>,
     /// Value of a parameter, such as ring=1,2,3,0 or root=2; may be given several times
@@ -70,9 +95,7 @@ pub(crate) struct SourceFlags {
 /// What the ranks are joined by.
 #[derive(Args)]
 pub(crate) struct TopologyFlags {
-    /// What the ranks run on: a text such as "`full_mesh(8, 25GB/s, 2us) without (0, 1)`", or a topology
-    /// file of NCCL's (.xml)
-    #[arg(long, value_name = "FILE|TEXT")]
+    #[arg(long, value_name = "FILE|TEXT", help = TOPOLOGY)]
     pub(crate) topology: Option<String>,
     /// What to take a topology file without GPUs for, such as sm=80,nvlinks=12
     #[arg(long, value_name = "ASSUMPTION")]
@@ -83,8 +106,8 @@ pub(crate) struct TopologyFlags {
 pub(crate) struct CheckFlags {
     #[command(flatten)]
     pub(crate) source: SourceFlags,
-    /// Rank counts: `8`, `2..=33`, `2..9`, or a list such as `2,4,8`; by default those of `#[verify]`, or all
-    /// ranks of the topology, or 1..=9
+    /// Rank counts: 8, 2..=33, 2..9, or a list such as 2,4,8 [default: those of its #[verify], or all ranks of the
+    /// topology, or 1..=9]
     #[arg(short, long, value_name = "RANKS", value_parser = rank_counts)]
     pub(crate) nranks: Option<RankCounts>,
     /// How the runtime's signals behave: counting, binary (a flag: a second post before the wait is lost),
@@ -101,6 +124,7 @@ pub(crate) struct CheckFlags {
     /// Say what the proof cost: time of each stage, ops a second, peak memory
     #[arg(long)]
     pub(crate) stats: bool,
+    /// How to print
     #[arg(long, value_enum, default_value_t = Format::Human)]
     pub(crate) format: Format,
 }
@@ -109,7 +133,7 @@ pub(crate) struct CheckFlags {
 pub(crate) struct RunFlags {
     #[command(flatten)]
     pub(crate) source: SourceFlags,
-    /// Rank counts: `8`, `2..=33`, or a list such as `2,4,8`
+    /// Rank counts: 8, 2..=33, 2..9, or a list such as 2,4,8
     #[arg(short, long, value_name = "RANKS", default_value = "8", value_parser = rank_counts)]
     pub(crate) nranks: RankCounts,
     /// Elements a unit, as NCCL counts (for an AllReduce, elements a rank), such as 1000, 64K, 1M or 1e6; K, M
@@ -135,6 +159,7 @@ pub(crate) struct RunFlags {
     pub(crate) engine: EngineFlags,
     #[command(flatten)]
     pub(crate) device: DeviceFlags,
+    /// How to print
     #[arg(long, value_enum, default_value_t = Format::Human)]
     pub(crate) format: Format,
 }
@@ -142,7 +167,7 @@ pub(crate) struct RunFlags {
 /// How plans are run.
 #[derive(Args)]
 pub(crate) struct EngineFlags {
-    /// Worker threads; the default is one a core
+    /// Worker threads, up to 1024 [default: one a core]
     #[arg(long, value_name = "N", value_parser = whole(1..=Options::MOST_WORKERS))]
     pub(crate) workers: Option<u32>,
     /// How much of the schedules may be written otherwise: 0 nothing, 1 drops signals, 2 fuses moves too
@@ -162,8 +187,7 @@ impl EngineFlags {
 
 #[derive(Args)]
 pub(crate) struct TopoFlags {
-    /// A text such as "`full_mesh(8, 25GB/s, 2us) without (0, 1)`", or a topology file of NCCL's (.xml)
-    #[arg(value_name = "FILE|TEXT")]
+    #[arg(value_name = "FILE|TEXT", help = TOPOLOGY)]
     pub(crate) topology: String,
     /// What to take a topology file without GPUs for, such as sm=80,nvlinks=12
     #[arg(long, value_name = "ASSUMPTION")]
@@ -171,22 +195,29 @@ pub(crate) struct TopoFlags {
     /// The root of rooted collectives and of the tree
     #[arg(long, value_name = "RANK", default_value_t = 0, value_parser = at_least(0_u32))]
     pub(crate) root: u32,
-    /// What to print: tables, one JSON document, a picture, or a topology file for NCCL
+    /// Write a picture, beside what is printed
+    #[arg(long, value_name = "FILE")]
+    pub(crate) svg: Option<String>,
+    /// What to print
     #[arg(long, value_enum, default_value_t = TopoFormat::Human)]
     pub(crate) format: TopoFormat,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum TopoFormat {
+    /// Tables, for people
     Human,
+    /// One document, for programs
     Json,
+    /// A picture
     Svg,
+    /// A topology file for NCCL
     Xml,
 }
 
 #[derive(Args)]
 pub(crate) struct FmtFlags {
-    /// `.coll` files, or `-` for standard input
+    /// .coll files, or - for standard input
     #[arg(required = true)]
     pub(crate) sources: Vec<String>,
     /// Write the files instead of printing
@@ -204,7 +235,7 @@ pub(crate) struct EmitFlags {
     pub(crate) what: Emit,
     #[command(flatten)]
     pub(crate) source: SourceFlags,
-    /// Rank count, for `schedule`, `steps`, `cuda` and `ptx`
+    /// Rank counts, for schedule, steps, cuda and ptx: 4, 2..=9, or a list such as 2,4,8
     #[arg(short, long, value_name = "RANKS", default_value = "4", value_parser = rank_counts)]
     pub(crate) nranks: RankCounts,
     #[command(flatten)]
@@ -235,19 +266,22 @@ pub(crate) enum Emit {
 pub(crate) struct SignalsFlags {
     #[command(flatten)]
     pub(crate) source: SourceFlags,
-    /// Rank counts: `8`, `2..=33`, or a list such as `2,4,8`
+    /// Rank counts: 8, 2..=33, 2..9, or a list such as 2,4,8
     #[arg(short, long, value_name = "RANKS", default_value = "8", value_parser = rank_counts)]
     pub(crate) nranks: RankCounts,
-    /// Who brings the ranks in: a call for each of them, or one for all, which orders a run's ends by itself
+    /// Who brings the ranks in; one call for all orders a run's ends by itself
     #[arg(long, value_enum, default_value_t = Callers::Each)]
     pub(crate) callers: Callers,
+    /// How to print
     #[arg(long, value_enum, default_value_t = Format::Human)]
     pub(crate) format: Format,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Callers {
+    /// A call for each rank
     Each,
+    /// One call for all ranks
     One,
 }
 
@@ -272,50 +306,49 @@ impl From<Callers> for optimize::Callers {
 
 #[derive(Args)]
 pub(crate) struct ListFlags {
-    /// A `.coll` file, `-`, or the name of an algorithm or a collective; the whole library if not given
+    /// A .coll file, - for standard input, or the name of an algorithm or of a collective [default: the library]
     #[arg(value_name = "SOURCE|COLLECTIVE")]
     pub(crate) source: Option<String>,
-    /// Only algorithms for this collective, such as `AllReduce`
-    #[arg(long)]
-    pub(crate) collective: Option<String>,
-    /// The rank count to show numbers for; 8, or all ranks of the topology
+    #[arg(long, value_parser = collective, help = format!("Only algorithms for this collective: {}", collectives()))]
+    pub(crate) collective: Option<Collective>,
+    /// The rank count to show numbers for [default: 8, or all ranks of the topology]
     #[arg(short, long, value_name = "RANKS", value_parser = rank_count)]
     pub(crate) nranks: Option<u32>,
     /// Rank the library's algorithms for a collective by their predicted time
     #[arg(long)]
     pub(crate) why: bool,
-    /// With --why: size in bytes as nccl-tests counts it, such as 4096, 64K or 1MiB; 1MiB if not given
+    /// With --why: size in bytes as nccl-tests counts it, such as 4096, 64K or 1MiB [default: 1MiB]
     #[arg(long, requires = "why", value_parser = bytes)]
     pub(crate) bytes: Option<u64>,
-    /// With --why: what the ranks run on, a text such as "`full_mesh(8, 25GB/s, 2us)`" or a topology file of
-    /// NCCL's (.xml)
-    #[arg(long, requires = "why", value_name = "FILE|TEXT")]
+    #[arg(long, requires = "why", value_name = "FILE|TEXT", help = format!("With --why: {TOPOLOGY}"))]
     pub(crate) topology: Option<String>,
     /// With --topology: what to take a topology file without GPUs for, such as sm=80,nvlinks=12
     #[arg(long, requires = "topology", value_name = "ASSUMPTION")]
     pub(crate) assume: Option<String>,
-    /// With --why: a file of constants, instead of those measured of the host engine
+    /// With --why: a file of constants that calibrate wrote [default: those measured of the host engine]
     #[arg(long, requires = "why", value_name = "FILE")]
     pub(crate) costs: Option<String>,
+    /// How to print
     #[arg(long, value_enum, default_value_t = Format::Human)]
     pub(crate) format: Format,
 }
 
 #[derive(Args)]
 pub(crate) struct CalibrateFlags {
-    /// Write the constants to a file, for `list --why --costs FILE`
+    /// Write the constants to a file, for list --why --costs FILE
     #[arg(long, value_name = "FILE")]
     pub(crate) write: Option<String>,
-    /// Worker threads; the default is one a core
+    /// Worker threads, up to 1024 [default: one a core]
     #[arg(long, value_name = "N", value_parser = whole(1..=Options::MOST_WORKERS))]
     pub(crate) workers: Option<u32>,
+    /// How to print
     #[arg(long, value_enum, default_value_t = Format::Human)]
     pub(crate) format: Format,
 }
 
 #[derive(Args)]
 pub(crate) struct ExplainFlags {
-    /// An error code such as E0301; all of them if not given
+    /// An error code such as E0301 [default: a list of all]
     pub(crate) code: Option<String>,
 }
 

@@ -1,6 +1,7 @@
 //! The `roundelay` command. Exit codes: 0, all is well; 1, the program is wrong; 2, the call is.
 
 mod bench;
+mod built;
 mod calibrate;
 mod certificate;
 mod check;
@@ -14,9 +15,11 @@ mod kernel;
 mod list;
 mod memory;
 mod optimum;
+mod output;
 mod program;
 mod report;
 mod run;
+mod shell;
 mod signals;
 mod simulate;
 mod stats;
@@ -55,6 +58,8 @@ fn main() -> ExitCode {
         Command::Topo(flags) => topo::main(&flags),
         Command::Calibrate(flags) => calibrate::main(&flags),
         Command::Explain(flags) => explain::main(&flags),
+        Command::Completions(flags) => shell::completions(&flags),
+        Command::Man(flags) => shell::man(&flags),
     };
     match outcome {
         Ok(true) => ExitCode::SUCCESS,

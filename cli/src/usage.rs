@@ -37,7 +37,7 @@ impl Call<'_> {
                 problem.help.clone_from(&refused.help);
                 problem
             }
-            // A parser that somebody else wrote.
+            // A parser of clap's.
             None => {
                 let why = self.error.source().map(ToString::to_string).unwrap_or_default();
                 Problem::new(Code::BadFlag, format!("{given}: {why}"))
@@ -56,7 +56,11 @@ impl Call<'_> {
                 _ => problem.help(format!("its values are {words}")),
             };
         }
-        let title = format!("{} is not one of its values", self.given());
+        let given = self.given();
+        let title = match flag.starts_with('-') {
+            true => format!("{given} is not one of its values"),
+            false => format!("{given} is not one of the values of {flag}"),
+        };
         let meant = self.text(ContextKind::SuggestedValue);
         let meant = if meant.is_empty() { meant } else { format!("did you mean {meant}? ") };
         Problem::new(Code::BadFlag, title).help(format!("{meant}the values of {flag} are {words}"))
@@ -147,11 +151,12 @@ impl Call<'_> {
 
     fn with_usage(&self, problem: Problem) -> Problem {
         let command = self.command();
-        let problem = match self.usage() {
-            Some(usage) => problem.note(format!("usage: {usage}")),
+        match self.usage() {
+            Some(usage) => problem
+                .note(format!("usage: {usage}"))
+                .help(format!("`{command} --help` says more")),
             None => problem,
-        };
-        problem.help(format!("`{command} --help` says more"))
+        }
     }
 
     /// What clap would have said.

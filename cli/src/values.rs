@@ -4,7 +4,7 @@ use std::fmt;
 use std::ops::RangeInclusive;
 use std::str::FromStr;
 
-use roundelay::{DType, Level, ReduceOp};
+use roundelay::{Collective, DType, Level, ReduceOp};
 use roundelay_core::diagnostics::Code;
 use roundelay_core::schedule::demands::Resource;
 use roundelay_core::verify::Signals;
@@ -236,6 +236,22 @@ pub(crate) fn reduce_op(text: &str) -> Result<ReduceOp, Refused> {
         let names: Vec<_> = ReduceOp::ALL.iter().map(|op| op.name()).collect();
         Refused::new("is not a reduce op").help(format!("the reduce ops are {}", names.join(" ")))
     })
+}
+
+/// The collective of that name, however its letters are cased.
+pub(crate) fn collective_named(name: &str) -> Option<Collective> {
+    Collective::ALL.into_iter().find(|collective| collective.name().eq_ignore_ascii_case(name))
+}
+
+pub(crate) fn collective(name: &str) -> Result<Collective, Refused> {
+    collective_named(name).ok_or_else(|| {
+        Refused::new("is not a collective").help(format!("the collectives are {}", collectives()))
+    })
+}
+
+/// Their names.
+pub(crate) fn collectives() -> String {
+    Collective::ALL.map(Collective::name).join(", ")
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! What `bench` takes: nccl-tests' flags by their own letters and names, and ours.
 
 use clap::Args;
-use roundelay::{DType, ReduceOp};
+use roundelay::{Collective, DType, ReduceOp};
 use roundelay_core::diagnostics::Code;
 
 use crate::device::{Device, DeviceFlags};
@@ -10,16 +10,23 @@ use crate::flags::{
     setting,
 };
 use crate::report::Failure;
-use crate::values::{Refused, at_least, whole};
+use crate::values::{Refused, at_least, collective, collectives, whole};
+
+/// How the letters differ from those of nccl-tests.
+const LETTERS: &str = "\
+Letters of nccl-tests: -b -e -f -i -w -o -d -r and -c mean the same here. -n does not: it is the
+ranks, as in every subcommand, and the iterations are -I, or --iters as there. -g and -t are not
+there: ranks are no devices, and one process runs them all.";
 
 #[derive(Args)]
+#[command(after_help = LETTERS)]
 pub(crate) struct BenchFlags {
-    /// Algorithms of the library and `.coll` files, separated by commas or blanks
+    /// Algorithms of the library and .coll files, separated by commas or blanks
     #[arg(value_name = "ALGORITHM|FILE", value_delimiter = ',', conflicts_with = "collective")]
     pub(super) sources: Vec<String>,
-    /// All algorithms of the library for this collective, such as `AllReduce`
-    #[arg(long, required_unless_present = "sources")]
-    pub(super) collective: Option<String>,
+    #[arg(long, required_unless_present = "sources", value_parser = collective)]
+    #[arg(help = format!("All algorithms of the library for this collective: {}", collectives()))]
+    pub(super) collective: Option<Collective>,
     /// Which algorithm of a file
     #[arg(long, value_name = "NAME")]
     pub(super) algorithm: Option<String>,
@@ -72,12 +79,13 @@ pub(crate) struct BenchFlags {
     pub(super) engine: EngineFlags,
     #[command(flatten)]
     pub(super) device: DeviceFlags,
-    /// Who brings the ranks in: one call for all of them, or a thread for each, as in MPI
+    /// Who brings the ranks in; each has a thread of its own, as in MPI
     #[arg(long, value_enum, default_value_t = Callers::One)]
     pub(super) callers: Callers,
     /// Write a plot of bandwidth by size
     #[arg(long, value_name = "FILE")]
     pub(super) svg: Option<String>,
+    /// How to print
     #[arg(long, value_enum, default_value_t = Format::Human)]
     pub(super) format: Format,
 }

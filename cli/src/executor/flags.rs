@@ -30,9 +30,10 @@ pub(super) enum ExecutorCommand {
 
 #[derive(Args)]
 pub(super) struct ListFlags {
-    /// A `.coll` file; the library if not given
+    /// A .coll file [default: the library]
     #[arg(value_name = "FILE")]
     pub(super) source: Option<String>,
+    /// How to print
     #[arg(long, value_enum, default_value_t = Format::Human)]
     pub(super) format: Format,
 }
@@ -40,12 +41,13 @@ pub(super) struct ListFlags {
 /// Which executor.
 #[derive(Args)]
 pub(super) struct Which {
-    /// A registered executor, or a `.coll` file
+    /// A registered executor, or a .coll file
     #[arg(value_name = "NAME|FILE")]
     pub(super) source: String,
     /// Which executor of the file, where it holds several
     #[arg(long, value_name = "NAME")]
     pub(super) executor: Option<String>,
+    /// How to print
     #[arg(long, value_enum, default_value_t = Format::Human)]
     pub(super) format: Format,
 }
@@ -72,7 +74,7 @@ pub(super) struct DataFlags {
     #[arg(long, default_value_t = 1, value_parser = at_least(0_u64))]
     pub(super) seed: u64,
     /// Size of a CCL buffer, such as 1MiB, instead of the executor's
-    #[arg(long, value_parser = ccl_buffer)]
+    #[arg(long, value_name = "SIZE", value_parser = ccl_buffer)]
     pub(super) ccl_buffer: Option<u64>,
     #[command(flatten)]
     pub(super) engine: EngineFlags,
@@ -115,10 +117,10 @@ pub(super) struct ScoreFlags {
     #[arg(long, value_delimiter = ',', value_parser = size, default_value = "1K,1M,1G")]
     pub(super) sizes: Vec<u64>,
     /// What a link carries a second in one direction, where the topology says nothing
-    #[arg(long, default_value = "25GB/s", value_parser = rate)]
+    #[arg(long, value_name = "RATE", default_value = "25GB/s", value_parser = rate)]
     pub(super) bandwidth: f64,
     /// What a message waits for on a link, where the topology says nothing
-    #[arg(long, default_value = "2us", value_parser = time)]
+    #[arg(long, value_name = "TIME", default_value = "2us", value_parser = time)]
     pub(super) latency: f64,
     /// Simulate alone: run nothing on this machine
     #[arg(long)]

@@ -17,7 +17,7 @@ use crate::values::{Refused, count};
 pub(crate) struct SimulateFlags {
     #[command(flatten)]
     pub(super) source: SourceFlags,
-    /// Rank count; all ranks of the topology if not given
+    /// Rank count [default: all ranks of the topology]
     #[arg(short, long, value_name = "RANKS", value_parser = rank_count)]
     pub(super) nranks: Option<u32>,
     /// Size in bytes as nccl-tests counts it, such as 4096, 64K or 1MiB
@@ -32,19 +32,19 @@ pub(crate) struct SimulateFlags {
     /// What b is, for a topology without bandwidths, such as 25GB/s
     #[arg(long, value_name = "RATE", value_parser = rate)]
     bandwidth: Option<f64>,
-    /// What a message takes on a link, for a topology without latencies, such as 2us; 0 if not given
+    /// What a message takes on a link, for a topology without latencies, such as 2us [default: 0us]
     #[arg(long, value_name = "TIME", value_parser = time)]
     latency: Option<f64>,
-    /// How fast a rank reduces, such as 400GB/s; it takes no time if not given
+    /// How fast a rank reduces, such as 400GB/s [default: no time]
     #[arg(long, value_name = "RATE", value_parser = rate)]
     reduce: Option<f64>,
-    /// How fast a rank copies within its memory; it takes no time if not given
+    /// How fast a rank copies within its memory, such as 400GB/s [default: no time]
     #[arg(long, value_name = "RATE", value_parser = rate)]
     copy: Option<f64>,
-    /// What signals take: nothing, or the latency of their way
+    /// What signals take
     #[arg(long, value_enum, default_value_t = Signals::Free)]
     signals: Signals,
-    /// Which way messages go where there are several: equal parts on each, or one by the destination's number
+    /// Which way messages go where there are several
     #[arg(long, value_enum, default_value_t = Ways::Ecmp)]
     routing: Ways,
     /// A rank that is slower, and how many times: 3=2.0; may be given several times
@@ -63,19 +63,24 @@ pub(crate) struct SimulateFlags {
     /// Write a page that steps through the rounds of the diagram
     #[arg(long, value_name = "FILE")]
     pub(super) html: Option<String>,
+    /// How to print
     #[arg(long, value_enum, default_value_t = Format::Human)]
     pub(super) format: Format,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Signals {
+    /// They take no time
     Free,
+    /// They take the latency of their way
     Messages,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Ways {
+    /// Equal parts on each
     Ecmp,
+    /// One, by the destination's number
     DModK,
 }
 
