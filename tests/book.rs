@@ -7,6 +7,8 @@
 mod console;
 #[path = "book/device.rs"]
 mod device;
+#[path = "book/editors.rs"]
+mod editors;
 #[path = "book/engine.rs"]
 mod engine;
 #[path = "book/families.rs"]
