@@ -32,9 +32,17 @@ Examples:
 roundelay help SUBCOMMAND lists the flags of one, with the values that they take.
 The book is the folder book/ of the repository; book/src/tutorial/one_ring.md begins it.";
 
-/// What `--topology` takes. Apart from the flags, because the text is to be pasted into a shell as it is.
-pub(crate) const TOPOLOGY: &str = "What the ranks run on: a text such as \"full_mesh(8, 25GB/s, 2us) without (0, 1)\", \
-     or a topology file of NCCL's (.xml)";
+/// What is said of a topology. Apart from the flags, because the text is to be pasted into a shell as it is: without
+/// backticks, and on a line of its own.
+macro_rules! topology {
+    ($what:literal) => {
+        concat!(
+            $what,
+            ": a topology file of NCCL's (.xml), or a text such as\n",
+            "\"full_mesh(8, 25GB/s, 2us) without (0, 1)\""
+        )
+    };
+}
 
 /// Collective algorithms as pages of step loops: proved, then run.
 #[derive(Parser)]
@@ -95,7 +103,7 @@ pub(crate) struct SourceFlags {
 /// What the ranks are joined by.
 #[derive(Args)]
 pub(crate) struct TopologyFlags {
-    #[arg(long, value_name = "FILE|TEXT", help = TOPOLOGY)]
+    #[arg(long, value_name = "FILE|TEXT", help = topology!("What the ranks run on"))]
     pub(crate) topology: Option<String>,
     /// What to take a topology file without GPUs for, such as sm=80,nvlinks=12
     #[arg(long, value_name = "ASSUMPTION")]
@@ -187,7 +195,7 @@ impl EngineFlags {
 
 #[derive(Args)]
 pub(crate) struct TopoFlags {
-    #[arg(value_name = "FILE|TEXT", help = TOPOLOGY)]
+    #[arg(value_name = "FILE|TEXT", help = topology!("What to describe"))]
     pub(crate) topology: String,
     /// What to take a topology file without GPUs for, such as sm=80,nvlinks=12
     #[arg(long, value_name = "ASSUMPTION")]
@@ -320,7 +328,8 @@ pub(crate) struct ListFlags {
     /// With --why: size in bytes as nccl-tests counts it, such as 4096, 64K or 1MiB [default: 1MiB]
     #[arg(long, requires = "why", value_parser = bytes)]
     pub(crate) bytes: Option<u64>,
-    #[arg(long, requires = "why", value_name = "FILE|TEXT", help = format!("With --why: {TOPOLOGY}"))]
+    #[arg(long, requires = "why", value_name = "FILE|TEXT")]
+    #[arg(help = topology!("With --why: what the ranks run on"))]
     pub(crate) topology: Option<String>,
     /// With --topology: what to take a topology file without GPUs for, such as sm=80,nvlinks=12
     #[arg(long, requires = "topology", value_name = "ASSUMPTION")]
