@@ -22,7 +22,7 @@ hljs.registerLanguage("coll", (hljs) => {
       { className: "meta", begin: "#\\[", end: "\\]", contains: [{ begin: "\\[", end: "\\]" }, hljs.QUOTE_STRING_MODE] },
       {
         className: "number",
-        begin: "\\b\\d[\\d_]*(?:\\.\\d[\\d_]*)?(?:(?:[kKMGT]i?B|[MGT]b|B)(?:/s|ps)?|ns|us|ms|s)\\b",
+        begin: "\\b\\d[\\d_]*(?:\\.\\d[\\d_]*)?(?:\\s?[KMGT]iB|(?:[kKMGT]i?B|[MGT]b|B)(?:/s|ps)?|ns|us|ms|s)\\b",
         relevance: 0,
       },
       { className: "number", begin: "\\b(?:0x[\\da-fA-F_]+|0o[0-7_]+|0b[01_]+|\\d[\\d_]*)\\b", relevance: 0 },

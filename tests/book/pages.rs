@@ -88,10 +88,11 @@ fn fence(page: &mut String, language: &str, text: &str) {
     page.push_str("```\n");
 }
 
-/// The whole programs in a text: its blocks of `coll`.
+/// The whole programs in a text: its blocks of `coll`, but for files that it shows, which have tests of their own.
 pub(crate) fn programs(text: &str) -> Vec<String> {
     let blocks = text.split("```coll\n").skip(1);
-    blocks.map(|b| b.split("```").next().unwrap_or_default().to_owned()).collect()
+    let own = blocks.filter(|block| !block.starts_with("{{#include "));
+    own.map(|b| b.split("```").next().unwrap_or_default().to_owned()).collect()
 }
 
 /// The chapter's first page: every code with its line.
