@@ -74,6 +74,11 @@ impl Call<'_> {
             return self.with_usage(Problem::new(Code::BadCall, title));
         }
         let problem = Problem::new(Code::BadCall, format!("`{command}` has no flag {argument}"));
+        if argument[1..].starts_with(|c: char| c.is_ascii_digit()) {
+            let help =
+                format!("a value that begins with a hyphen is joined to its flag: FLAG={argument}");
+            return problem.help(help);
+        }
         match &meant[..] {
             "" => problem.help(format!("`{command} --help` lists its flags")),
             _ => problem.help(format!("did you mean {meant}? `{command} --help` lists its flags")),

@@ -179,7 +179,10 @@ fn number<T: Number>(text: &str, least: &T, most: Option<&T>) -> Result<T, Refus
     let within = |number: &T| number >= least && most.is_none_or(|most| number <= most);
     match text.parse::<T>() {
         Ok(number) if within(&number) => Ok(number),
-        // What is too large for its type is a number all the same.
+        Err(_) if most.is_none() && is_number(text) && !text.starts_with('-') => {
+            Err(Refused::new("is too large").help("give a smaller number"))
+        }
+        // What does not fit its type is a number all the same.
         parsed if parsed.is_ok() || is_number(text) => {
             let why = format!("is not in {range}");
             Err(Refused::new(why).help(format!("give a whole number in {range}")))
@@ -292,6 +295,7 @@ mod tests {
         let iterations = at_least(1_u32);
         assert_eq!(iterations("7"), Ok(7));
         assert_eq!(iterations("0").unwrap_err().to_string(), "is not in 1..");
-        assert_eq!(iterations("4294967296").unwrap_err().to_string(), "is not in 1..");
+        assert_eq!(iterations("-1").unwrap_err().to_string(), "is not in 1..");
+        assert_eq!(iterations("4294967296").unwrap_err().to_string(), "is too large");
     }
 }

@@ -174,5 +174,10 @@ fn wrong_calls_are_told_as_other_errors_are() {
         "error[E0507]: --write does not go with --check\n  \
            = note: usage: roundelay fmt --write <SOURCES>...\n  = help: `roundelay fmt --help` says more\n",
     );
+    told(
+        &["bench", "A", "-b", "-1"],
+        "error[E0507]: `roundelay bench` has no flag -1\n  \
+           = help: a value that begins with a hyphen is joined to its flag: FLAG=-1\n",
+    );
     told(&["run", "A", "--count"], "error[E0507]: --count is given without a value\n");
 }
