@@ -40,7 +40,7 @@ pub(crate) struct KernelFlags {
     /// 2 fuses moves too
     #[arg(short = 'O', value_name = "LEVEL", default_value_t = Level::O2, value_parser = level)]
     level: Level,
-    /// The GPU's architecture, such as sm_80 or sm_100
+    /// The GPU's architecture, such as `sm_80` or `sm_100`
     #[arg(long, default_value = "sm_90")]
     arch: String,
     /// Threads of a block, in whole warps of 32, up to 1024; more of them have fewer registers each

@@ -58,7 +58,10 @@ fn main() -> ExitCode {
         Command::Topo(flags) => topo::main(&flags),
         Command::Calibrate(flags) => calibrate::main(&flags),
         Command::Explain(flags) => explain::main(&flags),
-        Command::Completions(flags) => shell::completions(&flags),
+        Command::Completions(flags) => {
+            shell::completions(&flags);
+            Ok(true)
+        }
         Command::Man(flags) => shell::man(&flags),
     };
     match outcome {

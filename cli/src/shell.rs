@@ -24,11 +24,10 @@ pub(crate) struct ManFlags {
     dir: Option<String>,
 }
 
-pub(crate) fn completions(flags: &CompletionsFlags) -> Result<bool, Failure> {
+pub(crate) fn completions(flags: &CompletionsFlags) {
     let mut script = Vec::new();
     clap_complete::generate(flags.shell, &mut Cli::command(), "roundelay", &mut script);
     print(String::from_utf8_lossy(&script).trim_end());
-    Ok(true)
 }
 
 pub(crate) fn man(flags: &ManFlags) -> Result<bool, Failure> {

@@ -57,9 +57,10 @@ impl Call<'_> {
             };
         }
         let given = self.given();
-        let title = match flag.starts_with('-') {
-            true => format!("{given} is not one of its values"),
-            false => format!("{given} is not one of the values of {flag}"),
+        let title = if flag.starts_with('-') {
+            format!("{given} is not one of its values")
+        } else {
+            format!("{given} is not one of the values of {flag}")
         };
         let meant = self.text(ContextKind::SuggestedValue);
         let meant = if meant.is_empty() { meant } else { format!("did you mean {meant}? ") };

@@ -68,10 +68,8 @@ fn the_table_of_nccl_tests() {
     assert!(call.out.contains("# Avg bus bandwidth    : "), "{}", call.out);
     let limits = call.out.lines().filter(|line| line.starts_with("# limit f32"));
     assert_eq!(limits.count(), 6, "one for each size of each collective");
-    let (build, said) = match cfg!(debug_assertions) {
-        true => ("dev, quick to build", 1),
-        false => ("release\n", 0),
-    };
+    let dev = cfg!(debug_assertions);
+    let (build, said) = if dev { ("dev, quick to build", 1) } else { ("release\n", 0) };
     assert!(call.out.contains(&format!("# build: {build}")), "{}", call.out);
     let warnings = call.err.lines().filter(|line| line.contains("warning: this is the dev build"));
     assert_eq!(warnings.count(), said, "{}", call.err);
