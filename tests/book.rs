@@ -1,12 +1,14 @@
 //! The book shows only code that runs and output that was compared.
 //!
 //! `UPDATE_EXPECT=1 cargo test -p roundelay-tests book::` writes the transcripts of
-//! `book/src/listings/` and the error pages of `book/src/errors/` anew.
+//! `book/src/listings/`, the error pages of `book/src/errors/` and the command's copy of them anew.
 
 #[path = "book/console.rs"]
 mod console;
 #[path = "book/device.rs"]
 mod device;
+#[path = "book/editors.rs"]
+mod editors;
 #[path = "book/engine.rs"]
 mod engine;
 #[path = "book/families.rs"]
@@ -133,6 +135,7 @@ fn the_error_pages_are_fresh() {
         compare(&pages::path(*code), &pages::page(*code));
     }
     compare(&root().join("book/src/errors/index.md"), &pages::index());
+    expect_file![root().join("cli/src/explain/pages.txt")].assert_eq(&pages::embedded());
 }
 
 #[test]

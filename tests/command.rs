@@ -16,10 +16,14 @@ mod device;
 mod emit_coll;
 #[path = "command/executor.rs"]
 mod executor;
+#[path = "command/flags.rs"]
+mod flags;
 #[path = "command/json.rs"]
 mod json;
 #[path = "command/list.rs"]
 mod list;
+#[path = "command/outputs.rs"]
+mod outputs;
 #[path = "command/simulate.rs"]
 mod simulate;
 #[path = "command/subcommands.rs"]

@@ -9,25 +9,26 @@ use roundelay_core::emit::cuda::Protocol;
 use crate::flags::EngineFlags;
 use crate::kernel::{FormFlag, protocol, threads};
 use crate::report::Failure;
+use crate::values::{Refused, at_least};
 
 /// Where ranks run, and how, where that is GPUs.
 #[derive(Args)]
 pub(crate) struct DeviceFlags {
-    /// Where ranks run: `host`, or GPUs by their numbers: `cuda` (the first), `cuda:1`, or `cuda:0,1` for several
+    /// Where ranks run: host, or GPUs by their numbers: cuda (the first), cuda:1, or cuda:0,1 for several
     #[arg(long, default_value = "host", value_parser = device)]
     pub(crate) device: Device,
-    /// On GPUs: how data travels: direct, simple or ll; the default is simple for a program that sends and receives,
-    /// else direct
+    /// On GPUs: how data travels: direct, simple or ll [default: simple for a program that sends and
+    /// receives, else direct]
     #[arg(long, value_parser = protocol)]
     protocol: Option<Protocol>,
     /// On GPUs: how the kernel holds the algorithm [default: loops]
     #[arg(long, value_enum)]
     form: Option<FormFlag>,
-    /// On GPUs: threads of a block (CTA), in whole warps of 32 [default: 256]
-    #[arg(long, value_parser = threads)]
+    /// On GPUs: threads of a block (CTA), in whole warps of 32, up to 1024 [default: 256]
+    #[arg(long, value_name = "N", value_parser = threads)]
     threads: Option<u32>,
-    /// On GPUs: blocks (CTAs) that share a stream; the default is as many as the GPU holds and the data is worth
-    #[arg(long, value_parser = clap::value_parser!(u32).range(1..))]
+    /// On GPUs: blocks (CTAs) that share a stream [default: as many as the GPU holds and the data is worth]
+    #[arg(long, value_name = "N", value_parser = at_least(1_u32))]
     ctas: Option<u32>,
 }
 
@@ -40,9 +41,11 @@ pub(crate) enum Device {
     Cuda(Vec<usize>),
 }
 
-fn device(text: &str) -> Result<Device, String> {
-    let bad =
-        || format!("[{}] a device is host, cuda, cuda:1, or several as cuda:0,1", Code::BadFlag);
+fn device(text: &str) -> Result<Device, Refused> {
+    let bad = || {
+        Refused::new("is not a device")
+            .help("a device is host, cuda, cuda:1, or several as cuda:0,1")
+    };
     match text.split_once(':') {
         None if text == "host" => Ok(Device::Host),
         None if text == "cuda" => Ok(Device::Cuda(vec![0])),
@@ -113,7 +116,7 @@ mod tests {
         assert_eq!(device("cuda"), Ok(Device::Cuda(vec![0])));
         assert_eq!(device("cuda:0, 2"), Ok(Device::Cuda(vec![0, 2])));
         for wrong in ["gpu", "cuda:", "cuda:-1", "host:0", "cuda:0,,1", ""] {
-            assert!(device(wrong).unwrap_err().starts_with("[E0501]"), "{wrong}");
+            assert_eq!(device(wrong).unwrap_err().code, Code::BadFlag, "{wrong}");
         }
     }
 }

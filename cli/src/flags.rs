@@ -1,10 +1,7 @@
 //! What the command takes. Values are read here, so that a wrong one is refused before any work is done.
 
-use std::ops::RangeInclusive;
-
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use roundelay::{DType, Level, Options, ReduceOp};
-use roundelay_core::diagnostics::Code;
+use roundelay::{Collective, DType, Level, Options, ReduceOp};
 use roundelay_core::optimize;
 use roundelay_core::schedule::demands::Resource;
 use roundelay_core::verify::Signals;
@@ -13,11 +10,44 @@ use crate::bench::BenchFlags;
 use crate::device::DeviceFlags;
 use crate::executor::ExecutorFlags;
 use crate::kernel::KernelFlags;
+use crate::shell::{CompletionsFlags, ManFlags};
 use crate::simulate::SimulateFlags;
+pub(crate) use crate::values::{
+    RankCounts, bytes, dtype, rank_count, rank_counts, reduce_op, setting, signals,
+};
+use crate::values::{at_least, budget, collective, collectives, count, level, whole};
+
+/// Lines that can be pasted, and where to read on.
+const EXAMPLES: &str = "\
+Examples:
+  roundelay list                                      what the library holds
+  roundelay check RingAllReduce -n 2..=9              prove an algorithm of it
+  roundelay check mine.coll                           prove your own, or hear what is wrong
+  roundelay run mine.coll -n 8 --count 1M             run it, and compare every element
+  roundelay bench RingAllReduce -n 8 -b 1K -e 64M -f 4
+  roundelay simulate RingAllReduce --topology \"full_mesh(8, 25GB/s, 2us)\" --svg run.svg
+  roundelay emit steps RingAllReduce -n 4             what goes between the ranks
+  roundelay explain E0301                             what an error means, and what to do
+
+roundelay help SUBCOMMAND lists the flags of one, with the values that they take.
+The book is the folder book/ of the repository; book/src/tutorial/one_ring.md begins it.";
+
+/// What is said of a topology. Apart from the flags, because the text is to be pasted into a shell as it is: without
+/// backticks, and on a line of its own.
+macro_rules! topology {
+    ($what:literal) => {
+        concat!(
+            $what,
+            ": a topology file of NCCL's (.xml), or a text such as\n",
+            "\"full_mesh(8, 25GB/s, 2us) without (0, 1)\""
+        )
+    };
+}
 
 /// Collective algorithms as pages of step loops: proved, then run.
 #[derive(Parser)]
-#[command(name = "roundelay", version, about, max_term_width = 100)]
+#[command(name = "roundelay", version, max_term_width = 100)]
+#[command(after_help = EXAMPLES)]
 pub(crate) struct Cli {
     #[command(subcommand)]
     pub(crate) command: Command,
@@ -45,18 +75,22 @@ pub(crate) enum Command {
     List(ListFlags),
     /// Describe a topology: links, paths, rings, trees, and how fast any algorithm could be on it
     Topo(TopoFlags),
-    /// Measure the constants of `list --why` on this machine
+    /// Measure the constants of list --why on this machine
     Calibrate(CalibrateFlags),
     /// Explain an error code: a wrong example, the message, the fix
     Explain(ExplainFlags),
+    /// Print what a shell needs to complete subcommands and flags
+    Completions(CompletionsFlags),
+    /// Print the page of man for the command, or write those of all subcommands
+    Man(ManFlags),
 }
 
 /// Where algorithms come from.
 #[derive(Args)]
 pub(crate) struct SourceFlags {
-    /// A `.coll` file, `-` for standard input, or the name of an algorithm of the library
+    /// A .coll file, - for standard input, or the name of an algorithm of the library
     pub(crate) source: String,
-    /// Which algorithm of the source (all of them, unless the command needs one)
+    /// Which algorithm of the source [default: all, or the only one where the subcommand takes one]
     #[arg(long, value_name = "NAME")]
     pub(crate) algorithm: Option<String>,
     /// Value of a parameter, such as ring=1,2,3,0 or root=2; may be given several times
@@ -69,9 +103,7 @@ pub(crate) struct SourceFlags {
 /// What the ranks are joined by.
 #[derive(Args)]
 pub(crate) struct TopologyFlags {
-    /// What the ranks run on: a text such as "`full_mesh(8, 25GB/s, 2us) without (0, 1)`", or a topology
-    /// file of NCCL's (.xml)
-    #[arg(long, value_name = "FILE|TEXT")]
+    #[arg(long, value_name = "FILE|TEXT", help = topology!("What the ranks run on"))]
     pub(crate) topology: Option<String>,
     /// What to take a topology file without GPUs for, such as sm=80,nvlinks=12
     #[arg(long, value_name = "ASSUMPTION")]
@@ -82,9 +114,9 @@ pub(crate) struct TopologyFlags {
 pub(crate) struct CheckFlags {
     #[command(flatten)]
     pub(crate) source: SourceFlags,
-    /// Rank counts: `8`, `2..=33`, `2..9`, or a list such as `2,4,8`; by default those of `#[verify]`, or all
-    /// ranks of the topology, or 1..=9
-    #[arg(long, value_parser = rank_counts)]
+    /// Rank counts: 8, 2..=33, 2..9, or a list such as 2,4,8 [default: those of its #[verify], or all ranks of the
+    /// topology, or 1..=9]
+    #[arg(short, long, value_name = "RANKS", value_parser = rank_counts)]
     pub(crate) nranks: Option<RankCounts>,
     /// How the runtime's signals behave: counting, binary (a flag: a second post before the wait is lost),
     /// link-shared (all streams of a rank share a link's), or binary,link-shared
@@ -100,6 +132,7 @@ pub(crate) struct CheckFlags {
     /// Say what the proof cost: time of each stage, ops a second, peak memory
     #[arg(long)]
     pub(crate) stats: bool,
+    /// How to print
     #[arg(long, value_enum, default_value_t = Format::Human)]
     pub(crate) format: Format,
 }
@@ -108,11 +141,12 @@ pub(crate) struct CheckFlags {
 pub(crate) struct RunFlags {
     #[command(flatten)]
     pub(crate) source: SourceFlags,
-    /// Rank counts: `8`, `2..=33`, or a list such as `2,4,8`
-    #[arg(long, default_value = "8", value_parser = rank_counts)]
+    /// Rank counts: 8, 2..=33, 2..9, or a list such as 2,4,8
+    #[arg(short, long, value_name = "RANKS", default_value = "8", value_parser = rank_counts)]
     pub(crate) nranks: RankCounts,
-    /// Elements a unit, as NCCL counts (for an `AllReduce`, elements a rank)
-    #[arg(long, default_value_t = 1 << 20)]
+    /// Elements a unit, as NCCL counts (for an AllReduce, elements a rank), such as 1000, 64K, 1M or 1e6; K, M
+    /// and G are powers of 1024, as in sizes
+    #[arg(long, default_value = "1M", value_parser = count)]
     pub(crate) count: u64,
     /// Element type: i8 u8 i32 u32 i64 u64 f16 bf16 f32 f64
     #[arg(long, default_value = "f32", value_parser = dtype)]
@@ -124,15 +158,16 @@ pub(crate) struct RunFlags {
     #[arg(long)]
     pub(crate) in_place: bool,
     /// Seed of the random inputs
-    #[arg(long, default_value_t = 1)]
+    #[arg(long, default_value_t = 1, value_parser = at_least(0_u64))]
     pub(crate) seed: u64,
     /// Timed runs, after one to warm up
-    #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(short = 'I', long, value_name = "N", visible_alias = "iters", default_value_t = 5, value_parser = at_least(1_u32))]
     pub(crate) iterations: u32,
     #[command(flatten)]
     pub(crate) engine: EngineFlags,
     #[command(flatten)]
     pub(crate) device: DeviceFlags,
+    /// How to print
     #[arg(long, value_enum, default_value_t = Format::Human)]
     pub(crate) format: Format,
 }
@@ -140,11 +175,11 @@ pub(crate) struct RunFlags {
 /// How plans are run.
 #[derive(Args)]
 pub(crate) struct EngineFlags {
-    /// Worker threads; the default is one a core
-    #[arg(long, value_parser = clap::value_parser!(u32).range(1..=i64::from(Options::MOST_WORKERS)))]
+    /// Worker threads, up to 1024 [default: one a core]
+    #[arg(long, value_name = "N", value_parser = whole(1..=Options::MOST_WORKERS))]
     pub(crate) workers: Option<u32>,
     /// How much of the schedules may be written otherwise: 0 nothing, 1 drops signals, 2 fuses moves too
-    #[arg(short = 'O', value_name = "LEVEL", default_value_t = Level::O2)]
+    #[arg(short = 'O', value_name = "LEVEL", default_value_t = Level::O2, value_parser = level)]
     pub(crate) level: Level,
     /// Let the optimizer change how reductions nest; results may differ in the last bits
     #[arg(long)]
@@ -160,31 +195,37 @@ impl EngineFlags {
 
 #[derive(Args)]
 pub(crate) struct TopoFlags {
-    /// A text such as "`full_mesh(8, 25GB/s, 2us) without (0, 1)`", or a topology file of NCCL's (.xml)
-    #[arg(value_name = "FILE|TEXT")]
+    #[arg(value_name = "FILE|TEXT", help = topology!("What to describe"))]
     pub(crate) topology: String,
     /// What to take a topology file without GPUs for, such as sm=80,nvlinks=12
     #[arg(long, value_name = "ASSUMPTION")]
     pub(crate) assume: Option<String>,
     /// The root of rooted collectives and of the tree
-    #[arg(long, default_value_t = 0)]
+    #[arg(long, value_name = "RANK", default_value_t = 0, value_parser = at_least(0_u32))]
     pub(crate) root: u32,
-    /// What to print: tables, one JSON document, a picture, or a topology file for NCCL
+    /// Write a picture, beside what is printed
+    #[arg(long, value_name = "FILE")]
+    pub(crate) svg: Option<String>,
+    /// What to print
     #[arg(long, value_enum, default_value_t = TopoFormat::Human)]
     pub(crate) format: TopoFormat,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum TopoFormat {
+    /// Tables, for people
     Human,
+    /// One document, for programs
     Json,
+    /// A picture
     Svg,
+    /// A topology file for NCCL
     Xml,
 }
 
 #[derive(Args)]
 pub(crate) struct FmtFlags {
-    /// `.coll` files, or `-` for standard input
+    /// .coll files, or - for standard input
     #[arg(required = true)]
     pub(crate) sources: Vec<String>,
     /// Write the files instead of printing
@@ -202,8 +243,8 @@ pub(crate) struct EmitFlags {
     pub(crate) what: Emit,
     #[command(flatten)]
     pub(crate) source: SourceFlags,
-    /// Rank count, for `schedule`, `steps`, `cuda` and `ptx`
-    #[arg(long, default_value = "4", value_parser = rank_counts)]
+    /// Rank counts, for schedule, steps, cuda and ptx: 4, 2..=9, or a list such as 2,4,8
+    #[arg(short, long, value_name = "RANKS", default_value = "4", value_parser = rank_counts)]
     pub(crate) nranks: RankCounts,
     #[command(flatten)]
     pub(crate) kernel: KernelFlags,
@@ -233,19 +274,22 @@ pub(crate) enum Emit {
 pub(crate) struct SignalsFlags {
     #[command(flatten)]
     pub(crate) source: SourceFlags,
-    /// Rank counts: `8`, `2..=33`, or a list such as `2,4,8`
-    #[arg(long, default_value = "8", value_parser = rank_counts)]
+    /// Rank counts: 8, 2..=33, 2..9, or a list such as 2,4,8
+    #[arg(short, long, value_name = "RANKS", default_value = "8", value_parser = rank_counts)]
     pub(crate) nranks: RankCounts,
-    /// Who brings the ranks in: a call for each of them, or one for all, which orders a run's ends by itself
+    /// Who brings the ranks in; one call for all orders a run's ends by itself
     #[arg(long, value_enum, default_value_t = Callers::Each)]
     pub(crate) callers: Callers,
+    /// How to print
     #[arg(long, value_enum, default_value_t = Format::Human)]
     pub(crate) format: Format,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Callers {
+    /// A call for each rank
     Each,
+    /// One call for all ranks
     One,
 }
 
@@ -270,50 +314,50 @@ impl From<Callers> for optimize::Callers {
 
 #[derive(Args)]
 pub(crate) struct ListFlags {
-    /// A `.coll` file, `-`, or the name of an algorithm or a collective; the whole library if not given
+    /// A .coll file, - for standard input, or the name of an algorithm or of a collective [default: the library]
     #[arg(value_name = "SOURCE|COLLECTIVE")]
     pub(crate) source: Option<String>,
-    /// Only algorithms for this collective, such as `AllReduce`
-    #[arg(long)]
-    pub(crate) collective: Option<String>,
-    /// The rank count to show numbers for; 8, or all ranks of the topology
-    #[arg(long, value_parser = rank_count)]
+    #[arg(long, value_parser = collective, help = format!("Only algorithms for this collective: {}", collectives()))]
+    pub(crate) collective: Option<Collective>,
+    /// The rank count to show numbers for [default: 8, or all ranks of the topology]
+    #[arg(short, long, value_name = "RANKS", value_parser = rank_count)]
     pub(crate) nranks: Option<u32>,
     /// Rank the library's algorithms for a collective by their predicted time
     #[arg(long)]
     pub(crate) why: bool,
-    /// With --why: size in bytes as nccl-tests counts it, such as 4096, 64K or 1MiB; 1MiB if not given
+    /// With --why: size in bytes as nccl-tests counts it, such as 4096, 64K or 1MiB [default: 1MiB]
     #[arg(long, requires = "why", value_parser = bytes)]
     pub(crate) bytes: Option<u64>,
-    /// With --why: what the ranks run on, a text such as "`full_mesh(8, 25GB/s, 2us)`" or a topology file of
-    /// NCCL's (.xml)
     #[arg(long, requires = "why", value_name = "FILE|TEXT")]
+    #[arg(help = topology!("With --why: what the ranks run on"))]
     pub(crate) topology: Option<String>,
     /// With --topology: what to take a topology file without GPUs for, such as sm=80,nvlinks=12
     #[arg(long, requires = "topology", value_name = "ASSUMPTION")]
     pub(crate) assume: Option<String>,
-    /// With --why: a file of constants, instead of those measured of the host engine
+    /// With --why: a file of constants that calibrate wrote [default: those measured of the host engine]
     #[arg(long, requires = "why", value_name = "FILE")]
     pub(crate) costs: Option<String>,
+    /// How to print
     #[arg(long, value_enum, default_value_t = Format::Human)]
     pub(crate) format: Format,
 }
 
 #[derive(Args)]
 pub(crate) struct CalibrateFlags {
-    /// Write the constants to a file, for `list --why --costs FILE`
+    /// Write the constants to a file, for list --why --costs FILE
     #[arg(long, value_name = "FILE")]
     pub(crate) write: Option<String>,
-    /// Worker threads; the default is one a core
-    #[arg(long, value_parser = clap::value_parser!(u32).range(1..=i64::from(Options::MOST_WORKERS)))]
+    /// Worker threads, up to 1024 [default: one a core]
+    #[arg(long, value_name = "N", value_parser = whole(1..=Options::MOST_WORKERS))]
     pub(crate) workers: Option<u32>,
+    /// How to print
     #[arg(long, value_enum, default_value_t = Format::Human)]
     pub(crate) format: Format,
 }
 
 #[derive(Args)]
 pub(crate) struct ExplainFlags {
-    /// An error code such as E0301; all of them if not given
+    /// An error code such as E0301 [default: a list of all]
     pub(crate) code: Option<String>,
 }
 
@@ -324,126 +368,4 @@ pub(crate) enum Format {
     Human,
     /// For programs
     Json,
-}
-
-/// Rank counts as written, and whether one was named (then a refusal is an error).
-#[derive(Clone, Debug)]
-pub(crate) struct RankCounts {
-    pub(crate) counts: Vec<u32>,
-    pub(crate) named: bool,
-}
-
-impl RankCounts {
-    /// One count, as if named.
-    pub(crate) fn one(nranks: u32) -> Self {
-        Self { counts: vec![nranks], named: true }
-    }
-
-    /// A range, in which counts may be refused.
-    pub(crate) fn range(counts: RangeInclusive<u32>) -> Self {
-        Self { counts: counts.collect(), named: false }
-    }
-}
-
-const MOST_RANKS: u32 = 1 << 16;
-
-pub(crate) fn rank_counts(text: &str) -> Result<RankCounts, String> {
-    let bad = |why: &str| format!("[{}] {why}", Code::BadFlag);
-    let count = |text: &str| {
-        text.trim()
-            .parse::<u32>()
-            .map_err(|_| bad("rank counts are such as `8`, `2..=33`, `2..9` or `2,4,8`"))
-    };
-    let (counts, named) = match text.split_once("..") {
-        Some((lo, hi)) => {
-            let range: RangeInclusive<u32> = match hi.strip_prefix('=') {
-                Some(hi) => count(lo)?..=count(hi)?,
-                None => count(lo)?..=count(hi)?.saturating_sub(1),
-            };
-            if range.end().saturating_sub(*range.start()) > MOST_RANKS {
-                return Err(format!("[{}] at most {MOST_RANKS} ranks", Code::NoRanks));
-            }
-            (range.collect::<Vec<_>>(), false)
-        }
-        None => (text.split(',').map(count).collect::<Result<Vec<_>, _>>()?, true),
-    };
-    if counts.is_empty() {
-        return Err(bad("the range of rank counts is empty"));
-    }
-    if counts.iter().any(|n| *n == 0 || *n > MOST_RANKS) {
-        return Err(format!("[{}] a rank count is in 1..={MOST_RANKS}", Code::NoRanks));
-    }
-    Ok(RankCounts { counts, named })
-}
-
-pub(crate) fn rank_count(text: &str) -> Result<u32, String> {
-    match rank_counts(text)?.counts[..] {
-        [nranks] => Ok(nranks),
-        _ => Err(format!("[{}] one rank count, such as 8", Code::BadFlag)),
-    }
-}
-
-/// A size as nccl-tests reads it: K, M and G are powers of 1024.
-pub(crate) fn bytes(text: &str) -> Result<u64, String> {
-    let bad = || {
-        format!("[{}] a size is a number of bytes such as 4096, 64K, 1MiB or 1.5GB", Code::BadFlag)
-    };
-    let end = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
-    let (number, unit) = text.split_at(end);
-    let unit: u64 = match unit.trim() {
-        "" | "B" => 1,
-        "K" | "k" | "KiB" => 1 << 10,
-        "M" | "m" | "MiB" => 1 << 20,
-        "G" | "g" | "GiB" => 1 << 30,
-        "kB" | "KB" => 1_000,
-        "MB" => 1_000_000,
-        "GB" => 1_000_000_000,
-        _ => return Err(bad()),
-    };
-    let (whole, decimals) = number.split_once('.').unwrap_or((number, "0"));
-    let (whole, part): (u64, u64) =
-        (whole.parse().map_err(|_| bad())?, decimals.parse().map_err(|_| bad())?);
-    let scale = u32::try_from(decimals.len()).ok().and_then(|n| 10_u64.checked_pow(n));
-    let part = scale.and_then(|scale| {
-        let part = part.checked_mul(unit)?;
-        part.is_multiple_of(scale).then(|| part / scale)
-    });
-    whole.checked_mul(unit).zip(part).and_then(|(a, b)| a.checked_add(b)).ok_or_else(bad)
-}
-
-pub(crate) fn signals(text: &str) -> Result<Signals, String> {
-    text.parse().map_err(|why| format!("[{}] {why}", Code::BadFlag))
-}
-
-fn budget(text: &str) -> Result<(Resource, u64), String> {
-    let budget = text.split_once('=').and_then(|(name, most)| {
-        Some((Resource::from_name(name.trim())?, most.trim().parse().ok()?))
-    });
-    budget.ok_or_else(|| {
-        let names = Resource::ALL.map(Resource::name).join(", ");
-        format!("[{}] a budget is RESOURCE=MOST, and the resources are {names}", Code::BadFlag)
-    })
-}
-
-pub(crate) fn setting(text: &str) -> Result<(String, String), String> {
-    match text.split_once('=') {
-        Some((name, value)) if !name.trim().is_empty() => {
-            Ok((name.trim().to_owned(), value.to_owned()))
-        }
-        _ => Err(format!("[{}] a setting is NAME=VALUE, such as ring=1,2,3,0", Code::BadFlag)),
-    }
-}
-
-pub(crate) fn dtype(text: &str) -> Result<DType, String> {
-    DType::from_name(text).ok_or_else(|| {
-        let names: Vec<_> = DType::ALL.iter().map(|d| d.name()).collect();
-        format!("[{}] the dtypes are {}", Code::BadFlag, names.join(" "))
-    })
-}
-
-pub(crate) fn reduce_op(text: &str) -> Result<ReduceOp, String> {
-    ReduceOp::from_name(text).ok_or_else(|| {
-        let names: Vec<_> = ReduceOp::ALL.iter().map(|op| op.name()).collect();
-        format!("[{}] the reduce ops are {}", Code::BadFlag, names.join(" "))
-    })
 }

@@ -1,9 +1,9 @@
 //! `roundelay fmt`: the canonical form of a source.
 
-use roundelay_core::diagnostics::Code;
 use roundelay_core::syntax;
 
 use crate::flags::{FmtFlags, Format};
+use crate::output;
 use crate::program::read;
 use crate::report::{Failure, refuse};
 
@@ -24,12 +24,7 @@ pub(crate) fn main(flags: &FmtFlags) -> Result<bool, Failure> {
             }
         } else if flags.write && name != "-" {
             if changed {
-                std::fs::write(name, text).map_err(|error| {
-                    Failure::usage(
-                        Code::UnreadableSource,
-                        format!("`{name}` cannot be written: {error}"),
-                    )
-                })?;
+                output::write(name, &text)?;
             }
         } else {
             anstream::print!("{text}");

@@ -11,6 +11,7 @@ use roundelay_core::schedule::interpret::Interpreted;
 
 use crate::flags::{Callers, reduce_op};
 use crate::report::Failure;
+use crate::values::{Refused, level};
 
 /// Bytes of the widest load that GPUs have.
 const VECTOR: u32 = 16;
@@ -19,30 +20,30 @@ const VECTOR: u32 = 16;
 #[derive(Args)]
 #[command(next_help_heading = "Options of cuda and ptx")]
 pub(crate) struct KernelFlags {
-    /// Element type: one of the host's, or fp8 as `f8e4m3` or `f8e5m2`
+    /// Element type: i8 u8 i32 u32 i64 u64 f16 bf16 f32 f64, or fp8 as f8e4m3 or f8e5m2
     #[arg(long, default_value = "f32", value_parser = element)]
     dtype: Element,
-    /// Reduce op: sum, prod, min, max or avg
+    /// Reduce op: sum prod min max avg
     #[arg(long, default_value = "sum", value_parser = reduce_op)]
     op: ReduceOp,
-    /// How data travels: direct, simple or ll; the default is simple for a program that sends and receives,
-    /// else direct
+    /// How data travels: direct, simple or ll [default: simple for a program that sends and
+    /// receives, else direct]
     #[arg(long, value_parser = protocol)]
     protocol: Option<Protocol>,
     /// How the kernel holds the algorithm
     #[arg(long, value_enum, default_value_t = FormFlag::Loops)]
     form: FormFlag,
-    /// Who launches: one call for all ranks, or one for each
+    /// Who launches
     #[arg(long, value_enum, default_value_t = Callers::One)]
     callers: Callers,
     /// With --form table: how much of the schedule may be written otherwise: 0 nothing, 1 drops signals,
     /// 2 fuses moves too
-    #[arg(short = 'O', value_name = "LEVEL", default_value_t = Level::O2)]
+    #[arg(short = 'O', value_name = "LEVEL", default_value_t = Level::O2, value_parser = level)]
     level: Level,
     /// The GPU's architecture, such as `sm_80` or `sm_100`
     #[arg(long, default_value = "sm_90")]
     arch: String,
-    /// Threads of a block, in whole warps of 32; more of them have fewer registers each
+    /// Threads of a block, in whole warps of 32, up to 1024; more of them have fewer registers each
     #[arg(long, default_value_t = 256, value_parser = threads)]
     threads: u32,
 }
@@ -64,25 +65,28 @@ impl From<FormFlag> for Form {
     }
 }
 
-fn element(text: &str) -> Result<Element, String> {
+fn element(text: &str) -> Result<Element, Refused> {
     Element::from_name(text).ok_or_else(|| {
         let host = roundelay::DType::ALL.iter().map(|dtype| dtype.name());
         let names: Vec<_> = host.chain(["f8e4m3", "f8e5m2"]).collect();
-        format!("[{}] the dtypes of kernels are {}", Code::BadFlag, names.join(" "))
+        Refused::new("is not a dtype of kernels")
+            .help(format!("the dtypes of kernels are {}", names.join(" ")))
     })
 }
 
-pub(crate) fn protocol(text: &str) -> Result<Protocol, String> {
+pub(crate) fn protocol(text: &str) -> Result<Protocol, Refused> {
     Protocol::from_name(text).ok_or_else(|| {
         let names = Protocol::ALL.map(Protocol::name).join(", ");
-        format!("[{}] the protocols are {names}", Code::BadFlag)
+        Refused::new("is not a protocol").help(format!("the protocols are {names}"))
     })
 }
 
-pub(crate) fn threads(text: &str) -> Result<u32, String> {
+pub(crate) fn threads(text: &str) -> Result<u32, Refused> {
     let threads =
         text.parse().ok().filter(|n: &u32| (32..=1024).contains(n) && n.is_multiple_of(32));
-    threads.ok_or_else(|| format!("[{}] threads are 32, 64, … or 1024", Code::BadFlag))
+    threads.ok_or_else(|| {
+        Refused::new("is not a number of whole warps").help("threads are 32, 64, … or 1024")
+    })
 }
 
 impl KernelFlags {

@@ -1,6 +1,7 @@
 //! The `roundelay` command. Exit codes: 0, all is well; 1, the program is wrong; 2, the call is.
 
 mod bench;
+mod built;
 mod calibrate;
 mod certificate;
 mod check;
@@ -14,22 +15,37 @@ mod kernel;
 mod list;
 mod memory;
 mod optimum;
+mod output;
 mod program;
 mod report;
 mod run;
+mod shell;
 mod signals;
 mod simulate;
 mod stats;
 mod topo;
 mod topology;
+mod usage;
+mod values;
 
 use std::process::ExitCode;
 
 use clap::Parser;
+use clap::error::ErrorKind;
 use flags::{Cli, Command};
+use report::Failure;
 
 fn main() -> ExitCode {
-    let outcome = match Cli::parse().command {
+    let call = match Cli::try_parse() {
+        Ok(call) => call,
+        Err(error) => match error.kind() {
+            ErrorKind::DisplayHelp
+            | ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand
+            | ErrorKind::DisplayVersion => error.exit(),
+            _ => return Failure::from(usage::problem(&error)).print(),
+        },
+    };
+    let outcome = match call.command {
         Command::Check(flags) => check::main(&flags),
         Command::Run(flags) => run::main(&flags),
         Command::Bench(flags) => bench::main(&flags),
@@ -42,6 +58,11 @@ fn main() -> ExitCode {
         Command::Topo(flags) => topo::main(&flags),
         Command::Calibrate(flags) => calibrate::main(&flags),
         Command::Explain(flags) => explain::main(&flags),
+        Command::Completions(flags) => {
+            shell::completions(&flags);
+            Ok(true)
+        }
+        Command::Man(flags) => shell::man(&flags),
     };
     match outcome {
         Ok(true) => ExitCode::SUCCESS,

@@ -2,6 +2,7 @@
 
 use std::io::Write as _;
 use std::process::ExitCode;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use roundelay_core::diagnostics::{Code, Diagnostic};
 use roundelay_core::source::{Source, Span};
@@ -145,9 +146,29 @@ pub(crate) fn print_json(value: &impl Serialize) {
     print(&text);
 }
 
-/// Prints a line; a closed pipe ends the program quietly.
+/// Whether standard output belongs to a file that was asked for as `-`.
+static GIVEN_AWAY: AtomicBool = AtomicBool::new(false);
+
+/// From now on the report goes to standard error.
+pub(crate) fn give_way() {
+    GIVEN_AWAY.store(true, Ordering::Relaxed);
+}
+
+/// Prints a line of the report; a closed pipe ends the program quietly.
 pub(crate) fn print(text: &str) {
-    if writeln!(anstream::stdout().lock(), "{text}").is_err() {
+    let printed = if GIVEN_AWAY.load(Ordering::Relaxed) {
+        writeln!(anstream::stderr().lock(), "{text}")
+    } else {
+        writeln!(anstream::stdout().lock(), "{text}")
+    };
+    if printed.is_err() {
+        std::process::exit(0);
+    }
+}
+
+/// Prints what was asked for as `-`, to standard output as it is.
+pub(crate) fn print_alone(text: &str) {
+    if std::io::stdout().lock().write_all(text.as_bytes()).is_err() {
         std::process::exit(0);
     }
 }

@@ -132,6 +132,8 @@ codes! {
     E0504 UnknownCode "not an error code",
     E0505 NothingAdmitted "every rank count asked for was refused",
     E0506 UnknownExecutor "neither a file nor a registered executor",
+    E0507 BadCall "a subcommand or flag that is not there, is missing, or does not go with another",
+    E0508 Unwritable "a file that cannot be written",
 
     // Topologies.
     E0601 BadTopology "a topology whose sizes, bandwidths or latencies make no sense",

@@ -28,6 +28,8 @@ pub(crate) fn transcript(line: &str, folder: &Path) -> String {
         .args(&words[1..])
         .current_dir(folder)
         .env("NO_COLOR", "1")
+        // How wide a help is.
+        .env_remove("COLUMNS")
         .stdin(Stdio::null())
         .stdout(writer)
         .stderr(errors);

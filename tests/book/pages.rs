@@ -19,6 +19,20 @@ pub(crate) fn path(code: Code) -> PathBuf {
     root().join(format!("book/src/errors/{code}.md"))
 }
 
+/// The pages as the command holds them: in one file of its own package, each under a line with its code.
+pub(crate) fn embedded() -> String {
+    let mut all = String::new();
+    for code in Code::ALL {
+        let page = std::fs::read_to_string(path(*code)).unwrap_or_default();
+        assert!(
+            !page.contains("%% "),
+            "{code}: the command takes `%% ` for the beginning of a page"
+        );
+        let _ = write!(all, "%% {code}\n{page}");
+    }
+    all
+}
+
 /// What was written by hand.
 pub(crate) fn template(code: Code) -> String {
     let path = root().join(format!("book/errors/{code}.md"));
@@ -74,10 +88,11 @@ fn fence(page: &mut String, language: &str, text: &str) {
     page.push_str("```\n");
 }
 
-/// The whole programs in a text: its blocks of `coll`.
+/// The whole programs in a text: its blocks of `coll`, but for files that it shows, which have tests of their own.
 pub(crate) fn programs(text: &str) -> Vec<String> {
     let blocks = text.split("```coll\n").skip(1);
-    blocks.map(|b| b.split("```").next().unwrap_or_default().to_owned()).collect()
+    let own = blocks.filter(|block| !block.starts_with("{{#include "));
+    own.map(|b| b.split("```").next().unwrap_or_default().to_owned()).collect()
 }
 
 /// The chapter's first page: every code with its line.

@@ -87,7 +87,7 @@ fn more_than_memory_holds() {
             .refused(2, "E0407");
         assert!(call.err.contains("--count"), "{}", call.err);
     }
-    roundelay(&["run", "RingAllReduce", "--count", "99999999999999999999"]).ends(2);
+    roundelay(&["run", "RingAllReduce", "--count", "99999999999999999999"]).refused(2, "E0501");
     let scratch = "algorithm A() -> AllReduce {\n    scratch big: 1000000 like output;\n    copy(local.input, local.output);\n}\n";
     let call =
         with_input(&["run", "-", "--nranks", "1", "--count", "1000000000000"], scratch.as_bytes());
@@ -134,9 +134,9 @@ fn flags_that_do_not_exist() {
     let call = roundelay(&["run", "RingAllReduce", "--op", "mean"]).refused(2, "E0501");
     assert!(call.err.contains("avg"), "{}", call.err);
     roundelay(&["run", "RingAllReduce", "--set", "ring"]).refused(2, "E0501");
-    roundelay(&["run", "RingAllReduce", "--no-such-flag"]).ends(2);
-    roundelay(&["no-such-command"]).ends(2);
-    roundelay(&["run", "RingAllReduce", "--iterations", "0"]).ends(2);
+    roundelay(&["run", "RingAllReduce", "--no-such-flag"]).refused(2, "E0507");
+    roundelay(&["no-such-command"]).refused(2, "E0507");
+    roundelay(&["run", "RingAllReduce", "--iterations", "0"]).refused(2, "E0501");
     roundelay(&["explain", "E9999"]).refused(2, "E0504");
 }
 

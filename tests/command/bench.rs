@@ -68,7 +68,12 @@ fn the_table_of_nccl_tests() {
     assert!(call.out.contains("# Avg bus bandwidth    : "), "{}", call.out);
     let limits = call.out.lines().filter(|line| line.starts_with("# limit f32"));
     assert_eq!(limits.count(), 6, "one for each size of each collective");
-    assert_eq!(call.err, "", "no progress bar where there is no terminal");
+    let dev = cfg!(debug_assertions);
+    let (build, said) = if dev { ("dev, quick to build", 1) } else { ("release\n", 0) };
+    assert!(call.out.contains(&format!("# build: {build}")), "{}", call.out);
+    let warnings = call.err.lines().filter(|line| line.contains("warning: this is the dev build"));
+    assert_eq!(warnings.count(), said, "{}", call.err);
+    assert_eq!(call.err.lines().count(), said, "no progress bar where there is no terminal");
 }
 
 #[test]
@@ -113,24 +118,21 @@ fn json_has_the_keys_of_nccl_tests() {
         .sum();
     assert!((report["average_bus_bandwidth"].as_f64().unwrap() / mean - 1.0).abs() < 1e-9);
     assert_eq!(report["config"]["iters"], 2);
+    let build = if cfg!(debug_assertions) { "dev" } else { "release" };
+    assert_eq!(report["config"]["build"], build);
     assert_eq!(report["config"]["nranks"], serde_json::json!([4]));
 }
 
 #[test]
-fn n_is_the_ranks_or_the_iterations() {
-    let report = json(&["RingAllReduce", "-n", "3", "-b", "1K"]);
-    assert_eq!(
-        (&report["config"]["nranks"][0], &report["config"]["iters"]),
-        (&3.into(), &2.into())
-    );
-    let args =
-        ["bench", "RingAllReduce", "--nranks", "3", "-n", "4", "-b", "1K", "--format", "json"];
-    let report = roundelay(&args).ends(0).json();
-    assert_eq!(
-        (&report["config"]["nranks"][0], &report["config"]["iters"]),
-        (&3.into(), &4.into())
-    );
-    bench(&["RingAllReduce", "--nranks", "3", "-n", "4", "-b", "1K"]).refused(2, "E0501");
+fn n_is_the_ranks_and_the_iterations_have_their_own_letter() {
+    let config = |args: &[&str]| {
+        let all = [&["bench", "RingAllReduce", "-b", "1K", "--format", "json"], args].concat();
+        let config = roundelay(&all).ends(0).json()["config"].clone();
+        (config["nranks"].clone(), config["iters"].clone())
+    };
+    assert_eq!(config(&["-n", "3", "-I", "4"]), ([3].into(), 4.into()));
+    assert_eq!(config(&["--nranks", "2,3", "--iters", "2"]), ([2, 3].into(), 2.into()));
+    assert_eq!(config(&["--iterations", "1"]), ([8].into(), 1.into()));
 }
 
 #[test]
@@ -239,7 +241,7 @@ fn a_plot_for_people() {
     }
     assert_eq!(plot.matches("<circle").count(), 9, "three sizes of two algorithms and the limit");
     assert!(!plot.contains("NaN") && !plot.contains("inf"), "{plot}");
-    bench(&["RingAllReduce", "-b", "1K", "--svg", "no/such/folder/p.svg"]).refused(2, "E0001");
+    bench(&["RingAllReduce", "-b", "1K", "--svg", "no/such/folder/p.svg"]).refused(2, "E0508");
 }
 
 #[test]
@@ -269,16 +271,18 @@ fn wrong_calls() {
     assert!(call.err.contains("AllReduce, ReduceScatter"), "{}", call.err);
     let call = bench(&["NhrBroadcast", "-n", "4", "-r", "4"]).refused(2, "E0501");
     assert!(call.err.contains("0..=3"), "{}", call.err);
-    bench(&["NhrBroadcast", "-n", "4", "-r", "-2"]).ends(2);
+    bench(&["NhrBroadcast", "-n", "4", "-r", "-2"]).refused(2, "E0501");
     bench(&["RingAllReduce", "-n", "0"]).refused(2, "E0409");
     bench(&["RingAllReduce", "-n", "x"]).refused(2, "E0501");
-    roundelay(&["bench", "RingAllReduce", "--nranks", "2", "-n", "0"]).refused(2, "E0501");
-    bench(&["RingAllReduce", "--iters", "0"]).ends(2);
-    bench(&["RingAllReduce", "-c", "2"]).ends(2);
-    bench(&["RingAllReduce", "-O3"]).ends(2);
-    bench(&["RingAllReduce", "--contest", "-b", "1K"]).ends(2);
-    bench(&["RingAllReduce", "--collective", "AllReduce"]).ends(2);
-    bench(&[]).ends(2);
+    let call = bench(&["RingAllReduce", "--nranks", "2", "-n", "20"]).refused(2, "E0507");
+    assert!(call.err.contains("--nranks is given twice"), "{}", call.err);
+    bench(&["RingAllReduce", "--iters", "0"]).refused(2, "E0501");
+    bench(&["RingAllReduce", "-I", "0"]).refused(2, "E0501");
+    bench(&["RingAllReduce", "-c", "2"]).refused(2, "E0501");
+    bench(&["RingAllReduce", "-O3"]).refused(2, "E0501");
+    bench(&["RingAllReduce", "--contest", "-b", "1K"]).refused(2, "E0507");
+    bench(&["RingAllReduce", "--collective", "AllReduce"]).refused(2, "E0507");
+    bench(&[]).refused(2, "E0507");
     let call = bench(&["RingAllReduce", "-n", "8", "-b", "1000G"]).refused(2, "E0407");
     assert!(call.err.contains("lower -e or --nranks"), "{}", call.err);
 }

@@ -73,7 +73,7 @@ fn wrong_flags_are_refused_by_name() {
         (["--dtype", "f12"], "E0501", "f8e5m2"),
         (["--op", "xor"], "E0501", "avg"),
         (["--protocol", "ll128"], "E0501", "direct, simple, ll"),
-        (["--form", "graph"], "invalid value", "table"),
+        (["--form", "graph"], "E0501", "table"),
         (["--threads", "100"], "E0501", "32, 64"),
         (["--threads", "2048"], "E0501", "or 1024"),
         (["--arch", "hopper"], "E0416", "such as sm_80"),

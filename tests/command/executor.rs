@@ -174,6 +174,24 @@ fn each_class_is_tested_at_both_its_ends() {
     assert!(out.contains("its largest size up to 16 MiB") && !out.contains("up to 2 B"), "{out}");
 }
 
+/// Times say how the command was built that took them; simulated ones do not depend on it.
+#[test]
+fn measured_times_say_how_the_command_was_built() {
+    let file = written(ENTRY);
+    let build = if cfg!(debug_assertions) { "dev" } else { "release" };
+    for command in ["bench", "score"] {
+        let args = ["executor", command, file.path(), "--sizes", "64K", "-I", "1"];
+        let call = roundelay(&args).ends(0);
+        assert!(call.out.contains(&format!("build: {build}")), "{}", call.out);
+        assert_eq!(call.err.contains("this is the dev build"), build == "dev", "{}", call.err);
+        let json = roundelay(&[&args[..], &["--format", "json"]].concat()).ends(0).json();
+        assert_eq!(json["build"], build);
+    }
+    let simulated = ["executor", "score", file.path(), "--sizes", "64K", "--simulate-only"];
+    let call = roundelay(&simulated).ends(0);
+    assert!(!call.out.contains("build") && call.err.is_empty(), "{}{}", call.out, call.err);
+}
+
 /// What `run` refuses is neither proved nor scored.
 #[test]
 fn an_executor_that_can_hold_no_element() {

@@ -270,10 +270,12 @@ fn calibrate_writes_constants_that_list_reads() {
     let names: Vec<_> =
         json["constants"].as_array().unwrap().iter().map(|c| c["name"].as_str().unwrap()).collect();
     assert_eq!(names, ["alpha", "message", "bandwidth", "reduce", "copy", "cores"]);
+    assert_eq!(json["build"], if cfg!(debug_assertions) { "dev" } else { "release" });
     let text = std::fs::read_to_string(file.path()).unwrap();
+    assert!(text.contains("# build: "), "{text}");
     assert!(text.contains("cores = 2\n") && text.contains("samples: R^2"), "{text}");
     let out = roundelay(&["list", "AllReduce", "--why", "--costs", file.path()]).ends(0).out;
     assert!(out.contains("own.costs; 2 cores do the work of all ranks"), "{out}");
-    roundelay(&["calibrate", "--workers", "0"]).ends(2);
-    roundelay(&["calibrate", "--write", "no/such/folder/own.costs"]).refused(2, "E0001");
+    roundelay(&["calibrate", "--workers", "0"]).refused(2, "E0501");
+    roundelay(&["calibrate", "--write", "no/such/folder/own.costs"]).refused(2, "E0508");
 }

@@ -13,6 +13,7 @@ use super::row::{Effort, Place, Row};
 use super::subject::{Refused, Subject};
 use super::timing::Timing;
 use super::{Case, Config, Summary, table};
+use crate::built;
 use crate::flags::Format;
 use crate::report::{Failure, print, print_json};
 
@@ -106,6 +107,7 @@ fn print_lines(lines: impl IntoIterator<Item = String>) {
 fn head(config: &Config, floor: &Floor) -> Vec<String> {
     let mut lines = vec![
         format!("# roundelay {}", env!("CARGO_PKG_VERSION")),
+        format!("# {}", built::line("bench")),
         format!(
             "# nranks {} warmup iters: {} iters: {} validation: {}",
             config.nranks.iter().map(u32::to_string).collect::<Vec<_>>().join(","),

@@ -1,7 +1,7 @@
 //! What `bench` takes: nccl-tests' flags by their own letters and names, and ours.
 
 use clap::Args;
-use roundelay::{DType, ReduceOp};
+use roundelay::{Collective, DType, ReduceOp};
 use roundelay_core::diagnostics::Code;
 
 use crate::device::{Device, DeviceFlags};
@@ -10,15 +10,23 @@ use crate::flags::{
     setting,
 };
 use crate::report::Failure;
+use crate::values::{Refused, at_least, collective, collectives, whole};
+
+/// How the letters differ from those of nccl-tests.
+const LETTERS: &str = "\
+Letters of nccl-tests: -b -e -f -i -w -o -d -r and -c mean the same here. -n does not: it is the
+ranks, as in every subcommand, and the iterations are -I, or --iters as there. -g and -t are not
+there: ranks are no devices, and one process runs them all.";
 
 #[derive(Args)]
+#[command(after_help = LETTERS)]
 pub(crate) struct BenchFlags {
-    /// Algorithms of the library and `.coll` files, separated by commas or blanks
+    /// Algorithms of the library and .coll files, separated by commas or blanks
     #[arg(value_name = "ALGORITHM|FILE", value_delimiter = ',', conflicts_with = "collective")]
     pub(super) sources: Vec<String>,
-    /// All algorithms of the library for this collective, such as `AllReduce`
-    #[arg(long, required_unless_present = "sources")]
-    pub(super) collective: Option<String>,
+    #[arg(long, required_unless_present = "sources", value_parser = collective)]
+    #[arg(help = format!("All algorithms of the library for this collective: {}", collectives()))]
+    pub(super) collective: Option<Collective>,
     /// Which algorithm of a file
     #[arg(long, value_name = "NAME")]
     pub(super) algorithm: Option<String>,
@@ -27,17 +35,16 @@ pub(crate) struct BenchFlags {
     pub(super) settings: Vec<(String, String)>,
     #[command(flatten)]
     pub(super) topology: TopologyFlags,
-    /// Rank counts: `8`, `2..=33`, or a list such as `2,4,8` [default: 8]
-    #[arg(long, value_parser = rank_counts)]
-    pub(super) nranks: Option<RankCounts>,
-    /// With --nranks, iterations as nccl-tests means it (--iters); without, the rank counts
-    #[arg(short = 'n', value_name = "N")]
-    pub(super) n: Option<String>,
-    /// Timed iterations [default: 20]
-    #[arg(long, value_parser = clap::value_parser!(u32).range(1..))]
-    pub(super) iters: Option<u32>,
+    /// Rank counts: 8, 2..=33, or a list such as 2,4,8 (nccl-tests' -n is -I here)
+    #[arg(short, long, value_name = "RANKS", default_value = "8", value_parser = rank_counts)]
+    pub(super) nranks: RankCounts,
+    /// Timed iterations (nccl-tests' -n)
+    #[arg(short = 'I', long, value_name = "N", visible_alias = "iters", default_value_t = 20)]
+    #[arg(value_parser = at_least(1_u32))]
+    pub(super) iterations: u32,
     /// Iterations to warm up
-    #[arg(short = 'w', long = "warmup-iters", alias = "warmup_iters", default_value_t = 1)]
+    #[arg(short = 'w', long = "warmup-iters", alias = "warmup_iters", value_name = "N")]
+    #[arg(default_value_t = 1, value_parser = at_least(0_u32))]
     pub(super) warmup: u32,
     /// The smallest size in bytes, such as 1K, 32M or 1G in powers of 1024 [default: 32M]
     #[arg(short = 'b', long = "minbytes", value_name = "SIZE", value_parser = bytes)]
@@ -47,6 +54,7 @@ pub(crate) struct BenchFlags {
     pub(super) largest: Option<u64>,
     /// From a size to the next: this many times as large
     #[arg(short = 'f', long = "stepfactor", value_name = "FACTOR", conflicts_with = "step")]
+    #[arg(value_parser = at_least(0_u64))]
     pub(super) factor: Option<u64>,
     /// From a size to the next: so many bytes more [default: 1M]
     #[arg(short = 'i', long = "stepbytes", value_name = "SIZE", value_parser = bytes)]
@@ -62,21 +70,22 @@ pub(crate) struct BenchFlags {
     pub(super) dtypes: Several<DType>,
     /// The root of rooted collectives, or -1 for each rank in turn [default: the algorithm's own]
     #[arg(short = 'r', long, value_name = "RANK", allow_hyphen_values = true)]
-    #[arg(value_parser = clap::value_parser!(i64).range(-1..))]
+    #[arg(value_parser = at_least(-1_i64))]
     pub(super) root: Option<i64>,
     /// Compare the result of a run of its own with a plain reference (1), or do not (0)
-    #[arg(short = 'c', long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(0..=1))]
+    #[arg(short = 'c', long, default_value_t = 1, value_parser = whole(0..=1_u32))]
     pub(super) check: u32,
     #[command(flatten)]
     pub(super) engine: EngineFlags,
     #[command(flatten)]
     pub(super) device: DeviceFlags,
-    /// Who brings the ranks in: one call for all of them, or a thread for each, as in MPI
+    /// Who brings the ranks in; each has a thread of its own, as in MPI
     #[arg(long, value_enum, default_value_t = Callers::One)]
     pub(super) callers: Callers,
     /// Write a plot of bandwidth by size
     #[arg(long, value_name = "FILE")]
     pub(super) svg: Option<String>,
+    /// How to print
     #[arg(long, value_enum, default_value_t = Format::Human)]
     pub(super) format: Format,
 }
@@ -88,15 +97,15 @@ pub(super) struct Several<T>(pub(super) Vec<T>);
 fn several<T: Clone>(
     text: &str,
     all: &[T],
-    one: impl Fn(&str) -> Result<T, String>,
-) -> Result<Several<T>, String> {
+    one: impl Fn(&str) -> Result<T, Refused>,
+) -> Result<Several<T>, Refused> {
     match text {
         "all" => Ok(Several(all.to_vec())),
         _ => Ok(Several(text.split(',').map(|word| one(word.trim())).collect::<Result<_, _>>()?)),
     }
 }
 
-fn dtypes(text: &str) -> Result<Several<DType>, String> {
+fn dtypes(text: &str) -> Result<Several<DType>, Refused> {
     several(text, DType::ALL, |name| {
         dtype(match name {
             "int8" => "i8",
@@ -114,7 +123,7 @@ fn dtypes(text: &str) -> Result<Several<DType>, String> {
     })
 }
 
-fn reduce_ops(text: &str) -> Result<Several<ReduceOp>, String> {
+fn reduce_ops(text: &str) -> Result<Several<ReduceOp>, Refused> {
     several(text, ReduceOp::ALL, reduce_op)
 }
 
@@ -129,25 +138,6 @@ impl BenchFlags {
         };
         Err(Failure::usage(CODE, format!("{useless} is for the host's engine"))
             .with_help("leave it out, or take --device host"))
-    }
-
-    /// Rank counts and iterations: `-n` is nccl-tests' iterations where the ranks are said otherwise.
-    pub(super) fn counts(&self) -> Result<(RankCounts, u32), String> {
-        let (mut nranks, mut iters) = (self.nranks.clone(), self.iters);
-        match (&self.n, &nranks, iters) {
-            (None, _, _) => {}
-            (Some(n), None, _) => nranks = Some(rank_counts(n)?),
-            (Some(n), Some(_), None) => {
-                let parsed = n.parse().ok().filter(|n| *n > 0);
-                iters = Some(parsed.ok_or_else(|| {
-                    format!("-n {n} beside --nranks is a number of iterations, from 1")
-                })?);
-            }
-            (Some(n), Some(_), Some(_)) => {
-                return Err(format!("-n {n} is the ranks or the iterations, and both are given"));
-            }
-        }
-        Ok((nranks.unwrap_or_else(|| RankCounts::one(8)), iters.unwrap_or(20)))
     }
 
     /// nccl-tests' sizes, in order.

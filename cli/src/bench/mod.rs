@@ -13,18 +13,18 @@ mod timing;
 mod way;
 mod world;
 
-use std::fs::OpenOptions;
 use std::thread::available_parallelism;
 
 use indicatif::{ProgressBar, ProgressStyle};
 use roundelay::ReduceOp;
-use roundelay_core::diagnostics::Code;
 use roundelay_kernels::reference::Reference;
 use serde::Serialize;
 
+use crate::built;
 use crate::device::Device;
 use crate::flags::Format;
 use crate::memory;
+use crate::output;
 use crate::report::{Failure, print, print_json};
 pub(crate) use flags::BenchFlags;
 use limit::{Limit, WHAT};
@@ -49,6 +49,8 @@ struct Config {
     min_bytes: u64,
     max_bytes: u64,
     version: &'static str,
+    /// How this command was built: `release` or `dev`.
+    build: &'static str,
 }
 
 impl Config {
@@ -106,23 +108,18 @@ struct Case<'a> {
 }
 
 pub(crate) fn main(flags: &BenchFlags) -> Result<bool, Failure> {
-    let (nranks, iters) = flags.counts().map_err(|why| Failure::usage(flags::CODE, why))?;
     let sizes = flags.sizes();
     let sizes = sizes.map_err(|(why, help)| Failure::usage(flags::CODE, why).with_help(help))?;
     flags.device.check(&flags.engine)?;
     flags.check_device()?;
     let calls = Calls { callers: flags.callers, options: flags.engine.options() };
-    if let Some(path) = &flags.svg {
-        // Before the work, not after it.
-        let opened = OpenOptions::new().append(true).create(true).open(path);
-        opened.map_err(|error| unwritable(path, &error))?;
-    }
-    let (groups, refused) = subject::find(flags, &nranks)?;
+    output::reserve(&[("--svg", flags.svg.as_deref())], flags.format == Format::Json)?;
+    let (groups, refused) = subject::find(flags, &flags.nranks)?;
     let cases = cases(flags, &groups, &sizes)?;
     let config = Config {
-        nranks: nranks.counts.clone(),
+        nranks: flags.nranks.counts.clone(),
         warmup_iters: flags.warmup,
-        iters,
+        iters: flags.iterations,
         check: flags.check > 0,
         workers: flags.engine.workers.unwrap_or_else(cores),
         callers: flags.callers.name(),
@@ -130,7 +127,9 @@ pub(crate) fn main(flags: &BenchFlags) -> Result<bool, Failure> {
         min_bytes: sizes.first().copied().unwrap_or(0),
         max_bytes: sizes.last().copied().unwrap_or(0),
         version: env!("CARGO_PKG_VERSION"),
+        build: built::BUILD,
     };
+    built::warn("bench");
     if let Device::Cuda(devices) = &flags.device.device {
         return cuda(flags, devices, &cases, &config, refused);
     }
@@ -146,8 +145,7 @@ pub(crate) fn main(flags: &BenchFlags) -> Result<bool, Failure> {
     let (results, limits) = measure(&cases, &config, calls, text)?;
     let summary = Summary::new(flags, &results);
     if let Some(path) = &flags.svg {
-        std::fs::write(path, plot::svg(&results, &limits))
-            .map_err(|error| unwritable(path, &error))?;
+        output::write(path, &plot::svg(&results, &limits))?;
     }
     let okay = summary.out_of_bounds.okay && !results.is_empty();
     if text {
@@ -187,10 +185,6 @@ fn cuda(
     _: Vec<Refused>,
 ) -> Result<bool, Failure> {
     Err(crate::device::absent())
-}
-
-fn unwritable(path: &str, error: &std::io::Error) -> Failure {
-    Failure::usage(Code::UnreadableSource, format!("`{path}` cannot be written: {error}"))
 }
 
 fn cores() -> u32 {

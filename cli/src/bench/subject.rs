@@ -10,7 +10,6 @@ use serde::Serialize;
 
 use super::flags::BenchFlags;
 use crate::flags::{SourceFlags, TopologyFlags};
-use crate::list;
 use crate::program::{Loaded, load_on, read};
 use crate::report::{Failure, JsonDiagnostic, refuse};
 use crate::topology;
@@ -53,7 +52,7 @@ pub(super) fn find(
     nranks: &crate::flags::RankCounts,
 ) -> Result<(Vec<Group>, Vec<Refused>), Failure> {
     let algorithms = match &flags.collective {
-        Some(name) => of_library(flags, list::collective(name)?)?,
+        Some(collective) => of_library(flags, *collective)?,
         None => named(flags)?,
     };
     let mut groups: Vec<Group> = Vec::new();

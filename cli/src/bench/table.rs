@@ -3,10 +3,12 @@
 use super::limit::{Limit, WHAT};
 use super::row::{Place, Row};
 use super::{Config, Summary};
+use crate::built;
 
 pub(super) fn head(config: &Config) -> Vec<String> {
     let mut lines = vec![
         format!("# roundelay {}", env!("CARGO_PKG_VERSION")),
+        format!("# {}", built::line("bench")),
         format!(
             "# nranks {} warmup iters: {} iters: {} validation: {} workers: {} callers: {} optimization: {}",
             config.nranks.iter().map(u32::to_string).collect::<Vec<_>>().join(","),

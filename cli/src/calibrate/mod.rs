@@ -2,7 +2,6 @@
 
 mod measure;
 
-use std::fs::OpenOptions;
 use std::thread::available_parallelism;
 
 use roundelay::select::{Costs, host};
@@ -10,7 +9,9 @@ use roundelay_core::cost::{Fit, Sample, fit};
 use roundelay_core::diagnostics::Code;
 use serde::Serialize;
 
+use crate::built;
 use crate::flags::{CalibrateFlags, Format};
+use crate::output;
 use crate::report::{Failure, print, print_json};
 
 /// Predictions that are shown: those that are worst.
@@ -18,6 +19,8 @@ const SHOWN: usize = 5;
 
 #[derive(Serialize)]
 struct Report {
+    /// How this command was built.
+    build: &'static str,
     machine: String,
     cores: u32,
     load_average: Option<f64>,
@@ -50,14 +53,8 @@ pub(crate) fn main(flags: &CalibrateFlags) -> Result<bool, Failure> {
     let cores = flags.workers.unwrap_or_else(|| {
         available_parallelism().map_or(1, |n| u32::try_from(n.get()).unwrap_or(u32::MAX))
     });
-    let unwritable = |path: &str, error: std::io::Error| {
-        Failure::usage(Code::UnreadableSource, format!("`{path}` cannot be written: {error}"))
-    };
-    if let Some(path) = &flags.write {
-        // Before the work, not after it.
-        let opened = OpenOptions::new().append(true).create(true).open(path);
-        opened.map_err(|error| unwritable(path, error))?;
-    }
+    output::reserve(&[("--write", flags.write.as_deref())], flags.format == Format::Json)?;
+    built::warn("calibrate");
     let load_average = load_average();
     let samples = measure::samples(cores)?;
     let name = flags.write.as_deref().unwrap_or("calibrate");
@@ -71,7 +68,7 @@ pub(crate) fn main(flags: &CalibrateFlags) -> Result<bool, Failure> {
         Format::Human => report.print(),
     }
     if let Some(path) = &flags.write {
-        std::fs::write(path, report.file(&found.costs)).map_err(|error| unwritable(path, error))?;
+        output::write(path, &report.file(&found.costs))?;
     }
     Ok(true)
 }
@@ -104,6 +101,7 @@ impl Report {
             })
         };
         Self {
+            build: built::BUILD,
             machine: machine(),
             cores,
             load_average,
@@ -123,6 +121,7 @@ impl Report {
         });
         let worst = self.worst.first().map_or(0.0, |worst| worst.error);
         vec![
+            built::line("calibrate"),
             format!("{}, {} cores{load}", self.machine, self.cores),
             format!(
                 "{} samples: R^2 of log time {:.3}, median error {:.0} %, worst {:+.0} %",

@@ -2,11 +2,11 @@
 
 use clap::{Args, Subcommand};
 use roundelay::{DType, ReduceOp};
-use roundelay_core::diagnostics::Code;
 use roundelay_core::verify::Signals;
 
 use crate::flags::{EngineFlags, Format, bytes, dtype, reduce_op, signals};
 use crate::simulate::{rate, time};
+use crate::values::{Refused, at_least};
 
 #[derive(Args)]
 pub(crate) struct ExecutorFlags {
@@ -30,9 +30,10 @@ pub(super) enum ExecutorCommand {
 
 #[derive(Args)]
 pub(super) struct ListFlags {
-    /// A `.coll` file; the library if not given
+    /// A .coll file [default: the library]
     #[arg(value_name = "FILE")]
     pub(super) source: Option<String>,
+    /// How to print
     #[arg(long, value_enum, default_value_t = Format::Human)]
     pub(super) format: Format,
 }
@@ -40,12 +41,13 @@ pub(super) struct ListFlags {
 /// Which executor.
 #[derive(Args)]
 pub(super) struct Which {
-    /// A registered executor, or a `.coll` file
+    /// A registered executor, or a .coll file
     #[arg(value_name = "NAME|FILE")]
     pub(super) source: String,
     /// Which executor of the file, where it holds several
     #[arg(long, value_name = "NAME")]
     pub(super) executor: Option<String>,
+    /// How to print
     #[arg(long, value_enum, default_value_t = Format::Human)]
     pub(super) format: Format,
 }
@@ -69,10 +71,10 @@ pub(super) struct DataFlags {
     #[arg(long, default_value = "sum", value_parser = reduce_op)]
     pub(super) op: ReduceOp,
     /// Seed of the random inputs
-    #[arg(long, default_value_t = 1)]
+    #[arg(long, default_value_t = 1, value_parser = at_least(0_u64))]
     pub(super) seed: u64,
     /// Size of a CCL buffer, such as 1MiB, instead of the executor's
-    #[arg(long, value_parser = ccl_buffer)]
+    #[arg(long, value_name = "SIZE", value_parser = ccl_buffer)]
     pub(super) ccl_buffer: Option<u64>,
     #[command(flatten)]
     pub(super) engine: EngineFlags,
@@ -101,7 +103,7 @@ pub(super) struct BenchFlags {
     #[arg(long, value_delimiter = ',', value_parser = size, default_value = "1K,16K,256K,4M,64M")]
     pub(super) sizes: Vec<u64>,
     /// Timed runs, after one to warm up
-    #[arg(long, default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(short = 'I', long, value_name = "N", visible_alias = "iters", default_value_t = 20, value_parser = at_least(1_u32))]
     pub(super) iterations: u32,
     #[command(flatten)]
     pub(super) data: DataFlags,
@@ -115,33 +117,33 @@ pub(super) struct ScoreFlags {
     #[arg(long, value_delimiter = ',', value_parser = size, default_value = "1K,1M,1G")]
     pub(super) sizes: Vec<u64>,
     /// What a link carries a second in one direction, where the topology says nothing
-    #[arg(long, default_value = "25GB/s", value_parser = rate)]
+    #[arg(long, value_name = "RATE", default_value = "25GB/s", value_parser = rate)]
     pub(super) bandwidth: f64,
     /// What a message waits for on a link, where the topology says nothing
-    #[arg(long, default_value = "2us", value_parser = time)]
+    #[arg(long, value_name = "TIME", default_value = "2us", value_parser = time)]
     pub(super) latency: f64,
     /// Simulate alone: run nothing on this machine
     #[arg(long)]
     pub(super) simulate_only: bool,
     /// Timed runs, after one to warm up
-    #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(short = 'I', long, value_name = "N", visible_alias = "iters", default_value_t = 5, value_parser = at_least(1_u32))]
     pub(super) iterations: u32,
     #[command(flatten)]
     pub(super) data: DataFlags,
 }
 
 /// A size, or a sum of sizes such as `400MB+4`.
-fn size(text: &str) -> Result<u64, String> {
-    let add = |sum: u64, part: &str| match sum.checked_add(bytes(part.trim())?) {
-        Some(sum) => Ok(sum),
-        None => Err(format!("[{}] {text} bytes are beyond 64 bits", Code::BadFlag)),
+fn size(text: &str) -> Result<u64, Refused> {
+    let add = |sum: u64, part: &str| {
+        let sum = sum.checked_add(bytes(part.trim())?);
+        sum.ok_or_else(|| Refused::new("bytes are beyond 64 bits"))
     };
     text.split('+').try_fold(0, add)
 }
 
-fn ccl_buffer(text: &str) -> Result<u64, String> {
+fn ccl_buffer(text: &str) -> Result<u64, Refused> {
     match bytes(text)? {
-        0 => Err(format!("[{}] a CCL buffer of 0 bytes holds nothing", Code::BadFlag)),
+        0 => Err(Refused::new("bytes are no buffer").help("give a byte or more, such as 1MiB")),
         size => Ok(size),
     }
 }

@@ -12,6 +12,7 @@ use serde::Serialize;
 use super::flags::{BenchFlags, DataFlags, RunFlags};
 use super::size;
 use super::sizes::{Tested, tested};
+use crate::built;
 use crate::flags::Format;
 use crate::memory;
 use crate::report::{Failure, print, print_json};
@@ -33,6 +34,9 @@ pub(super) struct Row {
 struct Report {
     ok: bool,
     executor: String,
+    /// How this command was built, where it measured.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    build: Option<&'static str>,
     rows: Vec<Row>,
     /// Where no sizes were asked for.
     #[serde(flatten)]
@@ -43,13 +47,14 @@ pub(super) fn main(flags: &RunFlags) -> Result<bool, Failure> {
     let executor = flags.which.load()?;
     let runs = Runs { in_place: flags.in_place, iterations: 1 };
     let sizes = (!flags.sizes.is_empty()).then_some(&flags.sizes[..]);
-    table(executor, sizes, runs, &flags.data, flags.which.format)
+    table(executor, sizes, runs, &flags.data, flags.which.format, false)
 }
 
 pub(super) fn bench(flags: &BenchFlags) -> Result<bool, Failure> {
     let executor = flags.which.load()?;
     let runs = Runs { in_place: false, iterations: flags.iterations };
-    table(executor, Some(&flags.sizes), runs, &flags.data, flags.which.format)
+    built::warn("executor bench");
+    table(executor, Some(&flags.sizes), runs, &flags.data, flags.which.format, true)
 }
 
 /// How often, and where the output lies.
@@ -66,6 +71,7 @@ fn table(
     runs: Runs,
     data: &DataFlags,
     format: Format,
+    measured: bool,
 ) -> Result<bool, Failure> {
     let name = executor.name.clone();
     let collective = executor.collective;
@@ -75,8 +81,12 @@ fn table(
     let rows = sizes.iter().map(|bytes| runner.run(*bytes, runs)).collect::<Result<Vec<_>, _>>()?;
     let ok = rows.iter().all(|row| row.wrong == 0);
     if format == Format::Json {
-        print_json(&Report { ok, executor: name, rows, tested });
+        let build = measured.then_some(built::BUILD);
+        print_json(&Report { ok, executor: name, build, rows, tested });
         return Ok(ok);
+    }
+    if measured {
+        print(&built::line("executor bench"));
     }
     let place = if runs.in_place { "in place" } else { "out of place" };
     print(&format!(

@@ -14,6 +14,7 @@ use serde::Serialize;
 use super::flags::ScoreFlags;
 use super::run::{Row, Runner, Runs};
 use super::{check, size};
+use crate::built;
 use crate::flags::Format;
 use crate::report::{Failure, print, print_json};
 use crate::topo::short;
@@ -24,6 +25,9 @@ struct Report {
     executor: String,
     collective: &'static str,
     topology: String,
+    /// How this command was built, where it measured.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    build: Option<&'static str>,
     /// Bytes a second of b, and seconds of latency, where the topology gives none.
     bandwidth: f64,
     latency: f64,
@@ -69,6 +73,9 @@ const PROVED: [&str; 5] = [
 
 pub(super) fn main(flags: &ScoreFlags) -> Result<bool, Failure> {
     let executor = flags.which.load()?;
+    if !flags.simulate_only {
+        built::warn("executor score");
+    }
     let verdict =
         Verdict { proved: PROVED, one_shot_links: check::with(&executor, SIGNALS).is_ok() };
     let rows = flags
@@ -84,6 +91,7 @@ pub(super) fn main(flags: &ScoreFlags) -> Result<bool, Failure> {
         executor: executor.name.clone(),
         collective: executor.collective.name(),
         topology: executor.topology.name().to_owned(),
+        build: (!flags.simulate_only).then_some(built::BUILD),
         bandwidth: flags.bandwidth,
         latency: flags.latency,
         verdict,
@@ -204,6 +212,9 @@ impl Report {
             short(self.latency * 1e6)
         ));
         let ran = self.rows.iter().any(|row| !matches!(row.measured, Ok(None)));
+        if ran {
+            print(&format!("  measured on this machine; {}", built::line("executor score")));
+        }
         let measured = format!("{:>13} {:>7} {:>7}", "measured us", "GB/s", "#wrong");
         print(&format!(
             "\n{:>10} {:<22} {:>12} {:>7} {:>12} {:>8} {}",

@@ -16,6 +16,7 @@ use roundelay_core::schedule::interpret::Interpreted;
 use crate::flags::{Format, ListFlags};
 use crate::program::{compile, read};
 use crate::report::{Failure, print, print_json, refuse};
+use crate::values::{collective_named, collectives};
 use facts::Listed;
 
 /// The rank count that is shown unless another is asked for.
@@ -82,35 +83,19 @@ fn side_by_side<T: Sync, R: Send>(items: &[T], work: impl Fn(&T) -> R + Sync) ->
 
 /// The source and the collective that the flags name. A collective may stand in a source's place.
 fn wanted(flags: &ListFlags) -> Result<(Option<&str>, Option<Collective>), Failure> {
-    let named = flags.collective.as_deref().map(collective).transpose()?;
-    match flags.source.as_deref().map(|source| (source, by_name(source))) {
+    let named = flags.collective;
+    match flags.source.as_deref().map(|source| (source, collective_named(source))) {
         None => Ok((None, named)),
         Some((_, Some(collective))) if named.is_none_or(|named| named == collective) => {
             Ok((None, Some(collective)))
         }
         Some((source, Some(_))) => {
-            let named = flags.collective.as_deref().unwrap_or_default();
+            let named = named.map_or("", Collective::name);
             let title = format!("`{source}` and --collective {named} are two collectives");
             Err(Failure::usage(Code::BadFlag, title).with_help("name one"))
         }
         Some((source, None)) => Ok((Some(source), named)),
     }
-}
-
-fn by_name(name: &str) -> Option<Collective> {
-    Collective::ALL.into_iter().find(|collective| collective.name().eq_ignore_ascii_case(name))
-}
-
-/// The collective that a flag names.
-pub(crate) fn collective(name: &str) -> Result<Collective, Failure> {
-    by_name(name).ok_or_else(|| {
-        Failure::usage(Code::BadFlag, format!("`{name}` is not a collective"))
-            .with_help(format!("the collectives are {}", collectives()))
-    })
-}
-
-fn collectives() -> String {
-    Collective::ALL.map(Collective::name).join(", ")
 }
 
 /// The algorithms of a source; one alone where the source is its name.

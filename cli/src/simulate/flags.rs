@@ -11,19 +11,20 @@ use std::sync::Arc;
 
 use crate::flags::{Format, SourceFlags, bytes, dtype, rank_count};
 use crate::report::Failure;
+use crate::values::{Refused, count};
 
 #[derive(Args)]
 pub(crate) struct SimulateFlags {
     #[command(flatten)]
     pub(super) source: SourceFlags,
-    /// Rank count; all ranks of the topology if not given
-    #[arg(long, value_parser = rank_count)]
+    /// Rank count [default: all ranks of the topology]
+    #[arg(short, long, value_name = "RANKS", value_parser = rank_count)]
     pub(super) nranks: Option<u32>,
     /// Size in bytes as nccl-tests counts it, such as 4096, 64K or 1MiB
     #[arg(long, default_value = "64M", value_parser = bytes, conflicts_with = "count")]
     pub(super) bytes: u64,
-    /// Elements a unit, as NCCL counts, instead of a size
-    #[arg(long)]
+    /// Elements a unit, as NCCL counts, instead of a size: such as 1000, 64K, 1M or 1e6
+    #[arg(long, value_parser = count)]
     pub(super) count: Option<u64>,
     /// Element type: i8 u8 i32 u32 i64 u64 f16 bf16 f32 f64
     #[arg(long, default_value = "f32", value_parser = dtype)]
@@ -31,19 +32,19 @@ pub(crate) struct SimulateFlags {
     /// What b is, for a topology without bandwidths, such as 25GB/s
     #[arg(long, value_name = "RATE", value_parser = rate)]
     bandwidth: Option<f64>,
-    /// What a message takes on a link, for a topology without latencies, such as 2us; 0 if not given
+    /// What a message takes on a link, for a topology without latencies, such as 2us [default: 0us]
     #[arg(long, value_name = "TIME", value_parser = time)]
     latency: Option<f64>,
-    /// How fast a rank reduces, such as 400GB/s; it takes no time if not given
+    /// How fast a rank reduces, such as 400GB/s [default: no time]
     #[arg(long, value_name = "RATE", value_parser = rate)]
     reduce: Option<f64>,
-    /// How fast a rank copies within its memory; it takes no time if not given
+    /// How fast a rank copies within its memory, such as 400GB/s [default: no time]
     #[arg(long, value_name = "RATE", value_parser = rate)]
     copy: Option<f64>,
-    /// What signals take: nothing, or the latency of their way
+    /// What signals take
     #[arg(long, value_enum, default_value_t = Signals::Free)]
     signals: Signals,
-    /// Which way messages go where there are several: equal parts on each, or one by the destination's number
+    /// Which way messages go where there are several
     #[arg(long, value_enum, default_value_t = Ways::Ecmp)]
     routing: Ways,
     /// A rank that is slower, and how many times: 3=2.0; may be given several times
@@ -62,19 +63,24 @@ pub(crate) struct SimulateFlags {
     /// Write a page that steps through the rounds of the diagram
     #[arg(long, value_name = "FILE")]
     pub(super) html: Option<String>,
+    /// How to print
     #[arg(long, value_enum, default_value_t = Format::Human)]
     pub(super) format: Format,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Signals {
+    /// They take no time
     Free,
+    /// They take the latency of their way
     Messages,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Ways {
+    /// Equal parts on each
     Ecmp,
+    /// One, by the destination's number
     DModK,
 }
 
@@ -151,18 +157,20 @@ fn ends_of(text: &str, topology: &Topology) -> Result<(NodeId, NodeId), Failure>
     })
 }
 
-pub(crate) fn rate(text: &str) -> Result<f64, String> {
-    read_rate(text).ok_or_else(|| format!("[{}] a bandwidth is such as 25GB/s", Code::BadFlag))
+pub(crate) fn rate(text: &str) -> Result<f64, Refused> {
+    read_rate(text)
+        .ok_or_else(|| Refused::new("is not a bandwidth").help("a bandwidth is such as 25GB/s"))
 }
 
-pub(crate) fn time(text: &str) -> Result<f64, String> {
-    read_time(text).ok_or_else(|| format!("[{}] a time is such as 2us", Code::BadFlag))
+pub(crate) fn time(text: &str) -> Result<f64, Refused> {
+    read_time(text).ok_or_else(|| Refused::new("is not a time").help("a time is such as 2us"))
 }
 
-fn factor(text: &str) -> Result<(String, f64), String> {
+fn factor(text: &str) -> Result<(String, f64), Refused> {
     let parsed = text.rsplit_once('=').and_then(|(name, factor)| {
         let factor = factor.trim().parse().ok().filter(|f: &f64| f.is_finite())?;
         Some((name.trim().to_owned(), factor))
     });
-    parsed.ok_or_else(|| format!("[{}] a value is such as 3=2.0 or 0-1=0.5", Code::BadFlag))
+    parsed
+        .ok_or_else(|| Refused::new("names no number").help("a value is such as 3=2.0 or 0-1=0.5"))
 }

@@ -18,6 +18,7 @@ use roundelay_core::topology::bounds::{self, Bound};
 
 use crate::bench::count;
 use crate::flags::Format;
+use crate::output;
 use crate::program::{Loaded, load_on, one, read};
 use crate::report::{Failure, JsonDiagnostic, print, print_json, refuse};
 use crate::topology;
@@ -37,6 +38,8 @@ struct Run<'a> {
 }
 
 pub(crate) fn main(flags: &SimulateFlags) -> Result<bool, Failure> {
+    let pictures = [("--svg", flags.svg.as_deref()), ("--html", flags.html.as_deref())];
+    output::reserve(&pictures, flags.format == Format::Json)?;
     let source = read(&flags.source.source)?;
     let Some(given) = topology::given(&flags.source.topology)? else {
         return Err(Failure::usage(Code::BadFlag, "simulate takes a topology, and none is given")
@@ -75,8 +78,9 @@ pub(crate) fn main(flags: &SimulateFlags) -> Result<bool, Failure> {
     if let Some(timeline) = &run.simulated.timeline {
         let title = run.title();
         let write = |path: &Option<String>, picture: fn(&Schedule, &Timeline, &str) -> String| {
-            path.as_ref()
-                .map_or(Ok(()), |path| written(path, &picture(run.schedule, timeline, &title)))
+            path.as_ref().map_or(Ok(()), |path| {
+                output::write(path, &picture(run.schedule, timeline, &title))
+            })
         };
         write(&flags.svg, spacetime::svg)?;
         write(&flags.html, spacetime::html)?;
@@ -110,12 +114,6 @@ fn by_form(
     (of_library && flags.source.settings.is_empty())
         .then(|| closed(form, nranks, bytes, machine))
         .flatten()
-}
-
-fn written(path: &str, text: &str) -> Result<(), Failure> {
-    std::fs::write(path, text).map_err(|error| {
-        Failure::usage(Code::BadFlag, format!("`{path}` cannot be written: {error}"))
-    })
 }
 
 impl Run<'_> {

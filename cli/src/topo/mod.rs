@@ -10,6 +10,7 @@ use roundelay_core::ids::RankId;
 use roundelay_core::topology::nccl;
 
 use crate::flags::{TopoFlags, TopoFormat};
+use crate::output;
 use crate::report::{Failure, JsonDiagnostic, print, print_json};
 use crate::topology::{self, Given};
 use describe::Description;
@@ -17,6 +18,9 @@ use marks::marks;
 pub(crate) use tables::{aligned, count, micro, short};
 
 pub(crate) fn main(flags: &TopoFlags) -> Result<bool, Failure> {
+    // The picture is a document of its own.
+    let document = flags.format != TopoFormat::Human;
+    output::reserve(&[("--svg", flags.svg.as_deref())], document)?;
     let given = match topology::read(&flags.topology, flags.assume.as_deref()) {
         Ok(given) => given,
         Err(failure) if flags.format == TopoFormat::Json => {
@@ -31,6 +35,9 @@ pub(crate) fn main(flags: &TopoFlags) -> Result<bool, Failure> {
         return Err(Failure::usage(Code::BadFlag, title));
     }
     let root = RankId(flags.root);
+    if let Some(path) = &flags.svg {
+        output::write(path, &svg(topology, &marks(topology)))?;
+    }
     match flags.format {
         TopoFormat::Xml => {
             let text = match system {

@@ -1,0 +1,29 @@
+//! How this command was built, which measured times depend on.
+
+/// `release`, or `dev`, which is quick to build: what moves data is optimised, and what calls it is not.
+pub(crate) const BUILD: &str = env!("ROUNDELAY_BUILD");
+
+/// A line above measured times.
+pub(crate) fn line(subcommand: &str) -> String {
+    match BUILD {
+        "dev" => format!("build: dev, {}", advice(subcommand)),
+        build => format!("build: {build}"),
+    }
+}
+
+/// Warns that times mean little, if they do.
+pub(crate) fn warn(subcommand: &str) {
+    if BUILD == "dev" {
+        anstream::eprintln!(
+            "\x1b[1;93mwarning\x1b[0m\x1b[1m: this is the dev build, {}\x1b[0m",
+            advice(subcommand)
+        );
+    }
+}
+
+fn advice(subcommand: &str) -> String {
+    format!(
+        "quick to build: figures are of an unoptimised command; \
+         for figures run cargo run --release -p roundelay-cli -- {subcommand} ..."
+    )
+}

@@ -1,0 +1,50 @@
+//! `roundelay explain E0301`: the book's page for an error code.
+//!
+//! `pages.txt` holds the book's pages one after the other, each under a line `%% CODE`. It stands here because a
+//! package holds nothing from outside of its folder; the tests of the book write it, and hold it to the book.
+
+use roundelay_core::diagnostics::Code;
+
+use crate::flags::ExplainFlags;
+use crate::report::{Failure, print};
+
+const PAGES: &str = include_str!("pages.txt");
+
+pub(crate) fn main(flags: &ExplainFlags) -> Result<bool, Failure> {
+    let Some(text) = &flags.code else {
+        for code in Code::ALL {
+            print(&format!("{code}  {}", code.summary()));
+        }
+        return Ok(true);
+    };
+    let Some(code) = Code::parse(text) else {
+        return Err(Failure::usage(Code::UnknownCode, format!("`{text}` is not an error code"))
+            .with_help("`roundelay explain` lists them all"));
+    };
+    let (_, page) = pages()
+        .find(|(known, _)| *known == code.as_str())
+        .expect("every code has a page, as the test below holds");
+    print(page.trim_end());
+    Ok(true)
+}
+
+/// Codes and their pages.
+fn pages() -> impl Iterator<Item = (&'static str, &'static str)> {
+    let parts = PAGES.split("%% ").skip(1);
+    parts.map(|part| part.split_once('\n').expect("a code has a line of its own"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_code_has_a_page_and_every_page_a_code() {
+        let known: Vec<_> = Code::ALL.iter().map(|code| code.as_str()).collect();
+        let paged: Vec<_> = pages().map(|(code, _)| code).collect();
+        assert_eq!(paged, known, "pages and codes differ");
+        for (code, page) in pages() {
+            assert!(page.starts_with(&format!("# {code}: ")), "{code} has another's page");
+        }
+    }
+}

@@ -1,0 +1,58 @@
+//! `roundelay completions` and `roundelay man`: what a shell and `man` know of the command, made from its flags.
+
+use std::path::Path;
+
+use clap::{Args, CommandFactory as _};
+use clap_complete::Shell;
+use clap_mangen::Man;
+
+use crate::flags::Cli;
+use crate::output;
+use crate::report::{Failure, print};
+
+#[derive(Args)]
+pub(crate) struct CompletionsFlags {
+    /// The shell to write them for
+    #[arg(value_enum)]
+    shell: Shell,
+}
+
+#[derive(Args)]
+pub(crate) struct ManFlags {
+    /// Write the page, and one for each subcommand, into a folder, which is made if need be
+    #[arg(long, value_name = "DIR")]
+    dir: Option<String>,
+}
+
+pub(crate) fn completions(flags: &CompletionsFlags) {
+    let mut script = Vec::new();
+    clap_complete::generate(flags.shell, &mut Cli::command(), "roundelay", &mut script);
+    print(String::from_utf8_lossy(&script).trim_end());
+}
+
+pub(crate) fn man(flags: &ManFlags) -> Result<bool, Failure> {
+    let Some(dir) = &flags.dir else {
+        print(page(Cli::command()).trim_end());
+        return Ok(true);
+    };
+    std::fs::create_dir_all(dir).map_err(|error| output::unwritable(dir, &error))?;
+    let mut command = Cli::command().disable_help_subcommand(true);
+    // The names of subcommands' pages are made when the command is.
+    command.build();
+    pages(&command, Path::new(dir))?;
+    Ok(true)
+}
+
+/// The page of a command, and those of its subcommands.
+fn pages(command: &clap::Command, dir: &Path) -> Result<(), Failure> {
+    let name = command.get_display_name().unwrap_or_else(|| command.get_name());
+    let path = dir.join(format!("{name}.1"));
+    output::write(&path.to_string_lossy(), &page(command.clone()))?;
+    command.get_subcommands().try_for_each(|subcommand| pages(subcommand, dir))
+}
+
+fn page(command: clap::Command) -> String {
+    let mut roff = Vec::new();
+    Man::new(command).render(&mut roff).expect("a vector takes all that is written");
+    String::from_utf8_lossy(&roff).into_owned()
+}

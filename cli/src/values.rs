@@ -1,0 +1,301 @@
+//! The values of flags: read from text, or refused with what would be right.
+
+use std::fmt;
+use std::ops::RangeInclusive;
+use std::str::FromStr;
+
+use roundelay::{Collective, DType, Level, ReduceOp};
+use roundelay_core::diagnostics::Code;
+use roundelay_core::schedule::demands::Resource;
+use roundelay_core::verify::Signals;
+
+/// Why a value is refused. The flag and the value stand before it when it is printed.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Refused {
+    pub(crate) code: Code,
+    why: String,
+    pub(crate) help: Option<String>,
+}
+
+impl Refused {
+    /// With a line that goes on after the flag and its value, such as `is not a dtype`.
+    pub(crate) fn new(why: impl Into<String>) -> Self {
+        Self { code: Code::BadFlag, why: why.into(), help: None }
+    }
+
+    /// What would be right.
+    pub(crate) fn help(mut self, help: impl Into<String>) -> Self {
+        self.help = Some(help.into());
+        self
+    }
+
+    fn code(self, code: Code) -> Self {
+        Self { code, ..self }
+    }
+}
+
+impl fmt::Display for Refused {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.why)
+    }
+}
+
+impl std::error::Error for Refused {}
+
+/// Rank counts as written, and whether one was named (then a refusal is an error).
+#[derive(Clone, Debug)]
+pub(crate) struct RankCounts {
+    pub(crate) counts: Vec<u32>,
+    pub(crate) named: bool,
+}
+
+impl RankCounts {
+    /// One count, as if named.
+    pub(crate) fn one(nranks: u32) -> Self {
+        Self { counts: vec![nranks], named: true }
+    }
+
+    /// A range, in which counts may be refused.
+    pub(crate) fn range(counts: RangeInclusive<u32>) -> Self {
+        Self { counts: counts.collect(), named: false }
+    }
+}
+
+const MOST_RANKS: u32 = 1 << 16;
+
+pub(crate) fn rank_counts(text: &str) -> Result<RankCounts, Refused> {
+    let help = "rank counts are such as 8, 2..=33, 2..9 or 2,4,8";
+    let outside = |why: &str| {
+        let help = format!("a rank count is in 1..={MOST_RANKS}");
+        Err(Refused::new(why).code(Code::NoRanks).help(help))
+    };
+    let count = |text: &str| {
+        let parsed = text.trim().parse::<u32>();
+        parsed.map_err(|_| Refused::new("is not a number of ranks, nor several").help(help))
+    };
+    let (counts, named) = match text.split_once("..") {
+        Some((lo, hi)) => {
+            let range: RangeInclusive<u32> = match hi.strip_prefix('=') {
+                Some(hi) => count(lo)?..=count(hi)?,
+                None => count(lo)?..=count(hi)?.saturating_sub(1),
+            };
+            if range.end().saturating_sub(*range.start()) > MOST_RANKS {
+                return outside("are too many rank counts");
+            }
+            (range.collect::<Vec<_>>(), false)
+        }
+        None => (text.split(',').map(count).collect::<Result<Vec<_>, _>>()?, true),
+    };
+    if counts.is_empty() {
+        return Err(Refused::new("is a range without any rank count").help(help));
+    }
+    if counts.contains(&0) {
+        return outside("asks for a run without ranks");
+    }
+    if counts.iter().any(|n| *n > MOST_RANKS) {
+        return outside("is beyond the largest rank count");
+    }
+    Ok(RankCounts { counts, named })
+}
+
+pub(crate) fn rank_count(text: &str) -> Result<u32, Refused> {
+    match rank_counts(text)?.counts[..] {
+        [nranks] => Ok(nranks),
+        _ => Err(Refused::new("are several rank counts").help("give one, such as 8")),
+    }
+}
+
+/// A number that may have decimals, times what `unit` says of the letters behind it, if that is whole.
+fn amount(text: &str, unit: impl Fn(&str) -> Option<u64>) -> Option<u64> {
+    let end = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
+    let (number, letters) = text.split_at(end);
+    let unit = unit(letters.trim())?;
+    let (whole, decimals) = number.split_once('.').unwrap_or((number, "0"));
+    let (whole, part): (u64, u64) = (whole.parse().ok()?, decimals.parse().ok()?);
+    let scale = 10_u64.checked_pow(u32::try_from(decimals.len()).ok()?)?;
+    let part = part.checked_mul(unit)?;
+    let part = part.is_multiple_of(scale).then(|| part / scale)?;
+    whole.checked_mul(unit)?.checked_add(part)
+}
+
+/// A size as nccl-tests reads it: K, M and G are powers of 1024.
+pub(crate) fn bytes(text: &str) -> Result<u64, Refused> {
+    let unit = |letters: &str| match letters {
+        "" | "B" => Some(1),
+        "K" | "k" | "KiB" => Some(1 << 10),
+        "M" | "m" | "MiB" => Some(1 << 20),
+        "G" | "g" | "GiB" => Some(1 << 30),
+        "kB" | "KB" => Some(1_000),
+        "MB" => Some(1_000_000),
+        "GB" => Some(1_000_000_000),
+        _ => None,
+    };
+    amount(text, unit).ok_or_else(|| {
+        Refused::new("is not a whole number of bytes")
+            .help("a size is a number of bytes such as 4096, 64K, 1MiB or 1.5GB")
+    })
+}
+
+/// A number of elements: K, M and G are those of sizes.
+pub(crate) fn count(text: &str) -> Result<u64, Refused> {
+    let unit = |letters: &str| match letters {
+        "" => Some(1),
+        "K" | "k" | "Ki" => Some(1 << 10),
+        "M" | "m" | "Mi" => Some(1 << 20),
+        "G" | "g" | "Gi" => Some(1 << 30),
+        power => 10_u64.checked_pow(power.strip_prefix(['e', 'E'])?.parse().ok()?),
+    };
+    amount(text, unit).ok_or_else(|| {
+        Refused::new("is not a number of elements below 2^64").help(
+            "a count is such as 1000, 64K, 1M (1024 times 1024) or 1e6 (a million), without B for bytes",
+        )
+    })
+}
+
+/// A whole number that is in `range`.
+pub(crate) fn whole<T: Number>(
+    range: RangeInclusive<T>,
+) -> impl Fn(&str) -> Result<T, Refused> + Clone + Send + Sync + 'static {
+    move |text| number(text, range.start(), Some(range.end()))
+}
+
+/// A whole number of `least` or more.
+pub(crate) fn at_least<T: Number>(
+    least: T,
+) -> impl Fn(&str) -> Result<T, Refused> + Clone + Send + Sync + 'static {
+    move |text| number(text, &least, None)
+}
+
+/// What flags hold numbers in.
+pub(crate) trait Number:
+    FromStr + PartialOrd + fmt::Display + Clone + Send + Sync + 'static
+{
+}
+
+impl<T: FromStr + PartialOrd + fmt::Display + Clone + Send + Sync + 'static> Number for T {}
+
+fn number<T: Number>(text: &str, least: &T, most: Option<&T>) -> Result<T, Refused> {
+    let range = most.map_or_else(|| format!("{least}.."), |most| format!("{least}..={most}"));
+    let within = |number: &T| number >= least && most.is_none_or(|most| number <= most);
+    match text.parse::<T>() {
+        Ok(number) if within(&number) => Ok(number),
+        Err(_) if most.is_none() && is_number(text) && !text.starts_with('-') => {
+            Err(Refused::new("is too large").help("give a smaller number"))
+        }
+        // What does not fit its type is a number all the same.
+        parsed if parsed.is_ok() || is_number(text) => {
+            let why = format!("is not in {range}");
+            Err(Refused::new(why).help(format!("give a whole number in {range}")))
+        }
+        _ => Err(Refused::new("is not a whole number").help(format!("give one in {range}"))),
+    }
+}
+
+fn is_number(text: &str) -> bool {
+    let digits = text.strip_prefix(['-', '+']).unwrap_or(text);
+    !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit())
+}
+
+pub(crate) fn level(text: &str) -> Result<Level, Refused> {
+    text.parse().map_err(|_| Refused::new("is not a level").help("the levels are 0, 1 and 2"))
+}
+
+pub(crate) fn signals(text: &str) -> Result<Signals, Refused> {
+    text.parse().map_err(|why: String| Refused::new("is not how signals may behave").help(why))
+}
+
+pub(crate) fn budget(text: &str) -> Result<(Resource, u64), Refused> {
+    let budget = text.split_once('=').and_then(|(name, most)| {
+        Some((Resource::from_name(name.trim())?, most.trim().parse().ok()?))
+    });
+    budget.ok_or_else(|| {
+        let names = Resource::ALL.map(Resource::name).join(", ");
+        Refused::new("is not a budget")
+            .help(format!("a budget is RESOURCE=MOST, and the resources are {names}"))
+    })
+}
+
+pub(crate) fn setting(text: &str) -> Result<(String, String), Refused> {
+    match text.split_once('=') {
+        Some((name, value)) if !name.trim().is_empty() => {
+            Ok((name.trim().to_owned(), value.to_owned()))
+        }
+        _ => {
+            Err(Refused::new("is not a setting")
+                .help("a setting is NAME=VALUE, such as ring=1,2,3,0"))
+        }
+    }
+}
+
+pub(crate) fn dtype(text: &str) -> Result<DType, Refused> {
+    DType::from_name(text).ok_or_else(|| {
+        let names: Vec<_> = DType::ALL.iter().map(|d| d.name()).collect();
+        Refused::new("is not a dtype").help(format!("the dtypes are {}", names.join(" ")))
+    })
+}
+
+pub(crate) fn reduce_op(text: &str) -> Result<ReduceOp, Refused> {
+    ReduceOp::from_name(text).ok_or_else(|| {
+        let names: Vec<_> = ReduceOp::ALL.iter().map(|op| op.name()).collect();
+        Refused::new("is not a reduce op").help(format!("the reduce ops are {}", names.join(" ")))
+    })
+}
+
+/// The collective of that name, however its letters are cased.
+pub(crate) fn collective_named(name: &str) -> Option<Collective> {
+    Collective::ALL.into_iter().find(|collective| collective.name().eq_ignore_ascii_case(name))
+}
+
+pub(crate) fn collective(name: &str) -> Result<Collective, Refused> {
+    collective_named(name).ok_or_else(|| {
+        Refused::new("is not a collective").help(format!("the collectives are {}", collectives()))
+    })
+}
+
+/// Their names.
+pub(crate) fn collectives() -> String {
+    Collective::ALL.map(Collective::name).join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn counts_of_elements() {
+        let read = |text| count(text).ok();
+        assert_eq!(read("1000"), Some(1000));
+        assert_eq!(read("64K"), Some(65_536));
+        assert_eq!(read("1M"), Some(1 << 20));
+        assert_eq!(read("1.5M"), Some(3 << 19));
+        assert_eq!(read("2G"), Some(2 << 30));
+        assert_eq!(read("1e6"), Some(1_000_000));
+        assert_eq!(read("2.5e3"), Some(2500));
+        assert_eq!(read("0"), Some(0));
+        for wrong in ["", "M", "1MB", "64KiB", "-1", "1e", "1e-3", "0.3", "1e20", "abc", "1 000"] {
+            assert_eq!(read(wrong), None, "{wrong}");
+        }
+    }
+
+    #[test]
+    fn whole_numbers() {
+        let workers = whole(1..=1024_u32);
+        assert_eq!(workers("1024"), Ok(1024));
+        for (text, why) in [
+            ("5000", "is not in 1..=1024"),
+            ("0", "is not in 1..=1024"),
+            ("-3", "is not in 1..=1024"),
+            ("99999999999999999999", "is not in 1..=1024"),
+            ("abc", "is not a whole number"),
+            ("1.5", "is not a whole number"),
+            ("", "is not a whole number"),
+        ] {
+            assert_eq!(workers(text).unwrap_err().to_string(), why, "{text}");
+        }
+        let iterations = at_least(1_u32);
+        assert_eq!(iterations("7"), Ok(7));
+        assert_eq!(iterations("0").unwrap_err().to_string(), "is not in 1..");
+        assert_eq!(iterations("-1").unwrap_err().to_string(), "is not in 1..");
+        assert_eq!(iterations("4294967296").unwrap_err().to_string(), "is too large");
+    }
+}
