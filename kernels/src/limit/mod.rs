@@ -27,9 +27,9 @@ use program::{Program, SCRATCH};
 const TRIED: usize = 192 << 20;
 /// Programs that are measured to the end.
 const FINALISTS: usize = 4;
-/// What a sample lasts at least.
+/// The least time that a sample lasts.
 const SAMPLE: Duration = Duration::from_millis(1);
-/// The same while programs are compared.
+/// The least time that a sample lasts while programs are compared.
 const GLANCE: Duration = Duration::from_micros(200);
 /// Looks at each program between two cuts.
 const GLANCES: u32 = 2;
@@ -75,7 +75,8 @@ fn median(samples: &[f64]) -> f64 {
     sorted.get(sorted.len() / 2).copied().unwrap_or(0.0)
 }
 
-/// Measures the limit on these buffers, with at most `threads` threads and about `time`. What the outputs held is lost.
+/// Measures the limit on these buffers, with at most `threads` threads and about `time`. What the outputs held is
+/// lost.
 ///
 /// # Panics
 /// If there is a buffer that is shorter than the collective's contract says.
