@@ -41,8 +41,8 @@ pub struct Unfit(pub String);
 
 /// A level of the optimizer: how much of a schedule may be rewritten before it runs.
 ///
-/// Results have the same bits at every level. What a pass makes is proved again, and falls back to a lower level
-/// where it does not fit the schedule. The text form is `O0`, `O1` or `O2`, with or without the `O`.
+/// Results have the same bits at every level. What a pass makes is proved again; where a pass does not fit a
+/// schedule, a lower level is taken. The text form is `O0`, `O1` or `O2`, with or without the `O`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Level {
     /// Nothing is rewritten: every op runs as the author wrote it.

@@ -24,7 +24,7 @@ pub struct Area {
 pub struct Pieces {
     /// What is cut; for slots, slot 0.
     pub whole: Area,
-    /// How.
+    /// How the region is cut.
     pub cut: Cut,
 }
 
@@ -113,7 +113,7 @@ impl Area {
 }
 
 impl Pieces {
-    /// How many there are.
+    /// The number of pieces.
     pub fn len(&self) -> i64 {
         match &self.cut {
             Cut::Even(n) | Cut::Slots(n) => *n,

@@ -243,7 +243,7 @@ pub(crate) fn build<A: Algorithm + ?Sized>(
     Ok(lay_out(algorithm, nranks, limits, topology, None)?.0)
 }
 
-/// The same, and what its program asked.
+/// The schedule of `algorithm` for `nranks` ranks, and the record of what its program asked.
 pub(crate) fn build_recording(
     algorithm: &Interpreted,
     nranks: u32,
@@ -387,7 +387,8 @@ impl Renumber {
     }
 }
 
-/// The lane that signals travel on: the values of the `parallel`s around, from the outermost on; an empty list outside.
+/// The lane that signals travel on: the values of the `parallel`s around, from the outermost on; an empty list
+/// outside.
 #[derive(Default)]
 pub(crate) struct Lane {
     values: Vec<i64>,

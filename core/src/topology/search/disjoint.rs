@@ -19,7 +19,7 @@ const TRIES: u64 = 64;
 /// Pairs that all these times look at together.
 const WORK: u64 = 100_000_000;
 
-/// What two rings must not share.
+/// What two disjoint rings must not share.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mode {
     /// A cable, in whichever direction.

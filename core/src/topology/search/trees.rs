@@ -14,7 +14,7 @@ const WORK: u64 = 1_000_000_000;
 /// A tree through all ranks, from the root down.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Tree {
-    /// Where it begins.
+    /// The root, at which the tree begins.
     pub root: RankId,
     /// The parent of each rank, which sends to it; the root has none.
     pub parent: Vec<Option<RankId>>,
