@@ -181,7 +181,7 @@ pub use select::{Choice, Costs, select, select_with};
 /// The algorithms that come with Roundelay, each written in the language itself.
 ///
 /// Each is a struct: `new()` has every parameter at its default, a method for each parameter sets it, and
-/// [`ToPlan`](crate::ToPlan) makes plans of it. The description of each says what goes where; its number of ranks,
+/// [`ToPlan`] makes plans of it. The description of each says what goes where; its number of ranks,
 /// where it takes only some, is checked when it is laid out (E0205). [`select()`](crate::select()) ranks them by a
 /// model.
 pub mod library {

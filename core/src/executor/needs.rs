@@ -44,7 +44,7 @@ pub struct Exposed {
 }
 
 impl Needs {
-    /// What `schedule` takes on `topology`.
+    /// What a run of `schedule` takes on `topology`.
     pub fn new(schedule: &Schedule, topology: &Topology) -> Self {
         let taken = schedule.needs();
         let mut needs = Self {
@@ -105,7 +105,7 @@ impl Needs {
         peers.into_iter().max().unwrap_or(0)
     }
 
-    /// How many levels the links are on.
+    /// The number of levels that the links are on.
     pub fn levels(&self) -> u32 {
         self.links.iter().map(|link| link.level + 1).max().unwrap_or(0)
     }

@@ -69,7 +69,7 @@ pub struct Limits {
 }
 
 impl Limits {
-    /// For plans and the command line.
+    /// The limits for plans and the command line.
     pub const FULL: Self = Self { steps: 1 << 26, ops: 1 << 26 };
     /// For a macro, which runs unoptimised and at every keystroke in an editor.
     pub const EXPANSION: Self = Self { steps: 1 << 12, ops: 1 << 14 };

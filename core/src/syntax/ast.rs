@@ -215,7 +215,7 @@ pub struct TypeName {
 /// A statement and its place (to the semicolon or closing brace).
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Stmt {
-    /// What it is.
+    /// The kind of statement, with its parts.
     pub kind: StmtKind,
     /// All its tokens.
     pub span: Span,
@@ -267,7 +267,7 @@ pub enum StmtKind {
     },
     /// `require CONDITION, "why";`
     Require {
-        /// What must hold.
+        /// The condition that must hold.
         condition: Expr,
         /// The reason to give where it does not.
         why: String,
@@ -329,7 +329,7 @@ pub enum Iter {
 /// An expression, its place, and how deep it nests.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Expr {
-    /// What it is.
+    /// The kind of expression, with its parts.
     pub kind: Box<ExprKind>,
     /// All its tokens.
     pub span: Span,

@@ -62,9 +62,9 @@ pub enum Error {
     Missing(Box<Missing>),
     /// E0406: an option that no run can have.
     BadOption {
-        /// What was asked for.
+        /// The option that was asked for, in words.
         what: String,
-        /// What would be right.
+        /// What to ask for instead.
         fix: &'static str,
     },
     /// E0407: a buffer larger than this machine can hold.

@@ -409,7 +409,7 @@ impl Counter {
 }
 
 impl RankPlan<'_> {
-    /// Which rank it is.
+    /// The number of this rank, counted from 0.
     pub fn id(&self) -> u32 {
         self.rank.0
     }

@@ -36,25 +36,25 @@ const GLANCES: u32 = 2;
 /// Samples of each finalist.
 const SAMPLES: std::ops::RangeInclusive<usize> = 5..=40;
 
-/// What is to be moved.
+/// The collective and the sizes whose limit is measured.
 #[derive(Clone, Copy, Debug)]
 pub struct Traffic {
-    /// By whose contract.
+    /// The collective whose inputs are read and outputs written.
     pub collective: Collective,
     /// The root; rank 0 where there is none.
     pub root: RankId,
-    /// Elements a unit.
+    /// Elements a unit, as NCCL counts.
     pub count: u64,
     /// Element type. The sum is computed for `f32`; for others as many bytes are added up as 32-bit integers.
     pub dtype: DType,
 }
 
-/// The limit, as measured.
+/// The measured limit: how fast the memory of this machine lets the traffic of a collective pass.
 #[derive(Clone, Debug)]
 pub struct Limit {
-    /// Seconds a run took, of each sample of the fastest program.
+    /// The seconds that a run took, for each sample of the fastest program.
     pub samples: Vec<f64>,
-    /// Threads of that program.
+    /// The number of threads of that program.
     pub threads: u32,
     /// The program, in words.
     pub program: String,

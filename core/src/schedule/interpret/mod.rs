@@ -111,7 +111,7 @@ impl Interpreted {
         self.budgets.push((resource, most));
     }
 
-    /// What the run is on.
+    /// The topology that the run is on, if there is one.
     pub fn topology(&self) -> Option<&Arc<Topology>> {
         self.topology.as_ref()
     }

@@ -62,7 +62,7 @@ pub enum Binding {
 /// Both lines for AllReduce, and the bound of every other collective.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Bounds {
-    /// In the order of [`Collective::ALL`].
+    /// The bound of each collective, in the order of [`Collective::ALL`].
     pub collectives: Vec<(Collective, Bound)>,
     /// ReduceScatter and AllGather one after the other, every rank owning an equal shard: what AllReduce
     /// takes that way. More than its bound where unequal shards would help.

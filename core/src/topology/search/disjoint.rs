@@ -31,7 +31,7 @@ pub enum Mode {
 /// Rings without a common link.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Disjoint {
-    /// Each starts with rank 0.
+    /// The rings, each of which starts with rank 0.
     pub rings: Vec<Vec<RankId>>,
     /// Whether these are all that were asked for, or it is proved that there are no more.
     pub proved: bool,

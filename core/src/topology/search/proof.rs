@@ -23,7 +23,7 @@ pub enum NoRing {
         /// The other ends of its cables.
         cables: Vec<RankId>,
     },
-    /// Nothing gets from one rank to the other.
+    /// There is no way from one rank to another.
     Unreachable {
         /// The rank at which it would start.
         from: RankId,

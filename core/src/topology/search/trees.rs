@@ -44,7 +44,7 @@ impl Tree {
         self.depths().into_iter().flatten().max().unwrap_or(0)
     }
 
-    /// Those to whom `rank` sends, in order.
+    /// The ranks to which `rank` sends, in order.
     pub fn children(&self, rank: RankId) -> Vec<RankId> {
         let all = (0..self.parent.len() as u32).map(RankId);
         all.filter(|child| self.parent[child.index()] == Some(rank)).collect()
@@ -196,7 +196,7 @@ fn chain(pairs: &Pairs, root: RankId) -> (Option<Tree>, bool) {
 /// Trees that share no link.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Packing {
-    /// Each from the same root.
+    /// The trees, all from the same root.
     pub trees: Vec<Tree>,
     /// Whether these are all that were asked for, or no more exist; else there were too many pairs.
     pub proved: bool,
