@@ -1,4 +1,4 @@
-//! The same algorithms on NVIDIA GPUs: the author's loops as one kernel, which NVRTC compiles and the driver launches.
+//! Algorithms on NVIDIA GPUs: the author's loops become one kernel, which NVRTC compiles and the driver launches.
 //!
 //! ```no_run
 //! use roundelay::cuda::{CudaWorld, OnDevice as _};
@@ -11,7 +11,10 @@
 //! # Ok::<(), roundelay::Error>(())
 //! ```
 //!
-//! A plan is launched on slices of [`cudarc`], one for each rank, and returns at once.
+//! A [`CudaPlan`] is launched on slices of [`cudarc`], one for each rank, and a launch returns at once.
+//!
+//! Neither CUDA nor a driver is needed to build this module, nor for [`OnDevice::kernel`]: both libraries are looked
+//! for when they are used, and E0415 says which part is missing and where it was looked for.
 
 use roundelay_core::check::others::Others;
 use roundelay_core::diagnostics::Diagnostic;
@@ -34,14 +37,19 @@ use crate::{Algorithm, ReduceOp};
 /// Bytes of the widest load that GPUs have.
 const VECTOR: u32 = 16;
 
-/// From an algorithm to a kernel, and to a plan that launches it: as [`crate::ToPlan`] does for the host, from the same
-/// source.
+/// Makes kernels of an algorithm, and plans that launch them on GPUs, from the same source from which
+/// [`ToPlan`](crate::ToPlan) makes plans for the host.
+///
+/// Every algorithm has these methods; `use roundelay::cuda::OnDevice as _` brings them into scope. Elements are those
+/// of the host ([`DType`](crate::DType)) and two kinds of fp8. Counts are NCCL's, elements of one unit of the
+/// collective.
 pub trait OnDevice: Algorithm {
-    /// The kernel of the author's loops, for all ranks in one launch, by the protocol that the program asks for. It
-    /// needs no GPU.
+    /// The kernel of the author's loops for `nranks` ranks, all of them in one launch, with the protocol that the
+    /// program asks for ([`Protocol::of`]). The algorithm is proved first. This needs neither a GPU nor NVRTC.
     ///
     /// # Errors
-    /// E0423 where the loops do not fit a kernel; whatever the proof finds.
+    /// E0423 where the loops do not fit a kernel; [`Error::Unproved`](crate::Error::Unproved) with the findings of
+    /// the proof (E02xx, E03xx).
     fn kernel(
         &self,
         nranks: u32,
@@ -54,16 +62,22 @@ pub trait OnDevice: Algorithm {
         loops(self, &algorithm, nranks, Spec { element, op, protocol, vector: VECTOR, callers })
     }
 
-    /// The same, made for that.
+    /// The kernel of the author's loops for `nranks` ranks, made for the element type, reduce op, protocol, widest
+    /// load and way of launching that `spec` names.
+    ///
+    /// # Errors
+    /// E0423 also where the program does not fit the protocol; else those of [`OnDevice::kernel`].
     fn kernel_with(&self, nranks: u32, spec: Spec) -> Result<Kernel, crate::Error> {
         loops(self, &read(self)?, nranks, spec)
     }
 
-    /// A plan for the ranks of `world` and `count` elements a unit (NCCL's count), proved first, always.
+    /// A plan for the ranks of `world` and `count` elements a unit (NCCL's count), with the default options: the
+    /// author's loops as a kernel. The algorithm is always proved first.
     ///
     /// # Errors
-    /// E0415 without NVRTC, E0417 to E0419 where the kernel does not fit the device, E0423 where the loops do not fit
-    /// a kernel: then [`CudaOptions::form`] has the table form, which is never taken unasked.
+    /// [`Error::Unproved`](crate::Error::Unproved) with the findings of the proof; E0415 without NVRTC; E0417 to
+    /// E0419 where the kernel does not fit the device; E0423 where the loops do not fit a kernel:
+    /// [`CudaOptions::form`] offers the table form for that, which is never taken unasked.
     fn plan_on_device(
         &self,
         world: &CudaWorld,
@@ -74,7 +88,11 @@ pub trait OnDevice: Algorithm {
         self.plan_on_device_with(world, count, element, op, CudaOptions::default())
     }
 
-    /// The same, to be made and run so.
+    /// A plan for the ranks of `world` and `count` elements a unit, made and run as `options` say: form and protocol
+    /// of the kernel, threads, deadline.
+    ///
+    /// # Errors
+    /// E0423 also for a number of threads that no CTA can have; else those of [`OnDevice::plan_on_device`].
     fn plan_on_device_with(
         &self,
         world: &CudaWorld,

@@ -7,57 +7,62 @@ use roundelay_core::diagnostics::{Code, Finding};
 use roundelay_core::schedule::Algorithm;
 use roundelay_core::topology::Problem;
 
-/// Why there is no plan, or no result. `Debug` prints what `Display` does, so a `main` that returns it shows the
-/// message as it is meant to be read.
+/// Why there is no plan, or why a run failed.
+///
+/// Each error has a stable code, which [`Error::code`] returns and `roundelay explain E0306` and the book's pages
+/// explain. `Debug` prints what `Display` does, so a `main` that returns it shows the message as it is meant to be
+/// read.
 pub enum Error {
-    /// The algorithm cannot be laid out or proved for this rank count.
+    /// E02xx, E03xx: the algorithm cannot be laid out, or is not right, for this number of ranks.
     Unproved(Box<Unproved>),
-    /// The engine refuses the call, or the run failed.
+    /// E0401 to E0414, E0424 and E0425: the engine refuses the options or the call, or the run failed.
     Engine(roundelay_kernels::Error),
-    /// A kernel cannot be compiled, launched or ended.
+    /// E0415 to E0423: a kernel cannot be compiled, launched or brought to its end.
     #[cfg(feature = "cuda")]
     Cuda(roundelay_kernels::cuda::Error),
-    /// A text that is no topology.
+    /// E06xx and others: a text that is no topology.
     Topology(Box<Problem>),
-    /// E0211: a call with another root than the algorithm has that a communicator was told to use.
+    /// E0211: a communicator was told to use an algorithm whose root is not that of the call.
     WrongRoot {
-        /// The algorithm.
+        /// The name of the algorithm.
         algorithm: String,
-        /// Its root.
+        /// The root that the algorithm was made for.
         root: u32,
         /// The root of the call.
         called: u32,
     },
-    /// No algorithm of the library can run there: the code and the reason of the first that was refused.
+    /// No algorithm of the library can run for so many ranks or on that topology. The code is that of the first that
+    /// was refused.
     NoneFits {
-        /// What was to be computed.
+        /// The collective that was asked for.
         collective: Collective,
-        /// By how many ranks.
+        /// The number of ranks that was asked for.
         nranks: u32,
-        /// Why the first was refused.
+        /// The code and the reason for which the first algorithm was refused.
         why: Option<(Code, String)>,
     },
-    /// E0102: an executor of that name is registered already.
+    /// E0102: an executor of this name is registered already.
     Registered(String),
-    /// E0402: a buffer that is not a block for each rank.
+    /// E0402: a buffer whose length is no multiple of the number of ranks, where it holds a block for each.
     NotInBlocks {
-        /// Which buffer.
+        /// Which buffer it is: "input" or "output".
         what: &'static str,
-        /// Its elements.
+        /// Its length in elements.
         len: usize,
-        /// How many blocks it should have.
+        /// The number of ranks, and so of blocks that it should have.
         nranks: u32,
     },
 }
 
-/// What is wrong with an algorithm at one rank count.
+/// The details of [`Error::Unproved`]: what is wrong with an algorithm at one number of ranks. `Display` prints every
+/// finding with its place in the source.
 #[derive(Debug)]
 pub struct Unproved {
-    /// Its name.
+    /// The name of the algorithm.
     pub algorithm: String,
-    /// The rank count.
+    /// The number of ranks that it was to be laid out and proved for.
     pub nranks: u32,
-    /// Everything found, the worst first.
+    /// All that was found, the worst first.
     pub findings: Vec<Finding>,
     places: Vec<String>,
 }
@@ -79,7 +84,7 @@ impl Error {
         Self::Unproved(Box::new(Unproved { algorithm, nranks, findings, places }))
     }
 
-    /// The code of the (worst) error.
+    /// The stable code of the error; of the worst finding where the algorithm is not proved.
     pub fn code(&self) -> Code {
         match self {
             Self::Unproved(unproved) => {

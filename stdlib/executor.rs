@@ -27,11 +27,10 @@ pub mod library {
     include_library!("contest.coll");
 }
 
-/// Makes `executor` known by its name.
+/// Registers `executor` under its own name, by which [`find`] finds it from then on, in the whole process.
 ///
 /// # Errors
-///
-/// E0102 where another one has that name.
+/// E0102 where an executor of that name is registered already.
 pub fn register(executor: impl Executor + 'static) -> Result<(), Error> {
     let name = executor.name().to_owned();
     let mut registry = REGISTRY.lock().unwrap_or_else(PoisonError::into_inner);
@@ -42,12 +41,12 @@ pub fn register(executor: impl Executor + 'static) -> Result<(), Error> {
     Ok(())
 }
 
-/// The executor of that name.
+/// The executor that is registered under `name`, if there is one: yours, or one of the [`library`].
 pub fn find(name: &str) -> Option<Arc<dyn Executor>> {
     REGISTRY.lock().unwrap_or_else(PoisonError::into_inner).get(name).cloned()
 }
 
-/// The names of all executors, in order.
+/// The names of all registered executors, in alphabetical order.
 pub fn names() -> Vec<String> {
     REGISTRY.lock().unwrap_or_else(PoisonError::into_inner).keys().cloned().collect()
 }

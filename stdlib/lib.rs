@@ -1,8 +1,8 @@
-//! Collective algorithms (`AllReduce`, `AllGather`, `Broadcast` and their kin) as pages of per-rank step loops, which are
-//! proved before they run.
+//! Collective algorithms (`AllReduce`, `AllGather`, `Broadcast` and their kin) as pages of per-rank step loops, which
+//! are proved before they run.
 //!
-//! An algorithm is a struct: one of the [`library`], or one that [`collective!`] makes of your own page. There are three
-//! ways to run it on slices of this process:
+//! An algorithm is a struct: one of the [`library`], or one that [`collective!`] makes of your own page. There are
+//! three ways to run it on slices of this process:
 //!
 //! | you have | use |
 //! |---|---|
@@ -25,15 +25,40 @@
 //! # Ok::<(), roundelay::Error>(())
 //! ```
 //!
-//! Elements are the types of [`Element`], counts are NCCL's (for an `AllReduce` the elements of a rank), and errors have
-//! stable codes, which `roundelay explain E0306` and the book's pages explain.
+//! # Conventions
+//!
+//! * Elements are the Rust types of [`Element`]; [`DType`] names them at run time.
+//! * The *count* of a plan is NCCL's: the elements of one unit of the collective. For an `AllReduce`, `Broadcast` or
+//!   `Reduce` that is the buffer of a rank; for the others it is one block of a buffer that has a block for each
+//!   rank. [`Collective`] says how many units each buffer has.
+//! * A size in bytes, where an algorithm is chosen by size, is nccl-tests': the larger of a rank's two buffers.
+//! * Ranks count from 0. A buffer that a rank does not have is an empty slice.
+//! * [`Error::code`] returns a stable [`Code`], such as E0306. `roundelay explain E0306` on the command line and the
+//!   book's page `book/errors/E0306.md` say what it means, with a wrong program and a right one.
+//!
+//! # Where to look
+//!
+//! | for | see |
+//! |---|---|
+//! | algorithms that come with it | [`library`], and [`select()`] for the one that a model finds the fastest |
+//! | algorithms of your own | [`collective!`] in Rust, [`include_collective!`] for a `.coll` file |
+//! | machines, missing links, rings and trees on them | [`Topology`], [`Ring`], [`Rings`], [`Tree`], [`Groups`] |
+//! | an algorithm for each range of sizes, as the contest has it | [`executor!`], module [`executor`](mod@executor) |
+//! | what was proved, and the compiler itself | [`Proof`], [`compiler`] |
 //!
 //! # Features
 //!
-//! * `cuda` (off by default): the module `cuda`, which compiles an algorithm's loops to a kernel by NVRTC and launches it
-//!   on NVIDIA GPUs. It needs nothing of CUDA to build.
+//! No feature is on by default.
 //!
-//! The book, from a first ring to the internals, is in the repository under `book/`.
+//! * `cuda`: the module `cuda`, which compiles an algorithm's loops to a kernel by NVRTC and launches it on NVIDIA
+//!   GPUs. It needs nothing of CUDA to build: the compiler's and the driver's library are looked for when they are
+//!   used, and E0415 says which is missing.
+//!
+//! # The book
+//!
+//! The book is in the repository below `book/src`: `tutorial/one_ring.md` for a first algorithm, `guide/running.md`
+//! for plans and communicators, `guide/proof.md` for what is proved, `guide/topologies.md` for machines, and
+//! `reference/language.md` for the language on one page. `mdbook build book` makes pages of it.
 
 extern crate self as roundelay;
 
@@ -47,8 +72,8 @@ pub mod expand;
 mod plans;
 pub mod select;
 
-/// The compiler, for tools that look into schedules and proofs: what [`Plan::schedule`], [`Plan::proof`] and
-/// [`Algorithm`] speak of, and the way from a text to a proof.
+/// The compiler, for tools that look into schedules and proofs: the types of [`Plan::schedule`], [`Plan::proof`] and
+/// [`Algorithm`], and the functions from a text to a proof.
 pub use roundelay_core as compiler;
 
 pub use half;
@@ -65,10 +90,87 @@ pub use roundelay_core::{
 };
 #[doc(inline)]
 pub use roundelay_kernels::{
-    Differ, Element, Error as EngineError, Missing, Options, Plan, RankPlan, SpmdPlan, Stats,
-    Stuck, stay_on_core,
+    Differ, Element, Error as EngineError, Missing, Options, RankPlan, Stats, Stuck, stay_on_core,
 };
-pub use roundelay_macros::{collective, executor, include_collective};
+
+/// A plan for one thread, which holds the buffers of all ranks: [`ToPlan::plan`] makes it of an algorithm.
+///
+/// ```
+/// use roundelay::{DType, ReduceOp, ToPlan as _, library::RingAllGather};
+///
+/// // Three ranks with two elements each; every rank gets all six.
+/// let plan = RingAllGather::new().plan(3, 2, DType::I32, ReduceOp::Sum)?;
+/// assert_eq!((plan.input_len(0), plan.output_len(0)), (2, 6));
+/// let (mut a, mut b, mut c) = ([0; 6], [0; 6], [0; 6]);
+/// plan.run(&[&[1, 2], &[3, 4], &[5, 6]], &mut [&mut a, &mut b, &mut c])?;
+/// assert_eq!([a, b, c], [[1, 2, 3, 4, 5, 6]; 3]);
+///
+/// // An output that is too short is refused before anything moves.
+/// let refused = plan.run(&[&[1, 2], &[3, 4], &[5, 6]], &mut [&mut a, &mut b, &mut c[1..]]);
+/// assert_eq!(refused.unwrap_err().code().as_str(), "E0402");
+/// # Ok::<(), roundelay::Error>(())
+/// ```
+#[doc(inline)]
+pub use roundelay_kernels::Plan;
+
+/// A plan for a thread per rank: [`ToPlan::spmd_plan`] makes it of an algorithm.
+///
+/// ```
+/// use roundelay::{DType, ReduceOp, ToPlan as _, library::RingReduceScatter};
+///
+/// // Two ranks with two blocks of three elements each; rank r gets the sum of the blocks r.
+/// let plan = RingReduceScatter::new().spmd_plan(2, 3, DType::F64, ReduceOp::Sum)?;
+/// std::thread::scope(|threads| {
+///     for rank in 0..2 {
+///         let mine = plan.rank(rank).expect("a rank of two");
+///         threads.spawn(move || {
+///             let input = [1.0, 1.0, 1.0, 2.0, 2.0, 2.0];
+///             let mut output = [0.0; 3];
+///             mine.run(&input, &mut output).expect("both ranks call");
+///             assert_eq!(output, [2.0 * (rank as f64 + 1.0); 3]);
+///         });
+///     }
+/// });
+/// # Ok::<(), roundelay::Error>(())
+/// ```
+#[doc(inline)]
+pub use roundelay_kernels::SpmdPlan;
+
+/// An algorithm written in Rust source; its struct has a method for each parameter and those of [`ToPlan`].
+///
+/// ```
+/// use roundelay::{DType, ReduceOp, ToPlan as _, collective};
+///
+/// collective! {
+///     /// Everybody pulls root's input.
+///     pub algorithm Star(root: Rank = 0) -> Broadcast {
+///         let hub = peer(root);
+///         if rank == root {
+///             copy(local.input, local.output);
+///             for d in 1..nranks {
+///                 let other = peer((root + d) % nranks);
+///                 other.TxAck();
+///                 other.RxDataSignal();
+///             }
+///         } else {
+///             hub.RxAck();
+///             copy(hub.output, local.output);
+///             hub.TxDataSignal();
+///         }
+///     }
+/// }
+///
+/// let plan = Star::new().root(2).plan(4, 1, DType::U8, ReduceOp::Sum)?;
+/// let mut outputs = [[0_u8]; 4];
+/// let [a, b, c, d] = &mut outputs;
+/// plan.run(&[&[], &[], &[7], &[]], &mut [a, b, c, d])?;
+/// assert_eq!(outputs, [[7]; 4]);
+/// # Ok::<(), roundelay::Error>(())
+/// ```
+#[doc(inline)]
+pub use roundelay_macros::collective;
+#[doc(inline)]
+pub use roundelay_macros::{executor, include_collective};
 
 pub use comm::{Comm, Rank};
 pub use error::{Error, Unproved};
@@ -77,6 +179,11 @@ pub use plans::ToPlan;
 pub use select::{Choice, Costs, select, select_with};
 
 /// The algorithms that come with Roundelay, each written in the language itself.
+///
+/// Each is a struct: `new()` has every parameter at its default, a method for each parameter sets it, and
+/// [`ToPlan`] makes plans of it. The description of each says what goes where; its number of ranks,
+/// where it takes only some, is checked when it is laid out (E0205). [`select()`](crate::select()) ranks them by a
+/// model.
 pub mod library {
     use roundelay_macros::include_library;
 

@@ -13,15 +13,23 @@ use crate::{Algorithm, DType, Error, ReduceOp, Topology};
 /// Every algorithm has these methods; `use roundelay::ToPlan as _` brings them into scope. Proofs are cached by the
 /// content of the schedule, so the second plan of the same algorithm and number of ranks costs no proof.
 ///
-/// In all of them `nranks` is the number of ranks, from 1, and `count` is NCCL's count: the elements of one unit of the
-/// collective, which for an `AllReduce`, a `Broadcast` or a `Reduce` are the elements of a rank's buffer, and for the
-/// others the elements of one block.
+/// In all of them `nranks` is the number of ranks, from 1, and `count` is NCCL's count: the elements of one unit of
+/// the collective, which for an `AllReduce`, a `Broadcast` or a `Reduce` are the elements of a rank's buffer, and for
+/// the others the elements of one block.
 ///
 /// # Errors
-/// [`Error::Unproved`] with the findings of the proof (E02xx where the algorithm refuses this number of ranks, E03xx
-/// where it is wrong), and [`Error::Engine`] where this machine cannot run it (E0406, E0407).
+///
+/// All of these methods fail with
+///
+/// * [`Error::Unproved`], which has the findings of the proof: E02xx where the algorithm cannot be laid out for this
+///   number of ranks (E0205 where it refuses it, E0409 for no ranks or too many), E03xx where it is wrong;
+/// * [`Error::Engine`] where no run is possible: E0406 for options that no run can have, E0407 for buffers larger
+///   than this machine can hold.
 pub trait ToPlan: Algorithm {
-    /// A plan that one thread runs for all ranks, with a slice for each.
+    /// A plan that one thread runs for all ranks, with a slice for each, with the default [`Options`].
+    ///
+    /// # Errors
+    /// See [`ToPlan`](ToPlan#errors). [`Plan`] lists what a run may say of its buffers (E0401 to E0404, E0408).
     ///
     /// ```
     /// use roundelay::{DType, ReduceOp, ToPlan as _, library::RingBroadcast};
@@ -37,8 +45,11 @@ pub trait ToPlan: Algorithm {
         self.plan_with(nranks, count, dtype, op, Options::default())
     }
 
-    /// A plan for one thread, run as `options` say: with so many workers, at another level of the optimizer, or with a
-    /// deadline other than a minute.
+    /// A plan that one thread runs for all ranks, made and run as `options` say: with so many workers, at another
+    /// level of the optimizer, or with a deadline other than a minute.
+    ///
+    /// # Errors
+    /// E0406 for options that no run can have; else those of [`ToPlan::plan`].
     fn plan_with(
         &self,
         nranks: u32,
@@ -51,8 +62,12 @@ pub trait ToPlan: Algorithm {
         Ok(Plan::with(&proved, count, dtype, op, options)?)
     }
 
-    /// A plan whose ranks each have a thread of their own, as the processes of an MPI program: single program, multiple
-    /// data. [`SpmdPlan::rank`] is what the thread of a rank calls.
+    /// A plan whose ranks each have a thread of their own, as the processes of an MPI program: single program,
+    /// multiple data. [`SpmdPlan::rank`] is what the thread of a rank calls.
+    ///
+    /// # Errors
+    /// E0424 where ranks could not choose by themselves whether they run in place; else see
+    /// [`ToPlan`](ToPlan#errors). [`RankPlan`](crate::RankPlan) lists what a call may say.
     ///
     /// ```
     /// use roundelay::{DType, ReduceOp, ToPlan as _, library::RingAllReduce};
@@ -80,8 +95,11 @@ pub trait ToPlan: Algorithm {
         self.spmd_plan_with(nranks, count, dtype, op, Options::default())
     }
 
-    /// A plan with a thread for each rank, with the deadline and the level of `options`, which say nothing of workers
-    /// here.
+    /// A plan whose ranks each have a thread of their own, with the deadline and the level of `options`. Their
+    /// workers mean nothing here, as each rank runs on its own thread.
+    ///
+    /// # Errors
+    /// E0406 for options that no run can have; else those of [`ToPlan::spmd_plan`].
     fn spmd_plan_with(
         &self,
         nranks: u32,
@@ -94,8 +112,8 @@ pub trait ToPlan: Algorithm {
         Ok(SpmdPlan::new(&proved, count, dtype, op, options)?)
     }
 
-    /// A plan for all ranks of `topology` that uses only links which it has. A parameter of type `Topology` that was not
-    /// set takes this one, as with `--topology` on the command line.
+    /// A plan for all ranks of `topology` that uses only links which it has. A parameter of type `Topology` that was
+    /// not set takes this one, as with `--topology` on the command line.
     ///
     /// # Errors
     /// E0313 in [`Error::Unproved`] where data or a signal goes where `topology` has no link; else those of

@@ -24,66 +24,69 @@ use crate::{Algorithm, Collective, DType, Error, Plan, ReduceOp, ToPlan as _, To
 
 /// Work beyond which a schedule is not laid out to be counted, where a closed form may stand in for it.
 const LIMITS: Limits = Limits { steps: 1 << 18, ops: 1 << 20 };
-/// The same on a topology, whose links no form knows.
+/// Work beyond which a schedule is not laid out on a topology, where no closed form can stand in for it.
 const LIMITS_ON: Limits = Limits { steps: 1 << 22, ops: 1 << 24 };
 
-/// What every algorithm of a collective would take, the fastest first, and which cannot run.
+/// The predicted times of all algorithms of the library for one collective and size, the fastest first, and the
+/// algorithms that cannot run, with the reason.
+///
+/// [`select()`] makes it; [`Choice::plan`] makes a plan of the fastest. `Display` prints the table.
 #[derive(Clone, Debug)]
 pub struct Choice {
-    /// What is to be computed.
+    /// The collective that was asked about.
     pub collective: Collective,
-    /// By how many ranks.
+    /// The number of ranks that was asked about.
     pub nranks: u32,
-    /// nccl-tests' size M in bytes.
+    /// The size M in bytes as nccl-tests counts it: that of the larger of a rank's two buffers.
     pub bytes: u64,
-    /// What the ranks are joined by, if that was given.
+    /// The name of the topology that joins the ranks, if one was given.
     pub topology: Option<String>,
-    /// The constants.
+    /// The constants of the model: latencies in seconds, rates in bytes a second.
     pub costs: Costs,
-    /// The capacity in bytes a second of the fastest link, in which volumes are given; without a topology, or where
-    /// it gives no bandwidths, the constants'.
+    /// The bandwidth in bytes a second by which volumes are divided: that of the topology's fastest link, or where no
+    /// topology gives bandwidths the one in the constants.
     pub bandwidth: f64,
-    /// Whether latencies are the topology's.
+    /// Whether the latency of a step is that of the topology's links, in place of the one in the constants.
     pub latency_of_links: bool,
-    /// The fastest first; those that agree to the picosecond by name.
+    /// The algorithms that can run, the fastest first; those that agree to the picosecond are in the order of names.
     pub ranked: Vec<Row>,
-    /// By name.
+    /// The algorithms that cannot run, in the order of names.
     pub refused: Vec<Refused>,
     ground: Option<Arc<Topology>>,
 }
 
-/// An algorithm that can run.
+/// An algorithm that can run, with its predicted time.
 #[derive(Clone, Debug)]
 pub struct Row {
-    /// Its name.
+    /// The name of the algorithm.
     pub algorithm: String,
-    /// What it takes.
+    /// Its steps and messages, and its data in shares of the size M.
     pub counts: Counts,
-    /// The time that follows.
+    /// The predicted time in seconds, by what it is spent on.
     pub time: Time,
-    /// Where the counts are from.
+    /// Whether the counts are of the schedule itself or of a closed form.
     pub numbers: Numbers,
 }
 
-/// Where counts are from.
+/// Where the counts of a [`Row`] are from.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Numbers {
     /// Every op of the schedule was counted.
     Schedule,
-    /// The schedule is too large to be laid out for this; the closed form of its family.
+    /// The schedule is too large to be laid out for this: the counts are by the closed form of its family.
     Form(&'static Form),
 }
 
-/// An algorithm that cannot run.
+/// An algorithm that cannot run on so many ranks or on that topology, and why.
 #[derive(Clone, Debug)]
 pub struct Refused {
-    /// Its name.
+    /// The name of the algorithm.
     pub algorithm: String,
-    /// The code of what stands in its way.
+    /// The code of the error, such as E0205 where it refuses the number of ranks.
     pub code: Code,
-    /// What does.
+    /// The message of the error.
     pub reason: String,
-    /// What to do about it.
+    /// What to do about it, where there is anything.
     pub help: Option<String>,
 }
 
@@ -107,8 +110,8 @@ pub fn select(
     select_with(host(), collective, nranks, bytes, topology)
 }
 
-/// Ranks the library's algorithms as [`select`] does, by constants of your own, such as those that `roundelay calibrate`
-/// measures.
+/// Ranks the library's algorithms as [`select`] does, by constants of your own, such as those that `roundelay
+/// calibrate` measures.
 pub fn select_with(
     costs: &Costs,
     collective: Collective,
@@ -227,13 +230,13 @@ fn count(
 }
 
 impl Choice {
-    /// The fastest; `None` where every algorithm is refused.
+    /// The fastest algorithm; `None` where every one is refused.
     pub fn best(&self) -> Option<&Row> {
         self.ranked.first()
     }
 
-    /// A plan of the fastest, for the number of ranks and on the topology that were asked about, and for `count`
-    /// elements of `dtype` a unit.
+    /// A plan of the fastest algorithm, for the number of ranks and on the topology that were asked about, and for
+    /// `count` elements of `dtype` a unit (NCCL's count). The size that was asked about does not set the count.
     ///
     /// # Errors
     /// [`Error::NoneFits`] where every algorithm is refused, with the first reason; else those of

@@ -6,7 +6,11 @@ use std::fmt;
 
 use crate::ids::RankId;
 
-/// A collective operation: what is computed, whoever computes it.
+/// A collective operation: what every rank has at the end, whatever the algorithm.
+///
+/// The descriptions end with the lengths of input and output at each rank, where c is the count, n the number of
+/// ranks, and the unit of c is an element: `(n*c, c)` is an input of n blocks of c elements, and an output of one.
+/// The conventions are NCCL's. Reductions are by the plan's [`ReduceOp`](crate::dtype::ReduceOp).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Collective {
     /// Every rank gets the reduction of all inputs. (c, c)
@@ -27,19 +31,19 @@ pub enum Collective {
     AllToAll,
 }
 
-/// What a unit of an output must hold at the end.
+/// What a unit (c elements) of an output must hold at the end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Expected {
     /// The reduction over all ranks of unit `unit` of their inputs, each contribution exactly once.
     Reduced {
-        /// Unit of every rank's input.
+        /// The unit of every rank's input that is reduced, counted from 0.
         unit: u32,
     },
     /// A copy of unit `unit` of `rank`'s input.
     Copied {
-        /// Whose input.
+        /// The rank whose input it is.
         rank: RankId,
-        /// Unit of that input.
+        /// The unit of that input, counted from 0.
         unit: u32,
     },
 }
@@ -47,16 +51,16 @@ pub enum Expected {
 /// How input and output share memory when a collective runs in place, at one rank.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Alias {
-    /// They do not: the rank lacks one of them.
+    /// They share none: the rank lacks one of them.
     Apart,
-    /// The input is unit `.0` and following of the output buffer.
+    /// The input lies in the output buffer and begins at unit `.0` of it.
     InputInOutput(u32),
-    /// The output is unit `.0` and following of the input buffer.
+    /// The output lies in the input buffer and begins at unit `.0` of it.
     OutputInInput(u32),
 }
 
 impl Alias {
-    /// The units of the one buffer that lie before the input, and those before the output.
+    /// How many units of the one buffer lie before the input, and how many before the output.
     pub const fn starts(self) -> (u32, u32) {
         match self {
             Self::Apart => (0, 0),
@@ -79,7 +83,7 @@ impl Collective {
         Self::AllToAll,
     ];
 
-    /// The name, as written in the language.
+    /// The name, as written in the language: `AllReduce`.
     pub const fn name(self) -> &'static str {
         match self {
             Self::AllReduce => "AllReduce",
@@ -93,7 +97,7 @@ impl Collective {
         }
     }
 
-    /// The collective of that name.
+    /// The collective of that name, as [`Self::name`] writes it.
     pub fn from_name(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|c| c.name() == name)
     }
@@ -108,7 +112,7 @@ impl Collective {
         matches!(self, Self::AllReduce | Self::ReduceScatter | Self::Reduce)
     }
 
-    /// Units of the input buffer of `rank`; 0 where it has none.
+    /// The length of the input of `rank` in units of the count; 0 where the rank has no input.
     pub fn input_units(self, rank: RankId, nranks: u32, root: RankId) -> u32 {
         match self {
             Self::AllReduce | Self::AllGather | Self::Reduce | Self::Gather => 1,
@@ -118,7 +122,7 @@ impl Collective {
         }
     }
 
-    /// Units of the output buffer of `rank`; 0 where it has none.
+    /// The length of the output of `rank` in units of the count; 0 where the rank has no output.
     pub fn output_units(self, rank: RankId, nranks: u32, root: RankId) -> u32 {
         match self {
             Self::AllReduce | Self::ReduceScatter | Self::Broadcast | Self::Scatter => 1,
@@ -128,12 +132,12 @@ impl Collective {
         }
     }
 
-    /// Units of the largest input of any rank.
+    /// The length of the largest input of any rank, in units of the count.
     pub fn max_input_units(self, nranks: u32) -> u32 {
         self.input_units(RankId(0), nranks, RankId(0))
     }
 
-    /// Units of the largest output of any rank.
+    /// The length of the largest output of any rank, in units of the count.
     pub fn max_output_units(self, nranks: u32) -> u32 {
         self.output_units(RankId(0), nranks, RankId(0))
     }
@@ -196,17 +200,19 @@ impl Collective {
         rounds
     }
 
-    /// Bytes by nccl-tests' convention: the larger of the two buffers at count `count`.
+    /// The size of a call in bytes by nccl-tests' convention: that of the larger of a rank's two buffers, for `count`
+    /// elements a unit of `dtype_size` bytes each.
     pub fn bytes(self, count: u64, nranks: u32, dtype_size: u64) -> u64 {
         count * self.max_units(nranks) * dtype_size
     }
 
-    /// Units of the larger of the two buffers.
+    /// The length of the larger of a rank's two buffers, in units of the count.
     pub fn max_units(self, nranks: u32) -> u64 {
         u64::from(self.max_input_units(nranks).max(self.max_output_units(nranks)))
     }
 
-    /// busbw / algbw by nccl-tests' convention (its `PERFORMANCE.md`).
+    /// The factor from algorithm bandwidth (size by time) to bus bandwidth, by nccl-tests' convention (its
+    /// `PERFORMANCE.md`).
     pub fn bus_factor(self, nranks: u32) -> f64 {
         let n = f64::from(nranks);
         match self {

@@ -7,12 +7,16 @@ use crate::source::{Source, Span};
 
 macro_rules! codes {
     ($($code:ident $variant:ident $summary:literal,)*) => {
-        /// A stable error code; each has a page in the book.
+        /// A stable error code, such as E0306: what it stands for does not change from version to version.
+        ///
+        /// The first two digits say where it comes from: E00 the text, E01 names and types, E02 laying out for a
+        /// number of ranks, E03 the proof, E04 plans and runs, E05 the command line, E06 topologies, E07 executors.
+        /// `roundelay explain E0306` and the book's page `book/errors/E0306.md` explain one.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
         pub enum Code { $(#[doc = $summary] $variant,)* }
 
         impl Code {
-            /// Every code, in order.
+            /// All codes, in the order of their numbers.
             pub const ALL: &'static [Self] = &[$(Self::$variant,)*];
 
             /// The code as printed, such as `E0301`.
@@ -20,7 +24,7 @@ macro_rules! codes {
                 match self { $(Self::$variant => stringify!($code),)* }
             }
 
-            /// One line on what the code stands for.
+            /// What the code stands for, in one line.
             pub const fn summary(self) -> &'static str {
                 match self { $(Self::$variant => $summary,)* }
             }
@@ -154,13 +158,13 @@ codes! {
 }
 
 impl Code {
-    /// Whether it turns one rank count down, and says nothing of others: a `require` that does not hold, or
+    /// Whether the code turns down one number of ranks and says nothing of others: a `require` that does not hold, or
     /// a topology that cannot be made, or has no ring, for so many ranks.
     pub fn refuses(self) -> bool {
         self == Self::RankCountRefused || self.as_str().starts_with("E06")
     }
 
-    /// The code that prints as `text`.
+    /// The code that prints as `text`, in capital or small letters.
     pub fn parse(text: &str) -> Option<Self> {
         Self::ALL.iter().copied().find(|c| c.as_str().eq_ignore_ascii_case(text))
     }
@@ -269,7 +273,8 @@ impl Diagnostic {
         })
     }
 
-    /// The same with the place and its line spelled out, where no span can point.
+    /// The message with its place, the line of the source and a mark below it spelled out, for where no span can
+    /// point.
     pub fn report(&self, source: &Source) -> String {
         let mut text = format!("{} [{}]", self.title, self.code);
         /// Longer lines were not written for people.
@@ -309,22 +314,26 @@ impl Diagnostic {
     }
 }
 
-/// Something wrong with one rank count of one algorithm, at a source statement.
+/// Something wrong with an algorithm at one number of ranks: what the layout (E02xx) or the proof (E03xx) found, at a
+/// statement of the source.
+///
+/// [`Self::title`] is the message. `at` is an index into the places of the algorithm's statements
+/// ([`Schedule::locations`](crate::schedule::Schedule::locations)).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Finding {
-    /// Its code.
+    /// The stable code.
     pub code: Code,
-    /// One line: what is wrong, for which rank and region.
+    /// What is wrong, for which rank and region, in one line: lower case, no full stop.
     pub title: String,
-    /// The statement to blame.
+    /// The statement that is to blame.
     pub at: SpanId,
-    /// The expression within the statement, where that is known.
+    /// The place of the expression within the statement, where that is known.
     pub exact: Option<Span>,
-    /// What to say at the statement.
+    /// What to say below the statement when it is shown; may be empty.
     pub label: String,
     /// Other statements and what they have to do with it.
     pub others: Vec<(SpanId, String)>,
-    /// Facts: rank, step, the cycle of waits, the history of the region.
+    /// Facts that explain it: rank and step, the cycle of waits, the history of the region.
     pub notes: Vec<String>,
     /// What to do about it.
     pub help: Option<String>,

@@ -9,15 +9,15 @@ macro_rules! named_enum {
         pub enum $name { $($(#[$vdoc])* $variant,)* }
 
         impl $name {
-            /// Every value, in declaration order.
+            /// Every value, in the order of their declaration.
             pub const ALL: &'static [Self] = &[$(Self::$variant,)*];
 
-            /// The name used on the command line and in reports.
+            /// The name by which the command line, reports and messages call it.
             pub const fn name(self) -> &'static str {
                 match self { $(Self::$variant => $text,)* }
             }
 
-            /// The value of that name.
+            /// The value of that name, as `name` writes it.
             pub fn from_name(name: &str) -> Option<Self> {
                 Self::ALL.iter().copied().find(|v| v.name() == name)
             }
@@ -32,7 +32,7 @@ macro_rules! named_enum {
 }
 
 named_enum! {
-    /// The type of the elements.
+    /// The type of the elements of all buffers of a plan: ten of NCCL's. [`DType::size`] is its size in bytes.
     DType {
         /// Signed 8-bit integer.
         I8 = "i8",
@@ -58,17 +58,18 @@ named_enum! {
 }
 
 named_enum! {
-    /// How two contributions are combined. Integers wrap; min and max are IEEE 754-2019 minimum and maximum.
+    /// How two contributions are combined to one. Integers wrap around; `Min` and `Max` of floats are minimum and
+    /// maximum of IEEE 754-2019. Collectives that only copy ignore it.
     ReduceOp {
-        /// a + b
+        /// The sum, `a + b`.
         Sum = "sum",
-        /// a * b
+        /// The product, `a * b`.
         Prod = "prod",
-        /// IEEE 754-2019 minimum (NaN if either is NaN, -0 < +0).
+        /// The smaller of the two (NaN if either is NaN, and -0 < +0).
         Min = "min",
-        /// IEEE 754-2019 maximum.
+        /// The larger of the two (NaN if either is NaN, and -0 < +0).
         Max = "max",
-        /// The sum, divided once by nranks where the region is completed; integers truncate toward zero.
+        /// The sum, divided by the number of ranks once it is complete; integers truncate toward zero.
         Avg = "avg",
     }
 }
@@ -84,7 +85,7 @@ impl DType {
         }
     }
 
-    /// Whether arithmetic rounds.
+    /// Whether it is a floating-point type, whose arithmetic rounds.
     pub const fn is_float(self) -> bool {
         matches!(self, Self::F16 | Self::Bf16 | Self::F32 | Self::F64)
     }

@@ -16,12 +16,12 @@ const TESTED: std::ops::RangeInclusive<u32> = 2..=33;
 /// Ops of all schedules that `#[verify(nranks = …)]` may ask for.
 const OPS: u64 = 1 << 16;
 
-/// What was found out at expansion.
+/// The result of proving a program while a macro expands it.
 #[derive(Debug, Default)]
 pub struct Outcome {
-    /// Why the program is not compiled.
+    /// The errors for which the program is not compiled; empty where nothing was found.
     pub errors: Vec<Diagnostic>,
-    /// What was asked for and left to the generated test.
+    /// Warnings: the proofs that the author asked for and that were left to the generated test.
     pub left: Vec<Diagnostic>,
 }
 

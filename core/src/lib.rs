@@ -42,14 +42,21 @@ use schedule::interpret::Interpreted;
 use source::Source;
 use verify::{Proved, Signals};
 
-/// Syntax and check: from text or tokens to a program that makes sense, or all that is wrong with it.
+/// Parses and checks a source: from text or tokens to a program whose names and types make sense.
 ///
-/// It calls no algorithms but its own: see [`compile_with`].
+/// The source may call no algorithms but its own; [`compile_with`] knows others.
+///
+/// # Errors
+/// All errors of the source, each at its place: E00xx and E01xx.
 pub fn compile(source: &Source, door: Door) -> Result<Program, Vec<Diagnostic>> {
     compile_with(source, door, &Others::none())
 }
 
-/// The same for a source that may call the algorithms of others: of the library, and of files that it uses.
+/// Parses and checks a source that may call the algorithms of `others`: of the library, and of files that it uses.
+///
+/// # Errors
+/// All errors of the source, each at its place: E00xx and E01xx (E0122 where a used file cannot be read, or is
+/// wrong).
 pub fn compile_with(
     source: &Source,
     door: Door,
@@ -65,8 +72,11 @@ pub fn compile_with(
     Err(errors)
 }
 
-/// The checked tree of an algorithm that a macro expanded, with the values of its parameters: for engines that
-/// start from the author's loops. `others` are the algorithms of the library.
+/// Reads an algorithm again that a macro expanded: its checked tree, with the values of its parameters. This is for
+/// engines that start from the author's loops, as kernels do. `others` are the algorithms of the library.
+///
+/// # Errors
+/// All errors of the source, as [`compile_with`] has them.
 pub fn reread<A: Algorithm + ?Sized>(
     algorithm: &A,
     others: &Others<'_>,
@@ -83,18 +93,28 @@ pub fn reread<A: Algorithm + ?Sized>(
     Ok(read)
 }
 
-/// Schedule and verify: from an algorithm and a number of ranks to ops that are proved right.
+/// Lays out an algorithm for `nranks` ranks, and proves the schedule.
+///
+/// # Errors
+/// All that was found, the worst first: E02xx where it cannot be laid out for so many ranks, E03xx where it is wrong.
 pub fn prove<A: Algorithm + ?Sized>(algorithm: &A, nranks: u32) -> Result<Proved, Vec<Finding>> {
     Proved::new(algorithm.schedule(nranks)?)
 }
 
-/// The same for a checked source, with problems at their exact place.
+/// Lays out an algorithm of a checked source for `nranks` ranks, and proves the schedule.
+///
+/// # Errors
+/// Those of [`prove`], each at its exact place in the source.
 pub fn prove_source(algorithm: &Interpreted, nranks: u32) -> Result<Proved, Vec<Diagnostic>> {
     let place = |all: Vec<Finding>| all.into_iter().map(|f| algorithm.diagnostic(f, nranks));
     prove(algorithm, nranks).map_err(|all| place(all).collect())
 }
 
-/// The same for a runtime whose signals are less than counters of their own.
+/// Lays out an algorithm of a checked source for `nranks` ranks, and proves the schedule also for a runtime with such
+/// `signals`, which may be less than a counter for each pair of ranks, such as flags that hold one signal.
+///
+/// # Errors
+/// Those of [`prove_source`], with a note on the model of signals; E0314 where a signal is lost.
 pub fn prove_source_with(
     algorithm: &Interpreted,
     nranks: u32,

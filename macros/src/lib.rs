@@ -1,4 +1,4 @@
-//! The procedural macros of Roundelay: a shell. What they do is in `roundelay-core`.
+//! The procedural macros of Roundelay, as the crate `roundelay` exports them: what they do is in `roundelay-core`.
 
 use std::cell::RefCell;
 use std::path::PathBuf;
@@ -16,20 +16,34 @@ use roundelay_core::source::{Source, Span as Place};
 use roundelay_core::{compile_with, expansion, syntax};
 use roundelay_library::SOURCES;
 
-/// Algorithms in the language of step loops; each becomes a struct that implements `Algorithm`.
+/// Makes structs of algorithms in the language of step loops, each of which implements `roundelay::Algorithm`.
 ///
 /// ```text
 /// roundelay::collective! {
-///     /// Root's input, pulled by everybody at once.
+///     /// Everybody pulls root's input at once.
 ///     pub algorithm Star(root: Rank = 0) -> Broadcast { … }
 /// }
+///
+/// let plan = Star::new().root(2).plan(4, 1000, DType::F32, ReduceOp::Sum)?;
 /// ```
+///
+/// The struct has the name of the algorithm. `new()` takes the values of parameters that have no default, a method of
+/// the name of a parameter sets it, and `roundelay::ToPlan` has what makes plans of it. Doc comments become those of
+/// the struct. `use "other.coll";` inside brings in the algorithms of a file, whose path is relative to that of the
+/// Rust source, and those of the library can be called by name. The language is on one page of the book,
+/// `book/src/reference/language.md`.
+///
+/// # Errors
+/// The program is checked when Rust compiles it, and proved for small numbers of ranks. What is wrong is an error of
+/// rustc at the exact tokens, with its code: E00xx and E01xx for text, names and types, E02xx and E03xx for what
+/// shows at a number of ranks. A plan proves the number of ranks in use, whatever was proved before.
 #[proc_macro]
 pub fn collective(input: TokenStream) -> TokenStream {
     block(input)
 }
 
-/// Executors, and algorithms of their own; each executor becomes a type that implements `Executor`.
+/// Makes types of executors, each of which implements `roundelay::executor::Executor`: one collective on one
+/// topology, with an algorithm for each range of sizes.
 ///
 /// ```text
 /// roundelay::executor! {
@@ -40,7 +54,17 @@ pub fn collective(input: TokenStream) -> TokenStream {
 ///         otherwise => RingAllReduce;
 ///     }
 /// }
+///
+/// let ran = Framework::new().run(&Four, 1000, ReduceOp::Sum, &inputs, &mut outputs)?;
 /// ```
+///
+/// The block may also hold algorithms, as that of `collective!` does, and its classes may name them or those of the
+/// library. Sizes are in bytes as nccl-tests counts them: the larger of a rank's two buffers. The book's chapter is
+/// `book/src/guide/contest.md`.
+///
+/// # Errors
+/// Every class is laid out on the topology and proved when Rust compiles it. What is wrong is an error of rustc at
+/// the exact tokens: E07xx for settings and size classes, and those of `collective!`.
 #[proc_macro]
 pub fn executor(input: TokenStream) -> TokenStream {
     block(input)
@@ -82,7 +106,18 @@ fn block(input: TokenStream) -> TokenStream {
     }
 }
 
-/// The algorithms of a `.coll` file; the path is relative to the file that the macro stands in.
+/// Makes structs of the algorithms of a `.coll` file, as `collective!` does of a block.
+///
+/// ```text
+/// roundelay::include_collective!("algorithms/star.coll");
+/// ```
+///
+/// The path is relative to the Rust source that the macro stands in. Rust compiles the source again when the file
+/// changes. The same file serves the command line: `roundelay run algorithms/star.coll`.
+///
+/// # Errors
+/// E0001 where the file cannot be read; what is wrong in the file is an error at the macro, with the line of the
+/// file.
 #[proc_macro]
 pub fn include_collective(input: TokenStream) -> TokenStream {
     let path = match syn::parse::<syn::LitStr>(input) {
@@ -102,7 +137,7 @@ pub fn include_collective(input: TokenStream) -> TokenStream {
     quote!(const _: &[u8] = ::core::include_bytes!(#path); #items).into()
 }
 
-/// The algorithms of a file of the library, for the crate `roundelay`.
+/// Makes structs of the algorithms of a file of the library. Only the crate `roundelay` itself uses it.
 #[doc(hidden)]
 #[proc_macro]
 pub fn include_library(input: TokenStream) -> TokenStream {

@@ -44,10 +44,39 @@ struct Call {
 /// Either one caller drives all of them, with a slice per rank, or each rank has a thread of its own, which calls
 /// through [`Comm::rank`]. Ranks of their own must make the same calls in the same order, as in MPI and NCCL.
 ///
-/// A call in which ranks differ is refused (E0414): it is void for all of them, each is told once, and everything works
-/// as before. After any other failure, such as a rank that does not come within the deadline of the options (E0405),
-/// nothing works any more: each later call fails at once and says why (E0413). Wrong buffers and the like are found
-/// before a rank makes a call, and are no call.
+/// A plan is made, and its algorithm proved, at the first call of a *shape*: collective, root, count, element type
+/// and reduce op. It is kept for later calls of the same shape ([`Comm::keeping`]). The algorithm is the library's
+/// unless [`Comm::using`] and its kin name another.
+///
+/// # Lengths
+///
+/// Lengths are in elements, and n is the number of ranks. The count c is NCCL's, the elements of one block, and is
+/// taken from the buffers of the call; all ranks have the same. A buffer that a rank does not have is an empty slice.
+///
+/// | collective | each input | each output |
+/// |---|---|---|
+/// | `all_reduce`, `broadcast`, `reduce` (in place) | one buffer of c | the same buffer |
+/// | `all_reduce_into` | c | c |
+/// | `reduce_scatter` | n * c | c |
+/// | `all_gather` | c | n * c |
+/// | `scatter` | n * c at the root, else empty | c |
+/// | `gather` | c | n * c at the root, else empty |
+/// | `all_to_all` | n * c | n * c |
+///
+/// # Errors of calls
+///
+/// Buffers are checked before anything moves, and a call that is refused for them is no call of that rank: E0401 (not
+/// one buffer for each rank), E0402 (a wrong length), E0411 (a root that is no rank), E0412 (a second thread calls
+/// for a rank). The first call of a shape may also say what making its plan says: E02xx and E03xx for an algorithm
+/// that is not right, E0211 for one with another root, E0407 for buffers that are too large, E0408 for an algorithm
+/// without an in-place form.
+///
+/// A call of [`Rank`] in which ranks differ is refused (E0414): it is void for all of them, each is told once, and
+/// everything works as before. After any other failure, such as a rank that does not come within the deadline of the
+/// options (E0405), nothing works any more: each later call fails at once and says why (E0413). Where one caller
+/// drives all ranks, a run that fails (E0405, E0410) leaves its outputs undefined, and later calls work.
+///
+/// # Example
 ///
 /// ```
 /// use roundelay::{Comm, ReduceOp};
@@ -77,19 +106,19 @@ pub struct Comm {
 }
 
 impl Comm {
-    /// A communicator of so many ranks.
+    /// A communicator of `nranks` ranks with the default [`Options`].
     ///
     /// # Errors
-    /// E0409 for none, or more than a schedule can have.
+    /// E0409 for 0 ranks, or more than a schedule can have.
     pub fn new(nranks: u32) -> Result<Self, Error> {
         Self::with(nranks, Options::default())
     }
 
-    /// A communicator of `nranks` ranks whose plans are all made and run as `options` say: deadline, workers, level of
-    /// the optimizer.
+    /// A communicator of `nranks` ranks whose plans are all made and run as `options` say: deadline, workers, level
+    /// of the optimizer.
     ///
     /// # Errors
-    /// E0409 for none, or more than a schedule can have; E0406 for options that cannot be had.
+    /// E0409 for 0 ranks, or more than a schedule can have; E0406 for options that no run can have.
     pub fn with(nranks: u32, options: Options) -> Result<Self, Error> {
         let calls = Calls::new(nranks, options)?;
         let (plans, spmd) = (Kept::new(Self::PLANS), Kept::new(Self::PLANS));
@@ -104,12 +133,12 @@ impl Comm {
         })
     }
 
-    /// Plans that a communicator keeps unless it is told otherwise.
+    /// How many plans a communicator keeps unless it is told otherwise.
     pub const PLANS: NonZeroUsize = NonZeroUsize::new(256).expect("it is not 0");
 
     /// Runs `algorithm` from now on, which may be your own, for calls of its collective at every size that
-    /// [`Comm::using_up_to`] says nothing of. It is proved for the number of ranks at the first call, whose error it is
-    /// if it is wrong, or has no in-place form (E0408) where the call is in place.
+    /// [`Comm::using_up_to`] says nothing of. It is proved for the number of ranks at the first call, whose error it
+    /// is if it is wrong, or has no in-place form (E0408) where the call is in place.
     ///
     /// ```
     /// use roundelay::{Comm, ReduceOp, collective, library::RingAllReduce};
@@ -143,8 +172,8 @@ impl Comm {
         self.using_up_to(u64::MAX, algorithm)
     }
 
-    /// Runs `algorithm` from now on for calls of its collective of at most `bytes` bytes, where no smaller bound that was
-    /// given covers the call. Bytes are nccl-tests' size: those of the larger of a rank's two buffers.
+    /// Runs `algorithm` from now on for calls of its collective of at most `bytes` bytes, where no smaller bound that
+    /// was given covers the call. Bytes are nccl-tests' size: those of the larger of a rank's two buffers.
     #[must_use]
     pub fn using_up_to(
         mut self,
@@ -182,10 +211,10 @@ impl Comm {
         self.keeping(most)
     }
 
-    /// Keeps at most `plans` plans that one caller runs, and as many of ranks that call by themselves; unless told, 256
-    /// of each. One more, and the plan that was not called for the longest time goes, and is made again when it is
-    /// called again. Those stay beyond the bound that a rank called last, or that some ranks have called and others are
-    /// still to call.
+    /// Keeps at most `plans` plans that one caller runs, and as many of ranks that call by themselves; unless told,
+    /// 256 of each. One more, and the plan that was not called for the longest time goes, and is made again when it
+    /// is called again. Those stay beyond the bound that a rank called last, or that some ranks have called and
+    /// others are still to call.
     #[must_use]
     pub fn keeping(mut self, plans: NonZeroUsize) -> Self {
         (self.plans, self.spmd) = (Mutex::new(Kept::new(plans)), RwLock::new(Kept::new(plans)));
@@ -199,15 +228,16 @@ impl Comm {
         [plans, self.spmd.read().unwrap_or_else(PoisonError::into_inner).len()]
     }
 
-    /// Number of ranks.
+    /// The number of ranks.
     pub fn nranks(&self) -> u32 {
         self.nranks
     }
 
-    /// Rank `rank`, for one thread.
+    /// Rank `rank`, counted from 0, for the one thread that calls for it.
     ///
     /// # Errors
-    /// E0411 beyond the last rank. A second thread that calls for a rank while the first is in a call gets E0412.
+    /// E0411 for a rank beyond the last one. A second thread that calls for a rank while the first is in a call gets
+    /// E0412.
     pub fn rank(&self, rank: u32) -> Result<Rank<'_>, Error> {
         let nranks = self.nranks;
         if rank >= nranks {
@@ -315,7 +345,8 @@ impl Comm {
         Ok(())
     }
 
-    /// Reduces all ranks' buffers into every one of them.
+    /// Reduces the buffers of all ranks, one of c elements each, and leaves the result in every one of them.
+    /// [Errors](Comm#errors-of-calls): E0402 where lengths differ.
     pub fn all_reduce<T: Element>(
         &self,
         buffers: &mut [&mut [T]],
@@ -325,7 +356,8 @@ impl Comm {
         self.in_place(self.call::<T>(Collective::AllReduce, 0, count, op)?, buffers)
     }
 
-    /// Reduces all inputs into every output.
+    /// Reduces all inputs into every output: each rank has an input and an output of c elements.
+    /// [Errors](Comm#errors-of-calls): E0402 where lengths differ.
     pub fn all_reduce_into<T: Element>(
         &self,
         inputs: &[&[T]],
@@ -336,7 +368,8 @@ impl Comm {
         self.apart(self.call::<T>(Collective::AllReduce, 0, count, op)?, inputs, outputs)
     }
 
-    /// Reduces block r of all inputs into output r; inputs have nranks blocks of an output's length.
+    /// Reduces block r of all inputs into output r. Outputs have c elements, and inputs n blocks of c.
+    /// [Errors](Comm#errors-of-calls): E0402 where an input is not n times as long as an output.
     pub fn reduce_scatter<T: Element>(
         &self,
         inputs: &[&[T]],
@@ -347,7 +380,8 @@ impl Comm {
         self.apart(self.call::<T>(Collective::ReduceScatter, 0, count, op)?, inputs, outputs)
     }
 
-    /// Copies input r to block r of every output; outputs have nranks blocks of an input's length.
+    /// Copies input r to block r of every output. Inputs have c elements, and outputs n blocks of c.
+    /// [Errors](Comm#errors-of-calls): E0402 where an output is not n times as long as an input.
     pub fn all_gather<T: Element>(
         &self,
         inputs: &[&[T]],
@@ -357,13 +391,15 @@ impl Comm {
         self.apart(self.call::<T>(Collective::AllGather, 0, count, ReduceOp::Sum)?, inputs, outputs)
     }
 
-    /// Copies the root's buffer to all others.
+    /// Copies the buffer of rank `root` to those of all others; each has c elements.
+    /// [Errors](Comm#errors-of-calls): E0402 where lengths differ, E0411 for a root that is no rank.
     pub fn broadcast<T: Element>(&self, buffers: &mut [&mut [T]], root: u32) -> Result<(), Error> {
         let count = buffers.first().map_or(0, |buffer| buffer.len());
         self.in_place(self.call::<T>(Collective::Broadcast, root, count, ReduceOp::Sum)?, buffers)
     }
 
-    /// Reduces all ranks' buffers into the root's; the others keep what they hold.
+    /// Reduces the buffers of all ranks, of c elements each, into that of rank `root`; the others keep what they
+    /// hold. [Errors](Comm#errors-of-calls): E0402 where lengths differ, E0411 for a root that is no rank.
     pub fn reduce<T: Element>(
         &self,
         buffers: &mut [&mut [T]],
@@ -374,7 +410,9 @@ impl Comm {
         self.in_place(self.call::<T>(Collective::Reduce, root, count, op)?, buffers)
     }
 
-    /// Copies block r of the root's input to output r; the others' inputs are empty.
+    /// Copies block r of the root's input to output r. Outputs have c elements, the root's input n blocks of c, and
+    /// the inputs of the others are empty. [Errors](Comm#errors-of-calls): E0402 for another length, E0411
+    /// for a root that is no rank.
     pub fn scatter<T: Element>(
         &self,
         inputs: &[&[T]],
@@ -389,7 +427,9 @@ impl Comm {
         )
     }
 
-    /// Copies input r to block r of the root's output; the others' outputs are empty.
+    /// Copies input r to block r of the root's output. Inputs have c elements, the root's output n blocks of c, and
+    /// the outputs of the others are empty. [Errors](Comm#errors-of-calls): E0402 for another length, E0411
+    /// for a root that is no rank.
     pub fn gather<T: Element>(
         &self,
         inputs: &[&[T]],
@@ -400,7 +440,8 @@ impl Comm {
         self.apart(self.call::<T>(Collective::Gather, root, count, ReduceOp::Sum)?, inputs, outputs)
     }
 
-    /// Copies block s of input r to block r of output s.
+    /// Copies block s of input r to block r of output s. Inputs and outputs have n blocks of c elements.
+    /// [Errors](Comm#errors-of-calls): E0402 where lengths differ, or are no multiple of n.
     pub fn all_to_all<T: Element>(
         &self,
         inputs: &[&[T]],

@@ -8,7 +8,12 @@ use roundelay_kernels::SpmdPlan;
 use super::{Call, Comm, unit};
 use crate::{Collective, Element, Error, ReduceOp};
 
-/// One rank of a communicator, for the thread that calls for it.
+/// One rank of a communicator, for the thread that calls for it: [`Comm::rank`] makes it.
+///
+/// All ranks make the same calls in the same order, each from a thread of its own, as in MPI and NCCL. A call returns
+/// when this rank is done; others may still be in it. [`Comm`] has an example, the lengths of buffers, and the errors
+/// of calls: E0402 for a wrong length, E0405 where another rank does not come, E0413 after a failure, E0414 where
+/// ranks made different calls.
 #[derive(Debug)]
 pub struct Rank<'c> {
     pub(super) comm: &'c Comm,
@@ -18,12 +23,12 @@ pub struct Rank<'c> {
 }
 
 impl Rank<'_> {
-    /// Which rank it is.
+    /// The number of this rank, counted from 0.
     pub fn id(&self) -> u32 {
         self.id.0
     }
 
-    /// Number of ranks.
+    /// The number of ranks of the communicator.
     pub fn nranks(&self) -> u32 {
         self.comm.nranks
     }
@@ -67,12 +72,14 @@ impl Rank<'_> {
         self.make(call, |plan, rank| plan.rank(rank)?.run(input, output))
     }
 
-    /// Reduces all ranks' buffers into every one of them.
+    /// Reduces the buffers of all ranks, one of c elements each, and leaves the result in every one of them.
+    /// [Errors](Comm#errors-of-calls): E0414 where lengths differ from rank to rank.
     pub fn all_reduce<T: Element>(&mut self, buffer: &mut [T], op: ReduceOp) -> Result<(), Error> {
         self.in_place((Collective::AllReduce, 0), buffer.len(), op, buffer)
     }
 
-    /// Reduces all ranks' inputs into every output.
+    /// Reduces the inputs of all ranks into every output; each has c elements.
+    /// [Errors](Comm#errors-of-calls): E0402 where input and output differ in length, E0414 where ranks do.
     pub fn all_reduce_into<T: Element>(
         &mut self,
         input: &[T],
@@ -82,7 +89,8 @@ impl Rank<'_> {
         self.apart((Collective::AllReduce, 0), input.len(), op, input, output)
     }
 
-    /// Reduces block r of all inputs into rank r's output.
+    /// Reduces block r of all inputs into the output of rank r. The output has c elements, and the input n blocks of
+    /// c. [Errors](Comm#errors-of-calls): E0402 where the input is not n times as long as the output.
     pub fn reduce_scatter<T: Element>(
         &mut self,
         input: &[T],
@@ -92,17 +100,21 @@ impl Rank<'_> {
         self.apart((Collective::ReduceScatter, 0), output.len(), op, input, output)
     }
 
-    /// Copies rank r's input to block r of every output.
+    /// Copies the input of rank r to block r of every output. The input has c elements, and the output n blocks of c.
+    /// [Errors](Comm#errors-of-calls): E0402 where the output is not n times as long as the input.
     pub fn all_gather<T: Element>(&mut self, input: &[T], output: &mut [T]) -> Result<(), Error> {
         self.apart((Collective::AllGather, 0), input.len(), ReduceOp::Sum, input, output)
     }
 
-    /// Copies the root's buffer to all others.
+    /// Copies the buffer of rank `root` to those of all others; each has c elements. [Errors of
+    /// calls](Comm#errors-of-calls): E0411 for a root that is no rank, E0414 where ranks differ in length or root.
     pub fn broadcast<T: Element>(&mut self, buffer: &mut [T], root: u32) -> Result<(), Error> {
         self.in_place((Collective::Broadcast, root), buffer.len(), ReduceOp::Sum, buffer)
     }
 
-    /// Reduces all ranks' buffers into the root's.
+    /// Reduces the buffers of all ranks, of c elements each, into that of rank `root`; the others keep what they
+    /// hold. [Errors](Comm#errors-of-calls): E0411 for a root that is no rank, E0414 where ranks differ in
+    /// length, op or root.
     pub fn reduce<T: Element>(
         &mut self,
         buffer: &mut [T],
@@ -112,7 +124,9 @@ impl Rank<'_> {
         self.in_place((Collective::Reduce, root), buffer.len(), op, buffer)
     }
 
-    /// Copies block r of the root's input to rank r's output; inputs of the others are empty.
+    /// Copies block r of the root's input to the output of rank r. The output has c elements; the input has n blocks
+    /// of c at the root, and is empty elsewhere. [Errors](Comm#errors-of-calls): E0402 for another length,
+    /// E0411 for a root that is no rank.
     pub fn scatter<T: Element>(
         &mut self,
         input: &[T],
@@ -122,7 +136,9 @@ impl Rank<'_> {
         self.apart((Collective::Scatter, root), output.len(), ReduceOp::Sum, input, output)
     }
 
-    /// Copies rank r's input to block r of the root's output; outputs of the others are empty.
+    /// Copies the input of rank r to block r of the root's output. The input has c elements; the output has n blocks
+    /// of c at the root, and is empty elsewhere. [Errors](Comm#errors-of-calls): E0402 for another length,
+    /// E0411 for a root that is no rank.
     pub fn gather<T: Element>(
         &mut self,
         input: &[T],
@@ -132,7 +148,9 @@ impl Rank<'_> {
         self.apart((Collective::Gather, root), input.len(), ReduceOp::Sum, input, output)
     }
 
-    /// Copies block s of rank r's input to block r of rank s's output.
+    /// Copies block s of the input of rank r to block r of the output of rank s. Input and output have n blocks of c
+    /// elements. [Errors](Comm#errors-of-calls): E0402 where they differ in length, or have no multiple of n
+    /// elements.
     pub fn all_to_all<T: Element>(&mut self, input: &[T], output: &mut [T]) -> Result<(), Error> {
         let count = unit("input", input.len(), self.comm.nranks)? as usize;
         self.apart((Collective::AllToAll, 0), count, ReduceOp::Sum, input, output)

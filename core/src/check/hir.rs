@@ -135,13 +135,13 @@ pub enum Ty {
 pub struct Param {
     /// The variable it declares.
     pub var: VarId,
-    /// What it takes.
+    /// The type of the values that it takes.
     pub ty: ParamTy,
     /// Its value unless given; a ring has the natural order, a topology is a full mesh.
     pub default: Option<Expr>,
 }
 
-/// What a parameter takes.
+/// The type of the values that a parameter takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ParamTy {
     /// `int`
@@ -167,9 +167,9 @@ pub enum ParamTy {
 /// A numbered statement.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Stmt {
-    /// Its number.
+    /// The number of the statement.
     pub at: SpanId,
-    /// What it is.
+    /// The kind of statement, with its parts.
     pub kind: StmtKind,
 }
 
@@ -213,7 +213,7 @@ pub enum StmtKind {
     },
     /// One of NCCL's primitives
     Primitive {
-        /// Which.
+        /// The primitive.
         primitive: Primitive,
         /// Who stands before the dot: the receiver of a `send`, or who is received from.
         peer: Expr,
@@ -229,7 +229,7 @@ pub enum StmtKind {
 /// A call of another algorithm.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Run {
-    /// Which.
+    /// The algorithm that is called.
     pub callee: Arc<Callee>,
     /// Parameters that are given, by index, each once.
     pub args: Vec<(usize, Expr)>,
@@ -242,13 +242,13 @@ pub struct Run {
 /// An algorithm that others may call, with what its messages need of its source.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Callee {
-    /// Itself.
+    /// The checked algorithm.
     pub algorithm: Arc<Algorithm>,
     /// The name of its source.
     pub file: String,
-    /// Where its statements stand there.
+    /// The places of its statements in that source.
     pub locations: Arc<[Location]>,
-    /// How it came to be known.
+    /// Where the caller knows it from.
     pub home: Home,
     /// How deep calls nest in it: 1 where it calls nothing.
     pub depth: usize,
@@ -273,11 +273,11 @@ impl Algorithm {
 /// Where a called algorithm was found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Home {
-    /// In the source of the caller.
+    /// It stands in the source of the caller.
     Here,
-    /// In a source that the caller's `use`s.
+    /// It stands in a source that the caller's `use`s.
     Used,
-    /// In the library.
+    /// It stands in the library.
     Library,
 }
 

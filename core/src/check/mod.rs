@@ -22,17 +22,20 @@ use hir::{Demand, ParamTy, Program, Ty, VarId};
 use others::{Known, Others};
 use scope::Scope;
 
-/// Which door the source came in by: only the macro can compile a `rust { }` escape.
+/// Where a source comes from: only that of a macro can hold a `rust { }` escape (E0115).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Door {
-    /// `collective! { … }`
+    /// The tokens of a macro, as in `collective! { … }`.
     Macro,
-    /// A `.coll` file.
+    /// The text of a `.coll` file.
     File,
 }
 
-/// Checks every algorithm of `file`; all errors are collected. `open` are the sources that use each other and
-/// led here, `source` last.
+/// Checks every algorithm and executor of `file`. `open` are the names of the sources that use each other and led
+/// here, `source` last.
+///
+/// # Errors
+/// All errors of the file, each at its place: E01xx, and others that show without a number of ranks.
 pub fn check(
     file: &ast::File,
     source: &Source,

@@ -20,7 +20,7 @@ pub struct Others<'a> {
 }
 
 impl<'a> Others<'a> {
-    /// The library alone.
+    /// The sources of the library alone, without files that a source could use.
     pub fn library(prelude: &'a [(&'a str, &'a str)]) -> Self {
         Self {
             prelude,
@@ -28,7 +28,7 @@ impl<'a> Others<'a> {
         }
     }
 
-    /// Nothing else.
+    /// No other sources: neither a library nor files.
     pub fn none() -> Self {
         Self::library(&[])
     }

@@ -12,10 +12,11 @@ use crate::topology::Topology;
 use crate::topology::load::{Load, ways};
 use crate::verify::{self, Order};
 
-/// What happens one after another, and in all. Data is in shares of M, nccl-tests' size.
+/// What a schedule takes: steps, messages and data, as far as they follow one another, and in all. Data is in shares
+/// of M, nccl-tests' size in bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Counts {
-    /// The longest chain of moves of which each waits for the one before.
+    /// The length of the longest chain of moves of which each waits for the one before.
     pub steps: u32,
     /// Moves between ranks.
     pub messages: Work,
@@ -27,21 +28,22 @@ pub struct Counts {
     pub copied: Work,
 }
 
-/// Work that the ranks do side by side.
+/// Work that ranks do side by side, as the longest way through it and as the sum.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Work {
-    /// What has to be done one after another.
+    /// The part that has to be done one after another.
     pub in_a_row: f64,
-    /// Of all ranks.
+    /// The work of all ranks together.
     pub total: f64,
 }
 
-/// Time by the links of a topology.
+/// The time that a schedule takes on the links of a topology.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct OnLinks {
-    /// Seconds of latency, one after another.
+    /// Seconds of latency that follow one another.
     pub latency: f64,
-    /// Seconds a byte of M, one after another or on the busiest link. Times b where the topology is relative.
+    /// Seconds for each byte of M, of moves that follow one another or on the busiest link, whichever is more; in
+    /// units of 1 / b where the topology is relative.
     pub per_byte: f64,
 }
 
@@ -170,7 +172,7 @@ impl<'s> Counter<'s> {
         })
     }
 
-    /// The same where moves of a stream overlap unless a wait parts them.
+    /// The weight of the heaviest chain of ops, where moves of a stream overlap unless a wait parts them.
     fn steps(&self, weigh: impl Fn(RankId, &Op) -> f64) -> f64 {
         /// What a stream has waited for, and what it has done since.
         #[derive(Clone, Copy, Default)]

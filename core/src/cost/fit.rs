@@ -7,13 +7,13 @@ use super::model::Costs;
 /// A run that was measured.
 #[derive(Clone, Debug)]
 pub struct Sample {
-    /// What ran, for messages.
+    /// The name of what ran, for messages.
     pub name: String,
-    /// What it takes.
+    /// The counts of the schedule that ran.
     pub counts: Counts,
-    /// nccl-tests' size.
+    /// The size in bytes, as nccl-tests counts it.
     pub bytes: u64,
-    /// How long it took.
+    /// The time that the run took, in seconds.
     pub seconds: f64,
 }
 
@@ -24,7 +24,7 @@ pub struct Fit {
     pub costs: Costs,
     /// The share of the variance of the logarithms of times that the model explains.
     pub r2: f64,
-    /// Errors of the predictions, relative to what was measured: of each sample.
+    /// The error of the prediction for each sample, relative to what was measured.
     pub errors: Vec<f64>,
 }
 

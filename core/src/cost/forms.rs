@@ -42,32 +42,33 @@ impl Admits {
     }
 }
 
-/// What one family takes for one collective, in the words of [`Counts`].
+/// The closed form of a family of algorithms for one collective: the numbers of [`Counts`] by the number of ranks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Form {
     /// The family, such as `ring`.
     pub family: &'static str,
-    /// The library's algorithm that takes so much, its parameters at their defaults.
+    /// The library's algorithm of that form, with its parameters at their defaults, if there is one.
     pub algorithm: Option<&'static str>,
-    /// What it computes.
+    /// The collective that the family computes.
     pub collective: Collective,
-    /// For which rank counts.
+    /// The numbers of ranks for which the form holds.
     pub admits: Admits,
-    /// Steps one after another: times alpha.
+    /// Steps that follow one another; each costs alpha.
     pub steps: Term,
-    /// Messages one after another on a stream.
+    /// Messages that follow one another on a stream.
     pub messages: Term,
-    /// Bytes one after another where every pair of ranks has a link, in shares of M: times M * beta.
+    /// Bytes that follow one another where every pair of ranks has a link of its own, in shares of M; times M * beta.
     pub volume: Term,
-    /// The same where each rank has one port each way.
+    /// Bytes that follow one another where each rank has one port each way, in shares of M; times M * beta.
     pub port: Term,
     /// Bytes that a rank reduces, in shares of M: times M * gamma.
     pub reduced: Term,
     /// Bytes that a rank copies in its own memory, in shares of M.
     pub copied: Term,
-    /// Streams of a rank, each with as many messages; rings at most.
+    /// Streams of a rank, each with as many messages; where there is a stream for each ring, the most rings there can
+    /// be.
     pub streams: Term,
-    /// Where the form comes from.
+    /// The source of the form: a paper, or an argument in words.
     pub why: &'static str,
 }
 

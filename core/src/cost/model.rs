@@ -12,10 +12,10 @@ use crate::syntax::literal_token;
 use crate::syntax::token::{Quantity, Tok};
 use crate::topology::{Problem, Topology};
 
-/// The constants of a machine.
+/// The constants of a machine in the model of time: latencies in seconds, rates in bytes a second.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Costs {
-    /// Whose: a machine, or the file they stand in.
+    /// The name of the machine, or of the file that the constants stand in.
     pub name: String,
     /// Seconds that a rank waits for another in each step.
     pub alpha: f64,
@@ -31,23 +31,23 @@ pub struct Costs {
     pub cores: Option<u32>,
 }
 
-/// Seconds, by what they are spent on.
+/// A predicted time in seconds, by what it is spent on.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Time {
-    /// Steps that wait for one another.
+    /// Seconds for steps that wait for one another.
     pub steps: f64,
-    /// The overhead of messages.
+    /// Seconds for the overhead of messages.
     pub messages: f64,
-    /// Data on its way.
+    /// Seconds for data on its way between ranks.
     pub volume: f64,
-    /// Additions.
+    /// Seconds for reducing.
     pub reduced: f64,
-    /// Copies within a rank.
+    /// Seconds for copies within a rank.
     pub copied: f64,
 }
 
 impl Time {
-    /// All of it.
+    /// The whole time in seconds.
     pub fn seconds(&self) -> f64 {
         self.steps + self.messages + self.volume + self.reduced + self.copied
     }

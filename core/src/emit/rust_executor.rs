@@ -22,7 +22,7 @@ pub(super) fn item(executor: &Executor, origin: &Origin<'_>) -> TokenStream {
     structure(&name, &executor.docs, executor.public, &body)
 }
 
-/// The same for one that does not check.
+/// The items of an executor whose source is wrong, so that what uses its name compiles.
 pub(super) fn stub(executor: &ast::Executor, span: &dyn Fn(Span) -> RustSpan) -> TokenStream {
     let name = ident(&executor.name.text, span(executor.name.span));
     let body = quote!(::core::unreachable!("its source is wrong"));

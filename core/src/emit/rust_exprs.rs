@@ -234,7 +234,7 @@ impl Body<'_> {
     }
 }
 
-/// The same code, for errors at `span`.
+/// The code with all its tokens at `span`, so that errors of rustc point there.
 fn respanned(code: TokenStream, span: RustSpan) -> TokenStream {
     let one = |mut token: TokenTree| {
         if let TokenTree::Group(group) = &token {

@@ -20,46 +20,49 @@ use crate::verify::Proved;
 pub use buffers::holds_no_element;
 pub use needs::{Exposed, Link, Needs};
 
-/// A compiled executor.
+/// A compiled executor: its classes laid out and proved, and what they need.
 #[derive(Clone, Debug)]
 pub struct Executor {
-    /// Its name.
+    /// The name of the executor.
     pub name: String,
-    /// Lines of its doc comment.
+    /// The lines of its doc comment.
     pub docs: Vec<String>,
-    /// The collective it implements.
+    /// The collective that it implements.
     pub collective: Collective,
-    /// What it runs on: all its ranks take part.
+    /// The topology that it runs on, all of whose ranks take part.
     pub topology: Arc<Topology>,
-    /// Bytes of each of the two CCL buffers of a rank.
+    /// The size in bytes of each of the two CCL buffers of a rank.
     pub ccl_buffer: u64,
-    /// Bytes of a unit that a loop takes at most, where its author says so.
+    /// The most bytes of a unit that one loop takes, where its author says so.
     pub loop_bytes: Option<u64>,
     /// Whether it moves the caller's memory itself, also where that is larger than the CCL buffers.
     pub dma_reduce: bool,
-    /// By size, the smallest first; the last takes what is left.
+    /// The classes by size, the smallest first; the last takes all larger sizes.
     pub classes: Vec<Class>,
-    /// The most that any class takes.
+    /// What the executor takes of a framework: the most that any class takes.
     pub needs: Needs,
 }
 
-/// A range of sizes, and what runs there.
+/// A range of sizes, and the algorithm that runs there.
 #[derive(Clone, Debug)]
 pub struct Class {
-    /// Fewer bytes than this, by nccl-tests' size; `None` for what is left.
+    /// The size in bytes, as nccl-tests counts it, below which the class runs; `None` for all larger sizes.
     pub below: Option<u64>,
     /// The algorithm, on the executor's topology and with its arguments.
     pub algorithm: Interpreted,
     /// Its schedule as written, with the proof.
     pub proved: Proved,
-    /// What it takes.
+    /// What it takes of a framework.
     pub needs: Needs,
-    /// Where it is named.
+    /// The place in the source where the algorithm is named.
     pub span: Span,
 }
 
 impl Executor {
-    /// Lays out and proves every class, and holds what is declared against what is needed.
+    /// Lays out and proves every class of a checked executor, and compares what is declared with what is needed.
+    ///
+    /// # Errors
+    /// All that is wrong, each at its place in `source`.
     pub fn compile(checked: &hir::Executor, source: &Source) -> Result<Self, Vec<Diagnostic>> {
         let mut errors = Vec::new();
         let mut classes = Vec::new();
@@ -92,7 +95,7 @@ impl Executor {
         })
     }
 
-    /// Number of ranks.
+    /// The number of ranks.
     pub fn nranks(&self) -> u32 {
         self.topology.nranks()
     }
@@ -102,18 +105,19 @@ impl Executor {
         self.classes[0].proved.schedule().root
     }
 
-    /// What runs for `bytes` bytes, nccl-tests' size: an index into [`Self::classes`].
+    /// The index in [`Self::classes`] of the class that runs for a size of `bytes` bytes, as nccl-tests counts it.
     pub fn class_index(&self, bytes: u64) -> usize {
         let fits = |class: &Class| class.below.is_none_or(|below| bytes < below);
         self.classes.iter().position(fits).expect("checked: there is a class for what is left")
     }
 
-    /// The same class.
+    /// The class that runs for a size of `bytes` bytes, as nccl-tests counts it.
     pub fn class(&self, bytes: u64) -> &Class {
         &self.classes[self.class_index(bytes)]
     }
 
-    /// Bytes of scratch of a rank, enough for every class, element type and loop.
+    /// The scratch in bytes that a rank needs with CCL buffers of `ccl_buffer` bytes: enough for every class, element
+    /// type and loop.
     pub fn scratch_bytes(&self, ccl_buffer: u64) -> u64 {
         let most = self.classes.iter().map(|class| class.scratch_bytes(ccl_buffer, self.units()));
         most.max().unwrap_or(0)

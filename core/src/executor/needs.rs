@@ -6,7 +6,7 @@ use crate::ids::RankId;
 use crate::schedule::{Buffer, OpKind, Schedule};
 use crate::topology::{NodeId, Topology};
 
-/// What an executor takes. Each number is the most of any rank.
+/// What an executor takes of a framework. Each number is the most that any rank takes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Needs {
     /// Streams beside the main one.
@@ -26,25 +26,25 @@ pub struct Needs {
 pub struct Link {
     /// 0 within an island (a machine, a leaf), 1 between islands.
     pub level: u32,
-    /// Who touches the other's memory, or signals it.
+    /// The rank that touches the other's memory, or signals it.
     pub from: RankId,
-    /// Whom.
+    /// The rank whose memory is touched, or that is signalled.
     pub to: RankId,
 }
 
 /// Which memory of a rank is exposed to its peers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Exposed {
-    /// The input, or the CCL buffer in its place.
+    /// Whether peers touch the input, or the CCL buffer in its place.
     pub input: bool,
-    /// The output, or the CCL buffer in its place.
+    /// Whether peers touch the output, or the CCL buffer in its place.
     pub output: bool,
-    /// Scratch.
+    /// Whether peers touch scratch.
     pub scratch: bool,
 }
 
 impl Needs {
-    /// What `schedule` takes on `topology`.
+    /// What a run of `schedule` takes on `topology`.
     pub fn new(schedule: &Schedule, topology: &Topology) -> Self {
         let taken = schedule.needs();
         let mut needs = Self {
@@ -83,7 +83,7 @@ impl Needs {
         needs
     }
 
-    /// What serves both.
+    /// What is enough for both executors.
     pub(super) fn with(mut self, other: Self) -> Self {
         self.slave_streams = self.slave_streams.max(other.slave_streams);
         self.notifies = self.notifies.max(other.notifies);
@@ -105,7 +105,7 @@ impl Needs {
         peers.into_iter().max().unwrap_or(0)
     }
 
-    /// How many levels the links are on.
+    /// The number of levels that the links are on.
     pub fn levels(&self) -> u32 {
         self.links.iter().map(|link| link.level + 1).max().unwrap_or(0)
     }

@@ -20,7 +20,7 @@ use crate::schedule::demands::Demands;
 use crate::stages::stage;
 use crate::verify::{Proof, Proved};
 
-/// Who brings the ranks in.
+/// Who brings the ranks into a run: one call for all of them, or a call for each.
 ///
 /// It decides what a run's ends order: with one caller for all of them, every rank has entered before the first
 /// op and none leaves before the last; ranks that call by themselves are ordered by signals alone.
@@ -30,23 +30,26 @@ pub enum Callers {
     One,
     /// Each rank is a call of its own, as in MPI.
     Each,
-    /// The same, and no rank touches another's buffers or takes its signals before that one has entered the same
-    /// call: its runtime sees to that.
+    /// Each rank is a call of its own, and the runtime sees to it that no rank touches another's buffers or takes its
+    /// signals before that one has entered the same call.
     Announced,
 }
 
-/// Why a pass leaves a schedule as it is.
+/// Why a pass leaves a schedule as it is, in words.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Unfit(pub String);
 
-/// How much of a schedule may be written otherwise.
+/// A level of the optimizer: how much of a schedule may be rewritten before it runs.
+///
+/// Results have the same bits at every level. What a pass makes is proved again; where a pass does not fit a
+/// schedule, a lower level is taken. The text form is `O0`, `O1` or `O2`, with or without the `O`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Level {
-    /// Nothing: every op as the author wrote it.
+    /// Nothing is rewritten: every op runs as the author wrote it.
     O0,
-    /// Signals that others imply are dropped.
+    /// Signals are dropped whose order others imply.
     O1,
-    /// The data takes the shortest way: see [`fuse()`].
+    /// The data takes the shortest way, each input read once and each output written once: see [`fuse()`].
     #[default]
     O2,
 }
@@ -64,7 +67,7 @@ impl fmt::Display for Level {
 impl FromStr for Level {
     type Err = String;
 
-    /// `0`, `1` or `2`, with or without an `O` before it.
+    /// Reads `0`, `1` or `2`, with or without an `O` before it; the error says which levels there are.
     fn from_str(text: &str) -> Result<Self, String> {
         match text.strip_prefix('O').unwrap_or(text) {
             "0" => Ok(Self::O0),
@@ -75,34 +78,36 @@ impl FromStr for Level {
     }
 }
 
-/// What is wanted of [`optimize`].
+/// What is asked of [`optimize`]: how far to go, for which callers, and whether reductions may nest otherwise.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Goal {
-    /// How far to go.
+    /// The level to reach, if it can be reached.
     pub level: Level,
-    /// Who will call.
+    /// Who brings the ranks in when it runs.
     pub callers: Callers,
-    /// Reductions may nest otherwise than the author says; results may differ in the last bits.
+    /// Whether reductions may nest otherwise than the author wrote them; results of floats may then differ in the
+    /// last bits.
     pub reassociate: bool,
 }
 
-/// A schedule as it will run.
+/// What the optimizer made of a schedule, and what will run.
 #[derive(Clone, Debug)]
 pub struct Optimized {
-    /// Its ops.
+    /// The schedule that runs.
     pub schedule: Arc<Schedule>,
-    /// What holds of them.
+    /// The proof of that schedule.
     pub proof: Arc<Proof>,
-    /// What was reached: all scratch of a schedule at [`Level::O2`] is partials.
+    /// The level that was reached. At [`Level::O2`] all scratch is partials, which live for a few moves only.
     pub level: Level,
-    /// Why that is less than was wanted.
+    /// Why the level is lower than was asked for, where it is.
     pub unfit: Option<Unfit>,
 }
 
-/// What a pass made is not what was proved: a fault of the pass, and no schedule to run.
+/// E0425: what a pass of the optimizer made is not proved, or not what the author's schedule computes. This is a
+/// fault of the compiler, and what was made does not run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Unproved {
-    /// The pass, and what is wrong with what it made.
+    /// The name of the pass, and what is wrong with what it made.
     pub what: String,
 }
 
@@ -114,15 +119,20 @@ impl fmt::Display for Unproved {
 
 impl std::error::Error for Unproved {}
 
-/// The passes: **fuse**, or where that does not fit **elide**. A fused schedule has no needless signals.
+/// Optimizes a proved schedule: by the pass **fuse**, or where that does not fit by **elide**. A fused schedule has
+/// no needless signals.
 ///
-/// Nothing that they make is believed. It is proved for those callers, in place too if the author's schedule is, in any
-/// mixture of modes if that is, and compared with it: who is summed in which order.
+/// Nothing that they make is believed. It is proved for those callers, in place too if the author's schedule is, in
+/// any mixture of modes if that is, and compared with it: who is summed in which order.
+///
+/// # Errors
+/// [`Unproved`] (E0425) where what a pass made is not right.
 pub fn optimize(proved: &Proved, goal: Goal) -> Result<Optimized, Unproved> {
     optimize_with(proved, goal, |_| ())
 }
 
-/// The same with a pass that goes wrong: whatever `breaks` does to what was made is found, or does no harm.
+/// [`optimize`] with a pass that goes wrong, for tests: whatever `breaks` does to what was made is found, or does no
+/// harm.
 #[doc(hidden)]
 pub fn optimize_with(
     proved: &Proved,

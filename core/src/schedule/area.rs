@@ -22,20 +22,20 @@ pub struct Area {
 /// A region cut in pieces, or the slots of a scratch buffer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Pieces {
-    /// What is cut; for slots, slot 0.
+    /// The region that is cut; for slots of scratch, slot 0.
     pub whole: Area,
-    /// How.
+    /// How the region is cut.
     pub cut: Cut,
 }
 
 /// How a region is cut.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Cut {
-    /// In that many nearly equal pieces.
+    /// It is cut in that many nearly equal pieces.
     Even(i64),
-    /// In pieces of these cumulative weights; the last is the total.
+    /// It is cut in pieces of these cumulative weights, of which the last is the total.
     Weighted(Arc<[i64]>),
-    /// In that many slots of scratch.
+    /// They are that many slots of scratch.
     Slots(i64),
 }
 
@@ -113,7 +113,7 @@ impl Area {
 }
 
 impl Pieces {
-    /// How many there are.
+    /// The number of pieces.
     pub fn len(&self) -> i64 {
         match &self.cut {
             Cut::Even(n) | Cut::Slots(n) => *n,

@@ -26,9 +26,9 @@ pub enum Fault {
     },
     /// An index, or the end of a range, that is not within `0..len`.
     Index {
-        /// What was asked for.
+        /// The index that was asked for.
         index: i64,
-        /// How many there are.
+        /// The number of items.
         len: i64,
     },
     /// A range whose end lies before its start.
@@ -40,9 +40,9 @@ pub enum Fault {
     },
     /// A rank that does not exist.
     Rank {
-        /// What was asked for.
+        /// The rank that was asked for.
         rank: i64,
-        /// How many there are.
+        /// The number of ranks.
         nranks: u32,
     },
     /// The parent of a tree's root.
@@ -54,9 +54,9 @@ pub enum Fault {
     Argument {
         /// The function.
         function: &'static str,
-        /// What it takes.
+        /// What the function takes, in words.
         takes: &'static str,
-        /// What it got.
+        /// The value that it got.
         got: i64,
     },
     /// A boundary that needs a fraction of more than 64 bits.

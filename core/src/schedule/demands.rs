@@ -8,29 +8,30 @@ use std::sync::Arc;
 use crate::ids::SpanId;
 use crate::topology::Topology;
 
-/// All that is demanded, each with the place that says so.
+/// What an author or a caller demands of a schedule beyond being right, each with the place in the source that says
+/// so.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Demands {
-    /// Data and signals go over its links alone.
+    /// The topology over whose links alone data and signals must go (E0313).
     pub topology: Option<(Arc<Topology>, SpanId)>,
-    /// Every rank reduces in the same order, but for the order of two operands.
+    /// Set where every rank must reduce in the same order, but for the order of two operands (E0317).
     pub deterministic: Option<SpanId>,
-    /// What there is of each resource.
+    /// The resources of which there is only so much (E0315).
     pub budgets: Vec<Budget>,
 }
 
-/// What there is of a resource.
+/// How much a schedule may take of a resource.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Budget {
-    /// Of which.
+    /// The resource.
     pub resource: Resource,
-    /// How much.
+    /// The most that the schedule may take, in the unit that [`Resource`] says.
     pub most: u64,
-    /// Who says so.
+    /// The place in the source that says so.
     pub at: SpanId,
 }
 
-/// What a schedule takes from a machine.
+/// Something that a schedule takes of a machine, and that a machine may have only so much of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Resource {
     /// Scratch of a rank, in units of the count.
@@ -46,7 +47,7 @@ pub enum Resource {
 }
 
 impl Resource {
-    /// All of them.
+    /// All resources.
     pub const ALL: [Self; 5] =
         [Self::Scratch, Self::Streams, Self::Notifies, Self::Ports, Self::Fifo];
 

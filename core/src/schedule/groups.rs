@@ -11,7 +11,15 @@ use crate::diagnostics::Code;
 use crate::ids::RankId;
 use crate::topology::{Problem, Topology};
 
-/// An ordered partition of the ranks, before their number is known.
+/// A partition of the ranks into groups, which have an order as their ranks have, for an algorithm's parameter of
+/// type `Groups`.
+///
+/// The number of ranks is known when the algorithm is laid out: only then are the groups made and checked. Groups
+/// count from 0, as do the positions of ranks within a group.
+///
+/// # Errors
+/// When the algorithm is laid out: E0211 for groups that do not hold each rank once, E0604 for a topology with fewer
+/// ranks than the run.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Groups(Form);
 
@@ -27,33 +35,34 @@ enum Form {
 }
 
 impl Groups {
-    /// Consecutive groups of `size` ranks; the last has what is left.
+    /// Groups of `size` consecutive ranks; the last has what is left.
     pub const fn of(size: i64) -> Self {
         Self(Form::Of(size))
     }
 
-    /// Consecutive groups of these sizes, which add up to the number of ranks.
+    /// Groups of consecutive ranks of these sizes, which must add up to the number of ranks (E0211).
     pub fn sizes(sizes: impl IntoIterator<Item = i64>) -> Self {
         Self(Form::Sizes(sizes.into_iter().collect()))
     }
 
-    /// Ranks of equal color are a group, as `MPI_Comm_split` makes them with equal keys: a color for each rank,
-    /// groups in order of color.
+    /// Ranks of equal color are a group, as `MPI_Comm_split` makes them with equal keys. `colors` has one for each
+    /// rank, from 0 (E0211), and groups are in the order of their colors.
     pub fn colors(colors: impl IntoIterator<Item = i64>) -> Self {
         Self(Form::Colors(colors.into_iter().collect()))
     }
 
-    /// Consecutive groups of one size: the smallest divisor of nranks that is at least its square root.
+    /// Groups of consecutive ranks of one size: the smallest divisor of the number of ranks that is at least its
+    /// square root.
     pub const fn balanced() -> Self {
         Self(Form::Balanced)
     }
 
-    /// The [islands](Topology::islands) of the topology.
+    /// The [islands](Topology::islands) of `topology`, one group for each.
     pub fn islands(topology: impl Into<Arc<Topology>>) -> Self {
         Self(Form::Islands(topology.into()))
     }
 
-    /// Across the islands of the topology: group i holds rank i of each island that has so many.
+    /// Groups across the islands of `topology`: group i holds rank i of each island that has so many.
     pub fn rails(topology: impl Into<Arc<Topology>>) -> Self {
         Self(Form::Rails(topology.into()))
     }
@@ -187,7 +196,7 @@ impl Partition {
     }
 }
 
-/// A rank's membership in groups.
+/// A rank's membership in groups: what a program asks of `groups.index()`, `groups.position()` and the like.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Membership(pub(crate) Result<GroupPlace, Fault>);
 
@@ -265,7 +274,7 @@ impl Membership {
         self.0.as_ref().map_err(|fault| *fault).and_then(of)
     }
 
-    /// Which group this rank is in.
+    /// The number of the group that this rank is in.
     pub fn index(&self) -> Int {
         Int(self.ask(|place| Ok(place.index().into())))
     }

@@ -16,7 +16,7 @@ use crate::ids::{OpId, RankId};
 pub struct Illegal {
     /// Name of the rule.
     pub rule: &'static str,
-    /// What it demands.
+    /// The demand of the rule, in words.
     pub demands: &'static str,
     /// The op at which it is broken, if at one.
     pub at: Option<OpId>,

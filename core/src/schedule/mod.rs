@@ -39,18 +39,23 @@ use params::ParamValue;
 use rational::Rat;
 pub use tables::Limits;
 
-/// What one rank count of one algorithm does, op by op.
+/// What an algorithm does at one number of ranks, op by op: the intermediate representation between a program and the
+/// engines.
+///
+/// It holds for every count: regions are in units of the count, and [`Self::extent`] gives their elements. Streams,
+/// ops, operands, regions, channels and lanes are tables that refer to each other by index. A
+/// [`Proved`](crate::verify::Proved) holds a schedule with its proof.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Schedule {
-    /// Name of the algorithm.
+    /// The name of the algorithm.
     pub algorithm: String,
-    /// What it promises.
+    /// The collective that it implements.
     pub collective: Collective,
-    /// Number of ranks.
+    /// The number of ranks.
     pub nranks: u32,
     /// The root of a rooted collective; rank 0 otherwise.
     pub root: RankId,
-    /// The author said that this algorithm has no in-place form.
+    /// Whether the author said that this algorithm has no in-place form.
     pub out_of_place: bool,
     /// Scratch buffers; every rank has all of them.
     pub scratch: Vec<Scratch>,
@@ -66,41 +71,41 @@ pub struct Schedule {
     pub channels: Vec<Channel>,
     /// Interned lanes; entry 0 is the lane outside every `parallel`.
     pub lanes: Vec<Vec<i64>>,
-    /// Source statements that ops point at. Not part of a schedule's identity.
+    /// The places of the source statements that ops point at. Not part of a schedule's identity.
     pub locations: Vec<Location>,
     /// The file that the locations are of; empty if unknown. Not part of a schedule's identity.
     pub file: Arc<str>,
-    /// What it must keep to beyond being right. Not part of a schedule's identity.
+    /// What the author demands of it beyond being right: budgets, links, order. Not part of a schedule's identity.
     pub demands: Demands,
 }
 
-/// One rank's sequential lane.
+/// A sequence of ops of one rank. A rank has a main stream, and one for each lane of each `parallel`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stream {
-    /// Whose.
+    /// The rank whose stream it is.
     pub rank: RankId,
-    /// 0 is the rank's main stream.
+    /// The number of the stream at its rank; 0 is the main stream.
     pub index: u32,
-    /// First op.
+    /// The first op.
     pub first: OpId,
-    /// Number of ops.
+    /// The number of ops.
     pub len: u32,
 }
 
-/// One op; what `arg` means depends on `kind`.
+/// One op of a stream: a move, a post or a wait. What `arg` means depends on `kind`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Op {
-    /// Move, post or wait.
+    /// Whether it is a move, a post or a wait.
     pub kind: OpKind,
-    /// Number of sources of a move, 1..=8.
+    /// The number of sources of a move, 1..=8.
     pub srcs: u8,
-    /// Number of destinations of a move, 1..=8.
+    /// The number of destinations of a move, 1..=8.
     pub dsts: u8,
-    /// This move completes its region: `avg` divides here. Set by the verifier.
+    /// Whether this move completes its region, so that `avg` divides here. The verifier sets it.
     pub finish: bool,
-    /// The source statement.
+    /// The statement of the source that it stands for.
     pub at: SpanId,
-    /// Move: first operand. Post and wait: the channel.
+    /// The index of the first operand of a move, or of the channel of a post or wait.
     pub arg: u32,
 }
 
@@ -115,12 +120,12 @@ pub enum OpKind {
     Wait,
 }
 
-/// A region of one rank's buffer.
+/// An operand of a move: a region of one rank's buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Operand {
-    /// Whose buffer.
+    /// The rank whose buffer it is.
     pub rank: RankId,
-    /// Which part.
+    /// The region of that buffer.
     pub region: RegionId,
 }
 
@@ -132,15 +137,15 @@ pub struct Operand {
 /// so a slot is cut at the same elements as the data it carries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Region {
-    /// Which buffer.
+    /// The buffer: input, output, or one of the scratch buffers.
     pub buffer: Buffer,
-    /// Which slot of a scratch buffer.
+    /// The slot of a scratch buffer; 0 in input and output.
     pub slot: u32,
     /// Coordinate of the slot's first element.
     pub base: Rat,
-    /// First boundary.
+    /// The coordinate at which it begins.
     pub lo: Rat,
-    /// Last boundary.
+    /// The coordinate at which it ends.
     pub hi: Rat,
 }
 
@@ -160,23 +165,23 @@ pub enum Buffer {
 pub struct Scratch {
     /// The author's name for it.
     pub name: String,
-    /// Number of slots.
+    /// The number of slots.
     pub slots: u32,
-    /// Width of a slot in units of the count.
+    /// The width of a slot in units of the count.
     pub width: Rat,
 }
 
-/// Ranks of a schedule.
+/// The most ranks that a schedule has.
 pub const RANK_LIMIT: u32 = tables::Tables::RANK_LIMIT;
 
 /// A signal counter. Both ends count by themselves; it only rises.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Channel {
-    /// Who posts.
+    /// The rank that posts.
     pub from: RankId,
-    /// Who waits.
+    /// The rank that waits.
     pub to: RankId,
-    /// Which of the pair's signals.
+    /// Which of the signals between the two it is.
     pub kind: SignalKind,
     /// The lane. For `Fork` and `Join` (`from == to`) the index of the child stream.
     pub lane: LaneId,
@@ -200,11 +205,11 @@ pub enum SignalKind {
 }
 
 impl SignalKind {
-    /// All of them, in the order of their numbers.
+    /// All kinds, in the order of their numbers.
     pub const ALL: [Self; 6] =
         [Self::Ack, Self::Data, Self::Head, Self::Tail, Self::Fork, Self::Join];
 
-    /// How many go from rank to rank: these come first.
+    /// The number of kinds that go from rank to rank: these come first.
     pub const OF_PAIRS: usize = 4;
 
     /// Whether it goes from rank to rank, in a lane; if not, from stream to stream of one rank.
@@ -216,35 +221,35 @@ impl SignalKind {
 /// Where a statement stands: lines and columns count from 1, columns in characters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
 pub struct Location {
-    /// First line.
+    /// The first line.
     pub line: u32,
-    /// First column.
+    /// The column of the first character.
     pub column: u32,
-    /// Last line.
+    /// The last line.
     pub end_line: u32,
-    /// Column after the last character.
+    /// The column after the last character.
     pub end_column: u32,
 }
 
 impl Schedule {
-    /// The op `id`.
+    /// The op with the number `id`.
     pub fn op(&self, id: OpId) -> &Op {
         &self.ops[id.index()]
     }
 
-    /// Sources of a move.
+    /// The sources of a move; `op` must be one.
     pub fn srcs(&self, op: &Op) -> &[Operand] {
         let first = op.arg as usize;
         &self.operands[first..first + op.srcs as usize]
     }
 
-    /// Destinations of a move.
+    /// The destinations of a move; `op` must be one.
     pub fn dsts(&self, op: &Op) -> &[Operand] {
         let first = op.arg as usize + op.srcs as usize;
         &self.operands[first..first + op.dsts as usize]
     }
 
-    /// The channel of a post or wait.
+    /// The channel of a post or wait; `op` must be one.
     pub fn channel(&self, op: &Op) -> &Channel {
         &self.channels[op.arg as usize]
     }
@@ -276,7 +281,7 @@ impl Schedule {
         main
     }
 
-    /// Units of `buffer` at `rank`: its length is that times the count. For scratch, of all its slots.
+    /// The length of `buffer` at `rank` in units of the count; for scratch the width of one slot.
     pub fn units(&self, buffer: Buffer, rank: RankId) -> Rat {
         let whole = |units: u32| Rat::whole(u64::from(units));
         match buffer {
@@ -286,7 +291,7 @@ impl Schedule {
         }
     }
 
-    /// Elements of `buffer` at `rank` for `count` elements a unit.
+    /// The length of `buffer` at `rank` in elements, for `count` elements a unit; for scratch of all slots together.
     pub fn elements(&self, buffer: Buffer, rank: RankId, count: u64) -> u64 {
         match buffer {
             Buffer::Scratch(id) => self.scratch[id.index()].elements(count),
@@ -294,7 +299,7 @@ impl Schedule {
         }
     }
 
-    /// First element and number of elements of a region for `count` elements a unit.
+    /// The first element of a region within its buffer, and the number of its elements, for `count` elements a unit.
     pub fn extent(&self, region: &Region, count: u64) -> (u64, u64) {
         let lo = region.lo.element(count);
         let len = region.hi.element(count) - lo;
@@ -323,52 +328,57 @@ impl Schedule {
         ranks.any(|rank| Some(rank) != first)
     }
 
-    /// The place of a statement, if known.
+    /// The place of a statement; all zeros if it is not known.
     pub fn location(&self, at: SpanId) -> Location {
         self.locations.get(at.index()).copied().unwrap_or_default()
     }
 }
 
 impl Scratch {
-    /// Elements of one slot for `count` elements a unit.
+    /// The length of one slot in elements, for `count` elements a unit.
     pub fn slot_elements(&self, count: u64) -> u64 {
         self.width.element_ceil(count)
     }
 
-    /// Elements of the whole buffer for `count` elements a unit.
+    /// The length of the whole buffer in elements, for `count` elements a unit.
     pub fn elements(&self, count: u64) -> u64 {
         self.slot_elements(count).saturating_mul(u64::from(self.slots))
     }
 }
 
-/// An algorithm that can be laid out for a number of ranks: written by `collective!`, or interpreted.
+/// An algorithm that can be laid out for a number of ranks.
+///
+/// The macros `collective!` and `include_collective!` implement it for the structs that they make, and
+/// [`Interpreted`](interpret::Interpreted) for a source that is read at run time. Callers need little of it: the
+/// crate `roundelay` makes plans of every algorithm by its trait `ToPlan`, and [`prove`](crate::prove) makes a proof.
 pub trait Algorithm {
-    /// Its name.
+    /// The name of the algorithm.
     fn name(&self) -> &str;
 
-    /// The collective it implements.
+    /// The collective that it implements.
     fn collective(&self) -> Collective;
 
-    /// Whether its author says that it has no in-place form.
+    /// Whether its author says that it has no in-place form (`#[out_of_place]`).
     fn out_of_place(&self) -> bool {
         false
     }
 
-    /// The file it stands in, for messages.
+    /// The file that it stands in, for messages.
     fn file(&self) -> &str;
 
-    /// Its source in canonical form.
+    /// The source in canonical form.
     fn source(&self) -> &str;
 
-    /// Where its statements stand, by [`SpanId`].
+    /// The places of its statements, by [`SpanId`].
     fn locations(&self) -> &[Location];
 
-    /// The algorithms that it calls, and those that they call, but for the library's: each in canonical form.
+    /// The sources of the algorithms that it calls, and of those that they call, but for the library's: each in
+    /// canonical form.
     fn callees(&self) -> &[&str] {
         &[]
     }
 
-    /// The parameters that were given values.
+    /// The parameters that were given values, by name.
     fn given(&self) -> Vec<(&'static str, ParamValue)> {
         Vec::new()
     }
@@ -379,15 +389,24 @@ pub trait Algorithm {
         None
     }
 
-    /// Lays out one rank's program.
+    /// Lays out one rank's program into `builder`.
+    ///
+    /// # Errors
+    /// [`builder::Stop`] where the layout cannot go on; the builder knows why.
     fn build(&self, builder: &mut builder::Builder<'_>) -> Result<(), builder::Stop>;
 
-    /// The schedule for `nranks` ranks, or all that is wrong with it.
+    /// Lays out the schedule for `nranks` ranks. It is not proved yet: see [`prove`](crate::prove).
+    ///
+    /// # Errors
+    /// E0409 for no ranks or too many, E02xx where it cannot be laid out for so many: all that is wrong.
     fn schedule(&self, nranks: u32) -> Result<Schedule, Vec<crate::diagnostics::Finding>> {
         self.schedule_within(nranks, Limits::FULL)
     }
 
-    /// The same within a budget; more work than that is a finding (E0206).
+    /// Lays out the schedule for `nranks` ranks within a budget of steps and ops.
+    ///
+    /// # Errors
+    /// E0206 where it takes more work than `limits` allow; else those of [`Self::schedule`].
     fn schedule_within(
         &self,
         nranks: u32,
@@ -396,8 +415,12 @@ pub trait Algorithm {
         stages::stage("schedule", || tables::build(self, nranks, limits, None))
     }
 
-    /// The schedule for all ranks of `topology`, on its links: each parameter of type `Topology` that was not given a
-    /// value has this one, and the proof demands that all data and signals go where it has a link.
+    /// Lays out the schedule for all ranks of `topology`, on its links: each parameter of type `Topology` that was
+    /// not given a value has this one, and the proof demands that all data and signals go where it has a link
+    /// (E0313).
+    ///
+    /// # Errors
+    /// Those of [`Self::schedule`].
     fn schedule_on(
         &self,
         topology: &Arc<Topology>,

@@ -24,7 +24,7 @@ pub struct Needs {
 }
 
 impl Schedule {
-    /// What this schedule takes.
+    /// How much of each resource this schedule takes.
     pub fn needs(&self) -> Needs {
         let mut sizes = self
             .scratch

@@ -9,24 +9,24 @@ use super::tree::{Tree, TreeKind};
 use crate::check::hir::ParamTy;
 use crate::topology::{Problem, Topology};
 
-/// A value for a parameter of an algorithm.
+/// A value for a parameter of an algorithm; each variant is for parameters of the type that it names.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum ParamValue {
-    /// For `int` and `Rank`.
+    /// A number, for parameters of type `int` and `Rank`.
     Int(i64),
-    /// For `bool`.
+    /// A truth value, for parameters of type `bool`.
     Bool(bool),
-    /// For `Ring`.
+    /// A ring order, for parameters of type `Ring`.
     Ring(Ring),
-    /// For `Rings`.
+    /// Several ring orders, for parameters of type `Rings`.
     Rings(Rings),
-    /// For `Tree`.
+    /// A tree, for parameters of type `Tree`.
     Tree(Tree),
-    /// For `Groups`.
+    /// Groups, for parameters of type `Groups`.
     Groups(Groups),
-    /// For `Topology`.
+    /// A topology, for parameters of type `Topology`.
     Topology(Arc<Topology>),
-    /// For `[Rank]`.
+    /// A list of ranks, for parameters of type `[Rank]`.
     Ranks(Vec<i64>),
 }
 
@@ -52,8 +52,11 @@ from! {
 }
 
 impl ParamValue {
-    /// Reads a value of type `ty`; the error says what would be right. The word `topology` stands for
-    /// `given`, the topology of the run.
+    /// Reads a value of type `ty` from `text`, as the command line writes it. The word `topology` stands for `given`,
+    /// the topology of the run.
+    ///
+    /// # Errors
+    /// A message that says what would be right.
     pub fn parse(ty: ParamTy, text: &str, given: Option<&Arc<Topology>>) -> Result<Self, String> {
         let topology = |text: &str| topology(text, given);
         let bad = || format!("`{text}` is not {}", ty.takes());

@@ -7,7 +7,25 @@ use super::rings::{bad_ring, from_ranks};
 use crate::ids::RankId;
 use crate::topology::{Problem, Topology, search};
 
-/// A ring order, before the number of ranks is known.
+/// An order of the ranks around a ring, for an algorithm's parameter of type `Ring`.
+///
+/// The number of ranks is known when the algorithm is laid out: only then is the order checked, or searched for. A
+/// vector or array of rank numbers converts into one.
+///
+/// ```
+/// use roundelay_core::schedule::ring::Ring;
+/// use roundelay_core::topology::Topology;
+///
+/// assert_eq!(Ring::from([0, 2, 1, 3]), Ring::order(vec![0, 2, 1, 3]));
+/// let broken: Topology = "full_mesh(8) without (0, 1)".parse()?;
+/// let ring = Ring::around(broken); // a parameter: `RingAllReduce::new().ring(ring)`
+/// assert_ne!(ring, Ring::natural());
+/// # Ok::<(), roundelay_core::topology::Problem>(())
+/// ```
+///
+/// # Errors
+/// When the algorithm is laid out: E0211 for an order that does not name each rank once, E0604 for a topology with
+/// fewer ranks than the run, E0605 where no ring of links passes through all ranks.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Ring(Order);
 
@@ -29,17 +47,17 @@ impl Ring {
         Self(Order::Natural)
     }
 
-    /// `1 2 3 4 5 6 0 7`: the ring of the 8-card mesh whose 0-1 link is cut. For 8 ranks only.
+    /// The order `1 2 3 4 5 6 0 7`: a ring of the 8-card mesh whose 0-1 link is cut. It is for 8 ranks only (E0211).
     pub const fn twisted() -> Self {
         Self(Order::Twisted)
     }
 
-    /// The ranks in the order given, which must hold each rank once.
+    /// The ranks in the order given, which must name each rank once (E0211).
     pub fn order(ranks: impl IntoIterator<Item = i64>) -> Self {
         Self(Order::Given(ranks.into_iter().collect()))
     }
 
-    /// A ring of links of the topology, searched for when the number of ranks is known.
+    /// A ring of links of `topology`, searched for when the number of ranks is known (E0604, E0605).
     pub fn around(topology: impl Into<Arc<Topology>>) -> Self {
         Self(Order::Around(topology.into()))
     }

@@ -10,7 +10,11 @@ use crate::topology::search::disjoint::{Mode, disjoint};
 use crate::topology::search::pairs::Pairs;
 use crate::topology::{Problem, Topology, search};
 
-/// Several ring orders.
+/// Several orders of the ranks around rings, for an algorithm's parameter of type `Rings`, which sends a part of the
+/// data around each. Any iterator of what converts into a [`Ring`] collects into one.
+///
+/// # Errors
+/// When the algorithm is laid out: those of [`Ring`], and E0211 for no rings at all.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Rings(Orders);
 
@@ -22,17 +26,18 @@ enum Orders {
 }
 
 impl Rings {
-    /// The rings given.
+    /// The rings given, in their order.
     pub fn of(rings: impl IntoIterator<Item = Ring>) -> Self {
         Self(Orders::Given(rings.into_iter().collect()))
     }
 
-    /// The channels that NCCL's search finds on the topology.
+    /// The rings of the channels that NCCL's search finds on `topology`; one ring of links where these have links
+    /// that the topology lacks, or where there are too many ranks for that search.
     pub fn channels(topology: impl Into<Arc<Topology>>) -> Self {
         Self(Orders::Channels(topology.into()))
     }
 
-    /// `k` rings, no two of which use the same link.
+    /// Up to `k` rings of links of `topology`, no two of which use the same cable; one ring where none are found.
     pub fn disjoint(topology: impl Into<Arc<Topology>>, k: u32) -> Self {
         Self(Orders::Disjoint(topology.into(), k))
     }

@@ -144,7 +144,7 @@ impl Drawing {
         self
     }
 
-    /// The same without the cable between two ranks.
+    /// Cuts the cable between ranks `a` and `b`, in both directions.
     #[must_use]
     pub fn without(mut self, a: impl Into<Int>, b: impl Into<Int>) -> Self {
         self.cuts.push((a.into(), b.into()));

@@ -69,7 +69,7 @@ pub struct Limits {
 }
 
 impl Limits {
-    /// For plans and the command line.
+    /// The limits for plans and the command line.
     pub const FULL: Self = Self { steps: 1 << 26, ops: 1 << 26 };
     /// For a macro, which runs unoptimised and at every keystroke in an editor.
     pub const EXPANSION: Self = Self { steps: 1 << 12, ops: 1 << 14 };
@@ -243,7 +243,7 @@ pub(crate) fn build<A: Algorithm + ?Sized>(
     Ok(lay_out(algorithm, nranks, limits, topology, None)?.0)
 }
 
-/// The same, and what its program asked.
+/// The schedule of `algorithm` for `nranks` ranks, and the record of what its program asked.
 pub(crate) fn build_recording(
     algorithm: &Interpreted,
     nranks: u32,
@@ -387,7 +387,8 @@ impl Renumber {
     }
 }
 
-/// The lane that signals travel on: the values of the `parallel`s around, from the outermost on; an empty list outside.
+/// The lane that signals travel on: the values of the `parallel`s around, from the outermost on; an empty list
+/// outside.
 #[derive(Default)]
 pub(crate) struct Lane {
     values: Vec<i64>,

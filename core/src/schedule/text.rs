@@ -34,7 +34,7 @@ use crate::ids::{LaneId, OpId, RankId, RegionId, ScratchId, SpanId};
 pub struct TextError {
     /// Counted from 1.
     pub line: usize,
-    /// What was expected.
+    /// What was expected there, in words.
     pub reason: String,
 }
 

@@ -9,13 +9,13 @@ use crate::ids::{OpId, RankId, RegionId};
 pub struct Use {
     /// The op.
     pub op: OpId,
-    /// Who carries it out.
+    /// The rank that carries the op out.
     pub by: RankId,
-    /// Where data or the signal comes from.
+    /// The rank that data or the signal comes from.
     pub from: RankId,
-    /// Where it goes.
+    /// The rank that data or the signal goes to.
     pub to: RankId,
-    /// Units of data that pass; `None` for a signal.
+    /// The data that passes, in units of the count; `None` for a signal.
     pub units: Option<Rat>,
 }
 
@@ -29,7 +29,7 @@ impl Schedule {
         })
     }
 
-    /// Units of data through the busiest port, where each rank has one each way.
+    /// The data that passes through the busiest port, in units of the count, where each rank has one port each way.
     pub fn busiest_port(&self) -> f64 {
         let mut ports = vec![[0.0_f64; 2]; self.nranks as usize];
         let widths: Vec<f64> = self

@@ -9,7 +9,13 @@ use crate::diagnostics::Code;
 use crate::ids::RankId;
 use crate::topology::Problem;
 
-/// A spanning tree of the ranks, before their number is known.
+/// A spanning tree of the ranks, for an algorithm's parameter of type `Tree`.
+///
+/// The number of ranks is known when the algorithm is laid out: only then is the tree made and checked. Ranks are
+/// numbers from 0, and `root` is the rank without a parent.
+///
+/// # Errors
+/// When the algorithm is laid out: E0211 for a root that is no rank, or parents that make no tree of all ranks.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Tree(Form);
 
@@ -22,7 +28,7 @@ enum Form {
     Edges(u32, Arc<[(u32, u32)]>),
 }
 
-/// The trees that have nothing but a root.
+/// The kinds of tree that a root alone determines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum TreeKind {
     /// Counted from the root, rank q has the children 2q + 1 and 2q + 2.
@@ -36,10 +42,10 @@ pub enum TreeKind {
 }
 
 impl TreeKind {
-    /// All of them.
+    /// All kinds.
     pub const ALL: [Self; 4] = [Self::Binary, Self::Binomial, Self::Chain, Self::Star];
 
-    /// The constructor's name.
+    /// The name of its constructor in the language, such as `binomial`.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Binary => "binary",
@@ -95,7 +101,7 @@ impl Tree {
         Self(Form::DoubleBinary(which, root.into()))
     }
 
-    /// The parent of each rank; -1 is that of the root.
+    /// The tree in which the parent of rank r is number r of `parents`, and -1 stands for the root.
     pub fn parents(parents: impl IntoIterator<Item = i64>) -> Self {
         Self(Form::Parents(parents.into_iter().collect()))
     }
@@ -332,7 +338,7 @@ impl Rooted {
     }
 }
 
-/// A rank's node in a tree.
+/// A rank's node in a tree: what a program asks of `tree.root()`, `tree.parent()` and the like.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TreeNode(pub(crate) Result<TreePlace, Fault>);
 

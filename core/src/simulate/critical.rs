@@ -4,42 +4,42 @@ use super::engine::Engine;
 use crate::ids::{OpId, RankId, StreamId};
 use crate::schedule::OpKind;
 
-/// A step on the way: it began when the one before had ended, and because it had.
+/// A step on the critical path: it began when the one before had ended, and waited for nothing else.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Step {
-    /// Who did it.
+    /// The rank that did it.
     pub rank: RankId,
-    /// Which of the rank's streams.
+    /// The stream of that rank.
     pub stream: StreamId,
     /// The op: a move, or a wait that a signal ended.
     pub op: OpId,
-    /// What it was.
+    /// What took the time.
     pub task: Task,
-    /// When it began.
+    /// The time at which it began, in seconds.
     pub start: f64,
-    /// When it ended.
+    /// The time at which it ended, in seconds.
     pub end: f64,
 }
 
-/// What takes time, or hands over.
+/// What takes the time of a step on the critical path, or hands over to another stream.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Task {
-    /// A move between ranks, in seconds. What is left of its time it shared links with others.
+    /// A move between ranks. What these three leave of the step's time is due to links that others used too.
     Transfer {
-        /// Of latency, of the message that would have taken longest alone.
+        /// Seconds of latency, of the message that would have taken longest alone.
         latency: f64,
-        /// That its bytes would have flowed alone.
+        /// Seconds for which the bytes of that message would have flowed alone.
         flowing: f64,
-        /// That the rank reduced what had come.
+        /// Seconds for which the rank reduced what had come.
         work: f64,
     },
     /// A move within the rank.
     Local,
-    /// The stream waited for a signal: the step before is that of who sent it.
+    /// The stream waited for a signal: the step before is one of the rank that sent it.
     Signal {
-        /// The post.
+        /// The post that ended the wait.
         post: OpId,
-        /// Who sent it.
+        /// The rank that posted.
         from: RankId,
     },
 }

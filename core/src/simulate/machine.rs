@@ -6,22 +6,22 @@ use crate::diagnostics::Code;
 use crate::ids::RankId;
 use crate::topology::{NodeId, Problem, Routing, Topology};
 
-/// What signals cost.
+/// How long signals take in a simulation.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum SignalCost {
-    /// Nothing: they arrive when they are sent.
+    /// Signals take no time: they arrive when they are sent.
     #[default]
     Free,
-    /// The latency of their way, as a message without bytes.
+    /// Signals take the latency of their way, as a message without bytes.
     Messages,
 }
 
-/// A topology with everything that takes time.
+/// The machine of a simulation: a topology, with the costs of everything that takes time.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Machine {
-    /// What the ranks are joined by.
+    /// The topology that joins the ranks.
     pub topology: Arc<Topology>,
-    /// Bytes a second of b, one link in one direction, where the topology gives multiples of it.
+    /// The bandwidth b of one link in one direction, in bytes a second, where the topology gives multiples of it.
     pub bandwidth: f64,
     /// Seconds that a message takes on a link, where the topology gives no latencies.
     pub latency: f64,
@@ -29,9 +29,9 @@ pub struct Machine {
     pub reduce: Option<f64>,
     /// Bytes a second that a rank copies within its memory; `None` costs nothing.
     pub copy: Option<f64>,
-    /// What signals cost.
+    /// How long signals take.
     pub signals: SignalCost,
-    /// Which way messages go.
+    /// Which way messages go where there are several.
     pub routing: Routing,
     /// Ranks that are slower, by how much: what they reduce and copy takes that many times as long, and so do latency
     /// and bytes on each of their links.
@@ -41,7 +41,8 @@ pub struct Machine {
 }
 
 impl Machine {
-    /// `topology` as it is: b is 1 byte a second, what gives no latency has none, and only messages take time.
+    /// A machine of `topology` without further costs: b is 1 byte a second, links have the latencies that the
+    /// topology gives, and only messages take time.
     pub fn new(topology: Arc<Topology>) -> Self {
         Self {
             topology,
@@ -56,7 +57,11 @@ impl Machine {
         }
     }
 
-    /// Whether all of it makes sense, for a run of so many ranks.
+    /// Checks that the machine makes sense for a run of `nranks` ranks.
+    ///
+    /// # Errors
+    /// E0604 for too few ranks, E0601 for a number that makes no sense, E0204 for a straggler and E0602 for a
+    /// degraded link that do not exist.
     pub fn check(&self, nranks: u32) -> Result<(), Problem> {
         self.topology.holds(nranks)?;
         let rates = [Some(self.bandwidth), self.reduce, self.copy];

@@ -2,42 +2,42 @@
 
 use crate::ids::{OpId, RankId, StreamId};
 
-/// A run, as it went.
+/// A simulated run: what each stream did, and each message, with times in seconds from the start.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Timeline {
-    /// Number of ranks.
+    /// The number of ranks.
     pub nranks: u32,
-    /// When the last stream ended.
+    /// The time at which the last stream ended, in seconds.
     pub seconds: f64,
-    /// Every op that took time or waited, by stream and then by start.
+    /// Every op that took time or waited, in the order of streams and then of starts.
     pub spans: Vec<Span>,
-    /// Every message, by start; those that set out together by op.
+    /// Every message, in the order of starts, and those that set out together in the order of ops.
     pub messages: Vec<Message>,
 }
 
-/// An op of a stream.
+/// The time that an op of a stream took.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Span {
     /// The stream; its rank is in the schedule.
     pub stream: StreamId,
     /// The op; its place in the source is in the schedule.
     pub op: OpId,
-    /// What the stream did.
+    /// What the stream did in that time.
     pub state: State,
-    /// When it began.
+    /// The time at which it began, in seconds.
     pub start: f64,
-    /// When it ended.
+    /// The time at which it ended, in seconds.
     pub end: f64,
 }
 
-/// What a stream does.
+/// What a stream does at a time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum State {
     /// A move between ranks: the stream waits for its messages.
     Transfer,
     /// A move within the rank.
     Local,
-    /// Waits for a signal.
+    /// The stream waits for a signal.
     Idle,
 }
 
@@ -46,14 +46,14 @@ pub enum State {
 pub struct Message {
     /// The op that sends it: a move or a post.
     pub op: OpId,
-    /// Where it begins.
+    /// The rank that sends it.
     pub from: RankId,
-    /// Where it ends.
+    /// The rank that gets it.
     pub to: RankId,
-    /// Its size; 0 for a signal.
+    /// Its size in bytes; 0 for a signal.
     pub bytes: u64,
-    /// When it set out.
+    /// The time at which it sets out, in seconds.
     pub start: f64,
-    /// When all of it has arrived.
+    /// The time at which all of it has arrived, in seconds.
     pub end: f64,
 }

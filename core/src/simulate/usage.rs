@@ -4,31 +4,31 @@ use super::machine::Machine;
 use crate::schedule::Schedule;
 use crate::topology::NodeId;
 
-/// A link in one direction.
+/// How much a simulated run used a link, in one direction.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Usage {
-    /// Where it begins.
+    /// The node at which the link begins.
     pub from: NodeId,
-    /// Where it ends.
+    /// The node at which the link ends.
     pub to: NodeId,
-    /// Bytes that passed.
+    /// The bytes that passed.
     pub bytes: f64,
-    /// Bytes a second that it can carry.
+    /// The bytes a second that the link can carry.
     pub capacity: f64,
-    /// The share of what it could have carried in that time; 0 where nothing took time.
+    /// The share of what the link could have carried in the time of the run, from 0 to 1; 0 where nothing took time.
     pub used: f64,
 }
 
-/// A rank's links together.
+/// How much a simulated run used the links of a rank, all together.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct PortUsage {
-    /// Bytes that left it.
+    /// The bytes that left the rank.
     pub sent: f64,
-    /// Bytes that came.
+    /// The bytes that came to the rank.
     pub received: f64,
-    /// The share of what its links could have carried away in that time.
+    /// The share of what its links could have carried away in the time of the run, from 0 to 1.
     pub sending: f64,
-    /// The share of what they could have brought.
+    /// The share of what its links could have brought in the time of the run, from 0 to 1.
     pub receiving: f64,
 }
 

@@ -8,9 +8,9 @@ use crate::syntax::token::Quantity;
 pub struct File {
     /// Other sources whose algorithms may be called.
     pub uses: Vec<Use>,
-    /// In source order.
+    /// The algorithms, in the order of the source.
     pub algorithms: Vec<Algorithm>,
-    /// In source order.
+    /// The executors, in the order of the source.
     pub executors: Vec<Executor>,
 }
 
@@ -46,10 +46,10 @@ impl Item {
     }
 }
 
-/// `use "PATH";`
+/// A use of another source: `use "PATH";`.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Use {
-    /// The file, from where this source stands.
+    /// The path of the file, relative to the folder of this source.
     pub path: String,
     /// All its tokens.
     pub span: Span,
@@ -60,16 +60,16 @@ pub struct Use {
 pub struct Name {
     /// The identifier.
     pub text: String,
-    /// One token.
+    /// Its one token.
     pub span: Span,
 }
 
-/// `pub algorithm NAME(PARAMS) -> COLLECTIVE { BODY }`
+/// An algorithm: `pub algorithm NAME(PARAMS) -> COLLECTIVE { BODY }`.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Algorithm {
     /// Lines of the doc comment, without the slashes.
     pub docs: Vec<String>,
-    /// `#[out_of_place]` and the like.
+    /// The attributes before it, such as `#[out_of_place]`.
     pub attrs: Vec<Attr>,
     /// Whether `pub` stands before it.
     pub public: bool,
@@ -85,12 +85,12 @@ pub struct Algorithm {
     pub span: Span,
 }
 
-/// `pub executor NAME for COLLECTIVE { SETTINGS CLASSES }`
+/// An executor: `pub executor NAME for COLLECTIVE { SETTINGS CLASSES }`.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Executor {
     /// Lines of the doc comment, without the slashes.
     pub docs: Vec<String>,
-    /// None is known yet.
+    /// The attributes before it, of which none is known yet.
     pub attrs: Vec<Attr>,
     /// Whether `pub` stands before it.
     pub public: bool,
@@ -98,20 +98,20 @@ pub struct Executor {
     pub name: Name,
     /// The collective it implements.
     pub collective: Name,
-    /// What it runs on, and what it may take.
+    /// The settings: its topology, its buffers, what it may take.
     pub settings: Vec<Setting>,
-    /// What it runs, by size.
+    /// The size classes, each with the algorithm that runs there.
     pub classes: Vec<Class>,
     /// From the first token of the docs to the closing brace.
     pub span: Span,
 }
 
-/// `NAME: VALUE;`
+/// A setting of an executor: `NAME: VALUE;`.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Setting {
-    /// What is set.
+    /// The name of the setting.
     pub name: Name,
-    /// To what.
+    /// The value that it has.
     pub value: SettingValue,
     /// All its tokens.
     pub span: Span,
@@ -122,27 +122,27 @@ pub struct Setting {
 pub enum SettingValue {
     /// A topology, or a number.
     Expr(Expr),
-    /// `200 MiB`, with a blank.
+    /// A size with a blank before its unit: `200 MiB`.
     Size(Size),
-    /// `200MB`, without.
+    /// A size without a blank before its unit: `200MB`.
     Amount(Quantity, Span),
 }
 
 /// A number and its unit.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Size {
-    /// How many.
+    /// The number.
     pub amount: i64,
-    /// `KiB` and the like.
+    /// The unit, such as `KiB`.
     pub unit: Name,
     /// Both tokens.
     pub span: Span,
 }
 
-/// `when bytes < LIMIT => CALL;` or `otherwise => CALL;`
+/// A size class of an executor: `when bytes < LIMIT => CALL;` or `otherwise => CALL;`.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Class {
-    /// What is compared with what; `None` for what is left.
+    /// The name, the comparison and the limit; `None` for `otherwise`.
     pub when: Option<(Name, BinOp, SettingValue)>,
     /// The algorithm and its arguments.
     pub call: Expr,
@@ -150,12 +150,12 @@ pub struct Class {
     pub span: Span,
 }
 
-/// `#[NAME]` or `#[NAME(ARGS)]`
+/// An attribute: `#[NAME]` or `#[NAME(ARGS)]`.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Attr {
-    /// The word inside.
+    /// The word in the brackets.
     pub name: Name,
-    /// What stands in parentheses after it.
+    /// The arguments in parentheses after it.
     pub args: Vec<AttrArg>,
     /// All its tokens.
     pub span: Span,
@@ -166,45 +166,45 @@ pub struct Attr {
 pub struct AttrArg {
     /// The word before `=`.
     pub name: Option<Name>,
-    /// What it says.
+    /// The value of the argument.
     pub value: AttrValue,
     /// All its tokens.
     pub span: Span,
 }
 
-/// What an argument of an attribute says.
+/// The value of an argument of an attribute.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum AttrValue {
-    /// A word, a number, a list, a topology.
+    /// An expression: a word, a number, a list, a topology.
     Expr(Expr),
-    /// `2..9` or `2..=8`
+    /// A range of numbers: `2..9` or `2..=8`.
     Range {
-        /// The first.
+        /// The first number.
         lo: Expr,
-        /// The last, or the one after it.
+        /// The last number, or the one after it.
         hi: Expr,
-        /// Whether `hi` is in it.
+        /// Whether `hi` is in the range.
         inclusive: bool,
     },
     /// A string.
     Text(String),
 }
 
-/// `NAME: TYPE = DEFAULT`, of an algorithm or (without default) of a step.
+/// A parameter of an algorithm or (without default) of a step: `NAME: TYPE = DEFAULT`.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Param {
     /// Its name.
     pub name: Name,
     /// Its type.
     pub ty: TypeName,
-    /// The value it has unless given.
+    /// The value that it has unless one is given.
     pub default: Option<Expr>,
 }
 
-/// `int`, `bool`, `peer`, `Rank`, `Ring`, or a list such as `[Rank]`.
+/// The name of a type: `int`, `bool`, `peer`, `Rank`, `Ring`, or a list such as `[Rank]`.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct TypeName {
-    /// The word.
+    /// The word for the type.
     pub text: String,
     /// Whether it stands in brackets.
     pub list: bool,
@@ -215,7 +215,7 @@ pub struct TypeName {
 /// A statement and its place (to the semicolon or closing brace).
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Stmt {
-    /// What it is.
+    /// The kind of statement, with its parts.
     pub kind: StmtKind,
     /// All its tokens.
     pub span: Span,
@@ -267,7 +267,7 @@ pub enum StmtKind {
     },
     /// `require CONDITION, "why";`
     Require {
-        /// What must hold.
+        /// The condition that must hold.
         condition: Expr,
         /// The reason to give where it does not.
         why: String,
@@ -329,7 +329,7 @@ pub enum Iter {
 /// An expression, its place, and how deep it nests.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Expr {
-    /// What it is.
+    /// The kind of expression, with its parts.
     pub kind: Box<ExprKind>,
     /// All its tokens.
     pub span: Span,

@@ -30,7 +30,7 @@ pub use routes::Routing;
 pub struct NodeId(pub u32);
 
 impl NodeId {
-    /// The position in [`Topology::nodes`].
+    /// The position of the node in [`Topology::nodes`].
     pub const fn index(self) -> usize {
         self.0 as usize
     }
@@ -59,7 +59,7 @@ pub enum NodeKind {
     Net,
 }
 
-/// Who made a CPU, where the rules for paths ask.
+/// The maker of a CPU, where NCCL's rules for paths between ranks depend on it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Vendor {
     /// Intel, x86: its host bridge slows ranks that talk through it.
@@ -68,16 +68,16 @@ pub enum Vendor {
     Amd,
 }
 
-/// A node.
+/// A node of a topology: a rank, a switch, or a part of a machine that forwards.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Node {
-    /// How it is called in tables and pictures.
+    /// The name in tables and pictures.
     pub name: String,
-    /// What it is.
+    /// What kind of node it is; ranks are the only ones that send, receive and reduce.
     pub kind: NodeKind,
-    /// The island, leaf or machine it belongs to, where the topology has such.
+    /// The number of the island, leaf or machine that it belongs to, where the topology has such.
     pub group: Option<u32>,
-    /// Who made it, if it is a CPU of which that matters.
+    /// The maker, if it is a CPU of which that matters.
     pub vendor: Option<Vendor>,
 }
 
@@ -86,11 +86,11 @@ pub struct Node {
 pub enum LinkKind {
     /// `NVLink`, `xGMI`, or any cable between cards: the link of made-up meshes, rings and crossbars.
     NvLink,
-    /// Chip to chip, between a GPU and its CPU.
+    /// Chip to chip: between a GPU and its CPU.
     C2c,
     /// PCI Express.
     Pci,
-    /// Between CPUs.
+    /// The link between CPUs of one machine.
     Sys,
     /// A network cable.
     Net,
@@ -99,19 +99,44 @@ pub enum LinkKind {
 /// A link in one direction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Link {
-    /// Where it begins.
+    /// The node at which it begins.
     pub from: NodeId,
-    /// Where it ends.
+    /// The node at which it ends.
     pub to: NodeId,
     /// What it is made of.
     pub kind: LinkKind,
-    /// Bytes a second; or multiples of b, one link's bandwidth, where [`Topology::is_relative`].
+    /// The bandwidth in bytes a second; in multiples of b, the bandwidth of one link, where
+    /// [`Topology::is_relative`].
     pub capacity: Rat,
-    /// Nanoseconds for a message to pass.
+    /// The latency in nanoseconds that a message takes beside its bytes.
     pub latency: u64,
 }
 
-/// A graph of ranks, switches and links. Every rank reaches every other.
+/// The machine that an algorithm runs on: a graph of ranks, switches and directed links, in which every rank reaches
+/// every other.
+///
+/// It is read from the text that the language and the command line use: a constructor of
+/// [`ShapeKind`](shape::ShapeKind) with its sizes, and perhaps a bandwidth and a latency for each tier of links, with
+/// cables cut by `without`. NCCL's XML is read by [`nccl`], and [`draft`] builds any graph. Capacities are in bytes a
+/// second, latencies in nanoseconds.
+///
+/// ```
+/// use roundelay_core::ids::RankId;
+/// use roundelay_core::topology::Topology;
+///
+/// let broken: Topology = "full_mesh(8, 25GB/s, 2us) without (0, 1)".parse()?;
+/// assert_eq!(broken.nranks(), 8);
+/// assert!(!broken.linked(RankId(0), RankId(1)));
+/// assert_eq!(broken.neighbours(RankId(0)).len(), 6);
+///
+/// let wrong = "full_mesh(0)".parse::<Topology>();
+/// assert_eq!(wrong.unwrap_err().code.as_str(), "E0601");
+/// # Ok::<(), roundelay_core::topology::Problem>(())
+/// ```
+///
+/// # Errors
+/// A text that is no topology is a [`Problem`]: E06xx for one that makes no sense, E00xx and E01xx for one that
+/// cannot be read.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Topology {
     name: String,
@@ -127,32 +152,32 @@ pub struct Topology {
 }
 
 impl Topology {
-    /// Ranks of a topology.
+    /// The most ranks that a topology has.
     pub const RANK_LIMIT: u32 = 1 << 12;
-    /// Links of a topology, counted in one direction.
+    /// The most links that a topology has, each counted in one direction.
     pub const LINK_LIMIT: usize = 1 << 22;
 
-    /// The text it was made from, or the file.
+    /// The text that it was made from, or the name of the file.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// Number of ranks.
+    /// The number of ranks.
     pub fn nranks(&self) -> u32 {
         self.nranks
     }
 
-    /// The ranks.
+    /// The ranks in ascending order.
     pub fn ranks(&self) -> impl DoubleEndedIterator<Item = RankId> + use<> {
         (0..self.nranks).map(RankId)
     }
 
-    /// Ranks first, then switches.
+    /// All nodes: rank r at position r, and switches and other parts after the ranks.
     pub fn nodes(&self) -> &[Node] {
         &self.nodes
     }
 
-    /// Every link in one direction, by (from, to).
+    /// All links, each in one direction, in the order of where they begin and end.
     pub fn links(&self) -> &[Link] {
         &self.links
     }
@@ -167,7 +192,7 @@ impl Topology {
         self.relative
     }
 
-    /// Whether `node` is a rank.
+    /// Whether `node` is a rank, and not a switch or another part.
     pub fn is_rank(&self, node: NodeId) -> bool {
         node.0 < self.nranks
     }
@@ -179,7 +204,7 @@ impl Topology {
         a != b && row.get(b.index() / 64).is_some_and(|word| word >> (b.index() % 64) & 1 == 1)
     }
 
-    /// The ranks to which `rank` is linked, in order.
+    /// The ranks to which `rank` is linked, in ascending order.
     pub fn neighbours(&self, rank: RankId) -> Vec<RankId> {
         self.ranks().filter(|other| self.linked(rank, *other)).collect()
     }
@@ -189,7 +214,10 @@ impl Topology {
         self.ranks().filter(|via| self.linked(a, *via) && self.linked(*via, b)).collect()
     }
 
-    /// Whether `nranks` ranks have a place in it.
+    /// Checks that the topology has at least `nranks` ranks.
+    ///
+    /// # Errors
+    /// E0604 where it has fewer.
     pub fn holds(&self, nranks: u32) -> Result<(), Problem> {
         if nranks <= self.nranks {
             return Ok(());
@@ -200,7 +228,7 @@ impl Topology {
             .help(format!("run it on at most {n} ranks, or give a topology of {nranks}")))
     }
 
-    /// The same graph with every link turned round.
+    /// A copy in which every link goes the other way.
     #[must_use]
     pub fn reversed(&self) -> Self {
         let turn = |l: &Link| Link { from: l.to, to: l.from, ..*l };
@@ -230,16 +258,17 @@ impl Topology {
     }
 }
 
-/// Why there is no such topology, ring or file: like a [`Finding`] without a place.
+/// Why there is no such topology, ring, tree, groups or file: E06xx, or E0211 for a value that fits no such number of
+/// ranks. It is like a [`Finding`] without a place; [`Self::on`] and [`Self::at`] give it one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Problem {
-    /// Its code.
+    /// The stable code.
     pub code: Code,
-    /// One line.
+    /// What is wrong, in one line: lower case, no full stop.
     pub title: String,
-    /// Facts.
+    /// Facts that explain it.
     pub notes: Vec<String>,
-    /// What to do about it.
+    /// What to do about it, where something can be done.
     pub help: Option<String>,
 }
 
@@ -263,14 +292,14 @@ impl Problem {
         self
     }
 
-    /// The same at a place in a source.
+    /// Makes a diagnostic of the problem, at a place in a source.
     pub fn on(self, span: Span) -> Diagnostic {
         let mut diagnostic = Diagnostic::new(self.code, span, self.title);
         (diagnostic.notes, diagnostic.help) = (self.notes, self.help);
         diagnostic
     }
 
-    /// The same at a statement.
+    /// Makes a finding of the problem, at a statement of an algorithm.
     pub fn at(self, at: SpanId) -> Finding {
         let mut finding = Finding::new(self.code, at, self.title);
         (finding.notes, finding.help) = (self.notes, self.help);

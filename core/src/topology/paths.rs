@@ -16,7 +16,7 @@ pub const LOCAL: Rat = Rat::whole(5_000_000_000_000);
 /// The kind of a path, best first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum PathType {
-    /// To itself.
+    /// A rank to itself.
     Loc,
     /// `NVLink`, straight or through switches.
     Nvl,
@@ -34,7 +34,7 @@ pub enum PathType {
     Pxn,
     /// Over PCI through the CPU.
     Phb,
-    /// From one CPU to another.
+    /// A path from one CPU to another.
     Sys,
     /// Over the network.
     Net,
@@ -92,7 +92,7 @@ impl fmt::Display for PathType {
 /// The way from one node to another.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Path {
-    /// What it passes.
+    /// The type of the path, by the worst link that it passes.
     pub kind: PathType,
     /// Bytes a second, or multiples of b: what its narrowest link lets through. 0 where there is no path.
     pub bandwidth: Rat,

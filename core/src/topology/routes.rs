@@ -62,7 +62,8 @@ impl<'t> Routes<'t> {
         self.walk(chosen, each);
     }
 
-    /// The same for data from `source` to many at once, in equal parts along all ways.
+    /// Calls `each` with the links from `source` to many nodes at once, and the amount that takes each: data goes in
+    /// equal parts along all ways.
     pub(crate) fn spread(
         &mut self,
         source: NodeId,

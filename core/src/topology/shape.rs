@@ -10,7 +10,8 @@ use super::{LinkKind, NodeId, NodeKind, Problem, Topology};
 use crate::diagnostics::Code;
 use crate::schedule::rational::Rat;
 
-/// A topology as written, before it is laid out.
+/// A topology as it is written: a constructor with its arguments, and the cables that are cut. [`Self::build`] makes
+/// a [`Topology`] of it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Shape {
     kind: ShapeKind,
@@ -28,12 +29,12 @@ struct Tier {
     latency: Option<u64>,
 }
 
-/// A size: a number, or a list of them.
+/// A size in a constructor: a number, or a list of numbers.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Size {
-    /// `8`
+    /// One number, such as `8`.
     One(i64),
-    /// `[4, 4]`
+    /// A list of numbers, such as `[4, 4]`.
     List(Vec<i64>),
 }
 
@@ -51,12 +52,12 @@ pub enum Argument {
 macro_rules! shapes {
     ($($(#[$doc:meta])* $variant:ident $name:literal $form:literal $sizes:literal..=$most:literal
         $lists:literal $tiers:literal;)*) => {
-        /// The constructors.
+        /// The constructors of topologies. Latencies and bandwidths may be left out.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
         pub enum ShapeKind { $($(#[$doc])* $variant,)* }
 
         impl ShapeKind {
-            /// All of them.
+            /// All constructors.
             pub const ALL: &'static [Self] = &[$(Self::$variant,)*];
 
             /// The word that is written.
@@ -64,22 +65,22 @@ macro_rules! shapes {
                 match self { $(Self::$variant => $name,)* }
             }
 
-            /// How it is written in full.
+            /// The form in which it is written, with all arguments.
             pub const fn form(self) -> &'static str {
                 match self { $(Self::$variant => $form,)* }
             }
 
-            /// The least and the greatest number of sizes.
+            /// The least and the greatest number of sizes that it takes.
             pub const fn sizes(self) -> (usize, usize) {
                 match self { $(Self::$variant => ($sizes, $most),)* }
             }
 
-            /// Whether its size is a list.
+            /// Whether the size that it takes is a list.
             pub const fn takes_list(self) -> bool {
                 match self { $(Self::$variant => $lists,)* }
             }
 
-            /// Kinds of links that may differ in bandwidth and latency.
+            /// How many tiers of links it has, which may differ in bandwidth and latency.
             pub const fn tiers(self) -> usize {
                 match self { $(Self::$variant => $tiers,)* }
             }
@@ -115,7 +116,10 @@ impl ShapeKind {
 }
 
 impl Shape {
-    /// Reads the arguments of a constructor.
+    /// The shape of a constructor with these arguments.
+    ///
+    /// # Errors
+    /// E0601 for arguments that are not of the constructor's form.
     pub fn new(kind: ShapeKind, arguments: &[Argument]) -> Result<Self, Problem> {
         let bad = |what: String| {
             Problem::new(Code::BadTopology, what).help(format!("the form is `{}`", kind.form()))
@@ -168,7 +172,7 @@ impl Shape {
         Ok(Self { kind, sizes, tiers, cuts: Vec::new() })
     }
 
-    /// The same without the cable between two ranks.
+    /// Cuts the cable between ranks `a` and `b`, in both directions.
     #[must_use]
     pub fn without(mut self, a: i64, b: i64) -> Self {
         self.cuts.push((a, b));
@@ -181,7 +185,11 @@ impl Shape {
         Self { kind: ShapeKind::FullMesh, sizes, tiers: Vec::new(), cuts: Vec::new() }
     }
 
-    /// Lays it out.
+    /// Lays the topology out.
+    ///
+    /// # Errors
+    /// E0601 for sizes that make no sense, E0602 for a cut of a cable that is not there, E0603 where ranks can no
+    /// longer reach each other.
     pub fn build(&self) -> Result<Topology, Problem> {
         let mut draft = self.draft()?;
         for (a, b) in &self.cuts {
@@ -390,18 +398,18 @@ impl fmt::Display for Shape {
     }
 }
 
-/// Bytes a second as the language writes them: `25GB/s`.
+/// A bandwidth in bytes a second as the language writes it: `25GB/s`.
 pub fn rate_text(rate: u64) -> String {
     data_text(rate) + "/s"
 }
 
-/// Bytes as the language writes them: `25GB`.
+/// A number of bytes as the language writes it: `25GB`.
 pub fn data_text(bytes: u64) -> String {
     let units = [("TB", 1_000_000_000_000), ("GB", 1_000_000_000), ("MB", 1_000_000), ("kB", 1000)];
     scaled(bytes, &units, "B")
 }
 
-/// Nanoseconds as the language writes them: `2us`.
+/// A number of nanoseconds as the language writes it: `2us`.
 pub fn time_text(nanoseconds: u64) -> String {
     scaled(nanoseconds, &[("s", 1_000_000_000), ("ms", 1_000_000), ("us", 1000)], "ns")
 }

@@ -17,8 +17,11 @@ type Key = (ContentDigest, Callers);
 
 static PROOFS: LazyLock<Mutex<HashMap<Key, Arc<Proof>>>> = LazyLock::new(Mutex::default);
 
-/// A schedule with its proof. There is no other way to make one than to prove it, so an engine that takes
-/// this may rely on what was proved.
+/// A schedule with its proof.
+///
+/// There is no other way to make one than to prove the schedule, so an engine that takes this may rely on it. Clones
+/// share the schedule, the proof, and what the optimizer makes of them. Proofs are kept by the content of the
+/// schedule for the whole process, so to prove an equal one again costs a digest.
 #[derive(Clone, Debug)]
 pub struct Proved {
     schedule: Arc<Schedule>,
@@ -31,12 +34,20 @@ pub struct Proved {
 }
 
 impl Proved {
-    /// Proves `schedule`, or takes the proof of one of equal content from the cache of this process.
+    /// Proves `schedule` for ranks that each call by themselves, or takes the proof of one of equal content from the
+    /// cache of this process.
+    ///
+    /// # Errors
+    /// All that is wrong, the worst first: E03xx.
     pub fn new(schedule: Schedule) -> Result<Self, Vec<Finding>> {
         Self::called(schedule, Callers::Each)
     }
 
-    /// The same where the ranks are brought in like that.
+    /// Proves `schedule` for ranks that are brought in by such `callers`, or takes the proof from the cache of this
+    /// process.
+    ///
+    /// # Errors
+    /// All that is wrong, the worst first: E03xx.
     pub fn called(schedule: Schedule, callers: Callers) -> Result<Self, Vec<Finding>> {
         let key = (stages::stage("hash", || hash::content(&schedule)), callers);
         let proofs = || PROOFS.lock().unwrap_or_else(PoisonError::into_inner);
@@ -67,29 +78,33 @@ impl Proved {
         })
     }
 
-    /// The same schedule, whose optimizer goes wrong: what every pass makes is changed before it is looked at.
+    /// A copy whose optimizer goes wrong, for tests: `breaks` changes what every pass makes before it is looked at.
     #[doc(hidden)]
     #[must_use]
     pub fn with_broken_passes(&self, breaks: fn(&mut Schedule)) -> Self {
         Self { optimized: Arc::default(), breaks: Some(breaks), ..self.clone() }
     }
 
-    /// What was proved.
+    /// The schedule that was proved, as its author wrote it.
     pub fn schedule(&self) -> &Arc<Schedule> {
         &self.schedule
     }
 
-    /// How the ranks must be brought in: what is proved for each by itself holds for one call too.
+    /// How the ranks must be brought in for the proof to hold. What is proved for ranks that each call by themselves
+    /// holds for one call of all of them too.
     pub fn callers(&self) -> Callers {
         self.callers
     }
 
-    /// The proof.
+    /// The proof of [`Self::schedule`].
     pub fn proof(&self) -> &Arc<Proof> {
         &self.proof
     }
 
-    /// The schedule as it runs best, with a proof of its own; the second time it is at hand.
+    /// What the optimizer makes of the schedule for `goal`, with a proof of its own. It is kept for the next time.
+    ///
+    /// # Errors
+    /// [`Unproved`] (E0425) where a pass made something that is not proved: a fault of the compiler.
     pub fn optimized(&self, goal: Goal) -> Result<Arc<Optimized>, Unproved> {
         let optimized = || self.optimized.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(known) = optimized().get(&goal) {

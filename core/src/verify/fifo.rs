@@ -7,12 +7,12 @@ use std::collections::HashMap;
 use crate::ids::{OpId, StreamId};
 use crate::schedule::{Channel, OpKind, Schedule, SignalKind};
 
-/// The slots of a link of a schedule's fifos.
+/// How many slots the links of a schedule's fifos have, and how many they need.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Depth {
-    /// The most that hold data at once, as the senders wait for credits.
+    /// The most slots of a link that hold data at once, as the senders wait for credits.
     pub credits: u32,
-    /// As few as let all ranks end.
+    /// The fewest slots of a link with which all ranks come to their end.
     pub needed: u32,
 }
 

@@ -50,10 +50,16 @@ pub use report::Access;
 pub use signals::Signals;
 pub use transfers::{Part, Transfer, transfers};
 
-/// What was proved, and what the engines take from it.
+/// What the proof of a schedule found out: where averages divide, whether it holds in place, and how deep, how long
+/// and how wide the schedule is.
+///
+/// That there is a `Proof` says that the schedule is right for every interleaving and every count of elements: no
+/// deadlock, no race, no signal left over, every contribution exactly once and in its place. A [`Proved`] keeps it
+/// together with the schedule.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Proof {
-    /// Reducing moves after which every destination element is complete: `avg` divides there. In order.
+    /// The reducing moves after which every element of the destination is complete, in ascending order: `avg` divides
+    /// there.
     pub finish: Vec<OpId>,
     /// Completion is not uniform: `avg` divides each rank's whole output at the end of its main stream
     /// instead, and `finish` is empty.
@@ -65,18 +71,21 @@ pub struct Proof {
     pub one_mode: Option<Box<Finding>>,
     /// The deepest reduction tree of any output element, in reduce steps.
     pub reduce_depth: u32,
-    /// The longest chain of data moves between ranks.
+    /// The length of the longest chain of moves between ranks, each of which needs the one before.
     pub rounds: u32,
-    /// The most peers of a rank at once.
+    /// The most peers that a rank sends to, and receives from, in one step.
     pub ports: Ports,
-    /// The order in which results are reduced, where they are.
+    /// How results are reduced, where the collective reduces: the same at all ranks and counts, or not.
     pub reduction: Option<Reduction>,
-    /// That order itself, by which what a pass makes of the schedule is compared with it.
+    /// The order in which each element is reduced, with which the order of an optimized schedule is compared.
     pub orders: Arc<Orders>,
 }
 
-/// Proves `schedule`, out of place and (where the collective has it) in place, and that it keeps to what is
-/// demanded of it; or says all that is wrong.
+/// Proves `schedule`, out of place and (where it has that form) in place, and that it keeps to what its author
+/// demands of it: budgets, links, order.
+///
+/// # Errors
+/// All that is wrong, the worst first: E03xx.
 pub fn verify(schedule: &Schedule) -> Result<Proof, Vec<Finding>> {
     let proof = verify_with(schedule, Signals::default())?;
     let unmet = unmet(schedule, &proof);
@@ -95,12 +104,19 @@ pub(crate) fn steps(schedule: &Schedule) -> Result<Vec<u32>, Vec<Finding>> {
     Ok(ports::steps(schedule, &order, |at| schedule.crosses(schedule.op(at))).0)
 }
 
-/// The proof alone, for a runtime with such signals.
+/// Proves `schedule` for a runtime with such `signals`, without regard to what its author demands of it.
+///
+/// # Errors
+/// All that is wrong, the worst first: E03xx.
 pub fn verify_with(schedule: &Schedule, signals: Signals) -> Result<Proof, Vec<Finding>> {
     verify_called(schedule, signals, Callers::Each)
 }
 
-/// The same where the ranks are brought in like that: if one call runs them all, it orders a run's ends.
+/// Proves `schedule` for a runtime with such `signals`, whose ranks are brought in by such `callers`: if one call
+/// runs all of them, it orders the beginnings and the ends of runs; if each rank calls by itself, signals alone do.
+///
+/// # Errors
+/// All that is wrong, the worst first: E03xx.
 pub fn verify_called(
     schedule: &Schedule,
     signals: Signals,
@@ -114,7 +130,7 @@ pub fn verify_called(
     prove(schedule, signals, callers).map_err(|findings| lanes::explained(schedule, findings))
 }
 
-/// The same for a legal schedule as the runtime sees it.
+/// Proves a schedule that was found to be legal, as a runtime with such signals sees it.
 fn prove(schedule: &Schedule, signals: Signals, callers: Callers) -> Result<Proof, Vec<Finding>> {
     let reporter = report::Reporter::new(schedule).with(signals);
     let in_place = schedule.collective.has_in_place() && !schedule.out_of_place;

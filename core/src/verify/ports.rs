@@ -5,23 +5,23 @@ use super::order::Order;
 use crate::ids::{OpId, RankId};
 use crate::schedule::{OpKind, Schedule};
 
-/// The most that any rank does at once.
+/// The most peers that any rank sends to, and receives from, in one step.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Ports {
-    /// Peers that one rank sends to.
+    /// The rank that sends to the most peers at once.
     pub send: Busiest,
-    /// Peers that one rank receives from.
+    /// The rank that receives from the most peers at once.
     pub receive: Busiest,
 }
 
 /// A rank in the step in which it has the most peers.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Busiest {
-    /// Which rank.
+    /// The rank.
     pub rank: RankId,
-    /// In which step, from 1.
+    /// The step, counted from 1.
     pub step: u32,
-    /// Its peers, each with the first move between the two.
+    /// The peers of the rank in that step, each with the first move between the two.
     pub peers: Vec<(RankId, OpId)>,
 }
 

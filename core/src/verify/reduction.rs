@@ -11,34 +11,34 @@ use crate::schedule::Buffer;
 /// How far two orders of reduction agree.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Sameness {
-    /// Operand by operand.
+    /// They agree operand by operand.
     Exact,
-    /// But for the order of two operands, which the built-in ops do not mind.
+    /// They agree but for the order of two operands, which changes no result of the built-in ops.
     Commuted,
-    /// Not at all: rounding differs.
+    /// They differ, and so may the rounding of floats.
     Differs,
 }
 
-/// The orders of reduction of a schedule's results.
+/// How far the orders agree in which the results of a schedule are reduced.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Reduction {
-    /// Over the ranks that hold the same element.
+    /// How far the ranks agree that hold the same element.
     pub ranks: Sameness,
-    /// Over the pieces of the buffer: where they agree, an element's result does not depend on the count, nor
+    /// How far the pieces of the buffer agree: where they do, an element's result does not depend on the count, nor
     /// on how a message is cut into chunks.
     pub pieces: Sameness,
-    /// Where two ranks differ.
+    /// Two ranks that differ, where any do.
     pub witness: Option<Witness>,
 }
 
 /// Two ranks that hold the same element, reduced in different orders.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Witness {
-    /// Which ranks.
+    /// The two ranks.
     pub ranks: [RankId; 2],
-    /// The piece of the output.
+    /// The piece of the output that they both hold, in words.
     pub piece: String,
-    /// Their orders, such as `((0 1) 2)`: the outermost reduce comes last.
+    /// The order of each of the two, such as `((0 1) 2)`: the outermost reduce comes last.
     pub orders: [String; 2],
 }
 

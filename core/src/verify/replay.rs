@@ -446,7 +446,7 @@ impl Player<'_> {
         }
     }
 
-    /// The same program again, for the races of scratch alone: user buffers are guarded by enter and exit.
+    /// Replays the program a second time, for the races of scratch alone: enter and exit guard the user's buffers.
     fn second_run(&mut self) -> Result<(), Stop> {
         if !self.worlds[0].findings.is_empty() {
             return Ok(());

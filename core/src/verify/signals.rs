@@ -14,14 +14,14 @@ use crate::schedule::{OpKind, Schedule};
 /// How the signals of a runtime behave. By default each lane has counters of its own that only rise.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Signals {
-    /// A flag instead of a counter: a post on a raised flag is lost.
+    /// Whether a signal is a flag in place of a counter: a post on a raised flag is lost (E0314).
     pub one_shot: bool,
-    /// One flag (or counter) for a link and kind, whatever the lane.
+    /// Whether there is one flag or counter for each link and kind of signal, which all lanes share.
     pub link_shared: bool,
 }
 
 impl Signals {
-    /// The schedule as such a runtime sees it.
+    /// The schedule as a runtime with such signals sees it.
     pub fn seen(self, schedule: &Schedule) -> Cow<'_, Schedule> {
         if !self.link_shared {
             return Cow::Borrowed(schedule);

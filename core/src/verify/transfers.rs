@@ -16,30 +16,34 @@ use crate::schedule::{Buffer, OpKind, Operand, Schedule};
 /// What goes from one rank to another in one step.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Transfer {
-    /// The longest chain of transfers that must come before it.
+    /// The step: the length of the longest chain of transfers that must come before it.
     pub step: u32,
-    /// Whose data.
+    /// The rank that the data comes from.
     pub from: RankId,
-    /// Who gets it.
+    /// The rank that gets it.
     pub to: RankId,
-    /// It is reduced with what is there.
+    /// Whether it is reduced with what the receiver has, and not only copied.
     pub adds: bool,
-    /// Which data, in order.
+    /// The parts of the data that it carries, in order.
     pub data: Vec<Part>,
 }
 
 /// A stretch of the larger of the collective's two buffers: an `AllGather`'s output, a `ReduceScatter`'s input.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Part {
-    /// In an `AllToAll`, whose input; the same stretch of two inputs goes different ways there.
+    /// In an `AllToAll` the rank whose input it is of, as the same stretch of two inputs goes different ways there;
+    /// `None` for other collectives.
     pub of: Option<RankId>,
-    /// Where it begins, as a share of the buffer.
+    /// The share of the buffer at which it begins, from 0 to 1.
     pub lo: Rat,
-    /// Where it ends.
+    /// The share of the buffer at which it ends.
     pub hi: Rat,
 }
 
-/// The transfers of a schedule by step, sender and receiver; or why it is wrong, for then data may be anything.
+/// The transfers of a schedule by step, sender and receiver.
+///
+/// # Errors
+/// The findings of the proof, where the schedule is wrong: then its data may be anything.
 ///
 /// A move comes a step after the last move between ranks that precedes it in its stream, or that a signal
 /// tells it of. Moves of one message are one step: they follow each other in a stream with nothing in between,

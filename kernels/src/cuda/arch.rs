@@ -17,12 +17,15 @@ pub struct Arch {
 }
 
 impl Arch {
-    /// Of a device's compute capability, such as 9 and 0.
+    /// The generation of a device with that compute capability, such as 9 and 0.
+    ///
+    /// # Errors
+    /// E0416 for one that no kernel can be compiled for.
     pub fn of_capability(major: u32, minor: u32) -> Result<Self, Error> {
         format!("sm_{major}{minor}").parse()
     }
 
-    /// Ten times the compute capability.
+    /// The number of the generation, ten times the compute capability: 90 for `sm_90`.
     pub fn number(self) -> u32 {
         self.number
     }

@@ -25,17 +25,17 @@ pub struct Cache {
 }
 
 impl Cache {
-    /// `ROUNDELAY_CACHE`, or `roundelay` in the user's folder for caches.
+    /// The cache that the variable `ROUNDELAY_CACHE` names, or `roundelay` in the user's folder for caches.
     pub fn of_process() -> Self {
         Self::of(|name| std::env::var_os(name))
     }
 
-    /// Nothing is kept.
+    /// A cache that keeps nothing.
     pub fn off() -> Self {
         Self { folder: None }
     }
 
-    /// In that folder, which need not exist.
+    /// A cache in `folder`, which need not exist yet.
     pub fn at(folder: impl Into<PathBuf>) -> Self {
         Self { folder: Some(folder.into()) }
     }

@@ -10,54 +10,54 @@ use super::log::{self, Message};
 use super::nvrtc::{Built, Failure, Nvrtc};
 use super::report::{self, Resources, Usage};
 
-/// The device headers that every kernel includes: names and texts.
+/// The device headers that every kernel includes, each with its name and its text.
 pub const HEADERS: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/headers.rs"));
 
 /// Threads of a block, unless given: that many have 255 registers each, and spill nothing.
 pub const THREADS: u32 = 256;
 
-/// What a text is compiled for.
+/// What a kernel's text is compiled for: a generation of GPUs, a size of blocks, and macros.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Target {
     /// The GPU's generation.
     pub arch: Arch,
-    /// Threads of a block.
+    /// The number of threads of a block, which the text sees as `ROUNDELAY_THREADS`.
     pub threads: u32,
-    /// Macros and their values, beside `ROUNDELAY_THREADS`.
+    /// Other macros that are defined, with their values.
     pub defines: Vec<(String, String)>,
 }
 
-/// A kernel, compiled.
+/// The result of compiling a kernel's text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Compiled {
     /// Machine code, as the driver loads it.
     pub cubin: Vec<u8>,
-    /// The same as the assembler got it.
+    /// The PTX text from which the assembler made the machine code.
     pub ptx: String,
-    /// All that NVRTC said.
+    /// NVRTC's whole log.
     pub log: String,
-    /// Its warnings, with places in the algorithm's source.
+    /// NVRTC's warnings, with their places in the algorithm's source.
     pub warnings: Vec<Message>,
-    /// What each kernel of the text takes, and each function that was not inlined.
+    /// The registers, stack and shared memory of each kernel of the text, and of each function that was not inlined.
     pub usage: Vec<Usage>,
-    /// Why it could not be kept on disk, if it should have been.
+    /// Why the result could not be kept on disk, where that was asked for and failed.
     pub not_kept: Option<String>,
 }
 
 impl Compiled {
-    /// What the kernel of that name takes.
+    /// The registers, stack and shared memory of the kernel of that name.
     pub fn resources(&self, kernel: &str) -> Option<Resources> {
         self.usage.iter().find(|usage| usage.name == kernel)?.kernel
     }
 
-    /// Bytes that threads store because registers run out, in all kernels and functions.
+    /// Bytes that a thread stores because registers run out, summed over all kernels and functions.
     pub fn spills(&self) -> u32 {
         self.usage.iter().map(|usage| usage.spill_stores).sum()
     }
 }
 
 impl Target {
-    /// Blocks of [`THREADS`] threads.
+    /// A target of blocks of [`THREADS`] threads, without macros.
     pub fn new(arch: Arch) -> Self {
         Self { arch, threads: THREADS, defines: Vec::new() }
     }
@@ -80,14 +80,17 @@ impl Target {
     }
 }
 
-/// NVRTC with its caches.
+/// NVRTC with a cache in memory and one on disk.
 pub struct Compiler {
     nvrtc: &'static Nvrtc,
     disk: Cache,
     memory: Mutex<HashMap<Key, Arc<Compiled>>>,
 }
 
-/// Compiles a text with this process's compiler: see [`Compiler::compile`].
+/// Compiles the text of the kernel `name` with the one compiler of this process: see [`Compiler::compile`].
+///
+/// # Errors
+/// E0415 if there is no NVRTC; else those of [`Compiler::compile`].
 pub fn compile(text: &str, name: &str, target: &Target) -> Result<Arc<Compiled>, Error> {
     static COMPILER: OnceLock<Compiler> = OnceLock::new();
     let compiler = match COMPILER.get() {
@@ -101,13 +104,17 @@ pub fn compile(text: &str, name: &str, target: &Target) -> Result<Arc<Compiled>,
 }
 
 impl Compiler {
-    /// With that cache. E0415 if there is no NVRTC.
+    /// A compiler that keeps what it makes in `disk`.
+    ///
+    /// # Errors
+    /// E0415 if there is no NVRTC.
     pub fn new(disk: Cache) -> Result<Self, Error> {
         Ok(Self { nvrtc: Nvrtc::of_process()?, disk, memory: Mutex::default() })
     }
 
     /// Compiles the text of the kernel `name`. The same text for the same target is compiled once.
     ///
+    /// # Errors
     /// E0416 for an architecture that this NVRTC does not know, E0417 for a text that it refuses.
     pub fn compile(&self, text: &str, name: &str, target: &Target) -> Result<Arc<Compiled>, Error> {
         let Nvrtc { archs, version, size, headers, .. } = self.nvrtc;

@@ -56,7 +56,7 @@ enum Place {
     Scratch(u64),
 }
 
-/// What a plan does on one device, from the host.
+/// The ops of a plan on one device, issued one by one from the host: copies, and a kernel for each fold.
 pub struct Driven {
     steps: Vec<Step>,
     element_size: u64,
@@ -72,7 +72,7 @@ pub struct Driven {
 }
 
 impl Driven {
-    /// The schedule of a plan whose world has one device.
+    /// Prepares the ops of `plan`, whose world has one device.
     pub fn new(world: &CudaWorld, plan: &CudaPlan) -> Result<Self, Error> {
         let device = &world.devices[0];
         let (schedule, proof) = (&*plan.kernel().schedule, &*plan.kernel().proof);
@@ -109,7 +109,7 @@ impl Driven {
         })
     }
 
-    /// Issues all of it, ordered after and before what else is on the stream, and does not wait.
+    /// Issues all ops, ordered after and before what else is on the stream, and does not wait.
     pub fn launch(
         &self,
         rooms: &mut Rooms,
@@ -204,7 +204,8 @@ fn text(element: Element, op: ReduceOp) -> String {
     )
 }
 
-/// The ops in an order in which they can be issued, those that `finish` dividing, how many events they take, and bytes of scratch.
+/// The ops in an order in which they can be issued, those that `finish` dividing, how many events they take, and
+/// bytes of scratch.
 fn steps(schedule: &Schedule, finish: &[OpId], count: u64, size: u64) -> (Vec<Step>, usize, u64) {
     // All scratch of a rank, then that of the next.
     let mut offsets = vec![0];

@@ -9,7 +9,9 @@ use roundelay_core::ids::RankId;
 use super::log::{Message, Severity};
 use crate::host;
 
-/// An error of compiling, launching or running a kernel.
+/// Why a kernel cannot be compiled, launched or brought to its end.
+///
+/// Each variant names its code, which [`Self::code`] returns and a page of the book explains.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Error {
@@ -17,31 +19,31 @@ pub enum Error {
     NoCuda(Box<Missing>),
     /// E0416: not an architecture that a kernel can be compiled for.
     BadArchitecture {
-        /// What was given.
+        /// The architecture that was given.
         given: String,
-        /// Why it does not fit, and what fits.
+        /// Why no kernel can be compiled for it, and for which one can.
         why: String,
     },
     /// E0417: NVRTC refuses a kernel.
     KernelRefused(Box<Refused>),
     /// E0418: a kernel whose CTAs wait for each other, but do not fit the device at once.
     NotResident {
-        /// The kernel.
+        /// The name of the kernel.
         kernel: String,
-        /// Ranks on the device.
+        /// The number of ranks on the device.
         ranks: u32,
-        /// Streams of all of them.
+        /// The number of streams that these ranks have together.
         streams: u64,
-        /// CTAs of each stream.
+        /// How many CTAs share a stream.
         ctas: u64,
-        /// CTAs that the device holds at once.
+        /// How many CTAs the device holds at once.
         holds: u64,
     },
     /// E0419: the device has not enough memory.
     DeviceMemory {
-        /// What for, such as `scratch of rank 3`.
+        /// What the memory is for, such as `scratch of rank 3`.
         what: String,
-        /// Which device.
+        /// The number of the device.
         device: usize,
         /// Bytes asked for.
         asked: u64,
@@ -52,80 +54,81 @@ pub enum Error {
     WrongDevice {
         /// "input", "output" or "buffer".
         what: &'static str,
-        /// Whose.
+        /// The rank whose slice it is.
         rank: RankId,
-        /// The slice's device.
+        /// The number of the device that the slice is on.
         given: usize,
-        /// The rank's device.
+        /// The number of the device that the rank is on.
         expected: usize,
     },
     /// E0421: the device ended a kernel, or the driver a call.
     KernelFailed {
         /// What failed, such as `RingAllReduce on device 0`.
         what: String,
-        /// The driver's word.
+        /// The driver's message.
         why: String,
     },
     /// E0422: two devices of which one cannot reach the other's memory.
     NoPeerAccess {
-        /// The one that should reach.
+        /// The number of the device that should read and write the other's memory.
         from: usize,
-        /// The other.
+        /// The number of the device whose memory it is.
         to: usize,
     },
-    /// E0423: threads that no CTA can have.
+    /// E0423: a number of threads that no CTA can have.
     BadThreads {
-        /// What was given.
+        /// The number of threads that was given.
         given: u32,
     },
     /// E0403: typed slices for a plan of elements that Rust has no type for.
     NoSlices {
-        /// The plan's element type.
+        /// The element type of the plan.
         element: Element,
     },
-    /// What stands in the way of a kernel: the algorithm itself, or its form.
+    /// The algorithm cannot be made into a kernel of that form: E0423, or what is wrong with the algorithm itself.
+    /// The first diagnostic has the code.
     NoKernel(Vec<Diagnostic>),
-    /// E0401, E0402, E0405, …: what the host's engine says, too.
+    /// E0401, E0402, E0405 and others: an error that the host's engine has too.
     Host(host::Error),
 }
 
-/// What of CUDA is not there, and where it was looked for.
+/// The details of [`Error::NoCuda`] (E0415): the part of CUDA that is missing, and where it was looked for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Missing {
-    /// What is missing.
+    /// The part that is missing.
     pub part: Part,
-    /// Each place, and what was wrong there.
+    /// Each place where it was looked for, and what was wrong there.
     pub tried: Vec<String>,
 }
 
-/// A part of CUDA.
+/// A part of CUDA that may be missing.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Part {
-    /// The compiler's library.
+    /// NVRTC, the library of the compiler.
     Nvrtc,
     /// A header that kernels include, such as `cuda_fp16.h`.
     Header(String),
-    /// The driver's library.
+    /// The library of the NVIDIA driver.
     Driver,
-    /// A GPU.
+    /// An NVIDIA GPU.
     Device,
 }
 
-/// Why NVRTC refuses a kernel.
+/// The details of [`Error::KernelRefused`] (E0417): what NVRTC says of a kernel that it refuses.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Refused {
-    /// The kernel.
+    /// The name of the kernel.
     pub kernel: String,
-    /// For which architecture.
+    /// The architecture that it was compiled for, such as `sm_90`.
     pub arch: String,
-    /// What it says, with places in the algorithm's source.
+    /// NVRTC's messages, with their places in the algorithm's source.
     pub messages: Vec<Message>,
-    /// All that it says.
+    /// NVRTC's whole log.
     pub log: String,
 }
 
 impl Error {
-    /// The stable code.
+    /// The stable code, such as E0415.
     pub fn code(&self) -> Code {
         match self {
             Self::NoCuda(_) => Code::NoCuda,

@@ -17,12 +17,17 @@ use crate::grid;
 use crate::host::{self, Element};
 
 impl CudaPlan {
-    /// Launches on a slice per rank, empty where a rank lacks the buffer, and returns at once: results are there when
-    /// `stream` has come so far. What became of it, [`Self::wait`] or [`Self::check`] tells; after an error the
-    /// outputs are undefined.
+    /// Launches the collective on a slice for each rank and returns at once: results are there when `stream` has come
+    /// so far. Slices are as long as [`Self::input_len`] and [`Self::output_len`] say, and empty where a rank has no
+    /// such buffer. [`Self::wait`] or [`Self::check`] tells what became of the launch; after an error the outputs are
+    /// undefined.
     ///
     /// Slices are used as cudarc has it: their events keep other streams in order, where the context tracks them.
     /// The launch can be captured into a graph if it does not; so can nothing that allocates or waits.
+    ///
+    /// # Errors
+    /// Before the launch E0401 (not one slice for each rank), E0402 (wrong length), E0403 (another element type),
+    /// E0420 (a slice on another device than its rank); E0421 where the driver refuses the launch.
     pub fn launch<T: Element, I: DevicePtr<T>, O: DevicePtrMut<T>>(
         &self,
         stream: &Arc<CudaStream>,
@@ -33,7 +38,11 @@ impl CudaPlan {
         self.launch_apart(stream, inputs, outputs, 1)
     }
 
-    /// Launches on one slice per rank, as long as [`Self::in_place_len`].
+    /// Launches the collective in place, on one slice for each rank, as long as [`Self::in_place_len`] says, and
+    /// returns at once as [`Self::launch`] does.
+    ///
+    /// # Errors
+    /// E0408 where there is no in-place form; else those of [`Self::launch`].
     pub fn launch_in_place<T: Element, B: DevicePtrMut<T>>(
         &self,
         stream: &Arc<CudaStream>,
@@ -43,7 +52,10 @@ impl CudaPlan {
         self.launch_aliased(stream, buffers, 1)
     }
 
-    /// [`Self::launch`] on bytes, aligned for the element type.
+    /// Launches the collective on bytes. Lengths are those of [`Self::launch`] times the size of an element.
+    ///
+    /// # Errors
+    /// E0404 for a slice that is not aligned for the element type; else those of [`Self::launch`].
     pub fn launch_bytes<I: DevicePtr<u8>, O: DevicePtrMut<u8>>(
         &self,
         stream: &Arc<CudaStream>,
@@ -53,7 +65,11 @@ impl CudaPlan {
         self.launch_apart(stream, inputs, outputs, self.shape.dtype.size())
     }
 
-    /// [`Self::launch_in_place`] on bytes, aligned for the element type.
+    /// Launches the collective in place on bytes. Lengths are those of [`Self::launch_in_place`] times the size of an
+    /// element.
+    ///
+    /// # Errors
+    /// E0404 for a slice that is not aligned for the element type; else those of [`Self::launch_in_place`].
     pub fn launch_bytes_in_place<B: DevicePtrMut<u8>>(
         &self,
         stream: &Arc<CudaStream>,
@@ -62,7 +78,10 @@ impl CudaPlan {
         self.launch_aliased(stream, buffers, self.shape.dtype.size())
     }
 
-    /// Waits for the last launch, and tells what became of all so far.
+    /// Waits until the last launch is over, and tells what became of all launches so far.
+    ///
+    /// # Errors
+    /// E0405 where a wait of a kernel came to its deadline; E0421 where the device ended a kernel.
     pub fn wait(&self) -> Result<(), Error> {
         let mut last = self.last();
         if let Some(stream) = &last.stream {
@@ -71,7 +90,10 @@ impl CudaPlan {
         self.verdict(&mut last)
     }
 
-    /// What became of the launches that are over: the error of one whose wait gave up. It does not wait.
+    /// Tells what became of the launches that are over, without waiting for others.
+    ///
+    /// # Errors
+    /// E0405 where a wait of a kernel came to its deadline.
     pub fn check(&self) -> Result<(), Error> {
         self.verdict(&mut self.last())
     }

@@ -2,23 +2,23 @@
 
 use std::fmt;
 
-/// How bad a message is.
+/// Whether a message refuses the kernel or only warns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Severity {
     /// The kernel is refused.
     Error,
-    /// It compiles.
+    /// The kernel compiles all the same.
     Warning,
 }
 
-/// A message with its place.
+/// A message of NVRTC with its place in a source.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Message {
-    /// The source: an algorithm's, or a header's.
+    /// The file: the source of an algorithm, or a header.
     pub file: String,
-    /// Its line, from 1.
+    /// The line in that file, counted from 1.
     pub line: u32,
-    /// How bad.
+    /// Whether it refuses the kernel.
     pub severity: Severity,
     /// What is wrong; the lines that follow show where.
     pub text: String,

@@ -8,7 +8,10 @@ use roundelay_core::optimize::Level;
 
 use super::compile::THREADS;
 
-/// How to make and run a plan.
+/// How a plan for GPUs is made and run: form and protocol of the kernel, threads, deadline.
+///
+/// The default is the author's loops, the protocol that the program asks for, CTAs of [`THREADS`] threads, as many of
+/// them as the devices hold and the data is worth, and a deadline of a minute.
 #[derive(Clone, Copy, Debug)]
 pub struct CudaOptions {
     pub(super) protocol: Option<Protocol>,
@@ -35,55 +38,59 @@ impl Default for CudaOptions {
 }
 
 impl CudaOptions {
-    /// The author's loops, the protocol that the program asks for, CTAs of [`THREADS`] threads, as many of them as the
-    /// devices hold and the data is worth, and a deadline of a minute.
+    /// The default options.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// How data and signals travel.
+    /// Chooses how data and signals travel; by default the program's own statements say so ([`Protocol::of`]).
     #[must_use]
     pub fn protocol(mut self, protocol: Protocol) -> Self {
         self.protocol = Some(protocol);
         self
     }
 
-    /// How the kernel holds the algorithm.
+    /// Chooses how the kernel holds the algorithm: as the author's loops, or as a table of ops that a fixed loop
+    /// walks.
     #[must_use]
     pub fn form(mut self, form: Form) -> Self {
         self.form = form;
         self
     }
 
-    /// Threads of a CTA: a multiple of 32, 1024 at most.
+    /// Sets the number of threads of a CTA: a multiple of 32, 1024 at most. Others are refused when the plan is made
+    /// (E0423).
     #[must_use]
     pub fn threads(mut self, threads: u32) -> Self {
         self.threads = threads;
         self
     }
 
-    /// CTAs that share a stream; 0 means to choose.
+    /// Sets how many CTAs share the work of each stream of a rank; 0 means that the plan chooses. More than the
+    /// devices hold at once are refused when the plan is made (E0418).
     #[must_use]
     pub fn parts(mut self, parts: u32) -> Self {
         self.parts = NonZeroU32::new(parts);
         self
     }
 
-    /// For how long a wait may last before the run is given up with [`crate::Error::Timeout`].
+    /// Sets for how long a wait may last before the launch is given up with [`crate::Error::Timeout`] (E0405).
     #[must_use]
     pub fn deadline(mut self, deadline: Duration) -> Self {
         self.deadline = deadline;
         self
     }
 
-    /// For the table form: how much of the schedule may be written otherwise. Results have the same bits.
+    /// Sets the level of the optimizer, which only the table form has: how much of the schedule may be rewritten.
+    /// Results have the same bits at every level.
     #[must_use]
     pub fn level(mut self, level: Level) -> Self {
         self.level = level;
         self
     }
 
-    /// For the table form: lets reductions nest otherwise than the author says.
+    /// Lets reductions nest otherwise than the author wrote them, in the table form. Results of floats may then
+    /// differ in their last bits.
     #[must_use]
     pub fn reassociate(mut self, reassociate: bool) -> Self {
         self.reassociate = reassociate;

@@ -26,7 +26,11 @@ use crate::host::shape::Shape;
 const VECTOR: u32 = 16;
 const MOST_THREADS: u32 = 1024;
 
-/// A proved algorithm, compiled for a world's devices, for one count, element type and reduce op.
+/// A proved algorithm, compiled for the devices of a [`CudaWorld`], for one count, element type and reduce op.
+///
+/// The count is NCCL's: the elements of one unit of the collective. [`Self::input_len`], [`Self::output_len`] and
+/// [`Self::in_place_len`] give the length of each rank's slices in elements. The trait `OnDevice` of the crate
+/// `roundelay` makes such plans of algorithms.
 ///
 /// Launches of one plan are ordered after one another, whatever streams they are on. A graph that replays a launch
 /// must be ordered by its owner, and not outlive the plan.
@@ -61,11 +65,14 @@ impl fmt::Debug for CudaPlan {
 }
 
 impl CudaPlan {
-    /// Makes a kernel of an algorithm that was proved for the world's ranks, for `count` elements a unit (see
-    /// [`roundelay_core::collective`]).
+    /// A plan for an algorithm that was proved for the ranks of `world`, and for `count` elements a unit. The kernel
+    /// is made in the form and with the protocol that `options` name, and compiled now.
     ///
-    /// E0415 without NVRTC, E0417 where it refuses the kernel, E0418 where the device does not hold all CTAs at
-    /// once, E0419 where its memory does not suffice.
+    /// # Errors
+    /// E0401 where the proof is for another number of ranks; E0407 for scratch with more bytes than addresses; E0415
+    /// without NVRTC; E0417 where it refuses the kernel; E0418 where a device does not hold all CTAs at once; E0419
+    /// where its memory does not suffice; E0423 where the algorithm does not fit the form, or a CTA cannot have so
+    /// many threads; E0425 for a fault of the optimizer.
     pub fn new(
         world: &CudaWorld,
         algorithm: &Interpreted,
@@ -88,7 +95,11 @@ impl CudaPlan {
         Self::of_kernel(world, kernel.map_err(Error::NoKernel)?, count, options)
     }
 
-    /// The same of a kernel that was made for as many ranks as the world has.
+    /// A plan that launches `kernel`, which was made for as many ranks as `world` has, for `count` elements a unit.
+    /// Of `options` it takes the threads and parts and the deadline; form and protocol are the kernel's.
+    ///
+    /// # Errors
+    /// Those of [`Self::new`].
     pub fn of_kernel(
         world: &CudaWorld,
         kernel: Kernel,
@@ -183,32 +194,32 @@ impl CudaPlan {
         })
     }
 
-    /// CTAs that share a stream.
+    /// How many CTAs share the work of each stream of a rank.
     pub fn parts_per_stream(&self) -> u32 {
         self.parts
     }
 
-    /// Elements a unit.
+    /// The plan's count: elements of one unit of the collective, as NCCL counts.
     pub fn count(&self) -> u64 {
         self.shape.count
     }
 
-    /// The kernel, its text and its schedule.
+    /// The kernel that is launched, with its text and its schedule.
     pub fn kernel(&self) -> &Kernel {
         &self.kernel
     }
 
-    /// Elements of the input of `rank`; 0 where it has none.
+    /// The length of the input of `rank` in elements; 0 where the rank has no input.
     pub fn input_len(&self, rank: impl Into<RankId>) -> usize {
         self.shape.input_len(rank.into())
     }
 
-    /// Elements of the output of `rank`; 0 where it has none.
+    /// The length of the output of `rank` in elements; 0 where the rank has no output.
     pub fn output_len(&self, rank: impl Into<RankId>) -> usize {
         self.shape.output_len(rank.into())
     }
 
-    /// Elements of the one buffer of `rank` in place.
+    /// The length in elements of the one buffer that `rank` has in place: that of the larger of its two buffers.
     pub fn in_place_len(&self, rank: impl Into<RankId>) -> usize {
         self.shape.in_place_len(rank.into())
     }

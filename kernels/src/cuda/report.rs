@@ -2,22 +2,22 @@
 
 use std::fmt;
 
-/// What a kernel takes, or a function that was not inlined, in which all kernels of the text may meet.
+/// What a kernel takes of a multiprocessor, or a function that was not inlined, which several kernels may call.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Usage {
-    /// Its name, as the assembler has it.
+    /// The name of the kernel or function, as the assembler has it.
     pub name: String,
-    /// What only kernels have; a function's part is in that of its callers.
+    /// What the kernel takes with all that it calls; `None` for a function, whose part is in that of its callers.
     pub kernel: Option<Resources>,
     /// Bytes of stack of a thread, in this function.
     pub stack: u32,
     /// Bytes that a thread stores because registers run out.
     pub spill_stores: u32,
-    /// Bytes that it loads again.
+    /// Bytes that a thread loads again after it stored them because registers ran out.
     pub spill_loads: u32,
 }
 
-/// What a kernel takes with all that it calls.
+/// What a kernel takes of a multiprocessor, with all functions that it calls.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Resources {
     /// Registers of a thread.

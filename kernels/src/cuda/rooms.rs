@@ -14,7 +14,7 @@ use crate::grid::Buffers;
 /// What a result holds before it is one.
 const UNTOUCHED: u8 = 0xA5;
 
-/// Inputs, and room for the results of either form.
+/// The buffers of all ranks on the devices of a world: inputs, and room for results in place and out of place.
 pub struct Rooms {
     world: CudaWorld,
     buffers: Vec<Buffers>,
@@ -23,7 +23,10 @@ pub struct Rooms {
 }
 
 impl Rooms {
-    /// The buffers of each rank, with the inputs in them. E0419 where a device is full.
+    /// Allocates the buffers of each rank, and copies `data` into the inputs, in rank order.
+    ///
+    /// # Errors
+    /// E0419 where a device is full.
     pub fn new(world: &CudaWorld, buffers: Vec<Buffers>, data: &[Vec<u8>]) -> Result<Self, Error> {
         let take = |what: &str, len: fn(&Buffers) -> usize| -> Result<Vec<_>, Error> {
             let ranks = (0..).map(RankId).zip(&buffers);
@@ -45,7 +48,7 @@ impl Rooms {
         self.world.devices.iter().try_for_each(|device| device.finish("preparing buffers"))
     }
 
-    /// Makes sure that nothing of an earlier result is taken for a new one.
+    /// Overwrites the room for results, so that nothing of an earlier result is taken for a new one.
     pub fn clear(&mut self) -> Result<(), Error> {
         self.fill()?;
         self.settle()
@@ -64,7 +67,7 @@ impl Rooms {
         Ok(())
     }
 
-    /// The same, and puts the inputs where they lie in place.
+    /// Overwrites the room for results, and copies the inputs to where they lie in it for a launch in place.
     pub fn enter(&mut self) -> Result<(), Error> {
         self.fill()?;
         for ((room, input), of_rank) in self.shared.iter_mut().zip(&self.inputs).zip(&self.buffers)
@@ -79,7 +82,7 @@ impl Rooms {
         self.settle()
     }
 
-    /// Launches a plan on them, and does not wait.
+    /// Launches a plan on these buffers, in place or out of place, and does not wait.
     pub fn launch(
         &mut self,
         plan: &CudaPlan,
@@ -112,7 +115,7 @@ impl Rooms {
         addresses.collect()
     }
 
-    /// Waits, and takes what all ranks' outputs hold.
+    /// Waits for all devices, and copies the bytes of all ranks' outputs to the host.
     pub fn results(&self, in_place: bool) -> Result<Vec<Vec<u8>>, Error> {
         self.settle()?;
         let ranks = self.shared.iter().zip(&self.buffers);

@@ -13,7 +13,7 @@ use super::error::Error;
 use crate::grid::Placement;
 use crate::host;
 
-/// Ranks, each on a device.
+/// The GPUs of this process on which ranks run, and which rank is on which of them.
 #[derive(Clone)]
 pub struct CudaWorld {
     pub(super) devices: Arc<[Device]>,
@@ -21,8 +21,12 @@ pub struct CudaWorld {
 }
 
 impl CudaWorld {
-    /// `nranks` ranks on the devices of these numbers, in rows as even as they go; a number that comes again counts
-    /// once. Devices of several must reach each other (E0422). Without a driver or a GPU: E0415.
+    /// A world of `nranks` ranks on the devices with these numbers, which count from 0. Each device has a row of
+    /// consecutive ranks, in rows as even as they go; a number that comes again counts once.
+    ///
+    /// # Errors
+    /// E0409 for no ranks; E0415 without a driver, a GPU of that number, or any number; E0422 where one of several
+    /// devices cannot reach another's memory.
     pub fn on(ordinals: &[usize], nranks: u32) -> Result<Self, Error> {
         if nranks == 0 {
             return Err(host::Error::NoRanks { nranks: 0 }.into());
@@ -46,17 +50,20 @@ impl CudaWorld {
         Ok(Self { devices: devices.into(), placement })
     }
 
-    /// How many GPUs this machine has. E0415 where there is no driver or no GPU.
+    /// The number of GPUs that this machine has.
+    ///
+    /// # Errors
+    /// E0415 where there is no driver or no GPU.
     pub fn count_devices() -> Result<usize, Error> {
         device::count()
     }
 
-    /// How many ranks.
+    /// The number of ranks.
     pub fn nranks(&self) -> u32 {
         self.placement.nranks
     }
 
-    /// The names of its devices, such as `NVIDIA H200`.
+    /// The names of the devices in the order in which they were given, such as `NVIDIA H200`.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         self.devices.iter().map(|device| device.name.as_str())
     }
@@ -71,12 +78,19 @@ impl CudaWorld {
         self.devices[0].context.default_stream()
     }
 
-    /// Waits for all that was asked of a stream.
+    /// Waits until `stream` has done all that was asked of it.
+    ///
+    /// # Errors
+    /// E0421 where the driver reports an error.
     pub fn finish(stream: &CudaStream) -> Result<(), Error> {
         stream.synchronize().map_err(failed("waiting for a stream"))
     }
 
-    /// A buffer of a rank: so many bytes, all zero, or one where there are none. E0419 where the device is full.
+    /// A buffer of `bytes` zero bytes on the device of `rank`; of one byte where `bytes` is 0. `what` names it in
+    /// messages.
+    ///
+    /// # Errors
+    /// E0419 where the device has no room for it.
     pub fn buffer(&self, what: &str, rank: RankId, bytes: usize) -> Result<CudaSlice<u8>, Error> {
         self.devices[self.placement.device(rank)].zeros(&format!("{what} of rank {rank}"), bytes)
     }

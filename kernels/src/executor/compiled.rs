@@ -26,22 +26,22 @@ pub struct CompiledExecutor {
 }
 
 impl CompiledExecutor {
-    /// Around what was compiled.
+    /// An executor that runs `spec` with the default [`Options`].
     pub fn new(spec: executor::Executor) -> Self {
         Self::with(spec, Options::default())
     }
 
-    /// The same, whose plans run so.
+    /// An executor that runs `spec`, with plans made and run as `options` say.
     pub fn with(spec: executor::Executor, options: Options) -> Self {
         Self { spec, options, plans: Mutex::default() }
     }
 
-    /// What was compiled.
+    /// The compiled executor: its topology, settings and size classes.
     pub fn spec(&self) -> &executor::Executor {
         &self.spec
     }
 
-    /// The plan for a run of `param`.
+    /// The plan for a run of `param`, made at the first run with these sizes and types.
     pub fn plan(&self, param: &OpParam) -> Result<Arc<Plan>, Error> {
         let OpParam { total, count, dtype, op } = *param;
         let bytes = self.spec.collective.bytes(total, self.spec.nranks(), dtype.size() as u64);
@@ -116,7 +116,7 @@ impl Executor for CompiledExecutor {
 
 /// A type that `executor!` makes: all its values are one executor.
 pub trait Compiled: Send + Sync {
-    /// It, compiled when it is first asked for.
+    /// The executor, compiled when it is first asked for.
     fn compiled(&self) -> &'static CompiledExecutor;
 }
 

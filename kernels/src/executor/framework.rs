@@ -15,38 +15,41 @@ use crate::host::{Element, Error};
 /// Where every CCL buffer begins: aligned for all element types, and for cache lines.
 const ALIGN: usize = 64;
 
-/// Runs executors.
+/// Runs executors: sizes that fit the CCL buffers where the data lies, larger ones in parts through these buffers.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Framework {
     ccl_buffer: Option<u64>,
 }
 
-/// What a call did.
+/// What one call of [`Framework::run`] and its kin did.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ran {
-    /// Runs of the kernel.
+    /// How often the executor's kernel ran: once for each part of the data.
     pub loops: u64,
     /// Whether data went through the CCL buffers.
     pub staged: bool,
-    /// From the call to its end.
+    /// How long the call took.
     pub elapsed: Duration,
 }
 
 impl Framework {
-    /// With CCL buffers as large as the executor wants them.
+    /// A framework whose CCL buffers are as large as each executor wants them.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// With CCL buffers of `bytes` bytes.
+    /// Makes CCL buffers of `bytes` bytes, whatever executors want.
     #[must_use]
     pub fn ccl_buffer(mut self, bytes: u64) -> Self {
         self.ccl_buffer = Some(bytes);
         self
     }
 
-    /// Runs `executor` for `count` elements a unit (NCCL's count) on an input and an output per rank, empty where a rank
-    /// lacks one. After an error the outputs are undefined.
+    /// Runs `executor` for `count` elements a unit (NCCL's count) on an input and an output per rank, empty where a
+    /// rank lacks one. After an error the outputs are undefined.
+    ///
+    /// # Errors
+    /// E0315 where a plan takes more than the executor asked for; else those of [`Plan::run`](crate::Plan::run).
     pub fn run<T: Element, E: Executor + ?Sized>(
         &self,
         executor: &E,
@@ -60,7 +63,11 @@ impl Framework {
         self.run_bytes(executor, &OpParam::new(count, T::DTYPE, op), &inputs, &mut outputs)
     }
 
-    /// The same on one buffer per rank, the larger of the two.
+    /// Runs `executor` in place, for `count` elements a unit (NCCL's count), on one buffer per rank, as long as the
+    /// larger of the rank's input and output.
+    ///
+    /// # Errors
+    /// E0408 where there is no in-place form; else those of [`Self::run`].
     pub fn run_in_place<T: Element, E: Executor + ?Sized>(
         &self,
         executor: &E,
@@ -72,7 +79,10 @@ impl Framework {
         self.run_bytes_in_place(executor, &OpParam::new(count, T::DTYPE, op), &mut buffers)
     }
 
-    /// [`Self::run`] on bytes, aligned for the dtype.
+    /// Runs `executor` as [`Self::run`] does, on bytes that are aligned for the element type of `param`.
+    ///
+    /// # Errors
+    /// E0404 for a slice that is not aligned; else those of [`Self::run`].
     pub fn run_bytes<E: Executor + ?Sized>(
         &self,
         executor: &E,
@@ -83,7 +93,10 @@ impl Framework {
         Call::new(self, executor, *param).run(&mut Memory::Apart(inputs, outputs))
     }
 
-    /// [`Self::run_in_place`] on bytes, aligned for the dtype.
+    /// Runs `executor` as [`Self::run_in_place`] does, on bytes that are aligned for the element type of `param`.
+    ///
+    /// # Errors
+    /// E0404 for a slice that is not aligned; else those of [`Self::run_in_place`].
     pub fn run_bytes_in_place<E: Executor + ?Sized>(
         &self,
         executor: &E,

@@ -21,23 +21,24 @@ pub use compiled::{Compiled, CompiledExecutor};
 pub use framework::{Framework, Ran};
 pub use memory::ExecMem;
 
-/// One collective on one machine, with an algorithm for each size.
+/// One collective on one machine, with an algorithm for each size of the data: what an `executor` block of the
+/// language becomes, and what a [`Framework`] runs.
 pub trait Executor: Send + Sync {
-    /// What it is registered as.
+    /// The name under which it is registered.
     fn name(&self) -> &str;
 
     /// The collective it implements.
     fn collective(&self) -> Collective;
 
-    /// How many ranks it is for.
+    /// The number of ranks that it is for.
     fn nranks(&self) -> u32;
 
-    /// The root of a rooted collective.
+    /// The root of a rooted collective; rank 0 for others.
     fn root(&self) -> RankId {
         RankId(0)
     }
 
-    /// The constructor's flags.
+    /// How the executor wants its data; by default through the CCL buffers where they are too small for it.
     fn flags(&self) -> Flags {
         Flags::default()
     }
@@ -48,10 +49,10 @@ pub trait Executor: Send + Sync {
     /// Bytes of scratch of a rank beside its CCL buffers, where each of these has `ccl_buff_size` bytes.
     fn calc_scratch_mem_size(&self, ccl_buff_size: u64) -> u64;
 
-    /// Streams of a rank beside the main one.
+    /// The number of streams that a rank takes beside its main one.
     fn calc_stream_num(&self) -> u32;
 
-    /// Notifies between the main stream of a rank and its slaves.
+    /// The number of notifies between the main stream of a rank and its `slave_streams` others.
     fn calc_notify_num(&self, slave_streams: u32) -> u32 {
         2 * slave_streams
     }
@@ -59,14 +60,18 @@ pub trait Executor: Send + Sync {
     /// The links that are needed, and which memory of a rank its peers touch.
     fn calc_comm_info(&self) -> CommInfo;
 
-    /// Elements a unit (NCCL's count) that one run may take, of `unit_size` bytes each.
+    /// The most elements a unit (NCCL's count), of `unit_size` bytes each, that one run takes with CCL buffers of
+    /// `ccl_buff_size` bytes.
     fn calc_loop_max_count(&self, ccl_buff_size: u64, unit_size: u64) -> u64;
 
-    /// One run on its part of the data, by all ranks.
+    /// Runs all ranks once, on their part of the data.
+    ///
+    /// # Errors
+    /// E0315 where the run takes more than the methods above said; else those of a plan's run.
     fn kernel_run(&self, param: &OpParam, mem: &mut ExecMem<'_, '_>) -> Result<Stats, Error>;
 }
 
-/// The constructor's flags.
+/// How an executor wants its data.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Flags {
     /// The executor moves the caller's memory itself, however large it is; otherwise what is larger than the CCL
@@ -74,21 +79,21 @@ pub struct Flags {
     pub dma_reduce: bool,
 }
 
-/// Links and exposed memory.
+/// The links that an executor uses, and the memory of a rank that its peers touch.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CommInfo {
     /// Every link that is used, by level.
     pub links: BTreeSet<Link>,
-    /// Which memory peers touch.
+    /// The memory of a rank that its peers touch.
     pub exposed: Exposed,
 }
 
-/// What is to be done in a run.
+/// The sizes and types of one run of an executor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OpParam {
-    /// Elements a unit of the whole call.
+    /// Elements a unit (NCCL's count) of the whole call.
     pub total: u64,
-    /// Of this run.
+    /// Elements a unit of this run, which may be a part of the call.
     pub count: u64,
     /// The element type.
     pub dtype: DType,
@@ -97,7 +102,7 @@ pub struct OpParam {
 }
 
 impl OpParam {
-    /// A call on `count` elements a unit.
+    /// A call on `count` elements a unit that is one run.
     pub fn new(count: u64, dtype: DType, op: ReduceOp) -> Self {
         Self { total: count, count, dtype, op }
     }

@@ -5,26 +5,26 @@ use std::ops::Range;
 use super::launch::RankMemory;
 use super::layout::{Layout, TooLarge};
 
-/// Where each thing begins in a device's block.
+/// The layout of a device's block of memory: the byte at which each part begins.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Arena {
     /// The facts.
     pub facts: usize,
     /// Addresses of all ranks' memory: one table for launches, one for launches that graphs replay.
     pub tables: [usize; 2],
-    /// Words of each CTA's own.
+    /// The words that each CTA has for itself.
     pub work: usize,
     /// Step numbers of links.
     pub steps: usize,
     /// Each rank here: its counters of posts, of waits, and its scratch.
     pub ranks: Vec<Home>,
-    /// What is zero before the first launch and after one that gave up.
+    /// The range that is zero before the first launch, and after one that gave up.
     pub cleared: Range<usize>,
-    /// Bytes of all.
+    /// The size of the block in bytes.
     pub bytes: usize,
 }
 
-/// What a rank keeps on its device.
+/// The parts of a device's block that belong to one rank.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Home {
     /// Counters of posts.

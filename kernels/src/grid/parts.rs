@@ -8,13 +8,13 @@ const BYTES_PER_PART: u64 = 16 << 10;
 /// A device that cannot hold its CTAs all at once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Crowded {
-    /// Which, in the order of the world's.
+    /// The number of the device, in the order of the world's.
     pub device: usize,
-    /// Its streams.
+    /// The number of streams on it.
     pub streams: u64,
-    /// CTAs of each.
+    /// The number of CTAs of each stream.
     pub ctas: u64,
-    /// CTAs that it holds.
+    /// The number of CTAs that the device holds at once.
     pub holds: u64,
 }
 

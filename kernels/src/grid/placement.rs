@@ -8,9 +8,9 @@ use roundelay_core::ids::RankId;
 /// Ranks dealt to devices in rows, as evenly as they go.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Placement {
-    /// How many devices.
+    /// The number of devices.
     pub devices: usize,
-    /// How many ranks.
+    /// The number of ranks.
     pub nranks: u32,
 }
 

@@ -44,8 +44,8 @@ const SHAPE_BITS: u32 = 24;
 /// Shapes at once.
 pub(super) const SHAPES: usize = 1 << SHAPE_BITS;
 
-/// The calls of ranks that run together, each from a thread of its own: plans that share them count their ranks' calls
-/// together, and fail together.
+/// The calls of ranks that run together, each from a thread of its own: plans that share them count their ranks'
+/// calls together, and fail together.
 pub struct Calls {
     ranks: Box<[Seat]>,
     end: Padded<End>,
@@ -107,10 +107,11 @@ fn slot(number: u64) -> usize {
 }
 
 impl Calls {
-    /// For so many ranks, with the deadline of these options.
+    /// The calls of `nranks` ranks, whose waits end with the deadline of `options`.
     ///
     /// # Errors
-    /// [`Error::NoRanks`] for none, or more than a schedule can have; [`Error::BadOption`] for options that cannot be.
+    /// [`Error::NoRanks`] (E0409) for 0 ranks, or more than a schedule can have; [`Error::BadOption`] (E0406) for
+    /// options that no run can have.
     pub fn new(nranks: u32, options: Options) -> Result<Arc<Self>, Error> {
         options.check()?;
         if nranks == 0 || nranks > RANK_LIMIT {
@@ -142,7 +143,7 @@ impl Calls {
         }))
     }
 
-    /// Number of ranks.
+    /// The number of ranks.
     pub fn nranks(&self) -> u32 {
         self.ranks.len() as u32
     }
@@ -185,8 +186,8 @@ impl Calls {
         (1..n).map(move |d| RankId(((rank.index() + d) % n) as u32))
     }
 
-    /// Makes the rank's next call, of that shape, as soon as all that it `needs` have made the same; `place` says where
-    /// its buffers are.
+    /// Makes the rank's next call, of that shape, as soon as all that it `needs` have made the same; `place` says
+    /// where its buffers are.
     pub(super) fn enter(
         &self,
         rank: RankId,

@@ -7,9 +7,13 @@ mod sealed {
     pub trait Sealed {}
 }
 
-/// A Rust type that buffers can hold. Every bit pattern is a value of it.
+/// A Rust type that buffers can hold: `i8`, `u8`, `i32`, `u32`, `i64`, `u64`, `f32`, `f64`, and `f16` and `bf16` of
+/// the crate `half`.
+///
+/// Every bit pattern is a value of such a type, and its alignment is its size. The trait is sealed. What a value is
+/// for the language and the command line is its [`DType`].
 pub trait Element: sealed::Sealed + Copy + Send + Sync + 'static {
-    /// The element type it stands for.
+    /// The element type that this Rust type stands for.
     const DTYPE: DType;
 }
 

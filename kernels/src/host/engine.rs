@@ -75,7 +75,7 @@ impl Engine {
         Ok(Self { schedule, code, scratch, workers, options, how })
     }
 
-    /// The same with another instruction in place of the op of that step; only of code as written.
+    /// Replaces the op that stands where `instr` says on `stream` by `instr`; only for code as its author wrote it.
     pub(super) fn with_op(self, stream: StreamId, instr: Instr) -> Result<Self, Error> {
         let mut code = Code::clone(&self.code);
         let task = code.tasks[stream.index()];

@@ -10,180 +10,185 @@ use roundelay_core::ids::{RankId, StreamId};
 use roundelay_core::optimize::Unproved;
 use roundelay_core::schedule::RANK_LIMIT;
 
-/// Why a plan cannot be made, or a run failed. `Debug` prints what `Display` does, so a `main` that returns it shows the
-/// message as it is meant to be read.
+/// Why the engine makes no plan, or why a run failed.
+///
+/// Each variant names its code, which [`Self::code`] returns and a page of the book explains. `Debug` prints what
+/// `Display` does, so a `main` that returns it shows the message as it is meant to be read.
 #[derive(Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Error {
-    /// E0401: not one buffer per rank.
+    /// E0401: a call with another number of buffers than there are ranks.
     WrongBufferCount {
         /// "inputs", "outputs" or "buffers".
         what: &'static str,
-        /// Buffers given.
+        /// The number of buffers given.
         given: usize,
-        /// Ranks of the plan.
+        /// The number of ranks, and so of buffers that there should be.
         nranks: u32,
     },
-    /// E0402: a buffer of the wrong length.
+    /// E0402: a buffer whose length is not what the count of the plan makes it.
     WrongBufferLength {
         /// "input", "output" or "buffer".
         what: &'static str,
-        /// Whose.
+        /// The rank whose buffer it is.
         rank: RankId,
-        /// Length given.
+        /// The length given, in `unit`.
         given: u64,
-        /// The right length.
+        /// The length that it must have, in `unit`.
         expected: u64,
-        /// "elements" or "bytes".
+        /// What lengths are counted in: "elements" or "bytes".
         unit: &'static str,
     },
     /// E0403: buffers of another element type than the plan's.
     WrongDType {
-        /// The type given.
+        /// The element type of the buffers given.
         given: DType,
-        /// The plan's.
+        /// The element type of the plan.
         expected: DType,
     },
     /// E0404: a byte buffer that is not aligned for its element type.
     MisalignedBuffer {
         /// "input", "output" or "buffer".
         what: &'static str,
-        /// Whose.
+        /// The rank whose buffer it is.
         rank: RankId,
-        /// The plan's element type.
+        /// The element type of the plan, whose size the address must be a multiple of.
         dtype: DType,
     },
-    /// E0405: a wait outlasted the deadline, or nobody is left who could end it.
+    /// E0405: a wait outlasted the deadline, or no rank is left that could end it.
     Timeout(Box<Stuck>),
-    /// E0405: a rank did not make a call that others made, for as long as the deadline.
+    /// E0405: a rank did not make a call that others made, for as long as the deadline. For ranks that call by
+    /// themselves.
     Missing(Box<Missing>),
     /// E0406: an option that no run can have.
     BadOption {
-        /// What was asked for.
+        /// The option that was asked for, in words.
         what: String,
-        /// What would be right.
+        /// What to ask for instead.
         fix: &'static str,
     },
     /// E0407: a buffer larger than this machine can hold.
     TooLarge {
-        /// Which buffer, and how large.
+        /// Which buffer it is, and how large it would be.
         what: String,
     },
-    /// E0408: no in-place form.
+    /// E0408: a run in place of an algorithm or a collective that has no in-place form.
     NoInPlace {
-        /// Why.
+        /// Why there is none.
         why: &'static str,
     },
-    /// E0409: a schedule for no ranks, or for more than there can be.
+    /// E0409: a communicator of no ranks, or of more than a schedule can have ([`RANK_LIMIT`]).
     NoRanks {
         /// The rank count asked for.
         nranks: u32,
     },
-    /// E0410: a worker thread panicked.
+    /// E0410: a worker thread panicked during the run; the outputs are undefined.
     WorkerPanicked {
         /// The panic's message.
         message: String,
     },
-    /// E0411: a rank beyond the last one.
+    /// E0411: a rank beyond the last one was asked for; ranks count from 0.
     NoSuchRank {
         /// The rank asked for.
         rank: RankId,
-        /// Number of ranks.
+        /// The number of ranks.
         nranks: u32,
     },
-    /// E0412: two calls for one rank at once.
+    /// E0412: a thread calls for a rank while another thread is in a call of it.
     RankBusy {
-        /// Which rank.
+        /// The rank that both call for.
         rank: RankId,
     },
     /// E0413: another rank gave up, so this one cannot go on.
     Abandoned {
-        /// Who was left alone.
+        /// The rank that gets this error.
         rank: RankId,
-        /// Who gave up first.
+        /// The rank that gave up first.
         by: RankId,
-        /// Why that one did.
+        /// The message of the error for which it gave up.
         why: String,
     },
     /// E0424: ranks that call by themselves could run in different modes, and results would depend on which.
     OneMode {
-        /// What the proof found, and where.
+        /// The finding of the proof, and its place.
         what: String,
     },
-    /// E0425: what the optimizer made cannot be proved.
+    /// E0425: what the optimizer made cannot be proved: a fault of the compiler, not of the program.
     Unproved(Unproved),
     /// E0414: a call that ranks make differently, which is void for all of them.
     CallsDiffer(Box<Differ>),
-    /// E0315: an executor uses more than it asked for.
+    /// E0315: an executor uses more of a resource than it asked for.
     Exceeded {
-        /// What it asked for, and what it uses.
+        /// The resource, how much was asked for, and how much is used.
         what: String,
     },
     /// E0208, E0310, E0312, …: the schedule is not one that a proof can hold for.
     BadSchedule {
-        /// The rule that it breaks.
+        /// The code of the rule that the schedule breaks.
         code: Code,
-        /// What is wrong.
+        /// In words, how it breaks it.
         what: String,
     },
 }
 
-/// A call in which ranks are that do not fit each other. All ranks get the same, once each; the communicator stays as
-/// good as it was.
+/// The details of [`Error::CallsDiffer`] (E0414): ranks made different calls where all should make the same.
+///
+/// The call is void: it moved nothing. Every rank gets this error once, with the same two ranks and calls, and the
+/// communicator works as before.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Differ {
     /// The number of the call: each rank counts the calls that it makes, from 1.
     pub number: u64,
-    /// Two ranks of different calls.
+    /// Two ranks whose calls differ.
     pub ranks: [RankId; 2],
-    /// What each of them called.
+    /// The call of each of the two, in words.
     pub calls: [String; 2],
-    /// The rank that is told only now, as it had left the call before the others met; then the call that it makes now
-    /// is not made.
+    /// Set where the rank that gets this error had left the call before others found that they differ: it is told in
+    /// place of its next call, which is then not made.
     pub late: Option<RankId>,
 }
 
-/// A rank that did not come.
+/// The details of [`Error::Missing`] (E0405): a rank did not make a call that another rank waited in.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Missing {
-    /// Who waited for it.
+    /// The rank that waited.
     pub rank: RankId,
-    /// In which of its calls.
+    /// The number of the call in which it waited; each rank counts its calls from 1.
     pub waits_in: u64,
-    /// Who did not come.
+    /// The rank that did not come.
     pub missing: RankId,
     /// The number of the call that it did not make.
     pub number: u64,
-    /// What the others called there.
+    /// The call that the others made under that number, in words.
     pub call: String,
-    /// The call that it made last, with its number, if it ever made one.
+    /// The number and the words of the last call that the missing rank made, if it ever made one.
     pub last: Option<(u64, String)>,
-    /// It did not come out of that one.
+    /// Whether the missing rank is still in that last call.
     pub busy: bool,
-    /// For how long it was waited for.
+    /// How long the rank waited: the deadline.
     pub after: Duration,
 }
 
-/// The wait that a run got stuck at.
+/// The details of [`Error::Timeout`] (E0405): the wait at which a run got stuck.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Stuck {
-    /// Whose wait.
+    /// The rank that waits.
     pub rank: RankId,
-    /// On which stream.
+    /// The stream of that rank.
     pub stream: StreamId,
-    /// Ops of the stream before it.
+    /// The place of the wait on the stream: the number of ops before it.
     pub step: u32,
-    /// The signal, such as `Data from rank 2`.
+    /// The signal that it waits for, such as `Data from rank 2`.
     pub waiting_on: String,
-    /// The post that it waits for, counted from 1.
+    /// Which post of that signal it waits for, counted from 1.
     pub expected: u64,
-    /// Posts seen.
+    /// How many posts of that signal had come.
     pub seen: u64,
-    /// The file of the source; empty if not known.
+    /// The file of the algorithm's source; empty if not known.
     pub file: Arc<str>,
-    /// Line of the source statement; 0 if not known.
+    /// The line of the statement in that file; 0 if not known.
     pub line: u32,
-    /// How long nothing happened; `None` if the run was given up at once because nobody could post any more.
+    /// How long nothing happened; `None` if the run was given up at once because no rank could post any more.
     pub after: Option<Duration>,
 }
 
@@ -194,7 +199,7 @@ impl From<Unproved> for Error {
 }
 
 impl Error {
-    /// The stable code.
+    /// The stable code, such as E0402.
     pub fn code(&self) -> Code {
         match self {
             Self::WrongBufferCount { .. } => Code::WrongBufferCount,

@@ -1,8 +1,10 @@
 //! Which core a helper runs on, where its run wants that fixed.
 
-/// Keeps the calling thread on the `core`-th of the cores that it may use, counted from 0 and round. For the threads of
-/// ranks that call by themselves: as `mpirun` does, and else two of them may share a core for a while and wait for
-/// each other. On Linux only; where the system refuses, the thread stays where the system puts it.
+/// Keeps the calling thread on one core: number `core` of those that it may use, counted from 0 and around.
+///
+/// The threads of ranks that call by themselves do this at their beginning, with their rank, as `mpirun` does with
+/// its processes: otherwise two of them may share a core for a while and wait for each other. On Linux only; where
+/// the system refuses, the thread stays where the system puts it.
 pub fn stay_on_core(core: u32) {
     Place::default().go(Some(core));
 }
@@ -17,8 +19,8 @@ pub(super) struct Place {
 }
 
 impl Place {
-    /// Goes to the `core`-th core that this process may use, or back to all of them. Where the system refuses, or knows
-    /// no such thing, the thread stays where the system puts it: that is slower at worst.
+    /// Goes to the `core`-th core that this process may use, or back to all of them. Where the system refuses, or
+    /// knows no such thing, the thread stays where the system puts it: that is slower at worst.
     pub(super) fn go(&mut self, core: Option<u32>) {
         if self.core != core {
             self.core = core;

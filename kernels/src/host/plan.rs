@@ -17,7 +17,17 @@ use super::engine::Engine;
 use super::error::Error;
 use super::shape::{Shape, extent};
 
-/// How to run a plan.
+/// How a plan is made and run: worker threads, deadline, and what the optimizer may do.
+///
+/// The default is as many workers as the machine has cores and the data is worth, a deadline of a minute,
+/// [`Level::O2`], threads that the system may move between cores, and reductions nested as the author wrote them.
+///
+/// A [`Plan`] takes all of them. A [`SpmdPlan`](super::SpmdPlan) has no workers, as each rank runs on its caller's
+/// thread: there [`Self::workers`] and [`Self::pinned`] mean nothing.
+///
+/// # Errors
+/// Options are checked where a plan is made of them: [`Error::BadOption`] (E0406) for more workers than
+/// [`Self::MOST_WORKERS`].
 #[derive(Clone, Copy, Debug)]
 pub struct Options {
     pub(super) workers: Option<NonZeroU32>,
@@ -35,12 +45,12 @@ impl Default for Options {
 }
 
 impl Options {
-    /// As many workers as the machine has cores and the data is worth; a deadline of a minute.
+    /// The default options: workers as the machine and the data suggest, a deadline of a minute, level O2.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Worker threads of a run.
+    /// The most worker threads that a run may ask for.
     pub const MOST_WORKERS: u32 = 1024;
 
     /// The number of worker threads, the calling thread among them; 0 means to choose. More than
@@ -67,22 +77,23 @@ impl Options {
         self
     }
 
-    /// How much of the schedule may be written otherwise; results have the same bits at every level.
+    /// The level of the optimizer: how much of the schedule may be rewritten before it runs. Results have the same
+    /// bits at every level.
     #[must_use]
     pub fn level(mut self, level: Level) -> Self {
         self.level = level;
         self
     }
 
-    /// Lets reductions nest otherwise than the author says, so that all ranks' results are made once; results of
-    /// floats may differ in their last bits.
+    /// Lets reductions nest otherwise than the author wrote them, so that what several ranks need is computed once.
+    /// Results of floats may then differ in their last bits from those without it.
     #[must_use]
     pub fn reassociate(mut self, reassociate: bool) -> Self {
         self.reassociate = reassociate;
         self
     }
 
-    /// Whether these can be had.
+    /// Refuses options that no run can have (E0406).
     pub(super) fn check(&self) -> Result<(), Error> {
         match self.workers {
             Some(workers) if workers.get() > Self::MOST_WORKERS => Err(Error::BadOption {
@@ -93,22 +104,22 @@ impl Options {
         }
     }
 
-    /// What is wanted of the optimizer.
+    /// What these options ask of the optimizer, for ranks that are brought in by such callers.
     pub(super) fn goal(&self, callers: Callers) -> Goal {
         Goal { level: self.level, callers, reassociate: self.reassociate }
     }
 }
 
-/// What a run did.
+/// What one run of a [`Plan`] did, and how long it took.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stats {
     /// How long the run took: from its start to the last worker's leaving.
     pub elapsed: Duration,
     /// How long the call waited before that, while other threads ran the same plan.
     pub waited: Duration,
-    /// Ops of all ranks.
+    /// Ops that ran, of all ranks together.
     pub ops: u64,
-    /// Bytes written by all moves.
+    /// Bytes that all moves wrote, to outputs and to scratch.
     pub bytes: u64,
     /// Threads that were asked to work on it, the calling one among them.
     pub workers: u32,
@@ -122,7 +133,31 @@ pub enum Fault {
     SleepMillis(u32),
 }
 
-/// A proved schedule, lowered for one count, dtype and reduce op.
+/// A proved schedule, lowered for one count, element type and reduce op, that one thread runs for all ranks.
+///
+/// A plan is made once and runs as often as wanted, on slices that it borrows for a run and never copies. It is
+/// `Sync`: runs from several threads follow one another. The crate `roundelay` makes plans of algorithms by its trait
+/// `ToPlan`, which has examples.
+///
+/// # Lengths
+///
+/// The *count* of a plan is NCCL's: the elements of one unit of the collective. How many units the input and output
+/// of a rank have, [`Collective`](roundelay_core::collective::Collective) says for each collective;
+/// [`Self::input_len`], [`Self::output_len`] and [`Self::in_place_len`] give the lengths of a rank's slices in
+/// elements. For an `AllReduce` all of them are the count.
+///
+/// # Errors
+///
+/// Every run checks its buffers before it moves anything, and refuses
+///
+/// * E0401: another number of inputs, outputs or buffers than there are ranks,
+/// * E0402: a slice of the wrong length,
+/// * E0403: a slice of another element type than the plan's,
+/// * E0404: a byte slice that is not aligned for the element type,
+/// * E0408: a run in place of what has no in-place form.
+///
+/// A run that fails on its way says E0405 (nothing happened for as long as the deadline while a rank waited) or E0410
+/// (a worker panicked). The outputs are undefined then, and the plan can run again.
 pub struct Plan {
     shape: Shape,
     /// What can be optimized; nothing of what was only assumed to be right.
@@ -149,12 +184,18 @@ impl fmt::Debug for Plan {
 }
 
 impl Plan {
-    /// Lowers what was proved for `count` elements a unit (see [`roundelay_core::collective`]).
+    /// A plan for a schedule that was proved, and for `count` elements a unit, with the default [`Options`].
+    ///
+    /// # Errors
+    /// E0407 for buffers larger than this machine can hold; E0425 for a fault of the optimizer.
     pub fn new(proved: &Proved, count: u64, dtype: DType, op: ReduceOp) -> Result<Self, Error> {
         Self::with(proved, count, dtype, op, Options::default())
     }
 
-    /// The same, to be run so.
+    /// A plan for a schedule that was proved, and for `count` elements a unit, that runs as `options` say.
+    ///
+    /// # Errors
+    /// E0406 for options that no run can have; else those of [`Self::new`].
     pub fn with(
         proved: &Proved,
         count: u64,
@@ -166,7 +207,8 @@ impl Plan {
         Self { proved: Some(proved.clone()), options, ..Self::empty(shape) }.built()
     }
 
-    /// As [`Self::new`], for tests of what happens to a schedule that is not right; it runs as written.
+    /// A plan for a schedule that only claims to be proved, for tests of what happens to one that is not right. It
+    /// runs as written, at level O0.
     ///
     /// # Safety
     /// No two accesses of the schedule to the same memory may race, whatever the proof says otherwise.
@@ -210,8 +252,8 @@ impl Plan {
         }
     }
 
-    /// The same plan, run otherwise. What cannot be had, such as scratch that is too large for this machine, is
-    /// an error of the next run.
+    /// Rebuilds the plan for other options. If they cannot be had, or need scratch that is too large for this
+    /// machine, each run says so: E0406, E0407.
     #[must_use]
     pub fn with_options(mut self, options: Options) -> Self {
         self.options = options;
@@ -219,7 +261,7 @@ impl Plan {
         self
     }
 
-    /// The same plan as written, with op `step` of a stream replaced by a fault.
+    /// Rebuilds the plan at level O0 with op `step` of a stream replaced by a fault, for tests.
     ///
     /// # Safety
     /// A wait may be replaced only where nothing relies on the order that it makes.
@@ -239,7 +281,7 @@ impl Plan {
         self
     }
 
-    /// What the optimizer reached, and why that is less than was wanted, where it is.
+    /// The level that the optimizer reached, and the reason where that is lower than the options asked for.
     pub fn optimization(&self) -> (Level, Option<String>) {
         match self.optimized() {
             Ok(made) => (made.level, made.unfit.as_ref().map(|unfit| unfit.0.clone())),
@@ -256,48 +298,54 @@ impl Plan {
         self.engine.as_ref().map_or(0, Engine::workers)
     }
 
-    /// The schedule that it runs, as it was written.
+    /// The schedule as its author wrote it, before the optimizer.
     pub fn schedule(&self) -> &Arc<Schedule> {
         &self.shape.schedule
     }
 
-    /// What was proved of it.
+    /// The proof of [`Self::schedule`].
     pub fn proof(&self) -> &Arc<Proof> {
         &self.shape.proof
     }
 
-    /// Elements a unit.
+    /// The plan's count: elements of one unit of the collective, as NCCL counts.
     pub fn count(&self) -> u64 {
         self.shape.count
     }
 
-    /// The element type.
+    /// The element type of all buffers.
     pub fn dtype(&self) -> DType {
         self.shape.dtype
     }
 
-    /// The reduce op.
+    /// The reduce op, which has no meaning for collectives that only copy.
     pub fn op(&self) -> ReduceOp {
         self.shape.op
     }
 
-    /// Elements of the input of `rank`; 0 where it has none.
+    /// The length of the input of `rank` in elements; 0 where the rank has no input. A rank that does not exist
+    /// panics.
     pub fn input_len(&self, rank: impl Into<RankId>) -> usize {
         self.shape.input_len(rank.into())
     }
 
-    /// Elements of the output of `rank`; 0 where it has none.
+    /// The length of the output of `rank` in elements; 0 where the rank has no output.
     pub fn output_len(&self, rank: impl Into<RankId>) -> usize {
         self.shape.output_len(rank.into())
     }
 
-    /// Elements of the one buffer of `rank` in place: the larger of the two; the other lies in it as
-    /// [`roundelay_core::collective::Collective::alias`] says.
+    /// The length in elements of the one buffer that `rank` has in place: that of the larger of its two buffers. The
+    /// other lies in it as [`roundelay_core::collective::Collective::alias`] says.
     pub fn in_place_len(&self, rank: impl Into<RankId>) -> usize {
         self.shape.in_place_len(rank.into())
     }
 
-    /// Runs on a slice per rank, empty where a rank lacks the buffer. After an error the outputs are undefined.
+    /// Runs the collective: `inputs` and `outputs` have one slice for each rank, in rank order, as long as
+    /// [`Self::input_len`] and [`Self::output_len`] say, and empty where a rank has no such buffer.
+    ///
+    /// # Errors
+    /// E0401, E0402 and E0403 before anything moves; E0405 and E0410 on the way, after which the outputs are
+    /// undefined; E0406 and E0407 where [`Self::with_options`] gave options that cannot be had.
     pub fn run<T: Element>(
         &self,
         inputs: &[&[T]],
@@ -307,18 +355,30 @@ impl Plan {
         self.run_apart(inputs, outputs, 1)
     }
 
-    /// Runs on one slice per rank, as long as [`Self::in_place_len`]. After an error the slices are undefined.
+    /// Runs the collective in place: `buffers` has one slice for each rank, as long as [`Self::in_place_len`] says,
+    /// which holds the input before and the output after.
+    ///
+    /// # Errors
+    /// E0408 where there is no in-place form; else those of [`Self::run`], after which the slices are undefined.
     pub fn run_in_place<T: Element>(&self, buffers: &mut [&mut [T]]) -> Result<Stats, Error> {
         self.shape.check_dtype(T::DTYPE)?;
         self.run_aliased(buffers, 1)
     }
 
-    /// [`Self::run`] on bytes, aligned for the dtype.
+    /// Runs the collective on bytes. Lengths are those of [`Self::run`] times the size of an element, and each slice
+    /// that is not empty begins at a multiple of that size.
+    ///
+    /// # Errors
+    /// E0404 for a slice that is not aligned; else those of [`Self::run`].
     pub fn run_bytes(&self, inputs: &[&[u8]], outputs: &mut [&mut [u8]]) -> Result<Stats, Error> {
         self.run_apart(inputs, outputs, self.shape.dtype.size())
     }
 
-    /// [`Self::run_in_place`] on bytes, aligned for the dtype.
+    /// Runs the collective in place on bytes. Lengths are those of [`Self::run_in_place`] times the size of an
+    /// element, and each slice that is not empty begins at a multiple of that size.
+    ///
+    /// # Errors
+    /// E0404 for a slice that is not aligned; else those of [`Self::run_in_place`].
     pub fn run_bytes_in_place(&self, buffers: &mut [&mut [u8]]) -> Result<Stats, Error> {
         self.run_aliased(buffers, self.shape.dtype.size())
     }
@@ -365,7 +425,7 @@ impl Plan {
         self.launch(whole.map(|(rank, buffer)| shape.split(rank, buffer.as_mut_ptr().cast())))
     }
 
-    /// Runs with the input and output of each rank, which were checked.
+    /// Runs on the addresses of each rank's input and output, which were checked.
     fn launch(&self, io: impl Iterator<Item = (*mut u8, *mut u8)>) -> Result<Stats, Error> {
         let called = Instant::now();
         let engine = self.engine.as_ref().map_err(Error::clone)?;

@@ -64,7 +64,7 @@ impl Record {
         self.tell_of(rank, |differ| differ.number == number)
     }
 
-    /// The same of a call that the rank had left before call `number`.
+    /// What `rank` hears, once, of a refused call that it had left before it came to call `number`.
     pub(super) fn tell_late(&mut self, rank: RankId, number: u64) -> Option<Box<Differ>> {
         let mut differ = self.tell_of(rank, |differ| differ.number < number)?;
         differ.late = Some(rank);

@@ -28,7 +28,16 @@ use super::shape::{Shape, extent};
 use super::stuck::signal_name;
 use super::sync::{AtomicU64, Ordering, Padded, fence};
 
-/// The plan of ranks that each call by themselves.
+/// A proved schedule, lowered for one count, element type and reduce op, whose ranks each call from a thread of their
+/// own.
+///
+/// The name stands for *single program, multiple data*: the ranks are called as the processes of an MPI program are.
+/// The thread of a rank takes [`Self::rank`] and calls [`RankPlan::run`], which returns when that rank is done; the
+/// work of a rank is done by its own thread alone. The crate `roundelay` makes such plans of algorithms by its trait
+/// `ToPlan`, which has an example.
+///
+/// The count is NCCL's, elements of one unit of the collective, and lengths follow from it as for a
+/// [`Plan`](super::Plan). Errors of calls are listed at [`RankPlan`].
 pub struct SpmdPlan {
     shape: Shape,
     /// The schedule that runs, which is the shape's after the optimizer.
@@ -75,7 +84,18 @@ struct Part {
     end: u32,
 }
 
-/// One rank of an [`SpmdPlan`]: what the thread of that rank calls.
+/// One rank of an [`SpmdPlan`], for the thread that calls for it.
+///
+/// # Errors
+///
+/// Buffers are checked before the rank makes its call. What is refused then is no call, and the other ranks wait for
+/// a right one: E0402 (wrong length), E0403 (another element type), E0404 (byte slices that are not aligned), E0408
+/// (no in-place form), E0412 (a second thread calls for the same rank).
+///
+/// A call that was made fails with E0405 where another rank does not come, or nothing happens, for as long as the
+/// deadline; the other ranks get E0413, and so do all later calls. E0414 is for plans that share their calls
+/// ([`SpmdPlan::among`]): ranks made different calls, which is void for all of them, and they can go on. After any of
+/// these the output is undefined.
 #[derive(Clone, Copy, Debug)]
 pub struct RankPlan<'t> {
     plan: &'t SpmdPlan,
@@ -83,7 +103,13 @@ pub struct RankPlan<'t> {
 }
 
 impl SpmdPlan {
-    /// Lowers what was proved for `count` elements a unit; options say nothing of workers here.
+    /// A plan for a schedule that was proved for ranks that call by themselves, and for `count` elements a unit. Of
+    /// `options` it takes the deadline, the level and [`Options::reassociate`].
+    ///
+    /// # Errors
+    /// E0406 for options that no run can have; E0407 for buffers larger than this machine can hold; E0424 where ranks
+    /// could not choose by themselves whether they run in place; E0425 for a fault of the optimizer; E0306 for a
+    /// schedule that was proved for one caller of all ranks.
     pub fn new(
         proved: &Proved,
         count: u64,
@@ -101,7 +127,11 @@ impl SpmdPlan {
         )
     }
 
-    /// The same for one of several plans that the same ranks call, each rank in the same order.
+    /// One of several plans that share `calls`: the ranks call all of them, each rank in the same order, and a call
+    /// in which ranks differ is refused for all (E0414).
+    ///
+    /// # Errors
+    /// E0401 where `calls` has another number of ranks than the schedule; else those of [`Self::new`].
     pub fn among(
         calls: &Arc<Calls>,
         proved: &Proved,
@@ -166,10 +196,10 @@ impl SpmdPlan {
         })
     }
 
-    /// Rank `rank`, for the thread that calls for it.
+    /// The part of rank `rank`, counted from 0, for the thread that calls for it.
     ///
     /// # Errors
-    /// [`Error::NoSuchRank`] beyond the last one.
+    /// [`Error::NoSuchRank`] (E0411) for a rank beyond the last one.
     pub fn rank(&self, rank: impl Into<RankId>) -> Result<RankPlan<'_>, Error> {
         let rank = rank.into();
         let nranks = self.shape.schedule.nranks;
@@ -180,12 +210,12 @@ impl SpmdPlan {
         }
     }
 
-    /// Number of ranks.
+    /// The number of ranks.
     pub fn nranks(&self) -> u32 {
         self.shape.schedule.nranks
     }
 
-    /// The reduce op.
+    /// The reduce op, which has no meaning for collectives that only copy.
     pub fn op(&self) -> ReduceOp {
         self.shape.op
     }
@@ -196,7 +226,7 @@ impl SpmdPlan {
         self.calls.awaits(self.number)
     }
 
-    /// One rank's run.
+    /// Runs one rank's part.
     ///
     /// # Safety
     /// Both addresses are good for the rank's buffers, aligned and initialised, the output's writable, and lent for
@@ -379,33 +409,45 @@ impl Counter {
 }
 
 impl RankPlan<'_> {
-    /// Which rank it is.
+    /// The number of this rank, counted from 0.
     pub fn id(&self) -> u32 {
         self.rank.0
     }
 
-    /// Runs this rank, while the others' threads run theirs; slices are empty where the rank lacks the buffer.
+    /// Runs this rank, while the others' threads run theirs, and returns when this rank is done. Lengths are those
+    /// of [`Plan::run`](super::Plan::run) for this rank; a slice is empty where the rank has no such buffer.
     ///
     /// # Errors
-    /// Wrong buffers are found before anything runs, and the others wait for a right call. [`Error::Missing`] if
-    /// another rank does not come within the deadline: then all calls of these ranks fail from there on.
+    /// See [`RankPlan`]. Wrong buffers (E0402, E0403) are found before anything runs, and the others wait for a right
+    /// call. [`Error::Missing`] (E0405) if another rank does not come within the deadline: then all calls of these
+    /// ranks fail from there on (E0413).
     pub fn run<T: Element>(&self, input: &[T], output: &mut [T]) -> Result<(), Error> {
         self.plan.shape.check_dtype(T::DTYPE)?;
         self.apart(input, output, 1)
     }
 
-    /// [`Self::run`] on the rank's one buffer.
+    /// Runs this rank in place: `buffer` holds the rank's input before and its output after, and is as long as the
+    /// larger of the two.
+    ///
+    /// # Errors
+    /// E0408 where there is no in-place form; else those of [`Self::run`].
     pub fn run_in_place<T: Element>(&self, buffer: &mut [T]) -> Result<(), Error> {
         self.plan.shape.check_dtype(T::DTYPE)?;
         self.aliased(buffer, 1)
     }
 
-    /// [`Self::run`] on bytes, aligned for the dtype.
+    /// Runs this rank on bytes. Lengths are those of [`Self::run`] times the size of an element.
+    ///
+    /// # Errors
+    /// E0404 for a slice that is not aligned for the element type; else those of [`Self::run`].
     pub fn run_bytes(&self, input: &[u8], output: &mut [u8]) -> Result<(), Error> {
         self.apart(input, output, self.plan.shape.dtype.size())
     }
 
-    /// [`Self::run_in_place`] on bytes, aligned for the dtype.
+    /// Runs this rank in place on bytes. Lengths are those of [`Self::run_in_place`] times the size of an element.
+    ///
+    /// # Errors
+    /// E0404 for a slice that is not aligned for the element type; else those of [`Self::run_in_place`].
     pub fn run_bytes_in_place(&self, buffer: &mut [u8]) -> Result<(), Error> {
         self.aliased(buffer, self.plan.shape.dtype.size())
     }

@@ -27,34 +27,34 @@ use program::{Program, SCRATCH};
 const TRIED: usize = 192 << 20;
 /// Programs that are measured to the end.
 const FINALISTS: usize = 4;
-/// What a sample lasts at least.
+/// The least time that a sample lasts.
 const SAMPLE: Duration = Duration::from_millis(1);
-/// The same while programs are compared.
+/// The least time that a sample lasts while programs are compared.
 const GLANCE: Duration = Duration::from_micros(200);
 /// Looks at each program between two cuts.
 const GLANCES: u32 = 2;
 /// Samples of each finalist.
 const SAMPLES: std::ops::RangeInclusive<usize> = 5..=40;
 
-/// What is to be moved.
+/// The collective and the sizes whose limit is measured.
 #[derive(Clone, Copy, Debug)]
 pub struct Traffic {
-    /// By whose contract.
+    /// The collective whose inputs are read and outputs written.
     pub collective: Collective,
     /// The root; rank 0 where there is none.
     pub root: RankId,
-    /// Elements a unit.
+    /// Elements a unit, as NCCL counts.
     pub count: u64,
     /// Element type. The sum is computed for `f32`; for others as many bytes are added up as 32-bit integers.
     pub dtype: DType,
 }
 
-/// The limit, as measured.
+/// The measured limit: how fast the memory of this machine lets the traffic of a collective pass.
 #[derive(Clone, Debug)]
 pub struct Limit {
-    /// Seconds a run took, of each sample of the fastest program.
+    /// The seconds that a run took, for each sample of the fastest program.
     pub samples: Vec<f64>,
-    /// Threads of that program.
+    /// The number of threads of that program.
     pub threads: u32,
     /// The program, in words.
     pub program: String,
@@ -75,7 +75,8 @@ fn median(samples: &[f64]) -> f64 {
     sorted.get(sorted.len() / 2).copied().unwrap_or(0.0)
 }
 
-/// Measures the limit on these buffers, with at most `threads` threads and about `time`. What the outputs held is lost.
+/// Measures the limit on these buffers, with at most `threads` threads and about `time`. What the outputs held is
+/// lost.
 ///
 /// # Panics
 /// If there is a buffer that is shorter than the collective's contract says.

@@ -21,8 +21,7 @@ pub(super) const WIDTH: usize = 4;
 pub(super) struct Loops {
     /// By the number of sources less one.
     pub(super) fold: [Fold; WIDTH],
-    /// The same with the first source in the place of `acc`, which is only written; by the number of
-    /// sources less two.
+    /// Folds whose first source takes the place of `acc`, which is only written; by the number of sources less two.
     pub(super) join: [Fold; WIDTH],
     /// For `avg`, which folds as `sum` does.
     pub(super) divide: Average,

@@ -19,7 +19,7 @@ use kernels::{Loops, WIDTH};
 /// Bytes that a fold keeps hot while it passes over its sources: a quarter of a small L1 cache.
 const TILE: usize = 8 << 10;
 
-/// The same where stores stream: so few lines that the next are read while these are still on their way.
+/// Bytes that a fold keeps hot where stores stream: so few lines that the next are read while these are on their way.
 const SHORT: usize = 512;
 
 /// The most sources of a run.

@@ -14,13 +14,13 @@ pub use fill::fill;
 /// One collective, on data of one count.
 #[derive(Clone, Copy, Debug)]
 pub struct Reference {
-    /// Which.
+    /// The collective.
     pub collective: Collective,
     /// Number of ranks.
     pub nranks: u32,
     /// The root; rank 0 where there is none.
     pub root: RankId,
-    /// Elements a unit.
+    /// Elements a unit, as NCCL counts.
     pub count: usize,
     /// Element type.
     pub dtype: DType,

@@ -4,12 +4,12 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// Why there is no outcome.
+/// Why a run of a kernel on CPU threads has no outcome.
 #[derive(Debug)]
 pub enum Error {
     /// There is no C++ compiler.
     NoCompiler {
-        /// What was called.
+        /// The command that was called.
         compiler: String,
         /// What the system says.
         error: std::io::Error,
@@ -23,14 +23,14 @@ pub enum Error {
     },
     /// The program ended otherwise than it should.
     Run {
-        /// How.
+        /// The exit status, in words.
         status: String,
-        /// What it says.
+        /// The output of the program.
         log: String,
     },
     /// The program did not end.
     Hung {
-        /// For how long it was waited.
+        /// The time after which it was given up.
         limit: Duration,
     },
     /// A job that makes no sense.
@@ -45,7 +45,7 @@ pub enum Error {
     },
     /// A file that cannot be read or written.
     File {
-        /// Which.
+        /// The path of the file.
         path: PathBuf,
         /// What the system says.
         error: std::io::Error,

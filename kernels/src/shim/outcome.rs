@@ -4,7 +4,7 @@ use super::{Error, Job};
 use crate::grid;
 use crate::host::Stuck;
 
-/// What a run left.
+/// The results of a run of a kernel on CPU threads.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Outcome {
     /// A wait gave up.

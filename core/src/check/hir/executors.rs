@@ -41,14 +41,14 @@ pub struct Executor {
     pub source: String,
 }
 
-/// So much of something, by the author's word.
+/// A declaration of the author's: the executor takes at most so much of an asset.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Declared {
-    /// Of what.
+    /// The asset that is declared.
     pub what: Asset,
-    /// How much.
+    /// The most that is taken of it, in the unit that [`Asset`] says.
     pub most: u64,
-    /// Who says so.
+    /// The place in the source that says so.
     pub span: Span,
 }
 
@@ -66,10 +66,10 @@ pub enum Asset {
 }
 
 impl Asset {
-    /// All of them.
+    /// All assets.
     pub const ALL: [Self; 4] = [Self::Scratch, Self::SlaveStreams, Self::Notifies, Self::Links];
 
-    /// The setting that declares it.
+    /// The name of the setting that declares it.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Scratch => "scratch",
@@ -79,7 +79,7 @@ impl Asset {
         }
     }
 
-    /// So many of them, in words.
+    /// The words for `n` of the asset, such as `3 slave streams`.
     pub fn counted(self, n: u64) -> String {
         let plural = if n == 1 { "" } else { "s" };
         match self {

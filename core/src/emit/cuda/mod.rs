@@ -31,16 +31,16 @@ pub use words::Header;
 /// The type of a kernel's elements: those of the host, and what only GPUs compute with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Element {
-    /// One of the host's.
+    /// An element type of the host.
     Host(DType),
-    /// fp8 of 4 exponent bits.
+    /// fp8 with 4 exponent bits and 3 bits of mantissa.
     F8E4m3,
-    /// fp8 of 5 exponent bits.
+    /// fp8 with 5 exponent bits and 2 bits of mantissa.
     F8E5m2,
 }
 
 impl Element {
-    /// Its name on the command line and in kernels.
+    /// The name on the command line and in kernels, such as `f8e4m3`.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Host(dtype) => dtype.name(),
@@ -49,13 +49,13 @@ impl Element {
         }
     }
 
-    /// The element of that name.
+    /// The element type of that name, as [`Self::name`] writes it.
     pub fn from_name(name: &str) -> Option<Self> {
         let fp8 = [Self::F8E4m3, Self::F8E5m2].into_iter().find(|element| element.name() == name);
         fp8.or_else(|| DType::from_name(name).map(Self::Host))
     }
 
-    /// Bytes of one element.
+    /// The size of one element in bytes.
     pub const fn size(self) -> usize {
         match self {
             Self::Host(dtype) => dtype.size(),
@@ -70,7 +70,7 @@ impl From<DType> for Element {
     }
 }
 
-/// How data and signals travel.
+/// How data and signals travel between ranks in a kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Protocol {
     /// Peers' memory is read and written where it is, as the handshake is written.
@@ -82,10 +82,10 @@ pub enum Protocol {
 }
 
 impl Protocol {
-    /// All of them.
+    /// All protocols.
     pub const ALL: [Self; 3] = [Self::Direct, Self::Simple, Self::Ll];
 
-    /// Its name on the command line.
+    /// The name on the command line, such as `simple`.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Direct => "direct",
@@ -99,7 +99,8 @@ impl Protocol {
         Self::ALL.into_iter().find(|protocol| protocol.name() == name)
     }
 
-    /// What a program asks for: slots where it sends and receives, else the handshake.
+    /// The protocol that a program asks for: [`Self::Simple`] where it sends and receives through a fifo, else
+    /// [`Self::Direct`].
     pub fn of(algorithm: &hir::Algorithm) -> Self {
         if passes(&algorithm.body) { Self::Simple } else { Self::Direct }
     }
@@ -121,7 +122,7 @@ fn passes(body: &[Stmt]) -> bool {
 /// How a kernel holds the algorithm.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Form {
-    /// The author's loops.
+    /// The author's loops, as code of the kernel.
     Loops,
     /// A table of ops that a fixed loop walks.
     Table,
@@ -136,35 +137,35 @@ impl fmt::Display for Form {
     }
 }
 
-/// What a kernel is made for.
+/// What a kernel is made for: element type, reduce op, protocol, and the way in which it is launched.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Spec {
-    /// Type of the elements.
+    /// The type of the elements.
     pub element: Element,
-    /// How contributions are combined.
+    /// The reduce op.
     pub op: ReduceOp,
-    /// How they travel.
+    /// How data and signals travel.
     pub protocol: Protocol,
-    /// Bytes of the widest load.
+    /// The width in bytes of the widest load: 16 for today's GPUs.
     pub vector: u32,
     /// Who brings the ranks in: one launch for all, or one for each device.
     pub callers: Callers,
 }
 
-/// A kernel's text with the schedule that it performs.
+/// The text of a kernel, with the schedule that it performs and the proof of that.
 #[derive(Clone, Debug)]
 pub struct Kernel {
-    /// The entry's name.
+    /// The name of the kernel's entry.
     pub name: String,
-    /// The text, for NVRTC.
+    /// The text in CUDA C++, for NVRTC.
     pub text: String,
-    /// How it holds the algorithm.
+    /// How the kernel holds the algorithm.
     pub form: Form,
-    /// What it was made for.
+    /// What the kernel was made for.
     pub spec: Spec,
-    /// Exactly what it does.
+    /// The schedule that the kernel performs, op by op.
     pub schedule: Arc<Schedule>,
-    /// What holds of that.
+    /// The proof of that schedule.
     pub proof: Arc<Proof>,
     /// Moves after which `avg` divides.
     finish: BTreeSet<OpId>,
@@ -178,35 +179,38 @@ type Site = (String, (u32, u32));
 /// A group of CTAs: one stream of one rank.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Group {
-    /// Whose.
+    /// The rank whose stream it is.
     pub rank: RankId,
-    /// Which of its streams.
+    /// The number of the stream at that rank.
     pub stream: u32,
 }
 
 /// What a launch of a kernel needs besides its text and its buffers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Facts {
-    /// What the kernel reads.
+    /// The words of the table that the kernel reads.
     pub words: Vec<i64>,
     /// Streams, in the order of the grid.
     pub groups: Vec<Group>,
     /// Lanes by their numbers in the kernel; those of the schedule may have others.
     pub lanes: Vec<Vec<i64>>,
-    /// 8-byte counters at each rank.
+    /// The number of 8-byte counters at each rank.
     pub posted_words: u64,
-    /// 8-byte words of each CTA's own.
+    /// The number of 8-byte words that each CTA has for itself.
     pub work_words: u64,
-    /// Links of the fifos; a part of a side of each has a step number.
+    /// The number of links of the fifos; each part of each side of a link has a step number.
     pub links: u64,
-    /// Elements of scratch at each rank.
+    /// The scratch of each rank, in elements.
     pub scratch_elements: u64,
-    /// `avg` divides whole outputs after the kernel.
+    /// Whether `avg` divides whole outputs after the kernel.
     pub scale_outputs: bool,
 }
 
 impl Kernel {
     /// The author's loops as a kernel. Its schedule is the proved one without the signals that others imply.
+    ///
+    /// # Errors
+    /// E0423 where the loops do not fit a kernel, or not the protocol, each at its place.
     pub fn of_loops(
         algorithm: &Interpreted,
         proved: &Proved,
@@ -285,7 +289,8 @@ impl Kernel {
         Ok(Self { name, text, form: Form::Loops, spec, schedule, proof, finish, record })
     }
 
-    /// A schedule as a table: of what passes made of it, or of a program that only Rust can run.
+    /// A kernel that walks a table of the ops of a schedule: of what the optimizer made, or of a program with
+    /// escapes, which only Rust can run.
     pub fn of_table(optimized: &Optimized, spec: Spec) -> Self {
         let (schedule, proof) = (optimized.schedule.clone(), optimized.proof.clone());
         let name = schedule.algorithm.clone();

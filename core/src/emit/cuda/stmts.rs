@@ -323,7 +323,7 @@ pub(super) const fn type_name(ty: Ty) -> &'static str {
     }
 }
 
-/// The same for what a parameter takes.
+/// The type of a parameter's value in the kernel's text.
 pub(super) const fn param_type(ty: ParamTy) -> &'static str {
     match ty {
         ParamTy::Int | ParamTy::Rank => "i64",

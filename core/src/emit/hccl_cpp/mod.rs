@@ -32,7 +32,7 @@ const HELPERS: &str = include_str!("helpers.h");
 /// Nearest multiple of it is where a slot begins.
 const ALIGNMENT: u64 = 512;
 
-/// What is exported.
+/// What is exported as the contest's C++.
 #[derive(Clone, Debug)]
 pub struct Export<'a> {
     /// Name of the class, and in the registry.
@@ -67,7 +67,7 @@ impl<'a> Export<'a> {
 pub struct SizeClass<'a> {
     /// Fewer bytes than this, by nccl-tests' size; `None` for what is left.
     pub below: Option<u64>,
-    /// As its author wrote it.
+    /// The schedule as its author wrote it.
     pub schedule: &'a Schedule,
     /// Where the lines stand that its ops come from.
     pub source: Option<&'a Source>,

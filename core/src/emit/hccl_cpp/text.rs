@@ -20,9 +20,9 @@ struct Key {
 
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum What {
-    /// A method of a stream and its number.
+    /// A signal: a method of a stream that takes a number.
     Signal(&'static str),
-    /// The same without one.
+    /// A signal: a method of a stream that takes no number.
     Bare(&'static str),
     /// A method, and for source and destination the buffer and whether it is another rank's.
     Move(&'static str, [(Buffer, bool); 2]),

@@ -7,9 +7,9 @@ use crate::topology::{Link, NodeId, NodeKind, Topology};
 
 /// Leaves below one node that stand side by side.
 const ABREAST: usize = 16;
-/// Between nodes side by side.
+/// The gap between nodes side by side.
 const GAP: f64 = 10.0;
-/// The same where cables between ranks lead round others.
+/// The gap between nodes side by side where cables between ranks lead round others.
 const WIDE_GAP: f64 = 34.0;
 
 /// How high a node stands above a row of ranks, so that its links pass by the others: a share of the row.

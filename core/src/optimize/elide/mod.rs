@@ -32,11 +32,11 @@ pub use reasons::{Reason, reasons};
 /// A schedule with fewer signals.
 #[derive(Clone, Debug)]
 pub struct Elided {
-    /// It is proved like any other, for these callers.
+    /// The schedule, which is proved like any other, for the same callers.
     pub schedule: Schedule,
-    /// Signals that are left, in the order of their waits.
+    /// The signals that are left, in the order of their waits.
     pub kept: Vec<Kept>,
-    /// How many are not.
+    /// The number of signals that are not.
     pub dropped: usize,
     /// Whether each signal was tried that is kept: then none can be dropped by itself.
     pub least: bool,
@@ -69,49 +69,49 @@ impl fmt::Display for Unchanged {
 /// A signal that stays. Ops are those of the new schedule.
 #[derive(Clone, Copy, Debug)]
 pub struct Kept {
-    /// Its post.
+    /// The post of the signal.
     pub post: OpId,
-    /// Its wait.
+    /// The wait of the signal.
     pub wait: OpId,
-    /// What would not be ordered without it.
+    /// The reason: what would not be ordered without it.
     pub why: Why,
 }
 
-/// What a signal is needed for.
+/// The reason why a signal is needed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Why {
     /// Two ops touch the same memory.
     Conflict {
-        /// The earlier.
+        /// The earlier op, and how it touches the memory.
         first: (OpId, Access),
-        /// The later.
+        /// The later op, and how it touches the memory.
         second: (OpId, Access),
-        /// Where.
+        /// The memory that both touch.
         operand: Operand,
-        /// The later is of the next run.
+        /// Whether the later op is of the next run.
         across: bool,
     },
     /// The buffer is its caller's until that has entered.
     Enter {
-        /// Who touches it.
+        /// The op that touches the buffer.
         op: OpId,
-        /// Where; the rank is the owner.
+        /// The part of the buffer; its rank is the owner.
         operand: Operand,
     },
     /// The buffer is its caller's once that has left.
     Exit {
-        /// Who touches it.
+        /// The op that touches the buffer.
         op: OpId,
-        /// How.
+        /// Whether it reads or writes.
         access: Access,
-        /// Where; the rank is the owner.
+        /// The part of the buffer; its rank is the owner.
         operand: Operand,
     },
     /// Two streams share one end of a signal.
     Count,
-    /// It begins or ends a stream.
+    /// The signal begins or ends a stream.
     Stream,
-    /// Nobody knows: see [`Elided::unchanged`].
+    /// The reason is not known, as no signal was looked at: see [`Elided::unchanged`].
     Unknown,
 }
 

@@ -9,17 +9,17 @@ use crate::schedule::{Schedule, SignalKind};
 /// Signals of one statement that are needed for the same thing.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Reason {
-    /// The line that posts.
+    /// The line of the source that posts.
     pub line: u32,
-    /// What it posts.
+    /// The signal that it posts.
     pub signal: &'static str,
-    /// How many are kept for this.
+    /// The number of signals that are kept for this reason.
     pub times: usize,
-    /// What one of them is needed for.
+    /// The reason why one of them is needed, in words.
     pub why: String,
 }
 
-/// In the order of the lines that post, signals between ranks only.
+/// The reasons why signals between ranks are kept, in the order of the lines that post.
 pub fn reasons(elided: &Elided) -> Vec<Reason> {
     let schedule = &elided.schedule;
     let line = |op: OpId| schedule.location(schedule.op(op).at).line;

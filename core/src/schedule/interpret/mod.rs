@@ -69,7 +69,8 @@ impl Interpreted {
         }
     }
 
-    /// The same algorithm where `written` says that it stands: its statements are numbered alike.
+    /// Moves the algorithm to where `written` says that it stands: to its file and places, if its statements are
+    /// numbered alike.
     #[must_use]
     pub(crate) fn standing_where<A: Algorithm + ?Sized>(mut self, written: &A) -> Self {
         if written.locations().len() == self.locations.len() {
@@ -110,7 +111,7 @@ impl Interpreted {
         self.budgets.push((resource, most));
     }
 
-    /// What the run is on.
+    /// The topology that the run is on, if there is one.
     pub fn topology(&self) -> Option<&Arc<Topology>> {
         self.topology.as_ref()
     }

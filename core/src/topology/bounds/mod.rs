@@ -25,14 +25,15 @@ pub use rounds::Rounds;
 
 use cuts::{Cut, Graph};
 
-/// The least time that a collective takes.
+/// A lower bound: the least time that any algorithm for a collective takes on a topology, by bandwidth.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Bound {
-    /// Seconds for a byte of M; where the topology is relative, times b (so the time is this times M / b).
+    /// Seconds for each byte of M, nccl-tests' size; in units of 1 / b where the topology is relative, so that the
+    /// time is this times M / b.
     pub per_byte: Fraction,
-    /// What sets it.
+    /// The cut, partition or distance that sets the bound.
     pub binding: Binding,
-    /// Whether no cut or partition of its kind gives more; else only likely ones were tried.
+    /// Whether no other cut or partition gives more; if not, only likely ones were tried.
     pub exact: bool,
 }
 
@@ -45,23 +46,23 @@ impl Bound {
     }
 }
 
-/// What sets a bound.
+/// What sets a lower bound.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Binding {
     /// Nothing has to move.
     Nothing,
-    /// What must leave these ranks, of so many.
+    /// The data that must leave these ranks, which are of so many in all.
     Cut(Vec<RankId>, u32),
-    /// What must pass between these groups.
+    /// The data that must pass between these groups of ranks.
     Partition(Vec<Vec<RankId>>),
-    /// The way that all data goes, all links together.
+    /// The length of the ways that all data must go, over all links together.
     Distance,
 }
 
 /// Both lines for AllReduce, and the bound of every other collective.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Bounds {
-    /// In the order of [`Collective::ALL`].
+    /// The bound of each collective, in the order of [`Collective::ALL`].
     pub collectives: Vec<(Collective, Bound)>,
     /// ReduceScatter and AllGather one after the other, every rank owning an equal shard: what AllReduce
     /// takes that way. More than its bound where unequal shards would help.
@@ -98,7 +99,7 @@ impl Bounds {
         Ok(Self { collectives, equal_shards, rounds: Rounds::new(topology, nranks) })
     }
 
-    /// That of one collective.
+    /// The bound of one collective.
     pub fn of(&self, collective: Collective) -> &Bound {
         let found = self.collectives.iter().find(|(c, _)| *c == collective);
         &found.expect("every collective has a bound").1

@@ -27,7 +27,7 @@ pub struct Rounds {
 }
 
 impl Rounds {
-    /// Those of the first `nranks` ranks.
+    /// The rounds of the first `nranks` ranks of `topology`.
     pub fn new(topology: &Topology, nranks: u32) -> Self {
         let ranks: Vec<RankId> = (0..nranks).map(RankId).collect();
         let orbits = orbits::classes(topology, nranks);

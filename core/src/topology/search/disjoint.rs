@@ -19,7 +19,7 @@ const TRIES: u64 = 64;
 /// Pairs that all these times look at together.
 const WORK: u64 = 100_000_000;
 
-/// What two rings must not share.
+/// What two disjoint rings must not share.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mode {
     /// A cable, in whichever direction.
@@ -31,7 +31,7 @@ pub enum Mode {
 /// Rings without a common link.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Disjoint {
-    /// Each starts with rank 0.
+    /// The rings, each of which starts with rank 0.
     pub rings: Vec<Vec<RankId>>,
     /// Whether these are all that were asked for, or it is proved that there are no more.
     pub proved: bool,

@@ -40,7 +40,7 @@ pub enum RingSearch {
     },
     /// There is none.
     None {
-        /// Why.
+        /// The reason why there is none.
         proof: NoRing,
     },
     /// Beyond [`EXACT`] ranks: none was found, and there may be one.

@@ -58,7 +58,7 @@ pub(super) fn ring(pairs: &Pairs, steps: u64) -> Result<Vec<RankId>, u64> {
     Err(steps - left)
 }
 
-/// The same ring with rank 0 in front.
+/// The ring turned until rank 0 is in front.
 pub(super) fn from_zero(mut ring: Vec<RankId>) -> Vec<RankId> {
     let zero = ring.iter().position(|r| r.0 == 0).unwrap_or(0);
     ring.rotate_left(zero);

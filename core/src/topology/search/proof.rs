@@ -13,7 +13,7 @@ const LISTED: usize = 12;
 /// Ways to take ranks out that are tried before the search itself is the proof.
 const CUTS: usize = 100_000;
 
-/// Why there is no ring.
+/// Why no ring of links passes through all ranks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum NoRing {
     /// A ring enters and leaves a rank by two cables; this one has fewer.
@@ -23,11 +23,11 @@ pub enum NoRing {
         /// The other ends of its cables.
         cables: Vec<RankId>,
     },
-    /// Nothing gets from one rank to the other.
+    /// There is no way from one rank to another.
     Unreachable {
-        /// Where it would start.
+        /// The rank at which it would start.
         from: RankId,
-        /// Where it would end.
+        /// The rank at which it would end.
         to: RankId,
     },
     /// Some ranks send only to fewer ranks, and each needs one of its own.

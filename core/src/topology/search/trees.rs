@@ -14,7 +14,7 @@ const WORK: u64 = 1_000_000_000;
 /// A tree through all ranks, from the root down.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Tree {
-    /// Where it begins.
+    /// The root, at which the tree begins.
     pub root: RankId,
     /// The parent of each rank, which sends to it; the root has none.
     pub parent: Vec<Option<RankId>>,
@@ -44,7 +44,7 @@ impl Tree {
         self.depths().into_iter().flatten().max().unwrap_or(0)
     }
 
-    /// Those to whom `rank` sends, in order.
+    /// The ranks to which `rank` sends, in order.
     pub fn children(&self, rank: RankId) -> Vec<RankId> {
         let all = (0..self.parent.len() as u32).map(RankId);
         all.filter(|child| self.parent[child.index()] == Some(rank)).collect()
@@ -196,7 +196,7 @@ fn chain(pairs: &Pairs, root: RankId) -> (Option<Tree>, bool) {
 /// Trees that share no link.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Packing {
-    /// Each from the same root.
+    /// The trees, all from the same root.
     pub trees: Vec<Tree>,
     /// Whether these are all that were asked for, or no more exist; else there were too many pairs.
     pub proved: bool,

@@ -52,7 +52,7 @@ impl<'s> Clocks<'s> {
         matches!(self.known, Known::Near(_))
     }
 
-    /// The same program once more, after its end.
+    /// Moves on to the next run: the program once more, after its end.
     pub(super) fn next_run(&mut self) {
         self.run += 1;
     }

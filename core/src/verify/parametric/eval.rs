@@ -123,7 +123,7 @@ impl Scope {
         }
     }
 
-    /// The same term at every rank, exactly.
+    /// The value of a bound, which must be one term, known exactly, at every rank.
     pub(super) fn bound(&mut self, expr: &Expr) -> Answer<Affine> {
         match self.int(expr)? {
             Int { me: 0, form, known: Known::Exactly } => Ok(form),

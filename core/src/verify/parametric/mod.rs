@@ -52,7 +52,10 @@ pub struct Every {
 /// Fewest ranks that the argument is tried from; with few ranks, neighbours on both sides are one.
 const FROM: std::ops::RangeInclusive<u32> = 2..=5;
 
-/// Proves `algorithm` for all numbers of ranks but a few, or says what leaves the class of such proofs.
+/// Proves `algorithm` for all numbers of ranks but a few.
+///
+/// # Errors
+/// [`Outside`] with the statement for which there is no such proof, and the reason.
 pub fn prove(algorithm: &Algorithm) -> Result<Every, Outside> {
     let mut outside = None;
     for from in FROM {

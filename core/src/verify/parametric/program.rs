@@ -11,7 +11,7 @@ use crate::source::Span;
 pub struct Outside {
     /// The construct.
     pub at: Span,
-    /// What is the matter with it.
+    /// The reason, in words.
     pub what: String,
 }
 

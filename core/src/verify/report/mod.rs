@@ -19,14 +19,14 @@ const LISTED: usize = 8;
 /// How an op touches memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Access {
-    /// It reads.
+    /// The op reads.
     Read,
-    /// It writes; what it folds into, it reads too.
+    /// The op writes; where it folds into memory, it reads it too.
     Write,
 }
 
 impl Access {
-    /// `reads` or `writes`.
+    /// The verb for it in messages: `reads` or `writes`.
     pub const fn verb(self) -> &'static str {
         match self {
             Self::Read => "reads",
