@@ -9,7 +9,9 @@ fn main() {
     let mut pages: Vec<_> = std::fs::read_dir(&folder)
         .expect("the book has a folder of error pages")
         .filter_map(|entry| Some(entry.ok()?.path()))
-        .filter(|path| path.file_name().is_some_and(|n| n.to_string_lossy().starts_with('E')))
+        .filter(|path| {
+            path.file_name().is_some_and(|n| n.to_string_lossy().starts_with(['E', 'W']))
+        })
         .collect();
     pages.sort();
     let mut table = String::from("const PAGES: &[(&str, &str)] = &[\n");

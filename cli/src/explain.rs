@@ -1,4 +1,4 @@
-//! `roundelay explain E0301`: the book's page for an error code.
+//! `roundelay explain E0301`: the book's page for the code of an error or a warning.
 
 use roundelay_core::diagnostics::Code;
 
@@ -15,8 +15,11 @@ pub(crate) fn main(flags: &ExplainFlags) -> Result<bool, Failure> {
         return Ok(true);
     };
     let Some(code) = Code::parse(text) else {
-        return Err(Failure::usage(Code::UnknownCode, format!("`{text}` is not an error code"))
-            .with_help("`roundelay explain` lists them all"));
+        return Err(Failure::usage(
+            Code::UnknownCode,
+            format!("no error or warning has the code `{text}`"),
+        )
+        .with_help("`roundelay explain` lists them all"));
     };
     let (_, page) = page(code).expect("every code has a page, as the test below holds");
     print(page.trim_end());

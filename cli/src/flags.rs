@@ -13,6 +13,7 @@ use crate::bench::BenchFlags;
 use crate::device::DeviceFlags;
 use crate::executor::ExecutorFlags;
 use crate::kernel::KernelFlags;
+use crate::lints::LintFlags;
 use crate::simulate::SimulateFlags;
 
 /// Collective algorithms as pages of step loops: proved, then run.
@@ -47,7 +48,7 @@ pub(crate) enum Command {
     Topo(TopoFlags),
     /// Measure the constants of `list --why` on this machine
     Calibrate(CalibrateFlags),
-    /// Explain an error code: a wrong example, the message, the fix
+    /// Explain the code of an error or a warning: an example, the message, the fix
     Explain(ExplainFlags),
 }
 
@@ -64,6 +65,8 @@ pub(crate) struct SourceFlags {
     pub(crate) settings: Vec<(String, String)>,
     #[command(flatten)]
     pub(crate) topology: TopologyFlags,
+    #[command(flatten)]
+    pub(crate) lints: LintFlags,
 }
 
 /// What the ranks are joined by.
@@ -313,7 +316,7 @@ pub(crate) struct CalibrateFlags {
 
 #[derive(Args)]
 pub(crate) struct ExplainFlags {
-    /// An error code such as E0301; all of them if not given
+    /// A code such as E0301 or W0002; all of them if not given
     pub(crate) code: Option<String>,
 }
 

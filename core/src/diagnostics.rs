@@ -7,7 +7,7 @@ use crate::source::{Source, Span};
 
 macro_rules! codes {
     ($($code:ident $variant:ident $summary:literal,)*) => {
-        /// A stable error code; each has a page in the book.
+        /// A stable code, of an error or a warning; each has a page in the book.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
         pub enum Code { $(#[doc = $summary] $variant,)* }
 
@@ -129,7 +129,7 @@ codes! {
     E0501 BadFlag "a flag value that cannot be read",
     E0502 UnknownSource "neither a file nor an algorithm of the library",
     E0503 UnknownAlgorithm "no algorithm of that name in the source",
-    E0504 UnknownCode "not an error code",
+    E0504 UnknownCode "not the code of an error or a warning",
     E0505 NothingAdmitted "every rank count asked for was refused",
     E0506 UnknownExecutor "neither a file nor a registered executor",
 
@@ -149,6 +149,33 @@ codes! {
     E0702 SizeClasses "size classes that overlap, or leave sizes out",
     E0703 WrongCollective "an executor for one collective that names an algorithm for another",
     E0704 NotExportable "an executor that the contest's form cannot hold",
+
+    // Warnings.
+    W0001 UnusedScratch "scratch that nobody reads",
+    W0002 UnusedParameter "a parameter that is never used",
+    W0003 UnusedLet "a `let` whose value is never used",
+    W0004 UnusedView "a view that is never used",
+    W0005 UnusedStep "a step that is never called",
+    W0006 UnusedFifo "a fifo that nothing passes through",
+}
+
+/// How bad it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Severity {
+    /// There is no program.
+    Error,
+    /// There is one, and its author should look at it.
+    Warning,
+}
+
+impl Severity {
+    /// As printed before the code.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Error => "error",
+            Self::Warning => "warning",
+        }
+    }
 }
 
 impl Code {
@@ -156,6 +183,11 @@ impl Code {
     /// a topology that cannot be made, or has no ring, for so many ranks.
     pub fn refuses(self) -> bool {
         self == Self::RankCountRefused || self.as_str().starts_with("E06")
+    }
+
+    /// How bad it is unless the author or the call says otherwise.
+    pub fn severity(self) -> Severity {
+        if self.as_str().starts_with('W') { Severity::Warning } else { Severity::Error }
     }
 
     /// The code that prints as `text`.
@@ -170,11 +202,13 @@ impl fmt::Display for Code {
     }
 }
 
-/// An error in a program: what is wrong, where, why, and what would be right.
+/// An error in a program, or a warning: what is wrong, where, why, and what would be right.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Diagnostic {
     /// Stable code.
     pub code: Code,
+    /// The code's own, but for a warning that is denied.
+    pub severity: Severity,
     /// One line, lower case, no full stop.
     pub title: String,
     /// The exact place.
@@ -196,6 +230,7 @@ impl Diagnostic {
     pub fn new(code: Code, primary: Span, title: impl Into<String>) -> Self {
         Self {
             code,
+            severity: code.severity(),
             title: title.into(),
             primary,
             label: String::new(),

@@ -9,6 +9,7 @@ use crate::flags::{
     Callers, EngineFlags, Format, RankCounts, TopologyFlags, bytes, dtype, rank_counts, reduce_op,
     setting,
 };
+use crate::lints::LintFlags;
 use crate::report::Failure;
 
 #[derive(Args)]
@@ -27,6 +28,8 @@ pub(crate) struct BenchFlags {
     pub(super) settings: Vec<(String, String)>,
     #[command(flatten)]
     pub(super) topology: TopologyFlags,
+    #[command(flatten)]
+    pub(super) lints: LintFlags,
     /// Rank counts: `8`, `2..=33`, or a list such as `2,4,8` [default: 8]
     #[arg(long, value_parser = rank_counts)]
     pub(super) nranks: Option<RankCounts>,

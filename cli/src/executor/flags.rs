@@ -6,6 +6,7 @@ use roundelay_core::diagnostics::Code;
 use roundelay_core::verify::Signals;
 
 use crate::flags::{EngineFlags, Format, bytes, dtype, reduce_op, signals};
+use crate::lints::LintFlags;
 use crate::simulate::{rate, time};
 
 #[derive(Args)]
@@ -46,6 +47,8 @@ pub(super) struct Which {
     /// Which executor of the file, where it holds several
     #[arg(long, value_name = "NAME")]
     pub(super) executor: Option<String>,
+    #[command(flatten)]
+    pub(super) lints: LintFlags,
     #[arg(long, value_enum, default_value_t = Format::Human)]
     pub(super) format: Format,
 }
