@@ -15,7 +15,7 @@ use roundelay_core::schedule::interpret::Interpreted;
 use roundelay_core::source::Source;
 use roundelay_core::verify::Signals;
 use roundelay_tests::compile;
-use roundelay_tests::{name, sources};
+use roundelay_tests::{name, root, sources};
 
 /// `// nranks: 4` in the first lines: the rank count that shows the mistake. `// topology: ring(4)`: what it
 /// shows on. `// signals: binary`: with which.
@@ -66,6 +66,25 @@ fn every_mistake_has_its_message() {
             .map(|d| roundelay_core::render::render(d, &source, false) + "\n")
             .collect();
         expect_file![path.with_extension("stderr")].assert_eq(&rendered.join("\n"));
+    }
+}
+
+#[test]
+fn what_is_right_is_not_warned_of() {
+    let listings = std::fs::read_dir(root().join("book/src/listings")).expect("a folder");
+    let listings = listings.map(|entry| entry.expect("a readable folder").path());
+    let listings: Vec<_> = listings.flat_map(|folder| sources(&folder.to_string_lossy())).collect();
+    assert!(listings.len() > 10, "the book's listings");
+    let right = ["stdlib/library", "examples"].into_iter().flat_map(sources);
+    for (path, text) in right.chain(listings) {
+        let source = Source::from_text(name(&path), &text);
+        // Some of the book's are wrong, and are shown for that; a file beside one is not found here.
+        let Ok(program) = compile(&source, Door::File) else {
+            assert!(path.starts_with(root().join("book")), "{} is wrong", path.display());
+            continue;
+        };
+        let warnings: Vec<_> = program.warnings.iter().map(|w| w.report(&source)).collect();
+        assert!(warnings.is_empty(), "{}: {}", path.display(), warnings.join("\n"));
     }
 }
 
