@@ -28,7 +28,7 @@ fn every_command_that_checks_a_source_warns() {
     for args in commands {
         let call = roundelay(args).ends(0);
         assert_eq!(call.err.matches("warning[W0003]: ").count(), 1, "{args:?}:\n{}", call.err);
-        assert!(call.err.contains(&format!("{LET}:7:9")), "{args:?}:\n{}", call.err);
+        assert!(call.err.contains(&format!("{LET}:6:9")), "{args:?}:\n{}", call.err);
         let denied = roundelay(&[args, &["--deny", "W0003"]].concat()).refused(1, "W0003");
         assert!(denied.err.contains("error[W0003]: "), "{args:?}:\n{}", denied.err);
         let allowed = roundelay(&[args, &["--allow", "W0003"]].concat()).ends(0);

@@ -1,6 +1,6 @@
 //! What is said of each thing that is not used: what it costs, and what to do.
 
-use super::super::hir::{self, Expr, VarId};
+use super::super::hir::{self, Expr, Ty, VarId};
 use super::{Kind, Usage, units};
 use crate::diagnostics::{Code, Diagnostic};
 
@@ -45,10 +45,16 @@ impl Usage<'_> {
                     .help("write `root` where the number of that rank stands")
             }
             Kind::Param => {
-                warning(Code::UnusedParameter, format!("parameter `{name}` is never used"))
+                let title = format!("parameter `{name}` is never used");
+                let mut found = warning(Code::UnusedParameter, title)
                     .label("nothing depends on it")
                     .note("callers may set it, and all its values give the same schedule")
-                    .help(help)
+                    .help(help);
+                // Rings are what that proof is about.
+                if algorithm.var(var).ty != Ty::Ring {
+                    found = found.note("with it there is no proof for every nranks");
+                }
+                found
             }
             Kind::StepParam(step) => {
                 let step = &algorithm.var(step).name;
@@ -60,6 +66,7 @@ impl Usage<'_> {
             }
             Kind::Let => warning(Code::UnusedLet, format!("the value of `{name}` is never used"))
                 .label("nothing depends on it")
+                .note("every rank works it out, and the proof for every nranks has to follow")
                 .help(help),
             Kind::View => warning(Code::UnusedView, format!("view `{name}` is never used"))
                 .label("nobody reads or writes it by this name")
