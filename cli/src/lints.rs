@@ -22,6 +22,9 @@ fn lint(text: &str) -> Result<Lint, String> {
         .map_err(|Unknown { title, help }| format!("[{}] {title}; {help}", Code::BadFlag))
 }
 
+/// A program and what is left of its warnings; or what is wrong, warnings that are denied among it.
+pub(crate) type Checked = Result<(Program, Vec<Diagnostic>), Vec<Diagnostic>>;
+
 impl LintFlags {
     fn levels(&self) -> Result<Levels, Failure> {
         let mut levels = Levels::default();
@@ -36,11 +39,11 @@ impl LintFlags {
         Ok(levels)
     }
 
-    /// The program and what is left of its warnings, or with those that are denied everything that is wrong.
+    /// What comes of a source by these flags.
     pub(crate) fn apply(
         &self,
         compiled: Result<Program, Vec<Diagnostic>>,
-    ) -> Result<Result<(Program, Vec<Diagnostic>), Vec<Diagnostic>>, Failure> {
+    ) -> Result<Checked, Failure> {
         let levels = self.levels()?;
         Ok(compiled.and_then(|mut program| {
             let warnings = levels.apply(std::mem::take(&mut program.warnings));

@@ -261,6 +261,22 @@ pub struct Callee {
 }
 
 impl Algorithm {
+    /// Whether a `rust { }` escape stands in this very algorithm, and not only in what it calls.
+    pub fn holds_an_escape(&self) -> bool {
+        let mut found = false;
+        let mut look = |expr: &Expr| {
+            expr.walk(&mut |part| found |= matches!(*part.kind, ExprKind::Rust(_)));
+        };
+        self.params.iter().filter_map(|param| param.default.as_ref()).for_each(&mut look);
+        walk(&self.body, &mut |stmt| {
+            stmt.exprs().into_iter().for_each(&mut look);
+            if let StmtKind::Demand(Demand::Budget(_, value)) = &stmt.kind {
+                look(value);
+            }
+        });
+        found
+    }
+
     /// What it calls, each algorithm once, in the order of the source.
     pub fn callees(&self) -> Vec<&Callee> {
         let mut found: Vec<&Callee> = Vec::new();

@@ -1,5 +1,6 @@
 //! What a checked algorithm declares and never uses. A name is used wherever it stands, be it in a branch that no
-//! rank takes or in the declaration of something that is not used itself.
+//! rank takes or in the declaration of something that is not used itself. What a `rust { }` escape uses only rustc
+//! knows, which sees the names in the expansion: it warns of such an algorithm by itself.
 
 mod messages;
 #[cfg(test)]
@@ -12,6 +13,9 @@ use crate::source::Span;
 
 /// The warnings of one algorithm, in source order, by what its attributes say of them.
 pub(super) fn warnings(algorithm: &hir::Algorithm) -> Vec<Diagnostic> {
+    if algorithm.holds_an_escape() {
+        return Vec::new();
+    }
     let mut usage = Usage::of(algorithm);
     let declared = std::mem::take(&mut usage.declared);
     let unused = declared.into_iter().filter(|(var, _)| !algorithm.var(*var).name.starts_with('_'));
@@ -41,8 +45,6 @@ struct Usage<'a> {
     used: Vec<bool>,
     /// Where a variable is first written, for as long as nothing else is done with it.
     written: Vec<Option<Span>>,
-    /// What an escape can name, where the walk is.
-    visible: Vec<VarId>,
 }
 
 impl<'a> Usage<'a> {
@@ -53,79 +55,40 @@ impl<'a> Usage<'a> {
             declared: Vec::new(),
             used: vec![false; vars],
             written: vec![None; vars],
-            visible: Vec::new(),
         };
         for param in &algorithm.params {
             param.default.iter().for_each(|default| usage.expr(default));
-            usage.declare(param.var, Kind::Param);
+            usage.declared.push((param.var, Kind::Param));
         }
         let fifo = algorithm.vars.iter().position(|var| var.ty == Ty::Fifo);
         let fifo = fifo.map(|index| VarId(index as u32));
         usage.declared.extend(fifo.map(|fifo| (fifo, Kind::Fifo)));
-        hir::walk(&algorithm.body, &mut |stmt| {
-            if let (StmtKind::Primitive { .. }, Some(fifo)) = (&stmt.kind, fifo) {
-                usage.used[fifo.0 as usize] = true;
-            }
-        });
-        usage.block(&algorithm.body);
+        hir::walk(&algorithm.body, &mut |stmt| usage.stmt(stmt, fifo));
         usage
     }
 
-    fn declare(&mut self, var: VarId, kind: Kind<'a>) {
-        self.declared.push((var, kind));
-        self.visible.push(var);
-    }
-
-    fn block(&mut self, body: &'a [Stmt]) {
-        let outside = self.visible.len();
-        for stmt in body {
-            self.stmt(stmt);
-        }
-        self.visible.truncate(outside);
-    }
-
-    fn stmt(&mut self, stmt: &'a Stmt) {
+    fn stmt(&mut self, stmt: &'a Stmt, fifo: Option<VarId>) {
         self.operands(stmt);
-        let outside = self.visible.len();
         match &stmt.kind {
             StmtKind::Let(var, _) => {
                 let region = matches!(self.algorithm.var(*var).ty, Ty::Region | Ty::Pieces);
-                self.declare(*var, if region { Kind::View } else { Kind::Let });
+                self.declared.push((*var, if region { Kind::View } else { Kind::Let }));
             }
             StmtKind::Scratch(var, count, like) => {
-                self.declare(*var, Kind::Scratch(count.as_ref(), like));
-            }
-            StmtKind::For(var, _, body) | StmtKind::Parallel(var, _, _, body) => {
-                self.visible.push(*var);
-                self.block(body);
-                self.visible.truncate(outside);
-            }
-            StmtKind::Within(_, body) => self.block(body),
-            StmtKind::If(arms, otherwise) => {
-                for body in arms.iter().map(|(_, body)| body).chain(otherwise) {
-                    self.block(body);
-                }
+                self.declared.push((*var, Kind::Scratch(count.as_ref(), like)));
             }
             StmtKind::Step(step) => {
-                for param in &step.params {
-                    self.declare(*param, Kind::StepParam(step.name));
-                }
-                self.block(&step.body);
-                self.visible.truncate(outside);
-                self.declare(step.name, Kind::Step);
+                let params = step.params.iter().map(|param| (*param, Kind::StepParam(step.name)));
+                self.declared.extend(params.chain([(step.name, Kind::Step)]));
             }
             StmtKind::Call(step, _) => self.used[step.0 as usize] = true,
-            StmtKind::Demand(Demand::Budget(_, value) | Demand::Topology(value)) => {
-                self.expr(value);
+            StmtKind::Primitive { .. } => {
+                if let Some(fifo) = fifo {
+                    self.used[fifo.0 as usize] = true;
+                }
             }
-            StmtKind::Demand(Demand::Deterministic)
-            | StmtKind::Require(..)
-            | StmtKind::Copy(..)
-            | StmtKind::Reduce(..)
-            | StmtKind::Signal(..)
-            | StmtKind::Run(_)
-            | StmtKind::Fifo { .. }
-            | StmtKind::Primitive { .. } => {}
+            StmtKind::Demand(Demand::Budget(_, value)) => self.expr(value),
+            _ => {}
         }
     }
 
@@ -170,15 +133,10 @@ impl<'a> Usage<'a> {
     }
 
     fn expr(&mut self, expr: &Expr) {
-        expr.walk(&mut |part| match &*part.kind {
-            ExprKind::Var(var) => self.used[var.0 as usize] = true,
-            // Rust sees every name that the expansion declares before it.
-            ExprKind::Rust(_) => {
-                for var in &self.visible {
-                    self.used[var.0 as usize] = true;
-                }
+        expr.walk(&mut |part| {
+            if let ExprKind::Var(var) = &*part.kind {
+                self.used[var.0 as usize] = true;
             }
-            _ => {}
         });
     }
 }

@@ -133,9 +133,12 @@ fn scratch_is_for_reading() {
 }
 
 #[test]
-fn an_escape_may_see_all_that_is_declared_before_it() {
-    let text = "let a = 1; if rank == 0 { let hidden = 1; } let b = rust { std::env::args().count() }; let c = b;";
-    assert_eq!(body("p: int = 1", text), ["W0003 hidden", "W0003 c"]);
+fn an_algorithm_with_an_escape_is_left_to_rustc() {
+    let escape = "let a = 1; if rank == 0 { let b = rust { 2 }; require b > 0, \"\"; } let c = 1;";
+    assert_eq!(body("p: int = 1", escape), NONE);
+    assert_eq!(body("p: int = rust { 1 }", ""), NONE);
+    let budget = "#[budget(streams = rust { 1 })] algorithm A(p: int = 2) -> AllReduce {}";
+    assert_eq!(warned(budget), NONE);
     // That of a called algorithm sees nothing here.
     let call = "algorithm E() -> AllReduce { require rust { 1 } > 0, \"\"; } \
                 algorithm A(p: int = 1) -> AllReduce { E() on (input, output); }";
