@@ -50,13 +50,15 @@ fn files(folder: &Path, extension: &str) -> Vec<PathBuf> {
     found
 }
 
-/// Every algorithm of `text` is proved for some of 1..=9 ranks, and refuses the others by `require` or for their topology.
+/// Nothing of `text` is warned of, and every algorithm is proved for some of 1..=9 ranks, and refuses the others by `require` or for their topology.
 fn holds(what: &str, text: &str) {
     let source = Source::from_text(what, text);
     let algorithms = compile(&source, Door::File).unwrap_or_else(|errors| {
         let all: Vec<_> = errors.iter().map(|e| e.report(&source)).collect();
         panic!("{what} does not compile:\n{}", all.join("\n"))
     });
+    let warnings: Vec<_> = algorithms.warnings.iter().map(|w| w.report(&source)).collect();
+    assert!(warnings.is_empty(), "{what}: {}", warnings.join("\n"));
     for executor in &algorithms.executors {
         if let Err(errors) = Executor::compile(executor, &source) {
             let all: Vec<_> = errors.iter().map(|e| e.report(&source)).collect();

@@ -30,3 +30,5 @@ mod simulate;
 mod subcommands;
 #[path = "command/topologies.rs"]
 mod topologies;
+#[path = "command/warnings.rs"]
+mod warnings;

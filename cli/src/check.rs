@@ -16,7 +16,7 @@ use serde::Serialize;
 use crate::certificate::{Certificate, Every};
 use crate::flags::{CheckFlags, Format, RankCounts};
 use crate::optimum::Optimum;
-use crate::program::{Loaded, load_on, read};
+use crate::program::{Loaded, load_with, read};
 use crate::report::{Failure, JsonDiagnostic, print, print_all, print_json, refuse};
 use crate::stats::Stats;
 use crate::topology;
@@ -61,7 +61,9 @@ pub(crate) fn main(flags: &CheckFlags) -> Result<bool, Failure> {
     let source = read(&flags.source.source)?;
     let given = topology::given(&flags.source.topology)?;
     let report = |ok, algorithms, diagnostics| Report { ok, algorithms, diagnostics };
-    let mut algorithms = match load_on(&source, &flags.source, given.as_ref())? {
+    let mut warnings = Vec::new();
+    let loaded = load_with(&source, &flags.source, given.as_ref(), |found| warnings = found)?;
+    let mut algorithms = match loaded {
         Loaded::Ready(algorithms) => algorithms,
         Loaded::Wrong(errors) => {
             return Err(refuse(flags.format, &errors, &source, |d| report(false, vec![], d)));
@@ -79,16 +81,20 @@ pub(crate) fn main(flags: &CheckFlags) -> Result<bool, Failure> {
     let checked: Vec<Checked> = algorithms.iter().map(prove).collect();
     let ok = checked.iter().all(|c| c.ok);
     match flags.format {
-        Format::Human => checked.iter().for_each(|c| {
-            print_all(&c.errors, &source);
-            print_human(c);
-            if let Some(stats) = &c.stats {
-                stats.print();
+        Format::Human => {
+            print_all(&warnings, &source);
+            for c in &checked {
+                print_all(&c.errors, &source);
+                print_human(c);
+                if let Some(stats) = &c.stats {
+                    stats.print();
+                }
             }
-        }),
+        }
         Format::Json => {
             let errors = checked.iter().flat_map(|c| &c.errors);
-            let diagnostics = errors.map(|d| JsonDiagnostic::new(d, &source)).collect();
+            let diagnostics =
+                warnings.iter().chain(errors).map(|d| JsonDiagnostic::new(d, &source)).collect();
             print_json(&report(ok, checked, diagnostics));
         }
     }

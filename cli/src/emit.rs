@@ -13,7 +13,7 @@ use roundelay_core::syntax::token::Tok;
 use crate::executor;
 use crate::flags::{Emit, EmitFlags, Format};
 use crate::program::{self, Loaded, compile, load, one, read};
-use crate::report::{Failure, print, refuse};
+use crate::report::{Failure, print, print_all, refuse};
 
 pub(crate) fn main(flags: &EmitFlags) -> Result<bool, Failure> {
     if let Emit::HcclCpp = flags.what {
@@ -42,8 +42,11 @@ pub(crate) fn main(flags: &EmitFlags) -> Result<bool, Failure> {
             print(coll(&file, &source, flags)?.trim_end());
         }
         Emit::Rust => {
-            let program = match compile(&source) {
-                Ok(program) => program,
+            let program = match flags.source.lints.apply(compile(&source))? {
+                Ok((program, warnings)) => {
+                    print_all(&warnings, &source);
+                    program
+                }
                 Err(errors) => return stop(&errors),
             };
             let name = source.name();

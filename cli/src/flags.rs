@@ -10,6 +10,7 @@ use crate::bench::BenchFlags;
 use crate::device::DeviceFlags;
 use crate::executor::ExecutorFlags;
 use crate::kernel::KernelFlags;
+use crate::lints::LintFlags;
 use crate::shell::{CompletionsFlags, ManFlags};
 use crate::simulate::SimulateFlags;
 pub(crate) use crate::values::{
@@ -77,7 +78,7 @@ pub(crate) enum Command {
     Topo(TopoFlags),
     /// Measure the constants of list --why on this machine
     Calibrate(CalibrateFlags),
-    /// Explain an error code: a wrong example, the message, the fix
+    /// Explain the code of an error or a warning: an example, the message, the fix
     Explain(ExplainFlags),
     /// Print what a shell needs to complete subcommands and flags
     Completions(CompletionsFlags),
@@ -98,6 +99,8 @@ pub(crate) struct SourceFlags {
     pub(crate) settings: Vec<(String, String)>,
     #[command(flatten)]
     pub(crate) topology: TopologyFlags,
+    #[command(flatten)]
+    pub(crate) lints: LintFlags,
 }
 
 /// What the ranks are joined by.
@@ -357,7 +360,7 @@ pub(crate) struct CalibrateFlags {
 
 #[derive(Args)]
 pub(crate) struct ExplainFlags {
-    /// An error code such as E0301 [default: a list of all]
+    /// A code such as E0301 or W0002 [default: a list of all]
     pub(crate) code: Option<String>,
 }
 

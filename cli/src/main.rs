@@ -12,6 +12,7 @@ mod explain;
 mod flags;
 mod fmt;
 mod kernel;
+mod lints;
 mod list;
 mod memory;
 mod optimum;

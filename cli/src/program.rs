@@ -13,7 +13,7 @@ use roundelay_core::schedule::interpret::Interpreted;
 use roundelay_core::source::Source;
 
 use crate::flags::SourceFlags;
-use crate::report::Failure;
+use crate::report::{Failure, print_all};
 use crate::topology::{self, Given};
 
 /// Reads a file, standard input, or the library's file that holds the algorithm of that name.
@@ -79,8 +79,21 @@ pub(crate) fn load_on(
     flags: &SourceFlags,
     given: Option<&Given>,
 ) -> Result<Loaded, Failure> {
-    let program = match compile(source) {
-        Ok(program) => program,
+    load_with(source, flags, given, |warnings| print_all(&warnings, source))
+}
+
+/// The same where warnings are not just printed.
+pub(crate) fn load_with(
+    source: &Source,
+    flags: &SourceFlags,
+    given: Option<&Given>,
+    warn: impl FnOnce(Vec<Diagnostic>),
+) -> Result<Loaded, Failure> {
+    let program = match flags.lints.apply(compile(source))? {
+        Ok((program, warnings)) => {
+            warn(warnings);
+            program
+        }
         Err(errors) => return Ok(Loaded::Wrong(errors)),
     };
     let executors = program.executors.iter().map(|checked| Executor::compile(checked, source));

@@ -4,7 +4,7 @@ use std::io::Write as _;
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use roundelay_core::diagnostics::{Code, Diagnostic};
+use roundelay_core::diagnostics::{Code, Diagnostic, Severity};
 use roundelay_core::source::{Source, Span};
 use roundelay_core::topology::Problem;
 use serde::Serialize;
@@ -104,7 +104,7 @@ impl JsonDiagnostic {
         };
         Self {
             code: diagnostic.code.as_str(),
-            severity: "error",
+            severity: diagnostic.severity.name(),
             title: diagnostic.title.clone(),
             file: source.name().to_owned(),
             line: place.line,
@@ -183,10 +183,17 @@ pub(crate) fn refuse<J: Serialize>(
     match format {
         Format::Human => {
             print_all(diagnostics, source);
-            let n = diagnostics.len();
-            let plural = if n == 1 { "" } else { "s" };
+            let errors = diagnostics.iter().filter(|d| d.severity == Severity::Error).count();
+            let counted = |n: usize, what: &str| {
+                let plural = if n == 1 { "" } else { "s" };
+                format!("{n} {what}{plural}")
+            };
+            let found = match diagnostics.len() - errors {
+                0 => counted(errors, "error"),
+                n => format!("{} and {}", counted(errors, "error"), counted(n, "warning")),
+            };
             anstream::eprintln!(
-                "\x1b[1;91merror\x1b[0m\x1b[1m: {n} error{plural} in {}\x1b[0m",
+                "\x1b[1;91merror\x1b[0m\x1b[1m: {found} in {}\x1b[0m",
                 source.name()
             );
         }

@@ -7,10 +7,11 @@ use crate::source::{Source, Span};
 
 macro_rules! codes {
     ($($code:ident $variant:ident $summary:literal,)*) => {
-        /// A stable error code, such as E0306: what it stands for does not change from version to version.
+        /// A stable code of an error or a warning, such as E0306: what it stands for does not change from version to version.
         ///
         /// The first two digits say where it comes from: E00 the text, E01 names and types, E02 laying out for a
         /// number of ranks, E03 the proof, E04 plans and runs, E05 the command line, E06 topologies, E07 executors.
+        /// W00 are warnings.
         /// `roundelay explain E0306` and the book's page `book/errors/E0306.md` explain one.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
         pub enum Code { $(#[doc = $summary] $variant,)* }
@@ -133,7 +134,7 @@ codes! {
     E0501 BadFlag "a flag value that cannot be read",
     E0502 UnknownSource "neither a file nor an algorithm of the library",
     E0503 UnknownAlgorithm "no algorithm of that name in the source",
-    E0504 UnknownCode "not an error code",
+    E0504 UnknownCode "not the code of an error or a warning",
     E0505 NothingAdmitted "every rank count asked for was refused",
     E0506 UnknownExecutor "neither a file nor a registered executor",
     E0507 BadCall "a subcommand or flag that is not there, is missing, or does not go with another",
@@ -155,6 +156,33 @@ codes! {
     E0702 SizeClasses "size classes that overlap, or leave sizes out",
     E0703 WrongCollective "an executor for one collective that names an algorithm for another",
     E0704 NotExportable "an executor that the contest's form cannot hold",
+
+    // Warnings.
+    W0001 UnusedScratch "scratch that nobody reads",
+    W0002 UnusedParameter "a parameter that is never used",
+    W0003 UnusedLet "a `let` whose value is never used",
+    W0004 UnusedView "a view that is never used",
+    W0005 UnusedStep "a step that is never called",
+    W0006 UnusedFifo "a fifo that nothing passes through",
+}
+
+/// How bad it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Severity {
+    /// There is no program.
+    Error,
+    /// There is one, and its author should look at it.
+    Warning,
+}
+
+impl Severity {
+    /// As printed before the code.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Error => "error",
+            Self::Warning => "warning",
+        }
+    }
 }
 
 impl Code {
@@ -162,6 +190,11 @@ impl Code {
     /// a topology that cannot be made, or has no ring, for so many ranks.
     pub fn refuses(self) -> bool {
         self == Self::RankCountRefused || self.as_str().starts_with("E06")
+    }
+
+    /// How bad it is unless the author or the call says otherwise.
+    pub fn severity(self) -> Severity {
+        if self.as_str().starts_with('W') { Severity::Warning } else { Severity::Error }
     }
 
     /// The code that prints as `text`, in capital or small letters.
@@ -176,11 +209,13 @@ impl fmt::Display for Code {
     }
 }
 
-/// An error in a program: what is wrong, where, why, and what would be right.
+/// An error in a program, or a warning: what is wrong, where, why, and what would be right.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Diagnostic {
     /// Stable code.
     pub code: Code,
+    /// The code's own, but for a warning that is denied.
+    pub severity: Severity,
     /// One line, lower case, no full stop.
     pub title: String,
     /// The exact place.
@@ -202,6 +237,7 @@ impl Diagnostic {
     pub fn new(code: Code, primary: Span, title: impl Into<String>) -> Self {
         Self {
             code,
+            severity: code.severity(),
             title: title.into(),
             primary,
             label: String::new(),

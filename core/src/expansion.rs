@@ -2,7 +2,7 @@
 //! budget of steps. Steps are counted and not timed, so the same program gets the same answer everywhere.
 
 use crate::check::hir::{self, Program, Verify};
-use crate::diagnostics::{Code, Diagnostic};
+use crate::diagnostics::{Code, Diagnostic, Severity};
 use crate::executor::Executor;
 use crate::schedule::interpret::Interpreted;
 use crate::schedule::{Algorithm as _, Limits};
@@ -171,7 +171,8 @@ fn left(span: crate::source::Span, proved: &[u32], rest: &[u32], all: &[u32]) ->
             rest[0]
         ),
     };
-    Diagnostic::new(Code::StepLimit, span, title)
+    let left = Diagnostic::new(Code::StepLimit, span, title);
+    Diagnostic { severity: Severity::Warning, ..left }
         .note(format!(
             "the generated test proves {}; every plan is proved when it is made",
             counted(all)

@@ -30,6 +30,7 @@ pub mod cost;
 pub mod diagnostics;
 pub mod dtype;
 pub mod ids;
+pub mod lints;
 pub mod render;
 pub mod stages;
 

@@ -3,12 +3,16 @@
 
 use annotate_snippets::{Annotation, AnnotationKind, Group, Level, Origin, Renderer, Snippet};
 
-use crate::diagnostics::Diagnostic;
+use crate::diagnostics::{Diagnostic, Severity};
 use crate::source::{Source, Span};
 
 /// Renders `diagnostic` like rustc; with terminal colours if `coloured`.
 pub fn render(diagnostic: &Diagnostic, source: &Source, coloured: bool) -> String {
-    let title = Level::ERROR.primary_title(diagnostic.title.as_str()).id(diagnostic.code.as_str());
+    let level = match diagnostic.severity {
+        Severity::Error => Level::ERROR,
+        Severity::Warning => Level::WARNING,
+    };
+    let title = level.primary_title(diagnostic.title.as_str()).id(diagnostic.code.as_str());
     let group = if let Some(snippet) = snippet(diagnostic, source) {
         title.element(snippet)
     } else {

@@ -9,7 +9,7 @@ use quote::quote;
 use roundelay_core::check::Door;
 use roundelay_core::check::hir::Program;
 use roundelay_core::check::others::Others;
-use roundelay_core::diagnostics::Diagnostic;
+use roundelay_core::diagnostics::{Code, Diagnostic, Severity};
 use roundelay_core::emit::rust::{self, Origin};
 use roundelay_core::expansion::Outcome;
 use roundelay_core::source::{Source, Span as Place};
@@ -83,11 +83,12 @@ fn block(input: TokenStream) -> TokenStream {
     let range = |span: Place| (start(span), end(&spans, span.hi));
     let used = Used::beside(Span::call_site());
     match used.compile(&source, Door::Macro).and_then(|program| proved(program, &source)) {
-        Ok((program, left)) => {
+        Ok((program, warnings)) => {
             let rebuild = used.rebuild();
             let items = rust::expand(&program, &origin);
-            let left = left.iter().map(|l| warning(start(l.primary), &l.message(&source)));
-            quote!(#rebuild #items #(#left)*).into()
+            let warn = |w: &Diagnostic| warning(start(w.primary), w.code, &w.message(&source));
+            let warnings = warnings.iter().map(warn);
+            quote!(#rebuild #items #(#warnings)*).into()
         }
         Err(errors) => {
             let stubs = rust::stubs(&syntax::parse(&source).0, &start);
@@ -161,11 +162,11 @@ fn included(source: &Source, place: Span) -> TokenStream2 {
     };
     let used = Used::beside(place);
     match used.compile(source, Door::File).and_then(|program| proved(program, source)) {
-        Ok((program, left)) => {
+        Ok((program, warnings)) => {
             let used = used.rebuild();
             let items = rust::expand(&program, &origin);
-            let left = left.iter().map(|l| warning(place, &l.report(source)));
-            quote!(#used #items #(#left)*)
+            let warnings = warnings.iter().map(|w| warning(place, w.code, &w.report(source)));
+            quote!(#used #items #(#warnings)*)
         }
         Err(errors) => {
             let used = used.rebuild();
@@ -216,13 +217,18 @@ fn find(place: Span, name: &str) -> PathBuf {
     if below.exists() { below } else { package.join(name) }
 }
 
-/// The program, if nothing is wrong with it at the rank counts that are proved now; and what was left.
+/// The program, if nothing is wrong with it at the rank counts that are proved now; and its warnings, of which
+/// what was left unproved is one.
 fn proved(
     program: Program,
     source: &Source,
 ) -> Result<(Program, Vec<Diagnostic>), Vec<Diagnostic>> {
     let Outcome { errors, left } = expansion::prove(&program, source);
-    if errors.is_empty() { Ok((program, left)) } else { Err(errors) }
+    let all = program.warnings.iter().cloned().chain(left);
+    let (denied, warnings): (Vec<_>, Vec<_>) = all.partition(|w| w.severity == Severity::Error);
+    let errors = [denied, errors].concat();
+    // What rustc would show of warnings beside errors is nothing: it stops before.
+    if errors.is_empty() { Ok((program, warnings)) } else { Err(errors) }
 }
 
 /// One error under the tokens from `first` to `last`.
@@ -231,8 +237,13 @@ fn spanned(range: (Span, Span), message: &str) -> TokenStream2 {
 }
 
 /// Stable Rust lets a macro warn only by what it expands to: the use of something deprecated.
-fn warning(place: Span, message: &str) -> TokenStream2 {
-    let name = Ident::new("PROOF_AT_EXPANSION", place.resolved_at(Span::mixed_site()));
+fn warning(place: Span, code: Code, message: &str) -> TokenStream2 {
+    // The name is part of what is shown.
+    let name = match code.severity() {
+        Severity::Warning => code.as_str(),
+        Severity::Error => "PROOF_AT_EXPANSION",
+    };
+    let name = Ident::new(name, place.resolved_at(Span::mixed_site()));
     quote!(const _: () = {
         #[deprecated(note = #message)]
         const #name: () = ();

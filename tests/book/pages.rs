@@ -99,7 +99,8 @@ pub(crate) fn programs(text: &str) -> Vec<String> {
 pub(crate) fn index() -> String {
     let mut page = String::from(
         "# Error codes\n\n\
-         Every error has a code, the same in the macro, on the command line and when a plan is made.\n\
+         Every error has a code, the same in the macro, on the command line and when a plan is made. So has every\n\
+         warning: [which are errors](../reference/language.md#warnings) is the author's and the caller's choice.\n\
          `roundelay explain E0301` prints the page of a code; `roundelay explain` lists them.\n",
     );
     let mut group = "";
@@ -112,7 +113,8 @@ pub(crate) fn index() -> String {
             "E04" => "Plans and runs",
             "E05" => "The command line",
             "E06" => "Topologies",
-            _ => "Executors",
+            "E07" => "Executors",
+            _ => "Warnings",
         };
         if part != group {
             let _ = write!(page, "\n## {part}\n\n| code | what it says |\n|---|---|\n");

@@ -9,6 +9,7 @@ use crate::flags::{
     Callers, EngineFlags, Format, RankCounts, TopologyFlags, bytes, dtype, rank_counts, reduce_op,
     setting,
 };
+use crate::lints::LintFlags;
 use crate::report::Failure;
 use crate::values::{Refused, at_least, collective, collectives, whole};
 
@@ -35,6 +36,8 @@ pub(crate) struct BenchFlags {
     pub(super) settings: Vec<(String, String)>,
     #[command(flatten)]
     pub(super) topology: TopologyFlags,
+    #[command(flatten)]
+    pub(super) lints: LintFlags,
     /// Rank counts: 8, 2..=33, or a list such as 2,4,8 (nccl-tests' -n is -I here)
     #[arg(short, long, value_name = "RANKS", default_value = "8", value_parser = rank_counts)]
     pub(super) nranks: RankCounts,

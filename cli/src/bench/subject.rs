@@ -118,6 +118,7 @@ fn named(flags: &BenchFlags) -> Result<Vec<Named>, Failure> {
             algorithm: flags.algorithm.clone(),
             settings: flags.settings.clone(),
             topology: TopologyFlags { topology: None, assume: None },
+            lints: flags.lints.clone(),
         };
         match load_on(&source, &one, given.as_ref())? {
             Loaded::Ready(algorithms) => {

@@ -11,7 +11,7 @@ use crate::report::{Failure, print, refuse};
 pub(crate) fn export(flags: &SourceFlags) -> Result<bool, Failure> {
     let source = read(&flags.source)?;
     let refused = |errors: &[_]| refuse(Format::Human, errors, &source, |_| ());
-    let executor = match one(&source, &flags.source, flags.algorithm.as_deref()) {
+    let executor = match one(&source, &flags.source, flags.algorithm.as_deref(), &flags.lints) {
         Ok(executor) => executor,
         Err(Stopped::Wrong(errors)) => return Err(refused(&errors)),
         Err(Stopped::Failure(failure)) => return Err(failure),

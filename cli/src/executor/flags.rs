@@ -5,6 +5,7 @@ use roundelay::{DType, ReduceOp};
 use roundelay_core::verify::Signals;
 
 use crate::flags::{EngineFlags, Format, bytes, dtype, reduce_op, signals};
+use crate::lints::LintFlags;
 use crate::simulate::{rate, time};
 use crate::values::{Refused, at_least};
 
@@ -47,6 +48,8 @@ pub(super) struct Which {
     /// Which executor of the file, where it holds several
     #[arg(long, value_name = "NAME")]
     pub(super) executor: Option<String>,
+    #[command(flatten)]
+    pub(super) lints: LintFlags,
     /// How to print
     #[arg(long, value_enum, default_value_t = Format::Human)]
     pub(super) format: Format,

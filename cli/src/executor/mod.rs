@@ -9,12 +9,14 @@ mod score;
 mod sizes;
 
 use roundelay::select::size;
+use roundelay_core::check::hir::Program;
 use roundelay_core::diagnostics::{Code, Diagnostic};
 use roundelay_core::executor::Executor;
 use roundelay_core::source::Source;
 
+use crate::lints::LintFlags;
 use crate::program::{self, compile};
-use crate::report::{Failure, JsonDiagnostic, refuse};
+use crate::report::{Failure, JsonDiagnostic, print_all, refuse};
 pub(crate) use export::export;
 pub(crate) use flags::ExecutorFlags;
 use flags::{ExecutorCommand, Which};
@@ -49,7 +51,15 @@ pub(super) fn compiled(
     source: &Source,
     wanted: Option<&str>,
 ) -> Result<Vec<Executor>, Vec<Diagnostic>> {
-    let program = compile(source)?;
+    each(&compile(source)?, source, wanted)
+}
+
+/// The same of a source that has been checked.
+fn each(
+    program: &Program,
+    source: &Source,
+    wanted: Option<&str>,
+) -> Result<Vec<Executor>, Vec<Diagnostic>> {
     let wanted = |name: &str| wanted.is_none_or(|wanted| wanted == name);
     let (mut executors, mut errors) = (Vec::new(), Vec::new());
     for checked in program.executors.iter().filter(|executor| wanted(&executor.name)) {
@@ -61,13 +71,21 @@ pub(super) fn compiled(
     if errors.is_empty() { Ok(executors) } else { Err(errors) }
 }
 
-/// The one executor that a command needs.
-pub(crate) fn one(source: &Source, name: &str, wanted: Option<&str>) -> Result<Executor, Stopped> {
+/// The one executor that a command needs; warnings are printed.
+fn one(
+    source: &Source,
+    name: &str,
+    wanted: Option<&str>,
+    lints: &LintFlags,
+) -> Result<Executor, Stopped> {
     let alone = wanted.or_else(|| {
         let named = format!("executor {name} for ");
         source.text().is_some_and(|text| text.contains(&named)).then_some(name)
     });
-    let mut executors = compiled(source, alone).map_err(Stopped::Wrong)?;
+    let checked = lints.apply(compile(source)).map_err(Stopped::Failure)?;
+    let (program, warnings) = checked.map_err(Stopped::Wrong)?;
+    print_all(&warnings, source);
+    let mut executors = each(&program, source, alone).map_err(Stopped::Wrong)?;
     if executors.len() == 1 {
         return Ok(executors.remove(0));
     }
@@ -90,7 +108,7 @@ pub(crate) fn one(source: &Source, name: &str, wanted: Option<&str>) -> Result<E
 }
 
 /// Why there is no executor.
-pub(crate) enum Stopped {
+enum Stopped {
     /// Its source is wrong.
     Wrong(Vec<Diagnostic>),
     /// The call is.
@@ -106,7 +124,7 @@ impl Which {
     /// The same with the source that it stands in.
     fn load_with_source(&self) -> Result<(Source, Executor), Failure> {
         let source = read(&self.source)?;
-        match one(&source, &self.source, self.executor.as_deref()) {
+        match one(&source, &self.source, self.executor.as_deref(), &self.lints) {
             Ok(executor) => Ok((source, executor)),
             Err(Stopped::Wrong(errors)) => Err(refuse(self.format, &errors, &source, wrong)),
             Err(Stopped::Failure(failure)) => Err(failure),

@@ -7,11 +7,13 @@ use super::hir::{Demand, Expr, Stmt, StmtKind, Ty, Verify};
 use super::{Checker, scope, topology};
 use crate::diagnostics::{Code, Diagnostic};
 use crate::ids::SpanId;
+use crate::lints::{Level, Levels, Lint, Unknown};
 use crate::schedule::demands::Resource;
 use crate::source::Span;
 use crate::syntax::ast::{self, Attr, AttrArg, AttrValue};
 
-const KNOWN: [&str; 5] = ["out_of_place", "verify", "deterministic", "topology", "budget"];
+const KNOWN: [&str; 7] =
+    ["out_of_place", "verify", "deterministic", "topology", "budget", "allow", "deny"];
 
 /// Rank counts of a `#[verify]`; the expansion proves as many as its budget of steps allows.
 const MOST_RANKS: i64 = 1 << 16;
@@ -29,6 +31,8 @@ pub(super) struct Attributes {
     pub(super) demands: Vec<Stmt>,
     /// The links that exist, which a parameter of that type takes too.
     pub(super) topology: Option<Expr>,
+    /// What becomes of warnings.
+    pub(super) levels: Levels,
 }
 
 impl Checker<'_> {
@@ -54,6 +58,8 @@ impl Checker<'_> {
                 // Read before the parameters.
                 "topology" => {}
                 "budget" => self.budget(attr, &mut all),
+                "allow" => self.level(attr, Level::Allow, &mut all.levels),
+                "deny" => self.level(attr, Level::Deny, &mut all.levels),
                 _ => self.unknown_attribute(&attr.name),
             }
         }
@@ -208,6 +214,45 @@ impl Checker<'_> {
             seen.push((resource, arg.span));
             let most = self.constant_on_all(most, Ty::Int);
             self.demand(all, arg.span, Demand::Budget(resource, most));
+        }
+    }
+
+    /// `#[allow(W0002)]`, `#[deny(W0001, W0003)]`, `#[deny(warnings)]`
+    fn level(&mut self, attr: &Attr, level: Level, levels: &mut Levels) {
+        let word = level.name();
+        if attr.args.is_empty() {
+            let help = format!("write `#[{word}(W0002)]`, or `#[{word}(warnings)]`");
+            self.bad(attr.span, format!("`#[{word}]` says nothing"), &help);
+        }
+        for arg in &attr.args {
+            let name = match &arg.value {
+                AttrValue::Expr(expr) if arg.name.is_none() => match &*expr.kind {
+                    ast::ExprKind::Name(name) => name,
+                    _ => "",
+                },
+                _ => "",
+            };
+            if name.is_empty() {
+                let help = format!("write `#[{word}(W0002)]`, or `#[{word}(warnings)]`");
+                self.bad(arg.span, format!("`#[{word}]` takes the codes of warnings"), &help);
+                continue;
+            }
+            let set = match Lint::parse(name) {
+                Ok(lint) => levels.set(lint, level, Some(arg.span)),
+                Err(Unknown { title, help }) => {
+                    self.bad(arg.span, title, &help);
+                    continue;
+                }
+            };
+            if let Err((_, Some(before))) = set {
+                let title = format!("`{name}` is both allowed and denied");
+                self.error(
+                    Diagnostic::new(Code::AttributeConflict, arg.span, title)
+                        .label("again")
+                        .other(before, "first here")
+                        .help("keep one of them"),
+                );
+            }
         }
     }
 

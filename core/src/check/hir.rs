@@ -9,7 +9,9 @@ mod walk;
 use std::sync::Arc;
 
 use crate::collective::Collective;
+use crate::diagnostics::Diagnostic;
 use crate::ids::SpanId;
+use crate::lints::Levels;
 use crate::schedule::Location;
 use crate::schedule::demands::Resource;
 use crate::source::Span;
@@ -24,6 +26,8 @@ pub struct Program {
     pub algorithms: Vec<Algorithm>,
     /// In source order.
     pub executors: Vec<Executor>,
+    /// What its author should look at, in source order; those that an attribute denies are errors.
+    pub warnings: Vec<Diagnostic>,
 }
 
 /// A checked algorithm.
@@ -41,6 +45,8 @@ pub struct Algorithm {
     pub collective: Collective,
     /// Marked `#[out_of_place]`.
     pub out_of_place: bool,
+    /// What `#[allow]` and `#[deny]` say of warnings.
+    pub levels: Levels,
     /// What is to be proved at expansion and by the generated test, if the author says so.
     pub verify: Option<Verify>,
     /// The ranks of the machine that `#[topology]` describes, where that is one machine.
@@ -255,6 +261,22 @@ pub struct Callee {
 }
 
 impl Algorithm {
+    /// Whether a `rust { }` escape stands in this very algorithm, and not only in what it calls.
+    pub fn holds_an_escape(&self) -> bool {
+        let mut found = false;
+        let mut look = |expr: &Expr| {
+            expr.walk(&mut |part| found |= matches!(*part.kind, ExprKind::Rust(_)));
+        };
+        self.params.iter().filter_map(|param| param.default.as_ref()).for_each(&mut look);
+        walk(&self.body, &mut |stmt| {
+            stmt.exprs().into_iter().for_each(&mut look);
+            if let StmtKind::Demand(Demand::Budget(_, value)) = &stmt.kind {
+                look(value);
+            }
+        });
+        found
+    }
+
     /// What it calls, each algorithm once, in the order of the source.
     pub fn callees(&self) -> Vec<&Callee> {
         let mut found: Vec<&Callee> = Vec::new();

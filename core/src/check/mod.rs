@@ -13,6 +13,7 @@ mod scope;
 pub(crate) mod sizes;
 mod stmts;
 pub mod topology;
+mod unused;
 
 use crate::collective::Collective;
 use crate::diagnostics::{Code, Diagnostic};
@@ -21,6 +22,7 @@ use crate::syntax::{ast, printer};
 use hir::{Demand, ParamTy, Program, Ty, VarId};
 use others::{Known, Others};
 use scope::Scope;
+pub(crate) use scope::nearest;
 
 /// Where a source comes from: only that of a macro can hold a `rust { }` escape (E0115).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -69,7 +71,11 @@ pub fn check(
         }
         program.executors.extend(executor::executor(item, &known, &mut errors));
     }
-    if errors.is_empty() { Ok(program) } else { Err(errors) }
+    if !errors.is_empty() {
+        return Err(errors);
+    }
+    program.warnings = program.algorithms.iter().flat_map(unused::warnings).collect();
+    Ok(program)
 }
 
 /// The state of one algorithm's check.
@@ -151,6 +157,7 @@ impl<'e> Checker<'e> {
             public: algorithm.public,
             collective: collective.unwrap_or(Collective::AllReduce),
             out_of_place: attributes.out_of_place,
+            levels: attributes.levels,
             verify: attributes.verify,
             machine: attributes.topology.as_ref().and_then(topology::ranks),
             params,

@@ -48,7 +48,7 @@ pub(super) fn reserved(name: &str) -> Option<&'static str> {
 }
 
 /// The candidate that `name` most likely stands for: at most a third of its letters differ.
-pub(super) fn nearest<'a>(
+pub(crate) fn nearest<'a>(
     name: &str,
     candidates: impl IntoIterator<Item = &'a str>,
 ) -> Option<&'a str> {

@@ -117,7 +117,8 @@ pub(super) fn item(algorithm: &Algorithm, origin: &Origin<'_>) -> TokenStream {
             use ::roundelay::expand::*;
         }
     });
-    let unused = (!origin.exact).then(|| quote!(unused_variables,));
+    // Our own warnings say it, but for what an escape may use.
+    let unused = (!origin.exact || !algorithm.holds_an_escape()).then(|| quote!(unused_variables,));
     let (builder, body) = Body::new(algorithm, origin).emit();
     let test = if origin.along { None } else { test(algorithm, &name) };
     let implementation = quote! {

@@ -31,7 +31,27 @@ collective! {
     }
 }
 
+collective! {
+    /// What is not used says so, or is allowed to be.
+    #[allow(W0002)]
+    pub algorithm Unused(slices: int = 3, _loops: int = 2) -> AllReduce {
+        require nranks == 1, "one rank";
+        scratch _inbox: like output;
+        view _half = output.split(2);
+        let _mine = rank;
+        let seen = 1;
+        let count = seen * 1;
+        step _again(_to: peer, part: region) {
+            copy(local.input, local.part);
+        }
+        for i in 0..count {
+            copy(local.input, local.output);
+        }
+    }
+}
+
 fn main() {
+    let _ = Unused::new().slices(1)._loops(2);
     let _ = (Int, Flag, Ring, Peer, Builder, Stop);
     let schedule = roundelay::Algorithm::schedule(&Odd::new(), 1).unwrap();
     assert_eq!(schedule.ops.len(), 1);

@@ -137,6 +137,7 @@ impl Interpreted {
         let place = |at: SpanId| self.algorithm.spans.get(at.index()).copied().unwrap_or_default();
         Diagnostic {
             code: finding.code,
+            severity: finding.code.severity(),
             title: finding.title,
             primary: finding.exact.unwrap_or_else(|| place(finding.at)),
             label: finding.label,

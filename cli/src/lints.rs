@@ -1,0 +1,54 @@
+//! Warnings on the command line: which are errors, which are not given, and how they are shown.
+
+use clap::Args;
+use roundelay_core::check::hir::Program;
+use roundelay_core::diagnostics::{Code, Diagnostic, Severity};
+use roundelay_core::lints::{Level, Levels, Lint, Unknown};
+
+use crate::report::Failure;
+
+#[derive(Args, Clone, Default)]
+pub(crate) struct LintFlags {
+    /// Make errors of warnings: a code such as W0002, or warnings for all of them; may be given several times
+    #[arg(long, value_name = "WARNING", value_delimiter = ',', value_parser = lint)]
+    deny: Vec<Lint>,
+    /// Do not give a warning: a code such as W0002, or warnings; `#[allow]` and `#[deny]` in the source go first
+    #[arg(long, value_name = "WARNING", value_delimiter = ',', value_parser = lint)]
+    allow: Vec<Lint>,
+}
+
+fn lint(text: &str) -> Result<Lint, String> {
+    Lint::parse(text)
+        .map_err(|Unknown { title, help }| format!("[{}] {title}; {help}", Code::BadFlag))
+}
+
+/// A program and what is left of its warnings; or what is wrong, warnings that are denied among it.
+pub(crate) type Checked = Result<(Program, Vec<Diagnostic>), Vec<Diagnostic>>;
+
+impl LintFlags {
+    fn levels(&self) -> Result<Levels, Failure> {
+        let mut levels = Levels::default();
+        let denied = self.deny.iter().map(|lint| (*lint, Level::Deny));
+        for (lint, level) in denied.chain(self.allow.iter().map(|lint| (*lint, Level::Allow))) {
+            levels.set(lint, level, None).map_err(|_| {
+                let name = lint.name();
+                Failure::usage(Code::BadFlag, format!("`{name}` is both allowed and denied"))
+                    .with_help(format!("keep one of `--deny {name}` and `--allow {name}`"))
+            })?;
+        }
+        Ok(levels)
+    }
+
+    /// What comes of a source by these flags.
+    pub(crate) fn apply(
+        &self,
+        compiled: Result<Program, Vec<Diagnostic>>,
+    ) -> Result<Checked, Failure> {
+        let levels = self.levels()?;
+        Ok(compiled.and_then(|mut program| {
+            let warnings = levels.apply(std::mem::take(&mut program.warnings));
+            let denied = warnings.iter().any(|w| w.severity == Severity::Error);
+            if denied { Err(warnings) } else { Ok((program, warnings)) }
+        }))
+    }
+}
