@@ -1,5 +1,7 @@
 //! One diagnostic type and one table of codes, for the macro, the command line and plan time alike.
 
+pub mod near;
+
 use std::fmt::{self, Write as _};
 
 use crate::ids::SpanId;
