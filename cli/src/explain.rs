@@ -3,6 +3,7 @@
 use roundelay_core::diagnostics::Code;
 
 use crate::flags::ExplainFlags;
+use crate::program::or_nearest;
 use crate::report::{Failure, print};
 
 include!(concat!(env!("OUT_DIR"), "/pages.rs"));
@@ -15,8 +16,15 @@ pub(crate) fn main(flags: &ExplainFlags) -> Result<bool, Failure> {
         return Ok(true);
     };
     let Some(code) = Code::parse(text) else {
+        let known = Code::ALL.iter().map(|code| code.as_str());
+        // Its number alone, with or without the zeros before it.
+        let digits = text.parse::<u16>().map(|number| format!("E{number:04}"));
+        let help = match digits {
+            Ok(code) if Code::parse(&code).is_some() => format!("did you mean `{code}`?"),
+            _ => or_nearest(text, known, "`roundelay explain` lists them all"),
+        };
         return Err(Failure::usage(Code::UnknownCode, format!("`{text}` is not an error code"))
-            .with_help("`roundelay explain` lists them all"));
+            .with_help(help));
     };
     let (_, page) = page(code).expect("every code has a page, as the test below holds");
     print(page.trim_end());

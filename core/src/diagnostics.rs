@@ -328,6 +328,23 @@ pub struct Finding {
     pub notes: Vec<String>,
     /// What to do about it.
     pub help: Option<String>,
+    /// Regions that it speaks of, and the operands that they are of.
+    pub operands: Vec<Operand>,
+}
+
+/// A region that a finding names by its buffer and fractions, and the operand that its author wrote for it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Operand {
+    /// As the finding names it, such as `rank 3 output[1/4..2/4]`.
+    pub region: String,
+    /// The statement.
+    pub at: SpanId,
+    /// Which operand of the op, sources first; the first source of a reduce is its destination.
+    pub index: usize,
+    /// How many the op has.
+    pub of: usize,
+    /// Whether the region is only a part of that operand, or overlaps it.
+    pub part: bool,
 }
 
 impl Finding {
@@ -342,6 +359,7 @@ impl Finding {
             others: Vec::new(),
             notes: Vec::new(),
             help: None,
+            operands: Vec::new(),
         }
     }
 

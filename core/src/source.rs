@@ -9,7 +9,7 @@ use std::sync::Arc;
 use crate::diagnostics::{Code, Diagnostic};
 use crate::schedule::Location;
 use crate::syntax::token::{self, Tok};
-use crate::syntax::{MAX_TOKENS, flatten, lexer};
+use crate::syntax::{MAX_TOKENS, flatten, habits, lexer};
 
 /// Tokens `lo..hi` of a source.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -251,6 +251,15 @@ impl Source {
         let span = self.next_span();
         self.push(Tok::Unknown, place, bytes);
         self.report(Diagnostic::new(code, span, title));
+    }
+
+    /// Characters that no token begins with.
+    pub(crate) fn push_foreign(&mut self, what: &str, place: Location, bytes: Range<u32>) {
+        let title = format!("no token begins with `{what}`");
+        self.push_unknown(Code::UnknownToken, title, place, bytes);
+        if let (Some(last), Some(help)) = (self.diagnostics.last_mut(), habits::sign(what)) {
+            last.help = Some(help.to_owned());
+        }
     }
 
     pub(crate) fn push_comment(&mut self, text: &str, trailing: bool, blank_before: bool) {

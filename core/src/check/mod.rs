@@ -266,6 +266,12 @@ impl<'e> Checker<'e> {
         id
     }
 
+    /// The type that a name is declared with whose value has the errors from `before` on: none that its uses could
+    /// fail by, for they would only repeat them.
+    fn sound(&self, before: usize, ty: Ty) -> Ty {
+        if self.errors.len() > before { Ty::Error } else { ty }
+    }
+
     fn ty(&self, var: VarId) -> Ty {
         self.vars[var.0 as usize].ty
     }

@@ -1,10 +1,7 @@
 //! The name that a misspelt one most likely stands for: one measure for names, keywords, flags and codes.
 
 /// The candidate that `name` most likely stands for: at most a third of its letters differ.
-pub fn nearest<'a>(
-    name: &str,
-    candidates: impl IntoIterator<Item = &'a str>,
-) -> Option<&'a str> {
+pub fn nearest<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let limit = (name.chars().count() / 3).max(1);
     candidates
         .into_iter()

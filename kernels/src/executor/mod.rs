@@ -32,8 +32,9 @@ pub trait Executor: Send + Sync {
     /// How many ranks it is for.
     fn nranks(&self) -> u32;
 
-    /// The root of a rooted collective.
-    fn root(&self) -> RankId {
+    /// The root of a rooted collective. Its name is no parameter's: rustc would advise to implement this trait where
+    /// an algorithm without a `root` is given one.
+    fn root_rank(&self) -> RankId {
         RankId(0)
     }
 
