@@ -101,14 +101,14 @@ fn a_missing_pair_of_signals() {
 
 #[test]
 fn a_signal_the_wrong_way() {
-    one_error(RING, "left.TxDataSignal", "right.TxDataSignal", "E0302 line 12 nranks 3");
-    one_error(RING, "left.RxAck", "right.RxAck", "E0302 line 17 nranks 3");
+    one_error(RING, "left.TxDataSignal", "right.TxDataSignal", "E0302 line 20 nranks 3");
+    one_error(RING, "left.RxAck", "right.RxAck", "E0302 line 9 nranks 3");
 }
 
 #[test]
 fn the_wrong_block() {
-    one_error(RING, "rank - 1 - k", "rank - k", "E0304 line 5 nranks 2");
-    one_error(RING, "rank - 1 - k", "rank + 1 - k", "E0304 line 10 nranks 3");
+    one_error(RING, "rank - 1 - k", "rank - k", "E0304 line 18 nranks 2");
+    one_error(RING, "rank - 1 - k", "rank + 1 - k", "E0304 line 18 nranks 3");
     one_error(RING, "(rank - j)", "(rank + 1 - j)", "E0304 line 5 nranks 2");
     one_error(GATHER, "rank - 1 - k", "rank - k", "E0307 line 11 nranks 2");
     one_error(GATHER, "local.block[b]", "local.block[rank]", "E0305 line 11 nranks 2");
@@ -117,7 +117,7 @@ fn the_wrong_block() {
 #[test]
 fn off_by_one() {
     one_error(RING, "0..nranks - 1 {", "0..nranks {", "E0112 line 8 nranks 1");
-    one_error(RING, "0..nranks - 1 {", "0..nranks - 2 {", "E0304 line 5 nranks 2");
+    one_error(RING, "0..nranks - 1 {", "0..nranks - 2 {", "E0304 line 18 nranks 2");
     one_error(GATHER, "0..nranks - 1 {", "0..nranks - 2 {", "E0304 line 1 nranks 2");
     one_error(RING, "(rank + 1) % nranks", "(rank + 1)", "E0204 line 3 nranks 1");
     one_error(GATHER, "(rank - 1 - k) % nranks", "(rank - 1 - k)", "E0203 line 11 nranks 2");

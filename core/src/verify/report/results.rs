@@ -67,9 +67,7 @@ impl Reporter<'_> {
         };
         let Some(before) = before else {
             return finding
-                .note(format!(
-                    "rank {rank}'s contribution is there from the start, and {does} once more"
-                ))
+                .note(format!("rank {rank}'s contribution is there already, and {does} once more"))
                 .help("reduce only what the destination does not hold yet");
         };
         finding = finding.note(format!(
@@ -166,6 +164,10 @@ impl Reporter<'_> {
             finding = self.counted_twice(finding, double);
         } else if let Some(dst) = self.writes(writer, rank, region) {
             finding = self.as_written(finding, writer, dst);
+            for told in &mut finding.operands {
+                told.part |= self.schedule.region(dst) != region;
+                told.region.clone_from(&name);
+            }
         }
         if blamed != writer {
             finding = finding.note(format!("written last at {}", self.place(writer)));
