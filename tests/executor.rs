@@ -79,7 +79,7 @@ fn is_right(
     op: ReduceOp,
 ) -> (u64, bool) {
     let collective = executor.collective();
-    let (nranks, root) = (executor.nranks(), executor.root());
+    let (nranks, root) = (executor.nranks(), executor.root_rank());
     let dtype = DType::I32;
     let elements = count as usize;
     let reference = Reference { collective, nranks, root, count: elements, dtype, op };

@@ -5,7 +5,7 @@ use std::time::Instant;
 use roundelay::Algorithm as _;
 use roundelay_core::check::hir::Verify;
 use roundelay_core::diagnostics::{Code, Diagnostic};
-use roundelay_core::expansion::counted;
+use roundelay_core::expansion::{Slips, counted};
 use roundelay_core::prove_source_with;
 use roundelay_core::schedule::interpret::Interpreted;
 use roundelay_core::source::Source;
@@ -150,7 +150,11 @@ fn prove_each(algorithm: &Interpreted, nranks: &RankCounts, signals: Signals) ->
         stats: None,
         errors: Vec::new(),
     };
+    let mut slips = Slips::default();
     for &n in &nranks.counts {
+        if slips.settled() {
+            break;
+        }
         match prove_source_with(algorithm, n, signals) {
             Ok(proved) => {
                 checked.ops += proved.schedule().ops.len();
@@ -162,9 +166,10 @@ fn prove_each(algorithm: &Interpreted, nranks: &RankCounts, signals: Signals) ->
                 let reason = errors.into_iter().next().map(reason).unwrap_or_default();
                 checked.refused.push(Refused { nranks: n, reason });
             }
-            Err(errors) => checked.errors.extend(new_ones(errors, &checked.errors)),
+            Err(errors) => slips.add(errors),
         }
     }
+    checked.errors = slips.errors;
     if checked.proved.is_empty() && checked.errors.is_empty() {
         let reason = checked.refused.first().map_or(String::new(), |r| r.reason.clone());
         let title = format!("{} admits none of the rank counts asked for", checked.name);
@@ -183,14 +188,6 @@ fn reason(refusal: Diagnostic) -> String {
         Some((_, why)) if refusal.code == Code::RankCountRefused => why.to_owned(),
         _ => refusal.title,
     }
-}
-
-/// The same mistake at the same place is reported for the smallest rank count that shows it.
-fn new_ones(errors: Vec<Diagnostic>, known: &[Diagnostic]) -> Vec<Diagnostic> {
-    errors
-        .into_iter()
-        .filter(|e| !known.iter().any(|k| k.code == e.code && k.primary == e.primary))
-        .collect()
 }
 
 fn print_human(checked: &Checked) {

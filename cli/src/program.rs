@@ -7,6 +7,7 @@ use roundelay_core::check::Door;
 use roundelay_core::check::hir::Program;
 use roundelay_core::check::others::Others;
 use roundelay_core::compile_with;
+use roundelay_core::diagnostics::near::nearest;
 use roundelay_core::diagnostics::{Code, Diagnostic};
 use roundelay_core::executor::Executor;
 use roundelay_core::schedule::interpret::Interpreted;
@@ -41,7 +42,29 @@ pub(crate) fn read(source: &str) -> Result<Source, Failure> {
             Code::UnknownSource,
             format!("`{source}` is neither a file nor an algorithm of the library"),
         )
-        .with_help("`roundelay list` names the library's algorithms")),
+        .with_help(or_nearest(
+            source,
+            library_names(),
+            "`roundelay list` names the library's algorithms",
+        ))),
+    }
+}
+
+/// The algorithms of the library.
+fn library_names() -> impl Iterator<Item = &'static str> {
+    let heads = library::SOURCES.iter().flat_map(|(_, text)| text.split("algorithm ").skip(1));
+    heads.filter_map(|head| head.split_once('(').map(|(name, _)| name))
+}
+
+/// Which of `known` was probably meant by `name`; `otherwise` where none is near.
+pub(crate) fn or_nearest<'a>(
+    name: &str,
+    known: impl IntoIterator<Item = &'a str>,
+    otherwise: impl Into<String>,
+) -> String {
+    match nearest(name, known) {
+        Some(near) => format!("did you mean `{near}`?"),
+        None => otherwise.into(),
     }
 }
 
@@ -125,20 +148,35 @@ pub(crate) fn load_with(
             algorithm.place_on(given.topology.clone());
         }
         for (name, value) in &flags.settings {
-            algorithm
-                .set_text(name, value)
-                .map_err(|why| Failure::usage(Code::BadParameter, why))?;
+            set(algorithm, name, value)?;
         }
     }
     Ok(Loaded::Ready(algorithms))
+}
+
+/// Gives a parameter the value that `text` stands for.
+pub(crate) fn set(algorithm: &mut Interpreted, name: &str, text: &str) -> Result<(), Failure> {
+    let why = match algorithm.set_text(name, text) {
+        Ok(()) => return Ok(()),
+        Err(why) => why,
+    };
+    let checked = algorithm.checked();
+    let mut known = checked.params.iter().map(|p| &*checked.vars[p.var.0 as usize].name);
+    let near =
+        if known.clone().any(|known| known == name) { None } else { nearest(name, known.by_ref()) };
+    let failure = Failure::usage(Code::BadParameter, why);
+    Err(match near {
+        Some(near) => failure.with_help(format!("did you mean `--set {near}={text}`?")),
+        None => failure,
+    })
 }
 
 /// The source lacks an algorithm that was asked for.
 pub(crate) fn unknown(source: &Source, wanted: &str, names: &[impl AsRef<str>]) -> Failure {
     let title = format!("{} holds no algorithm `{wanted}`", source.name());
     let names: Vec<_> = names.iter().map(AsRef::as_ref).collect();
-    Failure::usage(Code::UnknownAlgorithm, title)
-        .with_help(format!("it holds {}", names.join(", ")))
+    let all = format!("it holds {}", names.join(", "));
+    Failure::usage(Code::UnknownAlgorithm, title).with_help(or_nearest(wanted, names, all))
 }
 
 /// The one algorithm that a command needs.

@@ -1,5 +1,7 @@
 //! One diagnostic type and one table of codes, for the macro, the command line and plan time alike.
 
+pub mod near;
+
 use std::fmt::{self, Write as _};
 
 use crate::ids::SpanId;
@@ -373,6 +375,23 @@ pub struct Finding {
     pub notes: Vec<String>,
     /// What to do about it.
     pub help: Option<String>,
+    /// Regions that it speaks of, and the operands that they are of.
+    pub operands: Vec<Operand>,
+}
+
+/// A region that a finding names by its buffer and fractions, and the operand that its author wrote for it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Operand {
+    /// As the finding names it, such as `rank 3 output[1/4..2/4]`.
+    pub region: String,
+    /// The statement.
+    pub at: SpanId,
+    /// Which operand of the op, sources first; the first source of a reduce is its destination.
+    pub index: usize,
+    /// How many the op has.
+    pub of: usize,
+    /// Whether the region is only a part of that operand, or overlaps it.
+    pub part: bool,
 }
 
 impl Finding {
@@ -387,6 +406,7 @@ impl Finding {
             others: Vec::new(),
             notes: Vec::new(),
             help: None,
+            operands: Vec::new(),
         }
     }
 

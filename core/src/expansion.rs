@@ -16,6 +16,33 @@ const TESTED: std::ops::RangeInclusive<u32> = 2..=33;
 /// Ops of all schedules that `#[verify(nranks = …)]` may ask for.
 const OPS: u64 = 1 << 16;
 
+/// What is wrong with one algorithm at growing rank counts: each slip once, at the first count that shows it.
+#[derive(Debug, Default)]
+pub struct Slips {
+    /// In the order of the counts.
+    pub errors: Vec<Diagnostic>,
+    settled: bool,
+}
+
+impl Slips {
+    /// Takes what is wrong at one more count. Where a smaller one could not even be laid out, a proof that fails at
+    /// this one says something new; and so does another kind of fault.
+    pub fn add(&mut self, found: Vec<Diagnostic>) {
+        if self.settled {
+            return;
+        }
+        let of_proof = |error: &Diagnostic| error.code >= Code::Deadlock;
+        self.settled = found.iter().any(of_proof);
+        let known: Vec<Code> = self.errors.iter().map(|error| error.code).collect();
+        self.errors.extend(found.into_iter().filter(|error| !known.contains(&error.code)));
+    }
+
+    /// Whether larger counts would only show the same again.
+    pub fn settled(&self) -> bool {
+        self.settled
+    }
+}
+
 /// The result of proving a program while a macro expands it.
 #[derive(Debug, Default)]
 pub struct Outcome {
@@ -46,7 +73,9 @@ pub fn prove(program: &Program, source: &Source) -> Outcome {
     let mut outcome = Outcome::default();
     for algorithm in program.algorithms.iter().filter(|a| !a.escapes && !open(a)) {
         let interpreted = Interpreted::new(algorithm.clone(), source);
-        let mut proof = Expansion { algorithm: interpreted, ops: OPS, outcome: &mut outcome };
+        let slips = Slips::default();
+        let mut proof =
+            Expansion { algorithm: interpreted, ops: OPS, slips, outcome: &mut outcome };
         match (&algorithm.verify, algorithm.machine) {
             (Some(Verify::Off { .. }), _) => {}
             (Some(Verify::Counts { counts, named, span }), _) => {
@@ -55,6 +84,8 @@ pub fn prove(program: &Program, source: &Source) -> Outcome {
             (None, Some(machine)) => proof.small(machine..=machine),
             (None, None) => proof.small(SMALL),
         }
+        let errors = proof.slips.errors;
+        outcome.errors.extend(errors);
     }
     // What an algorithm is wrong by is said there.
     if outcome.errors.is_empty() {
@@ -74,6 +105,7 @@ struct Expansion<'o> {
     algorithm: Interpreted,
     /// Left of the budget.
     ops: u64,
+    slips: Slips,
     outcome: &'o mut Outcome,
 }
 
@@ -91,6 +123,9 @@ impl Expansion<'_> {
         let last = *counts.end();
         let mut refused = true;
         for nranks in counts {
+            if self.slips.settled() {
+                return;
+            }
             refused &= matches!(self.one(nranks, Limits::EXPANSION), End::Refused(_));
         }
         if refused {
@@ -104,6 +139,9 @@ impl Expansion<'_> {
         let mut refusal = None;
         let mut wrong = false;
         for (i, n) in counts.iter().enumerate() {
+            if self.slips.settled() {
+                return;
+            }
             match self.one(*n, Limits { steps: self.ops, ops: self.ops }) {
                 End::Proved => proved.push(*n),
                 End::Wrong => wrong = true,
@@ -138,7 +176,7 @@ impl Expansion<'_> {
             verify::verify(&schedule)
         });
         let Err(findings) = found else { return End::Proved };
-        let mut end = End::Proved;
+        let mut wrong = Vec::new();
         for finding in findings {
             let error = self.algorithm.diagnostic(finding, nranks);
             if error.code.refuses() {
@@ -148,13 +186,10 @@ impl Expansion<'_> {
             if error.code == Code::StepLimit {
                 return End::TooLong;
             }
-            end = End::Wrong;
-            let errors = &mut self.outcome.errors;
-            if !errors.iter().any(|e| (e.code, e.primary) == (error.code, error.primary)) {
-                errors.push(error);
-            }
+            wrong.push(error);
         }
-        end
+        self.slips.add(wrong);
+        End::Wrong
     }
 }
 

@@ -1,6 +1,6 @@
 //! Which warnings are errors, and which are not given at all: by attributes of an algorithm, and by flags.
 
-use crate::check::nearest;
+use crate::diagnostics::near::nearest;
 use crate::diagnostics::{Code, Diagnostic, Severity};
 use crate::source::Span;
 

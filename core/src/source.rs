@@ -9,7 +9,7 @@ use std::sync::Arc;
 use crate::diagnostics::{Code, Diagnostic};
 use crate::schedule::Location;
 use crate::syntax::token::{self, Tok};
-use crate::syntax::{MAX_TOKENS, flatten, lexer};
+use crate::syntax::{MAX_TOKENS, flatten, habits, lexer};
 
 /// Tokens `lo..hi` of a source.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -187,6 +187,36 @@ impl Source {
         }
     }
 
+    /// What the author wrote at `span`, on one line and without comments: a statement or operand for a message or
+    /// a picture. Macro input has no text of its own, so its tokens are spelt out with the gaps that they had.
+    pub fn written(&self, span: Span) -> String {
+        let end = (span.hi as usize).min(self.tokens.len());
+        let mut line = String::new();
+        for at in span.lo as usize..end {
+            if at > span.lo as usize && self.gap(at) {
+                line.push(' ');
+            }
+            match (&self.text, self.bytes.get(at)) {
+                (Some(text), Some(bytes)) => {
+                    line.push_str(&text[bytes.start as usize..bytes.end as usize]);
+                }
+                _ => line.push_str(&self.tokens[at].to_string()),
+            }
+        }
+        line
+    }
+
+    /// Whether a gap stands before token `at`. A line break is one, but not inside of a bracket's edge or at a dot.
+    fn gap(&self, at: usize) -> bool {
+        let (before, here) = (self.places[at - 1], self.places[at]);
+        if before.end_line == here.line {
+            return before.end_column < here.column;
+        }
+        let opens = matches!(self.tokens[at - 1], Tok::LParen | Tok::LBracket | Tok::Dot);
+        let closes = matches!(self.tokens[at], Tok::RParen | Tok::RBracket | Tok::Dot);
+        !opens && !closes
+    }
+
     pub(crate) fn push(&mut self, tok: Tok, place: Location, bytes: Range<u32>) {
         self.tokens.push(tok);
         self.places.push(place);
@@ -221,6 +251,15 @@ impl Source {
         let span = self.next_span();
         self.push(Tok::Unknown, place, bytes);
         self.report(Diagnostic::new(code, span, title));
+    }
+
+    /// Characters that no token begins with.
+    pub(crate) fn push_foreign(&mut self, what: &str, place: Location, bytes: Range<u32>) {
+        let title = format!("no token begins with `{what}`");
+        self.push_unknown(Code::UnknownToken, title, place, bytes);
+        if let (Some(last), Some(help)) = (self.diagnostics.last_mut(), habits::sign(what)) {
+            last.help = Some(help.to_owned());
+        }
     }
 
     pub(crate) fn push_comment(&mut self, text: &str, trailing: bool, blank_before: bool) {

@@ -21,7 +21,11 @@ fn a_missing_file() {
 #[test]
 fn a_source_that_is_neither_file_nor_algorithm() {
     let call = roundelay(&["check", "RingAllReduse"]).refused(2, "E0502");
-    assert!(call.err.contains("roundelay list"));
+    assert!(call.err.contains("did you mean `RingAllReduce`?"), "{}", call.err);
+    let call = roundelay(&["check", "NothingLikeIt"]).refused(2, "E0502");
+    assert!(call.err.contains("roundelay list"), "{}", call.err);
+    let call = roundelay(&["executor", "check", "CustomHugeAlReduceMesh"]).refused(2, "E0506");
+    assert!(call.err.contains("did you mean `CustomHugeAllReduceMesh`?"), "{}", call.err);
 }
 
 #[test]
@@ -138,16 +142,24 @@ fn flags_that_do_not_exist() {
     roundelay(&["no-such-command"]).refused(2, "E0507");
     roundelay(&["run", "RingAllReduce", "--iterations", "0"]).refused(2, "E0501");
     roundelay(&["explain", "E9999"]).refused(2, "E0504");
+    for slip in ["E0360", "E306", "306", "0306"] {
+        let call = roundelay(&["explain", slip]).refused(2, "E0504");
+        assert!(call.err.contains("did you mean `E0306`?"), "{slip}:\n{}", call.err);
+    }
 }
 
 #[test]
 fn parameters_and_algorithms_that_do_not_exist() {
     let call = roundelay(&["run", "RingAllReduce", "--set", "rnig=1,0"]).refused(2, "E0211");
     assert!(call.err.contains("ring: Ring"), "says what there is:\n{}", call.err);
+    assert!(call.err.contains("did you mean `--set ring=1,0`?"), "{}", call.err);
     roundelay(&["run", "RingAllReduce", "--set", "ring=a,b"]).refused(2, "E0211");
     let call = roundelay(&["check", "stdlib/library/ring.coll", "--algorithm", "Rnig"])
         .refused(2, "E0503");
-    assert!(call.err.contains("RingAllReduce"), "{}", call.err);
+    assert!(call.err.contains("it holds RingAllReduce"), "{}", call.err);
+    let call = roundelay(&["check", "stdlib/library/ring.coll", "--algorithm", "RingAllReduse"])
+        .refused(2, "E0503");
+    assert!(call.err.contains("did you mean `RingAllReduce`?"), "{}", call.err);
 }
 
 #[test]

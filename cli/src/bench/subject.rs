@@ -10,7 +10,8 @@ use serde::Serialize;
 
 use super::flags::BenchFlags;
 use crate::flags::{SourceFlags, TopologyFlags};
-use crate::program::{Loaded, load_on, read};
+use crate::list;
+use crate::program::{self, Loaded, load_on, read};
 use crate::report::{Failure, JsonDiagnostic, refuse};
 use crate::topology;
 
@@ -62,9 +63,7 @@ pub(super) fn find(
             for root in roots(flags, named.algorithm.collective(), n)? {
                 let mut algorithm = named.algorithm.clone();
                 if let Some(root) = root {
-                    algorithm
-                        .set_text("root", &root.to_string())
-                        .map_err(|why| Failure::usage(Code::BadParameter, why))?;
+                    program::set(&mut algorithm, "root", &root.to_string())?;
                 }
                 match prove_source(&algorithm, n) {
                     Ok(proved) => add(&mut groups, Subject::new(&algorithm, proved)),
@@ -99,8 +98,7 @@ fn of_library(flags: &BenchFlags, collective: Collective) -> Result<Vec<Named>, 
             algorithm.place_on(given.topology.clone());
         }
         for (name, value) in &flags.settings {
-            let set = algorithm.set_text(name, value);
-            set.map_err(|why| Failure::usage(Code::BadParameter, why))?;
+            program::set(&mut algorithm, name, value)?;
         }
         let source = read(algorithm.name())?;
         wanted.push(Named { algorithm, source, wanted: false });

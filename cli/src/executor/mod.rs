@@ -10,6 +10,7 @@ mod sizes;
 
 use roundelay::select::size;
 use roundelay_core::check::hir::Program;
+use roundelay_core::diagnostics::near::nearest;
 use roundelay_core::diagnostics::{Code, Diagnostic};
 use roundelay_core::executor::Executor;
 use roundelay_core::source::Source;
@@ -40,8 +41,11 @@ pub(crate) fn read(name: &str) -> Result<Source, Failure> {
     }
     if name != "-" && !name.contains(['.', '/']) && !std::path::Path::new(name).exists() {
         let title = format!("`{name}` is neither a file nor a registered executor");
-        return Err(Failure::usage(Code::UnknownExecutor, title)
-            .with_help("`roundelay executor list` names those of the library"));
+        return Err(Failure::usage(Code::UnknownExecutor, title).with_help(program::or_nearest(
+            name,
+            roundelay::executor::names().iter().map(String::as_str),
+            "`roundelay executor list` names those of the library",
+        )));
     }
     program::read(name)
 }
@@ -95,7 +99,13 @@ fn one(
             .with_help("write `executor NAME for AllReduce { … }`"),
         (0, Some(wanted)) => {
             let title = format!("{file} holds no executor `{wanted}`");
-            Failure::usage(Code::UnknownExecutor, title)
+            let all = source.text().unwrap_or_default().split("executor ").skip(1);
+            let known = all.filter_map(|head| head.split_once(" for ").map(|(name, _)| name));
+            let failure = Failure::usage(Code::UnknownExecutor, title);
+            match nearest(wanted, known) {
+                Some(near) => failure.with_help(format!("did you mean `{near}`?")),
+                None => failure,
+            }
         }
         (n, _) => {
             let names: Vec<_> = executors.iter().map(|e| e.name.as_str()).collect();

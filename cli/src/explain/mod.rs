@@ -6,6 +6,7 @@
 use roundelay_core::diagnostics::Code;
 
 use crate::flags::ExplainFlags;
+use crate::program::or_nearest;
 use crate::report::{Failure, print};
 
 const PAGES: &str = include_str!("pages.txt");
@@ -18,8 +19,15 @@ pub(crate) fn main(flags: &ExplainFlags) -> Result<bool, Failure> {
         return Ok(true);
     };
     let Some(code) = Code::parse(text) else {
-        return Err(Failure::usage(Code::UnknownCode, format!("`{text}` is not an error code"))
-            .with_help("`roundelay explain` lists them all"));
+        let known = Code::ALL.iter().map(|code| code.as_str());
+        // Its number alone, with or without the zeros before it.
+        let digits = text.parse::<u16>().map(|number| format!("E{number:04}"));
+        let help = match digits {
+            Ok(code) if Code::parse(&code).is_some() => format!("did you mean `{code}`?"),
+            _ => or_nearest(text, known, "`roundelay explain` lists them all"),
+        };
+        let title = format!("no error or warning has the code `{text}`");
+        return Err(Failure::usage(Code::UnknownCode, title).with_help(help));
     };
     let (_, page) = pages()
         .find(|(known, _)| *known == code.as_str())

@@ -6,7 +6,7 @@ use super::{Checker, constructors, scope};
 use crate::diagnostics::{Code, Diagnostic};
 use crate::schedule::arith::IntFn;
 use crate::source::Span;
-use crate::syntax::ast;
+use crate::syntax::{ast, habits};
 use crate::topology::shape::ShapeKind;
 
 /// Functions that are not from integers to integers.
@@ -184,6 +184,10 @@ impl Checker<'_> {
         if let Some((_, deepest)) = self.open_steps.last_mut() {
             *deepest = depth.max(*deepest);
         }
+        // Parameters that could not be read were told of there.
+        if params.is_empty() && !args.is_empty() && self.known.unread(&name.text) {
+            return None;
+        }
         if params.len() != args.len() {
             let names: Vec<_> =
                 params.iter().map(|p| self.vars[p.0 as usize].name.clone()).collect();
@@ -251,6 +255,9 @@ impl Checker<'_> {
     }
 
     fn unknown_function(&mut self, name: &ast::Name) {
+        if self.known.unread(&name.text) {
+            return;
+        }
         let known =
             IntFn::ALL.iter().map(|f| f.name()).chain(OTHER_FUNCTIONS).chain(["copy", "reduce"]);
         let known = known.chain(ShapeKind::ALL.iter().map(|k| k.name()));
@@ -268,6 +275,8 @@ impl Checker<'_> {
         } else if self.known.names().contains(&name.text) {
             error.title = format!("`{}` is an algorithm, and runs on regions", name.text);
             error = error.help(format!("write `{}() on (input, output);`", name.text));
+        } else if let Some(instead) = habits::instead(&name.text) {
+            error = error.help(instead);
         } else if let Some(near) = near {
             error = error.help(format!("did you mean `{near}`?"));
         }

@@ -1,10 +1,11 @@
 //! Expressions: the type of each, and the names in it resolved.
 
-use super::hir::{Expr, ExprKind, GroupsField, Ty};
+use super::hir::{Expr, ExprKind, GroupsField, Primitive, Signal, Ty};
 use super::{Checker, Door, constructors, scope, topology};
 use crate::diagnostics::{Code, Diagnostic};
 use crate::source::Span;
 use crate::syntax::ast::{self, BinOp, UnOp};
+use crate::syntax::{habits, printer};
 use crate::topology::shape::ShapeKind;
 
 impl Checker<'_> {
@@ -151,10 +152,14 @@ impl Checker<'_> {
             }
             return (ExprKind::Var(var), ty);
         }
+        if self.known.unread(name) {
+            return (ExprKind::Error, Ty::Error);
+        }
         let near = scope::nearest(name, self.scope.names().chain(scope::PREDEFINED));
-        let help = match ShapeKind::from_name(name) {
-            Some(shape) => Some(format!("a topology has sizes: `{}`", shape.form())),
-            None => near.map(|near| format!("did you mean `{near}`?")),
+        let help = match (ShapeKind::from_name(name), habits::instead(name)) {
+            (Some(shape), _) => Some(format!("a topology has sizes: `{}`", shape.form())),
+            (None, Some(instead)) => Some(instead.to_owned()),
+            (None, None) => near.map(|near| format!("did you mean `{near}`?")),
         };
         let mut error =
             Diagnostic::new(Code::UnknownName, span, format!("nothing is called `{name}` here"))
@@ -313,7 +318,11 @@ impl Checker<'_> {
             format!("{} has no {what} `{}`", base.ty.name(), name.text),
         )
         .label("not found");
-        if let Some(near) = scope::nearest(&name.text, known.iter().copied()) {
+        let region = ["input", "output"].contains(&&*name.text)
+            || self.regions().any(|region| region == name.text);
+        if base.ty == Ty::Int && region {
+            error = error.help("a number has no memory: write `local` for this rank, or `peer(…)` around the number of another");
+        } else if let Some(near) = scope::nearest(&name.text, known.iter().copied()) {
             error = error.help(format!("did you mean `{near}`?"));
         } else if !known.is_empty() {
             error = error.note(format!("it has `{}`", known.join("`, `")));
@@ -321,12 +330,12 @@ impl Checker<'_> {
         self.error(error);
     }
 
-    fn field(&mut self, base: &ast::Expr, name: &ast::Name, span: Span) -> Expr {
-        let base = self.expr(base);
+    fn field(&mut self, written: &ast::Expr, name: &ast::Name, span: Span) -> Expr {
+        let base = self.expr(written);
         self.has_a_name(&base);
         let (kind, ty) = match constructors::field(&base, &name.text) {
             Some(field) => field,
-            None if base.ty == Ty::Peer => return self.on_peer(base, name, span),
+            None if base.ty == Ty::Peer => return self.on_peer(base, written, name, span),
             None => {
                 if base.ty != Ty::Error {
                     self.unknown_member("field", &base, name, constructors::fields(base.ty));
@@ -341,7 +350,7 @@ impl Checker<'_> {
     }
 
     /// `peer.region`
-    fn on_peer(&mut self, peer: Expr, name: &ast::Name, span: Span) -> Expr {
+    fn on_peer(&mut self, peer: Expr, written: &ast::Expr, name: &ast::Name, span: Span) -> Expr {
         let region = match name.text.as_str() {
             "input" => Some((ExprKind::Input, Ty::Region)),
             "output" => Some((ExprKind::Output, Ty::Region)),
@@ -351,6 +360,8 @@ impl Checker<'_> {
             Some((_, Ty::Region)) => Ty::Place,
             Some((_, Ty::Pieces)) => Ty::Places,
             Some((_, Ty::Error)) => Ty::Error,
+            None if self.known.unread(&name.text) => Ty::Error,
+            None if self.bare_signal(written, name) => Ty::Error,
             Some((_, other)) => {
                 self.error(
                     Diagnostic::new(
@@ -388,6 +399,33 @@ impl Checker<'_> {
             _ => ExprKind::Error,
         };
         Expr { kind: Box::new(kind), ty, span }
+    }
+
+    /// A signal or a primitive without its parentheses, reported.
+    fn bare_signal(&mut self, written: &ast::Expr, name: &ast::Name) -> bool {
+        let signals = Signal::ALL.into_iter().map(Signal::name);
+        let all = signals.chain(Primitive::ALL.into_iter().map(Primitive::name));
+        let Some(meant) = scope::nearest(&name.text, all) else { return false };
+        let regions: Vec<&str> = self.regions().collect();
+        if scope::nearest(&name.text, regions).is_some() {
+            return false;
+        }
+        let signal = Signal::ALL.into_iter().any(|signal| signal.name() == meant);
+        let form = match Primitive::ALL.into_iter().find(|p| p.name() == meant) {
+            Some(primitive) => primitive.form().to_owned(),
+            None => format!("{}.{meant}()", printer::print_expr(written)),
+        };
+        let what = if signal { "a signal" } else { "a primitive" };
+        let title = match meant == name.text {
+            true => format!("`{meant}` is {what}, and stands with its parentheses"),
+            false => format!("no view, scratch or signal is called `{}`", name.text),
+        };
+        self.error(
+            Diagnostic::new(Code::UnknownMember, name.span, title)
+                .label(if meant == name.text { "not called" } else { "not found" })
+                .help(format!("write `{form};`")),
+        );
+        true
     }
 
     fn regions(&self) -> impl Iterator<Item = &str> {

@@ -112,6 +112,10 @@ impl Checker<'_> {
                 .help(
                     "declare `fifo like REGION, credits = 4;` at the top of the algorithm, where \
                      REGION is the largest that is sent at once",
+                )
+                .note(
+                    "without a fifo data goes by `copy(left.output, local.output);` or \
+                     `copy(local.output, right.output);`, with signals before and after it",
                 ),
             );
         }

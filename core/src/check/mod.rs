@@ -22,7 +22,6 @@ use crate::syntax::{ast, printer};
 use hir::{Demand, ParamTy, Program, Ty, VarId};
 use others::{Known, Others};
 use scope::Scope;
-pub(crate) use scope::nearest;
 
 /// Where a source comes from: only that of a macro can hold a `rust { }` escape (E0115).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -274,6 +273,12 @@ impl<'e> Checker<'e> {
         self.seen_from.push(self.groups);
         self.scope.declare(&name.text, id);
         id
+    }
+
+    /// The type that a name is declared with whose value has the errors from `before` on: none that its uses could
+    /// fail by, for they would only repeat them.
+    fn sound(&self, before: usize, ty: Ty) -> Ty {
+        if self.errors.len() > before { Ty::Error } else { ty }
     }
 
     fn ty(&self, var: VarId) -> Ty {

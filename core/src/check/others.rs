@@ -57,21 +57,31 @@ pub(super) struct Known<'a> {
     used: Vec<Arc<Callee>>,
     /// A used source could not be had: its algorithms are not known, and not missing.
     lost: bool,
+    /// Names that may be declared where the text could not be read: they are not known, and not missing.
+    unread: &'a [String],
     library: RefCell<HashMap<String, Option<Arc<Callee>>>>,
 }
 
 impl<'a> Known<'a> {
     /// What `file` can call but for its own algorithms; `open` are the sources that led to it.
     pub(super) fn new(
-        file: &ast::File,
+        file: &'a ast::File,
         others: &'a Others<'a>,
         open: Vec<String>,
         errors: &mut Vec<Diagnostic>,
     ) -> Self {
         let here = file.algorithms.iter().map(|a| (a.name.text.clone(), None)).collect();
         let library = RefCell::default();
-        let mut known =
-            Self { others, open, here, wrong: Vec::new(), used: Vec::new(), lost: false, library };
+        let mut known = Self {
+            others,
+            open,
+            here,
+            wrong: Vec::new(),
+            used: Vec::new(),
+            lost: false,
+            unread: &file.unread,
+            library,
+        };
         for used in &file.uses {
             match known.read(&used.path) {
                 Ok(callees) => known.used.extend(callees),
@@ -129,6 +139,11 @@ impl<'a> Known<'a> {
         }
     }
 
+    /// Whether `name` may be declared where the text could not be read.
+    pub(super) fn unread(&self, name: &str) -> bool {
+        self.unread.iter().any(|unread| unread == name)
+    }
+
     pub(super) fn find(&self, name: &str) -> Found {
         if let Some(here) = self.here.get(name) {
             return match here {
@@ -151,7 +166,7 @@ impl<'a> Known<'a> {
                 library.insert(callee.algorithm.name.clone(), Some(callee));
             }
         }
-        let nothing = if self.lost { Found::Wrong } else { Found::Nothing };
+        let nothing = if self.lost || self.unread(name) { Found::Wrong } else { Found::Nothing };
         library[name].clone().map_or(nothing, Found::Callee)
     }
 

@@ -6,7 +6,7 @@ use super::{Checker, DeclaredStep, ast_type};
 use crate::diagnostics::{Code, Diagnostic};
 use crate::ids::SpanId;
 use crate::source::Span;
-use crate::syntax::ast;
+use crate::syntax::{ast, habits};
 
 /// Why nobody signals itself.
 const ORDERED: &str = "ops of one rank are ordered already; `parallel` is joined at its end";
@@ -65,6 +65,7 @@ impl Checker<'_> {
         ty: Option<&ast::TypeName>,
         value: &ast::Expr,
     ) -> StmtKind {
+        let before = self.errors.len();
         let written = ty.map(|ty| self.value_type(ty));
         let value = match written {
             Some(ty) => self.expect(value, ty),
@@ -81,7 +82,7 @@ impl Checker<'_> {
                 .help(format!("regions are named by `view {} = …;`, without a rank", name.text)),
             );
         }
-        StmtKind::Let(self.declare(name, value.ty), value)
+        StmtKind::Let(self.declare(name, self.sound(before, value.ty)), value)
     }
 
     fn value_type(&mut self, ty: &ast::TypeName) -> Ty {
@@ -97,13 +98,14 @@ impl Checker<'_> {
             ("region", false) => Ty::Region,
             ("int" | "Rank", true) => Ty::List,
             _ => {
+                let integer = habits::integer(&ty.text).then_some("integers are `int`, of 64 bits");
                 self.error(
                     Diagnostic::new(
                         Code::UnknownName,
                         ty.span,
                         format!("`{}` is not a type", ast_type(ty)),
                     )
-                    .help("the types are `int`, `bool`, `peer`, `Rank`, `Ring`, `Rings`, `Tree`, `Groups`, `Topology`, `[Rank]` and `region`"),
+                    .help(integer.unwrap_or("the types are `int`, `bool`, `peer`, `Rank`, `Ring`, `Rings`, `Tree`, `Groups`, `Topology`, `[Rank]` and `region`")),
                 );
                 Ty::Error
             }
@@ -111,6 +113,7 @@ impl Checker<'_> {
     }
 
     fn view(&mut self, name: &ast::Name, value: &ast::Expr) -> StmtKind {
+        let before = self.errors.len();
         let value = self.expr(value);
         match value.ty {
             Ty::Region | Ty::Pieces | Ty::Error => {}
@@ -128,7 +131,7 @@ impl Checker<'_> {
             ),
             other => self.error(wrong(value.span, "a region or pieces of one", other)),
         }
-        StmtKind::Let(self.declare(name, value.ty), value)
+        StmtKind::Let(self.declare(name, self.sound(before, value.ty)), value)
     }
 
     fn for_stmt(&mut self, var: &ast::Name, iter: &ast::Iter, body: &[ast::Stmt]) -> StmtKind {
@@ -180,6 +183,7 @@ impl Checker<'_> {
         stmt: &ast::Stmt,
     ) -> StmtKind {
         self.at_the_top("scratch", "scratch", stmt);
+        let before = self.errors.len();
         let count = count.map(|count| self.expect(count, Ty::Int));
         let like = self.expr(like);
         let ty = match like.ty {
@@ -194,7 +198,7 @@ impl Checker<'_> {
                 Ty::Error
             }
         };
-        StmtKind::Scratch(self.declare(name, ty), count, like)
+        StmtKind::Scratch(self.declare(name, self.sound(before, ty)), count, like)
     }
 
     /// What every rank has, whatever path it takes, is declared outside of all blocks.

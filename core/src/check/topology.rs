@@ -24,7 +24,8 @@ pub fn read(source: &Source) -> Result<Topology, Vec<Diagnostic>> {
     let expr = crate::syntax::parse_value(source)?;
     let mut errors = Vec::new();
     let others = Others::none();
-    let known = Known::new(&ast::File::default(), &others, Vec::new(), &mut errors);
+    let none = ast::File::default();
+    let known = Known::new(&none, &others, Vec::new(), &mut errors);
     let mut checker = Checker::new(Door::File, &known, &mut errors);
     let checked = checker.expect(&expr, Ty::Topology);
     if !errors.is_empty() {

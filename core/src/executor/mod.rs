@@ -15,7 +15,7 @@ use crate::ids::RankId;
 use crate::schedule::Algorithm as _;
 use crate::schedule::interpret::Interpreted;
 use crate::source::{Source, Span};
-use crate::topology::Topology;
+use crate::topology::{Topology, search};
 use crate::verify::Proved;
 pub use buffers::holds_no_element;
 pub use needs::{Exposed, Link, Needs};
@@ -185,7 +185,11 @@ fn named_here(all: Vec<Finding>, algorithm: &Interpreted, span: Span) -> Vec<Dia
     let checked = algorithm.checked();
     let ring = checked.params.iter().find(|param| param.ty == hir::ParamTy::Ring);
     let dead = errors.iter_mut().find(|error| error.code == Code::MissingLink);
-    if let (Some(ring), Some(Diagnostic { help: Some(help), .. })) = (ring, dead) {
+    // Only where there is a ring to go around.
+    let topology = algorithm.topology();
+    let found =
+        topology.is_some_and(|topology| search::around(topology, topology.nranks()).is_ok());
+    if let (true, Some(ring), Some(Diagnostic { help: Some(help), .. })) = (found, ring, dead) {
         let param = &checked.vars[ring.var.0 as usize].name;
         *help = format!("{help}; write `{}({param} = around(topology))`", algorithm.name());
     }

@@ -12,6 +12,8 @@ pub struct File {
     pub algorithms: Vec<Algorithm>,
     /// The executors, in the order of the source.
     pub executors: Vec<Executor>,
+    /// Where the text has errors: names that what could not be read may have declared.
+    pub unread: Vec<String>,
 }
 
 /// What a source holds beside its `use`s.

@@ -173,7 +173,9 @@ impl Flattener<'_> {
                 self.push_over(tok, span, run[at + len - 1].span());
                 at += len;
             } else {
-                self.unknown(format!("no token begins with `{}`", run[at].as_char()), span);
+                let sign = run[at].as_char().to_string();
+                self.source.push_foreign(&sign, place(span, span), 0..0);
+                self.spans.push(span);
                 at += 1;
             }
         }

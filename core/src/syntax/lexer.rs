@@ -215,8 +215,7 @@ impl Reader<'_, '_> {
         let end = self.lexer.span().end;
         let what = super::literal::shorten(&self.text[start..end]);
         let (place, bytes) = self.here();
-        let title = format!("no token begins with `{what}`");
-        self.source.push_unknown(Code::UnknownToken, title, place, bytes);
+        self.source.push_foreign(&what, place, bytes);
     }
 
     /// Whether to go on.

@@ -9,6 +9,7 @@ pub(crate) mod flatten;
 #[rustfmt::skip]
 #[allow(warnings, clippy::all, clippy::pedantic, unreachable_pub)]
 mod grammar;
+pub(crate) mod habits;
 pub(crate) mod lexer;
 #[rustfmt::skip]
 #[allow(warnings, clippy::all, clippy::pedantic)]
@@ -59,11 +60,14 @@ pub fn parse(source: &Source) -> (File, Vec<Diagnostic>) {
     let sink = Sink::new(source);
     let tokens = source.tokens().iter().enumerate().map(|(i, tok)| Ok((i, tok.clone(), i + 1)));
     let parsed = grammar::FileParser::new().parse(&sink, tokens.take_while(|_| !sink.full()));
-    let file = parsed.unwrap_or_else(|error| {
+    let mut file = parsed.unwrap_or_else(|error| {
         sink.report(error);
         File::default()
     });
     diagnostics.extend(sink.finish());
+    if !diagnostics.is_empty() {
+        file.unread = habits::names(source.tokens());
+    }
     // The order of the page: a recovery is known only after what it skipped was looked at.
     diagnostics.sort_by_key(|d| (d.primary.lo, d.primary.hi));
     give_up_note(&mut diagnostics);

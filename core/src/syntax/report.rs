@@ -1,7 +1,9 @@
 //! Words for a syntax error: the parser's list of terminals becomes a few classes, and common
 //! slips get a hint.
 
+use super::habits;
 use super::token::{CONTEXTUAL, KEYWORDS, Tok};
+use crate::diagnostics::near::distance;
 use crate::diagnostics::{Code, Diagnostic};
 use crate::source::{Source, Span};
 
@@ -30,6 +32,11 @@ pub(super) fn syntax_error(source: &Source, at: usize, expected: &[String]) -> D
             format!("expected {}, found {}", alternatives(&classes), describe(tok))
         }
     };
+    if let Some(slip) = habits::slip(source, at) {
+        let title = slip.title.unwrap_or(title);
+        let error = Diagnostic::new(Code::SyntaxError, slip.at, title);
+        return error.label(slip.label).help(slip.help);
+    }
     let primary = Span::new(at, (at + 1).min(tokens.len()));
     let mut diagnostic = Diagnostic::new(Code::SyntaxError, primary, title).label("unexpected");
     diagnostic.help = hint(source, at, &expected)
@@ -108,8 +115,8 @@ fn hint(source: &Source, at: usize, expected: &[&str]) -> Option<String> {
         (Some(Tok::Ident(word)), _) if word == "mut" => {
             return Some("values never change: there is no `mut`".to_owned());
         }
-        (Some(Tok::Ident(name)), Some(Tok::Assign)) if !expected.contains(&"=") => {
-            return Some(format!("values never change; declare one with `let {name} = …;`"));
+        (Some(Tok::Ident(name)), Some(Tok::Ident(ty))) if expected.contains(&":") => {
+            return Some(format!("a type stands after a colon: `{name}: {ty}`"));
         }
         (Some(Tok::Minus), Some(Tok::Quantity(_))) => {
             return Some("bandwidths and latencies are never negative".to_owned());
@@ -130,7 +137,11 @@ fn hint(source: &Source, at: usize, expected: &[&str]) -> Option<String> {
         }
         _ => {}
     }
-    misspelt(found, before, expected).map(|word| format!("did you mean `{word}`?"))
+    if let Some(word) = misspelt(found, before, expected) {
+        return Some(format!("did you mean `{word}`?"));
+    }
+    let head = habits::head(tokens, at).filter(|_| expected.contains(&"{"));
+    head.map(|head| format!("the body of `{head}` stands in braces: `{{ … }}`"))
 }
 
 /// Whether a statement would be complete here, and a line or block ends.
@@ -158,25 +169,6 @@ fn misspelt(found: Option<&Tok>, before: Option<&Tok>, expected: &[&str]) -> Opt
 
 /// Whether `a` is `b` with one slip, or two in a long word.
 fn near(a: &str, b: &str) -> bool {
-    let (a, b): (Vec<char>, Vec<char>) = (a.chars().collect(), b.chars().collect());
-    let limit = if b.len() > 5 { 2 } else { 1 };
-    if a.len().abs_diff(b.len()) > limit || b.len() < 2 {
-        return false;
-    }
-    // Optimal string alignment: a swap of neighbours is one slip.
-    let mut rows = vec![vec![0; b.len() + 1]; a.len() + 1];
-    for i in 0..=a.len() {
-        for j in 0..=b.len() {
-            rows[i][j] = if i == 0 || j == 0 {
-                i + j
-            } else {
-                let swap = i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1];
-                let cost = usize::from(a[i - 1] != b[j - 1]);
-                let best =
-                    (rows[i - 1][j - 1] + cost).min(rows[i - 1][j] + 1).min(rows[i][j - 1] + 1);
-                if swap { best.min(rows[i - 2][j - 2] + 1) } else { best }
-            };
-        }
-    }
-    rows[a.len()][b.len()] <= limit
+    let limit = if b.chars().count() > 5 { 2 } else { 1 };
+    b.len() >= 2 && distance(a, b) <= limit
 }

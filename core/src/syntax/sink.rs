@@ -93,7 +93,16 @@ impl<'s> Sink<'s> {
         let known = self.source.tokens().get(at) == Some(&Tok::Unknown);
         if !known && at >= self.quiet_until.get() && !self.full() {
             self.found.borrow_mut().push(report::syntax_error(self.source, at, &expected));
+            self.quiet_until.set(self.quiet_until.get().max(head_end(self.source.tokens(), at)));
         }
         at
     }
+}
+
+/// Where the head of a loop in another language's form ends, `for (i = 0; i < n; i++)`: its semicolons end no statement.
+fn head_end(tokens: &[Tok], at: usize) -> usize {
+    if tokens.get(at) != Some(&Tok::LParen) || at == 0 || tokens[at - 1] != Tok::For {
+        return 0;
+    }
+    tokens[at..].iter().position(|tok| *tok == Tok::LBrace).map_or(0, |brace| at + brace)
 }

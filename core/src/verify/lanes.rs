@@ -22,6 +22,7 @@ pub(super) fn explained(schedule: &Schedule, mut findings: Vec<Finding>) -> Vec<
             "signals inside iteration 0 of a `parallel` are its own: they do not meet those outside it".into(),
         );
         let twin = twin(schedule, first);
+        first.others.retain(|(at, _)| Some(*at) != twin);
         first.others.extend(twin.map(|at| (at, "its twin is in another lane".to_owned())));
     } else if !of_signals && links(&joined) < links(schedule) {
         first.notes.push(

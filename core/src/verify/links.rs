@@ -23,11 +23,18 @@ pub fn links(schedule: &Schedule, topology: &Topology) -> Vec<Finding> {
         let key = (schedule.op(used.op).at, used.units.is_none());
         missing.entry(key).or_default().push(used);
     }
+    let missing_pairs: Vec<_> =
+        missing.values().flatten().map(|used| (used.from, used.to)).collect();
     let reporter = Reporter::new(schedule);
     let mut findings: Vec<Finding> =
         missing.iter().map(|((at, _), uses)| finding(&reporter, *at, uses)).collect();
-    // Which way to go is one fact for all of them.
+    // The program does not fit the topology: one error, at the first statement that shows it.
+    let others: Vec<_> = findings.drain(1.min(findings.len())..).collect();
     if let Some(first) = findings.first_mut() {
+        let place = |other: Finding| (other.at, other.title);
+        first.others.extend(
+            others.into_iter().filter(|other| other.at != first.at).map(place).take(LISTED),
+        );
         match search::around(topology, schedule.nranks) {
             Ok(ring) => {
                 let order: Vec<_> = ring.iter().map(ToString::to_string).collect();
@@ -39,11 +46,27 @@ pub fn links(schedule: &Schedule, topology: &Topology) -> Vec<Finding> {
             Err(problem) => {
                 first.notes.push(problem.title);
                 first.notes.extend(problem.notes);
-                first.help = Some("relay through a rank that `topology.relays` names".to_owned());
+                first.help = Some(beside(topology, &missing_pairs));
             }
         }
     }
     findings
+}
+
+/// What to do where no ring passes through all ranks.
+fn beside(topology: &Topology, missing: &[(RankId, RankId)]) -> String {
+    let relayed = missing.iter().map(|(from, to)| (from, to, topology.relays(*from, *to)));
+    match relayed.min_by_key(|(.., relays)| relays.is_empty()) {
+        Some((from, to, relays)) if !relays.is_empty() => {
+            let names: Vec<_> = relays.iter().take(LISTED).map(ToString::to_string).collect();
+            let names = names.join(", ");
+            format!(
+                "relay from rank {from} to rank {to} through one of `topology.relays({from}, {to})`: {names}"
+            )
+        }
+        _ => "no rank has a link to both ends: choose partners by `topology.neighbours(rank)`"
+            .to_owned(),
+    }
 }
 
 fn finding(reporter: &Reporter<'_>, at: SpanId, uses: &[Use]) -> Finding {

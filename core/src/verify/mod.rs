@@ -143,9 +143,8 @@ fn prove(schedule: &Schedule, signals: Signals, callers: Callers) -> Result<Proo
         return Err(ranking::fold(replay.findings));
     }
     if !replay.in_place_findings.is_empty() {
-        return Err(ranking::fold(
-            replay.in_place_findings.into_iter().map(only_in_place).collect(),
-        ));
+        let told = ranking::fold(replay.in_place_findings);
+        return Err(told.into_iter().map(only_in_place).collect());
     }
     let (rounds, ports) = stage("ports", || ports::ports(schedule, &order));
     let reduces = schedule.collective.reduces() && schedule.nranks > 1;

@@ -14,7 +14,10 @@ pub(super) fn fold(findings: Vec<Finding>) -> Vec<Finding> {
     // Where a wait may take another's signal, nothing after it means anything.
     let astray = findings.iter().any(|f| severity(f.code) == ASTRAY);
     let findings = findings.into_iter().filter(|f| !astray || severity(f.code) <= ASTRAY);
-    let findings: Vec<_> = findings.collect();
+    let findings = one_of_signals(findings.collect());
+    let garbled = findings.iter().any(|f| matches!(severity(f.code), GARBAGE | RACE));
+    let raced: BTreeSet<SpanId> =
+        findings.iter().filter(|f| f.code == Code::Race).flat_map(places).collect();
     let racing: BTreeSet<SpanId> = findings
         .iter()
         .filter(|f| severity(f.code) == RACE || f.code == Code::SlotLength)
@@ -22,10 +25,19 @@ pub(super) fn fold(findings: Vec<Finding>) -> Vec<Finding> {
         .collect();
     let mut groups: BTreeMap<(u8, SpanId, Code), (Finding, usize)> = BTreeMap::new();
     for finding in findings {
-        if finding.code == Code::UninitialisedRead && racing.contains(&finding.at) {
+        let follows = match finding.code {
+            Code::UninitialisedRead => racing.contains(&finding.at),
+            // The same edge is missing.
+            Code::RaceWithCaller => raced.contains(&finding.at),
+            Code::WrongResult => garbled,
+            _ => false,
+        };
+        if follows {
             continue;
         }
-        let key = (severity(finding.code), finding.at, finding.code);
+        // One slip makes many results wrong, at many statements.
+        let at = if finding.code == Code::WrongResult { SpanId(0) } else { finding.at };
+        let key = (severity(finding.code), at, finding.code);
         groups.entry(key).and_modify(|(_, more)| *more += 1).or_insert((finding, 0));
     }
     // A race has two ends, and each may be the later one somewhere: one report for both.
@@ -47,12 +59,53 @@ pub(super) fn fold(findings: Vec<Finding>) -> Vec<Finding> {
         .collect()
 }
 
+/// Posts and waits that do not meet are one error: a signal too few here is one too many there, or a wait that is
+/// not met keeps others from being met.
+fn one_of_signals(findings: Vec<Finding>) -> Vec<Finding> {
+    let rank = |code| match code {
+        Code::Deadlock | Code::FifoTooShallow => Some(0),
+        Code::UnmatchedWait => Some(1),
+        Code::LeftOverSignal => Some(2),
+        _ => None,
+    };
+    let Some(worst) = findings.iter().filter_map(|f| rank(f.code)).min() else { return findings };
+    let (mut told, rest): (Vec<Finding>, Vec<Finding>) =
+        findings.into_iter().partition(|f| rank(f.code).is_none_or(|rank| rank == worst));
+    let Some(first) = told.iter().position(|f| rank(f.code) == Some(worst)) else { return told };
+    let at = told[first].at;
+    let mut also: Vec<(SpanId, String)> = Vec::new();
+    let mut add = |finding: &Finding, label: &str| {
+        if finding.at != at && also.iter().all(|(known, _)| *known != finding.at) {
+            also.push((finding.at, label.to_owned()));
+        }
+    };
+    if worst > 0 {
+        for finding in &told {
+            match finding.code {
+                Code::UnmatchedWait => add(finding, "nor is this one met"),
+                Code::LeftOverSignal => add(finding, "nor for this one"),
+                _ => {}
+            }
+        }
+        let code = told[first].code;
+        told.retain(|f| f.code != code || f.at == at);
+        for finding in rest.iter().filter(|f| f.code == Code::LeftOverSignal) {
+            add(finding, "and nobody waits for this one");
+        }
+    }
+    if let Some(first) = told.iter_mut().find(|f| rank(f.code) == Some(worst)) {
+        first.others.extend(also);
+    }
+    told
+}
+
 /// Where it stands, and the other place.
 fn places(finding: &Finding) -> impl Iterator<Item = SpanId> + '_ {
     std::iter::once(finding.at).chain(finding.others.iter().map(|(at, _)| *at))
 }
 
 const ASTRAY: u8 = 3;
+const GARBAGE: u8 = 4;
 const RACE: u8 = 5;
 
 const fn severity(code: Code) -> u8 {
@@ -61,7 +114,7 @@ const fn severity(code: Code) -> u8 {
         Code::UnmatchedWait => 1,
         Code::LeftOverSignal => 2,
         Code::SharedSignal | Code::LostSignal => ASTRAY,
-        Code::UninitialisedRead | Code::SlotLength | Code::OutOfBounds => 4,
+        Code::UninitialisedRead | Code::SlotLength | Code::OutOfBounds => GARBAGE,
         Code::Race | Code::RaceWithCaller | Code::ScratchRace => RACE,
         _ => 6,
     }

@@ -74,6 +74,17 @@ pub(crate) struct Leaf {
     pub(crate) cell: u32,
 }
 
+/// Where a contribution is counted for the second time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Double {
+    /// The fold of two values that both have it.
+    pub(crate) op: OpId,
+    /// Whose it is.
+    pub(crate) rank: RankId,
+    /// The op that brought it first; `None` where it was there from the start.
+    pub(crate) before: Option<OpId>,
+}
+
 pub(crate) struct Values {
     /// The first expressions: each rank's input.
     leaves: u32,
@@ -306,7 +317,7 @@ impl Values {
     }
 
     /// The op that first put a contribution in twice.
-    pub(crate) fn first_double(&self, value: ValueId) -> Option<OpId> {
+    pub(crate) fn first_double(&self, value: ValueId) -> Option<Double> {
         let mut open = vec![value];
         let mut oldest: Option<ValueId> = None;
         let doubled = |v| self.contributions(v).values().any(|times| *times > 1);
@@ -317,6 +328,23 @@ impl Values {
             oldest = Some(value);
             open.extend(self.operands(value));
         }
-        oldest.map(|value| self.node(value.expr).op)
+        let value = oldest?;
+        let [came, held] = self.operands(value);
+        let (came, there) = (self.contributions(came), self.contributions(held));
+        let leaf = *came.keys().find(|leaf| there.contains_key(leaf))?;
+        let op = self.node(value.expr).op;
+        Some(Double { op, rank: leaf.rank, before: self.came_in(held, leaf) })
+    }
+
+    /// The op by which a value took in `leaf`; `None` where it began with it.
+    fn came_in(&self, mut value: ValueId, leaf: Leaf) -> Option<OpId> {
+        while value.expr >= self.leaves {
+            let [came, held] = self.operands(value);
+            if self.contributions(came).contains_key(&leaf) {
+                return Some(self.node(value.expr).op);
+            }
+            value = held;
+        }
+        None
     }
 }

@@ -15,6 +15,7 @@ mod programs;
 mod properties;
 mod random;
 mod right;
+mod slips;
 mod suite;
 
 use roundelay_core::check::Door;

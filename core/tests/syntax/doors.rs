@@ -86,3 +86,18 @@ fn locations_join_first_and_last_token() {
     assert_eq!(at(6, 6), (2, 4, 2, 4));
     assert_eq!(source.range(Span::new(6, 6)), 15..15);
 }
+
+#[test]
+fn both_doors_give_a_statement_as_its_author_wrote_it() {
+    let text = "algorithm A() -> AllReduce {\n    copy(left.block[rank-1], // from there\n        local.block [ 0 ],\n    );\n}";
+    let (by_macro, _) = Source::from_macro("m", text.parse().unwrap());
+    for source in [Source::from_text("t", text), by_macro] {
+        let copy =
+            source.tokens().iter().position(|tok| *tok == Tok::Ident("copy".into())).unwrap();
+        let end = source.tokens().iter().position(|tok| *tok == Tok::Semi).unwrap();
+        assert_eq!(
+            source.written(Span::new(copy, end)),
+            "copy(left.block[rank-1], local.block [ 0 ],)"
+        );
+    }
+}

@@ -81,7 +81,7 @@ impl Executor for CompiledExecutor {
         self.spec.nranks()
     }
 
-    fn root(&self) -> RankId {
+    fn root_rank(&self) -> RankId {
         self.spec.root()
     }
 
@@ -133,8 +133,8 @@ impl<C: Compiled> Executor for C {
         self.compiled().nranks()
     }
 
-    fn root(&self) -> RankId {
-        self.compiled().root()
+    fn root_rank(&self) -> RankId {
+        self.compiled().root_rank()
     }
 
     fn flags(&self) -> Flags {

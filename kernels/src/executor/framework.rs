@@ -136,7 +136,7 @@ impl<'e, E: Executor + ?Sized> Call<'e, E> {
 
     fn units(&self, rank: RankId) -> Units {
         let (collective, n) = (self.executor.collective(), self.executor.nranks());
-        let root = self.executor.root();
+        let root = self.executor.root_rank();
         let starts = collective.alias(rank, root).starts();
         Units {
             input: collective.input_units(rank, n, root).into(),

@@ -1,6 +1,7 @@
 //! The interpreter: walks a checked algorithm once for each rank and calls the same builder that expanded
 //! Rust calls. It alone serves `.coll` files, and it knows the exact expression that a fault stands in.
 
+mod advice;
 mod eval;
 mod fifo;
 mod membership;
@@ -34,6 +35,8 @@ pub struct Interpreted {
     algorithm: Arc<hir::Algorithm>,
     file: String,
     locations: Arc<[Location]>,
+    /// The operands of its ops as they are written, where its source is at hand.
+    written: Arc<advice::Written>,
     params: BTreeMap<String, ParamValue>,
     topology: Option<Arc<Topology>>,
     /// What the caller demands beside its attributes.
@@ -45,10 +48,12 @@ impl Interpreted {
     /// An algorithm of `source` with every parameter at its default.
     pub fn new(algorithm: hir::Algorithm, source: &Source) -> Self {
         let locations = algorithm.spans.iter().map(|span| source.location(*span)).collect();
+        let written = Arc::new(advice::written(&algorithm, source));
         Self {
             algorithm: Arc::new(algorithm),
             file: source.name().to_owned(),
             locations,
+            written,
             params: BTreeMap::new(),
             topology: None,
             deterministic: false,
@@ -62,6 +67,7 @@ impl Interpreted {
             algorithm: callee.algorithm.clone(),
             file: callee.file.clone(),
             locations: callee.locations.clone(),
+            written: Arc::default(),
             params,
             topology: None,
             deterministic: false,
@@ -135,6 +141,8 @@ impl Interpreted {
     /// A finding of one of this algorithm's schedules, at its place in the source.
     pub fn diagnostic(&self, finding: Finding, nranks: u32) -> Diagnostic {
         let place = |at: SpanId| self.algorithm.spans.get(at.index()).copied().unwrap_or_default();
+        let regions = advice::regions(&finding, &self.written, &self.locations);
+        let help = advice::to_oneself(&self.algorithm, &finding, &self.written).or(finding.help);
         Diagnostic {
             code: finding.code,
             severity: finding.code.severity(),
@@ -142,8 +150,8 @@ impl Interpreted {
             primary: finding.exact.unwrap_or_else(|| place(finding.at)),
             label: finding.label,
             others: finding.others.into_iter().map(|(at, label)| (place(at), label)).collect(),
-            notes: finding.notes,
-            help: finding.help,
+            notes: regions.into_iter().chain(finding.notes).collect(),
+            help,
             nranks: Some(nranks),
         }
     }

@@ -38,6 +38,11 @@ pub fn print_executor(executor: &Executor) -> String {
     printer.out
 }
 
+/// The canonical text of one expression.
+pub fn print_expr(expr: &Expr) -> String {
+    Printer::new(None).expr(expr, 0)
+}
+
 /// What `roundelay fmt` writes: the canonical text with every comment, single blank lines, and
 /// literals and escapes as they were spelt. `file` must have been parsed from `source`, a text,
 /// without diagnostics. Comments inside a statement move to lines of their own before it.

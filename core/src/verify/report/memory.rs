@@ -1,6 +1,7 @@
 //! What is said of memory: races, garbage, and slots of another shape.
 
 use super::{Access, Reporter};
+use crate::collective::Collective;
 use crate::diagnostics::{Code, Finding};
 use crate::ids::{OpId, RankId, SpanId};
 use crate::schedule::builder::fifo;
@@ -24,33 +25,58 @@ impl Reporter<'_> {
     }
 
     pub(in crate::verify) fn uninitialised(&self, at: OpId, operand: Operand) -> Finding {
-        let mut finding = Finding::new(
+        let finding = Finding::new(
             Code::UninitialisedRead,
             self.at(at),
             format!("{} is read, and nothing was written to it", self.operand(operand)),
         )
         .label("reads garbage")
         .note(self.place(at));
-        if self.schedule.region(operand).buffer == Buffer::Output {
-            finding =
-                finding.help("an output begins undefined: `copy(local.input, local.output)` first");
+        let finding = self.as_written(finding, at, operand);
+        if self.schedule.region(operand).buffer != Buffer::Output {
+            return finding;
         }
-        finding
+        match self.first_copy(operand) {
+            Some(copy) => finding.help(format!("an output begins undefined: `{copy}` first")),
+            None => finding.help(format!(
+                "an output begins undefined: rank {} must have got this piece before it is read, or another is meant",
+                operand.rank
+            )),
+        }
+    }
+
+    /// The copy that an output begins with where the piece in question is its own rank's, by the sizes of the collective.
+    fn first_copy(&self, operand: Operand) -> Option<&'static str> {
+        let (region, rank) = (self.schedule.region(operand), u64::from(operand.rank.0));
+        match self.schedule.collective {
+            Collective::AllReduce | Collective::Reduce => Some("copy(local.input, local.output);"),
+            Collective::ReduceScatter => {
+                Some("copy(local.input.split(nranks)[rank], local.output);")
+            }
+            Collective::AllGather
+                if region.lo >= Rat::whole(rank) && region.hi <= Rat::whole(rank + 1) =>
+            {
+                Some("copy(local.input, local.output.split(nranks)[rank]);")
+            }
+            _ => None,
+        }
     }
 
     pub(in crate::verify) fn slot_length(&self, at: OpId, operand: Operand, held: Rat) -> Finding {
-        Finding::new(
+        let finding = Finding::new(
             Code::SlotLength,
             self.at(at),
             format!("{} is not what the slot holds", self.operand(operand)),
         )
         .label("read as another piece than was written")
         .note(format!("the slot holds what begins at {held} of the buffer that it came from"))
-        .note(self.place(at))
-        .help(match self.schedule.buffer_name(self.schedule.region(operand).buffer) {
-            fifo::NAME => "receive pieces in the order in which they are sent",
-            _ => "read a slot into the same piece that was written to it",
-        })
+        .note(self.place(at));
+        self.as_written(finding, at, operand).help(
+            match self.schedule.buffer_name(self.schedule.region(operand).buffer) {
+                fifo::NAME => "receive pieces in the order in which they are sent",
+                _ => "read a slot into the same piece that was written to it",
+            },
+        )
     }
 
     pub(in crate::verify) fn race(
@@ -83,6 +109,10 @@ impl Reporter<'_> {
             self.place(first),
             self.place(second)
         ));
+        finding = self.as_written(finding, second, operand);
+        finding = self.as_written(finding, first, operand);
+        // Both ends speak of the one region of the title, whatever part of it each of them touches.
+        finding.operands.iter_mut().for_each(|told| told.region.clone_from(&region));
         let steps = (self.step(first).1, self.step(second).1);
         let one_line = self.line(first) == self.line(second);
         let (from, to) = if one_line {
@@ -133,7 +163,7 @@ impl Reporter<'_> {
         access: Access,
     ) -> Finding {
         let (me, owner) = (self.rank(at), operand.rank);
-        Finding::new(
+        let finding = Finding::new(
             Code::RaceWithCaller,
             self.at(at),
             format!(
@@ -150,7 +180,8 @@ impl Reporter<'_> {
         .note(format!("the missing edge: a signal from rank {owner} to rank {me} before this op"))
         .help(format!(
             "let rank {owner} post `TxAck` to rank {me}, and rank {me} wait for it (`RxAck`)"
-        ))
+        ));
+        self.as_written(finding, at, operand)
     }
 
     pub(in crate::verify) fn after_exit(
@@ -163,14 +194,14 @@ impl Reporter<'_> {
         let me = self.rank(op);
         let this = self.schedule.op(op);
         let operands = self.schedule.srcs(this).iter().chain(self.schedule.dsts(this));
-        let region = operands
+        let operand = operands
             .filter(|o| o.rank == owner)
-            .find(|o| !matches!(self.schedule.region(**o).buffer, Buffer::Scratch(_)))
-            .map_or_else(
-                || format!("rank {owner} {}", self.schedule.buffer_name(buffer)),
-                |o| self.operand(*o),
-            );
-        Finding::new(
+            .find(|o| !matches!(self.schedule.region(**o).buffer, Buffer::Scratch(_)));
+        let region = operand.map_or_else(
+            || format!("rank {owner} {}", self.schedule.buffer_name(buffer)),
+            |o| self.operand(*o),
+        );
+        let finding = Finding::new(
             Code::RaceWithCaller,
             self.at(op),
             format!("rank {owner} may return while rank {me} still {} {region}", access.verb()),
@@ -185,7 +216,11 @@ impl Reporter<'_> {
         .note(format!("the missing edge: a signal from rank {me} after this op to rank {owner} before it returns"))
         .help(format!(
             "let rank {me} post `TxDataSignal` to rank {owner}, and rank {owner} wait for it (`RxDataSignal`)"
-        ))
+        ));
+        match operand {
+            Some(operand) => self.as_written(finding, op, *operand),
+            None => finding,
+        }
     }
 
     pub(in crate::verify) fn too_fine(per_unit: u32) -> Finding {

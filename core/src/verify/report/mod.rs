@@ -9,6 +9,7 @@ mod signals;
 use std::fmt::Write as _;
 
 use super::signals::Signals;
+use crate::diagnostics::{self, Finding};
 use crate::ids::{OpId, RankId, SpanId};
 use crate::schedule::rational::Rat;
 use crate::schedule::{Buffer, OpKind, Operand, Region, Schedule, SignalKind};
@@ -133,6 +134,30 @@ impl<'s> Reporter<'s> {
         let name = self.schedule.buffer_name(region.buffer);
         let (lo, hi) = common(region.lo, region.hi);
         format!("{name}{slot}[{lo}..{hi}]")
+    }
+
+    /// Adds how the author wrote `operand`: as which operand of the op it, or one that overlaps it, stands there.
+    fn as_written(&self, mut finding: Finding, op: OpId, operand: Operand) -> Finding {
+        let this = self.schedule.op(op);
+        let region = self.schedule.region(operand);
+        let all = self.schedule.srcs(this).iter().chain(self.schedule.dsts(this));
+        let all: Vec<&Operand> = all.collect();
+        let exact = all.iter().position(|other| **other == operand);
+        let index = exact.or_else(|| {
+            all.iter().position(|other| {
+                let there = self.schedule.region(**other);
+                let same = (there.buffer, there.slot) == (region.buffer, region.slot);
+                other.rank == operand.rank && same && there.lo < region.hi && region.lo < there.hi
+            })
+        });
+        finding.operands.extend(index.map(|index| diagnostics::Operand {
+            region: self.operand(operand),
+            at: this.at,
+            index,
+            of: all.len(),
+            part: self.schedule.region(*all[index]) != region,
+        }));
+        finding
     }
 
     fn operand(&self, operand: Operand) -> String {

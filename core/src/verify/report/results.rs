@@ -4,8 +4,8 @@ use super::{LISTED, Reporter, ranks, table};
 use crate::collective::Expected;
 use crate::diagnostics::{Code, Finding};
 use crate::ids::{OpId, RankId, SpanId};
-use crate::schedule::Region;
-use crate::verify::values::{Leaf, ValueId, Values};
+use crate::schedule::{Operand, Region};
+use crate::verify::values::{Double, Leaf, ValueId, Values};
 
 impl Reporter<'_> {
     /// How a piece came to hold what it holds.
@@ -54,6 +54,41 @@ impl Reporter<'_> {
             parts.push("…".to_owned());
         }
         parts.join(", ")
+    }
+
+    /// Says which op brought the contribution first, and which again.
+    fn counted_twice(&self, mut finding: Finding, double: Double) -> Finding {
+        let Double { op, rank, before } = double;
+        let this = self.schedule.op(op);
+        let me = self.rank(op);
+        let does = match self.schedule.dsts(this).first() {
+            Some(dst) if dst.rank != me => format!("rank {me} pushes it to rank {}", dst.rank),
+            _ => format!("rank {me} adds it"),
+        };
+        let Some(before) = before else {
+            return finding
+                .note(format!("rank {rank}'s contribution is there already, and {does} once more"))
+                .help("reduce only what the destination does not hold yet");
+        };
+        finding = finding.note(format!(
+            "rank {rank}'s contribution came at {}, and {does} once more",
+            self.place(before)
+        ));
+        if self.at(before) == self.at(op) {
+            return finding.help("this statement brings the same contribution in two rounds, or from two ranks: let one of them leave it out");
+        }
+        finding.others.push((self.at(before), "it came here already".to_owned()));
+        finding.help("two ops bring the same contribution: keep one of the two")
+    }
+
+    /// The operand by which an op writes that region.
+    fn writes(&self, op: OpId, rank: RankId, region: &Region) -> Option<Operand> {
+        let within = |dst: &&Operand| {
+            let there = self.schedule.region(**dst);
+            let same = dst.rank == rank && there.buffer == region.buffer;
+            same && there.lo < region.hi && region.lo < there.hi
+        };
+        self.schedule.dsts(self.schedule.op(op)).iter().find(within).copied()
     }
 
     /// `expected` comes with the cell within its unit and the number of cells of a unit.
@@ -116,8 +151,8 @@ impl Reporter<'_> {
             what.push(format!("holds data that belongs elsewhere, from rank{}", ranks(&ranks_of)));
         }
         // A double count is to blame where it first happened, anything else where the cell was written last.
-        let blamed =
-            if twice.is_empty() { writer } else { values.first_double(value).unwrap_or(writer) };
+        let double = if twice.is_empty() { None } else { values.first_double(value) };
+        let blamed = double.map_or(writer, |double| double.op);
         let mut finding = Finding::new(
             Code::WrongResult,
             self.at(blamed),
@@ -125,6 +160,15 @@ impl Reporter<'_> {
         )
         .label(if twice.is_empty() { "last written here" } else { "counted again here" })
         .note(self.place(blamed));
+        if let Some(double) = double {
+            finding = self.counted_twice(finding, double);
+        } else if let Some(dst) = self.writes(writer, rank, region) {
+            finding = self.as_written(finding, writer, dst);
+            for told in &mut finding.operands {
+                told.part |= self.schedule.region(dst) != region;
+                told.region.clone_from(&name);
+            }
+        }
         if blamed != writer {
             finding = finding.note(format!("written last at {}", self.place(writer)));
         }

@@ -1,0 +1,314 @@
+//! Words and signs of other languages, and what is written here instead: newcomers are told rather than puzzled.
+
+use super::token::Tok;
+use crate::source::{Source, Span};
+
+/// What a word that this language does not know is written as here.
+pub(crate) fn instead(word: &str) -> Option<&'static str> {
+    Some(match word {
+        "while" | "loop" | "do" | "until" | "repeat" | "foreach" => {
+            "loops run over a range or a list that is known before they begin: `for i in 0..n { … }`"
+        }
+        "range" | "xrange" => {
+            "a range is written with dots, in the head of a loop: `for i in 0..n { … }`"
+        }
+        "match" | "switch" | "case" => "choose with `if … { … } else if … { … } else { … }`",
+        "elif" | "elsif" | "elseif" => "write `else if`",
+        "return" | "break" | "continue" => {
+            "nothing is left early: put what is to be skipped into an `if`, or shorten the loop's range"
+        }
+        "fn" | "def" | "function" | "func" | "proc" | "lambda" => {
+            "a piece that is used again is a step: `step name(from: peer, b: int) { … }`"
+        }
+        "const" | "static" | "var" | "val" | "auto" | "int" | "long" | "mut" => {
+            "a value is named by `let name = …;`, and never changes"
+        }
+        "and" => "both hold: `&&`",
+        "or" => "one of them holds: `||`",
+        "not" => "the opposite is written `!`",
+        "mod" | "modulo" => "the remainder is written `%`",
+        "pow" => "powers of two are `pow2(k)`, or `1 << k`",
+        "True" | "TRUE" => "write `true`",
+        "False" | "FALSE" => "write `false`",
+        "self" | "this" => "this rank as a peer is `local`, its number is `rank`",
+        "my_rank" | "myrank" | "rank_id" | "me" => "this rank's number is `rank`",
+        "size" | "world_size" | "nprocs" | "num_ranks" | "n_ranks" | "comm_size" => {
+            "the number of ranks is `nranks`"
+        }
+        "send" | "isend" | "Send" | "put" | "push" | "write" => {
+            "push with `copy(local.output, p.output);` after the peer's `TxAck` (`p.RxAck();`), then tell it by \
+             `p.TxDataSignal();`"
+        }
+        "recv" | "irecv" | "Recv" | "receive" | "get" | "pull" | "read" => {
+            "pull with `copy(p.output, local.output);` after the peer's `TxAck` (`p.RxAck();`), then tell it by \
+             `p.TxDataSignal();`"
+        }
+        "sendrecv" | "exchange" => {
+            "each rank pulls for itself: `copy(p.output, local.inbox);` between the signals `p.TxAck(); p.RxAck();` \
+             and `p.TxDataSignal(); p.RxDataSignal();`"
+        }
+        "barrier" | "sync" | "synchronize" | "fence" => {
+            "ranks wait for peers, one by one: `p.TxAck();` tells `p`, and `p.RxAck();` waits for it"
+        }
+        "wait" | "signal" | "post" | "notify" => {
+            "signals go to a peer: `p.TxAck();` or `p.TxDataSignal();` posts, `p.RxAck();` or `p.RxDataSignal();` waits"
+        }
+        "TxAck" | "RxAck" | "TxDataSignal" | "RxDataSignal" => {
+            "a signal has its peer before the dot, such as `right.TxAck();`"
+        }
+        "memcpy" | "move" | "mov" => "data is copied by `copy(from, to);`",
+        "add" | "accumulate" | "sum" => {
+            "data is added up by `reduce(from, into);`: into = from op into"
+        }
+        "print" | "println" | "printf" | "dbg" => {
+            "nothing is printed while it runs: `roundelay emit steps` shows who sends what to whom"
+        }
+        "assert" => "write `require condition, \"why\";`",
+        _ => return None,
+    })
+}
+
+/// What a sign that begins no token is written as here.
+pub(crate) fn sign(sign: &str) -> Option<&'static str> {
+    match sign {
+        "?" => Some("choose a value with `if condition { a } else { b }`"),
+        "~" => Some("the opposite is written `!`"),
+        _ => None,
+    }
+}
+
+/// A word that stands for an integer type elsewhere.
+pub(crate) fn integer(word: &str) -> bool {
+    matches!(
+        word,
+        "i8" | "i16"
+            | "i32"
+            | "i64"
+            | "i128"
+            | "isize"
+            | "u8"
+            | "u16"
+            | "u32"
+            | "u64"
+            | "u128"
+            | "usize"
+            | "long"
+            | "integer"
+            | "Int"
+            | "int64"
+            | "uint64"
+            | "int32"
+            | "uint32"
+            | "size_t"
+    )
+}
+
+/// What was written at an unexpected token, and what to write.
+pub(super) struct Slip {
+    /// Where it stands.
+    pub(super) at: Span,
+    /// One line for the error, where the parser's own says less.
+    pub(super) title: Option<String>,
+    /// What to say at the place.
+    pub(super) label: &'static str,
+    /// What to do.
+    pub(super) help: String,
+}
+
+/// What is said below a word or sign that does not exist here.
+const FOREIGN: &str = "not in this language";
+
+/// The slip that the parser stumbled over at token `at`, if it is one that people bring along.
+pub(super) fn slip(source: &Source, at: usize) -> Option<Slip> {
+    let tokens = source.tokens();
+    let start = statement(tokens, at);
+    let first = tokens.get(start)?;
+    let found = tokens.get(at);
+    let next = tokens.get(at + 1);
+    let one = Span::new(at, at + 1);
+    let slip = |at, title: &str, help: String| {
+        let label = if title.is_empty() { "unexpected" } else { FOREIGN };
+        Some(Slip { at, title: (!title.is_empty()).then(|| title.to_owned()), label, help })
+    };
+    let compares = matches!(first, Tok::If | Tok::Require | Tok::Within | Tok::Else);
+    match (found?, next) {
+        (Tok::Assign, _) if compares => {
+            let rest = tokens.iter().skip(at + 1).position(ends);
+            let head = rest.map(|rest| {
+                let left = source.written(Span::new(start, at));
+                format!("{left} == {}", source.written(Span::new(at + 1, at + 1 + rest)))
+            });
+            let help = match head.filter(|head| head.chars().count() <= SHORT) {
+                Some(head) => format!("write `{}`", head.trim_start_matches("else ")),
+                None => "write `==`".to_owned(),
+            };
+            let title = "expected `==`, found `=`: `=` names a value, and `==` compares".to_owned();
+            return Some(Slip { at: one, title: Some(title), label: "does not compare", help });
+        }
+        (Tok::Assign, _) if matches!(first, Tok::Ident(_)) && at > start => {
+            return Some(assignment(source, (start, at, at + 1), ""));
+        }
+        (operator, Some(Tok::Assign)) if changes(operator) && adjacent(source, at) => {
+            if matches!(first, Tok::Ident(_)) && at > start {
+                let sign = operator.to_string();
+                return Some(assignment(source, (start, at, at + 2), &sign));
+            }
+        }
+        (Tok::Plus, Some(Tok::Plus)) | (Tok::Minus, Some(Tok::Minus)) if at > start => {
+            return Some(assignment(source, (start, at, at + 2), "++"));
+        }
+        (Tok::Star, _) if at > start && tokens[at - 1] == Tok::Star => {
+            let title = "`**` is no operator";
+            return slip(
+                Span::new(at - 1, at + 1),
+                title,
+                "powers of two are `pow2(k)`, or `1 << k`".into(),
+            );
+        }
+        (Tok::Arrow, _) => {
+            return slip(
+                one,
+                "",
+                "a peer's regions and signals come after a dot: `p.TxAck();`".into(),
+            );
+        }
+        (Tok::LParen, _) if at > 0 && tokens[at - 1] == Tok::For => {
+            let title = "a loop runs over a range or a list";
+            return slip(one, title, "write `for i in 0..n { … }`".into());
+        }
+        (Tok::Ident(word), _) if word == "as" => {
+            let to = matches!(next, Some(Tok::Ident(_)));
+            let written = Span::new(at, at + 1 + usize::from(to));
+            let help = format!(
+                "leave out `{}`: integers are of 64 bits everywhere",
+                source.written(written)
+            );
+            return slip(written, "there are no casts", help);
+        }
+        (Tok::Ident(word), _) if matches!(&**word, "and" | "or") => {
+            return slip(one, "", instead(word)?.to_owned());
+        }
+        _ => {}
+    }
+    let before = at.checked_sub(1).and_then(|before| tokens.get(before));
+    if let Some(Tok::Ident(word)) = before
+        && word == "not"
+    {
+        return slip(Span::new(at - 1, at), "", instead(word)?.to_owned());
+    }
+    if let Tok::Ident(word) = first
+        && at > start
+        && !declared(tokens, start, word)
+        && let Some(help) = instead(word)
+    {
+        let title = format!("there is no `{word}`");
+        return slip(Span::new(start, start + 1), &title, help.to_owned());
+    }
+    None
+}
+
+/// Heads that are shown as they should be are at most so long.
+const SHORT: usize = 60;
+
+/// Where the statement of token `at` begins.
+fn statement(tokens: &[Tok], at: usize) -> usize {
+    let edge = |tok: &Tok| matches!(tok, Tok::LBrace | Tok::RBrace | Tok::Semi);
+    tokens[..at.min(tokens.len())].iter().rposition(edge).map_or(0, |edge| edge + 1)
+}
+
+/// The statement in whose head token `at` stands, if it is one that has a body.
+pub(super) fn head(tokens: &[Tok], at: usize) -> Option<&Tok> {
+    let first = tokens.get(statement(tokens, at))?;
+    let has =
+        matches!(first, Tok::If | Tok::Else | Tok::For | Tok::Parallel | Tok::Within | Tok::Step);
+    has.then_some(first)
+}
+
+/// Whether a head or a statement ends here.
+fn ends(tok: &Tok) -> bool {
+    matches!(tok, Tok::LBrace | Tok::RBrace | Tok::Semi | Tok::Comma)
+}
+
+/// Whether the sign before a `=` would change a value elsewhere.
+fn changes(tok: &Tok) -> bool {
+    use Tok::{And, Caret, Minus, Or, Percent, Plus, Shl, Shr, Slash, Star};
+    matches!(tok, And | Caret | Minus | Or | Percent | Plus | Shl | Shr | Slash | Star)
+}
+
+fn adjacent(source: &Source, at: usize) -> bool {
+    let (one, next) = (source.places()[at], source.places()[at + 1]);
+    (one.end_line, one.end_column) == (next.line, next.column)
+}
+
+/// Whether `name` is declared before token `at`.
+fn declared(tokens: &[Tok], at: usize, name: &str) -> bool {
+    tokens[..at].windows(2).any(|pair| {
+        let keyword = matches!(pair[0], Tok::Let | Tok::For | Tok::Parallel | Tok::View);
+        let named = |tok: &Tok| matches!(tok, Tok::Ident(text) if text == name);
+        keyword && named(&pair[1]) || named(&pair[0]) && pair[1] == Tok::Colon
+    })
+}
+
+/// A value or a region on the left of `=`, `+=` and their kin: the statement begins at `start`, its sign stands at
+/// `at`, and its right side begins at `right`.
+fn assignment(source: &Source, (start, at, right): (usize, usize, usize), sign: &str) -> Slip {
+    let tokens = source.tokens();
+    let left = source.written(Span::new(start, at));
+    let end = tokens.iter().skip(right).position(ends).map_or(tokens.len(), |len| right + len);
+    let value = source.written(Span::new(right, end));
+    let region = tokens[start..at].contains(&Tok::Dot);
+    let name = match &tokens[start] {
+        Tok::Ident(name) => name.as_str(),
+        _ => left.as_str(),
+    };
+    let signs = Span::new(at, right);
+    let (title, help) = if region && tokens[right..end].contains(&Tok::Dot) {
+        let op = if sign.is_empty() { "copy" } else { "reduce" };
+        ("data is moved by ops, not by `=`".to_owned(), format!("write `{op}({value}, {left});`"))
+    } else if sign.is_empty() && !declared(tokens, start, name) {
+        (
+            format!("nothing called `{name}` was declared"),
+            format!("declare it: `let {left} = {value};`"),
+        )
+    } else {
+        let help = "name a new value (`let next = …;`), or compute it from the loop's variable";
+        (format!("`{left}` is a value, and values never change"), help.to_owned())
+    };
+    Slip { at: signs, title: Some(title), label: FOREIGN, help }
+}
+
+/// The names that a text which could not be read may have declared: what follows a word that declares, or stands
+/// before a `:` or `=`.
+pub(super) fn names(tokens: &[Tok]) -> Vec<String> {
+    let edge =
+        |tok: Option<&Tok>| matches!(tok, None | Some(Tok::LBrace | Tok::RBrace | Tok::Semi));
+    let mut names = Vec::new();
+    for (at, tok) in tokens.iter().enumerate() {
+        let Tok::Ident(name) = tok else { continue };
+        let before = at.checked_sub(1).map(|before| &tokens[before]);
+        let first = at.checked_sub(2).map(|first| &tokens[first]);
+        let declares = match before {
+            Some(
+                Tok::Let
+                | Tok::View
+                | Tok::Scratch
+                | Tok::Step
+                | Tok::For
+                | Tok::Parallel
+                | Tok::Algorithm
+                | Tok::Executor,
+            ) => true,
+            // A word that was to be one of these.
+            Some(Tok::Ident(word)) => edge(first) || word == "mut",
+            // A parameter without the colon before its type.
+            Some(Tok::LParen | Tok::Comma) => matches!(tokens.get(at + 1), Some(Tok::Ident(_))),
+            _ => false,
+        };
+        if declares || matches!(tokens.get(at + 1), Some(Tok::Colon | Tok::Assign)) {
+            names.push(name.clone());
+        }
+    }
+    names.sort_unstable();
+    names.dedup();
+    names
+}
