@@ -6,3 +6,4 @@ mod elements;
 mod runs;
 mod spacetime;
 mod topologies;
+mod views;
