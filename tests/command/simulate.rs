@@ -151,8 +151,10 @@ fn pictures_of_a_part() {
     assert!(picture.contains("class=\"flow\""), "64 ranks are a matrix");
     assert!(call.err.contains("8064 messages are too many for arrows"), "{}", call.err);
 
-    let call = with(&["--bytes", "64MB", "--ranks", "0..8", "--rounds", "1..=4", "--width", "900"]);
-    call.refused(2, "--svg");
+    for flag in [["--ranks", "0..8"], ["--rounds", "1"], ["--width", "900"], ["--view", "arrows"]] {
+        with(&flag).refused(2, "E0501");
+        with(&flag).refused(2, &format!("{} is for a picture, and none is drawn", flag[0]));
+    }
     let part = ["--ranks", "0..8", "--rounds", "1..=4", "--width", "900", "--bytes", "64MB"];
     let call = with(&[&part[..], &["--svg", svg.path(), "--html", html.path()]].concat()).ends(0);
     assert!(call.err.is_empty(), "{}", call.err);

@@ -18,23 +18,23 @@ const WIDTHS: RangeInclusive<u32> = 240..=20_000;
 #[derive(Args)]
 pub(crate) struct PictureFlags {
     /// Write a space-time diagram: ranks by time, messages as arrows, or as colours where they are many
-    #[arg(long, value_name = "FILE", group = "picture")]
+    #[arg(long, value_name = "FILE")]
     pub(super) svg: Option<String>,
     /// Write a page that steps through the rounds of the diagram, and zooms
-    #[arg(long, value_name = "FILE", group = "picture")]
+    #[arg(long, value_name = "FILE")]
     pub(super) html: Option<String>,
     /// Draw only these ranks: 0..8, 0..=7, or a list such as 0,2,4
-    #[arg(long, value_name = "RANKS", value_parser = numbers, requires = "picture")]
+    #[arg(long, value_name = "RANKS", value_parser = numbers)]
     ranks: Option<Numbers>,
     /// Draw only these rounds, the first being 1: 1..5, 1..=4 or 4
-    #[arg(long, value_name = "ROUNDS", value_parser = rounds, requires = "picture")]
+    #[arg(long, value_name = "ROUNDS", value_parser = rounds)]
     rounds: Option<(u32, u32)>,
     /// How wide the picture is to be
-    #[arg(long, value_name = "PIXELS", value_parser = width, requires = "picture")]
+    #[arg(long, value_name = "PIXELS", value_parser = width)]
     width: Option<u32>,
     /// Draw messages as arrows, or as colours: what each rank sends over time, and what goes from whom to whom;
     /// by how many there are if not given
-    #[arg(long, value_enum, requires = "picture")]
+    #[arg(long, value_enum)]
     view: Option<ViewFlag>,
 }
 
@@ -121,8 +121,19 @@ impl PictureFlags {
         self.svg.is_some() || self.html.is_some()
     }
 
-    /// Refuses ranks that the run does not have, before it is simulated.
+    /// Refuses ranks that the run does not have, and wishes for a picture that is not drawn, before it is simulated.
     pub(super) fn check(&self, nranks: u32) -> Result<(), Failure> {
+        let wishes = [
+            (self.ranks.is_some(), "--ranks"),
+            (self.rounds.is_some(), "--rounds"),
+            (self.width.is_some(), "--width"),
+            (self.view.is_some(), "--view"),
+        ];
+        if let Some((_, flag)) = wishes.iter().find(|(given, _)| *given && !self.any()) {
+            let title = format!("{flag} is for a picture, and none is drawn");
+            return Err(Failure::usage(Code::BadFlag, title)
+                .with_help("say where it goes: --svg FILE or --html FILE"));
+        }
         let Some(Numbers(ranks)) = &self.ranks else { return Ok(()) };
         match ranks.iter().find(|rank| **rank >= nranks) {
             None => Ok(()),

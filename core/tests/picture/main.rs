@@ -3,6 +3,7 @@
 #![allow(missing_docs)]
 
 mod elements;
+mod passing;
 mod runs;
 mod spacetime;
 mod topologies;
