@@ -179,8 +179,8 @@ impl PictureFlags {
             && let (View::Matrix, messages) = spacetime::view(schedule, timeline, &drawing)
         {
             anstream::eprintln!(
-                "note: {messages} messages are too many for arrows, and the picture has colours instead; \
-                 --ranks 0..8 or --rounds 1..=4 draws a part with arrows, --view arrows all of it"
+                "note: {messages} messages are too many for arrows, and the picture has colours instead: \
+                 it says how to get arrows, and --view matrix says that this is meant"
             );
         }
         Ok(())

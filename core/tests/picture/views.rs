@@ -202,7 +202,7 @@ fn a_page_has_the_statements_of_the_author() {
     let first = page.split("<section ").nth(1).expect("the first round");
     let reduce = "<code>reduce(left.block[b], local.block[b]);</code> \
                   <span class=\"place\">ring.coll:27</span>";
-    let heading = format!("<p class=\"statement\">{reduce} <b>4 x</b></p>");
+    let heading = format!("<p class=\"statement\">{reduce}<b>, 4 times</b></p>");
     assert!(first.contains(&heading), "{first}");
     assert_eq!(first.matches(&format!("<td>{reduce}</td>")).count(), 4);
     assert!(first.contains("<code>fold 1.output["), "{first}");

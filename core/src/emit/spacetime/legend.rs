@@ -14,6 +14,8 @@ use crate::simulate::State;
 const LINE: f64 = 19.0;
 /// The sample in front of an entry.
 const SAMPLE: f64 = 38.0;
+/// Ranks whose arrows can be told apart.
+const FEW: u32 = 8;
 /// Above the matrix of who sends to whom: what its columns are.
 const HEADING: f64 = 14.0;
 /// Heads of arrows: by shape too, not by colour alone.
@@ -125,10 +127,11 @@ pub(super) fn messages(diagram: &Diagram<'_>) -> u64 {
 fn instead(diagram: &Diagram<'_>) -> Option<String> {
     let by_itself = diagram.matrix.is_some() && diagram.drawing.view.is_none();
     by_itself.then(|| {
+        let messages = plural(messages(diagram), "message");
+        let ranks = FEW.min(diagram.schedule.nranks);
         format!(
-            "{} are too many for arrows: colours say how much. Arrows: --ranks 0..8, --rounds 1..=4, or \
-             --view arrows.",
-            plural(messages(diagram), "message")
+            "{messages} are too many for arrows: colours say how much. Arrows: --ranks 0..{ranks}, --rounds 1, or \
+             --view arrows."
         )
     })
 }

@@ -173,8 +173,9 @@ fn statements(out: &mut String, diagram: &Diagram<'_>, rows: &[Row]) {
     });
     for (at, times) in times {
         let written = statement(diagram, at);
+        let times = if times == 1 { "once".to_owned() } else { format!("{times} times") };
         if !written.is_empty() {
-            let _ = writeln!(out, "<p class=\"statement\">{written} <b>{times} x</b></p>");
+            let _ = writeln!(out, "<p class=\"statement\">{written}<b>, {times}</b></p>");
         }
     }
 }

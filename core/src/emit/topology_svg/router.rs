@@ -79,20 +79,22 @@ impl<'a> Router<'a> {
         let round = a_block == b_block && self.layout.blocks[a_block].round;
         let bows: &[f64] = if round { &INWARD } else { &BOWS };
         let long = (to.x - from.x).hypot(to.y - from.y);
+        let bowed = move |bow: f64| self.bowed(a, b, bow);
+        let near = std::iter::once(0.0).chain(bows.iter().copied()).map(bowed);
         let shares = SHARES.iter().filter(move |share| !round || **share < 0.0);
-        let bows = bows.iter().copied().chain(shares.map(move |share| share * long));
-        let bowed = std::iter::once(0.0).chain(bows).map(move |bow| self.bowed(a, b, bow));
+        let wide = shares.map(move |share| self.bowed(a, b, share * long));
         let down = (to.y - from.y).signum();
         let rows = STEMS.iter().flat_map(move |first| {
             STEMS.iter().map(move |second| (from.y + down * first, to.y - down * second))
         });
         // There must be room for an S between the ends.
         let rows = rows.filter(move |(first, second)| (second - first) * down >= 30.0);
-        bowed.chain(rows.map(move |(first, second)| Way {
-            from,
-            bend: Bend::Rows(first, second),
-            to,
-        }))
+        let rows =
+            rows.map(move |(first, second)| Way { from, bend: Bend::Rows(first, second), to });
+        // Between parts an S stays in the room between them, where a wide bow may lead around both.
+        let apart = a_block != b_block;
+        let (first, last) = (apart.then_some(rows.clone()), (!apart).then_some(rows));
+        near.chain(first.into_iter().flatten()).chain(wide).chain(last.into_iter().flatten())
     }
 
     /// The line of a ring: between parts of the picture, and where no line leads past the nodes between, it follows
