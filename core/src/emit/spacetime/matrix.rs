@@ -149,8 +149,12 @@ impl Matrix {
             for (column, share) in shares(shown.window, self.columns, message.start, message.end) {
                 let bytes = message.bytes as f64 * share;
                 let at = |row: u32| row as usize * self.columns + column;
-                from.into_iter().for_each(|row| amounts[at(row)].sent += bytes);
-                to.into_iter().for_each(|row| amounts[at(row)].received += bytes);
+                if let Some(row) = from {
+                    amounts[at(row)].sent += bytes;
+                }
+                if let Some(row) = to {
+                    amounts[at(row)].received += bytes;
+                }
             }
             let Some(ends) = from.zip(to) else { continue };
             let sum = self.flow.entry(ends).or_default();
