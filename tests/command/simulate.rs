@@ -136,3 +136,45 @@ fn next_to_nothing() {
     let call = simulate(&["RingAllReduce", "--topology", "full_mesh(1, 25GB/s)"]).ends(0);
     assert!(call.out.contains("0 messages in a row"), "{}", call.out);
 }
+
+/// What is in a picture is for flags to say; what they name and is not there is refused.
+#[test]
+fn pictures_of_a_part() {
+    let mesh = ["RingAllReduce", "--topology", "full_mesh(64, 25GB/s, 2us)"];
+    let with = |more: &[&str]| simulate(&[&mesh[..], more].concat());
+    let (svg, html) = (TempFile::new("run.svg", b""), TempFile::new("run.html", b""));
+    let read = |file: &TempFile| std::fs::read_to_string(file.path()).expect("a picture");
+
+    let call = with(&["--bytes", "64MiB", "--svg", svg.path()]).ends(0);
+    let picture = read(&svg);
+    assert!(picture.contains(">RingAllReduce, 64 ranks, 64 MiB on full_mesh(64, 25GB/s, 2us)<"));
+    assert!(picture.contains("class=\"flow\""), "64 ranks are a matrix");
+    assert!(call.err.contains("8064 messages are too many for arrows"), "{}", call.err);
+
+    for flag in [["--ranks", "0..8"], ["--rounds", "1"], ["--width", "900"], ["--view", "arrows"]] {
+        with(&flag).refused(2, "E0501");
+        with(&flag).refused(2, &format!("{} is for a picture, and none is drawn", flag[0]));
+    }
+    let part = ["--ranks", "0..8", "--rounds", "1..=4", "--width", "900", "--bytes", "64MB"];
+    let call = with(&[&part[..], &["--svg", svg.path(), "--html", html.path()]].concat()).ends(0);
+    assert!(call.err.is_empty(), "{}", call.err);
+    assert!(call.out.contains("of 64 MB on 64 ranks"), "{}", call.out);
+    let (picture, page) = (read(&svg), read(&html));
+    assert!(picture.contains(">RingAllReduce, 64 ranks, 64 MB on full_mesh(64, 25GB/s, 2us)<"));
+    assert!(picture.contains(">8 of 64 ranks, rounds 1 to 4 of 126, 28 messages, "));
+    assert!(picture.contains(" width=\"900\" "));
+    assert!(page.contains("<code>reduce(left.block[b], local.block[b]);</code>"));
+    assert!(page.contains(">ring.coll:27<") && page.contains("id=\"fit\""));
+
+    let call = with(&["--view", "arrows", "--svg", svg.path()]).ends(0);
+    assert!(call.err.is_empty() && !read(&svg).contains("class=\"flow\""), "{}", call.err);
+
+    let drawn = |more: &[&str]| with(&[more, &["--svg", svg.path()]].concat());
+    drawn(&["--ranks", "0..65"]).refused(2, "E0501");
+    drawn(&["--ranks", "3,64"]).refused(2, "--ranks names rank 64, and the run has 64 ranks");
+    drawn(&["--ranks", "8..8"]).refused(2, "E0501");
+    drawn(&["--rounds", "0..4"]).refused(2, "E0501");
+    drawn(&["--rounds", "120..=127"]).refused(2, "E0501");
+    drawn(&["--rounds", "127"]).refused(2, "--rounds names round 127, and the run has 126 rounds");
+    drawn(&["--width", "0"]).refused(2, "E0501");
+}

@@ -9,7 +9,8 @@ use roundelay_core::simulate::{Machine, SignalCost};
 use roundelay_core::topology::{NodeId, Routing, Topology};
 use std::sync::Arc;
 
-use crate::flags::{Format, SourceFlags, bytes, dtype, rank_count};
+use super::picture::{PictureFlags, Size, size};
+use crate::flags::{Format, SourceFlags, dtype, rank_count};
 use crate::report::Failure;
 use crate::values::{Refused, count};
 
@@ -21,8 +22,8 @@ pub(crate) struct SimulateFlags {
     #[arg(short, long, value_name = "RANKS", value_parser = rank_count)]
     pub(super) nranks: Option<u32>,
     /// Size in bytes as nccl-tests counts it, such as 4096, 64K or 1MiB
-    #[arg(long, default_value = "64M", value_parser = bytes, conflicts_with = "count")]
-    pub(super) bytes: u64,
+    #[arg(long, default_value = "64M", value_parser = size, conflicts_with = "count")]
+    pub(super) bytes: Size,
     /// Elements a unit, as NCCL counts, instead of a size: such as 1000, 64K, 1M or 1e6
     #[arg(long, value_parser = count)]
     pub(super) count: Option<u64>,
@@ -57,12 +58,8 @@ pub(crate) struct SimulateFlags {
     /// Print every step of the critical path
     #[arg(long)]
     pub(super) path: bool,
-    /// Write a space-time diagram: ranks by time, messages as arrows
-    #[arg(long, value_name = "FILE")]
-    pub(super) svg: Option<String>,
-    /// Write a page that steps through the rounds of the diagram
-    #[arg(long, value_name = "FILE")]
-    pub(super) html: Option<String>,
+    #[command(flatten)]
+    pub(super) picture: PictureFlags,
     /// How to print
     #[arg(long, value_enum, default_value_t = Format::Human)]
     pub(super) format: Format,

@@ -3,15 +3,17 @@
 mod flags;
 mod json;
 mod path;
+mod picture;
 mod tables;
 
 use roundelay::Algorithm as _;
+use roundelay::select::size;
 use roundelay_core::cost;
 use roundelay_core::diagnostics::{Code, Finding};
-use roundelay_core::emit::spacetime;
+use roundelay_core::emit::spacetime::Units;
 use roundelay_core::schedule::Schedule;
 use roundelay_core::schedule::interpret::Interpreted;
-use roundelay_core::simulate::{Machine, Simulated, Timeline, closed, simulate};
+use roundelay_core::simulate::{Machine, Simulated, closed, simulate};
 use roundelay_core::source::Source;
 use roundelay_core::topology::NodeId;
 use roundelay_core::topology::bounds::{self, Bound};
@@ -22,6 +24,8 @@ use crate::output;
 use crate::program::{Loaded, load_on, one, read};
 use crate::report::{Failure, JsonDiagnostic, print, print_json, refuse};
 use crate::topology;
+use picture::Size;
+
 pub(crate) use flags::{SimulateFlags, rate, time};
 
 /// A run, and what it is to be read beside.
@@ -31,6 +35,7 @@ struct Run<'a> {
     machine: &'a Machine,
     simulated: Simulated,
     count: u64,
+    size: Size,
     /// The least time of any algorithm by bandwidth alone, in seconds, and why.
     bound: Option<(f64, String)>,
     /// By the form of the algorithm's family, where that holds.
@@ -38,8 +43,7 @@ struct Run<'a> {
 }
 
 pub(crate) fn main(flags: &SimulateFlags) -> Result<bool, Failure> {
-    let pictures = [("--svg", flags.svg.as_deref()), ("--html", flags.html.as_deref())];
-    output::reserve(&pictures, flags.format == Format::Json)?;
+    output::reserve(&flags.picture.files(), flags.format == Format::Json)?;
     let source = read(&flags.source.source)?;
     let Some(given) = topology::given(&flags.source.topology)? else {
         return Err(Failure::usage(Code::BadFlag, "simulate takes a topology, and none is given")
@@ -48,6 +52,7 @@ pub(crate) fn main(flags: &SimulateFlags) -> Result<bool, Failure> {
     let machine = flags.machine(&given.topology)?;
     let nranks = flags.nranks.unwrap_or(given.topology.nranks());
     machine.check(nranks)?;
+    flags.picture.check(nranks)?;
     let refused = |errors: &[_]| {
         let json = |diagnostics: Vec<JsonDiagnostic>| serde_json::json!({ "ok": false, "diagnostics": diagnostics });
         refuse(flags.format, errors, &source, json)
@@ -62,10 +67,12 @@ pub(crate) fn main(flags: &SimulateFlags) -> Result<bool, Failure> {
     };
     let schedule = algorithm.schedule(nranks).map_err(wrong)?;
     let element = flags.dtype.size() as u64;
-    let count =
-        flags.count.unwrap_or_else(|| count(schedule.collective, nranks, flags.bytes, element));
-    let pictured = flags.svg.is_some() || flags.html.is_some();
+    let count = flags
+        .count
+        .unwrap_or_else(|| count(schedule.collective, nranks, flags.bytes.bytes, element));
+    let pictured = flags.picture.any();
     let simulated = simulate(&schedule, &machine, count, flags.dtype, pictured).map_err(wrong)?;
+    let size = shown(flags, simulated.bytes);
     let run = Run {
         source: &source,
         bound: bound(&schedule, &machine, simulated.bytes),
@@ -74,16 +81,10 @@ pub(crate) fn main(flags: &SimulateFlags) -> Result<bool, Failure> {
         machine: &machine,
         simulated,
         count,
+        size,
     };
     if let Some(timeline) = &run.simulated.timeline {
-        let title = run.title();
-        let write = |path: &Option<String>, picture: fn(&Schedule, &Timeline, &str) -> String| {
-            path.as_ref().map_or(Ok(()), |path| {
-                output::write(path, &picture(run.schedule, timeline, &title))
-            })
-        };
-        write(&flags.svg, spacetime::svg)?;
-        write(&flags.html, spacetime::html)?;
+        flags.picture.write(&run, timeline)?;
     }
     match flags.format {
         Format::Json => print_json(&json::Json::new(&run)),
@@ -116,12 +117,27 @@ fn by_form(
         .flatten()
 }
 
+/// The size as it was given, unless another one was simulated: that of a count, or of elements that are whole.
+fn shown(flags: &SimulateFlags, bytes: u64) -> Size {
+    let given = &flags.bytes;
+    if flags.count.is_none() && given.bytes == bytes {
+        return given.clone();
+    }
+    let units = if flags.count.is_none() { given.units } else { Units::Binary };
+    let text = match units {
+        // Exactly, as tables have it.
+        Units::Binary => size(bytes),
+        Units::Decimal => units.text(bytes),
+    };
+    Size { bytes, text, units }
+}
+
 impl Run<'_> {
     /// What a picture of it is called.
     fn title(&self) -> String {
         let Schedule { algorithm, nranks, .. } = self.schedule;
-        let (bytes, topology) = (self.simulated.bytes, self.machine.topology.name());
-        format!("{algorithm}, {nranks} ranks, {bytes} B on {topology}")
+        let (size, topology) = (&self.size.text, self.machine.topology.name());
+        format!("{algorithm}, {nranks} ranks, {size} on {topology}")
     }
 
     /// The share of the bound that was reached; nothing to do is all of it.

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use roundelay::select::{rate, size, time};
+use roundelay::select::{rate, time};
 use roundelay_core::simulate::SignalCost;
 
 use super::{Run, path};
@@ -19,7 +19,7 @@ pub(super) fn print(run: &Run<'_>, every_step: bool) -> String {
         "{} ({}) of {} on {} of {}",
         schedule.algorithm,
         schedule.collective,
-        size(done.bytes),
+        run.size.text,
         count(schedule.nranks as usize, "rank"),
         run.machine.topology.name(),
     );

@@ -16,13 +16,18 @@ use roundelay_library::SOURCES as LIBRARY;
 
 /// An algorithm of the library.
 pub(crate) fn schedule(name: &str, nranks: u32) -> Schedule {
-    let here = |(_, text): &&(&str, &str)| text.contains(&format!("algorithm {name}("));
-    let (file, text) = LIBRARY.iter().find(here).expect("an algorithm of the library");
-    let source = Source::from_text(*file, text);
+    let source = source(name);
     let program =
         compile_with(&source, Door::File, &Others::library(LIBRARY)).expect("it is right");
     let found = program.algorithms.iter().find(|a| a.name == name).expect("it is there");
     Interpreted::new(found.clone(), &source).schedule(nranks).expect("it admits that many ranks")
+}
+
+/// Where it is written.
+pub(crate) fn source(name: &str) -> Source {
+    let here = |(_, text): &&(&str, &str)| text.contains(&format!("algorithm {name}("));
+    let (file, text) = LIBRARY.iter().find(here).expect("an algorithm of the library");
+    Source::from_text(*file, text)
 }
 
 /// A run of `bytes` bytes a unit, in which the rank `late` is slower by `times`.

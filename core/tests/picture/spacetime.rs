@@ -1,7 +1,7 @@
 //! Pictures of runs.
 
 use expect_test::expect_file;
-use roundelay_core::emit::spacetime::{html, svg};
+use roundelay_core::emit::spacetime::{Drawing, View, html, svg};
 use roundelay_core::ids::RankId;
 use roundelay_core::schedule::{OpKind, Schedule};
 use roundelay_core::simulate::{Message, Span, State, Timeline};
@@ -20,6 +20,11 @@ const NAMES: [(&str, u32); 6] = [
 
 /// Pixels that rounding takes.
 const CLOSE: f64 = 0.11;
+
+/// A picture with arrows, however many they are.
+fn arrows_of(title: &str) -> Drawing<'_> {
+    Drawing { title, view: Some(View::Arrows), ..Drawing::default() }
+}
 
 fn on_time(schedule: &Schedule) -> Timeline {
     run(schedule, 1 << 20, RankId(0), 1.0)
@@ -70,7 +75,7 @@ fn every_message_is_an_arrow_from_band_to_band_at_its_time() {
         let schedule = schedule(name, nranks);
         for late in [1.0, 3.0] {
             let line = run(&schedule, 1 << 20, RankId(0), late);
-            let picture = svg(&schedule, &line, name);
+            let picture = svg(&schedule, &line, &arrows_of(name));
             let all = elements(&picture);
             let (bands, (left, wide)) = (bands(&all, nranks), axis(&all));
             let mut drawn: Vec<_> =
@@ -88,7 +93,7 @@ fn every_message_is_an_arrow_from_band_to_band_at_its_time() {
                         && within(*from_y, message.from)
                         && within(*to_y, message.to)
                         && title.starts_with(&format!("{} to {}, ", message.from, message.to))
-                        && title.contains(": line ")
+                        && title.contains(".coll:")
                 };
                 let at = drawn.iter().position(mine);
                 drawn.swap_remove(at.unwrap_or_else(|| panic!("{name}: no arrow of {message:?}")));
@@ -103,7 +108,7 @@ fn every_op_is_a_bar_in_the_band_of_its_rank() {
     for (name, nranks) in NAMES {
         let schedule = schedule(name, nranks);
         let line = on_time(&schedule);
-        let all = elements(&svg(&schedule, &line, name));
+        let all = elements(&svg(&schedule, &line, &arrows_of(name)));
         let (bands, (left, wide)) = (bands(&all, nranks), axis(&all));
         for (state, class) in
             [(State::Transfer, "transfer"), (State::Local, "local"), (State::Idle, "idle")]
@@ -134,12 +139,12 @@ fn a_title_is_text() {
     let line = on_time(&schedule);
     let title = "a <b> & \"c\" </title></svg><script>'d'\u{1}";
     let escaped = "a &lt;b&gt; &amp; \"c\" &lt;/title&gt;&lt;/svg&gt;&lt;script&gt;'d' ";
-    let picture = svg(&schedule, &line, title);
+    let picture = svg(&schedule, &line, &arrows_of(title));
     let all = elements(&picture);
     assert_eq!(all[1].text, escaped);
     let name = all.iter().find(|e| e.is("text", "title")).expect("a title");
     assert_eq!(name.text, escaped);
-    let page = html(&schedule, &line, title);
+    let page = html(&schedule, &line, &arrows_of(title));
     assert!(page.contains(&format!("<h1>{escaped}</h1>")));
     assert_eq!(page.matches("<script>").count(), 1);
 }
@@ -150,9 +155,9 @@ fn rounds_are_steps_however_late_a_rank_is() {
     let schedule = schedule("RingAllReduce", 8);
     for late in [1.0, 10.0] {
         let line = run(&schedule, 1 << 20, RankId(3), late);
-        let picture = svg(&schedule, &line, "late");
+        let picture = svg(&schedule, &line, &arrows_of("late"));
         assert!(picture.contains(">8 ranks, 14 rounds, 112 messages, "), "{late}");
-        let page = html(&schedule, &line, "late");
+        let page = html(&schedule, &line, &arrows_of("late"));
         for round in 1..=14 {
             let section = page.split("<section ").nth(round).expect("a section of each round");
             assert!(section.contains(&format!(">Round {round} of 14: 8 messages, ")), "{round}");
@@ -168,7 +173,7 @@ fn rounds_are_steps_however_late_a_rank_is() {
 #[test]
 fn a_page_needs_nothing_else() {
     let schedule = schedule("TwistedRingAllReduce", 4);
-    let page = html(&schedule, &on_time(&schedule), "a page");
+    let page = html(&schedule, &on_time(&schedule), &arrows_of("a page"));
     let start = page.find("<svg").expect("a picture");
     let end = page.find("</svg>").expect("its end") + "</svg>".len();
     elements(&page[start..end]);
@@ -190,7 +195,7 @@ fn large_ones_stay_small_and_say_what_is_missing() {
     let schedule_of = |nranks| schedule("RingAllReduce", nranks);
     let schedule = schedule_of(64);
     let line = run(&schedule, 64 << 20, RankId(0), 1.0);
-    let picture = svg(&schedule, &line, "64");
+    let picture = svg(&schedule, &line, &arrows_of("64"));
     let all = elements(&picture);
     let drawn = arrows(&all, "up").len() + arrows(&all, "down").len();
     assert_eq!(drawn, 2 * 63 * 64);
@@ -199,11 +204,11 @@ fn large_ones_stay_small_and_say_what_is_missing() {
 
     let schedule = schedule_of(200);
     let line = run(&schedule, 64 << 20, RankId(0), 1.0);
-    let picture = svg(&schedule, &line, "200");
+    let picture = svg(&schedule, &line, &arrows_of("200"));
     assert!(picture.contains("79600 messages are too many for arrows and are not drawn."));
     assert!(arrows(&elements(&picture), "down").is_empty());
     assert!(picture.len() < 3_000_000, "{}", picture.len());
-    let page = html(&schedule, &line, "200");
+    let page = html(&schedule, &line, &arrows_of("200"));
     assert!(page.contains("<p>175 more are not listed.</p>") && page.len() < 6_000_000);
 }
 
@@ -215,16 +220,16 @@ fn many_streams_share_rows() {
         for stream in &mut schedule.streams {
             stream.index = streams - 1;
         }
-        svg(&schedule, &on_time(&schedule), "streams")
+        svg(&schedule, &on_time(&schedule), &arrows_of("streams"))
     };
     let shared = picture(30);
     assert!(shared.contains("Up to 30 streams of a rank share 5 rows."));
     let all = elements(&shared);
     let bands = bands(&all, 40);
     let bars: Vec<_> = all.iter().filter(|e| e.is("rect", "transfer")).collect();
-    // The last is the legend's.
-    assert_eq!(bars.len(), 40 * 78 + 1);
-    for bar in &bars[..bars.len() - 1] {
+    // The last two are the legend's: what copies, and what reduces.
+    assert_eq!(bars.len(), 40 * 78 + 2);
+    for bar in &bars[..bars.len() - 2] {
         let (top, bottom) = (number(bar, "y"), number(bar, "y") + number(bar, "height"));
         let within = bands.iter().any(|band| top >= band.0 - CLOSE && bottom <= band.1 + CLOSE);
         assert!(within, "{top} to {bottom}");
@@ -237,7 +242,7 @@ fn many_streams_share_rows() {
 fn what_is_narrower_than_a_pixel_is_merged() {
     let schedule = schedule("RingAllReduce", 2);
     let mut line = on_time(&schedule);
-    let whole = svg(&schedule, &line, "merged");
+    let whole = svg(&schedule, &line, &arrows_of("merged"));
     let slivers = |span: &Span| {
         let (span, each) = (*span, (span.end - span.start) / 1000.0);
         let start = move |i| span.start + each * f64::from(i);
@@ -245,7 +250,7 @@ fn what_is_narrower_than_a_pixel_is_merged() {
     };
     line.spans = line.spans.iter().flat_map(slivers).collect();
     line.messages = line.messages.iter().flat_map(|m| [*m; 2]).collect();
-    let all = elements(&svg(&schedule, &line, "merged"));
+    let all = elements(&svg(&schedule, &line, &arrows_of("merged")));
     let whole = elements(&whole);
     for class in ["transfer", "local"] {
         let bars = |all: &[Element]| all.iter().filter(|e| e.is("rect", class)).count();
@@ -255,7 +260,7 @@ fn what_is_narrower_than_a_pixel_is_merged() {
     for class in ["up", "down"] {
         let (merged, whole) = (arrows(&all, class), arrows(&whole, class));
         assert_eq!(merged.len(), whole.len(), "{class}");
-        assert!(merged.iter().all(|(_, title)| title.contains("1.048576MB")));
+        assert!(merged.iter().all(|(_, title)| title.contains(", 1 MiB, ")));
         assert!(merged.iter().all(|(_, title)| title.ends_with(": 2 messages")));
     }
 }
@@ -264,21 +269,25 @@ fn what_is_narrower_than_a_pixel_is_merged() {
 fn a_run_that_takes_no_time_has_a_picture() {
     let schedule = schedule("RingAllReduce", 1);
     let line = Timeline { nranks: 1, ..Timeline::default() };
-    let picture = svg(&schedule, &line, "nothing");
+    let picture = svg(&schedule, &line, &arrows_of("nothing"));
     elements(&picture);
     assert!(picture.contains(">1 rank, 0 rounds, 0 messages, 0 ns<"));
     assert!(!picture.contains("NaN") && !picture.contains("inf"));
-    assert!(html(&schedule, &line, "nothing").contains(">No rounds: nothing travels, 0 ns<"));
+    assert!(
+        html(&schedule, &line, &arrows_of("nothing"))
+            .contains(">No rounds: nothing travels, 0 ns<")
+    );
 }
 
 #[test]
 fn a_ring_of_three() {
     let schedule = schedule("RingAllReduce", 3);
     let line = run(&schedule, 300_000, RankId(1), 2.0);
-    let picture = svg(&schedule, &line, "RingAllReduce on 3 ranks, rank 1 at half the speed");
+    let picture =
+        svg(&schedule, &line, &arrows_of("RingAllReduce on 3 ranks, rank 1 at half the speed"));
     assert_eq!(
         picture,
-        svg(&schedule, &line, "RingAllReduce on 3 ranks, rank 1 at half the speed")
+        svg(&schedule, &line, &arrows_of("RingAllReduce on 3 ranks, rank 1 at half the speed"))
     );
     expect_file!["ring_of_three.svg"].assert_eq(&picture);
 }

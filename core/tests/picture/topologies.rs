@@ -26,10 +26,42 @@ const SHAPES: [&str; 14] = [
     "full_mesh(64)",
 ];
 
+/// A ball of wool is a disc, in which what is missing or different is still a line.
+#[test]
+fn a_large_mesh_is_a_disc() {
+    let lines = |text: &str| {
+        let all = elements(&svg(&read(text), &Marks::default()));
+        let last = all.iter().rposition(|e| e.is("text", "name")).unwrap();
+        let count = |tag, class| all[..last].iter().filter(|e| e.is(tag, class)).count();
+        let said = all[..last].iter().filter(|e| e.is("text", "said")).map(|e| e.text.clone());
+        (count("path", "nvl"), count("circle", "disc"), count("path", "cut"), said.collect())
+    };
+    assert_eq!(lines("full_mesh(16)"), (120, 0, 0, Vec::<String>::new()));
+    let said = |words: [&str; 3]| words.map(str::to_owned).to_vec();
+    let words = said(["all to all", "2016 cables", "25 GB/s, 2us each way"]);
+    assert_eq!(lines("full_mesh(64, 25GB/s, 2us)"), (0, 1, 0, words));
+    let words = said(["all to all", "2014 of 2016 cables", "1 b each way"]);
+    let missing = lines("full_mesh(64) without (0, 1) without (3, 40)");
+    assert_eq!(missing, (0, 1, 2, words));
+    let (lines, discs, _, _) = lines("torus([3, 3, 3, 3])");
+    assert_eq!((lines, discs), (324, 0), "few of all pairs");
+
+    let mut draft = Draft::new("one cable is slow", 20, true).unwrap();
+    let rat = |n, d| roundelay_core::schedule::rational::Rat::new(n, d).unwrap();
+    for (a, b) in (0..20).flat_map(|a| (a + 1..20).map(move |b| (a, b))) {
+        let share = if (a, b) == (4, 9) { rat(1, 2) } else { rat(1, 1) };
+        let kind = roundelay_core::topology::LinkKind::NvLink;
+        draft.cable(RankId(a).into(), RankId(b).into(), kind, share, 0).unwrap();
+    }
+    let slow = svg(&draft.build().unwrap(), &Marks::default());
+    assert!(slow.contains("<title>4 - 9: 1/2 b each way</title>"), "the other cable is a line");
+    assert!(slow.contains(">189 of 190 cables</text>") && !slow.contains("class=\"cut\""));
+}
+
 /// Around a picture nothing is drawn; less what rounding takes.
 const MARGIN: f64 = 19.7;
 
-fn read(text: &str) -> Topology {
+pub(crate) fn read(text: &str) -> Topology {
     let source = Source::from_text("topology", text);
     check::topology::read(&source).unwrap_or_else(|e| panic!("{text}: {}", e[0].report(&source)))
 }
@@ -46,7 +78,7 @@ fn marked(topology: &Topology) -> Marks {
     }
 }
 
-fn numbers(text: &str) -> Vec<f64> {
+pub(crate) fn numbers(text: &str) -> Vec<f64> {
     let pieces = text.split(|c: char| !(c.is_ascii_digit() || c == '.' || c == '-'));
     pieces.filter(|p| !p.is_empty()).map(|p| p.parse().expect(p)).collect()
 }
@@ -112,9 +144,9 @@ fn nothing_lies_outside() {
                 inside(x + get("width").unwrap_or(0.0), y + get("height").unwrap_or(0.0));
             }
             let mut end = Vec::new();
-            let line = element.get("d").unwrap_or("").replace('Q', "LQ");
+            let line = element.get("d").unwrap_or("").replace(['Q', 'C'], "L");
             for piece in line.split(['M', 'L', 'Z']).filter(|p| !p.is_empty()) {
-                let points = numbers(piece.trim_start_matches('Q'));
+                let points = numbers(piece);
                 if let [x, y, to_x, to_y] = points[..] {
                     inside((end[0] + 2.0 * x + to_x) / 4.0, (end[1] + 2.0 * y + to_y) / 4.0);
                 }
@@ -152,8 +184,9 @@ fn large_ones_stay_small() {
         let picture = svg(&topology, &marked(&topology));
         assert!(picture.len() < 2_000_000, "{text}: {}", picture.len());
     }
-    let mesh = svg(&read("full_mesh(128)"), &Marks::default());
-    assert!(mesh.contains("8128 cables inside of a part are not drawn"));
+    let far = svg(&read("torus([8, 8, 8, 8])"), &Marks::default());
+    assert!(far.contains("16384 cables inside of a part are not drawn"));
+    assert!(far.contains(">16384 cables</text>") && far.contains(">that are not drawn</text>"));
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! Messages as arrows, from the band of the sender to the band of the receiver.
 
-use super::bands::Bands;
+use super::bands::{Bands, Work};
+use super::drawing::Shown;
 use super::rounds::{Rounds, is_signal};
 use super::scale::Scale;
 use crate::schedule::Schedule;
@@ -16,6 +17,8 @@ pub(super) struct Arrow {
     pub(super) ends: Ends,
     /// The number of its round.
     pub(super) round: u32,
+    /// What becomes of it.
+    pub(super) work: Work,
     /// Towards a rank of a higher number.
     pub(super) down: bool,
     /// It passes behind the bands between.
@@ -37,7 +40,9 @@ pub(super) struct Arrows {
     /// By round.
     pub(super) data: Vec<Arrow>,
     pub(super) signals: Vec<(Ends, Message)>,
-    /// Messages from rank to rank that are not drawn.
+    /// Pixels: the length of all those of data together.
+    pub(super) length: f64,
+    /// Messages from rank to rank that are not drawn, for they are too many.
     pub(super) data_missing: usize,
     /// Signals from rank to rank that are not drawn.
     pub(super) signals_missing: usize,
@@ -47,22 +52,28 @@ impl Arrows {
     pub(super) fn new(
         schedule: &Schedule,
         timeline: &Timeline,
+        shown: &Shown,
         rounds: &Rounds,
         bands: &Bands,
         scale: &Scale,
     ) -> Self {
-        let ends = |message: &Message| ends(schedule, message, bands, scale);
+        let rows = |message: &Message| Some((shown.row(message.from)?, shown.row(message.to)?));
+        let ends =
+            |message: &Message, rows: (u32, u32)| ends(schedule, message, rows, bands, scale);
         let mut data: Vec<Arrow> = Vec::new();
         let in_rounds = timeline.messages.iter().zip(&rounds.of);
-        let mut in_rounds: Vec<_> =
-            in_rounds.filter_map(|(message, round)| Some((message, (*round)?))).collect();
+        let drawn = |round: &u32| shown.rounds.contains(round);
+        let mut in_rounds: Vec<_> = in_rounds
+            .filter_map(|(message, round)| Some((message, round.filter(drawn)?, rows(message)?)))
+            .collect();
         let count = in_rounds.len();
-        in_rounds.sort_by_key(|(message, round)| (*round, message.from, message.to));
-        for (message, round) in in_rounds {
-            let ends = ends(message);
+        in_rounds.sort_by_key(|(message, round, _)| (*round, message.from, message.to));
+        for (message, round, rows) in in_rounds {
+            let ends = ends(message, rows);
+            let work = Work::of(schedule.op(message.op));
             if let Some(last) = data.last_mut()
-                && (last.round, last.message.from, last.message.to)
-                    == (round, message.from, message.to)
+                && (last.round, last.work, last.message.from, last.message.to)
+                    == (round, work, message.from, message.to)
                 && last.ends.near(ends)
             {
                 last.times += 1;
@@ -70,24 +81,31 @@ impl Arrows {
                 last.message.end = last.message.end.max(message.end);
                 continue;
             }
-            let (down, far) = (message.to > message.from, is_far(message));
-            data.push(Arrow { ends, round, down, far, message: *message, times: 1 });
+            let (down, far) = (rows.1 > rows.0, is_far(rows));
+            data.push(Arrow { ends, round, work, down, far, message: *message, times: 1 });
         }
+        let length = data.iter().map(|arrow| arrow.ends.length()).sum();
         let data_missing = if data.len() > MOST { count } else { 0 };
         if data_missing > 0 {
             data.clear();
         }
-        let signals = timeline.messages.iter().filter(|m| is_signal(schedule, m));
-        let mut signals: Vec<_> = signals.map(|m| (ends(m), *m)).collect();
+        let (from, to) = shown.window;
+        let during = |m: &Message| m.start >= from && m.end <= to;
+        let signals = timeline.messages.iter().filter(|m| is_signal(schedule, m) && during(m));
+        let mut signals: Vec<_> = signals.filter_map(|m| Some((ends(m, rows(m)?), *m))).collect();
         let signals_missing = if signals.len() > SIGNALS { signals.len() } else { 0 };
         if signals_missing > 0 {
             signals.clear();
         }
-        Self { data, signals, data_missing, signals_missing }
+        Self { data, signals, length, data_missing, signals_missing }
     }
 }
 
 impl Ends {
+    fn length(self) -> f64 {
+        (self.to.0 - self.from.0).hypot(self.to.1 - self.from.1)
+    }
+
     /// Nobody sees a difference.
     fn near(self, other: Self) -> bool {
         let near =
@@ -98,22 +116,31 @@ impl Ends {
 
 /// From the side of one band that faces the other band to the side of that; between neighbours, where nothing covers
 /// the arrow, to the row of the stream that moves.
-fn ends(schedule: &Schedule, message: &Message, bands: &Bands, scale: &Scale) -> Ends {
+fn ends(
+    schedule: &Schedule,
+    message: &Message,
+    rows: (u32, u32),
+    bands: &Bands,
+    scale: &Scale,
+) -> Ends {
     let Message { op, from, to, start, end, .. } = *message;
-    let down = to > from;
-    let side = |rank, lower| bands.y(rank) + if lower { bands.tall } else { 0.0 };
-    let mut at = [side(from, down), side(to, !down)];
+    let down = rows.1 > rows.0;
+    let side = |row, lower| bands.y(row) + if lower { bands.tall } else { 0.0 };
+    let mut at = [side(rows.0, down), side(rows.1, !down)];
     let stream = schedule.streams[schedule.stream_of(op).index()];
-    let (y, height) = bands.row_y(stream.rank, bands.row(stream.index));
-    if bands.rows > 1 && !is_far(message) && stream.rank == from {
+    let near = bands.rows > 1 && !is_far(rows);
+    let within = |row| bands.row_y(row, bands.row(stream.index));
+    if near && stream.rank == from {
+        let (y, height) = within(rows.0);
         at[0] = y + if down { height } else { 0.0 };
-    } else if bands.rows > 1 && !is_far(message) && stream.rank == to {
+    } else if near && stream.rank == to {
+        let (y, height) = within(rows.1);
         at[1] = y + if down { 0.0 } else { height };
     }
     Ends { from: (scale.x(start), at[0]), to: (scale.x(end), at[1]) }
 }
 
 /// Whether there are bands in between.
-fn is_far(message: &Message) -> bool {
-    message.to.0.abs_diff(message.from.0) > 1
+fn is_far(rows: (u32, u32)) -> bool {
+    rows.0.abs_diff(rows.1) > 1
 }

@@ -1,8 +1,9 @@
 //! The band of each rank, its rows, and what its streams did when.
 
+use super::drawing::Shown;
 use super::scale::Scale;
 use crate::ids::{OpId, RankId};
-use crate::schedule::Schedule;
+use crate::schedule::{Op, Schedule};
 use crate::simulate::{State, Timeline};
 
 /// Height of all bands together that is aimed at.
@@ -16,7 +17,7 @@ const ROW: [f64; 3] = [18.0, 11.0, 7.0];
 /// The least height of a row; streams share one where there are more.
 const THIN: f64 = 2.0;
 /// From one rank's name to the next, at least.
-const NAME: f64 = 13.0;
+pub(super) const NAME: f64 = 13.0;
 /// Bars of a picture; beyond, more of them are merged.
 const MOST: usize = 10_000;
 /// Pixels: what is closer than that looks like one.
@@ -24,7 +25,8 @@ const CLOSE: f64 = 0.5;
 
 /// Where the bands are.
 pub(super) struct Bands {
-    pub(super) nranks: u32,
+    /// How many there are.
+    pub(super) count: u32,
     /// Streams of the rank that has most.
     pub(super) streams: u32,
     /// Rows of a band.
@@ -36,44 +38,66 @@ pub(super) struct Bands {
 }
 
 impl Bands {
-    pub(super) fn new(schedule: &Schedule) -> Self {
-        let nranks = schedule.nranks;
-        let streams = schedule.streams.iter().map(|s| s.index + 1).max().unwrap_or(1);
-        let room = (TALL / f64::from(nranks)).clamp(PITCH.0, PITCH.1);
+    pub(super) fn new(schedule: &Schedule, shown: &Shown) -> Self {
+        let count = shown.ranks.len() as u32;
+        let streams = schedule.streams.iter().filter(|s| shown.row(s.rank).is_some());
+        let streams = streams.map(|s| s.index + 1).max().unwrap_or(1);
+        let room = (TALL / f64::from(count)).clamp(PITCH.0, PITCH.1);
         let gap = GAP.min(room * 0.55);
         let wanted = ROW[(streams as usize - 1).min(2)] * f64::from(streams);
         let tall = wanted.min(room - gap);
         let rows = streams.min((tall / THIN) as u32).max(1);
-        Self { nranks, streams, rows, pitch: tall + gap, tall }
+        Self { count, streams, rows, pitch: tall + gap, tall }
     }
 
     /// The upper end of a band.
-    pub(super) fn y(&self, rank: RankId) -> f64 {
-        f64::from(rank.0) * self.pitch
+    pub(super) fn y(&self, band: u32) -> f64 {
+        f64::from(band) * self.pitch
     }
 
-    /// The row of a stream.
+    /// The row of a stream within its band.
     pub(super) fn row(&self, stream: u32) -> u32 {
         if self.streams <= self.rows { stream } else { stream * self.rows / self.streams }
     }
 
     /// The upper end and the height of a row.
-    pub(super) fn row_y(&self, rank: RankId, row: u32) -> (f64, f64) {
+    pub(super) fn row_y(&self, band: u32, row: u32) -> (f64, f64) {
         let height = self.tall / f64::from(self.rows);
         // Rows stand apart where there is room.
         let apart = if height >= 5.0 { 1.0 } else { 0.0 };
-        (self.y(rank) + height * f64::from(row) + apart / 2.0, height - apart)
+        (self.y(band) + height * f64::from(row) + apart / 2.0, height - apart)
     }
 
     /// Height of all of them.
     pub(super) fn height(&self) -> f64 {
-        f64::from(self.nranks) * self.pitch - (self.pitch - self.tall)
+        f64::from(self.count) * self.pitch - (self.pitch - self.tall)
+    }
+}
+
+/// From one row that is named to the next, where names need so much room.
+pub(super) fn named(pitch: f64, room: f64) -> usize {
+    let every = (room / pitch).ceil() as usize;
+    [1, 2, 4, 8, 16, 32, 64, 128].into_iter().find(|n| *n >= every).unwrap_or(256)
+}
+
+/// What a move does with what it moves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Work {
+    Copies,
+    Reduces,
+}
+
+impl Work {
+    pub(super) fn of(op: &Op) -> Self {
+        if op.srcs > 1 { Self::Reduces } else { Self::Copies }
     }
 
-    /// Ranks from one that is named to the next.
-    pub(super) fn named(&self) -> u32 {
-        let every = (NAME / self.pitch).ceil() as u32;
-        [1, 2, 4, 8, 16, 32, 64, 128].into_iter().find(|n| *n >= every).unwrap_or(256)
+    /// How it is named in the style.
+    pub(super) fn class(self) -> &'static str {
+        match self {
+            Self::Copies => "copies",
+            Self::Reduces => "reduces",
+        }
     }
 }
 
@@ -81,9 +105,11 @@ impl Bands {
 #[derive(Clone, Copy)]
 pub(super) struct Bar {
     pub(super) rank: RankId,
+    pub(super) band: u32,
     pub(super) stream: u32,
     pub(super) row: u32,
     pub(super) state: State,
+    pub(super) work: Work,
     /// Seconds.
     pub(super) start: f64,
     /// Seconds.
@@ -98,27 +124,31 @@ pub(super) struct Bar {
 pub(super) fn bars(
     schedule: &Schedule,
     timeline: &Timeline,
+    shown: &Shown,
     bands: &Bands,
     scale: &Scale,
 ) -> Vec<Bar> {
     let mut singles: Vec<Bar> = timeline
         .spans
         .iter()
-        .map(|s| {
+        .filter(|span| shown.during(span))
+        .filter_map(|s| {
             let stream = schedule.streams[s.stream.index()];
-            Bar {
+            Some(Bar {
                 rank: stream.rank,
+                band: shown.row(stream.rank)?,
                 stream: stream.index,
                 row: bands.row(stream.index),
                 state: s.state,
+                work: Work::of(schedule.op(s.op)),
                 start: s.start,
                 end: s.end,
                 op: s.op,
                 ops: 1,
-            }
+            })
         })
         .collect();
-    let key = |bar: &Bar| (layer(bar.state), bar.rank, bar.row);
+    let key = |bar: &Bar| (layer(bar.state), bar.rank, bar.row, bar.work);
     singles.sort_by(|a, b| key(a).cmp(&key(b)).then(a.start.total_cmp(&b.start)));
     let mut grain = 1.0;
     loop {
@@ -145,7 +175,8 @@ fn merged(bars: &[Bar], scale: &Scale, grain: f64) -> Vec<Bar> {
     let mut all: Vec<Bar> = Vec::new();
     for bar in bars {
         if let Some(last) = all.last_mut()
-            && (last.rank, last.row, last.state) == (bar.rank, bar.row, bar.state)
+            && (last.rank, last.row, last.state, last.work)
+                == (bar.rank, bar.row, bar.state, bar.work)
             && (wide(last) < grain || wide(bar) < grain)
             && scale.x(bar.start) - scale.x(last.end) < CLOSE * grain
         {
@@ -157,4 +188,21 @@ fn merged(bars: &[Bar], scale: &Scale, grain: f64) -> Vec<Bar> {
     }
     all.retain(|bar| bar.state != State::Idle || wide(bar) >= CLOSE * grain);
     all
+}
+
+/// Whether a row shows nothing for as long as one can see, at some time.
+pub(super) fn gaps(bars: &[Bar], bands: &Bands, scale: &Scale) -> bool {
+    /// Pixels.
+    const SEEN: f64 = 1.5;
+    let mut ends = vec![scale.x(f64::MIN); (bands.count * bands.rows) as usize];
+    let mut all: Vec<_> = bars.iter().collect();
+    all.sort_by(|a, b| a.start.total_cmp(&b.start));
+    for bar in all {
+        let end = &mut ends[(bar.band * bands.rows + bar.row) as usize];
+        if scale.x(bar.start) - *end > SEEN {
+            return true;
+        }
+        *end = end.max(scale.x(bar.end));
+    }
+    ends.iter().any(|end| scale.x(f64::MAX) - end > SEEN)
 }

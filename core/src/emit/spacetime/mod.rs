@@ -5,23 +5,30 @@
 
 mod arrows;
 mod bands;
+mod cells;
+mod drawing;
 mod legend;
+mod matrix;
 mod page;
 mod rounds;
 mod scale;
+mod statements;
 
 use std::fmt::Write as _;
 
 use super::picture::{escaped, px};
-use crate::ids::{OpId, RankId};
+use crate::ids::{OpId, StreamId};
 use crate::schedule::{Schedule, text};
-use crate::simulate::{Message, State, Timeline};
-use crate::topology::shape::data_text;
+use crate::simulate::{Message, Span, State, Timeline};
 use arrows::{Arrow, Arrows, Ends};
-use bands::{Bands, Bar, bars};
+use bands::{Bands, Bar, NAME, Work, bars, gaps, named};
+use drawing::Shown;
+use matrix::Matrix;
 use rounds::Rounds;
 use scale::{LEFT, Scale, stretch_text};
+use statements::Statements;
 
+pub use drawing::{Drawing, Units, View};
 pub use page::html;
 
 /// Bars and arrows beyond which each says its line and not its operands.
@@ -30,66 +37,161 @@ const TERSE: usize = 4_000;
 const MARGIN: f64 = 20.0;
 /// Width of the time axis: for each round, at least and at most.
 const WIDE: (f64, f64, f64) = (64.0, 680.0, 1600.0);
+/// The same where messages are colours.
+const NARROW: (f64, f64, f64) = (8.0, 480.0, 960.0);
+/// The least width of the time axis, whatever was asked for.
+const LEAST: f64 = 160.0;
 /// From one end of the bands to the numbers of the time axis.
 const AXIS: f64 = 18.0;
-/// Colours and widths. The hues are near those of Okabe and Ito, which colour-blind people tell apart.
+/// Pixels of arrows for each pixel of the picture: with more of them nobody can follow one.
+const CROWDED: f64 = 0.12;
+/// Colours and widths. The hues are near those of Okabe and Ito, which colour-blind people tell apart; and what
+/// copies and what reduces differ in their dashes and hatches too.
 const STYLE: &str = concat!(include_str!("../picture.css"), include_str!("style.css"));
 
 /// The picture of a run of `schedule`, from its first second to its last.
 ///
-/// What is narrower than a pixel is merged, and what would be too much to read is left out; the legend says so.
-pub fn svg(schedule: &Schedule, timeline: &Timeline, title: &str) -> String {
-    Diagram::new(schedule, timeline).svg(title)
+/// What is narrower than a pixel is merged, and what would be too much to read is drawn as colours or left out; the
+/// picture says so.
+pub fn svg(schedule: &Schedule, timeline: &Timeline, drawing: &Drawing<'_>) -> String {
+    Diagram::new(schedule, timeline, drawing).svg(false)
+}
+
+/// How many rounds the run has that [`Drawing::rounds`] may name.
+pub fn rounds(schedule: &Schedule, timeline: &Timeline) -> u32 {
+    Rounds::new(schedule, timeline).all.len() as u32
+}
+
+/// How messages would be drawn, and how many there are between the ranks and in the rounds of the drawing.
+pub fn view(schedule: &Schedule, timeline: &Timeline, drawing: &Drawing<'_>) -> (View, u64) {
+    let diagram = Diagram::new(schedule, timeline, drawing);
+    let view = if diagram.matrix.is_some() { View::Matrix } else { View::Arrows };
+    (view, legend::messages(&diagram))
 }
 
 /// All that is drawn.
 struct Diagram<'a> {
     schedule: &'a Schedule,
     timeline: &'a Timeline,
+    drawing: &'a Drawing<'a>,
+    statements: Statements,
+    shown: Shown,
     rounds: Rounds,
     scale: Scale,
     bands: Bands,
     bars: Vec<Bar>,
     arrows: Arrows,
+    /// Instead of bars and arrows.
+    matrix: Option<Matrix>,
 }
 
 impl<'a> Diagram<'a> {
-    fn new(schedule: &'a Schedule, timeline: &'a Timeline) -> Self {
-        let rounds = Rounds::new(schedule, timeline);
-        let (each, least, most) = WIDE;
-        let scale =
-            Scale::new(timeline.seconds, (each * rounds.all.len() as f64).clamp(least, most));
-        let bands = Bands::new(schedule);
-        let bars = bars(schedule, timeline, &bands, &scale);
-        let arrows = Arrows::new(schedule, timeline, &rounds, &bands, &scale);
-        Self { schedule, timeline, rounds, scale, bands, bars, arrows }
+    fn new(schedule: &'a Schedule, timeline: &'a Timeline, drawing: &'a Drawing<'a>) -> Self {
+        let mut rounds = Rounds::new(schedule, timeline);
+        let shown = Shown::new(schedule, timeline, &rounds, drawing);
+        rounds.count(timeline, &shown);
+        let count = shown.rounds.len() as f64;
+        // What is left of the width that was asked for.
+        let axis = |(each, least, most): (f64, f64, f64), beside: f64| match drawing.width {
+            Some(width) => (f64::from(width) - 2.0 * MARGIN - LEFT - beside).max(LEAST),
+            None => (each * count).clamp(least, most),
+        };
+        let mut scale = Scale::new(shown.window, axis(WIDE, 0.0));
+        let bands = Bands::new(schedule, &shown);
+        let bars = bars(schedule, timeline, &shown, &bands, &scale);
+        let arrows = Arrows::new(schedule, timeline, &shown, &rounds, &bands, &scale);
+        let ink = arrows.length / (scale.wide * bands.height().max(1.0));
+        let crowded = arrows.data_missing > 0 || ink > CROWDED;
+        let matrix = match drawing.view {
+            Some(View::Arrows) => None,
+            None if !crowded => None,
+            Some(View::Matrix) | None => {
+                let side = Matrix::side_of(shown.ranks.len() as u32);
+                scale = Scale::new(shown.window, axis(NARROW, cells::GAP + side));
+                Some(Matrix::new(schedule, timeline, &shown, &rounds, scale.wide))
+            }
+        };
+        let statements = Statements::new(schedule, drawing.source);
+        Self {
+            schedule,
+            timeline,
+            drawing,
+            statements,
+            shown,
+            rounds,
+            scale,
+            bands,
+            bars,
+            arrows,
+            matrix,
+        }
     }
 
-    fn svg(&self, title: &str) -> String {
+    /// With what a page needs to step through the rounds, if it is to be `stepping`.
+    fn svg(&self, stepping: bool) -> String {
         let mut body = String::new();
-        self.grid(&mut body);
-        self.arrows(&mut body, true);
-        self.bars(&mut body);
-        self.signals(&mut body);
-        self.arrows(&mut body, false);
+        if let Some(matrix) = &self.matrix {
+            self.ticks(&mut body);
+            cells::draw(&mut body, self, matrix, stepping);
+        } else {
+            self.grid(&mut body);
+            self.arrows(&mut body, true);
+            self.bars(&mut body);
+            self.signals(&mut body);
+            self.arrows(&mut body, false);
+        }
         self.names(&mut body);
-        legend::finish(self, title, &body)
+        legend::finish(self, &body)
+    }
+
+    /// Messages that have one end at a rank that is drawn.
+    fn outside(&self) -> u64 {
+        let messages = self.timeline.messages.iter().zip(&self.rounds.of);
+        let outside = |(message, round): &(&Message, &Option<u32>)| {
+            let drawn = round.is_some_and(|round| self.shown.rounds.contains(&round));
+            drawn && self.shown.ends(message) == 1
+        };
+        messages.filter(outside).count() as u64
+    }
+
+    /// What streams that are drawn do in the time that is drawn.
+    fn spans(&self) -> usize {
+        let rank = |stream: StreamId| self.schedule.streams[stream.index()].rank;
+        let drawn =
+            |span: &&Span| self.shown.during(span) && self.shown.row(rank(span.stream)).is_some();
+        self.timeline.spans.iter().filter(drawn).count()
+    }
+
+    /// Height of what is beside the time axis.
+    fn height(&self) -> f64 {
+        self.matrix.as_ref().map_or_else(|| self.bands.height(), Matrix::side)
+    }
+
+    /// Width of all of it.
+    fn width(&self) -> f64 {
+        let beside = self.matrix.as_ref().map_or(0.0, |matrix| cells::GAP + matrix.side());
+        LEFT + self.scale.wide + beside
     }
 
     /// The bands and the time axis, above and below them.
     fn grid(&self, body: &mut String) {
         let (bands, scale) = (&self.bands, &self.scale);
-        for rank in (0..bands.nranks).map(RankId) {
+        for band in 0..bands.count {
             let _ = writeln!(
                 body,
                 r#"<rect class="band" x="{}" y="{}" width="{}" height="{}"/>"#,
                 px(LEFT),
-                px(bands.y(rank)),
+                px(bands.y(band)),
                 px(scale.wide),
                 px(bands.tall)
             );
         }
-        let bottom = bands.height();
+        self.ticks(body);
+    }
+
+    /// The time axis, above and below what it is for.
+    fn ticks(&self, body: &mut String) {
+        let (scale, bottom) = (&self.scale, self.height());
         for (seconds, label) in scale.ticks() {
             let at = scale.x(seconds);
             // The last number must not stick out.
@@ -106,20 +208,24 @@ impl<'a> Diagram<'a> {
 
     /// On a ground of their own: a page keeps them in sight when the rest is moved to the left.
     fn names(&self, body: &mut String) {
-        let bands = &self.bands;
         let _ = writeln!(
             body,
             "<g class=\"names\">\n<rect class=\"page\" x=\"{}\" y=\"0\" width=\"{}\" height=\"{}\"/>",
             px(-MARGIN),
             px(LEFT + MARGIN - 2.0),
-            px(bands.height())
+            px(self.height())
         );
-        for rank in (0..bands.nranks).step_by(bands.named() as usize).map(RankId) {
-            let y = px(bands.y(rank) + bands.tall / 2.0);
+        let (each, pitch, tall) = match &self.matrix {
+            Some(matrix) => (matrix.each as usize, matrix.pitch, matrix.pitch),
+            None => (1, self.bands.pitch, self.bands.tall),
+        };
+        let rows = self.shown.ranks.iter().step_by(each).enumerate();
+        for (row, rank) in rows.step_by(named(pitch, NAME)) {
             let _ = writeln!(
                 body,
-                r#"<text class="name" x="{}" y="{y}">rank {rank}</text>"#,
-                px(LEFT - 8.0)
+                r#"<text class="name" x="{}" y="{}">rank {rank}</text>"#,
+                px(LEFT - 8.0),
+                px(row as f64 * pitch + tall / 2.0)
             );
         }
         body.push_str("</g>\n");
@@ -129,12 +235,8 @@ impl<'a> Diagram<'a> {
         let edged = if self.bands.tall / f64::from(self.bands.rows) >= 5.0 { "edged" } else { "" };
         let _ = writeln!(body, r#"<g class="{edged}">"#);
         for bar in &self.bars {
-            let class = match bar.state {
-                State::Transfer => "transfer",
-                State::Local => "local",
-                State::Idle => "idle",
-            };
-            let (y, height) = self.bands.row_y(bar.rank, bar.row);
+            let class = bar_class(bar.state, bar.work);
+            let (y, height) = self.bands.row_y(bar.band, bar.row);
             let (x, end) = (self.scale.x(bar.start), self.scale.x(bar.end));
             let _ = writeln!(
                 body,
@@ -160,16 +262,17 @@ impl<'a> Diagram<'a> {
         format!("rank {}{stream}, {when}: {what}", bar.rank)
     }
 
-    /// `line 12: copy 0.input[0..1] -> 0.output[0..1]`
+    /// `ring.coll:27: reduce(left.block[b], local.block[b]); fold 0.input[0..1], 1.output[0..1] -> 1.output[0..1]`
     fn op_text(&self, op: OpId) -> String {
         let op = self.schedule.op(op);
         let mut text = text::op(self.schedule, op);
         if self.bars.len() + self.arrows.data.len() > TERSE {
             text.truncate(text.find(' ').unwrap_or(text.len()));
         }
-        match self.schedule.location(op.at).line {
-            0 => text,
-            line => format!("line {line}: {text}"),
+        match self.statements.get(op.at) {
+            None => text,
+            Some(statement) if statement.text.is_empty() => format!("{}: {text}", statement.place),
+            Some(statement) => format!("{} {text}", statement.words()),
         }
     }
 
@@ -188,7 +291,8 @@ impl<'a> Diagram<'a> {
         let mut drawn = self.arrows.data.iter().filter(|arrow| arrow.far == far).peekable();
         while let Some(arrow) = drawn.next() {
             let round = arrow.round;
-            let _ = writeln!(body, r#"<g class="round" data-round="{}">"#, round + 1);
+            let number = round - self.shown.rounds.start + 1;
+            let _ = writeln!(body, r#"<g class="round" data-round="{number}">"#);
             self.arrow(body, arrow);
             while let Some(arrow) = drawn.next_if(|arrow| arrow.round == round) {
                 self.arrow(body, arrow);
@@ -206,10 +310,10 @@ impl<'a> Diagram<'a> {
             1 => self.op_text(op),
             times => format!("{times} messages"),
         };
-        let size = data_text(bytes);
+        let (size, work) = (self.drawing.units.text(bytes), arrow.work.class());
         let words = format!("{from} to {to}, {size}, {}: {what}", stretch_text(start, end));
-        let class = format!("arrow {way}{far}");
-        line(body, &class, way, arrow.ends, &words);
+        let class = format!("arrow {work} {way}{far}");
+        line(body, &class, work, arrow.ends, &words);
     }
 
     fn signals(&self, body: &mut String) {
@@ -218,6 +322,15 @@ impl<'a> Diagram<'a> {
             let words = format!("{}: {}", stretch_text(start, end), self.op_text(op));
             line(body, "arrow signal", "signal", *ends, &words);
         }
+    }
+}
+
+/// How the bar of an op is named in the style.
+fn bar_class(state: State, work: Work) -> String {
+    match state {
+        State::Transfer => format!("transfer {}", work.class()),
+        State::Local => format!("local {}", work.class()),
+        State::Idle => "idle".to_owned(),
     }
 }
 

@@ -15,8 +15,38 @@ const tall = run.getBBox();
 cursor.setAttribute("y", tall.y);
 cursor.setAttribute("height", tall.height);
 cursor.setAttribute("visibility", "hidden");
-// Behind the arrows and the bars, which are in groups.
-run.insertBefore(cursor, run.querySelector("g"));
+// Behind the arrows and the bars, which are in groups; before the colours, if there are no arrows.
+run.insertBefore(cursor, run.querySelector(".over") ?? run.querySelector("g"));
+
+// How large the picture is: 1 is as it was drawn.
+const drawn = { wide: svg.width.baseVal.value, tall: svg.height.baseVal.value };
+const names = svg.querySelector(".names");
+let zoom = 1;
+
+// The names of the ranks stay where they are, when the rest is moved to the left.
+function keep() {
+  const left = svg.getBoundingClientRect().left - picture.getBoundingClientRect().left;
+  names.setAttribute("transform", `translate(${Math.max(-left, 0) / zoom} 0)`);
+}
+
+// What is at that place of the window stays there; the middle, if no place is named.
+function resize(to, x, y) {
+  const frame = picture.getBoundingClientRect();
+  x ??= frame.left + frame.width / 2;
+  y ??= frame.top + frame.height / 2;
+  const before = svg.getBoundingClientRect();
+  const at = { x: (x - before.left) / zoom, y: (y - before.top) / zoom };
+  zoom = Math.min(Math.max(to, 0.05), 16);
+  svg.style.width = `${drawn.wide * zoom}px`;
+  svg.style.height = `${drawn.tall * zoom}px`;
+  const after = svg.getBoundingClientRect();
+  picture.scrollLeft += after.left + at.x * zoom - x;
+  picture.scrollTop += after.top + at.y * zoom - y;
+  find("full").textContent = `${Math.round(zoom * 100)} %`;
+  keep();
+}
+
+const fitting = () => Math.min(picture.clientWidth / drawn.wide, picture.clientHeight / drawn.tall);
 
 function show(round) {
   round = Math.min(Math.max(round, 0), last);
@@ -44,11 +74,44 @@ function show(round) {
   }
 }
 
-// The names of the ranks stay where they are.
-const names = svg.querySelector(".names");
-picture.addEventListener("scroll", () => {
-  names.setAttribute("transform", `translate(${picture.scrollLeft} 0)`);
+picture.addEventListener("scroll", keep);
+window.addEventListener("resize", keep);
+picture.addEventListener("wheel", (event) => {
+  // With a modifier it scrolls, as it does without one elsewhere.
+  if (event.shiftKey || event.altKey) return;
+  event.preventDefault();
+  const lines = event.deltaMode === 1 ? 16 : 1;
+  resize(zoom * Math.exp(-event.deltaY * lines / 500), event.clientX, event.clientY);
+}, { passive: false });
+
+let held = null;
+picture.addEventListener("pointerdown", (event) => {
+  if (event.button !== 0 || event.pointerType === "touch") return;
+  held = { x: event.clientX + picture.scrollLeft, y: event.clientY + picture.scrollTop };
 });
+window.addEventListener("pointermove", (event) => {
+  if (held === null) return;
+  picture.classList.add("dragging");
+  picture.scrollLeft = held.x - event.clientX;
+  picture.scrollTop = held.y - event.clientY;
+});
+for (const end of ["pointerup", "pointercancel"]) {
+  window.addEventListener(end, () => {
+    held = null;
+    picture.classList.remove("dragging");
+  });
+}
+const zooms = {
+  "+": () => resize(zoom * 1.25),
+  "=": () => resize(zoom * 1.25),
+  "-": () => resize(zoom / 1.25),
+  0: () => resize(fitting()),
+  1: () => resize(1),
+};
+find("in").addEventListener("click", zooms["+"]);
+find("out").addEventListener("click", zooms["-"]);
+find("fit").addEventListener("click", zooms[0]);
+find("full").addEventListener("click", zooms[1]);
 
 const steps = { ArrowLeft: -1, ArrowRight: 1, Home: -last, End: last };
 const step = (by) => show(Number(slider.value) + by);
@@ -58,11 +121,20 @@ find("next").addEventListener("click", () => step(1));
 find("last").addEventListener("click", () => show(last));
 slider.addEventListener("input", () => show(Number(slider.value)));
 document.addEventListener("keydown", (event) => {
-  const plain = !event.altKey && !event.ctrlKey && !event.metaKey && !event.shiftKey;
+  const held = event.altKey || event.ctrlKey || event.metaKey;
+  if (!held && event.key in zooms) {
+    event.preventDefault();
+    zooms[event.key]();
+    return;
+  }
+  const plain = !held && !event.shiftKey;
   // The slider has keys of its own.
   if (!plain || event.target === slider || !(event.key in steps)) return;
   event.preventDefault();
   step(steps[event.key]);
 });
 find("controls").hidden = false;
+// All of it, unless that would be too small to read.
+resize(Math.max(Math.min(fitting(), 1), 0.7));
+picture.scrollTo(0, 0);
 show(0);

@@ -2,6 +2,7 @@
 //!
 //! So a rank that lags behind is still in the same round, and `show --steps` counts alike.
 
+use super::drawing::Shown;
 use crate::ids::OpId;
 use crate::schedule::{OpKind, Schedule};
 use crate::simulate::{Message, Timeline};
@@ -27,11 +28,13 @@ pub(super) struct Round {
     pub(super) start: f64,
     /// Seconds: when its last message has arrived.
     pub(super) end: f64,
+    /// Of those between ranks that are drawn.
     pub(super) messages: u64,
     pub(super) bytes: u64,
 }
 
 impl Rounds {
+    /// When they were; what is in each is for [`Rounds::count`] to say.
     pub(super) fn new(schedule: &Schedule, timeline: &Timeline) -> Self {
         let steps = steps(schedule).expect("what ran to its end has an order");
         let messages = timeline.messages.iter();
@@ -44,8 +47,6 @@ impl Rounds {
             let round = &mut all[*round as usize];
             round.start = round.start.min(message.start);
             round.end = round.end.max(message.end);
-            round.messages += 1;
-            round.bytes = round.bytes.saturating_add(message.bytes);
         }
         let mut latest = 0.0_f64;
         let begun = |round: &Round| {
@@ -54,6 +55,16 @@ impl Rounds {
         };
         let begun = all.iter().map(begun).collect();
         Self { of, all, begun }
+    }
+
+    /// Counts the messages between ranks that are drawn.
+    pub(super) fn count(&mut self, timeline: &Timeline, shown: &Shown) {
+        for (message, round) in timeline.messages.iter().zip(&self.of) {
+            let Some(round) = round.filter(|_| shown.ends(message) == 2) else { continue };
+            let round = &mut self.all[round as usize];
+            round.messages += 1;
+            round.bytes = round.bytes.saturating_add(message.bytes);
+        }
     }
 
     /// The latest round that had begun then, or the first.

@@ -9,7 +9,9 @@ const DIGITS: i32 = 4;
 
 /// The time axis.
 pub(super) struct Scale {
-    /// Seconds.
+    /// Seconds: what stands at its left end.
+    from: f64,
+    /// Seconds from end to end.
     seconds: f64,
     /// Pixels.
     pub(super) wide: f64,
@@ -17,13 +19,13 @@ pub(super) struct Scale {
 
 impl Scale {
     /// A run that takes no time has all of it at the beginning.
-    pub(super) fn new(seconds: f64, wide: f64) -> Self {
-        Self { seconds: if seconds > 0.0 { seconds } else { 1.0 }, wide }
+    pub(super) fn new((from, to): (f64, f64), wide: f64) -> Self {
+        Self { from, seconds: if to > from { to - from } else { 1.0 }, wide }
     }
 
     /// Where that time is.
     pub(super) fn x(&self, seconds: f64) -> f64 {
-        LEFT + (self.wide * seconds / self.seconds).clamp(0.0, self.wide)
+        LEFT + (self.wide * (seconds - self.from) / self.seconds).clamp(0.0, self.wide)
     }
 
     /// 1, 2 or 5 of a power of ten apart: the time, and how it is written.
@@ -32,13 +34,15 @@ impl Scale {
         let power = 10_f64.powf(least.log10().floor());
         let step = [1.0, 2.0, 5.0].map(|d| d * power).into_iter().find(|s| *s >= least);
         let step = step.unwrap_or(10.0 * power);
-        let count = (self.seconds / step * (1.0 + 1e-9)).floor() as u32;
-        let (unit, size) = unit(self.seconds);
+        let last = self.from + self.seconds;
+        let first = (self.from / step * (1.0 - 1e-9)).ceil();
+        let count = (last / step * (1.0 + 1e-9)).floor() - first;
+        let (unit, size) = unit(last);
         let tick = |i| {
-            let at = f64::from(i) * step;
-            (at, if i == 0 { "0".to_owned() } else { format!("{} {unit}", short(at / size)) })
+            let at = (first + f64::from(i)) * step;
+            (at, if at == 0.0 { "0".to_owned() } else { format!("{} {unit}", short(at / size)) })
         };
-        (0..=count).map(tick).collect()
+        (0..=count.max(0.0) as u32).map(tick).collect()
     }
 }
 
@@ -65,7 +69,7 @@ fn unit(seconds: f64) -> (&'static str, f64) {
 }
 
 /// Rounded to a few digits, without zeros behind.
-fn short(value: f64) -> String {
+pub(super) fn short(value: f64) -> String {
     let before = value.abs().max(1e-3).log10().floor() as i32 + 1;
     let text = format!("{value:.*}", (DIGITS - before).clamp(0, 6) as usize);
     match text.split_once('.') {
@@ -97,10 +101,12 @@ mod tests {
     #[test]
     fn ticks_are_round_and_apart() {
         let labels = |seconds, wide| -> Vec<String> {
-            Scale::new(seconds, wide).ticks().into_iter().map(|t| t.1).collect()
+            Scale::new((0.0, seconds), wide).ticks().into_iter().map(|t| t.1).collect()
         };
         assert_eq!(labels(101.4e-6, 440.0), ["0", "20 us", "40 us", "60 us", "80 us", "100 us"]);
         assert_eq!(labels(3e-3, 300.0), ["0", "1 ms", "2 ms", "3 ms"]);
         assert_eq!(labels(0.0, 100.0), ["0", "1 s"]);
+        let part = Scale::new((45e-6, 101e-6), 300.0).ticks();
+        assert_eq!(part.iter().map(|t| &*t.1).collect::<Vec<_>>(), ["60 us", "80 us", "100 us"]);
     }
 }

@@ -68,6 +68,11 @@ impl Area {
         self.high = Point::new(self.high.x.max(other.high.x), self.high.y.max(other.high.y));
     }
 
+    pub(super) fn meets(&self, other: Self) -> bool {
+        let (a, b) = (self, other);
+        a.low.x <= b.high.x && b.low.x <= a.high.x && a.low.y <= b.high.y && b.low.y <= a.high.y
+    }
+
     pub(super) fn size(&self) -> Point {
         Point::new(self.high.x - self.low.x, self.high.y - self.low.y)
     }

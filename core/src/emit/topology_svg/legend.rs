@@ -125,7 +125,12 @@ fn entries(topology: &Topology, marks: &Marks, cables: &Cables) -> Vec<(String, 
             format!("{}, {} ({count})", named(kind), rate(topology, capacity)),
         ));
     }
-    if !marks.cut.is_empty() {
+    let discs: usize = cables.meshes.iter().map(|mesh| mesh.cables).sum();
+    if discs > 0 {
+        let sample = r#"<circle class="disc" cx="22" cy="0" r="7"/>"#.to_owned();
+        all.push((sample, format!("cables that are not drawn one by one ({discs})")));
+    }
+    if !marks.cut.is_empty() || cables.meshes.iter().any(|mesh| !mesh.missing.is_empty()) {
         all.push((stroke("cut"), "missing cable".to_owned()));
     }
     for i in 0..marks.rings.len() {

@@ -6,15 +6,21 @@ mod cables;
 mod grid;
 mod layout;
 mod legend;
+mod meshes;
+mod router;
 mod tree;
+mod ways;
 
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
 use super::picture::{escaped, px};
 use crate::ids::RankId;
 use crate::topology::{NodeId, NodeKind, Topology};
-use cables::{Cable, Cables, Router, Way};
+use cables::{Cable, Cables};
 use layout::{Area, Layout, NAME, Point, RADIUS, half};
+use router::Router;
+use ways::{Bend, Way, controls};
 
 /// Rings that are drawn; as many have a colour.
 const RINGS: usize = 3;
@@ -22,6 +28,8 @@ const RINGS: usize = 3;
 const PARTS: usize = 4;
 /// Ranks beyond which rings are drawn thin.
 const CROWD: u32 = 24;
+/// From a line of what is said in a disc to the next.
+const SAID: f64 = 20.0;
 /// Around the picture.
 const MARGIN: f64 = 20.0;
 /// Colours and widths. The hues are those of Okabe and Ito, which colour-blind people tell apart.
@@ -67,16 +75,19 @@ pub fn svg(topology: &Topology, marks: &Marks) -> String {
     for block in &layout.blocks {
         body.frame(block);
     }
-    for (block, _) in layout.blocks.iter().zip(&cables.filled).filter(|(b, full)| b.round && **full)
-    {
-        body.disc(block);
+    for mesh in &cables.meshes {
+        body.disc(&layout.blocks[mesh.block]);
     }
     body.cables(&cables);
-    for (a, b) in &marks.cut {
+    let missing = cables.meshes.iter().flat_map(|mesh| &mesh.missing);
+    for (a, b) in marks.cut.iter().chain(missing).collect::<BTreeSet<_>>() {
         body.path("cut", &[router.way((*a).into(), (*b).into(), 0)], None);
     }
     for (i, ring) in marks.rings.iter().enumerate() {
         body.path(&ring_class(topology, i), &router.ring(ring), None);
+    }
+    for mesh in &cables.meshes {
+        body.said(&layout.blocks[mesh.block], &mesh.words);
     }
     body.parts(&layout, &marks.binding);
     body.nodes(topology, &layout);
@@ -119,6 +130,15 @@ impl Body {
         );
         if !title.is_empty() {
             self.label("small", Point::new(low.x + 8.0, low.y + 14.0), title);
+        }
+    }
+
+    /// What the disc stands for, in the middle of it.
+    fn said(&mut self, block: &layout::Block, words: &[String]) {
+        let middle = block.area.middle();
+        let top = middle.y - (words.len() as f64 - 1.0) * SAID / 2.0;
+        for (i, line) in words.iter().enumerate() {
+            self.label("said", Point::new(middle.x, top + SAID * i as f64), line);
         }
     }
 
@@ -165,9 +185,15 @@ impl Body {
                 let _ = write!(line, "M{}", point(way.from));
                 self.include(way.from, RADIUS);
             }
-            let _ = match way.over {
-                Some(over) => write!(line, "Q{} {}", point(over), point(way.to)),
-                None => write!(line, "L{}", point(way.to)),
+            let _ = match way.bend {
+                Bend::Straight => write!(line, "L{}", point(way.to)),
+                Bend::Over(over) => write!(line, "Q{} {}", point(over), point(way.to)),
+                Bend::Rows(first, second) => {
+                    let (a, d) = (Point::new(way.from.x, first), Point::new(way.to.x, second));
+                    let [b, c] = controls(a, d).map(point);
+                    let (a, d, to) = (point(a), point(d), point(way.to));
+                    write!(line, "L{a}C{b} {c} {d}L{to}")
+                }
             };
             self.include(way.middle(), 2.0);
             self.include(way.to, RADIUS);
@@ -182,7 +208,7 @@ impl Body {
 
     /// In the middle of a line that works in one direction only.
     fn arrow(&mut self, cable: &Cable) {
-        let Way { from, to, .. } = cable.way;
+        let (from, to) = (cable.way.at(0.49), cable.way.at(0.51));
         let turn = (to.y - from.y).atan2(to.x - from.x).to_degrees();
         let at = cable.way.middle();
         let _ = writeln!(
