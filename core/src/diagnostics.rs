@@ -162,7 +162,7 @@ impl Code {
         self == Self::RankCountRefused || self.as_str().starts_with("E06")
     }
 
-    /// The code that prints as `text`, in capital or small letters.
+    /// The code that prints as `text`.
     pub fn parse(text: &str) -> Option<Self> {
         Self::ALL.iter().copied().find(|c| c.as_str().eq_ignore_ascii_case(text))
     }

@@ -16,7 +16,7 @@ const TESTED: std::ops::RangeInclusive<u32> = 2..=33;
 /// Ops of all schedules that `#[verify(nranks = …)]` may ask for.
 const OPS: u64 = 1 << 16;
 
-/// The result of proving a program while a macro expands it.
+/// What was found out at expansion.
 #[derive(Debug, Default)]
 pub struct Outcome {
     /// The errors for which the program is not compiled; empty where nothing was found.

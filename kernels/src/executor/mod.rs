@@ -33,7 +33,7 @@ pub trait Executor: Send + Sync {
     /// The number of ranks that it is for.
     fn nranks(&self) -> u32;
 
-    /// The root of a rooted collective; rank 0 for others.
+    /// The root of a rooted collective.
     fn root(&self) -> RankId {
         RankId(0)
     }
