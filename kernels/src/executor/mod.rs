@@ -33,8 +33,9 @@ pub trait Executor: Send + Sync {
     /// The number of ranks that it is for.
     fn nranks(&self) -> u32;
 
-    /// The root of a rooted collective; rank 0 for others. Its name is no parameter's: rustc would advise to implement this trait where
-    /// an algorithm without a `root` is given one.
+    /// The root of a rooted collective; rank 0 for others.
+    // Its name is no parameter's: rustc would advise to implement this trait where an algorithm without a `root` is
+    // given one.
     fn root_rank(&self) -> RankId {
         RankId(0)
     }
