@@ -262,7 +262,7 @@ fn wrong_calls() {
     bench(&["RingAllReduce", "-b", "1", "-e", "1G", "-i", "1"]).refused(2, "E0501");
     bench(&["RingAllReduce", "-b", "1K", "-f", "2", "-i", "1K"]).ends(2);
     let call = bench(&["RingAllReduse", "-b", "1K"]).refused(2, "E0502");
-    assert!(call.err.contains("roundelay list"), "{}", call.err);
+    assert!(call.err.contains("did you mean `RingAllReduce`?"), "{}", call.err);
     let call = bench(&["RingAllReduce", "-d", "f31"]).refused(2, "E0501");
     assert!(call.err.contains("bf16"), "{}", call.err);
     bench(&["RingAllReduce", "-d", "f32,,"]).refused(2, "E0501");

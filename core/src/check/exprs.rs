@@ -416,9 +416,10 @@ impl Checker<'_> {
             None => format!("{}.{meant}()", printer::print_expr(written)),
         };
         let what = if signal { "a signal" } else { "a primitive" };
-        let title = match meant == name.text {
-            true => format!("`{meant}` is {what}, and stands with its parentheses"),
-            false => format!("no view, scratch or signal is called `{}`", name.text),
+        let title = if meant == name.text {
+            format!("`{meant}` is {what}, and stands with its parentheses")
+        } else {
+            format!("no view, scratch or signal is called `{}`", name.text)
         };
         self.error(
             Diagnostic::new(Code::UnknownMember, name.span, title)

@@ -148,11 +148,14 @@ pub(super) fn slip(source: &Source, at: usize) -> Option<Slip> {
         (Tok::Assign, _) if matches!(first, Tok::Ident(_)) && at > start => {
             return Some(assignment(source, (start, at, at + 1), ""));
         }
-        (operator, Some(Tok::Assign)) if changes(operator) && adjacent(source, at) => {
-            if matches!(first, Tok::Ident(_)) && at > start {
-                let sign = operator.to_string();
-                return Some(assignment(source, (start, at, at + 2), &sign));
-            }
+        (operator, Some(Tok::Assign))
+            if changes(operator)
+                && adjacent(source, at)
+                && matches!(first, Tok::Ident(_))
+                && at > start =>
+        {
+            let sign = operator.to_string();
+            return Some(assignment(source, (start, at, at + 2), &sign));
         }
         (Tok::Plus, Some(Tok::Plus)) | (Tok::Minus, Some(Tok::Minus)) if at > start => {
             return Some(assignment(source, (start, at, at + 2), "++"));
