@@ -36,33 +36,35 @@ use wires::Wires;
 /// Bytes of a buffer: as many as times are exact for.
 const MOST: u64 = 1 << 50;
 
-/// A run, as the machine would do it.
+/// The result of a simulation: the time that a run would take on a machine, and what it is spent on.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Simulated {
     /// Seconds until the last stream has ended.
     pub seconds: f64,
-    /// nccl-tests' size in bytes.
+    /// The size in bytes, as nccl-tests counts it.
     pub bytes: u64,
-    /// Bytes a second: the size over the time. 0 where nothing takes time.
+    /// The algorithm bandwidth in bytes a second: the size over the time. 0 where nothing takes time.
     pub algbw: f64,
-    /// Ops that were done, and messages that were sent.
+    /// The number of ops that were done and messages that were sent.
     pub tasks: u64,
-    /// Messages with data.
+    /// The number of messages that carried data.
     pub messages: u64,
-    /// What each link carried, in the order of the topology's.
+    /// The use of each link, in the order of the topology's links.
     pub links: Vec<Usage>,
-    /// What each rank of the run sent and received.
+    /// The data that each rank of the run sent and received.
     pub ports: Vec<PortUsage>,
-    /// What the time went to: from the start to the end, each step waits for the one before.
+    /// The critical path, which the time went to: from the start to the end, each step waits for the one before.
     pub critical: Vec<Step>,
-    /// What every stream did when, if it was asked for.
+    /// The timeline of all streams, if it was asked for.
     pub timeline: Option<Timeline>,
 }
 
-/// Runs `schedule` for `count` elements a unit, NCCL's count. With `record`, keeps what happened when.
+/// Simulates a run of `schedule` on a machine, for `count` elements a unit (NCCL's count). With `record`, the
+/// timeline is kept.
 ///
-/// Errors: a machine or a schedule that makes no sense, a topology that is too small or lacks a link that is used,
-/// and streams that never end or signals that are left over, each at its statement.
+/// # Errors
+/// A machine or a schedule that makes no sense, a topology that is too small (E0604) or lacks a link that is used
+/// (E0313), and streams that never end or signals that are left over, each at its statement.
 pub fn simulate(
     schedule: &Schedule,
     machine: &Machine,

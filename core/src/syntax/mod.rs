@@ -37,7 +37,7 @@ pub const MAX_TOKENS: usize = 1 << 20;
 /// A source is given up after this many errors.
 pub const MAX_DIAGNOSTICS: usize = 20;
 
-/// The tree of `source` and everything wrong with its text, the doors' findings included.
+/// Parses `source`: the tree, and everything that is wrong with its text, what reading it found included.
 ///
 /// Statements that could not be read are [`ast::StmtKind::Error`]; the tree is meant for use only
 /// if there are no diagnostics, and for names (stubs) otherwise.

@@ -14,7 +14,9 @@ const FINEST: u64 = 1 << 32;
 /// Names listed before the rest is only counted.
 const LISTED: usize = 8;
 
-/// A topology in the making. Ranks come first, then switches, then links.
+/// A topology in the making, for graphs that no constructor of the language has: ranks first, then switches, then
+/// links. Capacities are in bytes a second, or in multiples of b where the topology is relative, and latencies in
+/// nanoseconds.
 #[derive(Clone, Debug)]
 pub struct Draft {
     name: String,
@@ -25,7 +27,11 @@ pub struct Draft {
 }
 
 impl Draft {
-    /// `nranks` ranks without links.
+    /// A draft of `nranks` ranks without links. `relative` says that capacities are multiples of one link's bandwidth
+    /// b.
+    ///
+    /// # Errors
+    /// E0601 for no ranks, or more than a topology can have.
     pub fn new(name: impl Into<String>, nranks: u64, relative: bool) -> Result<Self, Problem> {
         let limit = Topology::RANK_LIMIT;
         if nranks == 0 || nranks > u64::from(limit) {
@@ -48,7 +54,7 @@ impl Draft {
         self.nodes[node.index()].group = Some(group);
     }
 
-    /// Adds a switch.
+    /// Adds a node that is no rank, and returns its id.
     pub fn switch(
         &mut self,
         name: impl Into<String>,
@@ -60,12 +66,15 @@ impl Draft {
         id
     }
 
-    /// Says who made a CPU.
+    /// Sets the maker of a CPU.
     pub fn vendor(&mut self, node: NodeId, vendor: Vendor) {
         self.nodes[node.index()].vendor = Some(vendor);
     }
 
     /// Adds a link in one direction.
+    ///
+    /// # Errors
+    /// E0602 for a link of a node to itself; E0601 for a capacity or latency that makes no sense, or too many links.
     pub fn link(&mut self, link: Link) -> Result<(), Problem> {
         let ends = || format!("{} -> {}", self.named(link.from), self.named(link.to));
         if link.from == link.to {
@@ -92,7 +101,10 @@ impl Draft {
         Ok(())
     }
 
-    /// Adds a link in each direction.
+    /// Adds a link in each direction between `a` and `b`.
+    ///
+    /// # Errors
+    /// Those of [`Self::link`].
     pub fn cable(
         &mut self,
         a: NodeId,
@@ -105,7 +117,10 @@ impl Draft {
         self.link(Link { from: b, to: a, kind, capacity, latency })
     }
 
-    /// Takes out the links between two ranks, in both directions.
+    /// Takes out the links between ranks `a` and `b`, in both directions.
+    ///
+    /// # Errors
+    /// E0602 where there is no such rank, or no link between the two.
     pub fn cut(&mut self, a: i64, b: i64) -> Result<(), Problem> {
         let rank = |rank: i64| {
             u32::try_from(rank).ok().filter(|r| *r < self.nranks).map(NodeId).ok_or_else(|| {
@@ -128,7 +143,11 @@ impl Draft {
             .help("only links between two ranks can be cut, and each once"))
     }
 
-    /// The topology, if each pair of nodes has one link of a kind and every rank reaches every other.
+    /// The topology that was drafted.
+    ///
+    /// # Errors
+    /// E0601 for capacities that differ too finely, E0602 for a link that is named twice, E0603 where some ranks do
+    /// not reach others.
     pub fn build(mut self) -> Result<Topology, Problem> {
         self.links.sort_by_key(|l| (l.from, l.to, l.kind));
         let same = |l: &[Link]| (l[0].from, l[0].to, l[0].kind) == (l[1].from, l[1].to, l[1].kind);

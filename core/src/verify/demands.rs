@@ -5,7 +5,7 @@ use crate::schedule::Schedule;
 use crate::schedule::demands::{Budget, Resource};
 use crate::schedule::rational::Rat;
 
-/// Every demand that is not met.
+/// Finds every demand of the schedule's author that is not met: E0313, E0315, E0316, E0317.
 pub fn unmet(schedule: &Schedule, proof: &Proof) -> Vec<Finding> {
     let demands = &schedule.demands;
     let reporter = Reporter::new(schedule);

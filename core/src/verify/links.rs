@@ -13,7 +13,8 @@ use crate::topology::{Topology, search};
 /// Links listed at a statement before the rest is only counted.
 const LISTED: usize = 8;
 
-/// Every use of a link that `topology` does not have, statement by statement.
+/// Finds every use of a link that `topology` does not have (E0313), statement by statement; E0604 where it has too
+/// few ranks.
 pub fn links(schedule: &Schedule, topology: &Topology) -> Vec<Finding> {
     if let Err(problem) = topology.holds(schedule.nranks) {
         return vec![problem.at(SpanId(0))];

@@ -86,7 +86,10 @@ impl Interpreted {
         self
     }
 
-    /// Gives a parameter its value; the error says which parameters there are.
+    /// Gives the parameter `name` a value.
+    ///
+    /// # Errors
+    /// A message that says which parameters there are, or which values this one takes.
     pub fn set(&mut self, name: &str, value: ParamValue) -> Result<(), String> {
         let ty = self.param_type(name)?;
         if !value.fits(ty) {
@@ -96,7 +99,10 @@ impl Interpreted {
         Ok(())
     }
 
-    /// Gives a parameter the value that `text` stands for.
+    /// Gives the parameter `name` the value that `text` stands for, as the command line writes it.
+    ///
+    /// # Errors
+    /// A message that says which parameters there are, or which values this one takes.
     pub fn set_text(&mut self, name: &str, text: &str) -> Result<(), String> {
         let value = ParamValue::parse(self.param_type(name)?, text, self.topology.as_ref())?;
         self.set(name, value)

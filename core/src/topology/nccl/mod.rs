@@ -15,7 +15,7 @@ use super::{Problem, Topology};
 pub use assume::Assumption;
 pub use write::write;
 
-/// A machine: what a topology file says.
+/// A machine as a topology file of NCCL describes it.
 #[derive(Clone, Debug)]
 pub struct System {
     /// The graph. A node's group is the position of its CPU in the file.
@@ -26,7 +26,7 @@ pub struct System {
     pub nvswitch: bool,
     /// The processors, in order of the file.
     pub cpus: Vec<Cpu>,
-    /// What the file does not say and was taken to be so, in sentences.
+    /// The assumptions about what the file does not say, in sentences.
     pub assumptions: Vec<String>,
     root: xml::Element,
 }
@@ -40,7 +40,11 @@ pub struct Cpu {
     pub vendor: Option<String>,
 }
 
-/// Reads the topology file `name`. Without GPUs in it, `assume` says what they are.
+/// Reads the topology file `name`. Where it has no GPUs, `assume` says what they are.
+///
+/// # Errors
+/// E0606 for XML that cannot be read, E0607 for XML that is no topology of NCCL's, E0608 for one without GPUs where
+/// nothing is assumed.
 pub fn read(name: &str, bytes: &[u8], assume: Option<Assumption>) -> Result<System, Problem> {
     let file = xml::File::new(name, bytes)?;
     let mut root = file.parse()?;
@@ -49,7 +53,10 @@ pub fn read(name: &str, bytes: &[u8], assume: Option<Assumption>) -> Result<Syst
 }
 
 impl System {
-    /// The file again, as NCCL's reader takes it, with what was assumed.
+    /// The text of the file again, as NCCL's reader takes it, with the assumptions as comments.
+    ///
+    /// # Errors
+    /// E0609 for a topology that NCCL's reader would not take.
     pub fn write(&self) -> Result<String, Problem> {
         write::document(&self.assumptions, &self.root)
     }
