@@ -6,6 +6,7 @@ use roundelay_core::diagnostics::{Code, Diagnostic, Severity};
 use roundelay_core::lints::{Level, Levels, Lint, Unknown};
 
 use crate::report::Failure;
+use crate::values::Refused;
 
 #[derive(Args, Clone, Default)]
 pub(crate) struct LintFlags {
@@ -17,9 +18,8 @@ pub(crate) struct LintFlags {
     allow: Vec<Lint>,
 }
 
-fn lint(text: &str) -> Result<Lint, String> {
-    Lint::parse(text)
-        .map_err(|Unknown { title, help }| format!("[{}] {title}; {help}", Code::BadFlag))
+fn lint(text: &str) -> Result<Lint, Refused> {
+    Lint::parse(text).map_err(|Unknown { help, .. }| Refused::new("names no warning").help(help))
 }
 
 /// A program and what is left of its warnings; or what is wrong, warnings that are denied among it.

@@ -1,6 +1,7 @@
 //! `cargo bench -p roundelay-kernels`: a ring on eight ranks, and the reduce loops alone.
 
 #[path = "../tests/common/mod.rs"]
+#[allow(dead_code, reason = "the tests use the rest")]
 mod common;
 
 use divan::counter::{BytesCount, ItemsCount};

@@ -10,7 +10,6 @@ use serde::Serialize;
 
 use super::flags::BenchFlags;
 use crate::flags::{SourceFlags, TopologyFlags};
-use crate::list;
 use crate::program::{self, Loaded, load_on, read};
 use crate::report::{Failure, JsonDiagnostic, refuse};
 use crate::topology;
