@@ -15,6 +15,8 @@ const OPERATOR: &[&str] = &[
 ];
 const EXPRESSION: &[&str] =
     &["identifier", "integer", "quantity", "true", "false", "rust", "(", "[", "-", "!", "if"];
+const TYPES: &[&str] =
+    &["int", "bool", "peer", "Rank", "Ring", "Rings", "Tree", "Groups", "Topology"];
 const ITEM: &[&str] = &["algorithm", "executor", "pub", "doc comment", "#", "use"];
 
 /// The error at token `at`, where the parser would have taken one of `expected`.
@@ -115,7 +117,9 @@ fn hint(source: &Source, at: usize, expected: &[&str]) -> Option<String> {
         (Some(Tok::Ident(word)), _) if word == "mut" => {
             return Some("values never change: there is no `mut`".to_owned());
         }
-        (Some(Tok::Ident(name)), Some(Tok::Ident(ty))) if expected.contains(&":") => {
+        (Some(Tok::Ident(name)), Some(Tok::Ident(ty)))
+            if expected.contains(&":") && TYPES.contains(&ty.as_str()) =>
+        {
             return Some(format!("a type stands after a colon: `{name}: {ty}`"));
         }
         (Some(Tok::Minus), Some(Tok::Quantity(_))) => {

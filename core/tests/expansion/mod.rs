@@ -41,7 +41,7 @@ fn codes(errors: &[Diagnostic]) -> Vec<(Code, Option<u32>)> {
 /// Refuses what is not in `counts`, and is wrong at each of them: so the errors say what was tried.
 fn tried(attributes: &str, counts: &str) -> Vec<u32> {
     let text = format!(
-        "{attributes} algorithm A() -> AllGather {{ require {counts}, \"why\"; if nranks > 1 {{ peer((rank + 1) % nranks).TxAck(); }} }}"
+        "{attributes} algorithm A() -> AllGather {{ require {counts}, \"why\"; if nranks > 1 {{ peer((rank + 1) % nranks).TxAck(); }} else {{ copy(local.input, local.output); }} }}"
     );
     // The same mistake is told once: it is hidden, count by count, by refusing smaller ones.
     let mut found = Vec::new();

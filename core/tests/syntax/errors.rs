@@ -138,12 +138,12 @@ fn habits_of_rust() {
             2 | let mut x = 3;
               |         ^ unexpected
             = help: values never change: there is no `mut`
-            expected `;` or an operator, found `=` [E0003]
+            nothing called `x` was declared [E0003]
             --> test.coll:3:3
               |
             3 | x = 4;
-              |   ^ unexpected
-            = help: values never change; declare one with `let x = …;`
+              |   ^ not in this language
+            = help: declare it: `let x = 4;`
             expected `{` or `..`, found `..=` [E0003]
             --> test.coll:4:11
               |
@@ -187,6 +187,7 @@ fn condition() {
               |
             2 | if a b { f(); } else { g(); }
               |      ^ unexpected
+            = help: the body of `if` stands in braces: `{ … }`
             expected `{` or an operator, found `b` [E0003]
             --> test.coll:3:14
               |
@@ -330,6 +331,7 @@ fn parameters() {
               |
             1 | algorithm A(ring Ring) -> AllReduce { let x = ; }
               |                  ^^^^ unexpected
+            = help: a type stands after a colon: `ring: Ring`
             expected an expression, found `;` [E0003]
             --> test.coll:1:47
               |
