@@ -10,7 +10,7 @@ use roundelay::{DType, ReduceOp};
 #[test]
 fn a_kernel_is_a_text() -> Result<(), roundelay::Error> {
     let kernel: Kernel = RingAllReduce::new().kernel(4, DType::F32, ReduceOp::Sum)?;
-    assert!(kernel.text.contains("__global__") && kernel.form == Form::Loops);
+    assert!(kernel.text.contains(&kernel.name) && kernel.form == Form::Loops);
     let spec = Spec { protocol: Protocol::Direct, callers: Callers::One, ..kernel.spec };
     let element: Element = spec.element;
     assert_eq!(element, DType::F32.into());
