@@ -14,7 +14,7 @@ mod cuda;
 mod engine;
 
 mod below;
-mod build;
+pub(crate) mod build;
 
 use std::process::Command;
 

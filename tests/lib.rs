@@ -18,6 +18,12 @@ pub fn compile(source: &Source, door: Door) -> Result<Program, Vec<Diagnostic>> 
     roundelay_core::compile_with(source, door, &others)
 }
 
+/// Whether the tests take the case `at` of a sweep too long to be run whole each time, of which they take one in `every`.
+/// `cargo xtask sweeps` runs all of each.
+pub fn taken(at: usize, every: usize) -> bool {
+    at.is_multiple_of(every) || std::env::var_os("ROUNDELAY_WHOLE").is_some()
+}
+
 /// The repository's root.
 pub fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("..")

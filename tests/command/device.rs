@@ -1,8 +1,5 @@
 //! `--device cuda`, without a GPU: what it says where there is no driver, and what it prints below a driver for tests.
 
-#[path = "../driver/build.rs"]
-mod build;
-
 use std::process::Command;
 
 use roundelay::{Algorithm as _, ReduceOp, select};
@@ -12,6 +9,7 @@ use roundelay_core::prove_source;
 use serde_json::Value;
 
 use super::call::{binary, roundelay};
+use crate::driver::build;
 
 /// The kernel that the command makes of an algorithm of the library, for the driver to find.
 fn prepare(name: &str, nranks: u32) {

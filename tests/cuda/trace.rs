@@ -9,7 +9,7 @@ use roundelay_core::ids::OpId;
 use roundelay_core::schedule::{Buffer, OpKind, Operand, SignalKind};
 use roundelay_core::verify::Proved;
 use roundelay_kernels::shim::{Job, Outcome, Shim};
-use roundelay_tests::root;
+use roundelay_tests::{root, taken};
 
 use super::runs::{code, inputs, loops, named, on_the_host, program, proved, run, spec, try_run};
 
@@ -86,13 +86,13 @@ fn traced(shim: &Shim, kernel: &Kernel, count: u64) -> Option<String> {
     difference(&expected(kernel, &job.facts, count), &outcome.trace)
 }
 
-/// Every algorithm of the library, at every rank count from 1 to 9 that it takes and for counts that nothing divides:
-/// what it does, and what comes of it.
+/// Every algorithm of the library, at rank counts from 1 to 9 that it takes, which take turns, and for counts that
+/// nothing divides: what it does, and what comes of it.
 #[test]
 fn every_kernel_does_what_was_proved_and_leaves_the_hosts_bits() {
     let (mut kernels, mut wrong) = (0, String::new());
-    for algorithm in select::library() {
-        for nranks in 1..=9 {
+    for (turn, algorithm) in select::library().iter().enumerate() {
+        for nranks in (1..=9).filter(|nranks| taken(turn + *nranks as usize, 3)) {
             let Some(proved) = proved(algorithm, nranks) else { continue };
             let kernel = loops(algorithm, &proved, spec(algorithm));
             kernels += 1;
@@ -106,7 +106,7 @@ fn every_kernel_does_what_was_proved_and_leaves_the_hosts_bits() {
         }
     }
     assert!(wrong.is_empty(), "{wrong}");
-    assert!(kernels > 300, "the library has more kernels than {kernels}");
+    assert!(kernels > 100, "the library has more kernels than {kernels}");
 }
 
 pub(super) fn validate(kernel: &Kernel, proved: &Proved, count: u64) -> Result<(), String> {

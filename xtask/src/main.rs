@@ -1,4 +1,4 @@
-//! The repository's own tasks: `cargo xtask test`, `cargo xtask mutants`, `cargo xtask calibrate [--write]`,
+//! The repository's own tasks: `cargo xtask test`, `cargo xtask mutants`, `cargo xtask sweeps`, `cargo xtask calibrate [--write]`,
 //! `cargo xtask gpu-test [--dry-run]`, `cargo xtask nvrtc`, `cargo xtask peers [--quick] [--json FILE]`, `cargo xtask parser [--check]`.
 
 use std::process::ExitCode;
@@ -15,6 +15,7 @@ mod test;
 const USAGE: &str = "\
 usage: cargo xtask test              every check that CI runs, after installing what they need
        cargo xtask mutants           every mutant of every algorithm, against the exact oracles
+       cargo xtask sweeps            every kernel at every rank count, element type and architecture
        cargo xtask calibrate         the model's constants of this machine, beside the library's
        cargo xtask calibrate --write the same, into stdlib/host.costs
        cargo xtask gpu-test          kernels on a GPU: right, below sanitizers, and how fast; --dry-run without one
@@ -29,6 +30,7 @@ fn main() -> ExitCode {
     let done = match args.as_slice() {
         ["test"] => test::all(),
         ["mutants"] => mutants::all(),
+        ["sweeps"] => mutants::sweeps(),
         ["calibrate"] => calibrate::run(false),
         ["calibrate", "--write"] => calibrate::run(true),
         ["gpu-test", rest @ ..] => gpu::run(rest),

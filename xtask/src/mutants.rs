@@ -1,4 +1,5 @@
-//! `cargo xtask mutants`: the whole mutation suites of the proof, of which the tests take a part.
+//! What is too long for each run of the tests, which take a part of it: `cargo xtask mutants`, the mutation suites of the
+//! proof, and `cargo xtask sweeps`, every kernel at every rank count, element type and architecture.
 
 use std::path::Path;
 use std::process::Command;
@@ -9,7 +10,7 @@ pub(crate) fn all() -> Result<(), String> {
     for suite in ["parametric::mutants", "proof::suite::full_suite"] {
         let status = Command::new(env!("CARGO"))
             .current_dir(&root)
-            .env("ROUNDELAY_ALL_MUTANTS", "1")
+            .env("ROUNDELAY_WHOLE", "1")
             .args(["test", "--release", "--package", "roundelay-core", "--test", "core", "--"])
             .args(["--include-ignored", "--nocapture", suite])
             .status()
@@ -19,4 +20,14 @@ pub(crate) fn all() -> Result<(), String> {
         }
     }
     Ok(())
+}
+
+/// Every kernel, compiled for every architecture and run on CPU threads at every rank count and element type.
+pub(crate) fn sweeps() -> Result<(), String> {
+    let root = crate::test::root();
+    crate::nvrtc::install(&root)?;
+    let mut command = Command::new(env!("CARGO"));
+    command.current_dir(&root).env("ROUNDELAY_WHOLE", "1");
+    command.args(["test", "--workspace", "--exclude", "xtask", "--test", "all", "--", "cuda::"]);
+    crate::test::run(&mut command)
 }

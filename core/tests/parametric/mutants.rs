@@ -7,7 +7,7 @@ const TRIED: u32 = if cfg!(debug_assertions) { 12 } else { 24 };
 
 /// `cargo xtask mutants` takes all of them, the tests every seventh.
 fn every() -> usize {
-    if std::env::var_os("ROUNDELAY_ALL_MUTANTS").is_some() { 1 } else { 7 }
+    if std::env::var_os("ROUNDELAY_WHOLE").is_some() { 1 } else { 7 }
 }
 
 /// Words that are easily taken for each other.
