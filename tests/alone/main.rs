@@ -2,6 +2,7 @@
 //! matched on. `cargo xtask test` holds the names here against those of the documentation.
 
 #![allow(missing_docs)]
+#![allow(clippy::float_cmp, reason = "sums of small integers are exact")]
 
 mod device;
 mod executors;
