@@ -15,7 +15,7 @@ mod oversubscribed;
 mod ranks;
 #[path = "semantics/runs.rs"]
 mod runs;
-#[path = "semantics/teams.rs"]
-mod teams;
+#[path = "semantics/spmd.rs"]
+mod spmd;
 #[path = "semantics/word.rs"]
 mod word;

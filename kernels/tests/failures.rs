@@ -1,6 +1,6 @@
 //! What must not hang, and what users get wrong: every failure is an error with a code, and the plan survives it.
 
-use std::sync::Arc;
+use std::sync::{Arc, Barrier};
 use std::time::{Duration, Instant};
 
 use super::common::*;
@@ -229,4 +229,34 @@ fn a_deadline_does_not_end_a_run_that_goes_on() {
         plan = unsafe { plan.with_fault(StreamId(0), step, Fault::SleepMillis(80)) };
     }
     plan.run::<i32>(&[&[1], &[1]], &mut [&mut [0], &mut [0]]).expect("progress all along");
+}
+
+#[test]
+fn waiting_for_another_threads_run_is_told_apart() {
+    const RUN: Duration = Duration::from_millis(300);
+    let mut b = Builder::new("Slow", roundelay_core::collective::Collective::AllReduce, 1);
+    let [input, output] = [Buffer::Input, Buffer::Output].map(|buffer| b.piece(buffer, 1, 0, 1));
+    b.stream(0, 0);
+    b.data(&[(0, input)], &[(0, output)]);
+    b.data(&[(0, input)], &[(0, output)]);
+    let plan = b.plan(1, DType::I32, ReduceOp::Sum);
+    // SAFETY: a move is replaced, no wait.
+    let plan =
+        unsafe { plan.with_fault(StreamId(0), 0, Fault::SleepMillis(RUN.as_millis() as u32)) };
+    let both = Barrier::new(2);
+    let call = || {
+        both.wait();
+        let called = Instant::now();
+        let stats = plan.run::<i32>(&[&[1]], &mut [&mut [0]]).expect("it runs");
+        assert!(stats.waited + stats.elapsed <= called.elapsed());
+        assert!(stats.elapsed >= RUN, "{stats:?}");
+        stats.waited
+    };
+    let waited = std::thread::scope(|threads| {
+        let calls = [threads.spawn(call), threads.spawn(call)];
+        calls.map(|call| call.join().expect("no panic"))
+    });
+    // One of them came first, and the other stood in line for the most of its run.
+    assert!(waited.contains(&Duration::ZERO), "{waited:?}");
+    assert!(waited.iter().any(|time| *time > RUN / 2), "{waited:?}");
 }

@@ -289,7 +289,7 @@ impl Comm {
             return Ok(plan.clone());
         }
         drop(spmd);
-        // Held while the team is made: the other ranks are about to ask for the same.
+        // Held while the plan is made: the other ranks are about to ask for the same.
         let mut spmd = self.spmd.write().unwrap_or_else(PoisonError::into_inner);
         if let Some(plan) = spmd.get(&call) {
             return Ok(plan.clone());

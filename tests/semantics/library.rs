@@ -14,10 +14,10 @@ mod levels;
 mod matrix;
 #[path = "library/random.rs"]
 mod random;
+#[path = "library/spmd.rs"]
+mod spmd;
 #[path = "library/subjects.rs"]
 mod subjects;
-#[path = "library/teams.rs"]
-mod teams;
 #[path = "library/values.rs"]
 mod values;
 

@@ -45,14 +45,15 @@ pub(crate) fn check(root: &Path) -> Result<(), String> {
         writeln!(patches, "{name} = {{ path = {folder:?} }}").expect("a string grows");
         members.push(folder);
     }
+    // With the profile of the other steps, crates of others are there already.
     let manifest = format!(
-        "[workspace]\nresolver = \"3\"\nmembers = {members:?}\n\n[patch.crates-io]\n{patches}"
+        "[workspace]\nresolver = \"3\"\nmembers = {members:?}\n\n[patch.crates-io]\n{patches}\n\
+         [profile.dev]\ndebug = \"line-tables-only\"\n"
     );
     let at = apart.join("Cargo.toml");
     fs::write(&at, manifest).map_err(|error| io(&at, error))?;
     let lock = apart.join("Cargo.lock");
     fs::copy(root.join("Cargo.lock"), &lock).map_err(|error| io(&lock, error))?;
-    // The folder of what the other steps have built: crates of others are there already.
     run(Command::new(env!("CARGO"))
         .current_dir(&apart)
         .args(["check", "--package", "roundelay", "--package", "roundelay-cli"])

@@ -33,8 +33,8 @@ impl Way {
         Ok(match callers {
             Callers::One => Self::One(Plan::with(proved, count, dtype, op, options)?),
             Callers::Each => {
-                let team = SpmdPlan::new(proved, count, dtype, op, options)?;
-                Self::Each(Box::new(team), proved.proof().reduce_depth)
+                let plan = SpmdPlan::new(proved, count, dtype, op, options)?;
+                Self::Each(Box::new(plan), proved.proof().reduce_depth)
             }
         })
     }
@@ -56,11 +56,9 @@ impl Way {
     ) -> Result<f64, Error> {
         match self {
             Self::One(plan) => row(runs, || plan.run_bytes(inputs, outputs).map(drop)),
-            Self::Each(team, _) => {
+            Self::Each(plan, _) => {
                 let buffers = inputs.iter().zip(outputs);
-                team_row(team, runs, buffers, |member, (input, output)| {
-                    member.run_bytes(input, output)
-                })
+                spmd_row(plan, runs, buffers, |rank, (input, output)| rank.run_bytes(input, output))
             }
         }
     }
@@ -69,9 +67,9 @@ impl Way {
     pub(super) fn in_place(&self, buffers: &mut [&mut [u8]], runs: u32) -> Result<f64, Error> {
         match self {
             Self::One(plan) => row(runs, || plan.run_bytes_in_place(buffers).map(drop)),
-            Self::Each(team, _) => {
+            Self::Each(plan, _) => {
                 let buffers = buffers.iter_mut();
-                team_row(team, runs, buffers, |member, buffer| member.run_bytes_in_place(buffer))
+                spmd_row(plan, runs, buffers, |rank, buffer| rank.run_bytes_in_place(buffer))
             }
         }
     }
@@ -87,13 +85,13 @@ fn row(runs: u32, mut run: impl FnMut() -> Result<(), Error>) -> Result<f64, Err
 
 /// A thread for each rank, each on a core of its own as far as there are so many, and all started before the clock is:
 /// the time of the slowest.
-fn team_row<B: Send>(
-    team: &SpmdPlan,
+fn spmd_row<B: Send>(
+    plan: &SpmdPlan,
     runs: u32,
     buffers: impl Iterator<Item = B>,
     run: impl Fn(&RankPlan<'_>, &mut B) -> Result<(), Error> + Sync,
 ) -> Result<f64, Error> {
-    let ready = Barrier::new(team.nranks() as usize);
+    let ready = Barrier::new(plan.nranks() as usize);
     let (ready, run) = (&ready, &run);
     thread::scope(|threads| {
         let calls: Vec<_> = (0..)
@@ -102,9 +100,9 @@ fn team_row<B: Send>(
             .map(|(rank, mut buffer)| {
                 threads.spawn(move || {
                     stay_on_core(rank.0);
-                    let member = team.rank(rank)?;
+                    let mine = plan.rank(rank)?;
                     ready.wait();
-                    row(runs, || run(&member, &mut buffer))
+                    row(runs, || run(&mine, &mut buffer))
                 })
             })
             .collect();

@@ -91,7 +91,13 @@ impl CudaWorld {
     ///
     /// # Errors
     /// E0419 where the device has no room for it.
-    pub fn buffer(&self, what: &str, rank: RankId, bytes: usize) -> Result<CudaSlice<u8>, Error> {
+    pub fn buffer(
+        &self,
+        what: &str,
+        rank: impl Into<RankId>,
+        bytes: usize,
+    ) -> Result<CudaSlice<u8>, Error> {
+        let rank = rank.into();
         self.devices[self.placement.device(rank)].zeros(&format!("{what} of rank {rank}"), bytes)
     }
 }

@@ -330,7 +330,7 @@ fn who_is_late_to_go_from_one_run_does_not_end_the_wait_of_the_next() {
     });
 }
 
-/// A rank of a team in small: a bell, and what others have posted to it.
+/// A rank that calls by itself, in small: a bell, and what others have posted to it.
 struct Listener {
     bell: Bell,
     posted: [AtomicU32; 2],
@@ -343,7 +343,7 @@ impl Listener {
         Self { bell: Bell::new(), posted, data: [Memory::new(), Memory::new()] }
     }
 
-    /// As a team's ranks post: one thread for each counter.
+    /// As the ranks of an `SpmdPlan` post: one thread for each counter.
     fn post(&self, channel: usize) {
         self.data[channel].raise();
         let posted = &self.posted[channel];
