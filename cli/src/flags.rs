@@ -117,7 +117,7 @@ pub(crate) struct TopologyFlags {
 pub(crate) struct CheckFlags {
     #[command(flatten)]
     pub(crate) source: SourceFlags,
-    /// Rank counts: 8, 2..=33, 2..9, or a list such as 2,4,8 [default: those of its #[verify], or all ranks of the
+    /// Rank counts: 8, 2..=33, 2..9, or a list such as 2,4,8 [default: those that the source names, or all ranks of the
     /// topology, or 1..=9]
     #[arg(short, long, value_name = "RANKS", value_parser = rank_counts)]
     pub(crate) nranks: Option<RankCounts>,
