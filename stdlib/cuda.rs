@@ -25,9 +25,11 @@ use roundelay_core::schedule::interpret::Interpreted;
 pub use roundelay_core::emit::cuda::{Element, Form, Kernel, Protocol, Spec};
 #[doc(inline)]
 pub use roundelay_core::optimize::Callers;
+#[doc(no_inline)]
+pub use roundelay_kernels::cuda::cudarc;
 #[doc(inline)]
 pub use roundelay_kernels::cuda::{
-    CudaOptions, CudaPlan, CudaWorld, Error, Missing, Part, Refused, cudarc,
+    CudaOptions, CudaPlan, CudaWorld, Error, Missing, Part, Refused,
 };
 
 use crate::library::SOURCES;
