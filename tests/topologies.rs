@@ -121,8 +121,8 @@ fn missing_links_are_those_of_cut_neighbours() {
         let schedule = ring.schedule(n as u32).unwrap();
         let found = links(&schedule, &topology);
         assert_eq!(!found.is_empty(), touched, "{order:?} without {cut:?}");
-        // The signals and the moves of both loops: six statements.
-        assert!(found.is_empty() || found.len() == 6, "{found:#?}");
+        // One slip, which the signals and the moves of both loops show: six statements.
+        assert!(found.is_empty() || found.len() == 1 && found[0].others.len() == 5, "{found:#?}");
         assert!(found.iter().all(|f| f.code == Code::MissingLink));
         met += usize::from(touched);
     }
