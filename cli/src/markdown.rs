@@ -36,7 +36,7 @@ pub(crate) fn document(root: &Command) -> String {
             }
             let names: Vec<_> = flags.iter().map(|arg| format!("`{}`", short_name(arg))).collect();
             let slug: String = heading.to_lowercase().replace('\'', "").replace(' ', "-");
-            let _ = writeln!(lines, "| {} | | | [{heading}](#{slug}) |", names.join(", "));
+            let _ = writeln!(lines, "| {} | | [{heading}](#{slug}) |", names.join(", "));
             let table = shared.entry(which).or_default();
             if table.is_empty() {
                 *table = section(id, &rows(flags.into_iter()));
@@ -44,7 +44,7 @@ pub(crate) fn document(root: &Command) -> String {
         }
         text.push_str(&section(name, &lines));
     }
-    shared.into_values().for_each(|table| text.push_str(&table));
+    text.extend(shared.into_values());
     text
 }
 
@@ -70,7 +70,7 @@ fn group(command: &Command, arg: &Arg) -> Option<usize> {
 }
 
 fn section(name: &str, rows: &str) -> String {
-    let head = "| flag | value | default | what it does |\n|---|---|---|---|\n";
+    let head = "| flag | default | what it does |\n|---|---|---|\n";
     format!("<!-- ANCHOR: {name} -->\n{head}{rows}<!-- ANCHOR_END: {name} -->\n")
 }
 
@@ -102,7 +102,7 @@ fn rows<'a>(args: impl Iterator<Item = &'a Arg>) -> String {
         if !of_values.is_empty() {
             let _ = write!(what, "<br>{}", of_values.join("<br>"));
         }
-        let cells = [names(arg), value_name(arg), default, what];
+        let cells = [names(arg), default, what];
         let cells: Vec<String> = cells
             .iter()
             .map(|cell| if cell.is_empty() { " ".into() } else { format!(" {cell} ") })
@@ -116,25 +116,26 @@ fn takes(arg: &Arg) -> bool {
     matches!(arg.get_action(), ArgAction::Set | ArgAction::Append)
 }
 
-fn value_name(arg: &Arg) -> String {
-    let names = arg.get_value_names().filter(|_| takes(arg) && !arg.is_positional());
-    let names: Vec<_> =
-        names.into_iter().flatten().map(|n| format!("`{}`", n.replace('|', "\\|"))).collect();
-    names.join(" ")
-}
-
-/// Every spelling, or the name of an argument that has none.
+/// Every spelling and what the flag takes, or the name of an argument that has no flag.
 fn names(arg: &Arg) -> String {
+    let value = arg.get_value_names().and_then(<[_]>::first).map_or("", |name| name);
+    let value = value.replace('|', "\\|");
     if arg.is_positional() {
-        let name = arg.get_value_names().and_then(<[_]>::first).map_or("", |name| name);
         let more = if arg.get_num_args().is_some_and(|n| n.max_values() > 1) { " …" } else { "" };
-        let name = format!("`{}`{more}", name.replace('|', "\\|"));
-        return if arg.is_required_set() { name } else { format!("[{name}]") };
+        return if arg.is_required_set() {
+            format!("`{value}`{more}")
+        } else {
+            format!("[`{value}`{more}]")
+        };
     }
-    let short = arg.get_short().map(|c| format!("`-{c}`"));
+    let short = arg.get_short().map(|c| format!("-{c}"));
     let longs = arg.get_long().into_iter().chain(arg.get_visible_aliases().unwrap_or_default());
-    let longs = longs.map(|name| format!("`--{name}`"));
-    short.into_iter().chain(longs).collect::<Vec<_>>().join(", ")
+    let mut names: Vec<_> =
+        short.into_iter().chain(longs.map(|name| format!("--{name}"))).collect();
+    if let Some(last) = names.last_mut().filter(|_| takes(arg)) {
+        *last = format!("{last} {value}");
+    }
+    names.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ")
 }
 
 fn short_name(arg: &Arg) -> String {

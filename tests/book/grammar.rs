@@ -272,27 +272,33 @@ impl Seeded {
     }
 }
 
+/// All tokens of a rule.
+fn tokens(rule: &Rule, found: &mut BTreeSet<String>) {
+    match rule {
+        Rule::Token(name) => {
+            found.insert(name.clone());
+        }
+        Rule::Production(_) => {}
+        Rule::Sequence(all) | Rule::Choice(_, all) => {
+            for rule in all {
+                tokens(rule, found);
+            }
+        }
+        Rule::Many(_, inner) | Rule::Optional(_, inner) => tokens(inner, found),
+        Rule::List(_, inner) => {
+            found.insert(",".to_owned());
+            tokens(inner, found);
+        }
+    }
+}
+
 #[test]
 fn the_grammar_has_every_token() {
     let grammar = Grammar::of_the_page();
-    fn tokens(rule: &Rule, found: &mut BTreeSet<String>) {
-        match rule {
-            Rule::Token(name) => {
-                found.insert(name.clone());
-            }
-            Rule::Production(_) => {}
-            Rule::Sequence(all) | Rule::Choice(_, all) => {
-                all.iter().for_each(|rule| tokens(rule, found));
-            }
-            Rule::Many(_, inner) | Rule::Optional(_, inner) => tokens(inner, found),
-            Rule::List(_, inner) => {
-                found.insert(",".to_owned());
-                tokens(inner, found);
-            }
-        }
-    }
     let mut found = BTreeSet::new();
-    grammar.rules.iter().for_each(|rule| tokens(rule, &mut found));
+    for rule in &grammar.rules {
+        tokens(rule, &mut found);
+    }
     let classes = ["NAME", "INTEGER", "QUANTITY", "STRING", "DOC", "RUST"];
     let known = [KEYWORDS, CONTEXTUAL, PUNCTUATION, &classes].concat();
     let known: BTreeSet<String> = known.into_iter().map(str::to_owned).collect();
@@ -396,7 +402,11 @@ impl<'g> Author<'g> {
             Rule::Production(which) => {
                 self.write(&self.grammar.rules[*which], budget.saturating_sub(1), out);
             }
-            Rule::Sequence(parts) => parts.iter().for_each(|part| self.write(part, budget, out)),
+            Rule::Sequence(parts) => {
+                for part in parts {
+                    self.write(part, budget, out);
+                }
+            }
             Rule::Choice(which, branches) => {
                 let least = branches.iter().map(|rule| depth(rule, &self.depths)).min();
                 let affordable =

@@ -12,8 +12,8 @@ use roundelay_tests::root;
 
 use crate::book::{console, engine};
 
-/// What fits on a page. Messages are wrapped; a program that is wider is not shown.
-const WIDEST: usize = 96;
+/// What fits on a page. Messages are wrapped, and programs are narrow enough.
+const WIDEST: usize = 88;
 
 pub(crate) fn path(code: Code) -> PathBuf {
     root().join(format!("book/src/errors/{code}.md"))
@@ -81,35 +81,49 @@ fn wrong(name: &str, extension: &str) -> String {
 fn fence(page: &mut String, language: &str, text: &str) {
     let _ = writeln!(page, "```{language}");
     for line in text.trim_end().lines() {
-        if ["text", "console"].contains(&language) {
-            let _ = writeln!(page, "{}", wrapped(line));
-        } else {
-            assert!(line.chars().count() <= WIDEST, "the page is narrower than this line:\n{line}");
-            let _ = writeln!(page, "{line}");
-        }
+        let shown = match language {
+            "text" | "console" => wrapped(line),
+            _ => line.to_owned(),
+        };
+        let widest = shown.lines().map(|line| line.chars().count()).max().unwrap_or(0);
+        let command = line.starts_with('$');
+        assert!(widest <= WIDEST || command, "the page is narrower than this line:\n{line}");
+        let _ = writeln!(page, "{shown}");
     }
     page.push_str("```\n");
 }
 
-/// What is too wide goes on below, under its own text. Lines of a program with what is said of them stay as they are.
+/// What is too wide goes on below, under its own text. The lines of a program itself stay as they are.
 fn wrapped(line: &str) -> String {
     let text = line.trim_start();
+    let blanks = line.len() - text.len();
+    if text.starts_with('|') {
+        // What is said of a place in the program, behind the marks below it.
+        let label = text.find(|c| !" |_^-".contains(c)).map_or(0, |at| blanks + at);
+        let goes_on = format!("{:blanks$}|", "");
+        return broken(line, &format!("{goes_on:label$}"));
+    }
     let numbered = text.trim_start_matches(|c: char| c.is_ascii_digit()).trim_start();
     if numbered.starts_with('|') || text.starts_with("-->") || text.starts_with('$') {
         return line.to_owned();
     }
     let kind = ["= note: ", "= help: "].iter().find(|kind| text.starts_with(**kind));
-    let indent = match line.len() - text.len() {
+    let indent = match blanks {
         0 => 4,
         blanks => blanks + kind.map_or(2, |kind| kind.len()),
     };
+    broken(line, &" ".repeat(indent))
+}
+
+/// Breaks a line that is too wide between words. Each further line begins with `margin`.
+fn broken(line: &str, margin: &str) -> String {
     let mut all = String::new();
     let mut width = 0;
     for word in line.split_inclusive(' ') {
-        if width + word.trim_end().chars().count() > WIDEST && width > indent {
+        if width + word.trim_end().chars().count() > WIDEST && width > margin.len() {
             all.truncate(all.trim_end().len());
-            let _ = write!(all, "\n{:indent$}", "");
-            width = indent;
+            let _ = write!(all, "\n{margin}");
+            width = margin.len();
         }
         all.push_str(word);
         width += word.chars().count();
