@@ -17,6 +17,8 @@ mod families;
 mod glossary;
 #[path = "book/grammar.rs"]
 mod grammar;
+#[path = "book/links.rs"]
+mod links;
 #[path = "book/pages.rs"]
 mod pages;
 
