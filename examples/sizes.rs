@@ -26,8 +26,11 @@ collective! {
         }
     }
 
+    // ANCHOR: verify
     /// Every rank copies the input of the root.
+    #[verify(nranks = 2..=16)]
     algorithm Star(root: Rank = 0) -> Broadcast {
+        // ANCHOR_END: verify
         let hub = peer(root);
         if rank == root {
             copy(local.input, local.output);
