@@ -1,9 +1,11 @@
 //! One algorithm, called in three ways: by one thread that holds the buffers of all ranks, by a thread for each rank, and
 //! by name through a communicator.
 
+// ANCHOR: uses
 use std::thread;
 
 use roundelay::{Comm, DType, Error, ReduceOp, ToPlan as _, collective};
+// ANCHOR_END: uses
 
 // ANCHOR: algorithm
 collective! {
