@@ -7,104 +7,112 @@ use std::sync::Arc;
 
 use roundelay::select::{library, size, time};
 use roundelay::{Algorithm as _, DType, Topology};
+use roundelay_core::check::Door;
 use roundelay_core::diagnostics::Code;
 use roundelay_core::schedule::Schedule;
 use roundelay_core::schedule::interpret::Interpreted;
 use roundelay_core::simulate::{Machine, simulate};
-use roundelay_tests::root;
+use roundelay_core::source::Source;
+use roundelay_tests::{compile, root};
 
-/// The latency of a link in seconds and its bandwidth in bytes a second; and so it is written in a topology.
+/// The latency of a step in seconds, and the bandwidth of a link in bytes a second.
 const L: f64 = 2e-6;
 const B: f64 = 25e9;
-const LINK: &str = "25GB/s, 2us";
 
-/// An algorithm of the library, with its parameters, and the time that it takes: `steps(n)` L + `volume(n)` S/B.
+/// What joins the ranks, with that latency between every two.
+#[derive(Clone, Copy, PartialEq)]
+enum Links {
+    /// A link each way for every two.
+    Mesh,
+    /// A port for each, at one switch: two hops.
+    Port,
+}
+
+use Links::{Mesh, Port};
+
+impl Links {
+    fn topology(self, nranks: u32) -> String {
+        match self {
+            Mesh => format!("full_mesh({nranks}, 25GB/s, 2us)"),
+            Port => format!("crossbar({nranks}, 25GB/s, 1us)"),
+        }
+    }
+}
+
+/// Values of parameters.
+type Set = &'static [(&'static str, &'static str)];
+
+/// An algorithm of the library, or the program of the chapter in a file, and the time that it takes:
+/// `steps(n)` L + `volume(n)` S/B.
 struct Formula {
     algorithm: &'static str,
-    set: &'static [(&'static str, &'static str)],
+    set: Set,
+    on: &'static [Links],
+    powers_of_two: bool,
     text: &'static str,
     steps: fn(f64) -> f64,
     volume: fn(f64) -> f64,
 }
 
+const BOTH: &[Links] = &[Mesh, Port];
 /// MPI's tree: whole buffers along it.
-const WHOLE: &[(&str, &str)] = &[("tree", "binomial(0)"), ("slices", "1")];
+const WHOLE: Set = &[("tree", "binomial(0)"), ("slices", "1")];
 
-fn levels(n: f64) -> f64 {
+fn up(n: f64) -> f64 {
     n.log2().ceil()
 }
 
-const FORMULAS: [Formula; 9] = [
-    Formula {
-        algorithm: "RingAllReduce",
-        set: &[],
-        text: "2(n-1) L + 2(n-1)/n S/B",
-        steps: |n| 2.0 * (n - 1.0),
-        volume: |n| 2.0 * (n - 1.0) / n,
-    },
-    Formula {
-        algorithm: "RingReduceScatter",
-        set: &[],
-        text: "(n-1) L + (n-1)/n S/B",
-        steps: |n| n - 1.0,
-        volume: |n| (n - 1.0) / n,
-    },
-    Formula {
-        algorithm: "RingAllGather",
-        set: &[],
-        text: "(n-1) L + (n-1)/n S/B",
-        steps: |n| n - 1.0,
-        volume: |n| (n - 1.0) / n,
-    },
-    Formula {
-        algorithm: "HalvingDoublingAllReduce",
-        set: &[],
-        text: "2 log2(n) L + 2(n-1)/n S/B",
-        steps: |n| 2.0 * n.log2(),
-        volume: |n| 2.0 * (n - 1.0) / n,
-    },
-    Formula {
-        algorithm: "HalvingDoublingReduceScatter",
-        set: &[],
-        text: "log2(n) L + (n-1)/n S/B",
-        steps: f64::log2,
-        volume: |n| (n - 1.0) / n,
-    },
-    Formula {
-        algorithm: "HalvingDoublingAllGather",
-        set: &[],
-        text: "log2(n) L + (n-1)/n S/B",
-        steps: f64::log2,
-        volume: |n| (n - 1.0) / n,
-    },
-    Formula {
-        algorithm: "TreeBroadcast",
-        set: &[],
-        text: "ceil(log2 n) L + ceil(log2 n) S/B",
-        steps: levels,
-        volume: levels,
-    },
-    Formula {
-        algorithm: "TreeReduce",
-        set: &[],
-        text: "ceil(log2 n) L + ceil(log2 n) S/B",
-        steps: levels,
-        volume: levels,
-    },
-    Formula {
-        algorithm: "TreeAllReduce",
-        set: WHOLE,
-        text: "2 ceil(log2 n) L + 2 ceil(log2 n) S/B",
-        steps: |n| 2.0 * levels(n),
-        volume: |n| 2.0 * levels(n),
-    },
+fn down(n: f64) -> f64 {
+    n.log2().floor()
+}
+
+const fn formula(
+    algorithm: &'static str,
+    on: &'static [Links],
+    text: &'static str,
+    steps: fn(f64) -> f64,
+    volume: fn(f64) -> f64,
+) -> Formula {
+    Formula { algorithm, set: &[], on, powers_of_two: false, text, steps, volume }
+}
+
+impl Formula {
+    const fn powers_of_two(mut self) -> Self {
+        self.powers_of_two = true;
+        self
+    }
+
+    const fn set(mut self, set: Set) -> Self {
+        self.set = set;
+        self
+    }
+}
+
+const RING_TEXT: &str = "2(n-1) L + 2(n-1)/n S/B";
+const HALVING_TEXT: &str = "2 log2(n) L + 2(n-1)/n S/B";
+
+#[rustfmt::skip] // a line a formula
+const FORMULAS: [Formula; 13] = [
+    formula("ring.coll", BOTH, RING_TEXT, |n| 2.0 * (n - 1.0), |n| 2.0 * (n - 1.0) / n),
+    formula("RingAllReduce", BOTH, RING_TEXT, |n| 2.0 * (n - 1.0), |n| 2.0 * (n - 1.0) / n),
+    formula("RingReduceScatter", BOTH, "(n-1) L + (n-1)/n S/B", |n| n - 1.0, |n| (n - 1.0) / n),
+    formula("RingAllGather", BOTH, "(n-1) L + (n-1)/n S/B", |n| n - 1.0, |n| (n - 1.0) / n),
+    formula("halving.coll", BOTH, HALVING_TEXT, |n| 2.0 * n.log2(), |n| 2.0 * (n - 1.0) / n).powers_of_two(),
+    formula("HalvingDoublingAllReduce", BOTH, HALVING_TEXT, |n| 2.0 * n.log2(), |n| 2.0 * (n - 1.0) / n).powers_of_two(),
+    formula("HalvingDoublingReduceScatter", BOTH, "log2(n) L + (n-1)/n S/B", f64::log2, |n| (n - 1.0) / n).powers_of_two(),
+    formula("HalvingDoublingAllGather", BOTH, "log2(n) L + (n-1)/n S/B", f64::log2, |n| (n - 1.0) / n).powers_of_two(),
+    formula("tree.coll", BOTH, "2 ceil(log2 n) (L + S/B)", |n| 2.0 * up(n), |n| 2.0 * up(n)),
+    formula("TreeReduce", BOTH, "ceil(log2 n) (L + S/B)", up, up),
+    formula("TreeBroadcast", &[Mesh], "floor(log2 n) (L + S/B)", down, down),
+    formula("TreeBroadcast", &[Port], "log2(n) L + log2(n) (log2(n)+1)/2 S/B", f64::log2, |n| n.log2() * (n.log2() + 1.0) / 2.0).powers_of_two(),
+    formula("TreeAllReduce", &[Mesh], "(ceil(log2 n) + floor(log2 n)) (L + S/B)", |n| up(n) + down(n), |n| up(n) + down(n)).set(WHOLE),
 ];
 
 /// An algorithm on a topology: seconds that no byte shortens, and shares of S one after another.
 #[derive(Clone, Copy)]
 struct Line {
     algorithm: &'static str,
-    set: &'static [(&'static str, &'static str)],
+    set: Set,
     latency: f64,
     volume: f64,
 }
@@ -117,14 +125,14 @@ struct Beaten {
     why: &'static str,
 }
 
-const NEAR: &[(&str, &str)] = &[("near_first", "true")];
+const NEAR: Set = &[("near_first", "true")];
 /// Leaves of four hosts, whose uplinks carry a quarter of what the hosts can send.
 const LEAVES: &str = "spine_leaf(2, 4, 2, 4, 25GB/s, 1us)";
 
 const RING: Line = Line { algorithm: "RingAllReduce", set: &[], latency: 14.0 * L, volume: 1.75 };
 const HALVING: Line =
     Line { algorithm: "HalvingDoublingAllReduce", set: &[], latency: 6.0 * L, volume: 1.75 };
-const TREE: Line = Line { algorithm: "TreeAllReduce", set: WHOLE, latency: 6.0 * L, volume: 6.0 };
+const TREE: Line = Line { algorithm: "tree.coll", set: &[], latency: 6.0 * L, volume: 6.0 };
 /// In each of the 14 rounds two ranks send to the other leaf, over four links of 1 us.
 const RING_ON_LEAVES: Line = Line { latency: 14.0 * 4e-6, ..RING };
 
@@ -145,13 +153,13 @@ const BEATEN: [Beaten; 6] = [
         topology: "full_mesh(8, 25GB/s, 2us)",
         slower: TREE,
         faster: RING,
-        why: "8 L = (6 - 1.75) S/B",
+        why: "14 - 6 steps against 6 S - 1.75 S",
     },
     Beaten {
         topology: "full_mesh(6, 25GB/s, 2us)",
         slower: TREE,
         faster: Line { latency: 10.0 * L, volume: 10.0 / 6.0, ..RING },
-        why: "4 L = (6 - 1.667) S/B; 6 is no power of two",
+        why: "10 - 6 steps against 6 S - 1.667 S; halving and doubling refuses 6 ranks",
     },
     Beaten {
         topology: LEAVES,
@@ -178,9 +186,16 @@ const BEATEN: [Beaten; 6] = [
 ];
 
 /// The algorithm as `simulate --set` would have it.
-fn schedule(name: &str, set: &[(&str, &str)], nranks: u32) -> Schedule {
-    let found = library().iter().find(|algorithm| algorithm.name() == name);
-    let mut algorithm: Interpreted = found.expect("it is in the library").clone();
+fn schedule(name: &str, set: Set, nranks: u32) -> Schedule {
+    let mut algorithm: Interpreted = if name.ends_with(".coll") {
+        let path = root().join("book/src/listings/costs").join(name);
+        let text = std::fs::read_to_string(path).expect("the chapter has it");
+        let source = Source::from_text(name, &text);
+        let program = compile(&source, Door::File).expect("it is right");
+        Interpreted::new(program.algorithms.into_iter().next().expect("one algorithm"), &source)
+    } else {
+        library().iter().find(|a| a.name() == name).expect("it is in the library").clone()
+    };
     for (parameter, value) in set {
         algorithm.set_text(parameter, value).expect("its parameter");
     }
@@ -209,10 +224,6 @@ fn sizes(nranks: u32) -> impl Iterator<Item = u64> {
         .map(move |k| 4 * k * u64::from(nranks))
 }
 
-fn admits(formula: &Formula, nranks: u32) -> bool {
-    !formula.algorithm.starts_with("Halving") || nranks.is_power_of_two()
-}
-
 impl Formula {
     fn seconds(&self, nranks: u32, bytes: u64) -> f64 {
         let n = f64::from(nranks);
@@ -224,24 +235,27 @@ impl Formula {
 fn formulas_are_what_the_simulator_says() {
     let mut compared = 0;
     for formula in &FORMULAS {
-        for nranks in [2, 3, 4, 5, 6, 7, 8, 9, 12, 16, 32] {
-            if !admits(formula, nranks) {
+        let Formula { algorithm, set, on, powers_of_two, text, .. } = formula;
+        for nranks in [2_u32, 3, 4, 5, 6, 7, 8, 9, 12, 16, 32] {
+            if *powers_of_two && !nranks.is_power_of_two() {
                 continue;
             }
-            let schedule = schedule(formula.algorithm, formula.set, nranks);
-            for bytes in sizes(nranks) {
-                let got = simulated(&schedule, &format!("full_mesh({nranks}, {LINK})"), bytes);
-                let wanted = formula.seconds(nranks, bytes);
-                let Formula { algorithm, text, .. } = formula;
-                assert!(
-                    same(got, wanted),
-                    "{algorithm} of {bytes} B on {nranks} ranks: {got} s, and {text} is {wanted} s"
-                );
-                compared += 1;
+            let schedule = schedule(algorithm, set, nranks);
+            for links in *on {
+                let topology = links.topology(nranks);
+                for bytes in sizes(nranks) {
+                    let got = simulated(&schedule, &topology, bytes);
+                    let wanted = formula.seconds(nranks, bytes);
+                    assert!(
+                        same(got, wanted),
+                        "{algorithm} of {bytes} B on {topology}: {got} s, and {text} is {wanted} s"
+                    );
+                    compared += 1;
+                }
             }
         }
     }
-    assert!(compared > 500, "{compared} runs");
+    assert!(compared > 1000, "{compared} runs");
 }
 
 impl Line {
@@ -252,6 +266,10 @@ impl Line {
     fn name(&self) -> String {
         let set: Vec<_> = self.set.iter().map(|(name, value)| format!("{name}={value}")).collect();
         match &set[..] {
+            // The programs of the chapter are known by their names.
+            [] if self.algorithm == "ring.coll" => "`FirstRing`".to_owned(),
+            [] if self.algorithm == "halving.coll" => "`MyHalvingDoubling`".to_owned(),
+            [] if self.algorithm == "tree.coll" => "`MyTree`".to_owned(),
             [] => format!("`{}`", self.algorithm),
             _ => format!("`{}` with `{}`", self.algorithm, set.join("`, `")),
         }
@@ -307,7 +325,7 @@ fn each_is_beaten_where_the_simulator_has_it() {
 #[test]
 fn halving_and_doubling_beats_the_ring_on_every_full_mesh() {
     for nranks in [4, 8, 16, 32] {
-        let topology = format!("full_mesh({nranks}, {LINK})");
+        let topology = Mesh.topology(nranks);
         let [ring, halving] =
             ["RingAllReduce", "HalvingDoublingAllReduce"].map(|name| schedule(name, &[], nranks));
         for bytes in sizes(nranks) {
@@ -318,7 +336,7 @@ fn halving_and_doubling_beats_the_ring_on_every_full_mesh() {
     }
     // With two ranks there is one partner, which is the neighbour.
     let [ring, halving] = ["RingAllReduce", "HalvingDoublingAllReduce"]
-        .map(|name| simulated(&schedule(name, &[], 2), "full_mesh(2, 25GB/s, 2us)", 1 << 20));
+        .map(|name| simulated(&schedule(name, &[], 2), &Mesh.topology(2), 1 << 20));
     assert!(same(ring, halving), "{ring} s, {halving} s");
     // And other counts it refuses.
     let halving = library().iter().find(|a| a.name() == "HalvingDoublingAllReduce").unwrap();
@@ -328,22 +346,25 @@ fn halving_and_doubling_beats_the_ring_on_every_full_mesh() {
 
 fn formulas() -> String {
     let nranks = 8;
-    let topology = format!("full_mesh({nranks}, {LINK})");
     let sizes = [64 << 10, 64 << 20];
-    let mut text = String::from("| algorithm | T |");
+    let mut text = String::from("| algorithm | links | T |");
     for bytes in sizes {
         let _ = write!(text, " {} by T | simulated |", size(bytes));
     }
-    text.push_str("\n|---|---|---|---|---|---|\n");
+    text.push_str("\n|---|---|---|---|---|---|---|\n");
     for formula in &FORMULAS {
-        let Formula { algorithm, text: written, .. } = formula;
-        let schedule = schedule(algorithm, formula.set, nranks);
-        let mark = if formula.set.is_empty() { "" } else { ", binomial, whole" };
-        let _ = write!(text, "| `{algorithm}`{mark} | {written} |");
+        let Formula { algorithm, set, on, text: written, .. } = formula;
+        let name = Line { algorithm, set, latency: 0.0, volume: 0.0 }.name();
+        let links = match on {
+            [Mesh] => "full mesh",
+            [Port] => "one port",
+            _ => "both",
+        };
+        let _ = write!(text, "| {name} | {links} | {written} |");
+        let schedule = schedule(algorithm, set, nranks);
         for bytes in sizes {
-            let (by_formula, run) =
-                (formula.seconds(nranks, bytes), simulated(&schedule, &topology, bytes));
-            let _ = write!(text, " {} | {} |", time(by_formula), time(run));
+            let run = simulated(&schedule, &on[0].topology(nranks), bytes);
+            let _ = write!(text, " {} | {} |", time(formula.seconds(nranks, bytes)), time(run));
         }
         text.push('\n');
     }

@@ -12,7 +12,7 @@ use crate::topo::{count, short};
 /// What the words of a list mean.
 pub(super) const LEGEND: &str = "\
 steps   messages in the longest chain in which each message waits for the one before
-1.75 S  data that passes one after another through the port of a rank; S is nccl-tests' size
+S       nccl-tests' size in bytes; `1.5 S` is the data that must pass one after another
 scratch of a rank, in units of the count
 order   whether results are reduced in one order, on all ranks and in all pieces of the buffer
 `list COLLECTIVE --why` ranks algorithms by predicted time; `--format json` says more";
