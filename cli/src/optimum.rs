@@ -59,8 +59,8 @@ impl Optimum {
         })
     }
 
-    /// One line for a terminal.
-    pub(crate) fn line(&self) -> String {
+    /// For a terminal: what it reaches of the bound, and what sets its own time.
+    pub(crate) fn lines(&self) -> [String; 2] {
         let time = |seconds: f64| {
             if self.relative {
                 format!("{} S/B", micro(seconds))
@@ -70,16 +70,18 @@ impl Optimum {
                 "0".to_owned()
             }
         };
-        let link = self.busiest_link.as_ref().map_or(String::new(), |l| format!(" on link {l}"));
-        format!(
-            "{:.1} % of the bandwidth bound at {} ranks: {}{link}, at best {} ({}); {} in a row, at least {}",
+        let reached = format!(
+            "{:.1} % of the bandwidth bound at {} ranks: at best {} ({})",
             100.0 * self.share,
             self.nranks,
-            time(self.seconds_per_byte),
             time(self.bound_seconds_per_byte),
             self.binding,
-            count(self.rounds as usize, "message"),
-            self.least_rounds,
-        )
+        );
+        let link = match &self.busiest_link {
+            Some(link) => format!("busiest link {link}: {}; ", time(self.seconds_per_byte)),
+            None => String::new(),
+        };
+        let messages = count(self.rounds as usize, "message");
+        [reached, format!("{link}{messages} in a row, at least {}", self.least_rounds)]
     }
 }

@@ -18,13 +18,15 @@ pub(super) fn print(described: &Description, topology: &Topology) -> String {
     let others = described.nodes.len() - described.nranks as usize;
     let _ = writeln!(
         text,
-        "{}: {}, {}, {} (each in one direction){}",
+        "{}: {}, {}, {} (each in one direction)",
         described.name,
         count(described.nranks as usize, "rank"),
         count(others, "other node"),
         count(described.links.len(), "link"),
-        if described.relative { "; B is the bandwidth of one link" } else { "" },
     );
+    if described.relative {
+        text.push_str("B is the bandwidth of one link\n");
+    }
     for assumption in &described.assumptions {
         let _ = writeln!(text, "assumed: {assumption}");
     }
