@@ -251,7 +251,7 @@ impl Certificate {
                 },
                 short(least_units),
                 100.0 * least_units / units.max(f64::MIN_POSITIVE),
-                count(rounds as usize, "send"),
+                count(rounds as usize, "message"),
             ));
         }
         lines
