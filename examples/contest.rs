@@ -4,6 +4,7 @@
 use roundelay::ReduceOp;
 use roundelay::executor::{Executor as _, Framework, find, register};
 
+// ANCHOR: entry
 roundelay::executor! {
     /// Small, medium, huge.
     pub executor Entry for AllReduce {
@@ -15,6 +16,7 @@ roundelay::executor! {
         otherwise          => MeshAround(slices = 6);
     }
 }
+// ANCHOR_END: entry
 
 const RANKS: usize = 8;
 
@@ -26,8 +28,10 @@ fn main() -> Result<(), roundelay::Error> {
         Entry.calc_comm_info().links.len(),
         Entry.calc_scratch_mem_size(Entry.ccl_buffer_size()),
     );
+    // ANCHOR: find
     register(Entry)?;
     let entry = find("Entry").expect("it has just been registered");
+    // ANCHOR_END: find
 
     // 1 KB, 1 MB, and 10 MB + 4 B: more than two CCL buffers, and a tail.
     for count in [256, 262_144, 2_621_441] {
@@ -39,8 +43,10 @@ fn main() -> Result<(), roundelay::Error> {
         let reads: Vec<&[f32]> = inputs.iter().map(Vec::as_slice).collect();
         let mut writes: Vec<&mut [f32]> = outputs.iter_mut().map(Vec::as_mut_slice).collect();
 
+        // ANCHOR: run
         let framework = Framework::new();
         let ran = framework.run(&*entry, count as u64, ReduceOp::Sum, &reads, &mut writes)?;
+        // ANCHOR_END: run
 
         for output in &outputs {
             for (i, element) in output.iter().enumerate() {

@@ -54,6 +54,7 @@ fn on_the_host(inputs: &Buffers) -> Result<Buffers, roundelay::Error> {
     Ok(outputs)
 }
 
+// ANCHOR: device
 #[cfg(feature = "cuda")]
 fn on_the_device(world: &CudaWorld, inputs: &Buffers) -> Result<Buffers, Anything> {
     let plan = TwoShot::new().plan_on_device(world, COUNT as u64, DType::F32, ReduceOp::Sum)?;
@@ -70,6 +71,7 @@ fn on_the_device(world: &CudaWorld, inputs: &Buffers) -> Result<Buffers, Anythin
     let outputs = writes.iter().map(|output| stream.clone_dtoh(output));
     Ok(outputs.collect::<Result<_, _>>()?)
 }
+// ANCHOR_END: device
 
 /// The code is one for all rank counts, and each statement names its line in this file.
 #[cfg(feature = "cuda")]

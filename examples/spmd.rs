@@ -19,6 +19,7 @@ fn element(row: usize, column: usize) -> f64 {
     }
 }
 
+// ANCHOR: rank
 fn eigenvalue(comm: &Comm, rank: u32) -> Result<f64, Error> {
     let mut comm = comm.rank(rank)?;
     let first = rank as usize * MINE;
@@ -39,6 +40,7 @@ fn eigenvalue(comm: &Comm, rank: u32) -> Result<f64, Error> {
     }
     Ok(length[0].sqrt())
 }
+// ANCHOR_END: rank
 
 fn main() -> Result<(), Error> {
     let comm = Comm::new(RANKS)?;

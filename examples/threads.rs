@@ -5,6 +5,7 @@ use std::thread;
 
 use roundelay::{DType, EngineError, Error, RankPlan, ReduceOp, ToPlan as _, collective};
 
+// ANCHOR: ranks
 const RANKS: u32 = 4;
 /// Elements of the vectors that a rank holds.
 const MINE: usize = 1000;
@@ -62,3 +63,4 @@ fn main() -> Result<(), Error> {
     println!("dot product {expected} on each of {RANKS} ranks");
     Ok(())
 }
+// ANCHOR_END: ranks

@@ -10,6 +10,7 @@ const RANKS: usize = 8;
 const COUNT: usize = 1_000_003;
 
 fn main() -> Result<(), roundelay::Error> {
+    // ANCHOR: plan_on
     let mesh: Arc<Topology> = Arc::new("full_mesh(8) without (0, 1)".parse()?);
     let natural = TwistedRingAllReduce::new();
     let refused = natural.plan_on(&mesh, COUNT as u64, DType::I64, ReduceOp::Max);
@@ -20,6 +21,7 @@ fn main() -> Result<(), roundelay::Error> {
 
     let around = natural.ring(Ring::around(mesh.clone()));
     let plan = around.plan_on(&mesh, COUNT as u64, DType::I64, ReduceOp::Max)?;
+    // ANCHOR_END: plan_on
 
     // Element i of rank r is (31 * i + r) % 101, so the largest differs from element to element.
     let value = |rank: usize, i: usize| ((31 * i + rank) % 101) as i64;

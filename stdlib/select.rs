@@ -1,6 +1,6 @@
 //! Choosing: what each algorithm of the library would take by an explicit model, and so which one to run.
 //!
-//! T = alpha * steps + message * messages + M * (volume / bandwidth + reduced / reduce + copied / copy), with the
+//! T = steps * L + messages * message + S * (volume / B + reduced / reduce + copied / copy), with the
 //! constants of [`Costs`] and the numbers of [`Counts`]. Nothing is left out silently: an algorithm that
 //! cannot run is listed with the reason.
 
@@ -37,7 +37,7 @@ pub struct Choice {
     pub collective: Collective,
     /// The number of ranks that was asked about.
     pub nranks: u32,
-    /// The size M in bytes as nccl-tests counts it: that of the larger of a rank's two buffers.
+    /// The size S in bytes as nccl-tests counts it: that of the larger of a rank's two buffers.
     pub bytes: u64,
     /// The name of the topology that joins the ranks, if one was given.
     pub topology: Option<String>,
@@ -60,7 +60,7 @@ pub struct Choice {
 pub struct Row {
     /// The name of the algorithm.
     pub algorithm: String,
-    /// Its steps and messages, and its data in shares of the size M.
+    /// Its steps and messages, and its data in shares of the size S.
     pub counts: Counts,
     /// The predicted time in seconds, by what it is spent on.
     pub time: Time,
@@ -281,7 +281,7 @@ impl Choice {
 }
 
 impl Row {
-    /// The numbers as the model multiplies them: messages, then shares of M: volume, reduced, copied. Where ranks
+    /// The numbers as the model multiplies them: messages, then shares of S: volume, reduced, copied. Where ranks
     /// share cores that is the work of all of them by the number of cores, if that is more than what one has
     /// in a row.
     pub fn factors(&self, choice: &Choice) -> [f64; 4] {
@@ -331,16 +331,17 @@ impl fmt::Display for Choice {
             writeln!(f, "\nrefused")?;
         }
         self.refusals(f)?;
-        let alpha =
-            if self.latency_of_links { "of the links".to_owned() } else { time(costs.alpha) };
+        let latency =
+            if self.latency_of_links { "of the links".to_owned() } else { time(costs.latency) };
         write!(
             f,
-            "\npredicted = alpha steps + message messages + M (volume / bandwidth + reduced / reduce + copied / copy)\n\
-             M {}, alpha {alpha}, message {}, bandwidth {}, reduce {}, copy {}\n\
+            "\npredicted = steps * L + messages * message + S * (volume / B + reduced / reduce + copied / copy)\n\
+             size S {}, latency L {latency}, bandwidth B {}\n\
+             message {}, reduce {}, copy {}\n\
              constants: {}",
             size(self.bytes),
-            time(costs.message),
             rate(self.bandwidth),
+            time(costs.message),
             rate(costs.reduce),
             rate(costs.copy),
             costs.name,

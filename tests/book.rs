@@ -17,8 +17,8 @@ mod families;
 mod glossary;
 #[path = "book/grammar.rs"]
 mod grammar;
-#[path = "book/links.rs"]
-mod links;
+#[path = "book/listings.rs"]
+mod listings;
 #[path = "book/pages.rs"]
 mod pages;
 
@@ -26,6 +26,7 @@ use std::path::{Path, PathBuf};
 
 use expect_test::expect_file;
 use roundelay_core::check::Door;
+use roundelay_core::check::hir::Algorithm;
 use roundelay_core::diagnostics::Code;
 use roundelay_core::executor::Executor;
 use roundelay_core::prove_source;
@@ -72,35 +73,30 @@ fn holds(what: &str, text: &str) {
         }
     }
     for algorithm in algorithms.algorithms {
-        let algorithm = Interpreted::new(algorithm, &source);
-        let mut proved = 0;
-        for nranks in 1..=9 {
-            match prove_source(&algorithm, nranks) {
-                Ok(_) => proved += 1,
-                Err(errors) => {
-                    let wrong = errors.iter().find(|e| !e.code.refuses());
-                    if let Some(wrong) = wrong {
-                        panic!("{what} at nranks = {nranks}: {}", wrong.report(&source));
-                    }
-                }
-            }
-        }
-        assert!(proved > 0, "{what}: every rank count is refused");
+        proved(what, algorithm, &source).unwrap_or_else(|why| panic!("{why}"));
     }
 }
 
-#[test]
-fn the_transcripts_are_what_the_command_prints() {
-    let transcripts = files(&root().join("book/src/listings"), "console");
-    assert!(!transcripts.is_empty());
-    for path in transcripts {
-        let written = std::fs::read_to_string(&path).expect("transcripts are text");
-        let folder = path.parent().expect("a file has a folder");
-        let commands: Vec<_> = written.lines().filter(|line| line.starts_with("$ ")).collect();
-        assert!(!commands.is_empty(), "{} holds no command", path.display());
-        let fresh: Vec<_> = commands.iter().map(|c| console::transcript(c, folder)).collect();
-        compare(&path, &fresh.join("\n"));
+/// Whether the algorithm is proved for some of 1..=9 ranks and refuses the others, and else why not.
+fn proved(what: &str, algorithm: Algorithm, source: &Source) -> Result<(), String> {
+    let algorithm = Interpreted::new(algorithm, source);
+    let mut proved = 0;
+    for nranks in 1..=9 {
+        match prove_source(&algorithm, nranks) {
+            Ok(_) => proved += 1,
+            Err(errors) => {
+                if let Some(wrong) = errors.iter().find(|e| !e.code.refuses()) {
+                    return Err(format!("{what} at nranks = {nranks}: {}", wrong.report(source)));
+                }
+            }
+        }
     }
+    if proved > 0 { Ok(()) } else { Err(format!("{what}: every rank count is refused")) }
+}
+
+/// A file of the book as text.
+fn read(path: &Path) -> String {
+    std::fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 
 /// A table a family, and the tour shows all of them.
@@ -140,26 +136,6 @@ fn the_tables_of_the_command_are_its_flags() {
     }
 }
 
-/// Pictures, and the topologies that they are of.
-#[test]
-fn the_pictures_are_what_the_command_draws() {
-    let command = "$ roundelay topo \"full_mesh(8) without (0, 1)\" --format svg";
-    let drawn = console::transcript(command, &root());
-    let (_, drawn) = drawn.split_once('\n').expect("a command and a picture");
-    expect_file![root().join("book/src/guide/broken_mesh.svg")].assert_eq(drawn);
-
-    let folder = tempfile::tempdir().expect("a folder for the picture");
-    let run = folder.path().join("run.svg");
-    let machine = "\"full_mesh(8, 25GB/s, 2us) without (0, 1)\" --signals messages";
-    let file = run.display();
-    let command = format!(
-        "$ roundelay simulate OneShotAround --bytes 64K --topology {machine} --svg \"{file}\""
-    );
-    console::transcript(&command, &root());
-    let drawn = std::fs::read_to_string(&run).expect("the command draws");
-    expect_file![root().join("book/src/guide/one_shot_run.svg")].assert_eq(&drawn);
-}
-
 #[test]
 fn the_error_pages_are_fresh() {
     for code in Code::ALL {
@@ -192,25 +168,6 @@ fn every_page_is_in_the_summary() {
             link == "SUMMARY.md" || summary.contains(&format!("({link})")),
             "{link} is not in SUMMARY.md"
         );
-    }
-}
-
-#[test]
-fn the_corrected_programs_are_right() {
-    for code in Code::ALL {
-        for (i, text) in pages::programs(&pages::template(*code)).iter().enumerate() {
-            holds(&format!("program {i} of {code}"), text);
-        }
-    }
-}
-
-#[test]
-fn the_programs_of_the_reference_are_right() {
-    for page in ["book/src/reference/language.md", "book/src/guide/library.md", "README.md"] {
-        let text = std::fs::read_to_string(root().join(page)).unwrap();
-        for (i, program) in pages::programs(&text).iter().enumerate() {
-            holds(&format!("program {i} of {page}"), program);
-        }
     }
 }
 

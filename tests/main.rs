@@ -10,6 +10,7 @@ mod cuda;
 mod doors;
 mod driver;
 mod executor;
+mod formulas;
 mod golden;
 mod random;
 mod select;

@@ -7,7 +7,7 @@ use roundelay_core::diagnostics::Code;
 use roundelay_core::schedule::interpret::Interpreted;
 
 const NETWORK: &str =
-    "alpha = 4us\nmessage = 250ns\nbandwidth = 12GB/s\nreduce = 60GB/s\ncopy = 90GB/s";
+    "latency = 4us\nmessage = 250ns\nbandwidth = 12GB/s\nreduce = 60GB/s\ncopy = 90GB/s";
 
 fn of(collective: Collective) -> impl Iterator<Item = &'static Interpreted> {
     library().iter().filter(move |algorithm| algorithm.collective() == collective)
@@ -26,7 +26,7 @@ fn seconds(algorithm: &Interpreted, nranks: u32, bytes: u64, c: &Costs) -> Optio
     let per_byte = share(counts.volume) / c.bandwidth
         + share(counts.reduced) / c.reduce
         + share(counts.copied) / c.copy;
-    let per_step = f64::from(counts.steps) * c.alpha + share(counts.messages) * c.message;
+    let per_step = f64::from(counts.steps) * c.latency + share(counts.messages) * c.message;
     Some(per_step + bytes as f64 * per_byte)
 }
 
@@ -71,7 +71,7 @@ fn the_best_is_the_best_of_all() {
 #[test]
 fn equal_times_are_in_the_order_of_names() {
     // A rank alone sends nothing, and everything costs nothing where nothing is copied.
-    let free = Costs { alpha: 0.0, message: 0.0, ..host().clone() };
+    let free = Costs { latency: 0.0, message: 0.0, ..host().clone() };
     let choice = select_with(&free, Collective::AllReduce, 8, 0, None);
     let ranked: Vec<_> = choice.ranked.iter().map(|row| &row.algorithm).collect();
     assert!(ranked.len() > 8 && ranked.is_sorted(), "{ranked:?}");

@@ -79,7 +79,7 @@ fn loads_are_those_worked_by_hand() {
     };
     let near = |value: f64, expected: f64| (value / expected - 1.0).abs() < 1e-12;
     let (ring, twisted) = (RingAllReduce::new(), TwistedRingAllReduce::new());
-    // 2 (n-1)/n of M over the one link that a rank sends on.
+    // 2 (n-1)/n of S over the one link that a rank sends on.
     assert!(near(on(&ring, "full_mesh(8)"), 1.75));
     assert!(near(on(&ring, "crossbar(8, 1GB/s)"), 1.75e-9));
     // Half of it each way.
@@ -87,9 +87,9 @@ fn loads_are_those_worked_by_hand() {
     // Both ways through one port.
     assert!(near(on(&twisted, "crossbar(8)"), 1.75));
     // In either direction one rank of a leaf sends to the next leaf, over two spines alike, each with
-    // an uplink of 4 b / (2 * 4): half of 1.75 / 2 over b / 2.
+    // an uplink of 4 B / (2 * 4): half of 1.75 / 2 over B / 2.
     assert!(near(on(&twisted, "spine_leaf(2, 4, 2, 4)"), 1.75));
-    // One rank sends its 1.75 to the other leaf, half over each spine, at b / 2.
+    // One rank sends its 1.75 to the other leaf, half over each spine, at B / 2.
     assert!(near(on(&ring, "spine_leaf(2, 4, 2, 4)"), 1.75));
     assert!(near(on(&ring, "spine_leaf(2, 4, 2, 8)"), 3.5));
 }

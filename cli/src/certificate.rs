@@ -132,12 +132,12 @@ impl Certificate {
         };
         let mut holds = vec![
             "no deadlock",
-            "no race",
-            "none with the caller",
+            "no data race",
+            "no race with the caller",
             "every contribution exactly once",
         ];
         match (&proof.one_mode, proof.in_place) {
-            (Some(_), _) => holds.push("in place too, if all ranks are"),
+            (Some(_), _) => holds.push("in place too if all ranks are"),
             (None, true) => holds.push("in place too"),
             (None, false) => {}
         }
@@ -195,25 +195,35 @@ impl Certificate {
             units => format!("{} units of scratch", short(units)),
         };
         let signals = match self.signals.as_str() {
-            "counting" => String::new(),
-            signals => format!(" (signals: {signals})"),
+            "counting" => None,
+            signals => Some(format!("signals: {signals}")),
         };
+        // Two lines, so that neither is wider than a page of the book.
+        let (always, conditions) = self.proved.split_at(4);
+        let conditions: Vec<_> =
+            conditions.iter().map(|c| (*c).to_owned()).chain(signals).collect();
         let Self { sends_to, receives_from, .. } = self;
-        let mut lines = vec![
-            self.proved.join(", ") + &signals,
-            format!(
-                "at {}: {}, {} a link, {scratch}; sends to {} a step, receives from {}",
-                count(n as usize, "rank"),
-                count(self.streams as usize, "stream"),
-                if self.notifies == 1 {
-                    "1 notify".into()
-                } else {
-                    format!("{} notifies", self.notifies)
-                },
+        let mut lines = vec![always.join(", ")];
+        if !conditions.is_empty() {
+            lines.push(conditions.join("; "));
+        }
+        lines.push(format!(
+            "at {}: {}, {} a link, {scratch}",
+            count(n as usize, "rank"),
+            count(self.streams as usize, "stream"),
+            if self.notifies == 1 {
+                "1 notify".into()
+            } else {
+                format!("{} notifies", self.notifies)
+            },
+        ));
+        if sends_to.peers + receives_from.peers > 0 {
+            lines.push(format!(
+                "in one step a rank sends to at most {} and receives from {}",
                 count(sends_to.peers, "peer"),
                 receives_from.peers
-            ),
-        ];
+            ));
+        }
         if let Some(Fifo { credits, needed }) = self.fifo {
             lines.push(format!(
                 "fifo: up to {} a link in use, {needed} needed",
@@ -222,20 +232,26 @@ impl Certificate {
         }
         if let Some(order) = &self.order {
             lines.push(format!(
-                "order of reduction: {} on all ranks, {} for all counts and chunks; {} deep",
+                "order of reduction on all ranks: {}; {} deep",
                 order.on_all_ranks.text(),
-                order.for_all_counts.text(),
                 self.reduce_depth
+            ));
+            lines.push(format!(
+                "order of reduction for all counts and chunks: {}",
+                order.for_all_counts.text()
             ));
         }
         if with_ideal && n > 1 {
             let Ideal { units, least_units, rounds, least_rounds, .. } = self.ideal;
             lines.push(format!(
-                "busiest port: {} units, at least {} ({:.1} %); {} in a row, at least {least_rounds}",
-                short(units),
+                "busiest port: {}, at least {} ({:.1} %); {} in a row, at least {least_rounds}",
+                match units {
+                    1.0 => "1 unit".to_owned(),
+                    units => format!("{} units", short(units)),
+                },
                 short(least_units),
                 100.0 * least_units / units.max(f64::MIN_POSITIVE),
-                count(rounds as usize, "send"),
+                count(rounds as usize, "message"),
             ));
         }
         lines
@@ -255,7 +271,7 @@ impl Same {
     const fn text(self) -> &'static str {
         match self {
             Self::Exact => "the same",
-            Self::Commuted => "the same but for commuting",
+            Self::Commuted => "the same up to swapped operands",
             Self::Differs => "not the same",
         }
     }

@@ -217,7 +217,9 @@ fn print_human(checked: &Checked) {
             print(&format!("          {line}"));
         }
         if let Some(optimum) = checked.bounds.last() {
-            print(&format!("          {}", optimum.line()));
+            for line in optimum.lines() {
+                print(&format!("          {line}"));
+            }
         }
     } else {
         let n = checked.errors.len();

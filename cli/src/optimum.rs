@@ -14,7 +14,7 @@ pub(crate) struct Optimum {
     nranks: u32,
     /// The bound over the time; 1 is the best.
     share: f64,
-    /// Seconds a byte of M that the busiest link takes; times b where the topology is relative.
+    /// Seconds a byte of S that the busiest link takes; times B where the topology is relative.
     seconds_per_byte: f64,
     busiest_link: Option<String>,
     bound_seconds_per_byte: f64,
@@ -59,27 +59,29 @@ impl Optimum {
         })
     }
 
-    /// One line for a terminal.
-    pub(crate) fn line(&self) -> String {
+    /// For a terminal: what it reaches of the bound, and what sets its own time.
+    pub(crate) fn lines(&self) -> [String; 2] {
         let time = |seconds: f64| {
             if self.relative {
-                format!("{} M/b", micro(seconds))
+                format!("{} S/B", micro(seconds))
             } else if seconds > 0.0 {
-                format!("M / {} GB/s", short(1e-9 / seconds))
+                format!("S / {} GB/s", short(1e-9 / seconds))
             } else {
                 "0".to_owned()
             }
         };
-        let link = self.busiest_link.as_ref().map_or(String::new(), |l| format!(" on link {l}"));
-        format!(
-            "{:.1} % of the bandwidth bound at {} ranks: {}{link}, at best {} ({}); {} after one another, at least {}",
+        let reached = format!(
+            "{:.1} % of the bandwidth bound at {} ranks: at best {} ({})",
             100.0 * self.share,
             self.nranks,
-            time(self.seconds_per_byte),
             time(self.bound_seconds_per_byte),
             self.binding,
-            count(self.rounds as usize, "send"),
-            self.least_rounds,
-        )
+        );
+        let link = match &self.busiest_link {
+            Some(link) => format!("busiest link {link}: {}; ", time(self.seconds_per_byte)),
+            None => String::new(),
+        };
+        let messages = count(self.rounds as usize, "message");
+        [reached, format!("{link}{messages} in a row, at least {}", self.least_rounds)]
     }
 }

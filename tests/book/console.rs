@@ -9,30 +9,13 @@ use roundelay_tests::root;
 
 /// The line `$ command` and what the command prints in `folder`, on both streams.
 pub(crate) fn transcript(line: &str, folder: &Path) -> String {
-    let words = words(line.trim_start_matches("$ "));
-    let words: Vec<&str> = words.iter().map(String::as_str).collect();
-    let mut command = match words[..] {
-        ["roundelay", ..] => Command::new(roundelay()),
-        ["cargo", "run", ..] => Command::new(env!("CARGO")),
-        _ => panic!("the book runs only `roundelay` and `cargo run`, not `{line}`"),
-    };
-    // Programs of the tree run in its root; the others where the listings lie.
-    let folder = if words[0] == "cargo" { &root() } else { folder };
     let (mut reader, writer) = std::io::pipe().expect("a pipe");
+    let mut command = command(line, folder);
     // What cargo says of a build is not the program's.
-    let errors = match words[0] {
-        "cargo" => Stdio::null(),
-        _ => writer.try_clone().expect("a second end").into(),
-    };
-    command
-        .args(&words[1..])
-        .current_dir(folder)
-        .env("NO_COLOR", "1")
-        // How wide a help is.
-        .env_remove("COLUMNS")
-        .stdin(Stdio::null())
-        .stdout(writer)
-        .stderr(errors);
+    if command.get_program() != env!("CARGO") {
+        command.stderr(writer.try_clone().expect("a second end"));
+    }
+    command.stdout(writer);
     let mut child = command.spawn().expect("the command starts");
     // It holds the pipe's ends for writing.
     drop(command);
@@ -45,6 +28,34 @@ pub(crate) fn transcript(line: &str, folder: &Path) -> String {
         shown.push('\n');
     }
     shown
+}
+
+/// What the command of that line writes to its standard output in `folder`.
+pub(crate) fn drawn(line: &str, folder: &Path) -> String {
+    let output = command(line, folder).output().expect("the command starts");
+    assert!(output.status.success(), "{line} ended with {}", output.status);
+    String::from_utf8(output.stdout).expect("a picture is text")
+}
+
+/// The command of a line, with nothing to read and nobody to read its errors.
+fn command(line: &str, folder: &Path) -> Command {
+    let words = words(line.trim_start_matches("$ "));
+    let mut command = match words.iter().map(String::as_str).collect::<Vec<_>>()[..] {
+        ["roundelay", ..] => Command::new(roundelay()),
+        ["cargo", "run", ..] => Command::new(env!("CARGO")),
+        _ => panic!("the book runs only `roundelay` and `cargo run`, not `{line}`"),
+    };
+    // Programs of the tree run in its root; the others where the listings lie.
+    let folder = if words[0] == "cargo" { &root() } else { folder };
+    command
+        .args(&words[1..])
+        .current_dir(folder)
+        .env("NO_COLOR", "1")
+        // How wide a help is.
+        .env_remove("COLUMNS")
+        .stdin(Stdio::null())
+        .stderr(Stdio::null());
+    command
 }
 
 /// The words of a command, of which one in double quotes may hold blanks.

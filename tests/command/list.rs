@@ -23,9 +23,9 @@ fn every_algorithm_is_listed_in_a_hundred_columns() {
     }
     let ring = "RingBroadcast(root: Rank = 0, slices: int = 8, ring: Ring) -> Broadcast\n";
     assert!(out.contains(ring), "{out}");
-    let facts = "nranks 1..=33; at 8: 14 steps, 1.75 M, 1 stream, no scratch, copies only\n";
+    let facts = "nranks 1..=33; at 8: 14 steps, 1.75 S, 1 stream, no scratch, copies only\n";
     assert!(out.contains(facts), "{out}");
-    let halving = "nranks powers of two; at 8: 3 steps, 0.875 M, 1 stream, scratch 8,";
+    let halving = "nranks powers of two; at 8: 3 steps, 0.875 S, 1 stream, scratch 8,";
     assert!(out.contains(halving), "{out}");
 }
 
@@ -119,7 +119,7 @@ algorithm Late() -> AllReduce { let x = 1 / (nranks - 3); copy(local.input, loca
 
 /// Constants of a network: ranks that work by themselves, and bytes that are dear.
 const NETWORK: &str = "# a network
-alpha = 5us      # a step
+latency = 5us      # a step
 message = 200ns
 bandwidth = 10GB/s
 reduce = 50GB/s
@@ -168,7 +168,7 @@ fn predictions_follow_from_the_numbers_beside_them() {
         let per_byte = get(row, "volume") / get(constants, "bandwidth")
             + get(row, "reduced") / get(constants, "reduce")
             + get(row, "copied") / get(constants, "copy");
-        let seconds = get(row, "steps") * get(constants, "alpha_seconds")
+        let seconds = get(row, "steps") * get(constants, "latency_seconds")
             + get(row, "messages") * get(constants, "message_seconds")
             + get(&json, "bytes") * per_byte;
         assert!((seconds - get(row, "seconds")).abs() < 1e-12, "{row}");
@@ -212,7 +212,7 @@ fn the_table_says_what_is_refused_and_why() {
         assert!(row["help"].as_str().unwrap().contains("a ring that uses only links"), "{row}");
     }
     // 14 latencies of 2 us are the topology's.
-    assert_eq!(json["constants"]["alpha_seconds"], Value::Null);
+    assert_eq!(json["constants"]["latency_seconds"], Value::Null);
     assert!((json["ranked"][2]["parts"]["steps"].as_f64().unwrap() - 28e-6).abs() < 1e-12);
 }
 
@@ -240,17 +240,22 @@ fn calls_that_make_no_sense() {
 #[test]
 fn a_wrong_file_of_constants_is_named_with_its_line() {
     let wrong = [
-        ("alpha 5us", ":2: `alpha 5us` is no `key = value`"),
-        ("alpha = 5", ":2: `alpha` is a time such as 2us, not `5`"),
-        ("alpha = 5GB/s", ":2: `alpha` is a time"),
-        ("beta = 5us", ":2: `beta` is no constant; the constants are alpha, message"),
-        ("alpha = 5us\nalpha = 5us", ":3: `alpha` is given twice"),
-        ("alpha = 5us\ncores = 0", ":3: `cores` is a number of 1 or more"),
-        ("alpha = 5us\nbandwidth = 0GB/s", ":3: `bandwidth` is a bandwidth such as"),
-        ("", ": `alpha` is missing"),
+        ("latency 5us", ":2: `latency 5us` is no `key = value`"),
+        ("latency = 5", ":2: `latency` is a time such as 2us, not `5`"),
+        ("latency = 5GB/s", ":2: `latency` is a time"),
+        ("delay = 5us", ":2: `delay` is no constant; the constants are latency, message"),
+        ("latncy = 5us", "  = help: did you mean `latency`?"),
+        ("alpha = 5us", ":2: `alpha` is no constant; the constants are latency, message"),
+        ("alpha = 5us", "  = help: did you mean `latency`?"),
+        ("beta = 5GB/s", "  = help: did you mean `bandwidth`?"),
+        ("gamma = 5GB/s", "  = help: did you mean `reduce`?"),
+        ("latency = 5us\nlatency = 5us", ":3: `latency` is given twice"),
+        ("latency = 5us\ncores = 0", ":3: `cores` is a number of 1 or more"),
+        ("latency = 5us\nbandwidth = 0GB/s", ":3: `bandwidth` is a bandwidth such as"),
+        ("", ": `latency` is missing"),
     ];
     for (line, message) in wrong {
-        let text = NETWORK.replace("alpha = 5us      # a step", line);
+        let text = NETWORK.replace("latency = 5us      # a step", line);
         let file = TempFile::new("wrong.costs", text.as_bytes());
         let args = ["list", "AllReduce", "--why", "--costs", file.path()];
         let call = roundelay(&args).refused(2, "E0501");
@@ -269,7 +274,7 @@ fn calibrate_writes_constants_that_list_reads() {
     assert!(json["samples"].as_u64().unwrap() > 50 && json["r2"].as_f64().unwrap() <= 1.0);
     let names: Vec<_> =
         json["constants"].as_array().unwrap().iter().map(|c| c["name"].as_str().unwrap()).collect();
-    assert_eq!(names, ["alpha", "message", "bandwidth", "reduce", "copy", "cores"]);
+    assert_eq!(names, ["latency", "message", "bandwidth", "reduce", "copy", "cores"]);
     assert_eq!(json["build"], if cfg!(debug_assertions) { "dev" } else { "release" });
     let text = std::fs::read_to_string(file.path()).unwrap();
     assert!(text.contains("# build: "), "{text}");

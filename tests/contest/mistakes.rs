@@ -132,7 +132,7 @@ fn a_wired_reduction_is_for_one_type_and_op() {
     }
 }
 
-/// The most bytes on a link each way, of M bytes a rank; and links that rank 2 receives on.
+/// The most bytes on a link each way, of S bytes a rank; and links that rank 2 receives on.
 fn load(program: &Program) -> (f64, usize) {
     let count = 7 * 8 * 27 * 1000;
     let call = Call { counts: &[count], dead: DEAD, ..Call::default() };

@@ -3,6 +3,7 @@
 
 use std::process::ExitCode;
 
+mod book;
 mod calibrate;
 mod gpu;
 mod mutants;

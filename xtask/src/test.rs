@@ -6,9 +6,6 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-/// The book's builder; installed below `target/`, so that a fresh machine needs only Rust.
-const MDBOOK: &str = "0.5.4";
-
 /// The tests' profile, for whatever is built beside them.
 const PROFILE: [&str; 2] = ["--profile", "test"];
 
@@ -39,7 +36,7 @@ const STEPS: [Step; 13] = [
     ("signal and park protocol", loom),
     ("sources in canonical form", canonical),
     ("packages", crate::packages::check),
-    ("book", book),
+    ("book", crate::book::check),
 ];
 
 /// Runs every step; the first that fails ends the run and is named.
@@ -177,21 +174,4 @@ fn canonical(root: &Path) -> Result<(), String> {
     // The examples' step has built it.
     let mut command = Command::new(built(root, "").join("roundelay"));
     run(command.current_dir(root).args(["fmt", "--check"]).args(sources))
-}
-
-fn book(root: &Path) -> Result<(), String> {
-    let tools = root.join("target/tools");
-    let mdbook = tools.join("bin").join(format!("mdbook{}", std::env::consts::EXE_SUFFIX));
-    if !mdbook.exists() {
-        println!("installing mdbook {MDBOOK} below target/tools, without its server");
-        // Optimised it takes minutes to build, and to build the book it takes seconds either way.
-        let features = ["--no-default-features", "--features", "search"];
-        run(Command::new(env!("CARGO"))
-            .current_dir(root)
-            .args(["install", "mdbook", "--locked", "--debug", "--version", MDBOOK])
-            .args(features)
-            .arg("--root")
-            .arg(&tools))?;
-    }
-    run(Command::new(mdbook).arg("build").arg(root.join("book")))
 }

@@ -144,7 +144,9 @@ impl Report {
             let streams = count(proved.slave_streams as usize, "slave stream");
             print(&format!("  {:<15} {algorithm}, {} ops, {streams}", class.when(), proved.ops));
             if let Some(optimum) = &proved.optimum {
-                print(&format!("  {:15} {}", "", optimum.line()));
+                for line in optimum.lines() {
+                    print(&format!("  {:15} {line}", ""));
+                }
             }
         }
     }

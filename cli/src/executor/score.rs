@@ -28,7 +28,7 @@ struct Report {
     /// How this command was built, where it measured.
     #[serde(skip_serializing_if = "Option::is_none")]
     build: Option<&'static str>,
-    /// Bytes a second of b, and seconds of latency, where the topology gives none.
+    /// Bytes a second of B, and seconds of latency, where the topology gives none.
     bandwidth: f64,
     latency: f64,
     verdict: Verdict,

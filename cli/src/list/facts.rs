@@ -11,8 +11,8 @@ use crate::topo::{count, short};
 
 /// What the words of a list mean.
 pub(super) const LEGEND: &str = "\
-steps   sends of which each waits for the one before
-M       nccl-tests' size; so many times that passes through the port of a rank, one after another
+steps   messages in the longest chain in which each message waits for the one before
+S       nccl-tests' size in bytes; `1.5 S` is the data that must pass one after another
 scratch of a rank, in units of the count
 order   whether results are reduced in one order, on all ranks and in all pieces of the buffer
 `list COLLECTIVE --why` ranks algorithms by predicted time; `--format json` says more";
@@ -68,7 +68,7 @@ struct Shown {
     steps: u32,
     /// Moves between ranks, one after another.
     messages: f64,
-    /// Shares of M, nccl-tests' size, one after another through one port a rank.
+    /// Shares of S, nccl-tests' size, one after another through one port a rank.
     volume: f64,
     streams: u32,
     /// Of a rank, in units of the count.
@@ -191,7 +191,7 @@ impl Listed {
                     units => format!("scratch {}", short(units)),
                 };
                 facts.push(format!(
-                    "at {n}: {}, {} M, {}, {scratch}, {}",
+                    "at {n}: {}, {} S, {}, {scratch}, {}",
                     count(shown.steps as usize, "step"),
                     short(shown.volume),
                     count(shown.streams as usize, "stream"),

@@ -65,7 +65,7 @@ struct Json<'c> {
 struct Constants<'c> {
     name: &'c str,
     /// Null where latencies are those of the links.
-    alpha_seconds: Option<f64>,
+    latency_seconds: Option<f64>,
     message_seconds: f64,
     bandwidth: f64,
     reduce: f64,
@@ -147,7 +147,7 @@ impl<'c> Json<'c> {
             best: choice.best().map(|row| row.algorithm.as_str()),
             constants: Constants {
                 name: &costs.name,
-                alpha_seconds: (!choice.latency_of_links).then_some(costs.alpha),
+                latency_seconds: (!choice.latency_of_links).then_some(costs.latency),
                 message_seconds: costs.message,
                 bandwidth: choice.bandwidth,
                 reduce: costs.reduce,

@@ -30,7 +30,7 @@ pub(crate) struct SimulateFlags {
     /// Element type: i8 u8 i32 u32 i64 u64 f16 bf16 f32 f64
     #[arg(long, default_value = "f32", value_parser = dtype)]
     pub(super) dtype: DType,
-    /// What b is, for a topology without bandwidths, such as 25GB/s
+    /// B, the bandwidth of one link, for a topology without bandwidths, such as 25GB/s
     #[arg(long, value_name = "RATE", value_parser = rate)]
     bandwidth: Option<f64>,
     /// What a message takes on a link, for a topology without latencies, such as 2us [default: 0us]

@@ -92,7 +92,7 @@ pub(super) fn line(schedule: &Schedule, step: &Step) -> u32 {
 
 /// What is written there, without its comment.
 pub(super) fn statement(run: &Run<'_>, line: u32) -> String {
-    const SHOWN: usize = 60;
+    const SHOWN: usize = 55;
     let text = run.source.line(line).unwrap_or_default();
     let text = text.split("//").next().unwrap_or_default().trim();
     match text.char_indices().nth(SHOWN) {

@@ -28,7 +28,7 @@ pub(super) struct Description {
     ok: bool,
     pub(super) name: String,
     pub(super) nranks: u32,
-    /// Bandwidths are multiples of b, the bandwidth of one link; else bytes a second.
+    /// Bandwidths are multiples of B, the bandwidth of one link; else bytes a second.
     pub(super) relative: bool,
     pub(super) assumptions: Vec<String>,
     pub(super) nodes: Vec<Node>,
@@ -101,7 +101,7 @@ pub(super) struct Bound {
     pub(super) exact: bool,
 }
 
-/// Seconds for a byte of M, times b where all is relative.
+/// Seconds for a byte of S, times B where all is relative.
 #[derive(Serialize)]
 pub(super) struct Fraction {
     pub(super) exactly: String,

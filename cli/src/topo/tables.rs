@@ -24,6 +24,9 @@ pub(super) fn print(described: &Description, topology: &Topology) -> String {
         count(others, "other node"),
         count(described.links.len(), "link"),
     );
+    if described.relative {
+        text.push_str("B is the bandwidth of one link\n");
+    }
     for assumption in &described.assumptions {
         let _ = writeln!(text, "assumed: {assumption}");
     }
@@ -51,14 +54,14 @@ fn quality(link: &Link, relative: bool) -> String {
 
 pub(super) fn bandwidth(value: f64, relative: bool) -> String {
     match relative {
-        true => format!("{} b", short(value)),
+        true => format!("{} B", short(value)),
         // Three decimals would show nothing of it.
         false if value < 1e6 => rate_text(value as u64),
         false => format!("{} GB/s", short(value / 1e9)),
     }
 }
 
-/// Four decimals: times in M/b.
+/// Four decimals: times in S/B.
 pub(crate) fn micro(value: f64) -> String {
     format!("{value:.4}")
 }
@@ -167,19 +170,19 @@ fn rings(described: &Description, text: &mut String) {
     });
 }
 
-/// A time for a byte of M: `7/27 M/b = 0.2593 M/b`, or the bandwidth that it comes to.
+/// A time for a byte of S: `7/27 S/B = 0.2593 S/B`, or the bandwidth that it comes to.
 fn time(value: &Fraction, relative: bool) -> String {
     if value.seconds_per_byte == 0.0 {
         return "0".to_owned();
     }
     if relative {
-        return format!("{} M/b = {} M/b", value.exactly, micro(value.seconds_per_byte));
+        return format!("{} S/B = {} S/B", value.exactly, micro(value.seconds_per_byte));
     }
-    format!("M / {} GB/s", short(1e-9 / value.seconds_per_byte))
+    format!("S / {} GB/s", short(1e-9 / value.seconds_per_byte))
 }
 
 fn bounds(described: &Description, text: &mut String) {
-    let heading = "least time of any algorithm, M in nccl-tests' bytes, and what sets it";
+    let heading = "least time of any algorithm, S is nccl-tests' size in bytes, and what sets it";
     section(heading, &described.bounds, text, |found, text| {
         let mut rows: Vec<Vec<String>> = Vec::new();
         for bound in &found.collectives {
@@ -203,7 +206,7 @@ fn bounds(described: &Description, text: &mut String) {
         let _ = writeln!(
             text,
             "  the farthest ranks are {} apart{}",
-            count(*diameter as usize, "send"),
+            count(*diameter as usize, "message"),
             match farthest_ns {
                 None | Some(0) => String::new(),
                 Some(ns) => format!(", {} for a message", time_text(*ns)),
@@ -217,7 +220,7 @@ fn paths(described: &Description, text: &mut String) {
     if n < 2 {
         return;
     }
-    let unit = if described.relative { "b" } else { "GB/s" };
+    let unit = if described.relative { "B" } else { "GB/s" };
     let scale = if described.relative { 1.0 } else { 1e9 };
     if n > MATRIX {
         let mut kinds: BTreeMap<(String, usize), usize> = BTreeMap::new();

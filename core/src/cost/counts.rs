@@ -13,7 +13,7 @@ use crate::topology::load::{Load, ways};
 use crate::verify::{self, Order};
 
 /// What a schedule takes: steps, messages and data, as far as they follow one another, and in all. Data is in shares
-/// of M, nccl-tests' size in bytes.
+/// of S, nccl-tests' size in bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Counts {
     /// The length of the longest chain of moves of which each waits for the one before.
@@ -42,8 +42,8 @@ pub struct Work {
 pub struct OnLinks {
     /// Seconds of latency that follow one another.
     pub latency: f64,
-    /// Seconds for each byte of M, of moves that follow one another or on the busiest link, whichever is more; in
-    /// units of 1 / b where the topology is relative.
+    /// Seconds for each byte of S, of moves that follow one another or on the busiest link, whichever is more; in
+    /// units of 1 / B where the topology is relative.
     pub per_byte: f64,
 }
 
@@ -51,7 +51,7 @@ pub struct OnLinks {
 pub struct Counter<'s> {
     schedule: &'s Schedule,
     order: Order,
-    /// Width of each region as a share of M.
+    /// Width of each region as a share of S.
     shares: Vec<f64>,
 }
 

@@ -28,7 +28,7 @@ pub struct Fit {
     pub errors: Vec<f64>,
 }
 
-/// Constants of the model: alpha, message, 1 / bandwidth, 1 / reduce, 1 / copy.
+/// Constants of the model: latency, message, 1 / bandwidth, 1 / reduce, 1 / copy.
 const K: usize = 5;
 
 /// Bytes a second of what costs nothing that could be measured.
@@ -41,7 +41,7 @@ pub fn fit(name: &str, cores: Option<u32>, samples: &[Sample]) -> Option<Fit> {
     }
     let unit = Costs {
         name: name.to_owned(),
-        alpha: 1.0,
+        latency: 1.0,
         message: 1.0,
         bandwidth: 1.0,
         reduce: 1.0,
@@ -63,9 +63,9 @@ pub fn fit(name: &str, cores: Option<u32>, samples: &[Sample]) -> Option<Fit> {
         .filter(|constants| constants.iter().all(|c| *c >= 0.0))
         .min_by(|a, b| squares(&rows, a).total_cmp(&squares(&rows, b)))?;
     let rate = |inverse: f64| if inverse > 1.0 / FREE { 1.0 / inverse } else { FREE };
-    let [alpha, message, volume, reduce, copy] = best;
+    let [latency, message, volume, reduce, copy] = best;
     let costs = Costs {
-        alpha,
+        latency,
         message,
         bandwidth: rate(volume),
         reduce: rate(reduce),

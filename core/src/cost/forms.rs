@@ -53,17 +53,17 @@ pub struct Form {
     pub collective: Collective,
     /// The numbers of ranks for which the form holds.
     pub admits: Admits,
-    /// Steps that follow one another; each costs alpha.
+    /// Steps that follow one another; each costs L.
     pub steps: Term,
     /// Messages that follow one another on a stream.
     pub messages: Term,
-    /// Bytes that follow one another where every pair of ranks has a link of its own, in shares of M; times M * beta.
+    /// Bytes that follow one another where every pair of ranks has a link of its own, in shares of S; times S / B.
     pub volume: Term,
-    /// Bytes that follow one another where each rank has one port each way, in shares of M; times M * beta.
+    /// Bytes that follow one another where each rank has one port each way, in shares of S; times S / B.
     pub port: Term,
-    /// Bytes that a rank reduces, in shares of M: times M * gamma.
+    /// Bytes that a rank reduces, in shares of S.
     pub reduced: Term,
-    /// Bytes that a rank copies in its own memory, in shares of M.
+    /// Bytes that a rank copies in its own memory, in shares of S.
     pub copied: Term,
     /// Streams of a rank, each with as many messages; where there is a stream for each ring, the most rings there can
     /// be.
@@ -73,19 +73,19 @@ pub struct Form {
 }
 
 impl Form {
-    /// Seconds for `bytes` bytes (nccl-tests' size) on `n` ranks: `alpha` seconds a step, `bandwidth` bytes
+    /// Seconds for `bytes` bytes (nccl-tests' size) on `n` ranks: `latency` seconds a step, `bandwidth` bytes
     /// a second between two ranks in one direction, and nothing else. `None` where the form does not hold for
     /// `n`. A rank that is alone sends nothing.
-    pub fn seconds(&self, n: u32, bytes: u64, alpha: f64, bandwidth: f64) -> Option<f64> {
+    pub fn seconds(&self, n: u32, bytes: u64, latency: f64, bandwidth: f64) -> Option<f64> {
         if n == 1 {
             return Some(0.0);
         }
         let value = |term: Term| term.value(n).map(|v| v.num() as f64 / v.den() as f64);
         let (steps, volume) = (value(self.steps)?, value(self.volume)?);
-        self.admits.holds(n).then_some(steps * alpha + volume * bytes as f64 / bandwidth)
+        self.admits.holds(n).then_some(steps * latency + volume * bytes as f64 / bandwidth)
     }
 
-    /// Seconds where a stream does one message after the other, as engines do: `alpha` seconds each, and `bandwidth`
+    /// Seconds where a stream does one message after the other, as engines do: `latency` seconds each, and `bandwidth`
     /// bytes a second between two ranks in one direction; with `own_links` for every two of them, else with one port
     /// a rank. `None` where the form does not hold for `n`, or where streams share a port: one's latency then
     /// passes while another's bytes flow.
@@ -93,7 +93,7 @@ impl Form {
         &self,
         n: u32,
         bytes: u64,
-        alpha: f64,
+        latency: f64,
         bandwidth: f64,
         own_links: bool,
     ) -> Option<f64> {
@@ -106,7 +106,7 @@ impl Form {
             (_, false) if streams => return None,
             _ => self.port,
         };
-        Self { steps: self.messages, volume, ..*self }.seconds(n, bytes, alpha, bandwidth)
+        Self { steps: self.messages, volume, ..*self }.seconds(n, bytes, latency, bandwidth)
     }
 
     /// The counts for `n` ranks, each with one port each way. In all, n times what one rank does: no less
@@ -241,46 +241,46 @@ const fn form(
 /// Every form, family by family.
 #[rustfmt::skip] // a line a form
 pub const FORMS: &[Form] = &[
-    form("ring", ReduceScatter, Any, [STEPS, STEPS, LESS, LESS, LESS, ONE], "n - 1 rounds, a block of M/n each").by("RingReduceScatter"),
-    form("ring", AllGather, Any, [STEPS, STEPS, LESS, LESS, NONE, PART], "n - 1 rounds, a block of M/n each").by("RingAllGather"),
+    form("ring", ReduceScatter, Any, [STEPS, STEPS, LESS, LESS, LESS, ONE], "n - 1 rounds, a block of S/n each").by("RingReduceScatter"),
+    form("ring", AllGather, Any, [STEPS, STEPS, LESS, LESS, NONE, PART], "n - 1 rounds, a block of S/n each").by("RingAllGather"),
     form("ring", AllReduce, Any, [STEPS2, STEPS2, LESS2, LESS2, LESS, ONE], "ReduceScatter, then AllGather").by("RingAllReduce"),
-    form("ring", Broadcast, Any, [SLICED, SLICED, EIGHTHS, EIGHTHS, NONE, ONE], "8 slices of M/8, one behind the other, over n - 1 links").by("RingBroadcast"),
+    form("ring", Broadcast, Any, [SLICED, SLICED, EIGHTHS, EIGHTHS, NONE, ONE], "8 slices of S/8, one behind the other, over n - 1 links").by("RingBroadcast"),
     form("ring", Reduce, Any, [SLICED, SLICED, EIGHTHS, EIGHTHS, EIGHTHS, ONE], "the same backwards").by("RingReduce"),
     form("two-way ring", ReduceScatter, ThreeOrMore, [STEPS, STEPS, Div(&LESS, &TWO), LESS, LESS, ONE], "half of each block each way at once").by("TwistedRingReduceScatter").streams(TWO),
     form("two-way ring", AllGather, ThreeOrMore, [STEPS, STEPS, Div(&LESS, &TWO), LESS, NONE, PART], "half of each block each way at once").by("TwistedRingAllGather").streams(TWO),
-    form("two-way ring", AllReduce, ThreeOrMore, [STEPS2, STEPS2, LESS, LESS2, LESS, ONE], "half of M each way at once").by("TwistedRingAllReduce").streams(TWO),
+    form("two-way ring", AllReduce, ThreeOrMore, [STEPS2, STEPS2, LESS, LESS2, LESS, ONE], "half of S each way at once").by("TwistedRingAllReduce").streams(TWO),
     form("multi-ring", ReduceScatter, Any, [STEPS, STEPS, PART, LESS, LESS, ONE], "a part of each block on each of n - 1 rings, where so many share no link").by("MultiRingReduceScatter").streams(STEPS2),
     form("multi-ring", AllGather, Any, [STEPS, STEPS, PART, LESS, NONE, PART], "the same").by("MultiRingAllGather").streams(STEPS2),
     form("multi-ring", AllReduce, Any, [STEPS2, STEPS2, PART2, LESS2, LESS, ONE], "ReduceScatter, then AllGather").by("MultiRingAllReduce").streams(STEPS2),
-    form("HD", ReduceScatter, PowersOfTwo, [FloorLog, FloorLog, LESS, LESS, LESS, ONE_MORE], "M/2, M/4, … M/n with partners by xor").by("HalvingDoublingReduceScatter"),
+    form("HD", ReduceScatter, PowersOfTwo, [FloorLog, FloorLog, LESS, LESS, LESS, ONE_MORE], "S/2, S/4, … S/n with partners by xor").by("HalvingDoublingReduceScatter"),
     form("HD", AllGather, PowersOfTwo, [FloorLog, FloorLog, LESS, LESS, NONE, PART], "the same backwards").by("HalvingDoublingAllGather"),
     form("HD", AllReduce, PowersOfTwo, [FLOOR2, FLOOR2, LESS2, LESS2, LESS, ONE], "halving, then doubling").by("HalvingDoublingAllReduce"),
-    form("RHD", ReduceScatter, Any, [FOLD_STEPS, FOLD_STEPS, FOLD_BLOCKS, FOLD_BLOCKS, FOLD_SUMS, ONE_MORE], "HD among 2^f ranks, of which those that others fold M into have two blocks each, and hand one back").by("RecursiveHalvingDoublingReduceScatter"),
+    form("RHD", ReduceScatter, Any, [FOLD_STEPS, FOLD_STEPS, FOLD_BLOCKS, FOLD_BLOCKS, FOLD_SUMS, ONE_MORE], "HD among 2^f ranks, of which those that others fold S into have two blocks each, and hand one back").by("RecursiveHalvingDoublingReduceScatter"),
     form("RHD", AllGather, Any, [FOLD_STEPS, FOLD_STEPS, FOLD_BLOCKS, FOLD_BLOCKS, NONE, PART], "the same backwards").by("RecursiveHalvingDoublingAllGather"),
-    form("RHD", AllReduce, Any, [CEIL2, CEIL2, FOLD2, FOLD2, FOLD, ONE], "HD among 2^f ranks; the others fold M in before and get M after").by("RecursiveHalvingDoublingAllReduce"),
+    form("RHD", AllReduce, Any, [CEIL2, CEIL2, FOLD2, FOLD2, FOLD, ONE], "HD among 2^f ranks; the others fold S in before and get S after").by("RecursiveHalvingDoublingAllReduce"),
     form("NHR", ReduceScatter, Any, [CeilLog, STEPS, LESS, LESS, LESS, Div(&Add(&HalfUp, &ONE), &N)], "a binomial tree for each block, all at once").by("NhrReduceScatter"),
     form("NHR", AllGather, Any, [CeilLog, STEPS, LESS, LESS, NONE, PART], "the same trees backwards").by("NhrAllGather"),
     form("NHR", AllReduce, Any, [CEIL2, STEPS2, LESS2, LESS2, LESS, ONE], "ReduceScatter, then AllGather").by("NhrAllReduce"),
     form("NHR", Scatter, Any, [CeilLog, STEPS, LESS, LESS, NONE, PART], "each block down the route of its tree").by("NhrScatter"),
     form("NHR", Broadcast, Any, [CEIL2, STEPS2, LESS2, LESS2, NONE, ONE], "Scatter, then AllGather").by("NhrBroadcast"),
-    form("NHR, one-shot", AllReduce, Any, [BOTH_LOGS, CEIL2, CEIL2, CEIL2, CeilLog, ONE], "M up one tree and down again").by("NhrOneShotAllReduce"),
-    form("mesh, two-shot", ReduceScatter, Any, [ONE, STEPS, PART, LESS, LESS, PART], "a block of M/n on every link at once").by("MeshReduceScatter"),
-    form("mesh, two-shot", AllGather, Any, [ONE, STEPS, PART, LESS, NONE, PART], "a block of M/n on every link at once").by("MeshAllGather"),
+    form("NHR, one-shot", AllReduce, Any, [BOTH_LOGS, CEIL2, CEIL2, CEIL2, CeilLog, ONE], "S up one tree and down again").by("NhrOneShotAllReduce"),
+    form("mesh, two-shot", ReduceScatter, Any, [ONE, STEPS, PART, LESS, LESS, PART], "a block of S/n on every link at once").by("MeshReduceScatter"),
+    form("mesh, two-shot", AllGather, Any, [ONE, STEPS, PART, LESS, NONE, PART], "a block of S/n on every link at once").by("MeshAllGather"),
     form("mesh, two-shot", AllReduce, Any, [TWO, STEPS2, PART2, LESS2, LESS, ONE], "ReduceScatter, then AllGather").by("MeshAllReduce"),
-    form("mesh, one-shot", AllReduce, Any, [ONE, STEPS, ONE, STEPS, STEPS, TWO], "everybody reads everything, M on every link at once").by("OneShotMeshAllReduce"),
-    form("mesh", AllToAll, Any, [ONE, STEPS, PART, LESS, NONE, PART], "a block of M/n on every link at once").by("MeshAllToAll"),
-    form("mesh", Scatter, Any, [ONE, ONE, PART, LESS, NONE, PART], "a block of M/n on every link of the root at once").by("MeshScatter"),
-    form("mesh", Gather, Any, [ONE, ONE, PART, LESS, NONE, PART], "a block of M/n on every link of the root at once").by("MeshGather"),
-    form("pairwise", AllToAll, PowersOfTwo, [STEPS, STEPS, LESS, LESS, NONE, PART], "n - 1 rounds, a block of M/n each").by("PairwiseAllToAll"),
+    form("mesh, one-shot", AllReduce, Any, [ONE, STEPS, ONE, STEPS, STEPS, TWO], "everybody reads everything, S on every link at once").by("OneShotMeshAllReduce"),
+    form("mesh", AllToAll, Any, [ONE, STEPS, PART, LESS, NONE, PART], "a block of S/n on every link at once").by("MeshAllToAll"),
+    form("mesh", Scatter, Any, [ONE, ONE, PART, LESS, NONE, PART], "a block of S/n on every link of the root at once").by("MeshScatter"),
+    form("mesh", Gather, Any, [ONE, ONE, PART, LESS, NONE, PART], "a block of S/n on every link of the root at once").by("MeshGather"),
+    form("pairwise", AllToAll, PowersOfTwo, [STEPS, STEPS, LESS, LESS, NONE, PART], "n - 1 rounds, a block of S/n each").by("PairwiseAllToAll"),
     form("pairwise", AllToAll, NoPowersOfTwo, [N, N, ONE, ONE, NONE, PART], "n rounds, of which each rank sits out one or two").by("PairwiseAllToAll"),
-    form("pairwise", ReduceScatter, PowersOfTwo, [STEPS, STEPS, LESS, LESS, LESS, PART], "n - 1 rounds, a block of M/n each").by("PairwiseReduceScatter"),
+    form("pairwise", ReduceScatter, PowersOfTwo, [STEPS, STEPS, LESS, LESS, LESS, PART], "n - 1 rounds, a block of S/n each").by("PairwiseReduceScatter"),
     form("pairwise", ReduceScatter, NoPowersOfTwo, [N, N, ONE, ONE, ONE, PART], "n rounds, of which each rank sits out one or two").by("PairwiseReduceScatter"),
-    form("recursive doubling", AllReduce, PowersOfTwo, [FloorLog, FloorLog, FloorLog, FloorLog, FloorLog, ONE], "M with each of log2 n partners").by("RecursiveDoublingAllReduce"),
+    form("recursive doubling", AllReduce, PowersOfTwo, [FloorLog, FloorLog, FloorLog, FloorLog, FloorLog, ONE], "S with each of log2 n partners").by("RecursiveDoublingAllReduce"),
     form("recursive doubling", AllGather, PowersOfTwo, [FloorLog, FloorLog, LESS, LESS, NONE, PART], "what a rank has doubles every round").by("RecursiveDoublingAllGather"),
     form("Bruck", AllGather, Any, [CeilLog, Sub(&BOTH_LOGS, &ONE), LESS, LESS, NONE, PART], "what a rank has doubles; the last round sends the rest").by("BruckAllGather"),
     form("Bruck", AllToAll, Any, [CeilLog, Ones, ONES, ONES, NONE, TWO], "a block moves once for each one of its distance in binary").by("BruckAllToAll"),
-    form("binomial tree", Broadcast, Any, [CeilLog, CeilLog, CeilLog, CeilLog, NONE, ONE], "M down ceil(log2 n) levels"),
-    form("binomial tree", Reduce, Any, [CeilLog, CeilLog, CeilLog, CeilLog, CeilLog, ONE], "M up ceil(log2 n) levels"),
+    form("binomial tree", Broadcast, Any, [CeilLog, CeilLog, CeilLog, CeilLog, NONE, ONE], "S down ceil(log2 n) levels"),
+    form("binomial tree", Reduce, Any, [CeilLog, CeilLog, CeilLog, CeilLog, CeilLog, ONE], "S up ceil(log2 n) levels"),
     form("binomial tree", AllReduce, Any, [CEIL2, CEIL2, CEIL2, CEIL2, CeilLog, ONE], "Reduce, then Broadcast"),
-    form("star", Broadcast, Any, [ONE, ONE, ONE, STEPS, NONE, ONE], "M from the root to every rank at once, each over its own link"),
+    form("star", Broadcast, Any, [ONE, ONE, ONE, STEPS, NONE, ONE], "S from the root to every rank at once, each over its own link"),
 ];

@@ -1,11 +1,12 @@
 //! The model of time, and its constants.
 //!
-//! T = alpha * steps + message * messages + M * (volume / bandwidth + reduced / reduce + copied / copy): Hockney's
-//! latency and bandwidth, the overhead of each message that `LogP` has beside them, and Rabenseifner's
-//! gamma for the additions. Contention between the links of a topology is counted, not modelled:
+//! T = steps * L + messages * message + S * (volume / B + reduced / reduce + copied / copy), where L is the latency of a
+//! step, B the bandwidth between two ranks and S nccl-tests' size: Hockney's latency and bandwidth, the overhead of each
+//! message that `LogP` has beside them, and Rabenseifner's cost of the additions. Contention between the links of a topology is counted, not modelled:
 //! see [`super::OnLinks`].
 
 use super::counts::{Counts, OnLinks, Work};
+use crate::diagnostics::near::nearest;
 use crate::diagnostics::{Code, Diagnostic};
 use crate::source::Span;
 use crate::syntax::literal_token;
@@ -17,13 +18,13 @@ use crate::topology::{Problem, Topology};
 pub struct Costs {
     /// The name of the machine, or of the file that the constants stand in.
     pub name: String,
-    /// Seconds that a rank waits for another in each step.
-    pub alpha: f64,
+    /// L: seconds that a rank waits for another in each step.
+    pub latency: f64,
     /// Seconds that a rank spends on each message, however short.
     pub message: f64,
-    /// Bytes a second between two ranks in one direction: 1 / beta.
+    /// B: bytes a second between two ranks in one direction.
     pub bandwidth: f64,
-    /// Bytes a second that a rank reduces, beside moving them: 1 / gamma.
+    /// Bytes a second that a rank reduces, beside moving them.
     pub reduce: f64,
     /// Bytes a second that a rank copies within its own memory.
     pub copy: f64,
@@ -63,7 +64,7 @@ enum Unit {
 
 /// What a file of constants holds.
 const KEYS: [(&str, Unit); 6] = [
-    ("alpha", Unit::Seconds),
+    ("latency", Unit::Seconds),
     ("message", Unit::Seconds),
     ("bandwidth", Unit::PerSecond),
     ("reduce", Unit::PerSecond),
@@ -71,8 +72,18 @@ const KEYS: [(&str, Unit); 6] = [
     ("cores", Unit::Number),
 ];
 
+/// What a constant was called before, or is called in papers.
+fn renamed(key: &str) -> Option<&'static str> {
+    match key {
+        "alpha" | "L" => Some("latency"),
+        "beta" | "B" => Some("bandwidth"),
+        "gamma" => Some("reduce"),
+        _ => None,
+    }
+}
+
 impl Costs {
-    /// Reads `key = value` lines such as `alpha = 2us` and `bandwidth = 25GB/s`; `#` begins a comment. All but
+    /// Reads `key = value` lines such as `latency = 2us` and `bandwidth = 25GB/s`; `#` begins a comment. All but
     /// `cores` must be there, once each.
     pub fn parse(name: &str, text: &str) -> Result<Self, Problem> {
         let mut found: [Option<f64>; KEYS.len()] = [None; KEYS.len()];
@@ -83,15 +94,20 @@ impl Costs {
             }
             let wrong = |title: String| {
                 Problem::new(Code::BadFlag, format!("{name}:{number}: {title}"))
-                    .help("a line is such as `alpha = 2us`, `bandwidth = 25GB/s` or `cores = 2`")
+                    .help("a line is such as `latency = 2us`, `bandwidth = 25GB/s` or `cores = 2`")
             };
             let (key, value) = line
                 .split_once('=')
                 .ok_or_else(|| wrong(format!("`{line}` is no `key = value`")))?;
             let (key, value) = (key.trim(), value.trim());
             let at = KEYS.iter().position(|(known, _)| *known == key).ok_or_else(|| {
-                let known = KEYS.map(|(key, _)| key).join(", ");
-                wrong(format!("`{key}` is no constant; the constants are {known}"))
+                let known = KEYS.map(|(key, _)| key);
+                let title =
+                    format!("`{key}` is no constant; the constants are {}", known.join(", "));
+                match renamed(key).or_else(|| nearest(key, known)) {
+                    Some(meant) => wrong(title).help(format!("did you mean `{meant}`?")),
+                    None => wrong(title),
+                }
             })?;
             if found[at].is_some() {
                 return Err(wrong(format!("`{key}` is given twice")));
@@ -108,7 +124,7 @@ impl Costs {
         };
         Ok(Self {
             name: name.to_owned(),
-            alpha: get(0)?,
+            latency: get(0)?,
             message: get(1)?,
             bandwidth: get(2)?,
             reduce: get(3)?,
@@ -123,8 +139,8 @@ impl Costs {
         let rate = |rate: f64| format!("{}MB/s", (rate / 1e6).round().max(1.0));
         let cores = self.cores.map_or_else(String::new, |cores| format!("cores = {cores}\n"));
         format!(
-            "alpha = {}\nmessage = {}\nbandwidth = {}\nreduce = {}\ncopy = {}\n{cores}",
-            time(self.alpha),
+            "latency = {}\nmessage = {}\nbandwidth = {}\nreduce = {}\ncopy = {}\n{cores}",
+            time(self.latency),
             time(self.message),
             rate(self.bandwidth),
             rate(self.reduce),
@@ -132,12 +148,12 @@ impl Costs {
         )
     }
 
-    /// The time for `bytes` bytes, nccl-tests' size M.
+    /// The time for `bytes` bytes, nccl-tests' size S.
     pub fn time(&self, counts: &Counts, bytes: u64) -> Time {
         let bytes = bytes as f64;
         let done = |work: Work| self.factor(work);
         Time {
-            steps: self.alpha * f64::from(counts.steps),
+            steps: self.latency * f64::from(counts.steps),
             messages: self.message * done(counts.messages),
             volume: bytes * done(counts.volume) / self.bandwidth,
             reduced: bytes * done(counts.reduced) / self.reduce,
@@ -155,7 +171,7 @@ impl Costs {
     }
 
     /// The time over the links of a topology, whose ranks have a core each. What the topology does not say, a
-    /// latency or the bandwidth b of a link, is taken from here.
+    /// latency or the bandwidth B of a link, is taken from here.
     pub fn time_on(
         &self,
         topology: &Topology,

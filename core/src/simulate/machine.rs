@@ -41,7 +41,7 @@ pub struct Machine {
 }
 
 impl Machine {
-    /// A machine of `topology` without further costs: b is 1 byte a second, links have the latencies that the
+    /// A machine of `topology` without further costs: B is 1 byte a second, links have the latencies that the
     /// topology gives, and only messages take time.
     pub fn new(topology: Arc<Topology>) -> Self {
         Self {

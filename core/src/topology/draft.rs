@@ -15,7 +15,7 @@ const FINEST: u64 = 1 << 32;
 const LISTED: usize = 8;
 
 /// A topology in the making, for graphs that no constructor of the language has: ranks first, then switches, then
-/// links. Capacities are in bytes a second, or in multiples of b where the topology is relative, and latencies in
+/// links. Capacities are in bytes a second, or in multiples of B where the topology is relative, and latencies in
 /// nanoseconds.
 #[derive(Clone, Debug)]
 pub struct Draft {

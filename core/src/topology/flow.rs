@@ -139,7 +139,7 @@ pub(super) fn gcd(mut a: u128, mut b: u128) -> u128 {
     a
 }
 
-/// The capacities of a topology as whole numbers: how many make 1 byte a second (or 1 b), and the number
+/// The capacities of a topology as whole numbers: how many make 1 byte a second (or 1 B), and the number
 /// for each link.
 pub fn whole(topology: &Topology) -> (u128, Vec<u128>) {
     // Denominators come from the oversubscription of one tier: their common multiple is one of them.

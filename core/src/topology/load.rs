@@ -13,9 +13,9 @@ use crate::schedule::Schedule;
 /// The load of a schedule on the links of a topology.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Load {
-    /// For each of [`Topology::links`], the share of M that passes: M is nccl-tests' size in bytes.
+    /// For each of [`Topology::links`], the share of S that passes: S is nccl-tests' size in bytes.
     pub links: Vec<f64>,
-    /// Seconds a byte of M that the busiest link takes, times b where the topology is relative.
+    /// Seconds a byte of S that the busiest link takes, times B where the topology is relative.
     pub seconds_per_byte: f64,
     /// The busiest link, an index into [`Topology::links`]; `None` where nothing passes.
     pub busiest: Option<usize>,
@@ -56,7 +56,7 @@ impl Load {
 pub struct Way {
     /// Nanoseconds, along the slowest of the shortest ways.
     pub latency: f64,
-    /// Seconds a byte, times b where the topology is relative.
+    /// Seconds a byte, times B where the topology is relative.
     pub per_byte: f64,
 }
 

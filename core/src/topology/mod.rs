@@ -105,7 +105,7 @@ pub struct Link {
     pub to: NodeId,
     /// What it is made of.
     pub kind: LinkKind,
-    /// The bandwidth in bytes a second; in multiples of b, the bandwidth of one link, where
+    /// The bandwidth in bytes a second; in multiples of B, the bandwidth of one link, where
     /// [`Topology::is_relative`].
     pub capacity: Rat,
     /// The latency in nanoseconds that a message takes beside its bytes.
@@ -187,7 +187,7 @@ impl Topology {
         &self.links[self.first[node.index()] as usize..self.first[node.index() + 1] as usize]
     }
 
-    /// Whether capacities are multiples of one link's bandwidth b, because none was given.
+    /// Whether capacities are multiples of one link's bandwidth B, because none was given.
     pub fn is_relative(&self) -> bool {
         self.relative
     }

@@ -94,7 +94,7 @@ impl fmt::Display for PathType {
 pub struct Path {
     /// The type of the path, by the worst link that it passes.
     pub kind: PathType,
-    /// Bytes a second, or multiples of b: what its narrowest link lets through. 0 where there is no path.
+    /// Bytes a second, or multiples of B: what its narrowest link lets through. 0 where there is no path.
     pub bandwidth: Rat,
     /// Positions in [`Topology::links`], in order.
     pub links: Vec<u32>,

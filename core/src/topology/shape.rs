@@ -1,7 +1,7 @@
 //! Topologies as they are written: `full_mesh(8, 25GB/s, 2us) without (0, 1)`.
 //!
 //! The same words serve the language, the command line and Rust. A constructor takes its sizes, then
-//! for each tier of links a bandwidth and a latency; what is not given is the bandwidth b of one link, and 0.
+//! for each tier of links a bandwidth and a latency; what is not given is the bandwidth B of one link, and 0.
 
 use std::fmt::{self, Write as _};
 
@@ -179,7 +179,7 @@ impl Shape {
         self
     }
 
-    /// A full mesh of links of bandwidth b.
+    /// A full mesh of links of bandwidth B.
     pub fn full_mesh(nranks: u32) -> Self {
         let sizes = vec![Size::One(nranks.into())];
         Self { kind: ShapeKind::FullMesh, sizes, tiers: Vec::new(), cuts: Vec::new() }

@@ -9,7 +9,7 @@ use crate::bounds::{bounds, of};
 #[test]
 fn sixty_four_hosts_under_spines() {
     let found = bounds("spine_leaf(8, 8, 4, 4)");
-    // Eight hosts of a leaf share 2 b upwards; there are eight leaves.
+    // Eight hosts of a leaf share 2 B upwards; there are eight leaves.
     let gather = found.of(Collective::AllGather);
     assert_eq!((gather.per_byte.num(), gather.per_byte.den()), (63, 64));
     let reduce = found.of(Collective::AllReduce);

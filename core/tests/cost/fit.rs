@@ -4,7 +4,7 @@ use roundelay_core::cost::{Costs, Counts, Sample, Work, fit};
 
 fn costs(cores: Option<u32>) -> Costs {
     let name = "known".to_owned();
-    Costs { name, alpha: 3e-6, message: 4e-7, bandwidth: 8e9, reduce: 2e10, copy: 1.2e10, cores }
+    Costs { name, latency: 3e-6, message: 4e-7, bandwidth: 8e9, reduce: 2e10, copy: 1.2e10, cores }
 }
 
 /// Counts that differ in every way, and sizes from little to much.
@@ -54,7 +54,7 @@ fn exact_times_give_the_constants_back() {
     for cores in [None, Some(2)] {
         let known = costs(cores);
         let found = fit("known", cores, &samples(&known, |_| 1.0)).expect("enough samples");
-        let constants = |c: &Costs| [c.alpha, c.message, c.bandwidth, c.reduce, c.copy];
+        let constants = |c: &Costs| [c.latency, c.message, c.bandwidth, c.reduce, c.copy];
         for (found, known) in constants(&found.costs).into_iter().zip(constants(&known)) {
             assert!(close(found, known, 1e-6), "{found}, not {known}");
         }
@@ -67,8 +67,8 @@ fn noise_shows_in_the_errors_and_makes_no_constant_negative() {
     let free = Costs { message: 0.0, copy: 1e15, ..costs(None) };
     let noise = |i: usize| if i.is_multiple_of(2) { 1.2 } else { 0.8 };
     let found = fit("noisy", None, &samples(&free, noise)).expect("enough samples");
-    let Costs { alpha, message, bandwidth, reduce, copy, .. } = found.costs;
-    assert!(message >= 0.0 && copy > 0.0 && close(alpha, 3e-6, 0.3), "{:?}", found.costs);
+    let Costs { latency, message, bandwidth, reduce, copy, .. } = found.costs;
+    assert!(message >= 0.0 && copy > 0.0 && close(latency, 3e-6, 0.3), "{:?}", found.costs);
     assert!(close(bandwidth, 8e9, 0.4) && reduce > 5e9, "{:?}", found.costs);
     let worst = found.errors.iter().fold(0.0_f64, |most, e| most.max(e.abs()));
     assert!((0.1..0.5).contains(&worst) && found.r2 > 0.9 && found.r2 < 1.0, "{worst}");
@@ -88,7 +88,7 @@ fn constants_are_read_as_they_are_written() {
     for cores in [None, Some(64)] {
         let known = costs(cores);
         let read = Costs::parse("known", &known.lines()).expect("what was written");
-        assert!((read.alpha - known.alpha).abs() < 1e-12, "{read:?}");
+        assert!((read.latency - known.latency).abs() < 1e-12, "{read:?}");
         assert!(close(read.bandwidth, known.bandwidth, 1e-9) && read.cores == cores, "{read:?}");
     }
 }

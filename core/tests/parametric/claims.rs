@@ -47,7 +47,7 @@ fn the_construct_that_leaves_the_class_is_named() {
     outside(
         crate::parametric::first(include_str!("../../../stdlib/library/halving_doubling.coll")),
         &expect![[r#"
-            17: `near_first`: what this is given decides what ranks do
+            17: `near_first`: its value decides what ranks do
         "#]],
     );
     outside(
@@ -59,7 +59,7 @@ fn the_construct_that_leaves_the_class_is_named() {
     outside(
         include_str!("../../../examples/broken_mesh.coll"),
         &expect![[r#"
-        7: `topology`: what this is given decides what ranks do
+        7: `topology`: its value decides what ranks do
     "#]],
     );
     outside(
@@ -152,7 +152,7 @@ fn expressions_outside_are_named() {
     outside(
         &ring("root: Rank = 0", "left.TxAck();"),
         &expect![[r#"
-        1: `root`: what this is given decides what ranks do
+        1: `root`: its value decides what ranks do
     "#]],
     );
 }

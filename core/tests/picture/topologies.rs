@@ -40,7 +40,7 @@ fn a_large_mesh_is_a_disc() {
     let said = |words: [&str; 3]| words.map(str::to_owned).to_vec();
     let words = said(["all to all", "2016 cables", "25 GB/s, 2us each way"]);
     assert_eq!(lines("full_mesh(64, 25GB/s, 2us)"), (0, 1, 0, words));
-    let words = said(["all to all", "2014 of 2016 cables", "1 b each way"]);
+    let words = said(["all to all", "2014 of 2016 cables", "1 B each way"]);
     let missing = lines("full_mesh(64) without (0, 1) without (3, 40)");
     assert_eq!(missing, (0, 1, 2, words));
     let (lines, discs, _, _) = lines("torus([3, 3, 3, 3])");
@@ -54,7 +54,7 @@ fn a_large_mesh_is_a_disc() {
         draft.cable(RankId(a).into(), RankId(b).into(), kind, share, 0).unwrap();
     }
     let slow = svg(&draft.build().unwrap(), &Marks::default());
-    assert!(slow.contains("<title>4 - 9: 1/2 b each way</title>"), "the other cable is a line");
+    assert!(slow.contains("<title>4 - 9: 1/2 B each way</title>"), "the other cable is a line");
     assert!(slow.contains(">189 of 190 cables</text>") && !slow.contains("class=\"cut\""));
 }
 

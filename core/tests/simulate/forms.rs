@@ -226,7 +226,7 @@ fn what_the_topology_does_not_say() {
     assert!(run(&ring, &both, 1 << 20) == given);
 }
 
-/// The two-way ring around a cut cable, as contest entries have it: 0.875 M/b, where 7/27 M/b would do.
+/// The two-way ring around a cut cable, as contest entries have it: 0.875 S/B, where 7/27 S/B would do.
 #[test]
 fn the_published_entry_reaches_thirty_percent_of_the_bound() {
     let topology = "full_mesh(8, 25GB/s, 2us) without (0, 1)";

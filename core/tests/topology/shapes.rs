@@ -164,7 +164,7 @@ fn capacities_follow_the_tiers() {
     assert!(same.links().iter().all(|l| l.latency == 3000));
     assert_eq!(capacity(&same, "rail 0", "2"), Rat::whole(200_000_000_000));
 
-    // 8 hosts of b under 4 spines: 2 b an uplink, a third of that at 3:1.
+    // 8 hosts of B under 4 spines: 2 B an uplink, a third of that at 3:1.
     let uplink = |text: &str| capacity(&read(text), "leaf 0", "spine 0");
     assert_eq!(uplink("spine_leaf(2, 8, 4)"), Rat::whole(2));
     assert_eq!(uplink("spine_leaf(2, 8, 4, 3)"), Rat::new(2, 3).unwrap());

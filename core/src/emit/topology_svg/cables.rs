@@ -141,7 +141,7 @@ pub(super) fn quality(topology: &Topology, capacity: Rat, latency: u64) -> Strin
 /// `25 GB/s`, or `2 b` where only proportions are known.
 pub(super) fn rate(topology: &Topology, capacity: Rat) -> String {
     if topology.is_relative() {
-        return format!("{capacity} b");
+        return format!("{capacity} B");
     }
     if capacity < SLOW {
         return rate_text(capacity.num() / capacity.den());

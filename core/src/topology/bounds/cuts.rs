@@ -1,8 +1,8 @@
 //! Bounds that a single cut sets: AllGather and its mirror, the rooted collectives, AllToAll.
 //!
-//! AllGather: what the ranks of S hold must leave S, unless S holds all ranks. So the time is at least
-//! (M/n) * max over S of n(S) / B+(S), where B+(S) is the bandwidth that leaves S and n(S) counts its ranks.
-//! A source that feeds every rank x pushes n*x to every rank if and only if no S has B+(S) < n(S) * x. The
+//! AllGather: what a set R of ranks holds must leave R, unless R is all ranks. So the time is at least
+//! (S/n) * max over R of |R| / out(R), where out(R) is the bandwidth that leaves R.
+//! A source that feeds every rank x pushes n*x to every rank if and only if no R has out(R) < |R| * x. The
 //! greatest such x is found by Newton's method on cuts: a flow that falls short names a cut, the cut's own
 //! fraction is the next x, and the last one is exact.
 

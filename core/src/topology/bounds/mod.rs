@@ -1,7 +1,7 @@
 //! How fast any algorithm could be on a topology: lower bounds on time and rounds, exact, each with the cut
 //! or partition of the ranks that sets it.
 //!
-//! M is nccl-tests' size in bytes: for AllReduce, Broadcast and Reduce the buffer of one rank; for the
+//! S is nccl-tests' size in bytes: for AllReduce, Broadcast and Reduce the buffer of one rank; for the
 //! others the larger buffer of a rank, n blocks. Ranks reduce and forward, switches only forward. Links work
 //! in both directions at once. All are bounds on every graph; those of AllGather, ReduceScatter and the rooted
 //! collectives are reached where links are alike in both directions. The bounds hold for data cut as finely as one likes and no latency; a run
@@ -28,8 +28,8 @@ use cuts::{Cut, Graph};
 /// A lower bound: the least time that any algorithm for a collective takes on a topology, by bandwidth.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Bound {
-    /// Seconds for each byte of M, nccl-tests' size; in units of 1 / b where the topology is relative, so that the
-    /// time is this times M / b.
+    /// Seconds for each byte of S, nccl-tests' size; in units of 1 / B where the topology is relative, so that the
+    /// time is this times S / B.
     pub per_byte: Fraction,
     /// The cut, partition or distance that sets the bound.
     pub binding: Binding,
@@ -40,7 +40,7 @@ pub struct Bound {
 impl Bound {
     const NONE: Self = Self { per_byte: Fraction::ZERO, binding: Binding::Nothing, exact: true };
 
-    /// Seconds for `bytes` bytes of M, by bandwidth alone; in units of 1 / b on a relative topology.
+    /// Seconds for `bytes` bytes of S, by bandwidth alone; in units of 1 / B on a relative topology.
     pub fn seconds(&self, bytes: u64) -> f64 {
         self.per_byte.value() * bytes as f64
     }
@@ -139,7 +139,7 @@ impl Both {
         }
         let there = Graph::new(&self.topology, self.nranks);
         let back = Graph::new(&self.reversed, self.nranks);
-        // In shares of M: a block is M / n.
+        // In shares of S: a block is S / n.
         let block = |(bound, cut): (Fraction, Cut)| {
             self.cut((Fraction::new(bound.num(), bound.den() * u128::from(self.nranks)), cut))
         };

@@ -2,8 +2,8 @@
 //!
 //! Cut the ranks into k >= 2 groups. Every item has to be combined with its like of all groups and to come
 //! back to all: at least k-1 messages between groups until the first group has the whole, then one more to
-//! each other group. So T >= 2(k-1) M / (sum of what can leave the groups), the same for what can enter, and
-//! T >= M / (what can leave, or enter, any one group). With reduction inside switches none of this holds.
+//! each other group. So T >= 2(k-1) S / (sum of what can leave the groups), the same for what can enter, and
+//! T >= S / (what can leave, or enter, any one group). With reduction inside switches none of this holds.
 
 use std::collections::BTreeMap;
 

@@ -42,7 +42,7 @@ const INTER: [&[u64]; 3] = [
 pub struct Channels {
     /// The ranks of each channel in order, each sending to the next and the last to the first.
     pub orders: Vec<Vec<RankId>>,
-    /// What each carries: bytes a second, or multiples of b.
+    /// What each carries: bytes a second, or multiples of B.
     pub speed: Rat,
     /// The worst kind of path that was allowed.
     pub kind: PathType,

@@ -80,7 +80,7 @@ impl<'a> Walk<'a> {
     fn param(&mut self, param: &'a hir::Param) -> Done {
         let span = self.algorithm.vars[param.var.0 as usize].span;
         if param.ty != ParamTy::Ring {
-            return Err(Outside::new(span, "what this is given decides what ranks do"));
+            return Err(Outside::new(span, "its value decides what ranks do"));
         }
         if let Some(default) = &param.default
             && !always_a_ring(default, None)

@@ -1,0 +1,232 @@
+//! What the book shows is a file: a program that is right or a program whose mistake is shown, a transcript, a picture.
+
+use std::path::Path;
+
+use expect_test::expect_file;
+use roundelay_core::check::Door;
+use roundelay_core::diagnostics::Code;
+use roundelay_core::source::Source;
+use roundelay_tests::{compile, root};
+
+use crate::book::{compare, console, files, holds, pages, proved, read};
+
+/// The pages that a reader reads, without the error pages, which have tests of their own.
+pub(crate) fn prose() -> Vec<std::path::PathBuf> {
+    let pages = files(&root().join("book/src"), "md");
+    let prose: Vec<_> = pages
+        .into_iter()
+        .filter(|path| !path.components().any(|part| part.as_os_str() == "errors"))
+        .collect();
+    assert!(prose.len() > 30, "{} pages alone", prose.len());
+    prose
+}
+
+/// The lines of `text` that are commands.
+fn commands(text: &str) -> Vec<&str> {
+    text.lines().filter(|line| line.starts_with("$ ")).collect()
+}
+
+#[test]
+fn the_transcripts_are_what_the_command_prints() {
+    let transcripts = files(&root().join("book/src/listings"), "console");
+    assert!(!transcripts.is_empty());
+    for path in transcripts {
+        let written = read(&path);
+        let folder = path.parent().expect("a file has a folder");
+        let commands = commands(&written);
+        assert!(!commands.is_empty(), "{} holds no command", path.display());
+        let fresh: Vec<_> = commands.iter().map(|c| console::transcript(c, folder)).collect();
+        compare(&path, &fresh.join("\n"));
+    }
+}
+
+/// `x.picture` holds a command; `x.svg` is what it draws.
+#[test]
+fn the_pictures_are_what_the_command_draws() {
+    let pictures = files(&root().join("book/src"), "picture");
+    assert!(pictures.len() > 5, "{} pictures alone", pictures.len());
+    for path in pictures {
+        let command = read(&path);
+        let folder = path.parent().expect("a file has a folder");
+        expect_file![path.with_extension("svg")].assert_eq(&console::drawn(command.trim(), folder));
+    }
+    for path in files(&root().join("book/src"), "svg") {
+        let command = path.with_extension("picture");
+        assert!(command.exists(), "nothing says how {} was drawn", path.display());
+    }
+}
+
+/// A program is right, or a transcript beside it shows what is wrong with it.
+#[test]
+fn every_program_is_right_or_its_mistake_is_shown() {
+    for path in files(&root().join("book/src/listings"), "coll") {
+        let (file, folder) = (path.file_name().expect("a name"), path.parent().expect("a folder"));
+        let file = file.to_string_lossy();
+        let text = read(&path);
+        // As `compile` finds what is used: from the tests' package.
+        let inside = path.strip_prefix(root()).expect("a file of the tree");
+        let shown = Path::new("..").join(inside).display().to_string();
+        let mistake = files(folder, "console").iter().map(|p| read(p)).any(|transcript| {
+            transcript.contains("error[")
+                && commands(&transcript).iter().any(|c| c.contains(&*file))
+        });
+        let right = is_right(&shown, &text);
+        match (&right, mistake) {
+            (Err(_), true) => {}
+            (Err(why), false) => panic!("{shown} is wrong, and no transcript shows it:\n{why}"),
+            // What is right for some rank counts may be shown where it is wrong.
+            (Ok(()), _) => {}
+        }
+    }
+}
+
+/// Whether the program compiles and is proved, and else why not.
+fn is_right(what: &str, text: &str) -> Result<(), String> {
+    let source = Source::from_text(what, text);
+    let reports = |errors: Vec<roundelay_core::diagnostics::Diagnostic>| {
+        let all: Vec<_> = errors.iter().map(|e| e.report(&source)).collect();
+        all.join("\n")
+    };
+    let compiled = compile(&source, Door::File).map_err(reports)?;
+    for algorithm in compiled.algorithms {
+        proved(what, algorithm, &source)?;
+    }
+    Ok(())
+}
+
+/// No file of the listings is left over.
+#[test]
+fn every_listing_is_shown() {
+    let pages: Vec<_> = files(&root().join("book/src"), "md").iter().map(|p| read(p)).collect();
+    let pages = pages.concat();
+    let transcripts = files(&root().join("book/src/listings"), "console");
+    let ran: String = transcripts.iter().map(|path| commands(&read(path)).join("\n")).collect();
+    for extension in ["console", "coll", "table", "text", "xml", "svg", "md"] {
+        for path in files(&root().join("book/src/listings"), extension) {
+            let inside = path.strip_prefix(root().join("book/src")).expect("below the book");
+            let inside = inside.display().to_string();
+            let name = path.file_name().expect("a name").to_string_lossy();
+            assert!(
+                pages.contains(&inside) || ran.contains(&*name),
+                "no page shows {inside}, and no transcript uses it"
+            );
+        }
+    }
+}
+
+#[test]
+fn the_programs_in_the_pages_are_right() {
+    let mut seen = 0;
+    let readme = root().join("README.md");
+    for page in prose().iter().chain([&readme]) {
+        for (i, program) in pages::programs(&read(page)).iter().enumerate() {
+            seen += 1;
+            holds(&format!("program {i} of {}", page.display()), program);
+        }
+    }
+    assert!(seen > 5, "{seen} programs alone");
+}
+
+#[test]
+fn the_corrected_programs_are_right() {
+    for code in Code::ALL {
+        for (i, text) in pages::programs(&pages::template(*code)).iter().enumerate() {
+            holds(&format!("program {i} of {code}"), text);
+        }
+    }
+}
+
+/// A chapter of the tutorial ends in two or three exercises, each with a program that solves it and a transcript that
+/// shows that it does; both lie in the chapter's folder `solutions`, or the program is an example.
+#[test]
+fn every_exercise_has_a_solution_that_runs() {
+    let chapters = files(&root().join("book/src/tutorial"), "md");
+    assert_eq!(chapters.len(), 8, "the tutorial has eight chapters");
+    for path in chapters {
+        let chapter = path.file_stem().expect("a name").to_string_lossy().into_owned();
+        let text = read(&path);
+        let (_, exercises) = text
+            .split_once("\n## Exercises\n")
+            .unwrap_or_else(|| panic!("{chapter} has no exercises"));
+        let exercises: Vec<_> = exercises.split("\n### ").skip(1).collect();
+        assert!((2..=3).contains(&exercises.len()), "{chapter}: {} exercises", exercises.len());
+        for exercise in exercises {
+            let title = exercise.lines().next().unwrap_or_default();
+            let (_, solution) = exercise
+                .split_once("<details><summary>Solution</summary>")
+                .unwrap_or_else(|| panic!("{chapter}, {title}: no solution"));
+            let shown = includes(solution);
+            let solutions = format!("listings/{chapter}/solutions/");
+            let of = |extension: &str| {
+                shown.iter().any(|file| file.contains(&solutions) && file.ends_with(extension))
+            };
+            let program = of(".coll") || shown.iter().any(|file| file.contains("examples/"));
+            assert!(program, "{chapter}, {title}: the solution shows no program");
+            assert!(of(".console"), "{chapter}, {title}: the solution shows no transcript");
+        }
+    }
+    for path in files(&root().join("book/src/listings"), "coll") {
+        if path.components().any(|part| part.as_os_str() == "solutions") {
+            let inside = path.strip_prefix(root()).expect("a file of the tree");
+            holds(&Path::new("..").join(inside).display().to_string(), &read(&path));
+        }
+    }
+}
+
+/// The files that a text includes.
+fn includes(text: &str) -> Vec<String> {
+    let found = text.split("{{#include ").skip(1);
+    let files = found.filter_map(|rest| rest.split_once("}}")).map(|(path, _)| path);
+    files.map(|path| path.split(".rs:").next().unwrap_or(path).to_owned()).collect()
+}
+
+/// Rust in the tutorial is from an example, which is run.
+#[test]
+fn the_tutorials_rust_is_from_examples() {
+    for path in files(&root().join("book/src/tutorial"), "md") {
+        for block in read(&path).split("\n```rust").skip(1) {
+            let body = block.split_once('\n').map_or("", |(_, body)| body);
+            assert!(
+                body.starts_with("{{#include ../../../examples/"),
+                "{}: Rust that no example holds: {}",
+                path.display(),
+                body.lines().next().unwrap_or_default()
+            );
+        }
+    }
+}
+
+/// A code block of a page is no wider than the page.
+#[test]
+fn no_line_is_wider_than_a_page() {
+    const WIDEST: usize = 100;
+    let mut wide = Vec::new();
+    let mut look = |path: &Path, text: &str| {
+        let shown = path.strip_prefix(root()).unwrap_or(path).display().to_string();
+        for (i, line) in text.lines().enumerate() {
+            let width = line.chars().count();
+            if width > WIDEST {
+                wide.push(format!("{shown}:{}: {width} columns", i + 1));
+            }
+        }
+    };
+    for path in files(&root().join("book/src"), "md") {
+        let text = read(&path);
+        let mut code = false;
+        let blocks: String = text
+            .lines()
+            .map(|line| {
+                let fence = line.trim_start().starts_with("```");
+                code ^= fence;
+                if code && !fence { format!("{line}\n") } else { "\n".to_owned() }
+            })
+            .collect();
+        look(&path, &blocks);
+    }
+    for extension in ["console", "coll", "text"] {
+        for path in files(&root().join("book/src/listings"), extension) {
+            look(&path, &read(&path));
+        }
+    }
+    assert!(wide.is_empty(), "wider than {WIDEST} columns:\n{}", wide.join("\n"));
+}
