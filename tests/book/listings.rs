@@ -199,13 +199,12 @@ fn the_tutorials_rust_is_from_examples() {
 /// A code block of a page is no wider than the page.
 #[test]
 fn no_line_is_wider_than_a_page() {
-    const WIDEST: usize = 100;
     let mut wide = Vec::new();
     let mut look = |path: &Path, text: &str| {
         let shown = path.strip_prefix(root()).unwrap_or(path).display().to_string();
         for (i, line) in text.lines().enumerate() {
             let width = line.chars().count();
-            if width > WIDEST {
+            if width > pages::WIDEST {
                 wide.push(format!("{shown}:{}: {width} columns", i + 1));
             }
         }
@@ -228,5 +227,5 @@ fn no_line_is_wider_than_a_page() {
             look(&path, &read(&path));
         }
     }
-    assert!(wide.is_empty(), "wider than {WIDEST} columns:\n{}", wide.join("\n"));
+    assert!(wide.is_empty(), "wider than {} columns:\n{}", pages::WIDEST, wide.join("\n"));
 }

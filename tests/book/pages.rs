@@ -12,8 +12,8 @@ use roundelay_tests::root;
 
 use crate::book::{console, engine};
 
-/// What fits on a page. Messages are wrapped, and programs are narrow enough.
-const WIDEST: usize = 88;
+/// How many columns of code a page has. Messages are wrapped, and programs are narrow enough.
+pub(crate) const WIDEST: usize = 100;
 
 pub(crate) fn path(code: Code) -> PathBuf {
     root().join(format!("book/src/errors/{code}.md"))
