@@ -3,6 +3,7 @@
 //! `UPDATE_EXPECT=1 cargo test -p roundelay-tests formulas::`.
 
 use std::fmt::Write as _;
+use std::path::Path;
 use std::sync::Arc;
 
 use roundelay::select::{library, size, time};
@@ -187,7 +188,7 @@ const BEATEN: [Beaten; 6] = [
 
 /// The algorithm as `simulate --set` would have it.
 fn schedule(name: &str, set: Set, nranks: u32) -> Schedule {
-    let mut algorithm: Interpreted = if name.ends_with(".coll") {
+    let mut algorithm: Interpreted = if Path::new(name).extension().is_some() {
         let path = root().join("book/src/listings/costs").join(name);
         let text = std::fs::read_to_string(path).expect("the chapter has it");
         let source = Source::from_text(name, &text);
@@ -205,7 +206,7 @@ fn schedule(name: &str, set: Set, nranks: u32) -> Schedule {
 /// Seconds by the simulator for `bytes` bytes, signals and reductions free.
 fn simulated(schedule: &Schedule, topology: &str, bytes: u64) -> f64 {
     let topology: Topology = topology.parse().expect("a topology");
-    let count = bytes / 4 / u64::from(schedule.collective.max_units(schedule.nranks));
+    let count = bytes / 4 / schedule.collective.max_units(schedule.nranks);
     let run = simulate(schedule, &Machine::new(Arc::new(topology)), count, DType::F32, false)
         .expect("it ends");
     assert_eq!(run.bytes, bytes, "pieces are whole elements, so nothing is rounded");
