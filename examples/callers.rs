@@ -1,9 +1,11 @@
 //! One algorithm, called in three ways: by one thread that holds the buffers of all ranks, by a thread for each rank, and
 //! by name through a communicator.
 
+// ANCHOR: uses
 use std::thread;
 
 use roundelay::{Comm, DType, Error, ReduceOp, ToPlan as _, collective};
+// ANCHOR_END: uses
 
 // ANCHOR: algorithm
 collective! {
@@ -68,16 +70,16 @@ fn in_place() -> Result<(), Error> {
 // ANCHOR: spmd
 /// Each rank is a thread, and each thread makes the call for its rank.
 fn a_thread_for_each_rank() -> Result<(), Error> {
-    let plan = FirstRing::new().spmd_plan(4, 10, DType::F32, ReduceOp::Sum)?;
+    let plan = FirstRing::new().spmd_plan(4, 10, DType::U32, ReduceOp::Sum)?;
 
     thread::scope(|threads| {
         for rank in 0..4 {
             let mine = plan.rank(rank).expect("ranks 0 to 3 exist");
             threads.spawn(move || {
-                let input = [rank as f32 + 1.0; 10];
-                let mut output = [0.0; 10];
+                let input = [rank + 1; 10];
+                let mut output = [0; 10];
                 mine.run(&input, &mut output).expect("all four ranks call");
-                assert_eq!(output, [10.0; 10]);
+                assert_eq!(output, [10; 10]);
             });
         }
     });
@@ -95,9 +97,9 @@ fn by_name() -> Result<(), Error> {
             let mut mine = comm.rank(rank).expect("ranks 0 to 3 exist");
             threads.spawn(move || {
                 // FirstRing is an AllReduce, so both of these calls use it.
-                let mut sums = [rank as f32 + 1.0; 10];
+                let mut sums = [rank + 1; 10];
                 mine.all_reduce(&mut sums, ReduceOp::Sum).expect("all four ranks call");
-                assert_eq!(sums, [10.0; 10]);
+                assert_eq!(sums, [10; 10]);
 
                 let mut largest = [i64::from(rank); 1000];
                 mine.all_reduce(&mut largest, ReduceOp::Max).expect("all four ranks call");

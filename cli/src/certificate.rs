@@ -217,11 +217,13 @@ impl Certificate {
                 format!("{} notifies", self.notifies)
             },
         ));
-        lines.push(format!(
-            "in one step a rank sends to at most {} and receives from {}",
-            count(sends_to.peers, "peer"),
-            receives_from.peers
-        ));
+        if sends_to.peers + receives_from.peers > 0 {
+            lines.push(format!(
+                "in one step a rank sends to at most {} and receives from {}",
+                count(sends_to.peers, "peer"),
+                receives_from.peers
+            ));
+        }
         if let Some(Fifo { credits, needed }) = self.fifo {
             lines.push(format!(
                 "fifo: up to {} a link in use, {needed} needed",
@@ -230,17 +232,23 @@ impl Certificate {
         }
         if let Some(order) = &self.order {
             lines.push(format!(
-                "order of reduction: {} on all ranks, {} for all counts and chunks; {} deep",
+                "order of reduction on all ranks: {}; {} deep",
                 order.on_all_ranks.text(),
-                order.for_all_counts.text(),
                 self.reduce_depth
+            ));
+            lines.push(format!(
+                "order of reduction for all counts and chunks: {}",
+                order.for_all_counts.text()
             ));
         }
         if with_ideal && n > 1 {
             let Ideal { units, least_units, rounds, least_rounds, .. } = self.ideal;
             lines.push(format!(
-                "busiest port: {} units, at least {} ({:.1} %); {} in a row, at least {least_rounds}",
-                short(units),
+                "busiest port: {}, at least {} ({:.1} %); {} in a row, at least {least_rounds}",
+                match units {
+                    1.0 => "1 unit".to_owned(),
+                    units => format!("{} units", short(units)),
+                },
                 short(least_units),
                 100.0 * least_units / units.max(f64::MIN_POSITIVE),
                 count(rounds as usize, "message"),
@@ -263,7 +271,7 @@ impl Same {
     const fn text(self) -> &'static str {
         match self {
             Self::Exact => "the same",
-            Self::Commuted => "the same but for commuting",
+            Self::Commuted => "the same up to swapped operands",
             Self::Differs => "not the same",
         }
     }

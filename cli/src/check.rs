@@ -17,7 +17,7 @@ use crate::certificate::{Certificate, Every};
 use crate::flags::{CheckFlags, Format, RankCounts};
 use crate::optimum::Optimum;
 use crate::program::{Loaded, load_with, read};
-use crate::report::{Failure, JsonDiagnostic, print, print_all, print_json, refuse};
+use crate::report::{Failure, JsonDiagnostic, print, print_all, print_json, refuse, within_a_page};
 use crate::stats::Stats;
 use crate::topology;
 
@@ -209,16 +209,16 @@ fn print_human(checked: &Checked) {
             checked.seconds * 1e3
         ));
         if let Some(every) = &checked.every_nranks {
-            print(&format!("          {}", every.line()));
+            print(&within_a_page(&format!("          {}", every.line()), 14));
         }
         // The largest run says most.
         let on_topology = !checked.bounds.is_empty();
         for line in checked.certificates.last().map_or(vec![], |c| c.lines(!on_topology)) {
-            print(&format!("          {line}"));
+            print(&within_a_page(&format!("          {line}"), 14));
         }
         if let Some(optimum) = checked.bounds.last() {
             for line in optimum.lines() {
-                print(&format!("          {line}"));
+                print(&within_a_page(&format!("          {line}"), 14));
             }
         }
     } else {

@@ -204,3 +204,40 @@ pub(crate) fn refuse<J: Serialize>(
     }
     Failure::Program
 }
+
+/// A line of a report in as many lines as it takes to keep each within a hundred columns, which is what the book's pages
+/// hold: cut between words, and all but the first indented by `indent`.
+pub(crate) fn within_a_page(line: &str, indent: usize) -> String {
+    const WIDEST: usize = 100;
+    let mut shown = String::new();
+    let mut width = 0;
+    for word in line.split_inclusive(' ') {
+        let long = word.trim_end().chars().count();
+        if width > indent && width + long > WIDEST {
+            shown.truncate(shown.trim_end().len());
+            shown.push('\n');
+            shown.push_str(&" ".repeat(indent));
+            width = indent;
+        }
+        shown.push_str(word);
+        width += word.chars().count();
+    }
+    shown
+}
+
+#[cfg(test)]
+mod tests {
+    use super::within_a_page;
+
+    #[test]
+    fn a_long_line_goes_on_below() {
+        let long = format!("  bound  {}", "word ".repeat(30));
+        let shown = within_a_page(long.trim_end(), 9);
+        let lines: Vec<_> = shown.lines().collect();
+        assert_eq!(lines.len(), 2, "{shown}");
+        assert!(lines.iter().all(|line| line.len() <= 100 && line.trim_end() == *line), "{shown}");
+        assert!(lines[1].starts_with("         word"), "{shown}");
+        assert_eq!(shown.split_whitespace().count(), 31);
+        assert_eq!(within_a_page("  as it was", 4), "  as it was");
+    }
+}

@@ -7,7 +7,24 @@ use std::sync::OnceLock;
 
 use roundelay_tests::root;
 
-/// The line `$ command` and what the command prints in `folder`, on both streams.
+/// The commands of a transcript as they stand there: a line, and those behind it while they end in a backslash.
+pub(crate) fn commands(text: &str) -> Vec<String> {
+    let mut lines = text.lines();
+    let mut found = Vec::new();
+    while let Some(line) = lines.next() {
+        if line.starts_with("$ ") {
+            let mut command = line.to_owned();
+            while command.ends_with('\\') {
+                command.push('\n');
+                command.push_str(lines.next().expect("a backslash is followed by a line"));
+            }
+            found.push(command);
+        }
+    }
+    found
+}
+
+/// The command `$ …` and what it prints in `folder`, on both streams.
 pub(crate) fn transcript(line: &str, folder: &Path) -> String {
     let (mut reader, writer) = std::io::pipe().expect("a pipe");
     let mut command = command(line, folder);
@@ -39,7 +56,7 @@ pub(crate) fn drawn(line: &str, folder: &Path) -> String {
 
 /// The command of a line, with nothing to read and nobody to read its errors.
 fn command(line: &str, folder: &Path) -> Command {
-    let words = words(line.trim_start_matches("$ "));
+    let words = words(&line.trim_start_matches("$ ").replace("\\\n", " "));
     let mut command = match words.iter().map(String::as_str).collect::<Vec<_>>()[..] {
         ["roundelay", ..] => Command::new(roundelay()),
         ["cargo", "run", ..] => Command::new(env!("CARGO")),

@@ -21,11 +21,6 @@ pub(crate) fn prose() -> Vec<std::path::PathBuf> {
     prose
 }
 
-/// The lines of `text` that are commands.
-fn commands(text: &str) -> Vec<&str> {
-    text.lines().filter(|line| line.starts_with("$ ")).collect()
-}
-
 #[test]
 fn the_transcripts_are_what_the_command_prints() {
     let transcripts = files(&root().join("book/src/listings"), "console");
@@ -33,7 +28,7 @@ fn the_transcripts_are_what_the_command_prints() {
     for path in transcripts {
         let written = read(&path);
         let folder = path.parent().expect("a file has a folder");
-        let commands = commands(&written);
+        let commands = console::commands(&written);
         assert!(!commands.is_empty(), "{} holds no command", path.display());
         let fresh: Vec<_> = commands.iter().map(|c| console::transcript(c, folder)).collect();
         compare(&path, &fresh.join("\n"));
@@ -68,7 +63,7 @@ fn every_program_is_right_or_its_mistake_is_shown() {
         let shown = Path::new("..").join(inside).display().to_string();
         let mistake = files(folder, "console").iter().map(|p| read(p)).any(|transcript| {
             transcript.contains("error[")
-                && commands(&transcript).iter().any(|c| c.contains(&*file))
+                && console::commands(&transcript).iter().any(|c| c.contains(&*file))
         });
         let right = is_right(&shown, &text);
         match (&right, mistake) {
@@ -100,7 +95,8 @@ fn every_listing_is_shown() {
     let pages: Vec<_> = files(&root().join("book/src"), "md").iter().map(|p| read(p)).collect();
     let pages = pages.concat();
     let transcripts = files(&root().join("book/src/listings"), "console");
-    let ran: String = transcripts.iter().map(|path| commands(&read(path)).join("\n")).collect();
+    let ran: String =
+        transcripts.iter().map(|path| console::commands(&read(path)).join("\n")).collect();
     for extension in ["console", "coll", "table", "text", "xml", "svg", "md"] {
         for path in files(&root().join("book/src/listings"), extension) {
             let inside = path.strip_prefix(root().join("book/src")).expect("below the book");
@@ -196,37 +192,33 @@ fn the_tutorials_rust_is_from_examples() {
     }
 }
 
-/// A code block of a page is no wider than the page.
+/// Code is no wider than the page. The page wraps what commands print: their messages may be a little wider.
 #[test]
 fn no_line_is_wider_than_a_page() {
-    const WIDEST: usize = 100;
     let mut wide = Vec::new();
-    let mut look = |path: &Path, text: &str| {
+    let mut look = |path: &Path, widest: usize, text: &str| {
         let shown = path.strip_prefix(root()).unwrap_or(path).display().to_string();
         for (i, line) in text.lines().enumerate() {
             let width = line.chars().count();
-            if width > WIDEST {
+            if width > widest {
                 wide.push(format!("{shown}:{}: {width} columns", i + 1));
             }
         }
     };
     for path in files(&root().join("book/src"), "md") {
-        let text = read(&path);
         let mut code = false;
-        let blocks: String = text
-            .lines()
-            .map(|line| {
-                let fence = line.trim_start().starts_with("```");
-                code ^= fence;
-                if code && !fence { format!("{line}\n") } else { "\n".to_owned() }
-            })
-            .collect();
-        look(&path, &blocks);
+        let blank_but_code = |line: &str| {
+            let fence = line.trim_start().starts_with("```");
+            code ^= fence;
+            if code && !fence { format!("{line}\n") } else { "\n".to_owned() }
+        };
+        let blocks: String = read(&path).lines().map(blank_but_code).collect();
+        look(&path, 100, &blocks);
     }
-    for extension in ["console", "coll", "text"] {
+    for (extension, widest) in [("coll", 100), ("text", 100), ("console", 120)] {
         for path in files(&root().join("book/src/listings"), extension) {
-            look(&path, &read(&path));
+            look(&path, widest, &read(&path));
         }
     }
-    assert!(wide.is_empty(), "wider than {WIDEST} columns:\n{}", wide.join("\n"));
+    assert!(wide.is_empty(), "wider than a page:\n{}", wide.join("\n"));
 }

@@ -6,6 +6,7 @@ use roundelay::select::{rate, time};
 use roundelay_core::simulate::SignalCost;
 
 use super::{Run, path};
+use crate::report::within_a_page;
 use crate::topo::{aligned, count};
 
 /// Rows of a table; the rest is counted.
@@ -40,7 +41,13 @@ pub(super) fn print(run: &Run<'_>, every_step: bool) -> String {
     };
     row("messages", format!("{} with data; {signals}", done.messages));
     row("critical path", path::summary(run));
-    aligned(&rows, &mut text);
+    let mut report = String::new();
+    aligned(&rows, &mut report);
+    // Below what the first line begins with.
+    let indent = 2 + "critical path".len() + 2;
+    for line in report.lines() {
+        let _ = writeln!(text, "{}", within_a_page(line, indent));
+    }
     if done.seconds > 0.0 {
         links(run, &mut text);
         ports(run, &mut text);

@@ -94,7 +94,7 @@ impl Fault {
     pub(crate) fn finding(self, at: SpanId) -> Finding {
         let finding = Finding::new(self.code(), at, self.to_string());
         match self {
-            Self::Rank { .. } => finding.help("ranks wrap around by `% nranks`; if only some rank counts fit, say which: `require is_power_of_two(nranks), \"…\"`"),
+            Self::Rank { .. } => finding.help("write `% nranks`, or `require` the rank counts that fit: `require is_power_of_two(nranks), \"…\";`"),
             Self::RootsParent { .. } => finding.help("ask only below the root: `if local != tree.root { let up = tree.parent; … }`"),
             Self::Grain => finding
                 .note("a kernel counts both ends of a region in one fraction of the count")

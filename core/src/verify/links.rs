@@ -77,7 +77,7 @@ fn finding(reporter: &Reporter<'_>, at: SpanId, uses: &[Use]) -> Finding {
         Some(_) if by == to => format!("rank {to} pulls from rank {from}"),
         Some(_) => format!("rank {from} pushes to rank {to}"),
     };
-    let title = format!("{does}, and no link leads from rank {from} to rank {to}");
+    let title = format!("{does}, and there is no link {from} -> {to}");
     // Most repeat themselves round by round: one line for each rank's uses of a pair.
     let mut lines: BTreeMap<(RankId, RankId, String), Vec<usize>> = BTreeMap::new();
     for used in uses {

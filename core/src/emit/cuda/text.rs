@@ -156,7 +156,14 @@ impl<'a> Writer<'a> {
             }
         }
         let text = &mut self.text;
-        let _ = writeln!(text, "\nROUNDELAY_DEVICE void {name}({}) {{", params.join(", "));
+        let params = params.join(", ");
+        let one_line = format!("ROUNDELAY_DEVICE void {name}({params}) {{");
+        // As wide as a page of the book.
+        if one_line.len() <= 100 {
+            let _ = writeln!(text, "\n{one_line}");
+        } else {
+            let _ = writeln!(text, "\nROUNDELAY_DEVICE void {name}(\n    {params}) {{");
+        }
         for (name, ty, value) in [
             ("rank", "i64", "lane.rank()"),
             ("nranks", "i64", "lane.nranks()"),

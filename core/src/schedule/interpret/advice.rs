@@ -89,9 +89,16 @@ pub(super) fn to_oneself(
             "at {name} = 0 the peer is this rank itself: start the loop at 1, `for {name} in 1..{end}`"
         ));
     }
-    Some(format!(
-        "the loop comes to this rank itself: put the signal into `if {name} != rank {{ … }}`"
-    ))
+    // Only where the variable of the loop is the number of the peer.
+    let numbers = mentions(peer, &lets, &|kind| match kind {
+        ExprKind::Peer(number) => matches!(*number.kind, ExprKind::Var(v) if v == var),
+        _ => false,
+    });
+    numbers.then(|| {
+        format!(
+            "the loop comes to this rank itself: put the signal into `if {name} != rank {{ … }}`"
+        )
+    })
 }
 
 /// The statement `at`, and the ranges of the loops around it from the outermost on: variable and first value.

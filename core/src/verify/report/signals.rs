@@ -1,12 +1,12 @@
 //! What is said of signals: cycles of waits, posts and waits without a partner, and who shares what.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::{LISTED, Reporter, table};
 use crate::diagnostics::{Code, Finding};
 use crate::ids::{OpId, SpanId};
 use crate::schedule::legality::Illegal;
-use crate::schedule::{Channel, OpKind, SignalKind};
+use crate::schedule::{Channel, Op, OpKind, SignalKind};
 use crate::verify::Depth;
 
 impl Reporter<'_> {
@@ -101,14 +101,53 @@ impl Reporter<'_> {
                 format!("rank {from} must post one `{post}` to rank {to} for each wait")
             }
         };
-        Finding::new(
+        let finding = Finding::new(
             Code::UnmatchedWait,
             self.at(op),
             format!("rank {to} waits for {} that is never {sent}", self.signal(op)),
         )
         .label("waits for ever")
-        .note(self.place(op))
-        .help(help)
+        .note(self.place(op));
+        self.or_in_another_lane(finding, op, help)
+    }
+
+    /// The help, unless what is missing for `op` is there in another lane: then that is said, and what to do about it.
+    fn or_in_another_lane(&self, finding: Finding, op: OpId, help: String) -> Finding {
+        let lonely = self.schedule.op(op);
+        let own = *self.schedule.channel(lonely);
+        let missing = if lonely.kind == OpKind::Wait { OpKind::Post } else { OpKind::Wait };
+        // By channel, how many more of the missing kind there are than of the other.
+        let mut spare: BTreeMap<u32, i64> = BTreeMap::new();
+        for other in self.schedule.ops.iter().filter(|other| other.kind != OpKind::Move) {
+            let channel = *self.schedule.channel(other);
+            if channel.lane != own.lane && (Channel { lane: own.lane, ..channel }) == own {
+                *spare.entry(other.arg).or_default() += if other.kind == missing { 1 } else { -1 };
+            }
+        }
+        spare.retain(|_, more| *more > 0);
+        let there = |other: &&Op| other.kind == missing && spare.contains_key(&other.arg);
+        // The last ones are left over: the k-th wait takes the k-th post.
+        let Some(other) = self.schedule.ops.iter().rfind(there) else {
+            return finding.help(help);
+        };
+        let lane = |channel: &Channel| match &*self.schedule.lanes[channel.lane.index()] {
+            [] => "outside every `parallel`".to_owned(),
+            values => {
+                let values: Vec<_> = values.iter().map(ToString::to_string).collect();
+                format!("in lane {} of `parallel`", values.join(", "))
+            }
+        };
+        let (there, here) =
+            if missing == OpKind::Post { ("post", "wait") } else { ("wait", "post") };
+        finding
+            .note(format!(
+                "the {there} at line {} is {}, and this {here} is {}",
+                self.schedule.location(other.at).line,
+                lane(self.schedule.channel(other)),
+                lane(&own)
+            ))
+            .note("a signal meets only signals of its own lane")
+            .help("put the post and its wait into the same lane, or both outside every `parallel`")
     }
 
     /// `in all: 2 posts at line 17, 4 waits at lines 11 and 18`.
@@ -118,11 +157,17 @@ impl Reporter<'_> {
             let all: Vec<u32> = ops.map(|op| self.schedule.location(op.at).line).collect();
             let lines: BTreeSet<u32> = all.iter().copied().collect();
             let lines: Vec<_> = lines.iter().take(LISTED).map(ToString::to_string).collect();
+            let listed = match &lines[..] {
+                [first @ .., last] if !first.is_empty() => {
+                    format!("{} and {last}", first.join(", "))
+                }
+                lines => lines.concat(),
+            };
             let n = all.len();
             let plural = |n: usize| if n == 1 { "" } else { "s" };
             let at = match lines.len() {
                 0 => String::new(),
-                m => format!(" at line{} {}", plural(m), lines.join(" and ")),
+                m => format!(" at line{} {listed}", plural(m)),
             };
             format!("{n} {name}{}{at}", plural(n))
         });
@@ -144,7 +189,7 @@ impl Reporter<'_> {
                 format!("rank {to} must wait for it: `{wait}` from rank {from}")
             }
         };
-        Finding::new(
+        let finding = Finding::new(
             Code::LeftOverSignal,
             self.at(op),
             match kind {
@@ -156,8 +201,8 @@ impl Reporter<'_> {
         )
         .label("left over at the end of the run")
         .note(self.place(op))
-        .note("the next run would take it for its own, and run ahead of its peer")
-        .help(help)
+        .note("the next run would take it for its own, and run ahead of its peer");
+        self.or_in_another_lane(finding, op, help)
     }
 
     pub(in crate::verify) fn shared_signal(&self, first: OpId, second: OpId) -> Finding {
