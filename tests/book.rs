@@ -13,6 +13,10 @@ mod editors;
 mod engine;
 #[path = "book/families.rs"]
 mod families;
+#[path = "book/glossary.rs"]
+mod glossary;
+#[path = "book/grammar.rs"]
+mod grammar;
 #[path = "book/listings.rs"]
 mod listings;
 #[path = "book/pages.rs"]
@@ -105,6 +109,29 @@ fn the_tables_of_the_families_are_what_the_schedules_say() {
         assert!(
             tour.contains(&format!("{{{{#include ../{file}}}}}")),
             "the tour leaves out {family}"
+        );
+    }
+}
+
+/// The flags of every subcommand, and the page shows all of them.
+#[test]
+fn the_tables_of_the_command_are_its_flags() {
+    let printed = console::transcript("$ roundelay man --format markdown", &root());
+    let (_, tables) = printed.split_once('\n').expect("a command and its tables");
+    expect_file![root().join("book/src/listings/command/flags.table")].assert_eq(tables);
+    let page = std::fs::read_to_string(root().join("book/src/guide/command.md")).unwrap();
+    let anchors = tables.lines().filter_map(|line| line.strip_prefix("<!-- ANCHOR: "));
+    for anchor in anchors.map(|rest| rest.trim_end_matches(" -->")) {
+        let shown = format!("{{{{#include ../listings/command/flags.table:{anchor}}}}}");
+        assert!(page.contains(&shown), "the page leaves out {anchor}");
+    }
+    // Rows about shared flags name the headings over them.
+    for link in tables.split("](#").skip(1).filter_map(|rest| rest.split(')').next()) {
+        let slug = |heading: &str| heading.to_lowercase().replace('\'', "").replace(' ', "-");
+        let mut headings = page.lines().filter(|line| line.starts_with('#'));
+        assert!(
+            headings.any(|line| slug(line.trim_start_matches(['#', ' '])) == link),
+            "no heading of the page is #{link}"
         );
     }
 }

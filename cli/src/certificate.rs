@@ -237,7 +237,7 @@ impl Certificate {
                 self.reduce_depth
             ));
             lines.push(format!(
-                "order of reduction for all counts and chunks: {}",
+                "order of reduction for all counts and pieces: {}",
                 order.for_all_counts.text()
             ));
         }

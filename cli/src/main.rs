@@ -14,6 +14,7 @@ mod fmt;
 mod kernel;
 mod lints;
 mod list;
+mod markdown;
 mod memory;
 mod optimum;
 mod output;

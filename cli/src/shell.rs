@@ -2,13 +2,13 @@
 
 use std::path::Path;
 
-use clap::{Args, CommandFactory as _};
+use clap::{Args, CommandFactory as _, ValueEnum};
 use clap_complete::Shell;
 use clap_mangen::Man;
 
 use crate::flags::Cli;
-use crate::output;
 use crate::report::{Failure, print};
+use crate::{markdown, output};
 
 #[derive(Args)]
 pub(crate) struct CompletionsFlags {
@@ -22,6 +22,17 @@ pub(crate) struct ManFlags {
     /// Write the page, and one for each subcommand, into a folder, which is made if need be
     #[arg(long, value_name = "DIR")]
     dir: Option<String>,
+    /// What to print
+    #[arg(long, value_enum, default_value_t = ManFormat::Roff, conflicts_with = "dir")]
+    format: ManFormat,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum ManFormat {
+    /// The page of the command, for man
+    Roff,
+    /// Tables of the flags of all subcommands, for a book
+    Markdown,
 }
 
 pub(crate) fn completions(flags: &CompletionsFlags) {
@@ -31,6 +42,12 @@ pub(crate) fn completions(flags: &CompletionsFlags) {
 }
 
 pub(crate) fn man(flags: &ManFlags) -> Result<bool, Failure> {
+    if flags.format == ManFormat::Markdown {
+        let mut command = Cli::command().disable_help_subcommand(true);
+        command.build();
+        print(markdown::document(&command).trim_end());
+        return Ok(true);
+    }
     let Some(dir) = &flags.dir else {
         print(page(Cli::command()).trim_end());
         return Ok(true);

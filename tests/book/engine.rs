@@ -71,7 +71,8 @@ fn wrong_buffer_count() -> Result<(), Error> {
     let plan = RingAllReduce::new().plan(4, 10, DType::F32, ReduceOp::Sum)?;
     let inputs = [[1.0_f32; 10]; 3]; // three, for four ranks
     let mut outputs = [[0.0_f32; 10]; 4];
-    plan.run(&inputs.each_ref().map(|i| &i[..]), &mut outputs.each_mut().map(|o| &mut o[..]))?;
+    let inputs = inputs.each_ref().map(|i| &i[..]);
+    plan.run(&inputs, &mut outputs.each_mut().map(|o| &mut o[..]))?;
     // end
     Ok(())
 }
@@ -81,7 +82,8 @@ fn wrong_buffer_length() -> Result<(), Error> {
     let plan = RingAllReduce::new().plan(4, 10, DType::F32, ReduceOp::Sum)?;
     let inputs = [[1.0_f32; 10]; 4];
     let mut outputs = [[0.0_f32; 9]; 4]; // nine, for a count of ten
-    plan.run(&inputs.each_ref().map(|i| &i[..]), &mut outputs.each_mut().map(|o| &mut o[..]))?;
+    let inputs = inputs.each_ref().map(|i| &i[..]);
+    plan.run(&inputs, &mut outputs.each_mut().map(|o| &mut o[..]))?;
     // end
     Ok(())
 }
@@ -91,7 +93,8 @@ fn wrong_dtype() -> Result<(), Error> {
     let plan = RingAllReduce::new().plan(4, 10, DType::F32, ReduceOp::Sum)?;
     let inputs = [[1.0_f64; 10]; 4]; // f64, for a plan of f32
     let mut outputs = [[0.0_f64; 10]; 4];
-    plan.run(&inputs.each_ref().map(|i| &i[..]), &mut outputs.each_mut().map(|o| &mut o[..]))?;
+    let inputs = inputs.each_ref().map(|i| &i[..]);
+    plan.run(&inputs, &mut outputs.each_mut().map(|o| &mut o[..]))?;
     // end
     Ok(())
 }

@@ -213,9 +213,10 @@ fn no_line_is_wider_than_a_page() {
             if code && !fence { format!("{line}\n") } else { "\n".to_owned() }
         };
         let blocks: String = read(&path).lines().map(blank_but_code).collect();
-        look(&path, 100, &blocks);
+        look(&path, pages::WIDEST, &blocks);
     }
-    for (extension, widest) in [("coll", 100), ("text", 100), ("console", 120)] {
+    for (extension, widest) in [("coll", pages::WIDEST), ("text", pages::WIDEST), ("console", 120)]
+    {
         for path in files(&root().join("book/src/listings"), extension) {
             look(&path, widest, &read(&path));
         }

@@ -12,8 +12,8 @@ use roundelay_tests::root;
 
 use crate::book::{console, engine};
 
-/// Longer lines say nothing more.
-const WIDEST: usize = 240;
+/// How many columns of code a page has. Messages are wrapped, and programs are narrow enough.
+pub(crate) const WIDEST: usize = 100;
 
 pub(crate) fn path(code: Code) -> PathBuf {
     root().join(format!("book/src/errors/{code}.md"))
@@ -81,11 +81,54 @@ fn wrong(name: &str, extension: &str) -> String {
 fn fence(page: &mut String, language: &str, text: &str) {
     let _ = writeln!(page, "```{language}");
     for line in text.trim_end().lines() {
-        let shown: String = line.chars().take(WIDEST).collect();
-        let more = if shown.len() < line.len() { " …" } else { "" };
-        let _ = writeln!(page, "{shown}{more}");
+        let shown = match language {
+            "text" | "console" => wrapped(line),
+            _ => line.to_owned(),
+        };
+        let widest = shown.lines().map(|line| line.chars().count()).max().unwrap_or(0);
+        let command = line.starts_with('$');
+        assert!(widest <= WIDEST || command, "the page is narrower than this line:\n{line}");
+        let _ = writeln!(page, "{shown}");
     }
     page.push_str("```\n");
+}
+
+/// What is too wide goes on below, under its own text. The lines of a program itself stay as they are.
+fn wrapped(line: &str) -> String {
+    let text = line.trim_start();
+    let blanks = line.len() - text.len();
+    if text.starts_with('|') {
+        // What is said of a place in the program, behind the marks below it.
+        let label = text.find(|c| !" |_^-".contains(c)).map_or(0, |at| blanks + at);
+        let goes_on = format!("{:blanks$}|", "");
+        return broken(line, &format!("{goes_on:label$}"));
+    }
+    let numbered = text.trim_start_matches(|c: char| c.is_ascii_digit()).trim_start();
+    if numbered.starts_with('|') || text.starts_with("-->") || text.starts_with('$') {
+        return line.to_owned();
+    }
+    let kind = ["= note: ", "= help: "].iter().find(|kind| text.starts_with(**kind));
+    let indent = match blanks {
+        0 => 4,
+        blanks => blanks + kind.map_or(2, |kind| kind.len()),
+    };
+    broken(line, &" ".repeat(indent))
+}
+
+/// Breaks a line that is too wide between words. Each further line begins with `margin`.
+fn broken(line: &str, margin: &str) -> String {
+    let mut all = String::new();
+    let mut width = 0;
+    for word in line.split_inclusive(' ') {
+        if width + word.trim_end().chars().count() > WIDEST && width > margin.len() {
+            all.truncate(all.trim_end().len());
+            let _ = write!(all, "\n{margin}");
+            width = margin.len();
+        }
+        all.push_str(word);
+        width += word.chars().count();
+    }
+    all
 }
 
 /// The whole programs in a text: its blocks of `coll`, but for files that it shows, which have tests of their own.
@@ -101,7 +144,8 @@ pub(crate) fn index() -> String {
         "# Error codes\n\n\
          Every error has a code, the same in the macro, on the command line and when a plan is made. So has every\n\
          warning: [which are errors](../reference/language.md#warnings) is the author's and the caller's choice.\n\
-         `roundelay explain E0301` prints the page of a code; `roundelay explain` lists them.\n",
+         `roundelay explain E0301` prints the page of a code; `roundelay explain` lists them. The pages wrap long\n\
+         messages, which the command prints on one line each.\n",
     );
     let mut group = "";
     for code in Code::ALL {
