@@ -116,6 +116,7 @@ fn by_name() -> Result<(), Error> {
 }
 // ANCHOR_END: comm
 
+// ANCHOR: main
 fn main() -> Result<(), Error> {
     one_caller()?;
     in_place()?;
@@ -124,3 +125,4 @@ fn main() -> Result<(), Error> {
     println!("one algorithm, three ways to call it, the same sums");
     Ok(())
 }
+// ANCHOR_END: main
