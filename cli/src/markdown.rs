@@ -34,7 +34,7 @@ pub(crate) fn document(root: &Command) -> String {
             if flags.is_empty() {
                 continue;
             }
-            let names: Vec<_> = flags.into_iter().map(short_name).collect();
+            let names: Vec<_> = flags.iter().copied().map(short_name).collect();
             let slug: String = heading.to_lowercase().replace('\'', "").replace(' ', "-");
             let _ = writeln!(lines, "| {} | | [{heading}](#{slug}) |", unbroken(&names));
             let table = shared.entry(which).or_default();

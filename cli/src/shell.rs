@@ -19,7 +19,7 @@ pub(crate) struct CompletionsFlags {
 
 #[derive(Args)]
 pub(crate) struct ManFlags {
-    /// Write the page, and one for each subcommand, into a folder, which is made if need be
+    /// Write the page, and one for each subcommand, into a folder; the folder is made if it does not exist
     #[arg(long, value_name = "DIR")]
     dir: Option<String>,
     /// What to print
