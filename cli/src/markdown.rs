@@ -1,4 +1,4 @@
-//! `roundelay man --format markdown`: every subcommand with its flags in a table, for the book.
+//! `roundelay man --markdown`: every subcommand with its flags in a table, for the book.
 //!
 //! Flags that several subcommands have are in a table of their own. Each table stands between two comments that
 //! `mdBook` cuts it out by.
