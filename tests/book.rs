@@ -116,7 +116,7 @@ fn the_tables_of_the_families_are_what_the_schedules_say() {
 /// The flags of every subcommand, and the page shows all of them.
 #[test]
 fn the_tables_of_the_command_are_its_flags() {
-    let printed = console::transcript("$ roundelay man --format markdown", &root());
+    let printed = console::transcript("$ roundelay man --markdown", &root());
     let (_, tables) = printed.split_once('\n').expect("a command and its tables");
     expect_file![root().join("book/src/listings/command/flags.table")].assert_eq(tables);
     let page = std::fs::read_to_string(root().join("book/src/guide/command.md")).unwrap();

@@ -14,7 +14,7 @@ use crate::values::{Refused, at_least};
 /// Where ranks run, and how, where that is GPUs.
 #[derive(Args)]
 pub(crate) struct DeviceFlags {
-    /// Where ranks run: host, or GPUs by their numbers: cuda (the first), cuda:1, or cuda:0,1 for several
+    /// Where the ranks run: host, or GPUs by number: cuda (the first one), cuda:1, or cuda:0,1 for several
     #[arg(long, default_value = "host", value_parser = device)]
     pub(crate) device: Device,
     /// On GPUs: how data travels: direct, simple or ll [default: simple for a program that sends and
@@ -24,10 +24,10 @@ pub(crate) struct DeviceFlags {
     /// On GPUs: how the kernel holds the algorithm [default: loops]
     #[arg(long, value_enum)]
     form: Option<FormFlag>,
-    /// On GPUs: threads of a block (CTA), in whole warps of 32, up to 1024 [default: 256]
+    /// On GPUs: threads of a thread block (CTA), in whole warps of 32, up to 1024 [default: 256]
     #[arg(long, value_name = "N", value_parser = threads)]
     threads: Option<u32>,
-    /// On GPUs: blocks (CTAs) that share a stream [default: as many as the GPU holds and the data is worth]
+    /// On GPUs: thread blocks (CTAs) that share a stream [default: as many as the GPU holds and the data is worth]
     #[arg(long, value_name = "N", value_parser = at_least(1_u32))]
     ctas: Option<u32>,
 }

@@ -60,9 +60,9 @@ pub(crate) enum Command {
     Check(CheckFlags),
     /// Run an algorithm on seeded random data and compare every element with a plain reference
     Run(RunFlags),
-    /// Time algorithms as nccl-tests does, beside the least that memory lets any take
+    /// Time algorithms as nccl-tests does, and compare them with the limit of the memory
     Bench(BenchFlags),
-    /// Say what a run would take on a topology that is not here: time, links, and what was waited for
+    /// Predict a run on a topology: its time, the load of the links, and what the ranks wait for
     Simulate(SimulateFlags),
     /// Print a source in canonical form, every comment kept
     Fmt(FmtFlags),
@@ -70,7 +70,7 @@ pub(crate) enum Command {
     Emit(EmitFlags),
     /// Contest-style executors: list, check, run, bench and score them
     Executor(ExecutorFlags),
-    /// Say which signals of an algorithm are needed, and for what; others imply the rest
+    /// Say which signals of an algorithm are needed, and for what
     Signals(SignalsFlags),
     /// List the algorithms of a source, or of the library; with --why, by how long they would take
     List(ListFlags),
@@ -108,7 +108,7 @@ pub(crate) struct SourceFlags {
 pub(crate) struct TopologyFlags {
     #[arg(long, value_name = "FILE|TEXT", help = topology!("What the ranks run on"))]
     pub(crate) topology: Option<String>,
-    /// What to take a topology file without GPUs for, such as sm=80,nvlinks=12
+    /// The GPUs to assume if a topology file has none, such as sm=80,nvlinks=12
     #[arg(long, value_name = "ASSUMPTION")]
     pub(crate) assume: Option<String>,
 }
@@ -121,18 +121,19 @@ pub(crate) struct CheckFlags {
     /// topology, or 1..=9]
     #[arg(short, long, value_name = "RANKS", value_parser = rank_counts)]
     pub(crate) nranks: Option<RankCounts>,
-    /// How the runtime's signals behave: counting, binary (a flag: a second post before the wait is lost),
-    /// link-shared (all streams of a rank share a link's), or binary,link-shared
+    /// How the runtime's signals behave: counting, binary (a flag: a second post before the wait is lost), link-shared
+    /// (all streams of a rank share the signals of a link), or binary,link-shared
     #[arg(long, default_value = "counting", value_parser = signals)]
     pub(crate) signals: Signals,
-    /// What there is of a resource: scratch (units of the count a rank), streams (a rank), notifies (a link),
-    /// ports (peers a rank and step) or fifo (credits a link that are needed), such as streams=2,notifies=2
+    /// The most of a resource that an algorithm may use: scratch (units of the count, of a rank), streams (of a rank),
+    /// notifies (of a link), ports (peers of a rank in one step) or fifo (credits that a link needs), such as
+    /// streams=2,notifies=2
     #[arg(long = "budget", value_name = "RESOURCE=MOST", value_delimiter = ',', value_parser = budget)]
     pub(crate) budgets: Vec<(Resource, u64)>,
-    /// Demand the same order of reduction on every rank
+    /// Require the same order of reduction on every rank
     #[arg(long)]
     pub(crate) deterministic: bool,
-    /// Say what the proof cost: time of each stage, ops a second, peak memory
+    /// Print the time of each stage of the proof, the ops per second and the peak memory
     #[arg(long)]
     pub(crate) stats: bool,
     /// How to print
@@ -147,8 +148,8 @@ pub(crate) struct RunFlags {
     /// Rank counts: 8, 2..=33, 2..9, or a list such as 2,4,8
     #[arg(short, long, value_name = "RANKS", default_value = "8", value_parser = rank_counts)]
     pub(crate) nranks: RankCounts,
-    /// Elements a unit, as NCCL counts (for an AllReduce, elements a rank), such as 1000, 64K, 1M or 1e6; K, M
-    /// and G are powers of 1024, as in sizes
+    /// Count of elements, as NCCL's calls take it (for an AllReduce, the elements of each rank), such as 1000, 64K, 1M
+    /// or 1e6; K, M and G are powers of 1024, as in sizes
     #[arg(long, default_value = "1M", value_parser = count)]
     pub(crate) count: u64,
     /// Element type: i8 u8 i32 u32 i64 u64 f16 bf16 f32 f64
@@ -181,10 +182,10 @@ pub(crate) struct EngineFlags {
     /// Worker threads, up to 1024 [default: one a core]
     #[arg(long, value_name = "N", value_parser = whole(1..=Options::MOST_WORKERS))]
     pub(crate) workers: Option<u32>,
-    /// How much of the schedules may be written otherwise: 0 nothing, 1 drops signals, 2 fuses moves too
+    /// How much the optimizer may change: 0 nothing, 1 drops signals, 2 also fuses moves
     #[arg(short = 'O', value_name = "LEVEL", default_value_t = Level::O2, value_parser = level)]
     pub(crate) level: Level,
-    /// Let the optimizer change how reductions nest; results may differ in the last bits
+    /// Let the optimizer change the order of reductions; results may differ in the last bits
     #[arg(long)]
     pub(crate) reassociate: bool,
 }
@@ -200,13 +201,13 @@ impl EngineFlags {
 pub(crate) struct TopoFlags {
     #[arg(value_name = "FILE|TEXT", help = topology!("What to describe"))]
     pub(crate) topology: String,
-    /// What to take a topology file without GPUs for, such as sm=80,nvlinks=12
+    /// The GPUs to assume if a topology file has none, such as sm=80,nvlinks=12
     #[arg(long, value_name = "ASSUMPTION")]
     pub(crate) assume: Option<String>,
     /// The root of rooted collectives and of the tree
     #[arg(long, value_name = "RANK", default_value_t = 0, value_parser = at_least(0_u32))]
     pub(crate) root: u32,
-    /// Write a picture, beside what is printed
+    /// Write a picture, in addition to what is printed
     #[arg(long, value_name = "FILE")]
     pub(crate) svg: Option<String>,
     /// What to print
@@ -255,13 +256,13 @@ pub(crate) struct EmitFlags {
 
 #[derive(Clone, Copy, ValueEnum)]
 pub(crate) enum Emit {
-    /// An algorithm in canonical form, comments and all: a file of its own
+    /// An algorithm in canonical form, with its comments, as a file of its own
     Coll,
     /// The Rust that the macro expands to
     Rust,
     /// The flat schedule of one rank count
     Schedule,
-    /// What goes between ranks, a line a step
+    /// What goes between the ranks, one line for each step
     Steps,
     /// The syntax tree
     Ast,
@@ -280,7 +281,7 @@ pub(crate) struct SignalsFlags {
     /// Rank counts: 8, 2..=33, 2..9, or a list such as 2,4,8
     #[arg(short, long, value_name = "RANKS", default_value = "8", value_parser = rank_counts)]
     pub(crate) nranks: RankCounts,
-    /// Who brings the ranks in; one call for all orders a run's ends by itself
+    /// How the ranks are called; if one call runs all ranks, it waits for the last one by itself
     #[arg(long, value_enum, default_value_t = Callers::Each)]
     pub(crate) callers: Callers,
     /// How to print
@@ -334,7 +335,7 @@ pub(crate) struct ListFlags {
     #[arg(long, requires = "why", value_name = "FILE|TEXT")]
     #[arg(help = topology!("With --why: what the ranks run on"))]
     pub(crate) topology: Option<String>,
-    /// With --topology: what to take a topology file without GPUs for, such as sm=80,nvlinks=12
+    /// With --topology: the GPUs to assume if a topology file has none, such as sm=80,nvlinks=12
     #[arg(long, requires = "topology", value_name = "ASSUMPTION")]
     pub(crate) assume: Option<String>,
     /// With --why: a file of constants that calibrate wrote [default: those measured of the host engine]

@@ -33,17 +33,16 @@ pub(crate) struct KernelFlags {
     /// How the kernel holds the algorithm
     #[arg(long, value_enum, default_value_t = FormFlag::Loops)]
     form: FormFlag,
-    /// Who launches
+    /// How the ranks are called
     #[arg(long, value_enum, default_value_t = Callers::One)]
     callers: Callers,
-    /// With --form table: how much of the schedule may be written otherwise: 0 nothing, 1 drops signals,
-    /// 2 fuses moves too
+    /// With --form table: how much the optimizer may change: 0 nothing, 1 drops signals, 2 also fuses moves
     #[arg(short = 'O', value_name = "LEVEL", default_value_t = Level::O2, value_parser = level)]
     level: Level,
     /// The GPU's architecture, such as `sm_80` or `sm_100`
     #[arg(long, default_value = "sm_90")]
     arch: String,
-    /// Threads of a block, in whole warps of 32, up to 1024; more of them have fewer registers each
+    /// Threads of a thread block (CTA), in whole warps of 32, up to 1024; if there are more, each has fewer registers
     #[arg(long, default_value_t = 256, value_parser = threads)]
     threads: u32,
 }

@@ -10,10 +10,11 @@ use crate::values::Refused;
 
 #[derive(Args, Clone, Default)]
 pub(crate) struct LintFlags {
-    /// Make errors of warnings: a code such as W0002, or warnings for all of them; may be given several times
+    /// Report a warning as an error: a code such as W0002, or warnings for all of them; may be given several times
     #[arg(long, value_name = "WARNING", value_delimiter = ',', value_parser = lint)]
     deny: Vec<Lint>,
-    /// Do not give a warning: a code such as W0002, or warnings; `#[allow]` and `#[deny]` in the source go first
+    /// Do not give a warning: a code such as W0002, or warnings for all of them; `#[allow]` and `#[deny]` in the source
+    /// are stronger
     #[arg(long, value_name = "WARNING", value_delimiter = ',', value_parser = lint)]
     allow: Vec<Lint>,
 }

@@ -1,4 +1,4 @@
-//! `roundelay man --format markdown`: every subcommand with its flags in a table, for the book.
+//! `roundelay man --markdown`: every subcommand with its flags in a table, for the book.
 //!
 //! Flags that several subcommands have are in a table of their own. Each table stands between two comments that
 //! `mdBook` cuts it out by.
@@ -34,9 +34,9 @@ pub(crate) fn document(root: &Command) -> String {
             if flags.is_empty() {
                 continue;
             }
-            let names: Vec<_> = flags.iter().map(|arg| format!("`{}`", short_name(arg))).collect();
+            let names: Vec<_> = flags.iter().copied().map(short_name).collect();
             let slug: String = heading.to_lowercase().replace('\'', "").replace(' ', "-");
-            let _ = writeln!(lines, "| {} | | [{heading}](#{slug}) |", names.join(", "));
+            let _ = writeln!(lines, "| {} | | [{heading}](#{slug}) |", unbroken(&names));
             let table = shared.entry(which).or_default();
             if table.is_empty() {
                 *table = section(id, &rows(flags.into_iter()));
@@ -135,7 +135,13 @@ fn names(arg: &Arg) -> String {
     if let Some(last) = names.last_mut().filter(|_| takes(arg)) {
         *last = format!("{last} {value}");
     }
-    names.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ")
+    unbroken(&names)
+}
+
+/// A browser would break a flag behind its hyphens.
+fn unbroken(names: &[String]) -> String {
+    let names: Vec<_> = names.iter().map(|name| format!("<nobr>`{name}`</nobr>")).collect();
+    names.join(", ")
 }
 
 fn short_name(arg: &Arg) -> String {

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use clap::{Args, CommandFactory as _, ValueEnum};
+use clap::{Args, CommandFactory as _};
 use clap_complete::Shell;
 use clap_mangen::Man;
 
@@ -19,20 +19,12 @@ pub(crate) struct CompletionsFlags {
 
 #[derive(Args)]
 pub(crate) struct ManFlags {
-    /// Write the page, and one for each subcommand, into a folder, which is made if need be
+    /// Write the page, and one for each subcommand, into a folder; the folder is made if it does not exist
     #[arg(long, value_name = "DIR")]
     dir: Option<String>,
-    /// What to print
-    #[arg(long, value_enum, default_value_t = ManFormat::Roff, conflicts_with = "dir")]
-    format: ManFormat,
-}
-
-#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum ManFormat {
-    /// The page of the command, for man
-    Roff,
-    /// Tables of the flags of all subcommands, for a book
-    Markdown,
+    /// Print tables of the flags of all subcommands, in Markdown
+    #[arg(long, conflicts_with = "dir")]
+    markdown: bool,
 }
 
 pub(crate) fn completions(flags: &CompletionsFlags) {
@@ -42,7 +34,7 @@ pub(crate) fn completions(flags: &CompletionsFlags) {
 }
 
 pub(crate) fn man(flags: &ManFlags) -> Result<bool, Failure> {
-    if flags.format == ManFormat::Markdown {
+    if flags.markdown {
         let mut command = Cli::command().disable_help_subcommand(true);
         command.build();
         print(markdown::document(&command).trim_end());

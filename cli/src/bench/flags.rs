@@ -45,7 +45,7 @@ pub(crate) struct BenchFlags {
     #[arg(short = 'I', long, value_name = "N", visible_alias = "iters", default_value_t = 20)]
     #[arg(value_parser = at_least(1_u32))]
     pub(super) iterations: u32,
-    /// Iterations to warm up
+    /// Iterations before the timed ones
     #[arg(short = 'w', long = "warmup-iters", alias = "warmup_iters", value_name = "N")]
     #[arg(default_value_t = 1, value_parser = at_least(0_u32))]
     pub(super) warmup: u32,
@@ -55,11 +55,11 @@ pub(crate) struct BenchFlags {
     /// The largest size [default: the smallest]
     #[arg(short = 'e', long = "maxbytes", value_name = "SIZE", value_parser = bytes)]
     pub(super) largest: Option<u64>,
-    /// From a size to the next: this many times as large
+    /// The next size is so many times as large
     #[arg(short = 'f', long = "stepfactor", value_name = "FACTOR", conflicts_with = "step")]
     #[arg(value_parser = at_least(0_u64))]
     pub(super) factor: Option<u64>,
-    /// From a size to the next: so many bytes more [default: 1M]
+    /// The next size is so many bytes more [default: 1M]
     #[arg(short = 'i', long = "stepbytes", value_name = "SIZE", value_parser = bytes)]
     pub(super) step: Option<u64>,
     /// The sizes of the contest: 1 KB, 1 MB and 1 GB, and the mean of their bandwidths
@@ -75,14 +75,14 @@ pub(crate) struct BenchFlags {
     #[arg(short = 'r', long, value_name = "RANK", allow_hyphen_values = true)]
     #[arg(value_parser = at_least(-1_i64))]
     pub(super) root: Option<i64>,
-    /// Compare the result of a run of its own with a plain reference (1), or do not (0)
+    /// Compare the result of a separate run with a simple reference (1), or do not (0)
     #[arg(short = 'c', long, default_value_t = 1, value_parser = whole(0..=1_u32))]
     pub(super) check: u32,
     #[command(flatten)]
     pub(super) engine: EngineFlags,
     #[command(flatten)]
     pub(super) device: DeviceFlags,
-    /// Who brings the ranks in; each has a thread of its own, as in MPI
+    /// How the ranks are called; with a call for each, every rank has a thread of its own, as in MPI
     #[arg(long, value_enum, default_value_t = Callers::One)]
     pub(super) callers: Callers,
     /// Write a plot of bandwidth by size

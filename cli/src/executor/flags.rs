@@ -45,7 +45,7 @@ pub(super) struct Which {
     /// A registered executor, or a .coll file
     #[arg(value_name = "NAME|FILE")]
     pub(super) source: String,
-    /// Which executor of the file, where it holds several
+    /// Which executor of the file, if the file holds several
     #[arg(long, value_name = "NAME")]
     pub(super) executor: Option<String>,
     #[command(flatten)]
@@ -87,8 +87,8 @@ pub(super) struct DataFlags {
 pub(super) struct RunFlags {
     #[command(flatten)]
     pub(super) which: Which,
-    /// Sizes in bytes as nccl-tests counts them, such as 1K,1M,400MB+4; by default each size class at its smallest,
-    /// an inner and its largest testable size
+    /// Sizes in bytes as nccl-tests counts them, such as 1K,1M,400MB+4 [default: for each size class its smallest size,
+    /// one between, and the largest that can be tested]
     #[arg(long, value_delimiter = ',', value_parser = size)]
     pub(super) sizes: Vec<u64>,
     /// Input and output share memory, by NCCL's rules
@@ -119,13 +119,13 @@ pub(super) struct ScoreFlags {
     /// Sizes in bytes as nccl-tests counts them, such as 512K,512M,400MB+4
     #[arg(long, value_delimiter = ',', value_parser = size, default_value = "1K,1M,1G")]
     pub(super) sizes: Vec<u64>,
-    /// What a link carries a second in one direction, where the topology says nothing
+    /// Bandwidth of a link in one direction, if the topology has none
     #[arg(long, value_name = "RATE", default_value = "25GB/s", value_parser = rate)]
     pub(super) bandwidth: f64,
-    /// What a message waits for on a link, where the topology says nothing
+    /// Latency of a link, if the topology has none
     #[arg(long, value_name = "TIME", default_value = "2us", value_parser = time)]
     pub(super) latency: f64,
-    /// Simulate alone: run nothing on this machine
+    /// Only simulate: run nothing on this machine
     #[arg(long)]
     pub(super) simulate_only: bool,
     /// Timed runs, after one to warm up

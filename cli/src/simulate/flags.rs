@@ -24,7 +24,7 @@ pub(crate) struct SimulateFlags {
     /// Size in bytes as nccl-tests counts it, such as 4096, 64K or 1MiB
     #[arg(long, default_value = "64M", value_parser = size, conflicts_with = "count")]
     pub(super) bytes: Size,
-    /// Elements a unit, as NCCL counts, instead of a size: such as 1000, 64K, 1M or 1e6
+    /// Count of elements, as NCCL's calls take it, instead of a size, such as 1000, 64K, 1M or 1e6
     #[arg(long, value_parser = count)]
     pub(super) count: Option<u64>,
     /// Element type: i8 u8 i32 u32 i64 u64 f16 bf16 f32 f64
@@ -33,7 +33,7 @@ pub(crate) struct SimulateFlags {
     /// B, the bandwidth of one link, for a topology without bandwidths, such as 25GB/s
     #[arg(long, value_name = "RATE", value_parser = rate)]
     bandwidth: Option<f64>,
-    /// What a message takes on a link, for a topology without latencies, such as 2us [default: 0us]
+    /// Latency of a link, for a topology without latencies, such as 2us [default: 0us]
     #[arg(long, value_name = "TIME", value_parser = time)]
     latency: Option<f64>,
     /// How fast a rank reduces, such as 400GB/s [default: no time]
@@ -42,17 +42,17 @@ pub(crate) struct SimulateFlags {
     /// How fast a rank copies within its memory, such as 400GB/s [default: no time]
     #[arg(long, value_name = "RATE", value_parser = rate)]
     copy: Option<f64>,
-    /// What signals take
+    /// The time that signals take
     #[arg(long, value_enum, default_value_t = Signals::Free)]
     signals: Signals,
-    /// Which way messages go where there are several
+    /// Which way messages go if there are several
     #[arg(long, value_enum, default_value_t = Ways::Ecmp)]
     routing: Ways,
-    /// A rank that is slower, and how many times: 3=2.0; may be given several times
+    /// A rank that is slower, and by which factor: 3=2.0; may be given several times
     #[arg(long = "straggler", value_name = "RANK=TIMES", value_parser = factor)]
     stragglers: Vec<(String, f64)>,
-    /// The link between two ranks or switches, and the share of its bandwidth that is left: 0-1=0.5; may be given
-    /// several times
+    /// A link between two ranks or switches that is slower, and the part of its bandwidth that is left: 0-1=0.5; may be
+    /// given several times
     #[arg(long = "degrade", value_name = "A-B=SHARE", value_parser = factor)]
     degraded: Vec<(String, f64)>,
     /// Print every step of the critical path
@@ -67,9 +67,9 @@ pub(crate) struct SimulateFlags {
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Signals {
-    /// They take no time
+    /// No time
     Free,
-    /// They take the latency of their way
+    /// The latency of their way
     Messages,
 }
 

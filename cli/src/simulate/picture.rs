@@ -19,7 +19,7 @@ const WIDTHS: RangeInclusive<u32> = 240..=20_000;
 
 #[derive(Args)]
 pub(crate) struct PictureFlags {
-    /// Write a space-time diagram: ranks by time, messages as arrows, or as colours where they are many
+    /// Write a diagram of the ranks over time, with messages as arrows, or as colors if there are many
     #[arg(long, value_name = "FILE")]
     pub(super) svg: Option<String>,
     /// Write a page that steps through the rounds of the diagram, and zooms
@@ -28,14 +28,14 @@ pub(crate) struct PictureFlags {
     /// Draw only these ranks: 0..8, 0..=7, or a list such as 0,2,4
     #[arg(long, value_name = "RANKS", value_parser = numbers)]
     ranks: Option<Numbers>,
-    /// Draw only these rounds, the first being 1: 1..5, 1..=4 or 4
+    /// Draw only these rounds, counted from 1: 1..5, 1..=4 or 4
     #[arg(long, value_name = "ROUNDS", value_parser = rounds)]
     rounds: Option<(u32, u32)>,
-    /// How wide the picture is to be
+    /// Width of the picture
     #[arg(long, value_name = "PIXELS", value_parser = width)]
     width: Option<u32>,
-    /// Draw messages as arrows, or as colours: what each rank sends over time, and what goes from whom to whom;
-    /// by how many there are if not given
+    /// Draw messages as arrows, or as colors: what each rank sends over time, and what goes between which ranks
+    /// [default: by the number of messages]
     #[arg(long, value_enum)]
     view: Option<ViewFlag>,
 }
