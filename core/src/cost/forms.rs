@@ -159,7 +159,7 @@ pub fn of_algorithm(name: &str, n: u32) -> Option<&'static Form> {
     FORMS.iter().find(|form| form.algorithm == Some(name) && form.admits.holds(n))
 }
 
-/// The table as Markdown, for the book.
+/// The table as Markdown, for the book. So that a row fits a page, f is floor(log2 n) and g is ceil(log2 n) in it.
 pub fn markdown() -> String {
     let mut text = String::from(
         "| family | collective | ranks | steps | volume, own links | volume, one port | messages | reduced | because |\n\
@@ -175,7 +175,7 @@ pub fn markdown() -> String {
             "| {family} | {collective} | {ranks} | {steps} | {volume} | {port} | {messages} | {reduced} | {why} |"
         );
     }
-    text
+    text.replace("floor(log2 n)", "f").replace("ceil(log2 n)", "g")
 }
 
 use Admits::{Any, NoPowersOfTwo, PowersOfTwo, ThreeOrMore};
