@@ -65,9 +65,10 @@ fn every_program_is_right_or_its_mistake_is_shown() {
             transcript.contains("error[")
                 && console::commands(&transcript).iter().any(|c| c.contains(&*file))
         });
-        let right = is_right(&shown, &text);
         // What is right for some rank counts may be shown where it is wrong.
-        if let (Err(why), false) = (&right, mistake) {
+        if let Err(why) = is_right(&shown, &text)
+            && !mistake
+        {
             panic!("{shown} is wrong, and no transcript shows it:\n{why}");
         }
     }
