@@ -94,8 +94,10 @@ fn every_listing_is_shown() {
     let pages: Vec<_> = files(&root().join("book/src"), "md").iter().map(|p| read(p)).collect();
     let pages = pages.concat();
     let transcripts = files(&root().join("book/src/listings"), "console");
-    let ran: String =
+    let mut ran: String =
         transcripts.iter().map(|path| console::commands(&read(path)).join("\n")).collect();
+    // The error pages run some too.
+    ran.extend(Code::ALL.iter().map(|code| pages::template(*code)));
     for extension in ["console", "coll", "table", "text", "xml", "svg", "md"] {
         for path in files(&root().join("book/src/listings"), extension) {
             let inside = path.strip_prefix(root().join("book/src")).expect("below the book");
