@@ -1,4 +1,4 @@
-//! The repository's own tasks: `cargo xtask test`, `cargo xtask mutants`, `cargo xtask sweeps`, `cargo xtask calibrate [--write]`,
+//! The repository's own tasks: `cargo xtask test`, `cargo xtask book`, `cargo xtask mutants`, `cargo xtask sweeps`, `cargo xtask calibrate [--write]`,
 //! `cargo xtask gpu-test [--dry-run]`, `cargo xtask nvrtc`, `cargo xtask peers [--quick] [--json FILE]`, `cargo xtask parser [--check]`.
 
 use std::process::ExitCode;
@@ -15,6 +15,7 @@ mod test;
 
 const USAGE: &str = "\
 usage: cargo xtask test              every check that CI runs, after installing what they need
+       cargo xtask book              the book into target/book, and whether its links lead anywhere
        cargo xtask mutants           every mutant of every algorithm, against the exact oracles
        cargo xtask sweeps            every kernel at every rank count, element type and architecture
        cargo xtask calibrate         the model's constants of this machine, beside the library's
@@ -30,6 +31,7 @@ fn main() -> ExitCode {
     let args: Vec<&str> = args.iter().map(String::as_str).collect();
     let done = match args.as_slice() {
         ["test"] => test::all(),
+        ["book"] => book::check(&test::root()),
         ["mutants"] => mutants::all(),
         ["sweeps"] => mutants::sweeps(),
         ["calibrate"] => calibrate::run(false),
