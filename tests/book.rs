@@ -161,13 +161,17 @@ fn no_page_is_left_of_a_code_that_is_gone() {
 
 #[test]
 fn every_page_is_in_the_summary() {
-    let summary = std::fs::read_to_string(root().join("book/src/SUMMARY.md")).unwrap();
+    let summary = read(&root().join("book/src/SUMMARY.md"));
     for path in files(&root().join("book/src"), "md") {
         let link = path.strip_prefix(root().join("book/src")).unwrap().display().to_string();
         assert!(
             link == "SUMMARY.md" || summary.contains(&format!("({link})")),
             "{link} is not in SUMMARY.md"
         );
+    }
+    for code in Code::ALL {
+        let line = format!("- [{code}: {}](errors/{code}.md)", code.summary());
+        assert!(summary.contains(&line), "SUMMARY.md does not have the line `{line}`");
     }
 }
 
