@@ -1,4 +1,4 @@
-//! What the picture of a topology points out: rings, missing cables, and what binds an `AllReduce`.
+//! What the picture of a topology points out: rings, missing cables, and the cut that limits an `AllReduce`.
 
 use roundelay_core::collective::Collective;
 use roundelay_core::emit::topology_svg::Marks;
@@ -30,7 +30,7 @@ pub(super) fn marks(topology: &Topology) -> Marks {
         return marks;
     };
     if bound.binding != Binding::Nothing {
-        marks.caption.push(format!("what binds AllReduce: {}", bound.binding));
+        marks.caption.push(format!("slowest cut for AllReduce: {:#}", bound.binding));
     }
     if let Binding::Partition(groups) = bound.binding {
         marks.binding = groups;

@@ -103,6 +103,38 @@ fn every_message_is_an_arrow_from_band_to_band_at_its_time() {
     }
 }
 
+/// One can follow an arrow over the bars between its ends: it is above them, with a halo, and above all halos.
+#[test]
+fn arrows_are_above_bars_and_halos() {
+    for (name, nranks) in NAMES {
+        let schedule = schedule(name, nranks);
+        let all = elements(&svg(&schedule, &on_time(&schedule), &arrows_of(name)));
+        let titled = |at: usize| all.get(at + 1).is_some_and(|e| e.tag == "title");
+        let bars = |e: &Element| ["transfer", "local", "idle"].iter().any(|c| e.is("rect", c));
+        let last = |of: &dyn Fn(&Element) -> bool| {
+            all.iter().enumerate().filter(|(at, e)| of(e) && titled(*at)).map(|(at, _)| at).last()
+        };
+        let halos: Vec<_> = (0..all.len()).filter(|at| all[*at].is("path", "halo")).collect();
+        let arrows: Vec<_> = (0..all.len())
+            .filter(|at| ["up", "down"].iter().any(|class| all[*at].is("path", class)))
+            .collect();
+        let below = last(&bars).into_iter().chain(last(&|e| e.is("path", "signal")));
+        for at in below {
+            assert!(halos.iter().all(|halo| *halo > at), "{name} on {nranks}");
+        }
+        assert!(arrows.iter().all(|arrow| halos.iter().all(|halo| halo < arrow)), "{name}");
+        for arrow in arrows {
+            let line = all[arrow].get("d").expect("a line");
+            let round = all[..arrow].iter().rfind(|e| e.is("g", "round")).expect("its round");
+            let round = round.get("data-round");
+            let mine = |at: &&usize| {
+                all[**at].get("data-round") == round && all[**at].get("d").unwrap().contains(line)
+            };
+            assert_eq!(halos.iter().filter(mine).count(), 1, "{name} on {nranks}: {line}");
+        }
+    }
+}
+
 #[test]
 fn every_op_is_a_bar_in_the_band_of_its_rank() {
     for (name, nranks) in NAMES {

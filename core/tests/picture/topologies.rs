@@ -1,11 +1,14 @@
 //! Pictures of topologies: what a reader of the file can check without looking at it.
 
 use super::elements::elements;
+use super::passing::file;
 use expect_test::expect_file;
 use roundelay_core::check;
+use roundelay_core::collective::Collective;
 use roundelay_core::emit::topology_svg::{Marks, svg};
 use roundelay_core::ids::RankId;
 use roundelay_core::source::Source;
+use roundelay_core::topology::bounds::{Binding, bound};
 use roundelay_core::topology::draft::Draft;
 use roundelay_core::topology::{NodeKind, Topology};
 
@@ -108,6 +111,57 @@ fn every_cable_is_a_line_with_its_bandwidth() {
     let cable = |pair: &str| format!("{pair}: 25 GB/s, 2us each way");
     let cables = ["0 - 2", "0 - 3", "1 - 2", "1 - 3", "2 - 3"].map(cable);
     assert_eq!(titles[1..], cables);
+}
+
+/// Words that a reader knows who has read nothing else.
+#[test]
+fn nodes_and_lines_are_called_what_they_are() {
+    let words = |topology: &Topology| -> Vec<String> {
+        let all = elements(&svg(topology, &marked(topology)));
+        all.into_iter().filter(|e| e.is("text", "small")).map(|e| e.text).collect()
+    };
+    let says = |topology: &Topology, wanted: &[&str]| {
+        let words = words(topology);
+        for line in wanted {
+            assert!(words.iter().any(|w| w == line), "{line}: {words:?}");
+        }
+    };
+    let unit = "B: bandwidth of one link in one direction";
+    let mesh = read("full_mesh(8) without (0, 1)");
+    says(&mesh, &["8 ranks, 27 cables", unit, "27 cables, 1 B each"]);
+    let islands = read("groups([4, 4], 100GB/s, 1us, 10GB/s, 5us)");
+    let cables = ["12 cables, 100 GB/s each", "8 network cables, 10 GB/s each"];
+    says(&islands, &["8 ranks, 1 network, 20 cables", cables[0], cables[1], "side 1 of the cut"]);
+    assert!(!words(&islands).iter().any(|w| w == unit));
+    says(&read("spine_leaf(2, 2, 1, 2)"), &["4 ranks, 3 switches, 6 cables"]);
+    let machine = file("simccl-8a100-nvswitch-5nic.xml", "");
+    says(
+        &machine,
+        &[
+            "8 ranks, 2 CPUs, 12 PCI switches, 5 network cards, 6 switches, 39 cables",
+            "8 NVLink or xGMI links, 240 GB/s each",
+            "1 link between CPUs, 10 GB/s",
+        ],
+    );
+    let many = words(&read("spine_leaf(64, 16, 64)"));
+    assert!(many.contains(&"network cables, up to 1/4 B each".to_owned()), "{many:?}");
+}
+
+/// What a picture says of the cut that limits a collective.
+#[test]
+fn cuts_in_words() {
+    let text = |text: &str| {
+        let bound = bound(&read(text), 8, Collective::AllReduce, RankId(0)).expect("a bound");
+        (bound.binding.to_string(), format!("{:#}", bound.binding))
+    };
+    let both = |short: &str, long: &str| (short.to_owned(), long.to_owned());
+    assert_eq!(text("full_mesh(8)"), both("8 singletons", "into 8 parts of one rank"));
+    let halves = both("{0, 1, 2, 3} / rest", "between {0, 1, 2, 3} and the rest");
+    assert_eq!(text("groups([4, 4], 100GB/s, 1us, 10GB/s, 5us)"), halves);
+    let pairs = Binding::Partition([[0, 1], [2, 3], [4, 5]].map(|p| p.map(RankId).into()).into());
+    let sets = "{0, 1} / {2, 3} / {4, 5}";
+    assert_eq!(pairs.to_string(), format!("3 groups: {sets}"));
+    assert_eq!(format!("{pairs:#}"), format!("into 3 parts: {sets}"));
 }
 
 #[test]

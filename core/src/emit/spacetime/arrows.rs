@@ -4,6 +4,7 @@ use super::bands::{Bands, Work};
 use super::drawing::Shown;
 use super::rounds::{Rounds, is_signal};
 use super::scale::Scale;
+use crate::emit::picture::px;
 use crate::schedule::Schedule;
 use crate::simulate::{Message, Timeline};
 
@@ -21,8 +22,6 @@ pub(super) struct Arrow {
     pub(super) work: Work,
     /// Towards a rank of a higher number.
     pub(super) down: bool,
-    /// It passes behind the bands between.
-    pub(super) far: bool,
     pub(super) message: Message,
     /// Messages of the same round between the same ranks that lie on one another.
     pub(super) times: u32,
@@ -81,8 +80,8 @@ impl Arrows {
                 last.message.end = last.message.end.max(message.end);
                 continue;
             }
-            let (down, far) = (rows.1 > rows.0, is_far(rows));
-            data.push(Arrow { ends, round, work, down, far, message: *message, times: 1 });
+            let down = rows.1 > rows.0;
+            data.push(Arrow { ends, round, work, down, message: *message, times: 1 });
         }
         let length = data.iter().map(|arrow| arrow.ends.length()).sum();
         let data_missing = if data.len() > MOST { count } else { 0 };
@@ -102,6 +101,12 @@ impl Arrows {
 }
 
 impl Ends {
+    /// As a path says it.
+    pub(super) fn line(self) -> String {
+        let (from, to) = (self.from, self.to);
+        format!("M{} {}L{} {}", px(from.0), px(from.1), px(to.0), px(to.1))
+    }
+
     fn length(self) -> f64 {
         (self.to.0 - self.from.0).hypot(self.to.1 - self.from.1)
     }
@@ -114,8 +119,8 @@ impl Ends {
     }
 }
 
-/// From the side of one band that faces the other band to the side of that; between neighbours, where nothing covers
-/// the arrow, to the row of the stream that moves.
+/// From the side of one band that faces the other band to the side of that; where a band has rows, from or to the row
+/// of the stream that moves.
 fn ends(
     schedule: &Schedule,
     message: &Message,
@@ -128,19 +133,13 @@ fn ends(
     let side = |row, lower| bands.y(row) + if lower { bands.tall } else { 0.0 };
     let mut at = [side(rows.0, down), side(rows.1, !down)];
     let stream = schedule.streams[schedule.stream_of(op).index()];
-    let near = bands.rows > 1 && !is_far(rows);
     let within = |row| bands.row_y(row, bands.row(stream.index));
-    if near && stream.rank == from {
+    if bands.rows > 1 && stream.rank == from {
         let (y, height) = within(rows.0);
         at[0] = y + if down { height } else { 0.0 };
-    } else if near && stream.rank == to {
+    } else if bands.rows > 1 && stream.rank == to {
         let (y, height) = within(rows.1);
         at[1] = y + if down { 0.0 } else { height };
     }
     Ends { from: (scale.x(start), at[0]), to: (scale.x(end), at[1]) }
-}
-
-/// Whether there are bands in between.
-fn is_far(rows: (u32, u32)) -> bool {
-    rows.0.abs_diff(rows.1) > 1
 }

@@ -45,6 +45,8 @@ const LEAST: f64 = 160.0;
 const AXIS: f64 = 18.0;
 /// Pixels of arrows for each pixel of the picture: with more of them nobody can follow one.
 const CROWDED: f64 = 0.12;
+/// The same: with more of them they are thin.
+const DENSE: f64 = 0.05;
 /// Colours and widths. The hues are near those of Okabe and Ito, which colour-blind people tell apart; and what
 /// copies and what reduces differ in their dashes and hatches too.
 const STYLE: &str = concat!(include_str!("../picture.css"), include_str!("style.css"));
@@ -81,6 +83,8 @@ struct Diagram<'a> {
     bands: Bands,
     bars: Vec<Bar>,
     arrows: Arrows,
+    /// Pixels of arrows for each pixel of the bands and of what is between them.
+    ink: f64,
     /// Instead of bars and arrows.
     matrix: Option<Matrix>,
 }
@@ -123,6 +127,7 @@ impl<'a> Diagram<'a> {
             bands,
             bars,
             arrows,
+            ink,
             matrix,
         }
     }
@@ -135,10 +140,9 @@ impl<'a> Diagram<'a> {
             cells::draw(&mut body, self, matrix, stepping);
         } else {
             self.grid(&mut body);
-            self.arrows(&mut body, true);
             self.bars(&mut body);
             self.signals(&mut body);
-            self.arrows(&mut body, false);
+            self.arrows(&mut body);
         }
         self.names(&mut body);
         legend::finish(self, &body)
@@ -276,25 +280,30 @@ impl<'a> Diagram<'a> {
         }
     }
 
-    /// How arrows are drawn, by the room between the bands.
+    /// How arrows are drawn, by the room between the bands and by how many they are.
     fn density(&self) -> &'static str {
         match self.bands.pitch - self.bands.tall {
-            gap if gap >= 20.0 => "",
+            gap if gap >= 20.0 && self.ink <= DENSE => "",
             gap if gap >= 10.0 => "thin",
             _ => "hair",
         }
     }
 
-    /// Data that passes behind bands, or data that does not.
-    fn arrows(&self, body: &mut String, far: bool) {
+    /// Above the bars, so that one can follow each from end to end. The halos of all of them are below all of them, for
+    /// a halo that covers another arrow would cut it in pieces.
+    fn arrows(&self, body: &mut String) {
         let _ = writeln!(body, r#"<g class="{}">"#, self.density());
-        let mut drawn = self.arrows.data.iter().filter(|arrow| arrow.far == far).peekable();
-        while let Some(arrow) = drawn.next() {
-            let round = arrow.round;
-            let number = round - self.shown.rounds.start + 1;
-            let _ = writeln!(body, r#"<g class="round" data-round="{number}">"#);
-            self.arrow(body, arrow);
-            while let Some(arrow) = drawn.next_if(|arrow| arrow.round == round) {
+        let rounds = || self.arrows.data.chunk_by(|a, b| a.round == b.round);
+        let number = |of: &[Arrow]| of[0].round - self.shown.rounds.start + 1;
+        for of in rounds() {
+            let lines: String = of.iter().map(|arrow| arrow.ends.line()).collect();
+            let number = number(of);
+            let _ =
+                writeln!(body, r#"<path class="halo round" data-round="{number}" d="{lines}"/>"#);
+        }
+        for of in rounds() {
+            let _ = writeln!(body, r#"<g class="round" data-round="{}">"#, number(of));
+            for arrow in of {
                 self.arrow(body, arrow);
             }
             body.push_str("</g>\n");
@@ -305,14 +314,13 @@ impl<'a> Diagram<'a> {
     fn arrow(&self, body: &mut String, arrow: &Arrow) {
         let Message { op, from, to, bytes, start, end } = arrow.message;
         let way = if arrow.down { "down" } else { "up" };
-        let far = if arrow.far { " far" } else { "" };
         let what = match arrow.times {
             1 => self.op_text(op),
             times => format!("{times} messages"),
         };
         let (size, work) = (self.drawing.units.text(bytes), arrow.work.class());
         let words = format!("{from} to {to}, {size}, {}: {what}", stretch_text(start, end));
-        let class = format!("arrow {work} {way}{far}");
+        let class = format!("arrow {work} {way}");
         line(body, &class, work, arrow.ends, &words);
     }
 
@@ -336,14 +344,10 @@ fn bar_class(state: State, work: Work) -> String {
 
 /// A line with a head and what a pointer shows.
 fn line(body: &mut String, class: &str, head: &str, ends: Ends, words: &str) {
-    let Ends { from, to } = ends;
     let _ = writeln!(
         body,
-        r#"<path class="{class}" marker-end="url(#{head})" d="M{} {}L{} {}"><title>{}</title></path>"#,
-        px(from.0),
-        px(from.1),
-        px(to.0),
-        px(to.1),
+        r#"<path class="{class}" marker-end="url(#{head})" d="{}"><title>{}</title></path>"#,
+        ends.line(),
         escaped(words)
     );
 }

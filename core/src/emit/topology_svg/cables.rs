@@ -138,7 +138,7 @@ pub(super) fn quality(topology: &Topology, capacity: Rat, latency: u64) -> Strin
     if latency == 0 { rate } else { format!("{rate}, {}", time_text(latency)) }
 }
 
-/// `25 GB/s`, or `2 b` where only proportions are known.
+/// `25 GB/s`, or `2 B` where only proportions are known.
 pub(super) fn rate(topology: &Topology, capacity: Rat) -> String {
     if topology.is_relative() {
         return format!("{capacity} B");

@@ -8,7 +8,7 @@ use super::layout::Point;
 use super::{Body, MARGIN, Marks, STYLE, ring_class, shown, width};
 use crate::emit::picture::{LETTER, escaped, px, wrapped};
 use crate::schedule::rational::Rat;
-use crate::topology::{LinkKind, Topology};
+use crate::topology::{LinkKind, Node, NodeKind, Topology};
 
 /// From a line of text to the next.
 const LINE: f64 = 19.0;
@@ -32,13 +32,15 @@ pub(super) fn class(kind: LinkKind) -> &'static str {
     }
 }
 
-fn named(kind: LinkKind) -> &'static str {
+/// What one is called, and what several are; `machine` says that the parts of a machine are drawn, not cables alone.
+fn named(kind: LinkKind, machine: bool) -> [&'static str; 2] {
     match kind {
-        LinkKind::NvLink => "NVLink or cable",
-        LinkKind::C2c => "chip to chip",
-        LinkKind::Pci => "PCI Express",
-        LinkKind::Sys => "between CPUs",
-        LinkKind::Net => "network",
+        LinkKind::NvLink if machine => ["NVLink or xGMI link", "NVLink or xGMI links"],
+        LinkKind::NvLink => ["cable", "cables"],
+        LinkKind::C2c => ["link from chip to chip", "links from chip to chip"],
+        LinkKind::Pci => ["PCI Express link", "PCI Express links"],
+        LinkKind::Sys => ["link between CPUs", "links between CPUs"],
+        LinkKind::Net => ["network cable", "network cables"],
     }
 }
 
@@ -58,7 +60,9 @@ pub(super) fn finish(topology: &Topology, marks: &Marks, cables: &Cables, body: 
         y += LINE + 2.0;
     }
     let counted = counted(topology, cables);
-    let said = std::iter::once(&counted).chain(&cables.remark).chain(&marks.caption);
+    let unit = topology.is_relative() && cables.count > 0;
+    let unit = unit.then(|| "B: bandwidth of one link in one direction".to_owned());
+    let said = std::iter::once(&counted).chain(&unit).chain(&cables.remark).chain(&marks.caption);
     for words in said.flat_map(|words| wrapped(words, letters)).take(LINES) {
         line("small", y, &words);
         y += LINE;
@@ -95,16 +99,25 @@ pub(super) fn finish(topology: &Topology, marks: &Marks, cables: &Cables, body: 
     )
 }
 
-/// `8 ranks, 2 switches, 27 cables`
+/// `8 ranks, 1 CPU, 2 switches, 27 cables`
 fn counted(topology: &Topology, cables: &Cables) -> String {
     let plural =
         |n: usize, one: &str, more: &str| format!("{n} {}", if n == 1 { one } else { more });
     let ranks = topology.nranks() as usize;
     let mut parts = vec![plural(ranks, "rank", "ranks")];
-    let others = topology.nodes().len() - ranks;
-    if others > 0 {
-        parts.push(plural(others, "other node", "other nodes"));
+    let what = |node: &Node| match node.kind {
+        NodeKind::Rank => None,
+        NodeKind::Cpu => Some(("CPU", "CPUs")),
+        NodeKind::Pci => Some(("PCI switch", "PCI switches")),
+        NodeKind::Nic => Some(("network card", "network cards")),
+        NodeKind::Net if node.name == "network" => Some(("network", "networks")),
+        NodeKind::NvSwitch | NodeKind::Net => Some(("switch", "switches")),
+    };
+    let mut others: BTreeMap<_, usize> = BTreeMap::new();
+    for name in topology.nodes().iter().filter_map(what) {
+        *others.entry(name).or_default() += 1;
     }
+    parts.extend(others.into_iter().map(|((one, more), count)| plural(count, one, more)));
     parts.push(plural(cables.count, "cable", "cables"));
     parts.join(", ")
 }
@@ -117,13 +130,18 @@ fn entries(topology: &Topology, marks: &Marks, cables: &Cables) -> Vec<(String, 
         *kinds.entry((cable.kind, std::cmp::Reverse(cable.capacity))).or_default() += 1;
     }
     let widest = cables.drawn.iter().map(|c| c.capacity).max().map_or(1.0, super::cables::value);
+    let machine = topology.nodes().iter().any(|node| node.kind == NodeKind::Cpu);
     let mut all = Vec::new();
     for ((kind, std::cmp::Reverse(capacity)), count) in kinds.into_iter().take(ENTRIES) {
         let class = format!("{} {}", class(kind), width(super::cables::value(capacity) / widest));
-        all.push((
-            stroke(&class),
-            format!("{}, {} ({count})", named(kind), rate(topology, capacity)),
-        ));
+        let ([one, more], rate) = (named(kind, machine), rate(topology, capacity));
+        let words = match count {
+            // A line stands for several.
+            _ if cables.remark.is_some() => format!("{more}, up to {rate} each"),
+            1 => format!("1 {one}, {rate}"),
+            _ => format!("{count} {more}, {rate} each"),
+        };
+        all.push((stroke(&class), words));
     }
     let discs: usize = cables.meshes.iter().map(|mesh| mesh.cables).sum();
     if discs > 0 {
@@ -139,9 +157,10 @@ fn entries(topology: &Topology, marks: &Marks, cables: &Cables) -> Vec<(String, 
         all.push((stroke(&ring_class(topology, i)), name));
     }
     if shown(&marks.binding) {
+        let part = if marks.binding.len() == 2 { "side" } else { "part" };
         for i in 0..marks.binding.len() {
             let sample = format!(r#"<circle class="part{i}" cx="22" cy="0" r="7"/>"#);
-            all.push((sample, format!("part {} of what binds", i + 1)));
+            all.push((sample, format!("{part} {} of the cut", i + 1)));
         }
     }
     all

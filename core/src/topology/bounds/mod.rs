@@ -222,6 +222,7 @@ fn set(ranks: &[RankId]) -> String {
     }
 }
 
+/// As reports say it; `{:#}` is longer, for where nothing beside it explains the words.
 impl fmt::Display for Binding {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -232,17 +233,27 @@ impl fmt::Display for Binding {
             }
             Self::Cut(ranks, _) => write!(f, "{} -> rest", set(ranks)),
             Self::Partition(groups) if groups.iter().all(|g| g.len() == 1) => {
-                write!(f, "{} singletons", groups.len())
+                if f.alternate() {
+                    write!(f, "into {} parts of one rank", groups.len())
+                } else {
+                    write!(f, "{} singletons", groups.len())
+                }
             }
             Self::Partition(groups) => match &groups[..] {
                 [a, b] => {
                     let small = if b.len() < a.len() { b } else { a };
-                    write!(f, "{} / rest", set(small))
+                    if f.alternate() {
+                        write!(f, "between {} and the rest", set(small))
+                    } else {
+                        write!(f, "{} / rest", set(small))
+                    }
                 }
                 _ => {
                     let names: Vec<_> = groups.iter().take(NAMED).map(|g| set(g)).collect();
                     let more = if groups.len() > NAMED { " / …" } else { "" };
-                    write!(f, "{} groups: {}{more}", groups.len(), names.join(" / "))
+                    let parts = if f.alternate() { ("into ", "parts") } else { ("", "groups") };
+                    let names = names.join(" / ");
+                    write!(f, "{}{} {}: {names}{more}", parts.0, groups.len(), parts.1)
                 }
             },
             Self::Distance => f.write_str("the way of all data, over all links"),
