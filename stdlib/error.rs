@@ -128,7 +128,8 @@ impl fmt::Display for Error {
             Self::Topology(problem) => problem.fmt(f),
             Self::WrongRoot { algorithm, root, called } => write!(
                 f,
-                "{algorithm} has root {root}, and the call has root {called}; give the communicator one for each root by `using_rooted`"
+                "{algorithm} has root {root}, and the call has root {called}; give the communicator one for each root by `using_rooted` [{}]",
+                self.code()
             ),
             Self::NoneFits { collective, nranks, why } => {
                 write!(f, "no algorithm of the library runs {collective} on these {nranks} ranks")?;
@@ -136,11 +137,13 @@ impl fmt::Display for Error {
             }
             Self::Registered(name) => write!(
                 f,
-                "an executor is registered as `{name}` already; give this one another name"
+                "an executor is registered as `{name}` already; give this one another name [{}]",
+                self.code()
             ),
             Self::NotInBlocks { what, len, nranks } => write!(
                 f,
-                "the {what} has {len} elements, which are not {nranks} blocks of equal length"
+                "the {what} has {len} elements, which are not {nranks} blocks of equal length [{}]",
+                self.code()
             ),
         }
     }

@@ -267,16 +267,22 @@ impl Choice {
 
     /// Who is refused, why, and what to do: what several have in common once.
     fn refusals(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut last = None;
-        for Refused { algorithm, code, reason, help } in &self.refused {
-            if last != help.as_ref() {
-                advice(f, last)?;
+        let mut advised: Vec<&Option<String>> = Vec::new();
+        for Refused { help, .. } in &self.refused {
+            if !advised.contains(&help) {
+                advised.push(help);
             }
-            let reason = reason.strip_prefix(algorithm.as_str()).unwrap_or(reason).trim_start();
-            wrapped(f, "", &format!("{algorithm} [{code}]: {reason}"))?;
-            last = help.as_ref();
         }
-        advice(f, last)
+        // Those that the same advice helps stand together.
+        for advised in advised {
+            let alike = self.refused.iter().filter(|refused| refused.help == *advised);
+            for Refused { algorithm, code, reason, .. } in alike {
+                let reason = reason.strip_prefix(algorithm.as_str()).unwrap_or(reason).trim_start();
+                wrapped(f, "", &format!("{algorithm} [{code}]: {reason}"))?;
+            }
+            advice(f, advised.as_ref())?;
+        }
+        Ok(())
     }
 }
 
@@ -333,6 +339,7 @@ impl fmt::Display for Choice {
         self.refusals(f)?;
         let latency =
             if self.latency_of_links { "of the links".to_owned() } else { time(costs.latency) };
+        let library = Costs { cores: host().cores, ..costs.clone() } == *host();
         write!(
             f,
             "\npredicted = steps * L + messages * message + S * (volume / B + reduced / reduce + copied / copy)\n\
@@ -344,10 +351,14 @@ impl fmt::Display for Choice {
             time(costs.message),
             rate(costs.reduce),
             rate(costs.copy),
-            costs.name,
+            if library {
+                "those of the library, measured on one host; `--costs FILE` takes your own"
+            } else {
+                &costs.name
+            },
         )?;
         if let Some(cores) = costs.cores {
-            write!(f, "; {cores} cores do the work of all ranks")?;
+            write!(f, "\n{cores} cores do the work of all ranks")?;
         }
         write!(f, "\nequal times are in the order of names")
     }

@@ -1,5 +1,7 @@
 //! The `roundelay` command as a person or a program meets it: exit codes, JSON, bad input, pipes.
 
+#[path = "command/advice.rs"]
+mod advice;
 #[path = "command/bad_input.rs"]
 mod bad_input;
 #[path = "command/bench.rs"]

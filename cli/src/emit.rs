@@ -11,9 +11,12 @@ use roundelay_core::syntax::ast::File;
 use roundelay_core::syntax::token::Tok;
 
 use crate::executor;
-use crate::flags::{Emit, EmitFlags, Format};
+use crate::flags::{Emit, EmitFlags, Format, RankCounts};
 use crate::program::{self, Loaded, compile, load, one, read};
-use crate::report::{Failure, print, print_all, refuse};
+use crate::report::{Failure, name_counts, print, print_all, refuse};
+
+/// The number of ranks where none is given.
+const DEFAULT: u32 = 4;
 
 pub(crate) fn main(flags: &EmitFlags) -> Result<bool, Failure> {
     if let Emit::HcclCpp = flags.what {
@@ -26,6 +29,7 @@ pub(crate) fn main(flags: &EmitFlags) -> Result<bool, Failure> {
         Loaded::Ready(algorithms) => one(algorithms, &source),
         Loaded::Wrong(errors) => Err(refuse(&errors)),
     };
+    let default = flags.nranks.is_none().then_some(DEFAULT);
     match flags.what {
         Emit::Ast => {
             let (file, errors) = syntax::parse(&source);
@@ -63,10 +67,13 @@ pub(crate) fn main(flags: &EmitFlags) -> Result<bool, Failure> {
         Emit::Cuda | Emit::Ptx => {
             flags.kernel.check()?;
             let algorithm = algorithm()?;
-            for &nranks in &flags.nranks.counts {
+            for nranks in RankCounts::or(flags.nranks.as_ref(), DEFAULT).counts {
                 let kernel = match flags.kernel.kernel(&algorithm, nranks) {
                     Ok(kernel) => kernel,
-                    Err(errors) => return stop(&errors),
+                    Err(mut errors) => {
+                        name_counts(&mut errors, &algorithm, default);
+                        return stop(&errors);
+                    }
                 };
                 match flags.what {
                     Emit::Ptx => print(flags.kernel.ptx(&kernel)?.trim_end()),
@@ -77,7 +84,7 @@ pub(crate) fn main(flags: &EmitFlags) -> Result<bool, Failure> {
         Emit::HcclCpp => unreachable!("it takes an executor, and has been printed"),
         Emit::Schedule | Emit::Steps => {
             let algorithm = algorithm()?;
-            for &nranks in &flags.nranks.counts {
+            for nranks in RankCounts::or(flags.nranks.as_ref(), DEFAULT).counts {
                 let printed = algorithm.schedule(nranks).and_then(|schedule| match flags.what {
                     Emit::Steps => table(&schedule, &flags.source.settings),
                     _ => Ok(text::print(&schedule)),
@@ -85,8 +92,9 @@ pub(crate) fn main(flags: &EmitFlags) -> Result<bool, Failure> {
                 match printed {
                     Ok(text) => print(text.trim_end()),
                     Err(findings) => {
-                        let errors: Vec<_> =
+                        let mut errors: Vec<_> =
                             findings.into_iter().map(|f| algorithm.diagnostic(f, nranks)).collect();
+                        name_counts(&mut errors, &algorithm, default);
                         return stop(&errors);
                     }
                 }

@@ -145,9 +145,9 @@ pub(crate) struct CheckFlags {
 pub(crate) struct RunFlags {
     #[command(flatten)]
     pub(crate) source: SourceFlags,
-    /// Rank counts: 8, 2..=33, 2..9, or a list such as 2,4,8
-    #[arg(short, long, value_name = "RANKS", default_value = "8", value_parser = rank_counts)]
-    pub(crate) nranks: RankCounts,
+    /// Rank counts: 8, 2..=33, 2..9, or a list such as 2,4,8 [default: 8]
+    #[arg(short, long, value_name = "RANKS", value_parser = rank_counts)]
+    pub(crate) nranks: Option<RankCounts>,
     /// Count of elements, as NCCL's calls take it (for an AllReduce, the elements of each rank), such as 1000, 64K, 1M
     /// or 1e6; K, M and G are powers of 1024, as in sizes
     #[arg(long, default_value = "1M", value_parser = count)]
@@ -247,9 +247,9 @@ pub(crate) struct EmitFlags {
     pub(crate) what: Emit,
     #[command(flatten)]
     pub(crate) source: SourceFlags,
-    /// Rank counts, for schedule, steps, cuda and ptx: 4, 2..=9, or a list such as 2,4,8
-    #[arg(short, long, value_name = "RANKS", default_value = "4", value_parser = rank_counts)]
-    pub(crate) nranks: RankCounts,
+    /// Rank counts, for schedule, steps, cuda and ptx: 4, 2..=9, or a list such as 2,4,8 [default: 4]
+    #[arg(short, long, value_name = "RANKS", value_parser = rank_counts)]
+    pub(crate) nranks: Option<RankCounts>,
     #[command(flatten)]
     pub(crate) kernel: KernelFlags,
 }
@@ -278,9 +278,9 @@ pub(crate) enum Emit {
 pub(crate) struct SignalsFlags {
     #[command(flatten)]
     pub(crate) source: SourceFlags,
-    /// Rank counts: 8, 2..=33, 2..9, or a list such as 2,4,8
-    #[arg(short, long, value_name = "RANKS", default_value = "8", value_parser = rank_counts)]
-    pub(crate) nranks: RankCounts,
+    /// Rank counts: 8, 2..=33, 2..9, or a list such as 2,4,8 [default: 8]
+    #[arg(short, long, value_name = "RANKS", value_parser = rank_counts)]
+    pub(crate) nranks: Option<RankCounts>,
     /// How the ranks are called; if one call runs all ranks, it waits for the last one by itself
     #[arg(long, value_enum, default_value_t = Callers::Each)]
     pub(crate) callers: Callers,

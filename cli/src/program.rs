@@ -165,10 +165,52 @@ pub(crate) fn set(algorithm: &mut Interpreted, name: &str, text: &str) -> Result
     let near =
         if known.clone().any(|known| known == name) { None } else { nearest(name, known.by_ref()) };
     let failure = Failure::usage(Code::BadParameter, why);
-    Err(match near {
-        Some(near) => failure.with_help(format!("did you mean `--set {near}={text}`?")),
+    let ty = checked.params.iter().find(|p| checked.vars[p.var.0 as usize].name == name);
+    let help = match (near, several(name, text), ty) {
+        (Some(near), ..) => Some(format!("did you mean `--set {near}={text}`?")),
+        (_, Some(flags), _) => Some(format!("give `--set` once for each parameter: `{flags}`")),
+        (.., Some(param)) => whole_form(param.ty.takes(), text.trim()).map(|form| {
+            let topology = if form.contains("(topology") {
+                ", where `topology` is what --topology gives"
+            } else {
+                ""
+            };
+            format!("write `--set \"{name}={form}\"`{topology}")
+        }),
+        _ => None,
+    };
+    Err(match help {
+        Some(help) => failure.with_help(help),
         None => failure,
     })
+}
+
+/// The flags for `3,left=2` in `--set right=3,left=2`, which sets several parameters at once.
+fn several(name: &str, text: &str) -> Option<String> {
+    let mut flags = format!("--set {name}=");
+    let mut values = 0;
+    for (nth, part) in text.split(',').enumerate() {
+        let set = part.split_once('=').filter(|(name, _)| {
+            let letter = |c: char| c.is_ascii_alphanumeric() || c == '_';
+            !name.trim().is_empty() && name.trim().chars().all(letter)
+        });
+        match set {
+            Some((name, value)) if nth > 0 => {
+                values += 1;
+                flags += &format!(" --set {}={}", name.trim(), value.trim());
+            }
+            _ if nth == 0 => flags += part,
+            _ => flags += &format!(",{part}"),
+        }
+    }
+    (values > 0).then_some(flags)
+}
+
+/// The form in `takes` that begins with `word` and goes on with what stands in brackets, such as `channels(topology)`.
+fn whole_form(takes: &str, word: &str) -> Option<String> {
+    let mut forms = takes.split('`').skip(1).step_by(2);
+    let form = forms.find(|form| form.strip_prefix(word).is_some_and(|r| r.starts_with('(')))?;
+    Some(form.replace("TOPOLOGY", "topology"))
 }
 
 /// The source lacks an algorithm that was asked for.

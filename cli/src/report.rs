@@ -1,10 +1,15 @@
 //! What goes wrong, as the person or the program that called sees it.
 
 use std::io::Write as _;
+use std::ops::RangeInclusive;
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use roundelay_core::diagnostics::{Code, Diagnostic, Severity};
+use roundelay::Algorithm as _;
+use roundelay_core::diagnostics::{Code, Diagnostic, Finding, Severity};
+use roundelay_core::expansion::counted;
+use roundelay_core::schedule::Limits;
+use roundelay_core::schedule::interpret::Interpreted;
 use roundelay_core::source::{Source, Span};
 use roundelay_core::topology::Problem;
 use serde::Serialize;
@@ -24,6 +29,11 @@ pub(crate) enum Failure {
 impl Failure {
     pub(crate) fn usage(code: Code, title: impl Into<String>) -> Self {
         Problem::new(code, title).into()
+    }
+
+    /// An error whose text may end with its code, which stands before it here.
+    fn coded(code: Code, text: &str) -> Self {
+        Self::usage(code, text.strip_suffix(&format!(" [{code}]")).unwrap_or(text))
     }
 
     pub(crate) fn with_help(self, help: impl Into<String>) -> Self {
@@ -61,10 +71,16 @@ impl From<Problem> for Failure {
     }
 }
 
+impl From<roundelay_kernels::Error> for Failure {
+    fn from(error: roundelay_kernels::Error) -> Self {
+        Self::coded(error.code(), &error.to_string())
+    }
+}
+
 #[cfg(feature = "cuda")]
 impl From<roundelay_kernels::cuda::Error> for Failure {
     fn from(error: roundelay_kernels::cuda::Error) -> Self {
-        Self::usage(error.code(), error.to_string())
+        Self::coded(error.code(), &error.to_string())
     }
 }
 
@@ -171,6 +187,47 @@ pub(crate) fn print_alone(text: &str) {
     if std::io::stdout().lock().write_all(text.as_bytes()).is_err() {
         std::process::exit(0);
     }
+}
+
+/// Says which numbers of ranks `algorithm` takes, where it refuses the one it was asked for: the `default` of the
+/// command, if nobody gave one.
+pub(crate) fn name_counts(
+    errors: &mut [Diagnostic],
+    algorithm: &Interpreted,
+    default: Option<u32>,
+) {
+    /// As far as they are tried, by schedules of so many ops and steps at most.
+    const TRIED: RangeInclusive<u32> = 1..=33;
+    const LIMITS: Limits = Limits { ops: 1 << 18, steps: 1 << 18 };
+    /// As many are named.
+    const NAMED: usize = 60;
+    let Some(error) = errors.iter_mut().find(|error| error.code == Code::RankCountRefused) else {
+        return;
+    };
+    if let Some(default) = default {
+        error.notes.push(format!("{default} is the default of --nranks"));
+    }
+    if error.help.is_some() {
+        return;
+    }
+    // What is too large to be tried was not refused.
+    let refuses = |findings: Vec<Finding>| {
+        findings.iter().any(|finding| finding.code == Code::RankCountRefused)
+    };
+    let takes = |n: &u32| !algorithm.schedule_within(*n, LIMITS).is_err_and(refuses);
+    let taken: Vec<u32> = TRIED.filter(takes).collect();
+    let counts = counted(&taken);
+    let (first, last) = (TRIED.start(), TRIED.end());
+    error.help = Some(match &taken[..] {
+        [] => format!("no number of ranks from {first} to {last} is taken"),
+        _ => {
+            let more = if counts.len() <= NAMED { "" } else { " and more" };
+            let named = if more.is_empty() { counts } else { counted(&taken[..4]) };
+            format!(
+                "choose a number of ranks by `--nranks`: of {first}..={last} it takes {named}{more}"
+            )
+        }
+    });
 }
 
 /// Ends a command whose source has errors: human ones on standard error, or the JSON that `value` makes.

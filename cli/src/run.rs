@@ -16,10 +16,10 @@ use roundelay_kernels::reference::Reference;
 use serde::Serialize;
 
 use crate::device::Device;
-use crate::flags::{Format, RunFlags};
+use crate::flags::{Format, RankCounts, RunFlags};
 use crate::memory;
 use crate::program::{Loaded, load, one, read};
-use crate::report::{Failure, JsonDiagnostic, print, print_all, print_json, refuse};
+use crate::report::{Failure, JsonDiagnostic, name_counts, print, print_all, print_json, refuse};
 
 #[derive(Serialize)]
 struct Report {
@@ -58,12 +58,14 @@ pub(crate) fn main(flags: &RunFlags) -> Result<bool, Failure> {
     };
     let mut reports = Vec::new();
     let mut refused = Vec::new();
-    for &nranks in &flags.nranks.counts {
-        match run(&algorithm, nranks, flags) {
+    let nranks = RankCounts::or(flags.nranks.as_ref(), DEFAULT);
+    for &count in &nranks.counts {
+        match run(&algorithm, count, flags) {
             Ok(report) => reports.push(report),
-            Err(Stopped::Unproved(errors)) => {
+            Err(Stopped::Unproved(mut errors)) => {
                 let all_refused = errors.iter().all(|e| e.code == Code::RankCountRefused);
-                if flags.nranks.named || !all_refused {
+                if nranks.named || !all_refused {
+                    name_counts(&mut errors, &algorithm, flags.nranks.is_none().then_some(DEFAULT));
                     return Err(failed(&errors));
                 }
                 refused.extend(errors);
@@ -74,6 +76,9 @@ pub(crate) fn main(flags: &RunFlags) -> Result<bool, Failure> {
     show(flags, &source, &algorithm, &reports, &refused);
     Ok(!reports.is_empty() && reports.iter().all(|r| r.ok))
 }
+
+/// The number of ranks where none is given.
+const DEFAULT: u32 = 8;
 
 /// Besides scratch.
 const BUFFERS: [Buffer; 2] = [Buffer::Input, Buffer::Output];
@@ -95,7 +100,7 @@ impl From<roundelay_kernels::cuda::Error> for Stopped {
 
 impl From<roundelay_kernels::Error> for Stopped {
     fn from(error: roundelay_kernels::Error) -> Self {
-        Self::Failure(Failure::usage(error.code(), error.to_string()))
+        Self::Failure(error.into())
     }
 }
 
@@ -272,7 +277,9 @@ fn show(
 ) {
     if flags.format == Format::Json {
         match reports {
-            [one] if flags.nranks.counts.len() == 1 => print_json(one),
+            [one] if flags.nranks.as_ref().is_none_or(|given| given.counts.len() == 1) => {
+                print_json(one);
+            }
             _ => print_json(&reports),
         }
         return;

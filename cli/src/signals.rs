@@ -7,9 +7,9 @@ use roundelay_core::prove_source;
 use roundelay_core::schedule::interpret::Interpreted;
 use serde::Serialize;
 
-use crate::flags::{Format, SignalsFlags};
+use crate::flags::{Format, RankCounts, SignalsFlags};
 use crate::program::{Loaded, load, one, read};
-use crate::report::{Failure, JsonDiagnostic, print, print_json, refuse};
+use crate::report::{Failure, JsonDiagnostic, name_counts, print, print_json, refuse};
 
 #[derive(Serialize)]
 struct Report {
@@ -41,6 +41,9 @@ struct JsonReason {
     why: String,
 }
 
+/// The number of ranks where none is given.
+const DEFAULT: u32 = 8;
+
 pub(crate) fn main(flags: &SignalsFlags) -> Result<bool, Failure> {
     let source = read(&flags.source.source)?;
     let report = |algorithm, results, diagnostics: Vec<_>| Report {
@@ -57,10 +60,14 @@ pub(crate) fn main(flags: &SignalsFlags) -> Result<bool, Failure> {
     };
     let algorithm = one(algorithms, &source)?;
     let mut results = Vec::new();
-    for &nranks in &flags.nranks.counts {
+    for nranks in RankCounts::or(flags.nranks.as_ref(), DEFAULT).counts {
         match needed(&algorithm, nranks, flags.callers.into()) {
             Ok(needed) => results.push(needed),
-            Err(errors) => return stop(&errors),
+            Err(mut errors) => {
+                let default = flags.nranks.is_none().then_some(DEFAULT);
+                name_counts(&mut errors, &algorithm, default);
+                return stop(&errors);
+            }
         }
     }
     match flags.format {

@@ -50,6 +50,11 @@ pub(crate) struct RankCounts {
 }
 
 impl RankCounts {
+    /// What was given; `default` where nothing was.
+    pub(crate) fn or(given: Option<&Self>, default: u32) -> Self {
+        given.cloned().unwrap_or_else(|| Self::one(default))
+    }
+
     /// One count, as if named.
     pub(crate) fn one(nranks: u32) -> Self {
         Self { counts: vec![nranks], named: true }

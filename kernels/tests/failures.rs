@@ -114,7 +114,7 @@ fn wrong_buffers_have_codes_and_say_what_is_right() {
     assert!(error.to_string().contains("1 inputs for 2 ranks"), "{error}");
     let error = plan.run(&[&a[..], &a[..3]], &mut [&mut x[..], &mut y[..]]).unwrap_err();
     assert_eq!(error.code(), Code::WrongBufferLength);
-    assert_eq!(error.to_string(), "the input of rank 1 has 3 elements; it must have 4");
+    assert_eq!(error.to_string(), "the input of rank 1 has 3 elements; it must have 4 [E0402]");
     let error = plan.run_in_place(&mut [&mut x[..2], &mut y[..]]).unwrap_err();
     assert_eq!(error.code(), Code::WrongBufferLength);
     let (mut i, mut j) = ([0i32; 4], [0i32; 4]);

@@ -52,7 +52,9 @@ pub(crate) fn example(code: Code) -> (String, String) {
     };
     let error = made.err().unwrap_or_else(|| panic!("the call for {code} succeeds"));
     assert_eq!(error.code(), code, "{error}");
-    (shown(code), error.to_string())
+    // The code stands before it on a page.
+    let text = error.to_string();
+    (shown(code), text.strip_suffix(&format!(" [{code}]")).unwrap_or(&text).to_owned())
 }
 
 fn shown(code: Code) -> String {

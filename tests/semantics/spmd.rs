@@ -105,7 +105,7 @@ fn wrong_buffers_and_ranks_are_refused_and_the_others_wait_for_right_ones() {
     let team = &team(&RingAllReduce::new(), 2, 4, DType::I32, Level::O2);
     let error = team.rank(RankId(2)).unwrap_err();
     assert_eq!(error.code(), Code::NoSuchRank);
-    assert_eq!(error.to_string(), "there is no rank 2 of 2; ranks count from 0");
+    assert_eq!(error.to_string(), "there is no rank 2 of 2; ranks count from 0 [E0411]");
     thread::scope(|threads| {
         let other = threads.spawn(|| {
             let mut buffer = [2_i32; 4];
@@ -120,22 +120,22 @@ fn wrong_buffers_and_ranks_are_refused_and_the_others_wait_for_right_ones() {
         refused(
             me.run(&[1_i32; 3], &mut [0; 4]),
             length,
-            "the input of rank 0 has 3 elements; it must have 4",
+            "the input of rank 0 has 3 elements; it must have 4 [E0402]",
         );
         refused(
             me.run(&[1_i32; 4], &mut [0; 5]),
             length,
-            "the output of rank 0 has 5 elements; it must have 4",
+            "the output of rank 0 has 5 elements; it must have 4 [E0402]",
         );
         refused(
             me.run_in_place(&mut [1_i32; 0]),
             length,
-            "the buffer of rank 0 has 0 elements; it must have 4",
+            "the buffer of rank 0 has 0 elements; it must have 4 [E0402]",
         );
         refused(
             me.run_in_place(&mut [1.0_f32; 4]),
             Code::WrongDType,
-            "buffers of f32 for a plan of i32; make the plan for f32",
+            "buffers of f32 for a plan of i32; make the plan for f32 [E0403]",
         );
         let mut output = [0_i32; 4];
         me.run(&[1; 4], &mut output).expect("the right buffers, at last");

@@ -38,9 +38,9 @@ pub(crate) struct BenchFlags {
     pub(super) topology: TopologyFlags,
     #[command(flatten)]
     pub(super) lints: LintFlags,
-    /// Rank counts: 8, 2..=33, or a list such as 2,4,8 (nccl-tests' -n is -I here)
-    #[arg(short, long, value_name = "RANKS", default_value = "8", value_parser = rank_counts)]
-    pub(super) nranks: RankCounts,
+    /// Rank counts: 8, 2..=33, or a list such as 2,4,8 (nccl-tests' -n is -I here) [default: 8]
+    #[arg(short, long, value_name = "RANKS", value_parser = rank_counts)]
+    pub(super) nranks: Option<RankCounts>,
     /// Timed iterations (nccl-tests' -n)
     #[arg(short = 'I', long, value_name = "N", visible_alias = "iters", default_value_t = 20)]
     #[arg(value_parser = at_least(1_u32))]
@@ -188,6 +188,9 @@ impl BenchFlags {
         Ok(sizes)
     }
 }
+
+/// The number of ranks where none is given.
+pub(super) const NRANKS: u32 = 8;
 
 /// The code of all that is wrong with flags.
 pub(super) const CODE: Code = Code::BadFlag;

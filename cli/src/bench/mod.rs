@@ -22,7 +22,7 @@ use serde::Serialize;
 
 use crate::built;
 use crate::device::Device;
-use crate::flags::Format;
+use crate::flags::{Format, RankCounts};
 use crate::memory;
 use crate::output;
 use crate::report::{Failure, print, print_json};
@@ -114,10 +114,11 @@ pub(crate) fn main(flags: &BenchFlags) -> Result<bool, Failure> {
     flags.check_device()?;
     let calls = Calls { callers: flags.callers, options: flags.engine.options() };
     output::reserve(&[("--svg", flags.svg.as_deref())], flags.format == Format::Json)?;
-    let (groups, refused) = subject::find(flags, &flags.nranks)?;
+    let nranks = RankCounts::or(flags.nranks.as_ref(), flags::NRANKS);
+    let (groups, refused) = subject::find(flags, &nranks)?;
     let cases = cases(flags, &groups, &sizes)?;
     let config = Config {
-        nranks: flags.nranks.counts.clone(),
+        nranks: nranks.counts,
         warmup_iters: flags.warmup,
         iters: flags.iterations,
         check: flags.check > 0,
@@ -280,7 +281,7 @@ fn result(
     config: &Config,
     calls: Calls,
 ) -> Result<Row, Failure> {
-    let engine = |error: roundelay_kernels::Error| Failure::usage(error.code(), error.to_string());
+    let engine = |error: roundelay_kernels::Error| Failure::from(error);
     let Case { size, reference: Reference { count, dtype, op, .. }, .. } = *case;
     let (proved, shape) = (&subject.proved, (count as u64, dtype, op));
     let way = Way::new(calls, proved, shape).map_err(engine)?;

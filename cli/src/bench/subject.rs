@@ -8,10 +8,10 @@ use roundelay_core::source::Source;
 use roundelay_core::verify::Proved;
 use serde::Serialize;
 
-use super::flags::BenchFlags;
+use super::flags::{BenchFlags, NRANKS};
 use crate::flags::{SourceFlags, TopologyFlags};
 use crate::program::{self, Loaded, load_on, read};
-use crate::report::{Failure, JsonDiagnostic, refuse};
+use crate::report::{Failure, JsonDiagnostic, name_counts, refuse};
 use crate::topology;
 
 /// An algorithm, proved for a rank count and a root.
@@ -66,9 +66,11 @@ pub(super) fn find(
                 }
                 match prove_source(&algorithm, n) {
                     Ok(proved) => add(&mut groups, Subject::new(&algorithm, proved)),
-                    Err(errors) => {
+                    Err(mut errors) => {
                         let all_refused = errors.iter().all(|e| e.code == Code::RankCountRefused);
                         if !all_refused || named.wanted && nranks.named {
+                            let default = flags.nranks.is_none().then_some(NRANKS);
+                            name_counts(&mut errors, &algorithm, default);
                             return Err(refused_source(flags, &errors, &named.source));
                         }
                         let reason = errors.into_iter().next().map_or(String::new(), |e| e.title);

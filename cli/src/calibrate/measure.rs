@@ -67,7 +67,7 @@ fn sample(
     let counts = Counter::new(proved.schedule()).map_err(unproved)?.counts();
     let unit = algorithm.collective().bytes(1, nranks, size as u64);
     let count = bytes.div_ceil(unit);
-    let engine = |error: roundelay_kernels::Error| Failure::usage(error.code(), error.to_string());
+    let engine = |error: roundelay_kernels::Error| Failure::from(error);
     // As written: what is counted of a schedule must be what is run.
     let options = Options::new().workers(workers).level(Level::O0);
     let plan = Plan::with(&proved, count, dtype, ReduceOp::Sum, options).map_err(engine)?;

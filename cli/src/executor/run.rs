@@ -265,5 +265,5 @@ impl<'d> Runner<'d> {
 
 #[expect(clippy::needless_pass_by_value, reason = "for `map_err`")]
 fn failed(error: roundelay_kernels::Error) -> Failure {
-    Failure::usage(error.code(), error.to_string())
+    Failure::from(error)
 }

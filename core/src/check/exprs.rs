@@ -296,13 +296,38 @@ impl Checker<'_> {
                 let known: &[&str] = match base.ty {
                     Ty::Region | Ty::Place => &["split", "block"],
                     Ty::Groups => &["index_of", "position_of"],
-                    Ty::Peer => &["TxAck", "RxAck", "TxDataSignal", "RxDataSignal"],
+                    Ty::Peer => {
+                        self.unknown_of_peer(&base, name);
+                        return error;
+                    }
                     _ => &[],
                 };
                 self.unknown_member("method", &base, name, known);
                 error
             }
         }
+    }
+
+    /// A method that a peer does not have: it has the signals, and the primitives where there is a fifo.
+    fn unknown_of_peer(&mut self, peer: &Expr, name: &ast::Name) {
+        let signals = Signal::ALL.map(Signal::name);
+        let primitives = Primitive::ALL.map(Primitive::name);
+        if !self.has_fifo() {
+            return self.unknown_member("method", peer, name, &signals);
+        }
+        let near = elsewhere(&name.text).filter(|near| primitives.contains(&&**near));
+        if near.is_none() && scope::nearest(&name.text, primitives).is_some() {
+            return self.unknown_member("method", peer, name, &primitives);
+        }
+        self.unknown_member("method", peer, name, &signals);
+        let Some(error) = self.errors.last_mut().filter(|error| error.help.is_none()) else {
+            return;
+        };
+        error.notes.push(
+            "through the fifo it has `send`, `recv`, `recv_reduce`, and longer ones to `recv_reduce_copy_send`"
+                .to_owned(),
+        );
+        error.help = near.map(|near| format!("did you mean `{near}`?"));
     }
 
     pub(super) fn unknown_member(
@@ -488,5 +513,15 @@ fn on_region(base: Expr, span: Span, ty: Ty, make: impl FnOnce(Expr) -> ExprKind
             Expr { kind: Box::new(ExprKind::On(peer, region)), ty, span }
         }
         _ => Expr { kind: Box::new(make(base)), ty, span },
+    }
+}
+
+/// The primitive that a word of other libraries stands for.
+fn elsewhere(word: &str) -> Option<String> {
+    match word {
+        "Send" | "isend" | "put" | "push" | "write" => Some("send".to_owned()),
+        "Recv" | "irecv" | "get" | "pull" | "read" => Some("recv".to_owned()),
+        "reduce" => Some("recv_reduce".to_owned()),
+        _ => word.strip_prefix("receive").map(|rest| format!("recv{rest}")),
     }
 }

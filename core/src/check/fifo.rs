@@ -78,6 +78,11 @@ impl Checker<'_> {
         StmtKind::Fifo { like, credits, slices }
     }
 
+    /// Whether a fifo is declared.
+    pub(super) fn has_fifo(&self) -> bool {
+        self.scope.find(NAME).is_some_and(|var| self.ty(var) == Ty::Fifo)
+    }
+
     fn count(&mut self, name: &ast::Name, value: &ast::Expr) -> Expr {
         let value = self.expect(value, Ty::Int);
         if let ExprKind::Int(..=0) = *value.kind {
@@ -101,7 +106,7 @@ impl Checker<'_> {
         args: &[ast::Expr],
         span: Span,
     ) -> Option<StmtKind> {
-        if self.scope.find(NAME).is_none_or(|var| self.ty(var) != Ty::Fifo) {
+        if !self.has_fifo() {
             self.error(
                 Diagnostic::new(
                     Code::UnknownName,

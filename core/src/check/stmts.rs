@@ -142,10 +142,19 @@ impl Checker<'_> {
             ast::Iter::List(list) => Iter::List(self.expect(list, Ty::List)),
         };
         self.scope.open();
-        let var = self.declare(var, Ty::Int);
+        let var = self.counter("for", var);
         let body = self.inner(body);
         self.scope.close();
         StmtKind::For(var, iter, body)
+    }
+
+    /// Declares the variable of a loop that begins with `word`.
+    fn counter(&mut self, word: &str, var: &ast::Name) -> VarId {
+        let id = self.declare(var, Ty::Int);
+        if let ("_", Some(error)) = (&*var.text, self.errors.last_mut()) {
+            error.help = Some(format!("a loop's variable has a name: write `{word} _i in …`"));
+        }
+        id
     }
 
     fn parallel(
@@ -169,7 +178,7 @@ impl Checker<'_> {
         };
         let (lo, hi) = (self.expect(lo, Ty::Int), self.expect(hi, Ty::Int));
         self.scope.open();
-        let var = self.declare(var, Ty::Int);
+        let var = self.counter("parallel", var);
         let body = self.inner(body);
         self.scope.close();
         Some(StmtKind::Parallel(var, lo, hi, body))

@@ -114,6 +114,24 @@ impl Checker<'_> {
             _ => None,
         };
         match per {
+            None if let Some(number) = self.a_second(arg) => {
+                let written = match number {
+                    n if n > 0 && n % (1 << 30) == 0 => format!("{}GB/s", n >> 30),
+                    n if n > 0 && n % (1 << 20) == 0 => format!("{}MB/s", n >> 20),
+                    n if n > 0 && n % (1 << 10) == 0 => format!("{}KB/s", n >> 10),
+                    n => format!("{n}GB/s"),
+                };
+                let help = format!(
+                    "write `{written}`: rates are in `KB/s`, `MB/s` or `GB/s`, powers of 1000; `GiB` is for sizes"
+                );
+                let title = "a bandwidth has a unit such as `GB/s`";
+                self.error(
+                    Diagnostic::new(Code::WrongType, arg.span, title)
+                        .label("not a bandwidth")
+                        .help(help),
+                );
+                None
+            }
             None => {
                 let size = self.expr(arg);
                 if matches!(size.ty, Ty::Int | Ty::List) {
@@ -141,6 +159,17 @@ impl Checker<'_> {
                 );
                 None
             }
+        }
+    }
+
+    /// The number of `1GiB/s` or `25/s`, which would be a division by what nobody declared.
+    fn a_second(&self, arg: &ast::Expr) -> Option<i64> {
+        let ast::ExprKind::Binary(ast::BinOp::Div, number, per) = &*arg.kind else { return None };
+        match (&*number.kind, &*per.kind) {
+            (ast::ExprKind::Int(number), ast::ExprKind::Name(per)) if per == "s" => {
+                self.scope.find(per).is_none().then_some(*number)
+            }
+            _ => None,
         }
     }
 

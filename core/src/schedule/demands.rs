@@ -14,6 +14,8 @@ use crate::topology::Topology;
 pub struct Demands {
     /// The topology over whose links alone data and signals must go (E0313).
     pub topology: Option<(Arc<Topology>, SpanId)>,
+    /// Whether the algorithm asks for rings on that topology, so that others may help where a link is missing.
+    pub rings: bool,
     /// Set where every rank must reduce in the same order, but for the order of two operands (E0317).
     pub deterministic: Option<SpanId>,
     /// The resources of which there is only so much (E0315).

@@ -357,7 +357,11 @@ impl Assembly {
             lanes: lanes.pick(&tables.lanes.items),
             locations: algorithm.locations().to_vec(),
             file: algorithm.file().into(),
-            demands: tables.demands,
+            demands: Demands {
+                rings: tables.demands.topology.is_some()
+                    && !(tables.seatings.is_empty() && tables.rings.is_empty()),
+                ..tables.demands
+            },
         }
     }
 }

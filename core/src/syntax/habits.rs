@@ -130,6 +130,9 @@ pub(super) fn slip(source: &Source, at: usize) -> Option<Slip> {
         let label = if title.is_empty() { "unexpected" } else { FOREIGN };
         Some(Slip { at, title: (!title.is_empty()).then(|| title.to_owned()), label, help })
     };
+    if let Some(slip) = parallel_for(source, at) {
+        return Some(slip);
+    }
     let compares = matches!(first, Tok::If | Tok::Require | Tok::Within | Tok::Else);
     match (found?, next) {
         (Tok::Assign, _) if compares => {
@@ -210,6 +213,33 @@ pub(super) fn slip(source: &Source, at: usize) -> Option<Slip> {
     None
 }
 
+/// A loop with both words in its head: `parallel for i in …`, `for parallel i in …`, `for i in parallel …`.
+fn parallel_for(source: &Source, at: usize) -> Option<Slip> {
+    let tokens = source.tokens();
+    let text = |i: usize| match &tokens[i] {
+        Tok::Ident(text) => text.as_str(),
+        tok => tok.text().unwrap_or_default(),
+    };
+    let before: Vec<_> = (at.saturating_sub(4)..at).map(text).collect();
+    // The word too many, and what stands before the range.
+    let (extra, name) = match (&before[..], text(at)) {
+        ([.., "parallel"], "for") => (at, None),
+        ([.., "for", "parallel"], _) if matches!(tokens[at], Tok::Ident(_)) => (at - 1, None),
+        ([.., "for", name, "in", "parallel"], _) => (at - 1, Some(*name)),
+        _ => return None,
+    };
+    let end = tokens.iter().skip(extra).position(ends).map_or(tokens.len(), |len| extra + len);
+    let rest = source.written(Span::new(extra + 1, end));
+    let head = name.map_or_else(|| rest.clone(), |name| format!("{name} in {rest}"));
+    let head = if head.chars().count() <= SHORT { &head } else { "i in 0..2" };
+    Some(Slip {
+        at: Span::new(extra, extra + 1),
+        title: Some("a loop begins with `for` or with `parallel`, not with both".to_owned()),
+        label: "unexpected",
+        help: format!("write `parallel {head}`, without `for`"),
+    })
+}
+
 /// Heads that are shown as they should be are at most so long.
 const SHORT: usize = 60;
 
@@ -217,6 +247,11 @@ const SHORT: usize = 60;
 fn statement(tokens: &[Tok], at: usize) -> usize {
     let edge = |tok: &Tok| matches!(tok, Tok::LBrace | Tok::RBrace | Tok::Semi);
     tokens[..at.min(tokens.len())].iter().rposition(edge).map_or(0, |edge| edge + 1)
+}
+
+/// Whether a statement begins at token `at`.
+pub(super) fn begins_statement(tokens: &[Tok], at: usize) -> bool {
+    statement(tokens, at) == at
 }
 
 /// The statement in whose head token `at` stands, if it is one that has a body.

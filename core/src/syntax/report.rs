@@ -41,7 +41,7 @@ pub(super) fn syntax_error(source: &Source, at: usize, expected: &[String]) -> D
     }
     let primary = Span::new(at, (at + 1).min(tokens.len()));
     let mut diagnostic = Diagnostic::new(Code::SyntaxError, primary, title).label("unexpected");
-    diagnostic.help = hint(source, at, &expected)
+    diagnostic.help = hint(source, at, &expected, semicolon)
         .or_else(|| semicolon.then(|| "add `;` at the end of the statement before".to_owned()));
     diagnostic
 }
@@ -109,7 +109,7 @@ fn alternatives(classes: &[String]) -> String {
     }
 }
 
-fn hint(source: &Source, at: usize, expected: &[&str]) -> Option<String> {
+fn hint(source: &Source, at: usize, expected: &[&str], semicolon: bool) -> Option<String> {
     let tokens = source.tokens();
     let found = tokens.get(at);
     let before = at.checked_sub(1).and_then(|i| tokens.get(i));
@@ -141,6 +141,9 @@ fn hint(source: &Source, at: usize, expected: &[&str]) -> Option<String> {
         }
         _ => {}
     }
+    // Where a semicolon is missing, the word of the next line is as it should be.
+    let found = found.filter(|_| !semicolon);
+    let before = before.filter(|_| habits::begins_statement(tokens, at - 1));
     if let Some(word) = misspelt(found, before, expected) {
         return Some(format!("did you mean `{word}`?"));
     }
@@ -159,7 +162,7 @@ fn lacks_semicolon(source: &Source, at: usize, expected: &[&str]) -> bool {
             .is_none_or(|tok| *tok == Tok::RBrace || line(at - 1).end_line < line(at).line)
 }
 
-/// The keyword that the offending word, or the word before it, was probably meant to be.
+/// The keyword that the offending word was probably meant to be, or the word before it, which begins a statement.
 fn misspelt(found: Option<&Tok>, before: Option<&Tok>, expected: &[&str]) -> Option<&'static str> {
     let words = || KEYWORDS.iter().chain(CONTEXTUAL).copied();
     if let Some(Tok::Ident(text)) = found

@@ -124,14 +124,26 @@ impl Shape {
         let bad = |what: String| {
             Problem::new(Code::BadTopology, what).help(format!("the form is `{}`", kind.form()))
         };
+        // A number stands where the form has a bandwidth or a latency.
+        let no_unit = |what: String, size: &Size, quantity: &str, unit: &str| match size {
+            // Not what was 1MiB.
+            Size::One(n) if n % 1024 != 0 => Problem::new(Code::BadTopology, what)
+                .note(format!("the form is `{}`", kind.form()))
+                .help(format!("if `{n}` is a {quantity}, write it with its unit: `{n}{unit}`")),
+            Size::One(_) => Problem::new(Code::BadTopology, what)
+                .note(format!("the form is `{}`", kind.form()))
+                .help(format!("write a {quantity} with its unit, such as `2{unit}`")),
+            Size::List(_) => bad(what),
+        };
         let (mut sizes, mut tiers) = (Vec::new(), Vec::<Tier>::new());
         for argument in arguments {
             match argument {
-                Argument::Size(_) if !tiers.is_empty() => {
-                    return Err(bad(format!(
-                        "`{}`: a size stands behind a bandwidth",
-                        kind.name()
-                    )));
+                Argument::Size(size) if !tiers.is_empty() => {
+                    let what = format!("`{}`: a size stands behind a bandwidth", kind.name());
+                    let of_link = tiers.last().is_some_and(|tier| tier.latency.is_none());
+                    let (quantity, unit) =
+                        if of_link { ("latency", "us") } else { ("bandwidth", "GB/s") };
+                    return Err(no_unit(what, size, quantity, unit));
                 }
                 Argument::Size(size) => sizes.push(size.clone()),
                 Argument::Rate(rate) => {
@@ -152,10 +164,13 @@ impl Shape {
                 if least == most { least.to_string() } else { format!("{least} or {most}") };
             let plural = if most == 1 { "" } else { "s" };
             let got = sizes.len();
-            return Err(bad(format!(
-                "`{}` takes {takes} size{plural}, and got {got}",
-                kind.name()
-            )));
+            let what = format!("`{}` takes {takes} size{plural}, and got {got}", kind.name());
+            return Err(match sizes.get(most) {
+                Some(extra) if matches!(sizes[0], Size::List(_)) == kind.takes_list() => {
+                    no_unit(what, extra, "bandwidth", "GB/s")
+                }
+                _ => bad(what),
+            });
         }
         if sizes.iter().any(|s| matches!(s, Size::List(_)) != kind.takes_list()) {
             let takes = if kind.takes_list() { "a list of sizes" } else { "numbers" };

@@ -36,15 +36,18 @@ pub fn links(schedule: &Schedule, topology: &Topology) -> Vec<Finding> {
         first.others.extend(
             others.into_iter().filter(|other| other.at != first.at).map(place).take(LISTED),
         );
-        match search::around(topology, schedule.nranks) {
-            Ok(ring) => {
+        // Only who goes around a ring could take another.
+        let ring = schedule.demands.rings.then(|| search::around(topology, schedule.nranks));
+        match ring {
+            None => first.help = Some(beside(topology, &missing_pairs)),
+            Some(Ok(ring)) => {
                 let order: Vec<_> = ring.iter().map(ToString::to_string).collect();
                 first.help = Some(format!(
                     "a ring that uses only links of the topology: {}",
                     order.join(",")
                 ));
             }
-            Err(problem) => {
+            Some(Err(problem)) => {
                 first.notes.push(problem.title);
                 first.notes.extend(problem.notes);
                 first.help = Some(beside(topology, &missing_pairs));
@@ -54,7 +57,7 @@ pub fn links(schedule: &Schedule, topology: &Topology) -> Vec<Finding> {
     findings
 }
 
-/// What to do where no ring passes through all ranks.
+/// What to do where no ring helps.
 fn beside(topology: &Topology, missing: &[(RankId, RankId)]) -> String {
     let relayed = missing.iter().map(|(from, to)| (from, to, topology.relays(*from, *to)));
     match relayed.min_by_key(|(.., relays)| relays.is_empty()) {

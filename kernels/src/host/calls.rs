@@ -352,7 +352,7 @@ impl Calls {
         let first = {
             let mut record = lock(&self.record);
             let first = record.cause.is_none();
-            record.cause.get_or_insert_with(|| (rank, error.to_string()));
+            record.cause.get_or_insert_with(|| (rank, error.text()));
             first
         };
         self.end.0.failed.store(true, Ordering::Relaxed);

@@ -224,8 +224,29 @@ impl Error {
     }
 }
 
+/// What is wrong and what to do, and the code at the end.
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.words(f)?;
+        write!(f, " [{}]", self.code())
+    }
+}
+
+impl Error {
+    /// The text without the code, for another error that goes on with it.
+    pub(crate) fn text(&self) -> String {
+        struct Words<'e>(&'e Error);
+
+        impl fmt::Display for Words<'_> {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                self.0.words(f)
+            }
+        }
+
+        Words(self).to_string()
+    }
+
+    fn words(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::WrongBufferCount { what, given, nranks } => write!(
                 f,

@@ -283,6 +283,19 @@ impl<'a> Run<'a> {
             }
         };
         if let (ParamTy::Rank, Value::Int(rank)) = (param.ty, &value) {
+            if !b.is_called()
+                && given.params.contains_key(&var.name)
+                && let Err(fault) = b.find_rank(*rank)
+            {
+                let (name, nranks) = (&var.name, b.nranks().get());
+                let more = if *rank < 0 { "" } else { ", or run more ranks" };
+                let help =
+                    format!("`{name}` was set to {rank}: set it to a rank in 0..{nranks}{more}");
+                let label = format!("set to {rank}");
+                let mut finding = fault.finding(SpanId(0)).label(label).help(help);
+                finding.exact = Some(var.span);
+                return Err(b.fail(finding));
+            }
             b.rank_param(0, Int::from(*rank), var.name == "root")?;
         }
         self.vars[param.var.0 as usize] = value;
