@@ -9,13 +9,13 @@ use std::sync::{Arc, OnceLock};
 
 use roundelay_core::check::Door;
 use roundelay_core::check::others::Others;
-use roundelay_core::compile_with;
 use roundelay_core::cost::{self, Counter, has_latency};
 use roundelay_core::diagnostics::{Code, Finding};
-use roundelay_core::schedule::Limits;
 use roundelay_core::schedule::interpret::Interpreted;
+use roundelay_core::schedule::{Limits, Schedule};
 use roundelay_core::source::Source;
 use roundelay_core::verify;
+use roundelay_core::{compile_with, prove};
 
 pub use roundelay_core::cost::{Costs, Counts, Form, OnLinks, Time};
 
@@ -52,6 +52,7 @@ pub struct Choice {
     pub ranked: Vec<Row>,
     /// The algorithms that cannot run, in the order of names.
     pub refused: Vec<Refused>,
+    own: Vec<Interpreted>,
     ground: Option<Arc<Topology>>,
 }
 
@@ -60,6 +61,8 @@ pub struct Choice {
 pub struct Row {
     /// The name of the algorithm.
     pub algorithm: String,
+    /// Whether it is one of those that were given to [`select_beside`], and not of the library.
+    pub own: bool,
     /// Its steps and messages, and its data in shares of the size S.
     pub counts: Counts,
     /// The predicted time in seconds, by what it is spent on.
@@ -119,11 +122,25 @@ pub fn select_with(
     bytes: u64,
     topology: Option<&Topology>,
 ) -> Choice {
+    select_beside(&[], costs, collective, nranks, bytes, topology)
+}
+
+/// Ranks the algorithms in `own` that are for `collective` beside those of the library, as [`select_with`] does. Each of
+/// them is proved first for `nranks` ranks, and listed with the reason where it is wrong.
+pub fn select_beside(
+    own: &[Interpreted],
+    costs: &Costs,
+    collective: Collective,
+    nranks: u32,
+    bytes: u64,
+    topology: Option<&Topology>,
+) -> Choice {
     let shared = topology.cloned().map(Arc::new);
     let (mut ranked, mut refused) = (Vec::new(), Vec::new());
-    for algorithm in library().iter().filter(|a| a.collective() == collective) {
+    let all = own.iter().zip(std::iter::repeat(true)).chain(library().iter().map(|a| (a, false)));
+    for (algorithm, own) in all.filter(|(a, _)| a.collective() == collective) {
         let name = algorithm.name().to_owned();
-        match count(algorithm, nranks, shared.as_ref()) {
+        match count(algorithm, own, nranks, shared.as_ref()) {
             Ok((counts, links, numbers)) => {
                 let time = match (topology, links) {
                     (Some(topology), Some(links)) => {
@@ -131,7 +148,7 @@ pub fn select_with(
                     }
                     _ => costs.time(&counts, bytes),
                 };
-                ranked.push(Row { algorithm: name, counts, time, numbers });
+                ranked.push(Row { algorithm: name, own, counts, time, numbers });
             }
             Err(findings) => {
                 // The first is the worst.
@@ -168,6 +185,7 @@ pub fn select_with(
         },
         ranked,
         refused,
+        own: own.to_vec(),
         ground: shared,
     }
 }
@@ -198,6 +216,7 @@ pub fn library() -> &'static [Interpreted] {
 /// What an algorithm takes, or why it cannot run.
 fn count(
     algorithm: &Interpreted,
+    own: bool,
     nranks: u32,
     topology: Option<&Arc<Topology>>,
 ) -> Result<(Counts, Option<OnLinks>, Numbers), Vec<Finding>> {
@@ -206,6 +225,10 @@ fn count(
         algorithm.place_on(topology.clone());
     }
     let limits = if topology.is_some() { LIMITS_ON } else { LIMITS };
+    // The library's proofs are its tests' business; no closed form stands in for what it does not have.
+    if own {
+        return counted(prove(&algorithm, nranks)?.schedule(), topology);
+    }
     let schedule = match algorithm.schedule_within(nranks, limits) {
         Ok(schedule) => schedule,
         Err(findings) => {
@@ -218,13 +241,21 @@ fn count(
             return Ok((counts, None, Numbers::Form(form)));
         }
     };
+    counted(&schedule, topology)
+}
+
+/// What a schedule takes, or why it cannot run there.
+fn counted(
+    schedule: &Schedule,
+    topology: Option<&Arc<Topology>>,
+) -> Result<(Counts, Option<OnLinks>, Numbers), Vec<Finding>> {
     if let Some(topology) = topology {
-        let missing = verify::links(&schedule, topology);
+        let missing = verify::links(schedule, topology);
         if !missing.is_empty() {
             return Err(missing);
         }
     }
-    let counter = Counter::new(&schedule)?;
+    let counter = Counter::new(schedule)?;
     let links = topology.map(|topology| counter.on_links(topology));
     Ok((counter.counts(), links, Numbers::Schedule))
 }
@@ -257,8 +288,9 @@ impl Choice {
             let (collective, nranks) = (self.collective, self.nranks);
             return Err(Error::NoneFits { collective, nranks, why });
         };
-        let algorithm = library().iter().find(|known| known.name() == best.algorithm);
-        let algorithm = algorithm.expect("the library's algorithms were ranked");
+        let among = if best.own { &self.own[..] } else { library() };
+        let algorithm = among.iter().find(|known| known.name() == best.algorithm);
+        let algorithm = algorithm.expect("these algorithms were ranked");
         match &self.ground {
             Some(topology) => algorithm.plan_on(topology, count, dtype, op),
             None => algorithm.plan(self.nranks, count, dtype, op),
@@ -325,6 +357,7 @@ impl fmt::Display for Choice {
                 Numbers::Schedule => "schedule",
                 Numbers::Form(_) => "form",
             };
+            let numbers = if row.own { format!("{numbers}, yours") } else { numbers.to_owned() };
             writeln!(
                 f,
                 "{:width$}  {:>9} {:>6} {messages:>8} {volume:>7} {reduced:>7} {copied:>7}  {numbers}",

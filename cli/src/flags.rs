@@ -326,7 +326,7 @@ pub(crate) struct ListFlags {
     /// The rank count to show numbers for [default: 8, or all ranks of the topology]
     #[arg(short, long, value_name = "RANKS", value_parser = rank_count)]
     pub(crate) nranks: Option<u32>,
-    /// Rank the library's algorithms for a collective by their predicted time
+    /// Rank the library's algorithms for a collective by their predicted time, and those of SOURCE beside them
     #[arg(long)]
     pub(crate) why: bool,
     /// With --why: size in bytes as nccl-tests counts it, such as 4096, 64K or 1MiB [default: 1MiB]

@@ -10,7 +10,7 @@ use std::thread::available_parallelism;
 
 use roundelay::{Collective, select};
 use roundelay_core::diagnostics::Code;
-use roundelay_core::schedule::Algorithm as _;
+use roundelay_core::schedule::Algorithm;
 use roundelay_core::schedule::interpret::Interpreted;
 
 use crate::flags::{Format, ListFlags};
@@ -25,17 +25,24 @@ const SHOWN: u32 = 8;
 pub(crate) fn main(flags: &ListFlags) -> Result<bool, Failure> {
     let (source, collective) = wanted(flags)?;
     if flags.why {
-        let Some(collective) = collective else {
-            let title =
-                "--why ranks the library's algorithms for one collective, and none is named";
-            return Err(Failure::usage(Code::BadFlag, title)
-                .with_help(format!("name one by --collective: {}", collectives())));
+        let own = source.map_or(Ok(vec![]), |name| of_source(name, flags.format))?;
+        let mut of_own: Vec<_> = own.iter().map(Algorithm::collective).collect();
+        of_own.dedup();
+        let collective = match (collective, &of_own[..]) {
+            (Some(collective), _) => collective,
+            (None, [one]) => *one,
+            (None, _) => {
+                let title = "--why ranks algorithms for one collective, and none is named";
+                return Err(Failure::usage(Code::BadFlag, title)
+                    .with_help(format!("name one by --collective: {}", collectives())));
+            }
         };
-        if let Some(source) = source {
-            let title = format!("--why ranks the library's algorithms, and `{source}` is a source");
+        if !own.is_empty() && !of_own.contains(&collective) {
+            let source = source.unwrap_or_default();
+            let title = format!("`{source}` has no algorithm for {}", collective.name());
             return Err(Failure::usage(Code::BadFlag, title));
         }
-        return why::main(flags, collective);
+        return why::main(flags, collective, &own);
     }
     let algorithms = match source {
         None => select::library().to_vec(),

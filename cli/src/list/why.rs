@@ -2,9 +2,10 @@
 
 use std::path::Path;
 
-use roundelay::select::{Numbers, Refused, Row, host, select_with};
+use roundelay::select::{Numbers, Refused, Row, host, select_beside};
 use roundelay::{Choice, Collective, Costs};
 use roundelay_core::diagnostics::Code;
+use roundelay_core::schedule::interpret::Interpreted;
 use serde::Serialize;
 
 use super::SHOWN;
@@ -18,7 +19,11 @@ const LARGEST: u64 = 1 << 16;
 /// nccl-tests' size where none is asked for.
 const BYTES: u64 = 1 << 20;
 
-pub(super) fn main(flags: &ListFlags, collective: Collective) -> Result<bool, Failure> {
+pub(super) fn main(
+    flags: &ListFlags,
+    collective: Collective,
+    own: &[Interpreted],
+) -> Result<bool, Failure> {
     let given = match &flags.topology {
         Some(text) => Some(topology::read(text, flags.assume.as_deref())?),
         None => None,
@@ -28,7 +33,7 @@ pub(super) fn main(flags: &ListFlags, collective: Collective) -> Result<bool, Fa
     let own = flags.costs.as_deref().map(read).transpose()?;
     let costs = own.as_ref().unwrap_or_else(|| host());
     let bytes = flags.bytes.unwrap_or(BYTES);
-    let choice = select_with(costs, collective, nranks, bytes, topology);
+    let choice = select_beside(own, costs, collective, nranks, bytes, topology);
     match flags.format {
         Format::Json => print_json(&Json::new(&choice)),
         Format::Human => print(&choice.to_string()),
@@ -76,6 +81,8 @@ struct Constants<'c> {
 #[derive(Serialize)]
 struct Ranked<'c> {
     algorithm: &'c str,
+    /// Whether it is the source's, and not the library's.
+    own: bool,
     seconds: f64,
     steps: u32,
     /// As the model multiplies them.
@@ -114,6 +121,7 @@ impl<'c> Json<'c> {
             let time = row.time;
             Ranked {
                 algorithm: &row.algorithm,
+                own: row.own,
                 seconds: time.seconds(),
                 steps: row.counts.steps,
                 messages,
