@@ -14,10 +14,7 @@ fn main() -> Result<(), roundelay::Error> {
     let mesh: Arc<Topology> = Arc::new("full_mesh(8) without (0, 1)".parse()?);
     let natural = TwistedRingAllReduce::new();
     let refused = natural.plan_on(&mesh, COUNT as u64, DType::I64, ReduceOp::Max);
-    assert!(
-        refused
-            .is_err_and(|error| error.to_string().contains("no link leads from rank 0 to rank 1"))
-    );
+    assert!(refused.is_err_and(|error| error.to_string().contains("there is no link 0 -> 1")));
 
     let around = natural.ring(Ring::around(mesh.clone()));
     let plan = around.plan_on(&mesh, COUNT as u64, DType::I64, ReduceOp::Max)?;

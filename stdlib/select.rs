@@ -391,7 +391,8 @@ impl fmt::Display for Choice {
             },
         )?;
         if let Some(cores) = costs.cores {
-            write!(f, "\n{cores} cores do the work of all ranks")?;
+            let next = if library { "\n" } else { "; " };
+            write!(f, "{next}{cores} cores do the work of all ranks")?;
         }
         write!(f, "\nequal times are in the order of names")
     }

@@ -3,6 +3,7 @@
 use super::call::{roundelay, with_input};
 
 const ONE_PULL: &str = "\
+#[out_of_place]
 algorithm OnePull() -> AllReduce {
     require nranks == 2, \"two ranks pull from each other\";
     let other = peer(1 - rank);

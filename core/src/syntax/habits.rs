@@ -216,15 +216,17 @@ pub(super) fn slip(source: &Source, at: usize) -> Option<Slip> {
 /// A loop with both words in its head: `parallel for i in …`, `for parallel i in …`, `for i in parallel …`.
 fn parallel_for(source: &Source, at: usize) -> Option<Slip> {
     let tokens = source.tokens();
-    let text = |i: usize| match &tokens[i] {
-        Tok::Ident(text) => text.as_str(),
-        tok => tok.text().unwrap_or_default(),
+    let text = |i: usize| match tokens.get(i) {
+        Some(Tok::Ident(text)) => text.as_str(),
+        tok => tok.and_then(Tok::text).unwrap_or_default(),
     };
     let before: Vec<_> = (at.saturating_sub(4)..at).map(text).collect();
     // The word too many, and what stands before the range.
     let (extra, name) = match (&before[..], text(at)) {
         ([.., "parallel"], "for") => (at, None),
-        ([.., "for", "parallel"], _) if matches!(tokens[at], Tok::Ident(_)) => (at - 1, None),
+        ([.., "for", "parallel"], _) if matches!(tokens.get(at), Some(Tok::Ident(_))) => {
+            (at - 1, None)
+        }
         ([.., "for", name, "in", "parallel"], _) => (at - 1, Some(*name)),
         _ => return None,
     };

@@ -263,10 +263,10 @@ impl Error {
                 "the {what} of rank {rank} is not aligned for {dtype}; its address must be a multiple of {}",
                 dtype.size()
             ),
-            Self::Timeout(stuck) => stuck.fmt(f),
-            Self::Missing(missing) => missing.fmt(f),
+            Self::Timeout(stuck) => write!(f, "{stuck}"),
+            Self::Missing(missing) => write!(f, "{missing}"),
             Self::BadOption { what, fix } => write!(f, "{what}; {fix}"),
-            Self::CallsDiffer(differ) => differ.fmt(f),
+            Self::CallsDiffer(differ) => write!(f, "{differ}"),
             Self::TooLarge { what } => write!(f, "{what}; use a smaller count"),
             Self::NoInPlace { why } => write!(f, "{why}; run it with separate outputs"),
             Self::NoRanks { nranks } => {
