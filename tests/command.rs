@@ -7,7 +7,7 @@ mod bad_input;
 #[path = "command/bench.rs"]
 mod bench;
 #[path = "command/call.rs"]
-mod call;
+pub(crate) mod call;
 #[path = "command/certificates.rs"]
 mod certificates;
 #[path = "command/cuda.rs"]

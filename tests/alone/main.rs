@@ -14,7 +14,7 @@ use std::time::Duration;
 use roundelay::compiler::schedule::{OpKind, text};
 use roundelay::library::{self, RingAllReduce, RingBroadcast};
 use roundelay::select::{
-    Counts, Form, Numbers, OnLinks, Refused, Row, Time, host, rate, size, time,
+    Counts, Form, Numbers, OnLinks, Refused, Row, Time, host, rate, select_beside, size, time,
 };
 use roundelay::{
     Algorithm, Choice, Code, Collective, Comm, Costs, DType, Differ, Element, EngineError, Error,
@@ -207,6 +207,11 @@ fn what_is_chosen_runs() -> Result<(), Error> {
     let costs: &Costs = host();
     let same = select_with(costs, Collective::AllReduce, 8, 4 << 10, None);
     assert!(same.to_string().contains(&size(4 << 10)));
+    let library = roundelay::select::library();
+    let ring = library.iter().find(|a| a.name() == "RingAllReduce").expect("the ring is there");
+    let own = std::slice::from_ref(ring);
+    let beside = select_beside(own, costs, Collective::AllReduce, 8, 4 << 10, None);
+    assert_eq!(beside.ranked.iter().filter(|row| row.own).count(), 1);
     assert!(time(1e-6) == "1 us" && rate(1e9) == "1 GB/s");
     let _: (Option<&Form>, Option<OnLinks>) = (None, None);
     // Nothing of the library runs an AllReduce of no ranks.

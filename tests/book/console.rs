@@ -1,11 +1,12 @@
 //! Commands as the book shows them, and what they print. Apart, because it starts processes.
 
 use std::io::Read as _;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, Stdio};
-use std::sync::OnceLock;
 
 use roundelay_tests::root;
+
+use crate::command::call::{binary, example};
 
 /// The commands of a transcript as they stand there: a line, and those behind it while they end in a backslash.
 pub(crate) fn commands(text: &str) -> Vec<String> {
@@ -28,11 +29,7 @@ pub(crate) fn commands(text: &str) -> Vec<String> {
 pub(crate) fn transcript(line: &str, folder: &Path) -> String {
     let (mut reader, writer) = std::io::pipe().expect("a pipe");
     let mut command = command(line, folder);
-    // What cargo says of a build is not the program's.
-    if command.get_program() != env!("CARGO") {
-        command.stderr(writer.try_clone().expect("a second end"));
-    }
-    command.stdout(writer);
+    command.stderr(writer.try_clone().expect("a second end")).stdout(writer);
     let mut child = command.spawn().expect("the command starts");
     // It holds the pipe's ends for writing.
     drop(command);
@@ -57,21 +54,27 @@ pub(crate) fn drawn(line: &str, folder: &Path) -> String {
 /// The command of a line, with nothing to read and nobody to read its errors.
 fn command(line: &str, folder: &Path) -> Command {
     let words = words(&line.trim_start_matches("$ ").replace("\\\n", " "));
-    let mut command = match words.iter().map(String::as_str).collect::<Vec<_>>()[..] {
-        ["roundelay", ..] => Command::new(roundelay()),
-        ["cargo", "run", ..] => Command::new(env!("CARGO")),
-        _ => panic!("the book runs only `roundelay` and `cargo run`, not `{line}`"),
-    };
     // Programs of the tree run in its root; the others where the listings lie.
-    let folder = if words[0] == "cargo" { &root() } else { folder };
+    let (mut command, folder) = match words.iter().map(String::as_str).collect::<Vec<_>>()[..] {
+        ["roundelay", ref args @ ..] => (with(binary(), args), folder),
+        ["cargo", "run", ref flags @ .., "--example", name] => {
+            assert!(flags.iter().all(|flag| ["-q", "--quiet"].contains(flag)), "{line}");
+            (example(name), &*root())
+        }
+        _ => panic!("the book runs only `roundelay` and `cargo run --example`, not `{line}`"),
+    };
     command
-        .args(&words[1..])
         .current_dir(folder)
         .env("NO_COLOR", "1")
         // How wide a help is.
         .env_remove("COLUMNS")
         .stdin(Stdio::null())
         .stderr(Stdio::null());
+    command
+}
+
+fn with(mut command: Command, args: &[&str]) -> Command {
+    command.args(args);
     command
 }
 
@@ -83,26 +86,6 @@ fn words(line: &str) -> Vec<String> {
         _ => vec![part.to_owned()],
     });
     words.collect()
-}
-
-/// The command, built if need be; cargo says where it lies.
-fn roundelay() -> &'static Path {
-    static BUILT: OnceLock<PathBuf> = OnceLock::new();
-    BUILT.get_or_init(|| {
-        let output = Command::new(env!("CARGO"))
-            .current_dir(root())
-            .args(["build", "--package", "roundelay-cli", "--message-format", "json"])
-            .output()
-            .expect("cargo starts");
-        let messages = String::from_utf8_lossy(&output.stdout);
-        let executable = messages.lines().find_map(|line| {
-            let message: serde_json::Value = serde_json::from_str(line).ok()?;
-            Some(PathBuf::from(message.get("executable")?.as_str()?))
-        });
-        executable.unwrap_or_else(|| {
-            panic!("no command was built: {}", String::from_utf8_lossy(&output.stderr))
-        })
-    })
 }
 
 /// `text` with every decimal fraction replaced: times and speeds are never the same twice.

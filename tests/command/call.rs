@@ -29,10 +29,16 @@ pub(super) struct Call {
     pub(super) took: Duration,
 }
 
-pub(super) fn binary() -> Command {
+pub(crate) fn binary() -> Command {
     let mut command = Command::new(&*BINARY);
     command.current_dir(roundelay_tests::root());
     command
+}
+
+/// An example, which is built with the command.
+pub(crate) fn example(name: &str) -> Command {
+    let name = format!("{name}{}", std::env::consts::EXE_SUFFIX);
+    Command::new(BINARY.with_file_name("examples").join(name))
 }
 
 /// `roundelay ARGS`, at the repository's root; a panic fails the test whatever it asked for.

@@ -229,7 +229,7 @@ fn nothing_to_choose_from_is_an_error() {
 fn calls_that_make_no_sense() {
     let call = roundelay(&["list", "--why"]).refused(2, "E0501");
     assert!(call.err.contains("AllReduce, ReduceScatter"), "{}", call.err);
-    roundelay(&["list", "RingAllReduce", "--why", "--collective", "AllReduce"]).refused(2, "E0501");
+    roundelay(&["list", "RingAllReduce", "--why", "--collective", "AllGather"]).refused(2, "E0501");
     roundelay(&["list", "--bytes", "1M"]).ends(2);
     for bytes in ["", "one", "1.3B", "1X", "99999999999G", "1.M2"] {
         roundelay(&["list", "AllReduce", "--why", "--bytes", bytes]).refused(2, "E0501");
@@ -285,4 +285,30 @@ fn calibrate_writes_constants_that_list_reads() {
     assert!(out.contains("own.costs; 2 cores do the work of all ranks"), "{out}");
     roundelay(&["calibrate", "--workers", "0"]).refused(2, "E0501");
     roundelay(&["calibrate", "--write", "no/such/folder/own.costs"]).refused(2, "E0508");
+}
+
+/// The algorithms of a source are ranked beside the library's, once each, after their proof.
+#[test]
+fn own_algorithms_are_ranked_beside_the_library() {
+    let own = "book/src/listings/two_directions/two_ways.coll";
+    let json = why(&[own, "--nranks", "8", "--bytes", "64M"]);
+    let ranked = json["ranked"].as_array().expect("a list");
+    let own: Vec<_> = ranked.iter().filter(|row| row["own"] == true).collect();
+    assert_eq!(own.len(), 1, "{json}");
+    assert_eq!(own[0]["algorithm"], "TwoWays");
+    let of = |name: &str| ranked.iter().find(|row| row["algorithm"] == name).expect("ranked");
+    // The same algorithm as the library's.
+    assert_eq!(own[0]["seconds"], of("TwistedRingAllReduce")["seconds"]);
+
+    // Wrong at a rank count: refused with the reason of the proof, and the library is ranked all the same.
+    let wrong = "book/src/listings/breaking_it/off_by_one.coll";
+    let json = why(&[wrong, "--nranks", "3"]);
+    let refused = json["refused"].as_array().expect("a list");
+    assert!(refused.iter().any(|row| row["algorithm"] == "FirstRing" && row["code"] == "E0304"));
+    assert_eq!(json["ranked"][0]["own"], false);
+
+    // A name of the library stands for its collective.
+    let json = why(&["RingAllReduce", "--nranks", "4"]);
+    assert_eq!(json["collective"], "AllReduce");
+    assert!(json["ranked"].as_array().expect("a list").iter().all(|row| row["own"] == false));
 }

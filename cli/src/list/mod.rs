@@ -25,7 +25,7 @@ const SHOWN: u32 = 8;
 pub(crate) fn main(flags: &ListFlags) -> Result<bool, Failure> {
     let (source, collective) = wanted(flags)?;
     if flags.why {
-        let own = source.map_or(Ok(vec![]), |name| of_source(name, flags.format))?;
+        let mut own = source.map_or(Ok(vec![]), |name| of_source(name, flags.format))?;
         let mut of_own: Vec<_> = own.iter().map(Algorithm::collective).collect();
         of_own.dedup();
         let collective = match (collective, &of_own[..]) {
@@ -42,6 +42,8 @@ pub(crate) fn main(flags: &ListFlags) -> Result<bool, Failure> {
             let title = format!("`{source}` has no algorithm for {}", collective.name());
             return Err(Failure::usage(Code::BadFlag, title));
         }
+        // A name of the library is ranked with it.
+        own.retain(|a| source != Some(a.name()));
         return why::main(flags, collective, &own);
     }
     let algorithms = match source {

@@ -30,8 +30,8 @@ pub(super) fn main(
     };
     let topology = given.as_ref().map(|given| &*given.topology);
     let nranks = flags.nranks.or(topology.map(roundelay::Topology::nranks)).unwrap_or(SHOWN);
-    let own = flags.costs.as_deref().map(read).transpose()?;
-    let costs = own.as_ref().unwrap_or_else(|| host());
+    let measured = flags.costs.as_deref().map(read).transpose()?;
+    let costs = measured.as_ref().unwrap_or_else(|| host());
     let bytes = flags.bytes.unwrap_or(BYTES);
     let choice = select_beside(own, costs, collective, nranks, bytes, topology);
     match flags.format {
