@@ -187,23 +187,24 @@ pub(crate) fn set(algorithm: &mut Interpreted, name: &str, text: &str) -> Result
 
 /// The flags for `3,left=2` in `--set right=3,left=2`, which sets several parameters at once.
 fn several(name: &str, text: &str) -> Option<String> {
-    let mut flags = format!("--set {name}=");
-    let mut values = 0;
-    for (nth, part) in text.split(',').enumerate() {
+    let mut settings: Vec<String> = Vec::new();
+    for part in text.split(',') {
         let set = part.split_once('=').filter(|(name, _)| {
             let letter = |c: char| c.is_ascii_alphanumeric() || c == '_';
             !name.trim().is_empty() && name.trim().chars().all(letter)
         });
-        match set {
-            Some((name, value)) if nth > 0 => {
-                values += 1;
-                flags += &format!(" --set {}={}", name.trim(), value.trim());
+        match (set, settings.last_mut()) {
+            (_, None) => settings.push(format!("--set {name}={part}")),
+            (Some((name, value)), _) => {
+                settings.push(format!("--set {}={}", name.trim(), value.trim()));
             }
-            _ if nth == 0 => flags += part,
-            _ => flags += &format!(",{part}"),
+            (None, Some(last)) => {
+                last.push(',');
+                last.push_str(part);
+            }
         }
     }
-    (values > 0).then_some(flags)
+    (settings.len() > 1).then(|| settings.join(" "))
 }
 
 /// The form in `takes` that begins with `word` and goes on with what stands in brackets, such as `channels(topology)`.

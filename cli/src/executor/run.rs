@@ -263,7 +263,6 @@ impl<'d> Runner<'d> {
     }
 }
 
-#[expect(clippy::needless_pass_by_value, reason = "for `map_err`")]
 fn failed(error: roundelay_kernels::Error) -> Failure {
     Failure::from(error)
 }
