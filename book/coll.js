@@ -1,4 +1,4 @@
-// Colours of `.coll` programs in the book: mdBook's highlighter does not know the language. The words are those of
+// Colors of `.coll` programs in the book: mdBook's highlighter does not know the language. The words are those of
 // core/src/syntax/token.rs; a test of the book holds this file to them.
 hljs.registerLanguage("coll", (hljs) => {
   // A name behind a word that is a keyword only where a statement begins.

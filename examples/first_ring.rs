@@ -3,7 +3,7 @@
 use roundelay::{DType, ReduceOp, ToPlan as _, collective};
 
 collective! {
-    /// AllReduce on a ring: every rank pulls one block a round from its left neighbour.
+    /// AllReduce on a ring: every rank pulls one block a round from its left neighbor.
     algorithm FirstRing(ring: Ring) -> AllReduce {
         let left = ring.left;
         let right = ring.right;

@@ -343,7 +343,7 @@ fn halving_and_doubling_beats_the_ring_on_every_full_mesh() {
             assert!((ahead - wanted).abs() < 1e-9, "{nranks} ranks, {bytes} B: {ahead} s");
         }
     }
-    // With two ranks there is one partner, which is the neighbour.
+    // With two ranks there is one partner, which is the neighbor.
     let [ring, halving] = ["RingAllReduce", "HalvingDoublingAllReduce"]
         .map(|name| simulated(&schedule(name, &[], 2), &Mesh.topology(2), 1 << 20));
     assert!(same(ring, halving), "{ring} s, {halving} s");

@@ -94,9 +94,9 @@ fn loads_are_those_worked_by_hand() {
     assert!(near(on(&ring, "spine_leaf(2, 4, 2, 8)"), 3.5));
 }
 
-/// A ring misses a link exactly where two of its neighbours are the ends of a cut cable.
+/// A ring misses a link exactly where two of its neighbors are the ends of a cut cable.
 #[test]
-fn missing_links_are_those_of_cut_neighbours() {
+fn missing_links_are_those_of_cut_neighbors() {
     let mut state = 9_u64;
     let mut below = |n: u64| {
         state =
@@ -115,8 +115,8 @@ fn missing_links_are_those_of_cut_neighbours() {
             continue;
         };
         let topology: Topology = mesh;
-        let neighbours = order.iter().zip(order.iter().cycle().skip(1));
-        let touched = neighbours.into_iter().any(|(a, b)| (*a, *b) == cut || (*b, *a) == cut);
+        let neighbors = order.iter().zip(order.iter().cycle().skip(1));
+        let touched = neighbors.into_iter().any(|(a, b)| (*a, *b) == cut || (*b, *a) == cut);
         let ring = RingAllReduce::new().ring(Ring::order(order.clone()));
         let schedule = ring.schedule(n as u32).unwrap();
         let found = links(&schedule, &topology);

@@ -1,6 +1,6 @@
 //! How this command was built, which measured times depend on.
 
-/// `release`, or `dev`, which is quick to build: what moves data is optimised, and what calls it is not.
+/// `release`, or `dev`, which is quick to build: what moves data is optimized, and what calls it is not.
 pub(crate) const BUILD: &str = env!("ROUNDELAY_BUILD");
 
 /// A line above measured times.
@@ -23,7 +23,7 @@ pub(crate) fn warn(subcommand: &str) {
 
 fn advice(subcommand: &str) -> String {
     format!(
-        "quick to build: figures are of an unoptimised command; \
+        "quick to build: figures are of an unoptimized command; \
          for figures run cargo run --release -p roundelay-cli -- {subcommand} ..."
     )
 }

@@ -158,7 +158,7 @@ pub(crate) fn print_all(diagnostics: &[Diagnostic], source: &Source) {
 
 /// Prints a value as one JSON document, to standard output.
 pub(crate) fn print_json(value: &impl Serialize) {
-    let text = serde_json::to_string_pretty(value).expect("plain data serialises");
+    let text = serde_json::to_string_pretty(value).expect("plain data serializes");
     print(&text);
 }
 

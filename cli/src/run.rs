@@ -308,9 +308,9 @@ fn show(
         head[0], head[1], head[2], head[3], head[4], head[5]
     ));
     for r in reports {
-        let colour = if r.ok { "92" } else { "91" };
+        let color = if r.ok { "92" } else { "91" };
         print(&format!(
-            "{:>7} {:>12} {:>12.1} {:>13.3} {:>13.3} \x1b[1;{colour}m{:>8}\x1b[0m",
+            "{:>7} {:>12} {:>12.1} {:>13.3} {:>13.3} \x1b[1;{color}m{:>8}\x1b[0m",
             r.nranks, r.count, r.time_us, r.algbw_gbps, r.busbw_gbps, r.wrong
         ));
     }

@@ -92,7 +92,7 @@ codes! {
     E0304 WrongResult "a contribution is missing, double or in the wrong place",
     E0305 Race "two unordered accesses to the same memory",
     E0306 RaceWithCaller "an access that can collide with the caller's use of the buffer",
-    E0307 UninitialisedRead "memory is read before anything was written to it",
+    E0307 UninitializedRead "memory is read before anything was written to it",
     E0308 InPlaceOnly "right out of place, wrong in place",
     E0309 SlotLength "a slot is read as another piece than was written",
     E0310 SharedSignal "two unordered streams use the same signal",

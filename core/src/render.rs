@@ -6,8 +6,8 @@ use annotate_snippets::{Annotation, AnnotationKind, Group, Level, Origin, Render
 use crate::diagnostics::{Diagnostic, Severity};
 use crate::source::{Source, Span};
 
-/// Renders `diagnostic` like rustc; with terminal colours if `coloured`.
-pub fn render(diagnostic: &Diagnostic, source: &Source, coloured: bool) -> String {
+/// Renders `diagnostic` like rustc; with terminal colors if `colored`.
+pub fn render(diagnostic: &Diagnostic, source: &Source, colored: bool) -> String {
     let level = match diagnostic.severity {
         Severity::Error => Level::ERROR,
         Severity::Warning => Level::WARNING,
@@ -21,7 +21,7 @@ pub fn render(diagnostic: &Diagnostic, source: &Source, coloured: bool) -> Strin
         title.element(origin.line(at.line as usize).char_column(at.column as usize))
     };
     let group = footers(group, diagnostic);
-    let renderer = if coloured { Renderer::styled() } else { Renderer::plain() };
+    let renderer = if colored { Renderer::styled() } else { Renderer::plain() };
     renderer.render(&[group])
 }
 

@@ -67,7 +67,7 @@ ROUNDELAY_DEVICE i64 Groups::of_rank(i64 table, i64 rank) const {
     return of(table, number_of(made, rank_of(lane->at.seen, rank)));
 }
 
-ROUNDELAY_DEVICE List Topology::neighbours(i64 rank) const {
+ROUNDELAY_DEVICE List Topology::neighbors(i64 rank) const {
     const i64 n = word(1), firsts = 2 + n * n;
     if (u64(rank) >= u64(n)) return List();
     const i64 first = word(firsts + rank);

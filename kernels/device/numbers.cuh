@@ -228,7 +228,7 @@ template <int N> struct Registers {
     Register at[N];
 };
 
-// `f` of the numbers of two registers, each with its neighbour.
+// `f` of the numbers of two registers, each with its neighbor.
 template <class F> ROUNDELAY_DEVICE Register each(Register a, Register b, F f) {
 #if ROUNDELAY_FORMAT != 0
     Register result = 0;
@@ -272,7 +272,7 @@ ROUNDELAY_DEVICE u32 fold_bytes(Max, u32 src, u32 acc) { return SIGNED ? __vmaxs
 ROUNDELAY_DEVICE u32 fold_bytes(Prod, u32 src, u32 acc) { return u32(each(src, acc, Folding{})); }
 #endif
 
-// Every element of `src` into its neighbour of `acc`.
+// Every element of `src` into its neighbor of `acc`.
 ROUNDELAY_DEVICE Register fold(Register src, Register acc) {
 #if ROUNDELAY_FORMAT == 0 && !defined(ROUNDELAY_SHIM)
     if constexpr (sizeof(Element) == 1) {

@@ -92,9 +92,9 @@ class Groups : Object {
     friend ROUNDELAY_DEVICE i64 len(const Groups& groups) { return groups.word(1); }
 };
 
-// [id, n, linked[n * n], first[n + 1], neighbours…, shares[n], m, missing[m], h, hubs[h]]: of the machine, whoever asks.
+// [id, n, linked[n * n], first[n + 1], neighbors…, shares[n], m, missing[m], h, hubs[h]]: of the machine, whoever asks.
 class Topology : Object {
-    ROUNDELAY_DEVICE i64 behind() const { // the neighbours
+    ROUNDELAY_DEVICE i64 behind() const { // the neighbors
         const i64 n = word(1), firsts = 2 + n * n;
         return firsts + n + 1 + word(firsts + n);
     }
@@ -110,7 +110,7 @@ class Topology : Object {
         return u64(a) < n && u64(b) < n && word(2 + a * i64(n) + b) != 0;
     }
 
-    ROUNDELAY_DEVICE List neighbours(i64 rank) const;
+    ROUNDELAY_DEVICE List neighbors(i64 rank) const;
     ROUNDELAY_DEVICE List shares() const { return {words + behind(), word(1)}; }
     ROUNDELAY_DEVICE List missing() const { return list(behind() + word(1)); }
     ROUNDELAY_DEVICE List hubs() const {

@@ -26,7 +26,7 @@ use roundelay::{
 include_collective!("../../examples/recursive_doubling.coll");
 
 collective! {
-    /// The root's neighbours hand its input on, both ways.
+    /// The root's neighbors hand its input on, both ways.
     algorithm BothWays(root: Rank = 0) -> Broadcast {
         if rank == root { copy(local.input, local.output); }
         for d in [1, nranks - 1] {
@@ -38,7 +38,7 @@ collective! {
                 peer(root).TxAck();
             }
         }
-        require nranks <= 2, "only neighbours of the root hear of it";
+        require nranks <= 2, "only neighbors of the root hear of it";
     }
 }
 

@@ -42,7 +42,7 @@ fn patterns(grammar: &Value, found: &mut String) {
 }
 
 #[test]
-fn every_keyword_is_coloured() {
+fn every_keyword_is_colored() {
     let mut grammar = String::new();
     patterns(&json("editors/coll.tmLanguage.json"), &mut grammar);
     let script = read("book/coll.js");

@@ -330,7 +330,7 @@ pub algorithm RingReduceScatter(ring: Ring) -> ReduceScatter {
 fn ring_reduce_scatter_is_proved() {
     ::roundelay::expand::is_proved(&RingReduceScatter::new(), 2..=33, false);
 }
-/// AllGather on a ring: every rank pulls the block that its left neighbour got last.
+/// AllGather on a ring: every rank pulls the block that its left neighbor got last.
 ///
 /// NCCL's ring, pulled: nranks - 1 rounds of one block, T = (n - 1) * L + (n - 1) / n * S / B for n * c = S
 /// of output. For large buffers; Bruck, NHR and halving-doubling take fewer rounds.
@@ -370,7 +370,7 @@ impl ::roundelay::Algorithm for RingAllGather {
         "stdlib/library/ring.coll"
     }
     fn source(&self) -> &str {
-        r#"/// AllGather on a ring: every rank pulls the block that its left neighbour got last.
+        r#"/// AllGather on a ring: every rank pulls the block that its left neighbor got last.
 ///
 /// NCCL's ring, pulled: nranks - 1 rounds of one block, T = (n - 1) * L + (n - 1) / n * S / B for n * c = S
 /// of output. For large buffers; Bruck, NHR and halving-doubling take fewer rounds.
@@ -465,7 +465,7 @@ fn ring_all_gather_is_proved() {
 }
 /// Broadcast around a ring, a slice behind the other: who has a slice hands it on while the next one comes.
 ///
-/// NCCL's ring, pulled, a chain from `root` to its left neighbour: n - 2 + slices rounds of 1 / slices of
+/// NCCL's ring, pulled, a chain from `root` to its left neighbor: n - 2 + slices rounds of 1 / slices of
 /// the buffer, T = (n - 2 + s) * (L + S / (s * B)). Close to S / B where slices are many, so for large
 /// buffers; a tree takes fewer rounds.
 ///
@@ -521,7 +521,7 @@ impl ::roundelay::Algorithm for RingBroadcast {
     fn source(&self) -> &str {
         r#"/// Broadcast around a ring, a slice behind the other: who has a slice hands it on while the next one comes.
 ///
-/// NCCL's ring, pulled, a chain from `root` to its left neighbour: n - 2 + slices rounds of 1 / slices of
+/// NCCL's ring, pulled, a chain from `root` to its left neighbor: n - 2 + slices rounds of 1 / slices of
 /// the buffer, T = (n - 2 + s) * (L + S / (s * B)). Close to S / B where slices are many, so for large
 /// buffers; a tree takes fewer rounds.
 ///
@@ -656,7 +656,7 @@ fn ring_broadcast_is_proved() {
 }
 /// Reduce around a ring, a slice behind the other: every rank adds its own to what comes from the left.
 ///
-/// NCCL's ring, pulled, a chain from root's right neighbour to `root`: n - 2 + slices rounds of 1 / slices
+/// NCCL's ring, pulled, a chain from root's right neighbor to `root`: n - 2 + slices rounds of 1 / slices
 /// of the buffer, T = (n - 2 + s) * (L + S / (s * B)). Close to S / B where slices are many, so for large
 /// buffers; a tree takes fewer rounds. Ranks between sum in scratch, as large as the buffer.
 ///
@@ -712,7 +712,7 @@ impl ::roundelay::Algorithm for RingReduce {
     fn source(&self) -> &str {
         r#"/// Reduce around a ring, a slice behind the other: every rank adds its own to what comes from the left.
 ///
-/// NCCL's ring, pulled, a chain from root's right neighbour to `root`: n - 2 + slices rounds of 1 / slices
+/// NCCL's ring, pulled, a chain from root's right neighbor to `root`: n - 2 + slices rounds of 1 / slices
 /// of the buffer, T = (n - 2 + s) * (L + S / (s * B)). Close to S / B where slices are many, so for large
 /// buffers; a tree takes fewer rounds. Ranks between sum in scratch, as large as the buffer.
 ///

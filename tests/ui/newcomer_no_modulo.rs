@@ -1,5 +1,5 @@
 roundelay::collective! {
-    algorithm Neighbour() -> AllGather {
+    algorithm Neighbor() -> AllGather {
         let right = peer(rank + 1);
         let left = peer(rank - 1);
         copy(local.input, local.output.block(rank));

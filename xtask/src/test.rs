@@ -24,7 +24,7 @@ const STEPS: [Step; 13] = [
         cargo(root, &[&["clippy"], &ALL[..], &PROFILE, &strict].concat())
     }),
     ("documentation", documentation),
-    // Not worth a build of its own that is optimised.
+    // Not worth a build of its own that is optimized.
     ("the compiler's parts", |root| {
         cargo(root, &["test", "--profile", "dev", "--package", "roundelay-core", "--lib"])
     }),

@@ -98,9 +98,9 @@ fn table(
         "size", "count", "algorithm", "loops", "staged", "time (us)", "algbw (GB/s)", "#wrong"
     ));
     for row in &rows {
-        let colour = if row.wrong == 0 { "92" } else { "91" };
+        let color = if row.wrong == 0 { "92" } else { "91" };
         print(&format!(
-            "{:>12} {:>12} {:<24} {:>6} {:>7} {:>12.1} {:>13.3} \x1b[1;{colour}m{:>7}\x1b[0m",
+            "{:>12} {:>12} {:<24} {:>6} {:>7} {:>12.1} {:>13.3} \x1b[1;{color}m{:>7}\x1b[0m",
             size(row.bytes),
             row.count,
             row.algorithm,

@@ -187,7 +187,7 @@ impl PictureFlags {
             && let (View::Matrix, messages) = spacetime::view(schedule, timeline, &drawing)
         {
             anstream::eprintln!(
-                "note: {messages} messages are too many for arrows, and the picture has colours instead: \
+                "note: {messages} messages are too many for arrows, and the picture has colors instead: \
                  it says how to get arrows, and --view matrix says that this is meant"
             );
         }

@@ -305,7 +305,7 @@ impl Checker<'_> {
         if peer.ty != Ty::Peer && peer.ty != Ty::Error {
             let help = match peer.ty {
                 Ty::Int => "write `peer(…)` to make a peer of a rank's number",
-                Ty::Ring => "write `.left` or `.right` to choose a neighbour",
+                Ty::Ring => "write `.left` or `.right` to choose a neighbor",
                 _ => "what comes and goes has a peer, such as `ring.right` or `peer(rank ^ 1)`",
             };
             self.error(

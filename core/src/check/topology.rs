@@ -204,10 +204,10 @@ impl Checker<'_> {
         let field = TopologyField::ALL.into_iter().find(|field| name.text == field.name());
         let takes = match name.text.as_str() {
             "linked" | "relays" => 2,
-            "neighbours" => 1,
+            "neighbors" => 1,
             _ if field.is_some() => 0,
             _ => {
-                let mut known = vec!["linked", "neighbours", "relays"];
+                let mut known = vec!["linked", "neighbors", "relays"];
                 known.extend(TopologyField::ALL.map(TopologyField::name));
                 self.unknown_member("method", &topology, name, &known);
                 return Expr { kind: Box::new(ExprKind::Error), ty: Ty::Error, span };
@@ -222,8 +222,8 @@ impl Checker<'_> {
             (Some(field), _, (None, ..)) => (ExprKind::TopologyField(field, topology), Ty::List),
             (_, "linked", (Some(a), Some(b), None)) => (ExprKind::Linked(topology, a, b), Ty::Bool),
             (_, "relays", (Some(a), Some(b), None)) => (ExprKind::Relays(topology, a, b), Ty::List),
-            (_, "neighbours", (Some(rank), None, _)) => {
-                (ExprKind::Neighbours(topology, rank), Ty::List)
+            (_, "neighbors", (Some(rank), None, _)) => {
+                (ExprKind::Neighbors(topology, rank), Ty::List)
             }
             (_, text, _) => {
                 let form = ["", "rank", "from, to"][takes];

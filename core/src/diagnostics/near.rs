@@ -11,7 +11,7 @@ pub fn nearest<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) ->
         .map(|(_, candidate)| candidate)
 }
 
-/// Letters to insert, delete or replace, and neighbours to swap; case does not count.
+/// Letters to insert, delete or replace, and neighbors to swap; case does not count.
 pub fn distance(a: &str, b: &str) -> usize {
     let letters = |s: &str| s.to_lowercase().chars().collect::<Vec<char>>();
     let (a, b) = (letters(a), letters(b));

@@ -151,7 +151,7 @@ impl Body<'_> {
             | ExprKind::GroupsOf(..)
             | ExprKind::GroupAt(..)
             | ExprKind::Linked(..)
-            | ExprKind::Neighbours(..)
+            | ExprKind::Neighbors(..)
             | ExprKind::Relays(..)
             | ExprKind::TopologyField(..) => self.question(expr),
             ExprKind::RingNatural

@@ -166,9 +166,9 @@ impl Body<'_> {
                 let topology = self.receiver(topology);
                 quote!(#topology.linked(#from, #to))
             }
-            ExprKind::Neighbours(topology, rank) => {
+            ExprKind::Neighbors(topology, rank) => {
                 let (topology, rank) = (self.receiver(topology), self.operand(rank));
-                quote!(#topology.neighbours(#rank))
+                quote!(#topology.neighbors(#rank))
             }
             ExprKind::Relays(topology, from, to) => {
                 let (from, to) = (self.operand(from), self.operand(to));

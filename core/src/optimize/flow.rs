@@ -22,7 +22,7 @@ pub(super) struct Flow {
     pub(super) columns: Vec<Column>,
 }
 
-/// Neighbouring cells of the inputs, and all that is made of them.
+/// Neighboring cells of the inputs, and all that is made of them.
 pub(super) struct Column {
     pub(super) first: u32,
     pub(super) len: u32,
@@ -127,7 +127,7 @@ fn in_order(schedule: &Schedule, values: &mut Values) -> u32 {
         .expr
 }
 
-/// Sorted records by input cell; neighbours of which the same becomes at the same distance are one column.
+/// Sorted records by input cell; neighbors of which the same becomes at the same distance are one column.
 fn columns(records: &[Record], per_unit: u32) -> Vec<Column> {
     let mut columns: Vec<Column> = Vec::new();
     for of_cell in records.chunk_by(|a, b| a.0 == b.0) {

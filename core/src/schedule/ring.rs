@@ -38,7 +38,7 @@ enum Order {
     Around(Arc<Topology>),
 }
 
-/// The order of the 8-card mesh whose 0-1 link is cut: no two neighbours are ranks 0 and 1.
+/// The order of the 8-card mesh whose 0-1 link is cut: no two neighbors are ranks 0 and 1.
 const TWISTED: [i64; 8] = [1, 2, 3, 4, 5, 6, 0, 7];
 
 impl Ring {

@@ -30,8 +30,8 @@ impl Ground {
         Ok(self.topology.linked(self.rank(a)?, self.rank(b)?))
     }
 
-    pub(crate) fn neighbours(&self, rank: i64) -> Result<Vec<i64>, Fault> {
-        Ok(self.members(self.topology.neighbours(self.rank(rank)?)))
+    pub(crate) fn neighbors(&self, rank: i64) -> Result<Vec<i64>, Fault> {
+        Ok(self.members(self.topology.neighbors(self.rank(rank)?)))
     }
 
     pub(crate) fn relays(&self, a: i64, b: i64) -> Result<Vec<i64>, Fault> {
@@ -74,10 +74,10 @@ impl Site {
         Flag(linked())
     }
 
-    /// `topology.neighbours(rank)`: the ranks that it is linked to.
-    pub fn neighbours(&self, rank: impl Into<Int>) -> List {
-        let neighbours = || self.ground()?.neighbours(rank.into().0?);
-        List(neighbours())
+    /// `topology.neighbors(rank)`: the ranks that it is linked to.
+    pub fn neighbors(&self, rank: impl Into<Int>) -> List {
+        let neighbors = || self.ground()?.neighbors(rank.into().0?);
+        List(neighbors())
     }
 
     /// `topology.relays(a, b)`: the ranks that a is linked to and that are linked to b.

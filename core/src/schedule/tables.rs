@@ -71,7 +71,7 @@ pub struct Limits {
 impl Limits {
     /// The limits for plans and the command line.
     pub const FULL: Self = Self { steps: 1 << 26, ops: 1 << 26 };
-    /// For a macro, which runs unoptimised and at every keystroke in an editor.
+    /// For a macro, which runs unoptimized and at every keystroke in an editor.
     pub const EXPANSION: Self = Self { steps: 1 << 12, ops: 1 << 14 };
 }
 
@@ -296,7 +296,7 @@ fn lay_out<A: Algorithm + ?Sized>(
 }
 
 /// Streams one after the other, and tables in the order of their first use: so equal programs give equal
-/// schedules whichever way they were laid out, and neighbours in a stream are neighbours in memory.
+/// schedules whichever way they were laid out, and neighbors in a stream are neighbors in memory.
 #[derive(Default)]
 struct Assembly {
     streams: Vec<Stream>,

@@ -155,7 +155,7 @@ impl<'a> Engine<'a> {
     pub(super) fn run(&mut self) {
         let (mut events, mut running) = (Vec::new(), Vec::new());
         loop {
-            // In turns: neighbours in memory run one after the other.
+            // In turns: neighbors in memory run one after the other.
             while !self.ready.is_empty() {
                 std::mem::swap(&mut self.ready, &mut running);
                 for stream in running.drain(..) {

@@ -127,7 +127,7 @@ pub struct Link {
 /// let broken: Topology = "full_mesh(8, 25GB/s, 2us) without (0, 1)".parse()?;
 /// assert_eq!(broken.nranks(), 8);
 /// assert!(!broken.linked(RankId(0), RankId(1)));
-/// assert_eq!(broken.neighbours(RankId(0)).len(), 6);
+/// assert_eq!(broken.neighbors(RankId(0)).len(), 6);
 ///
 /// let wrong = "full_mesh(0)".parse::<Topology>();
 /// assert_eq!(wrong.unwrap_err().code.as_str(), "E0601");
@@ -205,7 +205,7 @@ impl Topology {
     }
 
     /// The ranks to which `rank` is linked, in ascending order.
-    pub fn neighbours(&self, rank: RankId) -> Vec<RankId> {
+    pub fn neighbors(&self, rank: RankId) -> Vec<RankId> {
         self.ranks().filter(|other| self.linked(rank, *other)).collect()
     }
 

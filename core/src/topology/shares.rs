@@ -11,7 +11,7 @@ impl Topology {
     /// The shares of the first `nranks` ranks: in proportion to the bandwidth of the links that leave each to
     /// the others, or to switches, in lowest terms. Where those do not fit in 1000, rounded to that.
     ///
-    /// An AllReduce in which everybody fetches its own share from all neighbours and hands out the sum then loads
+    /// An AllReduce in which everybody fetches its own share from all neighbors and hands out the sum then loads
     /// the links of a mesh alike, if what a cut link carried is spread over all who are linked to both its ends: a rank
     /// that lost one of n - 1 links owns (n - 2) / (n - 1) of a whole one's share, and its links carry the rest for others.
     /// That is the bound's time where no rank lost two; a few percent more where some did.

@@ -68,7 +68,7 @@ fn beside(topology: &Topology, missing: &[(RankId, RankId)]) -> String {
                 "relay from rank {from} to rank {to} through one of `topology.relays({from}, {to})`: {names}"
             )
         }
-        _ => "no rank has a link to both ends: choose partners by `topology.neighbours(rank)`"
+        _ => "no rank has a link to both ends: choose partners by `topology.neighbors(rank)`"
             .to_owned(),
     }
 }

@@ -56,7 +56,7 @@ fn without(schedule: &Schedule, a: usize, b: usize) -> Schedule {
     mutant
 }
 
-/// Every signal gone, and every pair of neighbours in a stream swapped.
+/// Every signal gone, and every pair of neighbors in a stream swapped.
 fn mutants(schedule: &Schedule) -> Vec<Schedule> {
     let ends = |kind, channel| {
         let of = move |at: &usize| {

@@ -58,7 +58,7 @@ impl Orders {
                     _ => stretches.push((cells.boundary(end), class)),
                 }
             }
-            // Mostly all ranks hold the same: one list serves neighbours that do.
+            // Mostly all ranks hold the same: one list serves neighbors that do.
             if orders.outputs.last() != Some(&stretches) {
                 orders.outputs.push(stretches);
             }

@@ -26,7 +26,7 @@ pub(super) fn fold(findings: Vec<Finding>) -> Vec<Finding> {
     let mut groups: BTreeMap<(u8, SpanId, Code), (Finding, usize)> = BTreeMap::new();
     for finding in findings {
         let follows = match finding.code {
-            Code::UninitialisedRead => racing.contains(&finding.at),
+            Code::UninitializedRead => racing.contains(&finding.at),
             // The same edge is missing.
             Code::RaceWithCaller => raced.contains(&finding.at),
             Code::WrongResult => garbled,
@@ -114,7 +114,7 @@ const fn severity(code: Code) -> u8 {
         Code::UnmatchedWait => 1,
         Code::LeftOverSignal => 2,
         Code::SharedSignal | Code::LostSignal => ASTRAY,
-        Code::UninitialisedRead | Code::SlotLength | Code::OutOfBounds => GARBAGE,
+        Code::UninitializedRead | Code::SlotLength | Code::OutOfBounds => GARBAGE,
         Code::Race | Code::RaceWithCaller | Code::ScratchRace => RACE,
         _ => 6,
     }

@@ -316,7 +316,7 @@ impl Player<'_> {
                 }
             }
             if garbage > 0 {
-                let finding = self.reporter.uninitialised(at, *src);
+                let finding = self.reporter.uninitialized(at, *src);
                 self.found_in(world, garbage as u32, &finding);
             }
         }

@@ -127,13 +127,13 @@ fn near_first() {
     }
 }
 
-/// Units between groups of `g` neighbouring ranks.
+/// Units between groups of `g` neighboring ranks.
 fn across(schedule: &Schedule, g: u32) -> f64 {
     let crossing = schedule.traffic().filter(|u| u.from.0 / g != u.to.0 / g);
     crossing.filter_map(|u| u.units).map(|u| u.num() as f64 / u.den() as f64).sum()
 }
 
-/// 12 and 24 buffers far first, 3 near first: the table of what crosses between groups of neighbours.
+/// 12 and 24 buffers far first, 3 near first: the table of what crosses between groups of neighbors.
 #[test]
 fn near_first_leaves_little_between_groups() {
     for (n, g, far, near) in [(16, 4, 12.0, 3.0), (32, 8, 24.0, 3.0)] {

@@ -70,7 +70,7 @@ fn the_traffic_between_islands() {
     }
 }
 
-/// Members of a group need not be neighbours, nor stand in order of rank.
+/// Members of a group need not be neighbors, nor stand in order of rank.
 #[test]
 fn any_groups_of_one_size() {
     let mut seed = 0x2545_f491_4f6c_dd1d_u64;

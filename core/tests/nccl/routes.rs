@@ -83,7 +83,7 @@ fn the_host_bridge_of_intel_costs_a_sixth() {
 }
 
 #[test]
-fn a_card_near_an_nvlink_neighbour() {
+fn a_card_near_an_nvlink_neighbor() {
     let amd = machine("AuthenticAMD", "");
     // 4 has a way of its own, SYS; through rank 2, over NVLink, it is PXN.
     assert_eq!(says(&amd, "4", "NIC n"), "PXN 24GB/s");

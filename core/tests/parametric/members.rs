@@ -86,7 +86,7 @@ pub algorithm DirectAllReduce() -> AllReduce {
 }
 ";
 
-/// Both neighbours in one stream, each half of the data one way round.
+/// Both neighbors in one stream, each half of the data one way round.
 pub(crate) const TWO_WAYS: &str = "
 pub algorithm TwoWayAllGather() -> AllGather {
     view block = output.split(nranks);

@@ -28,7 +28,7 @@ fn legend(all: &[Element]) -> Vec<&str> {
 }
 
 #[test]
-fn many_messages_are_colours_unless_arrows_are_asked_for() {
+fn many_messages_are_colors_unless_arrows_are_asked_for() {
     for (name, nranks, wanted) in [
         ("RingAllReduce", 8, View::Arrows),
         ("RingAllReduce", 32, View::Arrows),
@@ -42,7 +42,7 @@ fn many_messages_are_colours_unless_arrows_are_asked_for() {
         let (chosen, messages) = view(&schedule, &line, &drawing);
         assert_eq!(chosen, wanted, "{name} on {nranks}");
         let picture = svg(&schedule, &line, &drawing);
-        let words = format!("{messages} messages are too many for arrows: colours say how much.");
+        let words = format!("{messages} messages are too many for arrows: colors say how much.");
         assert_eq!(picture.contains(&words), wanted == View::Matrix, "{name} on {nranks}");
         for asked in [View::Arrows, View::Matrix] {
             let drawing = Drawing { view: Some(asked), ..drawing.clone() };
@@ -146,9 +146,9 @@ fn a_picture_is_as_wide_as_it_is_asked_to_be() {
     }
 }
 
-/// What copies and what reduces differ by more than by colour, in bars and in arrows.
+/// What copies and what reduces differ by more than by color, in bars and in arrows.
 #[test]
-fn copies_and_reductions_are_told_apart_without_colours() {
+fn copies_and_reductions_are_told_apart_without_colors() {
     let schedule = schedule("RingAllReduce", 8);
     let line = on_time(&schedule);
     let picture = svg(&schedule, &line, &Drawing { title: "8", ..Drawing::default() });

@@ -181,7 +181,7 @@ algorithm Distances() -> AllToAll {
     }
 }";
 
-/// The ring the other way about: each rank writes to its right neighbour.
+/// The ring the other way about: each rank writes to its right neighbor.
 const PUSH_RING: &str = "
 algorithm PushRing(ring: Ring) -> AllReduce {
     view block = output.split(nranks);

@@ -240,7 +240,7 @@ fn fits(code: Code, kinds: &BTreeSet<Kind>, opinion: &Opinion) -> bool {
             Code::Race => any(&[Kind::Race]),
             Code::RaceWithCaller => any(&[Kind::RaceWithCaller]),
             // A read that races with the first write may come before it.
-            Code::UninitialisedRead => any(&[Kind::Garbage, Kind::Race]) || opinion.reshaped,
+            Code::UninitializedRead => any(&[Kind::Garbage, Kind::Race]) || opinion.reshaped,
             Code::SharedSignal => any(&[Kind::SharedSignal]),
             Code::ScratchRace => any(&[Kind::RaceAcrossRuns]),
             // A slot that is read in another shape holds garbage, or what belongs elsewhere.

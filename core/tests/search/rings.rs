@@ -152,7 +152,7 @@ fn the_broken_mesh() {
     assert_eq!(around(&broken, 9).unwrap_err().code, Code::TopologyTooSmall);
     let none = around(&Shape::full_mesh(3).without(0, 1).build().unwrap(), 3).unwrap_err();
     assert_eq!(none.code, Code::NoRing);
-    assert_eq!(none.notes, ["rank 0 is joined to rank 2 only; a ring needs two neighbours"]);
+    assert_eq!(none.notes, ["rank 0 is joined to rank 2 only; a ring needs two neighbors"]);
     assert!(none.help.is_some());
 }
 

@@ -52,7 +52,7 @@ fn golden_values() {
     }
 }
 
-/// Uplinks that are shared put the neighbour ring before halving and doubling, neighbours first too; on a
+/// Uplinks that are shared put the neighbor ring before halving and doubling, neighbors first too; on a
 /// crossbar it is behind.
 #[test]
 fn oversubscription_changes_the_order() {

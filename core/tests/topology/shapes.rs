@@ -49,7 +49,7 @@ fn who_is_linked() {
     let mesh = read("full_mesh(8) without (0, 1)");
     assert!(!mesh.linked(RankId(0), RankId(1)) && !mesh.linked(RankId(1), RankId(0)));
     assert!(mesh.linked(RankId(0), RankId(2)) && !mesh.linked(RankId(2), RankId(2)));
-    assert_eq!(mesh.neighbours(RankId(0)), ranks(&[2, 3, 4, 5, 6, 7]));
+    assert_eq!(mesh.neighbors(RankId(0)), ranks(&[2, 3, 4, 5, 6, 7]));
     assert_eq!(mesh.relays(RankId(0), RankId(1)), ranks(&[2, 3, 4, 5, 6, 7]));
     assert_eq!(mesh.relays(RankId(2), RankId(3)), ranks(&[0, 1, 4, 5, 6, 7]));
 
@@ -57,12 +57,12 @@ fn who_is_linked() {
     assert!(read("crossbar(8)").linked(RankId(0), RankId(7)));
     assert!(read("spine_leaf(2, 2, 1)").linked(RankId(0), RankId(3)));
     let islands = read("islands(2, 4)");
-    assert_eq!(islands.neighbours(RankId(1)), ranks(&[0, 2, 3, 5]));
+    assert_eq!(islands.neighbors(RankId(1)), ranks(&[0, 2, 3, 5]));
     assert_eq!(islands.relays(RankId(0), RankId(5)), ranks(&[1, 4]));
-    assert_eq!(read("torus([3, 3])").neighbours(RankId(4)), ranks(&[1, 3, 5, 7]));
-    assert_eq!(read("ring(5)").neighbours(RankId(0)), ranks(&[1, 4]));
+    assert_eq!(read("torus([3, 3])").neighbors(RankId(4)), ranks(&[1, 3, 5, 7]));
+    assert_eq!(read("ring(5)").neighbors(RankId(0)), ranks(&[1, 4]));
     let groups = read("groups([2, 1])");
-    assert_eq!(groups.neighbours(RankId(2)), ranks(&[0, 1]));
+    assert_eq!(groups.neighbors(RankId(2)), ranks(&[0, 1]));
 }
 
 #[test]

@@ -56,7 +56,7 @@ impl Hints {
         let mut tried = vec![format!("{VARIABLE} is not set")];
         if self.loader {
             for name in NAMES {
-                // SAFETY: NVRTC's initialisers ask nothing of the caller.
+                // SAFETY: NVRTC's initializers ask nothing of the caller.
                 if let Ok(library) = unsafe { Library::new(name) } {
                     return Ok(Found { libraries: vec![library], path: loaded_from(STEM) });
                 }
@@ -93,7 +93,7 @@ fn at(place: &Path) -> Result<Found, String> {
     // NVRTC asks the loader for them, which finds by its bare name what is loaded already.
     let builtins = path.parent().and_then(|folder| newest(folder, BUILTINS));
     for path in builtins.iter().chain([&path]) {
-        // SAFETY: NVRTC's initialisers ask nothing of the caller.
+        // SAFETY: NVRTC's initializers ask nothing of the caller.
         let library = unsafe { Library::new(path) };
         libraries.push(
             library.map_err(|error| format!("{} cannot be loaded: {error}", path.display()))?,

@@ -360,7 +360,7 @@ impl Window {
 }
 
 fn bytes<T: Element>(slice: &[T]) -> &[u8] {
-    // SAFETY: the same memory for the same time; an element is so many bytes, all of them initialised.
+    // SAFETY: the same memory for the same time; an element is so many bytes, all of them initialized.
     unsafe { std::slice::from_raw_parts(slice.as_ptr().cast(), size_of_val(slice)) }
 }
 

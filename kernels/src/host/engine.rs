@@ -98,7 +98,7 @@ impl Engine {
     /// Runs with the input and output of each rank.
     ///
     /// # Safety
-    /// Only one call at a time. Each input and output is good for its length, aligned, initialised, an output
+    /// Only one call at a time. Each input and output is good for its length, aligned, initialized, an output
     /// writable, and lent for the call.
     pub(super) unsafe fn run(
         &self,

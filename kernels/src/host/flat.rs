@@ -51,7 +51,7 @@ impl Flat {
     pub(super) fn new(code: Arc<Code>, workers: u32, pinned: bool) -> Result<Self, Error> {
         let (chunks, weights) = chunks(&code, workers as usize);
         let total: u128 = weights.iter().sum();
-        // Neighbouring chunks of about equal weight for each.
+        // Neighboring chunks of about equal weight for each.
         let mut firsts = vec![0];
         let mut before = 0;
         for (at, weight) in (1..).zip(weights) {
@@ -85,7 +85,7 @@ impl Flat {
     ///
     /// # Safety
     /// Only one call at a time. `place` gives each buffer of the code an address that is good for its length,
-    /// aligned, initialised, writable unless it is an input, and lent for the call.
+    /// aligned, initialized, writable unless it is an input, and lent for the call.
     pub(super) unsafe fn run(self: &Arc<Self>, place: impl FnOnce(&Bases)) -> Option<Failure> {
         place(&self.bases);
         for ((next, _), first) in self.ranges.iter().zip(&self.firsts) {

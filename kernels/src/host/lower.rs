@@ -212,7 +212,7 @@ impl<'a> Lower<'a> {
         }
         if !live.is_empty() {
             return Err(bad(
-                ErrorCode::UninitialisedRead,
+                ErrorCode::UninitializedRead,
                 "a partial is read before it is written".into(),
             ));
         }

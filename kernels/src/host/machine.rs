@@ -91,7 +91,7 @@ impl Machine {
     ///
     /// # Safety
     /// Only one call at a time. `place` gives each buffer of the code an address that is good for its length,
-    /// aligned, initialised, writable unless it is an input, and lent for the call.
+    /// aligned, initialized, writable unless it is an input, and lent for the call.
     pub(super) unsafe fn run(self: &Arc<Self>, place: impl FnOnce(&Bases)) -> Option<Failure> {
         place(&self.bases);
         self.signals.iter().for_each(Signal::reset);

@@ -74,7 +74,7 @@ impl Ready {
         self.heads[worker as usize].0.load(Ordering::Relaxed) as u32 != 0
     }
 
-    /// All streams ready, a block of neighbours for each of the first `workers` workers; only while no run is under way.
+    /// All streams ready, a block of neighbors for each of the first `workers` workers; only while no run is under way.
     pub(super) fn deal(&self, workers: u32) {
         for head in &self.heads {
             head.0.store(0, Ordering::Relaxed);

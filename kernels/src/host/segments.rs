@@ -85,7 +85,7 @@ impl Segments {
     /// Runs the elements `range` of a segment; asks `stopped` between tiles. Whether it came to the end.
     ///
     /// # Safety
-    /// `bases` has an entry for each buffer, good for its length, aligned and initialised, writable unless it is
+    /// `bases` has an entry for each buffer, good for its length, aligned and initialized, writable unless it is
     /// an input; `partials` is good for [`Self::partial_bytes`] and nobody else's. Nobody else writes what these
     /// elements of the segment read, or touches what they write, meanwhile.
     #[inline]

@@ -229,7 +229,7 @@ impl SpmdPlan {
     /// Runs one rank's part.
     ///
     /// # Safety
-    /// Both addresses are good for the rank's buffers, aligned and initialised, the output's writable, and lent for
+    /// Both addresses are good for the rank's buffers, aligned and initialized, the output's writable, and lent for
     /// the call.
     unsafe fn run(&self, rank: RankId, input: *mut u8, output: *mut u8) -> Result<(), Error> {
         let part = &self.ranks[rank.index()];

@@ -4,7 +4,7 @@
 /// Sums `len` bytes from `start` of all sources and writes them to all destinations.
 ///
 /// # Safety
-/// There is a source and a destination; each is good for `start + len` bytes, the sources initialised. Two of them
+/// There is a source and a destination; each is good for `start + len` bytes, the sources initialized. Two of them
 /// are equal or apart, and nobody else touches the destinations or writes the sources. The CPU has the
 /// instructions, and for streaming stores `dst + start` is a multiple of [`ALIGNED`].
 pub(super) type Pass = unsafe fn(srcs: &[*const u8], dsts: &[*mut u8], start: usize, len: usize);

@@ -133,7 +133,7 @@ pub fn measure(
     limit
 }
 
-/// Alone in its cache lines: two, as neighbours are fetched in pairs.
+/// Alone in its cache lines: two, as neighbors are fetched in pairs.
 #[repr(align(128))]
 struct Apart<T>(T);
 

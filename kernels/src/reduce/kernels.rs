@@ -85,7 +85,7 @@ fn divide<D: Divide>(acc: &mut [D::Item], nranks: u32) {
 /// The elements after the last whole item, as an item whose other elements are 0.
 ///
 /// # Safety
-/// `at` is good for `len` items; `bytes` more are initialised and fewer than those of an item.
+/// `at` is good for `len` items; `bytes` more are initialized and fewer than those of an item.
 #[inline(always)]
 unsafe fn rest<T: Copy>(at: *const u8, len: usize, bytes: usize) -> T {
     // SAFETY: any bits are an item; the caller's promise.

@@ -50,7 +50,7 @@ impl Kernel {
     /// Streaming stores are complete when it returns.
     ///
     /// # Safety
-    /// Every pointer is aligned and good for `len` elements of the kernel's dtype, initialised in the
+    /// Every pointer is aligned and good for `len` elements of the kernel's dtype, initialized in the
     /// sources; two of them are equal or their ranges are disjoint; and no other thread writes the
     /// sources or touches the destinations meanwhile. There is at least one source and one destination,
     /// and at most [`MAX_SOURCES`] sources.

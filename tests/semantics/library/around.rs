@@ -170,7 +170,7 @@ fn shares_make_links_busy_alike() {
 #[test]
 fn what_no_relay_bridges_is_refused() {
     for place in ["ring(6)", "torus([3, 4])"].map(topology) {
-        let refused = bridged(&place, 2).into_iter().map(|one| (one, "no neighbour in common"));
+        let refused = bridged(&place, 2).into_iter().map(|one| (one, "no neighbor in common"));
         let refused = refused.chain([(two_shot(&place), "no rank is linked to all others")]);
         for (algorithm, why) in refused {
             let name = algorithm.name();

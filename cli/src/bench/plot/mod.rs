@@ -6,9 +6,9 @@ use std::fmt::Write as _;
 use super::limit::Limit;
 use super::row::Row;
 
-/// Colours, and from the last on patterns. The hues are those of Okabe and Ito, which colour-blind people tell apart.
+/// Colors, and from the last on patterns. The hues are those of Okabe and Ito, which color-blind people tell apart.
 const STYLE: &str = include_str!("style.css");
-const COLOURS: usize = 8;
+const COLORS: usize = 8;
 const PATTERNS: usize = 3;
 
 const MARGIN: f64 = 20.0;
@@ -164,7 +164,7 @@ fn series(rows: &[Row], limits: &[Limit]) -> Vec<Series> {
             return;
         }
         let nth = all.iter().filter(|series| series.class != "limit").count();
-        let own = format!("c{} d{}", nth % COLOURS, nth / COLOURS % PATTERNS);
+        let own = format!("c{} d{}", nth % COLORS, nth / COLORS % PATTERNS);
         let class = class.map_or(own, str::to_owned);
         all.push(Series { name, class, points: vec![point] });
     };

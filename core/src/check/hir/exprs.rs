@@ -191,8 +191,8 @@ pub enum ExprKind {
     Topology(ShapeKind, Vec<ShapeArg>, Vec<(Expr, Expr)>),
     /// `topology.linked(a, b)`
     Linked(Expr, Expr, Expr),
-    /// `topology.neighbours(r)`
-    Neighbours(Expr, Expr),
+    /// `topology.neighbors(r)`
+    Neighbors(Expr, Expr),
     /// `topology.relays(a, b)`
     Relays(Expr, Expr, Expr),
     /// `topology.missing()` and its kin: lists about all ranks.

@@ -107,7 +107,7 @@ impl Expr {
             | ExprKind::RingAt(a, b)
             | ExprKind::GroupsOf(_, a, b)
             | ExprKind::GroupAt(a, b)
-            | ExprKind::Neighbours(a, b)
+            | ExprKind::Neighbors(a, b)
             | ExprKind::Split(a, b)
             | ExprKind::Block(a, b)
             | ExprKind::Piece(a, b)

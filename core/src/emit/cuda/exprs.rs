@@ -99,9 +99,9 @@ impl Body<'_, '_> {
                 let (topology, a, b) = (self.atom(topology), self.expr(a), self.expr(b));
                 atom(format!("{topology}.linked({a}, {b})"))
             }
-            ExprKind::Neighbours(topology, rank) => {
+            ExprKind::Neighbors(topology, rank) => {
                 let (topology, rank) = (self.atom(topology), self.expr(rank));
-                atom(format!("{topology}.neighbours({rank})"))
+                atom(format!("{topology}.neighbors({rank})"))
             }
             ExprKind::TopologyField(field, topology) => self.asked(topology, field.name()),
             ExprKind::Relays(topology, a, b) => {

@@ -336,7 +336,7 @@ fn object(words: &mut Words, record: &Record, answer: &Answer) -> i64 {
             let linked = ranks().flat_map(|a| ranks().map(move |b| (a, b)));
             let linked = linked.map(|(a, b)| i64::from(topology.linked(a, b)));
             let near: Vec<Vec<i64>> =
-                ranks().map(|rank| ground.members(topology.neighbours(rank))).collect();
+                ranks().map(|rank| ground.members(topology.neighbors(rank))).collect();
             let at = words.put([(*id).into(), n.into()].into_iter().chain(linked));
             words.put(firsts(&near));
             words.put(near.into_iter().flatten());

@@ -169,7 +169,7 @@ fn layer(state: State) -> u32 {
     }
 }
 
-/// Neighbours in one, where one of them is narrower than that many pixels. Waits that nobody sees are left out.
+/// Neighbors in one, where one of them is narrower than that many pixels. Waits that nobody sees are left out.
 fn merged(bars: &[Bar], scale: &Scale, grain: f64) -> Vec<Bar> {
     let wide = |bar: &Bar| scale.x(bar.end) - scale.x(bar.start);
     let mut all: Vec<Bar> = Vec::new();

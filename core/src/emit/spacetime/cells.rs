@@ -60,7 +60,7 @@ pub(super) fn draw(body: &mut String, diagram: &Diagram<'_>, matrix: &Matrix, st
     );
 }
 
-/// A path for each colour; what looks alike for a while is one piece.
+/// A path for each color; what looks alike for a while is one piece.
 fn moments(body: &mut String, matrix: &Matrix, scale: &Scale) {
     let wide = matrix.moment(scale);
     let mut paths = std::collections::BTreeMap::<String, String>::new();
@@ -147,7 +147,7 @@ fn ends(body: &mut String, diagram: &Diagram<'_>, matrix: &Matrix) {
     );
 }
 
-/// Bytes by sender and receiver; the most has the strongest colour. Each says its size if there are few.
+/// Bytes by sender and receiver; the most has the strongest color. Each says its size if there are few.
 fn flow(
     body: &mut String,
     diagram: &Diagram<'_>,
@@ -177,7 +177,7 @@ fn flow(
         let _ = writeln!(body, r#"<path class="l{level}" d="{line}"/>"#);
     }
     let words = format!(
-        "{}, the strongest colour is {}",
+        "{}, the strongest color is {}",
         plural(flow.len() as u64, "pair"),
         diagram.drawing.units.text(most)
     );

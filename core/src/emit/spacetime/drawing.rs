@@ -33,7 +33,7 @@ pub struct Drawing<'a> {
 pub enum View {
     /// Each as an arrow from rank to rank.
     Arrows,
-    /// What each rank sends over time, and what goes from each rank to each, as colours.
+    /// What each rank sends over time, and what goes from each rank to each, as colors.
     Matrix,
 }
 

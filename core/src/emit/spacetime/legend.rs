@@ -1,4 +1,4 @@
-//! What stands above and below the bands: the title, the meaning of colours, what is left out. It also closes the file.
+//! What stands above and below the bands: the title, the meaning of colors, what is left out. It also closes the file.
 
 use std::fmt::Write as _;
 
@@ -18,7 +18,7 @@ const SAMPLE: f64 = 38.0;
 const FEW: u32 = 8;
 /// Above the matrix of who sends to whom: what its columns are.
 const HEADING: f64 = 14.0;
-/// Heads of arrows: by shape too, not by colour alone.
+/// Heads of arrows: by shape too, not by color alone.
 const MARKS: [(&str, &str); 3] = [
     ("reduces", "M0 .5L8 4L0 7.5Z"),
     ("copies", "M.8 .8L7 4L.8 7.2"),
@@ -130,7 +130,7 @@ fn instead(diagram: &Diagram<'_>) -> Option<String> {
         let messages = plural(messages(diagram), "message");
         let ranks = FEW.min(diagram.schedule.nranks);
         format!(
-            "{messages} are too many for arrows: colours say how much. Arrows: --ranks 0..{ranks}, --rounds 1, or \
+            "{messages} are too many for arrows: colors say how much. Arrows: --ranks 0..{ranks}, --rounds 1, or \
              --view arrows."
         )
     })
@@ -151,7 +151,7 @@ fn swatch(class: &str) -> String {
 /// Samples of what there is, with what they mean.
 fn entries_of(diagram: &Diagram<'_>) -> Vec<(String, String)> {
     if let Some(matrix) = &diagram.matrix {
-        return colours(matrix);
+        return colors(matrix);
     }
     let arrow = |class: &str| {
         format!(r#"<path class="arrow {class}" marker-end="url(#{class})" d="M0 0L30 0"/>"#)
@@ -184,8 +184,8 @@ fn entries_of(diagram: &Diagram<'_>) -> Vec<(String, String)> {
     all
 }
 
-/// What colours mean where they stand for messages.
-fn colours(matrix: &Matrix) -> Vec<(String, String)> {
+/// What colors mean where they stand for messages.
+fn colors(matrix: &Matrix) -> Vec<(String, String)> {
     let mut all = Vec::new();
     if matrix.fastest > 0.0 {
         let wide = 30.0 / f64::from(LEVELS);

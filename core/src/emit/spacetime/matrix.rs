@@ -1,4 +1,4 @@
-//! A run of many messages, as colours: what each rank sends and receives over time, and what goes from which rank to
+//! A run of many messages, as colors: what each rank sends and receives over time, and what goes from which rank to
 //! which. Where there are very many ranks, a row stands for several.
 
 use std::collections::BTreeMap;
@@ -17,7 +17,7 @@ const PITCH: (f64, f64) = (4.0, 36.0);
 const ROWS: u32 = 128;
 /// Pixels of a moment: what is shorter is averaged.
 const MOMENT: f64 = 2.0;
-/// Colours for more than nothing.
+/// Colors for more than nothing.
 pub(super) const LEVELS: u8 = 5;
 /// Of the most, what counts as nothing.
 const NOTHING: f64 = 0.01;

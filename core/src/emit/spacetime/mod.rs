@@ -37,7 +37,7 @@ const TERSE: usize = 4_000;
 const MARGIN: f64 = 20.0;
 /// Width of the time axis: for each round, at least and at most.
 const WIDE: (f64, f64, f64) = (64.0, 680.0, 1600.0);
-/// The same where messages are colours.
+/// The same where messages are colors.
 const NARROW: (f64, f64, f64) = (8.0, 480.0, 960.0);
 /// The least width of the time axis, whatever was asked for.
 const LEAST: f64 = 160.0;
@@ -47,13 +47,13 @@ const AXIS: f64 = 18.0;
 const CROWDED: f64 = 0.12;
 /// The same: with more of them they are thin.
 const DENSE: f64 = 0.05;
-/// Colours and widths. The hues are near those of Okabe and Ito, which colour-blind people tell apart; and what
+/// Colors and widths. The hues are near those of Okabe and Ito, which color-blind people tell apart; and what
 /// copies and what reduces differ in their dashes and hatches too.
 const STYLE: &str = concat!(include_str!("../picture.css"), include_str!("style.css"));
 
 /// The picture of a run of `schedule`, from its first second to its last.
 ///
-/// What is narrower than a pixel is merged, and what would be too much to read is drawn as colours or left out; the
+/// What is narrower than a pixel is merged, and what would be too much to read is drawn as colors or left out; the
 /// picture says so.
 pub fn svg(schedule: &Schedule, timeline: &Timeline, drawing: &Drawing<'_>) -> String {
     Diagram::new(schedule, timeline, drawing).svg(false)

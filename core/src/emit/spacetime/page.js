@@ -15,7 +15,7 @@ const tall = run.getBBox();
 cursor.setAttribute("y", tall.y);
 cursor.setAttribute("height", tall.height);
 cursor.setAttribute("visibility", "hidden");
-// Behind the arrows and the bars, which are in groups; before the colours, if there are no arrows.
+// Behind the arrows and the bars, which are in groups; before the colors, if there are no arrows.
 run.insertBefore(cursor, run.querySelector(".over") ?? run.querySelector("g"));
 
 // How large the picture is: 1 is as it was drawn.

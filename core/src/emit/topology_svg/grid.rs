@@ -20,7 +20,7 @@ pub(super) fn dimensions(topology: &Topology) -> Option<Vec<u32>> {
     planes.chain(spaces).find(|dims| fits(topology, dims))
 }
 
-/// Whether every link joins neighbours, and in every dimension some do.
+/// Whether every link joins neighbors, and in every dimension some do.
 fn fits(topology: &Topology, dims: &[u32]) -> bool {
     let mut used = vec![false; dims.len()];
     let all = topology.links().iter().all(|link| {

@@ -22,9 +22,9 @@ use layout::{Area, Layout, NAME, Point, RADIUS, half};
 use router::Router;
 use ways::{Bend, Way, controls};
 
-/// Rings that are drawn; as many have a colour.
+/// Rings that are drawn; as many have a color.
 const RINGS: usize = 3;
-/// Groups of a partition that are told apart; as many have a colour.
+/// Groups of a partition that are told apart; as many have a color.
 const PARTS: usize = 4;
 /// Ranks beyond which rings are drawn thin.
 const CROWD: u32 = 24;
@@ -32,7 +32,7 @@ const CROWD: u32 = 24;
 const SAID: f64 = 20.0;
 /// Around the picture.
 const MARGIN: f64 = 20.0;
-/// Colours and widths. The hues are those of Okabe and Ito, which colour-blind people tell apart.
+/// Colors and widths. The hues are those of Okabe and Ito, which color-blind people tell apart.
 const STYLE: &str = concat!(include_str!("../picture.css"), include_str!("style.css"));
 
 /// What a picture shows besides the topology.

@@ -1,6 +1,6 @@
 //! What must stay ordered, whatever becomes of the signals: conflicting accesses, and the ends of a run.
 //!
-//! Of the accesses of a cell only neighbours count: a write and those that read it, reads and the write after
+//! Of the accesses of a cell only neighbors count: a write and those that read it, reads and the write after
 //! them. Everything else follows. Streams order their own ops, so a need is between two of them.
 
 use std::cell::RefCell;

@@ -248,9 +248,9 @@ impl<'a> Run<'a> {
                 let (from, to) = (self.int(b, from)?, self.int(b, to)?);
                 Value::Bool(self.settle(b, span, topology.linked(from, to))?)
             }
-            ExprKind::Neighbours(topology, rank) => {
+            ExprKind::Neighbors(topology, rank) => {
                 let (topology, rank) = (self.topology(b, topology)?, self.int(b, rank)?);
-                Value::List(self.settle(b, span, topology.neighbours(rank))?.into())
+                Value::List(self.settle(b, span, topology.neighbors(rank))?.into())
             }
             ExprKind::TopologyField(field, topology) => {
                 let topology = self.topology(b, topology)?;

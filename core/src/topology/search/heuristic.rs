@@ -185,7 +185,7 @@ impl<'a> Patch<'a> {
     }
 }
 
-/// A path that grows at its end, and is turned round from a neighbour of the end on where it cannot.
+/// A path that grows at its end, and is turned round from a neighbor of the end on where it cannot.
 struct Rotation<'a> {
     pairs: &'a Pairs,
     path: Vec<RankId>,
@@ -211,7 +211,7 @@ impl<'a> Rotation<'a> {
         self.open[rank.index() / 64] &= !(1 << (rank.index() % 64));
     }
 
-    /// The open neighbours of `rank`.
+    /// The open neighbors of `rank`.
     fn ways(&self, rank: RankId) -> impl Iterator<Item = u64> + '_ {
         self.pairs.row(rank).iter().zip(&self.open).map(|(row, open)| row & open)
     }

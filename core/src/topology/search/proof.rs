@@ -149,7 +149,7 @@ impl fmt::Display for NoRing {
             Self::DeadEnd { rank, cables } => {
                 write!(
                     f,
-                    "rank {rank} is joined to {} only; a ring needs two neighbours",
+                    "rank {rank} is joined to {} only; a ring needs two neighbors",
                     named(cables)
                 )
             }

@@ -182,8 +182,8 @@ impl Scope {
                 Value::Int(Int { form: offset, known, ..me })
             }
             ExprKind::RingNatural => Value::Ring(Frame::Rank),
-            ExprKind::RingLeft(ring) => Value::Peer(self.neighbour(ring, -1)?),
-            ExprKind::RingRight(ring) => Value::Peer(self.neighbour(ring, 1)?),
+            ExprKind::RingLeft(ring) => Value::Peer(self.neighbor(ring, -1)?),
+            ExprKind::RingRight(ring) => Value::Peer(self.neighbor(ring, 1)?),
             ExprKind::RingPosition(ring) => {
                 let frame = self.ring(ring)?;
                 Value::Int(self.coordinate(frame, span)?)
@@ -255,7 +255,7 @@ impl Scope {
             | ExprKind::GroupAt(..)
             | ExprKind::Topology(..)
             | ExprKind::Linked(..)
-            | ExprKind::Neighbours(..)
+            | ExprKind::Neighbors(..)
             | ExprKind::Relays(..)
             | ExprKind::TopologyField(..)
             | ExprKind::Rust(_)
@@ -301,7 +301,7 @@ impl Scope {
         }
     }
 
-    fn neighbour(&mut self, ring: &Expr, by: i64) -> Answer<Affine> {
+    fn neighbor(&mut self, ring: &Expr, by: i64) -> Answer<Affine> {
         let frame = self.ring(ring)?;
         self.count_in(frame, ring.span)?;
         Ok(Affine::int(by))

@@ -49,7 +49,7 @@ pub struct Every {
     pub from: u32,
 }
 
-/// Fewest ranks that the argument is tried from; with few ranks, neighbours on both sides are one.
+/// Fewest ranks that the argument is tried from; with few ranks, neighbors on both sides are one.
 const FROM: std::ops::RangeInclusive<u32> = 2..=5;
 
 /// Proves `algorithm` for all numbers of ranks but a few.

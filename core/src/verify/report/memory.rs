@@ -24,9 +24,9 @@ impl Reporter<'_> {
         )
     }
 
-    pub(in crate::verify) fn uninitialised(&self, at: OpId, operand: Operand) -> Finding {
+    pub(in crate::verify) fn uninitialized(&self, at: OpId, operand: Operand) -> Finding {
         let finding = Finding::new(
-            Code::UninitialisedRead,
+            Code::UninitializedRead,
             self.at(at),
             format!("{} is read, and nothing was written to it", self.operand(operand)),
         )

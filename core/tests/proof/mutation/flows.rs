@@ -4,7 +4,7 @@ use roundelay_core::schedule::{Buffer, Op, OpKind, Operand, Schedule, SignalKind
 
 use super::{edit, place_streams};
 
-pub(super) fn swap_neighbours(schedule: &Schedule) -> Vec<Schedule> {
+pub(super) fn swap_neighbors(schedule: &Schedule) -> Vec<Schedule> {
     let pairs = schedule.streams.iter().flat_map(|stream| {
         let first = stream.first.index();
         (first + 1..first + stream.len as usize).map(|at| (at - 1, at))

@@ -32,7 +32,7 @@ pub(crate) const CLASSES: &[Class] = &[
     ("read scratch late", flows::read_late),
     ("merge two channels", flows::merge_channels),
     ("merge two streams", flows::merge_streams),
-    ("swap neighbours", flows::swap_neighbours),
+    ("swap neighbors", flows::swap_neighbors),
     ("swap posts", signals::swap_posts),
 ];
 

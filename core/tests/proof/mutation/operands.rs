@@ -164,14 +164,14 @@ fn shift(schedule: &mut Schedule, op: Op, which: RangeInclusive<usize>) -> bool 
         if matches!(region.buffer, Buffer::Scratch(_)) {
             continue;
         }
-        let Some(next) = neighbour(schedule, operand, region) else { return false };
+        let Some(next) = neighbor(schedule, operand, region) else { return false };
         give(schedule, op, k, next);
         shifted = true;
     }
     shifted
 }
 
-fn neighbour(schedule: &Schedule, operand: Operand, region: Region) -> Option<Region> {
+fn neighbor(schedule: &Schedule, operand: Operand, region: Region) -> Option<Region> {
     let width = region.hi.minus(region.lo)?;
     let plus = Rat::new(
         region.hi.num() * width.den() + width.num() * region.hi.den(),

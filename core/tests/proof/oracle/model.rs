@@ -178,7 +178,7 @@ impl<'s> Model<'s> {
         }
         let acts = self.ops.len() + self.ranks;
         let mut conflicts = vec![Bits::new(acts); acts];
-        // Neighbours are mostly touched by the same acts.
+        // Neighbors are mostly touched by the same acts.
         cells.dedup();
         for [reads, writes] in &cells {
             for write in writes {

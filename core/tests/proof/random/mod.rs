@@ -147,7 +147,7 @@ fn programs() {
         Code::WrongResult,
         Code::Race,
         Code::RaceWithCaller,
-        Code::UninitialisedRead,
+        Code::UninitializedRead,
         Code::InPlaceOnly,
         Code::ScratchRace,
     ];
