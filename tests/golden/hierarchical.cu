@@ -295,7 +295,8 @@ ROUNDELAY_DEVICE void MeshAllGather(Lane& lane, const Region input, const Region
     }
 }
 
-ROUNDELAY_DEVICE void HierarchicalAllReduce(Lane& lane, const Region input, const Region output, const Groups groups, const bool ring_inside, const bool ring_across) {
+ROUNDELAY_DEVICE void HierarchicalAllReduce(
+    Lane& lane, const Region input, const Region output, const Groups groups, const bool ring_inside, const bool ring_across) {
     const i64 rank = lane.rank();
     const i64 nranks = lane.nranks();
 #line 25 "hierarchical.coll"
@@ -349,7 +350,7 @@ ROUNDELAY_DEVICE void HierarchicalAllReduce(Lane& lane, const Region input, cons
 
 } // namespace roundelay
 
-#line 353 "HierarchicalAllReduce.cu"
+#line 354 "HierarchicalAllReduce.cu"
 ROUNDELAY_KERNEL(HierarchicalAllReduce) {
     roundelay::Lane lane(launch);
     roundelay::HierarchicalAllReduce(lane, lane.input(), lane.output(), lane.groups_param(0), lane.bool_param(1), lane.bool_param(2));

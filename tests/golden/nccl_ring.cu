@@ -12,7 +12,8 @@
 
 namespace roundelay {
 
-ROUNDELAY_DEVICE void NcclRingAllReduce(Lane& lane, const Region input, const Region output, const Ring ring, const i64 credits, const i64 slices, const i64 loops, const bool handshake) {
+ROUNDELAY_DEVICE void NcclRingAllReduce(
+    Lane& lane, const Region input, const Region output, const Ring ring, const i64 credits, const i64 slices, const i64 loops, const bool handshake) {
     const i64 nranks = lane.nranks();
     const Peer local = lane.local();
 #line 29 "nccl_ring.coll"
@@ -63,7 +64,7 @@ ROUNDELAY_DEVICE void NcclRingAllReduce(Lane& lane, const Region input, const Re
 
 } // namespace roundelay
 
-#line 67 "NcclRingAllReduce.cu"
+#line 68 "NcclRingAllReduce.cu"
 ROUNDELAY_KERNEL(NcclRingAllReduce) {
     roundelay::Lane lane(launch);
     roundelay::NcclRingAllReduce(lane, lane.input(), lane.output(), lane.ring_param(0), lane.int_param(1), lane.int_param(2), lane.int_param(3), lane.bool_param(4));

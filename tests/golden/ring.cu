@@ -12,7 +12,8 @@
 
 namespace roundelay {
 
-ROUNDELAY_DEVICE void RingAllReduce(Lane& lane, const Region input, const Region output, const Ring ring) {
+ROUNDELAY_DEVICE void RingAllReduce(
+    Lane& lane, const Region input, const Region output, const Ring ring) {
     const i64 nranks = lane.nranks();
     const Peer local = lane.local();
 #line 16 "ring.coll"
@@ -52,7 +53,7 @@ ROUNDELAY_DEVICE void RingAllReduce(Lane& lane, const Region input, const Region
 
 } // namespace roundelay
 
-#line 56 "RingAllReduce.cu"
+#line 57 "RingAllReduce.cu"
 ROUNDELAY_KERNEL(RingAllReduce) {
     roundelay::Lane lane(launch);
     roundelay::RingAllReduce(lane, lane.input(), lane.output(), lane.ring_param(0));

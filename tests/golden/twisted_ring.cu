@@ -13,7 +13,8 @@
 
 namespace roundelay {
 
-ROUNDELAY_DEVICE void TwistedRingAllReduce(Lane& lane, const Region input, const Region output, const Ring ring) {
+ROUNDELAY_DEVICE void TwistedRingAllReduce(
+    Lane& lane, const Region input, const Region output, const Ring ring) {
     const i64 nranks = lane.nranks();
     const Peer local = lane.local();
 #line 20 "twisted_ring.coll"
@@ -58,7 +59,7 @@ ROUNDELAY_DEVICE void TwistedRingAllReduce(Lane& lane, const Region input, const
 
 } // namespace roundelay
 
-#line 62 "TwistedRingAllReduce.cu"
+#line 63 "TwistedRingAllReduce.cu"
 ROUNDELAY_KERNEL(TwistedRingAllReduce) {
     roundelay::Lane lane(launch);
     roundelay::TwistedRingAllReduce(lane, lane.input(), lane.output(), lane.ring_param(0));
