@@ -8,8 +8,9 @@ use roundelay::library::{NhrAllReduce, OneShotMeshAllReduce, RingAllReduce};
 use roundelay::{Algorithm, Comm, DType, Level, Options, Plan, ReduceOp, Schedule, SpmdPlan};
 use roundelay_core::ids::RankId;
 use roundelay_core::optimize::elide::elide;
-use roundelay_core::optimize::{Callers, fuse};
+use roundelay_core::optimize::fuse;
 use roundelay_core::schedule::hash;
+use roundelay_core::verify::Callers;
 use roundelay_core::verify::{Proved, Signals, verify, verify_called};
 
 fn main() {

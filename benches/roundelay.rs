@@ -9,12 +9,12 @@ use roundelay_core::check::Door;
 use roundelay_core::check::others::Others;
 use roundelay_core::emit::rust::{Origin, expand};
 use roundelay_core::ids::RankId;
-use roundelay_core::optimize::Callers;
+use roundelay_core::interpret::Interpreted;
 use roundelay_core::optimize::elide::elide;
-use roundelay_core::schedule::interpret::Interpreted;
-use roundelay_core::source::Source;
+use roundelay_core::syntax::Source;
 use roundelay_core::topology::bounds::Bounds;
 use roundelay_core::topology::search;
+use roundelay_core::verify::Callers;
 use roundelay_core::verify::verify;
 use roundelay_core::{compile, compile_with, expansion};
 

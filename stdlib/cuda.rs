@@ -18,13 +18,13 @@
 
 use roundelay_core::check::others::Others;
 use roundelay_core::diagnostics::Diagnostic;
+use roundelay_core::interpret::Interpreted;
 use roundelay_core::reread;
-use roundelay_core::schedule::interpret::Interpreted;
 
 #[doc(inline)]
 pub use roundelay_core::emit::cuda::{Element, Form, Kernel, Protocol, Spec};
 #[doc(inline)]
-pub use roundelay_core::optimize::Callers;
+pub use roundelay_core::verify::Callers;
 #[doc(no_inline)]
 pub use roundelay_kernels::cuda::cudarc;
 #[doc(inline)]

@@ -6,7 +6,6 @@ use roundelay_core::check::Door;
 use roundelay_core::check::others::Others;
 use roundelay_core::compile_with;
 use roundelay_core::executor::Executor;
-pub use roundelay_core::schedule::Location;
 pub use roundelay_core::schedule::builder::{Builder, Stop};
 pub use roundelay_core::schedule::demands::Resource;
 pub use roundelay_core::schedule::groups::{Groups, Membership};
@@ -18,9 +17,10 @@ pub use roundelay_core::schedule::value::{
     Flag, Int, List, Peer, Piece, Place, Seat, Seats, Split, abs, bit_reverse, ceil_log2, choose,
     int, is_power_of_two, log2, max, min, popcount, pow2, trailing_zeros,
 };
+pub use roundelay_core::source::Location;
 pub use roundelay_core::topology::shape::ShapeKind;
 
-use roundelay_core::source::Source;
+use roundelay_core::syntax::Source;
 use roundelay_kernels::executor::CompiledExecutor;
 
 use crate::library::SOURCES;

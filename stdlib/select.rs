@@ -11,9 +11,9 @@ use roundelay_core::check::Door;
 use roundelay_core::check::others::Others;
 use roundelay_core::cost::{self, Counter, has_latency};
 use roundelay_core::diagnostics::{Code, Finding};
-use roundelay_core::schedule::interpret::Interpreted;
+use roundelay_core::interpret::Interpreted;
 use roundelay_core::schedule::{Limits, Schedule};
-use roundelay_core::source::Source;
+use roundelay_core::syntax::Source;
 use roundelay_core::verify;
 use roundelay_core::{compile_with, prove};
 

@@ -29,9 +29,9 @@ use roundelay_core::check::Door;
 use roundelay_core::check::hir::Algorithm;
 use roundelay_core::diagnostics::Code;
 use roundelay_core::executor::Executor;
+use roundelay_core::interpret::Interpreted;
 use roundelay_core::prove_source;
-use roundelay_core::schedule::interpret::Interpreted;
-use roundelay_core::source::Source;
+use roundelay_core::syntax::Source;
 use roundelay_tests::compile;
 use roundelay_tests::{name, root, sources};
 

@@ -11,7 +11,7 @@ use roundelay_core::check::Door;
 use roundelay_core::diagnostics::Code;
 use roundelay_core::executor::Executor as Spec;
 use roundelay_core::ids::RankId;
-use roundelay_core::source::Source;
+use roundelay_core::syntax::Source;
 use roundelay_kernels::Error;
 use roundelay_kernels::reference::Reference;
 use roundelay_tests::compile;

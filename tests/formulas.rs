@@ -10,10 +10,10 @@ use roundelay::select::{library, size, time};
 use roundelay::{Algorithm as _, DType, Topology};
 use roundelay_core::check::Door;
 use roundelay_core::diagnostics::Code;
+use roundelay_core::interpret::Interpreted;
 use roundelay_core::schedule::Schedule;
-use roundelay_core::schedule::interpret::Interpreted;
 use roundelay_core::simulate::{Machine, simulate};
-use roundelay_core::source::Source;
+use roundelay_core::syntax::Source;
 use roundelay_tests::{compile, root};
 
 /// The latency of a step in seconds, and the bandwidth of a link in bytes a second.

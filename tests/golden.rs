@@ -9,11 +9,12 @@ use roundelay::{Algorithm as _, DType, Level, ReduceOp, select};
 use roundelay_core::check::Door;
 use roundelay_core::emit::cuda::{Kernel, Protocol, Spec};
 use roundelay_core::emit::rust::{Origin, expand};
-use roundelay_core::optimize::{Callers, Goal};
+use roundelay_core::interpret::Interpreted;
+use roundelay_core::optimize::Goal;
 use roundelay_core::prove;
-use roundelay_core::schedule::interpret::Interpreted;
 use roundelay_core::schedule::text;
-use roundelay_core::source::Source;
+use roundelay_core::syntax::Source;
+use roundelay_core::verify::Callers;
 use roundelay_tests::compile;
 use roundelay_tests::{name, root, sources};
 

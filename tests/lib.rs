@@ -6,7 +6,7 @@ use roundelay_core::check::Door;
 use roundelay_core::check::hir::Program;
 use roundelay_core::check::others::Others;
 use roundelay_core::diagnostics::Diagnostic;
-use roundelay_core::source::Source;
+use roundelay_core::syntax::Source;
 
 /// A source, with the library; paths begin in this package.
 pub fn compile(source: &Source, door: Door) -> Result<Program, Vec<Diagnostic>> {

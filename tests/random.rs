@@ -3,10 +3,10 @@
 use proptest::prelude::*;
 use roundelay::Algorithm as _;
 use roundelay_core::check::Door;
+use roundelay_core::interpret::Interpreted;
 use roundelay_core::prove_source;
 use roundelay_core::schedule::Limits;
-use roundelay_core::schedule::interpret::Interpreted;
-use roundelay_core::source::Source;
+use roundelay_core::syntax::Source;
 use roundelay_core::syntax::{parse, printer};
 use roundelay_tests::compile;
 

@@ -4,7 +4,7 @@ use roundelay::select::{Numbers, Row, host, library};
 use roundelay::{Algorithm as _, Choice, Collective, Costs, Topology, select, select_with};
 use roundelay_core::cost::{self, Counter, Work};
 use roundelay_core::diagnostics::Code;
-use roundelay_core::schedule::interpret::Interpreted;
+use roundelay_core::interpret::Interpreted;
 
 const NETWORK: &str =
     "latency = 4us\nmessage = 250ns\nbandwidth = 12GB/s\nreduce = 60GB/s\ncopy = 90GB/s";

@@ -55,9 +55,10 @@ mod counted {
     use roundelay_core::check::hir::Program;
     use roundelay_core::diagnostics::{Diagnostic, Finding};
     use roundelay_core::optimize::elide::{Elided, elide};
-    use roundelay_core::optimize::{Callers, Unfit, fuse};
+    use roundelay_core::optimize::{Unfit, fuse};
     use roundelay_core::schedule::Schedule;
-    use roundelay_core::source::Source;
+    use roundelay_core::syntax::Source;
+    use roundelay_core::verify::Callers;
     use roundelay_core::verify::{Proof, verify};
 
     fn source() -> Source {

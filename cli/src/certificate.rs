@@ -1,7 +1,7 @@
 //! What a proof says, as a short certificate for people and whole for programs.
 
 use roundelay_core::check::hir::Algorithm;
-use roundelay_core::source::Source;
+use roundelay_core::syntax::Source;
 use roundelay_core::verify::{Busiest, Depth, Proved, Sameness, Signals, depth, parametric};
 use serde::Serialize;
 

@@ -5,8 +5,9 @@ use roundelay_core::diagnostics::Finding;
 use roundelay_core::emit::rust::{Origin, expand};
 use roundelay_core::emit::steps::steps;
 use roundelay_core::schedule::{Schedule, text};
-use roundelay_core::source::{Source, Span};
+use roundelay_core::source::Span;
 use roundelay_core::syntax;
+use roundelay_core::syntax::Source;
 use roundelay_core::syntax::ast::File;
 use roundelay_core::syntax::token::Tok;
 

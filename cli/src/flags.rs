@@ -2,8 +2,8 @@
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use roundelay::{Collective, DType, Level, Options, ReduceOp};
-use roundelay_core::optimize;
 use roundelay_core::schedule::demands::Resource;
+use roundelay_core::verify;
 use roundelay_core::verify::Signals;
 
 use crate::bench::BenchFlags;
@@ -307,7 +307,7 @@ impl Callers {
     }
 }
 
-impl From<Callers> for optimize::Callers {
+impl From<Callers> for verify::Callers {
     fn from(callers: Callers) -> Self {
         match callers {
             Callers::Each => Self::Each,

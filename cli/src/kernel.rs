@@ -5,9 +5,9 @@ use clap::{Args, ValueEnum};
 use roundelay::{Level, ReduceOp};
 use roundelay_core::diagnostics::{Code, Diagnostic};
 use roundelay_core::emit::cuda::{Element, Form, Kernel, Protocol, Spec};
+use roundelay_core::interpret::Interpreted;
 use roundelay_core::optimize::Goal;
 use roundelay_core::prove_source;
-use roundelay_core::schedule::interpret::Interpreted;
 
 use crate::flags::{Callers, reduce_op};
 use crate::report::Failure;

@@ -1,8 +1,8 @@
 //! How far an algorithm is from the best that any could do on a topology.
 
+use roundelay_core::cost::Load;
 use roundelay_core::topology::Topology;
 use roundelay_core::topology::bounds::{self, Bound, Rounds};
-use roundelay_core::topology::load::Load;
 use roundelay_core::verify::Proved;
 use serde::Serialize;
 

@@ -10,8 +10,8 @@ use roundelay_core::compile_with;
 use roundelay_core::diagnostics::near::nearest;
 use roundelay_core::diagnostics::{Code, Diagnostic};
 use roundelay_core::executor::Executor;
-use roundelay_core::schedule::interpret::Interpreted;
-use roundelay_core::source::Source;
+use roundelay_core::interpret::Interpreted;
+use roundelay_core::syntax::Source;
 
 use crate::flags::SourceFlags;
 use crate::report::{Failure, print_all};

@@ -8,9 +8,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use roundelay::Algorithm as _;
 use roundelay_core::diagnostics::{Code, Diagnostic, Finding, Severity};
 use roundelay_core::expansion::counted;
+use roundelay_core::interpret::Interpreted;
 use roundelay_core::schedule::Limits;
-use roundelay_core::schedule::interpret::Interpreted;
-use roundelay_core::source::{Source, Span};
+use roundelay_core::source::Span;
+use roundelay_core::syntax::Source;
 use roundelay_core::topology::Problem;
 use serde::Serialize;
 

@@ -1,10 +1,10 @@
 //! `roundelay signals`: which signals of an algorithm are needed, and for what.
 
 use roundelay::Algorithm as _;
-use roundelay_core::optimize::Callers;
+use roundelay_core::interpret::Interpreted;
 use roundelay_core::optimize::elide::{Elided, Reason, elide, reasons};
 use roundelay_core::prove_source;
-use roundelay_core::schedule::interpret::Interpreted;
+use roundelay_core::verify::Callers;
 use serde::Serialize;
 
 use crate::flags::{Format, RankCounts, SignalsFlags};

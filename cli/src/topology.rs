@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use roundelay_core::check;
 use roundelay_core::diagnostics::Code;
-use roundelay_core::source::Source;
+use roundelay_core::syntax::Source;
 use roundelay_core::topology::Topology;
 use roundelay_core::topology::nccl::{self, Assumption, System};
 

@@ -2,10 +2,10 @@
 
 pub mod near;
 
-use std::fmt::{self, Write as _};
+use std::fmt;
 
 use crate::ids::SpanId;
-use crate::source::{Source, Span};
+use crate::source::Span;
 
 macro_rules! codes {
     ($($code:ident $variant:ident $summary:literal,)*) => {
@@ -282,73 +282,6 @@ impl Diagnostic {
     pub fn all_notes(&self) -> impl Iterator<Item = String> {
         let at = self.nranks.map(|n| format!("at nranks = {n}"));
         self.notes.iter().cloned().chain(at)
-    }
-}
-
-impl Diagnostic {
-    /// The text under a span that the compiler underlines by itself: stable Rust has no notes or help
-    /// of its own for macros, so they are lines of the message.
-    pub fn message(&self, source: &Source) -> String {
-        let mut text = format!("{} [{}]", self.title, self.code);
-        self.details(source, &mut text);
-        text
-    }
-
-    /// The other place as an error of its own, where a proof failed between two of them: a message can point at
-    /// one only.
-    pub fn second(&self, source: &Source) -> Option<(Span, String)> {
-        let (span, label) = self.others.iter().find(|(span, _)| *span != self.primary)?;
-        let proof = self.code >= Code::Deadlock && self.code < Code::WrongBufferCount;
-        let line = source.location(self.primary).line;
-        proof.then(|| {
-            (
-                *span,
-                format!(
-                    "{label} [{}]\n= note: the other place of the error at line {line}",
-                    self.code
-                ),
-            )
-        })
-    }
-
-    /// The message with its place, the line of the source and a mark below it spelled out, for where no span can
-    /// point.
-    pub fn report(&self, source: &Source) -> String {
-        let mut text = format!("{} [{}]", self.title, self.code);
-        /// Longer lines were not written for people.
-        const MAX_SHOWN: usize = 400;
-        let place = source.location(self.primary);
-        let _ = write!(text, "\n--> {}:{}:{}", source.name(), place.line, place.column);
-        if let Some(line) = source.line(place.line).filter(|line| line.len() <= MAX_SHOWN) {
-            let number = place.line.to_string();
-            let width = if place.end_line == place.line {
-                place.end_column.saturating_sub(place.column).max(1) as usize
-            } else {
-                line.chars().count().saturating_sub(place.column as usize - 1).max(1)
-            };
-            let gutter = " ".repeat(number.len());
-            let lead = " ".repeat(place.column as usize - 1);
-            let marks = "^".repeat(width);
-            let _ = write!(text, "\n{gutter} |\n{number} | {line}\n{gutter} | {lead}{marks}");
-            if !self.label.is_empty() {
-                let _ = write!(text, " {}", self.label);
-            }
-        }
-        self.details(source, &mut text);
-        text
-    }
-
-    fn details(&self, source: &Source, text: &mut String) {
-        for (span, label) in &self.others {
-            let place = source.location(*span);
-            let _ = write!(text, "\n= at line {}, column {}: {label}", place.line, place.column);
-        }
-        for note in self.all_notes() {
-            let _ = write!(text, "\n= note: {note}");
-        }
-        if let Some(help) = &self.help {
-            let _ = write!(text, "\n= help: {help}");
-        }
     }
 }
 

@@ -4,9 +4,9 @@
 use crate::check::hir::{self, Program, Verify};
 use crate::diagnostics::{Code, Diagnostic, Severity};
 use crate::executor::Executor;
-use crate::schedule::interpret::Interpreted;
+use crate::interpret::Interpreted;
 use crate::schedule::{Algorithm as _, Limits};
-use crate::source::Source;
+use crate::syntax::Source;
 use crate::verify;
 
 /// Rank counts that are proved unless the author names others; plans prove theirs, always.

@@ -13,6 +13,8 @@ pub mod topology;
 
 pub mod schedule;
 
+pub mod interpret;
+
 pub mod verify;
 
 pub mod optimize;
@@ -31,16 +33,18 @@ pub mod diagnostics;
 pub mod dtype;
 pub mod ids;
 pub mod lints;
+pub mod rational;
 pub mod render;
 pub mod stages;
+pub mod units;
 
 use check::Door;
 use check::hir::Program;
 use check::others::Others;
 use diagnostics::{Diagnostic, Finding};
+use interpret::Interpreted;
 use schedule::Algorithm;
-use schedule::interpret::Interpreted;
-use source::Source;
+use syntax::Source;
 use verify::{Proved, Signals};
 
 /// Parses and checks a source: from text or tokens to a program whose names and types make sense.

@@ -7,7 +7,7 @@ use super::common::*;
 use roundelay_core::diagnostics::Code;
 use roundelay_core::dtype::{DType, ReduceOp};
 use roundelay_core::ids::{RankId, StreamId};
-use roundelay_core::schedule::rational::Rat;
+use roundelay_core::rational::Rat;
 use roundelay_core::schedule::{Buffer, Region, SignalKind};
 use roundelay_kernels::host::Fault;
 use roundelay_kernels::{Error, Options, Plan, Stats};

@@ -12,7 +12,8 @@ use roundelay_core::check::others::Others;
 use roundelay_core::diagnostics::{Code, Diagnostic, Severity};
 use roundelay_core::emit::rust::{self, Origin};
 use roundelay_core::expansion::Outcome;
-use roundelay_core::source::{Source, Span as Place};
+use roundelay_core::source::Span as Place;
+use roundelay_core::syntax::Source;
 use roundelay_core::{compile_with, expansion, syntax};
 use roundelay_library::SOURCES;
 

@@ -6,9 +6,9 @@ use std::path::PathBuf;
 use std::rc::Rc;
 
 use roundelay_core::diagnostics::Code;
-use roundelay_core::source::{Source, Span};
-use roundelay_core::syntax::parse;
+use roundelay_core::source::Span;
 use roundelay_core::syntax::token::{CONTEXTUAL, KEYWORDS, PUNCTUATION, Quantity, Tok};
+use roundelay_core::syntax::{Source, parse};
 use roundelay_tests::root;
 
 use crate::book::files;

@@ -5,7 +5,7 @@ use std::path::Path;
 use expect_test::expect_file;
 use roundelay_core::check::Door;
 use roundelay_core::diagnostics::Code;
-use roundelay_core::source::Source;
+use roundelay_core::syntax::Source;
 use roundelay_tests::{compile, root};
 
 use crate::book::{compare, console, files, holds, pages, proved, read};

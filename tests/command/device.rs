@@ -4,8 +4,8 @@ use std::process::Command;
 
 use roundelay::{Algorithm as _, ReduceOp, select};
 use roundelay_core::emit::cuda::{Element, Kernel, Protocol, Spec};
-use roundelay_core::optimize::Callers;
 use roundelay_core::prove_source;
+use roundelay_core::verify::Callers;
 use serde_json::Value;
 
 use super::call::{binary, roundelay};

@@ -2,7 +2,7 @@
 
 use roundelay::library;
 use roundelay_core::check::Door;
-use roundelay_core::source::Source;
+use roundelay_core::syntax::Source;
 use roundelay_tests::compile;
 
 use super::call::{TempFile, roundelay, with_input};

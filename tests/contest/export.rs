@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use roundelay_core::check::Door;
 use roundelay_core::emit::hccl_cpp::{Export, SizeClass, hccl_cpp};
+use roundelay_core::interpret::Interpreted;
 use roundelay_core::schedule::Algorithm as _;
-use roundelay_core::schedule::interpret::Interpreted;
-use roundelay_core::source::Source;
+use roundelay_core::syntax::Source;
 use roundelay_core::topology::{Problem, Topology};
 use roundelay_core::verify::Proved;
 use roundelay_tests::{compile, sources};

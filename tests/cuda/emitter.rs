@@ -3,7 +3,7 @@
 use roundelay::{Algorithm as _, DType, ReduceOp, Ring, select};
 use roundelay_core::diagnostics::Code;
 use roundelay_core::emit::cuda::{Kernel, Protocol, Spec};
-use roundelay_core::optimize::Callers;
+use roundelay_core::verify::Callers;
 
 use super::runs::{algorithm, code, loops, named, proved, spec};
 

@@ -6,8 +6,8 @@ use std::fmt::Write as _;
 use roundelay::Algorithm as _;
 use roundelay_core::check::Door;
 use roundelay_core::emit::cuda::{Protocol, Spec};
-use roundelay_core::schedule::interpret::Interpreted;
-use roundelay_core::source::Source;
+use roundelay_core::interpret::Interpreted;
+use roundelay_core::syntax::Source;
 use roundelay_tests::compile;
 
 use super::runs::{loops, proved, spec};

@@ -7,8 +7,8 @@ mod one_device {
     use roundelay_core::diagnostics::Code;
     use roundelay_core::emit::cuda::{Form, Protocol};
     use roundelay_core::ids::RankId;
+    use roundelay_core::interpret::Interpreted;
     use roundelay_core::prove_source;
-    use roundelay_core::schedule::interpret::Interpreted;
     use roundelay_core::verify::Proved;
     use roundelay_kernels::cuda::{CudaOptions, CudaPlan, CudaWorld, Driven, Error, Rooms};
 
@@ -191,7 +191,7 @@ mod several_devices {
     use roundelay::{DType, ReduceOp};
     use roundelay_core::emit::cuda::{Form, Kernel};
     use roundelay_core::ids::RankId;
-    use roundelay_core::optimize::Callers;
+    use roundelay_core::verify::Callers;
     use roundelay_kernels::cuda::{CudaOptions, CudaPlan, CudaWorld, Rooms};
 
     use super::one_device::{case, proved};

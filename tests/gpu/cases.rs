@@ -3,8 +3,9 @@
 use roundelay::{Algorithm as _, DType, Options, Plan, ReduceOp};
 use roundelay_core::emit::cuda::{Form, Kernel, Protocol, Spec};
 use roundelay_core::ids::RankId;
-use roundelay_core::optimize::{Callers, Goal, Level};
-use roundelay_core::schedule::interpret::Interpreted;
+use roundelay_core::interpret::Interpreted;
+use roundelay_core::optimize::{Goal, Level};
+use roundelay_core::verify::Callers;
 use roundelay_core::verify::Proved;
 use roundelay_kernels::grid::Buffers;
 use roundelay_kernels::reference::Reference;

@@ -16,8 +16,8 @@ use engine::Engine;
 use roundelay::{Algorithm as _, DType, ReduceOp, select};
 use roundelay_core::diagnostics::Code;
 use roundelay_core::emit::cuda::{Form, Protocol};
+use roundelay_core::interpret::Interpreted;
 use roundelay_core::prove_source;
-use roundelay_core::schedule::interpret::Interpreted;
 
 const USAGE: &str =
     "usage: gpu-check cuda|shim [--quick] [--only NAME,...] [--device N] [--patience SECONDS]";

@@ -2,9 +2,9 @@
 
 use roundelay::{Algorithm as _, Collective, select};
 use roundelay_core::diagnostics::{Code, Diagnostic};
+use roundelay_core::interpret::Interpreted;
 use roundelay_core::prove_source;
-use roundelay_core::schedule::interpret::Interpreted;
-use roundelay_core::source::Source;
+use roundelay_core::syntax::Source;
 use roundelay_core::verify::Proved;
 use serde::Serialize;
 

@@ -7,7 +7,7 @@ use roundelay::select::library;
 use roundelay::{Algorithm as _, DType, Level, Options, Plan, ReduceOp};
 use roundelay_core::cost::{Counter, Sample};
 use roundelay_core::ids::RankId;
-use roundelay_core::schedule::interpret::Interpreted;
+use roundelay_core::interpret::Interpreted;
 use roundelay_core::{diagnostics::Code, prove};
 
 use crate::report::Failure;

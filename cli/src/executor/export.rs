@@ -2,7 +2,7 @@
 
 use roundelay::library::SOURCES;
 use roundelay_core::emit::hccl_cpp::{Export, hccl_cpp};
-use roundelay_core::source::Source;
+use roundelay_core::syntax::Source;
 
 use super::{Stopped, one, read};
 use crate::flags::{Format, SourceFlags};

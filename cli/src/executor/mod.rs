@@ -13,7 +13,7 @@ use roundelay_core::check::hir::Program;
 use roundelay_core::diagnostics::near::nearest;
 use roundelay_core::diagnostics::{Code, Diagnostic};
 use roundelay_core::executor::Executor;
-use roundelay_core::source::Source;
+use roundelay_core::syntax::Source;
 
 use crate::lints::LintFlags;
 use crate::program::{self, compile};

@@ -2,7 +2,7 @@
 
 use roundelay_core::check::hir;
 use roundelay_core::cost::Counter;
-use roundelay_core::schedule::interpret::Interpreted;
+use roundelay_core::interpret::Interpreted;
 use roundelay_core::schedule::{Algorithm as _, Schedule};
 use roundelay_core::verify::{self, Sameness, Signals};
 use serde::Serialize;

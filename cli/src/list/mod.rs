@@ -10,8 +10,8 @@ use std::thread::available_parallelism;
 
 use roundelay::{Collective, select};
 use roundelay_core::diagnostics::Code;
+use roundelay_core::interpret::Interpreted;
 use roundelay_core::schedule::Algorithm;
-use roundelay_core::schedule::interpret::Interpreted;
 
 use crate::flags::{Format, ListFlags};
 use crate::program::{compile, read};

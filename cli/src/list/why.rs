@@ -5,7 +5,7 @@ use std::path::Path;
 use roundelay::select::{Numbers, Refused, Row, host, select_beside};
 use roundelay::{Choice, Collective, Costs};
 use roundelay_core::diagnostics::Code;
-use roundelay_core::schedule::interpret::Interpreted;
+use roundelay_core::interpret::Interpreted;
 use serde::Serialize;
 
 use super::SHOWN;

@@ -11,10 +11,10 @@ use roundelay::select::size;
 use roundelay_core::cost;
 use roundelay_core::diagnostics::{Code, Finding};
 use roundelay_core::emit::spacetime::Units;
+use roundelay_core::interpret::Interpreted;
 use roundelay_core::schedule::Schedule;
-use roundelay_core::schedule::interpret::Interpreted;
 use roundelay_core::simulate::{Machine, Simulated, closed, simulate};
-use roundelay_core::source::Source;
+use roundelay_core::syntax::Source;
 use roundelay_core::topology::NodeId;
 use roundelay_core::topology::bounds::{self, Bound};
 

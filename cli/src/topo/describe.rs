@@ -3,7 +3,7 @@
 use roundelay_core::collective::Collective;
 use roundelay_core::diagnostics::Code;
 use roundelay_core::ids::RankId;
-use roundelay_core::schedule::rational::Rat;
+use roundelay_core::rational::Rat;
 use roundelay_core::topology::paths::{self, Path};
 use roundelay_core::topology::search::disjoint::{self, Mode};
 use roundelay_core::topology::search::hamilton::How;

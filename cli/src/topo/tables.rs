@@ -3,8 +3,9 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use roundelay_core::topology::shape::{rate_text, time_text};
 use roundelay_core::topology::{NodeId, Topology};
+use roundelay_core::units::rate_text;
+use roundelay_core::units::time_text;
 
 use super::describe::{Description, Disjoint, Found, Fraction, Link, Rounds};
 

@@ -17,7 +17,8 @@ mod unused;
 
 use crate::collective::Collective;
 use crate::diagnostics::{Code, Diagnostic};
-use crate::source::{Source, Span};
+use crate::source::Span;
+use crate::syntax::Source;
 use crate::syntax::{ast, printer};
 use hir::{Demand, ParamTy, Program, Ty, VarId};
 use others::{Known, Others};

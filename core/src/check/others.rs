@@ -7,7 +7,7 @@ use std::sync::Arc;
 use super::hir::{self, Callee, Home};
 use super::{Door, check};
 use crate::diagnostics::{Code, Diagnostic};
-use crate::source::Source;
+use crate::syntax::Source;
 use crate::syntax::{self, ast};
 
 /// Sources beside the one that is compiled. The compiler reads no files: its callers do.

@@ -4,12 +4,13 @@
 //! streams and signals, and what the busiest port, link or rank has to do whatever waits for what. Only
 //! latencies overlap: moves of a stream that no wait parts are one *step*.
 
+use crate::cost::Load;
+use crate::cost::load::ways;
 use crate::diagnostics::Finding;
 use crate::ids::{OpId, RankId};
-use crate::schedule::rational::Rat;
+use crate::rational::Rat;
 use crate::schedule::{Op, OpKind, Schedule};
 use crate::topology::Topology;
-use crate::topology::load::{Load, ways};
 use crate::verify::{self, Order};
 
 /// What a schedule takes: steps, messages and data, as far as they follow one another, and in all. Data is in shares

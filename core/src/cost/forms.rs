@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use super::counts::{Counts, Work};
 use super::term::Term;
 use crate::collective::Collective;
-use crate::schedule::rational::Rat;
+use crate::rational::Rat;
 
 /// For which numbers of ranks a form holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

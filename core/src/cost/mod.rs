@@ -4,11 +4,13 @@
 mod counts;
 mod fit;
 mod forms;
+mod load;
 mod model;
 mod term;
 
 pub use counts::{Counter, Counts, OnLinks, Work};
 pub use fit::{Fit, Sample, fit};
 pub use forms::{Admits, FORMS, Form, markdown, of, of_algorithm};
+pub use load::Load;
 pub use model::{Costs, Time, has_latency, read_rate, read_time};
 pub use term::Term;

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::schedule::rational::Rat;
+use crate::rational::Rat;
 
 /// A term in n, the number of ranks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

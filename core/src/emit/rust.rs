@@ -8,7 +8,7 @@ use super::rust_body::Body;
 use super::{rust_calls, rust_executor};
 use crate::check::hir::{Algorithm, Home, ParamTy, Program};
 use crate::expansion;
-use crate::schedule::Location;
+use crate::source::Location;
 use crate::source::Span;
 use crate::syntax::ast;
 

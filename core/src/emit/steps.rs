@@ -9,8 +9,8 @@ use std::fmt::Write as _;
 
 use crate::diagnostics::Finding;
 use crate::ids::RankId;
+use crate::rational::Rat;
 use crate::schedule::Schedule;
-use crate::schedule::rational::Rat;
 use crate::verify::{Part, Transfer, transfers};
 
 /// Pieces of a buffer that are worth a number each.
@@ -126,10 +126,10 @@ mod tests {
     use crate::check::Door;
     use crate::compile;
     use crate::diagnostics::{Code, Finding};
+    use crate::interpret::Interpreted;
     use crate::schedule::Algorithm as _;
-    use crate::schedule::interpret::Interpreted;
     use crate::schedule::text;
-    use crate::source::Source;
+    use crate::syntax::Source;
 
     fn of(head: &str, body: &str, nranks: u32) -> Result<Steps, Vec<Finding>> {
         let text = format!("algorithm A(root: Rank = 0) -> {head} {{ {body} }}");

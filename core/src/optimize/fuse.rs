@@ -5,15 +5,16 @@
 //! row, which an engine runs tile by tile, so it never leaves the cache.
 
 use crate::ids::{OpId, RankId, RegionId, ScratchId, SpanId};
+use crate::rational::Rat;
 use crate::schedule::demands::Demands;
-use crate::schedule::rational::Rat;
 use crate::schedule::tables::Interner;
 use crate::schedule::{Buffer, Op, OpKind, Operand, Region, Schedule, Scratch};
 use crate::verify::{Order, in_order};
 
 use super::flow::{Column, Flow};
 use super::program::Program;
-use super::{Callers, Unfit, share, signals};
+use super::{Unfit, share, signals};
+use crate::verify::Callers;
 
 /// Operands of all moves of a fused schedule; beyond that it takes more memory than it saves.
 const OPERANDS: usize = 1 << 25;

@@ -2,6 +2,7 @@
 //! author wrote, and compared with the author's: who is summed, in which order. A pass that is wrong ends in an
 //! error, not in wrong sums.
 
+mod cache;
 pub mod elide;
 mod flow;
 pub mod fuse;
@@ -18,22 +19,7 @@ use std::sync::Arc;
 use crate::schedule::Schedule;
 use crate::schedule::demands::Demands;
 use crate::stages::stage;
-use crate::verify::{Proof, Proved};
-
-/// Who brings the ranks into a run: one call for all of them, or a call for each.
-///
-/// It decides what a run's ends order: with one caller for all of them, every rank has entered before the first
-/// op and none leaves before the last; ranks that call by themselves are ordered by signals alone.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Callers {
-    /// One call runs all ranks.
-    One,
-    /// Each rank is a call of its own, as in MPI.
-    Each,
-    /// Each rank is a call of its own, and the runtime sees to it that no rank touches another's buffers or takes its
-    /// signals before that one has entered the same call.
-    Announced,
-}
+use crate::verify::{Callers, Proof, Proved};
 
 /// Why a pass leaves a schedule as it is, in words.
 #[derive(Clone, Debug, PartialEq, Eq)]

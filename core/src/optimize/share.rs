@@ -3,12 +3,12 @@
 use std::collections::BTreeMap;
 
 use crate::ids::RankId;
-use crate::schedule::rational::Rat;
+use crate::rational::Rat;
 use crate::schedule::{Buffer, Schedule};
 
-use super::Callers;
 use super::flow::{Column, Flow};
 use super::fuse::Piece;
+use crate::verify::Callers;
 
 /// A column's items that have inputs in common, and the ranks that they are about.
 struct Part<'f> {

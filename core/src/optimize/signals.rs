@@ -4,10 +4,10 @@
 
 use std::collections::BTreeSet;
 
-use super::Callers;
 use crate::ids::{LaneId, OpId, RankId, SpanId};
 use crate::schedule::tables::Interner;
 use crate::schedule::{Buffer, Channel, Op, OpKind, Schedule, SignalKind, Stream};
+use crate::verify::Callers;
 
 /// Puts each rank's moves into a stream of its own, with signals around them where ranks call by themselves.
 pub(super) fn assemble(

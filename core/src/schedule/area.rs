@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use super::arith::Fault;
-use super::rational::Rat;
 use super::{Buffer, Region};
 use crate::ids::ScratchId;
+use crate::rational::Rat;
 
 /// A region of any rank's buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

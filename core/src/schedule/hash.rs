@@ -2,8 +2,8 @@
 
 use sha2::{Digest as _, Sha256};
 
-use super::rational::Rat;
 use super::{Buffer, Schedule};
+use crate::rational::Rat;
 
 /// The SHA-256 digest of a schedule's content. Two schedules that differ have different digests, as far as anybody
 /// knows how to make them: a proof may be looked up by it.

@@ -65,7 +65,7 @@ const REGIONS: &[Rule<Region>] = &[
     rule("slot", "a region lies in a slot that its scratch has; user buffers have none", |s, r| {
         match r.buffer {
             Buffer::Scratch(id) => r.slot < s.scratch[id.index()].slots,
-            _ => r.slot == 0 && r.base == super::rational::Rat::ZERO,
+            _ => r.slot == 0 && r.base == crate::rational::Rat::ZERO,
         }
     }),
     rule("interval", "base <= lo <= hi", |_, r| r.base <= r.lo && r.lo <= r.hi),

@@ -4,7 +4,7 @@
 //! same fractions of a unit and they span equally many units. Where the fractions differ, a count that
 //! tells the two apart is looked for, because it makes the better message.
 
-use super::rational::Rat;
+use crate::rational::Rat;
 
 /// How two lengths compare over all counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -51,7 +51,7 @@ fn same_fraction(a: Rat, b: Rat) -> bool {
 #[cfg(test)]
 mod tests {
     use super::{Lengths, compare};
-    use crate::schedule::rational::Rat;
+    use crate::rational::Rat;
 
     fn at(num: u64, den: u64) -> Rat {
         Rat::new(num, den).unwrap()

@@ -11,13 +11,11 @@ pub mod builder;
 pub mod demands;
 pub mod groups;
 pub mod hash;
-pub mod interpret;
 pub mod legality;
 pub mod lengths;
 pub(crate) mod members;
 pub mod needs;
 pub mod params;
-pub mod rational;
 pub(crate) mod record;
 pub mod ring;
 pub mod rings;
@@ -32,11 +30,12 @@ use std::sync::Arc;
 
 use crate::collective::Collective;
 use crate::ids::{ChannelId, LaneId, OpId, RankId, RegionId, ScratchId, SpanId, StreamId};
+use crate::rational::Rat;
+use crate::source::Location;
 use crate::stages;
 use crate::topology::Topology;
 use demands::Demands;
 use params::ParamValue;
-use rational::Rat;
 pub use tables::Limits;
 
 /// What an algorithm does at one number of ranks, op by op: the intermediate representation between a program and the
@@ -216,19 +215,6 @@ impl SignalKind {
     pub const fn has_lane(self) -> bool {
         !matches!(self, Self::Fork | Self::Join)
     }
-}
-
-/// Where a statement stands: lines and columns count from 1, columns in characters.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
-pub struct Location {
-    /// The first line.
-    pub line: u32,
-    /// The column of the first character.
-    pub column: u32,
-    /// The last line.
-    pub end_line: u32,
-    /// The column after the last character.
-    pub end_column: u32,
 }
 
 impl Schedule {

@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use super::rational::Rat;
 use super::{OpKind, Schedule};
 use crate::ids::{ChannelId, OpId, RankId};
+use crate::rational::Rat;
 
 /// The most that any rank, or any pair of ranks, needs.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -6,10 +6,10 @@ use std::sync::Arc;
 
 use super::arith::Fault;
 use super::groups::Partition;
-use super::rational::Rat;
 use super::site::Ground;
 use super::tree::Rooted;
 use crate::ids::{LaneId, RankId, ScratchId};
+use crate::rational::Rat;
 
 /// Everything that was asked by all ranks.
 #[derive(Clone, Debug, Default)]

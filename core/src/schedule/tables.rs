@@ -10,7 +10,6 @@ use super::builder::frame::{Bound, CallOf};
 use super::builder::{Builder, Stop};
 use super::demands::Demands;
 use super::groups::{Groups, Partition};
-use super::interpret::Interpreted;
 use super::record::Record;
 use super::ring::{Ring, Seating};
 use super::rings::Rings;
@@ -244,8 +243,8 @@ pub(crate) fn build<A: Algorithm + ?Sized>(
 }
 
 /// The schedule of `algorithm` for `nranks` ranks, and the record of what its program asked.
-pub(crate) fn build_recording(
-    algorithm: &Interpreted,
+pub(crate) fn build_recording<A: Algorithm + ?Sized>(
+    algorithm: &A,
     nranks: u32,
 ) -> Result<(Schedule, Record), Vec<Finding>> {
     let (schedule, record) =

@@ -21,13 +21,12 @@ use std::fmt::{self, Write as _};
 use std::str::FromStr;
 
 use super::demands::Demands;
-use super::rational::Rat;
 use super::tables::Interner;
-use super::{
-    Buffer, Channel, Location, Op, OpKind, Operand, Region, Schedule, Scratch, SignalKind, Stream,
-};
+use super::{Buffer, Channel, Op, OpKind, Operand, Region, Schedule, Scratch, SignalKind, Stream};
 use crate::collective::Collective;
 use crate::ids::{LaneId, OpId, RankId, RegionId, ScratchId, SpanId};
+use crate::rational::Rat;
+use crate::source::Location;
 
 /// A line that is not of the text form.
 #[derive(Clone, Debug, PartialEq, Eq)]

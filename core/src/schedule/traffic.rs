@@ -1,8 +1,8 @@
 //! What passes between ranks: every data move and every signal as a use of an ordered pair of ranks.
 
-use super::rational::Rat;
 use super::{Op, OpKind, Schedule};
 use crate::ids::{OpId, RankId, RegionId};
+use crate::rational::Rat;
 
 /// One op's use of the link between two ranks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,7 +1,8 @@
 //! Words and signs of other languages, and what is written here instead: newcomers are told rather than puzzled.
 
 use super::token::Tok;
-use crate::source::{Source, Span};
+use crate::source::Span;
+use crate::syntax::Source;
 
 /// What a word that this language does not know is written as here.
 pub(crate) fn instead(word: &str) -> Option<&'static str> {

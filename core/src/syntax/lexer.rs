@@ -5,10 +5,11 @@ use logos::{Lexer, Logos};
 
 use super::lexer_generated::Raw;
 use super::token::Tok;
-use super::{MAX_NESTING, escape};
+use super::{MAX_NESTING, escape, habits};
 use crate::diagnostics::{Code, Diagnostic};
-use crate::schedule::Location;
-use crate::source::{Source, Span};
+use crate::source::Location;
+use crate::source::Span;
+use crate::syntax::Source;
 
 /// Reads `text` into `source`.
 pub(crate) fn read(text: &str, source: &mut Source) {
@@ -215,7 +216,7 @@ impl Reader<'_, '_> {
         let end = self.lexer.span().end;
         let what = super::literal::shorten(&self.text[start..end]);
         let (place, bytes) = self.here();
-        self.source.push_foreign(&what, place, bytes);
+        self.source.push_foreign(&what, habits::sign(&what), place, bytes);
     }
 
     /// Whether to go on.

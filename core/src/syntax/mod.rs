@@ -17,15 +17,19 @@ mod lexer_generated;
 mod literal;
 pub(crate) use literal::token as literal_token;
 pub mod printer;
+mod read;
 mod report;
 mod sink;
+mod source;
 pub mod token;
+
+pub use source::{Comment, Source};
 
 use ast::File;
 use sink::Sink;
 
 use crate::diagnostics::{Code, Diagnostic};
-use crate::source::{Source, Span};
+use crate::source::Span;
 use token::Tok;
 
 /// Brackets nest at most this deep, which bounds every recursion over blocks.

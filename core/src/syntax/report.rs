@@ -5,7 +5,8 @@ use super::habits;
 use super::token::{CONTEXTUAL, KEYWORDS, Tok};
 use crate::diagnostics::near::distance;
 use crate::diagnostics::{Code, Diagnostic};
-use crate::source::{Source, Span};
+use crate::source::Span;
+use crate::syntax::Source;
 
 const STATEMENT: &[&str] =
     &["let", "view", "for", "if", "parallel", "require", "scratch", "step", "fifo", "within"];

@@ -10,7 +10,8 @@ use super::ast::{Expr, ExprKind};
 use super::token::Tok;
 use super::{MAX_DEPTH, MAX_DIAGNOSTICS, report};
 use crate::diagnostics::{Code, Diagnostic};
-use crate::source::{Source, Span};
+use crate::source::Span;
+use crate::syntax::Source;
 
 /// How sure it is that a recovered parser is in step with the author again.
 #[derive(Clone, Copy, PartialEq, Eq)]

@@ -3,7 +3,7 @@
 use super::{Link, LinkKind, Node, NodeId, NodeKind, Problem, Topology, Vendor};
 use crate::diagnostics::Code;
 use crate::ids::RankId;
-use crate::schedule::rational::Rat;
+use crate::rational::Rat;
 
 /// More bytes a second than any link will carry: 10^15.
 const FASTEST: u64 = 1_000_000_000_000_000;

@@ -1,7 +1,7 @@
 //! Exact maximum flows: Dinic's algorithm on whole numbers, and the cut that limits a flow.
 
 use super::Topology;
-use crate::schedule::rational::Rat;
+use crate::rational::Rat;
 
 /// A network of arcs with whole capacities.
 #[derive(Clone, Debug)]

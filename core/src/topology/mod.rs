@@ -8,7 +8,6 @@ pub mod bounds;
 pub mod draft;
 pub mod flow;
 mod islands;
-pub mod load;
 pub mod nccl;
 pub mod paths;
 mod reach;
@@ -21,7 +20,7 @@ use std::fmt;
 
 use crate::diagnostics::{Code, Diagnostic, Finding};
 use crate::ids::{RankId, SpanId};
-use crate::schedule::rational::Rat;
+use crate::rational::Rat;
 use crate::source::Span;
 pub use routes::Routing;
 

@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use std::fmt;
 
 use super::{Link, LinkKind, NodeId, NodeKind, Topology, Vendor};
-use crate::schedule::rational::Rat;
+use crate::rational::Rat;
 
 /// Bytes a second from a node to itself.
 pub const LOCAL: Rat = Rat::whole(5_000_000_000_000);

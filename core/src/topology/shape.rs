@@ -3,12 +3,13 @@
 //! The same words serve the language, the command line and Rust. A constructor takes its sizes, then
 //! for each tier of links a bandwidth and a latency; what is not given is the bandwidth B of one link, and 0.
 
-use std::fmt::{self, Write as _};
+use std::fmt;
 
 use super::draft::Draft;
 use super::{LinkKind, NodeId, NodeKind, Problem, Topology};
 use crate::diagnostics::Code;
-use crate::schedule::rational::Rat;
+use crate::rational::Rat;
+use crate::units::{rate_text, time_text};
 
 /// A topology as it is written: a constructor with its arguments, and the cables that are cut. [`Self::build`] makes
 /// a [`Topology`] of it.
@@ -411,34 +412,4 @@ impl fmt::Display for Shape {
         write!(f, "{}({})", self.kind.name(), arguments.join(", "))?;
         self.cuts.iter().try_for_each(|(a, b)| write!(f, " without ({a}, {b})"))
     }
-}
-
-/// A bandwidth in bytes a second as the language writes it: `25GB/s`.
-pub fn rate_text(rate: u64) -> String {
-    data_text(rate) + "/s"
-}
-
-/// A number of bytes as the language writes it: `25GB`.
-pub fn data_text(bytes: u64) -> String {
-    let units = [("TB", 1_000_000_000_000), ("GB", 1_000_000_000), ("MB", 1_000_000), ("kB", 1000)];
-    scaled(bytes, &units, "B")
-}
-
-/// A number of nanoseconds as the language writes it: `2us`.
-pub fn time_text(nanoseconds: u64) -> String {
-    scaled(nanoseconds, &[("s", 1_000_000_000), ("ms", 1_000_000), ("us", 1000)], "ns")
-}
-
-/// The value in the largest unit that it reaches, every digit kept.
-fn scaled(value: u64, units: &[(&str, u64)], smallest: &str) -> String {
-    let Some((unit, size)) = units.iter().find(|(_, size)| value >= *size) else {
-        return format!("{value}{smallest}");
-    };
-    let mut text = (value / size).to_string();
-    let rest = value % size;
-    if rest > 0 {
-        let digits = size.ilog10() as usize;
-        let _ = write!(text, ".{}", format!("{rest:0digits$}").trim_end_matches('0'));
-    }
-    text + unit
 }

@@ -1,10 +1,10 @@
 //! Proofs by content: the second plan of the same schedule costs a digest.
 
+use std::any::{Any, TypeId};
 use std::collections::HashMap;
 use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 
-use super::{Finding, Proof, Signals, unmet, verify_called};
-use crate::optimize::{Callers, Goal, Optimized, Unproved, optimize, optimize_with};
+use super::{Callers, Finding, Proof, Signals, unmet, verify_called};
 use crate::schedule::Schedule;
 use crate::schedule::hash::{self, ContentDigest};
 use crate::stages;
@@ -17,6 +17,9 @@ type Key = (ContentDigest, Callers);
 
 static PROOFS: LazyLock<Mutex<HashMap<Key, Arc<Proof>>>> = LazyLock::new(Mutex::default);
 
+/// What stages after this one keep, by its type.
+type Made = HashMap<TypeId, Box<dyn Any + Send>>;
+
 /// A schedule with its proof.
 ///
 /// There is no other way to make one than to prove the schedule, so an engine that takes this may rely on it. Clones
@@ -26,11 +29,9 @@ static PROOFS: LazyLock<Mutex<HashMap<Key, Arc<Proof>>>> = LazyLock::new(Mutex::
 pub struct Proved {
     schedule: Arc<Schedule>,
     proof: Arc<Proof>,
-    /// Not by content: source lines are no part of that.
-    optimized: Arc<Mutex<HashMap<Goal, Arc<Optimized>>>>,
     callers: Callers,
-    /// What a test does to all that passes make of it.
-    breaks: Option<fn(&mut Schedule)>,
+    /// What later stages make of it. Not by content: source lines are no part of that.
+    made: Arc<Mutex<Made>>,
 }
 
 impl Proved {
@@ -69,20 +70,7 @@ impl Proved {
         if !unmet.is_empty() {
             return Err(unmet);
         }
-        Ok(Self {
-            schedule: Arc::new(schedule),
-            proof,
-            callers,
-            optimized: Arc::default(),
-            breaks: None,
-        })
-    }
-
-    /// A copy whose optimizer goes wrong, for tests: `breaks` changes what every pass makes before it is looked at.
-    #[doc(hidden)]
-    #[must_use]
-    pub fn with_broken_passes(&self, breaks: fn(&mut Schedule)) -> Self {
-        Self { optimized: Arc::default(), breaks: Some(breaks), ..self.clone() }
+        Ok(Self { schedule: Arc::new(schedule), proof, callers, made: Arc::default() })
     }
 
     /// The schedule that was proved, as its author wrote it.
@@ -101,21 +89,15 @@ impl Proved {
         &self.proof
     }
 
-    /// What the optimizer makes of the schedule for `goal`, with a proof of its own. It is kept for the next time.
-    ///
-    /// # Errors
-    /// [`Unproved`] (E0425) where a pass made something that is not proved: a fault of the compiler.
-    pub fn optimized(&self, goal: Goal) -> Result<Arc<Optimized>, Unproved> {
-        let optimized = || self.optimized.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(known) = optimized().get(&goal) {
-            return Ok(known.clone());
-        }
-        let made = match self.breaks {
-            None => optimize(self, goal)?,
-            Some(breaks) => optimize_with(self, goal, breaks)?,
-        };
-        let made = Arc::new(made);
-        optimized().insert(goal, made.clone());
-        Ok(made)
+    /// A copy that shares nothing of what was made of the schedule so far.
+    pub(crate) fn anew(&self) -> Self {
+        Self { made: Arc::default(), ..self.clone() }
+    }
+
+    /// Changes what a later stage keeps beside the schedule, which all clones share: one value a type.
+    pub(crate) fn keep<T: Any + Default + Send, R>(&self, change: impl FnOnce(&mut T) -> R) -> R {
+        let mut made = self.made.lock().unwrap_or_else(PoisonError::into_inner);
+        let kept = made.entry(TypeId::of::<T>()).or_insert_with(|| Box::<T>::default());
+        change(kept.downcast_mut().expect("it is kept under its type"))
     }
 }

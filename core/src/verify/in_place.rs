@@ -76,10 +76,10 @@ mod tests {
     use super::follows;
     use crate::check::Door;
     use crate::compile;
+    use crate::interpret::Interpreted;
     use crate::schedule::Algorithm as _;
-    use crate::schedule::interpret::Interpreted;
     use crate::schedule::text;
-    use crate::source::Source;
+    use crate::syntax::Source;
 
     fn of(head: &str, body: &str) -> bool {
         let text = format!("algorithm A(root: Rank = 0) -> {head} {{ {body} }}");

@@ -7,7 +7,7 @@ use std::ops::Range;
 use super::values::{Leaf, ValueId, Values};
 use crate::collective::Alias;
 use crate::ids::{RankId, ScratchId};
-use crate::schedule::rational::Rat;
+use crate::rational::Rat;
 use crate::schedule::{Buffer, Operand, Region, Schedule};
 
 /// Numbers for cells; well below where values begin to stand for something else.

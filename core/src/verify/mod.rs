@@ -6,6 +6,7 @@
 //! sequence of plans is safe without a barrier between them.
 
 mod cache;
+mod callers;
 pub(crate) mod clocks;
 mod demands;
 mod fifo;
@@ -35,10 +36,10 @@ use std::sync::Arc;
 use crate::diagnostics::Code;
 pub use crate::diagnostics::Finding;
 use crate::ids::OpId;
-use crate::optimize::Callers;
 use crate::schedule::{Schedule, legality};
 use crate::stages::stage;
 pub use cache::Proved;
+pub use callers::Callers;
 pub use demands::unmet;
 pub use fifo::{Depth, depth};
 pub use links::links;

@@ -9,10 +9,10 @@ use super::{Signals, verify};
 use crate::check::Door;
 use crate::compile;
 use crate::ids::OpId;
-use crate::optimize::Callers;
-use crate::schedule::interpret::Interpreted;
+use crate::interpret::Interpreted;
 use crate::schedule::{Algorithm, OpKind, Schedule};
-use crate::source::Source;
+use crate::syntax::Source;
+use crate::verify::Callers;
 
 const RING: &str = include_str!("../../../stdlib/library/ring.coll");
 const TWISTED: &str = include_str!("../../../stdlib/library/twisted_ring.coll");

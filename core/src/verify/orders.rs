@@ -7,7 +7,7 @@ use super::layout::Cells;
 use super::memory::Memory;
 use super::values::{Commuted, ValueId};
 use crate::ids::RankId;
-use crate::schedule::rational::Rat;
+use crate::rational::Rat;
 use crate::schedule::{Buffer, Schedule};
 
 /// What the outputs of a replay hold.

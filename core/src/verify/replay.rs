@@ -15,8 +15,8 @@ use super::signals::{Flags, Signals};
 use super::values::{Leaf, ValueId, Values};
 use crate::diagnostics::Finding;
 use crate::ids::{OpId, RankId, StreamId};
-use crate::optimize::Callers;
 use crate::schedule::{Buffer, OpKind, Operand, Schedule};
+use crate::verify::Callers;
 
 /// What a replay found out.
 pub(super) struct Replay {

@@ -10,7 +10,7 @@ use super::{ports, verify_with};
 use crate::collective::Collective;
 use crate::diagnostics::Finding;
 use crate::ids::{OpId, RankId, StreamId};
-use crate::schedule::rational::Rat;
+use crate::rational::Rat;
 use crate::schedule::{Buffer, OpKind, Operand, Schedule};
 
 /// What goes from one rank to another in one step.

@@ -2,7 +2,7 @@
 
 use roundelay_core::collective::Collective;
 use roundelay_core::ids::RankId;
-use roundelay_core::schedule::rational::Rat;
+use roundelay_core::rational::Rat;
 use roundelay_core::topology::bounds::{Bounds, Fraction};
 use roundelay_core::topology::draft::Draft;
 use roundelay_core::topology::{Link, LinkKind, NodeId, NodeKind, Topology};

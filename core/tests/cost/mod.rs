@@ -4,7 +4,7 @@ use expect_test::expect;
 use roundelay_core::collective::Collective;
 use roundelay_core::cost::{self, FORMS, Form, Term};
 use roundelay_core::ids::RankId;
-use roundelay_core::schedule::rational::Rat;
+use roundelay_core::rational::Rat;
 use roundelay_core::topology::Topology;
 use roundelay_core::topology::bounds::{Bounds, Fraction};
 

@@ -4,9 +4,9 @@ use roundelay_core::check::Door;
 use roundelay_core::check::others::Others;
 use roundelay_core::compile_with;
 use roundelay_core::cost::{self, Counter, FORMS, Term};
+use roundelay_core::interpret::Interpreted;
 use roundelay_core::schedule::Algorithm as _;
-use roundelay_core::schedule::interpret::Interpreted;
-use roundelay_core::source::Source;
+use roundelay_core::syntax::Source;
 use roundelay_core::topology::Topology;
 
 use roundelay_library::SOURCES as LIBRARY;

@@ -4,7 +4,7 @@ use roundelay_core::check::Door;
 use roundelay_core::compile;
 use roundelay_core::diagnostics::{Code, Diagnostic};
 use roundelay_core::expansion::{Outcome, counted, prove, tested};
-use roundelay_core::source::Source;
+use roundelay_core::syntax::Source;
 
 const RING: &str = "
     view block = output.split(nranks);

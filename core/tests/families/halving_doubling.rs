@@ -1,6 +1,6 @@
 //! Halving and doubling, far and near first, and folded for rank counts that are no powers of two.
 
-use roundelay_core::schedule::rational::Rat;
+use roundelay_core::rational::Rat;
 use roundelay_core::schedule::{Algorithm as _, Schedule};
 
 use super::pulls::{Pull, algorithm, proved, pulls, schedule};

@@ -1,6 +1,6 @@
 //! Two levels: what crosses between islands is read from the schedules, for any groups; and composition nests.
 
-use roundelay_core::schedule::rational::Rat;
+use roundelay_core::rational::Rat;
 use roundelay_core::schedule::{OpKind, Schedule};
 
 use super::pulls::{algorithm, proved, schedule, text};

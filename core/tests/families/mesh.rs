@@ -5,10 +5,10 @@ use roundelay_core::check::Door;
 use roundelay_core::compile;
 use roundelay_core::diagnostics::Code;
 use roundelay_core::ids::RankId;
-use roundelay_core::schedule::interpret::Interpreted;
-use roundelay_core::schedule::rational::Rat;
+use roundelay_core::interpret::Interpreted;
+use roundelay_core::rational::Rat;
 use roundelay_core::schedule::{Algorithm as _, Buffer, OpKind, Schedule};
-use roundelay_core::source::Source;
+use roundelay_core::syntax::Source;
 use roundelay_core::verify::verify;
 
 use crate::families::pulls::{Pull, algorithm, proved, pulls, schedule};

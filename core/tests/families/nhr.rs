@@ -7,10 +7,10 @@ use roundelay_core::check::Door;
 use roundelay_core::check::hir::Program;
 use roundelay_core::collective::Collective;
 use roundelay_core::compile;
-use roundelay_core::schedule::interpret::Interpreted;
-use roundelay_core::schedule::rational::Rat;
+use roundelay_core::interpret::Interpreted;
+use roundelay_core::rational::Rat;
 use roundelay_core::schedule::{Algorithm as _, Buffer, OpKind, Operand, Schedule, SignalKind};
-use roundelay_core::source::Source;
+use roundelay_core::syntax::Source;
 use roundelay_core::verify::verify;
 
 const NHR: &str = include_str!("../../../stdlib/library/nhr.coll");

@@ -3,10 +3,10 @@
 use roundelay_core::check::Door;
 use roundelay_core::check::others::Others;
 use roundelay_core::compile_with;
-use roundelay_core::schedule::interpret::Interpreted;
-use roundelay_core::schedule::rational::Rat;
+use roundelay_core::interpret::Interpreted;
+use roundelay_core::rational::Rat;
 use roundelay_core::schedule::{Algorithm as _, OpKind, Region, Schedule};
-use roundelay_core::source::Source;
+use roundelay_core::syntax::Source;
 use roundelay_core::verify::{Proof, verify};
 
 use roundelay_library::SOURCES as LIBRARY;

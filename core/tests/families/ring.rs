@@ -1,6 +1,6 @@
 //! Rings: one, two ways around one, and several.
 
-use roundelay_core::schedule::rational::Rat;
+use roundelay_core::rational::Rat;
 use roundelay_core::schedule::{Algorithm as _, Schedule};
 
 use super::pulls::{Pull, algorithm, along, proved, pulls, schedule, text};

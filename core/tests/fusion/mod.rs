@@ -5,10 +5,11 @@ use std::path::Path;
 use roundelay_core::check::Door;
 use roundelay_core::check::others::Others;
 use roundelay_core::compile_with;
-use roundelay_core::optimize::{Callers, fuse};
-use roundelay_core::schedule::interpret::Interpreted;
+use roundelay_core::interpret::Interpreted;
+use roundelay_core::optimize::fuse;
 use roundelay_core::schedule::{Algorithm as _, Buffer, OpKind, Schedule, legality, text};
-use roundelay_core::source::Source;
+use roundelay_core::syntax::Source;
+use roundelay_core::verify::Callers;
 use roundelay_core::verify::{Signals, verify_called};
 
 use roundelay_library::SOURCES as LIBRARY;

@@ -11,8 +11,9 @@ use std::fmt::Write as _;
 
 use roundelay_core::topology::nccl::{self, Assumption, System};
 use roundelay_core::topology::paths::{self, Path};
-use roundelay_core::topology::shape::{Argument, Shape, ShapeKind, Size, rate_text};
+use roundelay_core::topology::shape::{Argument, Shape, ShapeKind, Size};
 use roundelay_core::topology::{LinkKind, NodeId, NodeKind, Problem, Topology};
+use roundelay_core::units::rate_text;
 
 /// Files that name their GPUs.
 const FULL: [&str; 4] = [

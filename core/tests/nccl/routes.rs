@@ -1,6 +1,6 @@
 //! Kinds and bandwidths of paths, on machines small enough to follow by hand.
 
-use roundelay_core::schedule::rational::Rat;
+use roundelay_core::rational::Rat;
 use roundelay_core::topology::paths::{PathType, p2p_allowed, p2p_limit};
 use roundelay_core::topology::shape::ShapeKind;
 use roundelay_core::topology::{LinkKind, NodeId, Topology};

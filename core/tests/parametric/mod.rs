@@ -10,9 +10,9 @@ use std::ops::RangeInclusive;
 use roundelay_core::check::Door;
 use roundelay_core::check::hir::Algorithm;
 use roundelay_core::compile;
+use roundelay_core::interpret::Interpreted;
 use roundelay_core::schedule::Algorithm as _;
-use roundelay_core::schedule::interpret::Interpreted;
-use roundelay_core::source::Source;
+use roundelay_core::syntax::Source;
 pub(crate) use roundelay_core::verify::parametric::prove;
 use roundelay_core::verify::verify;
 

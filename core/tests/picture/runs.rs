@@ -7,10 +7,10 @@ use roundelay_core::check::others::Others;
 use roundelay_core::compile_with;
 use roundelay_core::dtype::DType;
 use roundelay_core::ids::RankId;
-use roundelay_core::schedule::interpret::Interpreted;
+use roundelay_core::interpret::Interpreted;
 use roundelay_core::schedule::{Algorithm as _, Schedule};
 use roundelay_core::simulate::{Machine, SignalCost, Timeline, simulate};
-use roundelay_core::source::Source;
+use roundelay_core::syntax::Source;
 
 use roundelay_library::SOURCES as LIBRARY;
 

@@ -7,7 +7,7 @@ use roundelay_core::check;
 use roundelay_core::collective::Collective;
 use roundelay_core::emit::topology_svg::{Marks, svg};
 use roundelay_core::ids::RankId;
-use roundelay_core::source::Source;
+use roundelay_core::syntax::Source;
 use roundelay_core::topology::bounds::{Binding, bound};
 use roundelay_core::topology::draft::Draft;
 use roundelay_core::topology::{NodeKind, Topology};
@@ -50,7 +50,7 @@ fn a_large_mesh_is_a_disc() {
     assert_eq!((lines, discs), (324, 0), "few of all pairs");
 
     let mut draft = Draft::new("one cable is slow", 20, true).unwrap();
-    let rat = |n, d| roundelay_core::schedule::rational::Rat::new(n, d).unwrap();
+    let rat = |n, d| roundelay_core::rational::Rat::new(n, d).unwrap();
     for (a, b) in (0..20).flat_map(|a| (a + 1..20).map(move |b| (a, b))) {
         let share = if (a, b) == (4, 9) { rat(1, 2) } else { rat(1, 1) };
         let kind = roundelay_core::topology::LinkKind::NvLink;
@@ -217,7 +217,7 @@ fn names_are_escaped() {
     let switch = draft.switch("x<y&z\u{1}", NodeKind::Pci, None);
     let link = |draft: &mut Draft, rank: u32| {
         let kind = roundelay_core::topology::LinkKind::Pci;
-        let one = roundelay_core::schedule::rational::Rat::ONE;
+        let one = roundelay_core::rational::Rat::ONE;
         draft.cable(RankId(rank).into(), switch, kind, one, 0).unwrap();
     };
     link(&mut draft, 0);

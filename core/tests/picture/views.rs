@@ -4,7 +4,7 @@ use roundelay_core::emit::spacetime::{Drawing, Units, View, html, rounds, svg, v
 use roundelay_core::ids::RankId;
 use roundelay_core::schedule::Schedule;
 use roundelay_core::simulate::Timeline;
-use roundelay_core::source::Source;
+use roundelay_core::syntax::Source;
 
 use super::elements::{Element, elements};
 use super::runs::{run, schedule, source};

@@ -2,9 +2,9 @@
 //! without any signal of it something is.
 
 use roundelay_core::ids::OpId;
-use roundelay_core::optimize::Callers;
 use roundelay_core::optimize::elide::{Why, elide};
 use roundelay_core::schedule::{Schedule, legality, text};
+use roundelay_core::verify::Callers;
 use roundelay_core::verify::{Signals, verify_called};
 
 use crate::proof::mutation::delete;

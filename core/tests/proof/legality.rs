@@ -1,7 +1,7 @@
 //! One broken schedule for each structural rule: that rule is reported, and no other.
 
 use roundelay_core::ids::{LaneId, OpId, RankId, RegionId, ScratchId};
-use roundelay_core::schedule::rational::Rat;
+use roundelay_core::rational::Rat;
 use roundelay_core::schedule::{Buffer, OpKind, Schedule, SignalKind, legality};
 use roundelay_core::verify::verify;
 

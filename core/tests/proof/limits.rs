@@ -3,9 +3,10 @@
 
 use roundelay_core::collective::Collective;
 use roundelay_core::diagnostics::Code;
+use roundelay_core::schedule::Algorithm;
 use roundelay_core::schedule::builder::{Builder, Stop};
 use roundelay_core::schedule::value::int;
-use roundelay_core::schedule::{Algorithm, Location};
+use roundelay_core::source::Location;
 use roundelay_core::verify::verify;
 
 use crate::proof::golden::read;

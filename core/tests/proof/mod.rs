@@ -21,9 +21,9 @@ mod suite;
 use roundelay_core::check::Door;
 use roundelay_core::compile;
 use roundelay_core::diagnostics::Finding;
-use roundelay_core::schedule::interpret::Interpreted;
+use roundelay_core::interpret::Interpreted;
 use roundelay_core::schedule::{Algorithm, Schedule};
-use roundelay_core::source::Source;
+use roundelay_core::syntax::Source;
 
 /// The schedule of the only algorithm in `text`.
 fn lay_out(text: &str, nranks: u32) -> Result<Schedule, Vec<Finding>> {

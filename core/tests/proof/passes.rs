@@ -1,8 +1,9 @@
 //! Passes that go wrong: what fusion or elision makes is broken before it is looked at, and what is let through all
 //! the same must be right, and reduce in the author's order.
 
-use roundelay_core::optimize::{Callers, Goal, Level, optimize, optimize_with};
+use roundelay_core::optimize::{Goal, Level, optimize, optimize_with};
 use roundelay_core::schedule::{OpKind, Schedule, legality, text};
+use roundelay_core::verify::Callers;
 use roundelay_core::verify::Proved;
 
 use crate::proof::mutation::CLASSES;

@@ -1,10 +1,10 @@
 //! Fractions, lengths and integers against plain arithmetic.
 
 use proptest::prelude::*;
+use roundelay_core::rational::Rat;
 use roundelay_core::schedule::area::Area;
 use roundelay_core::schedule::arith::{Fault, arithmetic};
 use roundelay_core::schedule::lengths::{Lengths, compare};
-use roundelay_core::schedule::rational::Rat;
 use roundelay_core::schedule::{Buffer, Region};
 use roundelay_core::syntax::ast::BinOp;
 

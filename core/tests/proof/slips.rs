@@ -4,9 +4,9 @@
 use roundelay_core::check::Door;
 use roundelay_core::compile;
 use roundelay_core::expansion::Slips;
+use roundelay_core::interpret::Interpreted;
 use roundelay_core::prove_source;
-use roundelay_core::schedule::interpret::Interpreted;
-use roundelay_core::source::Source;
+use roundelay_core::syntax::Source;
 
 const RING: &str = "algorithm Ring() -> AllReduce {
     let left = peer((rank - 1) % nranks);

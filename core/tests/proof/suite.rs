@@ -11,10 +11,10 @@ use roundelay_core::check::Door;
 use roundelay_core::check::others::Others;
 use roundelay_core::compile_with;
 use roundelay_core::diagnostics::Code;
+use roundelay_core::interpret::Interpreted;
 use roundelay_core::schedule::demands::Demands;
-use roundelay_core::schedule::interpret::Interpreted;
 use roundelay_core::schedule::{Algorithm, Schedule, legality, text};
-use roundelay_core::source::Source;
+use roundelay_core::syntax::Source;
 use roundelay_core::verify::verify;
 
 use crate::proof::mutation::CLASSES;

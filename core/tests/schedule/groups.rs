@@ -2,9 +2,9 @@
 
 use roundelay_core::check::Door;
 use roundelay_core::compile;
-use roundelay_core::schedule::interpret::Interpreted;
+use roundelay_core::interpret::Interpreted;
 use roundelay_core::schedule::{Algorithm as _, OpKind, SignalKind};
-use roundelay_core::source::Source;
+use roundelay_core::syntax::Source;
 
 /// Each rank says by posts who is in its group and who stands across, and by slots which group is which.
 const ASK: &str = "

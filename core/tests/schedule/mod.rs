@@ -6,9 +6,9 @@ mod text;
 
 use roundelay_core::check::Door;
 use roundelay_core::compile;
-use roundelay_core::schedule::interpret::Interpreted;
+use roundelay_core::interpret::Interpreted;
 use roundelay_core::schedule::{Algorithm as _, Schedule};
-use roundelay_core::source::Source;
+use roundelay_core::syntax::Source;
 
 /// The first algorithm of a source, laid out.
 fn lay_out(text: &str, nranks: u32) -> Schedule {

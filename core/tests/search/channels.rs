@@ -2,7 +2,7 @@
 
 use super::topology;
 use roundelay_core::ids::RankId;
-use roundelay_core::schedule::rational::Rat;
+use roundelay_core::rational::Rat;
 use roundelay_core::topology::search::channels::{Channels, channels};
 use roundelay_core::topology::shape::{Shape, ShapeKind};
 use roundelay_core::topology::{NodeId, Topology, paths};

@@ -8,7 +8,7 @@ use roundelay_core::dtype::DType;
 use roundelay_core::ids::RankId;
 use roundelay_core::schedule::{Algorithm as _, Schedule};
 use roundelay_core::simulate::{Machine, SignalCost, closed, simulate};
-use roundelay_core::source::Source;
+use roundelay_core::syntax::Source;
 use roundelay_core::topology::bounds::bound;
 use roundelay_core::topology::{NodeId, Routing};
 

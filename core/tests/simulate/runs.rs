@@ -1,10 +1,10 @@
 //! What must hold of any run: bytes are conserved, the critical path is a way through time, a timeline has no gaps.
 
+use roundelay_core::cost::Load;
 use roundelay_core::dtype::DType;
 use roundelay_core::schedule::Schedule;
 use roundelay_core::schedule::{Algorithm as _, OpKind};
 use roundelay_core::simulate::{Machine, SignalCost, Simulated, State, Task, simulate};
-use roundelay_core::topology::load::Load;
 
 use super::{machine, names, schedule};
 

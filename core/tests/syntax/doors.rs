@@ -1,5 +1,6 @@
 use proc_macro2::TokenStream;
-use roundelay_core::source::{Source, Span};
+use roundelay_core::source::Span;
+use roundelay_core::syntax::Source;
 use roundelay_core::syntax::{self, token::Tok};
 
 use super::{SAMPLES, parse_ok};

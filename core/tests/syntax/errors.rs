@@ -342,7 +342,7 @@ fn parameters() {
 
 #[test]
 fn not_utf8() {
-    let source = roundelay_core::source::Source::from_bytes("t", b"ab\n c\xff");
+    let source = roundelay_core::syntax::Source::from_bytes("t", b"ab\n c\xff");
     let (_, diagnostics) = roundelay_core::syntax::parse(&source);
     expect![[r#"
         the source is not UTF-8: byte 5 cannot be read [E0001]

@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 use roundelay_core::diagnostics::Code;
-use roundelay_core::source::Source;
+use roundelay_core::syntax::Source;
 use roundelay_core::syntax::{self, MAX_DIAGNOSTICS, token};
 
 use super::{SAMPLES, parse};

@@ -6,7 +6,7 @@ mod hostile;
 mod printer;
 
 use roundelay_core::diagnostics::Diagnostic;
-use roundelay_core::source::Source;
+use roundelay_core::syntax::Source;
 use roundelay_core::syntax::{self, ast::File};
 
 /// The sources under `tests/data`, by file name.

@@ -1,6 +1,7 @@
 use expect_test::expect_file;
 use proptest::prelude::*;
-use roundelay_core::source::{Source, Span};
+use roundelay_core::source::Span;
+use roundelay_core::syntax::Source;
 use roundelay_core::syntax::ast::{
     Algorithm, Attr, AttrArg, AttrValue, BinOp, Expr, ExprKind, File, Iter, Name, Param, Stmt,
     StmtKind, TypeName, UnOp,

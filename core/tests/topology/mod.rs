@@ -5,7 +5,7 @@ mod text;
 
 use roundelay_core::check;
 use roundelay_core::ids::RankId;
-use roundelay_core::source::Source;
+use roundelay_core::syntax::Source;
 use roundelay_core::topology::Topology;
 
 /// The topology of a text that is right.

@@ -1,7 +1,7 @@
 //! Each constructor against what it must lay out, counted by hand.
 
 use roundelay_core::ids::RankId;
-use roundelay_core::schedule::rational::Rat;
+use roundelay_core::rational::Rat;
 use roundelay_core::topology::draft::Draft;
 use roundelay_core::topology::{Link, LinkKind, NodeId, NodeKind, Topology};
 

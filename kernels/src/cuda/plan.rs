@@ -6,8 +6,9 @@ use std::sync::Mutex;
 use roundelay_core::dtype::{DType, ReduceOp};
 use roundelay_core::emit::cuda::{Element, Facts, Form, Kernel, Protocol, Spec};
 use roundelay_core::ids::RankId;
-use roundelay_core::optimize::{Callers, Goal};
-use roundelay_core::schedule::interpret::Interpreted;
+use roundelay_core::interpret::Interpreted;
+use roundelay_core::optimize::Goal;
+use roundelay_core::verify::Callers;
 use roundelay_core::verify::Proved;
 
 use super::compile::{Compiled, Target, compile};

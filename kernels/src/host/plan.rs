@@ -7,8 +7,9 @@ use std::time::{Duration, Instant};
 
 use roundelay_core::dtype::{DType, ReduceOp};
 use roundelay_core::ids::{RankId, StreamId};
-use roundelay_core::optimize::{Callers, Goal, Level, Optimized, Unproved};
+use roundelay_core::optimize::{Goal, Level, Optimized, Unproved};
 use roundelay_core::schedule::Schedule;
+use roundelay_core::verify::Callers;
 use roundelay_core::verify::{Proof, Proved};
 
 use super::code::{Instr, Kind};

@@ -12,8 +12,8 @@ use std::time::Duration;
 use roundelay_core::diagnostics::Code as ErrorCode;
 use roundelay_core::dtype::{DType, ReduceOp};
 use roundelay_core::ids::{ChannelId, OpId, RankId, StreamId};
-use roundelay_core::optimize::Callers;
 use roundelay_core::schedule::{Buffer, Schedule};
+use roundelay_core::verify::Callers;
 use roundelay_core::verify::Proved;
 
 use super::bases::Bases;

@@ -5,11 +5,12 @@ use std::sync::Arc;
 use roundelay_core::collective::Collective;
 use roundelay_core::dtype::{DType, ReduceOp};
 use roundelay_core::ids::{LaneId, OpId, RankId, RegionId, ScratchId, SpanId};
+use roundelay_core::rational::Rat;
 use roundelay_core::schedule::demands::Demands;
-use roundelay_core::schedule::rational::Rat;
 use roundelay_core::schedule::{
-    Buffer, Channel, Location, Op, OpKind, Operand, Region, Schedule, Scratch, SignalKind, Stream,
+    Buffer, Channel, Op, OpKind, Operand, Region, Schedule, Scratch, SignalKind, Stream,
 };
+use roundelay_core::source::Location;
 use roundelay_core::verify::{Ports, Proof};
 use roundelay_kernels::Plan;
 

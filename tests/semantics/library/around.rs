@@ -8,10 +8,10 @@ use roundelay::library::{
     TwoShotAround,
 };
 use roundelay::{Algorithm, DType, ReduceOp, Ring, Topology};
+use roundelay_core::cost::Load;
 use roundelay_core::diagnostics::Code;
 use roundelay_core::ids::RankId;
 use roundelay_core::topology::bounds;
-use roundelay_core::topology::load::Load;
 use roundelay_core::verify::{Signals, links, verify_with};
 
 use super::super::runs::{Kind, Proofs, assert_right, data, run};

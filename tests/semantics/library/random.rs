@@ -5,8 +5,8 @@ use proptest::sample::Index;
 use roundelay::{Algorithm, Collective, Groups, Ring, Rings, Tree};
 use roundelay_core::check::Door;
 use roundelay_core::diagnostics::{Code, Diagnostic};
-use roundelay_core::schedule::interpret::Interpreted;
-use roundelay_core::source::Source;
+use roundelay_core::interpret::Interpreted;
+use roundelay_core::syntax::Source;
 use roundelay_tests::compile;
 
 use super::super::runs::{Kind, Proofs, assert_right};

@@ -3,7 +3,7 @@
 use roundelay::Algorithm;
 use roundelay_core::check::Door;
 use roundelay_core::check::hir::Ty;
-use roundelay_core::source::Source;
+use roundelay_core::syntax::Source;
 use roundelay_tests::compile;
 
 use super::values::Values;

@@ -76,7 +76,7 @@ mod tests {
     use crate::check::Door;
     use crate::check::hir::walk;
     use crate::compile;
-    use crate::source::Source;
+    use crate::syntax::Source;
 
     /// How many loops are in each nest that some loop of `body` tells of.
     fn nests(body: &str) -> Vec<usize> {

@@ -3,7 +3,7 @@
 use crate::check::Door;
 use crate::check::others::Others;
 use crate::diagnostics::Severity;
-use crate::source::Source;
+use crate::syntax::Source;
 
 const OTHER: &str = "pub algorithm Other(unused: int = 1) -> AllReduce { let nothing = 1; \
                      copy(local.input, local.output); }

@@ -91,7 +91,7 @@ impl Units {
 #[cfg(test)]
 mod tests {
     use crate::check::Door;
-    use crate::source::Source;
+    use crate::syntax::Source;
 
     #[test]
     fn units_are_written_as_their_author_would() {

@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::collective::Alias;
 use crate::ids::{OpId, RankId, ScratchId, SpanId};
-use crate::schedule::rational::Rat;
+use crate::rational::Rat;
 use crate::schedule::{Buffer, OpKind, Operand, Schedule};
 
 /// Moves of a stream between which its parts must meet.

@@ -5,10 +5,11 @@ use std::collections::BTreeSet;
 
 use crate::check::hir::{self, Algorithm, StmtKind};
 use crate::ids::{LaneId, OpId, SpanId};
-use crate::optimize::{Callers, elide};
+use crate::optimize::elide;
 use crate::schedule::demands::Demands;
 use crate::schedule::tables::Renumber;
 use crate::schedule::{Op, OpKind, Schedule};
+use crate::verify::Callers;
 use crate::verify::{Proof, Signals, verify_called};
 
 /// Signal statements that can go, all that they do at all ranks.

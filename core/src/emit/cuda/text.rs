@@ -10,8 +10,9 @@ use crate::check::hir::{
 };
 use crate::dtype::ReduceOp;
 use crate::ids::SpanId;
-use crate::schedule::interpret::Interpreted;
-use crate::schedule::{Algorithm as _, Location, OpKind, Schedule};
+use crate::interpret::Interpreted;
+use crate::schedule::{Algorithm as _, OpKind, Schedule};
+use crate::source::Location;
 use crate::source::Span;
 
 /// An algorithm whose statements are written, and what is known of them.

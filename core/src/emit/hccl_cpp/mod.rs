@@ -18,7 +18,7 @@ use crate::diagnostics::{Code, Finding};
 use crate::executor::Executor;
 use crate::ids::{RankId, SpanId};
 use crate::schedule::{Algorithm as _, Buffer, OpKind, Schedule};
-use crate::source::Source;
+use crate::syntax::Source;
 use crate::verify::{Signals, verify_with};
 use moves::Act;
 use text::Writer;

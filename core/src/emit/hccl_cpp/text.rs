@@ -7,9 +7,9 @@ use super::moves::{Act, singles};
 use super::rounds::{Column, Node, rounds};
 use crate::diagnostics::{Code, Finding};
 use crate::ids::{RankId, SpanId};
-use crate::schedule::rational::Rat;
+use crate::rational::Rat;
 use crate::schedule::{Buffer, Channel, Op, OpKind, Operand, Schedule, SignalKind, Stream};
-use crate::source::Source;
+use crate::syntax::Source;
 
 /// What a statement does; its peers and pieces are values beside it.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]

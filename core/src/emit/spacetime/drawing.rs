@@ -7,7 +7,7 @@ use super::scale::short;
 use crate::ids::RankId;
 use crate::schedule::Schedule;
 use crate::simulate::{Message, Span, Timeline};
-use crate::source::Source;
+use crate::syntax::Source;
 
 /// What is wanted of a picture.
 #[derive(Clone, Debug, Default)]

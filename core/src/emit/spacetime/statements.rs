@@ -1,8 +1,9 @@
 //! What the author wrote: the statement of an op, and where it stands.
 
 use crate::ids::SpanId;
-use crate::schedule::{Location, Schedule};
-use crate::source::Source;
+use crate::schedule::Schedule;
+use crate::source::Location;
+use crate::syntax::Source;
 
 /// Letters of a statement that are shown.
 const SHOWN: usize = 96;
@@ -85,7 +86,7 @@ fn written(lines: &[&str], at: &Location) -> String {
 #[cfg(test)]
 mod tests {
     use super::{SHOWN, place, written};
-    use crate::schedule::Location;
+    use crate::source::Location;
 
     #[test]
     fn a_statement_is_one_line_without_comments() {

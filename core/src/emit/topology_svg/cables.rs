@@ -8,9 +8,10 @@ use super::layout::Layout;
 use super::meshes::{self, Mesh};
 use super::router::Router;
 use super::ways::{Bend, Way};
-use crate::schedule::rational::Rat;
-use crate::topology::shape::{rate_text, time_text};
+use crate::rational::Rat;
 use crate::topology::{Link, LinkKind, NodeId, Topology};
+use crate::units::rate_text;
+use crate::units::time_text;
 
 /// Cables, and bundles of them, that are drawn.
 pub(super) const LIMIT: usize = 4096;

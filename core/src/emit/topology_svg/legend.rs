@@ -7,7 +7,7 @@ use super::cables::{Cables, rate};
 use super::layout::Point;
 use super::{Body, MARGIN, Marks, STYLE, ring_class, shown, width};
 use crate::emit::picture::{LETTER, escaped, px, wrapped};
-use crate::schedule::rational::Rat;
+use crate::rational::Rat;
 use crate::topology::{LinkKind, Node, NodeKind, Topology};
 
 /// From a line of text to the next.

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use super::cables::{Pair, Pairs, quality};
 use super::layout::Layout;
 use crate::ids::RankId;
-use crate::schedule::rational::Rat;
+use crate::rational::Rat;
 use crate::topology::{LinkKind, NodeId, Topology};
 
 /// Ranks up to which every cable is a line.

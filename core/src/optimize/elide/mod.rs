@@ -15,13 +15,13 @@ mod reasons;
 
 use std::fmt;
 
-use super::Callers;
 use crate::diagnostics::Finding;
 use crate::ids::{LaneId, OpId, RankId};
 use crate::schedule::demands::Resource;
 use crate::schedule::tables::Renumber;
 use crate::schedule::{OpKind, Operand, Schedule, SignalKind};
 use crate::stages::stage;
+use crate::verify::Callers;
 use crate::verify::{Access, Order, Signals, in_order, verify_called};
 use choose::{Choice, choose, stays};
 use least::least;

@@ -7,8 +7,8 @@ use std::cell::RefCell;
 use std::collections::HashMap;
 
 use crate::ids::{OpId, RankId, StreamId};
-use crate::optimize::Callers;
 use crate::schedule::{Buffer, Op, OpKind, Operand, Schedule};
+use crate::verify::Callers;
 use crate::verify::clocks::Full;
 use crate::verify::in_place::follows;
 use crate::verify::layout::{Cells, Held, Layout, Mode};

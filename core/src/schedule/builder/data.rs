@@ -4,9 +4,9 @@
 use super::{At, Builder, Stop};
 use crate::diagnostics::{Code, Finding};
 use crate::ids::{RankId, SpanId};
+use crate::rational::Rat;
 use crate::schedule::area::Area;
 use crate::schedule::lengths::{self, Lengths};
-use crate::schedule::rational::Rat;
 use crate::schedule::tables::Tables;
 use crate::schedule::value::Place;
 use crate::schedule::{Buffer, Op, OpKind, Operand};

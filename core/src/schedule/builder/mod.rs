@@ -15,7 +15,7 @@ use std::hash::BuildHasherDefault;
 
 use super::area::{Area, Pieces};
 use super::arith::Fault;
-use super::record::countable;
+use super::record::{Record, countable};
 use super::tables::{Lane, Limits, Mix, Tables};
 use super::value::{Flag, Int, List, Peer, Piece};
 use super::{Buffer, Channel, Op, OpKind, Region, SignalKind};
@@ -100,6 +100,11 @@ impl<'t> Builder<'t> {
 
     pub(crate) fn into_streams(self) -> Vec<Vec<Op>> {
         self.streams
+    }
+
+    /// What the program asked of the host so far, where that is kept for another engine.
+    pub(crate) fn record(&mut self) -> Option<&mut Record> {
+        self.tables.record.as_mut()
     }
 
     // ---- what the program may ask -----------------------------------------------------------

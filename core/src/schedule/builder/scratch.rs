@@ -3,10 +3,10 @@
 use super::{At, Builder, Stop};
 use crate::diagnostics::{Code, Finding};
 use crate::ids::{LaneId, ScratchId, SpanId};
+use crate::rational::Rat;
 use crate::schedule::Scratch;
 use crate::schedule::area::{Area, Cut, Pieces};
 use crate::schedule::arith::Fault;
-use crate::schedule::rational::Rat;
 use crate::schedule::tables::Tables;
 use crate::schedule::value::{Int, Piece, Split};
 

@@ -4,7 +4,8 @@ use super::Printer;
 use crate::source::Span;
 use crate::syntax::ast::{BinOp, Expr, ExprKind, UnOp};
 use crate::syntax::token::Quantity;
-use crate::topology::shape::{data_text, time_text};
+use crate::units::data_text;
+use crate::units::time_text;
 
 /// Operands that a block follows: an `if` among them is put in parentheses.
 pub(super) const CONDITION: u8 = 2;

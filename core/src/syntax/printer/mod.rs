@@ -13,7 +13,8 @@ use super::ast::{
     Algorithm, Attr, AttrArg, AttrValue, Executor, Expr, File, Iter, Name, Param, Stmt, StmtKind,
     TypeName,
 };
-use crate::source::{Source, Span};
+use crate::source::Span;
+use crate::syntax::Source;
 use expr::{CONDITION, EFFECT};
 use trivia::Trivia;
 

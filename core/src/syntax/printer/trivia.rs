@@ -1,6 +1,7 @@
 //! The comments of a source, handed out in order while its tree is printed.
 
-use crate::source::{Comment, Source};
+use crate::syntax::Comment;
+use crate::syntax::Source;
 use crate::syntax::ast::Param;
 use crate::syntax::token::Tok;
 

@@ -10,7 +10,7 @@ use std::collections::HashMap;
 
 use super::twins;
 use crate::ids::RankId;
-use crate::schedule::rational::Rat;
+use crate::rational::Rat;
 use crate::topology::Topology;
 
 /// A link at a node: the other end, whether it leads there, and what it is like.

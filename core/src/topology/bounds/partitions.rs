@@ -11,7 +11,7 @@ use super::cuts::Graph;
 use super::fraction::Fraction;
 use super::{orbits, twins};
 use crate::ids::RankId;
-use crate::schedule::rational::Rat;
+use crate::rational::Rat;
 
 /// Ranks up to which every partition is tried: there are 115 975 of ten.
 pub(super) const ALL: usize = 10;

@@ -10,7 +10,7 @@ use crate::ids::RankId;
 use crate::topology::{NodeId, Topology};
 
 /// A link's other end, with what it is like.
-type End = (NodeId, crate::schedule::rational::Rat, u64);
+type End = (NodeId, crate::rational::Rat, u64);
 
 /// Number of links, and their bandwidths.
 type Outline = (usize, Vec<(u64, u64)>);
@@ -82,7 +82,7 @@ fn same(ends_a: &[End], ends_b: &[End], a: RankId, b: RankId) -> bool {
 mod tests {
     use super::classes;
     use crate::ids::RankId;
-    use crate::schedule::rational::Rat;
+    use crate::rational::Rat;
     use crate::topology::draft::Draft;
     use crate::topology::{Link, LinkKind, NodeId, Topology};
 

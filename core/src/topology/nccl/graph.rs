@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use super::xml::{Element, File};
 use super::{Cpu, System, speeds};
-use crate::schedule::rational::Rat;
+use crate::rational::Rat;
 use crate::topology::draft::Draft;
 use crate::topology::{Link, LinkKind, NodeId, NodeKind, Problem, Vendor};
 

@@ -10,8 +10,8 @@ use super::graph::NVLINKS;
 use super::speeds;
 use super::xml::Element;
 use crate::diagnostics::Code;
-use crate::topology::shape::rate_text;
 use crate::topology::{Link, NodeId, NodeKind, Problem, Topology};
+use crate::units::rate_text;
 
 const ELEMENTS: usize = 256;
 const CHILDREN: usize = 640;

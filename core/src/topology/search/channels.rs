@@ -6,7 +6,7 @@ use std::sync::{LazyLock, Mutex, PoisonError};
 
 use super::around;
 use crate::ids::RankId;
-use crate::schedule::rational::Rat;
+use crate::rational::Rat;
 use crate::topology::paths::{self, Path, PathType};
 use crate::topology::{LinkKind, NodeId, NodeKind, Problem, Topology};
 

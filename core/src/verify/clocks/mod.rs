@@ -131,9 +131,9 @@ mod tests {
     use crate::check::Door;
     use crate::compile;
     use crate::ids::{OpId, StreamId};
-    use crate::schedule::interpret::Interpreted;
+    use crate::interpret::Interpreted;
     use crate::schedule::{Algorithm as _, OpKind, text};
-    use crate::source::Source;
+    use crate::syntax::Source;
     use crate::verify::in_order;
 
     /// Rank 1 posts twice and hears of rank 0 in between: three clocks of two entries live at once.

@@ -6,9 +6,9 @@ use super::linear::{Affine, Facts, N};
 use super::program::{Interval, Outside, Place, Region, WHOLE};
 use crate::check::hir::{Expr, ExprKind, VarId};
 use crate::collective::Collective;
+use crate::rational::Rat;
 use crate::schedule::Buffer;
 use crate::schedule::arith;
-use crate::schedule::rational::Rat;
 use crate::source::Span;
 use crate::syntax::ast::{BinOp, UnOp};
 

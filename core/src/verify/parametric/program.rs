@@ -2,7 +2,7 @@
 
 use super::linear::Affine;
 use crate::collective::Collective;
-use crate::schedule::rational::Rat;
+use crate::rational::Rat;
 use crate::schedule::{Buffer, SignalKind};
 use crate::source::Span;
 

@@ -9,8 +9,8 @@ use super::linear::{Affine, Facts, N, S, T, Verdict};
 use super::memory::{Effect, Relation, all_of, locate, own_block, relate};
 use super::program::{Action, Interval, Outside, Place, Program, Region, WHOLE, meet};
 use crate::collective::Collective;
+use crate::rational::Rat;
 use crate::schedule::Buffer;
-use crate::schedule::rational::Rat;
 use crate::source::Span;
 use crate::verify::layout::Mode;
 

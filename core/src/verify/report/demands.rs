@@ -3,8 +3,8 @@
 use super::{Reporter, table};
 use crate::diagnostics::{Code, Finding};
 use crate::ids::{OpId, RankId, SpanId};
+use crate::rational::Rat;
 use crate::schedule::demands::Budget;
-use crate::schedule::rational::Rat;
 use crate::verify::{Busiest, Witness};
 
 impl Reporter<'_> {

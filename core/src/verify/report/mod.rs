@@ -11,7 +11,7 @@ use std::fmt::Write as _;
 use super::signals::Signals;
 use crate::diagnostics::{self, Finding};
 use crate::ids::{OpId, RankId, SpanId};
-use crate::schedule::rational::Rat;
+use crate::rational::Rat;
 use crate::schedule::{Buffer, OpKind, Operand, Region, Schedule, SignalKind};
 
 /// Ranks listed before `…`.

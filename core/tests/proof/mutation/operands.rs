@@ -3,7 +3,7 @@
 use std::ops::RangeInclusive;
 
 use roundelay_core::ids::{RankId, RegionId};
-use roundelay_core::schedule::rational::Rat;
+use roundelay_core::rational::Rat;
 use roundelay_core::schedule::{Buffer, Op, OpKind, Operand, Region, Schedule};
 
 use super::each;

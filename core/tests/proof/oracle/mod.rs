@@ -7,7 +7,7 @@ mod model;
 mod search;
 mod values;
 
-use roundelay_core::schedule::rational::Rat;
+use roundelay_core::rational::Rat;
 use roundelay_core::schedule::{Buffer, Schedule};
 
 use model::Model;

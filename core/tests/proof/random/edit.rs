@@ -1,6 +1,7 @@
 //! Random changes of a program's tree: what a newcomer gets wrong, and some that change nothing.
 
-use roundelay_core::source::{Source, Span};
+use roundelay_core::source::Span;
+use roundelay_core::syntax::Source;
 use roundelay_core::syntax::ast::{Algorithm, Attr, BinOp, Expr, ExprKind, Name, Stmt, StmtKind};
 use roundelay_core::syntax::parse;
 

@@ -8,9 +8,9 @@ mod tree;
 use roundelay_core::check::Door;
 use roundelay_core::compile;
 use roundelay_core::diagnostics::Code;
-use roundelay_core::schedule::interpret::Interpreted;
+use roundelay_core::interpret::Interpreted;
 use roundelay_core::schedule::{Algorithm as _, Limits, Schedule};
-use roundelay_core::source::Source;
+use roundelay_core::syntax::Source;
 use roundelay_core::syntax::ast::{Algorithm, File, StmtKind};
 use roundelay_core::syntax::{parse, printer};
 

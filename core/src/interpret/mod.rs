@@ -12,20 +12,22 @@ mod scalar;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::builder::{Builder, Stop};
-use super::demands::Resource;
-use super::params::ParamValue;
-use super::ring::Ring;
-use super::site::Site;
-use super::value::{Flag, Int, List, Peer, Piece, Split};
-use super::{Algorithm, Location};
 use crate::check::hir::{
     self, Demand, Expr, Iter, ParamTy, Signal, Step, Stmt, StmtKind, Ty, VarId,
 };
 use crate::collective::Collective;
 use crate::diagnostics::{Code, Diagnostic, Finding};
 use crate::ids::{RankId, SpanId};
-use crate::source::{Source, Span};
+use crate::schedule::Algorithm;
+use crate::schedule::builder::{Builder, Stop};
+use crate::schedule::demands::Resource;
+use crate::schedule::params::ParamValue;
+use crate::schedule::ring::Ring;
+use crate::schedule::site::Site;
+use crate::schedule::value::{Flag, Int, List, Peer, Piece, Split};
+use crate::source::Location;
+use crate::source::Span;
+use crate::syntax::Source;
 use crate::topology::Topology;
 use eval::Value;
 

@@ -6,8 +6,8 @@ use std::collections::HashMap;
 use crate::check::hir::{self, Expr, ExprKind, Iter, Stmt, StmtKind, VarId, walk};
 use crate::diagnostics::{Code, Finding, Operand};
 use crate::ids::SpanId;
-use crate::schedule::Location;
-use crate::source::Source;
+use crate::source::Location;
+use crate::syntax::Source;
 
 /// What an author wrote.
 #[derive(Debug, Default)]

@@ -167,7 +167,7 @@ impl<'a> Run<'a> {
             Ty::Region => return Ok(Value::Region(self.region(b, expr)?)),
             _ => self.object(b, expr)?,
         };
-        if b.tables.record.is_some() {
+        if b.record().is_some() {
             self.record(b, expr, &value)?;
         }
         Ok(value)

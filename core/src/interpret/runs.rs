@@ -8,7 +8,8 @@ use crate::check::hir::StmtKind;
 use crate::collective::Collective;
 use crate::diagnostics::Finding;
 use crate::schedule::builder::{Builder, Stop};
-use crate::schedule::{Algorithm, Limits, Location};
+use crate::schedule::{Algorithm, Limits};
+use crate::source::Location;
 
 /// Asks the first rank what it would run.
 struct Asking<'a> {

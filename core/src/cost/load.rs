@@ -5,10 +5,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::routes::{Routes, Routing};
-use super::{NodeId, Topology};
 use crate::ids::RankId;
 use crate::schedule::Schedule;
+use crate::topology::routes::{Routes, Routing};
+use crate::topology::{NodeId, Topology};
 
 /// The load of a schedule on the links of a topology.
 #[derive(Clone, Debug, PartialEq)]
@@ -53,7 +53,7 @@ impl Load {
 
 /// How a message gets from one rank to another.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Way {
+pub(super) struct Way {
     /// Nanoseconds, along the slowest of the shortest ways.
     pub latency: f64,
     /// Seconds a byte, times B where the topology is relative.
@@ -61,7 +61,7 @@ pub struct Way {
 }
 
 /// The way between each two ranks; nothing where they are not linked.
-pub fn ways(
+pub(super) fn ways(
     topology: &Topology,
     pairs: &BTreeSet<(RankId, RankId)>,
 ) -> BTreeMap<(RankId, RankId), Way> {

@@ -49,7 +49,7 @@ impl<'a> Run<'a> {
 
     /// Keeps the values of the parameters; of an algorithm that another calls, the topologies that nobody wrote.
     pub(super) fn record_params(&mut self, b: &mut Builder<'_>) -> Result<(), Stop> {
-        if b.tables.record.is_none() {
+        if b.record().is_none() {
             return Ok(());
         }
         for (index, param) in self.algorithm.params.iter().enumerate() {
@@ -105,7 +105,7 @@ impl<'a> Run<'a> {
 }
 
 fn note(b: &mut Builder<'_>, keep: impl FnOnce(&mut Record)) {
-    if let Some(record) = &mut b.tables.record {
+    if let Some(record) = b.record() {
         keep(record);
     }
 }

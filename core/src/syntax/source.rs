@@ -1,0 +1,227 @@
+//! A source as both doors read it: tokens, where each stands, and what was wrong on the way.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use super::MAX_TOKENS;
+use super::token::{self, Tok};
+use crate::diagnostics::{Code, Diagnostic};
+use crate::source::{Location, Span};
+
+/// A comment of a text source. Macro input has none: rustc drops them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Comment {
+    /// With its slashes, without the line break.
+    pub text: String,
+    /// The token it precedes; the number of tokens for one at the end.
+    pub before: u32,
+    /// Whether it begins on the line of the token before it.
+    pub trailing: bool,
+    /// Whether a blank line stands before it.
+    pub blank_before: bool,
+}
+
+/// One source, read by one of the doors.
+#[derive(Clone, Debug, Default)]
+pub struct Source {
+    name: String,
+    text: Option<Arc<str>>,
+    tokens: Vec<Tok>,
+    places: Vec<Location>,
+    bytes: Vec<Range<u32>>,
+    comments: Vec<Comment>,
+    after_blank: Vec<u32>,
+    diagnostics: Vec<Diagnostic>,
+}
+
+const _: fn() = || {
+    fn shared<T: Send + Sync>() {}
+    shared::<Source>();
+};
+
+impl Source {
+    /// A source of which nothing was read yet.
+    pub(super) fn new(name: String, text: Option<Arc<str>>) -> Self {
+        Self { name, text, ..Self::default() }
+    }
+
+    /// Tells words that mean something in their place only from names.
+    pub(super) fn mark_contextual(&mut self) {
+        token::mark_contextual(&mut self.tokens);
+    }
+
+    /// The name given to it.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The text, if this is a text source; bytes that are not UTF-8 replaced.
+    pub fn text(&self) -> Option<&str> {
+        self.text.as_deref()
+    }
+
+    /// Line `number` of the text, counted from 1, without its line break.
+    pub fn line(&self, number: u32) -> Option<&str> {
+        self.text.as_deref()?.lines().nth(number.checked_sub(1)? as usize)
+    }
+
+    /// The tokens.
+    pub fn tokens(&self) -> &[Tok] {
+        &self.tokens
+    }
+
+    /// Where each token stands: lines and columns from 1, in characters.
+    pub fn places(&self) -> &[Location] {
+        &self.places
+    }
+
+    /// The comments, in order; none in macro input.
+    pub fn comments(&self) -> &[Comment] {
+        &self.comments
+    }
+
+    /// What the door found wrong; [`parse`](super::parse) repeats it.
+    pub fn diagnostics(&self) -> &[Diagnostic] {
+        &self.diagnostics
+    }
+
+    /// Whether a blank line stands before `token`.
+    pub fn blank_before(&self, token: u32) -> bool {
+        self.after_blank.binary_search(&token).is_ok()
+    }
+
+    /// Where `span` stands, from the start of its first token to the end of its last. An empty
+    /// span is the point before its token, or after the last one.
+    pub fn location(&self, span: Span) -> Location {
+        let point = |line, column| Location { line, column, end_line: line, end_column: column };
+        if span.lo >= span.hi {
+            return match (self.places.get(span.lo as usize), self.places.last()) {
+                (Some(at), _) => point(at.line, at.column),
+                (None, Some(last)) => point(last.end_line, last.end_column),
+                (None, None) => point(1, 1),
+            };
+        }
+        let Some(last) = self.places.last() else { return point(1, 1) };
+        let first = self.places.get(span.lo as usize).unwrap_or(last);
+        let last = self.places.get(span.hi as usize - 1).unwrap_or(last);
+        Location { end_line: last.end_line, end_column: last.end_column, ..*first }
+    }
+
+    /// The bytes of `span` in the text; empty for macro input.
+    pub fn range(&self, span: Span) -> Range<usize> {
+        let get = |i: u32| self.bytes.get(i as usize).or(self.bytes.last()).cloned();
+        if span.lo >= span.hi {
+            let at = match (self.bytes.get(span.lo as usize), self.bytes.last()) {
+                (Some(at), _) => at.start,
+                (None, last) => last.map_or(0, |r| r.end),
+            } as usize;
+            return at..at;
+        }
+        match (get(span.lo), get(span.hi - 1)) {
+            (Some(first), Some(last)) => first.start as usize..last.end as usize,
+            _ => 0..0,
+        }
+    }
+
+    /// What the author wrote at `span`, on one line and without comments: a statement or operand for a message or
+    /// a picture. Macro input has no text of its own, so its tokens are spelt out with the gaps that they had.
+    pub fn written(&self, span: Span) -> String {
+        let end = (span.hi as usize).min(self.tokens.len());
+        let mut line = String::new();
+        for at in span.lo as usize..end {
+            if at > span.lo as usize && self.gap(at) {
+                line.push(' ');
+            }
+            match (&self.text, self.bytes.get(at)) {
+                (Some(text), Some(bytes)) => {
+                    line.push_str(&text[bytes.start as usize..bytes.end as usize]);
+                }
+                _ => line.push_str(&self.tokens[at].to_string()),
+            }
+        }
+        line
+    }
+
+    /// Whether a gap stands before token `at`. A line break is one, but not inside of a bracket's edge or at a dot.
+    fn gap(&self, at: usize) -> bool {
+        let (before, here) = (self.places[at - 1], self.places[at]);
+        if before.end_line == here.line {
+            return before.end_column < here.column;
+        }
+        let opens = matches!(self.tokens[at - 1], Tok::LParen | Tok::LBracket | Tok::Dot);
+        let closes = matches!(self.tokens[at], Tok::RParen | Tok::RBracket | Tok::Dot);
+        !opens && !closes
+    }
+
+    pub(crate) fn push(&mut self, tok: Tok, place: Location, bytes: Range<u32>) {
+        self.tokens.push(tok);
+        self.places.push(place);
+        if self.text.is_some() {
+            self.bytes.push(bytes);
+        }
+    }
+
+    /// The span of the token that is pushed next.
+    pub(crate) fn next_span(&self) -> Span {
+        Span::new(self.tokens.len(), self.tokens.len() + 1)
+    }
+
+    pub(crate) fn report(&mut self, diagnostic: Diagnostic) {
+        self.diagnostics.push(diagnostic);
+    }
+
+    pub(crate) fn push_literal(&mut self, text: &str, place: Location, bytes: Range<u32>) {
+        let span = self.next_span();
+        let tok = super::literal_token(text, span, &mut self.diagnostics);
+        self.push(tok, place, bytes);
+    }
+
+    /// Something that is no token, kept as [`Tok::Unknown`] so that errors can point at it.
+    pub(crate) fn push_unknown(
+        &mut self,
+        code: Code,
+        title: impl Into<String>,
+        place: Location,
+        bytes: Range<u32>,
+    ) {
+        let span = self.next_span();
+        self.push(Tok::Unknown, place, bytes);
+        self.report(Diagnostic::new(code, span, title));
+    }
+
+    /// Characters that no token begins with, and what to write in their place.
+    pub(crate) fn push_foreign(
+        &mut self,
+        what: &str,
+        help: Option<&str>,
+        place: Location,
+        bytes: Range<u32>,
+    ) {
+        let title = format!("no token begins with `{what}`");
+        self.push_unknown(Code::UnknownToken, title, place, bytes);
+        if let (Some(last), Some(help)) = (self.diagnostics.last_mut(), help) {
+            last.help = Some(help.to_owned());
+        }
+    }
+
+    pub(crate) fn push_comment(&mut self, text: &str, trailing: bool, blank_before: bool) {
+        let before = self.tokens.len() as u32;
+        self.comments.push(Comment { text: text.to_owned(), before, trailing, blank_before });
+    }
+
+    pub(crate) fn mark_blank(&mut self) {
+        self.after_blank.push(self.tokens.len() as u32);
+    }
+
+    /// Whether the doors should stop: too many errors, or too many tokens, which it reports.
+    pub(crate) fn full(&mut self) -> bool {
+        if self.tokens.len() >= MAX_TOKENS {
+            let span = Span::new(self.tokens.len() - 1, self.tokens.len());
+            let title = format!("the source has more than {MAX_TOKENS} tokens");
+            self.report(Diagnostic::new(Code::UnreadableSource, span, title));
+            return true;
+        }
+        super::give_up_note(&mut self.diagnostics);
+        self.diagnostics.len() >= super::MAX_DIAGNOSTICS
+    }
+}

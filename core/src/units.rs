@@ -1,0 +1,33 @@
+//! Amounts of data, times and bandwidths as the language writes them.
+
+use std::fmt::Write as _;
+
+/// A bandwidth in bytes a second as the language writes it: `25GB/s`.
+pub fn rate_text(rate: u64) -> String {
+    data_text(rate) + "/s"
+}
+
+/// A number of bytes as the language writes it: `25GB`.
+pub fn data_text(bytes: u64) -> String {
+    let units = [("TB", 1_000_000_000_000), ("GB", 1_000_000_000), ("MB", 1_000_000), ("kB", 1000)];
+    scaled(bytes, &units, "B")
+}
+
+/// A number of nanoseconds as the language writes it: `2us`.
+pub fn time_text(nanoseconds: u64) -> String {
+    scaled(nanoseconds, &[("s", 1_000_000_000), ("ms", 1_000_000), ("us", 1000)], "ns")
+}
+
+/// The value in the largest unit that it reaches, every digit kept.
+fn scaled(value: u64, units: &[(&str, u64)], smallest: &str) -> String {
+    let Some((unit, size)) = units.iter().find(|(_, size)| value >= *size) else {
+        return format!("{value}{smallest}");
+    };
+    let mut text = (value / size).to_string();
+    let rest = value % size;
+    if rest > 0 {
+        let digits = size.ilog10() as usize;
+        let _ = write!(text, ".{}", format!("{rest:0digits$}").trim_end_matches('0'));
+    }
+    text + unit
+}
