@@ -9,8 +9,8 @@ use roundelay_core::check::Door;
 use roundelay_core::check::others::Others;
 use roundelay_core::emit::rust::{Origin, expand};
 use roundelay_core::ids::RankId;
-use roundelay_core::interpret::Interpreted;
 use roundelay_core::optimize::elide::elide;
+use roundelay_core::program::Configured;
 use roundelay_core::syntax::Source;
 use roundelay_core::topology::bounds::Bounds;
 use roundelay_core::topology::search;
@@ -48,7 +48,7 @@ fn check_halving_doubling_1024() {
 fn check_mesh_256(bencher: Bencher<'_, '_>) {
     let source = Source::from_text("mesh.coll", include_str!("../stdlib/library/mesh.coll"));
     let mut program = compile(&source, Door::File).expect("the mesh is right");
-    let mesh = Interpreted::new(program.algorithms.remove(0), &source);
+    let mesh = Configured::new(program.algorithms.remove(0), &source);
     bencher.bench_local(|| check(&mesh, 256));
 }
 
@@ -60,7 +60,7 @@ fn check_library_2_to_64() {
         let others = Others::library(library::SOURCES);
         let program = compile_with(&source, Door::File, &others).expect("the library is right");
         for algorithm in program.algorithms {
-            let algorithm = Interpreted::new(algorithm, &source);
+            let algorithm = Configured::new(algorithm, &source);
             for schedule in (2..=64).filter_map(|nranks| algorithm.schedule(nranks).ok()) {
                 black_box(verify(&schedule).expect("it is right"));
             }

@@ -18,7 +18,7 @@
 
 use roundelay_core::check::others::Others;
 use roundelay_core::diagnostics::Diagnostic;
-use roundelay_core::interpret::Interpreted;
+use roundelay_core::program::Configured;
 use roundelay_core::reread;
 
 #[doc(inline)]
@@ -112,13 +112,13 @@ pub trait OnDevice: Algorithm {
 impl<A: Algorithm + ?Sized> OnDevice for A {}
 
 /// The author's loops: what was expanded has only what they came to.
-fn read<A: Algorithm + ?Sized>(algorithm: &A) -> Result<Interpreted, crate::Error> {
+fn read<A: Algorithm + ?Sized>(algorithm: &A) -> Result<Configured, crate::Error> {
     reread(algorithm, &Others::library(SOURCES)).map_err(unfit)
 }
 
 fn loops<A: Algorithm + ?Sized>(
     algorithm: &A,
-    read: &Interpreted,
+    read: &Configured,
     nranks: u32,
     spec: Spec,
 ) -> Result<Kernel, crate::Error> {

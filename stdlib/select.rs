@@ -11,7 +11,7 @@ use roundelay_core::check::Door;
 use roundelay_core::check::others::Others;
 use roundelay_core::cost::{self, Counter, has_latency};
 use roundelay_core::diagnostics::{Code, Finding};
-use roundelay_core::interpret::Interpreted;
+use roundelay_core::program::Configured;
 use roundelay_core::schedule::{Limits, Schedule};
 use roundelay_core::syntax::Source;
 use roundelay_core::verify;
@@ -52,7 +52,7 @@ pub struct Choice {
     pub ranked: Vec<Row>,
     /// The algorithms that cannot run, in the order of names.
     pub refused: Vec<Refused>,
-    own: Vec<Interpreted>,
+    own: Vec<Configured>,
     ground: Option<Arc<Topology>>,
 }
 
@@ -128,7 +128,7 @@ pub fn select_with(
 /// Ranks the algorithms in `own` that are for `collective` beside those of the library, as [`select_with`] does. Each of
 /// them is proved first for `nranks` ranks, and listed with the reason where it is wrong.
 pub fn select_beside(
-    own: &[Interpreted],
+    own: &[Configured],
     costs: &Costs,
     collective: Collective,
     nranks: u32,
@@ -199,15 +199,15 @@ pub fn host() -> &'static Costs {
 }
 
 /// The library's algorithms, every parameter at its default.
-pub fn library() -> &'static [Interpreted] {
-    static LIBRARY: OnceLock<Vec<Interpreted>> = OnceLock::new();
+pub fn library() -> &'static [Configured] {
+    static LIBRARY: OnceLock<Vec<Configured>> = OnceLock::new();
     LIBRARY.get_or_init(|| {
         let checked = |(file, text): &(&'static str, &'static str)| {
             let source = Source::from_text(*file, text);
             let others = Others::library(SOURCES);
             let program = compile_with(&source, Door::File, &others)
                 .expect("the macro has checked the library");
-            program.algorithms.into_iter().map(|a| Interpreted::new(a, &source)).collect::<Vec<_>>()
+            program.algorithms.into_iter().map(|a| Configured::new(a, &source)).collect::<Vec<_>>()
         };
         SOURCES.iter().flat_map(checked).collect()
     })
@@ -215,7 +215,7 @@ pub fn library() -> &'static [Interpreted] {
 
 /// What an algorithm takes, or why it cannot run.
 fn count(
-    algorithm: &Interpreted,
+    algorithm: &Configured,
     own: bool,
     nranks: u32,
     topology: Option<&Arc<Topology>>,

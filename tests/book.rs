@@ -29,7 +29,7 @@ use roundelay_core::check::Door;
 use roundelay_core::check::hir::Algorithm;
 use roundelay_core::diagnostics::Code;
 use roundelay_core::executor::Executor;
-use roundelay_core::interpret::Interpreted;
+use roundelay_core::program::Configured;
 use roundelay_core::prove_source;
 use roundelay_core::syntax::Source;
 use roundelay_tests::compile;
@@ -79,7 +79,7 @@ fn holds(what: &str, text: &str) {
 
 /// Whether the algorithm is proved for some of 1..=9 ranks and refuses the others, and else why not.
 fn proved(what: &str, algorithm: Algorithm, source: &Source) -> Result<(), String> {
-    let algorithm = Interpreted::new(algorithm, source);
+    let algorithm = Configured::new(algorithm, source);
     let mut proved = 0;
     for nranks in 1..=9 {
         match prove_source(&algorithm, nranks) {

@@ -8,7 +8,7 @@ use roundelay::library::TwistedRingAllReduce;
 use roundelay::{Algorithm, Groups, Ring, Rings, Tree};
 use roundelay_core::check::Door;
 use roundelay_core::diagnostics::Finding;
-use roundelay_core::interpret::Interpreted;
+use roundelay_core::program::Configured;
 use roundelay_core::schedule::Schedule;
 use roundelay_core::schedule::params::ParamValue;
 use roundelay_core::syntax::Source;
@@ -51,15 +51,15 @@ fn printing_and_parsing_is_the_identity() {
     }
 }
 
-fn interpreted(file: &str, name: &str) -> Interpreted {
+fn interpreted(file: &str, name: &str) -> Configured {
     let text = std::fs::read_to_string(root().join("stdlib/library").join(file)).unwrap();
     let source = Source::from_text(file, &text);
     let program = compile(&source, Door::File).unwrap();
     let algorithm = program.algorithms.into_iter().find(|a| a.name == name).unwrap();
-    Interpreted::new(algorithm, &source)
+    Configured::new(algorithm, &source)
 }
 
-fn same(expanded: &dyn Algorithm, interpreted: &Interpreted, nranks: u32) {
+fn same(expanded: &dyn Algorithm, interpreted: &Configured, nranks: u32) {
     let summary = |result: Result<Schedule, Vec<Finding>>| {
         result.map_err(|all| all.into_iter().map(|f| (f.code, f.at, f.title)).collect::<Vec<_>>())
     };
@@ -93,7 +93,7 @@ fn expanded_rust_and_the_interpreter_lay_out_the_same_schedules() {
             let name = algorithm.name.clone();
             let at = expanded.iter().position(|(known, _)| *known == name);
             let (_, expanded) = expanded.remove(at.unwrap_or_else(|| panic!("{name} is not here")));
-            let interpreted = Interpreted::new(algorithm, &source);
+            let interpreted = Configured::new(algorithm, &source);
             for nranks in 1..=33 {
                 same(&*expanded, &interpreted, nranks);
             }
@@ -126,7 +126,7 @@ fn every_construct_means_the_same_to_both() {
     let program = compile(&source, Door::File).unwrap_or_else(|errors| {
         panic!("{}", errors.iter().map(|e| e.report(&source)).collect::<Vec<_>>().join("\n"))
     });
-    let mut interpreted = Interpreted::new(program.algorithms[0].clone(), &source);
+    let mut interpreted = Configured::new(program.algorithms[0].clone(), &source);
     interpreted.set_text("s", "4096").unwrap();
     let mut laid_out = 0;
     for nranks in 1..=33 {
@@ -164,7 +164,7 @@ fn calls_mean_the_same_to_both() {
     let program = compile(&source, Door::File).unwrap_or_else(|errors| {
         panic!("{}", errors.iter().map(|e| e.report(&source)).collect::<Vec<_>>().join("\n"))
     });
-    let interpreted = Interpreted::new(program.algorithms[0].clone(), &source);
+    let interpreted = Configured::new(program.algorithms[0].clone(), &source);
     for nranks in 1..=8 {
         same(&composed::ComposedAllReduce::new(), &interpreted, nranks);
     }
@@ -188,15 +188,15 @@ fn fifos_mean_the_same_to_both() {
         panic!("{}", errors.iter().map(|e| e.report(&source)).collect::<Vec<_>>().join("\n"))
     });
     let [primitives, exchange, two_ways] = &program.algorithms[..] else { panic!("three") };
-    let exchange = Interpreted::new(exchange.clone(), &source);
-    let two_ways = Interpreted::new(two_ways.clone(), &source);
+    let exchange = Configured::new(exchange.clone(), &source);
+    let two_ways = Configured::new(two_ways.clone(), &source);
     let mut laid_out = 0;
     for nranks in 1..=9 {
         same(&fifo::Exchange::new(), &exchange, nranks);
         same(&fifo::TwoWays::new(), &two_ways, nranks);
         // A slot, and no slice of it, is cut where `slices` is 1; both doors refuse 0 and 7.
         for slices in [0, 1, 2, 3, 7] {
-            let mut interpreted = Interpreted::new(primitives.clone(), &source);
+            let mut interpreted = Configured::new(primitives.clone(), &source);
             interpreted.set_text("slices", &slices.to_string()).unwrap();
             let expanded = fifo::Primitives::new(slices);
             same(&expanded, &interpreted, nranks);
@@ -222,7 +222,7 @@ fn the_example_means_the_same_to_both() {
     let expanded: [&dyn Algorithm; 3] =
         [&AllReduceAround::new(), &AllReduceOnRings::new(), &AllGatherAround::new()];
     for (expanded, interpreted) in expanded.into_iter().zip(program.algorithms) {
-        let interpreted = Interpreted::new(interpreted, &source);
+        let interpreted = Configured::new(interpreted, &source);
         (1..=9).for_each(|nranks| same(expanded, &interpreted, nranks));
     }
 }
@@ -239,7 +239,7 @@ fn topologies_mean_the_same_to_both() {
     let program = compile(&source, Door::File).unwrap_or_else(|errors| {
         panic!("{}", errors.iter().map(|e| e.report(&source)).collect::<Vec<_>>().join("\n"))
     });
-    let mut interpreted = Interpreted::new(program.algorithms[0].clone(), &source);
+    let mut interpreted = Configured::new(program.algorithms[0].clone(), &source);
     interpreted.set_text("k", "2").unwrap();
     let mesh = Arc::new(Shape::full_mesh(12).without(0, 3).without(0, 4).build().unwrap());
     let mut laid_out = 0;
@@ -272,7 +272,7 @@ fn trees_and_groups_mean_the_same_to_both() {
     let program = compile(&source, Door::File).unwrap_or_else(|errors| {
         panic!("{}", errors.iter().map(|e| e.report(&source)).collect::<Vec<_>>().join("\n"))
     });
-    let interpreted = Interpreted::new(program.algorithms[0].clone(), &source);
+    let interpreted = Configured::new(program.algorithms[0].clone(), &source);
     let mesh = Arc::new(Shape::full_mesh(12).build().unwrap());
     let given: [(&str, Tree, &str, Groups); 10] = [
         ("binary(0)", Tree::binary(0), "of(3)", Groups::of(3)),
@@ -316,7 +316,7 @@ fn attributes_mean_the_same_to_both() {
     let text = std::fs::read_to_string(root().join("tests/data/attributes.coll")).unwrap();
     let source = Source::from_text("data/attributes.coll", &text);
     let program = compile(&source, Door::File).unwrap();
-    let mut interpreted = Interpreted::new(program.algorithms[0].clone(), &source);
+    let mut interpreted = Configured::new(program.algorithms[0].clone(), &source);
     let expanded = attributes::Attributes::new();
     for nranks in 1..=10 {
         same(&expanded, &interpreted, nranks);
@@ -331,7 +331,7 @@ fn attributes_mean_the_same_to_both() {
     same(&expanded.k(7), &interpreted, 5);
 }
 
-fn with(interpreted: &Interpreted) -> Interpreted {
+fn with(interpreted: &Configured) -> Configured {
     let mut set = interpreted.clone();
     for (name, value) in [("eager", "true"), ("order", "0,1"), ("root", "0")] {
         set.set_text(name, value).unwrap();

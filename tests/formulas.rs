@@ -10,7 +10,7 @@ use roundelay::select::{library, size, time};
 use roundelay::{Algorithm as _, DType, Topology};
 use roundelay_core::check::Door;
 use roundelay_core::diagnostics::Code;
-use roundelay_core::interpret::Interpreted;
+use roundelay_core::program::Configured;
 use roundelay_core::schedule::Schedule;
 use roundelay_core::simulate::{Machine, simulate};
 use roundelay_core::syntax::Source;
@@ -196,12 +196,12 @@ const BEATEN: [Beaten; 6] = [
 
 /// The algorithm as `simulate --set` would have it.
 fn schedule(name: &str, set: Set, nranks: u32) -> Schedule {
-    let mut algorithm: Interpreted = if Path::new(name).extension().is_some() {
+    let mut algorithm: Configured = if Path::new(name).extension().is_some() {
         let path = root().join("book/src/listings/costs").join(name);
         let text = std::fs::read_to_string(path).expect("the chapter has it");
         let source = Source::from_text(name, &text);
         let program = compile(&source, Door::File).expect("it is right");
-        Interpreted::new(program.algorithms.into_iter().next().expect("one algorithm"), &source)
+        Configured::new(program.algorithms.into_iter().next().expect("one algorithm"), &source)
     } else {
         library().iter().find(|a| a.name() == name).expect("it is in the library").clone()
     };

@@ -9,8 +9,8 @@ use roundelay::{Algorithm as _, DType, Level, ReduceOp, select};
 use roundelay_core::check::Door;
 use roundelay_core::emit::cuda::{Kernel, Protocol, Spec};
 use roundelay_core::emit::rust::{Origin, expand};
-use roundelay_core::interpret::Interpreted;
 use roundelay_core::optimize::Goal;
+use roundelay_core::program::Configured;
 use roundelay_core::prove;
 use roundelay_core::schedule::text;
 use roundelay_core::syntax::Source;
@@ -55,7 +55,7 @@ fn the_ring_of_three() {
         .expect("the source exists");
     let source = Source::from_text("ring.coll", &text);
     let mut program = compile(&source, Door::File).expect("the ring is right");
-    let ring = Interpreted::new(program.algorithms.remove(0), &source);
+    let ring = Configured::new(program.algorithms.remove(0), &source);
     let schedule = ring.schedule(3).expect("three ranks make a ring");
     let printed = text::print(&schedule);
     expect_file!["golden/ring_of_3.schedule"].assert_eq(&printed);

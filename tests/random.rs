@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 use roundelay::Algorithm as _;
 use roundelay_core::check::Door;
-use roundelay_core::interpret::Interpreted;
+use roundelay_core::program::Configured;
 use roundelay_core::prove_source;
 use roundelay_core::schedule::Limits;
 use roundelay_core::syntax::Source;
@@ -181,13 +181,13 @@ fn program() -> impl Strategy<Value = String> {
     })
 }
 
-fn compiled(text: &str) -> Interpreted {
+fn compiled(text: &str) -> Configured {
     let source = Source::from_text("random", text);
     let program = compile(&source, Door::File).unwrap_or_else(|errors| {
         let reports: Vec<_> = errors.iter().map(|e| e.report(&source)).collect();
         panic!("{}\n{text}", reports.join("\n"))
     });
-    Interpreted::new(program.algorithms.into_iter().next().expect("one algorithm"), &source)
+    Configured::new(program.algorithms.into_iter().next().expect("one algorithm"), &source)
 }
 
 proptest! {
@@ -250,7 +250,7 @@ proptest! {
 fn survives(source: &Source) {
     let Ok(program) = compile(source, Door::File) else { return };
     for algorithm in program.algorithms {
-        let algorithm = Interpreted::new(algorithm, source);
+        let algorithm = Configured::new(algorithm, source);
         for nranks in [1, 2, 3] {
             if algorithm.schedule_within(nranks, Limits::EXPANSION).is_ok() {
                 let _ = prove_source(&algorithm, nranks);

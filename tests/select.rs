@@ -4,17 +4,17 @@ use roundelay::select::{Numbers, Row, host, library};
 use roundelay::{Algorithm as _, Choice, Collective, Costs, Topology, select, select_with};
 use roundelay_core::cost::{self, Counter, Work};
 use roundelay_core::diagnostics::Code;
-use roundelay_core::interpret::Interpreted;
+use roundelay_core::program::Configured;
 
 const NETWORK: &str =
     "latency = 4us\nmessage = 250ns\nbandwidth = 12GB/s\nreduce = 60GB/s\ncopy = 90GB/s";
 
-fn of(collective: Collective) -> impl Iterator<Item = &'static Interpreted> {
+fn of(collective: Collective) -> impl Iterator<Item = &'static Configured> {
     library().iter().filter(move |algorithm| algorithm.collective() == collective)
 }
 
 /// The formula, written out once more.
-fn seconds(algorithm: &Interpreted, nranks: u32, bytes: u64, c: &Costs) -> Option<f64> {
+fn seconds(algorithm: &Configured, nranks: u32, bytes: u64, c: &Costs) -> Option<f64> {
     let schedule = algorithm.schedule(nranks).ok()?;
     let counts = Counter::new(&schedule).expect("no deadlock").counts();
     let share = |work: Work| match c.cores {

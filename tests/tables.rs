@@ -10,7 +10,7 @@ use roundelay::Algorithm as _;
 use roundelay_core::check::Door;
 use roundelay_core::check::hir::{self, ParamTy};
 use roundelay_core::emit::steps::{Steps, steps};
-use roundelay_core::interpret::Interpreted;
+use roundelay_core::program::Configured;
 use roundelay_core::syntax::Source;
 use roundelay_core::syntax::{parse, printer};
 use roundelay_core::topology::Topology;
@@ -42,7 +42,7 @@ fn try_table(
     nranks: u32,
     settings: &Settings,
 ) -> Result<Steps, String> {
-    let mut interpreted = Interpreted::new(algorithm.clone(), source);
+    let mut interpreted = Configured::new(algorithm.clone(), source);
     for (parameter, value) in settings {
         if parameter == "topology" {
             let topology: Topology = value.parse().expect("a topology");

@@ -7,7 +7,7 @@ use roundelay::{Algorithm, DType, ReduceOp, Ring, ToPlan as _, Topology};
 use roundelay_core::check::Door;
 use roundelay_core::cost::Load;
 use roundelay_core::diagnostics::Code;
-use roundelay_core::interpret::Interpreted;
+use roundelay_core::program::Configured;
 use roundelay_core::prove_source;
 use roundelay_core::syntax::Source;
 use roundelay_core::topology::bounds;
@@ -41,7 +41,7 @@ fn no_algorithm_beats_its_bound() {
         for algorithm in compile(&source, Door::File).expect("a right source").algorithms {
             for place in TOPOLOGIES {
                 let topology = topology(place);
-                let mut algorithm = Interpreted::new(algorithm.clone(), &source);
+                let mut algorithm = Configured::new(algorithm.clone(), &source);
                 algorithm.place_on(topology.clone());
                 for nranks in 1..=topology.nranks() {
                     let Ok(proved) = prove_source(&algorithm, nranks) else { continue };

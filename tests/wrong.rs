@@ -10,7 +10,7 @@ use expect_test::expect_file;
 use roundelay_core::check::{self, Door};
 use roundelay_core::diagnostics::{Code, Diagnostic};
 use roundelay_core::executor::Executor;
-use roundelay_core::interpret::Interpreted;
+use roundelay_core::program::Configured;
 use roundelay_core::prove_source_with;
 use roundelay_core::syntax::Source;
 use roundelay_core::verify::Signals;
@@ -41,7 +41,7 @@ fn diagnostics(source: &Source, text: &str) -> Vec<Diagnostic> {
         Arc::new(topology.expect("the header names a topology"))
     });
     let prepared = |algorithm| {
-        let mut algorithm = Interpreted::new(algorithm, source);
+        let mut algorithm = Configured::new(algorithm, source);
         if let Some(topology) = &topology {
             algorithm.place_on(topology.clone());
         }

@@ -6,7 +6,7 @@ use roundelay::Algorithm as _;
 use roundelay_core::check::hir::Verify;
 use roundelay_core::diagnostics::{Code, Diagnostic};
 use roundelay_core::expansion::{Slips, counted};
-use roundelay_core::interpret::Interpreted;
+use roundelay_core::program::Configured;
 use roundelay_core::prove_source_with;
 use roundelay_core::stages;
 use roundelay_core::syntax::Source;
@@ -102,7 +102,7 @@ pub(crate) fn main(flags: &CheckFlags) -> Result<bool, Failure> {
 }
 
 /// What was asked for: by a flag, by the machine that was given, by an attribute, or small ones.
-fn rank_counts(algorithm: &Interpreted, flags: &CheckFlags) -> RankCounts {
+fn rank_counts(algorithm: &Configured, flags: &CheckFlags) -> RankCounts {
     if let Some(nranks) = &flags.nranks {
         return nranks.clone();
     }
@@ -119,7 +119,7 @@ fn rank_counts(algorithm: &Interpreted, flags: &CheckFlags) -> RankCounts {
     }
 }
 
-fn prove_all(algorithm: &Interpreted, flags: &CheckFlags, source: &Source) -> Checked {
+fn prove_all(algorithm: &Configured, flags: &CheckFlags, source: &Source) -> Checked {
     let nranks = rank_counts(algorithm, flags);
     let prove = || prove_each(algorithm, &nranks, flags.signals);
     let mut checked = if flags.stats {
@@ -133,7 +133,7 @@ fn prove_all(algorithm: &Interpreted, flags: &CheckFlags, source: &Source) -> Ch
     checked
 }
 
-fn prove_each(algorithm: &Interpreted, nranks: &RankCounts, signals: Signals) -> Checked {
+fn prove_each(algorithm: &Configured, nranks: &RankCounts, signals: Signals) -> Checked {
     let start = Instant::now();
     let mut checked = Checked {
         name: algorithm.name().to_owned(),

@@ -5,8 +5,8 @@ use clap::{Args, ValueEnum};
 use roundelay::{Level, ReduceOp};
 use roundelay_core::diagnostics::{Code, Diagnostic};
 use roundelay_core::emit::cuda::{Element, Form, Kernel, Protocol, Spec};
-use roundelay_core::interpret::Interpreted;
 use roundelay_core::optimize::Goal;
+use roundelay_core::program::Configured;
 use roundelay_core::prove_source;
 
 use crate::flags::{Callers, reduce_op};
@@ -107,7 +107,7 @@ impl KernelFlags {
     /// The program as a kernel for `nranks` ranks.
     pub(crate) fn kernel(
         &self,
-        algorithm: &Interpreted,
+        algorithm: &Configured,
         nranks: u32,
     ) -> Result<Kernel, Vec<Diagnostic>> {
         let proved = prove_source(algorithm, nranks)?;

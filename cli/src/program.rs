@@ -10,7 +10,7 @@ use roundelay_core::compile_with;
 use roundelay_core::diagnostics::near::nearest;
 use roundelay_core::diagnostics::{Code, Diagnostic};
 use roundelay_core::executor::Executor;
-use roundelay_core::interpret::Interpreted;
+use roundelay_core::program::Configured;
 use roundelay_core::syntax::Source;
 
 use crate::flags::SourceFlags;
@@ -86,7 +86,7 @@ pub(crate) fn compile(source: &Source) -> Result<Program, Vec<Diagnostic>> {
 /// The algorithms that the flags ask for.
 pub(crate) enum Loaded {
     /// Ready to be laid out.
-    Ready(Vec<Interpreted>),
+    Ready(Vec<Configured>),
     /// The source has errors.
     Wrong(Vec<Diagnostic>),
 }
@@ -137,7 +137,7 @@ pub(crate) fn load_with(
         .algorithms
         .into_iter()
         .filter(|a| wanted.as_ref().is_none_or(|name| *name == a.name))
-        .map(|a| Interpreted::new(a, source))
+        .map(|a| Configured::new(a, source))
         .collect();
     if algorithms.is_empty() {
         let wanted = wanted.unwrap_or_default();
@@ -155,7 +155,7 @@ pub(crate) fn load_with(
 }
 
 /// Gives a parameter the value that `text` stands for.
-pub(crate) fn set(algorithm: &mut Interpreted, name: &str, text: &str) -> Result<(), Failure> {
+pub(crate) fn set(algorithm: &mut Configured, name: &str, text: &str) -> Result<(), Failure> {
     let why = match algorithm.set_text(name, text) {
         Ok(()) => return Ok(()),
         Err(why) => why,
@@ -223,10 +223,7 @@ pub(crate) fn unknown(source: &Source, wanted: &str, names: &[impl AsRef<str>]) 
 }
 
 /// The one algorithm that a command needs.
-pub(crate) fn one(
-    mut algorithms: Vec<Interpreted>,
-    source: &Source,
-) -> Result<Interpreted, Failure> {
+pub(crate) fn one(mut algorithms: Vec<Configured>, source: &Source) -> Result<Configured, Failure> {
     use roundelay::Algorithm as _;
     if algorithms.len() > 1 {
         let names: Vec<_> = algorithms.iter().map(|a| a.name().to_owned()).collect();

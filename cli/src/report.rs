@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use roundelay::Algorithm as _;
 use roundelay_core::diagnostics::{Code, Diagnostic, Finding, Severity};
 use roundelay_core::expansion::counted;
-use roundelay_core::interpret::Interpreted;
+use roundelay_core::program::Configured;
 use roundelay_core::schedule::Limits;
 use roundelay_core::source::Span;
 use roundelay_core::syntax::Source;
@@ -192,11 +192,7 @@ pub(crate) fn print_alone(text: &str) {
 
 /// Says which numbers of ranks `algorithm` takes, where it refuses the one it was asked for: the `default` of the
 /// command, if nobody gave one.
-pub(crate) fn name_counts(
-    errors: &mut [Diagnostic],
-    algorithm: &Interpreted,
-    default: Option<u32>,
-) {
+pub(crate) fn name_counts(errors: &mut [Diagnostic], algorithm: &Configured, default: Option<u32>) {
     /// As far as they are tried, by schedules of so many ops and steps at most.
     const TRIED: RangeInclusive<u32> = 1..=33;
     const LIMITS: Limits = Limits { ops: 1 << 18, steps: 1 << 18 };

@@ -7,7 +7,7 @@ use std::time::Instant;
 use roundelay::{Algorithm as _, Plan};
 use roundelay_core::diagnostics::{Code, Diagnostic};
 use roundelay_core::ids::RankId;
-use roundelay_core::interpret::Interpreted;
+use roundelay_core::program::Configured;
 use roundelay_core::prove_source;
 use roundelay_core::schedule::Buffer;
 use roundelay_core::syntax::Source;
@@ -104,7 +104,7 @@ impl From<roundelay_kernels::Error> for Stopped {
     }
 }
 
-fn run(algorithm: &Interpreted, nranks: u32, flags: &RunFlags) -> Result<Report, Stopped> {
+fn run(algorithm: &Configured, nranks: u32, flags: &RunFlags) -> Result<Report, Stopped> {
     let collective = algorithm.collective();
     let proved = prove_source(algorithm, nranks).map_err(Stopped::Unproved)?;
     let needed = memory::needed(proved.schedule(), flags.count, flags.dtype, &BUFFERS);
@@ -165,7 +165,7 @@ fn host(proved: &Proved, inputs: &[Vec<u8>], flags: &RunFlags) -> Result<Measure
 #[cfg(not(feature = "cuda"))]
 fn cuda(
     _: &[usize],
-    _: &Interpreted,
+    _: &Configured,
     _: &Proved,
     _: &[Vec<u8>],
     _: &RunFlags,
@@ -176,7 +176,7 @@ fn cuda(
 #[cfg(feature = "cuda")]
 fn cuda(
     devices: &[usize],
-    algorithm: &Interpreted,
+    algorithm: &Configured,
     proved: &Proved,
     inputs: &[Vec<u8>],
     flags: &RunFlags,
@@ -271,7 +271,7 @@ fn in_place(
 fn show(
     flags: &RunFlags,
     source: &Source,
-    algorithm: &Interpreted,
+    algorithm: &Configured,
     reports: &[Report],
     refused: &[Diagnostic],
 ) {

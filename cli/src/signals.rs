@@ -1,8 +1,8 @@
 //! `roundelay signals`: which signals of an algorithm are needed, and for what.
 
 use roundelay::Algorithm as _;
-use roundelay_core::interpret::Interpreted;
 use roundelay_core::optimize::elide::{Elided, Reason, elide, reasons};
+use roundelay_core::program::Configured;
 use roundelay_core::prove_source;
 use roundelay_core::verify::Callers;
 use serde::Serialize;
@@ -80,7 +80,7 @@ pub(crate) fn main(flags: &SignalsFlags) -> Result<bool, Failure> {
 }
 
 fn needed(
-    algorithm: &Interpreted,
+    algorithm: &Configured,
     nranks: u32,
     callers: Callers,
 ) -> Result<Needed, Vec<roundelay_core::diagnostics::Diagnostic>> {

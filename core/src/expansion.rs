@@ -4,7 +4,7 @@
 use crate::check::hir::{self, Program, Verify};
 use crate::diagnostics::{Code, Diagnostic, Severity};
 use crate::executor::Executor;
-use crate::interpret::Interpreted;
+use crate::program::Configured;
 use crate::schedule::{Algorithm as _, Limits};
 use crate::syntax::Source;
 use crate::verify;
@@ -72,7 +72,7 @@ pub fn tested(algorithm: &hir::Algorithm) -> Option<(Vec<u32>, bool)> {
 pub fn prove(program: &Program, source: &Source) -> Outcome {
     let mut outcome = Outcome::default();
     for algorithm in program.algorithms.iter().filter(|a| !a.escapes && !open(a)) {
-        let interpreted = Interpreted::new(algorithm.clone(), source);
+        let interpreted = Configured::new(algorithm.clone(), source);
         let slips = Slips::default();
         let mut proof =
             Expansion { algorithm: interpreted, ops: OPS, slips, outcome: &mut outcome };
@@ -102,7 +102,7 @@ fn open(algorithm: &hir::Algorithm) -> bool {
 
 /// One algorithm.
 struct Expansion<'o> {
-    algorithm: Interpreted,
+    algorithm: Configured,
     /// Left of the budget.
     ops: u64,
     slips: Slips,

@@ -13,7 +13,7 @@ pub mod topology;
 
 pub mod schedule;
 
-pub mod interpret;
+pub mod program;
 
 pub mod verify;
 
@@ -42,7 +42,7 @@ use check::Door;
 use check::hir::Program;
 use check::others::Others;
 use diagnostics::{Diagnostic, Finding};
-use interpret::Interpreted;
+use program::Configured;
 use schedule::Algorithm;
 use syntax::Source;
 use verify::{Proved, Signals};
@@ -85,13 +85,13 @@ pub fn compile_with(
 pub fn reread<A: Algorithm + ?Sized>(
     algorithm: &A,
     others: &Others<'_>,
-) -> Result<Interpreted, Vec<Diagnostic>> {
+) -> Result<Configured, Vec<Diagnostic>> {
     let text = [&[algorithm.source()][..], algorithm.callees()].concat().join("\n\n");
     let source = Source::from_text(format!("{}.coll", algorithm.name()), &text);
     let program = compile_with(&source, Door::Macro, others)?;
     let own = program.algorithms.into_iter().find(|known| known.name == algorithm.name());
     let own = own.expect("a source in canonical form holds its algorithm");
-    let mut read = Interpreted::new(own, &source).standing_where(algorithm);
+    let mut read = Configured::new(own, &source).standing_where(algorithm);
     for (name, value) in algorithm.given() {
         read.set(name, value).expect("the struct has the fields of the parameters");
     }
@@ -110,7 +110,7 @@ pub fn prove<A: Algorithm + ?Sized>(algorithm: &A, nranks: u32) -> Result<Proved
 ///
 /// # Errors
 /// Those of [`prove`], each at its exact place in the source.
-pub fn prove_source(algorithm: &Interpreted, nranks: u32) -> Result<Proved, Vec<Diagnostic>> {
+pub fn prove_source(algorithm: &Configured, nranks: u32) -> Result<Proved, Vec<Diagnostic>> {
     let place = |all: Vec<Finding>| all.into_iter().map(|f| algorithm.diagnostic(f, nranks));
     prove(algorithm, nranks).map_err(|all| place(all).collect())
 }
@@ -121,7 +121,7 @@ pub fn prove_source(algorithm: &Interpreted, nranks: u32) -> Result<Proved, Vec<
 /// # Errors
 /// Those of [`prove_source`], with a note on the model of signals; E0314 where a signal is lost.
 pub fn prove_source_with(
-    algorithm: &Interpreted,
+    algorithm: &Configured,
     nranks: u32,
     signals: Signals,
 ) -> Result<Proved, Vec<Diagnostic>> {

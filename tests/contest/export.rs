@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use roundelay_core::check::Door;
 use roundelay_core::emit::hccl_cpp::{Export, SizeClass, hccl_cpp};
-use roundelay_core::interpret::Interpreted;
+use roundelay_core::program::Configured;
 use roundelay_core::schedule::Algorithm as _;
 use roundelay_core::syntax::Source;
 use roundelay_core::topology::{Problem, Topology};
@@ -53,7 +53,7 @@ fn placed(
     nranks: u32,
     settings: &[(&str, &str)],
 ) -> Result<Placed, String> {
-    let mut run = Interpreted::new(algorithm, &source);
+    let mut run = Configured::new(algorithm, &source);
     let topology: Topology = topology
         .parse()
         .map_err(|problem: Problem| format!("{} [{}]", problem.title, problem.code))?;

@@ -6,7 +6,7 @@ use std::sync::{Mutex, PoisonError};
 use roundelay::{Algorithm as _, DType, Level, Options, Plan, ReduceOp, select};
 use roundelay_core::check::Door;
 use roundelay_core::emit::cuda::{Element, Kernel, Protocol, Spec};
-use roundelay_core::interpret::Interpreted;
+use roundelay_core::program::Configured;
 use roundelay_core::schedule::Schedule;
 use roundelay_core::syntax::Source;
 use roundelay_core::verify::Callers;
@@ -16,20 +16,20 @@ use roundelay_kernels::shim::{Job, Outcome, Shim};
 use roundelay_tests::compile;
 
 /// The algorithm of the library with that name.
-pub(super) fn named(name: &str) -> &'static Interpreted {
+pub(super) fn named(name: &str) -> &'static Configured {
     select::library().iter().find(|a| a.name() == name).expect("the library has it")
 }
 
 /// The first algorithm of a text.
-pub(super) fn algorithm(text: &str) -> Interpreted {
+pub(super) fn algorithm(text: &str) -> Configured {
     let source = Source::from_text("test.coll", text);
     let program = compile(&source, Door::File)
         .unwrap_or_else(|errors| panic!("{}", errors[0].report(&source)));
-    Interpreted::new(program.algorithms.into_iter().next().expect("one"), &source)
+    Configured::new(program.algorithms.into_iter().next().expect("one"), &source)
 }
 
 /// What most tests make kernels for.
-pub(super) fn spec(algorithm: &Interpreted) -> Spec {
+pub(super) fn spec(algorithm: &Configured) -> Spec {
     Spec {
         element: Element::Host(DType::F32),
         op: ReduceOp::Sum,
@@ -40,7 +40,7 @@ pub(super) fn spec(algorithm: &Interpreted) -> Spec {
 }
 
 /// The proof for so many ranks, unless the algorithm refuses them.
-pub(super) fn proved(algorithm: &Interpreted, nranks: u32) -> Option<Proved> {
+pub(super) fn proved(algorithm: &Configured, nranks: u32) -> Option<Proved> {
     match roundelay_core::prove(algorithm, nranks) {
         Ok(proved) => Some(proved),
         Err(findings) if findings.iter().all(|f| f.code.refuses()) => None,
@@ -49,7 +49,7 @@ pub(super) fn proved(algorithm: &Interpreted, nranks: u32) -> Option<Proved> {
 }
 
 /// The kernel of an algorithm's loops.
-pub(super) fn loops(algorithm: &Interpreted, proved: &Proved, spec: Spec) -> Kernel {
+pub(super) fn loops(algorithm: &Configured, proved: &Proved, spec: Spec) -> Kernel {
     Kernel::of_loops(algorithm, proved, spec)
         .unwrap_or_else(|errors| panic!("{}: {}", algorithm.name(), errors[0].title))
 }

@@ -6,21 +6,21 @@ use std::fmt::Write as _;
 use roundelay::Algorithm as _;
 use roundelay_core::check::Door;
 use roundelay_core::emit::cuda::{Protocol, Spec};
-use roundelay_core::interpret::Interpreted;
+use roundelay_core::program::Configured;
 use roundelay_core::syntax::Source;
 use roundelay_tests::compile;
 
 use super::runs::{loops, proved, spec};
 use super::trace::validate;
 
-fn programs() -> Vec<Interpreted> {
+fn programs() -> Vec<Configured> {
     let source = Source::from_text("walks.coll", include_str!("walks.coll"));
     let said = |errors: Vec<roundelay_core::diagnostics::Diagnostic>| -> String {
         errors.iter().map(|error| error.report(&source)).collect()
     };
     let program = compile(&source, Door::File).unwrap_or_else(|errors| panic!("{}", said(errors)));
     let public = program.algorithms.into_iter().filter(|algorithm| algorithm.public);
-    public.map(|algorithm| Interpreted::new(algorithm, &source)).collect()
+    public.map(|algorithm| Configured::new(algorithm, &source)).collect()
 }
 
 #[test]
@@ -82,14 +82,14 @@ fn operators_nest_as_the_author_nested_them() {
     let source = Source::from_text("nested.coll", &text);
     let program = compile(&source, Door::File)
         .unwrap_or_else(|errors| panic!("{}", errors[0].report(&source)));
-    let nested = Interpreted::new(program.algorithms.into_iter().next().expect("one"), &source);
+    let nested = Configured::new(program.algorithms.into_iter().next().expect("one"), &source);
     let proved = proved(&nested, 3).expect("three ranks will do");
     let kernel = loops(&nested, &proved, spec(&nested));
     validate(&kernel, &proved, 30_011).unwrap_or_else(|why| panic!("{why}"));
 }
 
 /// How many kernels of an algorithm do what was proved, or the first that does not.
-fn validated(algorithm: &Interpreted) -> Result<u32, String> {
+fn validated(algorithm: &Configured) -> Result<u32, String> {
     let fits = spec(algorithm);
     let lined = (fits.protocol == Protocol::Simple).then_some(Protocol::Ll);
     let mut kernels = 0;

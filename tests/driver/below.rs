@@ -7,7 +7,7 @@ mod one_device {
     use roundelay_core::diagnostics::Code;
     use roundelay_core::emit::cuda::{Form, Protocol};
     use roundelay_core::ids::RankId;
-    use roundelay_core::interpret::Interpreted;
+    use roundelay_core::program::Configured;
     use roundelay_core::prove_source;
     use roundelay_core::verify::Proved;
     use roundelay_kernels::cuda::{CudaOptions, CudaPlan, CudaWorld, Driven, Error, Rooms};
@@ -19,14 +19,14 @@ mod one_device {
 
     const WHY: Duration = Duration::from_secs(20);
 
-    pub(super) fn proved(name: &str, nranks: u32) -> (&'static Interpreted, Proved) {
-        let named = |a: &&Interpreted| roundelay::Algorithm::name(*a) == name;
+    pub(super) fn proved(name: &str, nranks: u32) -> (&'static Configured, Proved) {
+        let named = |a: &&Configured| roundelay::Algorithm::name(*a) == name;
         let algorithm = select::library().iter().find(named).expect("in the library");
         (algorithm, prove_source(algorithm, nranks).expect("a right algorithm"))
     }
 
     pub(super) fn case<'a>(
-        (algorithm, proved): &'a (&'static Interpreted, Proved),
+        (algorithm, proved): &'a (&'static Configured, Proved),
         data: Data,
         form: Form,
     ) -> Case<'a> {

@@ -3,8 +3,8 @@
 use roundelay::{Algorithm as _, DType, Options, Plan, ReduceOp};
 use roundelay_core::emit::cuda::{Form, Kernel, Protocol, Spec};
 use roundelay_core::ids::RankId;
-use roundelay_core::interpret::Interpreted;
 use roundelay_core::optimize::{Goal, Level};
+use roundelay_core::program::Configured;
 use roundelay_core::verify::Callers;
 use roundelay_core::verify::Proved;
 use roundelay_kernels::grid::Buffers;
@@ -62,7 +62,7 @@ impl Data {
 
 /// An algorithm on data.
 pub(crate) struct Case<'a> {
-    pub(crate) algorithm: &'a Interpreted,
+    pub(crate) algorithm: &'a Configured,
     pub(crate) proved: &'a Proved,
     pub(crate) nranks: u32,
     pub(crate) data: Data,

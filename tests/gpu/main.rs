@@ -16,7 +16,7 @@ use engine::Engine;
 use roundelay::{Algorithm as _, DType, ReduceOp, select};
 use roundelay_core::diagnostics::Code;
 use roundelay_core::emit::cuda::{Form, Protocol};
-use roundelay_core::interpret::Interpreted;
+use roundelay_core::program::Configured;
 use roundelay_core::prove_source;
 
 const USAGE: &str =
@@ -102,7 +102,7 @@ fn check(args: &Args) -> usize {
 }
 
 /// The runs of one algorithm, and what was wrong with them.
-fn one(engine: &dyn Engine, algorithm: &Interpreted, quick: bool) -> (usize, Vec<String>) {
+fn one(engine: &dyn Engine, algorithm: &Configured, quick: bool) -> (usize, Vec<String>) {
     let (mut runs, mut wrong) = (0, Vec::new());
     for nranks in cases::rank_counts(engine, quick) {
         let proved = match prove_source(algorithm, nranks) {

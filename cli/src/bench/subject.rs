@@ -2,7 +2,7 @@
 
 use roundelay::{Algorithm as _, Collective, select};
 use roundelay_core::diagnostics::{Code, Diagnostic};
-use roundelay_core::interpret::Interpreted;
+use roundelay_core::program::Configured;
 use roundelay_core::prove_source;
 use roundelay_core::syntax::Source;
 use roundelay_core::verify::Proved;
@@ -18,7 +18,7 @@ use crate::topology;
 pub(super) struct Subject {
     pub(super) name: String,
     #[cfg_attr(not(feature = "cuda"), expect(dead_code, reason = "only kernels are made of it"))]
-    pub(super) algorithm: Interpreted,
+    pub(super) algorithm: Configured,
     pub(super) proved: Proved,
     /// Of the rank that has most.
     pub(super) streams: u32,
@@ -40,7 +40,7 @@ pub(super) struct Group {
 
 /// An algorithm as it was read, with its text for errors in it.
 struct Named {
-    algorithm: Interpreted,
+    algorithm: Configured,
     source: Source,
     /// Whether it was asked for by name: then a refusal is an error.
     wanted: bool,
@@ -166,7 +166,7 @@ fn add(groups: &mut Vec<Group>, subject: Subject) {
 }
 
 impl Subject {
-    fn new(algorithm: &Interpreted, proved: Proved) -> Self {
+    fn new(algorithm: &Configured, proved: Proved) -> Self {
         let schedule = proved.schedule();
         let mut streams = vec![0; schedule.nranks as usize];
         for stream in &schedule.streams {

@@ -7,7 +7,7 @@ use roundelay::select::library;
 use roundelay::{Algorithm as _, DType, Level, Options, Plan, ReduceOp};
 use roundelay_core::cost::{Counter, Sample};
 use roundelay_core::ids::RankId;
-use roundelay_core::interpret::Interpreted;
+use roundelay_core::program::Configured;
 use roundelay_core::{diagnostics::Code, prove};
 
 use crate::report::Failure;
@@ -53,7 +53,7 @@ pub(super) fn samples(workers: u32) -> Result<Vec<Sample>, Failure> {
 
 /// The shortest of some runs: whatever else the machine does only adds to them.
 fn sample(
-    algorithm: &Interpreted,
+    algorithm: &Configured,
     nranks: u32,
     bytes: u64,
     workers: u32,

@@ -2,7 +2,7 @@
 
 use roundelay_core::check::hir;
 use roundelay_core::cost::Counter;
-use roundelay_core::interpret::Interpreted;
+use roundelay_core::program::Configured;
 use roundelay_core::schedule::{Algorithm as _, Schedule};
 use roundelay_core::verify::{self, Sameness, Signals};
 use serde::Serialize;
@@ -125,7 +125,7 @@ impl Order {
 }
 
 impl Listed {
-    pub(super) fn new(algorithm: &Interpreted, nranks: u32) -> Self {
+    pub(super) fn new(algorithm: &Configured, nranks: u32) -> Self {
         let checked = algorithm.checked();
         let (mut admits, mut refusal, mut wrong) = (Vec::new(), None, None);
         let mut at = |n: u32| match algorithm.schedule(n) {

@@ -10,7 +10,7 @@ use std::thread::available_parallelism;
 
 use roundelay::{Collective, select};
 use roundelay_core::diagnostics::Code;
-use roundelay_core::interpret::Interpreted;
+use roundelay_core::program::Configured;
 use roundelay_core::schedule::Algorithm;
 
 use crate::flags::{Format, ListFlags};
@@ -51,7 +51,7 @@ pub(crate) fn main(flags: &ListFlags) -> Result<bool, Failure> {
         Some(name) => of_source(name, flags.format)?,
     };
     let nranks = flags.nranks.unwrap_or(SHOWN);
-    let wanted: Vec<&Interpreted> = algorithms
+    let wanted: Vec<&Configured> = algorithms
         .iter()
         .filter(|a| collective.is_none_or(|wanted| a.collective() == wanted))
         .collect();
@@ -108,7 +108,7 @@ fn wanted(flags: &ListFlags) -> Result<(Option<&str>, Option<Collective>), Failu
 }
 
 /// The algorithms of a source; one alone where the source is its name.
-fn of_source(name: &str, format: Format) -> Result<Vec<Interpreted>, Failure> {
+fn of_source(name: &str, format: Format) -> Result<Vec<Configured>, Failure> {
     let source = read(name)?;
     let program = compile(&source).map_err(|errors| {
         let json = |diagnostics| serde_json::json!({ "ok": false, "diagnostics": diagnostics });
@@ -116,5 +116,5 @@ fn of_source(name: &str, format: Format) -> Result<Vec<Interpreted>, Failure> {
     })?;
     let alone = program.algorithms.iter().any(|algorithm| algorithm.name == name);
     let wanted = program.algorithms.into_iter().filter(|a| !alone || a.name == name);
-    Ok(wanted.map(|algorithm| Interpreted::new(algorithm, &source)).collect())
+    Ok(wanted.map(|algorithm| Configured::new(algorithm, &source)).collect())
 }

@@ -5,7 +5,7 @@ use std::path::Path;
 use roundelay::select::{Numbers, Refused, Row, host, select_beside};
 use roundelay::{Choice, Collective, Costs};
 use roundelay_core::diagnostics::Code;
-use roundelay_core::interpret::Interpreted;
+use roundelay_core::program::Configured;
 use serde::Serialize;
 
 use super::SHOWN;
@@ -22,7 +22,7 @@ const BYTES: u64 = 1 << 20;
 pub(super) fn main(
     flags: &ListFlags,
     collective: Collective,
-    own: &[Interpreted],
+    own: &[Configured],
 ) -> Result<bool, Failure> {
     let given = match &flags.topology {
         Some(text) => Some(topology::read(text, flags.assume.as_deref())?),

@@ -11,7 +11,7 @@ use roundelay::select::size;
 use roundelay_core::cost;
 use roundelay_core::diagnostics::{Code, Finding};
 use roundelay_core::emit::spacetime::Units;
-use roundelay_core::interpret::Interpreted;
+use roundelay_core::program::Configured;
 use roundelay_core::schedule::Schedule;
 use roundelay_core::simulate::{Machine, Simulated, closed, simulate};
 use roundelay_core::syntax::Source;
@@ -104,7 +104,7 @@ fn bound(schedule: &Schedule, machine: &Machine, bytes: u64) -> Option<(f64, Str
 
 /// The closed form of an algorithm of the library, its parameters at their defaults.
 fn by_form(
-    algorithm: &Interpreted,
+    algorithm: &Configured,
     flags: &SimulateFlags,
     machine: &Machine,
     nranks: u32,

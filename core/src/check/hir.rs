@@ -13,10 +13,12 @@ use crate::diagnostics::Diagnostic;
 use crate::ids::SpanId;
 use crate::lints::Levels;
 use crate::schedule::demands::Resource;
+pub use crate::schedule::params::ParamTy;
 use crate::source::Location;
 use crate::source::Span;
 pub use executors::{Asset, Class, Declared, Executor};
 pub use exprs::*;
+pub(crate) use nest::Nest;
 pub use walk::walk;
 
 /// A checked source.
@@ -145,29 +147,6 @@ pub struct Param {
     pub ty: ParamTy,
     /// Its value unless given; a ring has the natural order, a topology is a full mesh.
     pub default: Option<Expr>,
-}
-
-/// The type of the values that a parameter takes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum ParamTy {
-    /// `int`
-    Int,
-    /// `bool`
-    Bool,
-    /// `Rank`: an `int` in `0..nranks`
-    Rank,
-    /// `Ring`
-    Ring,
-    /// `Rings`
-    Rings,
-    /// `Tree`
-    Tree,
-    /// `Groups`
-    Groups,
-    /// `Topology`
-    Topology,
-    /// `[Rank]`
-    Ranks,
 }
 
 /// A numbered statement.

@@ -126,7 +126,7 @@ mod tests {
     use crate::check::Door;
     use crate::compile;
     use crate::diagnostics::{Code, Finding};
-    use crate::interpret::Interpreted;
+    use crate::program::Configured;
     use crate::schedule::Algorithm as _;
     use crate::schedule::text;
     use crate::syntax::Source;
@@ -135,7 +135,7 @@ mod tests {
         let text = format!("algorithm A(root: Rank = 0) -> {head} {{ {body} }}");
         let source = Source::from_text("test.coll", &text);
         let program = compile(&source, Door::File).expect("it makes sense");
-        let algorithm = Interpreted::new(program.algorithms[0].clone(), &source);
+        let algorithm = Configured::new(program.algorithms[0].clone(), &source);
         steps(&algorithm.schedule(nranks).expect("it fits"))
     }
 

@@ -12,7 +12,7 @@ use crate::check::sizes::said;
 use crate::collective::Collective;
 use crate::diagnostics::{Code, Diagnostic, Finding};
 use crate::ids::RankId;
-use crate::interpret::Interpreted;
+use crate::program::Configured;
 use crate::schedule::Algorithm as _;
 use crate::source::Span;
 use crate::syntax::Source;
@@ -50,7 +50,7 @@ pub struct Class {
     /// The size in bytes, as nccl-tests counts it, below which the class runs; `None` for all larger sizes.
     pub below: Option<u64>,
     /// The algorithm, on the executor's topology and with its arguments.
-    pub algorithm: Interpreted,
+    pub algorithm: Configured,
     /// Its schedule as written, with the proof.
     pub proved: Proved,
     /// What it takes of a framework.
@@ -132,7 +132,7 @@ impl Class {
         source: &Source,
     ) -> Result<Self, Vec<Diagnostic>> {
         let nranks = executor.topology.nranks();
-        let run = Interpreted::new(class.run.clone(), source);
+        let run = Configured::new(class.run.clone(), source);
         let exact = |finding| {
             let found = run.diagnostic(finding, nranks);
             // The same on every run of this executor: the count says nothing more.
@@ -165,7 +165,7 @@ impl Class {
 }
 
 /// Findings of an algorithm that stands elsewhere, at the class that names it: the first of each kind.
-fn named_here(all: Vec<Finding>, algorithm: &Interpreted, span: Span) -> Vec<Diagnostic> {
+fn named_here(all: Vec<Finding>, algorithm: &Configured, span: Span) -> Vec<Diagnostic> {
     let mut errors: Vec<Diagnostic> = Vec::new();
     let mut more: Vec<u32> = Vec::new();
     for finding in all {

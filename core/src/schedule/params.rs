@@ -6,7 +6,6 @@ use super::groups::Groups;
 use super::ring::Ring;
 use super::rings::Rings;
 use super::tree::{Tree, TreeKind};
-use crate::check::hir::ParamTy;
 use crate::topology::{Problem, Topology};
 
 /// A value for a parameter of an algorithm; each variant is for parameters of the type that it names.
@@ -152,6 +151,29 @@ fn ranks(text: &str) -> Option<Vec<i64>> {
         return Some(Vec::new());
     }
     text.split(',').map(|item| item.trim().parse().ok()).collect()
+}
+
+/// The type of the values that a parameter takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum ParamTy {
+    /// `int`
+    Int,
+    /// `bool`
+    Bool,
+    /// `Rank`: an `int` in `0..nranks`
+    Rank,
+    /// `Ring`
+    Ring,
+    /// `Rings`
+    Rings,
+    /// `Tree`
+    Tree,
+    /// `Groups`
+    Groups,
+    /// `Topology`
+    Topology,
+    /// `[Rank]`
+    Ranks,
 }
 
 impl ParamTy {

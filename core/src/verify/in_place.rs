@@ -76,7 +76,7 @@ mod tests {
     use super::follows;
     use crate::check::Door;
     use crate::compile;
-    use crate::interpret::Interpreted;
+    use crate::program::Configured;
     use crate::schedule::Algorithm as _;
     use crate::schedule::text;
     use crate::syntax::Source;
@@ -85,7 +85,7 @@ mod tests {
         let text = format!("algorithm A(root: Rank = 0) -> {head} {{ {body} }}");
         let source = Source::from_text("test.coll", &text);
         let program = compile(&source, Door::File).expect("it makes sense");
-        let schedule = Interpreted::new(program.algorithms[0].clone(), &source);
+        let schedule = Configured::new(program.algorithms[0].clone(), &source);
         follows(&schedule.schedule(3).expect("it fits")).expect("few cells")
     }
 

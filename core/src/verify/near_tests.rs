@@ -9,7 +9,7 @@ use super::{Signals, verify};
 use crate::check::Door;
 use crate::compile;
 use crate::ids::OpId;
-use crate::interpret::Interpreted;
+use crate::program::Configured;
 use crate::schedule::{Algorithm, OpKind, Schedule};
 use crate::syntax::Source;
 use crate::verify::Callers;
@@ -24,7 +24,7 @@ const BY_BARRIER: &str = include_str!("../../tests/optimize/by_barrier.coll");
 fn lay_out(text: &str, nranks: u32) -> Schedule {
     let source = Source::from_text("test.coll", text);
     let program = compile(&source, Door::File).expect("it makes sense");
-    Interpreted::new(program.algorithms[0].clone(), &source).schedule(nranks).expect("it fits")
+    Configured::new(program.algorithms[0].clone(), &source).schedule(nranks).expect("it fits")
 }
 
 /// A replay with near clocks if it is sure, and one with dense clocks; nothing where the order of events is

@@ -4,7 +4,7 @@ use roundelay_core::check::Door;
 use roundelay_core::check::others::Others;
 use roundelay_core::compile_with;
 use roundelay_core::cost::{self, Counter, FORMS, Term};
-use roundelay_core::interpret::Interpreted;
+use roundelay_core::program::Configured;
 use roundelay_core::schedule::Algorithm as _;
 use roundelay_core::syntax::Source;
 use roundelay_core::topology::Topology;
@@ -12,7 +12,7 @@ use roundelay_core::topology::Topology;
 use roundelay_library::SOURCES as LIBRARY;
 
 /// Every algorithm of the library, its parameters at their defaults.
-fn library() -> Vec<Interpreted> {
+fn library() -> Vec<Configured> {
     let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../stdlib/library");
     let mut files: Vec<_> = std::fs::read_dir(folder)
         .expect("the library")
@@ -25,7 +25,7 @@ fn library() -> Vec<Interpreted> {
         let source = Source::from_text(path.display().to_string(), &text);
         let program = compile_with(&source, Door::File, &Others::library(LIBRARY))
             .expect("the library is right");
-        program.algorithms.into_iter().map(|a| Interpreted::new(a, &source)).collect::<Vec<_>>()
+        program.algorithms.into_iter().map(|a| Configured::new(a, &source)).collect::<Vec<_>>()
     };
     files.iter().flat_map(read).collect()
 }

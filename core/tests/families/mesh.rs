@@ -5,7 +5,7 @@ use roundelay_core::check::Door;
 use roundelay_core::compile;
 use roundelay_core::diagnostics::Code;
 use roundelay_core::ids::RankId;
-use roundelay_core::interpret::Interpreted;
+use roundelay_core::program::Configured;
 use roundelay_core::rational::Rat;
 use roundelay_core::schedule::{Algorithm as _, Buffer, OpKind, Schedule};
 use roundelay_core::syntax::Source;
@@ -269,6 +269,6 @@ fn the_signals_of_the_mesh_are_needed() {
     assert_ne!(without, MESH);
     let source = Source::from_text("mesh.coll", &without);
     let program = compile(&source, Door::File).unwrap();
-    let broken = Interpreted::new(program.algorithms[0].clone(), &source);
+    let broken = Configured::new(program.algorithms[0].clone(), &source);
     assert!(verify(&schedule(&broken, 4)).is_err());
 }

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use roundelay_core::diagnostics::Code;
 use roundelay_core::ids::RankId;
-use roundelay_core::interpret::Interpreted;
+use roundelay_core::program::Configured;
 use roundelay_core::rational::Rat;
 use roundelay_core::schedule::{Buffer, Op, OpKind, Operand, Schedule, SignalKind, Stream};
 use roundelay_core::verify::{Sameness, depth, verify};
@@ -21,7 +21,7 @@ const NAMES: [&str; 5] = [
     "NcclRingReduce",
 ];
 
-fn with(name: &str, credits: i64, slices: i64, more: &[(&str, &str)]) -> Interpreted {
+fn with(name: &str, credits: i64, slices: i64, more: &[(&str, &str)]) -> Configured {
     let (credits, slices) = (credits.to_string(), slices.to_string());
     let mut set = vec![("credits", &*credits), ("slices", &*slices)];
     set.extend(more);

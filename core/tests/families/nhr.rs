@@ -7,7 +7,7 @@ use roundelay_core::check::Door;
 use roundelay_core::check::hir::Program;
 use roundelay_core::collective::Collective;
 use roundelay_core::compile;
-use roundelay_core::interpret::Interpreted;
+use roundelay_core::program::Configured;
 use roundelay_core::rational::Rat;
 use roundelay_core::schedule::{Algorithm as _, Buffer, OpKind, Operand, Schedule, SignalKind};
 use roundelay_core::syntax::Source;
@@ -15,7 +15,7 @@ use roundelay_core::verify::verify;
 
 const NHR: &str = include_str!("../../../stdlib/library/nhr.coll");
 
-fn algorithm(name: &str, set: &[(&str, &str)]) -> Interpreted {
+fn algorithm(name: &str, set: &[(&str, &str)]) -> Configured {
     static PROGRAM: LazyLock<(Source, Program)> = LazyLock::new(|| {
         let source = Source::from_text("nhr.coll", NHR);
         let program = compile(&source, Door::File).expect("the library compiles");
@@ -23,7 +23,7 @@ fn algorithm(name: &str, set: &[(&str, &str)]) -> Interpreted {
     });
     let (source, program) = &*PROGRAM;
     let found = program.algorithms.iter().find(|a| a.name == name);
-    let mut algorithm = Interpreted::new(found.expect("it is in the file").clone(), source);
+    let mut algorithm = Configured::new(found.expect("it is in the file").clone(), source);
     for (name, value) in set {
         algorithm.set_text(name, value).expect("a value that fits");
     }

@@ -3,7 +3,7 @@
 use roundelay_core::check::Door;
 use roundelay_core::check::others::Others;
 use roundelay_core::compile_with;
-use roundelay_core::interpret::Interpreted;
+use roundelay_core::program::Configured;
 use roundelay_core::rational::Rat;
 use roundelay_core::schedule::{Algorithm as _, OpKind, Region, Schedule};
 use roundelay_core::syntax::Source;
@@ -12,7 +12,7 @@ use roundelay_core::verify::{Proof, verify};
 use roundelay_library::SOURCES as LIBRARY;
 
 /// One algorithm of a family file, its parameters set.
-pub(crate) fn algorithm(text: &str, name: &str, set: &[(&str, &str)]) -> Interpreted {
+pub(crate) fn algorithm(text: &str, name: &str, set: &[(&str, &str)]) -> Configured {
     let source = Source::from_text("family.coll", text);
     let program =
         compile_with(&source, Door::File, &Others::library(LIBRARY)).unwrap_or_else(|errors| {
@@ -20,20 +20,20 @@ pub(crate) fn algorithm(text: &str, name: &str, set: &[(&str, &str)]) -> Interpr
             panic!("{}", all.join("\n"));
         });
     let found = program.algorithms.iter().find(|a| a.name == name);
-    let mut algorithm = Interpreted::new(found.expect("an algorithm of the file").clone(), &source);
+    let mut algorithm = Configured::new(found.expect("an algorithm of the file").clone(), &source);
     for (parameter, value) in set {
         algorithm.set_text(parameter, value).expect("a value that fits");
     }
     algorithm
 }
 
-pub(crate) fn schedule(algorithm: &Interpreted, nranks: u32) -> Schedule {
+pub(crate) fn schedule(algorithm: &Configured, nranks: u32) -> Schedule {
     algorithm
         .schedule(nranks)
         .unwrap_or_else(|found| panic!("{} at {nranks}: {found:#?}", algorithm.name()))
 }
 
-pub(crate) fn proved(algorithm: &Interpreted, nranks: u32) -> Proof {
+pub(crate) fn proved(algorithm: &Configured, nranks: u32) -> Proof {
     verify(&schedule(algorithm, nranks))
         .unwrap_or_else(|found| panic!("{} at {nranks}: {found:#?}", algorithm.name()))
 }

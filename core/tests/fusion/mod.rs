@@ -5,8 +5,8 @@ use std::path::Path;
 use roundelay_core::check::Door;
 use roundelay_core::check::others::Others;
 use roundelay_core::compile_with;
-use roundelay_core::interpret::Interpreted;
 use roundelay_core::optimize::fuse;
+use roundelay_core::program::Configured;
 use roundelay_core::schedule::{Algorithm as _, Buffer, OpKind, Schedule, legality, text};
 use roundelay_core::syntax::Source;
 use roundelay_core::verify::Callers;
@@ -29,7 +29,7 @@ fn each(counts: std::ops::RangeInclusive<u32>, mut judge: impl FnMut(&Schedule))
         let source = Source::from_text(&name, &text);
         let program = compile_with(&source, Door::File, &Others::library(LIBRARY)).expect("right");
         for algorithm in program.algorithms {
-            let algorithm = Interpreted::new(algorithm, &source);
+            let algorithm = Configured::new(algorithm, &source);
             for nranks in counts.clone() {
                 match algorithm.schedule(nranks) {
                     Ok(schedule) => {

@@ -5,22 +5,22 @@ mod elision;
 use roundelay_core::check::Door;
 use roundelay_core::check::others::Others;
 use roundelay_core::compile_with;
-use roundelay_core::interpret::Interpreted;
+use roundelay_core::program::Configured;
 use roundelay_core::schedule::{Algorithm as _, Schedule};
 use roundelay_core::syntax::Source;
 
 use roundelay_library::SOURCES as LIBRARY;
 
 /// All algorithms of a source.
-fn algorithms(name: &str, text: &str) -> Vec<Interpreted> {
+fn algorithms(name: &str, text: &str) -> Vec<Configured> {
     let source = Source::from_text(name, text);
     let program = compile_with(&source, Door::File, &Others::library(LIBRARY))
         .unwrap_or_else(|errors| panic!("{errors:#?}"));
-    program.algorithms.into_iter().map(|a| Interpreted::new(a, &source)).collect()
+    program.algorithms.into_iter().map(|a| Configured::new(a, &source)).collect()
 }
 
 /// All algorithms of the library.
-fn library() -> Vec<Interpreted> {
+fn library() -> Vec<Configured> {
     LIBRARY.iter().flat_map(|(name, text)| algorithms(name, text)).collect()
 }
 
@@ -31,7 +31,7 @@ fn of_library(name: &str, nranks: u32) -> Schedule {
 }
 
 /// The schedule, unless the count is refused.
-fn admitted(algorithm: &Interpreted, nranks: u32) -> Option<Schedule> {
+fn admitted(algorithm: &Configured, nranks: u32) -> Option<Schedule> {
     match algorithm.schedule(nranks) {
         Ok(schedule) => Some(schedule),
         Err(found) if found.iter().all(|f| f.code.refuses()) => None,

@@ -10,7 +10,7 @@ use std::ops::RangeInclusive;
 use roundelay_core::check::Door;
 use roundelay_core::check::hir::Algorithm;
 use roundelay_core::compile;
-use roundelay_core::interpret::Interpreted;
+use roundelay_core::program::Configured;
 use roundelay_core::schedule::Algorithm as _;
 use roundelay_core::syntax::Source;
 pub(crate) use roundelay_core::verify::parametric::prove;
@@ -50,7 +50,7 @@ fn finitely_right(
     source: &Source,
     counts: RangeInclusive<u32>,
 ) -> Result<(), (u32, String)> {
-    let laid_out = Interpreted::new(algorithm.clone(), source);
+    let laid_out = Configured::new(algorithm.clone(), source);
     for nranks in counts {
         let proof = laid_out.schedule(nranks).and_then(|schedule| verify(&schedule));
         proof.map_err(|found| (nranks, found[0].title.clone()))?;

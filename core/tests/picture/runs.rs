@@ -7,7 +7,7 @@ use roundelay_core::check::others::Others;
 use roundelay_core::compile_with;
 use roundelay_core::dtype::DType;
 use roundelay_core::ids::RankId;
-use roundelay_core::interpret::Interpreted;
+use roundelay_core::program::Configured;
 use roundelay_core::schedule::{Algorithm as _, Schedule};
 use roundelay_core::simulate::{Machine, SignalCost, Timeline, simulate};
 use roundelay_core::syntax::Source;
@@ -20,7 +20,7 @@ pub(crate) fn schedule(name: &str, nranks: u32) -> Schedule {
     let program =
         compile_with(&source, Door::File, &Others::library(LIBRARY)).expect("it is right");
     let found = program.algorithms.iter().find(|a| a.name == name).expect("it is there");
-    Interpreted::new(found.clone(), &source).schedule(nranks).expect("it admits that many ranks")
+    Configured::new(found.clone(), &source).schedule(nranks).expect("it admits that many ranks")
 }
 
 /// Where it is written.

@@ -21,7 +21,7 @@ mod suite;
 use roundelay_core::check::Door;
 use roundelay_core::compile;
 use roundelay_core::diagnostics::Finding;
-use roundelay_core::interpret::Interpreted;
+use roundelay_core::program::Configured;
 use roundelay_core::schedule::{Algorithm, Schedule};
 use roundelay_core::syntax::Source;
 
@@ -32,7 +32,7 @@ fn lay_out(text: &str, nranks: u32) -> Result<Schedule, Vec<Finding>> {
         let all: Vec<_> = errors.iter().map(|e| e.report(&source)).collect();
         panic!("{}", all.join("\n"));
     });
-    Interpreted::new(program.algorithms[0].clone(), &source).schedule(nranks)
+    Configured::new(program.algorithms[0].clone(), &source).schedule(nranks)
 }
 
 /// The same of what must be right.

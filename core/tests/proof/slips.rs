@@ -4,7 +4,7 @@
 use roundelay_core::check::Door;
 use roundelay_core::compile;
 use roundelay_core::expansion::Slips;
-use roundelay_core::interpret::Interpreted;
+use roundelay_core::program::Configured;
 use roundelay_core::prove_source;
 use roundelay_core::syntax::Source;
 
@@ -51,7 +51,7 @@ const GATHER: &str = "algorithm Gather() -> AllGather {
 fn told(text: &str) -> Vec<String> {
     let source = Source::from_text("test.coll", text);
     let program = compile(&source, Door::File).expect("what the checker refuses is no slip");
-    let algorithm = Interpreted::new(program.algorithms[0].clone(), &source);
+    let algorithm = Configured::new(program.algorithms[0].clone(), &source);
     let mut slips = Slips::default();
     for nranks in 1..=9 {
         match prove_source(&algorithm, nranks) {

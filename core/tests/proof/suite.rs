@@ -11,7 +11,7 @@ use roundelay_core::check::Door;
 use roundelay_core::check::others::Others;
 use roundelay_core::compile_with;
 use roundelay_core::diagnostics::Code;
-use roundelay_core::interpret::Interpreted;
+use roundelay_core::program::Configured;
 use roundelay_core::schedule::demands::Demands;
 use roundelay_core::schedule::{Algorithm, Schedule, legality, text};
 use roundelay_core::syntax::Source;
@@ -85,7 +85,7 @@ fn schedules(name: &str, text: &str, nranks: u32) -> Vec<Schedule> {
     let program = compile_with(&source, Door::File, &Others::library(LIBRARY))
         .unwrap_or_else(|errors| panic!("{errors:#?}"));
     let laid_out = program.algorithms.into_iter().filter_map(|algorithm| {
-        match Interpreted::new(algorithm, &source).schedule(nranks) {
+        match Configured::new(algorithm, &source).schedule(nranks) {
             // What an attribute demands beyond being right is no business of the oracles.
             Ok(schedule) => Some(Schedule { demands: Demands::default(), ..schedule }),
             Err(found) if found.iter().all(|f| f.code.refuses()) => None,

@@ -2,7 +2,7 @@
 
 use roundelay_core::check::Door;
 use roundelay_core::compile;
-use roundelay_core::interpret::Interpreted;
+use roundelay_core::program::Configured;
 use roundelay_core::schedule::{Algorithm as _, OpKind, SignalKind};
 use roundelay_core::syntax::Source;
 
@@ -39,7 +39,7 @@ fn ask(groups: &str, topology: Option<&str>, nranks: u32) -> Result<Vec<Found>, 
     let program = compile(&source, Door::File).unwrap_or_else(|errors| {
         panic!("{}", errors.iter().map(|e| e.report(&source)).collect::<Vec<_>>().join("\n"))
     });
-    let mut algorithm = Interpreted::new(program.algorithms[0].clone(), &source);
+    let mut algorithm = Configured::new(program.algorithms[0].clone(), &source);
     if let Some(topology) = topology {
         algorithm.place_on(std::sync::Arc::new(topology.parse().expect("a topology")));
     }

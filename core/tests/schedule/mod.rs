@@ -6,7 +6,7 @@ mod text;
 
 use roundelay_core::check::Door;
 use roundelay_core::compile;
-use roundelay_core::interpret::Interpreted;
+use roundelay_core::program::Configured;
 use roundelay_core::schedule::{Algorithm as _, Schedule};
 use roundelay_core::syntax::Source;
 
@@ -16,7 +16,7 @@ fn lay_out(text: &str, nranks: u32) -> Schedule {
     let program = compile(&source, Door::File).unwrap_or_else(|errors| {
         panic!("{}", errors.iter().map(|e| e.report(&source)).collect::<Vec<_>>().join("\n"))
     });
-    let algorithm = Interpreted::new(program.algorithms[0].clone(), &source);
+    let algorithm = Configured::new(program.algorithms[0].clone(), &source);
     algorithm.schedule(nranks).unwrap_or_else(|findings| panic!("{findings:#?}"))
 }
 

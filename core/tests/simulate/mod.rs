@@ -11,7 +11,7 @@ use roundelay_core::check::Door;
 use roundelay_core::check::others::Others;
 use roundelay_core::compile_with;
 use roundelay_core::dtype::DType;
-use roundelay_core::interpret::Interpreted;
+use roundelay_core::program::Configured;
 use roundelay_core::schedule::{Algorithm as _, Schedule};
 use roundelay_core::simulate::{Machine, Simulated, simulate};
 use roundelay_core::syntax::Source;
@@ -19,18 +19,18 @@ use roundelay_core::syntax::Source;
 use roundelay_library::SOURCES as LIBRARY;
 
 /// The library's algorithm of that name.
-fn library(name: &str) -> Interpreted {
+fn library(name: &str) -> Configured {
     let head = format!("algorithm {name}(");
     let (file, text) =
         LIBRARY.iter().find(|(_, text)| text.contains(&head)).expect("it is in the library");
     algorithm(&Source::from_text(*file, text), name)
 }
 
-fn algorithm(source: &Source, name: &str) -> Interpreted {
+fn algorithm(source: &Source, name: &str) -> Configured {
     let others = Others::library(LIBRARY);
     let program = compile_with(source, Door::File, &others).expect("the source is right");
     let found = program.algorithms.into_iter().find(|a| a.name == name);
-    Interpreted::new(found.expect("it holds the algorithm"), source)
+    Configured::new(found.expect("it holds the algorithm"), source)
 }
 
 fn machine(topology: &str) -> Machine {

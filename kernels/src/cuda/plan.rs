@@ -6,8 +6,8 @@ use std::sync::Mutex;
 use roundelay_core::dtype::{DType, ReduceOp};
 use roundelay_core::emit::cuda::{Element, Facts, Form, Kernel, Protocol, Spec};
 use roundelay_core::ids::RankId;
-use roundelay_core::interpret::Interpreted;
 use roundelay_core::optimize::Goal;
+use roundelay_core::program::Configured;
 use roundelay_core::verify::Callers;
 use roundelay_core::verify::Proved;
 
@@ -76,7 +76,7 @@ impl CudaPlan {
     /// many threads; E0425 for a fault of the optimizer.
     pub fn new(
         world: &CudaWorld,
-        algorithm: &Interpreted,
+        algorithm: &Configured,
         proved: &Proved,
         count: u64,
         (element, op): (Element, ReduceOp),

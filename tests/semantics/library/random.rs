@@ -5,7 +5,7 @@ use proptest::sample::Index;
 use roundelay::{Algorithm, Collective, Groups, Ring, Rings, Tree};
 use roundelay_core::check::Door;
 use roundelay_core::diagnostics::{Code, Diagnostic};
-use roundelay_core::interpret::Interpreted;
+use roundelay_core::program::Configured;
 use roundelay_core::syntax::Source;
 use roundelay_tests::compile;
 
@@ -150,7 +150,7 @@ fn split(
 }
 
 /// The algorithm that the text holds, if it is proved at so many ranks; or the codes of what is wrong.
-fn proved(text: &str, root: i64, nranks: u32) -> Result<Interpreted, Vec<Code>> {
+fn proved(text: &str, root: i64, nranks: u32) -> Result<Configured, Vec<Code>> {
     let source = Source::from_text("split", text);
     let said = |errors: Vec<Diagnostic>| -> Vec<Code> {
         let reports: Vec<_> = errors.iter().map(|e| e.report(&source)).collect();
@@ -159,7 +159,7 @@ fn proved(text: &str, root: i64, nranks: u32) -> Result<Interpreted, Vec<Code>> 
     };
     let program = compile(&source, Door::File).map_err(said)?;
     let algorithm = program.algorithms.into_iter().next().expect("one algorithm");
-    let mut interpreted = Interpreted::new(algorithm, &source);
+    let mut interpreted = Configured::new(algorithm, &source);
     interpreted.set_text("root", &root.to_string()).expect("a rank");
     roundelay_core::prove_source(&interpreted, nranks).map_err(said)?;
     Ok(interpreted)

@@ -20,8 +20,8 @@ use crate::check::hir::{self, Stmt, StmtKind};
 use crate::diagnostics::{Code, Diagnostic, Finding};
 use crate::dtype::{DType, ReduceOp};
 use crate::ids::{OpId, RankId};
-use crate::interpret::Interpreted;
 use crate::optimize::Optimized;
+use crate::program::Configured;
 use crate::schedule::record::Record;
 use crate::schedule::{Buffer, OpKind, Schedule, SignalKind, tables};
 use crate::verify::Callers;
@@ -213,7 +213,7 @@ impl Kernel {
     /// # Errors
     /// E0423 where the loops do not fit a kernel, or not the protocol, each at its place.
     pub fn of_loops(
-        algorithm: &Interpreted,
+        algorithm: &Configured,
         proved: &Proved,
         spec: Spec,
     ) -> Result<Self, Vec<Diagnostic>> {

@@ -10,7 +10,7 @@ use crate::check::hir::{
 };
 use crate::dtype::ReduceOp;
 use crate::ids::SpanId;
-use crate::interpret::Interpreted;
+use crate::program::Configured;
 use crate::schedule::{Algorithm as _, OpKind, Schedule};
 use crate::source::Location;
 use crate::source::Span;
@@ -194,7 +194,7 @@ fn mentions(text: &str, word: &str) -> bool {
 
 /// A kernel that holds the author's loops, and where it asks for objects.
 pub(super) fn loops(
-    algorithm: &Interpreted,
+    algorithm: &Configured,
     spec: Spec,
     notes: &Notes,
     about: &[String],

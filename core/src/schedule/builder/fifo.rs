@@ -243,7 +243,7 @@ impl Builder<'_> {
     }
 
     /// Received data, if any, folded into `own`, if any, goes to `dst` and on to `to`, slice by slice.
-    fn pass(
+    pub(crate) fn pass(
         &mut self,
         at: At,
         from: Option<Peer>,

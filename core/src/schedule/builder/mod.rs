@@ -309,13 +309,13 @@ impl<'t> Builder<'t> {
         self.wait(at, peer, SignalKind::Data)
     }
 
-    fn post(&mut self, at: At, peer: Peer, kind: SignalKind) -> Result<(), Stop> {
+    pub(crate) fn post(&mut self, at: At, peer: Peer, kind: SignalKind) -> Result<(), Stop> {
         let to = self.other(at, peer)?;
         let channel = Channel { from: self.rank, to, kind, lane: self.lane.id() };
         self.signal(at, OpKind::Post, channel)
     }
 
-    fn wait(&mut self, at: At, peer: Peer, kind: SignalKind) -> Result<(), Stop> {
+    pub(crate) fn wait(&mut self, at: At, peer: Peer, kind: SignalKind) -> Result<(), Stop> {
         let from = self.other(at, peer)?;
         let channel = Channel { from, to: self.rank, kind, lane: self.lane.id() };
         self.signal(at, OpKind::Wait, channel)

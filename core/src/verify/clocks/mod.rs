@@ -131,7 +131,7 @@ mod tests {
     use crate::check::Door;
     use crate::compile;
     use crate::ids::{OpId, StreamId};
-    use crate::interpret::Interpreted;
+    use crate::program::Configured;
     use crate::schedule::{Algorithm as _, OpKind, text};
     use crate::syntax::Source;
     use crate::verify::in_order;
@@ -187,7 +187,7 @@ rank 1 stream 0
         }";
         let source = Source::from_text("test.coll", text);
         let program = compile(&source, Door::File).expect("it makes sense");
-        let all = Interpreted::new(program.algorithms[0].clone(), &source);
+        let all = Configured::new(program.algorithms[0].clone(), &source);
         let schedule = all.schedule(6).expect("it fits");
         let order = in_order(&schedule).expect("no deadlock");
         let run = |limit| -> Result<(), Full> {

@@ -8,7 +8,7 @@ mod tree;
 use roundelay_core::check::Door;
 use roundelay_core::compile;
 use roundelay_core::diagnostics::Code;
-use roundelay_core::interpret::Interpreted;
+use roundelay_core::program::Configured;
 use roundelay_core::schedule::{Algorithm as _, Limits, Schedule};
 use roundelay_core::syntax::Source;
 use roundelay_core::syntax::ast::{Algorithm, File, StmtKind};
@@ -39,7 +39,7 @@ fn lay_out(algorithm: &Algorithm, nranks: u32) -> (String, Option<Schedule>) {
     let text = printer::print(&File { algorithms: vec![algorithm.clone()], ..File::default() });
     let source = Source::from_text("random.coll", &text);
     let schedule = compile(&source, Door::File).ok().and_then(|mut program| {
-        let algorithm = Interpreted::new(program.algorithms.pop()?, &source);
+        let algorithm = Configured::new(program.algorithms.pop()?, &source);
         algorithm.schedule_within(nranks, LIMITS).ok()
     });
     (text, schedule)

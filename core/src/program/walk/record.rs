@@ -1,25 +1,26 @@
 //! What a program asks of the host, kept where another engine is to follow it: see [`crate::schedule::record`].
 
-use super::Run;
-use super::eval::Value;
-use crate::check::hir::{Expr, ExprKind, ParamTy};
+use super::Walk;
+use super::values::Value;
 use crate::ids::RankId;
+use crate::program::ir::{Expr, Op};
 use crate::schedule::arith::Fault;
 use crate::schedule::builder::{Builder, Stop};
+use crate::schedule::params::ParamTy;
 use crate::schedule::record::{Answer, Argument, Asked, Record};
 use crate::source::Span;
 
-impl<'a> Run<'a> {
-    /// Keeps a value that only the host can make.
+impl<'p> Walk<'p> {
+    /// Keeps an object, or a list, that only the host can make.
     pub(super) fn record(
         &mut self,
         b: &mut Builder<'_>,
-        expr: &'a Expr,
+        expr: &'p Expr,
         value: &Value,
     ) -> Result<(), Stop> {
-        if let (ExprKind::Relays(topology, from, to), Value::List(relays)) = (&*expr.kind, value) {
-            let ground = self.topology(b, topology)?;
-            let (from, to) = (self.int(b, from)?, self.int(b, to)?);
+        if let (Op::Relays, Value::List(relays)) = (expr.op, value) {
+            let ground = self.topology(b, &expr.args[0])?;
+            let (from, to) = (self.int(b, &expr.args[1])?, self.int(b, &expr.args[2])?);
             let relays = relays.to_vec();
             note(b, |record| {
                 let number = record.topology(&ground);
@@ -27,10 +28,12 @@ impl<'a> Run<'a> {
             });
             return Ok(());
         }
-        let Some(parts) = expr.made_from() else { return Ok(()) };
-        let mut args = Vec::with_capacity(parts.len());
-        for part in parts {
-            args.push(match self.eval(b, part)? {
+        if !expr.op.searches() {
+            return Ok(());
+        }
+        let mut args = Vec::with_capacity(expr.args.len());
+        for arg in expr.args.iter().filter(|arg| !matches!(arg.op, Op::Rate(_) | Op::Time(_))) {
+            args.push(match self.value(b, arg)? {
                 Value::Int(value) => Argument::Int(value),
                 Value::List(list) => Argument::List(list.to_vec()),
                 Value::Topology(ground) => {
@@ -42,33 +45,33 @@ impl<'a> Run<'a> {
             });
         }
         let Some(answer) = self.answer(b, value)? else { return Ok(()) };
-        let asked = self.asked(b, expr.span, args);
+        let asked = self.question(b, expr.span, args);
         note(b, |record| _ = record.objects.insert(asked, answer));
         Ok(())
     }
 
-    /// Keeps the values of the parameters; of an algorithm that another calls, the topologies that nobody wrote.
+    /// Keeps the values of the parameters; of a program that another calls, the topologies that nobody wrote.
     pub(super) fn record_params(&mut self, b: &mut Builder<'_>) -> Result<(), Stop> {
         if b.record().is_none() {
             return Ok(());
         }
-        for (index, param) in self.algorithm.params.iter().enumerate() {
-            let var = &self.algorithm.vars[param.var.0 as usize];
+        for (index, param) in self.program.params.iter().enumerate() {
+            let var = &self.program.vars[param.var.0 as usize];
             let value = self.vars[param.var.0 as usize].clone();
             let answer = self.answer(b, &value)?.expect("a parameter has a value");
             if !b.is_called() {
                 note(b, |record| record.param(index, &var.name, answer));
             } else if let (ParamTy::Topology, None) = (param.ty, &param.default) {
-                let asked = self.asked(b, var.span, Vec::new());
+                let asked = self.question(b, var.span, Vec::new());
                 note(b, |record| _ = record.objects.insert(asked, answer));
             }
         }
         Ok(())
     }
 
-    fn asked(&self, b: &Builder<'_>, span: Span, args: Vec<Argument>) -> Asked {
+    fn question(&self, b: &Builder<'_>, span: Span, args: Vec<Argument>) -> Asked {
         Asked {
-            algorithm: self.algorithm.name.clone(),
+            algorithm: self.program.name.clone(),
             place: (span.lo, span.hi),
             size: b.size(),
             members: b.seen(),
@@ -82,7 +85,6 @@ impl<'a> Run<'a> {
         };
         Ok(Some(match value {
             Value::Int(value) => Answer::Int(*value),
-            Value::Bool(value) => Answer::Int((*value).into()),
             Value::List(list) => Answer::List(list.to_vec()),
             Value::Ring(chair) => {
                 let order = order(b, &chair.order);
@@ -101,6 +103,29 @@ impl<'a> Run<'a> {
             }
             _ => return Ok(None),
         }))
+    }
+}
+
+impl Op {
+    /// Whether it makes an object that takes a search or a table to make.
+    fn searches(self) -> bool {
+        matches!(
+            self,
+            Self::RingTwisted
+                | Self::RingAround
+                | Self::RingsChannels
+                | Self::RingsDisjoint
+                | Self::Tree(_)
+                | Self::TreeDoubleBinary
+                | Self::TreeParents
+                | Self::GroupsOf
+                | Self::GroupsSizes
+                | Self::GroupsColors
+                | Self::GroupsBalanced
+                | Self::GroupsIslands
+                | Self::GroupsRails
+                | Self::Topology(..)
+        )
     }
 }
 

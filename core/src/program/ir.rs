@@ -1,0 +1,316 @@
+//! The intermediate form: one page, on which every construct of the language is one of few.
+
+use std::sync::Arc;
+
+use crate::collective::Collective;
+use crate::ids::SpanId;
+use crate::schedule::SignalKind;
+use crate::schedule::arith::IntFn;
+use crate::schedule::demands::Resource;
+use crate::schedule::params::ParamTy;
+use crate::schedule::tree::TreeKind;
+use crate::source::{Location, Span};
+use crate::syntax::ast::BinOp;
+use crate::topology::shape::ShapeKind;
+
+/// What one rank of an algorithm does, for every rank and every number of ranks: a tree of statements with loops.
+///
+/// Every statement and every expression keeps its place on the author's page, for messages.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Program {
+    /// The name of the algorithm.
+    pub name: String,
+    /// The collective that it implements.
+    pub collective: Collective,
+    /// Whether it has no form in place.
+    pub out_of_place: bool,
+    /// The name of the source.
+    pub file: String,
+    /// Where each statement stands in the source, by [`SpanId`]; entry 0 is the algorithm's header.
+    pub locations: Arc<[Location]>,
+    /// Every variable, the parameters among them.
+    pub vars: Vec<Var>,
+    /// The parameters, in the order of the source.
+    pub params: Vec<Param>,
+    /// The steps that it declares, by [`StepId`].
+    pub steps: Vec<Step>,
+    /// What a rank does.
+    pub body: Vec<Stmt>,
+}
+
+/// An index into [`Program::vars`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct VarId(pub u32);
+
+/// An index into [`Program::steps`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct StepId(pub u32);
+
+/// A variable.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Var {
+    /// The author's name for it; two variables may have the same.
+    pub name: String,
+    /// Where it is declared.
+    pub span: Span,
+}
+
+/// A parameter.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Param {
+    /// The variable that holds its value.
+    pub var: VarId,
+    /// The type of the values that it takes.
+    pub ty: ParamTy,
+    /// Its value unless one is given.
+    pub default: Option<Expr>,
+}
+
+/// A named piece of a rank's program.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Step {
+    /// Its name.
+    pub name: String,
+    /// The variables that take its arguments.
+    pub params: Vec<VarId>,
+    /// Its statements.
+    pub body: Vec<Stmt>,
+}
+
+/// A statement.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Stmt {
+    /// The number of the author's statement that it belongs to.
+    pub at: SpanId,
+    /// What is done.
+    pub kind: StmtKind,
+}
+
+/// What a statement does.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum StmtKind {
+    /// Gives a variable a value.
+    Let(VarId, Expr),
+    /// Refuses loops in one another, by their bounds from the outermost on, that take more steps than there may be.
+    Limit(Vec<(Expr, Expr)>),
+    /// Runs the body for each number from the first bound up to, and without, the second.
+    For(VarId, Expr, Expr, Vec<Stmt>),
+    /// Runs the body for each element of a list.
+    Each(VarId, Expr, Vec<Stmt>),
+    /// Runs the body for each number between the bounds, each on a stream of its own.
+    Parallel(VarId, Expr, Expr, Vec<Stmt>),
+    /// Runs the first body if the condition holds, or else the second.
+    If(Expr, Vec<Stmt>, Vec<Stmt>),
+    /// Goes on only where the condition holds; the text says why it must.
+    Require(Expr, String),
+    /// Declares scratch: its variable, how many slots of it, and what each is like.
+    Scratch(VarId, Option<Expr>, Expr),
+    /// Runs a step with these arguments.
+    Step(StepId, Vec<Expr>),
+    /// Copies the source to every destination.
+    Copy(Expr, Vec<Expr>),
+    /// Folds every source into the destination.
+    Reduce(Vec<Expr>, Expr),
+    /// Adds one to the counter of such a signal to a peer.
+    Post(SignalKind, Expr),
+    /// Waits for such a signal from a peer.
+    Wait(SignalKind, Expr),
+    /// Runs the body on the ranks of a list, which are numbered anew in it.
+    Within(Expr, Vec<Stmt>),
+    /// Runs another program on regions of this one.
+    Call(Call),
+    /// Declares the fifo: what a slot has room for, slots of a link, slices of what is sent.
+    Fifo(Expr, Option<Expr>, Option<Expr>),
+    /// Passes data through the fifo.
+    Pass(Pass),
+    /// Demands something of the schedule.
+    Demand(Demand),
+}
+
+/// A call of another program.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Call {
+    /// The program that is called.
+    pub program: Arc<Program>,
+    /// The values of parameters that are given, by their index.
+    pub args: Vec<(usize, Expr)>,
+    /// The region that is its input.
+    pub input: Expr,
+    /// The region that is its output.
+    pub output: Expr,
+}
+
+/// What passes through a fifo: what comes from a peer, if anything does, is folded into the own region, if there is
+/// one, and goes to the destination and on to another peer, as far as there are such.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Pass {
+    /// The peer whose data is received.
+    pub from: Option<Expr>,
+    /// The region of this rank that takes part.
+    pub own: Option<Expr>,
+    /// The region of this rank that takes the result.
+    pub dst: Option<Expr>,
+    /// The peer that the result is sent to.
+    pub to: Option<Expr>,
+}
+
+/// What a schedule must keep to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Demand {
+    /// The links of a topology.
+    Links(Expr),
+    /// One order of reduction on every rank.
+    OneOrder,
+    /// No more than so much of a resource.
+    AtMost(Resource, Expr),
+}
+
+/// An expression: an operator on its operands.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Expr {
+    /// The operator.
+    pub op: Op,
+    /// Its operands.
+    pub args: Box<[Expr]>,
+    /// Where it stands.
+    pub span: Span,
+}
+
+/// The operators. A truth value is 0 or 1, and a peer is its rank in the whole run, so that most values are numbers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Op {
+    /// A number.
+    Int(i64),
+    /// The value of a variable.
+    Var(VarId),
+    /// This rank's number among the ranks that the statement sees.
+    Rank,
+    /// How many ranks the statement sees.
+    Nranks,
+    /// This rank as a peer.
+    Local,
+    /// `-a`
+    Neg,
+    /// Every bit of a number turned over.
+    Flip,
+    /// `!a` of a truth value.
+    Not,
+    /// Arithmetic, a comparison, or `&&` and `||`, of which the second operand may not be reached.
+    Binary(BinOp),
+    /// The second operand if the first holds, or else the third.
+    If,
+    /// A function of numbers.
+    Function(IntFn),
+    /// Whether a number is a power of two.
+    IsPowerOfTwo,
+    /// A list of its operands.
+    List,
+    /// The length of a list, of rings, of groups, or of pieces.
+    Len,
+    /// A list from its last element to its first.
+    Rev,
+    /// An element of a list.
+    Element,
+    /// The peer of that number among the ranks that the statement sees.
+    Peer,
+    /// A peer's number among them.
+    RankOf,
+    /// The input buffer.
+    Input,
+    /// The output buffer.
+    Output,
+    /// A region cut in so many pieces, or in pieces of the weights of a list.
+    Split,
+    /// One of pieces.
+    Piece,
+    /// The pieces from one up to, and without, another, as one region.
+    Pieces,
+    /// A region as it lies on a peer.
+    On,
+    /// The ring of all ranks in their order.
+    RingNatural,
+    /// The ring of the mesh of eight.
+    RingTwisted,
+    /// The ring of the ranks of a list.
+    RingOrder,
+    /// A ring of links of a topology.
+    RingAround,
+    /// The peer to the left in a ring.
+    RingLeft,
+    /// The peer to the right in a ring.
+    RingRight,
+    /// This rank's position in a ring.
+    RingPosition,
+    /// The peer at a position of a ring.
+    RingSeat,
+    /// As many rings as a topology has channels.
+    RingsChannels,
+    /// So many rings of a topology that share no link.
+    RingsDisjoint,
+    /// One of rings.
+    RingsAt,
+    /// A tree of that kind with that root.
+    Tree(TreeKind),
+    /// One of the two trees of a double binary tree; a second operand is its root.
+    TreeDoubleBinary,
+    /// The tree of a list of parents.
+    TreeParents,
+    /// The root of a tree, a peer.
+    TreeRoot,
+    /// The peer above this rank.
+    TreeParent,
+    /// The ranks below this rank.
+    TreeChildren,
+    /// The steps from the root to this rank.
+    TreeLevel,
+    /// The steps from the root to the farthest rank.
+    TreeDepth,
+    /// Groups of that size.
+    GroupsOf,
+    /// Groups of the sizes of a list.
+    GroupsSizes,
+    /// Groups of equal entries of a list.
+    GroupsColors,
+    /// Groups as many as they are large, as nearly as may be.
+    GroupsBalanced,
+    /// The islands of a topology.
+    GroupsIslands,
+    /// The ranks at the same position of each island.
+    GroupsRails,
+    /// This rank's group.
+    GroupsMine,
+    /// The ranks at this rank's position, group by group.
+    GroupsAcross,
+    /// The number of this rank's group.
+    GroupsIndex,
+    /// This rank's position in its group.
+    GroupsPosition,
+    /// Whether all groups have the same size.
+    GroupsEven,
+    /// The number of a rank's group.
+    GroupsIndexOf,
+    /// A rank's position in its group.
+    GroupsPositionOf,
+    /// The ranks of a group.
+    GroupsAt,
+    /// A topology of that shape; of its operands the last, so many pairs of them, are cables that are cut.
+    Topology(ShapeKind, u32),
+    /// A bandwidth in bytes a second, for a topology.
+    Rate(u64),
+    /// A latency in nanoseconds, for a topology.
+    Time(u64),
+    /// Whether two ranks are linked.
+    Linked,
+    /// The ranks that one is linked to.
+    Neighbors,
+    /// The ranks between two others.
+    Relays,
+    /// The pairs of ranks that are not linked.
+    Missing,
+    /// What part of the data each rank should own.
+    Shares,
+    /// The ranks that are linked to all others.
+    Hubs,
+    /// Rust code, which only the expansion of a macro can run.
+    Escape,
+}

@@ -1,0 +1,304 @@
+//! From the checked tree to the program: steps are numbered, sugar is written out, and what a call needs of the
+//! algorithm that it names comes along.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use super::ir::{
+    Call, Demand, Expr, Op, Param, Pass, Program, Step, StepId, Stmt, StmtKind, Var, VarId,
+};
+use crate::check::hir::{
+    self, ExprKind, GroupsField, GroupsForm, Iter, ShapeArg, Signal, TopologyField, TreeField,
+    TreeForm, Ty,
+};
+use crate::schedule::SignalKind;
+use crate::source::Location;
+use crate::syntax::ast::UnOp;
+
+/// The program of a checked algorithm, which stands in `file` at these places.
+pub fn lower(algorithm: &hir::Algorithm, file: &str, locations: Arc<[Location]>) -> Program {
+    Lower { called: &mut HashMap::new(), steps: HashMap::new(), declared: Vec::new() }
+        .program(algorithm, file, locations)
+}
+
+/// Programs that are called, by where their trees lie: each is made once, however often it is called.
+type Called = HashMap<*const hir::Algorithm, Arc<Program>>;
+
+struct Lower<'c> {
+    called: &'c mut Called,
+    /// The steps that are declared so far, by the variable that is their name.
+    steps: HashMap<hir::VarId, StepId>,
+    declared: Vec<Step>,
+}
+
+impl Lower<'_> {
+    fn program(mut self, of: &hir::Algorithm, file: &str, locations: Arc<[Location]>) -> Program {
+        let vars = of.vars.iter().map(|var| Var { name: var.name.clone(), span: var.span });
+        let params = of.params.iter().map(|param| Param {
+            var: var(param.var),
+            ty: param.ty,
+            default: param.default.as_ref().map(expr),
+        });
+        let body = self.block(&of.body, of);
+        Program {
+            name: of.name.clone(),
+            collective: of.collective,
+            out_of_place: of.out_of_place,
+            file: file.to_owned(),
+            locations,
+            vars: vars.collect(),
+            params: params.collect(),
+            steps: self.declared,
+            body,
+        }
+    }
+
+    fn block(&mut self, body: &[hir::Stmt], of: &hir::Algorithm) -> Vec<Stmt> {
+        let mut stmts = Vec::with_capacity(body.len());
+        for stmt in body {
+            let bounds =
+                |nest: hir::Nest<'_>| nest.iter().map(|(lo, hi)| (expr(lo), expr(hi))).collect();
+            let limits = stmt.nests().into_iter().map(|nest| StmtKind::Limit(bounds(nest)));
+            stmts.extend(limits.map(|kind| Stmt { at: stmt.at, kind }));
+            if let Some(kind) = self.stmt(stmt, of) {
+                stmts.push(Stmt { at: stmt.at, kind });
+            }
+        }
+        stmts
+    }
+
+    /// The statement, unless it only declares a step.
+    fn stmt(&mut self, stmt: &hir::Stmt, of: &hir::Algorithm) -> Option<StmtKind> {
+        use hir::StmtKind as From;
+        Some(match &stmt.kind {
+            From::Let(name, value) => StmtKind::Let(var(*name), expr(value)),
+            From::For(name, Iter::Range(lo, hi), body) => {
+                StmtKind::For(var(*name), expr(lo), expr(hi), self.block(body, of))
+            }
+            From::For(name, Iter::List(list), body) => {
+                StmtKind::Each(var(*name), expr(list), self.block(body, of))
+            }
+            From::Parallel(name, lo, hi, body) => {
+                StmtKind::Parallel(var(*name), expr(lo), expr(hi), self.block(body, of))
+            }
+            From::If(arms, otherwise) => self.choice(stmt, arms, otherwise.as_deref(), of),
+            From::Require(condition, why) => StmtKind::Require(expr(condition), why.clone()),
+            From::Scratch(name, count, like) => {
+                StmtKind::Scratch(var(*name), count.as_ref().map(expr), expr(like))
+            }
+            From::Step(step) => {
+                let body = self.block(&step.body, of);
+                self.steps.insert(step.name, StepId(self.declared.len() as u32));
+                self.declared.push(Step {
+                    name: of.vars[step.name.0 as usize].name.clone(),
+                    params: step.params.iter().copied().map(var).collect(),
+                    body,
+                });
+                return None;
+            }
+            From::Call(step, args) => StmtKind::Step(self.steps[step], exprs(args)),
+            From::Copy(src, dsts) => StmtKind::Copy(expr(src), exprs(dsts)),
+            From::Reduce(srcs, dst) => StmtKind::Reduce(exprs(srcs), expr(dst)),
+            From::Signal(Signal::TxAck, peer) => StmtKind::Post(SignalKind::Ack, expr(peer)),
+            From::Signal(Signal::RxAck, peer) => StmtKind::Wait(SignalKind::Ack, expr(peer)),
+            From::Signal(Signal::TxDataSignal, peer) => {
+                StmtKind::Post(SignalKind::Data, expr(peer))
+            }
+            From::Signal(Signal::RxDataSignal, peer) => {
+                StmtKind::Wait(SignalKind::Data, expr(peer))
+            }
+            From::Within(list, body) => StmtKind::Within(expr(list), self.block(body, of)),
+            From::Run(run) => StmtKind::Call(Call {
+                program: self.callee(&run.callee),
+                args: run.args.iter().map(|(param, value)| (*param, expr(value))).collect(),
+                input: expr(&run.input),
+                output: expr(&run.output),
+            }),
+            From::Fifo { like, credits, slices } => {
+                StmtKind::Fifo(expr(like), credits.as_ref().map(expr), slices.as_ref().map(expr))
+            }
+            From::Primitive { primitive, peer, places, onward } => {
+                StmtKind::Pass(pass(*primitive, peer, places, onward.as_ref()))
+            }
+            From::Demand(demand) => StmtKind::Demand(match demand {
+                hir::Demand::Topology(topology) => Demand::Links(expr(topology)),
+                hir::Demand::Deterministic => Demand::OneOrder,
+                hir::Demand::Budget(resource, most) => Demand::AtMost(*resource, expr(most)),
+            }),
+        })
+    }
+
+    /// `if … else if … else`, of which each further condition stands in the `else` of the one before.
+    fn choice(
+        &mut self,
+        stmt: &hir::Stmt,
+        arms: &[(hir::Expr, Vec<hir::Stmt>)],
+        otherwise: Option<&[hir::Stmt]>,
+        of: &hir::Algorithm,
+    ) -> StmtKind {
+        let (condition, body) = &arms[0];
+        let (condition, body) = (expr(condition), self.block(body, of));
+        let rest = match &arms[1..] {
+            [] => otherwise.map_or_else(Vec::new, |body| self.block(body, of)),
+            rest => vec![Stmt { at: stmt.at, kind: self.choice(stmt, rest, otherwise, of) }],
+        };
+        StmtKind::If(condition, body, rest)
+    }
+
+    fn callee(&mut self, callee: &hir::Callee) -> Arc<Program> {
+        let key = Arc::as_ptr(&callee.algorithm);
+        if let Some(known) = self.called.get(&key) {
+            return known.clone();
+        }
+        let inner = Lower { called: self.called, steps: HashMap::new(), declared: Vec::new() };
+        let program = inner.program(&callee.algorithm, &callee.file, callee.locations.clone());
+        let program = Arc::new(program);
+        self.called.insert(key, program.clone());
+        program
+    }
+}
+
+/// What a primitive passes: `reads` and `writes` say which of its regions stands where.
+fn pass(
+    primitive: hir::Primitive,
+    peer: &hir::Expr,
+    places: &[hir::Expr],
+    onward: Option<&hir::Expr>,
+) -> Pass {
+    use hir::Primitive::{RecvReduce, Send};
+    let first = || places.first().map(expr);
+    let last = || places.last().map(expr);
+    Pass {
+        from: (primitive != Send).then(|| expr(peer)),
+        // What is received is folded into the region that then takes the result.
+        own: if primitive.reads() || primitive == RecvReduce { first() } else { None },
+        dst: if primitive.writes() { last() } else { None },
+        to: if primitive == Send { Some(expr(peer)) } else { onward.map(expr) },
+    }
+}
+
+fn var(var: hir::VarId) -> VarId {
+    VarId(var.0)
+}
+
+fn exprs(exprs: &[hir::Expr]) -> Vec<Expr> {
+    exprs.iter().map(expr).collect()
+}
+
+fn expr(from: &hir::Expr) -> Expr {
+    let node = |op, args| Expr { op, args, span: from.span };
+    match &*from.kind {
+        // Piece `index` of the region, cut in as many pieces as there are ranks.
+        ExprKind::Block(region, index) => {
+            let many = node(Op::Nranks, Box::default());
+            let pieces = node(Op::Split, [expr(region), many].into());
+            node(Op::Piece, [pieces, expr(index)].into())
+        }
+        ExprKind::Topology(kind, args, cuts) => {
+            let args = args.iter().map(|arg| match arg {
+                ShapeArg::Size(size) => expr(size),
+                ShapeArg::Rate(rate) => node(Op::Rate(*rate), Box::default()),
+                ShapeArg::Time(time) => node(Op::Time(*time), Box::default()),
+            });
+            let pairs = cuts.iter().flat_map(|(a, b)| [expr(a), expr(b)]);
+            node(Op::Topology(*kind, cuts.len() as u32), args.chain(pairs).collect())
+        }
+        _ => {
+            let (op, args) = operator(from);
+            node(op, args.into_iter().map(expr).collect())
+        }
+    }
+}
+
+/// The operator of an expression that is not sugar, and its operands.
+fn operator(from: &hir::Expr) -> (Op, Vec<&hir::Expr>) {
+    match &*from.kind {
+        ExprKind::Int(value) => (Op::Int(*value), vec![]),
+        ExprKind::Bool(value) => (Op::Int((*value).into()), vec![]),
+        ExprKind::Var(name) => (Op::Var(var(*name)), vec![]),
+        ExprKind::Rank => (Op::Rank, vec![]),
+        ExprKind::Nranks => (Op::Nranks, vec![]),
+        ExprKind::Local => (Op::Local, vec![]),
+        ExprKind::Input => (Op::Input, vec![]),
+        ExprKind::Output => (Op::Output, vec![]),
+        ExprKind::Unary(UnOp::Neg, a) => (Op::Neg, vec![a]),
+        ExprKind::Unary(UnOp::Not, a) if from.ty == Ty::Bool => (Op::Not, vec![a]),
+        ExprKind::Unary(UnOp::Not, a) => (Op::Flip, vec![a]),
+        ExprKind::Binary(op, a, b) => (Op::Binary(*op), vec![a, b]),
+        ExprKind::If(condition, a, b) => (Op::If, vec![condition, a, b]),
+        ExprKind::List(items) => (Op::List, items.iter().collect()),
+        ExprKind::IntFn(function, args) => (Op::Function(*function), args.iter().collect()),
+        ExprKind::IsPowerOfTwo(a) => (Op::IsPowerOfTwo, vec![a]),
+        ExprKind::Peer(a) => (Op::Peer, vec![a]),
+        ExprKind::Len(a) => (Op::Len, vec![a]),
+        ExprKind::Rev(a) => (Op::Rev, vec![a]),
+        ExprKind::Element(a, b) => (Op::Element, vec![a, b]),
+        ExprKind::RankOf(a) => (Op::RankOf, vec![a]),
+        ExprKind::RingLeft(a) => (Op::RingLeft, vec![a]),
+        ExprKind::RingRight(a) => (Op::RingRight, vec![a]),
+        ExprKind::RingPosition(a) => (Op::RingPosition, vec![a]),
+        ExprKind::RingNatural => (Op::RingNatural, vec![]),
+        ExprKind::RingTwisted => (Op::RingTwisted, vec![]),
+        ExprKind::RingOrder(a) => (Op::RingOrder, vec![a]),
+        ExprKind::RingAround(a) => (Op::RingAround, vec![a]),
+        ExprKind::RingsChannels(a) => (Op::RingsChannels, vec![a]),
+        ExprKind::RingsDisjoint(a, b) => (Op::RingsDisjoint, vec![a, b]),
+        ExprKind::RingSeat(a, b) => (Op::RingSeat, vec![a, b]),
+        ExprKind::RingAt(a, b) => (Op::RingsAt, vec![a, b]),
+        ExprKind::Tree(TreeForm::Regular(kind, root)) => (Op::Tree(*kind), vec![root]),
+        ExprKind::Tree(TreeForm::DoubleBinary(which, root)) => {
+            (Op::TreeDoubleBinary, std::iter::once(which).chain(root).collect())
+        }
+        ExprKind::Tree(TreeForm::Parents(list)) => (Op::TreeParents, vec![list]),
+        ExprKind::TreeField(field, a) => (asked_of_a_tree(*field), vec![a]),
+        ExprKind::Groups(form) => groups(form),
+        ExprKind::GroupsField(field, a) => (asked_of_groups(*field), vec![a]),
+        ExprKind::GroupsOf(GroupsField::Index, a, b) => (Op::GroupsIndexOf, vec![a, b]),
+        ExprKind::GroupsOf(_, a, b) => (Op::GroupsPositionOf, vec![a, b]),
+        ExprKind::GroupAt(a, b) => (Op::GroupsAt, vec![a, b]),
+        ExprKind::Linked(a, b, c) => (Op::Linked, vec![a, b, c]),
+        ExprKind::Neighbors(a, b) => (Op::Neighbors, vec![a, b]),
+        ExprKind::Relays(a, b, c) => (Op::Relays, vec![a, b, c]),
+        ExprKind::TopologyField(TopologyField::Missing, a) => (Op::Missing, vec![a]),
+        ExprKind::TopologyField(TopologyField::Shares, a) => (Op::Shares, vec![a]),
+        ExprKind::TopologyField(TopologyField::Hubs, a) => (Op::Hubs, vec![a]),
+        ExprKind::Split(a, b) => (Op::Split, vec![a, b]),
+        ExprKind::Piece(a, b) => (Op::Piece, vec![a, b]),
+        ExprKind::Range(a, b, c) => (Op::Pieces, vec![a, b, c]),
+        ExprKind::On(a, b) => (Op::On, vec![a, b]),
+        ExprKind::Rust(_) => (Op::Escape, vec![]),
+        ExprKind::Block(..) | ExprKind::Topology(..) => unreachable!("this is sugar"),
+        ExprKind::Error => unreachable!("a program with errors is not lowered"),
+    }
+}
+
+fn asked_of_a_tree(field: TreeField) -> Op {
+    match field {
+        TreeField::Root => Op::TreeRoot,
+        TreeField::Parent => Op::TreeParent,
+        TreeField::Children => Op::TreeChildren,
+        TreeField::Level => Op::TreeLevel,
+        TreeField::Depth => Op::TreeDepth,
+    }
+}
+
+fn groups(form: &GroupsForm) -> (Op, Vec<&hir::Expr>) {
+    match form {
+        GroupsForm::Of(a) => (Op::GroupsOf, vec![a]),
+        GroupsForm::Sizes(a) => (Op::GroupsSizes, vec![a]),
+        GroupsForm::Colors(a) => (Op::GroupsColors, vec![a]),
+        GroupsForm::Balanced => (Op::GroupsBalanced, vec![]),
+        GroupsForm::Islands(a) => (Op::GroupsIslands, vec![a]),
+        GroupsForm::Rails(a) => (Op::GroupsRails, vec![a]),
+    }
+}
+
+fn asked_of_groups(field: GroupsField) -> Op {
+    match field {
+        GroupsField::Mine => Op::GroupsMine,
+        GroupsField::Across => Op::GroupsAcross,
+        GroupsField::Index => Op::GroupsIndex,
+        GroupsField::Position => Op::GroupsPosition,
+        GroupsField::Even => Op::GroupsEven,
+    }
+}

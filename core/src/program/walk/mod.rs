@@ -1,0 +1,411 @@
+//! One rank's walk through a program: loops run, expressions are computed, and every op goes to the builder, which
+//! lays out this rank alone. A fault is told at the exact expression that it stands in.
+
+mod objects;
+mod record;
+mod values;
+
+use std::sync::Arc;
+
+use super::ir::{Call, Demand, Expr, Param, Pass, Program, Stmt, StmtKind, VarId};
+use crate::collective::Collective;
+use crate::diagnostics::{Code, Finding};
+use crate::ids::{RankId, SpanId};
+use crate::schedule::Algorithm;
+use crate::schedule::arith::Fault;
+use crate::schedule::builder::fifo::{self, CREDITS, SLICES};
+use crate::schedule::builder::{Builder, Stop};
+use crate::schedule::params::{ParamTy, ParamValue};
+use crate::schedule::ring::Ring;
+use crate::schedule::site::Site;
+use crate::schedule::value::{Flag, Int, List, Piece, Place, Split};
+use crate::source::{Location, Span};
+use crate::topology::Topology;
+use values::Value;
+
+/// The values that are given to a program's parameters, by their index; those that are not take their defaults.
+pub(super) type Given = [(usize, ParamValue)];
+
+/// Lays out the rank of `builder` by the program, with these values for its parameters.
+pub(super) fn walk(
+    program: &Program,
+    given: &Given,
+    builder: &mut Builder<'_>,
+) -> Result<(), Stop> {
+    let mut walk = Walk::new(program, given, builder)?;
+    walk.record_params(builder)?;
+    walk.block(builder, &program.body)
+}
+
+/// The values that the first call among the statements of a program gives to parameters, as the rank of `builder`
+/// computes them.
+pub(super) fn only_call(
+    program: &Program,
+    given: &Given,
+    builder: &mut Builder<'_>,
+) -> Result<Option<Vec<(usize, ParamValue)>>, Stop> {
+    let mut walk = Walk::new(program, given, builder)?;
+    for stmt in &program.body {
+        if let StmtKind::Call(call) = &stmt.kind {
+            walk.at = stmt.at.0;
+            return walk.args(builder, call).map(Some);
+        }
+    }
+    Ok(None)
+}
+
+/// Where a walk stands.
+struct Walk<'p> {
+    program: &'p Program,
+    vars: Vec<Value>,
+    local: RankId,
+    /// The statement that is being run.
+    at: u32,
+    /// Whether faults are kept to oneself: what is computed may never be reached.
+    quiet: bool,
+    /// The topology that the run was put on.
+    placed: Option<Arc<Topology>>,
+}
+
+impl<'p> Walk<'p> {
+    /// A walk that has its parameters.
+    fn new(program: &'p Program, given: &Given, b: &mut Builder<'_>) -> Result<Self, Stop> {
+        let mut walk = Self {
+            program,
+            vars: vec![Value::Unset; program.vars.len()],
+            local: b.local().0.map_err(|_| Stop)?,
+            at: 0,
+            quiet: false,
+            placed: b.placed(),
+        };
+        for (index, param) in program.params.iter().enumerate() {
+            let given = given.iter().find(|(known, _)| *known == index).map(|(_, value)| value);
+            walk.param(b, param, given)?;
+        }
+        Ok(walk)
+    }
+
+    fn param(
+        &mut self,
+        b: &mut Builder<'_>,
+        param: &'p Param,
+        given: Option<&ParamValue>,
+    ) -> Result<(), Stop> {
+        let var = &self.program.vars[param.var.0 as usize];
+        let value = match (given, &param.default) {
+            (Some(given), _) => self.given(b, given, var.span)?,
+            (None, _) if param.ty == ParamTy::Topology && self.placed.is_some() => {
+                self.site(b, self.placed.as_ref(), var.span)?
+            }
+            (None, Some(default)) => self.value(b, default)?,
+            (None, None) if param.ty == ParamTy::Ring => {
+                self.seat(b, &Ring::natural(), var.span)?
+            }
+            (None, None) if param.ty == ParamTy::Topology => self.site(b, None, var.span)?,
+            (None, None) => {
+                let title = format!("parameter `{}` has no value", var.name);
+                let help =
+                    format!("give it a default, or set it to {} when you run it", param.ty.takes());
+                let finding = Finding::new(Code::BadParameter, SpanId(0), title).help(help);
+                return Err(self.fail(b, var.span, finding));
+            }
+        };
+        if let (ParamTy::Rank, Value::Int(rank)) = (param.ty, &value) {
+            if !b.is_called()
+                && given.is_some()
+                && let Err(fault) = b.find_rank(*rank)
+            {
+                let (name, nranks) = (&var.name, b.nranks().get());
+                let more = if *rank < 0 { "" } else { ", or run more ranks" };
+                let help =
+                    format!("`{name}` was set to {rank}: set it to a rank in 0..{nranks}{more}");
+                let finding = fault.finding(SpanId(0)).label(format!("set to {rank}")).help(help);
+                return Err(self.fail(b, var.span, finding));
+            }
+            b.rank_param(0, Int::from(*rank), var.name == "root")?;
+        }
+        self.set(param.var, value);
+        Ok(())
+    }
+
+    fn set(&mut self, var: VarId, value: Value) {
+        self.vars[var.0 as usize] = value;
+    }
+
+    fn block(&mut self, b: &mut Builder<'_>, body: &'p [Stmt]) -> Result<(), Stop> {
+        body.iter().try_for_each(|stmt| self.stmt(b, stmt))
+    }
+
+    fn stmt(&mut self, b: &mut Builder<'_>, stmt: &'p Stmt) -> Result<(), Stop> {
+        let at = stmt.at.0;
+        self.at = at;
+        match &stmt.kind {
+            StmtKind::Let(var, value) => {
+                let value = self.value(b, value)?;
+                self.set(*var, value);
+            }
+            StmtKind::Limit(loops) => {
+                let bounds: Vec<_> = loops
+                    .iter()
+                    .map(|(lo, hi)| (self.foreseen(b, lo), self.foreseen(b, hi)))
+                    .collect();
+                b.nested(at, &bounds)?;
+            }
+            StmtKind::For(var, lo, hi, body) => {
+                let (lo, hi) = (self.int(b, lo)?, self.int(b, hi)?);
+                b.spend(at, lo, hi)?;
+                if !body.is_empty() {
+                    for value in lo..hi {
+                        self.set(*var, Value::Int(value));
+                        self.block(b, body)?;
+                    }
+                }
+            }
+            StmtKind::Each(var, list, body) => {
+                let list = self.list(b, list)?;
+                b.spend(at, 0, list.len() as i64)?;
+                for value in list.iter() {
+                    self.set(*var, Value::Int(*value));
+                    self.block(b, body)?;
+                }
+            }
+            StmtKind::Parallel(var, lo, hi, body) => {
+                let (lo, hi) = (self.int(b, lo)?, self.int(b, hi)?);
+                b.parallel(at, lo, hi, |b, value| {
+                    self.set(*var, Value::Int(value.get()));
+                    self.block(b, body)
+                })?;
+            }
+            StmtKind::If(condition, then, otherwise) => {
+                let holds = self.holds(b, condition)?;
+                self.block(b, if holds { then } else { otherwise })?;
+            }
+            StmtKind::Require(condition, why) => {
+                let holds = self.holds(b, condition)?;
+                b.require(at, Flag::from(holds), why)?;
+            }
+            StmtKind::Scratch(var, count, like) => {
+                let value = self.scratch(b, *var, count.as_ref(), like)?;
+                self.set(*var, value);
+            }
+            StmtKind::Step(step, args) => {
+                let step = &self.program.steps[step.0 as usize];
+                b.step(at)?;
+                for (param, arg) in step.params.iter().zip(args) {
+                    let value = self.value(b, arg)?;
+                    self.set(*param, value);
+                }
+                self.block(b, &step.body)?;
+            }
+            StmtKind::Copy(src, dsts) => {
+                let src = self.place(b, src)?;
+                match &dsts[..] {
+                    [dst] => {
+                        let dst = self.place(b, dst)?;
+                        b.copy(at, src, &[dst])?;
+                    }
+                    _ => {
+                        let dsts = self.places(b, dsts)?;
+                        b.copy(at, src, &dsts)?;
+                    }
+                }
+            }
+            StmtKind::Reduce(srcs, dst) => match &srcs[..] {
+                [src] => {
+                    let (src, dst) = (self.place(b, src)?, self.place(b, dst)?);
+                    b.reduce(at, &[src], dst)?;
+                }
+                _ => {
+                    let srcs = self.places(b, srcs)?;
+                    let dst = self.place(b, dst)?;
+                    b.reduce(at, &srcs, dst)?;
+                }
+            },
+            StmtKind::Post(kind, peer) => {
+                let peer = self.peer(b, peer)?;
+                b.post(at, peer, *kind)?;
+            }
+            StmtKind::Wait(kind, peer) => {
+                let peer = self.peer(b, peer)?;
+                b.wait(at, peer, *kind)?;
+            }
+            StmtKind::Within(ranks, body) => {
+                let list = List(Ok(self.list(b, ranks)?.to_vec()));
+                b.exact = Some(ranks.span);
+                b.within(at, &list, |b| self.block(b, body))?;
+            }
+            StmtKind::Call(call) => {
+                let called = Called { program: &call.program, given: self.args(b, call)? };
+                let (input, output) = (self.region(b, &call.input)?, self.region(b, &call.output)?);
+                b.run(at, &called, Piece(Ok(input)), Piece(Ok(output)))?;
+            }
+            StmtKind::Fifo(like, credits, slices) => {
+                let shape = self.value(b, like)?;
+                let credits = self.option(b, "credits", credits.as_ref(), CREDITS)?;
+                let slices = self.option(b, "slices", slices.as_ref(), SLICES)?;
+                match shape {
+                    Value::Region(like) => b.fifo(at, Piece(Ok(like)), credits, slices)?,
+                    Value::Pieces(like) => b.fifo_blocks(at, &Split(Ok(like)), credits, slices)?,
+                    other => unreachable!("checked as a region, is {other:?}"),
+                }
+            }
+            StmtKind::Pass(pass) => self.pass(b, pass)?,
+            StmtKind::Demand(Demand::OneOrder) => b.deterministic(at)?,
+            // What the run was put on is what there is.
+            StmtKind::Demand(Demand::Links(_)) if self.placed.is_some() => {}
+            StmtKind::Demand(Demand::Links(topology)) => {
+                let ground = self.topology(b, topology)?;
+                b.on_topology(at, &Site(Ok(ground)))?;
+            }
+            StmtKind::Demand(Demand::AtMost(resource, most)) => {
+                let most = self.int(b, most)?;
+                b.budget(at, *resource, most)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn scratch(
+        &mut self,
+        b: &mut Builder<'_>,
+        var: VarId,
+        count: Option<&'p Expr>,
+        like: &'p Expr,
+    ) -> Result<Value, Stop> {
+        let at = self.at;
+        let count = count.map(|count| self.int(b, count)).transpose()?;
+        let name = &self.program.vars[var.0 as usize].name;
+        Ok(match (self.value(b, like)?, count) {
+            (Value::Region(like), None) => {
+                let slot = b.scratch(at, name, Piece(Ok(like)))?;
+                Value::Region(b.settle(at, slot.0)?)
+            }
+            (Value::Region(like), Some(count)) => {
+                let slots = b.scratch_slots(at, name, count, Piece(Ok(like)))?;
+                Value::Pieces(b.settle(at, slots.0)?)
+            }
+            (Value::Pieces(like), count) => {
+                let slots = b.scratch_blocks(at, name, count.unwrap_or(1), &Split(Ok(like)))?;
+                Value::Pieces(b.settle(at, slots.0)?)
+            }
+            (other, _) => unreachable!("checked as a region, is {other:?}"),
+        })
+    }
+
+    /// An option of the fifo.
+    fn option(
+        &mut self,
+        b: &mut Builder<'_>,
+        name: &'static str,
+        value: Option<&'p Expr>,
+        default: u32,
+    ) -> Result<u32, Stop> {
+        let Some(expr) = value else { return Ok(default) };
+        let value = self.int(b, expr)?;
+        self.settle(b, expr.span, fifo::size(name, value))
+    }
+
+    fn pass(&mut self, b: &mut Builder<'_>, pass: &'p Pass) -> Result<(), Stop> {
+        // In the order of the page: the peer before the dot comes first.
+        let from = pass.from.as_ref().map(|peer| self.peer(b, peer)).transpose()?;
+        let first = match (&from, &pass.to) {
+            (None, Some(to)) => Some(self.peer(b, to)?),
+            _ => None,
+        };
+        let own = pass.own.as_ref().map(|place| self.own(b, place)).transpose()?;
+        let dst = pass.dst.as_ref().map(|place| self.own(b, place)).transpose()?;
+        let to = match (first, &pass.to) {
+            (None, Some(to)) => Some(self.peer(b, to)?),
+            (first, _) => first,
+        };
+        b.pass(self.at, from, own, dst, to)
+    }
+
+    /// A region of this rank.
+    fn own(&mut self, b: &mut Builder<'_>, expr: &'p Expr) -> Result<Place, Stop> {
+        let place = self.place(b, expr)?;
+        self.exactly(b, expr.span, |b, at| b.own(at, place))?;
+        Ok(place)
+    }
+
+    /// The values that a call gives to parameters.
+    fn args(
+        &mut self,
+        b: &mut Builder<'_>,
+        call: &'p Call,
+    ) -> Result<Vec<(usize, ParamValue)>, Stop> {
+        let mut given = Vec::with_capacity(call.args.len());
+        for (index, expr) in &call.args {
+            let value = self.value(b, expr)?;
+            given.push((*index, value.given(b, call.program.params[*index].ty, self.at)?));
+        }
+        Ok(given)
+    }
+
+    /// What the builder says of the expression at `span`.
+    fn exactly<T>(
+        &self,
+        b: &mut Builder<'_>,
+        span: Span,
+        ask: impl FnOnce(&mut Builder<'_>, u32) -> Result<T, Stop>,
+    ) -> Result<T, Stop> {
+        b.exact = Some(span);
+        let answer = ask(b, self.at);
+        b.exact = None;
+        answer
+    }
+
+    /// The value, or the fault told at its expression.
+    fn settle<T>(
+        &self,
+        b: &mut Builder<'_>,
+        span: Span,
+        value: Result<T, Fault>,
+    ) -> Result<T, Stop> {
+        value.map_err(|fault| self.fail(b, span, fault.finding(SpanId(self.at))))
+    }
+
+    fn fail(&self, b: &mut Builder<'_>, span: Span, mut finding: Finding) -> Stop {
+        if self.quiet {
+            return Stop;
+        }
+        finding.exact = Some(span);
+        b.fail(finding)
+    }
+}
+
+/// A program that another one calls.
+struct Called<'p> {
+    program: &'p Program,
+    given: Vec<(usize, ParamValue)>,
+}
+
+impl Algorithm for Called<'_> {
+    fn name(&self) -> &str {
+        &self.program.name
+    }
+
+    fn collective(&self) -> Collective {
+        self.program.collective
+    }
+
+    fn out_of_place(&self) -> bool {
+        self.program.out_of_place
+    }
+
+    fn file(&self) -> &str {
+        &self.program.file
+    }
+
+    fn source(&self) -> &str {
+        ""
+    }
+
+    fn locations(&self) -> &[Location] {
+        &self.program.locations
+    }
+
+    fn build(&self, builder: &mut Builder<'_>) -> Result<(), Stop> {
+        walk(self.program, &self.given, builder)
+    }
+}

@@ -1,0 +1,250 @@
+//! Rings, trees, groups and topologies: how they are made, what is made of them, and what they are asked.
+
+use std::sync::Arc;
+
+use super::Walk;
+use super::values::Value;
+use crate::ids::RankId;
+use crate::program::ir::{Expr, Op};
+use crate::schedule::arith::Fault;
+use crate::schedule::builder::{Builder, Stop};
+use crate::schedule::groups::Groups;
+use crate::schedule::params::ParamValue;
+use crate::schedule::ring::Ring;
+use crate::schedule::rings::Rings;
+use crate::schedule::site::Drawing;
+use crate::schedule::tree::Tree;
+use crate::schedule::value::{List, pick};
+use crate::source::Span;
+use crate::topology::Topology;
+use crate::topology::shape::ShapeKind;
+
+impl<'p> Walk<'p> {
+    /// What an object is asked, where the answer is a number.
+    pub(super) fn asked(
+        &mut self,
+        b: &mut Builder<'_>,
+        expr: &'p Expr,
+    ) -> Result<Result<i64, Fault>, Stop> {
+        let args = &expr.args;
+        Ok(match expr.op {
+            Op::RingLeft => Ok(self.ring(b, &args[0])?.left.0.into()),
+            Op::RingRight => Ok(self.ring(b, &args[0])?.right.0.into()),
+            Op::RingPosition => Ok(self.ring(b, &args[0])?.position.into()),
+            Op::RingSeat => {
+                let (chair, index) = (self.ring(b, &args[0])?, self.int(b, &args[1])?);
+                pick(&chair.order, index).map(|rank| rank.0.into())
+            }
+            Op::TreeRoot => Ok(self.tree(b, &args[0])?.root().0.into()),
+            Op::TreeParent => self.tree(b, &args[0])?.parent().map(|rank| rank.0.into()),
+            Op::TreeLevel => Ok(self.tree(b, &args[0])?.level().into()),
+            Op::TreeDepth => Ok(self.tree(b, &args[0])?.depth().into()),
+            Op::GroupsIndex => Ok(self.groups(b, &args[0])?.index().into()),
+            Op::GroupsPosition => Ok(self.groups(b, &args[0])?.position().into()),
+            Op::GroupsEven => Ok(self.groups(b, &args[0])?.even().into()),
+            Op::GroupsIndexOf | Op::GroupsPositionOf => {
+                let (groups, rank) = (self.groups(b, &args[0])?, self.int(b, &args[1])?);
+                let place = b.find_rank(rank).and_then(|rank| groups.of(rank));
+                let index = expr.op == Op::GroupsIndexOf;
+                place.map(|(group, position)| if index { group } else { position }.into())
+            }
+            Op::Linked => {
+                let topology = self.topology(b, &args[0])?;
+                let (from, to) = (self.int(b, &args[1])?, self.int(b, &args[2])?);
+                topology.linked(from, to).map(i64::from)
+            }
+            Op::Escape => return Err(self.escape(b, expr)),
+            other => unreachable!("checked as a number, is {other:?}"),
+        })
+    }
+
+    /// An object, or a list that one is asked for; nothing where the expression is a number.
+    pub(super) fn object(
+        &mut self,
+        b: &mut Builder<'_>,
+        expr: &'p Expr,
+    ) -> Result<Option<Value>, Stop> {
+        let (args, span) = (&expr.args, expr.span);
+        let object = match expr.op {
+            Op::RingNatural => self.seat(b, &Ring::natural(), span)?,
+            Op::RingTwisted => self.seat(b, &Ring::twisted(), span)?,
+            Op::RingOrder => {
+                let order = self.list(b, &args[0])?;
+                self.seat(b, &Ring::order(order.iter().copied()), span)?
+            }
+            Op::RingAround => {
+                let topology = self.topology(b, &args[0])?.topology;
+                self.seat(b, &Ring::around(topology), span)?
+            }
+            Op::RingsChannels => {
+                let topology = self.topology(b, &args[0])?.topology;
+                self.seats(b, &Rings::channels(topology), span)?
+            }
+            Op::RingsDisjoint => {
+                let topology = self.topology(b, &args[0])?.topology;
+                let many = self.int(b, &args[1])?.clamp(0, i64::from(u32::MAX)) as u32;
+                self.seats(b, &Rings::disjoint(topology, many), span)?
+            }
+            Op::RingsAt => {
+                let (rings, index) = (self.rings(b, &args[0])?, self.int(b, &args[1])?);
+                Value::Ring(self.settle(b, span, pick(&rings, index))?)
+            }
+            Op::Tree(kind) => {
+                let root = self.int(b, &args[0])?;
+                self.node(b, &Tree::regular(kind, root), span)?
+            }
+            Op::TreeDoubleBinary => {
+                let which = self.int(b, &args[0])?;
+                let root = args.get(1).map(|root| self.int(b, root)).transpose()?;
+                self.node(b, &Tree::double_binary(which, root), span)?
+            }
+            Op::TreeParents => {
+                let parents = self.list(b, &args[0])?;
+                self.node(b, &Tree::parents(parents.iter().copied()), span)?
+            }
+            Op::TreeChildren => {
+                let tree = self.tree(b, &args[0])?;
+                self.numbers(b, span, tree.children())?
+            }
+            Op::GroupsOf => {
+                let size = self.int(b, &args[0])?;
+                self.membership(b, &Groups::of(size), span)?
+            }
+            Op::GroupsSizes => {
+                let sizes = self.list(b, &args[0])?;
+                self.membership(b, &Groups::sizes(sizes.iter().copied()), span)?
+            }
+            Op::GroupsColors => {
+                let colors = self.list(b, &args[0])?;
+                self.membership(b, &Groups::colors(colors.iter().copied()), span)?
+            }
+            Op::GroupsBalanced => self.membership(b, &Groups::balanced(), span)?,
+            Op::GroupsIslands => {
+                let topology = self.topology(b, &args[0])?.topology;
+                self.membership(b, &Groups::islands(topology), span)?
+            }
+            Op::GroupsRails => {
+                let topology = self.topology(b, &args[0])?.topology;
+                self.membership(b, &Groups::rails(topology), span)?
+            }
+            Op::GroupsMine => {
+                let groups = self.groups(b, &args[0])?;
+                self.numbers(b, span, groups.mine())?
+            }
+            Op::GroupsAcross => {
+                let groups = self.groups(b, &args[0])?;
+                self.numbers(b, span, groups.across())?
+            }
+            Op::GroupsAt => {
+                let (groups, index) = (self.groups(b, &args[0])?, self.int(b, &args[1])?);
+                let group = self.settle(b, span, groups.group(index))?;
+                self.numbers(b, span, group)?
+            }
+            Op::Topology(kind, cuts) => self.drawn(b, expr, kind, cuts as usize)?,
+            Op::Neighbors => {
+                let (topology, rank) = (self.topology(b, &args[0])?, self.int(b, &args[1])?);
+                Value::List(self.settle(b, span, topology.neighbors(rank))?.into())
+            }
+            Op::Relays => {
+                let topology = self.topology(b, &args[0])?;
+                let (from, to) = (self.int(b, &args[1])?, self.int(b, &args[2])?);
+                Value::List(self.settle(b, span, topology.relays(from, to))?.into())
+            }
+            Op::Missing => Value::List(self.topology(b, &args[0])?.missing().into()),
+            Op::Shares => Value::List(self.topology(b, &args[0])?.shares().into()),
+            Op::Hubs => Value::List(self.topology(b, &args[0])?.hubs().into()),
+            _ => return Ok(None),
+        };
+        if b.record().is_some() {
+            self.record(b, expr, &object)?;
+        }
+        Ok(Some(object))
+    }
+
+    /// A topology, by its constructor.
+    fn drawn(
+        &mut self,
+        b: &mut Builder<'_>,
+        expr: &'p Expr,
+        kind: ShapeKind,
+        cuts: usize,
+    ) -> Result<Value, Stop> {
+        let (sizes, cuts) = expr.args.split_at(expr.args.len() - 2 * cuts);
+        let mut drawing = Drawing::new(kind);
+        for arg in sizes {
+            drawing = match arg.op {
+                Op::Rate(rate) => drawing.rate(rate),
+                Op::Time(time) => drawing.time(time),
+                _ => match self.value(b, arg)? {
+                    Value::List(list) => drawing.sizes(&List(Ok(list.to_vec()))),
+                    Value::Int(size) => drawing.size(size),
+                    other => unreachable!("checked as a size, is {other:?}"),
+                },
+            };
+        }
+        for pair in cuts.chunks_exact(2) {
+            drawing = drawing.without(self.int(b, &pair[0])?, self.int(b, &pair[1])?);
+        }
+        let site = self.exactly(b, expr.span, |b, at| b.topology(at, drawing))?;
+        Ok(Value::Topology(self.settle(b, expr.span, site.0)?))
+    }
+
+    /// The value of a parameter that was given from outside.
+    pub(super) fn given(
+        &self,
+        b: &mut Builder<'_>,
+        given: &ParamValue,
+        span: Span,
+    ) -> Result<Value, Stop> {
+        Ok(match given {
+            ParamValue::Int(value) => Value::Int(*value),
+            ParamValue::Bool(value) => Value::Int((*value).into()),
+            ParamValue::Ranks(list) => Value::List(list.as_slice().into()),
+            ParamValue::Ring(ring) => self.seat(b, ring, span)?,
+            ParamValue::Rings(rings) => self.seats(b, rings, span)?,
+            ParamValue::Tree(tree) => self.node(b, tree, span)?,
+            ParamValue::Groups(groups) => self.membership(b, groups, span)?,
+            ParamValue::Topology(topology) => self.site(b, Some(topology), span)?,
+        })
+    }
+
+    pub(super) fn seat(&self, b: &mut Builder<'_>, ring: &Ring, span: Span) -> Result<Value, Stop> {
+        let seat = self.exactly(b, span, |b, at| b.ring(at, ring))?;
+        Ok(Value::Ring(self.settle(b, span, seat.0)?))
+    }
+
+    fn seats(&self, b: &mut Builder<'_>, rings: &Rings, span: Span) -> Result<Value, Stop> {
+        let seats = self.exactly(b, span, |b, at| b.rings(at, rings))?;
+        Ok(Value::Rings(self.settle(b, span, seats.0)?.into()))
+    }
+
+    fn node(&self, b: &mut Builder<'_>, tree: &Tree, span: Span) -> Result<Value, Stop> {
+        let node = self.exactly(b, span, |b, at| b.tree(at, tree))?;
+        Ok(Value::Tree(self.settle(b, span, node.0)?))
+    }
+
+    fn membership(&self, b: &mut Builder<'_>, groups: &Groups, span: Span) -> Result<Value, Stop> {
+        let membership = self.exactly(b, span, |b, at| b.groups(at, groups))?;
+        Ok(Value::Groups(self.settle(b, span, membership.0)?))
+    }
+
+    pub(super) fn site(
+        &self,
+        b: &mut Builder<'_>,
+        given: Option<&Arc<Topology>>,
+        span: Span,
+    ) -> Result<Value, Stop> {
+        let site = self.exactly(b, span, |b, at| b.topology_param(at, given))?;
+        Ok(Value::Topology(self.settle(b, span, site.0)?))
+    }
+
+    fn numbers(
+        &self,
+        b: &mut Builder<'_>,
+        span: Span,
+        ranks: impl IntoIterator<Item = RankId>,
+    ) -> Result<Value, Stop> {
+        let numbers: Result<_, Fault> = b.numbers(ranks);
+        Ok(Value::List(self.settle(b, span, numbers)?))
+    }
+}
