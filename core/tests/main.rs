@@ -14,6 +14,7 @@ mod nccl;
 mod optimize;
 mod parametric;
 mod picture;
+mod program;
 mod proof;
 mod schedule;
 mod search;

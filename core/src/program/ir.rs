@@ -38,6 +38,47 @@ pub struct Program {
     pub body: Vec<Stmt>,
 }
 
+impl Program {
+    /// The programs that it calls, and those that these call, each once and before those that call it.
+    pub fn called(&self) -> Vec<Arc<Self>> {
+        let mut called = Vec::new();
+        self.list_called(&mut called);
+        called
+    }
+
+    fn list_called(&self, called: &mut Vec<Arc<Self>>) {
+        let mut blocks: Vec<&[Stmt]> = self.steps.iter().map(|step| &*step.body).collect();
+        blocks.push(&self.body);
+        while let Some(block) = blocks.pop() {
+            for stmt in block {
+                blocks.extend(stmt.blocks());
+                if let StmtKind::Call(Call { program, .. }) = &stmt.kind
+                    && !called.iter().any(|known| Arc::ptr_eq(known, program))
+                {
+                    program.list_called(called);
+                    called.push(program.clone());
+                }
+            }
+        }
+    }
+}
+
+impl Stmt {
+    /// The blocks of statements in it.
+    pub fn blocks(&self) -> Vec<&[Self]> {
+        match &self.kind {
+            StmtKind::For(_, _, _, body)
+            | StmtKind::Each(_, _, body)
+            | StmtKind::Parallel(_, _, _, body)
+            | StmtKind::Within(_, body) => vec![body],
+            StmtKind::If(arms, otherwise) => {
+                arms.iter().map(|(_, body)| body).chain([otherwise]).map(Vec::as_slice).collect()
+            }
+            _ => Vec::new(),
+        }
+    }
+}
+
 /// An index into [`Program::vars`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct VarId(pub u32);
@@ -51,8 +92,88 @@ pub struct StepId(pub u32);
 pub struct Var {
     /// The author's name for it; two variables may have the same.
     pub name: String,
+    /// The kind of its values.
+    pub kind: Kind,
     /// Where it is declared.
     pub span: Span,
+}
+
+/// The kinds of values.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Kind {
+    /// A number, a truth value (0 or 1), or a peer (its rank in the whole run).
+    Number,
+    /// A list of numbers.
+    List,
+    /// A part of a buffer, of any rank.
+    Region,
+    /// A region cut in pieces, or slots of scratch.
+    Pieces,
+    /// A region of one rank.
+    Place,
+    /// A ring, with this rank's position in it.
+    Ring,
+    /// Several rings.
+    Rings,
+    /// A tree, with this rank's node in it.
+    Tree,
+    /// Groups, with this rank's place in them.
+    Groups,
+    /// A topology.
+    Topology,
+    /// A bandwidth or a latency.
+    Quantity,
+    /// A name that stands for no value, as that of a step.
+    Nothing,
+}
+
+impl Kind {
+    /// All of them.
+    pub const ALL: [Self; 12] = [
+        Self::Number,
+        Self::List,
+        Self::Region,
+        Self::Pieces,
+        Self::Place,
+        Self::Ring,
+        Self::Rings,
+        Self::Tree,
+        Self::Groups,
+        Self::Topology,
+        Self::Quantity,
+        Self::Nothing,
+    ];
+
+    /// The kind of the values of a parameter.
+    pub const fn of_param(ty: ParamTy) -> Self {
+        match ty {
+            ParamTy::Int | ParamTy::Bool | ParamTy::Rank => Self::Number,
+            ParamTy::Ring => Self::Ring,
+            ParamTy::Rings => Self::Rings,
+            ParamTy::Tree => Self::Tree,
+            ParamTy::Groups => Self::Groups,
+            ParamTy::Topology => Self::Topology,
+            ParamTy::Ranks => Self::List,
+        }
+    }
+
+    /// The word for it in the text form.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Number => "number",
+            Self::List => "list",
+            Self::Region => "region",
+            Self::Pieces => "pieces",
+            Self::Place => "place",
+            Self::Ring => "ring",
+            Self::Rings => "rings",
+            Self::Tree => "tree",
+            Self::Groups => "groups",
+            Self::Topology => "topology",
+            Self::Quantity => "quantity",
+            Self::Nothing => "nothing",
+        }
+    }
 }
 
 /// A parameter.
@@ -99,8 +220,8 @@ pub enum StmtKind {
     Each(VarId, Expr, Vec<Stmt>),
     /// Runs the body for each number between the bounds, each on a stream of its own.
     Parallel(VarId, Expr, Expr, Vec<Stmt>),
-    /// Runs the first body if the condition holds, or else the second.
-    If(Expr, Vec<Stmt>, Vec<Stmt>),
+    /// Runs the body behind the first condition that holds, or else the last body.
+    If(Vec<(Expr, Vec<Stmt>)>, Vec<Stmt>),
     /// Goes on only where the condition holds; the text says why it must.
     Require(Expr, String),
     /// Declares scratch: its variable, how many slots of it, and what each is like.

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::ir::{
-    Call, Demand, Expr, Op, Param, Pass, Program, Step, StepId, Stmt, StmtKind, Var, VarId,
+    Call, Demand, Expr, Kind, Op, Param, Pass, Program, Step, StepId, Stmt, StmtKind, Var, VarId,
 };
 use crate::check::hir::{
     self, ExprKind, GroupsField, GroupsForm, Iter, ShapeArg, Signal, TopologyField, TreeField,
@@ -33,7 +33,11 @@ struct Lower<'c> {
 
 impl Lower<'_> {
     fn program(mut self, of: &hir::Algorithm, file: &str, locations: Arc<[Location]>) -> Program {
-        let vars = of.vars.iter().map(|var| Var { name: var.name.clone(), span: var.span });
+        let vars = of.vars.iter().map(|var| Var {
+            name: var.name.clone(),
+            kind: kind(var.ty),
+            span: var.span,
+        });
         let params = of.params.iter().map(|param| Param {
             var: var(param.var),
             ty: param.ty,
@@ -81,7 +85,15 @@ impl Lower<'_> {
             From::Parallel(name, lo, hi, body) => {
                 StmtKind::Parallel(var(*name), expr(lo), expr(hi), self.block(body, of))
             }
-            From::If(arms, otherwise) => self.choice(stmt, arms, otherwise.as_deref(), of),
+            From::If(arms, otherwise) => {
+                let arms =
+                    arms.iter().map(|(condition, body)| (expr(condition), self.block(body, of)));
+                let arms = arms.collect();
+                StmtKind::If(
+                    arms,
+                    otherwise.as_ref().map_or_else(Vec::new, |body| self.block(body, of)),
+                )
+            }
             From::Require(condition, why) => StmtKind::Require(expr(condition), why.clone()),
             From::Scratch(name, count, like) => {
                 StmtKind::Scratch(var(*name), count.as_ref().map(expr), expr(like))
@@ -128,23 +140,6 @@ impl Lower<'_> {
         })
     }
 
-    /// `if … else if … else`, of which each further condition stands in the `else` of the one before.
-    fn choice(
-        &mut self,
-        stmt: &hir::Stmt,
-        arms: &[(hir::Expr, Vec<hir::Stmt>)],
-        otherwise: Option<&[hir::Stmt]>,
-        of: &hir::Algorithm,
-    ) -> StmtKind {
-        let (condition, body) = &arms[0];
-        let (condition, body) = (expr(condition), self.block(body, of));
-        let rest = match &arms[1..] {
-            [] => otherwise.map_or_else(Vec::new, |body| self.block(body, of)),
-            rest => vec![Stmt { at: stmt.at, kind: self.choice(stmt, rest, otherwise, of) }],
-        };
-        StmtKind::If(condition, body, rest)
-    }
-
     fn callee(&mut self, callee: &hir::Callee) -> Arc<Program> {
         let key = Arc::as_ptr(&callee.algorithm);
         if let Some(known) = self.called.get(&key) {
@@ -174,6 +169,22 @@ fn pass(
         own: if primitive.reads() || primitive == RecvReduce { first() } else { None },
         dst: if primitive.writes() { last() } else { None },
         to: if primitive == Send { Some(expr(peer)) } else { onward.map(expr) },
+    }
+}
+
+fn kind(ty: Ty) -> Kind {
+    match ty {
+        Ty::Int | Ty::Bool | Ty::Peer => Kind::Number,
+        Ty::Ring => Kind::Ring,
+        Ty::Rings => Kind::Rings,
+        Ty::Tree => Kind::Tree,
+        Ty::Groups => Kind::Groups,
+        Ty::Topology => Kind::Topology,
+        Ty::List => Kind::List,
+        Ty::Region => Kind::Region,
+        Ty::Pieces => Kind::Pieces,
+        Ty::Place => Kind::Place,
+        Ty::Places | Ty::Step | Ty::Fifo | Ty::Error => Kind::Nothing,
     }
 }
 

@@ -6,7 +6,9 @@ mod advice;
 mod configured;
 pub mod ir;
 mod lower;
+mod ops;
 mod runs;
+pub mod text;
 mod walk;
 
 pub use configured::Configured;

@@ -177,6 +177,19 @@ pub enum ParamTy {
 }
 
 impl ParamTy {
+    /// All of them.
+    pub const ALL: [Self; 9] = [
+        Self::Int,
+        Self::Bool,
+        Self::Rank,
+        Self::Ring,
+        Self::Rings,
+        Self::Tree,
+        Self::Groups,
+        Self::Topology,
+        Self::Ranks,
+    ];
+
     /// The type as written in the language.
     pub const fn name(self) -> &'static str {
         match self {

@@ -72,8 +72,7 @@ fn write(schedule: &Schedule, out: &mut String) -> fmt::Result {
         writeln!(out, "file {}", quoted(&schedule.file))?;
     }
     for (id, place) in schedule.locations.iter().enumerate() {
-        let Location { line, column, end_line, end_column } = place;
-        writeln!(out, "at {id} = {line}:{column}..{end_line}:{end_column}")?;
+        writeln!(out, "at {id} = {}", location_text(*place))?;
     }
     for stream in &schedule.streams {
         writeln!(out, "rank {} stream {}", stream.rank, stream.index)?;
@@ -84,13 +83,30 @@ fn write(schedule: &Schedule, out: &mut String) -> fmt::Result {
     Ok(())
 }
 
+/// The word for a kind of signal.
+pub(crate) fn signal_name(kind: SignalKind) -> &'static str {
+    KINDS.iter().find(|(known, _)| *known == kind).map_or("", |(_, name)| name)
+}
+
+/// The kind of signal of that word.
+pub(crate) fn signal_kind(name: &str) -> Result<SignalKind, String> {
+    let kind = KINDS.iter().find(|(_, known)| *known == name).map(|(kind, _)| *kind);
+    kind.ok_or_else(|| format!("no signal is called `{name}`"))
+}
+
+pub(crate) fn location_text(place: Location) -> String {
+    let Location { line, column, end_line, end_column } = place;
+    format!("{line}:{column}..{end_line}:{end_column}")
+}
+
 /// A name on one line, whatever is in it.
-fn quoted(name: &str) -> String {
-    let escaped = name.replace('\\', "\\\\").replace('\n', "\\n").replace('\r', "\\r");
+pub(crate) fn quoted(name: &str) -> String {
+    let escaped =
+        name.replace('\\', "\\\\").replace('\n', "\\n").replace('\r', "\\r").replace('"', "\\\"");
     format!("\"{escaped}\"")
 }
 
-fn unquoted(text: &str) -> Result<String, String> {
+pub(crate) fn unquoted(text: &str) -> Result<String, String> {
     let inner = text.strip_prefix('"').and_then(|text| text.strip_suffix('"'));
     let mut chars = inner.ok_or("expected a name in quotes")?.chars();
     let mut name = String::new();
@@ -101,9 +117,14 @@ fn unquoted(text: &str) -> Result<String, String> {
         }
         name.push(match chars.next() {
             Some('\\') => '\\',
+            Some('"') => '"',
             Some('n') => '\n',
             Some('r') => '\r',
-            _ => return Err("expected `\\\\`, `\\n` or `\\r` for a character of a name".into()),
+            _ => {
+                return Err(
+                    "expected `\\\\`, `\\\"`, `\\n` or `\\r` for a character of a name".into()
+                );
+            }
         });
     }
     Ok(name)
@@ -123,7 +144,7 @@ pub fn op(schedule: &Schedule, op: &Op) -> String {
     }
     let name = if op.kind == OpKind::Post { "post" } else { "wait" };
     let Channel { from, to, kind, lane } = *schedule.channel(op);
-    let kind_name = KINDS.iter().find(|(k, _)| *k == kind).map_or("", |(_, name)| name);
+    let kind_name = signal_name(kind);
     let place = match kind {
         SignalKind::Fork | SignalKind::Join => format!(" stream {lane}"),
         _ if schedule.lanes[lane.index()].is_empty() => String::new(),
@@ -178,7 +199,7 @@ impl Default for Reader {
 }
 
 /// `number("12")`, with the word in the error.
-fn number<T: FromStr>(text: &str) -> Result<T, String> {
+pub(crate) fn number<T: FromStr>(text: &str) -> Result<T, String> {
     text.parse().map_err(|_| format!("expected a number, found `{text}`"))
 }
 
@@ -251,8 +272,7 @@ impl Reader {
     fn signal(&mut self, kind: OpKind, text: &str, at: SpanId) -> Result<Op, String> {
         let mut words = text.split_whitespace();
         let name = words.next().ok_or("expected a kind of signal")?;
-        let signal = KINDS.iter().find(|(_, n)| *n == name).map(|(k, _)| *k);
-        let signal = signal.ok_or_else(|| format!("no signal is called `{name}`"))?;
+        let signal = signal_kind(name)?;
         let (from, to) = split(words.next().unwrap_or(""), "->")?;
         let lane = match words.collect::<Vec<_>>()[..] {
             [] => LaneId(0),
@@ -324,7 +344,7 @@ fn rational(text: &str) -> Result<Rat, String> {
     text.parse().map_err(|()| format!("expected a fraction, found `{text}`"))
 }
 
-fn location(text: &str) -> Result<Location, String> {
+pub(crate) fn location(text: &str) -> Result<Location, String> {
     let (start, end) = split(text, "..")?;
     let ((line, column), (end_line, end_column)) = (split(start, ":")?, split(end, ":")?);
     Ok(Location {

@@ -429,6 +429,28 @@ pub enum BinOp {
 }
 
 impl BinOp {
+    /// All of them, from those that bind tightest.
+    pub const ALL: [Self; 18] = [
+        Self::Mul,
+        Self::Div,
+        Self::Rem,
+        Self::Add,
+        Self::Sub,
+        Self::Shl,
+        Self::Shr,
+        Self::BitAnd,
+        Self::BitXor,
+        Self::BitOr,
+        Self::Eq,
+        Self::Ne,
+        Self::Lt,
+        Self::Le,
+        Self::Gt,
+        Self::Ge,
+        Self::And,
+        Self::Or,
+    ];
+
     /// How it is written.
     pub const fn text(self) -> &'static str {
         match self {

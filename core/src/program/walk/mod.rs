@@ -176,9 +176,13 @@ impl<'p> Walk<'p> {
                     self.block(b, body)
                 })?;
             }
-            StmtKind::If(condition, then, otherwise) => {
-                let holds = self.holds(b, condition)?;
-                self.block(b, if holds { then } else { otherwise })?;
+            StmtKind::If(arms, otherwise) => {
+                for (condition, body) in arms {
+                    if self.holds(b, condition)? {
+                        return self.block(b, body);
+                    }
+                }
+                self.block(b, otherwise)?;
             }
             StmtKind::Require(condition, why) => {
                 let holds = self.holds(b, condition)?;
@@ -374,6 +378,37 @@ impl<'p> Walk<'p> {
     }
 }
 
+/// With every parameter at its default.
+impl Algorithm for Program {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn collective(&self) -> Collective {
+        self.collective
+    }
+
+    fn out_of_place(&self) -> bool {
+        self.out_of_place
+    }
+
+    fn file(&self) -> &str {
+        &self.file
+    }
+
+    fn source(&self) -> &str {
+        ""
+    }
+
+    fn locations(&self) -> &[Location] {
+        &self.locations
+    }
+
+    fn build(&self, builder: &mut Builder<'_>) -> Result<(), Stop> {
+        walk(self, &[], builder)
+    }
+}
+
 /// A program that another one calls.
 struct Called<'p> {
     program: &'p Program,
@@ -382,27 +417,27 @@ struct Called<'p> {
 
 impl Algorithm for Called<'_> {
     fn name(&self) -> &str {
-        &self.program.name
+        self.program.name()
     }
 
     fn collective(&self) -> Collective {
-        self.program.collective
+        self.program.collective()
     }
 
     fn out_of_place(&self) -> bool {
-        self.program.out_of_place
+        self.program.out_of_place()
     }
 
     fn file(&self) -> &str {
-        &self.program.file
+        self.program.file()
     }
 
     fn source(&self) -> &str {
-        ""
+        self.program.source()
     }
 
     fn locations(&self) -> &[Location] {
-        &self.program.locations
+        self.program.locations()
     }
 
     fn build(&self, builder: &mut Builder<'_>) -> Result<(), Stop> {
