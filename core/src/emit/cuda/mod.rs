@@ -5,8 +5,10 @@
 
 mod exprs;
 mod facts;
+mod names;
 mod parts;
 mod prune;
+mod source;
 mod stmts;
 mod summary;
 mod text;
@@ -26,7 +28,7 @@ use crate::schedule::record::Record;
 use crate::schedule::{Buffer, OpKind, Schedule, SignalKind, tables};
 use crate::verify::Callers;
 use crate::verify::{Proof, Proved};
-use text::Notes;
+use source::Notes;
 pub use words::Header;
 
 /// The type of a kernel's elements: those of the host, and what only GPUs compute with.
