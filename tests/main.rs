@@ -12,7 +12,6 @@ mod driver;
 mod executor;
 mod formulas;
 mod golden;
-mod modules;
 mod random;
 mod select;
 mod semantics;
