@@ -2,24 +2,57 @@
 
 use std::time::Instant;
 
+use clap::Args;
 use roundelay::Algorithm as _;
 use roundelay_core::check::hir::Verify;
 use roundelay_core::diagnostics::{Code, Diagnostic};
 use roundelay_core::expansion::{Slips, counted};
 use roundelay_core::program::Configured;
 use roundelay_core::prove_source_with;
+use roundelay_core::schedule::demands::Resource;
 use roundelay_core::stages;
 use roundelay_core::syntax::Source;
 use roundelay_core::verify::Signals;
 use serde::Serialize;
 
 use crate::certificate::{Certificate, Every};
-use crate::flags::{CheckFlags, Format, RankCounts};
+use crate::flags::SourceFlags;
 use crate::optimum::Optimum;
 use crate::program::{Loaded, load_with, read};
-use crate::report::{Failure, JsonDiagnostic, print, print_all, print_json, refuse, within_a_page};
+use crate::report::{
+    Failure, Format, JsonDiagnostic, print, print_all, print_json, refuse, within_a_page,
+};
 use crate::stats::Stats;
 use crate::topology;
+use crate::values::{RankCounts, budget, rank_counts, signals};
+
+#[derive(Args)]
+pub(crate) struct CheckFlags {
+    #[command(flatten)]
+    pub(crate) source: SourceFlags,
+    /// Rank counts: 8, 2..=33, 2..9, or a list such as 2,4,8 [default: those that the source names, or all ranks of the
+    /// topology, or 1..=9]
+    #[arg(short, long, value_name = "RANKS", value_parser = rank_counts)]
+    pub(crate) nranks: Option<RankCounts>,
+    /// How the runtime's signals behave: counting, binary (a flag: a second post before the wait is lost), link-shared
+    /// (all streams of a rank share the signals of a link), or binary,link-shared
+    #[arg(long, default_value = "counting", value_parser = signals)]
+    pub(crate) signals: Signals,
+    /// The most of a resource that an algorithm may use: scratch (units of the count, of a rank), streams (of a rank),
+    /// notifies (of a link), ports (peers of a rank in one step) or fifo (credits that a link needs), such as
+    /// streams=2,notifies=2
+    #[arg(long = "budget", value_name = "RESOURCE=MOST", value_delimiter = ',', value_parser = budget)]
+    pub(crate) budgets: Vec<(Resource, u64)>,
+    /// Require the same order of reduction on every rank
+    #[arg(long)]
+    pub(crate) deterministic: bool,
+    /// Print the time of each stage of the proof, the ops per second and the peak memory
+    #[arg(long)]
+    pub(crate) stats: bool,
+    /// How to print
+    #[arg(long, value_enum, default_value_t = Format::Human)]
+    pub(crate) format: Format,
+}
 
 #[derive(Serialize)]
 struct Report {
@@ -102,7 +135,7 @@ pub(crate) fn main(flags: &CheckFlags) -> Result<bool, Failure> {
 }
 
 /// What was asked for: by a flag, by the machine that was given, by an attribute, or small ones.
-fn rank_counts(algorithm: &Configured, flags: &CheckFlags) -> RankCounts {
+fn counts(algorithm: &Configured, flags: &CheckFlags) -> RankCounts {
     if let Some(nranks) = &flags.nranks {
         return nranks.clone();
     }
@@ -120,7 +153,7 @@ fn rank_counts(algorithm: &Configured, flags: &CheckFlags) -> RankCounts {
 }
 
 fn prove_all(algorithm: &Configured, flags: &CheckFlags, source: &Source) -> Checked {
-    let nranks = rank_counts(algorithm, flags);
+    let nranks = counts(algorithm, flags);
     let prove = || prove_each(algorithm, &nranks, flags.signals);
     let mut checked = if flags.stats {
         let (mut checked, spent) = stages::record(prove);

@@ -1,5 +1,6 @@
 //! `roundelay emit`: what a source becomes, at each stage that can be printed.
 
+use clap::{Args, ValueEnum};
 use roundelay::{Algorithm as _, select};
 use roundelay_core::diagnostics::Finding;
 use roundelay_core::emit::rust::{Origin, expand};
@@ -12,9 +13,45 @@ use roundelay_core::syntax::ast::File;
 use roundelay_core::syntax::token::Tok;
 
 use crate::executor;
-use crate::flags::{Emit, EmitFlags, Format, RankCounts};
+use crate::flags::SourceFlags;
+use crate::kernel::KernelFlags;
 use crate::program::{self, Loaded, compile, load, one, read};
-use crate::report::{Failure, name_counts, print, print_all, refuse};
+use crate::report::{Failure, Format, name_counts, print, print_all, refuse};
+use crate::values::{RankCounts, rank_counts};
+
+#[derive(Args)]
+pub(crate) struct EmitFlags {
+    /// What to print
+    #[arg(value_enum)]
+    pub(crate) what: Emit,
+    #[command(flatten)]
+    pub(crate) source: SourceFlags,
+    /// Rank counts, for schedule, steps, cuda and ptx: 4, 2..=9, or a list such as 2,4,8 [default: 4]
+    #[arg(short, long, value_name = "RANKS", value_parser = rank_counts)]
+    pub(crate) nranks: Option<RankCounts>,
+    #[command(flatten)]
+    pub(crate) kernel: KernelFlags,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+pub(crate) enum Emit {
+    /// An algorithm in canonical form, with its comments, as a file of its own
+    Coll,
+    /// The Rust that the macro expands to
+    Rust,
+    /// The flat schedule of one rank count
+    Schedule,
+    /// What goes between the ranks, one line for each step
+    Steps,
+    /// The syntax tree
+    Ast,
+    /// A GPU's kernel
+    Cuda,
+    /// The same, compiled
+    Ptx,
+    /// An executor as C++ in the form of the contest
+    HcclCpp,
+}
 
 /// The number of ranks where none is given.
 const DEFAULT: u32 = 4;

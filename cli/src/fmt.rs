@@ -1,11 +1,24 @@
 //! `roundelay fmt`: the canonical form of a source.
 
+use clap::Args;
 use roundelay_core::syntax;
 
-use crate::flags::{FmtFlags, Format};
 use crate::output;
 use crate::program::read;
-use crate::report::{Failure, refuse};
+use crate::report::{Failure, Format, refuse};
+
+#[derive(Args)]
+pub(crate) struct FmtFlags {
+    /// .coll files, or - for standard input
+    #[arg(required = true)]
+    pub(crate) sources: Vec<String>,
+    /// Write the files instead of printing
+    #[arg(long, conflicts_with = "check")]
+    pub(crate) write: bool,
+    /// Say which files are not in canonical form, and exit with 1 if there are any
+    #[arg(long)]
+    pub(crate) check: bool,
+}
 
 pub(crate) fn main(flags: &FmtFlags) -> Result<bool, Failure> {
     let mut canonical = true;

@@ -9,9 +9,9 @@ use roundelay_core::optimize::Goal;
 use roundelay_core::program::Configured;
 use roundelay_core::prove_source;
 
-use crate::flags::{Callers, reduce_op};
+use crate::flags::Callers;
 use crate::report::Failure;
-use crate::values::{Refused, level};
+use crate::values::{Refused, level, reduce_op};
 
 /// Bytes of the widest load that GPUs have.
 const VECTOR: u32 = 16;

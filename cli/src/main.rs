@@ -5,6 +5,7 @@ mod built;
 mod calibrate;
 mod certificate;
 mod check;
+mod command;
 mod device;
 mod emit;
 mod executor;
@@ -32,9 +33,9 @@ mod values;
 
 use std::process::ExitCode;
 
-use clap::Parser;
 use clap::error::ErrorKind;
-use flags::{Cli, Command};
+use clap::{CommandFactory as _, Parser as _};
+use command::{Cli, Command};
 use report::Failure;
 
 fn main() -> ExitCode {
@@ -61,10 +62,10 @@ fn main() -> ExitCode {
         Command::Calibrate(flags) => calibrate::main(&flags),
         Command::Explain(flags) => explain::main(&flags),
         Command::Completions(flags) => {
-            shell::completions(&flags);
+            shell::completions(&flags, Cli::command());
             Ok(true)
         }
-        Command::Man(flags) => shell::man(&flags),
+        Command::Man(flags) => shell::man(&flags, Cli::command()),
     };
     match outcome {
         Ok(true) => ExitCode::SUCCESS,

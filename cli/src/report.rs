@@ -5,6 +5,7 @@ use std::ops::RangeInclusive;
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use clap::ValueEnum;
 use roundelay::Algorithm as _;
 use roundelay_core::diagnostics::{Code, Diagnostic, Finding, Severity};
 use roundelay_core::expansion::counted;
@@ -15,7 +16,15 @@ use roundelay_core::syntax::Source;
 use roundelay_core::topology::Problem;
 use serde::Serialize;
 
-use crate::flags::Format;
+/// Who a report is for.
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Format {
+    /// For people
+    #[value(alias = "text")]
+    Human,
+    /// For programs
+    Json,
+}
 
 /// Why a command gave up.
 pub(crate) enum Failure {

@@ -4,7 +4,8 @@ use std::time::Duration;
 #[cfg(feature = "cuda")]
 use std::time::Instant;
 
-use roundelay::{Algorithm as _, Plan};
+use clap::Args;
+use roundelay::{Algorithm as _, DType, Plan, ReduceOp};
 use roundelay_core::diagnostics::{Code, Diagnostic};
 use roundelay_core::ids::RankId;
 use roundelay_core::program::Configured;
@@ -15,11 +16,49 @@ use roundelay_core::verify::Proved;
 use roundelay_kernels::reference::Reference;
 use serde::Serialize;
 
-use crate::device::Device;
-use crate::flags::{Format, RankCounts, RunFlags};
+use crate::device::{Device, DeviceFlags};
+use crate::flags::{EngineFlags, SourceFlags};
 use crate::memory;
 use crate::program::{Loaded, load, one, read};
-use crate::report::{Failure, JsonDiagnostic, name_counts, print, print_all, print_json, refuse};
+use crate::report::{
+    Failure, Format, JsonDiagnostic, name_counts, print, print_all, print_json, refuse,
+};
+use crate::values::{RankCounts, at_least, count, dtype, rank_counts, reduce_op};
+
+#[derive(Args)]
+pub(crate) struct RunFlags {
+    #[command(flatten)]
+    pub(crate) source: SourceFlags,
+    /// Rank counts: 8, 2..=33, 2..9, or a list such as 2,4,8 [default: 8]
+    #[arg(short, long, value_name = "RANKS", value_parser = rank_counts)]
+    pub(crate) nranks: Option<RankCounts>,
+    /// Count of elements, as NCCL's calls take it (for an AllReduce, the elements of each rank), such as 1000, 64K, 1M
+    /// or 1e6; K, M and G are powers of 1024, as in sizes
+    #[arg(long, default_value = "1M", value_parser = count)]
+    pub(crate) count: u64,
+    /// Element type: i8 u8 i32 u32 i64 u64 f16 bf16 f32 f64
+    #[arg(long, default_value = "f32", value_parser = dtype)]
+    pub(crate) dtype: DType,
+    /// Reduce op: sum prod min max avg
+    #[arg(long, default_value = "sum", value_parser = reduce_op)]
+    pub(crate) op: ReduceOp,
+    /// Input and output share memory, by NCCL's rules
+    #[arg(long)]
+    pub(crate) in_place: bool,
+    /// Seed of the random inputs
+    #[arg(long, default_value_t = 1, value_parser = at_least(0_u64))]
+    pub(crate) seed: u64,
+    /// Timed runs, after one to warm up
+    #[arg(short = 'I', long, value_name = "N", visible_alias = "iters", default_value_t = 5, value_parser = at_least(1_u32))]
+    pub(crate) iterations: u32,
+    #[command(flatten)]
+    pub(crate) engine: EngineFlags,
+    #[command(flatten)]
+    pub(crate) device: DeviceFlags,
+    /// How to print
+    #[arg(long, value_enum, default_value_t = Format::Human)]
+    pub(crate) format: Format,
+}
 
 #[derive(Serialize)]
 struct Report {

@@ -2,11 +2,10 @@
 
 use std::path::Path;
 
-use clap::{Args, CommandFactory as _};
+use clap::{Args, Command};
 use clap_complete::Shell;
 use clap_mangen::Man;
 
-use crate::flags::Cli;
 use crate::report::{Failure, print};
 use crate::{markdown, output};
 
@@ -27,25 +26,25 @@ pub(crate) struct ManFlags {
     markdown: bool,
 }
 
-pub(crate) fn completions(flags: &CompletionsFlags) {
+pub(crate) fn completions(flags: &CompletionsFlags, mut command: Command) {
     let mut script = Vec::new();
-    clap_complete::generate(flags.shell, &mut Cli::command(), "roundelay", &mut script);
+    clap_complete::generate(flags.shell, &mut command, "roundelay", &mut script);
     print(String::from_utf8_lossy(&script).trim_end());
 }
 
-pub(crate) fn man(flags: &ManFlags) -> Result<bool, Failure> {
+pub(crate) fn man(flags: &ManFlags, command: Command) -> Result<bool, Failure> {
     if flags.markdown {
-        let mut command = Cli::command().disable_help_subcommand(true);
+        let mut command = command.disable_help_subcommand(true);
         command.build();
         print(markdown::document(&command).trim_end());
         return Ok(true);
     }
     let Some(dir) = &flags.dir else {
-        print(page(Cli::command()).trim_end());
+        print(page(command).trim_end());
         return Ok(true);
     };
     std::fs::create_dir_all(dir).map_err(|error| output::unwritable(dir, &error))?;
-    let mut command = Cli::command().disable_help_subcommand(true);
+    let mut command = command.disable_help_subcommand(true);
     // The names of subcommands' pages are made when the command is.
     command.build();
     pages(&command, Path::new(dir))?;
@@ -53,14 +52,14 @@ pub(crate) fn man(flags: &ManFlags) -> Result<bool, Failure> {
 }
 
 /// The page of a command, and those of its subcommands.
-fn pages(command: &clap::Command, dir: &Path) -> Result<(), Failure> {
+fn pages(command: &Command, dir: &Path) -> Result<(), Failure> {
     let name = command.get_display_name().unwrap_or_else(|| command.get_name());
     let path = dir.join(format!("{name}.1"));
     output::write(&path.to_string_lossy(), &page(command.clone()))?;
     command.get_subcommands().try_for_each(|subcommand| pages(subcommand, dir))
 }
 
-fn page(command: clap::Command) -> String {
+fn page(command: Command) -> String {
     let mut roff = Vec::new();
     Man::new(command).render(&mut roff).expect("a vector takes all that is written");
     String::from_utf8_lossy(&roff).into_owned()

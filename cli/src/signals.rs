@@ -1,15 +1,32 @@
 //! `roundelay signals`: which signals of an algorithm are needed, and for what.
 
+use clap::Args;
 use roundelay::Algorithm as _;
 use roundelay_core::optimize::elide::{Elided, Reason, elide, reasons};
 use roundelay_core::program::Configured;
 use roundelay_core::prove_source;
-use roundelay_core::verify::Callers;
+use roundelay_core::verify;
 use serde::Serialize;
 
-use crate::flags::{Format, RankCounts, SignalsFlags};
+use crate::flags::{Callers, SourceFlags};
 use crate::program::{Loaded, load, one, read};
-use crate::report::{Failure, JsonDiagnostic, name_counts, print, print_json, refuse};
+use crate::report::{Failure, Format, JsonDiagnostic, name_counts, print, print_json, refuse};
+use crate::values::{RankCounts, rank_counts};
+
+#[derive(Args)]
+pub(crate) struct SignalsFlags {
+    #[command(flatten)]
+    pub(crate) source: SourceFlags,
+    /// Rank counts: 8, 2..=33, 2..9, or a list such as 2,4,8 [default: 8]
+    #[arg(short, long, value_name = "RANKS", value_parser = rank_counts)]
+    pub(crate) nranks: Option<RankCounts>,
+    /// How the ranks are called; if one call runs all ranks, it waits for the last one by itself
+    #[arg(long, value_enum, default_value_t = Callers::Each)]
+    pub(crate) callers: Callers,
+    /// How to print
+    #[arg(long, value_enum, default_value_t = Format::Human)]
+    pub(crate) format: Format,
+}
 
 #[derive(Serialize)]
 struct Report {
@@ -82,7 +99,7 @@ pub(crate) fn main(flags: &SignalsFlags) -> Result<bool, Failure> {
 fn needed(
     algorithm: &Configured,
     nranks: u32,
-    callers: Callers,
+    callers: verify::Callers,
 ) -> Result<Needed, Vec<roundelay_core::diagnostics::Diagnostic>> {
     let proved = prove_source(algorithm, nranks)?;
     let elided = elide(proved.schedule(), callers).map_err(|found| {
@@ -92,15 +109,15 @@ fn needed(
 }
 
 impl Needed {
-    fn new(elided: &Elided, callers: Callers) -> Self {
+    fn new(elided: &Elided, callers: verify::Callers) -> Self {
         let (kept, dropped) = elided.between_ranks();
         let json = |Reason { line, signal, times, why }| JsonReason { line, signal, times, why };
         Self {
             nranks: elided.schedule.nranks,
             callers: match callers {
-                Callers::One => "one",
-                Callers::Each => "each",
-                Callers::Announced => "announced",
+                verify::Callers::One => "one",
+                verify::Callers::Each => "each",
+                verify::Callers::Announced => "announced",
             },
             signals: kept + dropped,
             kept,

@@ -5,6 +5,7 @@ use std::ops::RangeInclusive;
 use std::str::FromStr;
 
 use roundelay::{Collective, DType, Level, ReduceOp};
+use roundelay_core::cost::{read_rate, read_time};
 use roundelay_core::diagnostics::Code;
 use roundelay_core::schedule::demands::Resource;
 use roundelay_core::verify::Signals;
@@ -260,6 +261,17 @@ pub(crate) fn collective(name: &str) -> Result<Collective, Refused> {
 /// Their names.
 pub(crate) fn collectives() -> String {
     Collective::ALL.map(Collective::name).join(", ")
+}
+
+/// A bandwidth.
+pub(crate) fn rate(text: &str) -> Result<f64, Refused> {
+    read_rate(text)
+        .ok_or_else(|| Refused::new("is not a bandwidth").help("a bandwidth is such as 25GB/s"))
+}
+
+/// A time.
+pub(crate) fn time(text: &str) -> Result<f64, Refused> {
+    read_time(text).ok_or_else(|| Refused::new("is not a time").help("a time is such as 2us"))
 }
 
 #[cfg(test)]

@@ -2,6 +2,17 @@
 
 use std::fmt::Write as _;
 
+/// Units of data that stand apart from their number.
+pub(crate) const SIZE_UNITS: [(&str, u64); 7] = [
+    ("B", 1),
+    ("KB", 1_000),
+    ("MB", 1_000_000),
+    ("GB", 1_000_000_000),
+    ("KiB", 1 << 10),
+    ("MiB", 1 << 20),
+    ("GiB", 1 << 30),
+];
+
 /// A bandwidth in bytes a second as the language writes it: `25GB/s`.
 pub fn rate_text(rate: u64) -> String {
     data_text(rate) + "/s"
@@ -30,4 +41,12 @@ fn scaled(value: u64, units: &[(&str, u64)], smallest: &str) -> String {
         let _ = write!(text, ".{}", format!("{rest:0digits$}").trim_end_matches('0'));
     }
     text + unit
+}
+
+/// A number of bytes in the largest unit that divides it.
+pub(crate) fn size_text(bytes: u64) -> String {
+    let fits = |(_, unit): &&(&str, u64)| bytes > 0 && bytes.is_multiple_of(*unit);
+    let (name, unit) =
+        SIZE_UNITS.iter().filter(fits).max_by_key(|(_, unit)| *unit).unwrap_or(&SIZE_UNITS[0]);
+    format!("{} {name}", bytes / unit)
 }

@@ -13,8 +13,9 @@ pub mod reduce;
 pub mod reference;
 #[doc(hidden)]
 pub mod shim;
+mod stuck;
 
 pub use host::{
-    Calls, Differ, Element, Error, Missing, Options, Plan, RankPlan, SpmdPlan, Stats, Stuck,
-    stay_on_core,
+    Calls, Differ, Element, Error, Missing, Options, Plan, RankPlan, SpmdPlan, Stats, stay_on_core,
 };
+pub use stuck::Stuck;

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::test::run;
+use crate::command::run;
 
 /// The book's builder; installed below `target/`, so that a fresh machine needs only Rust.
 const MDBOOK: &str = "0.5.4";

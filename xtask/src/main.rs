@@ -5,6 +5,7 @@ use std::process::ExitCode;
 
 mod book;
 mod calibrate;
+mod command;
 mod gpu;
 mod mutants;
 mod nvrtc;
@@ -31,13 +32,13 @@ fn main() -> ExitCode {
     let args: Vec<&str> = args.iter().map(String::as_str).collect();
     let done = match args.as_slice() {
         ["test"] => test::all(),
-        ["book"] => book::check(&test::root()),
+        ["book"] => book::check(&command::root()),
         ["mutants"] => mutants::all(),
         ["sweeps"] => mutants::sweeps(),
         ["calibrate"] => calibrate::run(false),
         ["calibrate", "--write"] => calibrate::run(true),
         ["gpu-test", rest @ ..] => gpu::run(rest),
-        ["nvrtc"] => nvrtc::install(&test::root()),
+        ["nvrtc"] => nvrtc::install(&command::root()),
         ["peers", rest @ ..] => peers::run(rest),
         ["parser"] => parser::write(),
         ["parser", "--check"] => parser::check(),

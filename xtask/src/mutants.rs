@@ -3,7 +3,7 @@
 
 use std::process::Command;
 
-use crate::test::{root, run};
+use crate::command::{root, run};
 
 /// Prints the score; an error if the proof and the oracles disagree on any mutant.
 pub(crate) fn all() -> Result<(), String> {

@@ -5,7 +5,7 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-use crate::test::run;
+use crate::command::run;
 
 /// The crates that are published, each before those that stand on it.
 const PUBLISHED: [&str; 6] = [

@@ -6,6 +6,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
+use crate::command::{root, run};
+
 /// The tests' profile, for whatever is built beside them.
 const PROFILE: [&str; 2] = ["--profile", "test"];
 
@@ -62,21 +64,6 @@ pub(crate) fn all() -> Result<(), String> {
 fn clock(time: Duration) -> String {
     let seconds = time.as_secs();
     format!("{} min {:02} s", seconds / 60, seconds % 60)
-}
-
-/// The workspace.
-pub(crate) fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
-}
-
-/// Runs a command to its end; anything but success is an error that names it.
-pub(crate) fn run(command: &mut Command) -> Result<(), String> {
-    let shown = format!("{command:?}");
-    match command.status() {
-        Ok(status) if status.success() => Ok(()),
-        Ok(status) => Err(format!("{shown} ended with {status}")),
-        Err(error) => Err(format!("{shown} did not start: {error}")),
-    }
 }
 
 fn cargo(root: &Path, args: &[&str]) -> Result<(), String> {

@@ -5,13 +5,13 @@ use roundelay::{Collective, DType, ReduceOp};
 use roundelay_core::diagnostics::Code;
 
 use crate::device::{Device, DeviceFlags};
-use crate::flags::{
-    Callers, EngineFlags, Format, RankCounts, TopologyFlags, bytes, dtype, rank_counts, reduce_op,
-    setting,
-};
+use crate::flags::{Callers, EngineFlags, TopologyFlags};
 use crate::lints::LintFlags;
-use crate::report::Failure;
-use crate::values::{Refused, at_least, collective, collectives, whole};
+use crate::report::{Failure, Format};
+use crate::values::{
+    RankCounts, Refused, at_least, bytes, collective, collectives, dtype, rank_counts, reduce_op,
+    setting, whole,
+};
 
 /// How the letters differ from those of nccl-tests.
 const LETTERS: &str = "\

@@ -5,8 +5,7 @@ use std::time::Duration;
 use roundelay_kernels::limit::{Traffic, measure};
 use serde::Serialize;
 
-use super::row::bandwidth;
-use super::timing::Timing;
+use super::timing::{Timing, bandwidth};
 use super::world::World;
 
 /// What is spent on a limit besides the search for the fastest program.

@@ -22,10 +22,10 @@ use serde::Serialize;
 
 use crate::built;
 use crate::device::Device;
-use crate::flags::{Format, RankCounts};
 use crate::memory;
 use crate::output;
-use crate::report::{Failure, print, print_json};
+use crate::report::{Failure, Format, print, print_json};
+use crate::values::RankCounts;
 pub(crate) use flags::BenchFlags;
 use limit::{Limit, WHAT};
 pub(crate) use row::count;

@@ -8,7 +8,7 @@ use serde::Serialize;
 use super::Case;
 use super::limit::Limit;
 use super::subject::Subject;
-use super::timing::Timing;
+use super::timing::{Timing, bandwidth};
 use super::way::Way;
 use super::world::World;
 
@@ -98,11 +98,6 @@ impl Place {
             mean: us(timing.mean()),
         }
     }
-}
-
-/// GB/s
-pub(super) fn bandwidth(size: u64, seconds: f64) -> f64 {
-    if seconds > 0.0 { size as f64 / seconds / 1e9 } else { 0.0 }
 }
 
 /// How long and how often.

@@ -49,7 +49,7 @@ struct Named {
 /// Everything that is to be timed, and what is not.
 pub(super) fn find(
     flags: &BenchFlags,
-    nranks: &crate::flags::RankCounts,
+    nranks: &crate::values::RankCounts,
 ) -> Result<(Vec<Group>, Vec<Refused>), Failure> {
     let algorithms = match &flags.collective {
         Some(collective) => of_library(flags, *collective)?,

@@ -4,15 +4,30 @@ mod measure;
 
 use std::thread::available_parallelism;
 
+use clap::Args;
+use roundelay::Options;
 use roundelay::select::{Costs, host};
 use roundelay_core::cost::{Fit, Sample, fit};
 use roundelay_core::diagnostics::Code;
 use serde::Serialize;
 
 use crate::built;
-use crate::flags::{CalibrateFlags, Format};
 use crate::output;
-use crate::report::{Failure, print, print_json};
+use crate::report::{Failure, Format, print, print_json};
+use crate::values::whole;
+
+#[derive(Args)]
+pub(crate) struct CalibrateFlags {
+    /// Write the constants to a file, for list --why --costs FILE
+    #[arg(long, value_name = "FILE")]
+    pub(crate) write: Option<String>,
+    /// Worker threads, up to 1024 [default: one a core]
+    #[arg(long, value_name = "N", value_parser = whole(1..=Options::MOST_WORKERS))]
+    pub(crate) workers: Option<u32>,
+    /// How to print
+    #[arg(long, value_enum, default_value_t = Format::Human)]
+    pub(crate) format: Format,
+}
 
 /// Predictions that are shown: those that are worst.
 const SHOWN: usize = 5;

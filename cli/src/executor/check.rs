@@ -9,9 +9,8 @@ use serde::Serialize;
 use super::flags::CheckFlags;
 use super::list::{Class, Listed};
 use super::{size, wrong};
-use crate::flags::Format;
 use crate::optimum::Optimum;
-use crate::report::{Failure, print, print_json, refuse};
+use crate::report::{Failure, Format, print, print_json, refuse};
 use crate::topo::count;
 
 #[derive(Serialize)]

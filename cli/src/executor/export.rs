@@ -5,8 +5,8 @@ use roundelay_core::emit::hccl_cpp::{Export, hccl_cpp};
 use roundelay_core::syntax::Source;
 
 use super::{Stopped, one, read};
-use crate::flags::{Format, SourceFlags};
-use crate::report::{Failure, print, refuse};
+use crate::flags::SourceFlags;
+use crate::report::{Failure, Format, print, refuse};
 
 pub(crate) fn export(flags: &SourceFlags) -> Result<bool, Failure> {
     let source = read(&flags.source)?;

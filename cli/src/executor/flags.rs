@@ -4,10 +4,10 @@ use clap::{Args, Subcommand};
 use roundelay::{DType, ReduceOp};
 use roundelay_core::verify::Signals;
 
-use crate::flags::{EngineFlags, Format, bytes, dtype, reduce_op, signals};
+use crate::flags::EngineFlags;
 use crate::lints::LintFlags;
-use crate::simulate::{rate, time};
-use crate::values::{Refused, at_least};
+use crate::report::Format;
+use crate::values::{Refused, at_least, bytes, dtype, rate, reduce_op, signals, time};
 
 #[derive(Args)]
 pub(crate) struct ExecutorFlags {

@@ -6,8 +6,7 @@ use serde::Serialize;
 
 use super::flags::ListFlags;
 use super::{compiled, read, size, wrong};
-use crate::flags::Format;
-use crate::report::{Failure, print, print_json, refuse};
+use crate::report::{Failure, Format, print, print_json, refuse};
 
 #[derive(Serialize)]
 pub(super) struct Listed {

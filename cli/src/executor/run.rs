@@ -13,9 +13,8 @@ use super::flags::{BenchFlags, DataFlags, RunFlags};
 use super::size;
 use super::sizes::{Tested, tested};
 use crate::built;
-use crate::flags::Format;
 use crate::memory;
-use crate::report::{Failure, print, print_json};
+use crate::report::{Failure, Format, print, print_json};
 
 /// A size that was run.
 #[derive(Serialize)]

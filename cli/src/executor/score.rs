@@ -15,8 +15,7 @@ use super::flags::ScoreFlags;
 use super::run::{Row, Runner, Runs};
 use super::{check, size};
 use crate::built;
-use crate::flags::Format;
-use crate::report::{Failure, print, print_json};
+use crate::report::{Failure, Format, print, print_json};
 use crate::topo::short;
 
 #[derive(Serialize)]

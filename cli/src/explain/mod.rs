@@ -3,11 +3,17 @@
 //! `pages.txt` holds the book's pages one after the other, each under a line `%% CODE`. It stands here because a
 //! package holds nothing from outside of its folder; the tests of the book write it, and hold it to the book.
 
+use clap::Args;
 use roundelay_core::diagnostics::Code;
 
-use crate::flags::ExplainFlags;
 use crate::program::or_nearest;
 use crate::report::{Failure, print};
+
+#[derive(Args)]
+pub(crate) struct ExplainFlags {
+    /// A code such as E0301 or W0002 [default: a list of all]
+    pub(crate) code: Option<String>,
+}
 
 const PAGES: &str = include_str!("pages.txt");
 

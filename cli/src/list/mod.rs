@@ -1,6 +1,7 @@
 //! `roundelay list`: what there is to run, what it takes, and (`--why`) which of it is the fastest.
 
 mod facts;
+mod flags;
 mod why;
 
 use std::num::NonZero;
@@ -13,11 +14,11 @@ use roundelay_core::diagnostics::Code;
 use roundelay_core::program::Configured;
 use roundelay_core::schedule::Algorithm;
 
-use crate::flags::{Format, ListFlags};
 use crate::program::{compile, read};
-use crate::report::{Failure, print, print_json, refuse};
+use crate::report::{Failure, Format, print, print_json, refuse};
 use crate::values::{collective_named, collectives};
 use facts::Listed;
+pub(crate) use flags::ListFlags;
 
 /// The rank count that is shown unless another is asked for.
 const SHOWN: u32 = 8;

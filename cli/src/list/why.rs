@@ -9,8 +9,8 @@ use roundelay_core::program::Configured;
 use serde::Serialize;
 
 use super::SHOWN;
-use crate::flags::{Format, ListFlags};
-use crate::report::{Failure, print, print_json};
+use super::flags::ListFlags;
+use crate::report::{Failure, Format, print, print_json};
 use crate::topology;
 
 /// Bytes of a file of constants beyond which none is read.

@@ -2,7 +2,7 @@
 
 use clap::{Args, ValueEnum};
 use roundelay::DType;
-use roundelay_core::cost::{has_latency, read_rate, read_time};
+use roundelay_core::cost::has_latency;
 use roundelay_core::diagnostics::Code;
 use roundelay_core::ids::RankId;
 use roundelay_core::simulate::{Machine, SignalCost};
@@ -10,9 +10,9 @@ use roundelay_core::topology::{NodeId, Routing, Topology};
 use std::sync::Arc;
 
 use super::picture::{PictureFlags, Size, size};
-use crate::flags::{Format, SourceFlags, dtype, rank_count};
-use crate::report::Failure;
-use crate::values::{Refused, count};
+use crate::flags::SourceFlags;
+use crate::report::{Failure, Format};
+use crate::values::{Refused, count, dtype, rank_count, rate, time};
 
 #[derive(Args)]
 pub(crate) struct SimulateFlags {
@@ -152,15 +152,6 @@ fn ends_of(text: &str, topology: &Topology) -> Result<(NodeId, NodeId), Failure>
         Failure::usage(Code::BadFlag, title)
             .with_help("ranks are numbers, switches have names: 0-1=0.5, \"leaf 0-spine 1=0.5\"")
     })
-}
-
-pub(crate) fn rate(text: &str) -> Result<f64, Refused> {
-    read_rate(text)
-        .ok_or_else(|| Refused::new("is not a bandwidth").help("a bandwidth is such as 25GB/s"))
-}
-
-pub(crate) fn time(text: &str) -> Result<f64, Refused> {
-    read_time(text).ok_or_else(|| Refused::new("is not a time").help("a time is such as 2us"))
 }
 
 fn factor(text: &str) -> Result<(String, f64), Refused> {

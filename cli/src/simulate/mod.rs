@@ -19,14 +19,13 @@ use roundelay_core::topology::NodeId;
 use roundelay_core::topology::bounds::{self, Bound};
 
 use crate::bench::count;
-use crate::flags::Format;
 use crate::output;
 use crate::program::{Loaded, load_on, one, read};
-use crate::report::{Failure, JsonDiagnostic, print, print_json, refuse};
+use crate::report::{Failure, Format, JsonDiagnostic, print, print_json, refuse};
 use crate::topology;
 use picture::Size;
 
-pub(crate) use flags::{SimulateFlags, rate, time};
+pub(crate) use flags::SimulateFlags;
 
 /// A run, and what it is to be read beside.
 struct Run<'a> {

@@ -9,10 +9,9 @@ use roundelay_core::ids::RankId;
 use roundelay_core::simulate::Timeline;
 
 use super::Run;
-use crate::flags::bytes;
 use crate::output;
 use crate::report::Failure;
-use crate::values::Refused;
+use crate::values::{Refused, bytes};
 
 /// Pixels that a picture may be wide.
 const WIDTHS: RangeInclusive<u32> = 240..=20_000;

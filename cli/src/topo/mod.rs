@@ -1,6 +1,7 @@
 //! `roundelay topo`: a topology as tables, as JSON, as a picture, or as a file for NCCL.
 
 mod describe;
+mod flags;
 mod marks;
 mod tables;
 
@@ -9,11 +10,12 @@ use roundelay_core::emit::topology_svg::svg;
 use roundelay_core::ids::RankId;
 use roundelay_core::topology::nccl;
 
-use crate::flags::{TopoFlags, TopoFormat};
 use crate::output;
 use crate::report::{Failure, JsonDiagnostic, print, print_json};
 use crate::topology::{self, Given};
 use describe::Description;
+pub(crate) use flags::TopoFlags;
+use flags::TopoFormat;
 use marks::marks;
 pub(crate) use tables::{aligned, count, micro, short};
 

@@ -33,6 +33,11 @@ const FORMS: [(&str, &str); 18] = [
 /// The types that have them.
 const OWNERS: [&str; 4] = ["Ring", "Rings", "Tree", "Groups"];
 
+/// Whether a call of `path` makes a topology.
+pub(super) fn makes_topology(path: &[ast::Name]) -> bool {
+    matches!(path, [name] if ShapeKind::from_name(&name.text).is_some())
+}
+
 /// The type that alone has a constructor of that name, where no topology is made by it.
 pub(super) fn owner(name: &str) -> Option<&'static str> {
     let mut owners = FORMS.iter().filter_map(|(known, _)| {

@@ -1,7 +1,7 @@
 //! Expressions: the type of each, and the names in it resolved.
 
 use super::hir::{Expr, ExprKind, GroupsField, Primitive, Signal, Ty};
-use super::{Checker, Door, constructors, scope, topology};
+use super::{Checker, Door, constructors, scope};
 use crate::diagnostics::{Code, Diagnostic};
 use crate::source::Span;
 use crate::syntax::ast::{self, BinOp, UnOp};
@@ -49,7 +49,7 @@ impl Checker<'_> {
                 }
                 (ExprKind::If(condition, then, otherwise), ty)
             }
-            ast::ExprKind::Call(path, _) if topology::is_constructor(path) => {
+            ast::ExprKind::Call(path, _) if constructors::makes_topology(path) => {
                 return self.topology(expr);
             }
             ast::ExprKind::Call(path, args) => return self.call(path, args, span),

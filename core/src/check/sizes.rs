@@ -6,6 +6,7 @@ use crate::syntax::ast::{self, BinOp, SettingValue};
 use crate::syntax::token::Quantity;
 
 use super::scope;
+use crate::units::{SIZE_UNITS, size_text};
 
 /// The limit of each size class; what is wrong with their order is said. `units` are those of the larger of a
 /// rank's two buffers, where they are known: the size of a call is a multiple of them.
@@ -38,8 +39,8 @@ pub(super) fn limits(
                 match largest {
                     Some((before, first)) if *below <= before => errors.push(
                         Diagnostic::new(Code::SizeClasses, at, "this size class is never reached")
-                            .label(format!("{} and less is taken already", said(*below)))
-                            .other(first, format!("takes all below {}", said(before)))
+                            .label(format!("{} and less is taken already", size_text(*below)))
+                            .other(first, format!("takes all below {}", size_text(before)))
                             .help("order the classes by size, the smallest first"),
                     ),
                     _ => {
@@ -56,7 +57,7 @@ pub(super) fn limits(
         let title = format!("executor `{}` says nothing of some sizes", executor.name.text);
         let mut error = Diagnostic::new(Code::SizeClasses, executor.name.span, title);
         if let Some((largest, at)) = largest {
-            error = error.other(at, format!("nothing takes {} and more", said(largest)));
+            error = error.other(at, format!("nothing takes {} and more", size_text(largest)));
         }
         errors.push(error.help("end it with `otherwise => ALGORITHM;`"));
     }
@@ -71,15 +72,17 @@ fn no_call(from: u64, below: u64, units: u64) -> Option<impl FnOnce(Span) -> Dia
     }
     Some(move |at| {
         let title = match from {
-            0 => format!("no call has fewer than {}", said(below)),
-            _ => format!("no call has a size from {} to {}", said(from), said(below - 1)),
+            0 => format!("no call has fewer than {}", size_text(below)),
+            _ => format!("no call has a size from {} to {}", size_text(from), size_text(below - 1)),
         };
         let more = least.filter(|least| i64::try_from(*least).is_ok());
         let error = Diagnostic::new(Code::SizeClasses, at, title)
             .label("an empty class")
-            .note(format!("units: {units}, so sizes are multiples of {}", said(units)));
+            .note(format!("units: {units}, so sizes are multiples of {}", size_text(units)));
         match more {
-            Some(least) => error.help(format!("end it above {}, or leave it out", said(least))),
+            Some(least) => {
+                error.help(format!("end it above {}, or leave it out", size_text(least)))
+            }
             None => error.help("leave it out"),
         }
     })
@@ -127,7 +130,7 @@ fn limit(
 pub(super) fn not_a_size(value: &SettingValue) -> Diagnostic {
     let mut error = Diagnostic::new(Code::BadSetting, value.span(), "this is no size in bytes");
     if let SettingValue::Size(size) = value {
-        let units = UNITS.map(|(name, _)| name);
+        let units = SIZE_UNITS.map(|(name, _)| name);
         if units.contains(&&*size.unit.text) {
             return error.note("sizes fit 63 bits");
         }
@@ -140,24 +143,13 @@ pub(super) fn not_a_size(value: &SettingValue) -> Diagnostic {
     error.help("write such as `200 MiB`")
 }
 
-/// Units of data that stand apart from their number.
-const UNITS: [(&str, u64); 7] = [
-    ("B", 1),
-    ("KB", 1_000),
-    ("MB", 1_000_000),
-    ("GB", 1_000_000_000),
-    ("KiB", 1 << 10),
-    ("MiB", 1 << 20),
-    ("GiB", 1 << 30),
-];
-
 pub(super) fn bytes(value: &SettingValue) -> Option<u64> {
     match value {
         SettingValue::Expr(_) => number(value),
         SettingValue::Amount(Quantity::Bytes(bytes), _) => Some(*bytes),
         SettingValue::Amount(..) => None,
         SettingValue::Size(size) => {
-            let (_, unit) = UNITS.into_iter().find(|(name, _)| *name == size.unit.text)?;
+            let (_, unit) = SIZE_UNITS.into_iter().find(|(name, _)| *name == size.unit.text)?;
             u64::try_from(size.amount).ok()?.checked_mul(unit).filter(|b| i64::try_from(*b).is_ok())
         }
     }
@@ -168,13 +160,6 @@ pub(super) fn number(value: &SettingValue) -> Option<u64> {
     let SettingValue::Expr(value) = value else { return None };
     let ast::ExprKind::Int(value) = *value.kind else { return None };
     u64::try_from(value).ok()
-}
-
-/// A number of bytes in the largest unit that divides it.
-pub(crate) fn said(bytes: u64) -> String {
-    let fits = |(_, unit): &&(&str, u64)| bytes > 0 && bytes.is_multiple_of(*unit);
-    let (name, unit) = UNITS.iter().filter(fits).max_by_key(|(_, unit)| *unit).unwrap_or(&UNITS[0]);
-    format!("{} {name}", bytes / unit)
 }
 
 impl SettingValue {

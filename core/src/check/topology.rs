@@ -3,6 +3,7 @@
 
 use std::str::FromStr;
 
+use super::constructors::makes_topology;
 use super::hir::{Expr, ExprKind, ShapeArg, TopologyField, Ty};
 use super::others::{Known, Others};
 use super::{Checker, Door};
@@ -14,11 +15,6 @@ use crate::syntax::ast::{self, UnOp};
 use crate::syntax::token::Quantity;
 use crate::topology::shape::{Argument, Shape, ShapeKind, Size};
 use crate::topology::{Problem, Topology};
-
-/// Whether a call of `path` makes a topology.
-pub(super) fn is_constructor(path: &[ast::Name]) -> bool {
-    matches!(path, [name] if ShapeKind::from_name(&name.text).is_some())
-}
 
 /// The topology that `source` describes, such as `full_mesh(8, 25GB/s) without (0, 1)`.
 pub fn read(source: &Source) -> Result<Topology, Vec<Diagnostic>> {
@@ -77,7 +73,7 @@ impl Checker<'_> {
         }
         cuts.reverse();
         let (kind, args) = match &*base.kind {
-            ast::ExprKind::Call(path, args) if is_constructor(path) => {
+            ast::ExprKind::Call(path, args) if makes_topology(path) => {
                 let Some(kind) = ShapeKind::from_name(&path[0].text) else { return error };
                 (kind, args)
             }

@@ -9,6 +9,7 @@ mod rust_calls;
 mod rust_executor;
 mod rust_exprs;
 mod rust_membership;
+mod rust_origin;
 mod rust_topology;
 pub mod spacetime;
 pub mod steps;

@@ -1,4 +1,5 @@
-//! What all pictures share: the look of the page and of its text (`picture.css`), numbers, escaped and broken text.
+//! What all pictures share: the look of the page and of its text (`picture.css`), numbers, counted words, escaped and broken
+//! text.
 
 /// Pixels of a letter, on average and a little more.
 pub(super) const LETTER: f64 = 6.7;
@@ -8,6 +9,11 @@ pub(super) fn px(value: f64) -> String {
     let text = format!("{value:.1}");
     let text = text.strip_suffix(".0").unwrap_or(&text);
     if text == "-0" { "0".to_owned() } else { text.to_owned() }
+}
+
+/// `1 rank`, `2 ranks`
+pub(super) fn plural(count: u64, one: &str) -> String {
+    format!("{count} {one}{}", if count == 1 { "" } else { "s" })
 }
 
 /// Text inside of an element.

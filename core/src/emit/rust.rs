@@ -5,26 +5,14 @@ use proc_macro2::{Ident, Literal, Span as RustSpan, TokenStream};
 use quote::{format_ident, quote};
 
 use super::rust_body::Body;
-use super::{rust_calls, rust_executor};
-use crate::check::hir::{Algorithm, Home, ParamTy, Program};
+use super::rust_calls::sources;
+use super::rust_executor;
+pub use super::rust_origin::Origin;
+use super::rust_origin::{ident, raw};
+use crate::check::hir::{Algorithm, Callee, Home, ParamTy, Program};
 use crate::expansion;
-use crate::source::Location;
-use crate::source::Span;
+use crate::source::{Location, Span};
 use crate::syntax::ast;
-
-/// Where the expansion comes from: it decides how the file is named and where names point.
-pub struct Origin<'s> {
-    /// An expression for the file's name.
-    pub file: TokenStream,
-    /// The place of a token span.
-    pub locate: &'s dyn Fn(Span) -> Location,
-    /// The Rust span of a token span, so that names lead back to the author's.
-    pub span: &'s dyn Fn(Span) -> RustSpan,
-    /// Whether those spans are the names themselves; if not, rustc's lints would point at nothing useful.
-    pub exact: bool,
-    /// Whether the algorithm only comes along with one that calls it: then nobody else makes or tests it.
-    pub along: bool,
-}
 
 /// The items that `program` expands to.
 pub fn expand(program: &Program, origin: &Origin<'_>) -> TokenStream {
@@ -77,7 +65,7 @@ pub fn stubs(file: &ast::File, span: &dyn Fn(Span) -> RustSpan) -> TokenStream {
     file.algorithms.iter().map(stub).chain(executors).collect()
 }
 
-pub(super) fn item(algorithm: &Algorithm, origin: &Origin<'_>) -> TokenStream {
+fn item(algorithm: &Algorithm, origin: &Origin<'_>) -> TokenStream {
     let name = ident(&algorithm.name, (origin.span)(algorithm.name_span));
     let fields: Vec<Field> = algorithm
         .params
@@ -146,7 +134,7 @@ pub(super) fn item(algorithm: &Algorithm, origin: &Origin<'_>) -> TokenStream {
         }
     };
     // What comes along is nobody else's business.
-    let implementation = match rust_calls::items(algorithm, origin) {
+    let implementation = match along(algorithm, origin) {
         Some(items) => quote!(const _: () = { #items #implementation };),
         None => implementation,
     };
@@ -159,27 +147,35 @@ pub(super) fn item(algorithm: &Algorithm, origin: &Origin<'_>) -> TokenStream {
     }
 }
 
+/// The items of those callees of `algorithm` that no other expansion makes: those of sources that it uses, and for an
+/// algorithm that is such a callee itself, those of its own source.
+fn along(algorithm: &Algorithm, origin: &Origin<'_>) -> Option<TokenStream> {
+    let mut callees = algorithm.callees();
+    let comes = |home| home == Home::Used || (home == Home::Here && origin.along);
+    callees.retain(|callee| comes(callee.home));
+    if callees.is_empty() {
+        return None;
+    }
+    Some(callees.into_iter().map(|callee| along_with(callee, origin)).collect())
+}
+
+fn along_with(callee: &Callee, origin: &Origin<'_>) -> TokenStream {
+    let file = &callee.file;
+    let place = |span| {
+        let at = callee.algorithm.spans.iter().position(|known| *known == span);
+        at.map_or_else(Default::default, |at| callee.locations[at])
+    };
+    let start = (origin.span)(crate::source::Span::default());
+    let origin =
+        Origin { file: quote!(#file), locate: &place, span: &|_| start, exact: false, along: true };
+    item(&callee.algorithm, &origin)
+}
+
 /// The sources of what it calls, for engines that read them again.
 fn callees(algorithm: &Algorithm) -> Option<TokenStream> {
     let found = sources([algorithm]);
     let texts = found.iter().map(|callee| raw(&callee.source));
     (!found.is_empty()).then(|| quote!(fn callees(&self) -> &[&str] { &[#(#texts),*] }))
-}
-
-/// What these algorithms call and the library does not hold, each once.
-pub(super) fn sources<'a>(callers: impl IntoIterator<Item = &'a Algorithm>) -> Vec<&'a Algorithm> {
-    let mut found: Vec<&Algorithm> = Vec::new();
-    let mut open: Vec<_> = callers.into_iter().collect();
-    while let Some(caller) = open.pop() {
-        for callee in caller.callees().into_iter().filter(|c| c.home != Home::Library) {
-            let callee = &*callee.algorithm;
-            if found.iter().all(|known| known.name != callee.name) {
-                found.push(callee);
-                open.push(callee);
-            }
-        }
-    }
-    found
 }
 
 /// The values of the parameters that have some.
@@ -239,19 +235,6 @@ fn snake(name: &str) -> String {
         text.extend(c.to_lowercase());
     }
     text
-}
-
-/// The text as a raw string, so that it reads in the expansion as it was written.
-pub(super) fn raw(text: &str) -> Literal {
-    let fence = "#".repeat(
-        1 + text
-            .split('"')
-            .map(|part| part.bytes().take_while(|b| *b == b'#').count())
-            .max()
-            .unwrap_or(0),
-    );
-    // A raw string cannot hold a bare carriage return; an ordinary one holds everything.
-    format!("r{fence}\"{text}\"{fence}").parse().unwrap_or_else(|_| Literal::string(text))
 }
 
 /// A parameter as a field.
@@ -319,52 +302,4 @@ fn structure(name: &Ident, docs: &[String], public: bool, fields: &[Field]) -> T
             #(#setters)*
         }
     }
-}
-
-/// The author's name as a Rust identifier.
-pub(super) fn ident(name: &str, span: RustSpan) -> Ident {
-    let keyword = matches!(
-        name,
-        "abstract"
-            | "as"
-            | "async"
-            | "await"
-            | "become"
-            | "box"
-            | "break"
-            | "const"
-            | "continue"
-            | "do"
-            | "dyn"
-            | "enum"
-            | "extern"
-            | "final"
-            | "fn"
-            | "gen"
-            | "impl"
-            | "loop"
-            | "macro"
-            | "match"
-            | "mod"
-            | "move"
-            | "mut"
-            | "override"
-            | "priv"
-            | "ref"
-            | "return"
-            | "static"
-            | "struct"
-            | "trait"
-            | "try"
-            | "type"
-            | "typeof"
-            | "unsafe"
-            | "unsized"
-            | "use"
-            | "virtual"
-            | "where"
-            | "while"
-            | "yield"
-    );
-    if keyword { Ident::new_raw(name, span) } else { Ident::new(name, span) }
 }

@@ -5,7 +5,7 @@ use std::cell::Cell;
 use proc_macro2::{Ident, Literal, Span as RustSpan, TokenStream, TokenTree};
 use quote::{ToTokens as _, format_ident, quote};
 
-use super::rust::{Origin, ident};
+use super::rust_origin::{Origin, ident};
 use crate::check::hir::{
     Algorithm, Expr, ExprKind, Iter, Param, ParamTy, Signal, Step, Stmt, StmtKind, Ty, VarId,
 };

@@ -1,11 +1,11 @@
-//! `within` and calls in expanded Rust, and the algorithms of used sources that come along with their caller.
+//! `within` and calls in expanded Rust, and which algorithms are called.
 
 use proc_macro2::{Span as RustSpan, TokenStream};
 use quote::quote;
 
-use super::rust::{Origin, ident, item};
 use super::rust_body::{Body, number};
-use crate::check::hir::{Algorithm, Callee, Expr, Home, Run, Stmt};
+use super::rust_origin::ident;
+use crate::check::hir::{Algorithm, Expr, Home, Run, Stmt};
 use crate::ids::SpanId;
 
 impl Body<'_> {
@@ -48,26 +48,18 @@ impl Body<'_> {
     }
 }
 
-/// The callees of `algorithm` that no other expansion makes: those of sources that it uses, and for an algorithm
-/// that is such a callee itself, those of its own source.
-pub(super) fn items(algorithm: &Algorithm, origin: &Origin<'_>) -> Option<TokenStream> {
-    let mut callees = algorithm.callees();
-    let along = |home| home == Home::Used || (home == Home::Here && origin.along);
-    callees.retain(|callee| along(callee.home));
-    if callees.is_empty() {
-        return None;
+/// What these algorithms call and the library does not hold, each once.
+pub(super) fn sources<'a>(callers: impl IntoIterator<Item = &'a Algorithm>) -> Vec<&'a Algorithm> {
+    let mut found: Vec<&Algorithm> = Vec::new();
+    let mut open: Vec<_> = callers.into_iter().collect();
+    while let Some(caller) = open.pop() {
+        for callee in caller.callees().into_iter().filter(|c| c.home != Home::Library) {
+            let callee = &*callee.algorithm;
+            if found.iter().all(|known| known.name != callee.name) {
+                found.push(callee);
+                open.push(callee);
+            }
+        }
     }
-    Some(callees.into_iter().map(|callee| along_with(callee, origin)).collect())
-}
-
-fn along_with(callee: &Callee, origin: &Origin<'_>) -> TokenStream {
-    let file = &callee.file;
-    let place = |span| {
-        let at = callee.algorithm.spans.iter().position(|known| *known == span);
-        at.map_or_else(Default::default, |at| callee.locations[at])
-    };
-    let start = (origin.span)(crate::source::Span::default());
-    let origin =
-        Origin { file: quote!(#file), locate: &place, span: &|_| start, exact: false, along: true };
-    item(&callee.algorithm, &origin)
+    found
 }

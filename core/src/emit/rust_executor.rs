@@ -3,7 +3,8 @@
 use proc_macro2::{Ident, Span as RustSpan, TokenStream};
 use quote::quote;
 
-use super::rust::{Origin, ident, raw, sources};
+use super::rust_calls::sources;
+use super::rust_origin::{Origin, ident, raw};
 use crate::check::hir::Executor;
 use crate::source::Span;
 use crate::syntax::ast;

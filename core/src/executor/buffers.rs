@@ -3,9 +3,9 @@
 
 use super::Executor;
 use crate::check::hir;
-use crate::check::sizes::said;
 use crate::diagnostics::{Code, Diagnostic};
 use crate::dtype::DType;
+use crate::units::size_text;
 
 impl Executor {
     /// Units of the larger of a rank's two buffers, of which a CCL buffer holds one loop's part.
@@ -23,7 +23,11 @@ impl Executor {
 
 /// What is said of CCL buffers of so many bytes that leave a loop nothing.
 pub fn holds_no_element(ccl_buffer: u64, size: u64) -> String {
-    format!("a CCL buffer of {} holds no element of {} of every unit", said(ccl_buffer), said(size))
+    format!(
+        "a CCL buffer of {} holds no element of {} of every unit",
+        size_text(ccl_buffer),
+        size_text(size)
+    )
 }
 
 /// Buffers or loops that hold no element of some type, or loops that no CCL buffer holds.
@@ -31,7 +35,8 @@ pub(super) fn too_small(checked: &hir::Executor, units: u64) -> Vec<Diagnostic> 
     let widest = DType::ALL.iter().map(|dtype| dtype.size() as u64).max().unwrap_or(1);
     let types = DType::ALL.iter().filter(|dtype| dtype.size() as u64 == widest);
     let types = types.map(|dtype| dtype.name()).collect::<Vec<_>>().join(", ");
-    let every = format!("an executor runs for every element type: {} for {types}", said(widest));
+    let every =
+        format!("an executor runs for every element type: {} for {types}", size_text(widest));
     let mut errors = Vec::new();
     let (ccl_buffer, needed) = (checked.ccl_buffer, units * widest);
     let fits = ccl_buffer / units;
@@ -41,12 +46,12 @@ pub(super) fn too_small(checked: &hir::Executor, units: u64) -> Vec<Diagnostic> 
             Diagnostic::new(Code::OverBudget, checked.ccl_buffer_span, title)
                 .label("too small")
                 .note(format!("{every}; units: {units}"))
-                .help(format!("write `ccl_buffer: {};` or more", said(needed))),
+                .help(format!("write `ccl_buffer: {};` or more", size_text(needed))),
         );
     }
     let Some((most, span)) = checked.loop_bytes else { return errors };
     if most < widest {
-        let (most, least) = (said(most), said(widest));
+        let (most, least) = (size_text(most), size_text(widest));
         let title = format!("a loop of {most} a unit holds no element of {least}");
         errors.push(
             Diagnostic::new(Code::OverBudget, span, title).label("too short").note(every).help(
@@ -54,12 +59,12 @@ pub(super) fn too_small(checked: &hir::Executor, units: u64) -> Vec<Diagnostic> 
             ),
         );
     } else if most > fits && fits >= widest {
-        let (most, fits) = (said(most), said(fits));
+        let (most, fits) = (size_text(most), size_text(fits));
         let title = format!("declared loops of {most} a unit, and a CCL buffer holds {fits}");
         errors.push(
             Diagnostic::new(Code::OverBudget, span, title)
                 .label("too long")
-                .note(format!("a CCL buffer of {}, units: {units}", said(ccl_buffer)))
+                .note(format!("a CCL buffer of {}, units: {units}", size_text(ccl_buffer)))
                 .help(format!("write `loop_bytes: {fits};`, or leave it out: it is derived")),
         );
     }

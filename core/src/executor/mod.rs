@@ -8,7 +8,6 @@ use std::sync::Arc;
 
 use crate::check::hir;
 pub use crate::check::hir::Asset;
-use crate::check::sizes::said;
 use crate::collective::Collective;
 use crate::diagnostics::{Code, Diagnostic, Finding};
 use crate::ids::RankId;
@@ -17,6 +16,7 @@ use crate::schedule::Algorithm as _;
 use crate::source::Span;
 use crate::syntax::Source;
 use crate::topology::{Topology, search};
+use crate::units::size_text;
 use crate::verify::Proved;
 pub use buffers::holds_no_element;
 pub use needs::{Exposed, Link, Needs};
@@ -216,7 +216,7 @@ fn exceeded(
     let most = classes.iter().map(|class| (takes(class), class.span)).max_by_key(|most| most.0);
     let (needed, span) = most.filter(|(needed, _)| *needed > declared.most)?;
     let amount = match declared.what {
-        Asset::Scratch => said(needed),
+        Asset::Scratch => size_text(needed),
         _ => needed.to_string(),
     };
     let title =

@@ -9,6 +9,7 @@ pub mod fuse;
 mod program;
 mod share;
 mod signals;
+mod writer;
 
 pub use fuse::fuse;
 

@@ -9,7 +9,8 @@ use crate::verify::values::ValueId;
 
 use super::Unfit;
 use super::flow::{Item, Place, aliased};
-use super::fuse::{Piece, Writer};
+use super::share::Piece;
+use super::writer::Writer;
 
 /// Sources of a move, and destinations.
 const MOST: usize = 8;

@@ -7,8 +7,18 @@ use crate::rational::Rat;
 use crate::schedule::{Buffer, Schedule};
 
 use super::flow::{Column, Flow};
-use super::fuse::Piece;
 use crate::verify::Callers;
+
+/// A stretch of the inputs and what one rank makes of it.
+pub(super) struct Piece<'f> {
+    pub(super) column: &'f Column,
+    /// Which of the column's items.
+    pub(super) items: Vec<usize>,
+    /// In units, within the inputs.
+    pub(super) lo: Rat,
+    pub(super) hi: Rat,
+    pub(super) owner: RankId,
+}
 
 /// A column's items that have inputs in common, and the ranks that they are about.
 struct Part<'f> {

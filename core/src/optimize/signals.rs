@@ -5,7 +5,7 @@
 use std::collections::BTreeSet;
 
 use crate::ids::{LaneId, OpId, RankId, SpanId};
-use crate::schedule::tables::Interner;
+use crate::schedule::interner::Interner;
 use crate::schedule::{Buffer, Channel, Op, OpKind, Schedule, SignalKind, Stream};
 use crate::verify::Callers;
 

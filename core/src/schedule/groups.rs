@@ -5,7 +5,6 @@ use std::sync::Arc;
 
 use super::arith::Fault;
 use super::members::Members;
-use super::record::firsts;
 use super::value::{Faulty, Flag, Int};
 use crate::diagnostics::Code;
 use crate::ids::RankId;
@@ -293,4 +292,13 @@ impl Membership {
     pub fn len(&self) -> Int {
         Int(self.ask(|place| Ok(place.len())))
     }
+}
+
+/// Where each list begins among all, and where the last one ends.
+pub(crate) fn firsts<T>(lists: &[Vec<T>]) -> impl Iterator<Item = i64> + '_ {
+    let ends = lists.iter().scan(0, |end, list| {
+        *end += list.len() as i64;
+        Some(*end)
+    });
+    std::iter::once(0).chain(ends)
 }

@@ -6,8 +6,8 @@
 use std::collections::HashSet;
 use std::hash::{BuildHasherDefault, Hash};
 
+use super::interner::Mix;
 use super::lengths::{self, Lengths};
-use super::tables::Mix;
 use super::{Buffer, Channel, Op, OpKind, Operand, Region, Schedule, SignalKind, Stream};
 use crate::ids::{OpId, RankId};
 

@@ -7,10 +7,13 @@
 
 pub mod area;
 pub mod arith;
+pub(crate) mod assembly;
 pub mod builder;
+mod calls;
 pub mod demands;
 pub mod groups;
 pub mod hash;
+pub(crate) mod interner;
 pub mod legality;
 pub mod lengths;
 pub(crate) mod members;
@@ -20,6 +23,7 @@ pub(crate) mod record;
 pub mod ring;
 pub mod rings;
 pub mod site;
+mod slots;
 pub(crate) mod tables;
 pub mod text;
 pub mod traffic;
@@ -335,7 +339,7 @@ impl Scratch {
 /// An algorithm that can be laid out for a number of ranks.
 ///
 /// The macros `collective!` and `include_collective!` implement it for the structs that they make, and
-/// [`Configured`](program::Configured) for a source that is read at run time. Callers need little of it: the
+/// [`Configured`](crate::program::Configured) for a source that is read at run time. Callers need little of it: the
 /// crate `roundelay` makes plans of every algorithm by its trait `ToPlan`, and [`prove`](crate::prove) makes a proof.
 pub trait Algorithm {
     /// The name of the algorithm.
@@ -398,7 +402,7 @@ pub trait Algorithm {
         nranks: u32,
         limits: Limits,
     ) -> Result<Schedule, Vec<crate::diagnostics::Finding>> {
-        stages::stage("schedule", || tables::build(self, nranks, limits, None))
+        stages::stage("schedule", || assembly::build(self, nranks, limits, None))
     }
 
     /// Lays out the schedule for all ranks of `topology`, on its links: each parameter of type `Topology` that was
@@ -412,6 +416,6 @@ pub trait Algorithm {
         topology: &Arc<Topology>,
     ) -> Result<Schedule, Vec<crate::diagnostics::Finding>> {
         let (nranks, limits) = (topology.nranks(), Limits::FULL);
-        stages::stage("schedule", || tables::build(self, nranks, limits, Some(topology)))
+        stages::stage("schedule", || assembly::build(self, nranks, limits, Some(topology)))
     }
 }

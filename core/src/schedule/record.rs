@@ -153,12 +153,3 @@ pub(crate) fn countable(bounds: &[Rat], parts: u64) -> Result<(), Fault> {
     });
     if fits { Ok(()) } else { Err(Fault::Grain) }
 }
-
-/// Where each list begins among all, and where the last one ends.
-pub(crate) fn firsts<T>(lists: &[Vec<T>]) -> impl Iterator<Item = i64> + '_ {
-    let ends = lists.iter().scan(0, |end, list| {
-        *end += list.len() as i64;
-        Some(*end)
-    });
-    std::iter::once(0).chain(ends)
-}

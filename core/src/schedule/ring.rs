@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use super::rings::{bad_ring, from_ranks};
+use crate::diagnostics::Code;
 use crate::ids::RankId;
 use crate::topology::{Problem, Topology, search};
 
@@ -100,6 +100,17 @@ impl Ring {
         }
         Ok(Seating { order: order.iter().map(|&r| RankId(r as u32)).collect(), position })
     }
+}
+
+/// The ring of these ranks.
+pub(super) fn from_ranks(order: &[RankId]) -> Ring {
+    Ring::order(order.iter().map(|rank| i64::from(rank.0)))
+}
+
+/// A problem that says what a ring is like.
+fn bad_ring(title: String) -> Problem {
+    Problem::new(Code::BadParameter, title)
+        .help("a ring names each rank of 0..nranks once, in ring order")
 }
 
 impl<const N: usize> From<[i64; N]> for Ring {

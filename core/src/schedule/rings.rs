@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::ring::{Ring, Seating};
+use super::ring::{Ring, Seating, from_ranks};
 use crate::diagnostics::Code;
 use crate::ids::RankId;
 use crate::topology::search::channels::{SEARCHED, channels};
@@ -83,19 +83,8 @@ impl Rings {
     }
 }
 
-/// The ring of these ranks.
-pub(crate) fn from_ranks(order: &[RankId]) -> Ring {
-    Ring::order(order.iter().map(|rank| i64::from(rank.0)))
-}
-
 impl<R: Into<Ring>> FromIterator<R> for Rings {
     fn from_iter<I: IntoIterator<Item = R>>(rings: I) -> Self {
         Self::of(rings.into_iter().map(Into::into))
     }
-}
-
-/// A problem that says what a ring is like.
-pub(crate) fn bad_ring(title: String) -> Problem {
-    Problem::new(Code::BadParameter, title)
-        .help("a ring names each rank of 0..nranks once, in ring order")
 }

@@ -2,22 +2,21 @@
 //! budgets, and the problems found so far.
 
 use std::collections::HashMap;
-use std::hash::{BuildHasherDefault, Hasher};
 use std::sync::Arc;
 
-use super::builder::fifo::Slots;
-use super::builder::frame::{Bound, CallOf};
-use super::builder::{Builder, Stop};
+use super::calls::{Bound, CallOf};
 use super::demands::Demands;
 use super::groups::{Groups, Partition};
+use super::interner::Interner;
 use super::record::Record;
 use super::ring::{Ring, Seating};
 use super::rings::Rings;
+use super::slots::Slots;
 use super::tree::{Rooted, Tree};
-use super::{Algorithm, Buffer, Channel, Op, OpKind, Operand, Region, Schedule, Scratch, Stream};
+use super::{Buffer, Channel, Operand, Region, Scratch};
 use crate::collective::Collective;
 use crate::diagnostics::{Code, Finding};
-use crate::ids::{ChannelId, LaneId, OpId, RankId, RegionId, ScratchId};
+use crate::ids::{ChannelId, LaneId, RankId, RegionId, ScratchId};
 use crate::topology::shape::Shape;
 use crate::topology::{Problem, Topology};
 
@@ -34,11 +33,11 @@ pub(crate) struct Tables {
     pub(crate) operands: Vec<Operand>,
     /// Those of a fifo.
     pub(crate) slots: Slots,
-    regions: Interner<Region>,
-    channels: Interner<Channel>,
-    lanes: Interner<Vec<i64>>,
-    seatings: Vec<(Ring, u32, Arc<Seating>)>,
-    rings: Vec<(Rings, u32, Arc<[Seating]>)>,
+    pub(super) regions: Interner<Region>,
+    pub(super) channels: Interner<Channel>,
+    pub(super) lanes: Interner<Vec<i64>>,
+    pub(super) seatings: Vec<(Ring, u32, Arc<Seating>)>,
+    pub(super) rings: Vec<(Rings, u32, Arc<[Seating]>)>,
     topologies: Vec<(Shape, Arc<Topology>)>,
     /// With the number of ranks, which need not be all.
     trees: Vec<((Tree, u32), Arc<Rooted>)>,
@@ -55,7 +54,7 @@ pub(crate) struct Tables {
     limits: Limits,
     steps: u64,
     ops: u64,
-    problems: Vec<Finding>,
+    pub(super) problems: Vec<Finding>,
 }
 
 /// How much work a schedule may be: counted, not timed, so the same everywhere.
@@ -82,7 +81,12 @@ impl Tables {
     /// Ranks of a schedule.
     pub(crate) const RANK_LIMIT: u32 = 1 << 16;
 
-    fn new(algorithm: &str, collective: Collective, nranks: u32, limits: Limits) -> Self {
+    pub(super) fn new(
+        algorithm: &str,
+        collective: Collective,
+        nranks: u32,
+        limits: Limits,
+    ) -> Self {
         let mut lanes = Interner::default();
         lanes.intern(Vec::new());
         Self {
@@ -227,166 +231,8 @@ impl Tables {
     }
 
     /// Whether going on with the next rank can only repeat what was found.
-    fn hopeless(&self) -> bool {
+    pub(super) fn hopeless(&self) -> bool {
         self.problems.iter().any(|f| f.code == Code::StepLimit || f.code.refuses())
-    }
-}
-
-/// The schedule of `algorithm` for `nranks` ranks, put on `topology` if there is one.
-pub(crate) fn build<A: Algorithm + ?Sized>(
-    algorithm: &A,
-    nranks: u32,
-    limits: Limits,
-    topology: Option<&Arc<Topology>>,
-) -> Result<Schedule, Vec<Finding>> {
-    Ok(lay_out(algorithm, nranks, limits, topology, None)?.0)
-}
-
-/// The schedule of `algorithm` for `nranks` ranks, and the record of what its program asked.
-pub(crate) fn build_recording<A: Algorithm + ?Sized>(
-    algorithm: &A,
-    nranks: u32,
-) -> Result<(Schedule, Record), Vec<Finding>> {
-    let (schedule, record) =
-        lay_out(algorithm, nranks, Limits::FULL, None, Some(Record::default()))?;
-    Ok((schedule, record.unwrap_or_default()))
-}
-
-fn lay_out<A: Algorithm + ?Sized>(
-    algorithm: &A,
-    nranks: u32,
-    limits: Limits,
-    topology: Option<&Arc<Topology>>,
-    record: Option<Record>,
-) -> Result<(Schedule, Option<Record>), Vec<Finding>> {
-    if nranks == 0 || nranks > Tables::RANK_LIMIT {
-        let title = format!("nranks is {nranks}, and must be in 1..={}", Tables::RANK_LIMIT);
-        return Err(vec![Finding::new(Code::NoRanks, crate::ids::SpanId(0), title)]);
-    }
-    let mut tables = Tables::new(algorithm.name(), algorithm.collective(), nranks, limits);
-    tables.record = record;
-    tables.placed = topology.or(algorithm.placed_on()).cloned();
-    let mut assembly = Assembly::default();
-    for rank in (0..nranks).map(RankId) {
-        let mut builder = Builder::new(&mut tables, rank);
-        // What stopped a rank has been recorded; the next rank may have more to say.
-        let built = builder.on_placed().and_then(|()| algorithm.build(&mut builder));
-        let (Ok(()) | Err(Stop)) = built.and_then(|()| builder.end_fifo());
-        let streams = builder.into_streams();
-        if tables.hopeless() {
-            break;
-        }
-        assembly.add(rank, streams, &mut tables);
-    }
-    if !tables.problems.is_empty() {
-        return Err(tables.problems);
-    }
-    let mut record = tables.record.take();
-    if let Some(record) = &mut record {
-        record.complete(&tables.declared, tables.slots.links(), &tables.lanes.items);
-    }
-    let schedule = assembly.finish(tables, algorithm);
-    debug_assert_eq!(
-        super::legality::check(&schedule),
-        Ok(()),
-        "the builder makes legal schedules"
-    );
-    Ok((schedule, record))
-}
-
-/// Streams one after the other, and tables in the order of their first use: so equal programs give equal
-/// schedules whichever way they were laid out, and neighbors in a stream are neighbors in memory.
-#[derive(Default)]
-struct Assembly {
-    streams: Vec<Stream>,
-    ops: Vec<Op>,
-    operands: Vec<Operand>,
-    regions: Renumber,
-    channels: Renumber,
-}
-
-impl Assembly {
-    /// Adds a rank while its ops are still at hand; their operands are no longer needed then.
-    fn add(&mut self, rank: RankId, streams: Vec<Vec<Op>>, tables: &mut Tables) {
-        for (index, list) in streams.into_iter().enumerate() {
-            self.streams.push(Stream {
-                rank,
-                index: index as u32,
-                first: OpId(self.ops.len() as u32),
-                len: list.len() as u32,
-            });
-            for mut op in list {
-                if op.kind == OpKind::Move {
-                    let used = &tables.operands[op.arg as usize..][..(op.srcs + op.dsts) as usize];
-                    op.arg = self.operands.len() as u32;
-                    self.operands.extend(used.iter().map(|operand| Operand {
-                        region: RegionId(self.regions.id(operand.region.0)),
-                        ..*operand
-                    }));
-                } else {
-                    op.arg = self.channels.id(op.arg);
-                }
-                self.ops.push(op);
-            }
-        }
-        tables.operands.clear();
-    }
-
-    fn finish<A: Algorithm + ?Sized>(self, tables: Tables, algorithm: &A) -> Schedule {
-        let mut lanes = Renumber::default();
-        lanes.id(0);
-        let mut channels = self.channels.pick(&tables.channels.items);
-        for channel in &mut channels {
-            if channel.kind.has_lane() {
-                channel.lane = LaneId(lanes.id(channel.lane.0));
-            }
-        }
-        Schedule {
-            algorithm: tables.algorithm,
-            collective: tables.collective,
-            nranks: tables.nranks,
-            root: tables.root,
-            out_of_place: algorithm.out_of_place(),
-            scratch: tables.scratch,
-            streams: self.streams,
-            ops: self.ops,
-            operands: self.operands,
-            regions: self.regions.pick(&tables.regions.items),
-            channels,
-            lanes: lanes.pick(&tables.lanes.items),
-            locations: algorithm.locations().to_vec(),
-            file: algorithm.file().into(),
-            demands: Demands {
-                rings: tables.demands.topology.is_some()
-                    && !(tables.seatings.is_empty() && tables.rings.is_empty()),
-                ..tables.demands
-            },
-        }
-    }
-}
-
-/// A table in the order of first use.
-#[derive(Default)]
-pub(crate) struct Renumber {
-    ids: Vec<u32>,
-    used: Vec<u32>,
-}
-
-impl Renumber {
-    pub(crate) fn id(&mut self, old: u32) -> u32 {
-        let at = old as usize;
-        if at >= self.ids.len() {
-            self.ids.resize(at + 1, u32::MAX);
-        }
-        if self.ids[at] == u32::MAX {
-            self.ids[at] = self.used.len() as u32;
-            self.used.push(old);
-        }
-        self.ids[at]
-    }
-
-    pub(crate) fn pick<T: Clone>(&self, items: &[T]) -> Vec<T> {
-        self.used.iter().map(|old| items[*old as usize].clone()).collect()
     }
 }
 
@@ -413,79 +259,5 @@ impl Lane {
     pub(crate) fn pop(&mut self) {
         self.values.pop();
         self.ids.pop();
-    }
-}
-
-/// Equal values get equal ids, in order of first use.
-pub(crate) struct Interner<T> {
-    pub(crate) items: Vec<T>,
-    ids: HashMap<T, u32, BuildHasherDefault<Mix>>,
-    /// Asked for last: the operands of one op have much in common.
-    last: u32,
-}
-
-impl<T> Default for Interner<T> {
-    fn default() -> Self {
-        Self { items: Vec::new(), ids: HashMap::default(), last: 0 }
-    }
-}
-
-impl<T: Clone + Eq + std::hash::Hash> Interner<T> {
-    pub(crate) fn intern(&mut self, item: T) -> u32 {
-        if self.items.get(self.last as usize) == Some(&item) {
-            return self.last;
-        }
-        self.last = match self.ids.get(&item) {
-            Some(&id) => id,
-            None => {
-                let id = self.items.len() as u32;
-                self.items.push(item.clone());
-                self.ids.insert(item, id);
-                id
-            }
-        };
-        self.last
-    }
-}
-
-/// Multiply-and-rotate hashing: keys are small integers of our own making, so flooding is no concern.
-#[derive(Default)]
-pub(crate) struct Mix(u64);
-
-impl Hasher for Mix {
-    fn finish(&self) -> u64 {
-        self.0 ^ (self.0 >> 32)
-    }
-
-    fn write(&mut self, bytes: &[u8]) {
-        for chunk in bytes.chunks(8) {
-            let mut word = [0; 8];
-            word[..chunk.len()].copy_from_slice(chunk);
-            self.write_u64(u64::from_le_bytes(word));
-        }
-    }
-
-    fn write_u64(&mut self, value: u64) {
-        self.0 = (self.0.rotate_left(23) ^ value).wrapping_mul(0x9E37_79B9_7F4A_7C15);
-    }
-
-    fn write_u32(&mut self, value: u32) {
-        self.write_u64(u64::from(value));
-    }
-
-    fn write_u8(&mut self, value: u8) {
-        self.write_u64(u64::from(value));
-    }
-
-    fn write_usize(&mut self, value: usize) {
-        self.write_u64(value as u64);
-    }
-
-    fn write_i64(&mut self, value: i64) {
-        self.write_u64(value as u64);
-    }
-
-    fn write_isize(&mut self, value: isize) {
-        self.write_u64(value as u64);
     }
 }

@@ -21,7 +21,7 @@ use std::fmt::{self, Write as _};
 use std::str::FromStr;
 
 use super::demands::Demands;
-use super::tables::Interner;
+use super::interner::Interner;
 use super::{Buffer, Channel, Op, OpKind, Operand, Region, Schedule, Scratch, SignalKind, Stream};
 use crate::collective::Collective;
 use crate::ids::{LaneId, OpId, RankId, RegionId, ScratchId, SpanId};

@@ -1,10 +1,10 @@
 //! Streams and messages from event to event.
 
 use super::Simulated;
-use super::critical;
 use super::machine::{Machine, SignalCost};
 use super::queue::Queue;
 use super::sharing::Sharing;
+use super::step::Step;
 use super::timeline::{Message, Span, State, Timeline};
 use super::usage;
 use super::wires::Wires;
@@ -410,8 +410,8 @@ impl<'a> Engine<'a> {
             && self.counters.iter().all(|counter| counter.taken == counter.arrived)
     }
 
-    /// What came of it, for `bytes` bytes as nccl-tests counts them.
-    pub(super) fn result(mut self, bytes: u64) -> Simulated {
+    /// What came of it, for `bytes` bytes as nccl-tests counts them, with the critical path that was found.
+    pub(super) fn result(mut self, bytes: u64, critical: Vec<Step>) -> Simulated {
         let seconds = self.ends.iter().copied().fold(0.0, f64::max);
         if let Some(timeline) = &mut self.timeline {
             timeline.seconds = seconds;
@@ -432,7 +432,7 @@ impl<'a> Engine<'a> {
             messages: self.messages,
             links,
             ports,
-            critical: critical::path(&self),
+            critical,
             timeline: self.timeline,
         }
     }

@@ -15,13 +15,14 @@ mod queue;
 mod sharing;
 #[cfg(test)]
 mod sharing_tests;
+mod step;
 mod timeline;
 mod usage;
 mod wires;
 
 pub use closed::closed;
-pub use critical::{Step, Task};
 pub use machine::{Machine, SignalCost};
+pub use step::{Step, Task};
 pub use timeline::{Message, Span, State, Timeline};
 pub use usage::{PortUsage, Usage};
 
@@ -92,5 +93,6 @@ pub fn simulate(
         let title = "the streams of this schedule wait for each other, by who takes which signal";
         return Err(vec![Finding::new(Code::SharedSignal, SpanId::default(), title)]);
     }
-    Ok(engine.result(bytes))
+    let critical = critical::path(&engine);
+    Ok(engine.result(bytes, critical))
 }

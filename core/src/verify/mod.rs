@@ -8,6 +8,7 @@
 mod cache;
 mod callers;
 pub(crate) mod clocks;
+mod deadlock;
 mod demands;
 mod fifo;
 mod history;
@@ -21,6 +22,7 @@ mod near_tests;
 mod order;
 mod orders;
 pub mod parametric;
+mod piece;
 mod ports;
 mod ranking;
 mod reduction;
@@ -96,7 +98,7 @@ pub fn verify(schedule: &Schedule) -> Result<Proof, Vec<Finding>> {
 /// The order of events, which is all of the proof that counting steps needs.
 pub(crate) fn in_order(schedule: &Schedule) -> Result<Order, Vec<Finding>> {
     let reporter = report::Reporter::new(schedule);
-    stage("order", || order::order(schedule, &reporter)).map_err(ranking::fold)
+    stage("order", || deadlock::order(schedule, &reporter)).map_err(ranking::fold)
 }
 
 /// For each op, how many moves between ranks the longest chain has that ends with it.
@@ -136,7 +138,7 @@ fn prove(schedule: &Schedule, signals: Signals, callers: Callers) -> Result<Proo
     let reporter = report::Reporter::new(schedule).with(signals);
     let in_place = schedule.collective.has_in_place() && !schedule.out_of_place;
 
-    let order = stage("order", || order::order(schedule, &reporter)).map_err(ranking::fold)?;
+    let order = stage("order", || deadlock::order(schedule, &reporter)).map_err(ranking::fold)?;
     let replayed = || replay::replay(schedule, &order, &reporter, in_place, (signals, callers));
     let replay = stage("replay", replayed).map_err(|finding| vec![*finding])?;
 

@@ -2,7 +2,7 @@
 //! says too; and what near clocks miss is proved all the same.
 
 use super::clocks::{Clocks, ENTRIES};
-use super::order::order;
+use super::deadlock::order;
 use super::replay::{Replay, replay_with};
 use super::report::Reporter;
 use super::{Signals, verify};

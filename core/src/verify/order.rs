@@ -1,12 +1,9 @@
-//! The order of events: posts meet waits, streams run until they wait, and what cannot run is a deadlock.
+//! The order of events: posts meet waits, and streams run until they wait.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
-use super::fifo::{Depth, Links};
-use super::report::Reporter;
-use crate::diagnostics::{Code, Finding};
 use crate::ids::{ChannelId, OpId, StreamId};
-use crate::schedule::{Buffer, Channel, OpKind, Schedule, SignalKind};
+use crate::schedule::{Buffer, OpKind, Schedule};
 
 /// An order of all ops that respects programs and signals; every other such order gives the same memory.
 pub(crate) struct Order {
@@ -31,101 +28,13 @@ impl Order {
 }
 
 /// Waits that keep each other, each with the post that would meet it, and the other waits that never end.
-struct Cycle {
-    waits: Vec<(OpId, OpId)>,
-    behind: Vec<OpId>,
-}
-
-/// Runs the streams against each other, or says which signals keep them from ending.
-pub(crate) fn order(schedule: &Schedule, reporter: &Reporter<'_>) -> Result<Order, Vec<Finding>> {
-    let unmatched = unmatched(schedule, reporter);
-    let mut run = Run::new(schedule);
-    run.all();
-    let stuck = run.stuck();
-    if stuck.is_empty() && unmatched.is_empty() {
-        let Run { sequence, meets, stream_of, .. } = run;
-        return Ok(Order { sequence, meets, stream_of });
-    }
-    // A wait that is never met holds up others behind it: that is no cycle of its own.
-    if unmatched.iter().any(|finding| finding.code == Code::UnmatchedWait) {
-        return Err(unmatched);
-    }
-    let cycle = run.shortest_cycle(&stuck).map(|Cycle { waits, behind }| {
-        too_shallow(schedule, &waits, &behind, reporter)
-            .unwrap_or_else(|| reporter.deadlock(&waits, &behind))
-    });
-    Err(cycle.into_iter().chain(unmatched).collect())
-}
-
-/// A cycle of waits that more slots of the fifos would resolve.
-fn too_shallow(
-    schedule: &Schedule,
-    waits: &[(OpId, OpId)],
-    behind: &[OpId],
-    reporter: &Reporter<'_>,
-) -> Option<Finding> {
-    let head = |wait: OpId| schedule.channel(schedule.op(wait)).kind == SignalKind::Head;
-    let first = waits.iter().position(|(wait, _)| head(*wait))?;
-    let links = Links::new(schedule);
-    let (credits, needed) = (links.in_flight(waits[first].0), links.needed()?);
-    // With fewer it would end as well: then the wait stands in the wrong place.
-    if needed <= credits {
-        return None;
-    }
-    let mut waits = waits.to_vec();
-    waits.rotate_left(first);
-    Some(reporter.too_shallow(&waits, behind, Depth { credits, needed }))
-}
-
-/// Posts and waits of a channel that have no partner.
-fn unmatched(schedule: &Schedule, reporter: &Reporter<'_>) -> Vec<Finding> {
-    let mut balance = vec![0_i64; schedule.channels.len()];
-    for op in &schedule.ops {
-        match op.kind {
-            OpKind::Post => balance[op.arg as usize] += 1,
-            OpKind::Wait => balance[op.arg as usize] -= 1,
-            OpKind::Move => {}
-        }
-    }
-    // What is sent and not received, or the reverse, leaves the credits of that link without a partner too:
-    // there the data says why.
-    let astray = |(at, balance): (usize, &i64)| {
-        let Channel { from, to, kind, lane } = schedule.channels[at];
-        (kind == SignalKind::Tail && *balance != 0).then_some((to, from, lane))
-    };
-    let astray: BTreeSet<_> = balance.iter().enumerate().filter_map(astray).collect();
-    for (Channel { from, to, kind, lane }, balance) in schedule.channels.iter().zip(&mut balance) {
-        if *kind == SignalKind::Head && astray.contains(&(*from, *to, *lane)) {
-            *balance = 0;
-        }
-    }
-    let mut findings = Vec::new();
-    let mut seen = BTreeSet::new();
-    // From the end: the surplus is what comes last.
-    for (index, op) in schedule.ops.iter().enumerate().rev() {
-        if op.kind == OpKind::Move {
-            continue;
-        }
-        let left = &mut balance[op.arg as usize];
-        let finding = if op.kind == OpKind::Post && *left > 0 {
-            *left -= 1;
-            reporter.left_over(OpId(index as u32))
-        } else if op.kind == OpKind::Wait && *left < 0 {
-            *left += 1;
-            reporter.unmatched_wait(OpId(index as u32))
-        } else {
-            continue;
-        };
-        // Once a statement: the count takes a walk over all ops, and only the first finding is shown.
-        let first = seen.insert(op.at);
-        findings.push(if first { finding.note(reporter.tally(op.arg)) } else { finding });
-    }
-    findings.sort_by_key(|finding| (finding.code != Code::UnmatchedWait, finding.at));
-    findings
+pub(super) struct Cycle {
+    pub(super) waits: Vec<(OpId, OpId)>,
+    pub(super) behind: Vec<OpId>,
 }
 
 /// The streams in the course of their run.
-struct Run<'s> {
+pub(super) struct Run<'s> {
     schedule: &'s Schedule,
     next: Vec<u32>,
     /// First entry of each channel in `posts`.
@@ -142,7 +51,7 @@ struct Run<'s> {
 }
 
 impl<'s> Run<'s> {
-    fn new(schedule: &'s Schedule) -> Self {
+    pub(super) fn new(schedule: &'s Schedule) -> Self {
         let channels = schedule.channels.len();
         let mut first_post = vec![0_u32; channels + 1];
         for op in schedule.ops.iter().filter(|op| op.kind == OpKind::Post) {
@@ -170,7 +79,7 @@ impl<'s> Run<'s> {
         }
     }
 
-    fn all(&mut self) {
+    pub(super) fn all(&mut self) {
         while let Some(stream) = self.ready.pop() {
             self.stream(stream);
         }
@@ -205,8 +114,14 @@ impl<'s> Run<'s> {
         }
     }
 
+    /// The order in which all streams have ended.
+    pub(super) fn order(self) -> Order {
+        let Self { sequence, meets, stream_of, .. } = self;
+        Order { sequence, meets, stream_of }
+    }
+
     /// Streams that have not ended, with the wait they stand at.
-    fn stuck(&self) -> BTreeMap<StreamId, OpId> {
+    pub(super) fn stuck(&self) -> BTreeMap<StreamId, OpId> {
         let streams = self.schedule.streams.iter().zip(&self.next).enumerate();
         streams
             .filter(|(_, (stream, next))| **next < stream.len)
@@ -236,7 +151,7 @@ impl<'s> Run<'s> {
     }
 
     /// Each stuck stream waits for one other at most, so cycles are found by walking.
-    fn shortest_cycle(&self, stuck: &BTreeMap<StreamId, OpId>) -> Option<Cycle> {
+    pub(super) fn shortest_cycle(&self, stuck: &BTreeMap<StreamId, OpId>) -> Option<Cycle> {
         let needs: BTreeMap<StreamId, (StreamId, OpId)> = stuck
             .iter()
             .filter_map(|(id, at)| {

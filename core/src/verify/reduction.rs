@@ -2,7 +2,7 @@
 //! floating point results are the same on all ranks, and do not depend on count and chunking.
 
 use super::orders::Results;
-use super::report::Reporter;
+use super::piece::piece_text;
 use super::values::{Commuted, ValueId, Values};
 use crate::collective::Expected;
 use crate::ids::RankId;
@@ -69,7 +69,7 @@ pub(super) fn reduction(
             if sameness == Sameness::Differs && witness.is_none() {
                 let orders = [same, *value].map(|v| values.tree(v));
                 let region = cells.region(cell, Buffer::Output);
-                let piece = Reporter::new(schedule).piece(&region);
+                let piece = piece_text(schedule, &region);
                 witness = Some(Witness { ranks: [other, rank], piece, orders });
             }
             ranks = ranks.max(sameness);

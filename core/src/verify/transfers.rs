@@ -3,8 +3,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::deadlock::order;
 use super::layout::{Cells, Layout, Mode};
-use super::order::{Order, order};
+use super::order::Order;
 use super::report::Reporter;
 use super::{ports, verify_with};
 use crate::collective::Collective;

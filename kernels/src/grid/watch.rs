@@ -7,8 +7,7 @@ use roundelay_core::ids::{ChannelId, OpId, StreamId};
 use roundelay_core::schedule::{OpKind, Schedule};
 
 use super::layout::{CONTROL_GROUP, CONTROL_HEAD};
-use crate::host::Stuck;
-use crate::host::stuck::{Waiting, signal_name, to_blame};
+use crate::stuck::{Stuck, Waiting, signal_name, to_blame};
 
 /// A group that waits, as it wrote it down.
 #[derive(Clone, Copy)]

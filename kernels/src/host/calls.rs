@@ -24,8 +24,8 @@ use roundelay_core::schedule::RANK_LIMIT;
 use super::bell::Bell;
 use super::error::{Differ, Error, Missing};
 use super::needs::Needs;
-use super::plan::Options;
-use super::record::{Record, Refusal};
+use super::options::Options;
+use super::record::{Record, Refusal, SHAPE_BITS, SHAPES};
 use super::sync::{AtomicBool, AtomicU64, Mutex, Ordering, Padded, fence, lock};
 use visit::Stage;
 pub(super) use visit::Visit;
@@ -36,13 +36,6 @@ const WINDOW: usize = 8;
 /// So that a model of a few calls goes around.
 #[cfg(all(test, loom))]
 const WINDOW: usize = 2;
-
-/// Bits of a published word that say which shape; the others are the number's low ones. A number comes again after
-/// 2^40 calls, and a word is overwritten after [`WINDOW`].
-const SHAPE_BITS: u32 = 24;
-
-/// Shapes at once.
-pub(super) const SHAPES: usize = 1 << SHAPE_BITS;
 
 /// The calls of ranks that run together, each from a thread of its own: plans that share them count their ranks'
 /// calls together, and fail together.
@@ -92,6 +85,8 @@ struct End {
     void: [AtomicU64; WINDOW],
 }
 
+/// What is published of a call: its shape, and above it the number's low bits. A number comes again after 2^40 calls, and
+/// a word is overwritten after [`WINDOW`].
 fn word(number: u64, shape: u32) -> u64 {
     number << SHAPE_BITS | u64::from(shape)
 }

@@ -2,15 +2,12 @@
 //! names.
 
 use roundelay_core::diagnostics::Code as ErrorCode;
-use roundelay_core::dtype::{DType, ReduceOp};
-use roundelay_core::ids::{OpId, RankId, ScratchId, StreamId};
-use roundelay_core::optimize::{Level, Optimized};
+use roundelay_core::dtype::DType;
+use roundelay_core::ids::{RankId, ScratchId};
 use roundelay_core::schedule::{Buffer, Schedule};
 
 use super::error::Error;
-use super::lower::Lower;
 use super::segments::Segments;
-use crate::reduce::{Kernel, Stores, last_level_cache};
 
 /// What the workers execute.
 #[derive(Clone)]
@@ -89,7 +86,12 @@ impl Buffers {
     }
 
     /// `scratch` buffers a rank: none where all scratch is partials.
-    fn new(schedule: &Schedule, scratch: usize, count: u64, dtype: DType) -> Result<Self, Error> {
+    pub(super) fn new(
+        schedule: &Schedule,
+        scratch: usize,
+        count: u64,
+        dtype: DType,
+    ) -> Result<Self, Error> {
         let kinds: Vec<Buffer> = [Buffer::Input, Buffer::Output]
             .into_iter()
             .chain((0..scratch).map(|s| Buffer::Scratch(ScratchId(s as u32))))
@@ -116,83 +118,4 @@ impl Buffers {
 
 pub(super) fn bad(code: ErrorCode, what: String) -> Error {
     Error::BadSchedule { code, what }
-}
-
-impl Code {
-    /// `optimized` is fused if it says so: all its scratch is partials then.
-    pub(super) fn new(
-        optimized: &Optimized,
-        count: u64,
-        dtype: DType,
-        op: ReduceOp,
-    ) -> Result<Self, Error> {
-        let (schedule, proof) = (&*optimized.schedule, &*optimized.proof);
-        if schedule.nranks == 0 {
-            return Err(Error::NoRanks { nranks: 0 });
-        }
-        let in_memory = if optimized.level == Level::O2 { 0 } else { schedule.scratch.len() };
-        let buffers = Buffers::new(schedule, in_memory, count, dtype)?;
-        let averages = op == ReduceOp::Avg && schedule.collective.reduces();
-        let mut finishes = vec![false; schedule.ops.len()];
-        if averages {
-            for id in &proof.finish {
-                *finishes.get_mut(id.index()).ok_or_else(|| {
-                    bad(
-                        ErrorCode::OutOfBounds,
-                        format!("the proof names op {id}, which does not exist"),
-                    )
-                })? = true;
-            }
-        }
-        let kernel = Kernel::new(dtype, op);
-        let mut lower = Lower::new(optimized, &buffers, kernel, count);
-        let mut tasks = Vec::with_capacity(schedule.streams.len());
-        for (at, stream) in schedule.streams.iter().enumerate() {
-            let first = lower.instrs.len() as u32;
-            let ids = stream.first.0..stream.first.0.saturating_add(stream.len);
-            if ids.end as usize > schedule.ops.len() || stream.rank.0 >= schedule.nranks {
-                return Err(bad(
-                    ErrorCode::OutOfBounds,
-                    format!("stream {at} has ops or a rank that do not exist"),
-                ));
-            }
-            for (step, id) in (0..).zip(ids.map(OpId)) {
-                lower.op(schedule.op(id), finishes[id.index()], (StreamId(at as u32), step))?;
-            }
-            if averages && proof.scale_outputs && stream.index == 0 {
-                lower.scale(stream.rank, stream.len);
-            }
-            lower.cut()?;
-            tasks.push(Task { first, len: lower.instrs.len() as u32 - first });
-        }
-        let flat = lower.instrs.iter().all(|instr| instr.kind == Kind::Data) && lower.independent();
-        let Lower { instrs, segments, moves, operands, bytes, .. } = lower;
-        let partials = if optimized.level == Level::O2 {
-            schedule.scratch.iter().map(|scratch| scratch.slots).sum()
-        } else {
-            0
-        };
-        let elements = buffers.len.iter().fold(0_usize, |all, len| all.saturating_add(*len));
-        let memory = elements.saturating_mul(dtype.size());
-        // Somewhat above the cache's size enough is still found there: measured, see the book's page on the engine.
-        let large = memory > last_level_cache() / 4 * 5;
-        Ok(Self {
-            instrs: instrs.into(),
-            tasks: tasks.into(),
-            segments: Segments {
-                kernel,
-                nranks: schedule.nranks,
-                all: segments.into(),
-                moves: moves.into(),
-                operands: operands.into(),
-                partials,
-                stores: if large && flat { Stores::Streaming } else { Stores::Cached },
-            },
-            channels: schedule.channels.len(),
-            ops: schedule.ops.len() as u64,
-            buffers,
-            bytes,
-            flat,
-        })
-    }
 }

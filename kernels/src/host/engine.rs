@@ -13,15 +13,31 @@ use roundelay_core::schedule::{Buffer, Schedule};
 
 use super::bases::Bases;
 use super::code::{Code, Instr};
-use super::error::{Error, Stuck};
+use super::error::Error;
 use super::flat::Flat;
+use super::lower::lower;
 use super::machine::{Failure, Machine};
-use super::plan::{Options, Stats};
+use super::options::Options;
 use super::scratch::Scratch;
-use super::stuck::{signal_name, to_blame};
+use crate::stuck::{Stuck, signal_name, to_blame};
 
 /// Bytes written for which one more worker pays, unless the number of workers is given.
 const BYTES_PER_WORKER: u64 = 64 << 10;
+
+/// What one run of a [`Plan`](super::Plan) did, and how long it took.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Stats {
+    /// How long the run took: from its start to the last worker's leaving.
+    pub elapsed: Duration,
+    /// How long the call waited before that, while other threads ran the same plan.
+    pub waited: Duration,
+    /// Ops that ran, of all ranks together.
+    pub ops: u64,
+    /// Bytes that all moves wrote, to outputs and to scratch.
+    pub bytes: u64,
+    /// Threads that were asked to work on it, the calling one among them.
+    pub workers: u32,
+}
 
 /// What runs a plan.
 pub(super) struct Engine {
@@ -48,7 +64,7 @@ impl Engine {
         op: ReduceOp,
         options: Options,
     ) -> Result<Self, Error> {
-        let code = Code::new(optimized, count, dtype, op)?;
+        let code = lower(optimized, count, dtype, op)?;
         let sizes = code.buffers.scratch().map(|at| code.buffers.len[at] * dtype.size());
         let scratch = Scratch::new(sizes)?;
         Self::of(optimized.schedule.clone(), Arc::new(code), scratch, options)

@@ -1,14 +1,15 @@
 //! What can go wrong with a plan or a run: each error has a code and says what would be right.
 
 use std::fmt;
-use std::sync::Arc;
 use std::time::Duration;
 
 use roundelay_core::diagnostics::Code;
 use roundelay_core::dtype::DType;
-use roundelay_core::ids::{RankId, StreamId};
+use roundelay_core::ids::RankId;
 use roundelay_core::optimize::Unproved;
 use roundelay_core::schedule::RANK_LIMIT;
+
+use crate::stuck::Stuck;
 
 /// Why the engine makes no plan, or why a run failed.
 ///
@@ -169,29 +170,6 @@ pub struct Missing {
     pub after: Duration,
 }
 
-/// The details of [`Error::Timeout`] (E0405): the wait at which a run got stuck.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Stuck {
-    /// The rank that waits.
-    pub rank: RankId,
-    /// The stream of that rank.
-    pub stream: StreamId,
-    /// The place of the wait on the stream: the number of ops before it.
-    pub step: u32,
-    /// The signal that it waits for, such as `Data from rank 2`.
-    pub waiting_on: String,
-    /// Which post of that signal it waits for, counted from 1.
-    pub expected: u64,
-    /// How many posts of that signal had come.
-    pub seen: u64,
-    /// The file of the algorithm's source; empty if not known.
-    pub file: Arc<str>,
-    /// The line of the statement in that file; 0 if not known.
-    pub line: u32,
-    /// How long nothing happened; `None` if the run was given up at once because no rank could post any more.
-    pub after: Option<Duration>,
-}
-
 impl From<Unproved> for Error {
     fn from(unproved: Unproved) -> Self {
         Self::Unproved(unproved)
@@ -330,28 +308,6 @@ impl fmt::Display for Missing {
             None => f.write_str("it has made none")?,
         }
         f.write_str("; raise the deadline if it is only slow")
-    }
-}
-
-impl fmt::Display for Stuck {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { rank, stream, step, waiting_on, expected, seen, file, line, after } = self;
-        write!(
-            f,
-            "rank {rank} stream {stream} step {step} waits for {waiting_on}: post {expected} expected, {seen} seen"
-        )?;
-        match *line {
-            0 => {}
-            line if file.is_empty() => write!(f, " (line {line})")?,
-            line => write!(f, " ({file}:{line})")?,
-        }
-        match after {
-            Some(after) => write!(
-                f,
-                "; nothing happened for {after:?}; raise the deadline if the machine is only slow"
-            ),
-            None => write!(f, "; all others wait or are done, so nobody can post it any more"),
-        }
     }
 }
 

@@ -5,17 +5,95 @@ use std::collections::HashSet;
 
 use roundelay_core::collective::Alias;
 use roundelay_core::diagnostics::Code as ErrorCode;
-use roundelay_core::ids::{RankId, StreamId};
+use roundelay_core::dtype::{DType, ReduceOp};
+use roundelay_core::ids::{OpId, RankId, StreamId};
 use roundelay_core::optimize::{Level, Optimized};
 use roundelay_core::schedule::{Buffer, Op, OpKind, Schedule};
 
-use super::code::{Buffers, Instr, Kind, bad};
+use super::code::{Buffers, Code, Instr, Kind, Task, bad};
 use super::error::Error;
-use super::segments::{MAX_OPERANDS, Move, Operand, PARTIAL, Segment};
-use crate::reduce::Kernel;
+use super::segments::{MAX_OPERANDS, Move, Operand, PARTIAL, Segment, Segments};
+use crate::reduce::{Kernel, Stores, last_level_cache};
+
+/// The code of a schedule. `optimized` is fused if it says so: all its scratch is partials then.
+pub(super) fn lower(
+    optimized: &Optimized,
+    count: u64,
+    dtype: DType,
+    op: ReduceOp,
+) -> Result<Code, Error> {
+    let (schedule, proof) = (&*optimized.schedule, &*optimized.proof);
+    if schedule.nranks == 0 {
+        return Err(Error::NoRanks { nranks: 0 });
+    }
+    let in_memory = if optimized.level == Level::O2 { 0 } else { schedule.scratch.len() };
+    let buffers = Buffers::new(schedule, in_memory, count, dtype)?;
+    let averages = op == ReduceOp::Avg && schedule.collective.reduces();
+    let mut finishes = vec![false; schedule.ops.len()];
+    if averages {
+        for id in &proof.finish {
+            *finishes.get_mut(id.index()).ok_or_else(|| {
+                bad(
+                    ErrorCode::OutOfBounds,
+                    format!("the proof names op {id}, which does not exist"),
+                )
+            })? = true;
+        }
+    }
+    let kernel = Kernel::new(dtype, op);
+    let mut lower = Lower::new(optimized, &buffers, kernel, count);
+    let mut tasks = Vec::with_capacity(schedule.streams.len());
+    for (at, stream) in schedule.streams.iter().enumerate() {
+        let first = lower.instrs.len() as u32;
+        let ids = stream.first.0..stream.first.0.saturating_add(stream.len);
+        if ids.end as usize > schedule.ops.len() || stream.rank.0 >= schedule.nranks {
+            return Err(bad(
+                ErrorCode::OutOfBounds,
+                format!("stream {at} has ops or a rank that do not exist"),
+            ));
+        }
+        for (step, id) in (0..).zip(ids.map(OpId)) {
+            lower.op(schedule.op(id), finishes[id.index()], (StreamId(at as u32), step))?;
+        }
+        if averages && proof.scale_outputs && stream.index == 0 {
+            lower.scale(stream.rank, stream.len);
+        }
+        lower.cut()?;
+        tasks.push(Task { first, len: lower.instrs.len() as u32 - first });
+    }
+    let flat = lower.instrs.iter().all(|instr| instr.kind == Kind::Data) && lower.independent();
+    let Lower { instrs, segments, moves, operands, bytes, .. } = lower;
+    let partials = if optimized.level == Level::O2 {
+        schedule.scratch.iter().map(|scratch| scratch.slots).sum()
+    } else {
+        0
+    };
+    let elements = buffers.len.iter().fold(0_usize, |all, len| all.saturating_add(*len));
+    let memory = elements.saturating_mul(dtype.size());
+    // Somewhat above the cache's size enough is still found there: measured, see the book's page on the engine.
+    let large = memory > last_level_cache() / 4 * 5;
+    Ok(Code {
+        instrs: instrs.into(),
+        tasks: tasks.into(),
+        segments: Segments {
+            kernel,
+            nranks: schedule.nranks,
+            all: segments.into(),
+            moves: moves.into(),
+            operands: operands.into(),
+            partials,
+            stores: if large && flat { Stores::Streaming } else { Stores::Cached },
+        },
+        channels: schedule.channels.len(),
+        ops: schedule.ops.len() as u64,
+        buffers,
+        bytes,
+        flat,
+    })
+}
 
 /// The instructions of a plan in the making.
-pub(super) struct Lower<'a> {
+struct Lower<'a> {
     schedule: &'a Schedule,
     buffers: &'a Buffers,
     /// First element and length of each region; regions are interned, so this is done once for all ranks.
@@ -26,22 +104,17 @@ pub(super) struct Lower<'a> {
     fused: bool,
     /// Whether input and output may share memory.
     in_place: bool,
-    pub(super) instrs: Vec<Instr>,
-    pub(super) segments: Vec<Segment>,
-    pub(super) moves: Vec<Move>,
-    pub(super) operands: Vec<Operand>,
-    pub(super) bytes: u64,
+    instrs: Vec<Instr>,
+    segments: Vec<Segment>,
+    moves: Vec<Move>,
+    operands: Vec<Operand>,
+    bytes: u64,
     /// Elements and step of the moves since the last signal.
     row: Vec<(usize, u32)>,
 }
 
 impl<'a> Lower<'a> {
-    pub(super) fn new(
-        optimized: &'a Optimized,
-        buffers: &'a Buffers,
-        kernel: Kernel,
-        count: u64,
-    ) -> Self {
+    fn new(optimized: &'a Optimized, buffers: &'a Buffers, kernel: Kernel, count: u64) -> Self {
         let schedule = &*optimized.schedule;
         Self {
             schedule,
@@ -61,12 +134,7 @@ impl<'a> Lower<'a> {
     }
 
     /// The next op of a stream.
-    pub(super) fn op(
-        &mut self,
-        op: &Op,
-        finish: bool,
-        (stream, step): (StreamId, u32),
-    ) -> Result<(), Error> {
+    fn op(&mut self, op: &Op, finish: bool, (stream, step): (StreamId, u32)) -> Result<(), Error> {
         let kind = match op.kind {
             OpKind::Move => return self.data(op, finish, step),
             OpKind::Post => Kind::Post,
@@ -181,7 +249,7 @@ impl<'a> Lower<'a> {
     }
 
     /// Divides a rank's whole output, where completion is not uniform.
-    pub(super) fn scale(&mut self, rank: RankId, step: u32) {
+    fn scale(&mut self, rank: RankId, step: u32) {
         let first = self.operands.len() as u32;
         let buffer = self.buffers.index(Buffer::Output, rank);
         self.operands.extend([Operand { buffer, offset: 0 }; 2]);
@@ -190,7 +258,7 @@ impl<'a> Lower<'a> {
     }
 
     /// Ends a row of moves: partials begin and end within a segment.
-    pub(super) fn cut(&mut self) -> Result<(), Error> {
+    fn cut(&mut self) -> Result<(), Error> {
         let row = std::mem::take(&mut self.row);
         let begin = self.moves.len() - row.len();
         let mut ends = vec![true; row.len()];
@@ -267,7 +335,7 @@ impl<'a> Lower<'a> {
     }
 
     /// Where an operand lies, with input and output in one memory if they may be in place.
-    pub(super) fn home(&self, operand: Operand) -> (u32, usize) {
+    fn home(&self, operand: Operand) -> (u32, usize) {
         let (buffer, rank) = self.buffers.of(operand.buffer);
         if !self.in_place {
             return (operand.buffer, operand.offset);
@@ -284,7 +352,7 @@ impl<'a> Lower<'a> {
     }
 
     /// Whether no segment writes what another touches, so that they can run in any order and at once.
-    pub(super) fn independent(&self) -> bool {
+    fn independent(&self) -> bool {
         let mut touched = Vec::new();
         for (id, segment) in self.segments.iter().enumerate() {
             for m in &self.moves[segment.first as usize..][..segment.len as usize] {

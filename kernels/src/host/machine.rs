@@ -14,7 +14,7 @@ use super::bases::Bases;
 use super::code::{Code, Kind};
 use super::error::Error;
 use super::idle::{Idle, Slept};
-use super::plan::Options;
+use super::options::Options;
 use super::pool::{self, Job};
 use super::ready::Ready;
 use super::scratch::Scratch;

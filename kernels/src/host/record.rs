@@ -3,8 +3,13 @@
 
 use roundelay_core::ids::RankId;
 
-use super::calls::SHAPES;
 use super::error::{Differ, Error};
+
+/// Bits of a shape's number, as it is published with a call.
+pub(super) const SHAPE_BITS: u32 = 24;
+
+/// Shapes at once.
+pub(super) const SHAPES: usize = 1 << SHAPE_BITS;
 
 /// Kept under a lock, off the path of calls that go well.
 #[derive(Default)]

@@ -20,13 +20,14 @@ use super::bases::Bases;
 use super::calls::{Calls, Visit};
 use super::code::{Code, Kind};
 use super::element::Element;
-use super::error::{Error, Stuck};
+use super::error::Error;
+use super::lower::lower;
 use super::needs::{Needs, needs};
-use super::plan::Options;
+use super::options::Options;
 use super::scratch::Scratch;
 use super::shape::{Shape, extent};
-use super::stuck::signal_name;
 use super::sync::{AtomicU64, Ordering, Padded, fence};
+use crate::stuck::{Stuck, signal_name};
 
 /// A proved schedule, lowered for one count, element type and reduce op, whose ranks each call from a thread of their
 /// own.
@@ -157,7 +158,7 @@ impl SpmdPlan {
         }
         // `Calls` is what announces.
         let optimized = proved.optimized(options.goal(Callers::Announced))?;
-        let code = Code::new(&optimized, count, dtype, op)?;
+        let code = lower(&optimized, count, dtype, op)?;
         let running = optimized.schedule.clone();
         let streams = &running.streams;
         let part = |(rank, needs)| Part {

@@ -2,7 +2,7 @@
 
 use super::{Error, Job};
 use crate::grid;
-use crate::host::Stuck;
+use crate::stuck::Stuck;
 
 /// The results of a run of a kernel on CPU threads.
 #[derive(Clone, Debug, PartialEq, Eq)]

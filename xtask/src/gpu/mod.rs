@@ -7,9 +7,9 @@ mod page;
 use std::path::Path;
 use std::process::Command;
 
+use crate::command::root;
 use crate::peers;
 use crate::peers::library::{output, there};
-use crate::test::root;
 use figures::Figures;
 
 const USAGE: &str = "\

@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use super::Algorithm;
-use crate::check::sizes::said;
 use crate::collective::Collective;
 use crate::source::Span;
 use crate::topology::Topology;
+use crate::units::size_text;
 
 /// `executor NAME for COLLECTIVE { … }`
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -83,7 +83,7 @@ impl Asset {
     pub fn counted(self, n: u64) -> String {
         let plural = if n == 1 { "" } else { "s" };
         match self {
-            Self::Scratch => format!("{} of scratch", said(n)),
+            Self::Scratch => format!("{} of scratch", size_text(n)),
             Self::SlaveStreams => format!("{n} slave stream{plural}"),
             Self::Notifies => format!("{n} notif{}", if n == 1 { "y" } else { "ies" }),
             Self::Links => format!("{n} link{plural}"),

@@ -9,7 +9,8 @@ use super::words::{
 };
 use super::{Facts, Group, Kernel, Protocol, Site, parts};
 use crate::ids::{LaneId, OpId, RankId, ScratchId};
-use crate::schedule::record::{Answer, Argument, Record, firsts};
+use crate::schedule::groups::firsts;
+use crate::schedule::record::{Answer, Argument, Record};
 use crate::schedule::{Buffer, Channel, OpKind, Schedule, SignalKind, Stream};
 
 /// Where the counters of a schedule lie at the rank that waits.

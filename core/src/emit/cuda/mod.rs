@@ -5,8 +5,10 @@
 
 mod exprs;
 mod facts;
+mod names;
 mod parts;
 mod prune;
+mod source;
 mod stmts;
 mod summary;
 mod text;
@@ -23,10 +25,10 @@ use crate::ids::{OpId, RankId};
 use crate::optimize::Optimized;
 use crate::program::Configured;
 use crate::schedule::record::Record;
-use crate::schedule::{Buffer, OpKind, Schedule, SignalKind, tables};
+use crate::schedule::{Buffer, OpKind, Schedule, SignalKind, assembly};
 use crate::verify::Callers;
 use crate::verify::{Proof, Proved};
-use text::Notes;
+use source::Notes;
 pub use words::Header;
 
 /// The type of a kernel's elements: those of the host, and what only GPUs compute with.
@@ -248,7 +250,7 @@ impl Kernel {
         let place = |all: Vec<Finding>| -> Vec<Diagnostic> {
             all.into_iter().map(|f| algorithm.diagnostic(f, nranks)).collect()
         };
-        let (schedule, mut record) = tables::build_recording(algorithm, nranks).map_err(place)?;
+        let (schedule, mut record) = assembly::build_recording(algorithm, nranks).map_err(place)?;
         if !links_have_one_stream(&schedule) {
             record.refuse("several streams of a rank use one link of a fifo".into());
         }

@@ -7,7 +7,7 @@ use crate::check::hir::{self, Algorithm, StmtKind};
 use crate::ids::{LaneId, OpId, SpanId};
 use crate::optimize::elide;
 use crate::schedule::demands::Demands;
-use crate::schedule::tables::Renumber;
+use crate::schedule::interner::Renumber;
 use crate::schedule::{Op, OpKind, Schedule};
 use crate::verify::Callers;
 use crate::verify::{Proof, Signals, verify_called};

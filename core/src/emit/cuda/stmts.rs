@@ -1,13 +1,114 @@
-//! Statements in CUDA text: one for each of the author's, under the line that it stands in.
+//! Functions in CUDA text, one for each algorithm, and their statements: one for each of the author's, under the line
+//! that it stands in.
 
 use std::fmt::Write as _;
 
-use super::text::{Source, Writer};
+use super::Site;
+use super::names::{identifier, param_type, type_name};
+use super::source::Source;
 use crate::check::hir::{
-    Expr, ExprKind, Iter, Param, ParamTy, Primitive, Run, Step, Stmt, StmtKind, Ty, VarId,
+    Algorithm, Callee, Expr, ExprKind, Iter, Param, ParamTy, Primitive, Run, Step, Stmt, StmtKind,
+    Ty, VarId,
 };
 use crate::ids::SpanId;
 use crate::schedule::builder::fifo::{CREDITS, SLICES};
+use crate::source::Span;
+
+/// What the functions of one text share.
+#[derive(Default)]
+pub(super) struct Writer<'a> {
+    /// Where objects are made: the algorithm and the place of the expression.
+    pub(super) sites: Vec<Site>,
+    functions: Vec<Function<'a>>,
+    pub(super) text: String,
+}
+
+struct Function<'a> {
+    name: String,
+    of: &'a str,
+    /// Parameters that it is called with; the others have their defaults.
+    given: Vec<usize>,
+}
+
+impl<'a> Writer<'a> {
+    pub(super) fn site(&mut self, algorithm: &Algorithm, span: Span) -> usize {
+        let place = (span.lo, span.hi);
+        let known = |(name, at): &Site| *name == algorithm.name && *at == place;
+        self.sites.iter().position(known).unwrap_or_else(|| {
+            self.sites.push((algorithm.name.clone(), place));
+            self.sites.len() - 1
+        })
+    }
+
+    /// The function of a called algorithm, written when it is first called.
+    pub(super) fn callee(&mut self, callee: &'a Callee, given: &[usize]) -> String {
+        let Callee { algorithm, file, locations, .. } = callee;
+        self.function(Source { algorithm, file, locations, notes: None }, given)
+    }
+
+    pub(super) fn function(&mut self, source: Source<'a>, given: &[usize]) -> String {
+        let algorithm = source.algorithm;
+        let known = |f: &&Function<'_>| f.of == algorithm.name && f.given == given;
+        if let Some(function) = self.functions.iter().find(known) {
+            return function.name.clone();
+        }
+        let body = Body::new(source, self).emit(given);
+        let before = self.functions.iter().filter(|f| f.of == algorithm.name).count();
+        let name = match before {
+            0 => identifier(&algorithm.name),
+            n => format!("{}_{}", algorithm.name, n + 1),
+        };
+        let mut params = vec!["Lane& lane".to_owned()];
+        for buffer in ["input", "output"] {
+            let used = mentions(&body, buffer);
+            params.push(if used {
+                format!("const Region {buffer}")
+            } else {
+                "const Region".into()
+            });
+        }
+        for (index, param) in algorithm.params.iter().enumerate() {
+            if given.contains(&index) {
+                let name = identifier(&algorithm.vars[param.var.0 as usize].name);
+                let unused = if mentions(&body, &name) { "" } else { "[[maybe_unused]] " };
+                params.push(format!("{unused}const {} {name}", param_type(param.ty)));
+            }
+        }
+        let text = &mut self.text;
+        let params = params.join(", ");
+        let one_line = format!("ROUNDELAY_DEVICE void {name}({params}) {{");
+        // As wide as a page of the book.
+        if one_line.len() <= 100 {
+            let _ = writeln!(text, "\n{one_line}");
+        } else {
+            let _ = writeln!(text, "\nROUNDELAY_DEVICE void {name}(\n    {params}) {{");
+        }
+        for (name, ty, value) in [
+            ("rank", "i64", "lane.rank()"),
+            ("nranks", "i64", "lane.nranks()"),
+            ("local", "Peer", "lane.local()"),
+        ] {
+            if mentions(&body, name) {
+                let _ = writeln!(text, "    const {ty} {name} = {value};");
+            }
+        }
+        text.push_str(&body);
+        text.push_str("}\n");
+        self.functions.push(Function {
+            name: name.clone(),
+            of: &algorithm.name,
+            given: given.to_vec(),
+        });
+        name
+    }
+}
+
+/// Whether the word occurs in the text.
+fn mentions(text: &str, word: &str) -> bool {
+    let part = |c: char| c.is_alphanumeric() || c == '_';
+    text.match_indices(word)
+        .any(|(at, _)| !text[..at].ends_with(part) && !text[at + word.len()..].starts_with(part))
+}
 
 /// The statements of one algorithm in the making.
 pub(super) struct Body<'a, 'w> {
@@ -301,165 +402,5 @@ impl<'a, 'w> Body<'a, 'w> {
         self.line(&format!("{name}({});", passed.join(", ")));
         self.depth -= 1;
         self.line("});");
-    }
-}
-
-/// The name of a type in the device library.
-pub(super) const fn type_name(ty: Ty) -> &'static str {
-    match ty {
-        Ty::Bool => "bool",
-        Ty::Peer => "Peer",
-        Ty::Ring => "Ring",
-        Ty::Rings => "Rings",
-        Ty::Tree => "Tree",
-        Ty::Groups => "Groups",
-        Ty::Topology => "Topology",
-        Ty::List => "List",
-        Ty::Region => "Region",
-        Ty::Pieces => "Pieces",
-        Ty::Place => "Place",
-        Ty::Places => "Places",
-        _ => "i64",
-    }
-}
-
-/// The type of a parameter's value in the kernel's text.
-pub(super) const fn param_type(ty: ParamTy) -> &'static str {
-    match ty {
-        ParamTy::Int | ParamTy::Rank => "i64",
-        ParamTy::Bool => "bool",
-        ParamTy::Ring => "Ring",
-        ParamTy::Rings => "Rings",
-        ParamTy::Tree => "Tree",
-        ParamTy::Groups => "Groups",
-        ParamTy::Topology => "Topology",
-        ParamTy::Ranks => "List",
-    }
-}
-
-/// Words that C++ or the device library keeps for itself, in order.
-const TAKEN: &[&str] = &[
-    "abs",
-    "alignas",
-    "alignof",
-    "and",
-    "asm",
-    "auto",
-    "bit_reverse",
-    "bitand",
-    "bitor",
-    "bool",
-    "break",
-    "case",
-    "catch",
-    "ceil_log2",
-    "char",
-    "class",
-    "compl",
-    "concept",
-    "const",
-    "constexpr",
-    "continue",
-    "copy",
-    "decltype",
-    "default",
-    "delete",
-    "do",
-    "double",
-    "else",
-    "enum",
-    "explicit",
-    "export",
-    "extern",
-    "false",
-    "float",
-    "for",
-    "friend",
-    "goto",
-    "i64",
-    "if",
-    "inline",
-    "input",
-    "int",
-    "is_power_of_two",
-    "lane",
-    "launch",
-    "len",
-    "list",
-    "local",
-    "log2",
-    "long",
-    "max",
-    "min",
-    "mod",
-    "mutable",
-    "namespace",
-    "new",
-    "noexcept",
-    "not",
-    "nranks",
-    "nullptr",
-    "operator",
-    "or",
-    "output",
-    "popcount",
-    "pow2",
-    "private",
-    "protected",
-    "public",
-    "quo",
-    "rank",
-    "reduce",
-    "register",
-    "requires",
-    "return",
-    "rev",
-    "short",
-    "signed",
-    "sizeof",
-    "static",
-    "struct",
-    "switch",
-    "template",
-    "this",
-    "throw",
-    "trailing_zeros",
-    "true",
-    "try",
-    "typedef",
-    "typeid",
-    "typename",
-    "u32",
-    "u64",
-    "union",
-    "unsigned",
-    "using",
-    "virtual",
-    "void",
-    "volatile",
-    "while",
-    "xor",
-];
-
-/// The author's name, or one like it where that is taken.
-pub(super) fn identifier(name: &str) -> String {
-    let lists = name.strip_prefix("list_").is_some_and(|rest| rest.parse::<u32>().is_ok());
-    if lists || name.ends_with('_') || TAKEN.binary_search(&name).is_ok() {
-        return format!("{name}_");
-    }
-    name.to_owned()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::{TAKEN, identifier};
-
-    #[test]
-    fn taken_names_are_found_and_stay_apart() {
-        assert!(TAKEN.is_sorted());
-        assert_eq!(identifier("double"), "double_");
-        assert_eq!(identifier("double_"), "double__");
-        assert_eq!(identifier("list_3"), "list_3_");
-        assert_eq!(identifier("block"), "block");
     }
 }

@@ -1,6 +1,6 @@
 //! What stands above a kernel: what it does and what was proved of it.
 
-use super::text::Notes;
+use super::source::Notes;
 use super::{Form, Spec};
 use crate::schedule::{OpKind, Schedule};
 use crate::verify::Proof;

@@ -3,11 +3,10 @@
 use std::fmt::Write as _;
 
 use super::bands::{NAME, named};
-use super::legend::plural;
 use super::matrix::{Flow, LEVELS, Matrix, Moment, level};
 use super::scale::{LEFT, Scale, time_text};
 use super::{Diagram, MARGIN};
-use crate::emit::picture::px;
+use crate::emit::picture::{plural, px};
 
 /// From the last moment to the square.
 pub(super) const GAP: f64 = 84.0;

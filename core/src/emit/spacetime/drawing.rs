@@ -119,6 +119,16 @@ impl Shown {
         [message.from, message.to].into_iter().filter(|rank| self.row(*rank).is_some()).count()
     }
 
+    /// Counts the messages between ranks that are drawn, round by round.
+    pub(super) fn count(&self, timeline: &Timeline, rounds: &mut Rounds) {
+        for (message, round) in timeline.messages.iter().zip(&rounds.of) {
+            let Some(round) = round.filter(|_| self.ends(message) == 2) else { continue };
+            let round = &mut rounds.all[round as usize];
+            round.messages += 1;
+            round.bytes = round.bytes.saturating_add(message.bytes);
+        }
+    }
+
     /// Whether any of it lies between the ends of the time axis.
     pub(super) fn during(&self, span: &Span) -> bool {
         span.start < self.window.1 && span.end > self.window.0

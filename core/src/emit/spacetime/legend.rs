@@ -7,7 +7,7 @@ use super::cells;
 use super::matrix::{LEVELS, Matrix, Moment};
 use super::scale::{short, time_text};
 use super::{AXIS, Diagram, MARGIN, STYLE, bar_class, gaps};
-use crate::emit::picture::{LETTER, escaped, px, wrapped};
+use crate::emit::picture::{LETTER, escaped, plural, px, wrapped};
 use crate::simulate::State;
 
 /// From a line of text to the next.
@@ -134,11 +134,6 @@ fn instead(diagram: &Diagram<'_>) -> Option<String> {
              --view arrows."
         )
     })
-}
-
-/// `1 rank`, `2 ranks`
-pub(super) fn plural(count: u64, one: &str) -> String {
-    format!("{count} {one}{}", if count == 1 { "" } else { "s" })
 }
 
 /// A piece of a bar or of the ground behind it.

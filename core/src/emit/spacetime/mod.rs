@@ -93,7 +93,7 @@ impl<'a> Diagram<'a> {
     fn new(schedule: &'a Schedule, timeline: &'a Timeline, drawing: &'a Drawing<'a>) -> Self {
         let mut rounds = Rounds::new(schedule, timeline);
         let shown = Shown::new(schedule, timeline, &rounds, drawing);
-        rounds.count(timeline, &shown);
+        shown.count(timeline, &mut rounds);
         let count = shown.rounds.len() as f64;
         // What is left of the width that was asked for.
         let axis = |(each, least, most): (f64, f64, f64), beside: f64| match drawing.width {

@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use super::legend::{counted, plural};
+use super::legend::counted;
 use super::scale::{stretch_text, time_text};
 use super::{Diagram, Drawing};
-use crate::emit::picture::escaped;
+use crate::emit::picture::{escaped, plural};
 use crate::ids::{OpId, SpanId};
 use crate::schedule::{Schedule, text};
 use crate::simulate::{State, Timeline};

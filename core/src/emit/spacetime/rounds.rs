@@ -2,7 +2,6 @@
 //!
 //! So a rank that lags behind is still in the same round, and `show --steps` counts alike.
 
-use super::drawing::Shown;
 use crate::ids::OpId;
 use crate::schedule::{OpKind, Schedule};
 use crate::simulate::{Message, Timeline};
@@ -34,7 +33,7 @@ pub(super) struct Round {
 }
 
 impl Rounds {
-    /// When they were; what is in each is for [`Rounds::count`] to say.
+    /// When they were; what is in each is for `Shown::count` to say.
     pub(super) fn new(schedule: &Schedule, timeline: &Timeline) -> Self {
         let steps = steps(schedule).expect("what ran to its end has an order");
         let messages = timeline.messages.iter();
@@ -55,16 +54,6 @@ impl Rounds {
         };
         let begun = all.iter().map(begun).collect();
         Self { of, all, begun }
-    }
-
-    /// Counts the messages between ranks that are drawn.
-    pub(super) fn count(&mut self, timeline: &Timeline, shown: &Shown) {
-        for (message, round) in timeline.messages.iter().zip(&self.of) {
-            let Some(round) = round.filter(|_| shown.ends(message) == 2) else { continue };
-            let round = &mut self.all[round as usize];
-            round.messages += 1;
-            round.bytes = round.bytes.saturating_add(message.bytes);
-        }
     }
 
     /// The latest round that had begun then, or the first.

@@ -6,18 +6,14 @@ use std::fmt::Write as _;
 
 use super::layout::Layout;
 use super::meshes::{self, Mesh};
+use super::pairs::{Pair, Pairs, quality};
 use super::router::Router;
 use super::ways::{Bend, Way};
 use crate::rational::Rat;
 use crate::topology::{Link, LinkKind, NodeId, Topology};
-use crate::units::rate_text;
-use crate::units::time_text;
 
 /// Cables, and bundles of them, that are drawn.
 pub(super) const LIMIT: usize = 4096;
-/// Bandwidths of which three decimals of a GB/s show nothing.
-const SLOW: Rat = Rat::whole(1_000_000);
-
 /// The links between two nodes that are of one kind; or several such, as a bundle.
 #[derive(Debug)]
 pub(super) struct Cable {
@@ -40,16 +36,6 @@ pub(super) struct Cables {
     /// What a reader must know who counts lines.
     pub(super) remark: Option<String>,
 }
-
-/// Both directions between two nodes.
-#[derive(Default)]
-pub(super) struct Pair<'a> {
-    pub(super) there: Option<&'a Link>,
-    pub(super) back: Option<&'a Link>,
-}
-
-/// By the two nodes, of which the first has the lower number, and by kind.
-pub(super) type Pairs<'a> = BTreeMap<(NodeId, NodeId, LinkKind), Pair<'a>>;
 
 impl Cables {
     pub(super) fn new(topology: &Topology, layout: &Layout) -> Self {
@@ -132,25 +118,4 @@ fn title(topology: &Topology, pair: &Pair) -> String {
             there.into_iter().chain(back).map(one).collect::<Vec<_>>().join("; ")
         }
     }
-}
-
-pub(super) fn quality(topology: &Topology, capacity: Rat, latency: u64) -> String {
-    let rate = rate(topology, capacity);
-    if latency == 0 { rate } else { format!("{rate}, {}", time_text(latency)) }
-}
-
-/// `25 GB/s`, or `2 B` where only proportions are known.
-pub(super) fn rate(topology: &Topology, capacity: Rat) -> String {
-    if topology.is_relative() {
-        return format!("{capacity} B");
-    }
-    if capacity < SLOW {
-        return rate_text(capacity.num() / capacity.den());
-    }
-    let value = format!("{:.3}", value(capacity) / 1e9);
-    format!("{} GB/s", value.trim_end_matches('0').trim_end_matches('.'))
-}
-
-pub(super) fn value(capacity: Rat) -> f64 {
-    capacity.num() as f64 / capacity.den() as f64
 }

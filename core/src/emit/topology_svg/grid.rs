@@ -1,6 +1,6 @@
 //! Tori, known by their links: a grid in which each rank is joined to the ranks beside it and to no other.
 
-use super::layout::{PITCH, Point};
+use super::plane::{PITCH, Point};
 use crate::topology::{NodeId, Topology};
 
 /// From a rank of a grid to the next.

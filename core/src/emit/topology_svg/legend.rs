@@ -3,8 +3,9 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use super::cables::{Cables, rate};
-use super::layout::Point;
+use super::cables::Cables;
+use super::pairs::{rate, value};
+use super::plane::Point;
 use super::{Body, MARGIN, Marks, STYLE, ring_class, shown, width};
 use crate::emit::picture::{LETTER, escaped, px, wrapped};
 use crate::rational::Rat;
@@ -129,11 +130,11 @@ fn entries(topology: &Topology, marks: &Marks, cables: &Cables) -> Vec<(String, 
     for cable in &cables.drawn {
         *kinds.entry((cable.kind, std::cmp::Reverse(cable.capacity))).or_default() += 1;
     }
-    let widest = cables.drawn.iter().map(|c| c.capacity).max().map_or(1.0, super::cables::value);
+    let widest = cables.drawn.iter().map(|c| c.capacity).max().map_or(1.0, value);
     let machine = topology.nodes().iter().any(|node| node.kind == NodeKind::Cpu);
     let mut all = Vec::new();
     for ((kind, std::cmp::Reverse(capacity)), count) in kinds.into_iter().take(ENTRIES) {
-        let class = format!("{} {}", class(kind), width(super::cables::value(capacity) / widest));
+        let class = format!("{} {}", class(kind), width(value(capacity) / widest));
         let ([one, more], rate) = (named(kind, machine), rate(topology, capacity));
         let words = match count {
             // A line stands for several.

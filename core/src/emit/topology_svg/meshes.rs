@@ -3,8 +3,8 @@
 
 use std::collections::BTreeMap;
 
-use super::cables::{Pair, Pairs, quality};
 use super::layout::Layout;
+use super::pairs::{Pair, Pairs, quality};
 use crate::ids::RankId;
 use crate::rational::Rat;
 use crate::topology::{LinkKind, NodeId, Topology};

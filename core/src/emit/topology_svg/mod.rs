@@ -7,6 +7,8 @@ mod grid;
 mod layout;
 mod legend;
 mod meshes;
+mod pairs;
+mod plane;
 mod router;
 mod tree;
 mod ways;
@@ -18,7 +20,9 @@ use super::picture::{escaped, px};
 use crate::ids::RankId;
 use crate::topology::{NodeId, NodeKind, Topology};
 use cables::{Cable, Cables};
-use layout::{Area, Layout, NAME, Point, RADIUS, half};
+use layout::Layout;
+use pairs::value;
+use plane::{Area, NAME, Point, RADIUS, half};
 use router::Router;
 use ways::{Bend, Way, controls};
 
@@ -167,7 +171,7 @@ impl Body {
         let widest = cables.drawn.iter().map(|c| c.capacity).max();
         let _ = writeln!(self.text, r#"<g class="{density}">"#);
         for cable in &cables.drawn {
-            let share = widest.map_or(1.0, |w| cables::value(cable.capacity) / cables::value(w));
+            let share = widest.map_or(1.0, |w| value(cable.capacity) / value(w));
             let class = format!("{} {}", legend::class(cable.kind), width(share));
             self.path(&class, &[cable.way], Some(&cable.title));
             if cable.one_way {

@@ -2,7 +2,8 @@
 
 use std::collections::VecDeque;
 
-use super::layout::{Area, Layout, Point, half};
+use super::layout::Layout;
+use super::plane::{Area, Point, half};
 use super::ways::{Bend, Way};
 use crate::ids::RankId;
 use crate::topology::{NodeId, Topology};

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use super::layout::{PITCH, Point, ROW, half};
+use super::plane::{PITCH, Point, ROW, half};
 use crate::topology::{Link, NodeId, NodeKind, Topology};
 
 /// Leaves below one node that stand side by side.

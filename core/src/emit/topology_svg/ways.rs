@@ -5,7 +5,7 @@ const STEP: f64 = 4.0;
 /// Points of a curve that are looked at, at least.
 const LEAST: f64 = 24.0;
 
-use super::layout::{Area, Point};
+use super::plane::{Area, Point};
 
 /// A line from a place to another.
 #[derive(Clone, Copy, Debug)]

@@ -18,7 +18,7 @@ use std::fmt;
 use crate::diagnostics::Finding;
 use crate::ids::{LaneId, OpId, RankId};
 use crate::schedule::demands::Resource;
-use crate::schedule::tables::Renumber;
+use crate::schedule::interner::Renumber;
 use crate::schedule::{OpKind, Operand, Schedule, SignalKind};
 use crate::stages::stage;
 use crate::verify::Callers;

@@ -11,9 +11,11 @@ use crate::ids::{LaneId, RankId, ScratchId, SpanId};
 use crate::rational::Rat;
 use crate::schedule::area::Area;
 use crate::schedule::arith::Fault;
+use crate::schedule::interner::Mix;
 use crate::schedule::lengths::{self, Lengths};
 use crate::schedule::record::Credit;
-use crate::schedule::tables::{Mix, Tables};
+use crate::schedule::slots::Sizes;
+use crate::schedule::tables::Tables;
 use crate::schedule::value::{Int, Peer, Piece, Place, Split};
 use crate::schedule::{Buffer, Channel, OpKind, Region, SignalKind};
 
@@ -37,14 +39,6 @@ pub(super) struct Fifo {
     known: HashMap<(LaneId, RankId, RankId), usize, BuildHasherDefault<Mix>>,
 }
 
-/// What all ranks agree about.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Sizes {
-    width: Rat,
-    credits: u32,
-    slices: u32,
-}
-
 /// One end of a link, and how often it was used.
 #[derive(Clone, Copy)]
 struct Link {
@@ -63,24 +57,6 @@ impl Link {
             _ => (self.from, self.to),
         };
         Channel { from, to, kind, lane: self.lane }
-    }
-}
-
-/// The slots of all links of a schedule, numbered when either end first uses one: so both agree.
-#[derive(Default)]
-pub(crate) struct Slots {
-    sizes: HashMap<ScratchId, Sizes>,
-    first: HashMap<(ScratchId, LaneId, RankId, RankId), u32, BuildHasherDefault<Mix>>,
-    /// Slots taken at each receiver.
-    taken: HashMap<(ScratchId, RankId), u64, BuildHasherDefault<Mix>>,
-}
-
-impl Slots {
-    /// The first slot of every link.
-    pub(crate) fn links(
-        &self,
-    ) -> impl Iterator<Item = ((ScratchId, LaneId, RankId, RankId), u32)> + '_ {
-        self.first.iter().map(|(link, first)| (*link, *first))
     }
 }
 

@@ -6,10 +6,11 @@ use std::sync::Arc;
 use super::{At, Builder, Stop};
 use crate::collective::Collective;
 use crate::diagnostics::{Code, Finding};
-use crate::ids::{LaneId, RankId, SpanId};
+use crate::ids::{RankId, SpanId};
 use crate::rational::Rat;
 use crate::schedule::area::Area;
 use crate::schedule::arith::Fault;
+use crate::schedule::calls::Bound;
 use crate::schedule::members::Members;
 use crate::schedule::record::countable;
 use crate::schedule::value::{Int, List, Peer, Piece};
@@ -47,21 +48,6 @@ struct Call {
     input: Bound,
     output: Bound,
 }
-
-/// What a called algorithm's buffer is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) enum Bound {
-    /// This region, of every rank.
-    Whole(Area),
-    /// Of rank r, block r of this region.
-    Block(Area),
-}
-
-/// Which of a rank's calls: the statements that led there, the lane, and how often it came by before.
-pub(crate) type CallId = (Vec<At>, LaneId, u32);
-
-/// The regions of a call, of some ranks.
-pub(crate) type CallOf = (CallId, Arc<[RankId]>);
 
 impl Group {
     /// The members in this order, or one that is named twice; `None` where `rank` is no member.

@@ -15,8 +15,9 @@ use std::hash::BuildHasherDefault;
 
 use super::area::{Area, Pieces};
 use super::arith::Fault;
+use super::interner::Mix;
 use super::record::{Record, countable};
-use super::tables::{Lane, Limits, Mix, Tables};
+use super::tables::{Lane, Limits, Tables};
 use super::value::{Flag, Int, List, Peer, Piece};
 use super::{Buffer, Channel, Op, OpKind, Region, SignalKind};
 use crate::diagnostics::{Code, Finding};

@@ -1,8 +1,7 @@
 //! A successor of its own for every rank: the rings that fall apart into several, from which the
 //! heuristic makes one. Apart, because that there is none is a proof by itself.
 
-use super::pairs::Pairs;
-use super::proof::list;
+use super::pairs::{Pairs, members};
 use crate::ids::RankId;
 
 /// Ranks that send, and all to whom they may send, who are fewer.
@@ -65,5 +64,5 @@ fn augment(
         }
     }
     askers.sort_unstable();
-    Err((askers, list(&seen)))
+    Err((askers, members(&seen).collect()))
 }

@@ -5,7 +5,7 @@
 use std::fmt;
 
 use super::cover;
-use super::pairs::{Pairs, members};
+use super::pairs::Pairs;
 use crate::ids::RankId;
 
 /// Ranks listed before the rest is only counted.
@@ -178,9 +178,4 @@ impl fmt::Display for NoRing {
             Self::Exhausted { nranks } => write!(f, "exhaustive search of {nranks} ranks"),
         }
     }
-}
-
-/// Ranks of a set of bits.
-pub(super) fn list(set: &[u64]) -> Vec<RankId> {
-    members(set).collect()
 }

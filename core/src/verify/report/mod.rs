@@ -8,11 +8,11 @@ mod signals;
 
 use std::fmt::Write as _;
 
+use super::piece::piece_text;
 use super::signals::Signals;
 use crate::diagnostics::{self, Finding};
 use crate::ids::{OpId, RankId, SpanId};
-use crate::rational::Rat;
-use crate::schedule::{Buffer, OpKind, Operand, Region, Schedule, SignalKind};
+use crate::schedule::{OpKind, Operand, Region, Schedule, SignalKind};
 
 /// Ranks listed before `…`.
 const LISTED: usize = 8;
@@ -120,20 +120,7 @@ impl<'s> Reporter<'s> {
 
     /// `rank 3 output[1/4..2/4]`
     fn region(&self, rank: RankId, region: &Region) -> String {
-        format!("rank {rank} {}", self.piece(region))
-    }
-
-    /// `output[1/4..2/4]`
-    pub(super) fn piece(&self, region: &Region) -> String {
-        let slot = match region.buffer {
-            Buffer::Scratch(id) if self.schedule.scratch[id.index()].slots > 1 => {
-                format!(" slot {}", region.slot)
-            }
-            _ => String::new(),
-        };
-        let name = self.schedule.buffer_name(region.buffer);
-        let (lo, hi) = common(region.lo, region.hi);
-        format!("{name}{slot}[{lo}..{hi}]")
+        format!("rank {rank} {}", piece_text(self.schedule, region))
     }
 
     /// Adds how the author wrote `operand`: as which operand of the op it, or one that overlaps it, stands there.
@@ -187,14 +174,4 @@ fn table(title: &str, lines: &[String]) -> String {
         let _ = write!(text, "\n  … and {} more", lines.len() - LISTED);
     }
     text
-}
-
-/// Both boundaries over one denominator: `1/4..2/4` reads better than `1/4..1/2`.
-fn common(lo: Rat, hi: Rat) -> (String, String) {
-    let den = lo.den().max(hi.den());
-    if den == 1 || !den.is_multiple_of(lo.den()) || !den.is_multiple_of(hi.den()) {
-        return (lo.to_string(), hi.to_string());
-    }
-    let over = |at: Rat| format!("{}/{den}", at.num() * (den / at.den()));
-    (over(lo), over(hi))
 }

@@ -4,10 +4,11 @@ use std::sync::atomic::Ordering;
 
 use roundelay_core::ids::RankId;
 
-use super::{Calls, SHAPE_BITS, WINDOW};
+use super::{Calls, WINDOW};
 use crate::host::error::Error;
 use crate::host::needs::Needs;
-use crate::host::plan::Options;
+use crate::host::options::Options;
+use crate::host::record::SHAPE_BITS;
 
 const RANKS: [RankId; 2] = [RankId(0), RankId(1)];
 

@@ -11,7 +11,7 @@ use super::{Memory, check};
 use crate::host::calls::Calls;
 use crate::host::error::Error;
 use crate::host::needs::Needs;
-use crate::host::plan::Options;
+use crate::host::options::Options;
 
 /// Ranks, and what a caller's buffer of each is.
 struct Ranks {

@@ -1,0 +1,73 @@
+//! The command and its subcommands, as they are written.
+
+use clap::{Parser, Subcommand};
+
+use crate::bench::BenchFlags;
+use crate::calibrate::CalibrateFlags;
+use crate::check::CheckFlags;
+use crate::emit::EmitFlags;
+use crate::executor::ExecutorFlags;
+use crate::explain::ExplainFlags;
+use crate::fmt::FmtFlags;
+use crate::list::ListFlags;
+use crate::run::RunFlags;
+use crate::shell::{CompletionsFlags, ManFlags};
+use crate::signals::SignalsFlags;
+use crate::simulate::SimulateFlags;
+use crate::topo::TopoFlags;
+
+/// Lines that can be pasted, and where to read on.
+const EXAMPLES: &str = "\
+Examples:
+  roundelay list                                      what the library holds
+  roundelay check RingAllReduce -n 2..=9              prove an algorithm of it
+  roundelay check mine.coll                           prove your own, or hear what is wrong
+  roundelay run mine.coll -n 8 --count 1M             run it, and compare every element
+  roundelay bench RingAllReduce -n 8 -b 1K -e 64M -f 4
+  roundelay simulate RingAllReduce --topology \"full_mesh(8, 25GB/s, 2us)\" --svg run.svg
+  roundelay emit steps RingAllReduce -n 4             what goes between the ranks
+  roundelay explain E0301                             what an error means, and what to do
+
+roundelay help SUBCOMMAND lists the flags of one, with the values that they take.
+The book is the folder book/ of the repository; book/src/tutorial/one_ring.md begins it.";
+
+/// Collective algorithms as pages of step loops: proved, then run.
+#[derive(Parser)]
+#[command(name = "roundelay", version, max_term_width = 100)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Cli {
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+#[derive(Subcommand)]
+pub(crate) enum Command {
+    /// Prove algorithms for some rank counts, or say what is wrong and where
+    Check(CheckFlags),
+    /// Run an algorithm on seeded random data and compare every element with a plain reference
+    Run(RunFlags),
+    /// Time algorithms as nccl-tests does, and compare them with the limit of the memory
+    Bench(BenchFlags),
+    /// Predict a run on a topology: its time, the load of the links, and what the ranks wait for
+    Simulate(SimulateFlags),
+    /// Print a source in canonical form, every comment kept
+    Fmt(FmtFlags),
+    /// Print an algorithm's source, or what it becomes: coll, rust, schedule, steps, cuda, ptx, hccl-cpp or ast
+    Emit(EmitFlags),
+    /// Contest-style executors: list, check, run, bench and score them
+    Executor(ExecutorFlags),
+    /// Say which signals of an algorithm are needed, and for what
+    Signals(SignalsFlags),
+    /// List the algorithms of a source, or of the library; with --why, by how long they would take
+    List(ListFlags),
+    /// Describe a topology: links, paths, rings, trees, and how fast any algorithm could be on it
+    Topo(TopoFlags),
+    /// Measure the constants of list --why on this machine
+    Calibrate(CalibrateFlags),
+    /// Explain the code of an error or a warning: an example, the message, the fix
+    Explain(ExplainFlags),
+    /// Print what a shell needs to complete subcommands and flags
+    Completions(CompletionsFlags),
+    /// Print the page of man for the command, or write those of all subcommands
+    Man(ManFlags),
+}

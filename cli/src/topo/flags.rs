@@ -1,0 +1,36 @@
+//! What `topo` takes.
+
+use clap::{Args, ValueEnum};
+
+use crate::flags::topology_help;
+use crate::values::at_least;
+
+#[derive(Args)]
+pub(crate) struct TopoFlags {
+    #[arg(value_name = "FILE|TEXT", help = topology_help!("What to describe"))]
+    pub(crate) topology: String,
+    /// The GPUs to assume if a topology file has none, such as sm=80,nvlinks=12
+    #[arg(long, value_name = "ASSUMPTION")]
+    pub(crate) assume: Option<String>,
+    /// The root of rooted collectives and of the tree
+    #[arg(long, value_name = "RANK", default_value_t = 0, value_parser = at_least(0_u32))]
+    pub(crate) root: u32,
+    /// Write a picture, in addition to what is printed
+    #[arg(long, value_name = "FILE")]
+    pub(crate) svg: Option<String>,
+    /// What to print
+    #[arg(long, value_enum, default_value_t = TopoFormat::Human)]
+    pub(crate) format: TopoFormat,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum TopoFormat {
+    /// Tables, for people
+    Human,
+    /// One document, for programs
+    Json,
+    /// A picture
+    Svg,
+    /// A topology file for NCCL
+    Xml,
+}

@@ -1,0 +1,116 @@
+//! What fusion writes: moves, operands, regions and partials, and in the end the schedule that they make.
+
+use crate::ids::{OpId, RankId, RegionId, ScratchId, SpanId};
+use crate::rational::Rat;
+use crate::schedule::demands::Demands;
+use crate::schedule::interner::Interner;
+use crate::schedule::{Buffer, Op, OpKind, Operand, Region, Schedule, Scratch};
+use crate::verify::{Callers, Order};
+
+use super::flow::Flow;
+use super::{Unfit, signals};
+
+/// Operands of all moves of a fused schedule; beyond that it takes more memory than it saves.
+const OPERANDS: usize = 1 << 25;
+
+/// The ops of the fused schedule in the making.
+pub(super) struct Writer<'s> {
+    pub(super) schedule: &'s Schedule,
+    pub(super) flow: &'s Flow,
+    /// Each rank's moves.
+    ops: Vec<Vec<Op>>,
+    operands: Vec<Operand>,
+    regions: Interner<Region>,
+    /// Of the widest partial, and how many there are at once.
+    width: Rat,
+    slots: u32,
+    /// Of each rank's first post and wait: what its own signals are said to stand for.
+    spans: Vec<[SpanId; 2]>,
+}
+
+impl<'s> Writer<'s> {
+    pub(super) fn new(schedule: &'s Schedule, order: &Order, flow: &'s Flow) -> Self {
+        let mut spans = vec![[None, None]; schedule.nranks as usize];
+        for (at, stream) in order.stream_of.iter().enumerate() {
+            let op = schedule.op(OpId(at as u32));
+            let rank = schedule.streams[stream.index()].rank;
+            if op.kind != OpKind::Move {
+                let which = usize::from(op.kind == OpKind::Wait);
+                spans[rank.index()][which].get_or_insert(op.at);
+            }
+        }
+        Self {
+            schedule,
+            flow,
+            ops: vec![Vec::new(); schedule.nranks as usize],
+            operands: Vec::new(),
+            regions: Interner::default(),
+            width: Rat::ZERO,
+            slots: 0,
+            spans: spans.into_iter().map(|s| s.map(Option::unwrap_or_default)).collect(),
+        }
+    }
+
+    /// A partial's place: slot `slot` of the owner's scratch, with data that begins at `lo`.
+    pub(super) fn partial(&mut self, owner: RankId, slot: u32, lo: Rat, hi: Rat) -> Operand {
+        self.slots = self.slots.max(slot + 1);
+        self.width = self.width.max(hi.minus(lo).unwrap_or(Rat::ZERO));
+        let buffer = Buffer::Scratch(ScratchId(0));
+        self.operand(owner, Region { buffer, slot, base: lo, lo, hi })
+    }
+
+    /// A stretch of a user buffer.
+    pub(super) fn user(&mut self, rank: RankId, buffer: Buffer, lo: Rat, hi: Rat) -> Operand {
+        self.operand(rank, Region { buffer, slot: 0, base: Rat::ZERO, lo, hi })
+    }
+
+    fn operand(&mut self, rank: RankId, region: Region) -> Operand {
+        Operand { rank, region: RegionId(self.regions.intern(region)) }
+    }
+
+    pub(super) fn push(
+        &mut self,
+        owner: RankId,
+        srcs: &[Operand],
+        dsts: &[Operand],
+        at: SpanId,
+    ) -> Result<(), Unfit> {
+        if self.operands.len() > OPERANDS {
+            return Err(Unfit(format!("fused moves would have more than {OPERANDS} operands")));
+        }
+        self.ops[owner.index()].push(Op {
+            kind: OpKind::Move,
+            srcs: srcs.len() as u8,
+            dsts: dsts.len() as u8,
+            finish: false,
+            at,
+            arg: self.operands.len() as u32,
+        });
+        self.operands.extend_from_slice(srcs);
+        self.operands.extend_from_slice(dsts);
+        Ok(())
+    }
+
+    pub(super) fn finish(self, callers: Callers) -> Schedule {
+        let Self { schedule, ops, operands, regions, width, slots, spans, .. } = self;
+        let mut fused = Schedule {
+            algorithm: schedule.algorithm.clone(),
+            scratch: Vec::new(),
+            streams: Vec::new(),
+            ops: Vec::new(),
+            operands,
+            regions: regions.items,
+            channels: Vec::new(),
+            lanes: vec![Vec::new()],
+            locations: schedule.locations.clone(),
+            file: schedule.file.clone(),
+            demands: Demands::default(),
+            ..*schedule
+        };
+        if slots > 0 {
+            fused.scratch.push(Scratch { name: "partial".into(), slots, width });
+        }
+        signals::assemble(&mut fused, ops, callers, &spans);
+        fused
+    }
+}

@@ -1,0 +1,97 @@
+//! What keeps streams from ending: posts and waits without a partner, and waits that keep each other.
+
+use std::collections::BTreeSet;
+
+use super::fifo::{Depth, Links};
+use super::order::{Cycle, Order, Run};
+use super::report::Reporter;
+use crate::diagnostics::{Code, Finding};
+use crate::ids::OpId;
+use crate::schedule::{Channel, OpKind, Schedule, SignalKind};
+
+/// Runs the streams against each other, or says which signals keep them from ending.
+pub(crate) fn order(schedule: &Schedule, reporter: &Reporter<'_>) -> Result<Order, Vec<Finding>> {
+    let unmatched = unmatched(schedule, reporter);
+    let mut run = Run::new(schedule);
+    run.all();
+    let stuck = run.stuck();
+    if stuck.is_empty() && unmatched.is_empty() {
+        return Ok(run.order());
+    }
+    // A wait that is never met holds up others behind it: that is no cycle of its own.
+    if unmatched.iter().any(|finding| finding.code == Code::UnmatchedWait) {
+        return Err(unmatched);
+    }
+    let cycle = run.shortest_cycle(&stuck).map(|Cycle { waits, behind }| {
+        too_shallow(schedule, &waits, &behind, reporter)
+            .unwrap_or_else(|| reporter.deadlock(&waits, &behind))
+    });
+    Err(cycle.into_iter().chain(unmatched).collect())
+}
+
+/// A cycle of waits that more slots of the fifos would resolve.
+fn too_shallow(
+    schedule: &Schedule,
+    waits: &[(OpId, OpId)],
+    behind: &[OpId],
+    reporter: &Reporter<'_>,
+) -> Option<Finding> {
+    let head = |wait: OpId| schedule.channel(schedule.op(wait)).kind == SignalKind::Head;
+    let first = waits.iter().position(|(wait, _)| head(*wait))?;
+    let links = Links::new(schedule);
+    let (credits, needed) = (links.in_flight(waits[first].0), links.needed()?);
+    // With fewer it would end as well: then the wait stands in the wrong place.
+    if needed <= credits {
+        return None;
+    }
+    let mut waits = waits.to_vec();
+    waits.rotate_left(first);
+    Some(reporter.too_shallow(&waits, behind, Depth { credits, needed }))
+}
+
+/// Posts and waits of a channel that have no partner.
+fn unmatched(schedule: &Schedule, reporter: &Reporter<'_>) -> Vec<Finding> {
+    let mut balance = vec![0_i64; schedule.channels.len()];
+    for op in &schedule.ops {
+        match op.kind {
+            OpKind::Post => balance[op.arg as usize] += 1,
+            OpKind::Wait => balance[op.arg as usize] -= 1,
+            OpKind::Move => {}
+        }
+    }
+    // What is sent and not received, or the reverse, leaves the credits of that link without a partner too:
+    // there the data says why.
+    let astray = |(at, balance): (usize, &i64)| {
+        let Channel { from, to, kind, lane } = schedule.channels[at];
+        (kind == SignalKind::Tail && *balance != 0).then_some((to, from, lane))
+    };
+    let astray: BTreeSet<_> = balance.iter().enumerate().filter_map(astray).collect();
+    for (Channel { from, to, kind, lane }, balance) in schedule.channels.iter().zip(&mut balance) {
+        if *kind == SignalKind::Head && astray.contains(&(*from, *to, *lane)) {
+            *balance = 0;
+        }
+    }
+    let mut findings = Vec::new();
+    let mut seen = BTreeSet::new();
+    // From the end: the surplus is what comes last.
+    for (index, op) in schedule.ops.iter().enumerate().rev() {
+        if op.kind == OpKind::Move {
+            continue;
+        }
+        let left = &mut balance[op.arg as usize];
+        let finding = if op.kind == OpKind::Post && *left > 0 {
+            *left -= 1;
+            reporter.left_over(OpId(index as u32))
+        } else if op.kind == OpKind::Wait && *left < 0 {
+            *left += 1;
+            reporter.unmatched_wait(OpId(index as u32))
+        } else {
+            continue;
+        };
+        // Once a statement: the count takes a walk over all ops, and only the first finding is shown.
+        let first = seen.insert(op.at);
+        findings.push(if first { finding.note(reporter.tally(op.arg)) } else { finding });
+    }
+    findings.sort_by_key(|finding| (finding.code != Code::UnmatchedWait, finding.at));
+    findings
+}

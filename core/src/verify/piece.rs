@@ -1,0 +1,27 @@
+//! A piece of a buffer in words.
+
+use crate::rational::Rat;
+use crate::schedule::{Buffer, Region, Schedule};
+
+/// `output[1/4..2/4]`
+pub(super) fn piece_text(schedule: &Schedule, region: &Region) -> String {
+    let slot = match region.buffer {
+        Buffer::Scratch(id) if schedule.scratch[id.index()].slots > 1 => {
+            format!(" slot {}", region.slot)
+        }
+        _ => String::new(),
+    };
+    let name = schedule.buffer_name(region.buffer);
+    let (lo, hi) = common(region.lo, region.hi);
+    format!("{name}{slot}[{lo}..{hi}]")
+}
+
+/// Both boundaries over one denominator: `1/4..2/4` reads better than `1/4..1/2`.
+fn common(lo: Rat, hi: Rat) -> (String, String) {
+    let den = lo.den().max(hi.den());
+    if den == 1 || !den.is_multiple_of(lo.den()) || !den.is_multiple_of(hi.den()) {
+        return (lo.to_string(), hi.to_string());
+    }
+    let over = |at: Rat| format!("{}/{den}", at.num() * (den / at.den()));
+    (over(lo), over(hi))
+}
