@@ -12,6 +12,7 @@ mod driver;
 mod executor;
 mod formulas;
 mod golden;
+mod modules;
 mod random;
 mod select;
 mod semantics;

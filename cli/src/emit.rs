@@ -1,11 +1,15 @@
 //! `roundelay emit`: what a source becomes, at each stage that can be printed.
 
+use std::fmt::Write as _;
+
 use clap::{Args, ValueEnum};
 use roundelay::{Algorithm as _, select};
-use roundelay_core::diagnostics::Finding;
+use roundelay_core::diagnostics::{Code, Finding};
 use roundelay_core::emit::rust::{Origin, expand};
 use roundelay_core::emit::steps::steps;
-use roundelay_core::schedule::{Schedule, text};
+use roundelay_core::ids::RankId;
+use roundelay_core::program::{self as core_program, Configured};
+use roundelay_core::schedule::{self, Schedule, text};
 use roundelay_core::source::Span;
 use roundelay_core::syntax;
 use roundelay_core::syntax::Source;
@@ -29,6 +33,9 @@ pub(crate) struct EmitFlags {
     /// Rank counts, for schedule, steps, cuda and ptx: 4, 2..=9, or a list such as 2,4,8 [default: 4]
     #[arg(short, long, value_name = "RANKS", value_parser = rank_counts)]
     pub(crate) nranks: Option<RankCounts>,
+    /// For steps: the ops of this rank alone, whose schedule may be too large to lay out for all ranks
+    #[arg(long, value_name = "RANK")]
+    pub(crate) rank: Option<u32>,
     #[command(flatten)]
     pub(crate) kernel: KernelFlags,
 }
@@ -39,6 +46,8 @@ pub(crate) enum Emit {
     Coll,
     /// The Rust that the macro expands to
     Rust,
+    /// What every rank does, in the compiler's intermediate form: few constructs, with loops
+    Program,
     /// The flat schedule of one rank count
     Schedule,
     /// What goes between the ranks, one line for each step
@@ -57,6 +66,10 @@ pub(crate) enum Emit {
 const DEFAULT: u32 = 4;
 
 pub(crate) fn main(flags: &EmitFlags) -> Result<bool, Failure> {
+    if flags.rank.is_some() && !matches!(flags.what, Emit::Steps) {
+        return Err(Failure::usage(Code::BadFlag, "`--rank` is for `emit steps`")
+            .with_help("`emit schedule` prints all ranks: choose among its lines"));
+    }
     if let Emit::HcclCpp = flags.what {
         return executor::export(&flags.source);
     }
@@ -119,14 +132,23 @@ pub(crate) fn main(flags: &EmitFlags) -> Result<bool, Failure> {
                 }
             }
         }
+        Emit::Program => print(core_program::text::print(algorithm()?.program()).trim_end()),
         Emit::HcclCpp => unreachable!("it takes an executor, and has been printed"),
         Emit::Schedule | Emit::Steps => {
             let algorithm = algorithm()?;
             for nranks in RankCounts::or(flags.nranks.as_ref(), DEFAULT).counts {
-                let printed = algorithm.schedule(nranks).and_then(|schedule| match flags.what {
-                    Emit::Steps => table(&schedule, &flags.source.settings),
-                    _ => Ok(text::print(&schedule)),
-                });
+                if let Some(rank) = flags.rank.filter(|rank| *rank >= nranks) {
+                    let title = format!("`--rank {rank}` names no rank of {nranks}");
+                    return Err(Failure::usage(Code::BadFlag, title)
+                        .with_help(format!("a rank is in 0..{nranks}")));
+                }
+                let printed = match (flags.what, flags.rank) {
+                    (Emit::Steps, Some(rank)) => one_rank(&algorithm, nranks, RankId(rank)),
+                    (Emit::Steps, None) => algorithm
+                        .schedule(nranks)
+                        .and_then(|schedule| table(&schedule, &flags.source.settings)),
+                    _ => algorithm.schedule(nranks).map(|schedule| text::print(&schedule)),
+                };
                 match printed {
                     Ok(text) => print(text.trim_end()),
                     Err(findings) => {
@@ -174,6 +196,23 @@ fn coll(file: &File, source: &Source, flags: &EmitFlags) -> Result<String, Failu
     // Whole items of a source without errors.
     debug_assert_eq!(errors, []);
     Ok(syntax::printer::print_with_trivia(&file, &own))
+}
+
+/// An op a line, stream by stream, each with the line of the source that it stands in.
+fn one_rank(algorithm: &Configured, nranks: u32, rank: RankId) -> Result<String, Vec<Finding>> {
+    let schedule = schedule::one_rank(algorithm, nranks, rank)?;
+    let mut out = format!("rank {rank} of {nranks}:");
+    for stream in &schedule.streams {
+        let ops = &schedule.ops[stream.first.index()..][..stream.len as usize];
+        if schedule.streams.len() > 1 {
+            let _ = write!(out, "\nstream {}", stream.index);
+        }
+        for op in ops {
+            let line = schedule.locations.get(op.at.index()).map_or(0, |place| place.line);
+            let _ = write!(out, "\n  {}  line {line}", text::op(&schedule, op));
+        }
+    }
+    Ok(out)
 }
 
 /// A line a step, however long, and what it is of above.

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use super::arith::Fault;
 use super::builder::{Builder, Stop};
 use super::demands::Demands;
 use super::interner::Renumber;
@@ -32,6 +33,44 @@ pub(crate) fn build_recording<A: Algorithm + ?Sized>(
     Ok((schedule, record.unwrap_or_default()))
 }
 
+/// The ops of rank `rank` of `algorithm` for `nranks` ranks, in a schedule that holds nothing of the other ranks. They
+/// are not laid out, but where ranks number something together: slots of a fifo, and scratch of called algorithms.
+///
+/// # Errors
+/// What is wrong with this rank: E02xx.
+pub fn one_rank<A: Algorithm + ?Sized>(
+    algorithm: &A,
+    nranks: u32,
+    rank: RankId,
+) -> Result<Schedule, Vec<Finding>> {
+    admit(nranks)?;
+    if rank.0 >= nranks {
+        let fault = Fault::Rank { rank: rank.0.into(), nranks };
+        return Err(vec![fault.finding(SpanId(0))]);
+    }
+    let mut tables = Tables::new(algorithm.name(), algorithm.collective(), nranks, Limits::FULL);
+    tables.placed = algorithm.placed_on().cloned();
+    let mut assembly = Assembly::default();
+    assembly.lay_out(algorithm, rank, &mut tables);
+    if !tables.problems.is_empty() {
+        return Err(tables.problems);
+    }
+    if !tables.numbers_together() {
+        return Ok(assembly.finish(tables, algorithm));
+    }
+    let mut schedule = build(algorithm, nranks, Limits::FULL, None)?;
+    schedule.streams.retain(|stream| stream.rank == rank);
+    Ok(schedule)
+}
+
+fn admit(nranks: u32) -> Result<(), Vec<Finding>> {
+    if nranks == 0 || nranks > Tables::RANK_LIMIT {
+        let title = format!("nranks is {nranks}, and must be in 1..={}", Tables::RANK_LIMIT);
+        return Err(vec![Finding::new(Code::NoRanks, SpanId(0), title)]);
+    }
+    Ok(())
+}
+
 fn lay_out<A: Algorithm + ?Sized>(
     algorithm: &A,
     nranks: u32,
@@ -39,24 +78,16 @@ fn lay_out<A: Algorithm + ?Sized>(
     topology: Option<&Arc<Topology>>,
     record: Option<Record>,
 ) -> Result<(Schedule, Option<Record>), Vec<Finding>> {
-    if nranks == 0 || nranks > Tables::RANK_LIMIT {
-        let title = format!("nranks is {nranks}, and must be in 1..={}", Tables::RANK_LIMIT);
-        return Err(vec![Finding::new(Code::NoRanks, SpanId(0), title)]);
-    }
+    admit(nranks)?;
     let mut tables = Tables::new(algorithm.name(), algorithm.collective(), nranks, limits);
     tables.record = record;
     tables.placed = topology.or(algorithm.placed_on()).cloned();
     let mut assembly = Assembly::default();
     for rank in (0..nranks).map(RankId) {
-        let mut builder = Builder::new(&mut tables, rank);
-        // What stopped a rank has been recorded; the next rank may have more to say.
-        let built = builder.on_placed().and_then(|()| algorithm.build(&mut builder));
-        let (Ok(()) | Err(Stop)) = built.and_then(|()| builder.end_fifo());
-        let streams = builder.into_streams();
+        assembly.lay_out(algorithm, rank, &mut tables);
         if tables.hopeless() {
             break;
         }
-        assembly.add(rank, streams, &mut tables);
     }
     if !tables.problems.is_empty() {
         return Err(tables.problems);
@@ -82,6 +113,15 @@ struct Assembly {
 }
 
 impl Assembly {
+    /// Lays out a rank by its program. What stopped it has been recorded; the next rank may have more to say.
+    fn lay_out<A: Algorithm + ?Sized>(&mut self, algorithm: &A, rank: RankId, tables: &mut Tables) {
+        let mut builder = Builder::new(tables, rank);
+        let built = builder.on_placed().and_then(|()| algorithm.build(&mut builder));
+        let (Ok(()) | Err(Stop)) = built.and_then(|()| builder.end_fifo());
+        let streams = builder.into_streams();
+        self.add(rank, streams, tables);
+    }
+
     /// Adds a rank while its ops are still at hand; their operands are no longer needed then.
     fn add(&mut self, rank: RankId, streams: Vec<Vec<Op>>, tables: &mut Tables) {
         for (index, list) in streams.into_iter().enumerate() {

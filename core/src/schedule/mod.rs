@@ -38,6 +38,7 @@ use crate::rational::Rat;
 use crate::source::Location;
 use crate::stages;
 use crate::topology::Topology;
+pub use assembly::one_rank;
 use demands::Demands;
 use params::ParamValue;
 pub use tables::Limits;

@@ -230,6 +230,12 @@ impl Tables {
         }
     }
 
+    /// Whether something has a number that depends on what other ranks do: slots of a fifo, scratch of a callee.
+    pub(super) fn numbers_together(&self) -> bool {
+        let calls = self.declared.keys().any(|(path, _, _)| !path.is_empty());
+        calls || self.slots.links().next().is_some()
+    }
+
     /// Whether going on with the next rank can only repeat what was found.
     pub(super) fn hopeless(&self) -> bool {
         self.problems.iter().any(|f| f.code == Code::StepLimit || f.code.refuses())

@@ -5,9 +5,10 @@ use proptest::prelude::*;
 use roundelay_core::check::Door;
 use roundelay_core::check::others::Others;
 use roundelay_core::compile_with;
+use roundelay_core::ids::RankId;
 use roundelay_core::program::text::{parse, print};
 use roundelay_core::program::{Configured, Program};
-use roundelay_core::schedule::Algorithm as _;
+use roundelay_core::schedule::{Algorithm as _, Schedule, Stream, one_rank, text};
 use roundelay_core::syntax::Source;
 
 /// Every statement and built-in once.
@@ -48,6 +49,43 @@ fn it_reads_back_exactly() {
             assert!(again.schedule(nranks) == program.schedule(nranks), "{}", program.name);
         }
     }
+}
+
+/// The ops of each stream of a rank.
+fn ops(schedule: &Schedule, rank: u32) -> Vec<Vec<String>> {
+    let own = schedule.streams.iter().filter(|stream| stream.rank == RankId(rank));
+    let ops = |stream: &Stream| &schedule.ops[stream.first.index()..][..stream.len as usize];
+    own.map(|stream| ops(stream).iter().map(|op| text::op(schedule, op)).collect()).collect()
+}
+
+#[test]
+fn a_rank_alone_does_what_it_does_among_all() {
+    let library = roundelay_library::SOURCES.iter().flat_map(|(file, text)| programs(file, text));
+    let mut compared = 0;
+    for program in library.chain([program(CONSTRUCTS)]) {
+        for nranks in 1..=9 {
+            let Ok(all) = program.schedule(nranks) else { continue };
+            for rank in 0..nranks {
+                let one = one_rank(&program, nranks, RankId(rank)).expect("it can be laid out");
+                assert!(ops(&one, rank) == ops(&all, rank), "{} {nranks} {rank}", program.name);
+                compared += 1;
+            }
+        }
+    }
+    assert!(compared > 1000, "most are laid out, not {compared}");
+}
+
+#[test]
+fn a_rank_of_very_many() {
+    let ring = program(RING);
+    let one = one_rank(&ring, 65_536, RankId(40_000)).expect("it fits");
+    // Five ops a round but for the first copy, in two loops of n - 1 rounds.
+    assert_eq!(one.ops.len(), 1 + 10 * 65_535);
+    assert_eq!(text::op(&one, &one.ops[1]), "post ack 40000->40001");
+    let refused = |nranks, rank| one_rank(&ring, nranks, RankId(rank)).unwrap_err().remove(0).title;
+    assert_eq!(refused(4, 4), "rank 4 is not in 0..4");
+    assert_eq!(refused(0, 0), "nranks is 0, and must be in 1..=65536");
+    assert_eq!(refused(65_537, 0), "nranks is 65537, and must be in 1..=65536");
 }
 
 #[test]
