@@ -1,19 +1,21 @@
 //! A checked algorithm, ready to be laid out: with values for its parameters, on a topology, under demands.
 
+use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::ir::{self, Program};
 use super::lower::lower;
+use super::walk::trace::Trace;
 use super::{advice, walk};
 use crate::check::hir;
 use crate::collective::Collective;
 use crate::diagnostics::{Diagnostic, Finding};
 use crate::ids::SpanId;
-use crate::schedule::Algorithm;
 use crate::schedule::builder::{Builder, Stop};
 use crate::schedule::demands::Resource;
 use crate::schedule::params::{ParamTy, ParamValue};
+use crate::schedule::{Algorithm, Limits};
 use crate::source::Location;
 use crate::syntax::Source;
 use crate::topology::Topology;
@@ -145,6 +147,13 @@ impl Configured {
         params.filter_map(|(i, p)| Some((i, self.params.get(name(p))?.clone()))).collect()
     }
 
+    /// What each rank looks up on its walk, for exports that keep the loops of the program.
+    pub(crate) fn traces(&self, nranks: u32) -> Result<Vec<Trace>, Vec<Finding>> {
+        let tracing = Tracing { whose: self, traces: RefCell::default() };
+        tracing.schedule_within(nranks, Limits::FULL)?;
+        Ok(tracing.traces.into_inner())
+    }
+
     /// The checked algorithm.
     pub fn checked(&self) -> &hir::Algorithm {
         &self.algorithm
@@ -206,5 +215,47 @@ impl Algorithm for Configured {
             builder.budget(0, *resource, i64::try_from(*most).unwrap_or(i64::MAX))?;
         }
         walk::walk(&self.program, &self.given(), builder)
+    }
+}
+
+/// Lays out an algorithm, and keeps what every rank looks up.
+struct Tracing<'a> {
+    whose: &'a Configured,
+    traces: RefCell<Vec<Trace>>,
+}
+
+impl Algorithm for Tracing<'_> {
+    fn name(&self) -> &str {
+        self.whose.name()
+    }
+
+    fn collective(&self) -> Collective {
+        self.whose.collective()
+    }
+
+    fn out_of_place(&self) -> bool {
+        self.whose.out_of_place()
+    }
+
+    fn file(&self) -> &str {
+        self.whose.file()
+    }
+
+    fn source(&self) -> &str {
+        self.whose.source()
+    }
+
+    fn locations(&self) -> &[Location] {
+        self.whose.locations()
+    }
+
+    fn placed_on(&self) -> Option<&Arc<Topology>> {
+        self.whose.placed_on()
+    }
+
+    fn build(&self, builder: &mut Builder<'_>) -> Result<(), Stop> {
+        let trace = walk::traced(&self.whose.program, &self.whose.given(), builder)?;
+        self.traces.borrow_mut().push(trace);
+        Ok(())
     }
 }

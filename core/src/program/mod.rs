@@ -9,7 +9,7 @@ mod lower;
 mod ops;
 mod runs;
 pub mod text;
-mod walk;
+pub(crate) mod walk;
 
 pub use configured::Configured;
 pub use ir::Program;

@@ -3,6 +3,7 @@
 
 mod objects;
 mod record;
+pub(crate) mod trace;
 mod values;
 
 use std::sync::Arc;
@@ -21,6 +22,7 @@ use crate::schedule::site::Site;
 use crate::schedule::value::{Flag, Int, List, Piece, Place, Split};
 use crate::source::{Location, Span};
 use crate::topology::Topology;
+use trace::Trace;
 use values::Value;
 
 /// The values that are given to a program's parameters, by their index; those that are not take their defaults.
@@ -35,6 +37,18 @@ pub(super) fn walk(
     let mut walk = Walk::new(program, given, builder)?;
     walk.record_params(builder)?;
     walk.block(builder, &program.body)
+}
+
+/// What the rank of `builder` looks up on its walk.
+pub(super) fn traced(
+    program: &Program,
+    given: &Given,
+    builder: &mut Builder<'_>,
+) -> Result<Trace, Stop> {
+    let mut walk = Walk::new(program, given, builder)?;
+    walk.trace = Some(Trace::default());
+    walk.block(builder, &program.body)?;
+    Ok(walk.trace.unwrap_or_default())
 }
 
 /// The values that the first call among the statements of a program gives to parameters, as the rank of `builder`
@@ -65,6 +79,8 @@ struct Walk<'p> {
     quiet: bool,
     /// The topology that the run was put on.
     placed: Option<Arc<Topology>>,
+    /// What it looked up, where that is asked for.
+    trace: Option<Trace>,
 }
 
 impl<'p> Walk<'p> {
@@ -77,6 +93,7 @@ impl<'p> Walk<'p> {
             at: 0,
             quiet: false,
             placed: b.placed(),
+            trace: None,
         };
         for (index, param) in program.params.iter().enumerate() {
             let given = given.iter().find(|(known, _)| *known == index).map(|(_, value)| value);
@@ -157,23 +174,31 @@ impl<'p> Walk<'p> {
                 if !body.is_empty() {
                     for value in lo..hi {
                         self.set(*var, Value::Int(value));
+                        self.enter(value - lo);
                         self.block(b, body)?;
+                        self.leave();
                     }
                 }
             }
-            StmtKind::Each(var, list, body) => {
-                let list = self.list(b, list)?;
+            StmtKind::Each(var, ranks, body) => {
+                let list = self.list(b, ranks)?;
                 b.spend(at, 0, list.len() as i64)?;
-                for value in list.iter() {
+                self.trace_list(ranks, &list);
+                for (number, value) in (0..).zip(list.iter()) {
                     self.set(*var, Value::Int(*value));
+                    self.enter(number);
                     self.block(b, body)?;
+                    self.leave();
                 }
             }
             StmtKind::Parallel(var, lo, hi, body) => {
                 let (lo, hi) = (self.int(b, lo)?, self.int(b, hi)?);
                 b.parallel(at, lo, hi, |b, value| {
                     self.set(*var, Value::Int(value.get()));
-                    self.block(b, body)
+                    self.enter(value.get() - lo);
+                    let done = self.block(b, body);
+                    self.leave();
+                    done
                 })?;
             }
             StmtKind::If(arms, otherwise) => {
@@ -199,7 +224,9 @@ impl<'p> Walk<'p> {
                     let value = self.value(b, arg)?;
                     self.set(*param, value);
                 }
+                self.enter(at.into());
                 self.block(b, &step.body)?;
+                self.leave();
             }
             StmtKind::Copy(src, dsts) => {
                 let src = self.place(b, src)?;
@@ -213,18 +240,22 @@ impl<'p> Walk<'p> {
                         b.copy(at, src, &dsts)?;
                     }
                 }
+                self.trace_move(b, stmt);
             }
-            StmtKind::Reduce(srcs, dst) => match &srcs[..] {
-                [src] => {
-                    let (src, dst) = (self.place(b, src)?, self.place(b, dst)?);
-                    b.reduce(at, &[src], dst)?;
+            StmtKind::Reduce(srcs, dst) => {
+                match &srcs[..] {
+                    [src] => {
+                        let (src, dst) = (self.place(b, src)?, self.place(b, dst)?);
+                        b.reduce(at, &[src], dst)?;
+                    }
+                    _ => {
+                        let srcs = self.places(b, srcs)?;
+                        let dst = self.place(b, dst)?;
+                        b.reduce(at, &srcs, dst)?;
+                    }
                 }
-                _ => {
-                    let srcs = self.places(b, srcs)?;
-                    let dst = self.place(b, dst)?;
-                    b.reduce(at, &srcs, dst)?;
-                }
-            },
+                self.trace_move(b, stmt);
+            }
             StmtKind::Post(kind, peer) => {
                 let peer = self.peer(b, peer)?;
                 b.post(at, peer, *kind)?;

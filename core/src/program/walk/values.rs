@@ -105,6 +105,12 @@ impl<'p> Walk<'p> {
 
     /// A number, a truth value or a peer.
     pub(super) fn int(&mut self, b: &mut Builder<'_>, expr: &'p Expr) -> Result<i64, Stop> {
+        let value = self.computed(b, expr)?;
+        self.trace_number(expr, value);
+        Ok(value)
+    }
+
+    fn computed(&mut self, b: &mut Builder<'_>, expr: &'p Expr) -> Result<i64, Stop> {
         let args = &expr.args;
         let fallible = match expr.op {
             Op::Int(value) => return Ok(value),
