@@ -52,6 +52,7 @@ fn operators_nest_as_the_author_nested_them() {
             }
         }
         nested.push(format!("-(a {outer} b) - -c"));
+        nested.push(format!("!(a {outer} b) - !c"));
         nested.push(format!("(if a > 2 {{ b }} else {{ c }}) {outer} b"));
         for truth in &TRUTHS[..6] {
             nested.push(format!("if (a {outer} b) {truth} (c {outer} a) {{ 1 }} else {{ 2 }}"));
@@ -69,8 +70,12 @@ fn operators_nest_as_the_author_nested_them() {
             nested.push(format!("if ({x} {inner} {y}) {outer} a != 2 {{ 1 }} else {{ 2 }}"));
         }
     }
-    let copy = |it| format!("    copy(local.input.split(61)[({it}) % 61], local.sink[0]);\n");
-    let copies = nested.into_iter().map(copy).collect::<Vec<_>>().concat();
+    let copy =
+        |it: String| format!("    copy(local.input.split(61)[({it}) % 61], local.sink[0]);\n");
+    let mut copies = nested.into_iter().map(copy).collect::<Vec<_>>().concat();
+    for end in ["a & b", "a ^ b", "a | b", "if a > 2 { b } else { c }"] {
+        copies += &format!("    for i in 0..({end}) {{\n    {}    }}\n", copy("i".to_owned()));
+    }
     let text = format!(
         "pub algorithm Nested(b: int = 7, c: int = 3) -> AllReduce {{
     let a = rank + 1;

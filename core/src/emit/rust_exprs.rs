@@ -1,37 +1,55 @@
 //! Expressions in expanded Rust: the author's arithmetic as arithmetic, and questions as calls.
 
 use proc_macro2::{Group, Literal, Span as RustSpan, TokenStream, TokenTree};
-use quote::{format_ident, quote, quote_spanned};
+use quote::{quote, quote_spanned};
 
 use super::rust_body::Body;
 use crate::check::hir::{Expr, ExprKind, Ty};
 use crate::ids::SpanId;
-use crate::schedule::arith::IntFn;
 use crate::syntax::ast::{BinOp, UnOp};
+use crate::syntax::expr_text::{ATOM, Target, Text};
 
 impl Body<'_> {
     /// A value of the checked types: `Int`, `Flag`, `Peer`, `Piece`, …
     pub(super) fn value(&self, expr: &Expr) -> TokenStream {
-        match literal(expr) {
-            Some(value) => {
-                let (int, literal) = (self.path("int"), Literal::i64_unsuffixed(value));
-                quote!(#int(#literal))
-            }
-            None => self.operand(expr),
-        }
+        self.valued(expr).code
     }
 
     /// As `value`, with literals bare: beside an `Int`, or where `impl Into<Int>` is taken.
     pub(super) fn operand(&self, expr: &Expr) -> TokenStream {
-        let s = &self.s;
+        self.bare(expr).code
+    }
+
+    fn valued(&self, expr: &Expr) -> Text<TokenStream> {
+        match literal(expr) {
+            Some(value) => {
+                let (int, literal) = (self.path("int"), Literal::i64_unsuffixed(value));
+                Text::atom(quote!(#int(#literal)))
+            }
+            None => self.bare(expr),
+        }
+    }
+
+    fn bare(&self, expr: &Expr) -> Text<TokenStream> {
         if let Some(value) = literal(expr) {
             let small = i32::try_from(value).is_ok();
             let literal =
                 if small { Literal::i64_unsuffixed(value) } else { Literal::i64_suffixed(value) };
-            return quote!(#literal);
+            return Text::number(quote!(#literal), value);
         }
         match &*expr.kind {
-            ExprKind::Int(_) => unreachable!("a literal"),
+            ExprKind::Unary(op, operand) => Target::Rust.unary(*op, self.valued(operand)),
+            ExprKind::Binary(op, left, right) => self.binary(*op, left, right),
+            _ => Text::atom(self.atom(expr)),
+        }
+    }
+
+    fn atom(&self, expr: &Expr) -> TokenStream {
+        let s = &self.s;
+        match &*expr.kind {
+            ExprKind::Int(_) | ExprKind::Unary(..) | ExprKind::Binary(..) => {
+                unreachable!("a literal, or an operator")
+            }
             ExprKind::Bool(value) => {
                 let flag = self.path("Flag");
                 quote!(#flag::from(#value))
@@ -60,14 +78,6 @@ impl Body<'_> {
             ExprKind::Local => quote!(local),
             ExprKind::Input => quote!(#s.input()),
             ExprKind::Output => quote!(#s.output()),
-            ExprKind::Unary(op, operand) => {
-                let operand = self.receiver(operand);
-                match op {
-                    UnOp::Neg => quote!(-#operand),
-                    UnOp::Not => quote!(!#operand),
-                }
-            }
-            ExprKind::Binary(op, left, right) => self.binary(*op, left, right),
             ExprKind::If(condition, then, otherwise) => {
                 let condition = self.value(condition);
                 let (then, otherwise) = (self.value(then), self.value(otherwise));
@@ -80,7 +90,7 @@ impl Body<'_> {
                 quote!(#list::of([#(#items),*]))
             }
             ExprKind::IntFn(function, args) => {
-                let name = self.function(*function);
+                let name = self.path(function.name());
                 let args = args.iter().map(|arg| self.operand(arg));
                 quote!(#name(#(#args),*))
             }
@@ -167,70 +177,25 @@ impl Body<'_> {
         }
     }
 
-    fn binary(&self, op: BinOp, left: &Expr, right: &Expr) -> TokenStream {
-        let method = match op {
-            BinOp::And => Some("and"),
-            BinOp::Or => Some("or"),
-            BinOp::Eq => Some("equals"),
-            BinOp::Ne => Some("differs"),
-            BinOp::Lt => Some("less"),
-            BinOp::Le => Some("at_most"),
-            BinOp::Gt => Some("more"),
-            BinOp::Ge => Some("at_least"),
-            _ => None,
-        };
-        if let Some(method) = method {
-            let method = format_ident!("{method}");
-            let left = self.receiver(left);
-            let right = self.operand(right);
-            let lazy = matches!(op, BinOp::And | BinOp::Or).then(|| quote!(||));
-            return quote!(#left.#method(#lazy #right));
-        }
-        let both = literal(left).is_some() && literal(right).is_some();
-        let left = if both { self.value(left) } else { self.grouped(left, op, false) };
-        let right = self.grouped(right, op, true);
-        let op: TokenStream = op.text().parse().expect("an operator of Rust");
-        quote!(#left #op #right)
+    fn binary(&self, op: BinOp, left: &Expr, right: &Expr) -> Text<TokenStream> {
+        // An operator of Rust needs one `Int`, a method is one's own.
+        let typed = !Target::Rust.is_infix(op) || literal(right).is_some();
+        let left = if typed { self.valued(left) } else { self.bare(left) };
+        Target::Rust.binary(op, left, self.bare(right))
     }
 
-    /// An operand of arithmetic, in parentheses where precedence asks for them.
-    fn grouped(&self, expr: &Expr, op: BinOp, right: bool) -> TokenStream {
-        let code = self.operand(expr);
-        match &*expr.kind {
-            ExprKind::Binary(inner, ..)
-                if inner.precedence() > BinOp::Eq.precedence()
-                    && (inner.precedence() < op.precedence()
-                        || (right && inner.precedence() == op.precedence())) =>
-            {
-                quote!((#code))
-            }
-            _ => code,
-        }
-    }
-
-    /// What a method is called on, or an operand of `-` and `!`.
+    /// What a method is called on.
     pub(super) fn receiver(&self, expr: &Expr) -> TokenStream {
-        let code = match &*expr.kind {
-            ExprKind::Var(id) => {
-                let var = self.var(*id);
-                quote!(#var)
-            }
-            _ => self.value(expr),
-        };
-        match &*expr.kind {
-            ExprKind::Binary(op, ..) if op.precedence() > BinOp::Eq.precedence() => quote!((#code)),
-            ExprKind::Unary(..) if literal(expr).is_none() => quote!((#code)),
-            _ => code,
+        if let ExprKind::Var(id) = &*expr.kind {
+            let var = self.var(*id);
+            return quote!(#var);
         }
+        self.valued(expr).at_least(ATOM)
     }
 
     pub(super) fn borrowed(&self, expr: &Expr) -> TokenStream {
         let code = self.receiver(expr);
         quote!(&#code)
-    }
-
-    fn function(&self, function: IntFn) -> TokenStream {
-        self.path(function.name())
     }
 }
 

@@ -5,6 +5,7 @@
 
 pub mod ast;
 mod escape;
+pub(crate) mod expr_text;
 pub(crate) mod flatten;
 #[rustfmt::skip]
 #[allow(warnings, clippy::all, clippy::pedantic, unreachable_pub)]
@@ -15,6 +16,7 @@ pub(crate) mod lexer;
 #[allow(warnings, clippy::all, clippy::pedantic)]
 mod lexer_generated;
 mod literal;
+mod operators;
 pub(crate) use literal::token as literal_token;
 pub mod printer;
 mod read;

@@ -75,26 +75,7 @@ fn any_expr() -> impl Strategy<Value = Expr> {
     .prop_map(expr_of);
     leaf.prop_recursive(5, 40, 4, |inner| {
         let args = prop::collection::vec(inner.clone(), 0..3);
-        let op = prop::sample::select(vec![
-            BinOp::Mul,
-            BinOp::Div,
-            BinOp::Rem,
-            BinOp::Add,
-            BinOp::Sub,
-            BinOp::Shl,
-            BinOp::Shr,
-            BinOp::BitAnd,
-            BinOp::BitXor,
-            BinOp::BitOr,
-            BinOp::Eq,
-            BinOp::Ne,
-            BinOp::Lt,
-            BinOp::Le,
-            BinOp::Gt,
-            BinOp::Ge,
-            BinOp::And,
-            BinOp::Or,
-        ]);
+        let op = prop::sample::select(BinOp::ALL.to_vec());
         let e = inner.clone();
         prop_oneof![
             args.clone().prop_map(ExprKind::List),

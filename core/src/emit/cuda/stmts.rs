@@ -7,12 +7,13 @@ use super::Site;
 use super::names::{identifier, param_type, type_name};
 use super::source::Source;
 use crate::check::hir::{
-    Algorithm, Callee, Expr, ExprKind, Iter, Param, ParamTy, Primitive, Run, Step, Stmt, StmtKind,
-    Ty, VarId,
+    Algorithm, Callee, Expr, Iter, Param, ParamTy, Primitive, Run, Step, Stmt, StmtKind, Ty, VarId,
 };
 use crate::ids::SpanId;
 use crate::schedule::builder::fifo::{CREDITS, SLICES};
 use crate::source::Span;
+use crate::syntax::ast::BinOp;
+use crate::syntax::expr_text::{Target, Text};
 
 /// What the functions of one text share.
 #[derive(Default)]
@@ -227,8 +228,9 @@ impl<'a, 'w> Body<'a, 'w> {
                 self.statement(at, &format!("const {ty} {name} = {text};"));
             }
             StmtKind::For(var, Iter::Range(lo, hi), body) => {
-                let (lo, hi, var) = (self.expr(lo), self.bound(hi), self.var(*var));
-                let head = format!("for (i64 {var} = {lo}; {var} < {hi}; ++{var}) {{");
+                let (lo, hi, var) = (self.expr(lo), self.text(hi), self.var(*var));
+                let more = Target::Cpp.binary(BinOp::Lt, Text::atom(var.clone()), hi).code;
+                let head = format!("for (i64 {var} = {lo}; {more}; ++{var}) {{");
                 self.nested(at, &head, body, "}");
             }
             StmtKind::For(var, Iter::List(list), body) => {
@@ -308,12 +310,6 @@ impl<'a, 'w> Body<'a, 'w> {
                 self.primitive(at, *primitive, peer, places, onward.as_ref());
             }
         }
-    }
-
-    /// The end of a range, behind `<`.
-    fn bound(&mut self, hi: &Expr) -> String {
-        let text = self.expr(hi);
-        if matches!(*hi.kind, ExprKind::If(..)) { format!("({text})") } else { text }
     }
 
     /// One place, or several in braces.

@@ -15,7 +15,7 @@ use super::ast::{
 };
 use crate::source::Span;
 use crate::syntax::Source;
-use expr::{CONDITION, EFFECT};
+use crate::syntax::expr_text::{ATOM, OPERATOR};
 use trivia::Trivia;
 
 const WIDTH: usize = 100;
@@ -282,16 +282,16 @@ impl<'s> Printer<'s> {
             }
             StmtKind::Run { call, on } => {
                 let on: Vec<_> = on.iter().map(|region| self.expr(region, 0)).collect();
-                format!("{} on ({});", self.expr(call, EFFECT), on.join(", "))
+                format!("{} on ({});", self.expr(call, ATOM), on.join(", "))
             }
             StmtKind::Within { group, body } => {
                 let brace = self.brace_from(group.span.hi);
                 self.before(lo, brace + 1, false);
-                self.line_to(&format!("within {} {{", self.expr(group, CONDITION)), brace + 1);
+                self.line_to(&format!("within {} {{", self.expr(group, OPERATOR)), brace + 1);
                 self.block(body, brace);
                 return self.line_to("}", hi);
             }
-            StmtKind::Expr(e) => format!("{};", self.expr(e, EFFECT)),
+            StmtKind::Expr(e) => format!("{};", self.expr(e, ATOM)),
             StmtKind::Error => "/* unreadable */".to_owned(),
             StmtKind::For { var, iter, body } => {
                 return self.looping("for", &var.text, iter, body, stmt.span);
@@ -318,9 +318,9 @@ impl<'s> Printer<'s> {
     fn looping(&mut self, word: &str, var: &str, iter: &Iter, body: &[Stmt], span: Span) {
         let (range, last) = match iter {
             Iter::Range(lo, hi) => {
-                (format!("{}..{}", self.expr(lo, CONDITION), self.expr(hi, CONDITION)), hi)
+                (format!("{}..{}", self.expr(lo, OPERATOR), self.expr(hi, OPERATOR)), hi)
             }
-            Iter::List(list) => (self.expr(list, CONDITION), list),
+            Iter::List(list) => (self.expr(list, OPERATOR), list),
         };
         let brace = self.brace_from(last.span.hi);
         self.before(span.lo, brace + 1, false);
@@ -342,7 +342,7 @@ impl<'s> Printer<'s> {
                 self.comments_below_quietly(brace + 1);
                 self.indent -= 1;
             }
-            let condition = self.expr(condition, CONDITION);
+            let condition = self.expr(condition, OPERATOR);
             self.line_to(&format!("{prefix}if {condition} {{"), brace + 1);
             close = self.block(body, brace);
             "} else ".clone_into(&mut prefix);

@@ -1,0 +1,447 @@
+//! Expressions as text, in every target: a leaf comes as it is written, and what is made of others by an operator gets
+//! the parentheses that its reading needs, and those that spare a reader the table of precedences.
+
+use proc_macro2::{Delimiter, Group, TokenStream, TokenTree};
+
+use super::operators::{BinOp, Form, UnOp};
+
+/// What is no choice: what may stand where a block or `?` follows.
+pub(crate) const OPERATOR: u8 = 1;
+const PREFIX: u8 = 11;
+/// What `.`, `[` and `(` may follow, and what an expression statement may be.
+pub(crate) const ATOM: u8 = 12;
+
+/// What expressions are written in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Target {
+    /// The language itself.
+    Language,
+    /// Rust with the types of the runtime, whose comparisons are methods.
+    Rust,
+    /// C++ and CUDA, where Euclidean division is by functions.
+    Cpp,
+}
+
+/// What code is made of: a string, or tokens.
+pub(crate) trait Code: FromIterator<Self> + Sized {
+    /// Words and signs, all on the same level of brackets.
+    fn word(text: &str) -> Self;
+    fn in_parens(self) -> Self;
+}
+
+impl Code for String {
+    fn word(text: &str) -> Self {
+        text.to_owned()
+    }
+
+    fn in_parens(self) -> Self {
+        format!("({self})")
+    }
+}
+
+impl Code for TokenStream {
+    fn word(text: &str) -> Self {
+        text.parse().expect("the table holds words and signs of Rust")
+    }
+
+    fn in_parens(self) -> Self {
+        TokenTree::from(Group::new(Delimiter::Parenthesis, self)).into()
+    }
+}
+
+/// An expression's code, and how tightly it binds.
+#[derive(Clone, Debug)]
+pub(crate) struct Text<C = String> {
+    /// The code without parentheses around it.
+    pub(crate) code: C,
+    binds: u8,
+    /// The operator between its parts.
+    infix: Option<BinOp>,
+}
+
+impl<C: Code> Text<C> {
+    const fn new(code: C, binds: u8) -> Self {
+        Self { code, binds, infix: None }
+    }
+
+    /// A name, a literal, a call: what nothing splits.
+    pub(crate) const fn atom(code: C) -> Self {
+        Self::new(code, ATOM)
+    }
+
+    /// A literal with its sign.
+    pub(crate) const fn number(code: C, value: i64) -> Self {
+        Self::new(code, if value < 0 { PREFIX } else { ATOM })
+    }
+
+    fn method(self, name: &str) -> C {
+        C::from_iter([self.at_least(ATOM), C::word("."), C::word(name)])
+    }
+
+    /// The code, in parentheses if it binds weaker than `min`.
+    pub(crate) fn at_least(self, min: u8) -> C {
+        if self.binds < min { self.code.in_parens() } else { self.code }
+    }
+}
+
+impl Text {
+    /// The call of a function.
+    pub(crate) fn call(name: &str, args: impl IntoIterator<Item = Self>) -> Self {
+        let args: Vec<_> = args.into_iter().map(|arg| arg.code).collect();
+        Self::atom(format!("{name}({})", args.join(", ")))
+    }
+}
+
+impl Target {
+    const fn binds(self, op: BinOp) -> u8 {
+        match self {
+            Self::Language | Self::Rust => op.row().binds,
+            Self::Cpp => op.row().binds_cpp,
+        }
+    }
+
+    const fn form(self, op: BinOp) -> Form {
+        match self {
+            Self::Language => Form::Infix,
+            Self::Rust => op.row().rust,
+            Self::Cpp => op.row().cpp,
+        }
+    }
+
+    /// Whether `op` stands between its operands.
+    pub(crate) const fn is_infix(self, op: BinOp) -> bool {
+        matches!(self.form(op), Form::Infix)
+    }
+
+    /// Whether `inner` stands in parentheses under `outer`, of another precedence, for the reader alone. Compilers of
+    /// C++ ask for them.
+    fn spared(self, outer: BinOp, inner: BinOp) -> bool {
+        let logic = |op| matches!(op, BinOp::And | BinOp::Or);
+        match self {
+            Self::Language => outer.of_bits(),
+            Self::Rust => false,
+            Self::Cpp => outer.of_bits() || inner.of_bits() || (logic(outer) && logic(inner)),
+        }
+    }
+
+    /// `left OP right` as the language means it: in C++ a quotient and a remainder are calls.
+    pub(crate) fn binary<C: Code>(self, op: BinOp, left: Text<C>, right: Text<C>) -> Text<C> {
+        let (name, args) = match self.form(op) {
+            Form::Infix => return self.infix(op, left, right),
+            Form::Call(name) => (C::word(name), vec![left.code, C::word(", "), right.code]),
+            Form::Method(name) => (left.method(name), vec![right.code]),
+            Form::Lazy(name) => (left.method(name), vec![C::word("|| "), right.code]),
+        };
+        let args = C::from_iter(args).in_parens();
+        Text::atom(C::from_iter([name, args]))
+    }
+
+    /// `left OP right` with the target's own operator. Where C++ divides numbers that are known not to be below zero,
+    /// that is what the language means too.
+    pub(crate) fn infix<C: Code>(self, op: BinOp, left: Text<C>, right: Text<C>) -> Text<C> {
+        let binds = self.binds(op);
+        let operand = |text: Text<C>, min| {
+            let mixed = |inner| self.binds(inner) != binds && self.spared(op, inner);
+            let min = if text.infix.is_some_and(mixed) { PREFIX } else { min };
+            text.at_least(min)
+        };
+        let left = operand(left, binds + u8::from(op.compares()));
+        let right = operand(right, binds + 1);
+        let sign = C::word(&format!(" {} ", op.text()));
+        Text { infix: Some(op), ..Text::new(C::from_iter([left, sign, right]), binds) }
+    }
+
+    /// `-operand`, or `!operand` of a flag.
+    pub(crate) fn unary<C: Code>(self, op: UnOp, operand: Text<C>) -> Text<C> {
+        self.prefix(op.text(), operand)
+    }
+
+    /// `!operand` of an integer: all its bits are turned.
+    pub(crate) fn complement<C: Code>(self, operand: Text<C>) -> Text<C> {
+        self.prefix(if self == Self::Cpp { "~" } else { UnOp::Not.text() }, operand)
+    }
+
+    fn prefix<C: Code>(self, sign: &str, operand: Text<C>) -> Text<C> {
+        // Two signs of C++ may be one operator.
+        let min = if self == Self::Language { PREFIX } else { ATOM };
+        Text::new(C::from_iter([C::word(sign), operand.at_least(min)]), PREFIX)
+    }
+
+    /// `if condition { then } else { otherwise }`, where it is no call of a function.
+    pub(crate) fn choice(self, condition: Text, then: Text, otherwise: Text) -> Text {
+        let condition = condition.at_least(OPERATOR);
+        let code = if self == Self::Cpp {
+            let [then, otherwise] = [then, otherwise].map(|text| text.at_least(OPERATOR));
+            format!("{condition} ? {then} : {otherwise}")
+        } else {
+            let chained = otherwise.binds < OPERATOR;
+            let otherwise = otherwise.code;
+            let otherwise = if chained { otherwise } else { format!("{{ {otherwise} }}") };
+            format!("if {condition} {{ {} }} else {otherwise}", then.code)
+        };
+        Text::new(code, 0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TARGETS: [Target; 3] = [Target::Language, Target::Rust, Target::Cpp];
+
+    #[derive(Clone, Debug, PartialEq)]
+    enum Tree {
+        Leaf(String),
+        Prefix(String, Box<Self>),
+        Infix(BinOp, Box<[Self; 2]>),
+        Choice(Box<[Self; 3]>),
+    }
+
+    fn infix(op: BinOp, left: Tree, right: Tree) -> Tree {
+        Tree::Infix(op, Box::new([left, right]))
+    }
+
+    /// One of each kind of expression, with its own leaves.
+    fn kinds(target: Target, leaf: &str) -> Vec<Tree> {
+        let named = |end: &str| Tree::Leaf(format!("{leaf}{end}"));
+        let mut trees = vec![named("")];
+        let complement = if target == Target::Cpp { "~" } else { "!" };
+        trees.extend(
+            ["-", "!", complement].map(|sign| Tree::Prefix(sign.into(), Box::new(named("")))),
+        );
+        trees.extend(BinOp::ALL.map(|op| infix(op, named("0"), named("1"))));
+        // In Rust a choice is a call, and the grammar of the language has tests of its own.
+        if target == Target::Cpp {
+            trees.push(Tree::Choice(Box::new([named("0"), named("1"), named("2")])));
+        }
+        trees
+    }
+
+    /// `own`: with the target's operators, not with functions for some.
+    fn written(target: Target, own: bool, tree: &Tree) -> Text {
+        let text = |tree| written(target, own, tree);
+        match tree {
+            Tree::Leaf(name) => Text::atom(name.clone()),
+            Tree::Prefix(sign, of) => match &**sign {
+                "-" => target.unary(UnOp::Neg, text(of)),
+                "!" => target.unary(UnOp::Not, text(of)),
+                _ => target.complement(text(of)),
+            },
+            Tree::Infix(op, sides) => {
+                let [left, right] = sides.each_ref().map(text);
+                if own { target.infix(*op, left, right) } else { target.binary(*op, left, right) }
+            }
+            Tree::Choice(parts) => {
+                let [condition, then, otherwise] = parts.each_ref().map(text);
+                target.choice(condition, then, otherwise)
+            }
+        }
+    }
+
+    /// Reads an expression as the target's own grammar has it.
+    struct Reader {
+        target: Target,
+        /// The last comes first.
+        rest: Vec<String>,
+    }
+
+    /// The infix operators of the standards, the weakest first.
+    const RUST: [&str; 9] = ["||", "&&", "== != < <= > >=", "|", "^", "&", "<< >>", "+ -", "* / %"];
+    const CPP: [&str; 10] =
+        ["||", "&&", "|", "^", "&", "== !=", "< <= > >=", "<< >>", "+ -", "* / %"];
+
+    impl Reader {
+        fn read(target: Target, text: &str) -> Tree {
+            let mut rest: Vec<String> = Vec::new();
+            for sign in text.chars() {
+                let joined = rest.last().map(|last| format!("{last}{sign}")).unwrap_or_default();
+                let word = joined.chars().all(|c| c.is_alphanumeric() || c == '_');
+                let two = ["<<", ">>", "==", "!=", "<=", ">=", "&&", "||"].contains(&&*joined);
+                let decrement = target == Target::Cpp && joined == "--";
+                match rest.last_mut() {
+                    Some(last) if word || two || decrement => *last = joined,
+                    _ => rest.push(sign.into()),
+                }
+            }
+            rest.retain(|token| token != " ");
+            rest.reverse();
+            let mut reader = Self { target, rest };
+            let tree = reader.whole();
+            assert!(reader.rest.is_empty(), "{text}: {:?} is left", reader.rest);
+            tree
+        }
+
+        fn takes(&mut self, token: &str) -> bool {
+            let takes = self.rest.last().is_some_and(|next| next == token);
+            if takes {
+                self.rest.pop();
+            }
+            takes
+        }
+
+        fn whole(&mut self) -> Tree {
+            let condition = self.infix(0);
+            if self.target != Target::Cpp || !self.takes("?") {
+                return condition;
+            }
+            let then = self.whole();
+            assert!(self.takes(":"));
+            Tree::Choice(Box::new([condition, then, self.whole()]))
+        }
+
+        fn infix(&mut self, level: usize) -> Tree {
+            let levels: &[&str] = if self.target == Target::Cpp { &CPP } else { &RUST };
+            let Some(signs) = levels.get(level) else { return self.prefix() };
+            let mut tree = self.infix(level + 1);
+            let mut chained = false;
+            while let Some(sign) = signs.split(' ').find(|sign| self.takes(sign)) {
+                assert!(!(chained && signs.contains("==")), "comparisons do not chain");
+                chained = true;
+                let op = BinOp::ALL.into_iter().find(|op| op.text() == sign).unwrap();
+                tree = infix(op, tree, self.infix(level + 1));
+            }
+            tree
+        }
+
+        fn prefix(&mut self) -> Tree {
+            match ["-", "!", "~"].into_iter().find(|sign| self.takes(sign)) {
+                Some(sign) => Tree::Prefix(sign.into(), Box::new(self.prefix())),
+                None => self.postfix(),
+            }
+        }
+
+        fn postfix(&mut self) -> Tree {
+            let mut tree = if self.takes("(") {
+                self.closed()
+            } else {
+                Tree::Leaf(self.rest.pop().expect("an operand"))
+            };
+            loop {
+                if self.takes(".") {
+                    let name = self.rest.pop().unwrap();
+                    assert!(self.takes("("));
+                    let lazy = self.takes("||");
+                    let op = self.called(|form| match form {
+                        Form::Method(method) => !lazy && method == name,
+                        Form::Lazy(method) => lazy && method == name,
+                        Form::Infix | Form::Call(_) => false,
+                    });
+                    tree = infix(op, tree, self.closed());
+                } else if self.takes("(") {
+                    let Tree::Leaf(name) = tree else { panic!("{tree:?} is called") };
+                    let op = self.called(|form| matches!(form, Form::Call(call) if call == name));
+                    let left = self.whole();
+                    assert!(self.takes(","));
+                    tree = infix(op, left, self.closed());
+                } else {
+                    return tree;
+                }
+            }
+        }
+
+        /// The one operator that is written so.
+        fn called(&self, is: impl Fn(Form) -> bool) -> BinOp {
+            let ops: Vec<_> =
+                BinOp::ALL.into_iter().filter(|op| is(self.target.form(*op))).collect();
+            assert_eq!(ops.len(), 1, "{ops:?}");
+            ops[0]
+        }
+
+        fn closed(&mut self) -> Tree {
+            let tree = self.whole();
+            assert!(self.takes(")"));
+            tree
+        }
+    }
+
+    fn is_read_back(target: Target, tree: &Tree) {
+        for own in [false, true] {
+            let text = written(target, own, tree).code;
+            assert_eq!(Reader::read(target, &text), *tree, "{target:?}: {text}");
+        }
+    }
+
+    #[test]
+    fn nested_operators_are_read_back_as_the_same_tree() {
+        for target in TARGETS {
+            let [a, b, c] = ["a", "b", "c"].map(|leaf| kinds(target, leaf));
+            for left in &a {
+                for sign in ["-", "!"] {
+                    is_read_back(target, &Tree::Prefix(sign.into(), Box::new(left.clone())));
+                }
+                for right in &b {
+                    for op in BinOp::ALL {
+                        is_read_back(target, &infix(op, left.clone(), right.clone()));
+                    }
+                    for third in c.iter().filter(|_| target == Target::Cpp) {
+                        let parts = [left, right, third].map(Clone::clone);
+                        is_read_back(target, &Tree::Choice(Box::new(parts)));
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn tokens_are_those_of_the_text() {
+        for op in BinOp::ALL {
+            let [left, right] = ["a + b", "c - d"].map(str::to_owned);
+            let text = Target::Rust.binary(op, Text::atom(left), Text::atom(right)).code;
+            let [left, right] = ["a + b", "c - d"].map(|text| Text::atom(TokenStream::word(text)));
+            let tokens = Target::Rust.binary(op, left, right).code;
+            assert_eq!(tokens.to_string(), TokenStream::word(&text).to_string());
+        }
+    }
+
+    /// `(a INNER b) OUTER (c INNER d)`
+    fn told(target: Target, outer: BinOp, inner: BinOp) -> String {
+        let leaf = |name: &str| Tree::Leaf(name.into());
+        let [left, right] = [["a", "b"], ["c", "d"]].map(|[l, r]| infix(inner, leaf(l), leaf(r)));
+        written(target, false, &infix(outer, left, right)).code
+    }
+
+    #[test]
+    fn parentheses_stand_where_they_are_needed_or_spare_a_look() {
+        use BinOp::{Add, And, BitAnd, Eq, Lt, Mul, Or, Rem, Shl, Sub};
+        let told = |outer, inner| TARGETS.map(|target| told(target, outer, inner));
+        assert_eq!(told(Mul, Sub), ["(a - b) * (c - d)"; 3]);
+        assert_eq!(told(Sub, Mul), ["a * b - c * d"; 3]);
+        assert_eq!(told(Sub, Sub), ["a - b - (c - d)"; 3]);
+        let [language, rust, cpp] = told(Rem, Add);
+        assert_eq!([&*language, &*rust], ["(a + b) % (c + d)"; 2]);
+        assert_eq!(cpp, "mod(a + b, c + d)");
+        let [language, rust, cpp] = told(BitAnd, Shl);
+        assert_eq!([&*language, &*cpp], ["(a << b) & (c << d)"; 2]);
+        assert_eq!(rust, "a << b & c << d");
+        let [language, rust, cpp] = told(Lt, BitAnd);
+        assert_eq!(language, "a & b < c & d");
+        assert_eq!(rust, "(a & b).less(c & d)");
+        assert_eq!(cpp, "(a & b) < (c & d)");
+        assert_eq!(told(Eq, Lt)[2], "(a < b) == (c < d)");
+        assert_eq!(told(Or, Eq)[2], "a == b || c == d");
+        let [language, rust, cpp] = told(Or, And);
+        assert_eq!(language, "a && b || c && d");
+        assert_eq!(rust, "a.and(|| b).or(|| c.and(|| d))");
+        assert_eq!(cpp, "(a && b) || (c && d)");
+    }
+
+    #[test]
+    fn a_number_that_is_not_below_zero_is_divided_by_the_operator_of_cpp() {
+        let [me, round, nranks] = ["me", "round", "nranks"].map(|name| Text::atom(name.to_owned()));
+        let one = Text::number("1".into(), 1);
+        let before = Target::Cpp.binary(BinOp::Sub, me, round);
+        let before = Target::Cpp.binary(BinOp::Sub, before, one);
+        let rest = Target::Cpp.binary(BinOp::Rem, before.clone(), nranks.clone());
+        assert_eq!(rest.code, "mod(me - round - 1, nranks)");
+        let rest = Target::Cpp.infix(BinOp::Rem, before, nranks);
+        assert_eq!(rest.code, "(me - round - 1) % nranks");
+    }
+
+    #[test]
+    fn signs_do_not_run_together() {
+        let minus = Text::number("-1".to_owned(), -1);
+        let twice = |target: Target| target.unary(UnOp::Neg, minus.clone()).code;
+        assert_eq!(TARGETS.map(twice), ["--1", "-(-1)", "-(-1)"]);
+        assert_eq!(Target::Cpp.binary(BinOp::Sub, minus.clone(), minus).code, "-1 - -1");
+    }
+}

@@ -1,0 +1,157 @@
+//! The operators, and how each is written: in the language, in expanded Rust and in C++.
+
+/// Prefix operators.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum UnOp {
+    /// `-`
+    Neg,
+    /// `!` on bool (not) and int (bitwise complement).
+    Not,
+}
+
+/// Infix operators, with Rust's precedence.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum BinOp {
+    /// `*`
+    Mul,
+    /// `/`, Euclidean
+    Div,
+    /// `%`, Euclidean: never negative
+    Rem,
+    /// `+`
+    Add,
+    /// `-`
+    Sub,
+    /// `<<`
+    Shl,
+    /// `>>`
+    Shr,
+    /// `&`
+    BitAnd,
+    /// `^`
+    BitXor,
+    /// `|`
+    BitOr,
+    /// `==`
+    Eq,
+    /// `!=`
+    Ne,
+    /// `<`
+    Lt,
+    /// `<=`
+    Le,
+    /// `>`
+    Gt,
+    /// `>=`
+    Ge,
+    /// `&&`, short circuit
+    And,
+    /// `||`, short circuit
+    Or,
+}
+
+impl UnOp {
+    /// How it is written.
+    pub(crate) const fn text(self) -> &'static str {
+        match self {
+            Self::Neg => "-",
+            Self::Not => "!",
+        }
+    }
+}
+
+/// What an infix operator of the language becomes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Form {
+    /// The same sign between its operands.
+    Infix,
+    /// A function of both operands.
+    Call(&'static str),
+    /// A method of the left operand.
+    Method(&'static str),
+    /// A method of the left operand that takes a closure, so that the right one is computed where it counts.
+    Lazy(&'static str),
+}
+
+/// A row of the table of infix operators. Whatever binds higher binds tighter; comparisons do not chain.
+pub(super) struct Row {
+    text: &'static str,
+    /// In the language, and in Rust.
+    pub(super) binds: u8,
+    pub(super) rust: Form,
+    /// In C++, where comparisons bind tighter than bits. It tells equality from order too, and no reader does.
+    pub(super) binds_cpp: u8,
+    pub(super) cpp: Form,
+}
+
+const fn row(text: &'static str, binds: u8, rust: Form, binds_cpp: u8, cpp: Form) -> Row {
+    Row { text, binds, rust, binds_cpp, cpp }
+}
+
+impl BinOp {
+    /// All of them, from those that bind tightest.
+    pub const ALL: [Self; 18] = [
+        Self::Mul,
+        Self::Div,
+        Self::Rem,
+        Self::Add,
+        Self::Sub,
+        Self::Shl,
+        Self::Shr,
+        Self::BitAnd,
+        Self::BitXor,
+        Self::BitOr,
+        Self::Eq,
+        Self::Ne,
+        Self::Lt,
+        Self::Le,
+        Self::Gt,
+        Self::Ge,
+        Self::And,
+        Self::Or,
+    ];
+
+    pub(super) const fn row(self) -> Row {
+        use Form::{Call, Infix, Lazy, Method};
+        match self {
+            Self::Mul => row("*", 10, Infix, 10, Infix),
+            Self::Div => row("/", 10, Infix, 10, Call("quo")),
+            Self::Rem => row("%", 10, Infix, 10, Call("mod")),
+            Self::Add => row("+", 9, Infix, 9, Infix),
+            Self::Sub => row("-", 9, Infix, 9, Infix),
+            Self::Shl => row("<<", 8, Infix, 8, Infix),
+            Self::Shr => row(">>", 8, Infix, 8, Infix),
+            Self::BitAnd => row("&", 7, Infix, 6, Infix),
+            Self::BitXor => row("^", 6, Infix, 5, Infix),
+            Self::BitOr => row("|", 5, Infix, 4, Infix),
+            Self::Eq => row("==", 4, Method("equals"), 7, Infix),
+            Self::Ne => row("!=", 4, Method("differs"), 7, Infix),
+            Self::Lt => row("<", 4, Method("less"), 7, Infix),
+            Self::Le => row("<=", 4, Method("at_most"), 7, Infix),
+            Self::Gt => row(">", 4, Method("more"), 7, Infix),
+            Self::Ge => row(">=", 4, Method("at_least"), 7, Infix),
+            Self::And => row("&&", 3, Lazy("and"), 3, Infix),
+            Self::Or => row("||", 2, Lazy("or"), 2, Infix),
+        }
+    }
+
+    /// How it is written in the language.
+    pub const fn text(self) -> &'static str {
+        self.row().text
+    }
+
+    /// How tightly it binds in the language: higher binds tighter; comparisons do not chain.
+    pub const fn precedence(self) -> u8 {
+        self.row().binds
+    }
+
+    /// Whether it works on bits: few people know how tightly such an operator binds.
+    pub(super) const fn of_bits(self) -> bool {
+        matches!(self, Self::Shl | Self::Shr | Self::BitAnd | Self::BitXor | Self::BitOr)
+    }
+
+    /// Whether it compares.
+    pub(super) const fn compares(self) -> bool {
+        self.precedence() == Self::Eq.precedence()
+    }
+}
