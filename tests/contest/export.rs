@@ -17,6 +17,7 @@ use crate::contest::program::Program;
 pub(crate) struct Placed {
     pub(crate) source: Source,
     pub(crate) proved: Proved,
+    pub(crate) run: Configured,
 }
 
 /// The mesh of the contest.
@@ -65,13 +66,14 @@ fn placed(
         let all = all.into_iter().map(|f| run.diagnostic(f, nranks).report(&source));
         all.collect::<Vec<_>>().join("\n")
     })?;
-    Ok(Placed { source, proved })
+    Ok(Placed { source, run, proved })
 }
 
 /// The C++ text of an executor with these classes; what is wrong as text.
 pub(crate) fn export(name: &str, classes: &[(Option<u64>, &Placed)]) -> Result<String, String> {
     let classes = classes.iter().map(|(below, placed)| SizeClass {
         below: *below,
+        algorithm: &placed.run,
         schedule: placed.proved.schedule(),
         source: Some(&placed.source),
     });

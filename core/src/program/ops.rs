@@ -117,15 +117,15 @@ impl Op {
         }
         let numbers = |args: &[Kind]| args.iter().all(|kind| *kind == Number);
         match (self, args) {
-            (Self::Int(_), []) => Some(Number),
-            (Self::Binary(_), [Number, Number]) => Some(Number),
+            (Self::Int(_), [])
+            | (Self::Binary(_), [Number, Number])
+            | (Self::Len, [List | Rings | Groups | Pieces]) => Some(Number),
             (Self::If, [Number, then, otherwise]) => (then == otherwise).then_some(*then),
             (Self::Function(f), _) => (numbers(args) && args.len() == f.arity()).then_some(Number),
             (Self::List, _) => numbers(args).then_some(List),
-            (Self::Len, [List | Rings | Groups | Pieces]) => Some(Number),
             (Self::Split, [Region, Number | List]) => Some(Pieces),
-            (Self::Tree(_), [Number]) => Some(Tree),
-            (Self::TreeDoubleBinary, [Number] | [Number, Number]) => Some(Tree),
+            (Self::Tree(_) | Self::TreeDoubleBinary, [Number])
+            | (Self::TreeDoubleBinary, [Number, Number]) => Some(Tree),
             (Self::Rate(_) | Self::Time(_), []) => Some(Kind::Quantity),
             (Self::Topology(_, cuts), _) => {
                 let sizes = args.len().checked_sub(2 * cuts as usize)?;

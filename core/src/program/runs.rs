@@ -48,7 +48,7 @@ impl Algorithm for Question<'_> {
         &self.whose.file
     }
 
-    fn source(&self) -> &str {
+    fn source(&self) -> &'static str {
         ""
     }
 

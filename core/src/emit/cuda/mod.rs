@@ -5,7 +5,7 @@
 
 mod exprs;
 mod facts;
-mod names;
+pub(super) mod names;
 mod parts;
 mod prune;
 mod source;

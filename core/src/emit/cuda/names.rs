@@ -140,7 +140,7 @@ const TAKEN: &[&str] = &[
 ];
 
 /// The author's name, or one like it where that is taken.
-pub(super) fn identifier(name: &str) -> String {
+pub(in crate::emit) fn identifier(name: &str) -> String {
     let lists = name.strip_prefix("list_").is_some_and(|rest| rest.parse::<u32>().is_ok());
     if lists || name.ends_with('_') || TAKEN.binary_search(&name).is_ok() {
         return format!("{name}_");

@@ -6,9 +6,13 @@
 //! streams of a rank share comes first, and what would lose a signal there is refused.
 
 mod handshakes;
+mod lift;
+mod loops;
 mod moves;
+mod print;
 mod rounds;
 mod text;
+mod tree;
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -17,6 +21,7 @@ use crate::collective::Collective;
 use crate::diagnostics::{Code, Finding};
 use crate::executor::Executor;
 use crate::ids::{RankId, SpanId};
+use crate::program::Configured;
 use crate::schedule::{Algorithm as _, Buffer, OpKind, Schedule};
 use crate::syntax::Source;
 use crate::verify::{Signals, verify_with};
@@ -50,6 +55,7 @@ impl<'a> Export<'a> {
     pub fn of(executor: &'a Executor, source: impl Fn(&str) -> Option<&'a Source>) -> Self {
         let classes = executor.classes.iter().map(|class| SizeClass {
             below: class.below,
+            algorithm: &class.algorithm,
             schedule: class.proved.schedule(),
             source: source(class.algorithm.file()),
         });
@@ -67,6 +73,8 @@ impl<'a> Export<'a> {
 pub struct SizeClass<'a> {
     /// Fewer bytes than this, by nccl-tests' size; `None` for what is left.
     pub below: Option<u64>,
+    /// What runs: its program has the loops.
+    pub algorithm: &'a Configured,
     /// The schedule as its author wrote it.
     pub schedule: &'a Schedule,
     /// Where the lines stand that its ops come from.
@@ -119,10 +127,16 @@ impl Part {
         let schedule = handshakes::closed(class.schedule).map_err(noted)?;
         verify_with(&schedule, SIGNALS).map_err(noted)?;
         let writer = Writer::new(&schedule, class.source)?;
+        let pieces = writer.pieces;
+        let loops = loops::functions(class.algorithm, class.schedule, &schedule, &writer);
+        let functions = match loops {
+            Some(functions) => functions,
+            None => writer.class()?,
+        };
         let mut part = Self {
             algorithm: schedule.algorithm.clone(),
-            pieces: writer.pieces,
-            functions: writer.class()?,
+            pieces,
+            functions,
             scratch: schedule
                 .scratch
                 .iter()

@@ -4,6 +4,7 @@ use std::collections::{HashMap, HashSet};
 use std::fmt::Write as _;
 
 use super::tree::{Node, Number, Piece, Place, Table};
+use crate::emit::cuda::names::identifier;
 use crate::schedule::Buffer;
 use crate::syntax::ast::{BinOp, UnOp};
 use crate::syntax::expr_text::{Target, Text};
@@ -36,7 +37,7 @@ impl Printer<'_> {
 
     /// A new name for a variable, that of the source if that is free.
     fn declare(&mut self, var: usize) -> String {
-        let wanted = crate::emit::cuda_name(&self.vars[var]);
+        let wanted = identifier(&self.vars[var]);
         let open = |name: &str| self.scopes.iter().flatten().any(|known| known == name);
         let names = std::iter::once(wanted.clone()).chain((2..).map(|k| format!("{wanted}_{k}")));
         let mut free = names.filter(|name| !TAKEN.contains(&name.as_str()) && !open(name));
@@ -61,14 +62,11 @@ impl Printer<'_> {
         }
     }
 
-    /// A block behind the line that opens it.
-    fn body(&mut self, declared: Option<usize>, nodes: &[Node], before: &[&str], after: &[&str]) {
+    /// The statements of a block, behind the line that opens it.
+    fn body(&mut self, nodes: &[Node]) {
         self.scopes.push(Vec::new());
-        let _ = declared;
         self.line = None;
-        before.iter().for_each(|line| self.put(line));
         self.nodes(nodes);
-        after.iter().for_each(|line| self.put(line));
         self.scopes.pop();
         self.line = None;
     }
@@ -140,17 +138,17 @@ impl Printer<'_> {
                     let condition = self.number(condition).code;
                     let word = if at == 0 { "if" } else { "} else if" };
                     self.put(&format!("{word} ({condition}) {{"));
-                    self.body(None, body, &[], &[]);
+                    self.body(body);
                 }
                 if !otherwise.is_empty() {
                     self.put("} else {");
-                    self.body(None, otherwise, &[], &[]);
+                    self.body(otherwise);
                 }
                 self.put("}");
             }
             Node::Block(body) => {
                 self.put("{");
-                self.body(None, body, &[], &[]);
+                self.body(body);
                 self.put("}");
             }
             Node::Signal { line, method, peer } => {
@@ -173,9 +171,9 @@ impl Printer<'_> {
                 self.put(&format!("    CHK_RET(lane.{method}(peer));"));
                 self.put("}");
             }
-            Node::Move { line, method, src, dst } => {
+            Node::Move { line, method, places } => {
                 self.at(*line);
-                let (src, dst) = (self.place(src), self.place(dst));
+                let [src, dst] = places.each_ref().map(|place| self.place(place));
                 self.put(&format!("CHK_RET(lane.{method}({src}, {dst}));"));
             }
         }
@@ -191,8 +189,8 @@ impl Printer<'_> {
             Piece::Entry(table, indices) => self.entry(*table, indices),
             Piece::Computed { lo, width, slot, base } => {
                 let mut parts = vec![self.number(lo).code, width.to_string()];
-                if (slot, base) != (&Number::Const(0), &0) {
-                    parts.extend([self.number(slot).code, base.to_string()]);
+                if (slot, base) != (&Number::Const(0), &Number::Const(0)) {
+                    parts.extend([self.number(slot).code, self.number(base).code]);
                 }
                 format!("At({})", parts.join(", "))
             }
@@ -249,8 +247,7 @@ impl Printer<'_> {
                 Target::Cpp.binary(*op, self.number(&sides[0]), self.number(&sides[1]))
             }
             Number::Choice(parts) => {
-                let [condition, then, otherwise] =
-                    parts.each_ref().map(|part| self.number(part));
+                let [condition, then, otherwise] = parts.each_ref().map(|part| self.number(part));
                 Target::Cpp.choice(condition, then, otherwise)
             }
             Number::Call(function, args) => {
@@ -275,7 +272,8 @@ pub(super) fn table(table: &Table, number: usize, nranks: u32) -> String {
     if table.by_rank {
         sizes.push(nranks as usize);
     }
-    let dims: String = sizes.iter().map(|size| format!("[{size}]")).collect();
+    let dims: Vec<_> = sizes.iter().map(|size| format!("[{size}]")).collect();
+    let dims = dims.concat();
     let entries: Vec<_> = table
         .entries
         .iter()
@@ -302,7 +300,8 @@ fn nested(entries: &[String], sizes: &[usize]) -> String {
     }
 }
 
-/// Leaves out variables that nothing asks for, as compilers complain of them.
+/// Leaves out variables that nothing asks for, as compilers complain of them, and blocks that hold nothing, such as what
+/// the layout required of the ranks.
 pub(super) fn prune(nodes: &mut Vec<Node>) {
     loop {
         let mut used = HashSet::new();
@@ -317,12 +316,19 @@ pub(super) fn prune(nodes: &mut Vec<Node>) {
 
 fn drop_unused(nodes: &mut Vec<Node>, used: &HashSet<usize>) -> bool {
     let before = nodes.len();
-    nodes.retain(|node| !matches!(node, Node::Let(var, _) if !used.contains(var)));
-    let mut dropped = nodes.len() < before;
-    for node in nodes {
+    let mut dropped = false;
+    for node in &mut *nodes {
         for block in node.blocks_mut() {
             dropped |= drop_unused(block, used);
         }
     }
-    dropped
+    nodes.retain(|node| match node {
+        Node::Let(var, _) => used.contains(var),
+        Node::Loop { body, .. } | Node::Block(body) => !body.is_empty(),
+        Node::If(arms, otherwise) => {
+            !(otherwise.is_empty() && arms.iter().all(|(_, body)| body.is_empty()))
+        }
+        _ => true,
+    });
+    dropped || nodes.len() < before
 }

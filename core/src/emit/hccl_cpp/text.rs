@@ -13,13 +13,13 @@ use crate::syntax::Source;
 
 /// What a statement does; its peers and pieces are values beside it.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct Key {
-    line: u32,
-    what: What,
+pub(super) struct Key {
+    pub(super) line: u32,
+    pub(super) what: What,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum What {
+pub(super) enum What {
     /// A signal: a method of a stream that takes a number.
     Signal(&'static str),
     /// A signal: a method of a stream that takes no number.
@@ -28,7 +28,7 @@ enum What {
     Move(&'static str, [(Buffer, bool); 2]),
 }
 
-type Statement = (Key, Vec<Vec<u64>>);
+pub(super) type Statement = (Key, Vec<Vec<u64>>);
 
 /// Ranks whose streams have the same statements, and with which values each.
 type Shape = (Vec<Key>, Vec<RankId>, Vec<Vec<Statement>>);
@@ -191,7 +191,7 @@ impl<'a> Writer<'a> {
     }
 
     /// A line of the source, with its number.
-    fn said(&self, line: u32) -> Option<String> {
+    pub(super) fn said(&self, line: u32) -> Option<String> {
         if line == 0 {
             return None;
         }
@@ -288,7 +288,7 @@ impl<'a> Writer<'a> {
     }
 
     /// What a stream does, a copy engine's step each.
-    fn statements(&self, stream: &Stream) -> Result<Vec<Statement>, Vec<Finding>> {
+    pub(super) fn statements(&self, stream: &Stream) -> Result<Vec<Statement>, Vec<Finding>> {
         let mut statements = Vec::new();
         for op in &self.schedule.ops[stream.first.index()..][..stream.len as usize] {
             let line = self.schedule.location(op.at).line;

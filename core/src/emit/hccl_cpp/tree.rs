@@ -41,7 +41,7 @@ pub(super) struct Table {
 /// data of that slot began.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Piece {
-    Computed { lo: Number, width: i64, slot: Number, base: i64 },
+    Computed { lo: Number, width: i64, slot: Number, base: Number },
     Entry(usize, Vec<Number>),
 }
 
@@ -57,57 +57,91 @@ pub(super) struct Place {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Node {
     Let(usize, Number),
-    Loop { var: usize, lo: Number, hi: Number, body: Vec<Self> },
+    Loop {
+        var: usize,
+        lo: Number,
+        hi: Number,
+        body: Vec<Self>,
+    },
     /// Every number between the bounds on a stream of its own; the first goes on where the statement stands.
-    Streams { line: u32, var: usize, lo: Number, hi: Number, body: Vec<Self> },
+    Streams {
+        line: u32,
+        var: usize,
+        lo: Number,
+        hi: Number,
+        body: Vec<Self>,
+    },
     If(Vec<(Number, Vec<Self>)>, Vec<Self>),
     Block(Vec<Self>),
     /// A signal: a method of a stream that takes a peer.
-    Signal { line: u32, method: &'static str, peer: Number },
+    Signal {
+        line: u32,
+        method: &'static str,
+        peer: Number,
+    },
     /// A signal to or from each of some peers, by rank.
-    Peers { method: &'static str, peers: Vec<Vec<u32>> },
+    Peers {
+        method: &'static str,
+        peers: Vec<Vec<u32>>,
+    },
     /// A copy or a reduction.
-    Move { line: u32, method: &'static str, src: Place, dst: Place },
+    Move {
+        line: u32,
+        method: &'static str,
+        places: Box<[Place; 2]>,
+    },
 }
 
 impl Number {
     /// The variables in it.
     fn asks(&self, used: &mut HashSet<usize>) {
-        match self {
-            Self::Var(var) => _ = used.insert(*var),
-            Self::Const(_) | Self::Me | Self::Nranks => {}
-            Self::Neg(of) | Self::Not(of) | Self::Flip(of) | Self::IsPowerOfTwo(of) => of.asks(used),
-            Self::Binary(_, sides) => sides.iter().for_each(|side| side.asks(used)),
-            Self::Choice(parts) => parts.iter().for_each(|part| part.asks(used)),
-            Self::Call(_, args) | Self::Entry(_, args) => args.iter().for_each(|arg| arg.asks(used)),
+        if let Self::Var(var) = self {
+            used.insert(*var);
         }
+        for part in self.parts() {
+            part.asks(used);
+        }
+    }
+
+    fn parts(&self) -> Vec<&Self> {
+        match self {
+            Self::Var(_) | Self::Const(_) | Self::Me | Self::Nranks => Vec::new(),
+            Self::Neg(of) | Self::Not(of) | Self::Flip(of) | Self::IsPowerOfTwo(of) => vec![of],
+            Self::Binary(_, sides) => sides.iter().collect(),
+            Self::Choice(parts) => parts.iter().collect(),
+            Self::Call(_, args) | Self::Entry(_, args) => args.iter().collect(),
+        }
+    }
+}
+
+impl Place {
+    fn numbers(&self) -> Vec<&Number> {
+        let mut numbers: Vec<_> = self.of.iter().collect();
+        match &self.piece {
+            Piece::Computed { lo, slot, base, .. } => numbers.extend([lo, slot, base]),
+            Piece::Entry(_, indices) => numbers.extend(indices),
+        }
+        numbers
     }
 }
 
 impl Node {
     /// The variables that it asks for, and those in it.
     pub(super) fn asks(&self, used: &mut HashSet<usize>) {
-        match self {
-            Self::Let(_, value) => value.asks(used),
-            Self::Loop { lo, hi, .. } | Self::Streams { lo, hi, .. } => {
-                [lo, hi].into_iter().for_each(|bound| bound.asks(used));
-            }
-            Self::If(arms, _) => arms.iter().for_each(|(condition, _)| condition.asks(used)),
-            Self::Signal { peer, .. } => peer.asks(used),
-            Self::Move { src, dst, .. } => {
-                for Place { of, piece, .. } in [src, dst] {
-                    of.iter().for_each(|of| of.asks(used));
-                    match piece {
-                        Piece::Computed { lo, slot, .. } => {
-                            [lo, slot].into_iter().for_each(|part| part.asks(used));
-                        }
-                        Piece::Entry(_, indices) => indices.iter().for_each(|index| index.asks(used)),
-                    }
-                }
-            }
-            Self::Block(_) | Self::Peers { .. } => {}
+        let numbers: Vec<&Number> = match self {
+            Self::Let(_, value) => vec![value],
+            Self::Loop { lo, hi, .. } | Self::Streams { lo, hi, .. } => vec![lo, hi],
+            Self::If(arms, _) => arms.iter().map(|(condition, _)| condition).collect(),
+            Self::Signal { peer, .. } => vec![peer],
+            Self::Move { places, .. } => places.iter().flat_map(Place::numbers).collect(),
+            Self::Block(_) | Self::Peers { .. } => Vec::new(),
+        };
+        for number in numbers {
+            number.asks(used);
         }
-        self.blocks().into_iter().flatten().for_each(|node| node.asks(used));
+        for node in self.blocks().into_iter().flatten() {
+            node.asks(used);
+        }
     }
 
     fn blocks(&self) -> Vec<&Vec<Self>> {
@@ -229,7 +263,7 @@ impl<'t> Machine<'t> {
         let values = match piece {
             Piece::Computed { lo, width, slot, base } => {
                 let lo = self.number(lo)?;
-                vec![lo, lo + width, self.number(slot)?, *base]
+                vec![lo, lo + width, self.number(slot)?, self.number(base)?]
             }
             Piece::Entry(table, indices) => self.entry(*table, indices)?.to_vec(),
         };
@@ -294,10 +328,10 @@ impl<'t> Machine<'t> {
                     self.push(0, What::Signal(method), vec![vec![u64::from(*peer)]]);
                 }
             }
-            Node::Move { line, method, src, dst } => {
+            Node::Move { line, method, places: operands } => {
                 let mut values = Vec::new();
                 let mut places = Vec::new();
-                for Place { of, buffer, piece } in [src, dst] {
+                for Place { of, buffer, piece } in &**operands {
                     let peer = of.as_ref().map_or(Ok(self.me.into()), |of| self.number(of))?;
                     let remote = peer != i64::from(self.me);
                     if remote {

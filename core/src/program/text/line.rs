@@ -1,6 +1,6 @@
 //! One line of a program's text: its words, and the expressions among them.
 
-use super::read::{Names, span};
+use super::names::{Names, span};
 use crate::program::ir::{Expr, Kind, Op, VarId};
 use crate::schedule::text::{number, unquoted};
 use crate::source::Span;

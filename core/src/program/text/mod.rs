@@ -19,6 +19,7 @@
 //! ```
 
 mod line;
+mod names;
 mod read;
 mod write;
 

@@ -1,18 +1,17 @@
 //! Reads a program's text, and looks that every operator has operands of the kinds that it takes.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::line::Line;
+use super::names::{Names, span};
 use crate::collective::Collective;
 use crate::ids::SpanId;
 use crate::program::ir::{
-    Call, Demand, Expr, Kind, Param, Pass, Program, Step, StepId, Stmt, StmtKind, Var, VarId,
+    Call, Demand, Expr, Kind, Param, Pass, Program, Step, StepId, Stmt, StmtKind, Var,
 };
 use crate::schedule::demands::Resource;
 use crate::schedule::params::ParamTy;
 use crate::schedule::text::{TextError, location, number, signal_kind, unquoted};
-use crate::source::Span;
 
 /// Reads what [`print()`](super::print) wrote.
 ///
@@ -33,36 +32,6 @@ struct Reader<'t> {
     at: usize,
     /// By their numbers.
     programs: Vec<Arc<Program>>,
-}
-
-/// What the names of a program stand for.
-#[derive(Default)]
-pub(super) struct Names {
-    vars: Vec<Var>,
-    by_name: HashMap<String, Vec<VarId>>,
-}
-
-impl Names {
-    /// The kind of a variable's values.
-    pub(super) fn kind(&self, var: VarId) -> Kind {
-        self.vars[var.0 as usize].kind
-    }
-
-    /// The variable that is written so, and what kind of values it has.
-    pub(super) fn var(&self, text: &str) -> Result<(VarId, Kind), String> {
-        let unknown = || format!("no variable is called `{text}`");
-        let name = text.strip_prefix('%').ok_or_else(unknown)?;
-        let (name, id) = match name.split_once('#') {
-            Some((name, id)) => (name, Some(VarId(number(id)?))),
-            None => (name, None),
-        };
-        let found = match (self.by_name.get(name).map(Vec::as_slice), id) {
-            (Some([one]), None) => *one,
-            (Some(all), Some(id)) if all.contains(&id) => id,
-            _ => return Err(unknown()),
-        };
-        Ok((found, self.vars[found.0 as usize].kind))
-    }
 }
 
 impl<'t> Reader<'t> {
@@ -119,9 +88,7 @@ impl<'t> Reader<'t> {
             };
             let kind = Kind::ALL.into_iter().find(|known| known.name() == kind);
             let kind = kind.ok_or("no values are of that kind")?;
-            let id = VarId(names.vars.len() as u32);
-            names.by_name.entry(name.to_owned()).or_default().push(id);
-            names.vars.push(Var { name: name.to_owned(), kind, span: span(place)? });
+            names.declare(Var { name: name.to_owned(), kind, span: span(place)? });
         }
         let mut params = Vec::new();
         while let Some(line) = self.take("param ") {
@@ -143,7 +110,7 @@ impl<'t> Reader<'t> {
             file,
             locations: locations.into(),
             spans,
-            vars: names.vars,
+            vars: names.into_vars(),
             params,
             steps,
             body: stmts,
@@ -308,7 +275,7 @@ impl Body<'_, '_> {
                 let step = StepId(number(&line.word()?)?);
                 let found = self.steps.get(step.0 as usize).ok_or("no step has that number")?;
                 let args = line.list(&[])?;
-                let kinds = found.params.iter().map(|var| self.names.vars[var.0 as usize].kind);
+                let kinds = found.params.iter().map(|var| self.names.kind(*var));
                 if !kinds.eq(args.iter().map(|(_, kind)| *kind)) {
                     return Err(format!("step {} takes other arguments", found.name));
                 }
@@ -377,10 +344,4 @@ impl Body<'_, '_> {
         line.expect("to")?;
         Ok(Call { program, args, input, output: line.expr_of(&[Kind::Region])? })
     }
-}
-
-/// `12..15`
-pub(super) fn span(text: &str) -> Result<Span, String> {
-    let (lo, hi) = text.split_once("..").ok_or("expected a place such as `3..5`")?;
-    Ok(Span { lo: number(lo)?, hi: number(hi)? })
 }

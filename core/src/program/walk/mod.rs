@@ -46,7 +46,13 @@ pub(super) fn traced(
     builder: &mut Builder<'_>,
 ) -> Result<Trace, Stop> {
     let mut walk = Walk::new(program, given, builder)?;
-    walk.trace = Some(Trace::default());
+    let mut trace = Trace::default();
+    for param in &program.params {
+        if let Value::Int(value) = walk.vars[param.var.0 as usize] {
+            trace.params.insert(param.var, value);
+        }
+    }
+    walk.trace = Some(trace);
     walk.block(builder, &program.body)?;
     Ok(walk.trace.unwrap_or_default())
 }
@@ -427,7 +433,7 @@ impl Algorithm for Program {
         &self.file
     }
 
-    fn source(&self) -> &str {
+    fn source(&self) -> &'static str {
         ""
     }
 

@@ -5,24 +5,36 @@ use std::collections::HashMap;
 
 use super::Walk;
 use crate::ids::RankId;
-use crate::program::ir::{Expr, Op, Stmt};
+use crate::program::ir::{Expr, Op, Stmt, VarId};
 use crate::schedule::Region;
 use crate::schedule::builder::Builder;
 
 /// A way to a statement: the number of the iteration of each loop around it, and the statement of each step's call.
 pub(crate) type Way = Vec<i64>;
 
+/// What was looked up, by the expression or statement, in the order of the walk: each on the way that led there.
+type Seen<K, V> = HashMap<*const K, Vec<(Way, V)>>;
+
+/// The regions of a move, and whose they are: its sources, then its destinations.
+pub(crate) type Operands = Vec<(RankId, Region)>;
+
 /// What one rank looked up.
 #[derive(Debug, Default)]
 pub(crate) struct Trace {
     way: Way,
-    /// By the expression, in the order of the walk.
-    numbers: HashMap<*const Expr, Vec<(Way, i64)>>,
-    lists: HashMap<*const Expr, Vec<(Way, Vec<i64>)>>,
-    moves: HashMap<*const Stmt, Vec<(Way, Vec<(RankId, Region)>)>>,
+    /// Parameters that are numbers.
+    pub(super) params: HashMap<VarId, i64>,
+    numbers: Seen<Expr, i64>,
+    lists: Seen<Expr, Vec<i64>>,
+    moves: Seen<Stmt, Operands>,
 }
 
 impl Trace {
+    /// The value of a parameter that is a number.
+    pub(crate) fn param(&self, var: VarId) -> Option<i64> {
+        self.params.get(&var).copied()
+    }
+
     /// The values of a number, by the ways on which it was asked for.
     pub(crate) fn numbers(&self, expr: &Expr) -> &[(Way, i64)] {
         self.numbers.get(&std::ptr::from_ref(expr)).map_or(&[], Vec::as_slice)
@@ -33,8 +45,8 @@ impl Trace {
         self.lists.get(&std::ptr::from_ref(expr)).map_or(&[], Vec::as_slice)
     }
 
-    /// The operands of a move: its sources, then its destinations.
-    pub(crate) fn moves(&self, stmt: &Stmt) -> &[(Way, Vec<(RankId, Region)>)] {
+    /// The operands of a move.
+    pub(crate) fn moves(&self, stmt: &Stmt) -> &[(Way, Operands)] {
         self.moves.get(&std::ptr::from_ref(stmt)).map_or(&[], Vec::as_slice)
     }
 }
