@@ -7,7 +7,7 @@
 use std::fmt;
 use std::sync::{Arc, OnceLock};
 
-use roundelay_core::check::Door;
+use roundelay_core::check::Frontend;
 use roundelay_core::check::others::Others;
 use roundelay_core::cost::{self, Counter, has_latency};
 use roundelay_core::diagnostics::{Code, Finding};
@@ -205,7 +205,7 @@ pub fn library() -> &'static [Configured] {
         let checked = |(file, text): &(&'static str, &'static str)| {
             let source = Source::from_text(*file, text);
             let others = Others::library(SOURCES);
-            let program = compile_with(&source, Door::File, &others)
+            let program = compile_with(&source, Frontend::File, &others)
                 .expect("the macro has checked the library");
             program.algorithms.into_iter().map(|a| Configured::new(a, &source)).collect::<Vec<_>>()
         };

@@ -51,7 +51,7 @@ mod counted {
     use gungraun::prelude::*;
     use roundelay::Algorithm as _;
     use roundelay::library::{self, RingAllReduce};
-    use roundelay_core::check::Door;
+    use roundelay_core::check::Frontend;
     use roundelay_core::check::hir::Program;
     use roundelay_core::diagnostics::{Diagnostic, Finding};
     use roundelay_core::optimize::elide::{Elided, elide};
@@ -73,7 +73,7 @@ mod counted {
     #[library_benchmark]
     #[bench::ring(source())]
     fn compile(source: Source) -> Result<Program, Vec<Diagnostic>> {
-        black_box(roundelay_core::compile(black_box(&source), Door::File))
+        black_box(roundelay_core::compile(black_box(&source), Frontend::File))
     }
 
     #[library_benchmark]

@@ -38,7 +38,7 @@ pub mod render;
 pub mod stages;
 pub mod units;
 
-use check::Door;
+use check::Frontend;
 use check::hir::Program;
 use check::others::Others;
 use diagnostics::{Diagnostic, Finding};
@@ -53,8 +53,8 @@ use verify::{Proved, Signals};
 ///
 /// # Errors
 /// All errors of the source, each at its place: E00xx and E01xx.
-pub fn compile(source: &Source, door: Door) -> Result<Program, Vec<Diagnostic>> {
-    compile_with(source, door, &Others::none())
+pub fn compile(source: &Source, frontend: Frontend) -> Result<Program, Vec<Diagnostic>> {
+    compile_with(source, frontend, &Others::none())
 }
 
 /// Parses and checks a source that may call the algorithms of `others`: of the library, and of files that it uses.
@@ -64,11 +64,11 @@ pub fn compile(source: &Source, door: Door) -> Result<Program, Vec<Diagnostic>> 
 /// wrong).
 pub fn compile_with(
     source: &Source,
-    door: Door,
+    frontend: Frontend,
     others: &Others<'_>,
 ) -> Result<Program, Vec<Diagnostic>> {
     let (file, mut errors) = syntax::parse(source);
-    let checked = check::check(&file, source, door, others, vec![source.name().to_owned()]);
+    let checked = check::check(&file, source, frontend, others, vec![source.name().to_owned()]);
     if errors.is_empty() {
         return checked;
     }
@@ -88,7 +88,7 @@ pub fn reread<A: Algorithm + ?Sized>(
 ) -> Result<Configured, Vec<Diagnostic>> {
     let text = [&[algorithm.source()][..], algorithm.callees()].concat().join("\n\n");
     let source = Source::from_text(format!("{}.coll", algorithm.name()), &text);
-    let program = compile_with(&source, Door::Macro, others)?;
+    let program = compile_with(&source, Frontend::Macro, others)?;
     let own = program.algorithms.into_iter().find(|known| known.name == algorithm.name());
     let own = own.expect("a source in canonical form holds its algorithm");
     let mut read = Configured::new(own, &source).standing_where(algorithm);

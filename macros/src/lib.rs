@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use proc_macro::TokenStream;
 use proc_macro2::{Ident, Span, TokenStream as TokenStream2, TokenTree};
 use quote::quote;
-use roundelay_core::check::Door;
+use roundelay_core::check::Frontend;
 use roundelay_core::check::hir::Program;
 use roundelay_core::check::others::Others;
 use roundelay_core::diagnostics::{Code, Diagnostic, Severity};
@@ -83,7 +83,7 @@ fn block(input: TokenStream) -> TokenStream {
     };
     let range = |span: Place| (start(span), end(&spans, span.hi));
     let used = Used::beside(Span::call_site());
-    match used.compile(&source, Door::Macro).and_then(|program| proved(program, &source)) {
+    match used.compile(&source, Frontend::Macro).and_then(|program| proved(program, &source)) {
         Ok((program, warnings)) => {
             let rebuild = used.rebuild();
             let items = rust::expand(&program, &origin);
@@ -162,7 +162,7 @@ fn included(source: &Source, place: Span) -> TokenStream2 {
         along: false,
     };
     let used = Used::beside(place);
-    match used.compile(source, Door::File).and_then(|program| proved(program, source)) {
+    match used.compile(source, Frontend::File).and_then(|program| proved(program, source)) {
         Ok((program, warnings)) => {
             let used = used.rebuild();
             let items = rust::expand(&program, &origin);
@@ -190,14 +190,14 @@ impl Used {
         Self { place, files: RefCell::default() }
     }
 
-    fn compile(&self, source: &Source, door: Door) -> Result<Program, Vec<Diagnostic>> {
+    fn compile(&self, source: &Source, frontend: Frontend) -> Result<Program, Vec<Diagnostic>> {
         let load = |name: &str| {
             let file = find(self.place, name);
             let bytes = std::fs::read(&file).map_err(|why| format!("{}: {why}", file.display()))?;
             self.files.borrow_mut().push(name.to_owned());
             Ok(Source::from_bytes(name, &bytes))
         };
-        compile_with(source, door, &Others { prelude: SOURCES, load: &load })
+        compile_with(source, frontend, &Others { prelude: SOURCES, load: &load })
     }
 
     /// So that the expansion is made anew when one of them changes.

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use roundelay_core::check::Door;
+use roundelay_core::check::Frontend;
 use roundelay_core::emit::hccl_cpp::{Export, SizeClass, hccl_cpp};
 use roundelay_core::program::Configured;
 use roundelay_core::schedule::Algorithm as _;
@@ -31,7 +31,7 @@ pub(crate) fn place(
 ) -> Result<Placed, String> {
     for (path, text) in sources("stdlib/library") {
         let source = Source::from_text(roundelay_tests::name(&path), &text);
-        let Ok(program) = compile(&source, Door::File) else { continue };
+        let Ok(program) = compile(&source, Frontend::File) else { continue };
         if let Some(found) = program.algorithms.iter().find(|a| a.name == name) {
             return placed(found.clone(), source, topology, nranks, settings);
         }
@@ -42,7 +42,7 @@ pub(crate) fn place(
 /// The only algorithm of a text.
 pub(crate) fn place_text(text: &str, topology: &str, nranks: u32) -> Result<Placed, String> {
     let source = Source::from_text("entry.coll", text);
-    let program = compile(&source, Door::File).expect("it makes sense");
+    let program = compile(&source, Frontend::File).expect("it makes sense");
     placed(program.algorithms[0].clone(), source, topology, nranks, &[])
 }
 

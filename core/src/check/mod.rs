@@ -24,9 +24,9 @@ use hir::{Demand, ParamTy, Program, Ty, VarId};
 use others::{Known, Others};
 use scope::Scope;
 
-/// Where a source comes from: only that of a macro can hold a `rust { }` escape (E0115).
+/// What reads a source, the macro or the lexer of files: only a macro's source can hold a `rust { }` escape (E0115).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Door {
+pub enum Frontend {
     /// The tokens of a macro, as in `collective! { … }`.
     Macro,
     /// The text of a `.coll` file.
@@ -41,7 +41,7 @@ pub enum Door {
 pub fn check(
     file: &ast::File,
     source: &Source,
-    door: Door,
+    frontend: Frontend,
     others: &Others<'_>,
     open: Vec<String>,
 ) -> Result<Program, Vec<Diagnostic>> {
@@ -54,7 +54,7 @@ pub fn check(
         if let Some(first) = file.algorithms[..i].iter().find(|a| a.name.text == name.text) {
             found.push(already_declared(name, first.name.span));
         }
-        let algorithm = Checker::new(door, &known, &mut found).algorithm(algorithm);
+        let algorithm = Checker::new(frontend, &known, &mut found).algorithm(algorithm);
         known.checked(&algorithm, source, found.is_empty());
         checked[i] = Some((algorithm, found));
     }
@@ -80,7 +80,7 @@ pub fn check(
 
 /// The state of one algorithm's check.
 struct Checker<'e> {
-    door: Door,
+    frontend: Frontend,
     known: &'e Known<'e>,
     errors: &'e mut Vec<Diagnostic>,
     scope: Scope,
@@ -112,9 +112,9 @@ struct DeclaredStep {
 }
 
 impl<'e> Checker<'e> {
-    fn new(door: Door, known: &'e Known<'e>, errors: &'e mut Vec<Diagnostic>) -> Self {
+    fn new(frontend: Frontend, known: &'e Known<'e>, errors: &'e mut Vec<Diagnostic>) -> Self {
         Self {
-            door,
+            frontend,
             known,
             errors,
             scope: Scope::default(),

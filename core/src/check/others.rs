@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::hir::{self, Callee, Home};
-use super::{Door, check};
+use super::{Frontend, check};
 use crate::diagnostics::{Code, Diagnostic};
 use crate::syntax::Source;
 use crate::syntax::{self, ast};
@@ -123,7 +123,7 @@ impl<'a> Known<'a> {
         }
         let mut open = self.open.clone();
         open.push(path);
-        let program = check(&file, source, Door::File, self.others, open)?;
+        let program = check(&file, source, Frontend::File, self.others, open)?;
         let callee = |algorithm| Arc::new(Callee::new(algorithm, source, home));
         Ok(program.algorithms.into_iter().map(callee).collect())
     }

@@ -6,7 +6,7 @@ use std::str::FromStr;
 use super::constructors::makes_topology;
 use super::hir::{Expr, ExprKind, ShapeArg, TopologyField, Ty};
 use super::others::{Known, Others};
-use super::{Checker, Door};
+use super::{Checker, Frontend};
 use crate::diagnostics::{Code, Diagnostic};
 use crate::schedule::arith;
 use crate::source::Span;
@@ -23,7 +23,7 @@ pub fn read(source: &Source) -> Result<Topology, Vec<Diagnostic>> {
     let others = Others::none();
     let none = ast::File::default();
     let known = Known::new(&none, &others, Vec::new(), &mut errors);
-    let mut checker = Checker::new(Door::File, &known, &mut errors);
+    let mut checker = Checker::new(Frontend::File, &known, &mut errors);
     let checked = checker.expect(&expr, Ty::Topology);
     if !errors.is_empty() {
         let names: Vec<_> = ShapeKind::ALL.iter().map(|k| k.name()).collect();

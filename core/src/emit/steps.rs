@@ -123,7 +123,7 @@ fn texts(part: Part, from: RankId, pieces: Option<u64>) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::{Steps, steps};
-    use crate::check::Door;
+    use crate::check::Frontend;
     use crate::compile;
     use crate::diagnostics::{Code, Finding};
     use crate::program::Configured;
@@ -134,7 +134,7 @@ mod tests {
     fn of(head: &str, body: &str, nranks: u32) -> Result<Steps, Vec<Finding>> {
         let text = format!("algorithm A(root: Rank = 0) -> {head} {{ {body} }}");
         let source = Source::from_text("test.coll", &text);
-        let program = compile(&source, Door::File).expect("it makes sense");
+        let program = compile(&source, Frontend::File).expect("it makes sense");
         let algorithm = Configured::new(program.algorithms[0].clone(), &source);
         steps(&algorithm.schedule(nranks).expect("it fits"))
     }

@@ -1,6 +1,6 @@
 //! What counts as a use, and what does not.
 
-use crate::check::Door;
+use crate::check::Frontend;
 use crate::check::others::Others;
 use crate::diagnostics::Severity;
 use crate::syntax::Source;
@@ -16,7 +16,7 @@ fn warned(text: &str) -> Vec<String> {
     let load = |_: &str| Ok(Source::from_text("other.coll", OTHER));
     let library = [("library.coll", "pub algorithm Known(slices: int = 2) -> AllReduce {}")];
     let others = Others { prelude: &library, load: &load };
-    let program = crate::compile_with(&source, Door::Macro, &others).unwrap_or_else(|errors| {
+    let program = crate::compile_with(&source, Frontend::Macro, &others).unwrap_or_else(|errors| {
         panic!("{text}: {}", errors[0].report(&source));
     });
     let tokens = source.tokens();
@@ -178,6 +178,6 @@ fn the_attribute_of_an_algorithm_says_what_becomes_of_its_warnings() {
 #[test]
 fn errors_come_alone() {
     let source = Source::from_text("a.coll", "algorithm A(p: int = 1) -> AllReduce { let a = b; }");
-    let errors = crate::compile(&source, Door::File).unwrap_err();
+    let errors = crate::compile(&source, Frontend::File).unwrap_err();
     assert_eq!(errors.iter().map(|e| e.code.as_str()).collect::<Vec<_>>(), ["E0101"]);
 }
