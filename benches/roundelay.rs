@@ -6,7 +6,7 @@ use quote::quote;
 use roundelay::library::{self, HalvingDoublingAllReduce, RingAllReduce};
 use roundelay::{Algorithm, DType, ReduceOp, ToPlan as _, Topology};
 use roundelay_core::check::Frontend;
-use roundelay_core::check::others::Others;
+use roundelay_core::check::dependencies::Dependencies;
 use roundelay_core::emit::rust::{Origin, expand};
 use roundelay_core::ids::RankId;
 use roundelay_core::optimize::elide::elide;
@@ -57,8 +57,9 @@ fn check_mesh_256(bencher: Bencher<'_, '_>) {
 fn check_library_2_to_64() {
     for (file, text) in library::SOURCES {
         let source = Source::from_text(*file, text);
-        let others = Others::library(library::SOURCES);
-        let program = compile_with(&source, Frontend::File, &others).expect("the library is right");
+        let dependencies = Dependencies::library(library::SOURCES);
+        let program =
+            compile_with(&source, Frontend::File, &dependencies).expect("the library is right");
         for algorithm in program.algorithms {
             let algorithm = Configured::new(algorithm, &source);
             for schedule in (2..=64).filter_map(|nranks| algorithm.schedule(nranks).ok()) {

@@ -8,7 +8,7 @@ use std::fmt;
 use std::sync::{Arc, OnceLock};
 
 use roundelay_core::check::Frontend;
-use roundelay_core::check::others::Others;
+use roundelay_core::check::dependencies::Dependencies;
 use roundelay_core::cost::{self, Counter, has_latency};
 use roundelay_core::diagnostics::{Code, Finding};
 use roundelay_core::program::Configured;
@@ -204,8 +204,8 @@ pub fn library() -> &'static [Configured] {
     LIBRARY.get_or_init(|| {
         let checked = |(file, text): &(&'static str, &'static str)| {
             let source = Source::from_text(*file, text);
-            let others = Others::library(SOURCES);
-            let program = compile_with(&source, Frontend::File, &others)
+            let dependencies = Dependencies::library(SOURCES);
+            let program = compile_with(&source, Frontend::File, &dependencies)
                 .expect("the macro has checked the library");
             program.algorithms.into_iter().map(|a| Configured::new(a, &source)).collect::<Vec<_>>()
         };

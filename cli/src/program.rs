@@ -4,8 +4,8 @@ use std::io::Read as _;
 
 use roundelay::library;
 use roundelay_core::check::Frontend;
+use roundelay_core::check::dependencies::Dependencies;
 use roundelay_core::check::hir::Program;
-use roundelay_core::check::others::Others;
 use roundelay_core::compile_with;
 use roundelay_core::diagnostics::near::nearest;
 use roundelay_core::diagnostics::{Code, Diagnostic};
@@ -80,7 +80,7 @@ pub(crate) fn compile(source: &Source) -> Result<Program, Vec<Diagnostic>> {
         Ok(bytes) => Ok(Source::from_bytes(path, &bytes)),
         Err(error) => Err(error.to_string()),
     };
-    compile_with(source, Frontend::File, &Others { prelude: library::SOURCES, load: &load })
+    compile_with(source, Frontend::File, &Dependencies { prelude: library::SOURCES, load: &load })
 }
 
 /// The algorithms that the flags ask for.

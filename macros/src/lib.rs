@@ -7,8 +7,8 @@ use proc_macro::TokenStream;
 use proc_macro2::{Ident, Span, TokenStream as TokenStream2, TokenTree};
 use quote::quote;
 use roundelay_core::check::Frontend;
+use roundelay_core::check::dependencies::Dependencies;
 use roundelay_core::check::hir::Program;
-use roundelay_core::check::others::Others;
 use roundelay_core::diagnostics::{Code, Diagnostic, Severity};
 use roundelay_core::emit::rust::{self, Origin};
 use roundelay_core::expansion::Outcome;
@@ -197,7 +197,7 @@ impl Used {
             self.files.borrow_mut().push(name.to_owned());
             Ok(Source::from_bytes(name, &bytes))
         };
-        compile_with(source, frontend, &Others { prelude: SOURCES, load: &load })
+        compile_with(source, frontend, &Dependencies { prelude: SOURCES, load: &load })
     }
 
     /// So that the expansion is made anew when one of them changes.

@@ -3,8 +3,8 @@
 
 use std::sync::Arc;
 
+use super::dependencies::Known;
 use super::hir::{self, Asset, Declared, StmtKind, Ty};
-use super::others::Known;
 use super::sizes::{bytes, limits, not_a_size, number};
 use super::{Checker, Frontend, already_declared, scope, topology};
 use crate::collective::Collective;

@@ -3,11 +3,11 @@
 mod attributes;
 mod calls;
 mod constructors;
+pub mod dependencies;
 pub(crate) mod executor;
 mod exprs;
 mod fifo;
 pub mod hir;
-pub mod others;
 mod runs;
 mod scope;
 pub(crate) mod sizes;
@@ -20,8 +20,8 @@ use crate::diagnostics::{Code, Diagnostic};
 use crate::source::Span;
 use crate::syntax::Source;
 use crate::syntax::{ast, printer};
+use dependencies::{Dependencies, Known};
 use hir::{Demand, ParamTy, Program, Ty, VarId};
-use others::{Known, Others};
 use scope::Scope;
 
 /// What reads a source, the macro or the lexer of files: only a macro's source can hold a `rust { }` escape (E0115).
@@ -42,13 +42,13 @@ pub fn check(
     file: &ast::File,
     source: &Source,
     frontend: Frontend,
-    others: &Others<'_>,
+    dependencies: &Dependencies<'_>,
     open: Vec<String>,
 ) -> Result<Program, Vec<Diagnostic>> {
     let mut errors = Vec::new();
-    let mut known = Known::new(file, others, open, &mut errors);
+    let mut known = Known::new(file, dependencies, open, &mut errors);
     let mut checked: Vec<_> = file.algorithms.iter().map(|_| None).collect();
-    for i in others::in_order(file) {
+    for i in dependencies::in_order(file) {
         let (algorithm, mut found) = (&file.algorithms[i], Vec::new());
         let name = &algorithm.name;
         if let Some(first) = file.algorithms[..i].iter().find(|a| a.name.text == name.text) {

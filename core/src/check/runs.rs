@@ -1,8 +1,8 @@
 //! `within` and the calls of algorithms: whom a body sees, and what runs on which regions.
 
+use super::dependencies::Found;
 use super::exprs::wrong;
 use super::hir::{Expr, ExprKind, ParamTy, Run, StmtKind, Ty};
-use super::others::Found;
 use super::{Checker, scope};
 use crate::diagnostics::{Code, Diagnostic};
 use crate::syntax::ast;
