@@ -5,7 +5,7 @@ use std::io::Read as _;
 use roundelay::library;
 use roundelay_core::check::Frontend;
 use roundelay_core::check::dependencies::Dependencies;
-use roundelay_core::check::hir::Program;
+use roundelay_core::check::hir::CheckedSource;
 use roundelay_core::compile_with;
 use roundelay_core::diagnostics::near::nearest;
 use roundelay_core::diagnostics::{Code, Diagnostic};
@@ -75,7 +75,7 @@ fn in_library(name: &str) -> Option<(&'static str, &'static str)> {
 }
 
 /// A source, with the library's algorithms and those of the files that it uses.
-pub(crate) fn compile(source: &Source) -> Result<Program, Vec<Diagnostic>> {
+pub(crate) fn compile(source: &Source) -> Result<CheckedSource, Vec<Diagnostic>> {
     let load = |path: &str| match std::fs::read(path) {
         Ok(bytes) => Ok(Source::from_bytes(path, &bytes)),
         Err(error) => Err(error.to_string()),

@@ -40,7 +40,7 @@ pub mod units;
 
 use check::Frontend;
 use check::dependencies::Dependencies;
-use check::hir::Program;
+use check::hir::CheckedSource;
 use diagnostics::{Diagnostic, Finding};
 use program::Configured;
 use schedule::Algorithm;
@@ -53,7 +53,7 @@ use verify::{Proved, Signals};
 ///
 /// # Errors
 /// All errors of the source, each at its place: E00xx and E01xx.
-pub fn compile(source: &Source, frontend: Frontend) -> Result<Program, Vec<Diagnostic>> {
+pub fn compile(source: &Source, frontend: Frontend) -> Result<CheckedSource, Vec<Diagnostic>> {
     compile_with(source, frontend, &Dependencies::none())
 }
 
@@ -66,7 +66,7 @@ pub fn compile_with(
     source: &Source,
     frontend: Frontend,
     dependencies: &Dependencies<'_>,
-) -> Result<Program, Vec<Diagnostic>> {
+) -> Result<CheckedSource, Vec<Diagnostic>> {
     let (file, mut errors) = syntax::parse(source);
     let checked =
         check::check(&file, source, frontend, dependencies, vec![source.name().to_owned()]);
@@ -89,8 +89,8 @@ pub fn reread<A: Algorithm + ?Sized>(
 ) -> Result<Configured, Vec<Diagnostic>> {
     let text = [&[algorithm.source()][..], algorithm.callees()].concat().join("\n\n");
     let source = Source::from_text(format!("{}.coll", algorithm.name()), &text);
-    let program = compile_with(&source, Frontend::Macro, dependencies)?;
-    let own = program.algorithms.into_iter().find(|known| known.name == algorithm.name());
+    let checked = compile_with(&source, Frontend::Macro, dependencies)?;
+    let own = checked.algorithms.into_iter().find(|known| known.name == algorithm.name());
     let own = own.expect("a source in canonical form holds its algorithm");
     let mut read = Configured::new(own, &source).standing_where(algorithm);
     for (name, value) in algorithm.given() {

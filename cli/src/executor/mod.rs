@@ -9,7 +9,7 @@ mod score;
 mod sizes;
 
 use roundelay::select::size;
-use roundelay_core::check::hir::Program;
+use roundelay_core::check::hir::CheckedSource;
 use roundelay_core::diagnostics::near::nearest;
 use roundelay_core::diagnostics::{Code, Diagnostic};
 use roundelay_core::executor::Executor;
@@ -60,7 +60,7 @@ pub(super) fn compiled(
 
 /// The same of a source that has been checked.
 fn each(
-    program: &Program,
+    program: &CheckedSource,
     source: &Source,
     wanted: Option<&str>,
 ) -> Result<Vec<Executor>, Vec<Diagnostic>> {

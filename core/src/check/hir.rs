@@ -21,9 +21,9 @@ pub use exprs::*;
 pub(crate) use nest::Nest;
 pub use walk::walk;
 
-/// A checked source.
+/// What a source declares, when its names and types are checked.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Program {
+pub struct CheckedSource {
     /// In source order.
     pub algorithms: Vec<Algorithm>,
     /// In source order.

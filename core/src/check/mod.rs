@@ -21,7 +21,7 @@ use crate::source::Span;
 use crate::syntax::Source;
 use crate::syntax::{ast, printer};
 use dependencies::{Dependencies, Known};
-use hir::{Demand, ParamTy, Program, Ty, VarId};
+use hir::{CheckedSource, Demand, ParamTy, Ty, VarId};
 use scope::Scope;
 
 /// What reads a source, the macro or the lexer of files: only a macro's source can hold a `rust { }` escape (E0115).
@@ -44,7 +44,7 @@ pub fn check(
     frontend: Frontend,
     dependencies: &Dependencies<'_>,
     open: Vec<String>,
-) -> Result<Program, Vec<Diagnostic>> {
+) -> Result<CheckedSource, Vec<Diagnostic>> {
     let mut errors = Vec::new();
     let mut known = Known::new(file, dependencies, open, &mut errors);
     let mut checked: Vec<_> = file.algorithms.iter().map(|_| None).collect();
@@ -58,9 +58,9 @@ pub fn check(
         known.checked(&algorithm, source, found.is_empty());
         checked[i] = Some((algorithm, found));
     }
-    let mut program = Program::default();
+    let mut checked_source = CheckedSource::default();
     for (algorithm, found) in checked.into_iter().flatten() {
-        program.algorithms.push(algorithm);
+        checked_source.algorithms.push(algorithm);
         errors.extend(found);
     }
     for (i, item) in file.executors.iter().enumerate() {
@@ -69,13 +69,13 @@ pub fn check(
         if let Some(first) = named.find(|name| name.text == item.name.text) {
             errors.push(already_declared(&item.name, first.span));
         }
-        program.executors.extend(executor::executor(item, &known, &mut errors));
+        checked_source.executors.extend(executor::executor(item, &known, &mut errors));
     }
     if !errors.is_empty() {
         return Err(errors);
     }
-    program.warnings = program.algorithms.iter().flat_map(unused::warnings).collect();
-    Ok(program)
+    checked_source.warnings = checked_source.algorithms.iter().flat_map(unused::warnings).collect();
+    Ok(checked_source)
 }
 
 /// The state of one algorithm's check.
