@@ -22,8 +22,8 @@ enum Source {
     Partial(u32),
 }
 
-/// Writes one piece.
-pub(super) struct Program<'w, 's> {
+/// Writes the moves that make one piece of the outputs.
+pub(super) struct PieceWriter<'w, 's> {
     writer: &'w mut Writer<'s>,
     piece: &'w Piece<'s>,
     /// Partials by expression, and how many moves still read them.
@@ -32,7 +32,7 @@ pub(super) struct Program<'w, 's> {
     slots: u32,
 }
 
-impl<'w, 's> Program<'w, 's> {
+impl<'w, 's> PieceWriter<'w, 's> {
     pub(super) fn new(writer: &'w mut Writer<'s>, piece: &'w Piece<'s>) -> Self {
         Self { writer, piece, kept: HashMap::new(), free: Vec::new(), slots: 0 }
     }
@@ -120,7 +120,7 @@ impl<'w, 's> Program<'w, 's> {
 
     /// The sources of `expr`'s last chain, first the innermost; what is no input is made a partial before.
     fn sources(&mut self, expr: u32) -> Result<(Vec<Source>, SpanId), Unfit> {
-        let span = |program: &Self, op| program.writer.schedule.op(op).at;
+        let span = |piece: &Self, op| piece.writer.schedule.op(op).at;
         let mut at = None;
         let mut rest = Vec::new();
         let mut next = expr;
