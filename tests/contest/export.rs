@@ -11,7 +11,7 @@ use roundelay_core::topology::{Problem, Topology};
 use roundelay_core::verify::Proved;
 use roundelay_tests::{compile, sources};
 
-use crate::contest::program::Program;
+use crate::contest::executable::Executable;
 
 /// An algorithm on a topology.
 pub(crate) struct Placed {
@@ -86,7 +86,7 @@ pub(crate) fn export(name: &str, classes: &[(Option<u64>, &Placed)]) -> Result<S
 
 /// An exported executor as a program, with what it was exported from.
 pub(crate) struct Exported {
-    pub(crate) program: Program,
+    pub(crate) program: Executable,
     pub(crate) classes: Vec<(Option<u64>, Placed)>,
 }
 
@@ -95,7 +95,8 @@ impl Exported {
     pub(crate) fn new(name: &str, classes: Vec<(Option<u64>, Placed)>) -> Self {
         let given: Vec<_> = classes.iter().map(|(below, placed)| (*below, placed)).collect();
         let text = export(name, &given).expect("it is exported");
-        let program = Program::compile(&text, name).unwrap_or_else(|log| panic!("{log}\n{text}"));
+        let program =
+            Executable::compile(&text, name).unwrap_or_else(|log| panic!("{log}\n{text}"));
         Self { program, classes }
     }
 

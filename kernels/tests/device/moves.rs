@@ -8,7 +8,7 @@ use roundelay_core::dtype::{DType, ReduceOp};
 
 use crate::device::Random;
 use crate::device::numbers::Kind;
-use crate::device::shim::{Buffers, Job, Program};
+use crate::device::shim::{Buffers, Executable, Job};
 
 const TEXT: &str = include_str!("moves.cu");
 /// What `moves.cu` has.
@@ -85,7 +85,7 @@ fn moves(random: &mut Random, kind: Kind, op: ReduceOp) -> Vec<Move> {
 fn check(kind: Kind, op: ReduceOp, sanitize: bool) {
     let name = ["Sum", "Prod", "Min", "Max", "Avg"][op as usize];
     let defines = [format!("ROUNDELAY_ELEMENT={}", kind.name()), format!("ROUNDELAY_OP={name}")];
-    let program = Program::new(TEXT, &[&defines[0], &defines[1]], sanitize);
+    let program = Executable::new(TEXT, &[&defines[0], &defines[1]], sanitize);
     for (seed, parts, threads) in [(1, 1, 4), (2, 1, 1), (3, 3, 3)] {
         let mut random = Random(seed);
         let size = kind.size();
