@@ -143,7 +143,7 @@ impl Guessed {
 
 /// Where in the tree a device hangs.
 #[derive(Clone, Copy)]
-struct Place {
+struct Attachment {
     parent: NodeId,
     cpu: NodeId,
     group: u32,
@@ -217,7 +217,7 @@ impl<'a> Machine<'a> {
                 }
             }
             cpus.push((cpu, node));
-            self.below(cpu, Place { parent: node, cpu: node, group })?;
+            self.below(cpu, Attachment { parent: node, cpu: node, group })?;
         }
         for (cpu, from) in &cpus {
             let host = cpu.get("host_hash");
@@ -233,7 +233,7 @@ impl<'a> Machine<'a> {
     }
 
     /// The devices of a CPU or a PCI switch.
-    fn below(&mut self, element: &'a Element, place: Place) -> Result<(), Problem> {
+    fn below(&mut self, element: &'a Element, place: Attachment) -> Result<(), Problem> {
         for device in fused(element) {
             self.device(device, place)?;
         }
@@ -243,7 +243,7 @@ impl<'a> Machine<'a> {
         Ok(())
     }
 
-    fn device(&mut self, element: &'a Element, place: Place) -> Result<(), Problem> {
+    fn device(&mut self, element: &'a Element, place: Attachment) -> Result<(), Problem> {
         let file = self.file;
         let busid = file.text(element, "busid")?.to_lowercase();
         let width = file.number(element, "link_width", 0..=64)?.unwrap_or(0) as u64;
@@ -276,7 +276,7 @@ impl<'a> Machine<'a> {
                 let node = self.node(element, name, NodeKind::Pci, Some(place.group))?;
                 self.cable(place.parent, node, LinkKind::Pci, speed);
                 self.bridges.extend(element.all("pcilink").map(|link| (link, node)));
-                self.below(element, Place { parent: node, ..place })?;
+                self.below(element, Attachment { parent: node, ..place })?;
                 node
             }
         };
@@ -296,7 +296,7 @@ impl<'a> Machine<'a> {
         nic: &Element,
         busid: Option<&str>,
         speed: u64,
-        place: Place,
+        place: Attachment,
     ) -> Result<NodeId, Problem> {
         let ports: Vec<_> = nic.all("net").collect();
         let named = ports.first().and_then(|net| net.get("name").or(net.get("dev"))).or(busid);
