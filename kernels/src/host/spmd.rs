@@ -49,7 +49,7 @@ pub struct SpmdPlan {
     /// Which of those this is.
     number: u32,
     counters: Box<[Counter]>,
-    ranks: Box<[Part]>,
+    ranks: Box<[RankStreams]>,
     bases: Bases,
     /// Kept for the bases that point at it.
     _scratch: Scratch,
@@ -77,10 +77,9 @@ struct Counter {
     a_run: u64,
 }
 
-/// A rank's part.
-struct Part {
+/// The streams that the thread of a rank runs, and which ranks it needs for them.
+struct RankStreams {
     needs: Needs,
-    /// The rank's streams.
     first: u32,
     end: u32,
 }
@@ -161,12 +160,12 @@ impl SpmdPlan {
         let code = lower(&optimized, count, dtype, op)?;
         let running = optimized.schedule.clone();
         let streams = &running.streams;
-        let part = |(rank, needs)| Part {
+        let streams = |(rank, needs)| RankStreams {
             needs,
             first: streams.partition_point(|stream| stream.rank < rank) as u32,
             end: streams.partition_point(|stream| stream.rank <= rank) as u32,
         };
-        let ranks = (0..).map(RankId).zip(needs(&running)).map(part).collect();
+        let ranks = (0..).map(RankId).zip(needs(&running)).map(streams).collect();
         let scratch =
             Scratch::new(code.buffers.scratch().map(|at| code.buffers.len[at] * dtype.size()))?;
         let partials = Scratch::new((0..nranks).map(|_| code.segments.partial_bytes()))?;
@@ -233,14 +232,14 @@ impl SpmdPlan {
     /// Both addresses are good for the rank's buffers, aligned and initialized, the output's writable, and lent for
     /// the call.
     unsafe fn run(&self, rank: RankId, input: *mut u8, output: *mut u8) -> Result<(), Error> {
-        let part = &self.ranks[rank.index()];
-        let visit = self.calls.enter(rank, self.number, &part.needs, || {
+        let streams = &self.ranks[rank.index()];
+        let visit = self.calls.enter(rank, self.number, &streams.needs, || {
             self.bases.set(self.code.buffers.index(Buffer::Input, rank), input);
             self.bases.set(self.code.buffers.index(Buffer::Output, rank), output);
         })?;
         // SAFETY: the caller's promise; other ranks' threads made theirs before they published the call, and all whose
         // buffers this rank touches have.
-        let done = unsafe { self.streams(&visit, part) };
+        let done = unsafe { self.run_streams(&visit, streams) };
         visit.end(done)
     }
 
@@ -248,17 +247,17 @@ impl SpmdPlan {
     ///
     /// # Safety
     /// The rank's buffers are at the bases, as [`Self::run`] demands.
-    unsafe fn streams(&self, visit: &Visit<'_>, part: &Part) -> Result<(), Error> {
+    unsafe fn run_streams(&self, visit: &Visit<'_>, streams: &RankStreams) -> Result<(), Error> {
         // Most ranks have one stream: then nothing is kept of where it stands.
-        if part.end - part.first == 1 {
-            let mut at = self.code.tasks[part.first as usize].first;
+        if streams.end - streams.first == 1 {
+            let mut at = self.code.tasks[streams.first as usize].first;
             // SAFETY: the caller's promise.
-            while let Some(channel) = unsafe { self.advance(visit, part.first, &mut at)? } {
-                self.wait(visit, &[(part.first, at, channel)])?;
+            while let Some(channel) = unsafe { self.advance(visit, streams.first, &mut at)? } {
+                self.wait(visit, &[(streams.first, at, channel)])?;
             }
             return Ok(());
         }
-        let mut open: Vec<(u32, u32)> = (part.first..part.end)
+        let mut open: Vec<(u32, u32)> = (streams.first..streams.end)
             .map(|stream| (stream, self.code.tasks[stream as usize].first))
             .collect();
         while !open.is_empty() {
