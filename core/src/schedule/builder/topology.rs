@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::{At, Builder, Stop};
 use crate::ids::{RankId, SpanId};
-use crate::schedule::ring::{Ring, Seating};
+use crate::schedule::ring::{Ring, RingOrder};
 use crate::schedule::rings::Rings;
 use crate::schedule::site::{Drawing, Ground, Site};
 use crate::schedule::value::{Chair, Int, List, Seat, Seats};
@@ -14,9 +14,9 @@ use crate::topology::{Problem, Topology};
 impl Builder<'_> {
     /// This rank's seat in `ring`.
     pub fn ring(&mut self, at: At, ring: &Ring) -> Result<Seat, Stop> {
-        let seating = self.tables.seating(ring, self.size());
-        let seating = self.found(at, seating)?;
-        Ok(Seat(Ok(self.chair(&seating))))
+        let ring_order = self.tables.ring_order(ring, self.size());
+        let ring_order = self.found(at, ring_order)?;
+        Ok(Seat(Ok(self.chair(&ring_order))))
     }
 
     /// This rank's seat in the ring of these ranks, in ring order.
@@ -33,9 +33,9 @@ impl Builder<'_> {
 
     /// This rank's seats in several rings.
     pub fn rings(&mut self, at: At, rings: &Rings) -> Result<Seats, Stop> {
-        let seatings = self.tables.seatings(rings, self.size());
-        let seatings = self.found(at, seatings)?;
-        Ok(Seats(Ok(seatings.iter().map(|seating| self.chair(seating)).collect())))
+        let ring_orders = self.tables.ring_orders(rings, self.size());
+        let ring_orders = self.found(at, ring_orders)?;
+        Ok(Seats(Ok(ring_orders.iter().map(|ring_order| self.chair(ring_order)).collect())))
     }
 
     /// `Rings::channels(topology)`
@@ -101,17 +101,17 @@ impl Builder<'_> {
         self.settle(at, site.0.clone())
     }
 
-    fn chair(&self, seating: &Seating) -> Chair {
+    fn chair(&self, ring_order: &RingOrder) -> Chair {
         let here = RankId(self.here());
         let ranks = |numbers: &Arc<[RankId]>| match self.ranks() {
             None => numbers.clone(),
             Some(_) => numbers.iter().map(|rank| self.member(*rank)).collect(),
         };
         Chair {
-            left: self.member(seating.left(here)),
-            right: self.member(seating.right(here, 1)),
-            position: seating.position[here.index()],
-            order: ranks(&seating.order),
+            left: self.member(ring_order.left(here)),
+            right: self.member(ring_order.right(here, 1)),
+            position: ring_order.position[here.index()],
+            order: ranks(&ring_order.order),
         }
     }
 
