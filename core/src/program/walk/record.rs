@@ -86,12 +86,12 @@ impl<'p> Walk<'p> {
         Ok(Some(match value {
             Value::Int(value) => Answer::Int(*value),
             Value::List(list) => Answer::List(list.to_vec()),
-            Value::Ring(chair) => {
-                let order = order(b, &chair.order);
+            Value::Ring(ring) => {
+                let order = order(b, &ring.order);
                 Answer::Ring(b.settle(self.at, order)?)
             }
-            Value::Rings(chairs) => {
-                let orders = chairs.iter().map(|chair| order(b, &chair.order)).collect();
+            Value::Rings(rings) => {
+                let orders = rings.iter().map(|ring| order(b, &ring.order)).collect();
                 Answer::Rings(b.settle(self.at, orders)?)
             }
             Value::Tree(place) => Answer::Tree(place.tree.clone()),

@@ -14,7 +14,7 @@ use crate::schedule::groups::{GroupPlace, Membership};
 use crate::schedule::params::{ParamTy, ParamValue};
 use crate::schedule::site::{Ground, Site};
 use crate::schedule::tree::{TreeNode, TreePlace};
-use crate::schedule::value::{Chair, Int, Peer, Place, Seat, Seats, pick};
+use crate::schedule::value::{Int, Peer, Place, RingAtRank, Seat, Seats, pick};
 use crate::syntax::ast::BinOp;
 
 /// A value. Faults never get this far.
@@ -27,8 +27,8 @@ pub(super) enum Value {
     Region(Area),
     Pieces(Pieces),
     Place(RankId, Area),
-    Ring(Chair),
-    Rings(Rc<[Chair]>),
+    Ring(RingAtRank),
+    Rings(Rc<[RingAtRank]>),
     Tree(TreePlace),
     Groups(GroupPlace),
     Topology(Ground),
@@ -46,8 +46,8 @@ impl Value {
             Self::Int(value) if ty == ParamTy::Bool => ParamValue::Bool(value != 0),
             Self::Int(value) => ParamValue::Int(value),
             Self::List(list) => ParamValue::Ranks(list.to_vec()),
-            Self::Ring(chair) => ParamValue::Ring(b.given(at, Seat(Ok(chair)))?),
-            Self::Rings(chairs) => ParamValue::Rings(b.given(at, Seats(Ok(chairs.to_vec())))?),
+            Self::Ring(ring) => ParamValue::Ring(b.given(at, Seat(Ok(ring)))?),
+            Self::Rings(rings) => ParamValue::Rings(b.given(at, Seats(Ok(rings.to_vec())))?),
             Self::Tree(place) => ParamValue::Tree(b.given(at, TreeNode(Ok(place)))?),
             Self::Groups(place) => ParamValue::Groups(b.given(at, Membership(Ok(place)))?),
             Self::Topology(ground) => ParamValue::Topology(b.given(at, Site(Ok(ground)))?),
@@ -76,8 +76,8 @@ macro_rules! typed {
 
 impl<'p> Walk<'p> {
     typed!(list, List, Rc<[i64]>);
-    typed!(ring, Ring, Chair);
-    typed!(rings, Rings, Rc<[Chair]>);
+    typed!(ring, Ring, RingAtRank);
+    typed!(rings, Rings, Rc<[RingAtRank]>);
     typed!(tree, Tree, TreePlace);
     typed!(groups, Groups, GroupPlace);
     typed!(topology, Topology, Ground);

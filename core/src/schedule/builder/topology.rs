@@ -7,7 +7,7 @@ use crate::ids::{RankId, SpanId};
 use crate::schedule::ring::{Ring, RingOrder};
 use crate::schedule::rings::Rings;
 use crate::schedule::site::{Drawing, Ground, Site};
-use crate::schedule::value::{Chair, Int, List, Seat, Seats};
+use crate::schedule::value::{Int, List, RingAtRank, Seat, Seats};
 use crate::topology::shape::Shape;
 use crate::topology::{Problem, Topology};
 
@@ -16,7 +16,7 @@ impl Builder<'_> {
     pub fn ring(&mut self, at: At, ring: &Ring) -> Result<Seat, Stop> {
         let ring_order = self.tables.ring_order(ring, self.size());
         let ring_order = self.found(at, ring_order)?;
-        Ok(Seat(Ok(self.chair(&ring_order))))
+        Ok(Seat(Ok(self.ring_at_rank(&ring_order))))
     }
 
     /// This rank's seat in the ring of these ranks, in ring order.
@@ -35,7 +35,7 @@ impl Builder<'_> {
     pub fn rings(&mut self, at: At, rings: &Rings) -> Result<Seats, Stop> {
         let ring_orders = self.tables.ring_orders(rings, self.size());
         let ring_orders = self.found(at, ring_orders)?;
-        Ok(Seats(Ok(ring_orders.iter().map(|ring_order| self.chair(ring_order)).collect())))
+        Ok(Seats(Ok(ring_orders.iter().map(|ring_order| self.ring_at_rank(ring_order)).collect())))
     }
 
     /// `Rings::channels(topology)`
@@ -101,13 +101,13 @@ impl Builder<'_> {
         self.settle(at, site.0.clone())
     }
 
-    fn chair(&self, ring_order: &RingOrder) -> Chair {
+    fn ring_at_rank(&self, ring_order: &RingOrder) -> RingAtRank {
         let here = RankId(self.here());
         let ranks = |numbers: &Arc<[RankId]>| match self.ranks() {
             None => numbers.clone(),
             Some(_) => numbers.iter().map(|rank| self.member(*rank)).collect(),
         };
-        Chair {
+        RingAtRank {
             left: self.member(ring_order.left(here)),
             right: self.member(ring_order.right(here, 1)),
             position: ring_order.position[here.index()],
