@@ -11,7 +11,7 @@ use crate::diagnostics::Finding;
 use crate::ids::RankId;
 use crate::rational::Rat;
 use crate::schedule::Schedule;
-use crate::verify::{Part, Transfer, transfers};
+use crate::verify::{Stretch, Transfer, transfers};
 
 /// Pieces of a buffer that are worth a number each.
 const MOST_PIECES: u64 = 64;
@@ -106,8 +106,8 @@ fn word(transfer: &Transfer, pieces: Option<u64>) -> String {
 }
 
 /// A part as the brackets hold it.
-fn texts(part: Part, from: RankId, pieces: Option<u64>) -> Vec<String> {
-    let Part { of, lo, hi } = part;
+fn texts(part: Stretch, from: RankId, pieces: Option<u64>) -> Vec<String> {
+    let Stretch { of, lo, hi } = part;
     let owner = match of {
         Some(rank) if rank != from => format!("{rank}:"),
         _ => String::new(),
