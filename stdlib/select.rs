@@ -53,7 +53,7 @@ pub struct Choice {
     /// The algorithms that cannot run, in the order of names.
     pub refused: Vec<Refused>,
     own: Vec<Configured>,
-    ground: Option<Arc<Topology>>,
+    placed_on: Option<Arc<Topology>>,
 }
 
 /// An algorithm that can run, with its predicted time.
@@ -186,7 +186,7 @@ pub fn select_beside(
         ranked,
         refused,
         own: own.to_vec(),
-        ground: shared,
+        placed_on: shared,
     }
 }
 
@@ -291,7 +291,7 @@ impl Choice {
         let among = if best.own { &self.own[..] } else { library() };
         let algorithm = among.iter().find(|known| known.name() == best.algorithm);
         let algorithm = algorithm.expect("these algorithms were ranked");
-        match &self.ground {
+        match &self.placed_on {
             Some(topology) => algorithm.plan_on(topology, count, dtype, op),
             None => algorithm.plan(self.nranks, count, dtype, op),
         }

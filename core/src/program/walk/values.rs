@@ -12,7 +12,7 @@ use crate::schedule::arith::{self, Fault};
 use crate::schedule::builder::{Builder, Stop};
 use crate::schedule::groups::{GroupPlace, Membership};
 use crate::schedule::params::{ParamTy, ParamValue};
-use crate::schedule::site::{Ground, Site};
+use crate::schedule::site::{RankedTopology, Site};
 use crate::schedule::tree::{TreeNode, TreePlace};
 use crate::schedule::value::{Int, Peer, Place, RingAtRank, Seat, Seats, pick};
 use crate::syntax::ast::BinOp;
@@ -31,7 +31,7 @@ pub(super) enum Value {
     Rings(Rc<[RingAtRank]>),
     Tree(TreePlace),
     Groups(GroupPlace),
-    Topology(Ground),
+    Topology(RankedTopology),
 }
 
 impl Value {
@@ -50,7 +50,7 @@ impl Value {
             Self::Rings(rings) => ParamValue::Rings(b.given(at, Seats(Ok(rings.to_vec())))?),
             Self::Tree(place) => ParamValue::Tree(b.given(at, TreeNode(Ok(place)))?),
             Self::Groups(place) => ParamValue::Groups(b.given(at, Membership(Ok(place)))?),
-            Self::Topology(ground) => ParamValue::Topology(b.given(at, Site(Ok(ground)))?),
+            Self::Topology(ranked) => ParamValue::Topology(b.given(at, Site(Ok(ranked)))?),
             other => unreachable!("checked as a parameter, is {other:?}"),
         })
     }
@@ -80,7 +80,7 @@ impl<'p> Walk<'p> {
     typed!(rings, Rings, Rc<[RingAtRank]>);
     typed!(tree, Tree, TreePlace);
     typed!(groups, Groups, GroupPlace);
-    typed!(topology, Topology, Ground);
+    typed!(topology, Topology, RankedTopology);
 
     /// A number that may be asked for before its statement is reached: a fault is not told yet.
     pub(super) fn foreseen(&mut self, b: &mut Builder<'_>, expr: &'p Expr) -> Int {

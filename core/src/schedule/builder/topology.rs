@@ -6,7 +6,7 @@ use super::{At, Builder, Stop};
 use crate::ids::{RankId, SpanId};
 use crate::schedule::ring::{Ring, RingOrder};
 use crate::schedule::rings::Rings;
-use crate::schedule::site::{Drawing, Ground, Site};
+use crate::schedule::site::{Drawing, RankedTopology, Site};
 use crate::schedule::value::{Int, List, RingAtRank, Seat, Seats};
 use crate::topology::shape::Shape;
 use crate::topology::{Problem, Topology};
@@ -27,7 +27,7 @@ impl Builder<'_> {
 
     /// This rank's seat in a ring of links of the topology.
     pub fn ring_around(&mut self, at: At, site: &Site) -> Result<Seat, Stop> {
-        let topology = self.ground(at, site)?.topology;
+        let topology = self.ranked(at, site)?.topology;
         self.ring(at, &Ring::around(topology))
     }
 
@@ -40,7 +40,7 @@ impl Builder<'_> {
 
     /// `Rings::channels(topology)`
     pub fn rings_channels(&mut self, at: At, site: &Site) -> Result<Seats, Stop> {
-        let topology = self.ground(at, site)?.topology;
+        let topology = self.ranked(at, site)?.topology;
         self.rings(at, &Rings::channels(topology))
     }
 
@@ -51,7 +51,7 @@ impl Builder<'_> {
         site: &Site,
         k: impl Into<Int>,
     ) -> Result<Seats, Stop> {
-        let topology = self.ground(at, site)?.topology;
+        let topology = self.ranked(at, site)?.topology;
         let k = self.settle(at, k.into().0)?;
         let k = u32::try_from(k.clamp(0, i64::from(u32::MAX))).unwrap_or(u32::MAX);
         self.rings(at, &Rings::disjoint(topology, k))
@@ -94,10 +94,10 @@ impl Builder<'_> {
         let nranks = self.size();
         let holds = topology.holds(nranks);
         self.found(at, holds)?;
-        Ok(Site(Ok(Ground { topology, nranks })))
+        Ok(Site(Ok(RankedTopology { topology, nranks })))
     }
 
-    pub(super) fn ground(&mut self, at: At, site: &Site) -> Result<Ground, Stop> {
+    pub(super) fn ranked(&mut self, at: At, site: &Site) -> Result<RankedTopology, Stop> {
         self.settle(at, site.0.clone())
     }
 
