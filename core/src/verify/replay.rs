@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use super::clocks::{self, Clocks, Full};
 use super::in_place::follows;
-use super::layout::{Cells, Held, Layout, Mode};
+use super::layout::{Cells, Layout, Mode, SlotOrigins};
 use super::memory::{Accessor, CALLER, Memory};
 use super::order::Order;
 use super::orders::Orders;
@@ -33,8 +33,7 @@ pub(super) struct Replay {
 pub(super) struct World {
     pub(super) layout: Layout,
     pub(super) memory: Memory,
-    /// Where the data came from that a slot holds, of slots that hold data of several places.
-    pub(super) held: Held,
+    pub(super) origins: SlotOrigins,
     pub(super) findings: Vec<Finding>,
 }
 
@@ -115,7 +114,7 @@ pub(super) fn replay_with(
         let layout =
             Layout::new(schedule, &cells, *mode).ok_or_else(|| too_fine(cells.per_unit))?;
         let memory = Memory::new(layout.size);
-        worlds.push(World { layout, memory, held: HashMap::new(), findings: Vec::new() });
+        worlds.push(World { layout, memory, origins: SlotOrigins::new(), findings: Vec::new() });
     }
     // A reduce has three operands at least.
     let values = Values::new(schedule.nranks, schedule.operands.len() / 3);
@@ -342,10 +341,10 @@ impl Player<'_> {
         access: Access,
     ) -> Range<u32> {
         let region = self.schedule.region(operand);
-        let World { layout, memory, held, .. } = &mut self.worlds[world];
+        let World { layout, memory, origins, .. } = &mut self.worlds[world];
         let first = layout.buffer(operand.rank, region.buffer);
         let writes = access == Access::Write;
-        let Some(slot) = self.cells.reshapes(held, (operand.rank, region), first, writes) else {
+        let Some(slot) = self.cells.reshapes(origins, (operand.rank, region), first, writes) else {
             return cells;
         };
         if writes {
@@ -411,10 +410,10 @@ impl Player<'_> {
     /// Whether a read asks for data of another place than the slot holds.
     fn misplaced(&mut self, world: usize, at: OpId, operand: Operand) -> bool {
         let region = self.schedule.region(operand);
-        let held = &self.worlds[world].held;
-        let held = held.get(&(operand.rank, region.buffer, region.slot)).copied();
-        let Some(held) = held.filter(|base| *base != region.base) else { return false };
-        let finding = self.reporter.slot_length(at, operand, held);
+        let origins = &self.worlds[world].origins;
+        let origin = origins.get(&(operand.rank, region.buffer, region.slot)).copied();
+        let Some(origin) = origin.filter(|base| *base != region.base) else { return false };
+        let finding = self.reporter.slot_length(at, operand, origin);
         self.found(world, finding);
         true
     }

@@ -11,7 +11,7 @@ use crate::schedule::{Buffer, Op, OpKind, Operand, Schedule};
 use crate::verify::Callers;
 use crate::verify::clocks::Full;
 use crate::verify::in_place::follows;
-use crate::verify::layout::{Cells, Held, Layout, Mode};
+use crate::verify::layout::{Cells, Layout, Mode, SlotOrigins};
 use crate::verify::memory::{CALLER, Memory, NOBODY, Past};
 use crate::verify::{Access, Order};
 
@@ -68,7 +68,11 @@ pub(super) fn needs(schedule: &Schedule, order: &Order, callers: Callers) -> Res
     let mut worlds = Vec::new();
     for mode in modes {
         let layout = Layout::new(schedule, &cells, mode).ok_or(cells.per_unit)?;
-        worlds.push(World { memory: Memory::new(layout.size), layout, held: Held::new() });
+        worlds.push(World {
+            memory: Memory::new(layout.size),
+            layout,
+            origins: SlotOrigins::new(),
+        });
     }
     let main = schedule.main_streams();
     let mut gather = Gather { schedule, order, callers, cells: &cells, main, all: Vec::new() };
@@ -100,7 +104,7 @@ pub(super) fn needs(schedule: &Schedule, order: &Order, callers: Callers) -> Res
 struct World {
     layout: Layout,
     memory: Memory,
-    held: Held,
+    origins: SlotOrigins,
 }
 
 struct Gather<'s> {
@@ -220,7 +224,7 @@ impl Gather<'_> {
         let owned = (operand.rank, region);
         let writes = access == Access::Write;
         let cells = buffer + first..buffer + first + len;
-        let cells = self.cells.reshapes(&mut world.held, owned, buffer, writes).unwrap_or(cells);
+        let cells = self.cells.reshapes(&mut world.origins, owned, buffer, writes).unwrap_or(cells);
         let ops = schedule.ops.len() as u32;
         let event = if next { at.0 + ops } else { at.0 };
         let stream = self.order.stream_of[at.index()];
