@@ -6,11 +6,11 @@ use roundelay_kernels::reference::Reference;
 use serde::Serialize;
 
 use super::Case;
+use super::buffers::BenchBuffers;
 use super::limit::Limit;
 use super::subject::Subject;
 use super::timing::{Timing, bandwidth};
 use super::way::Way;
-use super::world::World;
 
 /// One line of the table. The keys are nccl-tests', those before them ours.
 #[derive(Serialize)]
@@ -111,32 +111,32 @@ pub(super) struct Effort {
 /// Times a plan in one form, and counts what is wrong in the result of one more run.
 pub(super) fn place(
     way: &Way,
-    world: &mut World,
+    buffers: &mut BenchBuffers,
     in_place: bool,
     size: u64,
     effort: Effort,
 ) -> Result<Measurement, roundelay_kernels::Error> {
     let Effort { warmup, iters, check } = effort;
-    let Reference { collective, nranks, .. } = world.reference;
+    let Reference { collective, nranks, .. } = buffers.reference;
     let mut nwrong = None;
     let timing = if in_place {
-        world.enter();
-        let mut buffers = world.shared();
-        Timing::take(warmup, iters, |runs| way.in_place(&mut buffers, runs))?
+        buffers.enter();
+        let mut shared = buffers.shared();
+        Timing::take(warmup, iters, |runs| way.in_place(&mut shared, runs))?
     } else {
-        let (inputs, mut outputs) = world.apart();
+        let (inputs, mut outputs) = buffers.apart();
         Timing::take(warmup, iters, |runs| way.apart(&inputs, &mut outputs, runs))?
     };
     if check {
         if in_place {
-            world.enter();
-            way.in_place(&mut world.shared(), 1)?;
+            buffers.enter();
+            way.in_place(&mut buffers.shared(), 1)?;
         } else {
-            world.clear();
-            let (inputs, mut outputs) = world.apart();
+            buffers.clear();
+            let (inputs, mut outputs) = buffers.apart();
             way.apart(&inputs, &mut outputs, 1)?;
         }
-        nwrong = Some(world.wrong(way.reduce_depth(), in_place));
+        nwrong = Some(buffers.wrong(way.reduce_depth(), in_place));
     }
     Ok(Measurement::new(&timing, size, collective.bus_factor(nranks), nwrong))
 }
