@@ -35,7 +35,7 @@ pub(super) fn system(
     version.ok_or_else(|| file.lacks(&root, "version"))?;
     let ranks = ranks(file, &root)?;
     number(&mut root, &mut ranks.iter());
-    let mut machine = Machine {
+    let mut reader = GraphReader {
         file,
         draft: Draft::new(name, ranks.len() as u64, false)?,
         nodes: ranks.len(),
@@ -45,15 +45,15 @@ pub(super) fn system(
         bridges: Vec::new(),
         guessed: Guessed::default(),
     };
-    machine.cpus(&root)?;
-    if machine.gpus.len() < ranks.len() {
-        let lost = ranks.len() - machine.gpus.len();
+    reader.cpus(&root)?;
+    if reader.gpus.len() < ranks.len() {
+        let lost = ranks.len() - reader.gpus.len();
         let title = format!("{lost} GPUs that are not in a <pci> of their own below a <cpu>");
         return Err(file.wrong(&root, title));
     }
-    machine.bridges()?;
-    let (sm, nvswitch) = machine.nvlinks()?;
-    let Machine { mut draft, links, guessed, .. } = machine;
+    reader.bridges()?;
+    let (sm, nvswitch) = reader.nvlinks()?;
+    let GraphReader { mut draft, links, guessed, .. } = reader;
     for ((from, to, kind), (capacity, latency)) in links {
         draft.link(Link { from, to, kind, capacity: Rat::whole(capacity), latency })?;
     }
@@ -156,7 +156,8 @@ struct Gpu<'a> {
     busid: String,
 }
 
-struct Machine<'a> {
+/// The graph of a machine, as far as its file has been read.
+struct GraphReader<'a> {
     file: File<'a>,
     draft: Draft,
     nodes: usize,
@@ -169,7 +170,7 @@ struct Machine<'a> {
     guessed: Guessed,
 }
 
-impl<'a> Machine<'a> {
+impl<'a> GraphReader<'a> {
     fn node(
         &mut self,
         at: &Element,
