@@ -144,7 +144,7 @@ mod composed {
     roundelay::include_collective!("data/composed.coll");
 }
 
-/// The same in a block of the macro, which finds its files beside this one.
+/// Algorithms that run others, in a block of the macro, which finds the files that it uses beside this one.
 mod composed_here {
     roundelay::collective! {
         use "data/rails.coll";

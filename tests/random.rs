@@ -193,7 +193,7 @@ fn compiled(text: &str) -> Configured {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 200, failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// The same schedules, or the same problems, from a program and from its printed form; proofs end.
+    /// A program and its printed form give the same schedules, or the same problems; proofs end.
     #[test]
     fn programs_mean_the_same_after_printing(text in program(), nranks in 1..6_u32) {
         let source = Source::from_text("random", &text);

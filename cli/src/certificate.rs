@@ -57,7 +57,7 @@ struct Port {
 struct SameOrder {
     on_all_ranks: Same,
     for_all_counts: Same,
-    /// The same question: where a message is cut moves its elements to other pieces, as another count does.
+    /// Equal to `for_all_counts`: where a message is cut moves its elements to other pieces, as another count does.
     for_all_chunkings: Same,
     #[serde(skip_serializing_if = "Option::is_none")]
     witness: Option<Witness>,

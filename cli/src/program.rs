@@ -96,7 +96,7 @@ pub(crate) fn load(source: &Source, flags: &SourceFlags) -> Result<Loaded, Failu
     load_on(source, flags, topology::given(&flags.topology)?.as_ref())
 }
 
-/// The same on a topology that was read already.
+/// Checks `source` and sets the parameters, on a topology that was read already.
 pub(crate) fn load_on(
     source: &Source,
     flags: &SourceFlags,
@@ -105,7 +105,7 @@ pub(crate) fn load_on(
     load_with(source, flags, given, |warnings| print_all(&warnings, source))
 }
 
-/// The same where warnings are not just printed.
+/// Checks `source` and sets the parameters, on a topology that was read already; `warn` gets the warnings.
 pub(crate) fn load_with(
     source: &Source,
     flags: &SourceFlags,

@@ -93,13 +93,13 @@ fn reduce<const SIZE: usize>(bencher: Bencher, reduction: &Reduction) {
     });
 }
 
-/// As many bytes as a run of `operands` touches, half read and half written.
+/// A copy of as many bytes as a run of `operands` touches, half read and half written, through the caches.
 #[divan::bench(args = [3, 9, 10, 16], consts = SIZES, threads = [1, 2], max_time = 0.05)]
 fn copy_cached<const SIZE: usize>(bencher: Bencher, count: usize) {
     copies::<SIZE>(bencher, count, Stores::Cached);
 }
 
-/// The same past the caches.
+/// A copy of as many bytes as a run of `operands` touches, past the caches.
 #[divan::bench(args = [3, 9, 10, 16], consts = SIZES, threads = [1, 2], max_time = 0.05)]
 fn copy_streaming<const SIZE: usize>(bencher: Bencher, count: usize) {
     copies::<SIZE>(bencher, count, Stores::Streaming);

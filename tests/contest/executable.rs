@@ -210,7 +210,7 @@ impl Executable {
         Ok((outputs, report))
     }
 
-    /// The same call where memory is addresses alone: whether every byte of every output would be right.
+    /// What a call reports where memory is addresses alone; an error where a byte of an output would be wrong.
     pub(crate) fn dry(&self, call: &Call<'_>) -> Result<Printed, String> {
         let done = self.start(call).arg("dry=1").output().expect("it was compiled");
         reported(&done)

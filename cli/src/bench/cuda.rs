@@ -1,4 +1,4 @@
-//! The same table of kernels on GPUs: each beside the same schedule driven from the host, and as a share of the floor.
+//! `roundelay bench` on GPUs: each kernel beside its schedule driven from the host, and as a share of the floor.
 
 use std::time::Instant;
 

@@ -58,7 +58,7 @@ pub(super) fn compiled(
     each(&compile(source)?, source, wanted)
 }
 
-/// The same of a source that has been checked.
+/// The executors of a checked source, compiled: those that are `wanted`, or all of them.
 fn each(
     program: &CheckedSource,
     source: &Source,
@@ -131,7 +131,7 @@ impl Which {
         self.load_with_source().map(|(_, executor)| executor)
     }
 
-    /// The same with the source that it stands in.
+    /// The executor with the source that it stands in, or what is wrong with it, printed.
     fn load_with_source(&self) -> Result<(Source, Executor), Failure> {
         let source = read(&self.source)?;
         match one(&source, &self.source, self.executor.as_deref(), &self.lints) {

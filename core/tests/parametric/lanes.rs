@@ -24,7 +24,7 @@ enum Nesting {
 /// Iterations: iteration 0 alone in most, for its lane is the one to be taken for the lane outside.
 const ITERATIONS: [&str; 6] = ["0..1", "0..1", "0..1", "1..2", "-1..0", "0..2"];
 
-/// The same numbers in every run.
+/// Numbers that look random and are the same in every run.
 struct Numbers(u64);
 
 impl Numbers {

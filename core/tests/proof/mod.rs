@@ -35,7 +35,7 @@ fn lay_out(text: &str, nranks: u32) -> Result<Schedule, Vec<Finding>> {
     Configured::new(program.algorithms[0].clone(), &source).schedule(nranks)
 }
 
-/// The same of what must be right.
+/// The schedule of the only algorithm in `text`, which must be right.
 fn schedule(text: &str, nranks: u32) -> Schedule {
     lay_out(text, nranks).unwrap_or_else(|found| panic!("{found:#?}\n{text}"))
 }

@@ -62,7 +62,7 @@ impl Move {
         head.into_iter().chain([i64::from(self.divisor)]).chain(operands).collect()
     }
 
-    /// The same on these bytes.
+    /// Does the move on these bytes, as the host would.
     fn apply(&self, kind: Kind, op: ReduceOp, input: &[u8], output: &mut [u8]) {
         let size = kind.size();
         let bytes = |at: &Operand| at.element * size..(at.element + self.len) * size;
