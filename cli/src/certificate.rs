@@ -1,6 +1,6 @@
 //! What a proof says, as a short certificate for people and whole for programs.
 
-use roundelay_core::check::hir::Algorithm;
+use roundelay_core::program::Program;
 use roundelay_core::syntax::Source;
 use roundelay_core::verify::{Busiest, Depth, Proved, Sameness, Signals, depth, parametric};
 use serde::Serialize;
@@ -94,8 +94,8 @@ pub(crate) enum Every {
 }
 
 impl Every {
-    pub(crate) fn new(algorithm: &Algorithm, source: &Source) -> Self {
-        match parametric::prove(algorithm) {
+    pub(crate) fn new(program: &Program, source: &Source) -> Self {
+        match parametric::prove(program) {
             Ok(every) => Self::From(every.from),
             Err(outside) => {
                 let place = source.location(outside.at);

@@ -162,7 +162,7 @@ fn prove_all(algorithm: &Configured, flags: &CheckFlags, source: &Source) -> Che
     } else {
         prove()
     };
-    checked.every_nranks = checked.ok.then(|| Every::new(algorithm.checked(), source));
+    checked.every_nranks = checked.ok.then(|| Every::new(algorithm.program(), source));
     checked
 }
 

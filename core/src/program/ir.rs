@@ -28,6 +28,8 @@ pub struct Program {
     pub file: String,
     /// Where each statement stands in the source, by [`SpanId`]; entry 0 is the algorithm's header.
     pub locations: Arc<[Location]>,
+    /// The tokens of each statement, by [`SpanId`].
+    pub spans: Vec<Span>,
     /// Every variable, the parameters among them.
     pub vars: Vec<Var>,
     /// The parameters, in the order of the source.
@@ -39,6 +41,11 @@ pub struct Program {
 }
 
 impl Program {
+    /// The tokens of the algorithm's header.
+    pub fn header(&self) -> Span {
+        self.spans.first().copied().unwrap_or_default()
+    }
+
     /// The programs that it calls, and those that these call, each once and before those that call it.
     pub fn called(&self) -> Vec<Arc<Self>> {
         let mut called = Vec::new();

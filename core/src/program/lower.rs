@@ -50,6 +50,7 @@ impl Lower<'_> {
             out_of_place: of.out_of_place,
             file: file.to_owned(),
             locations,
+            spans: of.spans.clone(),
             vars: vars.collect(),
             params: params.collect(),
             steps: self.declared,

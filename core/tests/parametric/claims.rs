@@ -8,7 +8,7 @@ use crate::parametric::{algorithms, finitely_right, members, prove};
 fn members_are_proved_and_hold_at_every_count_tried() {
     for text in members() {
         for (algorithm, source) in algorithms(&text).expect("it compiles") {
-            let claim = prove(&algorithm).map_err(|outside| {
+            let claim = prove(&algorithm, &source).map_err(|outside| {
                 let place = source.location(outside.at);
                 format!("{} at line {}: {}", algorithm.name, place.line, outside.what)
             });
@@ -28,7 +28,7 @@ fn members_are_proved_and_hold_at_every_count_tried() {
 /// What is said of the first algorithm of `text`, with the construct as it stands there.
 fn outside(text: &str, want: &Expect) {
     let (algorithm, source) = algorithms(text).expect("it compiles").remove(0);
-    let outside = prove(&algorithm).expect_err("it is no member");
+    let outside = prove(&algorithm, &source).expect_err("it is no member");
     let place = source.location(outside.at);
     let line = text.lines().nth(place.line as usize - 1).unwrap_or_default();
     let to = if place.end_line == place.line { place.end_column as usize - 1 } else { line.len() };
@@ -222,4 +222,14 @@ fn what_is_wrong_is_not_claimed() {
         let (algorithm, source) = algorithms(&text).expect("it compiles").remove(0);
         assert!(finitely_right(&algorithm, &source, 2..=9).is_err(), "{text}");
     }
+}
+
+#[test]
+fn steps_that_call_each_other_end() {
+    let steps = (1..40).map(|i| format!("step s{i}() {{ s{0}(); s{0}(); }}\n", i - 1));
+    let steps = steps.collect::<String>();
+    let text = format!("algorithm A() -> AllReduce {{\nstep s0() {{ }}\n{steps}s39();\n}}\n");
+    outside(&text, &expect![[r#"
+        3: `s0();`: too many statements to reason about
+    "#]]);
 }

@@ -151,7 +151,7 @@ fn no_mutant_with_lanes_is_claimed_that_a_count_refutes() {
         let Some(found) = algorithms(&mutant) else { continue };
         tried += 1;
         for (algorithm, source) in found {
-            let Ok(every) = prove(&algorithm) else { continue };
+            let Ok(every) = prove(&algorithm, &source) else { continue };
             claimed[nesting as usize] += 1;
             assert_eq!(
                 finitely_right(&algorithm, &source, every.from..=TRIED),

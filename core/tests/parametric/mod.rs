@@ -13,7 +13,7 @@ use roundelay_core::compile;
 use roundelay_core::program::Configured;
 use roundelay_core::schedule::Algorithm as _;
 use roundelay_core::syntax::Source;
-pub(crate) use roundelay_core::verify::parametric::prove;
+use roundelay_core::verify::parametric::{self, Every, Outside};
 use roundelay_core::verify::verify;
 
 /// Sources of the tree whose first algorithm is a member of the class.
@@ -42,6 +42,11 @@ fn algorithms(text: &str) -> Option<Vec<(Algorithm, Source)>> {
     let source = Source::from_text("test.coll", text);
     let program = compile(&source, Frontend::File).ok()?;
     Some(program.algorithms.into_iter().map(|a| (a, source.clone())).collect())
+}
+
+/// The claim for every rank count.
+fn prove(algorithm: &Algorithm, source: &Source) -> Result<Every, Outside> {
+    parametric::prove(Configured::new(algorithm.clone(), source).program())
 }
 
 /// Whether the proof for given counts accepts all of `counts`; or the first that it refuses, and why.

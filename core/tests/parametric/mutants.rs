@@ -87,7 +87,7 @@ fn no_mutant_is_claimed_that_a_count_refutes() {
             let Some(found) = algorithms(&mutant) else { continue };
             for (algorithm, source) in found {
                 tried += 1;
-                let claim = prove(&algorithm);
+                let claim = prove(&algorithm, &source);
                 let fine = |range| finitely_right(&algorithm, &source, range).is_ok();
                 if let Ok(every) = claim {
                     claimed += 1;

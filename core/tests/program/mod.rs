@@ -134,7 +134,7 @@ fn a_statement_a_line() {
 
 #[test]
 fn what_is_wrong_is_said() {
-    let head = "program 0 A AllReduce\nfile \"a.coll\"\nat 0 = 1:1..1:2\nvar x number 0..1\nvar l list 0..1\n";
+    let head = "program 0 A AllReduce\nfile \"a.coll\"\nat 0 = 1:1..1:2 // 0..3\nvar x number 0..1\nvar l list 0..1\n";
     let wrong = |text: &str| parse(&format!("{head}{text}")).expect_err(text).to_string();
     let found = [
         "body {",
@@ -183,7 +183,7 @@ fn what_is_wrong_is_said() {
 
 #[test]
 fn deep_text_is_refused() {
-    let head = "program 0 A AllReduce\nfile \"a.coll\"\nat 0 = 1:1..1:2\nbody {\n";
+    let head = "program 0 A AllReduce\nfile \"a.coll\"\nat 0 = 1:1..1:2 // 0..3\nbody {\n";
     let brackets = format!("{head}0: within {}", "(".repeat(100_000));
     assert!(parse(&brackets).is_err());
     let calls =

@@ -7,7 +7,7 @@
 //! ```text
 //! program 0 RingAllGather AllGather
 //! file "ring.coll"
-//! at 0 = 1:1..1:40
+//! at 0 = 1:1..1:40 // 0..11
 //! var ring ring 3..4
 //! param %ring: Ring
 //! body {

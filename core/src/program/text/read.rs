@@ -101,13 +101,15 @@ impl<'t> Reader<'t> {
         let collective = Collective::from_name(collective)
             .ok_or_else(|| format!("no collective is called `{collective}`"))?;
         let file = unquoted(self.take("file ").ok_or("expected `file \"NAME\"`")?)?;
-        let mut locations = Vec::new();
+        let (mut locations, mut spans) = (Vec::new(), Vec::new());
         while let Some(line) = self.take("at ") {
             let (id, place) = line.split_once(" = ").ok_or("expected `at NUMBER = PLACE`")?;
             if number::<usize>(id)? != locations.len() {
                 return Err(format!("expected `at {}`", locations.len()));
             }
+            let (place, tokens) = place.split_once(" // ").ok_or("expected `PLACE // TOKENS`")?;
             locations.push(location(place)?);
+            spans.push(span(tokens)?);
         }
         let mut names = Names::default();
         while let Some(line) = self.take("var ") {
@@ -140,6 +142,7 @@ impl<'t> Reader<'t> {
             out_of_place,
             file,
             locations: locations.into(),
+            spans,
             vars: names.vars,
             params,
             steps,

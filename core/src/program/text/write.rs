@@ -33,8 +33,8 @@ impl<'p> Writer<'p> {
         let mark = if program.out_of_place { " out_of_place" } else { "" };
         writeln!(self.out, "program {number} {} {}{mark}", program.name, program.collective)?;
         writeln!(self.out, "file {}", quoted(&program.file))?;
-        for (id, place) in program.locations.iter().enumerate() {
-            writeln!(self.out, "at {id} = {}", location_text(*place))?;
+        for (id, (place, tokens)) in program.locations.iter().zip(&program.spans).enumerate() {
+            writeln!(self.out, "at {id} = {} // {}", location_text(*place), span(*tokens))?;
         }
         for var in &program.vars {
             writeln!(self.out, "var {} {} {}", var.name, var.kind.name(), span(var.span))?;

@@ -4,13 +4,13 @@
 
 use super::linear::{Affine, Facts, N};
 use super::program::{Interval, Outside, Place, Region, WHOLE};
-use crate::check::hir::{Expr, ExprKind, VarId};
 use crate::collective::Collective;
+use crate::program::ir::{Expr, Op, VarId};
 use crate::rational::Rat;
 use crate::schedule::Buffer;
 use crate::schedule::arith;
 use crate::source::Span;
-use crate::syntax::ast::{BinOp, UnOp};
+use crate::syntax::ast::BinOp;
 
 /// An integer: `me` times the rank's coordinate, plus `form`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,8 +43,8 @@ pub(super) enum Frame {
 /// A value.
 #[derive(Clone, Debug)]
 pub(super) enum Value {
+    /// A number, or a truth value that is known.
     Int(Int),
-    Bool(bool),
     /// Counted from the rank, modulo nranks.
     Peer(Affine),
     Ring(Frame),
@@ -52,7 +52,6 @@ pub(super) enum Value {
     Region(Region),
     Pieces(Region, Cut),
     Place(Place),
-    Places(Affine, Region, Cut),
 }
 
 /// How a region is cut.
@@ -81,6 +80,10 @@ impl Int {
         Self { me: 0, form, known: Known::Exactly }
     }
 
+    fn truth(holds: bool) -> Self {
+        Self::exactly(Affine::int(holds.into()))
+    }
+
     /// A number that is the same at every rank, count and round.
     fn constant(self) -> Option<i64> {
         (self.me == 0 && self.known == Known::Exactly).then(|| self.form.constant())?
@@ -96,10 +99,8 @@ impl Scope {
     }
 
     pub(super) fn bool(&mut self, expr: &Expr) -> Answer<bool> {
-        match self.eval(expr)? {
-            Value::Bool(value) => Ok(value),
-            _ => Err(unknown(expr.span)),
-        }
+        let value = self.int(expr)?.constant().ok_or_else(|| unknown(expr.span))?;
+        Ok(value != 0)
     }
 
     pub(super) fn peer(&mut self, expr: &Expr) -> Answer<Affine> {
@@ -132,64 +133,59 @@ impl Scope {
     }
 
     pub(super) fn eval(&mut self, expr: &Expr) -> Answer<Value> {
-        let span = expr.span;
-        Ok(match &*expr.kind {
-            ExprKind::Int(value) => Value::Int(tame(Int::exactly(small(*value, span)?), span)?),
-            ExprKind::Bool(value) => Value::Bool(*value),
-            ExprKind::Var(var) => self.vars[var.0 as usize].clone().ok_or_else(|| unknown(span))?,
-            ExprKind::Rank => Value::Int(self.coordinate(Frame::Rank, span)?),
-            ExprKind::Nranks => Value::Int(Int::exactly(N)),
-            ExprKind::Local => Value::Peer(Affine::ZERO),
-            ExprKind::Input => Value::Region(self.buffer(Buffer::Input)),
-            ExprKind::Output => Value::Region(self.buffer(Buffer::Output)),
-            ExprKind::Unary(op, operand) => match (op, self.eval(operand)?) {
-                (UnOp::Not, Value::Bool(value)) => Value::Bool(!value),
-                (UnOp::Neg, Value::Int(value)) => Value::Int(scaled(value, -1)),
-                _ => return Err(Outside::new(span, "`!` of a number is no linear term")),
-            },
-            ExprKind::Binary(op, left, right) => self.binary(*op, left, right, span)?,
-            ExprKind::If(condition, then, otherwise) => {
-                let chosen = if self.bool(condition)? { then } else { otherwise };
+        let (span, args) = (expr.span, &expr.args);
+        Ok(match expr.op {
+            Op::Int(value) => Value::Int(tame(Int::exactly(small(value, span)?), span)?),
+            Op::Var(var) => self.vars[var.0 as usize].clone().ok_or_else(|| unknown(span))?,
+            Op::Rank => Value::Int(self.coordinate(Frame::Rank, span)?),
+            Op::Nranks => Value::Int(Int::exactly(N)),
+            Op::Local => Value::Peer(Affine::ZERO),
+            Op::Input => Value::Region(self.buffer(Buffer::Input)),
+            Op::Output => Value::Region(self.buffer(Buffer::Output)),
+            Op::Not => Value::Int(Int::truth(!self.bool(&args[0])?)),
+            Op::Neg => Value::Int(scaled(self.int(&args[0])?, -1)),
+            Op::Flip => return Err(Outside::new(span, "`!` of a number is no linear term")),
+            Op::Binary(op) => self.binary(op, &args[0], &args[1], span)?,
+            Op::If => {
+                let chosen = if self.bool(&args[0])? { &args[1] } else { &args[2] };
                 self.eval(chosen)?
             }
-            ExprKind::List(items) => {
-                Value::List(items.iter().map(|i| self.int(i)).collect::<Answer<_>>()?)
-            }
-            ExprKind::IntFn(function, args) => {
-                let known = |v: Int| v.constant();
-                let first = known(self.int(&args[0])?);
-                let second = args.get(1).map_or(Ok(Some(0)), |arg| self.int(arg).map(known))?;
+            Op::List => Value::List(args.iter().map(|i| self.int(i)).collect::<Answer<_>>()?),
+            Op::Function(function) => {
+                let first = self.int(&args[0])?.constant();
+                let second =
+                    args.get(1).map_or(Ok(Some(0)), |arg| self.int(arg).map(Int::constant))?;
                 let value = first.zip(second).and_then(|(a, b)| function.apply(a, b).ok());
                 let value =
                     value.ok_or_else(|| Outside::new(span, "this is no linear term in nranks"))?;
                 Value::Int(Int::exactly(small(value, span)?))
             }
-            ExprKind::IsPowerOfTwo(x) => {
-                let value = self.int(x)?.constant();
+            Op::IsPowerOfTwo => {
+                let value = self.int(&args[0])?.constant();
                 let value = value
                     .ok_or_else(|| Outside::new(span, "this does not hold of every nranks"))?;
-                Value::Bool(value > 0 && value & (value - 1) == 0)
+                Value::Int(Int::truth(value > 0 && value & (value - 1) == 0))
             }
-            ExprKind::Peer(rank) => Value::Peer(self.shift(Frame::Rank, rank, span)?),
-            ExprKind::RingSeat(ring, position) => {
-                let frame = self.ring(ring)?;
-                Value::Peer(self.shift(frame, position, span)?)
+            Op::Peer => Value::Peer(self.shift(Frame::Rank, &args[0], span)?),
+            Op::RingSeat => {
+                let frame = self.ring(&args[0])?;
+                Value::Peer(self.shift(frame, &args[1], span)?)
             }
-            ExprKind::RankOf(peer) => {
-                let offset = self.peer(peer)?;
+            Op::RankOf => {
+                let offset = self.peer(&args[0])?;
                 let me = self.coordinate(Frame::Rank, span)?;
                 let known = if offset == Affine::ZERO { Known::Exactly } else { Known::Reduced };
                 Value::Int(Int { form: offset, known, ..me })
             }
-            ExprKind::RingNatural => Value::Ring(Frame::Rank),
-            ExprKind::RingLeft(ring) => Value::Peer(self.neighbor(ring, -1)?),
-            ExprKind::RingRight(ring) => Value::Peer(self.neighbor(ring, 1)?),
-            ExprKind::RingPosition(ring) => {
-                let frame = self.ring(ring)?;
+            Op::RingNatural => Value::Ring(Frame::Rank),
+            Op::RingLeft => Value::Peer(self.neighbor(&args[0], -1)?),
+            Op::RingRight => Value::Peer(self.neighbor(&args[0], 1)?),
+            Op::RingPosition => {
+                let frame = self.ring(&args[0])?;
                 Value::Int(self.coordinate(frame, span)?)
             }
-            ExprKind::Split(region, by) => {
-                let region = self.region(region)?;
+            Op::Split => {
+                let (region, by) = (self.region(&args[0])?, &args[1]);
                 let cut = match self.eval(by)? {
                     Value::Int(Int { me: 0, form, known: Known::Exactly }) if form == N => {
                         blocks(region, span)?
@@ -206,31 +202,18 @@ impl Scope {
                 };
                 Value::Pieces(region, cut)
             }
-            ExprKind::Block(region, index) => {
-                let region = self.region(region)?;
-                let cut = blocks(region, span)?;
-                let index = self.int(index)?;
-                Value::Region(piece(region, &cut, index, span)?)
-            }
-            ExprKind::Piece(pieces, index) => {
-                let index = self.int(index)?;
-                match self.eval(pieces)? {
+            Op::Piece => {
+                let index = self.int(&args[1])?;
+                match self.eval(&args[0])? {
                     Value::Pieces(region, cut) => Value::Region(piece(region, &cut, index, span)?),
-                    Value::Places(owner, region, cut) => {
-                        Value::Place(Place { owner, region: piece(region, &cut, index, span)? })
-                    }
                     _ => return Err(unknown(span)),
                 }
             }
-            ExprKind::On(peer, region) => {
-                let owner = self.peer(peer)?;
-                match self.eval(region)? {
-                    Value::Region(region) => Value::Place(Place { owner, region }),
-                    Value::Pieces(region, cut) => Value::Places(owner, region, cut),
-                    _ => return Err(unknown(span)),
-                }
+            Op::On => {
+                let owner = self.peer(&args[0])?;
+                Value::Place(Place { owner, region: self.region(&args[1])? })
             }
-            ExprKind::Len(of) => match self.eval(of)? {
+            Op::Len => match self.eval(&args[0])? {
                 Value::Pieces(_, Cut::Blocks) => Value::Int(Int::exactly(N)),
                 Value::Pieces(_, Cut::At(sums)) => {
                     Value::Int(Int::exactly(Affine::int(sums.len() as i64)))
@@ -238,28 +221,8 @@ impl Scope {
                 Value::List(items) => Value::Int(Int::exactly(Affine::int(items.len() as i64))),
                 _ => return Err(unknown(span)),
             },
-            ExprKind::Rev(_)
-            | ExprKind::Element(..)
-            | ExprKind::Range(..)
-            | ExprKind::RingTwisted
-            | ExprKind::RingOrder(_)
-            | ExprKind::RingAround(_)
-            | ExprKind::RingsChannels(_)
-            | ExprKind::RingsDisjoint(..)
-            | ExprKind::RingAt(..)
-            | ExprKind::Tree(_)
-            | ExprKind::TreeField(..)
-            | ExprKind::Groups(_)
-            | ExprKind::GroupsField(..)
-            | ExprKind::GroupsOf(..)
-            | ExprKind::GroupAt(..)
-            | ExprKind::Topology(..)
-            | ExprKind::Linked(..)
-            | ExprKind::Neighbors(..)
-            | ExprKind::Relays(..)
-            | ExprKind::TopologyField(..)
-            | ExprKind::Rust(_)
-            | ExprKind::Error => return Err(unknown(span)),
+            // What is searched for, and what is asked of it.
+            _ => return Err(unknown(span)),
         })
     }
 
@@ -325,14 +288,16 @@ impl Scope {
         if let BinOp::And | BinOp::Or = op {
             let decided = op == BinOp::Or;
             let left = self.bool(left)?;
-            return Ok(Value::Bool(if left == decided { decided } else { self.bool(right)? }));
+            let holds = if left == decided { decided } else { self.bool(right)? };
+            return Ok(Value::Int(Int::truth(holds)));
         }
         match (self.eval(left)?, self.eval(right)?) {
             (Value::Int(l), Value::Int(r)) if op.precedence() > BinOp::Eq.precedence() => {
                 tame(arithmetic(op, l, r, span)?, span).map(Value::Int)
             }
-            (Value::Int(l), Value::Int(r)) => self.compare(op, l, r, span).map(Value::Bool),
-            (Value::Bool(l), Value::Bool(r)) => Ok(Value::Bool((l == r) == (op == BinOp::Eq))),
+            (Value::Int(l), Value::Int(r)) => {
+                Ok(Value::Int(Int::truth(self.compare(op, l, r, span)?)))
+            }
             (Value::Peer(_), Value::Peer(_)) => Err(Outside::new(span, "two peers are compared")),
             _ => Err(unknown(span)),
         }

@@ -1,41 +1,44 @@
-//! Statements in relative coordinates: from the checked tree to the program of every rank. Constant loops
+//! Statements in relative coordinates: what a program does, seen from every rank at once. Constant loops
 //! and steps are unrolled, `parallel` becomes streams, and one level of loops over nranks stays.
 
 use super::eval::{Frame, Int, Scope, Value};
 use super::linear::{Affine, Facts, N, S};
 use super::program::{Action, Outside, Part, Place, Program, Region, Step};
-use crate::check::hir::{self, Expr, ExprKind, Iter, ParamTy, Signal, Stmt, StmtKind, VarId};
 use crate::ids::ScratchId;
-use crate::schedule::{Buffer, SignalKind};
+use crate::program::ir::{self, Expr, Op, Stmt, StmtKind, VarId};
+use crate::schedule::Buffer;
+use crate::schedule::params::ParamTy;
 use crate::source::Span;
 use crate::syntax::ast::BinOp;
 
 /// Iterations of constant loops in all, beyond which a program is too long to reason about.
 const MOST_STEPS: usize = 64;
 
+/// Statements that are looked at in all: steps may call each other, and loops stand in loops, without an end in sight.
+const MOST_VISITED: usize = 1 << 12;
+
 /// Sources of one move.
 const MAX_SOURCES: usize = 7;
 
-/// The program of `algorithm` for every `nranks >= from`.
-pub(super) fn lower(algorithm: &hir::Algorithm, from: u32) -> Result<Program, Outside> {
+/// What `source` does for every `nranks >= from`.
+pub(super) fn lower(source: &ir::Program, from: u32) -> Result<Program, Outside> {
     let scope = Scope {
-        collective: algorithm.collective,
-        vars: vec![None; algorithm.vars.len()],
+        collective: source.collective,
+        vars: vec![None; source.vars.len()],
         facts: Facts::ranks(from),
         frame: None,
     };
-    let header = algorithm.name_span;
-    if algorithm.collective.is_rooted() {
+    let header = source.header();
+    if source.collective.is_rooted() {
         return Err(Outside::new(header, "the root does not do what the others do"));
     }
     let mut walk = Walk {
-        algorithm,
+        source,
         scope,
-        steps: vec![None; algorithm.vars.len()],
         program: Program {
-            collective: algorithm.collective,
+            collective: source.collective,
             header,
-            out_of_place: algorithm.out_of_place,
+            out_of_place: source.out_of_place,
             parts: Vec::new(),
             steps: Vec::new(),
         },
@@ -45,11 +48,12 @@ pub(super) fn lower(algorithm: &hir::Algorithm, from: u32) -> Result<Program, Ou
         lane: None,
         depth: Depth::Straight,
         scratch: 0,
+        visited: 0,
     };
-    for param in &algorithm.params {
+    for param in &source.params {
         walk.param(param)?;
     }
-    walk.block(&algorithm.body)?;
+    walk.block(&source.body)?;
     Ok(walk.program)
 }
 
@@ -61,9 +65,8 @@ enum Depth {
 }
 
 struct Walk<'a> {
-    algorithm: &'a hir::Algorithm,
+    source: &'a ir::Program,
     scope: Scope,
-    steps: Vec<Option<&'a hir::Step>>,
     program: Program,
     /// The part that the next statement belongs to, if one is begun.
     open: Option<usize>,
@@ -72,13 +75,15 @@ struct Walk<'a> {
     lane: Option<i64>,
     depth: Depth,
     scratch: u32,
+    /// Statements that were looked at.
+    visited: usize,
 }
 
 type Done = Result<(), Outside>;
 
 impl<'a> Walk<'a> {
-    fn param(&mut self, param: &'a hir::Param) -> Done {
-        let span = self.algorithm.vars[param.var.0 as usize].span;
+    fn param(&mut self, param: &'a ir::Param) -> Done {
+        let span = self.source.vars[param.var.0 as usize].span;
         if param.ty != ParamTy::Ring {
             return Err(Outside::new(span, "its value decides what ranks do"));
         }
@@ -100,14 +105,18 @@ impl<'a> Walk<'a> {
     }
 
     fn stmt(&mut self, stmt: &'a Stmt) -> Done {
-        let at = self.algorithm.spans.get(stmt.at.index()).copied().unwrap_or_default();
+        let at = self.source.spans.get(stmt.at.index()).copied().unwrap_or_default();
+        self.visited += 1;
+        if self.visited > MOST_VISITED {
+            return Err(Outside::new(at, "too many statements to reason about"));
+        }
         match &stmt.kind {
             StmtKind::Let(var, value) => {
                 let value = self.scope.eval(value)?;
                 self.set(*var, value);
             }
-            StmtKind::For(var, Iter::Range(lo, hi), body) => self.rounds(*var, lo, hi, body, at)?,
-            StmtKind::For(var, Iter::List(list), body) => match self.scope.eval(list)? {
+            StmtKind::For(var, lo, hi, body) => self.rounds(*var, lo, hi, body, at)?,
+            StmtKind::Each(var, list, body) => match self.scope.eval(list)? {
                 Value::List(items) => {
                     for item in items {
                         self.set(*var, Value::Int(item));
@@ -123,9 +132,7 @@ impl<'a> Walk<'a> {
                         return self.block(body);
                     }
                 }
-                if let Some(body) = otherwise {
-                    self.block(body)?;
-                }
+                self.block(otherwise)?;
             }
             StmtKind::Require(condition, _) => {
                 if !self.scope.bool(condition)? {
@@ -133,11 +140,8 @@ impl<'a> Walk<'a> {
                 }
             }
             StmtKind::Scratch(var, count, like) => self.scratch(*var, count.as_ref(), like, at)?,
-            StmtKind::Step(step) => self.steps[step.name.0 as usize] = Some(step),
-            StmtKind::Call(step, args) => {
-                let Some(step) = self.steps[step.0 as usize] else {
-                    return Err(Outside::new(at, "this step is not known here"));
-                };
+            StmtKind::Step(step, args) => {
+                let step = &self.source.steps[step.0 as usize];
                 for (param, arg) in step.params.iter().zip(args) {
                     let value = self.scope.eval(arg)?;
                     self.set(*param, value);
@@ -158,29 +162,27 @@ impl<'a> Walk<'a> {
                 }
                 self.push(at, Action::Move(all, vec![dst]))?;
             }
-            StmtKind::Fifo { .. } | StmtKind::Primitive { .. } => {
+            StmtKind::Fifo(..) | StmtKind::Pass(_) => {
                 return Err(Outside::new(
                     at,
                     "the slots of a fifo are counted, not named by ranks",
                 ));
             }
-            // What is demanded of a schedule is looked at in the schedule.
-            StmtKind::Demand(_) => {}
+            // What is demanded of a schedule is looked at in the schedule, and how long its loops are, too.
+            StmtKind::Demand(_) | StmtKind::Limit(_) => {}
             StmtKind::Within(group, _) => {
                 return Err(Outside::new(group.span, "a group of ranks sees others than all"));
             }
-            StmtKind::Run(run) => {
-                return Err(Outside::new(run.input.span, "another algorithm runs here"));
+            StmtKind::Call(call) => {
+                return Err(Outside::new(call.input.span, "another algorithm runs here"));
             }
-            StmtKind::Signal(signal, peer) => {
+            StmtKind::Post(kind, peer) => {
                 let offset = self.scope.peer(peer)?;
-                let action = match signal {
-                    Signal::TxAck => Action::Post(SignalKind::Ack, offset),
-                    Signal::RxAck => Action::Wait(SignalKind::Ack, offset),
-                    Signal::TxDataSignal => Action::Post(SignalKind::Data, offset),
-                    Signal::RxDataSignal => Action::Wait(SignalKind::Data, offset),
-                };
-                self.push(at, action)?;
+                self.push(at, Action::Post(*kind, offset))?;
+            }
+            StmtKind::Wait(kind, peer) => {
+                let offset = self.scope.peer(peer)?;
+                self.push(at, Action::Wait(*kind, offset))?;
             }
         }
         Ok(())
@@ -306,13 +308,13 @@ impl<'a> Walk<'a> {
 
 /// Whether a ring parameter's default is a ring of all ranks, whatever nranks is.
 fn always_a_ring(default: &Expr, nranks: Option<i64>) -> bool {
-    match &*default.kind {
-        ExprKind::RingNatural => true,
-        ExprKind::RingTwisted => nranks == Some(8),
-        ExprKind::If(condition, then, otherwise) => {
-            let named = match &*condition.kind {
-                ExprKind::Binary(BinOp::Eq, left, right) => match (&*left.kind, &*right.kind) {
-                    (ExprKind::Nranks, ExprKind::Int(n)) => Some(*n),
+    match (default.op, &default.args[..]) {
+        (Op::RingNatural, _) => true,
+        (Op::RingTwisted, _) => nranks == Some(8),
+        (Op::If, [condition, then, otherwise]) => {
+            let named = match (condition.op, &condition.args[..]) {
+                (Op::Binary(BinOp::Eq), [left, right]) => match (left.op, right.op) {
+                    (Op::Nranks, Op::Int(n)) => Some(n),
                     _ => None,
                 },
                 _ => None,

@@ -34,7 +34,7 @@ mod signals;
 mod values;
 
 use super::layout::Mode;
-use crate::check::hir::Algorithm;
+use crate::program::ir;
 use linear::Facts;
 use memory::effects;
 use order::Order;
@@ -52,24 +52,24 @@ pub struct Every {
 /// Fewest ranks that the argument is tried from; with few ranks, neighbors on both sides are one.
 const FROM: std::ops::RangeInclusive<u32> = 2..=5;
 
-/// Proves `algorithm` for all numbers of ranks but a few.
+/// Proves the algorithm of `source` for all numbers of ranks but a few.
 ///
 /// # Errors
 /// [`Outside`] with the statement for which there is no such proof, and the reason.
-pub fn prove(algorithm: &Algorithm) -> Result<Every, Outside> {
+pub fn prove(source: &ir::Program) -> Result<Every, Outside> {
     let mut outside = None;
     for from in FROM {
-        match prove_from(algorithm, from) {
+        match prove_from(source, from) {
             Ok(()) => return Ok(Every { from }),
             Err(found) => outside = Some(found),
         }
     }
-    Err(outside.unwrap_or_else(|| Outside::new(algorithm.name_span, "no count was tried")))
+    Err(outside.unwrap_or_else(|| Outside::new(source.header(), "no count was tried")))
 }
 
-fn prove_from(algorithm: &Algorithm, from: u32) -> Result<(), Outside> {
+fn prove_from(source: &ir::Program, from: u32) -> Result<(), Outside> {
     let facts = Facts::ranks(from);
-    let program = lower::lower(algorithm, from)?;
+    let program = lower::lower(source, from)?;
     let links = links(&program, &facts)?;
     let order = Order { program: &program, links: &links };
     let in_place = program.collective.has_in_place() && !program.out_of_place;
