@@ -229,7 +229,10 @@ fn steps_that_call_each_other_end() {
     let steps = (1..40).map(|i| format!("step s{i}() {{ s{0}(); s{0}(); }}\n", i - 1));
     let steps = steps.collect::<String>();
     let text = format!("algorithm A() -> AllReduce {{\nstep s0() {{ }}\n{steps}s39();\n}}\n");
-    outside(&text, &expect![[r#"
+    outside(
+        &text,
+        &expect![[r#"
         3: `s0();`: too many statements to reason about
-    "#]]);
+    "#]],
+    );
 }
