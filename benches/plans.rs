@@ -19,27 +19,27 @@ fn main() {
 
 /// An algorithm at a rank count: a long chain, few rounds, and one round of many sources.
 #[derive(Clone, Copy)]
-struct Shape(&'static str, u32);
+struct Subject(&'static str, u32);
 
-const SHAPES: [Shape; 9] = [
-    Shape("ring", 8),
-    Shape("ring", 64),
-    Shape("ring", 256),
-    Shape("NHR", 8),
-    Shape("NHR", 64),
-    Shape("NHR", 256),
-    Shape("one-shot", 8),
-    Shape("one-shot", 64),
-    Shape("one-shot", 256),
+const SUBJECTS: [Subject; 9] = [
+    Subject("ring", 8),
+    Subject("ring", 64),
+    Subject("ring", 256),
+    Subject("NHR", 8),
+    Subject("NHR", 64),
+    Subject("NHR", 256),
+    Subject("one-shot", 8),
+    Subject("one-shot", 64),
+    Subject("one-shot", 256),
 ];
 
-impl fmt::Display for Shape {
+impl fmt::Display for Subject {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}, {} ranks", self.0, self.1)
     }
 }
 
-impl Shape {
+impl Subject {
     fn schedule(self) -> Schedule {
         let algorithm: Box<dyn Algorithm> = match self.0 {
             "ring" => Box::new(RingAllReduce::new()),
@@ -55,32 +55,32 @@ const ELEMENTS: u64 = 256;
 
 const LEVELS: [Level; 3] = [Level::O0, Level::O1, Level::O2];
 
-#[divan::bench(args = SHAPES, max_time = 1)]
-fn lay_out(shape: &Shape) -> Schedule {
-    shape.schedule()
+#[divan::bench(args = SUBJECTS, max_time = 1)]
+fn lay_out(subject: &Subject) -> Schedule {
+    subject.schedule()
 }
 
-#[divan::bench(args = SHAPES, max_time = 1)]
-fn proof(bencher: Bencher<'_, '_>, shape: &Shape) {
-    let schedule = shape.schedule();
+#[divan::bench(args = SUBJECTS, max_time = 1)]
+fn proof(bencher: Bencher<'_, '_>, subject: &Subject) {
+    let schedule = subject.schedule();
     bencher.bench_local(|| verify(black_box(&schedule)).expect("it is right"));
 }
 
-#[divan::bench(args = SHAPES, max_time = 1)]
-fn elision(bencher: Bencher<'_, '_>, shape: &Shape) {
-    let schedule = shape.schedule();
+#[divan::bench(args = SUBJECTS, max_time = 1)]
+fn elision(bencher: Bencher<'_, '_>, subject: &Subject) {
+    let schedule = subject.schedule();
     bencher.bench_local(|| elide(black_box(&schedule), Callers::One).expect("it is right"));
 }
 
-#[divan::bench(args = SHAPES, max_time = 1)]
-fn fusion_for_one_caller(bencher: Bencher<'_, '_>, shape: &Shape) {
-    let schedule = shape.schedule();
+#[divan::bench(args = SUBJECTS, max_time = 1)]
+fn fusion_for_one_caller(bencher: Bencher<'_, '_>, subject: &Subject) {
+    let schedule = subject.schedule();
     bencher.bench_local(|| fuse(black_box(&schedule), Callers::One, false).expect("it fits"));
 }
 
-#[divan::bench(args = SHAPES, max_time = 1)]
-fn fusion_for_each_rank(bencher: Bencher<'_, '_>, shape: &Shape) {
-    let schedule = shape.schedule();
+#[divan::bench(args = SUBJECTS, max_time = 1)]
+fn fusion_for_each_rank(bencher: Bencher<'_, '_>, subject: &Subject) {
+    let schedule = subject.schedule();
     bencher.bench_local(|| fuse(black_box(&schedule), Callers::Each, false).expect("it fits"));
 }
 
@@ -90,27 +90,27 @@ fn proof_again(bencher: Bencher<'_, '_>, callers: Callers, made: &Schedule) {
     bencher.bench_local(|| verify_called(black_box(made), signals, callers).expect("it is right"));
 }
 
-#[divan::bench(args = SHAPES, max_time = 1)]
-fn proof_again_of_fusion(bencher: Bencher<'_, '_>, shape: &Shape) {
-    let made = fuse(&shape.schedule(), Callers::One, false).expect("it fits");
+#[divan::bench(args = SUBJECTS, max_time = 1)]
+fn proof_again_of_fusion(bencher: Bencher<'_, '_>, subject: &Subject) {
+    let made = fuse(&subject.schedule(), Callers::One, false).expect("it fits");
     proof_again(bencher, Callers::One, &made);
 }
 
-#[divan::bench(args = SHAPES, max_time = 1)]
-fn proof_again_of_elision(bencher: Bencher<'_, '_>, shape: &Shape) {
-    let made = elide(&shape.schedule(), Callers::One).expect("it is right");
+#[divan::bench(args = SUBJECTS, max_time = 1)]
+fn proof_again_of_elision(bencher: Bencher<'_, '_>, subject: &Subject) {
+    let made = elide(&subject.schedule(), Callers::One).expect("it is right");
     proof_again(bencher, Callers::One, &made.schedule);
 }
 
-#[divan::bench(args = SHAPES, max_time = 1)]
-fn digest(bencher: Bencher<'_, '_>, shape: &Shape) {
-    let schedule = shape.schedule();
+#[divan::bench(args = SUBJECTS, max_time = 1)]
+fn digest(bencher: Bencher<'_, '_>, subject: &Subject) {
+    let schedule = subject.schedule();
     bencher.bench_local(|| hash::content(black_box(&schedule)));
 }
 
 /// All that comes after the proof: the optimizer, whose results nothing keeps here, and lowering.
-fn plan(bencher: Bencher<'_, '_>, shape: Shape, level: Level) {
-    let schedule = shape.schedule();
+fn plan(bencher: Bencher<'_, '_>, subject: Subject, level: Level) {
+    let schedule = subject.schedule();
     let options = Options::new().level(level);
     // A new one each time: it remembers what it was optimized to. The proof itself is cached.
     let proved = || Proved::new(schedule.clone()).expect("it is right");
@@ -119,25 +119,25 @@ fn plan(bencher: Bencher<'_, '_>, shape: Shape, level: Level) {
     });
 }
 
-#[divan::bench(args = SHAPES, max_time = 1)]
-fn plan_o0(bencher: Bencher<'_, '_>, shape: &Shape) {
-    plan(bencher, *shape, LEVELS[0]);
+#[divan::bench(args = SUBJECTS, max_time = 1)]
+fn plan_o0(bencher: Bencher<'_, '_>, subject: &Subject) {
+    plan(bencher, *subject, LEVELS[0]);
 }
 
-#[divan::bench(args = SHAPES, max_time = 1)]
-fn plan_o1(bencher: Bencher<'_, '_>, shape: &Shape) {
-    plan(bencher, *shape, LEVELS[1]);
+#[divan::bench(args = SUBJECTS, max_time = 1)]
+fn plan_o1(bencher: Bencher<'_, '_>, subject: &Subject) {
+    plan(bencher, *subject, LEVELS[1]);
 }
 
-#[divan::bench(args = SHAPES, max_time = 1)]
-fn plan_o2(bencher: Bencher<'_, '_>, shape: &Shape) {
-    plan(bencher, *shape, LEVELS[2]);
+#[divan::bench(args = SUBJECTS, max_time = 1)]
+fn plan_o2(bencher: Bencher<'_, '_>, subject: &Subject) {
+    plan(bencher, *subject, LEVELS[2]);
 }
 
 /// One rank and one element: what a call of one caller costs by itself.
 #[divan::bench]
 fn run_without_work(bencher: Bencher<'_, '_>) {
-    let proved = Proved::new(Shape("ring", 1).schedule()).expect("it is right");
+    let proved = Proved::new(Subject("ring", 1).schedule()).expect("it is right");
     let plan = Plan::new(&proved, 1, DType::F32, ReduceOp::Sum).expect("a plan");
     let mut buffer = [1.0_f32];
     bencher.bench_local(|| plan.run_in_place(&mut [black_box(&mut buffer[..])]).expect("it ends"));
@@ -154,10 +154,10 @@ fn comm_all_reduce_2_ranks_1_element(bencher: Bencher<'_, '_>) {
     });
 }
 
-/// The same without the look-up.
+/// An in-place AllReduce of 2 ranks and 1 element by a plan that is at hand, without a communicator's look-up.
 #[divan::bench]
 fn plan_all_reduce_2_ranks_1_element(bencher: Bencher<'_, '_>) {
-    let proved = Proved::new(Shape("one-shot", 2).schedule()).expect("it is right");
+    let proved = Proved::new(Subject("one-shot", 2).schedule()).expect("it is right");
     let plan = Plan::new(&proved, 1, DType::F32, ReduceOp::Max).expect("a plan");
     let (mut a, mut b) = ([1.0_f32], [1.0_f32]);
     bencher.bench_local(|| {
@@ -169,7 +169,7 @@ fn plan_all_reduce_2_ranks_1_element(bencher: Bencher<'_, '_>) {
 /// One rank that calls by itself.
 #[divan::bench]
 fn team_of_one_without_work(bencher: Bencher<'_, '_>) {
-    let proved = Proved::new(Shape("ring", 1).schedule()).expect("it is right");
+    let proved = Proved::new(Subject("ring", 1).schedule()).expect("it is right");
     let team =
         SpmdPlan::new(&proved, 1, DType::F32, ReduceOp::Sum, Options::new()).expect("a team");
     let rank = team.rank(RankId(0)).expect("the only one");

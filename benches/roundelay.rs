@@ -5,8 +5,8 @@ use proc_macro2::{Span, TokenStream};
 use quote::quote;
 use roundelay::library::{self, HalvingDoublingAllReduce, RingAllReduce};
 use roundelay::{Algorithm, DType, ReduceOp, ToPlan as _, Topology};
-use roundelay_core::check::Door;
-use roundelay_core::check::others::Others;
+use roundelay_core::check::Frontend;
+use roundelay_core::check::dependencies::Dependencies;
 use roundelay_core::emit::rust::{Origin, expand};
 use roundelay_core::ids::RankId;
 use roundelay_core::optimize::elide::elide;
@@ -47,7 +47,7 @@ fn check_halving_doubling_1024() {
 #[divan::bench(sample_count = 10)]
 fn check_mesh_256(bencher: Bencher<'_, '_>) {
     let source = Source::from_text("mesh.coll", include_str!("../stdlib/library/mesh.coll"));
-    let mut program = compile(&source, Door::File).expect("the mesh is right");
+    let mut program = compile(&source, Frontend::File).expect("the mesh is right");
     let mesh = Configured::new(program.algorithms.remove(0), &source);
     bencher.bench_local(|| check(&mesh, 256));
 }
@@ -57,8 +57,9 @@ fn check_mesh_256(bencher: Bencher<'_, '_>) {
 fn check_library_2_to_64() {
     for (file, text) in library::SOURCES {
         let source = Source::from_text(*file, text);
-        let others = Others::library(library::SOURCES);
-        let program = compile_with(&source, Door::File, &others).expect("the library is right");
+        let dependencies = Dependencies::library(library::SOURCES);
+        let program =
+            compile_with(&source, Frontend::File, &dependencies).expect("the library is right");
         for algorithm in program.algorithms {
             let algorithm = Configured::new(algorithm, &source);
             for schedule in (2..=64).filter_map(|nranks| algorithm.schedule(nranks).ok()) {
@@ -85,7 +86,7 @@ fn expand_ring(bencher: Bencher<'_, '_>) {
     let tokens: TokenStream = text.parse().expect("the ring is Rust tokens");
     bencher.with_inputs(|| tokens.clone()).bench_local_values(|tokens| {
         let (source, _) = Source::from_macro("the macro's body", tokens);
-        let program = compile(&source, Door::Macro).expect("the ring is right");
+        let program = compile(&source, Frontend::Macro).expect("the ring is right");
         assert!(expansion::prove(&program, &source).errors.is_empty());
         let origin = Origin {
             file: quote!(::core::file!()),

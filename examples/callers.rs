@@ -54,7 +54,7 @@ fn one_caller() -> Result<(), Error> {
 // ANCHOR_END: plan
 
 // ANCHOR: in_place
-/// The same algorithm, with other arguments: 64-bit integers, the maximum, one buffer for each rank.
+/// Runs the algorithm with other arguments: 64-bit integers, the maximum, one buffer for each rank.
 fn in_place() -> Result<(), Error> {
     let ring = [0, 2, 1, 3]; // the order of the ranks around the ring
     let plan = FirstRing::new().ring(ring).plan(4, 3, DType::I64, ReduceOp::Max)?;

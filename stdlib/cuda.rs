@@ -16,7 +16,7 @@
 //! Neither CUDA nor a driver is needed to build this module, nor for [`OnDevice::kernel`]: both libraries are looked
 //! for when they are used, and E0415 says which part is missing and where it was looked for.
 
-use roundelay_core::check::others::Others;
+use roundelay_core::check::dependencies::Dependencies;
 use roundelay_core::diagnostics::Diagnostic;
 use roundelay_core::program::Configured;
 use roundelay_core::reread;
@@ -113,7 +113,7 @@ impl<A: Algorithm + ?Sized> OnDevice for A {}
 
 /// The author's loops: what was expanded has only what they came to.
 fn read<A: Algorithm + ?Sized>(algorithm: &A) -> Result<Configured, crate::Error> {
-    reread(algorithm, &Others::library(SOURCES)).map_err(unfit)
+    reread(algorithm, &Dependencies::library(SOURCES)).map_err(unfit)
 }
 
 fn loops<A: Algorithm + ?Sized>(

@@ -2,8 +2,8 @@
 
 use std::fmt::Write as _;
 
-use roundelay_core::check::Door;
-use roundelay_core::check::others::Others;
+use roundelay_core::check::Frontend;
+use roundelay_core::check::dependencies::Dependencies;
 use roundelay_core::compile_with;
 use roundelay_core::executor::Executor;
 pub use roundelay_core::schedule::builder::{Builder, Stop};
@@ -38,7 +38,7 @@ pub const fn at(line: u32, column: u32, end_line: u32, end_column: u32) -> Locat
 /// If it cannot be compiled now, which the macro rules out.
 pub fn executor(name: &str, source: &str) -> CompiledExecutor {
     let source = Source::from_text(format!("{name}.coll"), source);
-    let program = compile_with(&source, Door::File, &Others::library(SOURCES));
+    let program = compile_with(&source, Frontend::File, &Dependencies::library(SOURCES));
     let program = program.expect("the macro has checked it");
     let checked = program.executors.into_iter().find(|executor| executor.name == name);
     let checked = checked.expect("a source in canonical form holds its executor");

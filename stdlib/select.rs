@@ -7,8 +7,8 @@
 use std::fmt;
 use std::sync::{Arc, OnceLock};
 
-use roundelay_core::check::Door;
-use roundelay_core::check::others::Others;
+use roundelay_core::check::Frontend;
+use roundelay_core::check::dependencies::Dependencies;
 use roundelay_core::cost::{self, Counter, has_latency};
 use roundelay_core::diagnostics::{Code, Finding};
 use roundelay_core::program::Configured;
@@ -53,7 +53,7 @@ pub struct Choice {
     /// The algorithms that cannot run, in the order of names.
     pub refused: Vec<Refused>,
     own: Vec<Configured>,
-    ground: Option<Arc<Topology>>,
+    placed_on: Option<Arc<Topology>>,
 }
 
 /// An algorithm that can run, with its predicted time.
@@ -186,7 +186,7 @@ pub fn select_beside(
         ranked,
         refused,
         own: own.to_vec(),
-        ground: shared,
+        placed_on: shared,
     }
 }
 
@@ -204,8 +204,8 @@ pub fn library() -> &'static [Configured] {
     LIBRARY.get_or_init(|| {
         let checked = |(file, text): &(&'static str, &'static str)| {
             let source = Source::from_text(*file, text);
-            let others = Others::library(SOURCES);
-            let program = compile_with(&source, Door::File, &others)
+            let dependencies = Dependencies::library(SOURCES);
+            let program = compile_with(&source, Frontend::File, &dependencies)
                 .expect("the macro has checked the library");
             program.algorithms.into_iter().map(|a| Configured::new(a, &source)).collect::<Vec<_>>()
         };
@@ -291,7 +291,7 @@ impl Choice {
         let among = if best.own { &self.own[..] } else { library() };
         let algorithm = among.iter().find(|known| known.name() == best.algorithm);
         let algorithm = algorithm.expect("these algorithms were ranked");
-        match &self.ground {
+        match &self.placed_on {
             Some(topology) => algorithm.plan_on(topology, count, dtype, op),
             None => algorithm.plan(self.nranks, count, dtype, op),
         }

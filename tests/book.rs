@@ -25,7 +25,7 @@ mod pages;
 use std::path::{Path, PathBuf};
 
 use expect_test::expect_file;
-use roundelay_core::check::Door;
+use roundelay_core::check::Frontend;
 use roundelay_core::check::hir::Algorithm;
 use roundelay_core::diagnostics::Code;
 use roundelay_core::executor::Executor;
@@ -60,7 +60,7 @@ fn files(folder: &Path, extension: &str) -> Vec<PathBuf> {
 /// Nothing of `text` is warned of, and every algorithm is proved for some of 1..=9 ranks, and refuses the others by `require` or for their topology.
 fn holds(what: &str, text: &str) {
     let source = Source::from_text(what, text);
-    let algorithms = compile(&source, Door::File).unwrap_or_else(|errors| {
+    let algorithms = compile(&source, Frontend::File).unwrap_or_else(|errors| {
         let all: Vec<_> = errors.iter().map(|e| e.report(&source)).collect();
         panic!("{what} does not compile:\n{}", all.join("\n"))
     });

@@ -7,7 +7,7 @@ use roundelay::executor::{
 };
 use roundelay::library::{RingAllReduce, TwistedRingAllReduce};
 use roundelay::{Algorithm as _, Collective, DType, ReduceOp, Ring, Stats, ToPlan as _, Topology};
-use roundelay_core::check::Door;
+use roundelay_core::check::Frontend;
 use roundelay_core::diagnostics::Code;
 use roundelay_core::executor::Executor as Spec;
 use roundelay_core::ids::RankId;
@@ -288,10 +288,10 @@ fn executors_are_found_by_name_and_a_name_is_given_once() {
 }
 
 #[test]
-fn both_doors_make_the_same_executor() {
+fn both_frontends_make_the_same_executor() {
     let text = include_str!("../stdlib/library/contest.coll");
     let source = Source::from_text("contest.coll", text);
-    let program = compile(&source, Door::File).expect("the library is right");
+    let program = compile(&source, Frontend::File).expect("the library is right");
     let read = Spec::compile(&program.executors[0], &source).expect("it is proved");
     let made = roundelay::executor::library::CustomHugeAllReduceMesh.compiled().spec();
     assert_eq!(made.needs, read.needs);

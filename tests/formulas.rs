@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use roundelay::select::{library, size, time};
 use roundelay::{Algorithm as _, DType, Topology};
-use roundelay_core::check::Door;
+use roundelay_core::check::Frontend;
 use roundelay_core::diagnostics::Code;
 use roundelay_core::program::Configured;
 use roundelay_core::schedule::Schedule;
@@ -200,7 +200,7 @@ fn schedule(name: &str, set: Set, nranks: u32) -> Schedule {
         let path = root().join("book/src/listings/costs").join(name);
         let text = std::fs::read_to_string(path).expect("the chapter has it");
         let source = Source::from_text(name, &text);
-        let program = compile(&source, Door::File).expect("it is right");
+        let program = compile(&source, Frontend::File).expect("it is right");
         Configured::new(program.algorithms.into_iter().next().expect("one algorithm"), &source)
     } else {
         library().iter().find(|a| a.name() == name).expect("it is in the library").clone()

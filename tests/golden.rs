@@ -6,7 +6,7 @@ use expect_test::expect_file;
 use proc_macro2::Span;
 use quote::quote;
 use roundelay::{Algorithm as _, DType, Level, ReduceOp, select};
-use roundelay_core::check::Door;
+use roundelay_core::check::Frontend;
 use roundelay_core::emit::cuda::{Kernel, Protocol, Spec};
 use roundelay_core::emit::rust::{Origin, expand};
 use roundelay_core::optimize::Goal;
@@ -24,7 +24,7 @@ fn source(path: &str) -> Source {
 }
 
 fn expansion(source: &Source) -> String {
-    let program = compile(source, Door::File).expect("the source is right");
+    let program = compile(source, Frontend::File).expect("the source is right");
     let file = source.name();
     let origin = Origin {
         file: quote!(#file),
@@ -54,7 +54,7 @@ fn the_ring_of_three() {
     let text = std::fs::read_to_string(root().join("stdlib/library/ring.coll"))
         .expect("the source exists");
     let source = Source::from_text("ring.coll", &text);
-    let mut program = compile(&source, Door::File).expect("the ring is right");
+    let mut program = compile(&source, Frontend::File).expect("the ring is right");
     let ring = Configured::new(program.algorithms.remove(0), &source);
     let schedule = ring.schedule(3).expect("three ranks make a ring");
     let printed = text::print(&schedule);
@@ -100,7 +100,7 @@ fn kernel(golden: &str) -> std::path::PathBuf {
 fn every_source_of_the_library_has_one_struct_an_algorithm() {
     for (path, text) in sources("stdlib/library") {
         let source = Source::from_text(name(&path), &text);
-        let program = compile(&source, Door::File).expect("the library is right");
+        let program = compile(&source, Frontend::File).expect("the library is right");
         let rust: syn::File = syn::parse_str(&expansion(&source)).expect("printed Rust reads");
         let structs: Vec<String> = rust
             .items

@@ -2,20 +2,20 @@
 
 use std::path::{Path, PathBuf};
 
-use roundelay_core::check::Door;
-use roundelay_core::check::hir::Program;
-use roundelay_core::check::others::Others;
+use roundelay_core::check::Frontend;
+use roundelay_core::check::dependencies::Dependencies;
+use roundelay_core::check::hir::CheckedSource;
 use roundelay_core::diagnostics::Diagnostic;
 use roundelay_core::syntax::Source;
 
 /// A source, with the library; paths begin in this package.
-pub fn compile(source: &Source, door: Door) -> Result<Program, Vec<Diagnostic>> {
+pub fn compile(source: &Source, frontend: Frontend) -> Result<CheckedSource, Vec<Diagnostic>> {
     let load = |path: &str| {
         let text = std::fs::read_to_string(root().join("tests").join(path));
         text.map(|text| Source::from_text(path, &text)).map_err(|error| error.to_string())
     };
-    let others = Others { prelude: roundelay::library::SOURCES, load: &load };
-    roundelay_core::compile_with(source, door, &others)
+    let dependencies = Dependencies { prelude: roundelay::library::SOURCES, load: &load };
+    roundelay_core::compile_with(source, frontend, &dependencies)
 }
 
 /// Whether the tests take the case `at` of a sweep too long to be run whole each time, of which they take one in `every`.

@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 use roundelay::Algorithm as _;
-use roundelay_core::check::Door;
+use roundelay_core::check::Frontend;
 use roundelay_core::program::Configured;
 use roundelay_core::prove_source;
 use roundelay_core::schedule::Limits;
@@ -183,7 +183,7 @@ fn program() -> impl Strategy<Value = String> {
 
 fn compiled(text: &str) -> Configured {
     let source = Source::from_text("random", text);
-    let program = compile(&source, Door::File).unwrap_or_else(|errors| {
+    let program = compile(&source, Frontend::File).unwrap_or_else(|errors| {
         let reports: Vec<_> = errors.iter().map(|e| e.report(&source)).collect();
         panic!("{}\n{text}", reports.join("\n"))
     });
@@ -193,7 +193,7 @@ fn compiled(text: &str) -> Configured {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 200, failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// The same schedules, or the same problems, from a program and from its printed form; proofs end.
+    /// A program and its printed form give the same schedules, or the same problems; proofs end.
     #[test]
     fn programs_mean_the_same_after_printing(text in program(), nranks in 1..6_u32) {
         let source = Source::from_text("random", &text);
@@ -248,7 +248,7 @@ proptest! {
 
 /// Compiles, lays out and proves as far as it goes.
 fn survives(source: &Source) {
-    let Ok(program) = compile(source, Door::File) else { return };
+    let Ok(program) = compile(source, Frontend::File) else { return };
     for algorithm in program.algorithms {
         let algorithm = Configured::new(algorithm, source);
         for nranks in [1, 2, 3] {

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use expect_test::expect_file;
 use roundelay::Algorithm as _;
-use roundelay_core::check::Door;
+use roundelay_core::check::Frontend;
 use roundelay_core::check::hir::{self, ParamTy};
 use roundelay_core::emit::steps::{Steps, steps};
 use roundelay_core::program::Configured;
@@ -130,7 +130,7 @@ fn every_algorithm_of_the_library_shows_what_four_ranks_do() {
     let mut tables = 0;
     for (path, text) in sources("stdlib/library") {
         let source = Source::from_text(name(&path), &text);
-        let program = compile(&source, Door::File).expect("the library is right");
+        let program = compile(&source, Frontend::File).expect("the library is right");
         let mut fresh = text.clone();
         for algorithm in program.algorithms.iter().filter(|a| a.public) {
             fresh = with_table(&fresh, algorithm, &worked(algorithm, &source));
@@ -175,7 +175,7 @@ fn nhr(name: &str, nranks: u32, set: &[(&str, &str)], expected: &[&str]) {
     let text =
         std::fs::read_to_string(root().join("stdlib/library/nhr.coll")).expect("the source exists");
     let source = Source::from_text("nhr.coll", &text);
-    let program = compile(&source, Door::File).expect("the library is right");
+    let program = compile(&source, Frontend::File).expect("the library is right");
     let found = program.algorithms.iter().find(|a| a.name == name).expect("of the file");
     let owned = |(name, value): &(&str, &str)| (name.to_string(), value.to_string());
     let shown = table(found, &source, nranks, &set.iter().map(owned).collect());

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use roundelay::library::{RingAllReduce, TwistedRingAllReduce};
 use roundelay::{Algorithm, DType, ReduceOp, Ring, ToPlan as _, Topology};
-use roundelay_core::check::Door;
+use roundelay_core::check::Frontend;
 use roundelay_core::cost::Load;
 use roundelay_core::diagnostics::Code;
 use roundelay_core::program::Configured;
@@ -38,7 +38,7 @@ fn no_algorithm_beats_its_bound() {
     let (mut compared, mut reached) = (0, 0);
     for (path, text) in ["stdlib", "examples"].into_iter().flat_map(sources) {
         let source = Source::from_text(name(&path), &text);
-        for algorithm in compile(&source, Door::File).expect("a right source").algorithms {
+        for algorithm in compile(&source, Frontend::File).expect("a right source").algorithms {
             for place in TOPOLOGIES {
                 let topology = topology(place);
                 let mut algorithm = Configured::new(algorithm.clone(), &source);

@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use expect_test::expect_file;
-use roundelay_core::check::{self, Door};
+use roundelay_core::check::{self, Frontend};
 use roundelay_core::diagnostics::{Code, Diagnostic};
 use roundelay_core::executor::Executor;
 use roundelay_core::program::Configured;
@@ -25,7 +25,7 @@ fn header<'t>(text: &'t str, key: &str) -> Option<&'t str> {
 }
 
 fn diagnostics(source: &Source, text: &str) -> Vec<Diagnostic> {
-    let program = match compile(source, Door::File) {
+    let program = match compile(source, Frontend::File) {
         Ok(program) => program,
         Err(errors) => return errors,
     };
@@ -79,7 +79,7 @@ fn what_is_right_is_not_warned_of() {
     for (path, text) in right.chain(listings) {
         let source = Source::from_text(name(&path), &text);
         // Some of the book's are wrong, and are shown for that; a file beside one is not found here.
-        let Ok(program) = compile(&source, Door::File) else {
+        let Ok(program) = compile(&source, Frontend::File) else {
             assert!(path.starts_with(root().join("book")), "{} is wrong", path.display());
             continue;
         };

@@ -51,8 +51,8 @@ mod counted {
     use gungraun::prelude::*;
     use roundelay::Algorithm as _;
     use roundelay::library::{self, RingAllReduce};
-    use roundelay_core::check::Door;
-    use roundelay_core::check::hir::Program;
+    use roundelay_core::check::Frontend;
+    use roundelay_core::check::hir::CheckedSource;
     use roundelay_core::diagnostics::{Diagnostic, Finding};
     use roundelay_core::optimize::elide::{Elided, elide};
     use roundelay_core::optimize::{Unfit, fuse};
@@ -72,8 +72,8 @@ mod counted {
 
     #[library_benchmark]
     #[bench::ring(source())]
-    fn compile(source: Source) -> Result<Program, Vec<Diagnostic>> {
-        black_box(roundelay_core::compile(black_box(&source), Door::File))
+    fn compile(source: Source) -> Result<CheckedSource, Vec<Diagnostic>> {
+        black_box(roundelay_core::compile(black_box(&source), Frontend::File))
     }
 
     #[library_benchmark]

@@ -32,7 +32,7 @@ pub(crate) struct Certificate {
     /// Reduces one after the other, for some element.
     reduce_depth: u32,
     #[serde(skip_serializing_if = "Option::is_none")]
-    order: Option<Order>,
+    order: Option<SameOrder>,
     ideal: Ideal,
 }
 
@@ -54,10 +54,10 @@ struct Port {
 /// Whether the order of reduction is the same: `exact`, `commuted` (but for the order of two operands) or
 /// `differs`.
 #[derive(Serialize)]
-struct Order {
+struct SameOrder {
     on_all_ranks: Same,
     for_all_counts: Same,
-    /// The same question: where a message is cut moves its elements to other pieces, as another count does.
+    /// Equal to `for_all_counts`: where a message is cut moves its elements to other pieces, as another count does.
     for_all_chunkings: Same,
     #[serde(skip_serializing_if = "Option::is_none")]
     witness: Option<Witness>,
@@ -150,7 +150,7 @@ impl Certificate {
         let most_ports = used.send.peers.len().max(used.receive.peers.len());
         let (collective, nranks) = (schedule.collective, schedule.nranks);
         let scratch = needs.scratch.map_or(f64::INFINITY, |r| r.num() as f64 / r.den() as f64);
-        let order = proof.reduction.as_ref().map(|reduction| Order {
+        let order = proof.reduction.as_ref().map(|reduction| SameOrder {
             on_all_ranks: reduction.ranks.into(),
             for_all_counts: reduction.pieces.into(),
             for_all_chunkings: reduction.pieces.into(),

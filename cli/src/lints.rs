@@ -1,7 +1,7 @@
 //! Warnings on the command line: which are errors, which are not given, and how they are shown.
 
 use clap::Args;
-use roundelay_core::check::hir::Program;
+use roundelay_core::check::hir::CheckedSource;
 use roundelay_core::diagnostics::{Code, Diagnostic, Severity};
 use roundelay_core::lints::{Level, Levels, Lint, Unknown};
 
@@ -24,7 +24,7 @@ fn lint(text: &str) -> Result<Lint, Refused> {
 }
 
 /// A program and what is left of its warnings; or what is wrong, warnings that are denied among it.
-pub(crate) type Checked = Result<(Program, Vec<Diagnostic>), Vec<Diagnostic>>;
+pub(crate) type Checked = Result<(CheckedSource, Vec<Diagnostic>), Vec<Diagnostic>>;
 
 impl LintFlags {
     fn levels(&self) -> Result<Levels, Failure> {
@@ -43,7 +43,7 @@ impl LintFlags {
     /// What comes of a source by these flags.
     pub(crate) fn apply(
         &self,
-        compiled: Result<Program, Vec<Diagnostic>>,
+        compiled: Result<CheckedSource, Vec<Diagnostic>>,
     ) -> Result<Checked, Failure> {
         let levels = self.levels()?;
         Ok(compiled.and_then(|mut program| {

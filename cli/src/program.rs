@@ -3,9 +3,9 @@
 use std::io::Read as _;
 
 use roundelay::library;
-use roundelay_core::check::Door;
-use roundelay_core::check::hir::Program;
-use roundelay_core::check::others::Others;
+use roundelay_core::check::Frontend;
+use roundelay_core::check::dependencies::Dependencies;
+use roundelay_core::check::hir::CheckedSource;
 use roundelay_core::compile_with;
 use roundelay_core::diagnostics::near::nearest;
 use roundelay_core::diagnostics::{Code, Diagnostic};
@@ -75,12 +75,12 @@ fn in_library(name: &str) -> Option<(&'static str, &'static str)> {
 }
 
 /// A source, with the library's algorithms and those of the files that it uses.
-pub(crate) fn compile(source: &Source) -> Result<Program, Vec<Diagnostic>> {
+pub(crate) fn compile(source: &Source) -> Result<CheckedSource, Vec<Diagnostic>> {
     let load = |path: &str| match std::fs::read(path) {
         Ok(bytes) => Ok(Source::from_bytes(path, &bytes)),
         Err(error) => Err(error.to_string()),
     };
-    compile_with(source, Door::File, &Others { prelude: library::SOURCES, load: &load })
+    compile_with(source, Frontend::File, &Dependencies { prelude: library::SOURCES, load: &load })
 }
 
 /// The algorithms that the flags ask for.
@@ -96,7 +96,7 @@ pub(crate) fn load(source: &Source, flags: &SourceFlags) -> Result<Loaded, Failu
     load_on(source, flags, topology::given(&flags.topology)?.as_ref())
 }
 
-/// The same on a topology that was read already.
+/// Checks `source` and sets the parameters, on a topology that was read already.
 pub(crate) fn load_on(
     source: &Source,
     flags: &SourceFlags,
@@ -105,7 +105,7 @@ pub(crate) fn load_on(
     load_with(source, flags, given, |warnings| print_all(&warnings, source))
 }
 
-/// The same where warnings are not just printed.
+/// Checks `source` and sets the parameters, on a topology that was read already; `warn` gets the warnings.
 pub(crate) fn load_with(
     source: &Source,
     flags: &SourceFlags,

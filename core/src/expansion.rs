@@ -1,7 +1,7 @@
 //! What the macro proves while it expands: small rank counts, or those that the author asks for, within a
 //! budget of steps. Steps are counted and not timed, so the same program gets the same answer everywhere.
 
-use crate::check::hir::{self, Program, Verify};
+use crate::check::hir::{self, CheckedSource, Verify};
 use crate::diagnostics::{Code, Diagnostic, Severity};
 use crate::executor::Executor;
 use crate::program::Configured;
@@ -69,9 +69,9 @@ pub fn tested(algorithm: &hir::Algorithm) -> Option<(Vec<u32>, bool)> {
 
 /// Proves what can be laid out now. An algorithm with a `rust { }` escape, or with a parameter that has no
 /// value yet, is proved when its plan is made.
-pub fn prove(program: &Program, source: &Source) -> Outcome {
+pub fn prove(checked: &CheckedSource, source: &Source) -> Outcome {
     let mut outcome = Outcome::default();
-    for algorithm in program.algorithms.iter().filter(|a| !a.escapes && !open(a)) {
+    for algorithm in checked.algorithms.iter().filter(|a| !a.escapes && !open(a)) {
         let interpreted = Configured::new(algorithm.clone(), source);
         let slips = Slips::default();
         let mut proof =
@@ -89,7 +89,7 @@ pub fn prove(program: &Program, source: &Source) -> Outcome {
     }
     // What an algorithm is wrong by is said there.
     if outcome.errors.is_empty() {
-        let compiled = program.executors.iter().map(|executor| Executor::compile(executor, source));
+        let compiled = checked.executors.iter().map(|executor| Executor::compile(executor, source));
         outcome.errors.extend(compiled.filter_map(Result::err).flatten());
     }
     outcome

@@ -38,9 +38,9 @@ pub mod render;
 pub mod stages;
 pub mod units;
 
-use check::Door;
-use check::hir::Program;
-use check::others::Others;
+use check::Frontend;
+use check::dependencies::Dependencies;
+use check::hir::CheckedSource;
 use diagnostics::{Diagnostic, Finding};
 use program::Configured;
 use schedule::Algorithm;
@@ -53,22 +53,23 @@ use verify::{Proved, Signals};
 ///
 /// # Errors
 /// All errors of the source, each at its place: E00xx and E01xx.
-pub fn compile(source: &Source, door: Door) -> Result<Program, Vec<Diagnostic>> {
-    compile_with(source, door, &Others::none())
+pub fn compile(source: &Source, frontend: Frontend) -> Result<CheckedSource, Vec<Diagnostic>> {
+    compile_with(source, frontend, &Dependencies::none())
 }
 
-/// Parses and checks a source that may call the algorithms of `others`: of the library, and of files that it uses.
+/// Parses and checks a source that may call the algorithms of `dependencies`: of the library, and of files that it uses.
 ///
 /// # Errors
 /// All errors of the source, each at its place: E00xx and E01xx (E0122 where a used file cannot be read, or is
 /// wrong).
 pub fn compile_with(
     source: &Source,
-    door: Door,
-    others: &Others<'_>,
-) -> Result<Program, Vec<Diagnostic>> {
+    frontend: Frontend,
+    dependencies: &Dependencies<'_>,
+) -> Result<CheckedSource, Vec<Diagnostic>> {
     let (file, mut errors) = syntax::parse(source);
-    let checked = check::check(&file, source, door, others, vec![source.name().to_owned()]);
+    let checked =
+        check::check(&file, source, frontend, dependencies, vec![source.name().to_owned()]);
     if errors.is_empty() {
         return checked;
     }
@@ -78,18 +79,18 @@ pub fn compile_with(
 }
 
 /// Reads an algorithm again that a macro expanded: its checked tree, with the values of its parameters. This is for
-/// engines that start from the author's loops, as kernels do. `others` are the algorithms of the library.
+/// engines that start from the author's loops, as kernels do. `dependencies` are the algorithms of the library.
 ///
 /// # Errors
 /// All errors of the source, as [`compile_with`] has them.
 pub fn reread<A: Algorithm + ?Sized>(
     algorithm: &A,
-    others: &Others<'_>,
+    dependencies: &Dependencies<'_>,
 ) -> Result<Configured, Vec<Diagnostic>> {
     let text = [&[algorithm.source()][..], algorithm.callees()].concat().join("\n\n");
     let source = Source::from_text(format!("{}.coll", algorithm.name()), &text);
-    let program = compile_with(&source, Door::Macro, others)?;
-    let own = program.algorithms.into_iter().find(|known| known.name == algorithm.name());
+    let checked = compile_with(&source, Frontend::Macro, dependencies)?;
+    let own = checked.algorithms.into_iter().find(|known| known.name == algorithm.name());
     let own = own.expect("a source in canonical form holds its algorithm");
     let mut read = Configured::new(own, &source).standing_where(algorithm);
     for (name, value) in algorithm.given() {

@@ -20,7 +20,7 @@ const SIZES: [usize; 5] = [1 << 10, 4 << 10, 256 << 10, 4 << 20, 64 << 20];
 
 /// A kernel's name and parameters.
 #[derive(Clone, Copy)]
-struct Shape {
+struct Reduction {
     dtype: DType,
     op: ReduceOp,
     srcs: usize,
@@ -30,7 +30,7 @@ struct Shape {
     stores: Stores,
 }
 
-impl std::fmt::Display for Shape {
+impl std::fmt::Display for Reduction {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let Self { dtype, op, srcs, dsts, off, stores } = self;
         write!(f, "{dtype} {op} {srcs}->{dsts} +{off} {stores:?}")
@@ -38,14 +38,14 @@ impl std::fmt::Display for Shape {
 }
 
 /// Every dtype and op in the shapes that matter.
-fn shapes() -> Vec<Shape> {
+fn reductions() -> Vec<Reduction> {
     let mut all = Vec::new();
     for &dtype in DType::ALL {
         for &op in ReduceOp::ALL {
             for (srcs, dsts) in [(2, 1), (8, 1), (2, 8), (8, 8)] {
                 for off in [0, 1] {
                     for stores in [Stores::Cached, Stores::Streaming] {
-                        all.push(Shape { dtype, op, srcs, dsts, off, stores });
+                        all.push(Reduction { dtype, op, srcs, dsts, off, stores });
                     }
                 }
             }
@@ -76,9 +76,9 @@ fn operands(operands: usize, size: usize, off: usize) -> Vec<*mut u8> {
     })
 }
 
-#[divan::bench(args = shapes(), consts = SIZES, threads = [1, 2], max_time = 0.05)]
-fn reduce<const SIZE: usize>(bencher: Bencher, shape: &Shape) {
-    let Shape { dtype, op, srcs, dsts, off, stores } = *shape;
+#[divan::bench(args = reductions(), consts = SIZES, threads = [1, 2], max_time = 0.05)]
+fn reduce<const SIZE: usize>(bencher: Bencher, reduction: &Reduction) {
+    let Reduction { dtype, op, srcs, dsts, off, stores } = *reduction;
     let kernel = Kernel::new(dtype, op);
     let divide = (op == ReduceOp::Avg).then_some(3);
     bencher.counter(BytesCount::new(SIZE * (srcs + dsts))).bench(|| {
@@ -93,13 +93,13 @@ fn reduce<const SIZE: usize>(bencher: Bencher, shape: &Shape) {
     });
 }
 
-/// As many bytes as a run of `operands` touches, half read and half written.
+/// A copy of as many bytes as a run of `operands` touches, half read and half written, through the caches.
 #[divan::bench(args = [3, 9, 10, 16], consts = SIZES, threads = [1, 2], max_time = 0.05)]
 fn copy_cached<const SIZE: usize>(bencher: Bencher, count: usize) {
     copies::<SIZE>(bencher, count, Stores::Cached);
 }
 
-/// The same past the caches.
+/// A copy of as many bytes as a run of `operands` touches, past the caches.
 #[divan::bench(args = [3, 9, 10, 16], consts = SIZES, threads = [1, 2], max_time = 0.05)]
 fn copy_streaming<const SIZE: usize>(bencher: Bencher, count: usize) {
     copies::<SIZE>(bencher, count, Stores::Streaming);

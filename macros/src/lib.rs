@@ -6,9 +6,9 @@ use std::path::PathBuf;
 use proc_macro::TokenStream;
 use proc_macro2::{Ident, Span, TokenStream as TokenStream2, TokenTree};
 use quote::quote;
-use roundelay_core::check::Door;
-use roundelay_core::check::hir::Program;
-use roundelay_core::check::others::Others;
+use roundelay_core::check::Frontend;
+use roundelay_core::check::dependencies::Dependencies;
+use roundelay_core::check::hir::CheckedSource;
 use roundelay_core::diagnostics::{Code, Diagnostic, Severity};
 use roundelay_core::emit::rust::{self, Origin};
 use roundelay_core::expansion::Outcome;
@@ -83,10 +83,10 @@ fn block(input: TokenStream) -> TokenStream {
     };
     let range = |span: Place| (start(span), end(&spans, span.hi));
     let used = Used::beside(Span::call_site());
-    match used.compile(&source, Door::Macro).and_then(|program| proved(program, &source)) {
-        Ok((program, warnings)) => {
+    match used.compile(&source, Frontend::Macro).and_then(|checked| proved(checked, &source)) {
+        Ok((checked, warnings)) => {
             let rebuild = used.rebuild();
-            let items = rust::expand(&program, &origin);
+            let items = rust::expand(&checked, &origin);
             let warn = |w: &Diagnostic| warning(start(w.primary), w.code, &w.message(&source));
             let warnings = warnings.iter().map(warn);
             quote!(#rebuild #items #(#warnings)*).into()
@@ -162,10 +162,10 @@ fn included(source: &Source, place: Span) -> TokenStream2 {
         along: false,
     };
     let used = Used::beside(place);
-    match used.compile(source, Door::File).and_then(|program| proved(program, source)) {
-        Ok((program, warnings)) => {
+    match used.compile(source, Frontend::File).and_then(|checked| proved(checked, source)) {
+        Ok((checked, warnings)) => {
             let used = used.rebuild();
-            let items = rust::expand(&program, &origin);
+            let items = rust::expand(&checked, &origin);
             let warnings = warnings.iter().map(|w| warning(place, w.code, &w.report(source)));
             quote!(#used #items #(#warnings)*)
         }
@@ -190,14 +190,18 @@ impl Used {
         Self { place, files: RefCell::default() }
     }
 
-    fn compile(&self, source: &Source, door: Door) -> Result<Program, Vec<Diagnostic>> {
+    fn compile(
+        &self,
+        source: &Source,
+        frontend: Frontend,
+    ) -> Result<CheckedSource, Vec<Diagnostic>> {
         let load = |name: &str| {
             let file = find(self.place, name);
             let bytes = std::fs::read(&file).map_err(|why| format!("{}: {why}", file.display()))?;
             self.files.borrow_mut().push(name.to_owned());
             Ok(Source::from_bytes(name, &bytes))
         };
-        compile_with(source, door, &Others { prelude: SOURCES, load: &load })
+        compile_with(source, frontend, &Dependencies { prelude: SOURCES, load: &load })
     }
 
     /// So that the expansion is made anew when one of them changes.
@@ -221,15 +225,15 @@ fn find(place: Span, name: &str) -> PathBuf {
 /// The program, if nothing is wrong with it at the rank counts that are proved now; and its warnings, of which
 /// what was left unproved is one.
 fn proved(
-    program: Program,
+    checked: CheckedSource,
     source: &Source,
-) -> Result<(Program, Vec<Diagnostic>), Vec<Diagnostic>> {
-    let Outcome { errors, left } = expansion::prove(&program, source);
-    let all = program.warnings.iter().cloned().chain(left);
+) -> Result<(CheckedSource, Vec<Diagnostic>), Vec<Diagnostic>> {
+    let Outcome { errors, left } = expansion::prove(&checked, source);
+    let all = checked.warnings.iter().cloned().chain(left);
     let (denied, warnings): (Vec<_>, Vec<_>) = all.partition(|w| w.severity == Severity::Error);
     let errors = [denied, errors].concat();
     // What rustc would show of warnings beside errors is nothing: it stops before.
-    if errors.is_empty() { Ok((program, warnings)) } else { Err(errors) }
+    if errors.is_empty() { Ok((checked, warnings)) } else { Err(errors) }
 }
 
 /// One error under the tokens from `first` to `last`.

@@ -17,7 +17,7 @@ roundelay::executor! {
     }
 }
 
-/// The same, under a name of its own and with a look at what it is asked.
+/// The executor `Four` under a name of its own, with a look at what it is asked.
 struct Watched;
 
 impl Executor for Watched {

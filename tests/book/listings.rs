@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use expect_test::expect_file;
-use roundelay_core::check::Door;
+use roundelay_core::check::Frontend;
 use roundelay_core::diagnostics::Code;
 use roundelay_core::syntax::Source;
 use roundelay_tests::{compile, root};
@@ -81,7 +81,7 @@ fn is_right(what: &str, text: &str) -> Result<(), String> {
         let all: Vec<_> = errors.iter().map(|e| e.report(&source)).collect();
         all.join("\n")
     };
-    let compiled = compile(&source, Door::File).map_err(reports)?;
+    let compiled = compile(&source, Frontend::File).map_err(reports)?;
     for algorithm in compiled.algorithms {
         proved(what, algorithm, &source)?;
     }

@@ -1,7 +1,7 @@
 //! `emit coll`: an algorithm's source is a file of its own.
 
 use roundelay::library;
-use roundelay_core::check::Door;
+use roundelay_core::check::Frontend;
 use roundelay_core::syntax::Source;
 use roundelay_tests::compile;
 
@@ -11,7 +11,8 @@ use super::call::{TempFile, roundelay, with_input};
 fn every_algorithm_of_the_library_is_a_file_that_check_accepts() {
     let mut met = 0;
     for (file, text) in library::SOURCES {
-        let program = compile(&Source::from_text(*file, text), Door::File).expect("it is right");
+        let program =
+            compile(&Source::from_text(*file, text), Frontend::File).expect("it is right");
         for algorithm in program.algorithms {
             let name = algorithm.name.as_str();
             let out = roundelay(&["emit", "coll", name]).ends(0).out;
@@ -21,7 +22,7 @@ fn every_algorithm_of_the_library_is_a_file_that_check_accepts() {
             }
             assert_eq!(out.matches("algorithm ").count(), 1 + docs_that_say_algorithm(&out));
             let own = Source::from_text("own.coll", &out);
-            let again = compile(&own, Door::File).unwrap_or_else(|e| panic!("{name}: {e:?}"));
+            let again = compile(&own, Frontend::File).unwrap_or_else(|e| panic!("{name}: {e:?}"));
             assert_eq!(again.algorithms.len(), 1, "{name}");
             assert_eq!(again.algorithms[0].source, algorithm.source, "{name}");
             assert_eq!(with_input(&["fmt", "-"], out.as_bytes()).ends(0).out, out, "{name}");

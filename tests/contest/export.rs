@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use roundelay_core::check::Door;
+use roundelay_core::check::Frontend;
 use roundelay_core::emit::hccl_cpp::{Export, SizeClass, hccl_cpp};
 use roundelay_core::program::Configured;
 use roundelay_core::schedule::Algorithm as _;
@@ -11,7 +11,7 @@ use roundelay_core::topology::{Problem, Topology};
 use roundelay_core::verify::Proved;
 use roundelay_tests::{compile, sources};
 
-use crate::contest::program::Program;
+use crate::contest::executable::Executable;
 
 /// An algorithm on a topology.
 pub(crate) struct Placed {
@@ -32,7 +32,7 @@ pub(crate) fn place(
 ) -> Result<Placed, String> {
     for (path, text) in sources("stdlib/library") {
         let source = Source::from_text(roundelay_tests::name(&path), &text);
-        let Ok(program) = compile(&source, Door::File) else { continue };
+        let Ok(program) = compile(&source, Frontend::File) else { continue };
         if let Some(found) = program.algorithms.iter().find(|a| a.name == name) {
             return placed(found.clone(), source, topology, nranks, settings);
         }
@@ -43,7 +43,7 @@ pub(crate) fn place(
 /// The only algorithm of a text.
 pub(crate) fn place_text(text: &str, topology: &str, nranks: u32) -> Result<Placed, String> {
     let source = Source::from_text("entry.coll", text);
-    let program = compile(&source, Door::File).expect("it makes sense");
+    let program = compile(&source, Frontend::File).expect("it makes sense");
     placed(program.algorithms[0].clone(), source, topology, nranks, &[])
 }
 
@@ -88,7 +88,7 @@ pub(crate) fn export(name: &str, classes: &[(Option<u64>, &Placed)]) -> Result<S
 
 /// An exported executor as a program, with what it was exported from.
 pub(crate) struct Exported {
-    pub(crate) program: Program,
+    pub(crate) program: Executable,
     pub(crate) classes: Vec<(Option<u64>, Placed)>,
 }
 
@@ -97,7 +97,8 @@ impl Exported {
     pub(crate) fn new(name: &str, classes: Vec<(Option<u64>, Placed)>) -> Self {
         let given: Vec<_> = classes.iter().map(|(below, placed)| (*below, placed)).collect();
         let text = export(name, &given).expect("it is exported");
-        let program = Program::compile(&text, name).unwrap_or_else(|log| panic!("{log}\n{text}"));
+        let program =
+            Executable::compile(&text, name).unwrap_or_else(|log| panic!("{log}\n{text}"));
         Self { program, classes }
     }
 

@@ -5,8 +5,8 @@ use roundelay_core::ids::RankId;
 use roundelay_kernels::Plan;
 use roundelay_kernels::reference::Reference;
 
+use crate::contest::executable::{Call, Printed};
 use crate::contest::export::{BROKEN, Exported, Placed, export, place, place_text};
-use crate::contest::program::{Call, Report};
 
 pub(crate) const DEAD: &[(u32, u32)] = &[(0, 1)];
 
@@ -40,7 +40,7 @@ fn on_host(placed: &Placed, call: &Call<'_>, total: u64, inputs: &[Vec<u8>]) -> 
 }
 
 /// Runs `call` and the host on the same data, and compares every byte.
-fn equals_host(exported: &Exported, call: &Call<'_>) -> Report {
+fn equals_host(exported: &Exported, call: &Call<'_>) -> Printed {
     let schedule = exported.classes[0].1.proved.schedule();
     let (mut all, mut expected) = (Vec::new(), Vec::new());
     for (nth, &count) in call.counts.iter().enumerate() {

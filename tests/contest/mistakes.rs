@@ -8,16 +8,16 @@ use roundelay_core::verify::Sameness;
 use roundelay_kernels::reference::Reference;
 use roundelay_tests::root;
 
+use crate::contest::executable::{Call, Executable};
 use crate::contest::export::{BROKEN, Exported, place};
 use crate::contest::exports::{DEAD, ring};
-use crate::contest::program::{Call, Program};
 
-fn published(name: &str) -> Program {
+fn published(name: &str) -> Executable {
     let folder: PathBuf = root().join("tests/contest/mistakes");
     let read = |name: &str| std::fs::read_to_string(folder.join(name)).expect("the transcription");
     let text = read("entry.cpp").replace("#include \"entry.h\"", &read("entry.h"));
     let text = text.replace("#pragma once\n", "");
-    Program::compile(&text, name).unwrap_or_else(|log| panic!("{log}"))
+    Executable::compile(&text, name).unwrap_or_else(|log| panic!("{log}"))
 }
 
 fn ours() -> Exported {
@@ -25,7 +25,7 @@ fn ours() -> Exported {
 }
 
 /// Each of 8 ranks has `value(rank, i)`; wrong elements of rank 0, whose sum is not what it should be.
-fn wrong_sums(program: &Program, count: u64) -> usize {
+fn wrong_sums(program: &Executable, count: u64) -> usize {
     let value = |rank: i32, i: i32| rank * 100_000 + i;
     let each = |of: &dyn Fn(i32) -> i32| {
         (0..count as i32).flat_map(|i| of(i).to_le_bytes()).collect::<Vec<u8>>()
@@ -104,7 +104,7 @@ fn narrow_offsets_wrap_at_four_gibibytes() {
 
 #[test]
 fn a_wired_reduction_is_for_one_type_and_op() {
-    let wrong = |program: &Program, dtype: DType, op: ReduceOp| {
+    let wrong = |program: &Executable, dtype: DType, op: ReduceOp| {
         let reference = Reference {
             collective: roundelay_core::collective::Collective::AllReduce,
             nranks: 8,
@@ -133,7 +133,7 @@ fn a_wired_reduction_is_for_one_type_and_op() {
 }
 
 /// The most bytes on a link each way, of S bytes a rank; and links that rank 2 receives on.
-fn load(program: &Program) -> (f64, usize) {
+fn load(program: &Executable) -> (f64, usize) {
     let count = 7 * 8 * 27 * 1000;
     let call = Call { counts: &[count], dead: DEAD, ..Call::default() };
     let report = program.dry(&call).expect("it is right");
@@ -160,7 +160,7 @@ fn the_order_of_a_ring_differs_by_slice() {
     let values = [1e8_f32, 1.0, -1e8, 3.0, 1e-3, -7.0, 5e7, 0.3];
     let inputs: Vec<Vec<u8>> = values.iter().map(|v| v.to_le_bytes().repeat(160)).collect();
     let call = Call { counts: &[160], dead: DEAD, ..Call::default() };
-    let different = |program: &Program| {
+    let different = |program: &Executable| {
         let (outputs, _) = program.run(&call, &inputs).expect("it ends");
         let mut elements: Vec<_> = outputs.iter().flat_map(|o| o.chunks(4)).collect();
         elements.sort_unstable();

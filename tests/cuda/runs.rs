@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
 
 use roundelay::{Algorithm as _, DType, Level, Options, Plan, ReduceOp, select};
-use roundelay_core::check::Door;
+use roundelay_core::check::Frontend;
 use roundelay_core::emit::cuda::{Element, Kernel, Protocol, Spec};
 use roundelay_core::program::Configured;
 use roundelay_core::schedule::Schedule;
@@ -23,7 +23,7 @@ pub(super) fn named(name: &str) -> &'static Configured {
 /// The first algorithm of a text.
 pub(super) fn algorithm(text: &str) -> Configured {
     let source = Source::from_text("test.coll", text);
-    let program = compile(&source, Door::File)
+    let program = compile(&source, Frontend::File)
         .unwrap_or_else(|errors| panic!("{}", errors[0].report(&source)));
     Configured::new(program.algorithms.into_iter().next().expect("one"), &source)
 }

@@ -4,7 +4,7 @@
 use std::fmt::Write as _;
 
 use roundelay::Algorithm as _;
-use roundelay_core::check::Door;
+use roundelay_core::check::Frontend;
 use roundelay_core::emit::cuda::{Protocol, Spec};
 use roundelay_core::program::Configured;
 use roundelay_core::syntax::Source;
@@ -18,7 +18,8 @@ fn programs() -> Vec<Configured> {
     let said = |errors: Vec<roundelay_core::diagnostics::Diagnostic>| -> String {
         errors.iter().map(|error| error.report(&source)).collect()
     };
-    let program = compile(&source, Door::File).unwrap_or_else(|errors| panic!("{}", said(errors)));
+    let program =
+        compile(&source, Frontend::File).unwrap_or_else(|errors| panic!("{}", said(errors)));
     let public = program.algorithms.into_iter().filter(|algorithm| algorithm.public);
     public.map(|algorithm| Configured::new(algorithm, &source)).collect()
 }
@@ -85,7 +86,7 @@ fn operators_nest_as_the_author_nested_them() {
 "
     );
     let source = Source::from_text("nested.coll", &text);
-    let program = compile(&source, Door::File)
+    let program = compile(&source, Frontend::File)
         .unwrap_or_else(|errors| panic!("{}", errors[0].report(&source)));
     let nested = Configured::new(program.algorithms.into_iter().next().expect("one"), &source);
     let proved = proved(&nested, 3).expect("three ranks will do");

@@ -26,7 +26,7 @@ impl Kind {
     }
 }
 
-/// The same for each rank count proved once: what changes from run to run is the plan.
+/// An algorithm, proved once for each rank count: what changes from run to run is the plan.
 pub(super) struct Proofs<'a> {
     algorithm: &'a dyn Algorithm,
     proved: BTreeMap<u32, Proved>,

@@ -1,4 +1,4 @@
-//! The same table of kernels on GPUs: each beside the same schedule driven from the host, and as a share of the floor.
+//! `roundelay bench` on GPUs: each kernel beside its schedule driven from the host, and as a share of the floor.
 
 use std::time::Instant;
 
@@ -9,7 +9,7 @@ use roundelay_kernels::reference::Reference;
 use serde::Serialize;
 
 use super::flags::BenchFlags;
-use super::row::{Effort, Place, Row};
+use super::row::{Effort, Measurement, Row};
 use super::subject::{Refused, Subject};
 use super::timing::Timing;
 use super::{Case, Config, Summary, table};
@@ -200,7 +200,7 @@ impl<'a> Bench<'a> {
         plan: &CudaPlan,
         in_place: bool,
         launch: &impl Fn(&mut Rooms, bool) -> Result<(), Error>,
-    ) -> Result<Place, Error> {
+    ) -> Result<Measurement, Error> {
         let Effort { warmup, iters, check } = self.effort;
         let Reference { collective, nranks, .. } = self.case.reference;
         let stream = self.world.stream();
@@ -225,6 +225,6 @@ impl<'a> Bench<'a> {
             let depth = plan.kernel().proof.reduce_depth;
             nwrong = Some(self.case.reference.count_wrong(&self.inputs, &results, depth));
         }
-        Ok(Place::new(&timing, self.case.size, collective.bus_factor(nranks), nwrong))
+        Ok(Measurement::new(&timing, self.case.size, collective.bus_factor(nranks), nwrong))
     }
 }

@@ -5,8 +5,8 @@ use std::time::Duration;
 use roundelay_kernels::limit::{Traffic, measure};
 use serde::Serialize;
 
+use super::buffers::BenchBuffers;
 use super::timing::{Timing, bandwidth};
-use super::world::World;
 
 /// What is spent on a limit besides the search for the fastest program.
 const TIME: Duration = Duration::from_millis(300);
@@ -46,8 +46,8 @@ impl Limit {
         if other.time < self.time { other } else { self }
     }
 
-    pub(super) fn measure(world: &mut World, size: u64, threads: u32) -> Self {
-        let reference = world.reference;
+    pub(super) fn measure(buffers: &mut BenchBuffers, size: u64, threads: u32) -> Self {
+        let reference = buffers.reference;
         let collective = reference.collective;
         let traffic = Traffic {
             collective,
@@ -55,7 +55,7 @@ impl Limit {
             count: reference.count as u64,
             dtype: reference.dtype,
         };
-        let (inputs, mut outputs) = world.apart();
+        let (inputs, mut outputs) = buffers.apart();
         let found = measure(&traffic, &inputs, &mut outputs, threads, TIME);
         let timing = Timing::of(found.samples);
         let time = timing.time();

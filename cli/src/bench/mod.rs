@@ -1,6 +1,7 @@
 //! `roundelay bench`: what algorithms take on this machine, as nccl-tests measures and shows it, and how far that is
 //! from the least that memory lets any take.
 
+mod buffers;
 #[cfg(feature = "cuda")]
 mod cuda;
 mod flags;
@@ -11,7 +12,6 @@ mod subject;
 mod table;
 mod timing;
 mod way;
-mod world;
 
 use std::thread::available_parallelism;
 
@@ -26,13 +26,13 @@ use crate::memory;
 use crate::output;
 use crate::report::{Failure, Format, print, print_json};
 use crate::values::RankCounts;
+use buffers::BenchBuffers;
 pub(crate) use flags::BenchFlags;
 use limit::{Limit, WHAT};
 pub(crate) use row::count;
 use row::{Effort, Row, place};
 use subject::{Group, Refused, Subject};
 use way::{Calls, Way};
-use world::World;
 
 /// What was asked for.
 #[derive(Serialize)]
@@ -212,7 +212,8 @@ fn cases<'a>(
                     for subject in &group.subjects {
                         let schedule = subject.proved.schedule();
                         let scratch = memory::needed(schedule, count, dtype, &[]);
-                        let buffers = world::needed(collective, nranks, root, count, dtype.size());
+                        let buffers =
+                            buffers::needed(collective, nranks, root, count, dtype.size());
                         memory::admit(scratch + buffers)
                             .map_err(|failure| failure.with_help("lower -e or --nranks"))?;
                     }
@@ -240,22 +241,22 @@ fn measure(
     );
     let (mut results, mut limits) = (Vec::new(), Vec::new());
     for case in cases {
-        let mut world = World::new(case.reference);
-        let limit = |world: &mut World| {
+        let mut buffers = BenchBuffers::new(case.reference);
+        let limit = |buffers: &mut BenchBuffers| {
             bar.set_message(format!("limit, {} B", case.size));
-            let limit = Limit::measure(world, case.size, config.workers);
+            let limit = Limit::measure(buffers, case.size, config.workers);
             bar.inc(1);
             limit
         };
         // Before the others and after them: a machine that is shared is not equally busy all the time.
-        let before = limit(&mut world);
+        let before = limit(&mut buffers);
         let mut rows = Vec::new();
         for subject in &case.group.subjects {
             bar.set_message(format!("{}, {} B", subject.name, case.size));
-            rows.push(result(subject, &mut world, case, config, calls)?);
+            rows.push(result(subject, &mut buffers, case, config, calls)?);
             bar.inc(1);
         }
-        let limit = before.or(limit(&mut world));
+        let limit = before.or(limit(&mut buffers));
         for row in &mut rows {
             row.compare(&limit);
         }
@@ -276,7 +277,7 @@ fn measure(
 
 fn result(
     subject: &Subject,
-    world: &mut World,
+    buffers: &mut BenchBuffers,
     case: &Case,
     config: &Config,
     calls: Calls,
@@ -286,10 +287,10 @@ fn result(
     let (proved, shape) = (&subject.proved, (count as u64, dtype, op));
     let way = Way::new(calls, proved, shape).map_err(engine)?;
     let effort = config.effort();
-    let out_of_place = place(&way, world, false, size, effort).map_err(engine)?;
+    let out_of_place = place(&way, buffers, false, size, effort).map_err(engine)?;
     let in_place = subject
         .has_in_place()
-        .then(|| place(&way, world, true, size, effort).map_err(engine))
+        .then(|| place(&way, buffers, true, size, effort).map_err(engine))
         .transpose()?;
     Ok(Row::new(subject.name.clone(), subject, case, (out_of_place, in_place)))
 }

@@ -6,11 +6,11 @@ use roundelay_kernels::reference::Reference;
 use serde::Serialize;
 
 use super::Case;
+use super::buffers::BenchBuffers;
 use super::limit::Limit;
 use super::subject::Subject;
 use super::timing::{Timing, bandwidth};
 use super::way::Way;
-use super::world::World;
 
 /// One line of the table. The keys are nccl-tests', those before them ours.
 #[derive(Serialize)]
@@ -26,9 +26,9 @@ pub(super) struct Row {
     pub(super) redop: &'static str,
     /// -1 where there is none.
     pub(super) root: i64,
-    pub(super) out_of_place: Place,
+    pub(super) out_of_place: Measurement,
     /// Null where the algorithm has no such form.
-    pub(super) in_place: Option<Place>,
+    pub(super) in_place: Option<Measurement>,
     /// The limit's time as a percentage of the one out of place: 100 is as fast as memory allows.
     pub(super) percent_of_limit: Option<f64>,
     /// On GPUs: the floor's time as a percentage of the one out of place.
@@ -42,7 +42,7 @@ impl Row {
         algo: String,
         subject: &Subject,
         case: &Case,
-        (out_of_place, in_place): (Place, Option<Place>),
+        (out_of_place, in_place): (Measurement, Option<Measurement>),
     ) -> Self {
         let Reference { collective, nranks, count, dtype, op, .. } = case.reference;
         Self {
@@ -68,9 +68,9 @@ impl Row {
     }
 }
 
-/// One of the two forms.
+/// The times and bandwidths of one form of an algorithm, out of place or in place.
 #[derive(Serialize)]
-pub(super) struct Place {
+pub(super) struct Measurement {
     /// Microseconds, as are the three below.
     pub(super) time: f64,
     /// GB/s
@@ -84,7 +84,7 @@ pub(super) struct Place {
     pub(super) mean: f64,
 }
 
-impl Place {
+impl Measurement {
     pub(super) fn new(timing: &Timing, size: u64, bus_factor: f64, nwrong: Option<u64>) -> Self {
         let (time, us) = (timing.time(), |seconds: f64| seconds * 1e6);
         let alg_bw = bandwidth(size, time);
@@ -111,34 +111,34 @@ pub(super) struct Effort {
 /// Times a plan in one form, and counts what is wrong in the result of one more run.
 pub(super) fn place(
     way: &Way,
-    world: &mut World,
+    buffers: &mut BenchBuffers,
     in_place: bool,
     size: u64,
     effort: Effort,
-) -> Result<Place, roundelay_kernels::Error> {
+) -> Result<Measurement, roundelay_kernels::Error> {
     let Effort { warmup, iters, check } = effort;
-    let Reference { collective, nranks, .. } = world.reference;
+    let Reference { collective, nranks, .. } = buffers.reference;
     let mut nwrong = None;
     let timing = if in_place {
-        world.enter();
-        let mut buffers = world.shared();
-        Timing::take(warmup, iters, |runs| way.in_place(&mut buffers, runs))?
+        buffers.enter();
+        let mut shared = buffers.shared();
+        Timing::take(warmup, iters, |runs| way.in_place(&mut shared, runs))?
     } else {
-        let (inputs, mut outputs) = world.apart();
+        let (inputs, mut outputs) = buffers.apart();
         Timing::take(warmup, iters, |runs| way.apart(&inputs, &mut outputs, runs))?
     };
     if check {
         if in_place {
-            world.enter();
-            way.in_place(&mut world.shared(), 1)?;
+            buffers.enter();
+            way.in_place(&mut buffers.shared(), 1)?;
         } else {
-            world.clear();
-            let (inputs, mut outputs) = world.apart();
+            buffers.clear();
+            let (inputs, mut outputs) = buffers.apart();
             way.apart(&inputs, &mut outputs, 1)?;
         }
-        nwrong = Some(world.wrong(way.reduce_depth(), in_place));
+        nwrong = Some(buffers.wrong(way.reduce_depth(), in_place));
     }
-    Ok(Place::new(&timing, size, collective.bus_factor(nranks), nwrong))
+    Ok(Measurement::new(&timing, size, collective.bus_factor(nranks), nwrong))
 }
 
 /// nccl-tests' count for a size: what is passed to the call. Where it is a rank's share of the size it is rounded

@@ -1,7 +1,7 @@
 //! nccl-tests' table: comment lines, columns, footer; ours are the last columns, so that its readers still work.
 
 use super::limit::{Limit, WHAT};
-use super::row::{Place, Row};
+use super::row::{Measurement, Row};
 use super::{Config, Summary};
 use crate::built;
 
@@ -67,26 +67,26 @@ pub(super) fn row(row: &Row) -> String {
         row.dtype,
         row.redop,
         row.root,
-        place(Some(&row.out_of_place)),
-        place(row.in_place.as_ref()),
+        measurement(Some(&row.out_of_place)),
+        measurement(row.in_place.as_ref()),
         row.nranks,
         row.streams,
         row.algo
     )
 }
 
-fn place(place: Option<&Place>) -> String {
+fn measurement(measurement: Option<&Measurement>) -> String {
     let missing = "N/A";
-    let Some(place) = place else {
+    let Some(measured) = measurement else {
         return format!("{missing:>11}{missing:>8}{missing:>8}{missing:>7}");
     };
-    let wrong = place.nwrong.map_or_else(|| missing.to_owned(), |wrong| wrong.to_string());
+    let wrong = measured.nwrong.map_or_else(|| missing.to_owned(), |wrong| wrong.to_string());
     let wrong = format!("{wrong:>7}");
-    let wrong = match place.nwrong {
+    let wrong = match measured.nwrong {
         Some(1..) => format!("\x1b[1;91m{wrong}\x1b[0m"),
         _ => wrong,
     };
-    let [time, alg_bw, bus_bw] = [place.time, place.alg_bw, place.bus_bw].map(number);
+    let [time, alg_bw, bus_bw] = [measured.time, measured.alg_bw, measured.bus_bw].map(number);
     format!("{time:>11}{alg_bw:>8}{bus_bw:>8}{wrong}")
 }
 

@@ -47,7 +47,7 @@ impl Way {
         }
     }
 
-    /// Seconds of so many runs in a row.
+    /// Seconds of so many runs in a row out of place.
     pub(super) fn apart(
         &self,
         inputs: &[&[u8]],
@@ -63,7 +63,7 @@ impl Way {
         }
     }
 
-    /// The same in place.
+    /// Seconds of so many runs in a row in place, on one buffer for each rank.
     pub(super) fn in_place(&self, buffers: &mut [&mut [u8]], runs: u32) -> Result<f64, Error> {
         match self {
             Self::One(plan) => row(runs, || plan.run_bytes_in_place(buffers).map(drop)),

@@ -9,7 +9,7 @@ mod score;
 mod sizes;
 
 use roundelay::select::size;
-use roundelay_core::check::hir::Program;
+use roundelay_core::check::hir::CheckedSource;
 use roundelay_core::diagnostics::near::nearest;
 use roundelay_core::diagnostics::{Code, Diagnostic};
 use roundelay_core::executor::Executor;
@@ -58,9 +58,9 @@ pub(super) fn compiled(
     each(&compile(source)?, source, wanted)
 }
 
-/// The same of a source that has been checked.
+/// The executors of a checked source, compiled: those that are `wanted`, or all of them.
 fn each(
-    program: &Program,
+    program: &CheckedSource,
     source: &Source,
     wanted: Option<&str>,
 ) -> Result<Vec<Executor>, Vec<Diagnostic>> {
@@ -131,7 +131,7 @@ impl Which {
         self.load_with_source().map(|(_, executor)| executor)
     }
 
-    /// The same with the source that it stands in.
+    /// The executor with the source that it stands in, or what is wrong with it, printed.
     fn load_with_source(&self) -> Result<(Source, Executor), Failure> {
         let source = read(&self.source)?;
         match one(&source, &self.source, self.executor.as_deref(), &self.lints) {

@@ -73,13 +73,13 @@ struct Shown {
     streams: u32,
     /// Of a rank, in units of the count.
     scratch_units: f64,
-    order: Order,
+    order: ReductionOrder,
 }
 
-/// Determinism: the order of reduction over ranks, and over counts.
+/// How far the order of reduction is the same on all ranks and for all counts.
 #[derive(Clone, Copy, Serialize)]
 #[serde(rename_all = "snake_case")]
-enum Order {
+enum ReductionOrder {
     /// It reduces nothing.
     Copies,
     /// One order everywhere.
@@ -94,7 +94,7 @@ enum Order {
     NotProved,
 }
 
-impl Order {
+impl ReductionOrder {
     fn new(schedule: &Schedule) -> Self {
         if !schedule.collective.reduces() || schedule.nranks < 2 {
             return Self::Copies;
@@ -222,7 +222,7 @@ impl Shown {
             volume: counts.volume.in_a_row,
             streams: needs.streams,
             scratch_units: needs.scratch.map_or(f64::INFINITY, |r| r.num() as f64 / r.den() as f64),
-            order: Order::new(schedule),
+            order: ReductionOrder::new(schedule),
         })
     }
 }

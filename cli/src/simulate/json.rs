@@ -24,7 +24,7 @@ pub(super) struct Json<'r> {
     bound: Option<Bound<'r>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     closed_form_seconds: Option<f64>,
-    links: Vec<Link<'r>>,
+    links: Vec<UsedLink<'r>>,
     /// By rank.
     ports: Vec<Port>,
     critical: Vec<Critical>,
@@ -38,8 +38,9 @@ struct Bound<'r> {
     binding: &'r str,
 }
 
+/// A link that a simulated run used, and how much of it.
 #[derive(Serialize)]
-struct Link<'r> {
+struct UsedLink<'r> {
     from: &'r str,
     to: &'r str,
     bytes: f64,
@@ -84,7 +85,7 @@ impl<'r> Json<'r> {
     pub(super) fn new(run: &'r Run<'_>) -> Self {
         let (done, schedule) = (&run.simulated, run.schedule);
         let bound = run.bound.as_ref().zip(run.share());
-        let link = |link: &Usage| Link {
+        let link = |link: &Usage| UsedLink {
             from: run.name(link.from),
             to: run.name(link.to),
             bytes: link.bytes,

@@ -32,7 +32,7 @@ pub(super) struct Description {
     pub(super) relative: bool,
     pub(super) assumptions: Vec<String>,
     pub(super) nodes: Vec<Node>,
-    pub(super) links: Vec<Link>,
+    pub(super) links: Vec<DescribedLink>,
     pub(super) paths: Vec<Route>,
     pub(super) ring: Found<Vec<u32>>,
     /// Rings no two of which share a cable; only where all links are cables between ranks.
@@ -124,8 +124,9 @@ pub(super) struct Node {
     pub(super) group: Option<u32>,
 }
 
+/// A link of a topology, as it is printed.
 #[derive(Serialize)]
-pub(super) struct Link {
+pub(super) struct DescribedLink {
     pub(super) from: u32,
     pub(super) to: u32,
     pub(super) kind: &'static str,
@@ -152,7 +153,7 @@ impl Description {
             kind: node_kind(node.kind),
             group: node.group,
         };
-        let link = |link: &roundelay_core::topology::Link| Link {
+        let link = |link: &roundelay_core::topology::Link| DescribedLink {
             from: link.from.0,
             to: link.to.0,
             kind: link_kind(link.kind),

@@ -7,7 +7,7 @@ use roundelay_core::topology::{NodeId, Topology};
 use roundelay_core::units::rate_text;
 use roundelay_core::units::time_text;
 
-use super::describe::{Description, Disjoint, Found, Fraction, Link, Rounds};
+use super::describe::{DescribedLink, Description, Disjoint, Found, Fraction, Rounds};
 
 /// Ranks up to which a matrix of paths fits a terminal.
 const MATRIX: u32 = 10;
@@ -45,7 +45,7 @@ pub(crate) fn count(n: usize, what: &str) -> String {
 }
 
 /// What a link is like: its kind, bandwidth and latency.
-fn quality(link: &Link, relative: bool) -> String {
+fn quality(link: &DescribedLink, relative: bool) -> String {
     let latency = match link.latency_ns {
         0 => String::new(),
         ns => format!(" {}", time_text(ns)),

@@ -3,10 +3,10 @@
 
 use std::sync::Arc;
 
+use super::dependencies::Known;
 use super::hir::{self, Asset, Declared, StmtKind, Ty};
-use super::others::Known;
 use super::sizes::{bytes, limits, not_a_size, number};
-use super::{Checker, Door, already_declared, scope, topology};
+use super::{Checker, Frontend, already_declared, scope, topology};
 use crate::collective::Collective;
 use crate::diagnostics::{Code, Diagnostic};
 use crate::source::Span;
@@ -28,7 +28,7 @@ pub(super) fn executor(
     errors: &mut Vec<Diagnostic>,
 ) -> Option<hir::Executor> {
     let before = errors.len();
-    let collective = Checker::new(Door::File, known, errors).collective(&executor.collective);
+    let collective = Checker::new(Frontend::File, known, errors).collective(&executor.collective);
     for attr in &executor.attrs {
         let title = format!("an executor has no attribute `{}`", attr.name.text);
         errors.push(
@@ -125,7 +125,8 @@ impl<'a> Settings<'a, '_, '_> {
             self.wrong(&setting.value, "topology", "a topology such as `full_mesh(8)`");
             return None;
         };
-        let checked = Checker::new(Door::File, self.known, self.errors).expect(value, Ty::Topology);
+        let checked =
+            Checker::new(Frontend::File, self.known, self.errors).expect(value, Ty::Topology);
         if checked.ty != Ty::Topology {
             return None;
         }
@@ -294,7 +295,7 @@ impl Parts<'_> {
             span,
         };
         let mut found = Vec::new();
-        let mut checker = Checker::new(Door::File, known, &mut found);
+        let mut checker = Checker::new(Frontend::File, known, &mut found);
         checker.in_executor = true;
         let run = checker.algorithm(&algorithm);
         for error in found {

@@ -1,7 +1,7 @@
 //! Expressions: the type of each, and the names in it resolved.
 
 use super::hir::{Expr, ExprKind, GroupsField, Primitive, Signal, Ty};
-use super::{Checker, Door, constructors, scope};
+use super::{Checker, Frontend, constructors, scope};
 use crate::diagnostics::{Code, Diagnostic};
 use crate::source::Span;
 use crate::syntax::ast::{self, BinOp, UnOp};
@@ -96,7 +96,7 @@ impl Checker<'_> {
 
     fn escape(&mut self, span: Span) {
         self.escapes = true;
-        if self.door == Door::File {
+        if self.frontend == Frontend::File {
             self.error(
                 Diagnostic::new(Code::EscapeInFile, span, "`rust { }` outside the macro")
                     .label("nobody can compile this here")

@@ -21,9 +21,9 @@ pub use exprs::*;
 pub(crate) use nest::Nest;
 pub use walk::walk;
 
-/// A checked source.
+/// What a source declares, when its names and types are checked.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Program {
+pub struct CheckedSource {
     /// In source order.
     pub algorithms: Vec<Algorithm>,
     /// In source order.
@@ -186,7 +186,7 @@ pub enum StmtKind {
     /// `within`: the list of ranks that the body sees, and the body
     Within(Expr, Vec<Stmt>),
     /// Another algorithm on regions of this one
-    Run(Run),
+    Run(AlgorithmCall),
     /// `fifo`; the shape is a region or pieces
     Fifo {
         /// What a slot has room for, with its slices.
@@ -213,7 +213,7 @@ pub enum StmtKind {
 
 /// A call of another algorithm.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Run {
+pub struct AlgorithmCall {
     /// The algorithm that is called.
     pub callee: Arc<Callee>,
     /// Parameters that are given, by index, each once.

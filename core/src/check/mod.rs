@@ -3,11 +3,11 @@
 mod attributes;
 mod calls;
 mod constructors;
+pub mod dependencies;
 pub(crate) mod executor;
 mod exprs;
 mod fifo;
 pub mod hir;
-pub mod others;
 mod runs;
 mod scope;
 pub(crate) mod sizes;
@@ -20,13 +20,13 @@ use crate::diagnostics::{Code, Diagnostic};
 use crate::source::Span;
 use crate::syntax::Source;
 use crate::syntax::{ast, printer};
-use hir::{Demand, ParamTy, Program, Ty, VarId};
-use others::{Known, Others};
+use dependencies::{Dependencies, Known};
+use hir::{CheckedSource, Demand, ParamTy, Ty, VarId};
 use scope::Scope;
 
-/// Where a source comes from: only that of a macro can hold a `rust { }` escape (E0115).
+/// What reads a source, the macro or the lexer of files: only a macro's source can hold a `rust { }` escape (E0115).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Door {
+pub enum Frontend {
     /// The tokens of a macro, as in `collective! { … }`.
     Macro,
     /// The text of a `.coll` file.
@@ -41,26 +41,26 @@ pub enum Door {
 pub fn check(
     file: &ast::File,
     source: &Source,
-    door: Door,
-    others: &Others<'_>,
+    frontend: Frontend,
+    dependencies: &Dependencies<'_>,
     open: Vec<String>,
-) -> Result<Program, Vec<Diagnostic>> {
+) -> Result<CheckedSource, Vec<Diagnostic>> {
     let mut errors = Vec::new();
-    let mut known = Known::new(file, others, open, &mut errors);
+    let mut known = Known::new(file, dependencies, open, &mut errors);
     let mut checked: Vec<_> = file.algorithms.iter().map(|_| None).collect();
-    for i in others::in_order(file) {
+    for i in dependencies::in_order(file) {
         let (algorithm, mut found) = (&file.algorithms[i], Vec::new());
         let name = &algorithm.name;
         if let Some(first) = file.algorithms[..i].iter().find(|a| a.name.text == name.text) {
             found.push(already_declared(name, first.name.span));
         }
-        let algorithm = Checker::new(door, &known, &mut found).algorithm(algorithm);
+        let algorithm = Checker::new(frontend, &known, &mut found).algorithm(algorithm);
         known.checked(&algorithm, source, found.is_empty());
         checked[i] = Some((algorithm, found));
     }
-    let mut program = Program::default();
+    let mut checked_source = CheckedSource::default();
     for (algorithm, found) in checked.into_iter().flatten() {
-        program.algorithms.push(algorithm);
+        checked_source.algorithms.push(algorithm);
         errors.extend(found);
     }
     for (i, item) in file.executors.iter().enumerate() {
@@ -69,18 +69,18 @@ pub fn check(
         if let Some(first) = named.find(|name| name.text == item.name.text) {
             errors.push(already_declared(&item.name, first.span));
         }
-        program.executors.extend(executor::executor(item, &known, &mut errors));
+        checked_source.executors.extend(executor::executor(item, &known, &mut errors));
     }
     if !errors.is_empty() {
         return Err(errors);
     }
-    program.warnings = program.algorithms.iter().flat_map(unused::warnings).collect();
-    Ok(program)
+    checked_source.warnings = checked_source.algorithms.iter().flat_map(unused::warnings).collect();
+    Ok(checked_source)
 }
 
 /// The state of one algorithm's check.
 struct Checker<'e> {
-    door: Door,
+    frontend: Frontend,
     known: &'e Known<'e>,
     errors: &'e mut Vec<Diagnostic>,
     scope: Scope,
@@ -112,9 +112,9 @@ struct DeclaredStep {
 }
 
 impl<'e> Checker<'e> {
-    fn new(door: Door, known: &'e Known<'e>, errors: &'e mut Vec<Diagnostic>) -> Self {
+    fn new(frontend: Frontend, known: &'e Known<'e>, errors: &'e mut Vec<Diagnostic>) -> Self {
         Self {
-            door,
+            frontend,
             known,
             errors,
             scope: Scope::default(),

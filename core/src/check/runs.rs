@@ -1,8 +1,8 @@
 //! `within` and the calls of algorithms: whom a body sees, and what runs on which regions.
 
+use super::dependencies::Found;
 use super::exprs::wrong;
-use super::hir::{Expr, ExprKind, ParamTy, Run, StmtKind, Ty};
-use super::others::Found;
+use super::hir::{AlgorithmCall, Expr, ExprKind, ParamTy, StmtKind, Ty};
 use super::{Checker, scope};
 use crate::diagnostics::{Code, Diagnostic};
 use crate::syntax::ast;
@@ -123,7 +123,7 @@ impl Checker<'_> {
             }
         }
         given.sort_by_key(|(index, _)| *index);
-        Some(StmtKind::Run(Run { callee, args: given, input, output }))
+        Some(StmtKind::Run(AlgorithmCall { callee, args: given, input, output }))
     }
 
     /// `name: value`, or a name that stands for both.

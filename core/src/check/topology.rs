@@ -4,9 +4,9 @@
 use std::str::FromStr;
 
 use super::constructors::makes_topology;
+use super::dependencies::{Dependencies, Known};
 use super::hir::{Expr, ExprKind, ShapeArg, TopologyField, Ty};
-use super::others::{Known, Others};
-use super::{Checker, Door};
+use super::{Checker, Frontend};
 use crate::diagnostics::{Code, Diagnostic};
 use crate::schedule::arith;
 use crate::source::Span;
@@ -20,10 +20,10 @@ use crate::topology::{Problem, Topology};
 pub fn read(source: &Source) -> Result<Topology, Vec<Diagnostic>> {
     let expr = crate::syntax::parse_value(source)?;
     let mut errors = Vec::new();
-    let others = Others::none();
+    let dependencies = Dependencies::none();
     let none = ast::File::default();
-    let known = Known::new(&none, &others, Vec::new(), &mut errors);
-    let mut checker = Checker::new(Door::File, &known, &mut errors);
+    let known = Known::new(&none, &dependencies, Vec::new(), &mut errors);
+    let mut checker = Checker::new(Frontend::File, &known, &mut errors);
     let checked = checker.expect(&expr, Ty::Topology);
     if !errors.is_empty() {
         let names: Vec<_> = ShapeKind::ALL.iter().map(|k| k.name()).collect();

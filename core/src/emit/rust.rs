@@ -9,15 +9,15 @@ use super::rust_calls::sources;
 use super::rust_executor;
 pub use super::rust_origin::Origin;
 use super::rust_origin::{ident, raw};
-use crate::check::hir::{Algorithm, Callee, Home, ParamTy, Program};
+use crate::check::hir::{Algorithm, Callee, CheckedSource, Home, ParamTy};
 use crate::expansion;
 use crate::source::{Location, Span};
 use crate::syntax::ast;
 
-/// The items that `program` expands to.
-pub fn expand(program: &Program, origin: &Origin<'_>) -> TokenStream {
-    let algorithms = program.algorithms.iter().map(|algorithm| item(algorithm, origin));
-    let executors = program.executors.iter().map(|e| rust_executor::item(e, origin));
+/// The items that `checked` expands to.
+pub fn expand(checked: &CheckedSource, origin: &Origin<'_>) -> TokenStream {
+    let algorithms = checked.algorithms.iter().map(|algorithm| item(algorithm, origin));
+    let executors = checked.executors.iter().map(|e| rust_executor::item(e, origin));
     algorithms.chain(executors).collect()
 }
 

@@ -5,7 +5,7 @@ use quote::quote;
 
 use super::rust_body::{Body, number};
 use super::rust_origin::ident;
-use crate::check::hir::{Algorithm, Expr, Home, Run, Stmt};
+use crate::check::hir::{Algorithm, AlgorithmCall, Expr, Home, Stmt};
 use crate::ids::SpanId;
 
 impl Body<'_> {
@@ -18,7 +18,7 @@ impl Body<'_> {
         quote!(#s.within(#at, #group, |#s| { #body Ok(()) })?;)
     }
 
-    pub(super) fn run(&self, run: &Run, at: SpanId) -> TokenStream {
+    pub(super) fn run(&self, run: &AlgorithmCall, at: SpanId) -> TokenStream {
         let s = &self.s;
         let algorithm = &run.callee.algorithm;
         let name = ident(&algorithm.name, RustSpan::call_site());

@@ -11,7 +11,7 @@ use crate::diagnostics::Finding;
 use crate::ids::RankId;
 use crate::rational::Rat;
 use crate::schedule::Schedule;
-use crate::verify::{Part, Transfer, transfers};
+use crate::verify::{Stretch, Transfer, transfers};
 
 /// Pieces of a buffer that are worth a number each.
 const MOST_PIECES: u64 = 64;
@@ -106,8 +106,8 @@ fn word(transfer: &Transfer, pieces: Option<u64>) -> String {
 }
 
 /// A part as the brackets hold it.
-fn texts(part: Part, from: RankId, pieces: Option<u64>) -> Vec<String> {
-    let Part { of, lo, hi } = part;
+fn texts(part: Stretch, from: RankId, pieces: Option<u64>) -> Vec<String> {
+    let Stretch { of, lo, hi } = part;
     let owner = match of {
         Some(rank) if rank != from => format!("{rank}:"),
         _ => String::new(),
@@ -123,7 +123,7 @@ fn texts(part: Part, from: RankId, pieces: Option<u64>) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::{Steps, steps};
-    use crate::check::Door;
+    use crate::check::Frontend;
     use crate::compile;
     use crate::diagnostics::{Code, Finding};
     use crate::program::Configured;
@@ -134,7 +134,7 @@ mod tests {
     fn of(head: &str, body: &str, nranks: u32) -> Result<Steps, Vec<Finding>> {
         let text = format!("algorithm A(root: Rank = 0) -> {head} {{ {body} }}");
         let source = Source::from_text("test.coll", &text);
-        let program = compile(&source, Door::File).expect("it makes sense");
+        let program = compile(&source, Frontend::File).expect("it makes sense");
         let algorithm = Configured::new(program.algorithms[0].clone(), &source);
         steps(&algorithm.schedule(nranks).expect("it fits"))
     }

@@ -33,19 +33,19 @@ pub(super) struct Column {
 #[derive(PartialEq, Eq)]
 pub(super) struct Item {
     pub(super) expr: u32,
-    pub(super) dsts: Vec<Place>,
+    pub(super) dsts: Vec<Destination>,
 }
 
 /// A stretch of an output.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Place {
+pub(super) struct Destination {
     pub(super) rank: RankId,
     /// From the column's cells to those of the output.
     pub(super) shift: i64,
 }
 
 /// One cell of an output: the input cell and the expression over it, and where it is.
-type Record = (u32, u32, Place);
+type Record = (u32, u32, Destination);
 
 impl Flow {
     /// Follows the data of a proved schedule; with `reassociate` every reduction is that of the ranks in order.
@@ -75,8 +75,9 @@ impl Flow {
                 if !value.is_value() {
                     return Err(Unfit(format!("an output of rank {rank} is not written")));
                 }
-                let place = Place { rank, shift: i64::from(cell) - i64::from(value.cell) };
-                records.push((value.cell, reduced.unwrap_or(value.expr), place));
+                let destination =
+                    Destination { rank, shift: i64::from(cell) - i64::from(value.cell) };
+                records.push((value.cell, reduced.unwrap_or(value.expr), destination));
             }
         }
         records.sort_unstable();
@@ -152,14 +153,14 @@ fn columns(records: &[Record], per_unit: u32) -> Vec<Column> {
 }
 
 /// Whether a stretch of an output over a column lies, in place, where that rank's input of the column does.
-pub(super) fn aliased(schedule: &Schedule, per_unit: u32, place: Place) -> bool {
+pub(super) fn aliased(schedule: &Schedule, per_unit: u32, destination: Destination) -> bool {
     if schedule.out_of_place || !schedule.collective.has_in_place() {
         return false;
     }
     let unit = |unit: u32| i64::from(unit) * i64::from(per_unit);
-    match schedule.collective.alias(place.rank, schedule.root) {
+    match schedule.collective.alias(destination.rank, schedule.root) {
         Alias::Apart => false,
-        Alias::InputInOutput(at) => place.shift == unit(at),
-        Alias::OutputInInput(at) => place.shift == -unit(at),
+        Alias::InputInOutput(at) => destination.shift == unit(at),
+        Alias::OutputInInput(at) => destination.shift == -unit(at),
     }
 }

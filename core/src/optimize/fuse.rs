@@ -8,7 +8,7 @@ use crate::schedule::Schedule;
 use crate::verify::{Callers, in_order};
 
 use super::flow::Flow;
-use super::program::Program;
+use super::piece::PieceWriter;
 use super::writer::Writer;
 use super::{Unfit, share};
 
@@ -19,7 +19,7 @@ pub fn fuse(schedule: &Schedule, callers: Callers, reassociate: bool) -> Result<
     let pieces = share::pieces(schedule, &flow, callers);
     let mut writer = Writer::new(schedule, &order, &flow);
     for piece in &pieces {
-        Program::new(&mut writer, piece).write()?;
+        PieceWriter::new(&mut writer, piece).write()?;
     }
     Ok(writer.finish(callers))
 }

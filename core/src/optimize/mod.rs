@@ -6,7 +6,7 @@ mod cache;
 pub mod elide;
 mod flow;
 pub mod fuse;
-mod program;
+mod piece;
 mod share;
 mod signals;
 mod writer;

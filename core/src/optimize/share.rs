@@ -20,8 +20,8 @@ pub(super) struct Piece<'f> {
     pub(super) owner: RankId,
 }
 
-/// A column's items that have inputs in common, and the ranks that they are about.
-struct Part<'f> {
+/// A column's items that have inputs in common, directly or through others, and the ranks that they are about.
+struct Component<'f> {
     column: &'f Column,
     items: Vec<usize>,
     ranks: Vec<RankId>,
@@ -31,31 +31,34 @@ struct Part<'f> {
 /// share of the bytes, as far as it takes part in what is made of them.
 pub(super) fn pieces<'f>(schedule: &Schedule, flow: &'f Flow, callers: Callers) -> Vec<Piece<'f>> {
     let nranks = schedule.nranks as usize;
-    let parts: Vec<Part<'f>> = flow.columns.iter().flat_map(|column| parts(flow, column)).collect();
+    let components: Vec<Component<'f>> =
+        flow.columns.iter().flat_map(|column| components(flow, column)).collect();
     let mut loads = vec![0_u64; nranks];
     let mut pieces = Vec::new();
-    // Bytes of those parts that any rank may make: cut in shares of equal size, in order.
-    let weight = |part: &Part<'_>| u64::from(part.column.len) * part.ranks.len() as u64;
-    let anyone = |part: &Part<'_>| callers != Callers::One && part.ranks.len() == nranks;
-    let common: u64 = parts.iter().filter(|part| anyone(part)).map(weight).sum();
+    // Bytes of those components that any rank may make: cut in shares of equal size, in order.
+    let weight =
+        |component: &Component<'_>| u64::from(component.column.len) * component.ranks.len() as u64;
+    let anyone =
+        |component: &Component<'_>| callers != Callers::One && component.ranks.len() == nranks;
+    let common: u64 = components.iter().filter(|component| anyone(component)).map(weight).sum();
     let mut before = 0_u64;
-    for part in parts {
-        let column = part.column;
+    for component in components {
+        let column = component.column;
         let (lo, hi) = (start(flow, column.first), start(flow, column.first + column.len));
-        if !anyone(&part) {
+        if !anyone(&component) {
             let owner =
-                *part.ranks.iter().min_by_key(|rank| loads[rank.index()]).expect("a reader");
-            loads[owner.index()] += weight(&part);
-            pieces.push(Piece { column, items: part.items, lo, hi, owner });
+                *component.ranks.iter().min_by_key(|rank| loads[rank.index()]).expect("a reader");
+            loads[owner.index()] += weight(&component);
+            pieces.push(Piece { column, items: component.items, lo, hi, owner });
             continue;
         }
-        // Shares that begin or end within this part.
-        let here = weight(&part);
+        // Shares that begin or end within this component.
+        let here = weight(&component);
         let share = |at: u64| (u128::from(at) * nranks as u128 / u128::from(common)) as usize;
         let (first, last) = (share(before), share(before + here - 1));
         let mut from = lo;
         for owner in first..=last {
-            // Where the share ends, in weights of this part: (owner + 1) * common / nranks - before.
+            // Where the share ends, in weights of this component: (owner + 1) * common / nranks - before.
             let to = if owner == last {
                 hi
             } else {
@@ -63,7 +66,7 @@ pub(super) fn pieces<'f>(schedule: &Schedule, flow: &'f Flow, callers: Callers) 
                 lo.between(hi, end, here * nranks as u64).unwrap_or(hi)
             };
             if from < to {
-                let items = part.items.clone();
+                let items = component.items.clone();
                 pieces.push(Piece { column, items, lo: from, hi: to, owner: RankId(owner as u32) });
             }
             from = to;
@@ -79,7 +82,7 @@ fn start(flow: &Flow, cell: u32) -> Rat {
 }
 
 /// Items with no input in common can be made apart: nothing that one writes is what another reads.
-fn parts<'f>(flow: &Flow, column: &'f Column) -> Vec<Part<'f>> {
+fn components<'f>(flow: &Flow, column: &'f Column) -> Vec<Component<'f>> {
     // The item by which each expression was met first, and which items that joins.
     let mut met: BTreeMap<u32, usize> = BTreeMap::new();
     let mut joined: Vec<usize> = (0..column.items.len()).collect();
@@ -105,18 +108,18 @@ fn parts<'f>(flow: &Flow, column: &'f Column) -> Vec<Part<'f>> {
             }
         }
     }
-    let mut parts: BTreeMap<usize, Part<'f>> = BTreeMap::new();
+    let mut components: BTreeMap<usize, Component<'f>> = BTreeMap::new();
     for (at, leaves) in leaves.iter().enumerate() {
-        let new = || Part { column, items: Vec::new(), ranks: Vec::new() };
-        let part = parts.entry(root(&joined, at)).or_insert_with(new);
-        part.items.push(at);
-        part.ranks.extend(column.items[at].dsts.iter().map(|place| place.rank));
-        part.ranks.extend(leaves.iter().map(|rank| RankId(*rank)));
+        let new = || Component { column, items: Vec::new(), ranks: Vec::new() };
+        let component = components.entry(root(&joined, at)).or_insert_with(new);
+        component.items.push(at);
+        component.ranks.extend(column.items[at].dsts.iter().map(|place| place.rank));
+        component.ranks.extend(leaves.iter().map(|rank| RankId(*rank)));
     }
-    let mut parts: Vec<Part<'f>> = parts.into_values().collect();
-    for part in &mut parts {
-        part.ranks.sort_unstable();
-        part.ranks.dedup();
+    let mut components: Vec<Component<'f>> = components.into_values().collect();
+    for component in &mut components {
+        component.ranks.sort_unstable();
+        component.ranks.dedup();
     }
-    parts
+    components
 }

@@ -1,4 +1,4 @@
-//! Integer arithmetic of the language: 64 bits, checked, Euclidean. Both doors compute with it, so an
+//! Integer arithmetic of the language: 64 bits, checked, Euclidean. Both frontends compute with it, so an
 //! overflow is the same error at expansion, in the interpreter and in expanded Rust, debug or release.
 
 use std::fmt;

@@ -174,7 +174,7 @@ impl Assembly {
             file: algorithm.file().into(),
             demands: Demands {
                 rings: tables.demands.topology.is_some()
-                    && !(tables.seatings.is_empty() && tables.rings.is_empty()),
+                    && !(tables.ring_orders.is_empty() && tables.rings.is_empty()),
                 ..tables.demands
             },
         }

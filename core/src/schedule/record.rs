@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use super::arith::Fault;
 use super::groups::Partition;
-use super::site::Ground;
+use super::site::RankedTopology;
 use super::tree::Rooted;
 use crate::ids::{LaneId, RankId, ScratchId};
 use crate::rational::Rat;
@@ -21,7 +21,7 @@ pub(crate) struct Record {
     /// `topology.relays(a, b)`, by the topology's number.
     pub(crate) relays: BTreeMap<(u32, i64, i64), Vec<i64>>,
     /// Topologies in the order of their first use, with the ranks that have a place in them.
-    pub(crate) topologies: Vec<Ground>,
+    pub(crate) topologies: Vec<RankedTopology>,
     /// What each rank waits for at the end of a fifo.
     pub(crate) ends: BTreeMap<(ScratchId, RankId), Vec<Credit>>,
     /// Scratch by who declares it: the calls that lead there, the lane, and which of its declarations.
@@ -83,13 +83,13 @@ pub(crate) struct Credit {
 
 impl Record {
     /// A topology's number.
-    pub(crate) fn topology(&mut self, ground: &Ground) -> u32 {
-        let same = |known: &Ground| {
-            Arc::ptr_eq(&known.topology, &ground.topology) || known.topology == ground.topology
+    pub(crate) fn topology(&mut self, ranked: &RankedTopology) -> u32 {
+        let same = |known: &RankedTopology| {
+            Arc::ptr_eq(&known.topology, &ranked.topology) || known.topology == ranked.topology
         };
-        let known = |known: &Ground| known.nranks == ground.nranks && same(known);
+        let known = |known: &RankedTopology| known.nranks == ranked.nranks && same(known);
         let at = self.topologies.iter().position(known).unwrap_or_else(|| {
-            self.topologies.push(ground.clone());
+            self.topologies.push(ranked.clone());
             self.topologies.len() - 1
         });
         at as u32

@@ -27,10 +27,11 @@ use crate::topology::{Problem, Topology, search};
 /// When the algorithm is laid out: E0211 for an order that does not name each rank once, E0604 for a topology with
 /// fewer ranks than the run, E0605 where no ring of links passes through all ranks.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
-pub struct Ring(Order);
+pub struct Ring(RingKind);
 
+/// How a ring is given, before the number of ranks is known.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
-enum Order {
+enum RingKind {
     #[default]
     Natural,
     Twisted,
@@ -44,43 +45,43 @@ const TWISTED: [i64; 8] = [1, 2, 3, 4, 5, 6, 0, 7];
 impl Ring {
     /// Ranks in their natural order, `0, 1, …, nranks - 1`.
     pub const fn natural() -> Self {
-        Self(Order::Natural)
+        Self(RingKind::Natural)
     }
 
     /// The order `1 2 3 4 5 6 0 7`: a ring of the 8-card mesh whose 0-1 link is cut. It is for 8 ranks only (E0211).
     pub const fn twisted() -> Self {
-        Self(Order::Twisted)
+        Self(RingKind::Twisted)
     }
 
     /// The ranks in the order given, which must name each rank once (E0211).
     pub fn order(ranks: impl IntoIterator<Item = i64>) -> Self {
-        Self(Order::Given(ranks.into_iter().collect()))
+        Self(RingKind::Given(ranks.into_iter().collect()))
     }
 
     /// A ring of links of `topology`, searched for when the number of ranks is known (E0604, E0605).
     pub fn around(topology: impl Into<Arc<Topology>>) -> Self {
-        Self(Order::Around(topology.into()))
+        Self(RingKind::Around(topology.into()))
     }
 
-    /// The order for `nranks` ranks, or why there is none.
-    pub(crate) fn seat(&self, nranks: u32) -> Result<Seating, Problem> {
-        if let Order::Around(topology) = &self.0 {
+    /// The order of `nranks` ranks around the ring, or why there is none.
+    pub(crate) fn resolve(&self, nranks: u32) -> Result<RingOrder, Problem> {
+        if let RingKind::Around(topology) = &self.0 {
             topology.holds(nranks)?;
-            return from_ranks(&search::around(topology, nranks)?).seat(nranks);
+            return from_ranks(&search::around(topology, nranks)?).resolve(nranks);
         }
         self.order_of(nranks).map_err(bad_ring)
     }
 
-    fn order_of(&self, nranks: u32) -> Result<Seating, String> {
+    fn order_of(&self, nranks: u32) -> Result<RingOrder, String> {
         let n = i64::from(nranks);
         let order: Vec<i64> = match &self.0 {
-            Order::Natural => (0..n).collect(),
-            Order::Twisted if n == 8 => TWISTED.to_vec(),
-            Order::Twisted => {
+            RingKind::Natural => (0..n).collect(),
+            RingKind::Twisted if n == 8 => TWISTED.to_vec(),
+            RingKind::Twisted => {
                 return Err(format!("the twisted ring is an order of 8 ranks, and there are {n}"));
             }
-            Order::Given(order) => order.to_vec(),
-            Order::Around(_) => unreachable!("searched for by the caller"),
+            RingKind::Given(order) => order.to_vec(),
+            RingKind::Around(_) => unreachable!("searched for by the caller"),
         };
         if order.len() as i64 != n {
             return Err(format!("the ring names {} ranks, and there are {n}", order.len()));
@@ -98,7 +99,7 @@ impl Ring {
         for (i, &rank) in order.iter().enumerate() {
             position[rank as usize] = i as u32;
         }
-        Ok(Seating { order: order.iter().map(|&r| RankId(r as u32)).collect(), position })
+        Ok(RingOrder { order: order.iter().map(|&r| RankId(r as u32)).collect(), position })
     }
 }
 
@@ -125,16 +126,16 @@ impl From<Vec<i64>> for Ring {
     }
 }
 
-/// A ring order of a known number of ranks.
+/// The order of a known number of ranks around a ring.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Seating {
-    /// Rank at each position.
+pub(crate) struct RingOrder {
+    /// The rank at each position.
     pub(crate) order: Arc<[RankId]>,
-    /// Position of each rank.
+    /// The position of each rank.
     pub(crate) position: Vec<u32>,
 }
 
-impl Seating {
+impl RingOrder {
     /// The rank `by` positions to the right of `rank`.
     pub(crate) fn right(&self, rank: RankId, by: usize) -> RankId {
         self.order[(self.position[rank.index()] as usize + by) % self.order.len()]

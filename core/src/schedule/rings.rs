@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::ring::{Ring, Seating, from_ranks};
+use super::ring::{Ring, RingOrder, from_ranks};
 use crate::diagnostics::Code;
 use crate::ids::RankId;
 use crate::topology::search::channels::{SEARCHED, channels};
@@ -16,10 +16,11 @@ use crate::topology::{Problem, Topology, search};
 /// # Errors
 /// When the algorithm is laid out: those of [`Ring`], and E0211 for no rings at all.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Rings(Orders);
+pub struct Rings(RingsKind);
 
+/// How several rings are given, before the number of ranks is known.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-enum Orders {
+enum RingsKind {
     Given(Vec<Ring>),
     Channels(Arc<Topology>),
     Disjoint(Arc<Topology>, u32),
@@ -28,33 +29,35 @@ enum Orders {
 impl Rings {
     /// The rings given, in their order.
     pub fn of(rings: impl IntoIterator<Item = Ring>) -> Self {
-        Self(Orders::Given(rings.into_iter().collect()))
+        Self(RingsKind::Given(rings.into_iter().collect()))
     }
 
     /// The rings of the channels that NCCL's search finds on `topology`; one ring of links where these have links
     /// that the topology lacks, or where there are too many ranks for that search.
     pub fn channels(topology: impl Into<Arc<Topology>>) -> Self {
-        Self(Orders::Channels(topology.into()))
+        Self(RingsKind::Channels(topology.into()))
     }
 
     /// Up to `k` rings of links of `topology`, no two of which use the same cable; one ring where none are found.
     pub fn disjoint(topology: impl Into<Arc<Topology>>, k: u32) -> Self {
-        Self(Orders::Disjoint(topology.into(), k))
+        Self(RingsKind::Disjoint(topology.into(), k))
     }
 
     /// The orders for `nranks` ranks, or why there are none.
-    pub(crate) fn seat(&self, nranks: u32) -> Result<Vec<Seating>, Problem> {
-        if let Orders::Disjoint(_, 0) = self.0 {
+    pub(crate) fn resolve(&self, nranks: u32) -> Result<Vec<RingOrder>, Problem> {
+        if let RingsKind::Disjoint(_, 0) = self.0 {
             return Err(Problem::new(Code::BadParameter, "no rings at all: k is 0 or less")
                 .help("ask for at least one ring"));
         }
         let orders = match &self.0 {
-            Orders::Given(rings) => return rings.iter().map(|ring| ring.seat(nranks)).collect(),
+            RingsKind::Given(rings) => {
+                return rings.iter().map(|ring| ring.resolve(nranks)).collect();
+            }
             // Beyond, the search has nothing better than one ring.
-            Orders::Channels(topology) if nranks > SEARCHED => {
+            RingsKind::Channels(topology) if nranks > SEARCHED => {
                 vec![search::around(topology, nranks)?]
             }
-            Orders::Channels(topology) => {
+            RingsKind::Channels(topology) => {
                 let orders = channels(topology, nranks, None)?.orders;
                 let linked = |order: &Vec<RankId>| {
                     let next = order.iter().cycle().skip(1);
@@ -67,7 +70,7 @@ impl Rings {
                     vec![search::around(topology, nranks)?]
                 }
             }
-            Orders::Disjoint(topology, k) => {
+            RingsKind::Disjoint(topology, k) => {
                 topology.holds(nranks)?;
                 let pairs = Pairs::linked(topology, nranks);
                 let found = disjoint(&pairs, *k as usize, Mode::Cables).rings;
@@ -79,7 +82,7 @@ impl Rings {
                 }
             }
         };
-        orders.iter().map(|order| from_ranks(order).seat(nranks)).collect()
+        orders.iter().map(|order| from_ranks(order).resolve(nranks)).collect()
     }
 }
 

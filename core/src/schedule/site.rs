@@ -8,18 +8,20 @@ use crate::ids::RankId;
 use crate::topology::Topology;
 use crate::topology::shape::{Argument, Shape, ShapeKind, Size};
 
-/// A topology, as far as the ranks of a run have a place in it.
+/// A topology that the ranks of a run are put on, or the fault of what it was made from.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Site(pub(crate) Result<Ground, Fault>);
+pub struct Site(pub(crate) Result<RankedTopology, Fault>);
 
-/// What a [`Site`] is where nothing went wrong.
+/// A topology with the number of ranks of the run, which are the first of its ranks: a [`Site`] without a fault.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Ground {
+pub(crate) struct RankedTopology {
+    /// The topology, which may have more ranks than run.
     pub(crate) topology: Arc<Topology>,
+    /// The number of ranks that run.
     pub(crate) nranks: u32,
 }
 
-impl Ground {
+impl RankedTopology {
     fn rank(&self, rank: i64) -> Result<RankId, Fault> {
         let nranks = self.nranks;
         let known = u32::try_from(rank).ok().filter(|r| *r < nranks);
@@ -64,41 +66,41 @@ impl Faulty for Site {
 }
 
 impl Site {
-    fn ground(&self) -> Result<&Ground, Fault> {
+    fn ranked(&self) -> Result<&RankedTopology, Fault> {
         self.0.as_ref().map_err(|fault| *fault)
     }
 
     /// `topology.linked(a, b)`: whether data goes from a to b without passing through another rank.
     pub fn linked(&self, a: impl Into<Int>, b: impl Into<Int>) -> Flag {
-        let linked = || self.ground()?.linked(a.into().0?, b.into().0?);
+        let linked = || self.ranked()?.linked(a.into().0?, b.into().0?);
         Flag(linked())
     }
 
     /// `topology.neighbors(rank)`: the ranks that it is linked to.
     pub fn neighbors(&self, rank: impl Into<Int>) -> List {
-        let neighbors = || self.ground()?.neighbors(rank.into().0?);
+        let neighbors = || self.ranked()?.neighbors(rank.into().0?);
         List(neighbors())
     }
 
     /// `topology.relays(a, b)`: the ranks that a is linked to and that are linked to b.
     pub fn relays(&self, a: impl Into<Int>, b: impl Into<Int>) -> List {
-        let relays = || self.ground()?.relays(a.into().0?, b.into().0?);
+        let relays = || self.ranked()?.relays(a.into().0?, b.into().0?);
         List(relays())
     }
 
     /// `topology.missing()`: the pairs of ranks that are not linked, one after the other.
     pub fn missing(&self) -> List {
-        List(self.ground().map(Ground::missing))
+        List(self.ranked().map(RankedTopology::missing))
     }
 
     /// `topology.shares()`: what part of the data each rank should own.
     pub fn shares(&self) -> List {
-        List(self.ground().map(Ground::shares))
+        List(self.ranked().map(RankedTopology::shares))
     }
 
     /// `topology.hubs()`: the ranks that are linked to all others.
     pub fn hubs(&self) -> List {
-        List(self.ground().map(Ground::hubs))
+        List(self.ranked().map(RankedTopology::hubs))
     }
 }
 

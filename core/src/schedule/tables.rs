@@ -9,7 +9,7 @@ use super::demands::Demands;
 use super::groups::{Groups, Partition};
 use super::interner::Interner;
 use super::record::Record;
-use super::ring::{Ring, Seating};
+use super::ring::{Ring, RingOrder};
 use super::rings::Rings;
 use super::slots::Slots;
 use super::tree::{Rooted, Tree};
@@ -36,8 +36,8 @@ pub(crate) struct Tables {
     pub(super) regions: Interner<Region>,
     pub(super) channels: Interner<Channel>,
     pub(super) lanes: Interner<Vec<i64>>,
-    pub(super) seatings: Vec<(Ring, u32, Arc<Seating>)>,
-    pub(super) rings: Vec<(Rings, u32, Arc<[Seating]>)>,
+    pub(super) ring_orders: Vec<(Ring, u32, Arc<RingOrder>)>,
+    pub(super) rings: Vec<(Rings, u32, Arc<[RingOrder]>)>,
     topologies: Vec<(Shape, Arc<Topology>)>,
     /// With the number of ranks, which need not be all.
     trees: Vec<((Tree, u32), Arc<Rooted>)>,
@@ -100,7 +100,7 @@ impl Tables {
             regions: Interner::default(),
             channels: Interner::default(),
             lanes,
-            seatings: Vec::new(),
+            ring_orders: Vec::new(),
             rings: Vec::new(),
             topologies: Vec::new(),
             trees: Vec::new(),
@@ -125,28 +125,32 @@ impl Tables {
         ChannelId(self.channels.intern(channel))
     }
 
-    pub(crate) fn seating(&mut self, ring: &Ring, nranks: u32) -> Result<Arc<Seating>, Problem> {
-        let known = self.seatings.iter().find(|(known, n, _)| *n == nranks && known == ring);
-        if let Some((.., seating)) = known {
-            return Ok(seating.clone());
+    pub(crate) fn ring_order(
+        &mut self,
+        ring: &Ring,
+        nranks: u32,
+    ) -> Result<Arc<RingOrder>, Problem> {
+        let known = self.ring_orders.iter().find(|(known, n, _)| *n == nranks && known == ring);
+        if let Some((.., ring_order)) = known {
+            return Ok(ring_order.clone());
         }
-        let seating = Arc::new(ring.seat(nranks)?);
-        self.seatings.push((ring.clone(), nranks, seating.clone()));
-        Ok(seating)
+        let ring_order = Arc::new(ring.resolve(nranks)?);
+        self.ring_orders.push((ring.clone(), nranks, ring_order.clone()));
+        Ok(ring_order)
     }
 
-    pub(crate) fn seatings(
+    pub(crate) fn ring_orders(
         &mut self,
         rings: &Rings,
         nranks: u32,
-    ) -> Result<Arc<[Seating]>, Problem> {
+    ) -> Result<Arc<[RingOrder]>, Problem> {
         let known = self.rings.iter().find(|(known, n, _)| *n == nranks && known == rings);
-        if let Some((.., seatings)) = known {
-            return Ok(seatings.clone());
+        if let Some((.., ring_orders)) = known {
+            return Ok(ring_orders.clone());
         }
-        let seatings: Arc<[Seating]> = rings.seat(nranks)?.into();
-        self.rings.push((rings.clone(), nranks, seatings.clone()));
-        Ok(seatings)
+        let ring_orders: Arc<[RingOrder]> = rings.resolve(nranks)?.into();
+        self.rings.push((rings.clone(), nranks, ring_orders.clone()));
+        Ok(ring_orders)
     }
 
     pub(crate) fn tree(&mut self, tree: &Tree, nranks: u32) -> Result<Arc<Rooted>, Problem> {

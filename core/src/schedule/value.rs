@@ -39,13 +39,16 @@ pub struct Place(pub(crate) Result<(RankId, Area), Fault>);
 
 /// A rank's seat in a ring.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Seat(pub(crate) Result<Chair, Fault>);
+pub struct Seat(pub(crate) Result<RingAtRank, Fault>);
 
-/// Who sits beside a rank, and all the others.
+/// A ring as one of its ranks stands in it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Chair {
+pub(crate) struct RingAtRank {
+    /// The rank on the left.
     pub(crate) left: RankId,
+    /// The rank on the right.
     pub(crate) right: RankId,
+    /// The position of the rank itself.
     pub(crate) position: u32,
     /// The rank at each position.
     pub(crate) order: Arc<[RankId]>,
@@ -53,7 +56,7 @@ pub(crate) struct Chair {
 
 /// A rank's seats in several rings.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Seats(pub(crate) Result<Vec<Chair>, Fault>);
+pub struct Seats(pub(crate) Result<Vec<RingAtRank>, Fault>);
 
 impl From<i64> for Int {
     fn from(value: i64) -> Self {
@@ -372,28 +375,28 @@ impl Split {
 }
 
 impl Seat {
-    fn ask<T>(&self, of: impl FnOnce(&Chair) -> Result<T, Fault>) -> Result<T, Fault> {
+    fn ask<T>(&self, of: impl FnOnce(&RingAtRank) -> Result<T, Fault>) -> Result<T, Fault> {
         self.0.as_ref().map_err(|fault| *fault).and_then(of)
     }
 
     /// The peer on the left.
     pub fn left(&self) -> Peer {
-        Peer(self.ask(|chair| Ok(chair.left)))
+        Peer(self.ask(|ring| Ok(ring.left)))
     }
 
     /// The peer on the right.
     pub fn right(&self) -> Peer {
-        Peer(self.ask(|chair| Ok(chair.right)))
+        Peer(self.ask(|ring| Ok(ring.right)))
     }
 
     /// This rank's position, `0..nranks`.
     pub fn position(&self) -> Int {
-        Int(self.ask(|chair| Ok(i64::from(chair.position))))
+        Int(self.ask(|ring| Ok(i64::from(ring.position))))
     }
 
     /// The peer at position `index`.
     pub fn at(&self, index: impl Into<Int>) -> Peer {
-        Peer(self.ask(|chair| pick(&chair.order, index.into().0?)))
+        Peer(self.ask(|ring| pick(&ring.order, index.into().0?)))
     }
 }
 

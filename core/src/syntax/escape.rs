@@ -1,4 +1,4 @@
-//! The normal form of a `rust { … }` escape: both doors bring its tokens here, so that the same
+//! The normal form of a `rust { … }` escape: both frontends bring its tokens here, so that the same
 //! Rust gives the same text however it was spaced.
 
 use proc_macro2::{Delimiter, Spacing, TokenStream, TokenTree};

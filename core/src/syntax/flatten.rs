@@ -1,4 +1,4 @@
-//! The macro door: flattens a tree of groups into the tokens that the text door would give.
+//! The macro frontend: flattens a tree of groups into the tokens that the text frontend would give.
 
 use std::iter::Peekable;
 

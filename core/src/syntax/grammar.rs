@@ -1,5 +1,5 @@
 // auto-generated: "lalrpop 0.23.2"
-// sha3: 80915c9676808c4b96b528a7a9e8cbf546f0ff7bc0f8fbce4ec0177ac8609231
+// sha3: 2c303e212cfb234bac45c490da7cb241c289552574870a58303736a469226e40
 // features: 
 use std::convert::Infallible;
 use crate::source::Span;

@@ -1,4 +1,4 @@
-//! The text door: drives the generated lexer, and records comments, blank lines and unbalanced
+//! The text frontend: drives the generated lexer, and records comments, blank lines and unbalanced
 //! brackets, which only text can have.
 
 use logos::{Lexer, Logos};

@@ -1,4 +1,4 @@
-//! What literals mean, for both doors: they hand over the text of one and get its value.
+//! What literals mean, for both frontends: they hand over the text of one and get its value.
 
 use crate::diagnostics::{Code, Diagnostic};
 use crate::source::Span;

@@ -1,4 +1,4 @@
-//! Syntax: two doors to one token table, one grammar, one tree, and the printer back to text.
+//! Syntax: two frontends to one token table, one grammar, one tree, and the printer back to text.
 //!
 //! [`token`] is the table; `lexer` reads text and `flatten` reads macro input into the same
 //! tokens; `grammar.lalrpop` is the grammar, of which `grammar.rs` is generated and committed.

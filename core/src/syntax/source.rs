@@ -1,4 +1,4 @@
-//! A source as both doors read it: tokens, where each stands, and what was wrong on the way.
+//! A source as both frontends read it: tokens, where each stands, and what was wrong on the way.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -21,7 +21,7 @@ pub struct Comment {
     pub blank_before: bool,
 }
 
-/// One source, read by one of the doors.
+/// One source, read by one of the frontends.
 #[derive(Clone, Debug, Default)]
 pub struct Source {
     name: String,
@@ -80,7 +80,7 @@ impl Source {
         &self.comments
     }
 
-    /// What the door found wrong; [`parse`](super::parse) repeats it.
+    /// What the frontend found wrong; [`parse`](super::parse) repeats it.
     pub fn diagnostics(&self) -> &[Diagnostic] {
         &self.diagnostics
     }
@@ -213,7 +213,7 @@ impl Source {
         self.after_blank.push(self.tokens.len() as u32);
     }
 
-    /// Whether the doors should stop: too many errors, or too many tokens, which it reports.
+    /// Whether the frontends should stop: too many errors, or too many tokens, which it reports.
     pub(crate) fn full(&mut self) -> bool {
         if self.tokens.len() >= MAX_TOKENS {
             let span = Span::new(self.tokens.len() - 1, self.tokens.len());

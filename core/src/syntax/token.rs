@@ -1,5 +1,5 @@
 //! The token table: every keyword, contextual word and operator once. The enum, the flattener's
-//! operators and the generated lexer all come from it, so the two doors cannot disagree.
+//! operators and the generated lexer all come from it, so the two frontends cannot disagree.
 //!
 //! It depends on nothing else in the crate, because the generator of the lexer (`xtask`) includes
 //! it by path and must build even when a generated file is broken.

@@ -1,6 +1,6 @@
 //! Topologies as they are written: `full_mesh(8, 25GB/s, 2us) without (0, 1)`.
 //!
-//! The same words serve the language, the command line and Rust. A constructor takes its sizes, then
+//! The language, the command line and Rust write them in one way. A constructor takes its sizes, then
 //! for each tier of links a bandwidth and a latency; what is not given is the bandwidth B of one link, and 0.
 
 use std::fmt;

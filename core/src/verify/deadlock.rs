@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::fifo::{Depth, Links};
-use super::order::{Cycle, Order, Run};
+use super::order::{Cycle, Order, Progress};
 use super::report::Reporter;
 use crate::diagnostics::{Code, Finding};
 use crate::ids::OpId;
@@ -12,17 +12,17 @@ use crate::schedule::{Channel, OpKind, Schedule, SignalKind};
 /// Runs the streams against each other, or says which signals keep them from ending.
 pub(crate) fn order(schedule: &Schedule, reporter: &Reporter<'_>) -> Result<Order, Vec<Finding>> {
     let unmatched = unmatched(schedule, reporter);
-    let mut run = Run::new(schedule);
-    run.all();
-    let stuck = run.stuck();
+    let mut progress = Progress::new(schedule);
+    progress.all();
+    let stuck = progress.stuck();
     if stuck.is_empty() && unmatched.is_empty() {
-        return Ok(run.order());
+        return Ok(progress.order());
     }
     // A wait that is never met holds up others behind it: that is no cycle of its own.
     if unmatched.iter().any(|finding| finding.code == Code::UnmatchedWait) {
         return Err(unmatched);
     }
-    let cycle = run.shortest_cycle(&stuck).map(|Cycle { waits, behind }| {
+    let cycle = progress.shortest_cycle(&stuck).map(|Cycle { waits, behind }| {
         too_shallow(schedule, &waits, &behind, reporter)
             .unwrap_or_else(|| reporter.deadlock(&waits, &behind))
     });

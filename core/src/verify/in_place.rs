@@ -74,7 +74,7 @@ fn home(schedule: &Schedule, op: &Op, rank: RankId, cells: &Cells, in_place: &La
 #[cfg(test)]
 mod tests {
     use super::follows;
-    use crate::check::Door;
+    use crate::check::Frontend;
     use crate::compile;
     use crate::program::Configured;
     use crate::schedule::Algorithm as _;
@@ -84,7 +84,7 @@ mod tests {
     fn of(head: &str, body: &str) -> bool {
         let text = format!("algorithm A(root: Rank = 0) -> {head} {{ {body} }}");
         let source = Source::from_text("test.coll", &text);
-        let program = compile(&source, Door::File).expect("it makes sense");
+        let program = compile(&source, Frontend::File).expect("it makes sense");
         let schedule = Configured::new(program.algorithms[0].clone(), &source);
         follows(&schedule.schedule(3).expect("it fits")).expect("few cells")
     }

@@ -13,8 +13,9 @@ use crate::schedule::{Buffer, Operand, Region, Schedule};
 /// Numbers for cells; well below where values begin to stand for something else.
 const NUMBERED: u64 = 1 << 31;
 
-/// Where the data came from that a slot holds, of slots that hold data of several places.
-pub(crate) type Held = HashMap<(RankId, Buffer, u32), Rat>;
+/// Where in its buffer the data begins that a slot of a rank's scratch holds, of slots that hold data of several
+/// places.
+pub(crate) type SlotOrigins = HashMap<(RankId, Buffer, u32), Rat>;
 
 /// Whether input and output share memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -106,7 +107,7 @@ impl Cells {
     /// came from one place lies elsewhere in a slot than what came from another. `first` is where the buffer begins.
     pub(crate) fn reshapes(
         &self,
-        held: &mut Held,
+        origins: &mut SlotOrigins,
         (rank, region): (RankId, &Region),
         first: u32,
         writes: bool,
@@ -115,7 +116,7 @@ impl Cells {
         if !self.reshaped[id.index()] {
             return None;
         }
-        let base = held.entry((rank, region.buffer, region.slot)).or_insert(region.base);
+        let base = origins.entry((rank, region.buffer, region.slot)).or_insert(region.base);
         if *base == region.base {
             return None;
         }

@@ -18,13 +18,13 @@ const LISTED: u32 = 1 << 31;
 
 /// Cells with one past: how many, their last write, and the one read since or a list of them. Numbers, so
 /// that memory which nobody touches takes none of ours.
-type Run = [u32; 3];
+type CellRun = [u32; 3];
 
 /// One memory, in one mode.
 pub(crate) struct Memory {
     pub(super) values: Vec<ValueId>,
     /// The run that begins at a cell, where one does.
-    runs: Vec<Run>,
+    runs: Vec<CellRun>,
     /// The cells where one begins.
     heads: Vec<u64>,
     lists: Vec<Vec<u32>>,
@@ -125,7 +125,7 @@ impl Memory {
     fn each<T>(
         &mut self,
         cells: Range<u32>,
-        mut ask: impl FnMut(&mut Run, &mut Vec<Vec<u32>>) -> Option<T>,
+        mut ask: impl FnMut(&mut CellRun, &mut Vec<Vec<u32>>) -> Option<T>,
     ) -> Vec<Raced<T>> {
         self.cut(cells.start);
         self.cut(cells.end);

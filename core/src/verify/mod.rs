@@ -51,7 +51,7 @@ pub use ports::{Busiest, Ports};
 pub use reduction::{Reduction, Sameness, Witness};
 pub use report::Access;
 pub use signals::Signals;
-pub use transfers::{Part, Transfer, transfers};
+pub use transfers::{Stretch, Transfer, transfers};
 
 /// What the proof of a schedule found out: where averages divide, whether it holds in place, and how deep, how long
 /// and how wide the schedule is.

@@ -6,7 +6,7 @@ use super::deadlock::order;
 use super::replay::{Replay, replay_with};
 use super::report::Reporter;
 use super::{Signals, verify};
-use crate::check::Door;
+use crate::check::Frontend;
 use crate::compile;
 use crate::ids::OpId;
 use crate::program::Configured;
@@ -23,7 +23,7 @@ const BY_BARRIER: &str = include_str!("../../tests/optimize/by_barrier.coll");
 
 fn lay_out(text: &str, nranks: u32) -> Schedule {
     let source = Source::from_text("test.coll", text);
-    let program = compile(&source, Door::File).expect("it makes sense");
+    let program = compile(&source, Frontend::File).expect("it makes sense");
     Configured::new(program.algorithms[0].clone(), &source).schedule(nranks).expect("it fits")
 }
 

@@ -33,8 +33,8 @@ pub(super) struct Cycle {
     pub(super) behind: Vec<OpId>,
 }
 
-/// The streams in the course of their run.
-pub(super) struct Run<'s> {
+/// How far each stream has come while the ops are put in order.
+pub(super) struct Progress<'s> {
     schedule: &'s Schedule,
     next: Vec<u32>,
     /// First entry of each channel in `posts`.
@@ -50,7 +50,7 @@ pub(super) struct Run<'s> {
     stream_of: Vec<StreamId>,
 }
 
-impl<'s> Run<'s> {
+impl<'s> Progress<'s> {
     pub(super) fn new(schedule: &'s Schedule) -> Self {
         let channels = schedule.channels.len();
         let mut first_post = vec![0_u32; channels + 1];

@@ -1,11 +1,10 @@
 //! One replay of the schedule: values, races, and what completes where. Both modes share the clocks.
 
-use std::collections::HashMap;
 use std::ops::Range;
 
 use super::clocks::{self, Clocks, Full};
 use super::in_place::follows;
-use super::layout::{Cells, Held, Layout, Mode};
+use super::layout::{Cells, Layout, Mode, SlotOrigins};
 use super::memory::{Accessor, CALLER, Memory};
 use super::order::Order;
 use super::orders::Orders;
@@ -29,12 +28,11 @@ pub(super) struct Replay {
     pub(super) one_mode: Option<OpId>,
 }
 
-/// A memory and its place in the report.
-pub(super) struct World {
+/// The memory of all ranks in one mode, as the replay goes on, and what was found there.
+pub(super) struct ModeState {
     pub(super) layout: Layout,
     pub(super) memory: Memory,
-    /// Where the data came from that a slot holds, of slots that hold data of several places.
-    pub(super) held: Held,
+    pub(super) origins: SlotOrigins,
     pub(super) findings: Vec<Finding>,
 }
 
@@ -50,7 +48,7 @@ pub(super) struct Player<'s> {
     pub(super) values: Values,
     /// First stream of each rank: its main one.
     pub(super) main: Vec<StreamId>,
-    pub(super) worlds: Vec<World>,
+    pub(super) states: Vec<ModeState>,
     /// Whether there are contributions to be summed.
     pub(super) reduces: bool,
     pub(super) finish: Vec<OpId>,
@@ -110,12 +108,17 @@ pub(super) fn replay_with(
     let too_fine = |per_unit| Box::new(Reporter::too_fine(per_unit));
     let cells = Cells::new(schedule).map_err(too_fine)?;
     let modes = [Mode::OutOfPlace, Mode::InPlace];
-    let mut worlds = Vec::new();
+    let mut states = Vec::new();
     for mode in &modes[..=usize::from(in_place)] {
         let layout =
             Layout::new(schedule, &cells, *mode).ok_or_else(|| too_fine(cells.per_unit))?;
         let memory = Memory::new(layout.size);
-        worlds.push(World { layout, memory, held: HashMap::new(), findings: Vec::new() });
+        states.push(ModeState {
+            layout,
+            memory,
+            origins: SlotOrigins::new(),
+            findings: Vec::new(),
+        });
     }
     // A reduce has three operands at least.
     let values = Values::new(schedule.nranks, schedule.operands.len() / 3);
@@ -127,7 +130,7 @@ pub(super) fn replay_with(
         clocks,
         values,
         main: schedule.main_streams(),
-        worlds,
+        states,
         reduces: schedule.collective.reduces() && schedule.nranks > 1,
         finish: Vec::new(),
         partial: false,
@@ -142,8 +145,8 @@ pub(super) fn replay_with(
 
 impl Player<'_> {
     fn play(&mut self) -> Result<(), Stop> {
-        for world in 0..self.worlds.len() {
-            self.enter(world);
+        for mode in 0..self.states.len() {
+            self.enter(mode);
         }
         let order = self.order;
         let mut last: Vec<[Option<OpId>; 2]> = vec![[None; 2]; self.schedule.channels.len()];
@@ -152,8 +155,8 @@ impl Player<'_> {
             let op = *self.schedule.op(at);
             match op.kind {
                 OpKind::Move => {
-                    for world in 0..self.worlds.len() {
-                        self.play_move(world, at);
+                    for mode in 0..self.states.len() {
+                        self.play_move(mode, at);
                     }
                 }
                 OpKind::Post => {
@@ -172,8 +175,8 @@ impl Player<'_> {
         }
         // One caller for all ranks takes its buffers back when all have ended, and only then runs them again.
         if self.callers != Callers::One {
-            for world in 0..self.worlds.len() {
-                self.exit(world);
+            for mode in 0..self.states.len() {
+                self.exit(mode);
             }
             if self.flags.is_some() || self.order.shares_scratch(self.schedule) {
                 self.second_run()?;
@@ -214,18 +217,18 @@ impl Player<'_> {
         }
     }
 
-    pub(super) fn found(&mut self, world: usize, finding: Finding) {
+    pub(super) fn found(&mut self, mode: usize, finding: Finding) {
         self.unsure |= self.clocks.may_miss();
-        let findings = &mut self.worlds[world].findings;
+        let findings = &mut self.states[mode].findings;
         if findings.len() < ENOUGH {
             findings.push(finding);
         }
     }
 
     /// The callers have written their buffers; inputs hold their contributions.
-    fn enter(&mut self, world: usize) {
+    fn enter(&mut self, mode: usize) {
         let Self { schedule, cells, .. } = self;
-        let World { layout, memory, .. } = &mut self.worlds[world];
+        let ModeState { layout, memory, .. } = &mut self.states[mode];
         for rank in (0..schedule.nranks).map(RankId) {
             for buffer in [Buffer::Output, Buffer::Input] {
                 let first = layout.buffer(rank, buffer);
@@ -241,13 +244,13 @@ impl Player<'_> {
         }
     }
 
-    fn play_move(&mut self, world: usize, at: OpId) {
+    fn play_move(&mut self, mode: usize, at: OpId) {
         let schedule = self.schedule;
         let op = schedule.op(at);
         let (srcs, dsts) = (schedule.srcs(op), schedule.dsts(op));
         let place = |o: &Operand| {
             let (first, len) = self.cells.of(*o);
-            (self.worlds[world].layout.buffer(o.rank, schedule.region(*o).buffer) + first, len)
+            (self.states[mode].layout.buffer(o.rank, schedule.region(*o).buffer) + first, len)
         };
         let (first, len) = place(&srcs[0]);
         // A piece of nothing at the end of one buffer begins where the next buffer does, and is not that.
@@ -261,23 +264,23 @@ impl Player<'_> {
         let own = usize::from(op.srcs > 1 && first == targets[0]);
         let mut bad = false;
         for src in srcs {
-            bad |= self.misplaced(world, at, *src);
+            bad |= self.misplaced(mode, at, *src);
         }
         let mut results = std::mem::take(&mut self.results);
         results.clear();
         for (src, first) in srcs.iter().zip(sources).skip(own) {
-            bad |= self.access(world, at, *src, first..first + len, Access::Read).is_some();
+            bad |= self.access(mode, at, *src, first..first + len, Access::Read).is_some();
         }
-        self.fold(world, at, (srcs, &sources), len, &mut results);
+        self.fold(mode, at, (srcs, &sources), len, &mut results);
         for (dst, first) in dsts.iter().zip(targets) {
-            let raced = self.access(world, at, *dst, first..first + len, Access::Write);
+            let raced = self.access(mode, at, *dst, first..first + len, Access::Write);
             let good = if bad { 0 } else { raced.unwrap_or(len) } as usize;
             bad |= raced.is_some();
-            let cells = &mut self.worlds[world].memory.values[first as usize..][..len as usize];
+            let cells = &mut self.states[mode].memory.values[first as usize..][..len as usize];
             cells[..good].copy_from_slice(&results[..good]);
             cells[good..].fill(ValueId::POISON);
         }
-        if world == 0 && op.srcs > 1 && self.reduces {
+        if mode == 0 && op.srcs > 1 && self.reduces {
             self.completes(at, &results);
         }
         self.results = results;
@@ -286,16 +289,16 @@ impl Player<'_> {
     /// What a move computes, operand by operand: the first source folded into by the others.
     fn fold(
         &mut self,
-        world: usize,
+        mode: usize,
         at: OpId,
         (srcs, firsts): (&[Operand], &[u32]),
         len: u32,
         results: &mut Vec<ValueId>,
     ) {
         for (i, (src, first)) in srcs.iter().zip(firsts).enumerate() {
-            let World { layout, memory, .. } = &self.worlds[world];
+            let ModeState { layout, memory, .. } = &self.states[mode];
             let values = &memory.values[*first as usize..][..len as usize];
-            if world > 0 && self.schedule.region(*src).buffer == Buffer::Input {
+            if mode > 0 && self.schedule.region(*src).buffer == Buffer::Input {
                 let begin = first - layout.buffer(src.rank, Buffer::Input);
                 let own = |cell| Values::leaf(Leaf { rank: src.rank, cell });
                 if !values.iter().zip(begin..).all(|(value, cell)| *value == own(cell)) {
@@ -317,7 +320,7 @@ impl Player<'_> {
             }
             if garbage > 0 {
                 let finding = self.reporter.uninitialized(at, *src);
-                self.found_in(world, garbage as u32, &finding);
+                self.found_in(mode, garbage as u32, &finding);
             }
         }
         for value in results.iter_mut().filter(|value| !value.is_value()) {
@@ -326,9 +329,9 @@ impl Player<'_> {
     }
 
     /// A finding that each of `cells` cells has.
-    fn found_in(&mut self, world: usize, cells: u32, finding: &Finding) {
+    fn found_in(&mut self, mode: usize, cells: u32, finding: &Finding) {
         for _ in 0..(cells as usize).min(ENOUGH) {
-            self.found(world, finding.clone());
+            self.found(mode, finding.clone());
         }
     }
 
@@ -336,16 +339,16 @@ impl Player<'_> {
     /// left there is gone.
     fn at_stake(
         &mut self,
-        world: usize,
+        mode: usize,
         operand: Operand,
         cells: Range<u32>,
         access: Access,
     ) -> Range<u32> {
         let region = self.schedule.region(operand);
-        let World { layout, memory, held, .. } = &mut self.worlds[world];
+        let ModeState { layout, memory, origins, .. } = &mut self.states[mode];
         let first = layout.buffer(operand.rank, region.buffer);
         let writes = access == Access::Write;
-        let Some(slot) = self.cells.reshapes(held, (operand.rank, region), first, writes) else {
+        let Some(slot) = self.cells.reshapes(origins, (operand.rank, region), first, writes) else {
             return cells;
         };
         if writes {
@@ -357,13 +360,13 @@ impl Player<'_> {
     /// The cells of an op's operand; how many come before the first that races, if any does.
     fn access(
         &mut self,
-        world: usize,
+        mode: usize,
         at: OpId,
         operand: Operand,
         cells: Range<u32>,
         access: Access,
     ) -> Option<u32> {
-        let asked = self.at_stake(world, operand, cells.clone(), access);
+        let asked = self.at_stake(mode, operand, cells.clone(), access);
         let event = self.clocks.event(at);
         let stream = self.order.stream_of[at.index()];
         let who = Accessor {
@@ -373,7 +376,7 @@ impl Player<'_> {
             entered: self.callers != Callers::Each
                 || self.clocks.heard(self.main[operand.rank.index()], stream),
         };
-        let memory = &mut self.worlds[world].memory;
+        let memory = &mut self.states[mode].memory;
         let races = match access {
             _ if cells.is_empty() => Vec::new(),
             Access::Read => {
@@ -386,7 +389,7 @@ impl Player<'_> {
         for (raced, (earlier, was_read)) in races {
             let other = if was_read { Access::Read } else { Access::Write };
             let finding = self.race(at, operand, earlier, access, other);
-            self.found_in(world, raced.len().min(cells.len()) as u32, &finding);
+            self.found_in(mode, raced.len().min(cells.len()) as u32, &finding);
         }
         Some(first.saturating_sub(cells.start))
     }
@@ -409,23 +412,23 @@ impl Player<'_> {
     }
 
     /// Whether a read asks for data of another place than the slot holds.
-    fn misplaced(&mut self, world: usize, at: OpId, operand: Operand) -> bool {
+    fn misplaced(&mut self, mode: usize, at: OpId, operand: Operand) -> bool {
         let region = self.schedule.region(operand);
-        let held = &self.worlds[world].held;
-        let held = held.get(&(operand.rank, region.buffer, region.slot)).copied();
-        let Some(held) = held.filter(|base| *base != region.base) else { return false };
-        let finding = self.reporter.slot_length(at, operand, held);
-        self.found(world, finding);
+        let origins = &self.states[mode].origins;
+        let origin = origins.get(&(operand.rank, region.buffer, region.slot)).copied();
+        let Some(origin) = origin.filter(|base| *base != region.base) else { return false };
+        let finding = self.reporter.slot_length(at, operand, origin);
+        self.found(mode, finding);
         true
     }
 
     /// The callers take their buffers back: everything that touched them must have come before.
-    fn exit(&mut self, world: usize) {
+    fn exit(&mut self, mode: usize) {
         let schedule = self.schedule;
         for rank in (0..schedule.nranks).map(RankId) {
             let stream = self.main[rank.index()];
             for buffer in [Buffer::Input, Buffer::Output] {
-                let first = self.worlds[world].layout.buffer(rank, buffer);
+                let first = self.states[mode].layout.buffer(rank, buffer);
                 let len = schedule.units(buffer, rank).floor() as u32 * self.cells.per_unit;
                 let who = Accessor {
                     stream,
@@ -433,14 +436,14 @@ impl Player<'_> {
                     stream_of: &self.order.stream_of,
                     entered: true,
                 };
-                let memory = &mut self.worlds[world].memory;
+                let memory = &mut self.states[mode].memory;
                 for (cells, (event, was_read)) in memory.unordered(first..first + len, &who) {
                     let access = if was_read { Access::Read } else { Access::Write };
                     let (op, _) = self.clocks.op(event);
                     let finding = self.reporter.after_exit(op, access, rank, buffer);
-                    self.found_in(world, cells.len() as u32, &finding);
+                    self.found_in(mode, cells.len() as u32, &finding);
                     let cells = cells.start as usize..cells.end as usize;
-                    self.worlds[world].memory.values[cells].fill(ValueId::POISON);
+                    self.states[mode].memory.values[cells].fill(ValueId::POISON);
                 }
             }
         }
@@ -448,7 +451,7 @@ impl Player<'_> {
 
     /// Replays the program a second time, for the races of scratch alone: enter and exit guard the user's buffers.
     fn second_run(&mut self) -> Result<(), Stop> {
-        if !self.worlds[0].findings.is_empty() {
+        if !self.states[0].findings.is_empty() {
             return Ok(());
         }
         self.clocks.next_run();
@@ -474,7 +477,7 @@ impl Player<'_> {
                             continue;
                         }
                         let (from, len) = self.cells.of(*operand);
-                        let from = from + self.worlds[0].layout.buffer(operand.rank, buffer);
+                        let from = from + self.states[0].layout.buffer(operand.rank, buffer);
                         let read = i < op.srcs as usize;
                         let access = if read { Access::Read } else { Access::Write };
                         self.access(0, at, *operand, from..from + len, access);

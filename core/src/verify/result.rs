@@ -6,7 +6,7 @@ use super::history;
 use super::memory::CALLER;
 use super::orders::{Orders, Results};
 use super::reduction::reduction;
-use super::replay::{ENOUGH, Player, Replay, World};
+use super::replay::{ENOUGH, ModeState, Player, Replay};
 use super::values::{Leaf, ValueId, Values};
 use crate::collective::Expected;
 use crate::ids::{OpId, RankId};
@@ -30,12 +30,12 @@ impl Player<'_> {
     /// Compares every output cell with what the collective promises.
     pub(super) fn verdict(mut self) -> Replay {
         let mut reduce_depth = 0;
-        for world in 0..self.worlds.len() {
-            reduce_depth = reduce_depth.max(self.outputs(world));
+        for mode in 0..self.states.len() {
+            reduce_depth = reduce_depth.max(self.outputs(mode));
         }
-        let sound = self.reduces && self.worlds[0].findings.is_empty();
+        let sound = self.reduces && self.states[0].findings.is_empty();
         let (reduction, orders) = if sound {
-            let World { layout, memory, .. } = &self.worlds[0];
+            let ModeState { layout, memory, .. } = &self.states[0];
             let first = |rank| layout.buffer(rank, Buffer::Output);
             let commuted = self.values.commuted();
             let seen = Results { schedule: self.schedule, cells: self.cells, memory, first };
@@ -44,15 +44,15 @@ impl Player<'_> {
         } else {
             (None, Orders::default())
         };
-        let in_place_findings = if self.worlds.len() > 1 {
-            std::mem::take(&mut self.worlds[1].findings)
+        let in_place_findings = if self.states.len() > 1 {
+            std::mem::take(&mut self.states[1].findings)
         } else {
             Vec::new()
         };
-        let Self { worlds, mut finish, partial, one_mode, .. } = self;
+        let Self { states, mut finish, partial, one_mode, .. } = self;
         finish.sort_unstable();
         Replay {
-            findings: worlds.into_iter().next().map(|w| w.findings).unwrap_or_default(),
+            findings: states.into_iter().next().map(|w| w.findings).unwrap_or_default(),
             in_place_findings,
             finish: (!partial).then_some(finish),
             reduce_depth,
@@ -62,19 +62,19 @@ impl Player<'_> {
         }
     }
 
-    fn outputs(&mut self, world: usize) -> u32 {
+    fn outputs(&mut self, mode: usize) -> u32 {
         let schedule = self.schedule;
         let per_unit = self.cells.per_unit;
         let mut depth = 0;
         let mut wrong = BTreeSet::new();
         for rank in (0..schedule.nranks).map(RankId) {
-            let first = self.worlds[world].layout.buffer(rank, Buffer::Output);
+            let first = self.states[mode].layout.buffer(rank, Buffer::Output);
             let units = schedule.units(Buffer::Output, rank).floor() as u32;
             for unit in 0..units {
                 let expected = schedule.collective.expected(rank, unit, schedule.root);
                 let at = (first + unit * per_unit) as usize;
-                let Self { worlds, values, .. } = self;
-                let held = &worlds[world].memory.values[at..][..per_unit as usize];
+                let Self { states, values, .. } = self;
+                let held = &states[mode].memory.values[at..][..per_unit as usize];
                 for (cut, &value) in held.iter().enumerate() {
                     if value == ValueId::POISON {
                         continue;
@@ -100,8 +100,8 @@ impl Player<'_> {
         }
         let mut told = BTreeSet::new();
         for (rank, cell) in wrong {
-            let first = self.worlds[world].layout.buffer(rank, Buffer::Output);
-            let memory = &self.worlds[world].memory;
+            let first = self.states[mode].layout.buffer(rank, Buffer::Output);
+            let memory = &self.states[mode].memory;
             let (value, write) =
                 (memory.values[(first + cell) as usize], memory.written(first + cell));
             let writer = (write < CALLER).then(|| self.clocks.op(write).0);
@@ -110,7 +110,7 @@ impl Player<'_> {
             // A history for each statement that is to blame, of a few.
             let blamed = writer.map(|op| schedule.op(op).at);
             let new = told.len() < HISTORIES && told.insert(blamed);
-            let history = if new { self.history(world, first + cell) } else { Vec::new() };
+            let history = if new { self.history(mode, first + cell) } else { Vec::new() };
             let finding = self.reporter.wrong_result(
                 rank,
                 &region,
@@ -119,13 +119,13 @@ impl Player<'_> {
                 &history,
                 &self.values,
             );
-            self.found(world, finding);
+            self.found(mode, finding);
         }
         depth
     }
 
-    fn history(&mut self, world: usize, cell: u32) -> Vec<(OpId, ValueId)> {
-        let Self { schedule, order, cells, values, worlds, .. } = self;
-        history::history(schedule, order, cells, &worlds[world].layout, values, cell)
+    fn history(&mut self, mode: usize, cell: u32) -> Vec<(OpId, ValueId)> {
+        let Self { schedule, order, cells, values, states, .. } = self;
+        history::history(schedule, order, cells, &states[mode].layout, values, cell)
     }
 }

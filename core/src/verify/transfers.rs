@@ -25,13 +25,13 @@ pub struct Transfer {
     pub to: RankId,
     /// Whether it is reduced with what the receiver has, and not only copied.
     pub adds: bool,
-    /// The parts of the data that it carries, in order.
-    pub data: Vec<Part>,
+    /// The stretches of the data that it carries, in order.
+    pub data: Vec<Stretch>,
 }
 
 /// A stretch of the larger of the collective's two buffers: an `AllGather`'s output, a `ReduceScatter`'s input.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Part {
+pub struct Stretch {
     /// In an `AllToAll` the rank whose input it is of, as the same stretch of two inputs goes different ways there;
     /// `None` for other collectives.
     pub of: Option<RankId>,
@@ -65,22 +65,22 @@ pub fn transfers(schedule: &Schedule) -> Result<Vec<Transfer>, Vec<Finding>> {
     }
     let whole = whole(schedule.collective, schedule.nranks);
     let transfers = all.into_iter().map(|((step, from, to, adds), data)| {
-        let data = parts(data, &cells, whole);
+        let data = stretches(data, &cells, whole);
         Transfer { step, from, to, adds, data }
     });
     Ok(transfers.collect())
 }
 
-/// Units of the buffer that parts are shares of.
+/// Units of the buffer that stretches are shares of.
 fn whole(collective: Collective, nranks: u32) -> u32 {
     collective.max_input_units(nranks).max(collective.max_output_units(nranks))
 }
 
-/// A cell of the buffer that parts are shares of, and whose, where that matters.
+/// A cell of the buffer that stretches are shares of, and whose, where that matters.
 type Cell = (Option<RankId>, u32);
 
-/// Cells side by side as one part.
-fn parts(cells: BTreeSet<Cell>, by: &Cells, whole: u32) -> Vec<Part> {
+/// Cells that stand side by side, as one stretch each.
+fn stretches(cells: BTreeSet<Cell>, by: &Cells, whole: u32) -> Vec<Stretch> {
     let mut runs: Vec<(Option<RankId>, u32, u32)> = Vec::new();
     for (of, cell) in cells {
         match runs.last_mut() {
@@ -89,11 +89,11 @@ fn parts(cells: BTreeSet<Cell>, by: &Cells, whole: u32) -> Vec<Part> {
         }
     }
     let share = |at: Rat| Rat::new(at.num(), at.den() * u64::from(whole)).unwrap_or(Rat::ZERO);
-    let part = |(of, first, end)| {
+    let stretch = |(of, first, end)| {
         let [first, last] = [first, end - 1].map(|cell| by.region(cell, Buffer::Input));
-        Part { of, lo: share(first.lo), hi: share(last.hi) }
+        Stretch { of, lo: share(first.lo), hi: share(last.hi) }
     };
-    runs.into_iter().map(part).collect()
+    runs.into_iter().map(stretch).collect()
 }
 
 /// What one move carries one way.

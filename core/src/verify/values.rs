@@ -284,30 +284,30 @@ impl Values {
     pub(crate) fn tree(&self, value: ValueId) -> String {
         /// Characters of an order.
         const LONGEST: usize = 72;
-        enum Part {
+        enum Token {
             Value(ValueId),
             Text(&'static str),
         }
         let mut text = String::new();
-        let mut open = vec![Part::Value(value)];
-        while let Some(part) = open.pop() {
+        let mut open = vec![Token::Value(value)];
+        while let Some(token) = open.pop() {
             if text.len() > LONGEST {
                 text.push_str(" …");
                 break;
             }
-            match part {
-                Part::Text(part) => text.push_str(part),
-                Part::Value(value) => match self.as_leaf(value) {
+            match token {
+                Token::Text(word) => text.push_str(word),
+                Token::Value(value) => match self.as_leaf(value) {
                     Some(leaf) => text.push_str(&leaf.rank.to_string()),
                     None => {
                         let [left, right] = self.operands(value);
                         text.push('(');
-                        let space = Part::Text(" ");
+                        let space = Token::Text(" ");
                         open.extend([
-                            Part::Text(")"),
-                            Part::Value(right),
+                            Token::Text(")"),
+                            Token::Value(right),
                             space,
-                            Part::Value(left),
+                            Token::Value(left),
                         ]);
                     }
                 },

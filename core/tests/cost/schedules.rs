@@ -1,7 +1,7 @@
 //! The forms against the schedules of the library's algorithms, whose numbers are counted op by op.
 
-use roundelay_core::check::Door;
-use roundelay_core::check::others::Others;
+use roundelay_core::check::Frontend;
+use roundelay_core::check::dependencies::Dependencies;
 use roundelay_core::compile_with;
 use roundelay_core::cost::{self, Counter, FORMS, Term};
 use roundelay_core::program::Configured;
@@ -23,7 +23,7 @@ fn library() -> Vec<Configured> {
     let read = |path: &std::path::PathBuf| {
         let text = std::fs::read_to_string(path).expect("sources are text");
         let source = Source::from_text(path.display().to_string(), &text);
-        let program = compile_with(&source, Door::File, &Others::library(LIBRARY))
+        let program = compile_with(&source, Frontend::File, &Dependencies::library(LIBRARY))
             .expect("the library is right");
         program.algorithms.into_iter().map(|a| Configured::new(a, &source)).collect::<Vec<_>>()
     };

@@ -1,6 +1,6 @@
 //! What is proved when a macro expands: which rank counts, within which budget, and what is said of the rest.
 
-use roundelay_core::check::Door;
+use roundelay_core::check::Frontend;
 use roundelay_core::compile;
 use roundelay_core::diagnostics::{Code, Diagnostic};
 use roundelay_core::expansion::{Outcome, counted, prove, tested};
@@ -30,7 +30,7 @@ fn ring(attributes: &str, before: &str) -> String {
 
 fn outcome(text: &str) -> Outcome {
     let source = Source::from_text("test.coll", text);
-    let program = compile(&source, Door::Macro).unwrap_or_else(|errors| panic!("{errors:#?}"));
+    let program = compile(&source, Frontend::Macro).unwrap_or_else(|errors| panic!("{errors:#?}"));
     prove(&program, &source)
 }
 
@@ -115,7 +115,8 @@ fn what_the_generated_test_proves() {
     let of = |attributes: &str, params: &str| {
         let text = format!("{attributes} algorithm A({params}) -> AllGather {{}}");
         let source = Source::from_text("test.coll", &text);
-        let program = compile(&source, Door::Macro).unwrap_or_else(|errors| panic!("{errors:#?}"));
+        let program =
+            compile(&source, Frontend::Macro).unwrap_or_else(|errors| panic!("{errors:#?}"));
         tested(&program.algorithms[0]).map(|(counts, named)| (counted(&counts), named))
     };
     let some = |text: &str, named| Some((text.to_owned(), named));

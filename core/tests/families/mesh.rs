@@ -1,7 +1,7 @@
 //! The mesh, recursive doubling, Bruck's algorithms and pairwise exchange: whom a rank deals with in each
 //! step, and which blocks arrive.
 
-use roundelay_core::check::Door;
+use roundelay_core::check::Frontend;
 use roundelay_core::compile;
 use roundelay_core::diagnostics::Code;
 use roundelay_core::ids::RankId;
@@ -268,7 +268,7 @@ fn the_signals_of_the_mesh_are_needed() {
     );
     assert_ne!(without, MESH);
     let source = Source::from_text("mesh.coll", &without);
-    let program = compile(&source, Door::File).unwrap();
+    let program = compile(&source, Frontend::File).unwrap();
     let broken = Configured::new(program.algorithms[0].clone(), &source);
     assert!(verify(&schedule(&broken, 4)).is_err());
 }

@@ -1,5 +1,5 @@
 //! The ring as NCCL runs it: which primitive has which chunk, how many slots hold data at once, how few will
-//! do, and in which order is reduced; read from the schedules by a machine that knows nothing of the proof.
+//! do, and in which order is reduced; read from runs of the schedules that know nothing of the proof.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -77,8 +77,8 @@ fn steps(schedule: &Schedule, per_unit: i64) -> Vec<Vec<Step>> {
 /// A cell of memory: of a user buffer counted from its start, of a slot from what it holds.
 type Cell = (RankId, Buffer, u32, u64);
 
-/// A machine that runs the streams, each as far ahead as it may.
-struct Machine<'s> {
+/// A run of the streams, each as far ahead as it may go.
+struct StreamRun<'s> {
     schedule: &'s Schedule,
     /// Cells a unit: everything is cut at their boundaries.
     parts: u64,
@@ -90,13 +90,13 @@ struct Machine<'s> {
     most: usize,
 }
 
-impl<'s> Machine<'s> {
+impl<'s> StreamRun<'s> {
     fn run(schedule: &'s Schedule) -> Self {
         let cuts = schedule.regions.iter().flat_map(|r| [r.base, r.lo, r.hi]).map(Rat::den);
         let parts =
             cuts.fold(1, |all, den| (all..).step_by(all as usize).find(|n| n % den == 0).unwrap());
         let (held, full) = (BTreeMap::new(), BTreeMap::new());
-        let mut machine = Self { schedule, parts, held, full, most: 0 };
+        let mut run = Self { schedule, parts, held, full, most: 0 };
         let mut next = vec![0; schedule.streams.len()];
         let mut signals = vec![0; schedule.channels.len()];
         loop {
@@ -105,7 +105,7 @@ impl<'s> Machine<'s> {
                 while *next < stream.len {
                     let op = &schedule.ops[stream.first.index() + *next as usize];
                     match op.kind {
-                        OpKind::Move => machine.carry(op, stream.rank),
+                        OpKind::Move => run.carry(op, stream.rank),
                         OpKind::Post => signals[op.arg as usize] += 1,
                         OpKind::Wait if signals[op.arg as usize] == 0 => break,
                         OpKind::Wait => signals[op.arg as usize] -= 1,
@@ -119,8 +119,8 @@ impl<'s> Machine<'s> {
         }
         assert!(schedule.streams.iter().zip(next).all(|(s, next)| s.len == next), "it ends");
         assert!(signals.iter().all(|left| *left == 0), "every post is met");
-        assert_eq!(machine.full, BTreeMap::new(), "every slot was read");
-        machine
+        assert_eq!(run.full, BTreeMap::new(), "every slot was read");
+        run
     }
 
     fn cells(&self, o: Operand) -> Vec<Cell> {
@@ -306,7 +306,7 @@ fn judge(name: &str, n: u32, credits: u32, slices: u32) -> bool {
             assert!(fewest.is_none_or(|fewest| fewest <= credits), "{what}");
             let depth = depth(&schedule);
             assert_eq!(depth.map(|d| d.needed), fewest, "{what}");
-            let most = Machine::run(&schedule).most;
+            let most = StreamRun::run(&schedule).most;
             assert!(most as u32 <= credits, "{what}: {most} slots of a link hold data");
             assert_eq!(depth.is_some(), most > 0, "{what}");
             true
@@ -378,12 +378,12 @@ fn the_orders_of_reduction_are_one_position_apart() {
             let set = [("handshake", if handshake { "true" } else { "false" })];
             let of = with("NcclRingAllReduce", 4, 1, &set);
             let all = schedule(&of, n as u32);
-            let machine = Machine::run(&all);
+            let run = StreamRun::run(&all);
             // NCCL's chunk c sets out right of position c; the handshake's at position c.
             let first = |c: i64| if handshake { c } else { c + 1 };
             let orders: Vec<String> = (0..n).map(|c| chain(first(c), n)).collect();
             for rank in 0..n as u32 {
-                assert_eq!(machine.outputs(rank), orders, "rank {rank} of {n}");
+                assert_eq!(run.outputs(rank), orders, "rank {rank} of {n}");
             }
             let reduction = proved(&of, n as u32).reduction.expect("an AllReduce reduces");
             assert_eq!(reduction.ranks, Sameness::Exact);
@@ -404,9 +404,8 @@ fn the_handshake_ring_reduces_in_the_same_order() {
             let ring = algorithm(include_str!("../../../stdlib/library/ring.coll"), pulled, &[]);
             let (slots, pulls) = (schedule(&with(nccl, 4, 1, set), n), schedule(&ring, n));
             let orders = |schedule: &Schedule| {
-                let machine = Machine::run(schedule);
-                let orders =
-                    (0..n).map(|rank| machine.outputs(rank).into_iter().map(str::to_owned));
+                let run = StreamRun::run(schedule);
+                let orders = (0..n).map(|rank| run.outputs(rank).into_iter().map(str::to_owned));
                 orders.map(Iterator::collect::<Vec<_>>).collect::<Vec<_>>()
             };
             assert_eq!(orders(&slots), orders(&pulls), "{nccl} at {n}");

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
-use roundelay_core::check::Door;
-use roundelay_core::check::hir::Program;
+use roundelay_core::check::Frontend;
+use roundelay_core::check::hir::CheckedSource;
 use roundelay_core::collective::Collective;
 use roundelay_core::compile;
 use roundelay_core::program::Configured;
@@ -16,9 +16,9 @@ use roundelay_core::verify::verify;
 const NHR: &str = include_str!("../../../stdlib/library/nhr.coll");
 
 fn algorithm(name: &str, set: &[(&str, &str)]) -> Configured {
-    static PROGRAM: LazyLock<(Source, Program)> = LazyLock::new(|| {
+    static PROGRAM: LazyLock<(Source, CheckedSource)> = LazyLock::new(|| {
         let source = Source::from_text("nhr.coll", NHR);
-        let program = compile(&source, Door::File).expect("the library compiles");
+        let program = compile(&source, Frontend::File).expect("the library compiles");
         (source, program)
     });
     let (source, program) = &*PROGRAM;

@@ -1,7 +1,7 @@
 //! What each rank pulls, step by step, as its schedule says.
 
-use roundelay_core::check::Door;
-use roundelay_core::check::others::Others;
+use roundelay_core::check::Frontend;
+use roundelay_core::check::dependencies::Dependencies;
 use roundelay_core::compile_with;
 use roundelay_core::program::Configured;
 use roundelay_core::rational::Rat;
@@ -14,8 +14,8 @@ use roundelay_library::SOURCES as LIBRARY;
 /// One algorithm of a family file, its parameters set.
 pub(crate) fn algorithm(text: &str, name: &str, set: &[(&str, &str)]) -> Configured {
     let source = Source::from_text("family.coll", text);
-    let program =
-        compile_with(&source, Door::File, &Others::library(LIBRARY)).unwrap_or_else(|errors| {
+    let program = compile_with(&source, Frontend::File, &Dependencies::library(LIBRARY))
+        .unwrap_or_else(|errors| {
             let all: Vec<_> = errors.iter().map(|e| e.report(&source)).collect();
             panic!("{}", all.join("\n"));
         });

@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
-use roundelay_core::check::Door;
-use roundelay_core::check::others::Others;
+use roundelay_core::check::Frontend;
+use roundelay_core::check::dependencies::Dependencies;
 use roundelay_core::compile_with;
 use roundelay_core::optimize::fuse;
 use roundelay_core::program::Configured;
@@ -27,7 +27,8 @@ fn each(counts: std::ops::RangeInclusive<u32>, mut judge: impl FnMut(&Schedule))
     let mut seen = 0;
     for (name, text) in sources() {
         let source = Source::from_text(&name, &text);
-        let program = compile_with(&source, Door::File, &Others::library(LIBRARY)).expect("right");
+        let program =
+            compile_with(&source, Frontend::File, &Dependencies::library(LIBRARY)).expect("right");
         for algorithm in program.algorithms {
             let algorithm = Configured::new(algorithm, &source);
             for nranks in counts.clone() {

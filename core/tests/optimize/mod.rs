@@ -2,8 +2,8 @@
 
 mod elision;
 
-use roundelay_core::check::Door;
-use roundelay_core::check::others::Others;
+use roundelay_core::check::Frontend;
+use roundelay_core::check::dependencies::Dependencies;
 use roundelay_core::compile_with;
 use roundelay_core::program::Configured;
 use roundelay_core::schedule::{Algorithm as _, Schedule};
@@ -14,7 +14,7 @@ use roundelay_library::SOURCES as LIBRARY;
 /// All algorithms of a source.
 fn algorithms(name: &str, text: &str) -> Vec<Configured> {
     let source = Source::from_text(name, text);
-    let program = compile_with(&source, Door::File, &Others::library(LIBRARY))
+    let program = compile_with(&source, Frontend::File, &Dependencies::library(LIBRARY))
         .unwrap_or_else(|errors| panic!("{errors:#?}"));
     program.algorithms.into_iter().map(|a| Configured::new(a, &source)).collect()
 }

@@ -9,10 +9,10 @@ const MUTANTS: u32 = 2000;
 const TRIED: u32 = 9;
 
 /// Where `parallel` is put.
-const PLACES: [Place; 3] = [Place::Outer, Place::Inner, Place::Nested];
+const NESTINGS: [Nesting; 3] = [Nesting::Outer, Nesting::Inner, Nesting::Nested];
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Place {
+enum Nesting {
     /// Around statements of the algorithm's body.
     Outer,
     /// Around statements of a block in it.
@@ -24,7 +24,7 @@ enum Place {
 /// Iterations: iteration 0 alone in most, for its lane is the one to be taken for the lane outside.
 const ITERATIONS: [&str; 6] = ["0..1", "0..1", "0..1", "1..2", "-1..0", "0..2"];
 
-/// The same numbers in every run.
+/// Numbers that look random and are the same in every run.
 struct Numbers(u64);
 
 impl Numbers {
@@ -114,15 +114,15 @@ fn signal(
 }
 
 /// A mutant of `text`, with `parallel` at such a place.
-fn mutant(text: &str, place: Place, numbers: &mut Numbers) -> Option<String> {
+fn mutant(text: &str, nesting: Nesting, numbers: &mut Numbers) -> Option<String> {
     let bare = text.lines().map(|line| line.split("//").next().unwrap_or_default().trim_end());
     let mut lines: Vec<String> = bare.filter(|line| !line.is_empty()).map(str::to_owned).collect();
     let [p, q] = ["p", "q"]
         .map(|name| format!("parallel {name} in {}", ITERATIONS[numbers.below(ITERATIONS.len())]));
     let all = (0, lines.len() - 1);
-    let outer = if place == Place::Inner { "for t in 0..1".to_owned() } else { p };
+    let outer = if nesting == Nesting::Inner { "for t in 0..1".to_owned() } else { p };
     let mut inside = wrap(&mut lines, all, numbers, &outer, |depth| depth == 1)?;
-    if place != Place::Outer {
+    if nesting != Nesting::Outer {
         inside = wrap(&mut lines, inside, numbers, &q, |_| true)?;
     }
     for _ in 0..numbers.below(3) {
@@ -146,13 +146,13 @@ fn no_mutant_with_lanes_is_claimed_that_a_count_refutes() {
     let (mut tried, mut claimed) = (0, [0; 3]);
     while tried < MUTANTS {
         let text = &members[numbers.below(members.len())];
-        let place = PLACES[tried as usize % 3];
-        let Some(mutant) = mutant(text, place, &mut numbers) else { continue };
+        let nesting = NESTINGS[tried as usize % 3];
+        let Some(mutant) = mutant(text, nesting, &mut numbers) else { continue };
         let Some(found) = algorithms(&mutant) else { continue };
         tried += 1;
         for (algorithm, source) in found {
             let Ok(every) = prove(&algorithm, &source) else { continue };
-            claimed[place as usize] += 1;
+            claimed[nesting as usize] += 1;
             assert_eq!(
                 finitely_right(&algorithm, &source, every.from..=TRIED),
                 Ok(()),
@@ -161,7 +161,7 @@ fn no_mutant_with_lanes_is_claimed_that_a_count_refutes() {
             );
         }
     }
-    println!("{tried} mutants; claimed for every nranks, {PLACES:?}: {claimed:?}");
+    println!("{tried} mutants; claimed for every nranks, {NESTINGS:?}: {claimed:?}");
     // One `parallel` in another leaves the class; where neither loops over nranks, the two others are in it.
     assert!(claimed[0] > 100 && claimed[1] > 30, "few claims: {claimed:?}");
 }

@@ -7,7 +7,7 @@ mod mutants;
 
 use std::ops::RangeInclusive;
 
-use roundelay_core::check::Door;
+use roundelay_core::check::Frontend;
 use roundelay_core::check::hir::Algorithm;
 use roundelay_core::compile;
 use roundelay_core::program::Configured;
@@ -40,7 +40,7 @@ fn members() -> Vec<String> {
 /// The algorithms of a source; `None` where it does not compile.
 fn algorithms(text: &str) -> Option<Vec<(Algorithm, Source)>> {
     let source = Source::from_text("test.coll", text);
-    let program = compile(&source, Door::File).ok()?;
+    let program = compile(&source, Frontend::File).ok()?;
     Some(program.algorithms.into_iter().map(|a| (a, source.clone())).collect())
 }
 

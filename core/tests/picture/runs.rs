@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use roundelay_core::check::Door;
-use roundelay_core::check::others::Others;
+use roundelay_core::check::Frontend;
+use roundelay_core::check::dependencies::Dependencies;
 use roundelay_core::compile_with;
 use roundelay_core::dtype::DType;
 use roundelay_core::ids::RankId;
@@ -17,8 +17,8 @@ use roundelay_library::SOURCES as LIBRARY;
 /// An algorithm of the library.
 pub(crate) fn schedule(name: &str, nranks: u32) -> Schedule {
     let source = source(name);
-    let program =
-        compile_with(&source, Door::File, &Others::library(LIBRARY)).expect("it is right");
+    let program = compile_with(&source, Frontend::File, &Dependencies::library(LIBRARY))
+        .expect("it is right");
     let found = program.algorithms.iter().find(|a| a.name == name).expect("it is there");
     Configured::new(found.clone(), &source).schedule(nranks).expect("it admits that many ranks")
 }

@@ -2,8 +2,8 @@
 
 use expect_test::expect;
 use proptest::prelude::*;
-use roundelay_core::check::Door;
-use roundelay_core::check::others::Others;
+use roundelay_core::check::Frontend;
+use roundelay_core::check::dependencies::Dependencies;
 use roundelay_core::compile_with;
 use roundelay_core::ids::RankId;
 use roundelay_core::program::text::{parse, print};
@@ -18,8 +18,8 @@ const RING: &str = include_str!("../data/ring.coll");
 fn program(text: &str) -> Program {
     let source = Source::from_text("page.coll", text);
     let load = |_: &str| Err("there is no other file".to_owned());
-    let others = Others { prelude: roundelay_library::SOURCES, load: &load };
-    let compiled = compile_with(&source, Door::File, &others).unwrap_or_else(|errors| {
+    let dependencies = Dependencies { prelude: roundelay_library::SOURCES, load: &load };
+    let compiled = compile_with(&source, Frontend::File, &dependencies).unwrap_or_else(|errors| {
         panic!("{}", errors.iter().map(|e| e.report(&source)).collect::<Vec<_>>().join("\n"))
     });
     let first = compiled.algorithms.into_iter().next().expect("an algorithm");
@@ -30,8 +30,9 @@ fn program(text: &str) -> Program {
 fn programs(file: &str, text: &str) -> Vec<Program> {
     let source = Source::from_text(file, text);
     let load = |_: &str| Err("there is no other file".to_owned());
-    let others = Others { prelude: roundelay_library::SOURCES, load: &load };
-    let compiled = compile_with(&source, Door::File, &others).expect("the library is right");
+    let dependencies = Dependencies { prelude: roundelay_library::SOURCES, load: &load };
+    let compiled =
+        compile_with(&source, Frontend::File, &dependencies).expect("the library is right");
     let all = compiled.algorithms.into_iter();
     all.map(|algorithm| (**Configured::new(algorithm, &source).program()).clone()).collect()
 }

@@ -18,7 +18,7 @@ mod right;
 mod slips;
 mod suite;
 
-use roundelay_core::check::Door;
+use roundelay_core::check::Frontend;
 use roundelay_core::compile;
 use roundelay_core::diagnostics::Finding;
 use roundelay_core::program::Configured;
@@ -28,14 +28,14 @@ use roundelay_core::syntax::Source;
 /// The schedule of the only algorithm in `text`.
 fn lay_out(text: &str, nranks: u32) -> Result<Schedule, Vec<Finding>> {
     let source = Source::from_text("test.coll", text);
-    let program = compile(&source, Door::File).unwrap_or_else(|errors| {
+    let program = compile(&source, Frontend::File).unwrap_or_else(|errors| {
         let all: Vec<_> = errors.iter().map(|e| e.report(&source)).collect();
         panic!("{}", all.join("\n"));
     });
     Configured::new(program.algorithms[0].clone(), &source).schedule(nranks)
 }
 
-/// The same of what must be right.
+/// The schedule of the only algorithm in `text`, which must be right.
 fn schedule(text: &str, nranks: u32) -> Schedule {
     lay_out(text, nranks).unwrap_or_else(|found| panic!("{found:#?}\n{text}"))
 }

@@ -55,7 +55,7 @@ fn ring() -> Proved {
     Proved::new(schedule(RIGHT[0].0, 4)).expect("it is right")
 }
 
-/// The same contributions, folded in another order.
+/// A pass that folds contributions in another order than the author is refused, unless that was asked for.
 #[test]
 fn another_order_is_refused() {
     for callers in [Callers::One, Callers::Each] {

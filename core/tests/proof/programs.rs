@@ -1,9 +1,9 @@
 //! Algorithms that are right, of every collective and with every construct that a proof treats apart.
 
 /// A source, and the rank counts that it refuses.
-type Program = (&'static str, fn(u32) -> bool);
+type Case = (&'static str, fn(u32) -> bool);
 
-pub(crate) const RIGHT: &[Program] = &[
+pub(crate) const RIGHT: &[Case] = &[
     (include_str!("../../../stdlib/library/ring.coll"), never),
     (include_str!("../../../stdlib/library/twisted_ring.coll"), never),
     (include_str!("../../../stdlib/library/halving_doubling.coll"), no_power_of_two),

@@ -1,7 +1,7 @@
 //! One slip gives one error, at the smallest rank count that shows it: right programs with one thing wrong, as the
 //! command and the macro go through their rank counts.
 
-use roundelay_core::check::Door;
+use roundelay_core::check::Frontend;
 use roundelay_core::compile;
 use roundelay_core::expansion::Slips;
 use roundelay_core::program::Configured;
@@ -50,7 +50,7 @@ const GATHER: &str = "algorithm Gather() -> AllGather {
 /// The errors of `text` at growing rank counts: code, line and rank count.
 fn told(text: &str) -> Vec<String> {
     let source = Source::from_text("test.coll", text);
-    let program = compile(&source, Door::File).expect("what the checker refuses is no slip");
+    let program = compile(&source, Frontend::File).expect("what the checker refuses is no slip");
     let algorithm = Configured::new(program.algorithms[0].clone(), &source);
     let mut slips = Slips::default();
     for nranks in 1..=9 {

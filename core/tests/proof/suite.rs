@@ -7,8 +7,8 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
 
-use roundelay_core::check::Door;
-use roundelay_core::check::others::Others;
+use roundelay_core::check::Frontend;
+use roundelay_core::check::dependencies::Dependencies;
 use roundelay_core::compile_with;
 use roundelay_core::diagnostics::Code;
 use roundelay_core::program::Configured;
@@ -82,7 +82,7 @@ pub(crate) fn sources() -> Vec<(String, String)> {
 /// The algorithms of a source that admit `nranks`.
 fn schedules(name: &str, text: &str, nranks: u32) -> Vec<Schedule> {
     let source = Source::from_text(name, text);
-    let program = compile_with(&source, Door::File, &Others::library(LIBRARY))
+    let program = compile_with(&source, Frontend::File, &Dependencies::library(LIBRARY))
         .unwrap_or_else(|errors| panic!("{errors:#?}"));
     let laid_out = program.algorithms.into_iter().filter_map(|algorithm| {
         match Configured::new(algorithm, &source).schedule(nranks) {

@@ -1,6 +1,6 @@
 //! Groups: who is in whose, by the ranks that a program finds there.
 
-use roundelay_core::check::Door;
+use roundelay_core::check::Frontend;
 use roundelay_core::compile;
 use roundelay_core::program::Configured;
 use roundelay_core::schedule::{Algorithm as _, OpKind, SignalKind};
@@ -36,7 +36,7 @@ type Found = (Vec<u32>, Vec<u32>, u64, u64, bool);
 
 fn ask(groups: &str, topology: Option<&str>, nranks: u32) -> Result<Vec<Found>, String> {
     let source = Source::from_text("ask.coll", ASK);
-    let program = compile(&source, Door::File).unwrap_or_else(|errors| {
+    let program = compile(&source, Frontend::File).unwrap_or_else(|errors| {
         panic!("{}", errors.iter().map(|e| e.report(&source)).collect::<Vec<_>>().join("\n"))
     });
     let mut algorithm = Configured::new(program.algorithms[0].clone(), &source);

@@ -5,7 +5,7 @@ use roundelay_core::schedule::{Schedule, SignalKind};
 
 use super::lay_out;
 
-/// The same two signals outside, in iteration 0, in iteration 0 of that, and in an algorithm that is called there.
+/// Two signals that stand outside, in iteration 0, in iteration 0 of that, and in an algorithm that is called there.
 const ZEROS: &str = "
 algorithm Zeros() -> AllReduce {
     let other = peer(1 - rank);

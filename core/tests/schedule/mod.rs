@@ -4,7 +4,7 @@ mod groups;
 mod lanes;
 mod text;
 
-use roundelay_core::check::Door;
+use roundelay_core::check::Frontend;
 use roundelay_core::compile;
 use roundelay_core::program::Configured;
 use roundelay_core::schedule::{Algorithm as _, Schedule};
@@ -13,7 +13,7 @@ use roundelay_core::syntax::Source;
 /// The first algorithm of a source, laid out.
 fn lay_out(text: &str, nranks: u32) -> Schedule {
     let source = Source::from_text("test.coll", text);
-    let program = compile(&source, Door::File).unwrap_or_else(|errors| {
+    let program = compile(&source, Frontend::File).unwrap_or_else(|errors| {
         panic!("{}", errors.iter().map(|e| e.report(&source)).collect::<Vec<_>>().join("\n"))
     });
     let algorithm = Configured::new(program.algorithms[0].clone(), &source);

@@ -7,8 +7,8 @@ mod wrong;
 
 use std::sync::Arc;
 
-use roundelay_core::check::Door;
-use roundelay_core::check::others::Others;
+use roundelay_core::check::Frontend;
+use roundelay_core::check::dependencies::Dependencies;
 use roundelay_core::compile_with;
 use roundelay_core::dtype::DType;
 use roundelay_core::program::Configured;
@@ -27,8 +27,8 @@ fn library(name: &str) -> Configured {
 }
 
 fn algorithm(source: &Source, name: &str) -> Configured {
-    let others = Others::library(LIBRARY);
-    let program = compile_with(source, Door::File, &others).expect("the source is right");
+    let dependencies = Dependencies::library(LIBRARY);
+    let program = compile_with(source, Frontend::File, &dependencies).expect("the source is right");
     let found = program.algorithms.into_iter().find(|a| a.name == name);
     Configured::new(found.expect("it holds the algorithm"), source)
 }
@@ -48,9 +48,9 @@ fn run(schedule: &Schedule, machine: &Machine, bytes: u64) -> Simulated {
 
 /// The names of the library's algorithms.
 fn names() -> Vec<String> {
-    let others = Others::library(LIBRARY);
+    let dependencies = Dependencies::library(LIBRARY);
     let names = |(file, text): &(&str, &str)| {
-        let program = compile_with(&Source::from_text(*file, text), Door::File, &others);
+        let program = compile_with(&Source::from_text(*file, text), Frontend::File, &dependencies);
         let program = program.expect("the library is right");
         program.algorithms.into_iter().map(|a| a.name).collect::<Vec<_>>()
     };

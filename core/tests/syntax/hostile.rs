@@ -87,7 +87,7 @@ proptest! {
     }
 
     #[test]
-    fn random_tokens_never_panic_and_doors_agree(words in proptest::collection::vec(word(), 0..80)) {
+    fn random_tokens_never_panic_and_frontends_agree(words in proptest::collection::vec(word(), 0..80)) {
         let text = words.join(" ");
         let source = Source::from_text("t", &text);
         let parsed = syntax::parse(&source);

@@ -1,7 +1,7 @@
-//! The front end from outside: both doors, the errors they report, the printer, hostile input.
+//! Reading sources, from outside: both frontends, the errors that they report, the printer, hostile input.
 
-mod doors;
 mod errors;
+mod frontends;
 mod hostile;
 mod printer;
 

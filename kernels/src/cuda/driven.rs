@@ -43,14 +43,26 @@ unsafe impl DeviceRepr for Call {}
 
 /// One op, as it is issued; the addresses of inputs and outputs are found then.
 enum Step {
-    Move { stream: usize, sources: Vec<Place>, targets: Vec<Place>, len: u64, finish: bool },
-    Post { stream: usize, event: usize },
-    Wait { stream: usize, event: usize },
+    Move {
+        stream: usize,
+        sources: Vec<BufferOffset>,
+        targets: Vec<BufferOffset>,
+        len: u64,
+        finish: bool,
+    },
+    Post {
+        stream: usize,
+        event: usize,
+    },
+    Wait {
+        stream: usize,
+        event: usize,
+    },
 }
 
 /// Bytes from the beginning of a buffer.
 #[derive(Clone, Copy)]
-enum Place {
+enum BufferOffset {
     Input(usize, u64),
     Output(usize, u64),
     Scratch(u64),
@@ -118,10 +130,10 @@ impl Driven {
     ) -> Result<(), Error> {
         let io = rooms.addresses(in_place);
         let scratch = self.scratch.device_ptr(self.scratch.stream()).0;
-        let address = |place: &Place| match *place {
-            Place::Input(rank, at) => io[rank][0] + at,
-            Place::Output(rank, at) => io[rank][1] + at,
-            Place::Scratch(at) => scratch + at,
+        let address = |offset: &BufferOffset| match *offset {
+            BufferOffset::Input(rank, at) => io[rank][0] + at,
+            BufferOffset::Output(rank, at) => io[rank][1] + at,
+            BufferOffset::Scratch(at) => scratch + at,
         };
         let issue = || failed("driving a schedule");
         self.begun.record(stream).map_err(issue())?;
@@ -218,10 +230,10 @@ fn steps(schedule: &Schedule, finish: &[OpId], count: u64, size: u64) -> (Vec<St
         let region = schedule.region(*operand);
         let (at, rank) = (schedule.extent(region, count).0 * size, operand.rank.index());
         match region.buffer {
-            Buffer::Input => Place::Input(rank, at),
-            Buffer::Output => Place::Output(rank, at),
+            Buffer::Input => BufferOffset::Input(rank, at),
+            Buffer::Output => BufferOffset::Output(rank, at),
             Buffer::Scratch(id) => {
-                Place::Scratch(rank as u64 * per_rank + offsets[id.index()] + at)
+                BufferOffset::Scratch(rank as u64 * per_rank + offsets[id.index()] + at)
             }
         }
     };
@@ -296,7 +308,7 @@ rank 1 stream 0
         else {
             panic!("copies, then a post");
         };
-        let [Place::Scratch(at)] = targets[..] else { panic!("into scratch") };
+        let [BufferOffset::Scratch(at)] = targets[..] else { panic!("into scratch") };
         assert_eq!((at, *len, *event), (1024 + 400, 100, 0));
         let [Step::Wait { event: 0, stream: 1 }, Step::Move { stream: 1, .. }] = rest else {
             panic!("a wait, then a copy");

@@ -62,7 +62,7 @@ impl CudaPlan {
         inputs: &[I],
         outputs: &mut [O],
     ) -> Result<(), Error> {
-        self.launch_apart(stream, inputs, outputs, self.shape.dtype.size())
+        self.launch_apart(stream, inputs, outputs, self.call.dtype.size())
     }
 
     /// Launches the collective in place on bytes. Lengths are those of [`Self::launch_in_place`] times the size of an
@@ -75,7 +75,7 @@ impl CudaPlan {
         stream: &Arc<CudaStream>,
         buffers: &mut [B],
     ) -> Result<(), Error> {
-        self.launch_aliased(stream, buffers, self.shape.dtype.size())
+        self.launch_aliased(stream, buffers, self.call.dtype.size())
     }
 
     /// Waits until the last launch is over, and tells what became of all launches so far.
@@ -105,7 +105,7 @@ impl CudaPlan {
     fn check_dtype(&self, given: DType) -> Result<(), Error> {
         let spec = self.kernel.spec.element;
         match spec {
-            cuda::Element::Host(_) => Ok(self.shape.check_dtype(given)?),
+            cuda::Element::Host(_) => Ok(self.call.check_dtype(given)?),
             _ => Err(Error::NoSlices { element: spec }),
         }
     }
@@ -117,10 +117,10 @@ impl CudaPlan {
         outputs: &mut [O],
         per_element: usize,
     ) -> Result<(), Error> {
-        let shape = &self.shape;
-        shape.check_count("inputs", inputs.len())?;
-        shape.check_count("outputs", outputs.len())?;
-        for ((rank, input), output) in shape.ranks().zip(inputs).zip(&*outputs) {
+        let call = &self.call;
+        call.check_count("inputs", inputs.len())?;
+        call.check_count("outputs", outputs.len())?;
+        for ((rank, input), output) in call.ranks().zip(inputs).zip(&*outputs) {
             self.check_device("input", rank, input)?;
             self.check_device("output", rank, output)?;
         }
@@ -128,14 +128,14 @@ impl CudaPlan {
         let caller = self.caller(stream)?;
         let mut io = Vec::with_capacity(inputs.len());
         let mut in_use: Vec<SyncOnDrop> = Vec::new();
-        for ((rank, input), output) in shape.ranks().zip(inputs).zip(outputs) {
+        for ((rank, input), output) in call.ranks().zip(inputs).zip(outputs) {
             let stream = self.sides.stream(self.world.placement.device(rank), caller);
             let lens = (input.len(), output.len());
             let ((from, read), (to, written)) =
                 (input.device_ptr(stream), output.device_ptr_mut(stream));
-            let (most_in, most_out) = (shape.input_len(rank), shape.output_len(rank));
-            shape.check_buffer("input", rank, (lens.0, from), per_element, most_in)?;
-            shape.check_buffer("output", rank, (lens.1, to), per_element, most_out)?;
+            let (most_in, most_out) = (call.input_len(rank), call.output_len(rank));
+            call.check_buffer("input", rank, (lens.0, from), per_element, most_in)?;
+            call.check_buffer("output", rank, (lens.1, to), per_element, most_out)?;
             in_use.extend([read, written]);
             io.push([from, to]);
         }
@@ -148,24 +148,24 @@ impl CudaPlan {
         buffers: &mut [B],
         per_element: usize,
     ) -> Result<(), Error> {
-        let shape = &self.shape;
-        shape.check_in_place()?;
-        shape.check_count("buffers", buffers.len())?;
-        for (rank, buffer) in shape.ranks().zip(&*buffers) {
+        let call = &self.call;
+        call.check_in_place()?;
+        call.check_count("buffers", buffers.len())?;
+        for (rank, buffer) in call.ranks().zip(&*buffers) {
             self.check_device("buffer", rank, buffer)?;
         }
         let mut last = self.last();
         let caller = self.caller(stream)?;
         let mut io = Vec::with_capacity(buffers.len());
         let mut in_use: Vec<SyncOnDrop> = Vec::new();
-        for (rank, buffer) in shape.ranks().zip(buffers) {
+        for (rank, buffer) in call.ranks().zip(buffers) {
             let stream = self.sides.stream(self.world.placement.device(rank), caller);
             let len = buffer.len();
             let (whole, used) = buffer.device_ptr_mut(stream);
-            let most = shape.in_place_len(rank);
-            shape.check_buffer("buffer", rank, (len, whole), per_element, most)?;
+            let most = call.in_place_len(rank);
+            call.check_buffer("buffer", rank, (len, whole), per_element, most)?;
             in_use.push(used);
-            let (input, output) = shape.in_place(rank);
+            let (input, output) = call.in_place(rank);
             io.push([whole + input as u64, whole + output as u64]);
         }
         self.start(&mut last, caller, io)

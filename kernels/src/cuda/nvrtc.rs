@@ -136,7 +136,7 @@ impl Nvrtc {
             texts.push(c_string(text)?);
         }
         let options = options.iter().map(|o| c_string(o)).collect::<Result<Vec<_>, _>>()?;
-        let mut program = Program { nvrtc: self, handle: ptr::null_mut() };
+        let mut program = NvrtcProgram { nvrtc: self, handle: ptr::null_mut() };
         let (text, name) = (c_string(text)?, c_string(name)?);
         let (names, texts) = (pointers(&names), pointers(&texts));
         // SAFETY: all strings end in NUL and live until the call is over; there are as many names as texts.
@@ -175,13 +175,13 @@ impl Nvrtc {
     }
 }
 
-/// A program that is given back.
-struct Program<'a> {
+/// A program of NVRTC, which is destroyed when it is dropped.
+struct NvrtcProgram<'a> {
     nvrtc: &'a Nvrtc,
     handle: Handle,
 }
 
-impl Program<'_> {
+impl NvrtcProgram<'_> {
     fn bytes(&self, size: Asks<usize>, fill: Asks<c_char>) -> Result<Vec<u8>, Failure> {
         let mut len = 0;
         // SAFETY: the program was created, and `len` is a size.
@@ -201,7 +201,7 @@ impl Program<'_> {
     }
 }
 
-impl Drop for Program<'_> {
+impl Drop for NvrtcProgram<'_> {
     fn drop(&mut self) {
         if !self.handle.is_null() {
             // SAFETY: it was created, and nobody has it after this.

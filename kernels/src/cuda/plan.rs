@@ -21,7 +21,7 @@ use super::state::{Last, Sides};
 use super::world::CudaWorld;
 use crate::grid::{self, Crowded, Layout};
 use crate::host;
-use crate::host::shape::Shape;
+use crate::host::planned::PlannedCall;
 
 /// Bytes of the widest load.
 const VECTOR: u32 = 16;
@@ -37,7 +37,7 @@ const MOST_THREADS: u32 = 1024;
 /// must be ordered by its owner, and not outlive the plan.
 pub struct CudaPlan {
     pub(super) world: CudaWorld,
-    pub(super) shape: Shape,
+    pub(super) call: PlannedCall,
     pub(super) kernel: Kernel,
     pub(super) facts: Facts,
     pub(super) options: CudaOptions,
@@ -57,8 +57,8 @@ impl fmt::Debug for CudaPlan {
         f.debug_struct("CudaPlan")
             .field("algorithm", &self.kernel.name)
             .field("form", &self.kernel.form)
-            .field("nranks", &self.shape.schedule.nranks)
-            .field("count", &self.shape.count)
+            .field("nranks", &self.call.schedule.nranks)
+            .field("count", &self.call.count)
             .field("spec", &self.kernel.spec)
             .field("parts", &self.parts)
             .finish_non_exhaustive()
@@ -123,7 +123,7 @@ impl CudaPlan {
             Element::F8E4m3 | Element::F8E5m2 => DType::U8,
         };
         let (schedule, proof) = (kernel.schedule.clone(), kernel.proof.clone());
-        let shape = Shape { schedule, proof, count, dtype, op };
+        let call = PlannedCall { schedule, proof, count, dtype, op };
         let facts = kernel.facts(count);
         let functions = Self::functions(world, &kernel, &facts, threads)?;
         let parts = Self::parts(world, &kernel, &facts, &functions, count, options)?;
@@ -148,7 +148,7 @@ impl CudaPlan {
         }
         Ok(Self {
             world: world.clone(),
-            shape,
+            call,
             kernel,
             facts,
             options,
@@ -202,7 +202,7 @@ impl CudaPlan {
 
     /// The plan's count: elements of one unit of the collective, as NCCL counts.
     pub fn count(&self) -> u64 {
-        self.shape.count
+        self.call.count
     }
 
     /// The kernel that is launched, with its text and its schedule.
@@ -212,17 +212,17 @@ impl CudaPlan {
 
     /// The length of the input of `rank` in elements; 0 where the rank has no input.
     pub fn input_len(&self, rank: impl Into<RankId>) -> usize {
-        self.shape.input_len(rank.into())
+        self.call.input_len(rank.into())
     }
 
     /// The length of the output of `rank` in elements; 0 where the rank has no output.
     pub fn output_len(&self, rank: impl Into<RankId>) -> usize {
-        self.shape.output_len(rank.into())
+        self.call.output_len(rank.into())
     }
 
     /// The length in elements of the one buffer that `rank` has in place: that of the larger of its two buffers.
     pub fn in_place_len(&self, rank: impl Into<RankId>) -> usize {
-        self.shape.in_place_len(rank.into())
+        self.call.in_place_len(rank.into())
     }
 
     /// Whether the last rank never runs, so that the others must give up.

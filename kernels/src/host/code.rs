@@ -23,7 +23,7 @@ pub(super) struct Code {
     /// Bytes that all moves together write, partials left aside.
     pub(super) bytes: u64,
     /// No signals are left, and segments can run in any order and at once.
-    pub(super) flat: bool,
+    pub(super) independent: bool,
 }
 
 /// A stream's instructions.
@@ -47,9 +47,9 @@ pub(super) enum Kind {
     Data,
     Post,
     Wait,
-    /// For tests of the failure paths.
+    /// A panic, for tests of the failure paths.
     Panic,
-    /// For tests of the failure paths.
+    /// A pause, for tests of the failure paths.
     Sleep,
 }
 

@@ -12,13 +12,13 @@ use roundelay_core::optimize::Optimized;
 use roundelay_core::schedule::{Buffer, Schedule};
 
 use super::bases::Bases;
+use super::chunks::ChunkEngine;
 use super::code::{Code, Instr};
 use super::error::Error;
-use super::flat::Flat;
 use super::lower::lower;
-use super::machine::{Failure, Machine};
 use super::options::Options;
 use super::scratch::Scratch;
+use super::streams::{Failure, StreamEngine};
 use crate::stuck::{Stuck, signal_name, to_blame};
 
 /// Bytes written for which one more worker pays, unless the number of workers is given.
@@ -49,11 +49,12 @@ pub(super) struct Engine {
     how: How,
 }
 
+/// What workers take.
 enum How {
-    /// No signals are left.
-    Flat(Arc<Flat>),
-    /// Streams wait for each other.
-    Streams(Arc<Machine>),
+    /// No signals are left: workers take chunks of segments.
+    Chunks(Arc<ChunkEngine>),
+    /// Streams wait for each other: workers take those that are ready.
+    Streams(Arc<StreamEngine>),
 }
 
 impl Engine {
@@ -81,12 +82,12 @@ impl Engine {
             NonZeroU32::new((1 + code.bytes / BYTES_PER_WORKER).min(cores) as u32)
         };
         let wanted = options.workers.or_else(chosen).map_or(1, NonZeroU32::get);
-        let most = if code.flat { u32::MAX } else { code.tasks.len() as u32 };
+        let most = if code.independent { u32::MAX } else { code.tasks.len() as u32 };
         let workers = wanted.min(most).max(1);
-        let how = if code.flat {
-            How::Flat(Arc::new(Flat::new(code.clone(), workers, options.pinned)?))
+        let how = if code.independent {
+            How::Chunks(Arc::new(ChunkEngine::new(code.clone(), workers, options.pinned)?))
         } else {
-            How::Streams(Arc::new(Machine::new(code.clone(), workers, options)?))
+            How::Streams(Arc::new(StreamEngine::new(code.clone(), workers, options)?))
         };
         Ok(Self { schedule, code, scratch, workers, options, how })
     }
@@ -99,7 +100,7 @@ impl Engine {
         if let Some(found) = instrs.find(|known| known.step == instr.step) {
             *found = instr;
         }
-        code.flat = false;
+        code.independent = false;
         Self::of(self.schedule, Arc::new(code), self.scratch, self.options)
     }
 
@@ -133,8 +134,8 @@ impl Engine {
         // SAFETY: the caller's promise; scratch was made for this code and lives as long as this.
         let failure = unsafe {
             match &self.how {
-                How::Flat(flat) => flat.run(place),
-                How::Streams(machine) => machine.run(place),
+                How::Chunks(engine) => engine.run(place),
+                How::Streams(engine) => engine.run(place),
             }
         };
         failure.map_or(Ok(()), |failure| Err(self.explain(failure)))
@@ -158,21 +159,21 @@ impl Engine {
     }
 
     fn stuck(&self, stream: u32, channel: u32, after: Option<Duration>) -> Error {
-        let How::Streams(machine) = &self.how else { unreachable!("only streams wait") };
+        let How::Streams(engine) = &self.how else { unreachable!("only streams wait") };
         let streams = &self.schedule.streams;
         let mut waits = vec![None; self.schedule.nranks as usize];
-        for (at, signal) in machine.signals.iter().enumerate().rev() {
+        for (at, signal) in engine.signals.iter().enumerate().rev() {
             if let Some(stream) = signal.parked() {
                 let wait = (StreamId(stream), ChannelId(at as u32));
                 waits[streams[stream as usize].rank.index()] = Some(wait);
             }
         }
         let first = (StreamId(stream), ChannelId(channel));
-        let (stream, channel) = to_blame(&self.schedule, waits, first, |at| machine.step(at));
+        let (stream, channel) = to_blame(&self.schedule, waits, first, |at| engine.step(at));
         let owner = &streams[stream.index()];
-        let step = machine.step(stream);
+        let step = engine.step(stream);
         let op = self.schedule.op(OpId(owner.first.0 + step));
-        let (seen, met) = machine.signals[channel.index()].counts();
+        let (seen, met) = engine.signals[channel.index()].counts();
         Error::Timeout(Box::new(Stuck {
             rank: owner.rank,
             stream,

@@ -74,7 +74,7 @@ impl Run {
         })
     }
 
-    /// What the machine's workers do; whether this one found that nobody can go on.
+    /// What the engine's workers do; whether this one found that nobody can go on.
     fn work(&self, me: u32) -> bool {
         let mut stalled = false;
         while !self.idle.stopped() {

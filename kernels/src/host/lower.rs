@@ -61,7 +61,8 @@ pub(super) fn lower(
         lower.cut()?;
         tasks.push(Task { first, len: lower.instrs.len() as u32 - first });
     }
-    let flat = lower.instrs.iter().all(|instr| instr.kind == Kind::Data) && lower.independent();
+    let independent =
+        lower.instrs.iter().all(|instr| instr.kind == Kind::Data) && lower.independent();
     let Lower { instrs, segments, moves, operands, bytes, .. } = lower;
     let partials = if optimized.level == Level::O2 {
         schedule.scratch.iter().map(|scratch| scratch.slots).sum()
@@ -82,13 +83,13 @@ pub(super) fn lower(
             moves: moves.into(),
             operands: operands.into(),
             partials,
-            stores: if large && flat { Stores::Streaming } else { Stores::Cached },
+            stores: if large && independent { Stores::Streaming } else { Stores::Cached },
         },
         channels: schedule.channels.len(),
         ops: schedule.ops.len() as u64,
         buffers,
         bytes,
-        flat,
+        independent,
     })
 }
 

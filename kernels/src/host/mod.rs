@@ -1,34 +1,34 @@
 //! The default engine: ranks are streams of ops on a pool of worker threads, in one process.
 //!
-//! plan (what callers see) -> lower (from ops to code and segments) -> flat or machine (what workers do, without and
+//! plan (what callers see) -> lower (from ops to code and segments) -> chunks or streams (what workers do, without and
 //! with signals), over signal, ready, idle and crew (the protocols that loom checks).
 
 mod bases;
 mod bell;
 mod calls;
+mod chunks;
 mod code;
 mod crew;
 mod element;
 mod engine;
 mod error;
-mod flat;
 mod idle;
 #[cfg(all(test, loom))]
 mod loom;
 mod lower;
-mod machine;
 mod needs;
 mod options;
 mod pin;
 mod plan;
+pub(crate) mod planned;
 mod pool;
 mod ready;
 mod record;
 mod scratch;
 mod segments;
-pub(crate) mod shape;
 mod signal;
 mod spmd;
+mod streams;
 mod sync;
 
 pub use calls::Calls;

@@ -6,19 +6,19 @@
 /// its processes: otherwise two of them may share a core for a while and wait for each other. On Linux only; where
 /// the system refuses, the thread stays where the system puts it.
 pub fn stay_on_core(core: u32) {
-    Place::default().go(Some(core));
+    Affinity::default().go(Some(core));
 }
 
-/// Where the calling thread may run.
+/// The cores that the calling thread may run on.
 #[derive(Default)]
-pub(super) struct Place {
+pub(super) struct Affinity {
     core: Option<u32>,
     /// The cores that it had before it was put on one.
     #[cfg(target_os = "linux")]
     all: Option<rustix::thread::CpuSet>,
 }
 
-impl Place {
+impl Affinity {
     /// Goes to the `core`-th core that this process may use, or back to all of them. Where the system refuses, or
     /// knows no such thing, the thread stays where the system puts it: that is slower at worst.
     pub(super) fn go(&mut self, core: Option<u32>) {
@@ -55,10 +55,10 @@ mod tests {
     #[test]
     fn there_and_back() {
         let before = sched_getaffinity(None).expect("this thread's cores");
-        let mut place = super::Place::default();
-        place.go(Some(1));
+        let mut affinity = super::Affinity::default();
+        affinity.go(Some(1));
         assert_eq!(sched_getaffinity(None).expect("one core").count(), 1);
-        place.go(None);
+        affinity.go(None);
         assert_eq!(sched_getaffinity(None).expect("all cores"), before);
     }
 }

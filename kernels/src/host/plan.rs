@@ -16,7 +16,7 @@ use super::element::Element;
 use super::engine::{Engine, Stats};
 use super::error::Error;
 use super::options::Options;
-use super::shape::{Shape, extent};
+use super::planned::{PlannedCall, extent};
 
 /// Something to go wrong in a test.
 #[doc(hidden)]
@@ -52,7 +52,7 @@ pub enum Fault {
 /// A run that fails on its way says E0405 (nothing happened for as long as the deadline while a rank waited) or E0410
 /// (a worker panicked). The outputs are undefined then, and the plan can run again.
 pub struct Plan {
-    shape: Shape,
+    call: PlannedCall,
     /// What can be optimized; nothing of what was only assumed to be right.
     proved: Option<Proved>,
     options: Options,
@@ -65,11 +65,11 @@ pub struct Plan {
 impl fmt::Debug for Plan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Plan")
-            .field("algorithm", &self.shape.schedule.algorithm)
-            .field("nranks", &self.shape.schedule.nranks)
-            .field("count", &self.shape.count)
-            .field("dtype", &self.shape.dtype)
-            .field("op", &self.shape.op)
+            .field("algorithm", &self.call.schedule.algorithm)
+            .field("nranks", &self.call.schedule.nranks)
+            .field("count", &self.call.count)
+            .field("dtype", &self.call.dtype)
+            .field("op", &self.call.op)
             .field("level", &self.level())
             .field("workers", &self.workers())
             .finish_non_exhaustive()
@@ -96,8 +96,8 @@ impl Plan {
         op: ReduceOp,
         options: Options,
     ) -> Result<Self, Error> {
-        let shape = Shape::new(proved, count, dtype, op);
-        Self { proved: Some(proved.clone()), options, ..Self::empty(shape) }.built()
+        let call = PlannedCall::new(proved, count, dtype, op);
+        Self { proved: Some(proved.clone()), options, ..Self::empty(call) }.built()
     }
 
     /// A plan for a schedule that only claims to be proved, for tests of what happens to one that is not right. It
@@ -113,12 +113,12 @@ impl Plan {
         dtype: DType,
         op: ReduceOp,
     ) -> Result<Self, Error> {
-        Self::empty(Shape { schedule, proof, count, dtype, op }).built()
+        Self::empty(PlannedCall { schedule, proof, count, dtype, op }).built()
     }
 
-    fn empty(shape: Shape) -> Self {
+    fn empty(call: PlannedCall) -> Self {
         let (engine, gate) = (Err(Error::NoRanks { nranks: 0 }), Mutex::new(()));
-        Self { shape, proved: None, options: Options::default(), engine, gate }
+        Self { call, proved: None, options: Options::default(), engine, gate }
     }
 
     fn built(mut self) -> Result<Self, Error> {
@@ -129,7 +129,7 @@ impl Plan {
 
     fn build(&self) -> Result<Engine, Error> {
         self.options.check()?;
-        let Shape { count, dtype, op, .. } = self.shape;
+        let PlannedCall { count, dtype, op, .. } = self.call;
         Engine::new(&*self.optimized()?, count, dtype, op, self.options)
     }
 
@@ -137,8 +137,8 @@ impl Plan {
         match &self.proved {
             Some(proved) => proved.optimized(self.options.goal(Callers::One)),
             None => Ok(Arc::new(Optimized {
-                schedule: self.shape.schedule.clone(),
-                proof: self.shape.proof.clone(),
+                schedule: self.call.schedule.clone(),
+                proof: self.call.proof.clone(),
                 level: Level::O0,
                 unfit: None,
             })),
@@ -193,44 +193,44 @@ impl Plan {
 
     /// The schedule as its author wrote it, before the optimizer.
     pub fn schedule(&self) -> &Arc<Schedule> {
-        &self.shape.schedule
+        &self.call.schedule
     }
 
     /// The proof of [`Self::schedule`].
     pub fn proof(&self) -> &Arc<Proof> {
-        &self.shape.proof
+        &self.call.proof
     }
 
     /// The plan's count: elements of one unit of the collective, as NCCL counts.
     pub fn count(&self) -> u64 {
-        self.shape.count
+        self.call.count
     }
 
     /// The element type of all buffers.
     pub fn dtype(&self) -> DType {
-        self.shape.dtype
+        self.call.dtype
     }
 
     /// The reduce op, which has no meaning for collectives that only copy.
     pub fn op(&self) -> ReduceOp {
-        self.shape.op
+        self.call.op
     }
 
     /// The length of the input of `rank` in elements; 0 where the rank has no input. A rank that does not exist
     /// panics.
     pub fn input_len(&self, rank: impl Into<RankId>) -> usize {
-        self.shape.input_len(rank.into())
+        self.call.input_len(rank.into())
     }
 
     /// The length of the output of `rank` in elements; 0 where the rank has no output.
     pub fn output_len(&self, rank: impl Into<RankId>) -> usize {
-        self.shape.output_len(rank.into())
+        self.call.output_len(rank.into())
     }
 
     /// The length in elements of the one buffer that `rank` has in place: that of the larger of its two buffers. The
     /// other lies in it as [`roundelay_core::collective::Collective::alias`] says.
     pub fn in_place_len(&self, rank: impl Into<RankId>) -> usize {
-        self.shape.in_place_len(rank.into())
+        self.call.in_place_len(rank.into())
     }
 
     /// Runs the collective: `inputs` and `outputs` have one slice for each rank, in rank order, as long as
@@ -244,7 +244,7 @@ impl Plan {
         inputs: &[&[T]],
         outputs: &mut [&mut [T]],
     ) -> Result<Stats, Error> {
-        self.shape.check_dtype(T::DTYPE)?;
+        self.call.check_dtype(T::DTYPE)?;
         self.run_apart(inputs, outputs, 1)
     }
 
@@ -254,7 +254,7 @@ impl Plan {
     /// # Errors
     /// E0408 where there is no in-place form; else those of [`Self::run`], after which the slices are undefined.
     pub fn run_in_place<T: Element>(&self, buffers: &mut [&mut [T]]) -> Result<Stats, Error> {
-        self.shape.check_dtype(T::DTYPE)?;
+        self.call.check_dtype(T::DTYPE)?;
         self.run_aliased(buffers, 1)
     }
 
@@ -264,7 +264,7 @@ impl Plan {
     /// # Errors
     /// E0404 for a slice that is not aligned; else those of [`Self::run`].
     pub fn run_bytes(&self, inputs: &[&[u8]], outputs: &mut [&mut [u8]]) -> Result<Stats, Error> {
-        self.run_apart(inputs, outputs, self.shape.dtype.size())
+        self.run_apart(inputs, outputs, self.call.dtype.size())
     }
 
     /// Runs the collective in place on bytes. Lengths are those of [`Self::run_in_place`] times the size of an
@@ -273,7 +273,7 @@ impl Plan {
     /// # Errors
     /// E0404 for a slice that is not aligned; else those of [`Self::run_in_place`].
     pub fn run_bytes_in_place(&self, buffers: &mut [&mut [u8]]) -> Result<Stats, Error> {
-        self.run_aliased(buffers, self.shape.dtype.size())
+        self.run_aliased(buffers, self.call.dtype.size())
     }
 
     fn run_apart<T>(
@@ -282,40 +282,34 @@ impl Plan {
         outputs: &mut [&mut [T]],
         per_element: usize,
     ) -> Result<Stats, Error> {
-        let shape = &self.shape;
-        shape.check_count("inputs", inputs.len())?;
-        shape.check_count("outputs", outputs.len())?;
-        for (rank, input) in shape.ranks().zip(inputs) {
-            shape.check_buffer("input", rank, extent(input), per_element, shape.input_len(rank))?;
+        let call = &self.call;
+        call.check_count("inputs", inputs.len())?;
+        call.check_count("outputs", outputs.len())?;
+        for (rank, input) in call.ranks().zip(inputs) {
+            call.check_buffer("input", rank, extent(input), per_element, call.input_len(rank))?;
         }
-        for (rank, output) in shape.ranks().zip(&*outputs) {
-            shape.check_buffer(
-                "output",
-                rank,
-                extent(output),
-                per_element,
-                shape.output_len(rank),
-            )?;
+        for (rank, output) in call.ranks().zip(&*outputs) {
+            call.check_buffer("output", rank, extent(output), per_element, call.output_len(rank))?;
         }
         let outputs = outputs.iter_mut().map(|s| s.as_mut_ptr().cast());
         self.launch(inputs.iter().map(|s| s.as_ptr().cast_mut().cast()).zip(outputs))
     }
 
     fn run_aliased<T>(&self, buffers: &mut [&mut [T]], per_element: usize) -> Result<Stats, Error> {
-        let shape = &self.shape;
-        shape.check_in_place()?;
-        shape.check_count("buffers", buffers.len())?;
-        for (rank, buffer) in shape.ranks().zip(&*buffers) {
-            shape.check_buffer(
+        let call = &self.call;
+        call.check_in_place()?;
+        call.check_count("buffers", buffers.len())?;
+        for (rank, buffer) in call.ranks().zip(&*buffers) {
+            call.check_buffer(
                 "buffer",
                 rank,
                 extent(buffer),
                 per_element,
-                shape.in_place_len(rank),
+                call.in_place_len(rank),
             )?;
         }
-        let whole = shape.ranks().zip(buffers);
-        self.launch(whole.map(|(rank, buffer)| shape.split(rank, buffer.as_mut_ptr().cast())))
+        let whole = call.ranks().zip(buffers);
+        self.launch(whole.map(|(rank, buffer)| call.split(rank, buffer.as_mut_ptr().cast())))
     }
 
     /// Runs on the addresses of each rank's input and output, which were checked.

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 
-use super::pin::Place;
+use super::pin::Affinity;
 use super::sync::spin;
 
 /// A run that helpers can join.
@@ -84,7 +84,7 @@ pub(super) fn revoke(job: &Arc<dyn Job>) {
 }
 
 fn help() {
-    let mut place = Place::default();
+    let mut affinity = Affinity::default();
     let mut state = state();
     loop {
         let Some(ticket) = state.tickets.pop_front() else {
@@ -104,7 +104,7 @@ fn help() {
         ticket.job.admit();
         state.idle -= 1;
         drop(state);
-        place.go(ticket.pinned.then_some(ticket.me));
+        affinity.go(ticket.pinned.then_some(ticket.me));
         ticket.job.work(ticket.me);
         drop(ticket);
         state = self::state();

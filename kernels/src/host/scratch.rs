@@ -12,7 +12,7 @@ pub(super) struct Scratch {
     blocks: Vec<(NonNull<u8>, Layout)>,
 }
 
-// SAFETY: it only owns the memory; the machine that writes there has its own rules.
+// SAFETY: it only owns the memory; the engine that writes there has its own rules.
 unsafe impl Send for Scratch {}
 // SAFETY: as above.
 unsafe impl Sync for Scratch {}

@@ -24,8 +24,8 @@ use super::error::Error;
 use super::lower::lower;
 use super::needs::{Needs, needs};
 use super::options::Options;
+use super::planned::{PlannedCall, extent};
 use super::scratch::Scratch;
-use super::shape::{Shape, extent};
 use super::sync::{AtomicU64, Ordering, Padded, fence};
 use crate::stuck::{Stuck, signal_name};
 
@@ -40,8 +40,8 @@ use crate::stuck::{Stuck, signal_name};
 /// The count is NCCL's, elements of one unit of the collective, and lengths follow from it as for a
 /// [`Plan`](super::Plan). Errors of calls are listed at [`RankPlan`].
 pub struct SpmdPlan {
-    shape: Shape,
-    /// The schedule that runs, which is the shape's after the optimizer.
+    call: PlannedCall,
+    /// The schedule that runs, which is the call's after the optimizer.
     running: Arc<Schedule>,
     code: Code,
     /// What the ranks call beside this, or this alone.
@@ -49,7 +49,7 @@ pub struct SpmdPlan {
     /// Which of those this is.
     number: u32,
     counters: Box<[Counter]>,
-    ranks: Box<[Part]>,
+    ranks: Box<[RankStreams]>,
     bases: Bases,
     /// Kept for the bases that point at it.
     _scratch: Scratch,
@@ -60,11 +60,11 @@ pub struct SpmdPlan {
 impl fmt::Debug for SpmdPlan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("SpmdPlan")
-            .field("algorithm", &self.shape.schedule.algorithm)
+            .field("algorithm", &self.call.schedule.algorithm)
             .field("nranks", &self.nranks())
-            .field("count", &self.shape.count)
-            .field("dtype", &self.shape.dtype)
-            .field("op", &self.shape.op)
+            .field("count", &self.call.count)
+            .field("dtype", &self.call.dtype)
+            .field("op", &self.call.op)
             .finish_non_exhaustive()
     }
 }
@@ -77,10 +77,9 @@ struct Counter {
     a_run: u64,
 }
 
-/// A rank's part.
-struct Part {
+/// The streams that the thread of a rank runs, and which ranks it needs for them.
+struct RankStreams {
     needs: Needs,
-    /// The rank's streams.
     first: u32,
     end: u32,
 }
@@ -150,8 +149,8 @@ impl SpmdPlan {
             return Err(Error::OneMode { what: format!("{} ({place})", found.title) });
         }
         options.check()?;
-        let shape = Shape::new(proved, count, dtype, op);
-        let nranks = shape.schedule.nranks;
+        let call = PlannedCall::new(proved, count, dtype, op);
+        let nranks = call.schedule.nranks;
         if nranks != calls.nranks() {
             let (given, nranks) = (nranks as usize, calls.nranks());
             return Err(Error::WrongBufferCount { what: "ranks of the schedule", given, nranks });
@@ -161,12 +160,12 @@ impl SpmdPlan {
         let code = lower(&optimized, count, dtype, op)?;
         let running = optimized.schedule.clone();
         let streams = &running.streams;
-        let part = |(rank, needs)| Part {
+        let streams = |(rank, needs)| RankStreams {
             needs,
             first: streams.partition_point(|stream| stream.rank < rank) as u32,
             end: streams.partition_point(|stream| stream.rank <= rank) as u32,
         };
-        let ranks = (0..).map(RankId).zip(needs(&running)).map(part).collect();
+        let ranks = (0..).map(RankId).zip(needs(&running)).map(streams).collect();
         let scratch =
             Scratch::new(code.buffers.scratch().map(|at| code.buffers.len[at] * dtype.size()))?;
         let partials = Scratch::new((0..nranks).map(|_| code.segments.partial_bytes()))?;
@@ -185,11 +184,11 @@ impl SpmdPlan {
         };
         Ok(Self {
             calls: calls.clone(),
-            number: calls.add_shape(shape.name())?,
+            number: calls.add_shape(call.name())?,
             counters: posts.into_iter().map(counter).collect(),
             ranks,
             running,
-            shape,
+            call,
             code,
             bases,
             _scratch: scratch,
@@ -203,7 +202,7 @@ impl SpmdPlan {
     /// [`Error::NoSuchRank`] (E0411) for a rank beyond the last one.
     pub fn rank(&self, rank: impl Into<RankId>) -> Result<RankPlan<'_>, Error> {
         let rank = rank.into();
-        let nranks = self.shape.schedule.nranks;
+        let nranks = self.call.schedule.nranks;
         if rank.0 < nranks {
             Ok(RankPlan { plan: self, rank })
         } else {
@@ -213,12 +212,12 @@ impl SpmdPlan {
 
     /// The number of ranks.
     pub fn nranks(&self) -> u32 {
-        self.shape.schedule.nranks
+        self.call.schedule.nranks
     }
 
     /// The reduce op, which has no meaning for collectives that only copy.
     pub fn op(&self) -> ReduceOp {
-        self.shape.op
+        self.call.op
     }
 
     /// Whether a rank may still come to a call of this plan that another has made, and so needs it and no other of
@@ -233,14 +232,14 @@ impl SpmdPlan {
     /// Both addresses are good for the rank's buffers, aligned and initialized, the output's writable, and lent for
     /// the call.
     unsafe fn run(&self, rank: RankId, input: *mut u8, output: *mut u8) -> Result<(), Error> {
-        let part = &self.ranks[rank.index()];
-        let visit = self.calls.enter(rank, self.number, &part.needs, || {
+        let streams = &self.ranks[rank.index()];
+        let visit = self.calls.enter(rank, self.number, &streams.needs, || {
             self.bases.set(self.code.buffers.index(Buffer::Input, rank), input);
             self.bases.set(self.code.buffers.index(Buffer::Output, rank), output);
         })?;
         // SAFETY: the caller's promise; other ranks' threads made theirs before they published the call, and all whose
         // buffers this rank touches have.
-        let done = unsafe { self.streams(&visit, part) };
+        let done = unsafe { self.run_streams(&visit, streams) };
         visit.end(done)
     }
 
@@ -248,17 +247,17 @@ impl SpmdPlan {
     ///
     /// # Safety
     /// The rank's buffers are at the bases, as [`Self::run`] demands.
-    unsafe fn streams(&self, visit: &Visit<'_>, part: &Part) -> Result<(), Error> {
+    unsafe fn run_streams(&self, visit: &Visit<'_>, streams: &RankStreams) -> Result<(), Error> {
         // Most ranks have one stream: then nothing is kept of where it stands.
-        if part.end - part.first == 1 {
-            let mut at = self.code.tasks[part.first as usize].first;
+        if streams.end - streams.first == 1 {
+            let mut at = self.code.tasks[streams.first as usize].first;
             // SAFETY: the caller's promise.
-            while let Some(channel) = unsafe { self.advance(visit, part.first, &mut at)? } {
-                self.wait(visit, &[(part.first, at, channel)])?;
+            while let Some(channel) = unsafe { self.advance(visit, streams.first, &mut at)? } {
+                self.wait(visit, &[(streams.first, at, channel)])?;
             }
             return Ok(());
         }
-        let mut open: Vec<(u32, u32)> = (part.first..part.end)
+        let mut open: Vec<(u32, u32)> = (streams.first..streams.end)
             .map(|stream| (stream, self.code.tasks[stream as usize].first))
             .collect();
         while !open.is_empty() {
@@ -423,7 +422,7 @@ impl RankPlan<'_> {
     /// call. [`Error::Missing`] (E0405) if another rank does not come within the deadline: then all calls of these
     /// ranks fail from there on (E0413).
     pub fn run<T: Element>(&self, input: &[T], output: &mut [T]) -> Result<(), Error> {
-        self.plan.shape.check_dtype(T::DTYPE)?;
+        self.plan.call.check_dtype(T::DTYPE)?;
         self.apart(input, output, 1)
     }
 
@@ -433,7 +432,7 @@ impl RankPlan<'_> {
     /// # Errors
     /// E0408 where there is no in-place form; else those of [`Self::run`].
     pub fn run_in_place<T: Element>(&self, buffer: &mut [T]) -> Result<(), Error> {
-        self.plan.shape.check_dtype(T::DTYPE)?;
+        self.plan.call.check_dtype(T::DTYPE)?;
         self.aliased(buffer, 1)
     }
 
@@ -442,7 +441,7 @@ impl RankPlan<'_> {
     /// # Errors
     /// E0404 for a slice that is not aligned for the element type; else those of [`Self::run`].
     pub fn run_bytes(&self, input: &[u8], output: &mut [u8]) -> Result<(), Error> {
-        self.apart(input, output, self.plan.shape.dtype.size())
+        self.apart(input, output, self.plan.call.dtype.size())
     }
 
     /// Runs this rank in place on bytes. Lengths are those of [`Self::run_in_place`] times the size of an element.
@@ -450,28 +449,22 @@ impl RankPlan<'_> {
     /// # Errors
     /// E0404 for a slice that is not aligned for the element type; else those of [`Self::run_in_place`].
     pub fn run_bytes_in_place(&self, buffer: &mut [u8]) -> Result<(), Error> {
-        self.aliased(buffer, self.plan.shape.dtype.size())
+        self.aliased(buffer, self.plan.call.dtype.size())
     }
 
     fn apart<T>(&self, input: &[T], output: &mut [T], per_element: usize) -> Result<(), Error> {
-        let Self { plan: SpmdPlan { shape, .. }, rank } = *self;
-        shape.check_buffer("input", rank, extent(input), per_element, shape.input_len(rank))?;
-        shape.check_buffer("output", rank, extent(output), per_element, shape.output_len(rank))?;
+        let Self { plan: SpmdPlan { call, .. }, rank } = *self;
+        call.check_buffer("input", rank, extent(input), per_element, call.input_len(rank))?;
+        call.check_buffer("output", rank, extent(output), per_element, call.output_len(rank))?;
         // SAFETY: checked for length and alignment, and borrowed for the call; lowering refuses to write an input.
         unsafe { self.plan.run(rank, input.as_ptr().cast_mut().cast(), output.as_mut_ptr().cast()) }
     }
 
     fn aliased<T>(&self, buffer: &mut [T], per_element: usize) -> Result<(), Error> {
-        let Self { plan: SpmdPlan { shape, .. }, rank } = *self;
-        shape.check_in_place()?;
-        shape.check_buffer(
-            "buffer",
-            rank,
-            extent(buffer),
-            per_element,
-            shape.in_place_len(rank),
-        )?;
-        let (input, output) = shape.split(rank, buffer.as_mut_ptr().cast());
+        let Self { plan: SpmdPlan { call, .. }, rank } = *self;
+        call.check_in_place()?;
+        call.check_buffer("buffer", rank, extent(buffer), per_element, call.in_place_len(rank))?;
+        let (input, output) = call.split(rank, buffer.as_mut_ptr().cast());
         // SAFETY: as above; the buffer holds both, as the collective has them in place.
         unsafe { self.plan.run(rank, input, output) }
     }

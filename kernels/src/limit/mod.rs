@@ -1,13 +1,13 @@
 //! The least that memory lets any algorithm take: a hand-blocked program that reads every input once and writes every
 //! output once, on spinning threads, without a schedule, a signal or a step between.
 //!
-//! The collective's contract gives the jobs (`jobs`), several programs do them (`program`, with the loops of
+//! The collective's contract gives the jobs (`jobs`), several programs do them (`candidates`, with the loops of
 //! `loops`), and the fastest of them on this machine, for these buffers, is the limit. What programs compute
 //! is right, and tested, as only then their traffic is what a collective needs.
 
+mod candidates;
 mod jobs;
 mod loops;
-mod program;
 #[cfg(all(test, not(loom)))]
 mod tests;
 
@@ -19,9 +19,9 @@ use roundelay_core::collective::Collective;
 use roundelay_core::dtype::DType;
 use roundelay_core::ids::RankId;
 
+use candidates::{Candidate, SCRATCH};
 use jobs::Job;
 use loops::Words;
-use program::{Program, SCRATCH};
 
 /// Bytes that the programs move to be compared, if there are so many: several times what caches hold.
 const TRIED: usize = 192 << 20;
@@ -91,7 +91,7 @@ pub fn measure(
     let words = if traffic.dtype == DType::F32 { Words::Float } else { Words::Integer };
     let jobs = jobs::jobs(traffic.collective, traffic.root, inputs, outputs, unit);
     let operands: usize = jobs.iter().map(|job| job.srcs.len() + job.dsts.len()).sum();
-    let programs = program::all(&jobs, words, threads.max(1) as usize);
+    let programs = candidates::all(&jobs, words, threads.max(1) as usize);
     let mut limit =
         Limit { samples: vec![0.0], threads: 1, program: "nothing".to_owned(), bytes: 0 };
     if unit == 0 || programs.is_empty() {
@@ -140,7 +140,7 @@ struct Apart<T>(T);
 /// What threads share: which program is to be run, for the how manieth time, and who is done.
 struct Crew<'a> {
     jobs: &'a [Job],
-    programs: &'a [Program],
+    programs: &'a [Candidate],
     /// The number of runs, and in the lowest bits the program.
     turn: Apart<AtomicU64>,
     len: AtomicUsize,
@@ -187,7 +187,7 @@ impl Drop for Over<'_> {
 /// and destinations are apart and touched by nobody.
 unsafe fn with_crew<R>(
     jobs: &[Job],
-    programs: &[Program],
+    programs: &[Candidate],
     work: impl FnOnce(&mut Captain<'_, '_>) -> R,
 ) -> R {
     let threads = programs.iter().map(|program| program.threads).max().unwrap_or(1);

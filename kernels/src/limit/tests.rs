@@ -41,7 +41,7 @@ fn check(collective: Collective, nranks: u32, count: usize, dtype: DType, off: u
         }
         let mut views: Vec<&mut [u8]> = outputs.iter_mut().map(|b| &mut b.0[b.1.clone()]).collect();
         let jobs = jobs::jobs(collective, root, &inputs, &mut views, unit);
-        let all = program::all(&jobs, words, 2);
+        let all = candidates::all(&jobs, words, 2);
         // SAFETY: whole units of vectors that are borrowed here.
         unsafe { with_crew(&jobs, &all, |crew| crew.run(at, unit)) };
         let results: Vec<&[u8]> = outputs.iter().map(Buffer::bytes).collect();

@@ -5,7 +5,9 @@ use roundelay_core::dtype::{DType, ReduceOp};
 
 #[cfg(target_arch = "x86_64")]
 use super::lanes::f16c::{F16x8, F16x16};
-use super::lanes::{Bf16, Combine, Divide, HalfOrder, Lanes, Max, Min, Order, Plain, Prod, Sum};
+use super::lanes::{
+    Bf16, Combine, Divide, FloatExtremum, HalfExtremum, Lanes, Max, Min, Plain, Prod, Sum,
+};
 use super::number::Number;
 
 /// `acc[i] = srcs[last][i] op (.. (srcs[0][i] op acc[i]))`, where `acc` overlaps no source.
@@ -250,12 +252,12 @@ impl InstructionSet {
 
     fn float<T: Number>(self, op: ReduceOp) -> Loops
     where
-        Order<T, Min>: Lanes,
-        Order<T, Max>: Lanes,
+        FloatExtremum<T, Min>: Lanes,
+        FloatExtremum<T, Max>: Lanes,
     {
         match op {
-            ReduceOp::Min => self.loops::<Order<T, Min>, Plain<T, Sum>>(),
-            ReduceOp::Max => self.loops::<Order<T, Max>, Plain<T, Sum>>(),
+            ReduceOp::Min => self.loops::<FloatExtremum<T, Min>, Plain<T, Sum>>(),
+            ReduceOp::Max => self.loops::<FloatExtremum<T, Max>, Plain<T, Sum>>(),
             ReduceOp::Sum | ReduceOp::Avg | ReduceOp::Prod => self.integer::<T>(op),
         }
     }
@@ -284,12 +286,12 @@ impl InstructionSet {
             (DType::F64, _) => self.float::<f64>(op),
             (DType::F16, ReduceOp::Sum | ReduceOp::Avg) => self.f16::<Sum>(),
             (DType::F16, ReduceOp::Prod) => self.f16::<Prod>(),
-            (DType::F16, ReduceOp::Min) => self.loops::<HalfOrder<F16, Min>, Plain<f16, Sum>>(),
-            (DType::F16, ReduceOp::Max) => self.loops::<HalfOrder<F16, Max>, Plain<f16, Sum>>(),
+            (DType::F16, ReduceOp::Min) => self.loops::<HalfExtremum<F16, Min>, Plain<f16, Sum>>(),
+            (DType::F16, ReduceOp::Max) => self.loops::<HalfExtremum<F16, Max>, Plain<f16, Sum>>(),
             (DType::Bf16, ReduceOp::Sum | ReduceOp::Avg) => self.loops::<Bf16<Sum>, Bf16<Sum>>(),
             (DType::Bf16, ReduceOp::Prod) => self.loops::<Bf16<Prod>, Bf16<Sum>>(),
-            (DType::Bf16, ReduceOp::Min) => self.loops::<HalfOrder<BF16, Min>, Bf16<Sum>>(),
-            (DType::Bf16, ReduceOp::Max) => self.loops::<HalfOrder<BF16, Max>, Bf16<Sum>>(),
+            (DType::Bf16, ReduceOp::Min) => self.loops::<HalfExtremum<BF16, Min>, Bf16<Sum>>(),
+            (DType::Bf16, ReduceOp::Max) => self.loops::<HalfExtremum<BF16, Max>, Bf16<Sum>>(),
         }
     }
 }

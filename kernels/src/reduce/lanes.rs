@@ -85,7 +85,7 @@ impl<T: Number> Divide for Plain<T, Sum> {
     }
 }
 
-/// Whether an order looks for the largest.
+/// Which extremum is looked for, the smallest or the largest.
 pub(super) trait Extreme {
     const LARGEST: bool;
 }
@@ -99,11 +99,11 @@ impl Extreme for Max {
 }
 
 /// Minimum and maximum of f32 and f64.
-pub(super) struct Order<T, O>(PhantomData<(T, O)>);
+pub(super) struct FloatExtremum<T, O>(PhantomData<(T, O)>);
 
-macro_rules! orders {
+macro_rules! float_extrema {
     ($($t:ty)*) => {$(
-        impl Lanes for Order<$t, Min> {
+        impl Lanes for FloatExtremum<$t, Min> {
             type Item = $t;
             type Acc = $t;
             const ELEMENTS: usize = 1;
@@ -126,7 +126,7 @@ macro_rules! orders {
             }
         }
 
-        impl Lanes for Order<$t, Max> {
+        impl Lanes for FloatExtremum<$t, Max> {
             type Item = $t;
             type Acc = $t;
             const ELEMENTS: usize = 1;
@@ -151,12 +151,12 @@ macro_rules! orders {
     )*};
 }
 
-orders! { f32 f64 }
+float_extrema! { f32 f64 }
 
 /// Minimum and maximum of 16-bit floats whose infinity is `INFINITY`, as integers of the same order.
-pub(super) struct HalfOrder<const INFINITY: i16, O>(PhantomData<O>);
+pub(super) struct HalfExtremum<const INFINITY: i16, O>(PhantomData<O>);
 
-impl<const INFINITY: i16, O: Extreme> HalfOrder<INFINITY, O> {
+impl<const INFINITY: i16, O: Extreme> HalfExtremum<INFINITY, O> {
     /// Beyond every number: the key of all NaNs, so that they win.
     const NAN: i16 = if O::LARGEST { i16::MAX } else { i16::MIN };
 
@@ -167,7 +167,7 @@ impl<const INFINITY: i16, O: Extreme> HalfOrder<INFINITY, O> {
     }
 }
 
-impl<const INFINITY: i16, O: Extreme> Lanes for HalfOrder<INFINITY, O> {
+impl<const INFINITY: i16, O: Extreme> Lanes for HalfExtremum<INFINITY, O> {
     type Item = i16;
     type Acc = i16;
     const ELEMENTS: usize = 1;

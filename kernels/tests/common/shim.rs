@@ -7,8 +7,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 use std::{env, fs, process};
 
-/// A text that is a program now.
-pub struct Program {
+/// The executable that g++ made of a text.
+pub struct Executable {
     exe: PathBuf,
 }
 
@@ -146,7 +146,7 @@ fn sanitizer(on: bool) -> &'static [&'static str] {
     if on { &["-fsanitize=thread", "-g"] } else { &[] }
 }
 
-impl Program {
+impl Executable {
     /// A text with macros defined (`NAME=value`), under the thread sanitizer or not.
     pub fn new(text: &str, defines: &[&str], sanitize: bool) -> Self {
         let (source, exe) = (fresh("text.cu"), fresh("text"));
@@ -177,7 +177,7 @@ impl Program {
     }
 }
 
-impl Drop for Program {
+impl Drop for Executable {
     fn drop(&mut self) {
         // A file that stays behind harms nobody.
         let _ = fs::remove_file(&self.exe);

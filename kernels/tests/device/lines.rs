@@ -6,7 +6,7 @@ use roundelay_core::dtype::{DType, ReduceOp};
 
 use crate::device::Random;
 use crate::device::numbers::Kind;
-use crate::device::shim::{Buffers, Job, Program};
+use crate::device::shim::{Buffers, Executable, Job};
 
 const TEXT: &str = include_str!("lines.cu");
 const CREDITS: usize = 3;
@@ -53,14 +53,14 @@ impl Chain {
         Self { kind, op, folds: role & 1 != 0, keeps: role & 2 != 0, divisor, rounds, inputs }
     }
 
-    fn program(&self, sanitize: bool) -> Program {
+    fn program(&self, sanitize: bool) -> Executable {
         let op = ["Sum", "Prod", "Min", "Max", "Avg"][self.op as usize];
         let defines = [
             format!("ROUNDELAY_ELEMENT={}", self.kind.name()),
             format!("ROUNDELAY_OP={op}"),
             format!("ROLE={}", u64::from(self.folds) | u64::from(self.keeps) << 1),
         ];
-        Program::new(TEXT, &defines.each_ref().map(String::as_str), sanitize)
+        Executable::new(TEXT, &defines.each_ref().map(String::as_str), sanitize)
     }
 
     fn job(&self, parts: usize, threads: usize, first_flag: i64, stale: i64) -> Job {
@@ -103,7 +103,7 @@ impl Chain {
         outputs
     }
 
-    fn check(&self, program: &Program, job: &Job) {
+    fn check(&self, program: &Executable, job: &Job) {
         let outcome =
             program.run(job).unwrap_or_else(|e| panic!("{:?} {}: {e}", self.kind, self.op));
         assert_eq!(outcome.gave_up, None, "{:?}", outcome.waiting);

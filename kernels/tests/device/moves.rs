@@ -8,7 +8,7 @@ use roundelay_core::dtype::{DType, ReduceOp};
 
 use crate::device::Random;
 use crate::device::numbers::Kind;
-use crate::device::shim::{Buffers, Job, Program};
+use crate::device::shim::{Buffers, Executable, Job};
 
 const TEXT: &str = include_str!("moves.cu");
 /// What `moves.cu` has.
@@ -18,17 +18,17 @@ const ROOM: usize = 12_000;
 /// What the shim fills buffers with.
 const FILL: u8 = 0xa5;
 
-/// An operand of a move: of the output, or of the input, from an element on.
+/// An operand of a move: the output or the input, from an element on.
 #[derive(Clone, Copy, Debug)]
-struct Place {
+struct Operand {
     output: bool,
     element: usize,
 }
 
 #[derive(Clone, Debug)]
 struct Move {
-    srcs: Vec<Place>,
-    dsts: Vec<Place>,
+    srcs: Vec<Operand>,
+    dsts: Vec<Operand>,
     len: usize,
     divisor: u32,
 }
@@ -42,10 +42,10 @@ impl Move {
         let (aligned, shift) = (random.below(3) > 0, random.below(vector));
         let mut place = |output, slot: usize| {
             let shift = if aligned { shift } else { random.below(vector) };
-            Place { output, element: (slot * each).next_multiple_of(vector) + shift }
+            Operand { output, element: (slot * each).next_multiple_of(vector) + shift }
         };
-        let mut srcs: Vec<Place> = (0..srcs).map(|slot| place(false, slot)).collect();
-        let dsts: Vec<Place> = (0..dsts).map(|slot| place(true, slot)).collect();
+        let mut srcs: Vec<Operand> = (0..srcs).map(|slot| place(false, slot)).collect();
+        let dsts: Vec<Operand> = (0..dsts).map(|slot| place(true, slot)).collect();
         // A reduce folds into its first source.
         if srcs.len() > 1 && random.below(2) == 0 {
             srcs[0] = dsts[0];
@@ -62,11 +62,11 @@ impl Move {
         head.into_iter().chain([i64::from(self.divisor)]).chain(operands).collect()
     }
 
-    /// The same on these bytes.
+    /// Does the move on these bytes, as the host would.
     fn apply(&self, kind: Kind, op: ReduceOp, input: &[u8], output: &mut [u8]) {
         let size = kind.size();
-        let bytes = |at: &Place| at.element * size..(at.element + self.len) * size;
-        let from = |at: &Place| if at.output { &output[bytes(at)] } else { &input[bytes(at)] };
+        let bytes = |at: &Operand| at.element * size..(at.element + self.len) * size;
+        let from = |at: &Operand| if at.output { &output[bytes(at)] } else { &input[bytes(at)] };
         let srcs: Vec<&[u8]> = self.srcs.iter().map(from).collect();
         let result = kind.fold(op, &srcs, self.divisor);
         for dst in &self.dsts {
@@ -85,7 +85,7 @@ fn moves(random: &mut Random, kind: Kind, op: ReduceOp) -> Vec<Move> {
 fn check(kind: Kind, op: ReduceOp, sanitize: bool) {
     let name = ["Sum", "Prod", "Min", "Max", "Avg"][op as usize];
     let defines = [format!("ROUNDELAY_ELEMENT={}", kind.name()), format!("ROUNDELAY_OP={name}")];
-    let program = Program::new(TEXT, &[&defines[0], &defines[1]], sanitize);
+    let program = Executable::new(TEXT, &[&defines[0], &defines[1]], sanitize);
     for (seed, parts, threads) in [(1, 1, 4), (2, 1, 1), (3, 3, 3)] {
         let mut random = Random(seed);
         let size = kind.size();

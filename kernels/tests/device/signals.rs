@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::device::Random;
-use crate::device::shim::{Buffers, Job, Program};
+use crate::device::shim::{Buffers, Executable, Job};
 
 const TEXT: &str = include_str!("signals.cu");
 const DEFINES: [&str; 2] = ["ROUNDELAY_ELEMENT=u8", "ROUNDELAY_OP=Sum"];
@@ -45,7 +45,7 @@ fn ring(nranks: usize, rounds: usize, parts: usize, threads: usize) -> (Job, Vec
 
 #[test]
 fn what_is_signalled_is_seen_whatever_the_delays() {
-    let program = Program::new(TEXT, &DEFINES, false);
+    let program = Executable::new(TEXT, &DEFINES, false);
     for parts in 1..=3 {
         for threads in [1, 2, 4] {
             for seed in 0..3 {
@@ -62,7 +62,7 @@ fn what_is_signalled_is_seen_whatever_the_delays() {
 
 #[test]
 fn no_two_accesses_race() {
-    let program = Program::new(TEXT, &DEFINES, true);
+    let program = Executable::new(TEXT, &DEFINES, true);
     for (parts, threads) in [(1, 4), (2, 2), (3, 3)] {
         let (job, want) = ring(2, 10, parts, threads);
         let outcome = program.run(&Job { delays: Some(1), repeats: 2, ..job }).unwrap();
@@ -72,7 +72,7 @@ fn no_two_accesses_race() {
 
 #[test]
 fn a_rank_that_does_not_come_is_named() {
-    let program = Program::new(TEXT, &DEFINES, false);
+    let program = Executable::new(TEXT, &DEFINES, false);
     for (parts, threads) in [(1, 2), (2, 2)] {
         let (job, _) = ring(3, 12, parts, threads);
         let limit = Duration::from_millis(300);
@@ -92,7 +92,7 @@ fn a_rank_that_does_not_come_is_named() {
 
 #[test]
 fn a_trace_has_every_op_of_the_first_part() {
-    let program = Program::new(include_str!("traces.cu"), &[], false);
+    let program = Executable::new(include_str!("traces.cu"), &[], false);
     let none = Buffers { input: Vec::new(), output_bytes: 0, shared: None };
     let facts = vec![0, 2, 2, 4, 0, 3, 0, 0, 1, 0, 0, 0];
     let job =

@@ -96,7 +96,7 @@ fn run_levels(subject: Subject) {
     }
 }
 
-/// The same by ranks that call by themselves, at each level; with `mixed` every other one of them in place.
+/// Ranks that call by themselves get the bits `wanted` at each level; with `mixed` every other one runs in place.
 fn assert_teams(
     proofs: &mut Proofs<'_>,
     nranks: u32,

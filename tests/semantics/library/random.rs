@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 use proptest::sample::Index;
 use roundelay::{Algorithm, Collective, Groups, Ring, Rings, Tree};
-use roundelay_core::check::Door;
+use roundelay_core::check::Frontend;
 use roundelay_core::diagnostics::{Code, Diagnostic};
 use roundelay_core::program::Configured;
 use roundelay_core::syntax::Source;
@@ -157,7 +157,7 @@ fn proved(text: &str, root: i64, nranks: u32) -> Result<Configured, Vec<Code>> {
         eprintln!("{text}\n{}", reports.join("\n"));
         errors.iter().map(|e| e.code).collect()
     };
-    let program = compile(&source, Door::File).map_err(said)?;
+    let program = compile(&source, Frontend::File).map_err(said)?;
     let algorithm = program.algorithms.into_iter().next().expect("one algorithm");
     let mut interpreted = Configured::new(algorithm, &source);
     interpreted.set_text("root", &root.to_string()).expect("a rank");

@@ -1,7 +1,7 @@
 //! The listed algorithms of the library, ready to be given values; and the list held against the sources.
 
 use roundelay::Algorithm;
-use roundelay_core::check::Door;
+use roundelay_core::check::Frontend;
 use roundelay_core::check::hir::Ty;
 use roundelay_core::syntax::Source;
 use roundelay_tests::compile;
@@ -68,7 +68,8 @@ fn the_list_is_the_library() {
     let mut declared = Vec::new();
     for (file, text) in roundelay::library::SOURCES {
         let source = Source::from_text(*file, text);
-        for algorithm in compile(&source, Door::File).expect("the library is right").algorithms {
+        for algorithm in compile(&source, Frontend::File).expect("the library is right").algorithms
+        {
             let params = algorithm.params.iter().map(|param| &algorithm.vars[param.var.0 as usize]);
             let varied = params.filter(|param| param.ty != Ty::Topology);
             let names: Vec<_> = varied.map(|param| param.name.as_str()).collect();

@@ -74,7 +74,7 @@ pub(crate) fn run(given: &[&str]) -> Result<(), String> {
     figures.verdict()
 }
 
-/// The same checks, few of them, below NVIDIA's sanitizer: what each tool said, or why it was not asked.
+/// A few of the checks below NVIDIA's sanitizer: what each tool said, or why it was not asked.
 fn sanitize(check: &Path, on_gpu: &[&str]) -> Result<Vec<String>, String> {
     const SANITIZER: &str = "compute-sanitizer";
     if !there(SANITIZER) {

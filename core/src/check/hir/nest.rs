@@ -73,7 +73,7 @@ fn told(expr: &Expr, bound: &[VarId]) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use crate::check::Door;
+    use crate::check::Frontend;
     use crate::check::hir::walk;
     use crate::compile;
     use crate::syntax::Source;
@@ -82,7 +82,7 @@ mod tests {
     fn nests(body: &str) -> Vec<usize> {
         let text = format!("algorithm A(many: int = 3) -> AllReduce {{ {body} }}");
         let source = Source::from_text("test.coll", &text);
-        let program = compile(&source, Door::File).expect("it makes sense");
+        let program = compile(&source, Frontend::File).expect("it makes sense");
         let mut found = Vec::new();
         walk(&program.algorithms[0].body, &mut |stmt| {
             found.extend(stmt.nests().iter().map(Vec::len));

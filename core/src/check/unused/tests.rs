@@ -1,7 +1,7 @@
 //! What counts as a use, and what does not.
 
-use crate::check::Door;
-use crate::check::others::Others;
+use crate::check::Frontend;
+use crate::check::dependencies::Dependencies;
 use crate::diagnostics::Severity;
 use crate::syntax::Source;
 
@@ -15,10 +15,11 @@ fn warned(text: &str) -> Vec<String> {
     let source = Source::from_text("a.coll", text);
     let load = |_: &str| Ok(Source::from_text("other.coll", OTHER));
     let library = [("library.coll", "pub algorithm Known(slices: int = 2) -> AllReduce {}")];
-    let others = Others { prelude: &library, load: &load };
-    let program = crate::compile_with(&source, Door::Macro, &others).unwrap_or_else(|errors| {
-        panic!("{text}: {}", errors[0].report(&source));
-    });
+    let dependencies = Dependencies { prelude: &library, load: &load };
+    let program =
+        crate::compile_with(&source, Frontend::Macro, &dependencies).unwrap_or_else(|errors| {
+            panic!("{text}: {}", errors[0].report(&source));
+        });
     let tokens = source.tokens();
     let line = |warning: &crate::diagnostics::Diagnostic| {
         let name = tokens[warning.primary.lo as usize].to_string();
@@ -178,6 +179,6 @@ fn the_attribute_of_an_algorithm_says_what_becomes_of_its_warnings() {
 #[test]
 fn errors_come_alone() {
     let source = Source::from_text("a.coll", "algorithm A(p: int = 1) -> AllReduce { let a = b; }");
-    let errors = crate::compile(&source, Door::File).unwrap_err();
+    let errors = crate::compile(&source, Frontend::File).unwrap_err();
     assert_eq!(errors.iter().map(|e| e.code.as_str()).collect::<Vec<_>>(), ["E0101"]);
 }

@@ -90,7 +90,7 @@ impl Units {
 
 #[cfg(test)]
 mod tests {
-    use crate::check::Door;
+    use crate::check::Frontend;
     use crate::syntax::Source;
 
     #[test]
@@ -111,7 +111,7 @@ mod tests {
         ] {
             let text_of = format!("algorithm A() -> ReduceScatter {{ {declared} }}");
             let source = Source::from_text("a.coll", &text_of);
-            let program = crate::compile(&source, Door::File).unwrap();
+            let program = crate::compile(&source, Frontend::File).unwrap();
             let notes = &program.warnings.last().unwrap().notes;
             assert!(notes.iter().any(|note| note.contains(text)), "{declared}: {notes:?}");
         }

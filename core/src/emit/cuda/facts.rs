@@ -331,19 +331,19 @@ fn object(words: &mut Words, record: &Record, answer: &Answer) -> i64 {
         Answer::Tree(tree) => words.put(tree.words()),
         Answer::Groups(groups) => words.put(groups.words()),
         Answer::Topology(id) => {
-            let ground = &record.topologies[*id as usize];
-            let (topology, n) = (&ground.topology, ground.nranks);
+            let ranked = &record.topologies[*id as usize];
+            let (topology, n) = (&ranked.topology, ranked.nranks);
             let ranks = || (0..n).map(RankId);
             let linked = ranks().flat_map(|a| ranks().map(move |b| (a, b)));
             let linked = linked.map(|(a, b)| i64::from(topology.linked(a, b)));
             let near: Vec<Vec<i64>> =
-                ranks().map(|rank| ground.members(topology.neighbors(rank))).collect();
+                ranks().map(|rank| ranked.members(topology.neighbors(rank))).collect();
             let at = words.put([(*id).into(), n.into()].into_iter().chain(linked));
             words.put(firsts(&near));
             words.put(near.into_iter().flatten());
-            words.put(ground.shares());
-            words.list(&ground.missing());
-            words.list(&ground.hubs());
+            words.put(ranked.shares());
+            words.list(&ranked.missing());
+            words.list(&ranked.hubs());
             at
         }
     }

@@ -7,7 +7,8 @@ use super::Site;
 use super::names::{identifier, param_type, type_name};
 use super::source::Source;
 use crate::check::hir::{
-    Algorithm, Callee, Expr, Iter, Param, ParamTy, Primitive, Run, Step, Stmt, StmtKind, Ty, VarId,
+    Algorithm, AlgorithmCall, Callee, Expr, Iter, Param, ParamTy, Primitive, Step, Stmt, StmtKind,
+    Ty, VarId,
 };
 use crate::ids::SpanId;
 use crate::schedule::builder::fifo::{CREDITS, SLICES};
@@ -374,7 +375,7 @@ impl<'a, 'w> Body<'a, 'w> {
         self.data(at, &format!("{peer}.{}({});", primitive.name(), args.join(", ")));
     }
 
-    fn run(&mut self, at: SpanId, run: &'a Run) {
+    fn run(&mut self, at: SpanId, run: &'a AlgorithmCall) {
         let mut args = run.args.clone();
         args.sort_by_key(|(index, _)| *index);
         let given: Vec<usize> = args.iter().map(|(index, _)| *index).collect();

@@ -44,7 +44,7 @@ pub(super) struct Matrix {
     pub(super) sums: Vec<Sum>,
     /// What goes from whom to whom in all the rounds that are drawn.
     pub(super) flow: Flow,
-    /// The same for each round; empty if that would be too much.
+    /// What goes from whom to whom in each round; empty if that would be too much.
     pub(super) flows: Vec<Flow>,
 }
 

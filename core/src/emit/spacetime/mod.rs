@@ -37,7 +37,7 @@ const TERSE: usize = 4_000;
 const MARGIN: f64 = 20.0;
 /// Width of the time axis: for each round, at least and at most.
 const WIDE: (f64, f64, f64) = (64.0, 680.0, 1600.0);
-/// The same where messages are colors.
+/// Width of the time axis where messages are colors: for each round, at least and at most.
 const NARROW: (f64, f64, f64) = (8.0, 480.0, 960.0);
 /// The least width of the time axis, whatever was asked for.
 const LEAST: f64 = 160.0;
@@ -45,7 +45,7 @@ const LEAST: f64 = 160.0;
 const AXIS: f64 = 18.0;
 /// Pixels of arrows for each pixel of the picture: with more of them nobody can follow one.
 const CROWDED: f64 = 0.12;
-/// The same: with more of them they are thin.
+/// Pixels of arrows for each pixel of the picture: with more of them they are thin.
 const DENSE: f64 = 0.05;
 /// Colors and widths. The hues are near those of Okabe and Ito, which color-blind people tell apart; and what
 /// copies and what reduces differ in their dashes and hatches too.

@@ -46,51 +46,51 @@ impl Layout {
             blocks: Vec::new(),
             block: vec![0; count],
         };
-        let (parts, middle) = parts(topology);
-        if !parts.is_empty() {
-            layout.rows(topology, parts, &middle);
+        let (clusters, middle) = clusters(topology);
+        if !clusters.is_empty() {
+            layout.rows(topology, clusters, &middle);
             return layout;
         }
-        let mut part = match grid::dimensions(topology) {
-            Some(dims) => Part { nodes: grid::places(&dims), ..Part::default() },
-            None => Part::circle(topology.ranks().map(NodeId::from).collect()),
+        let mut cluster = match grid::dimensions(topology) {
+            Some(dims) => Cluster { nodes: grid::places(&dims), ..Cluster::default() },
+            None => Cluster::circle(topology.ranks().map(NodeId::from).collect()),
         };
         let top = (middle.len() as f64 - 1.0) * -HUB / 2.0;
         let at = |i: usize| Point::new(0.0, top + HUB * i as f64);
-        part.nodes.extend(middle.iter().enumerate().map(|(i, s)| (*s, at(i))));
-        layout.put(&part, part.area(topology), Point::default(), false);
+        cluster.nodes.extend(middle.iter().enumerate().map(|(i, s)| (*s, at(i))));
+        layout.put(&cluster, cluster.area(topology), Point::default(), false);
         layout
     }
 
     /// Parts in a row, or in two with the switches between them.
-    fn rows(&mut self, topology: &Topology, mut parts: Vec<Part>, middle: &[NodeId]) {
+    fn rows(&mut self, topology: &Topology, mut clusters: Vec<Cluster>, middle: &[NodeId]) {
         let mut outside = vec![false; topology.nodes().len()];
         for switch in middle {
             outside[switch.index()] = true;
         }
         let joins = |root: NodeId| topology.out(root).iter().any(|l| outside[l.to.index()]);
-        let rooted = parts.iter().any(|p| p.root.is_some_and(joins));
+        let rooted = clusters.iter().any(|p| p.root.is_some_and(joins));
         let machine = topology.nodes().iter().any(|n| n.kind == NodeKind::Cpu);
         let wide =
-            |row: &[Part]| row.iter().map(|p| p.frame(topology).size().x + 2.0 * PADDING).sum();
-        let both = !machine && parts.len() > 3 && WIDE < wide(&parts);
+            |row: &[Cluster]| row.iter().map(|p| p.frame(topology).size().x + 2.0 * PADDING).sum();
+        let both = !machine && clusters.len() > 3 && WIDE < wide(&clusters);
         let cut = match (both, rooted) {
-            (true, _) => parts.len().div_ceil(2),
+            (true, _) => clusters.len().div_ceil(2),
             (false, true) => 0,
-            (false, false) => parts.len(),
+            (false, false) => clusters.len(),
         };
-        let (above, below) = parts.split_at_mut(cut);
+        let (above, below) = clusters.split_at_mut(cut);
         let width = f64::max(wide(above), wide(below));
         let gap = (width / 10.0).clamp(80.0, 240.0);
         for (row, side) in [(above, -1.0), (below, 1.0)] {
             let mut x = -wide(row) / 2.0;
-            for part in row {
+            for cluster in row {
                 if rooted != (side > 0.0) {
-                    part.turn();
+                    cluster.turn();
                 }
-                let frame = part.frame(topology);
+                let frame = cluster.frame(topology);
                 let y = if side > 0.0 { gap - frame.low.y } else { -gap - frame.high.y };
-                self.put(part, frame, Point::new(x + PADDING - frame.low.x, y), true);
+                self.put(cluster, frame, Point::new(x + PADDING - frame.low.x, y), true);
                 x += frame.size().x + 2.0 * PADDING;
             }
         }
@@ -98,7 +98,7 @@ impl Layout {
         let total = 2.0 * sizes.iter().sum::<f64>();
         let gaps = (middle.len() as f64 - 1.0).max(1.0);
         let free = ((width * 0.85 - total) / gaps).clamp(20.0, 120.0);
-        let mut row = Part::default();
+        let mut row = Cluster::default();
         let mut x = -(total + free * gaps) / 2.0;
         for (switch, half) in middle.iter().zip(sizes) {
             let at = if middle.len() == 1 { 0.0 } else { x + half };
@@ -110,20 +110,20 @@ impl Layout {
         }
     }
 
-    fn put(&mut self, part: &Part, area: Area, by: Point, framed: bool) {
-        for (node, at) in &part.nodes {
+    fn put(&mut self, cluster: &Cluster, area: Area, by: Point, framed: bool) {
+        for (node, at) in &cluster.nodes {
             self.places[node.index()] = at.plus(by);
             self.block[node.index()] = self.blocks.len();
         }
         let area = Area { low: area.low.plus(by), high: area.high.plus(by) };
-        let frame = framed.then(|| part.title.clone());
-        self.blocks.push(Block { area, frame, round: part.round });
+        let frame = framed.then(|| cluster.title.clone());
+        self.blocks.push(Block { area, frame, round: cluster.round });
     }
 }
 
 /// Nodes that stand together.
 #[derive(Default)]
-struct Part {
+struct Cluster {
     title: String,
     /// What stands on top, the others being below it.
     root: Option<NodeId>,
@@ -131,7 +131,7 @@ struct Part {
     round: bool,
 }
 
-impl Part {
+impl Cluster {
     /// Clockwise from the top. Of few ranks, a line between two passes by the one between them.
     fn circle(nodes: Vec<NodeId>) -> Self {
         let count = nodes.len() as f64;
@@ -176,7 +176,7 @@ impl Part {
 }
 
 /// The groups, and the switches outside of them.
-fn parts(topology: &Topology) -> (Vec<Part>, Vec<NodeId>) {
+fn clusters(topology: &Topology) -> (Vec<Cluster>, Vec<NodeId>) {
     let group = |node: NodeId| topology.nodes()[node.index()].group;
     let mut groups: BTreeMap<Option<u32>, Vec<NodeId>> = BTreeMap::new();
     let mut middle = Vec::new();
@@ -196,11 +196,11 @@ fn parts(topology: &Topology) -> (Vec<Part>, Vec<NodeId>) {
     }
     let made = groups.into_iter().map(|(group, nodes)| match Tree::new(topology, &nodes) {
         Some(tree) => {
-            Part { root: Some(tree.root), nodes: tree.places(topology), ..Part::default() }
+            Cluster { root: Some(tree.root), nodes: tree.places(topology), ..Cluster::default() }
         }
         None => {
             let title = group.map_or_else(String::new, |g| format!("group {g}"));
-            Part { title, ..Part::circle(nodes) }
+            Cluster { title, ..Cluster::circle(nodes) }
         }
     });
     (made.collect(), middle)

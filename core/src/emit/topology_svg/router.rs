@@ -15,9 +15,9 @@ const CLEAR: f64 = 4.0;
 /// How far from the straight line, away from the middle of the picture, the control point of a bow may
 /// lie, in order of preference.
 const BOWS: [f64; 10] = [50.0, -50.0, 70.0, -70.0, 90.0, -90.0, 130.0, -130.0, 180.0, -180.0];
-/// The same on a circle, where lines bow towards its middle.
+/// How far the control point of a bow may lie on a circle, where lines bow towards its middle.
 const INWARD: [f64; 6] = [-24.0, -50.0, -70.0, -90.0, -130.0, -180.0];
-/// The same as a share of the line: of long lines through many nodes.
+/// How far the control point of a bow may lie as a share of the line, for long lines through many nodes.
 const SHARES: [f64; 8] = [0.15, -0.15, 0.25, -0.25, 0.4, -0.4, 0.6, -0.6];
 /// How far a line from a row of nodes goes straight up or down, past the other rows of its box.
 const STEMS: [f64; 5] = [0.0, 20.0, 44.0, 64.0, 84.0];

@@ -73,42 +73,42 @@ impl Tree {
         let cable = |l: &Link| topology.is_rank(l.from) && topology.is_rank(l.to);
         let gap = if topology.links().iter().any(cable) { WIDE_GAP } else { GAP };
         let step = ROW.max(SLOPE * self.widest(topology));
-        let mut shapes: Vec<Shape> = (0..self.found.len()).map(|_| Shape::default()).collect();
+        let mut extents: Vec<Extent> = (0..self.found.len()).map(|_| Extent::default()).collect();
         // Children come behind their parents.
         for at in (0..self.found.len()).rev() {
             let Member { depth, children, .. } = &self.found[at];
             let row = if children.is_empty() { deepest } else { *depth };
-            let mut shape =
-                Shape { width: half(at).x * 2.0, y: row as f64 * step, ..Shape::default() };
+            let mut extent =
+                Extent { width: half(at).x * 2.0, y: row as f64 * step, ..Extent::default() };
             let leaves = children.iter().all(|c| self.found[*c].children.is_empty());
             let rows = if leaves { children.len().div_ceil(ABREAST).max(1) } else { 1 };
             for (r, row) in children.chunks(children.len().div_ceil(rows).max(1)).enumerate() {
                 let mut x = if r % 2 == 1 { PITCH / 2.0 } else { 0.0 };
                 for child in row {
-                    shapes[*child].y += r as f64 * PITCH;
-                    shape.children.push((*child, x + shapes[*child].width / 2.0));
-                    x += shapes[*child].width + gap;
+                    extents[*child].y += r as f64 * PITCH;
+                    extent.children.push((*child, x + extents[*child].width / 2.0));
+                    x += extents[*child].width + gap;
                 }
-                shape.below = shape.below.max(x - gap);
+                extent.below = extent.below.max(x - gap);
             }
-            shape.width = shape.width.max(shape.below);
-            shapes[at] = shape;
+            extent.width = extent.width.max(extent.below);
+            extents[at] = extent;
         }
-        let mut x = vec![shapes[0].width / 2.0; self.found.len()];
+        let mut x = vec![extents[0].width / 2.0; self.found.len()];
         for at in 0..self.found.len() {
-            let left = x[at] - shapes[at].below / 2.0;
-            for (child, by) in &shapes[at].children {
+            let left = x[at] - extents[at].below / 2.0;
+            for (child, by) in &extents[at].children {
                 x[*child] = left + by;
             }
         }
-        let at = |i: usize| (self.found[i].node, Point::new(x[i], shapes[i].y));
+        let at = |i: usize| (self.found[i].node, Point::new(x[i], extents[i].y));
         (0..self.found.len()).map(at).collect()
     }
 }
 
 /// How much room a node takes with all that hangs below it.
 #[derive(Default)]
-struct Shape {
+struct Extent {
     width: f64,
     /// The width of the children together.
     below: f64,

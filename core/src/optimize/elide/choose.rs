@@ -8,7 +8,7 @@
 use std::collections::VecDeque;
 
 use super::needs::{After, Need, Needs, Stop};
-use super::paths::{Paths, Place, Toll};
+use super::paths::{Paths, StreamPoint, Toll};
 use crate::ids::{OpId, StreamId};
 use crate::schedule::{OpKind, Schedule, SignalKind};
 use crate::verify::Order;
@@ -162,7 +162,7 @@ impl<'s> Walk<'s> {
             let end = self.schedule.streams[stream.index()].len;
             let rest = &self.needs.all[self.next..];
             let same = rest.iter().take_while(|n| n.after == need.after).count();
-            self.meet(same, Place { stream, time: end }, missing)?;
+            self.meet(same, StreamPoint { stream, time: end }, missing)?;
         }
         if self.next < self.needs.all.len() {
             self.run(true, missing)?;
@@ -181,7 +181,7 @@ impl<'s> Walk<'s> {
             let same = rest.iter().take_while(|need| need.after == after).count();
             if same > 0 {
                 let time = self.time(at, again);
-                self.meet(same, Place { stream, time }, missing)?;
+                self.meet(same, StreamPoint { stream, time }, missing)?;
             }
             let op = self.schedule.op(at);
             match op.kind {
@@ -226,18 +226,18 @@ impl<'s> Walk<'s> {
         Ok(())
     }
 
-    /// Meets the next `len` needs, which are all of `place`.
+    /// Meets the next `len` needs, which are all of `point`.
     fn meet(
         &mut self,
         len: usize,
-        place: Place,
+        point: StreamPoint,
         missing: &mut Missing<'_, '_>,
     ) -> Result<(), Stop> {
         let needs: &'s [Need] = &self.needs.all;
         let first = self.next;
         self.next += len;
         let mut open: Vec<usize> =
-            (first..first + len).filter(|need| !self.met(&needs[*need], place)).collect();
+            (first..first + len).filter(|need| !self.met(&needs[*need], point)).collect();
         match missing {
             Missing::Tell(unmet) => {
                 let first = open.first().map(|need| *need as u32);
@@ -248,10 +248,10 @@ impl<'s> Walk<'s> {
                 open.sort_by_key(|need| std::cmp::Reverse(paths.position(needs[*need].before)));
                 for at in open {
                     let need = &needs[at];
-                    if self.met(need, place) {
+                    if self.met(need, point) {
                         continue;
                     }
-                    if let Some(channel) = self.teller(need, place) {
+                    if let Some(channel) = self.teller(need, point) {
                         self.take(channel, at as u32)?;
                         continue;
                     }
@@ -260,7 +260,7 @@ impl<'s> Walk<'s> {
                         let stays = kept[wait.index()] || certain.kept[wait.index()];
                         if stays { Toll::Free } else { Toll::Dear }
                     };
-                    let way = paths.find(need.before, place, toll).ok_or(Stop::Unordered)?;
+                    let way = paths.find(need.before, point, toll).ok_or(Stop::Unordered)?;
                     if paths.work > SEARCHED * self.schedule.ops.len() as u64 + FREE {
                         return Err(Stop::TooMuch);
                     }
@@ -271,7 +271,7 @@ impl<'s> Walk<'s> {
                         }
                     }
                     let (from, count) = self.of(need);
-                    self.clocks.hear((from, count), place.stream)?;
+                    self.clocks.hear((from, count), point.stream)?;
                 }
             }
         }
@@ -283,17 +283,17 @@ impl<'s> Walk<'s> {
         (self.order.stream_of[need.before.index()], self.time(need.before, false) + 1)
     }
 
-    fn met(&self, need: &Need, place: Place) -> bool {
+    fn met(&self, need: &Need, point: StreamPoint) -> bool {
         let (from, count) = self.of(need);
-        from == place.stream || self.clocks.known(place.stream, from) >= count
+        from == point.stream || self.clocks.known(point.stream, from) >= count
     }
 
     /// The channel whose pending wait tells of the earlier end: from its own stream, if there is one, and the
     /// one that knows most.
-    fn teller(&self, need: &Need, place: Place) -> Option<u32> {
+    fn teller(&self, need: &Need, point: StreamPoint) -> Option<u32> {
         let (from, count) = self.of(need);
         let tells = |channel: &&u32| {
-            let pending = self.pending[**channel as usize].filter(|p| p.stream == place.stream)?;
+            let pending = self.pending[**channel as usize].filter(|p| p.stream == point.stream)?;
             let told = if pending.from == from {
                 pending.count
             } else {
@@ -301,7 +301,7 @@ impl<'s> Walk<'s> {
             };
             (told >= count).then_some((pending.from == from, told, pending.wait))
         };
-        let channels = self.channels[place.stream.index()].iter();
+        let channels = self.channels[point.stream.index()].iter();
         let best = channels.filter_map(|channel| Some((tells(&channel)?, *channel))).max()?;
         Some(best.1)
     }

@@ -40,8 +40,8 @@ pub(super) fn least(
         if why[wait.index()] != NONE {
             let need = &needs.all[why[wait.index()] as usize];
             let place = match need.after {
-                After::Op(op) => paths.place(op, false),
-                After::Next(op) => paths.place(op, true),
+                After::Op(op) => paths.point(op, false),
+                After::Next(op) => paths.point(op, true),
                 After::Exit(rank) => paths.end(needs.main[rank.index()]),
             };
             let toll = |wait: OpId| if kept[wait.index()] { Toll::Free } else { Toll::Closed };

@@ -11,7 +11,7 @@ use crate::schedule::{Buffer, Op, OpKind, Operand, Schedule};
 use crate::verify::Callers;
 use crate::verify::clocks::Full;
 use crate::verify::in_place::follows;
-use crate::verify::layout::{Cells, Held, Layout, Mode};
+use crate::verify::layout::{Cells, Layout, Mode, SlotOrigins};
 use crate::verify::memory::{CALLER, Memory, NOBODY, Past};
 use crate::verify::{Access, Order};
 
@@ -65,42 +65,46 @@ pub(super) fn needs(schedule: &Schedule, order: &Order, callers: Callers) -> Res
         schedule.collective.has_in_place() && !schedule.out_of_place && !follows(schedule)?;
     let mut modes = vec![Mode::OutOfPlace];
     modes.extend(in_place.then_some(Mode::InPlace));
-    let mut worlds = Vec::new();
+    let mut states = Vec::new();
     for mode in modes {
         let layout = Layout::new(schedule, &cells, mode).ok_or(cells.per_unit)?;
-        worlds.push(World { memory: Memory::new(layout.size), layout, held: Held::new() });
+        states.push(ModeState {
+            memory: Memory::new(layout.size),
+            layout,
+            origins: SlotOrigins::new(),
+        });
     }
     let main = schedule.main_streams();
     let mut gather = Gather { schedule, order, callers, cells: &cells, main, all: Vec::new() };
-    for world in &mut worlds {
-        gather.enter(world);
+    for state in &mut states {
+        gather.enter(state);
     }
     let mut last = HashMap::new();
     for &at in &order.sequence {
         match schedule.op(at).kind {
-            OpKind::Move => gather.moved(&mut worlds, at, false),
+            OpKind::Move => gather.moved(&mut states, at, false),
             _ => gather.counted(&mut last, at),
         }
     }
     if callers != Callers::One {
-        for world in &mut worlds {
-            gather.exit(world);
+        for state in &mut states {
+            gather.exit(state);
         }
         if order.shares_scratch(schedule) {
             let moves = order.sequence.iter().filter(|at| schedule.op(**at).kind == OpKind::Move);
             for &at in moves {
-                gather.moved(&mut worlds[..1], at, true);
+                gather.moved(&mut states[..1], at, true);
             }
         }
     }
     Ok(Needs { all: gather.all, main: gather.main })
 }
 
-/// One memory, in one mode.
-struct World {
+/// The memory of all ranks in one mode, as the moves are gone through.
+struct ModeState {
     layout: Layout,
     memory: Memory,
-    held: Held,
+    origins: SlotOrigins,
 }
 
 struct Gather<'s> {
@@ -149,21 +153,21 @@ impl Gather<'_> {
     }
 
     /// The callers have written their buffers.
-    fn enter(&self, world: &mut World) {
+    fn enter(&self, state: &mut ModeState) {
         for rank in (0..self.schedule.nranks).map(RankId) {
             for buffer in [Buffer::Output, Buffer::Input] {
-                let first = world.layout.buffer(rank, buffer);
+                let first = state.layout.buffer(rank, buffer);
                 let units = self.schedule.units(buffer, rank).floor() as u32;
-                world.memory.enter(first..first + units * self.cells.per_unit);
+                state.memory.enter(first..first + units * self.cells.per_unit);
             }
         }
     }
 
     /// What a move needs, in this run or of the one before.
-    fn moved(&mut self, worlds: &mut [World], at: OpId, next: bool) {
+    fn moved(&mut self, states: &mut [ModeState], at: OpId, next: bool) {
         let begin = self.all.len();
-        for world in worlds {
-            self.moved_in(world, at, next);
+        for state in states {
+            self.moved_in(state, at, next);
         }
         let position = |need: &Need| need.before;
         self.all[begin..].sort_by_key(position);
@@ -178,13 +182,13 @@ impl Gather<'_> {
         self.all.truncate(kept);
     }
 
-    fn moved_in(&mut self, world: &mut World, at: OpId, next: bool) {
+    fn moved_in(&mut self, state: &mut ModeState, at: OpId, next: bool) {
         let schedule = self.schedule;
         let op = schedule.op(at);
         let (srcs, dsts) = (schedule.srcs(op), schedule.dsts(op));
         let place = |o: &Operand| {
             let (first, len) = self.cells.of(*o);
-            (world.layout.buffer(o.rank, schedule.region(*o).buffer) + first, len)
+            (state.layout.buffer(o.rank, schedule.region(*o).buffer) + first, len)
         };
         let onto_itself = place(&srcs[0]).1 > 0 && place(&srcs[0]) == place(&dsts[0]);
         if (op.srcs, op.dsts, op.finish) == (1, 1, false) && onto_itself {
@@ -194,13 +198,13 @@ impl Gather<'_> {
         let own = usize::from(op.srcs > 1 && onto_itself);
         let reads = srcs.iter().skip(own).map(|o| (o, Access::Read));
         for (operand, access) in reads.chain(dsts.iter().map(|o| (o, Access::Write))) {
-            self.accessed(world, at, next, *operand, access);
+            self.accessed(state, at, next, *operand, access);
         }
     }
 
     fn accessed(
         &mut self,
-        world: &mut World,
+        state: &mut ModeState,
         at: OpId,
         next: bool,
         operand: Operand,
@@ -216,18 +220,18 @@ impl Gather<'_> {
         if len == 0 {
             return;
         }
-        let buffer = world.layout.buffer(operand.rank, region.buffer);
+        let buffer = state.layout.buffer(operand.rank, region.buffer);
         let owned = (operand.rank, region);
         let writes = access == Access::Write;
         let cells = buffer + first..buffer + first + len;
-        let cells = self.cells.reshapes(&mut world.held, owned, buffer, writes).unwrap_or(cells);
+        let cells = self.cells.reshapes(&mut state.origins, owned, buffer, writes).unwrap_or(cells);
         let ops = schedule.ops.len() as u32;
         let event = if next { at.0 + ops } else { at.0 };
         let stream = self.order.stream_of[at.index()];
         let who = self.met_by(stream);
         match access {
-            Access::Read => drop(world.memory.read(cells, event, &who)),
-            Access::Write => drop(world.memory.write(cells, event, &who)),
+            Access::Read => drop(state.memory.read(cells, event, &who)),
+            Access::Write => drop(state.memory.write(cells, event, &who)),
         }
         let met = who.met.into_inner();
         let after = if next { After::Next(at) } else { After::Op(at) };
@@ -262,15 +266,15 @@ impl Gather<'_> {
     }
 
     /// The callers take their buffers back.
-    fn exit(&mut self, world: &mut World) {
+    fn exit(&mut self, state: &mut ModeState) {
         for rank in (0..self.schedule.nranks).map(RankId) {
             let stream = self.main[rank.index()];
             let begin = self.all.len();
             for buffer in [Buffer::Input, Buffer::Output] {
-                let first = world.layout.buffer(rank, buffer);
+                let first = state.layout.buffer(rank, buffer);
                 let units = self.schedule.units(buffer, rank).floor() as u32;
                 let who = self.met_by(stream);
-                world.memory.unordered(first..first + units * self.cells.per_unit, &who);
+                state.memory.unordered(first..first + units * self.cells.per_unit, &who);
                 let mut met = who.met.into_inner();
                 met.sort_unstable();
                 met.dedup();

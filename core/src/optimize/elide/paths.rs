@@ -6,9 +6,9 @@ use crate::ids::{OpId, StreamId};
 use crate::schedule::{OpKind, Schedule};
 use crate::verify::Order;
 
-/// A place in a stream: so many of its events come before, counted through two runs.
+/// A point in a stream: so many of its events come before, counted through two runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Place {
+pub(super) struct StreamPoint {
     pub(super) stream: StreamId,
     pub(super) time: u32,
 }
@@ -24,9 +24,9 @@ pub(super) struct Paths<'s> {
     pub(super) work: u64,
 }
 
-/// A stretch of a stream to search, before `place`, and the wait that leads there.
+/// A stretch of a stream to search, before `point`, and the wait that leads there.
 struct Visit {
-    place: Place,
+    point: StreamPoint,
     by: Option<(OpId, usize)>,
 }
 
@@ -50,16 +50,16 @@ impl<'s> Paths<'s> {
     }
 
     /// Where an op of the first run or the next stands in its stream.
-    pub(super) fn place(&self, op: OpId, next: bool) -> Place {
+    pub(super) fn point(&self, op: OpId, next: bool) -> StreamPoint {
         let stream = self.order.stream_of[op.index()];
         let of = self.schedule.streams[stream.index()];
         let run = if next { of.len } else { 0 };
-        Place { stream, time: op.0 - of.first.0 + run }
+        StreamPoint { stream, time: op.0 - of.first.0 + run }
     }
 
     /// The end of a stream's first run.
-    pub(super) fn end(&self, stream: StreamId) -> Place {
-        Place { stream, time: self.schedule.streams[stream.index()].len }
+    pub(super) fn end(&self, stream: StreamId) -> StreamPoint {
+        StreamPoint { stream, time: self.schedule.streams[stream.index()].len }
     }
 
     /// The place of an op in the order of all.
@@ -67,21 +67,21 @@ impl<'s> Paths<'s> {
         self.position[op.index()]
     }
 
-    /// The waits on a way from `op` to before `place` over signals that `toll` lets pass, if there is one.
+    /// The waits on a way from `op` to before `point` over signals that `toll` lets pass, if there is one.
     pub(super) fn find(
         &mut self,
         op: OpId,
-        place: Place,
+        point: StreamPoint,
         toll: impl Fn(OpId) -> Toll,
     ) -> Option<Vec<OpId>> {
-        let goal = self.place(op, false);
+        let goal = self.point(op, false);
         let earliest = u64::from(self.position(op));
         let ops = self.schedule.ops.len() as u64;
-        let mut visits = vec![Visit { place, by: None }];
+        let mut visits = vec![Visit { point, by: None }];
         let mut open = VecDeque::from([0]);
         let mut found = None;
         while let Some(visit) = open.pop_front() {
-            let Place { stream, time } = visits[visit].place;
+            let StreamPoint { stream, time } = visits[visit].point;
             if stream == goal.stream {
                 if time > goal.time {
                     found = Some(visit);
@@ -108,9 +108,9 @@ impl<'s> Paths<'s> {
                 if toll == Toll::Closed {
                     continue;
                 }
-                let mut from = self.place(self.order.meets[at.index()], run > 0);
+                let mut from = self.point(self.order.meets[at.index()], run > 0);
                 from.time += 1;
-                visits.push(Visit { place: from, by: Some((at, visit)) });
+                visits.push(Visit { point: from, by: Some((at, visit)) });
                 if toll == Toll::Free {
                     open.push_front(visits.len() - 1);
                 } else {
@@ -119,7 +119,7 @@ impl<'s> Paths<'s> {
             }
         }
         for visit in &visits {
-            self.searched[visit.place.stream.index()] = 0;
+            self.searched[visit.point.stream.index()] = 0;
         }
         let mut waits = Vec::new();
         let mut at = found?;

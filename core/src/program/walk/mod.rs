@@ -295,8 +295,8 @@ impl<'p> Walk<'p> {
             // What the run was put on is what there is.
             StmtKind::Demand(Demand::Links(_)) if self.placed.is_some() => {}
             StmtKind::Demand(Demand::Links(topology)) => {
-                let ground = self.topology(b, topology)?;
-                b.on_topology(at, &Site(Ok(ground)))?;
+                let ranked = self.topology(b, topology)?;
+                b.on_topology(at, &Site(Ok(ranked)))?;
             }
             StmtKind::Demand(Demand::AtMost(resource, most)) => {
                 let most = self.int(b, most)?;

@@ -32,8 +32,8 @@ impl<'p> Walk<'p> {
             Op::RingRight => Ok(self.ring(b, &args[0])?.right.0.into()),
             Op::RingPosition => Ok(self.ring(b, &args[0])?.position.into()),
             Op::RingSeat => {
-                let (chair, index) = (self.ring(b, &args[0])?, self.int(b, &args[1])?);
-                pick(&chair.order, index).map(|rank| rank.0.into())
+                let (ring, index) = (self.ring(b, &args[0])?, self.int(b, &args[1])?);
+                pick(&ring.order, index).map(|rank| rank.0.into())
             }
             Op::TreeRoot => Ok(self.tree(b, &args[0])?.root().0.into()),
             Op::TreeParent => self.tree(b, &args[0])?.parent().map(|rank| rank.0.into()),

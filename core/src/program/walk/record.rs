@@ -19,11 +19,11 @@ impl<'p> Walk<'p> {
         value: &Value,
     ) -> Result<(), Stop> {
         if let (Op::Relays, Value::List(relays)) = (expr.op, value) {
-            let ground = self.topology(b, &expr.args[0])?;
+            let ranked = self.topology(b, &expr.args[0])?;
             let (from, to) = (self.int(b, &expr.args[1])?, self.int(b, &expr.args[2])?);
             let relays = relays.to_vec();
             note(b, |record| {
-                let number = record.topology(&ground);
+                let number = record.topology(&ranked);
                 record.relays.insert((number, from, to), relays);
             });
             return Ok(());
@@ -36,9 +36,9 @@ impl<'p> Walk<'p> {
             args.push(match self.value(b, arg)? {
                 Value::Int(value) => Argument::Int(value),
                 Value::List(list) => Argument::List(list.to_vec()),
-                Value::Topology(ground) => {
+                Value::Topology(ranked) => {
                     let mut number = 0;
-                    note(b, |record| number = record.topology(&ground));
+                    note(b, |record| number = record.topology(&ranked));
                     Argument::Topology(number)
                 }
                 other => unreachable!("objects are made from numbers, not {other:?}"),
@@ -86,19 +86,19 @@ impl<'p> Walk<'p> {
         Ok(Some(match value {
             Value::Int(value) => Answer::Int(*value),
             Value::List(list) => Answer::List(list.to_vec()),
-            Value::Ring(chair) => {
-                let order = order(b, &chair.order);
+            Value::Ring(ring) => {
+                let order = order(b, &ring.order);
                 Answer::Ring(b.settle(self.at, order)?)
             }
-            Value::Rings(chairs) => {
-                let orders = chairs.iter().map(|chair| order(b, &chair.order)).collect();
+            Value::Rings(rings) => {
+                let orders = rings.iter().map(|ring| order(b, &ring.order)).collect();
                 Answer::Rings(b.settle(self.at, orders)?)
             }
             Value::Tree(place) => Answer::Tree(place.tree.clone()),
             Value::Groups(place) => Answer::Groups(place.groups.clone()),
-            Value::Topology(ground) => {
+            Value::Topology(ranked) => {
                 let mut number = 0;
-                note(b, |record| number = record.topology(ground));
+                note(b, |record| number = record.topology(ranked));
                 Answer::Topology(number)
             }
             _ => return Ok(None),

@@ -12,9 +12,9 @@ use crate::schedule::arith::{self, Fault};
 use crate::schedule::builder::{Builder, Stop};
 use crate::schedule::groups::{GroupPlace, Membership};
 use crate::schedule::params::{ParamTy, ParamValue};
-use crate::schedule::site::{Ground, Site};
+use crate::schedule::site::{RankedTopology, Site};
 use crate::schedule::tree::{TreeNode, TreePlace};
-use crate::schedule::value::{Chair, Int, Peer, Place, Seat, Seats, pick};
+use crate::schedule::value::{Int, Peer, Place, RingAtRank, Seat, Seats, pick};
 use crate::syntax::ast::BinOp;
 
 /// A value. Faults never get this far.
@@ -27,11 +27,11 @@ pub(super) enum Value {
     Region(Area),
     Pieces(Pieces),
     Place(RankId, Area),
-    Ring(Chair),
-    Rings(Rc<[Chair]>),
+    Ring(RingAtRank),
+    Rings(Rc<[RingAtRank]>),
     Tree(TreePlace),
     Groups(GroupPlace),
-    Topology(Ground),
+    Topology(RankedTopology),
 }
 
 impl Value {
@@ -46,11 +46,11 @@ impl Value {
             Self::Int(value) if ty == ParamTy::Bool => ParamValue::Bool(value != 0),
             Self::Int(value) => ParamValue::Int(value),
             Self::List(list) => ParamValue::Ranks(list.to_vec()),
-            Self::Ring(chair) => ParamValue::Ring(b.given(at, Seat(Ok(chair)))?),
-            Self::Rings(chairs) => ParamValue::Rings(b.given(at, Seats(Ok(chairs.to_vec())))?),
+            Self::Ring(ring) => ParamValue::Ring(b.given(at, Seat(Ok(ring)))?),
+            Self::Rings(rings) => ParamValue::Rings(b.given(at, Seats(Ok(rings.to_vec())))?),
             Self::Tree(place) => ParamValue::Tree(b.given(at, TreeNode(Ok(place)))?),
             Self::Groups(place) => ParamValue::Groups(b.given(at, Membership(Ok(place)))?),
-            Self::Topology(ground) => ParamValue::Topology(b.given(at, Site(Ok(ground)))?),
+            Self::Topology(ranked) => ParamValue::Topology(b.given(at, Site(Ok(ranked)))?),
             other => unreachable!("checked as a parameter, is {other:?}"),
         })
     }
@@ -76,11 +76,11 @@ macro_rules! typed {
 
 impl<'p> Walk<'p> {
     typed!(list, List, Rc<[i64]>);
-    typed!(ring, Ring, Chair);
-    typed!(rings, Rings, Rc<[Chair]>);
+    typed!(ring, Ring, RingAtRank);
+    typed!(rings, Rings, Rc<[RingAtRank]>);
     typed!(tree, Tree, TreePlace);
     typed!(groups, Groups, GroupPlace);
-    typed!(topology, Topology, Ground);
+    typed!(topology, Topology, RankedTopology);
 
     /// A number that may be asked for before its statement is reached: a fault is not told yet.
     pub(super) fn foreseen(&mut self, b: &mut Builder<'_>, expr: &'p Expr) -> Int {

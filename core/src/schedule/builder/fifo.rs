@@ -34,14 +34,14 @@ pub(super) struct Fifo {
     buffer: ScratchId,
     sizes: Sizes,
     /// The links that this rank uses, in the order of their first use.
-    links: Vec<Link>,
+    links: Vec<LinkUse>,
     /// Where each stands in `links`, by its two ends.
     known: HashMap<(LaneId, RankId, RankId), usize, BuildHasherDefault<Mix>>,
 }
 
-/// One end of a link, and how often it was used.
+/// The use that a rank makes of one end of a link: how many steps it has taken there.
 #[derive(Clone, Copy)]
-struct Link {
+struct LinkUse {
     lane: LaneId,
     from: RankId,
     to: RankId,
@@ -49,7 +49,7 @@ struct Link {
     steps: u64,
 }
 
-impl Link {
+impl LinkUse {
     /// `head` goes from the receiver to the sender, `tail` with the data.
     fn channel(&self, kind: SignalKind) -> Channel {
         let (from, to) = match kind {
@@ -148,10 +148,11 @@ impl Builder<'_> {
     pub(crate) fn end_fifo(&mut self) -> Result<(), Stop> {
         let Some(Fifo { at, buffer, sizes, links, .. }) = self.fifo.take() else { return Ok(()) };
         let me = self.rank;
-        let out = |link: &Link| link.steps.min(sizes.credits.into());
+        let out = |link: &LinkUse| link.steps.min(sizes.credits.into());
         let sent: Vec<_> = links.into_iter().filter(|link| link.from == me).collect();
         if let Some(record) = &mut self.tables.record {
-            let credit = |link: &Link| Credit { peer: link.to, lane: link.lane, times: out(link) };
+            let credit =
+                |link: &LinkUse| Credit { peer: link.to, lane: link.lane, times: out(link) };
             record.end(buffer, me, &sent.iter().map(credit).collect::<Vec<_>>());
         }
         for link in sent {
@@ -355,12 +356,12 @@ impl Builder<'_> {
     }
 
     /// Whether all slots were written before this step of a link.
-    fn spent(&self, link: Link) -> bool {
+    fn spent(&self, link: LinkUse) -> bool {
         self.fifo.as_ref().is_some_and(|fifo| link.steps >= fifo.sizes.credits.into())
     }
 
     /// A link before its next step, and the slot of that step.
-    fn step_of(&mut self, at: At, from: RankId, to: RankId) -> Result<(Link, Region), Stop> {
+    fn step_of(&mut self, at: At, from: RankId, to: RankId) -> Result<(LinkUse, Region), Stop> {
         let lane = self.lane.id();
         let Some(fifo) = &mut self.fifo else { return Err(Stop) };
         let (buffer, sizes) = (fifo.buffer, fifo.sizes);
@@ -375,7 +376,7 @@ impl Builder<'_> {
                     let title = format!("the fifo of rank {to} has more than {most} slots");
                     return Err(self.fail(Finding::new(Code::StepLimit, SpanId(at), title)));
                 };
-                fifo.links.push(Link { lane, from, to, first_slot, steps: 0 });
+                fifo.links.push(LinkUse { lane, from, to, first_slot, steps: 0 });
                 index
             }
         };

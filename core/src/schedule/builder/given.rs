@@ -9,7 +9,7 @@ use crate::schedule::ring::Ring;
 use crate::schedule::rings::Rings;
 use crate::schedule::site::Site;
 use crate::schedule::tree::{Tree, TreeNode};
-use crate::schedule::value::{Chair, Flag, Int, List, Seat, Seats};
+use crate::schedule::value::{Flag, Int, List, RingAtRank, Seat, Seats};
 use crate::topology::Topology;
 
 /// A value that a parameter can take.
@@ -28,8 +28,8 @@ impl Builder<'_> {
         self.settle(at, plain)
     }
 
-    fn order(&self, chair: &Chair) -> Result<Ring, Fault> {
-        let numbers = chair.order.iter().map(|rank| self.number(*rank));
+    fn order(&self, ring: &RingAtRank) -> Result<Ring, Fault> {
+        let numbers = ring.order.iter().map(|rank| self.number(*rank));
         Ok(Ring::order(numbers.collect::<Result<Vec<_>, _>>()?))
     }
 }
@@ -65,7 +65,7 @@ impl Given for Seat {
 impl Given for Seats {
     type Plain = Rings;
     fn plain(self, builder: &Builder<'_>) -> Result<Rings, Fault> {
-        self.0?.iter().map(|chair| builder.order(chair)).collect()
+        self.0?.iter().map(|ring| builder.order(ring)).collect()
     }
 }
 

@@ -79,13 +79,13 @@ impl Builder<'_> {
 
     /// `Groups::islands(topology)`
     pub fn groups_islands(&mut self, at: At, site: &Site) -> Result<Membership, Stop> {
-        let topology = self.ground(at, site)?.topology;
+        let topology = self.ranked(at, site)?.topology;
         self.groups(at, &Groups::islands(topology))
     }
 
     /// `Groups::rails(topology)`
     pub fn groups_rails(&mut self, at: At, site: &Site) -> Result<Membership, Stop> {
-        let topology = self.ground(at, site)?.topology;
+        let topology = self.ranked(at, site)?.topology;
         self.groups(at, &Groups::rails(topology))
     }
 

@@ -4,19 +4,19 @@ use std::sync::Arc;
 
 use super::{At, Builder, Stop};
 use crate::ids::{RankId, SpanId};
-use crate::schedule::ring::{Ring, Seating};
+use crate::schedule::ring::{Ring, RingOrder};
 use crate::schedule::rings::Rings;
-use crate::schedule::site::{Drawing, Ground, Site};
-use crate::schedule::value::{Chair, Int, List, Seat, Seats};
+use crate::schedule::site::{Drawing, RankedTopology, Site};
+use crate::schedule::value::{Int, List, RingAtRank, Seat, Seats};
 use crate::topology::shape::Shape;
 use crate::topology::{Problem, Topology};
 
 impl Builder<'_> {
     /// This rank's seat in `ring`.
     pub fn ring(&mut self, at: At, ring: &Ring) -> Result<Seat, Stop> {
-        let seating = self.tables.seating(ring, self.size());
-        let seating = self.found(at, seating)?;
-        Ok(Seat(Ok(self.chair(&seating))))
+        let ring_order = self.tables.ring_order(ring, self.size());
+        let ring_order = self.found(at, ring_order)?;
+        Ok(Seat(Ok(self.ring_at_rank(&ring_order))))
     }
 
     /// This rank's seat in the ring of these ranks, in ring order.
@@ -27,20 +27,20 @@ impl Builder<'_> {
 
     /// This rank's seat in a ring of links of the topology.
     pub fn ring_around(&mut self, at: At, site: &Site) -> Result<Seat, Stop> {
-        let topology = self.ground(at, site)?.topology;
+        let topology = self.ranked(at, site)?.topology;
         self.ring(at, &Ring::around(topology))
     }
 
     /// This rank's seats in several rings.
     pub fn rings(&mut self, at: At, rings: &Rings) -> Result<Seats, Stop> {
-        let seatings = self.tables.seatings(rings, self.size());
-        let seatings = self.found(at, seatings)?;
-        Ok(Seats(Ok(seatings.iter().map(|seating| self.chair(seating)).collect())))
+        let ring_orders = self.tables.ring_orders(rings, self.size());
+        let ring_orders = self.found(at, ring_orders)?;
+        Ok(Seats(Ok(ring_orders.iter().map(|ring_order| self.ring_at_rank(ring_order)).collect())))
     }
 
     /// `Rings::channels(topology)`
     pub fn rings_channels(&mut self, at: At, site: &Site) -> Result<Seats, Stop> {
-        let topology = self.ground(at, site)?.topology;
+        let topology = self.ranked(at, site)?.topology;
         self.rings(at, &Rings::channels(topology))
     }
 
@@ -51,7 +51,7 @@ impl Builder<'_> {
         site: &Site,
         k: impl Into<Int>,
     ) -> Result<Seats, Stop> {
-        let topology = self.ground(at, site)?.topology;
+        let topology = self.ranked(at, site)?.topology;
         let k = self.settle(at, k.into().0)?;
         let k = u32::try_from(k.clamp(0, i64::from(u32::MAX))).unwrap_or(u32::MAX);
         self.rings(at, &Rings::disjoint(topology, k))
@@ -94,24 +94,24 @@ impl Builder<'_> {
         let nranks = self.size();
         let holds = topology.holds(nranks);
         self.found(at, holds)?;
-        Ok(Site(Ok(Ground { topology, nranks })))
+        Ok(Site(Ok(RankedTopology { topology, nranks })))
     }
 
-    pub(super) fn ground(&mut self, at: At, site: &Site) -> Result<Ground, Stop> {
+    pub(super) fn ranked(&mut self, at: At, site: &Site) -> Result<RankedTopology, Stop> {
         self.settle(at, site.0.clone())
     }
 
-    fn chair(&self, seating: &Seating) -> Chair {
+    fn ring_at_rank(&self, ring_order: &RingOrder) -> RingAtRank {
         let here = RankId(self.here());
         let ranks = |numbers: &Arc<[RankId]>| match self.ranks() {
             None => numbers.clone(),
             Some(_) => numbers.iter().map(|rank| self.member(*rank)).collect(),
         };
-        Chair {
-            left: self.member(seating.left(here)),
-            right: self.member(seating.right(here, 1)),
-            position: seating.position[here.index()],
-            order: ranks(&seating.order),
+        RingAtRank {
+            left: self.member(ring_order.left(here)),
+            right: self.member(ring_order.right(here, 1)),
+            position: ring_order.position[here.index()],
+            order: ranks(&ring_order.order),
         }
     }
 

@@ -35,7 +35,7 @@ pub(super) fn system(
     version.ok_or_else(|| file.lacks(&root, "version"))?;
     let ranks = ranks(file, &root)?;
     number(&mut root, &mut ranks.iter());
-    let mut machine = Machine {
+    let mut reader = GraphReader {
         file,
         draft: Draft::new(name, ranks.len() as u64, false)?,
         nodes: ranks.len(),
@@ -45,15 +45,15 @@ pub(super) fn system(
         bridges: Vec::new(),
         guessed: Guessed::default(),
     };
-    machine.cpus(&root)?;
-    if machine.gpus.len() < ranks.len() {
-        let lost = ranks.len() - machine.gpus.len();
+    reader.cpus(&root)?;
+    if reader.gpus.len() < ranks.len() {
+        let lost = ranks.len() - reader.gpus.len();
         let title = format!("{lost} GPUs that are not in a <pci> of their own below a <cpu>");
         return Err(file.wrong(&root, title));
     }
-    machine.bridges()?;
-    let (sm, nvswitch) = machine.nvlinks()?;
-    let Machine { mut draft, links, guessed, .. } = machine;
+    reader.bridges()?;
+    let (sm, nvswitch) = reader.nvlinks()?;
+    let GraphReader { mut draft, links, guessed, .. } = reader;
     for ((from, to, kind), (capacity, latency)) in links {
         draft.link(Link { from, to, kind, capacity: Rat::whole(capacity), latency })?;
     }
@@ -143,7 +143,7 @@ impl Guessed {
 
 /// Where in the tree a device hangs.
 #[derive(Clone, Copy)]
-struct Place {
+struct Attachment {
     parent: NodeId,
     cpu: NodeId,
     group: u32,
@@ -156,7 +156,8 @@ struct Gpu<'a> {
     busid: String,
 }
 
-struct Machine<'a> {
+/// The graph of a machine, as far as its file has been read.
+struct GraphReader<'a> {
     file: File<'a>,
     draft: Draft,
     nodes: usize,
@@ -169,7 +170,7 @@ struct Machine<'a> {
     guessed: Guessed,
 }
 
-impl<'a> Machine<'a> {
+impl<'a> GraphReader<'a> {
     fn node(
         &mut self,
         at: &Element,
@@ -217,7 +218,7 @@ impl<'a> Machine<'a> {
                 }
             }
             cpus.push((cpu, node));
-            self.below(cpu, Place { parent: node, cpu: node, group })?;
+            self.below(cpu, Attachment { parent: node, cpu: node, group })?;
         }
         for (cpu, from) in &cpus {
             let host = cpu.get("host_hash");
@@ -233,7 +234,7 @@ impl<'a> Machine<'a> {
     }
 
     /// The devices of a CPU or a PCI switch.
-    fn below(&mut self, element: &'a Element, place: Place) -> Result<(), Problem> {
+    fn below(&mut self, element: &'a Element, place: Attachment) -> Result<(), Problem> {
         for device in fused(element) {
             self.device(device, place)?;
         }
@@ -243,7 +244,7 @@ impl<'a> Machine<'a> {
         Ok(())
     }
 
-    fn device(&mut self, element: &'a Element, place: Place) -> Result<(), Problem> {
+    fn device(&mut self, element: &'a Element, place: Attachment) -> Result<(), Problem> {
         let file = self.file;
         let busid = file.text(element, "busid")?.to_lowercase();
         let width = file.number(element, "link_width", 0..=64)?.unwrap_or(0) as u64;
@@ -276,7 +277,7 @@ impl<'a> Machine<'a> {
                 let node = self.node(element, name, NodeKind::Pci, Some(place.group))?;
                 self.cable(place.parent, node, LinkKind::Pci, speed);
                 self.bridges.extend(element.all("pcilink").map(|link| (link, node)));
-                self.below(element, Place { parent: node, ..place })?;
+                self.below(element, Attachment { parent: node, ..place })?;
                 node
             }
         };
@@ -296,7 +297,7 @@ impl<'a> Machine<'a> {
         nic: &Element,
         busid: Option<&str>,
         speed: u64,
-        place: Place,
+        place: Attachment,
     ) -> Result<NodeId, Problem> {
         let ports: Vec<_> = nic.all("net").collect();
         let named = ports.first().and_then(|net| net.get("name").or(net.get("dev"))).or(busid);

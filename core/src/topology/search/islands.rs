@@ -9,7 +9,7 @@ use crate::ids::RankId;
 
 /// A way into an island, and how the ring came there.
 #[derive(Clone, Copy)]
-struct Door {
+struct Entrance {
     entry: RankId,
     /// Entry and exit of the island before.
     before: Option<(RankId, RankId)>,
@@ -22,7 +22,7 @@ pub(super) fn ring(better: &Pairs, pairs: &Pairs) -> Option<Vec<RankId>> {
     if islands.len() < 2 || islands.iter().any(|island| !complete(better, island)) {
         return None;
     }
-    let found = islands[0].iter().find_map(|start| doors(&islands, pairs, *start))?;
+    let found = islands[0].iter().find_map(|start| entrances(&islands, pairs, *start))?;
     let mut order = Vec::new();
     for (island, (entry, exit)) in islands.iter().zip(found) {
         order.push(entry);
@@ -37,18 +37,22 @@ pub(super) fn ring(better: &Pairs, pairs: &Pairs) -> Option<Vec<RankId>> {
 }
 
 /// Entry and exit of each island, for a ring that enters the first at `start`.
-fn doors(islands: &[Vec<RankId>], pairs: &Pairs, start: RankId) -> Option<Vec<(RankId, RankId)>> {
-    let mut layers = vec![vec![Door { entry: start, before: None }]];
+fn entrances(
+    islands: &[Vec<RankId>],
+    pairs: &Pairs,
+    start: RankId,
+) -> Option<Vec<(RankId, RankId)>> {
+    let mut layers = vec![vec![Entrance { entry: start, before: None }]];
     for (i, island) in islands.iter().enumerate() {
         let next = &islands[(i + 1) % islands.len()];
-        let mut reached: Vec<Door> = Vec::new();
-        for door in &layers[i] {
+        let mut reached: Vec<Entrance> = Vec::new();
+        for entrance in &layers[i] {
             // From the far end, so that an island is walked in order.
-            for exit in island.iter().rev().filter(|r| **r != door.entry || island.len() == 1) {
+            for exit in island.iter().rev().filter(|r| **r != entrance.entry || island.len() == 1) {
                 for entry in next.iter().filter(|entry| pairs.has(*exit, **entry)) {
                     if reached.iter().all(|known| known.entry != *entry) {
-                        let before = Some((door.entry, *exit));
-                        reached.push(Door { entry: *entry, before });
+                        let before = Some((entrance.entry, *exit));
+                        reached.push(Entrance { entry: *entry, before });
                     }
                 }
             }
@@ -61,8 +65,8 @@ fn doors(islands: &[Vec<RankId>], pairs: &Pairs, start: RankId) -> Option<Vec<(R
     let mut entry = start;
     let mut found = Vec::new();
     for layer in layers[1..].iter().rev() {
-        let door = layer.iter().find(|door| door.entry == entry)?;
-        let (came, exit) = door.before?;
+        let entrance = layer.iter().find(|entrance| entrance.entry == entry)?;
+        let (came, exit) = entrance.before?;
         found.push((came, exit));
         entry = came;
     }

@@ -128,7 +128,7 @@ impl<'s> Clocks<'s> {
 #[cfg(test)]
 mod tests {
     use super::{Clocks, Full};
-    use crate::check::Door;
+    use crate::check::Frontend;
     use crate::compile;
     use crate::ids::{OpId, StreamId};
     use crate::program::Configured;
@@ -186,7 +186,7 @@ rank 1 stream 0
             for d in 1..nranks { peer((rank + d) % nranks).RxDataSignal(); }
         }";
         let source = Source::from_text("test.coll", text);
-        let program = compile(&source, Door::File).expect("it makes sense");
+        let program = compile(&source, Frontend::File).expect("it makes sense");
         let all = Configured::new(program.algorithms[0].clone(), &source);
         let schedule = all.schedule(6).expect("it fits");
         let order = in_order(&schedule).expect("no deadlock");

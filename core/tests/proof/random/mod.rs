@@ -5,7 +5,7 @@ mod edit;
 mod grammar;
 mod tree;
 
-use roundelay_core::check::Door;
+use roundelay_core::check::Frontend;
 use roundelay_core::compile;
 use roundelay_core::diagnostics::Code;
 use roundelay_core::program::Configured;
@@ -38,7 +38,7 @@ algorithm OneShot() -> AllReduce {
 fn lay_out(algorithm: &Algorithm, nranks: u32) -> (String, Option<Schedule>) {
     let text = printer::print(&File { algorithms: vec![algorithm.clone()], ..File::default() });
     let source = Source::from_text("random.coll", &text);
-    let schedule = compile(&source, Door::File).ok().and_then(|mut program| {
+    let schedule = compile(&source, Frontend::File).ok().and_then(|mut program| {
         let algorithm = Configured::new(program.algorithms.pop()?, &source);
         algorithm.schedule_within(nranks, LIMITS).ok()
     });

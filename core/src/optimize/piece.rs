@@ -8,7 +8,7 @@ use crate::schedule::{Buffer, Operand};
 use crate::verify::values::ValueId;
 
 use super::Unfit;
-use super::flow::{Item, Place, aliased};
+use super::flow::{Destination, Item, aliased};
 use super::share::Piece;
 use super::writer::Writer;
 
@@ -22,8 +22,8 @@ enum Source {
     Partial(u32),
 }
 
-/// Writes one piece.
-pub(super) struct Program<'w, 's> {
+/// Writes the moves that make one piece of the outputs.
+pub(super) struct PieceWriter<'w, 's> {
     writer: &'w mut Writer<'s>,
     piece: &'w Piece<'s>,
     /// Partials by expression, and how many moves still read them.
@@ -32,7 +32,7 @@ pub(super) struct Program<'w, 's> {
     slots: u32,
 }
 
-impl<'w, 's> Program<'w, 's> {
+impl<'w, 's> PieceWriter<'w, 's> {
     pub(super) fn new(writer: &'w mut Writer<'s>, piece: &'w Piece<'s>) -> Self {
         Self { writer, piece, kept: HashMap::new(), free: Vec::new(), slots: 0 }
     }
@@ -52,9 +52,9 @@ impl<'w, 's> Program<'w, 's> {
         for (at, item) in items.iter().enumerate() {
             // In place, what is written here may be an input that is still to be read.
             let clobbers = at + 1 < items.len()
-                && item.dsts.iter().any(|place| {
+                && item.dsts.iter().any(|dst| {
                     let per_unit = self.writer.flow.cells.per_unit;
-                    aliased(self.writer.schedule, per_unit, *place) && inputs.contains(&place.rank)
+                    aliased(self.writer.schedule, per_unit, *dst) && inputs.contains(&dst.rank)
                 });
             if clobbers {
                 let slot = self.partial(item.expr)?;
@@ -100,13 +100,13 @@ impl<'w, 's> Program<'w, 's> {
         let local = sources
             .iter()
             .any(|s| matches!(s, Source::Partial(_)) || matches!(s, Source::Input(r) if here(*r)))
-            || item.dsts.iter().any(|place| here(place.rank));
+            || item.dsts.iter().any(|dst| here(dst.rank));
         if item.dsts.len() > MOST || !local {
             let slot = self.fold(sources, at)?;
             return self.spread(slot, &item.dsts);
         }
         let sources = self.shorten(sources, at)?;
-        let dsts: Vec<Operand> = item.dsts.iter().map(|place| self.output(*place)).collect();
+        let dsts: Vec<Operand> = item.dsts.iter().map(|dst| self.output(*dst)).collect();
         self.push(&sources, &dsts, at)?;
         self.release(&sources);
         Ok(())
@@ -120,7 +120,7 @@ impl<'w, 's> Program<'w, 's> {
 
     /// The sources of `expr`'s last chain, first the innermost; what is no input is made a partial before.
     fn sources(&mut self, expr: u32) -> Result<(Vec<Source>, SpanId), Unfit> {
-        let span = |program: &Self, op| program.writer.schedule.op(op).at;
+        let span = |piece: &Self, op| piece.writer.schedule.op(op).at;
         let mut at = None;
         let mut rest = Vec::new();
         let mut next = expr;
@@ -187,10 +187,10 @@ impl<'w, 's> Program<'w, 's> {
     }
 
     /// Copies a partial to where it goes.
-    fn spread(&mut self, slot: u32, dsts: &[Place]) -> Result<(), Unfit> {
+    fn spread(&mut self, slot: u32, dsts: &[Destination]) -> Result<(), Unfit> {
         let from = [Source::Partial(slot)];
         for some in dsts.chunks(MOST) {
-            let some: Vec<Operand> = some.iter().map(|place| self.output(*place)).collect();
+            let some: Vec<Operand> = some.iter().map(|dst| self.output(*dst)).collect();
             self.push(&from, &some, SpanId::default())?;
         }
         self.release(&from);
@@ -232,14 +232,14 @@ impl<'w, 's> Program<'w, 's> {
         }
     }
 
-    fn output(&mut self, place: Place) -> Operand {
-        let units = place.shift.div_euclid(i64::from(self.writer.flow.cells.per_unit));
+    fn output(&mut self, destination: Destination) -> Operand {
+        let units = destination.shift.div_euclid(i64::from(self.writer.flow.cells.per_unit));
         let by = |at: Rat| {
             let apart = Rat::whole(units.unsigned_abs());
             let moved = if units < 0 { at.minus(apart) } else { at.plus(apart) };
             moved.expect("outputs are as long as they were proved to be")
         };
         let (lo, hi) = (by(self.piece.lo), by(self.piece.hi));
-        self.writer.user(place.rank, Buffer::Output, lo, hi)
+        self.writer.user(destination.rank, Buffer::Output, lo, hi)
     }
 }

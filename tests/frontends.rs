@@ -1,4 +1,4 @@
-//! The two doors agree: the same text through the macro's flattener and through the file's lexer gives the
+//! The two frontends agree: the same text through the macro's flattener and through the file's lexer gives the
 //! same tokens at the same places, the same tree, and the same schedules; so does expanded Rust.
 
 use std::sync::Arc;
@@ -6,7 +6,7 @@ use std::sync::Arc;
 use proc_macro2::TokenStream;
 use roundelay::library::TwistedRingAllReduce;
 use roundelay::{Algorithm, Groups, Ring, Rings, Tree};
-use roundelay_core::check::Door;
+use roundelay_core::check::Frontend;
 use roundelay_core::diagnostics::Finding;
 use roundelay_core::program::Configured;
 use roundelay_core::schedule::Schedule;
@@ -54,7 +54,7 @@ fn printing_and_parsing_is_the_identity() {
 fn interpreted(file: &str, name: &str) -> Configured {
     let text = std::fs::read_to_string(root().join("stdlib/library").join(file)).unwrap();
     let source = Source::from_text(file, &text);
-    let program = compile(&source, Door::File).unwrap();
+    let program = compile(&source, Frontend::File).unwrap();
     let algorithm = program.algorithms.into_iter().find(|a| a.name == name).unwrap();
     Configured::new(algorithm, &source)
 }
@@ -89,7 +89,8 @@ fn expanded_rust_and_the_interpreter_lay_out_the_same_schedules() {
     let mut expanded = roundelay_tests::library!(expanded);
     for (file, text) in roundelay::library::SOURCES {
         let source = Source::from_text(*file, text);
-        for algorithm in compile(&source, Door::File).expect("the library is right").algorithms {
+        for algorithm in compile(&source, Frontend::File).expect("the library is right").algorithms
+        {
             let name = algorithm.name.clone();
             let at = expanded.iter().position(|(known, _)| *known == name);
             let (_, expanded) = expanded.remove(at.unwrap_or_else(|| panic!("{name} is not here")));
@@ -123,7 +124,7 @@ mod constructs {
 fn every_construct_means_the_same_to_both() {
     let text = std::fs::read_to_string(root().join("tests/data/constructs.coll")).unwrap();
     let source = Source::from_text("data/constructs.coll", &text);
-    let program = compile(&source, Door::File).unwrap_or_else(|errors| {
+    let program = compile(&source, Frontend::File).unwrap_or_else(|errors| {
         panic!("{}", errors.iter().map(|e| e.report(&source)).collect::<Vec<_>>().join("\n"))
     });
     let mut interpreted = Configured::new(program.algorithms[0].clone(), &source);
@@ -143,7 +144,7 @@ mod composed {
     roundelay::include_collective!("data/composed.coll");
 }
 
-/// The same in a block of the macro, which finds its files beside this one.
+/// Algorithms that run others, in a block of the macro, which finds the files that it uses beside this one.
 mod composed_here {
     roundelay::collective! {
         use "data/rails.coll";
@@ -161,7 +162,7 @@ mod composed_here {
 fn calls_mean_the_same_to_both() {
     let text = std::fs::read_to_string(root().join("tests/data/composed.coll")).unwrap();
     let source = Source::from_text("data/composed.coll", &text);
-    let program = compile(&source, Door::File).unwrap_or_else(|errors| {
+    let program = compile(&source, Frontend::File).unwrap_or_else(|errors| {
         panic!("{}", errors.iter().map(|e| e.report(&source)).collect::<Vec<_>>().join("\n"))
     });
     let interpreted = Configured::new(program.algorithms[0].clone(), &source);
@@ -184,7 +185,7 @@ mod fifo {
 fn fifos_mean_the_same_to_both() {
     let text = std::fs::read_to_string(root().join("tests/data/fifo.coll")).unwrap();
     let source = Source::from_text("data/fifo.coll", &text);
-    let program = compile(&source, Door::File).unwrap_or_else(|errors| {
+    let program = compile(&source, Frontend::File).unwrap_or_else(|errors| {
         panic!("{}", errors.iter().map(|e| e.report(&source)).collect::<Vec<_>>().join("\n"))
     });
     let [primitives, exchange, two_ways] = &program.algorithms[..] else { panic!("three") };
@@ -194,7 +195,7 @@ fn fifos_mean_the_same_to_both() {
     for nranks in 1..=9 {
         same(&fifo::Exchange::new(), &exchange, nranks);
         same(&fifo::TwoWays::new(), &two_ways, nranks);
-        // A slot, and no slice of it, is cut where `slices` is 1; both doors refuse 0 and 7.
+        // A slot, and no slice of it, is cut where `slices` is 1; both frontends refuse 0 and 7.
         for slices in [0, 1, 2, 3, 7] {
             let mut interpreted = Configured::new(primitives.clone(), &source);
             interpreted.set_text("slices", &slices.to_string()).unwrap();
@@ -218,7 +219,7 @@ fn the_example_means_the_same_to_both() {
     use broken_mesh::{AllGatherAround, AllReduceAround, AllReduceOnRings};
     let text = std::fs::read_to_string(root().join("examples/broken_mesh.coll")).unwrap();
     let source = Source::from_text("../examples/broken_mesh.coll", &text);
-    let program = compile(&source, Door::File).unwrap();
+    let program = compile(&source, Frontend::File).unwrap();
     let expanded: [&dyn Algorithm; 3] =
         [&AllReduceAround::new(), &AllReduceOnRings::new(), &AllGatherAround::new()];
     for (expanded, interpreted) in expanded.into_iter().zip(program.algorithms) {
@@ -236,7 +237,7 @@ mod topologies {
 fn topologies_mean_the_same_to_both() {
     let text = std::fs::read_to_string(root().join("tests/data/topologies.coll")).unwrap();
     let source = Source::from_text("data/topologies.coll", &text);
-    let program = compile(&source, Door::File).unwrap_or_else(|errors| {
+    let program = compile(&source, Frontend::File).unwrap_or_else(|errors| {
         panic!("{}", errors.iter().map(|e| e.report(&source)).collect::<Vec<_>>().join("\n"))
     });
     let mut interpreted = Configured::new(program.algorithms[0].clone(), &source);
@@ -269,7 +270,7 @@ mod membership {
 fn trees_and_groups_mean_the_same_to_both() {
     let text = std::fs::read_to_string(root().join("tests/data/membership.coll")).unwrap();
     let source = Source::from_text("data/membership.coll", &text);
-    let program = compile(&source, Door::File).unwrap_or_else(|errors| {
+    let program = compile(&source, Frontend::File).unwrap_or_else(|errors| {
         panic!("{}", errors.iter().map(|e| e.report(&source)).collect::<Vec<_>>().join("\n"))
     });
     let interpreted = Configured::new(program.algorithms[0].clone(), &source);
@@ -315,7 +316,7 @@ mod attributes {
 fn attributes_mean_the_same_to_both() {
     let text = std::fs::read_to_string(root().join("tests/data/attributes.coll")).unwrap();
     let source = Source::from_text("data/attributes.coll", &text);
-    let program = compile(&source, Door::File).unwrap();
+    let program = compile(&source, Frontend::File).unwrap();
     let mut interpreted = Configured::new(program.algorithms[0].clone(), &source);
     let expanded = attributes::Attributes::new();
     for nranks in 1..=10 {

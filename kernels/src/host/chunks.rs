@@ -9,10 +9,10 @@ use super::bases::Bases;
 use super::code::Code;
 use super::crew::Crew;
 use super::error::Error;
-use super::machine::{Failure, message};
 use super::pool::{self, Job};
 use super::scratch::Scratch;
 use super::segments::Segment;
+use super::streams::{Failure, message};
 use super::sync::{AtomicBool, AtomicU32, Mutex, Ordering, Padded, lock};
 
 /// Bytes of traffic of a chunk: enough to make taking it free, and few enough to share the last ones.
@@ -30,8 +30,8 @@ struct Chunk {
     end: usize,
 }
 
-/// One run at a time of one plan.
-pub(super) struct Flat {
+/// Runs a plan without signals by chunks of its segments, one run at a time.
+pub(super) struct ChunkEngine {
     code: Arc<Code>,
     chunks: Box<[Chunk]>,
     /// Each worker's chunks: the next, and the end.
@@ -47,7 +47,7 @@ pub(super) struct Flat {
     bases: Bases,
 }
 
-impl Flat {
+impl ChunkEngine {
     pub(super) fn new(code: Arc<Code>, workers: u32, pinned: bool) -> Result<Self, Error> {
         let (chunks, weights) = chunks(&code, workers as usize);
         let total: u128 = weights.iter().sum();
@@ -120,7 +120,7 @@ impl Flat {
     }
 }
 
-impl Job for Flat {
+impl Job for ChunkEngine {
     fn admit(&self) {
         self.crew.enter();
     }

@@ -15,7 +15,7 @@ fn agree(text: &str) {
 }
 
 #[test]
-fn doors_agree_on_the_samples() {
+fn frontends_agree_on_the_samples() {
     for (_, text) in SAMPLES {
         agree(text);
     }
@@ -33,12 +33,12 @@ fn line_ends_do_not_matter() {
 }
 
 #[test]
-fn doors_agree_on_operators_without_blanks() {
+fn frontends_agree_on_operators_without_blanks() {
     agree("algorithm A() -> B { let a = b<-1&&!c||d<<-2>>3!=-4; for i in-1..-x{f();} }");
 }
 
 #[test]
-fn block_docs_are_docs_in_both_doors() {
+fn block_docs_are_docs_in_both_frontends() {
     agree("/** one\n two */ algorithm A() -> B {}");
     let (_, file) = parse_ok("/** one\n two */ algorithm A() -> B {}");
     assert_eq!(file.algorithms[0].docs, [" one", " two"]);
@@ -89,7 +89,7 @@ fn locations_join_first_and_last_token() {
 }
 
 #[test]
-fn both_doors_give_a_statement_as_its_author_wrote_it() {
+fn both_frontends_give_a_statement_as_its_author_wrote_it() {
     let text = "algorithm A() -> AllReduce {\n    copy(left.block[rank-1], // from there\n        local.block [ 0 ],\n    );\n}";
     let (by_macro, _) = Source::from_macro("m", text.parse().unwrap());
     for source in [Source::from_text("t", text), by_macro] {

@@ -1,25 +1,26 @@
-//! The algorithms that others may call: of the same source, of sources that it uses, and of the library.
+//! The algorithms that a source may call: its own, those of sources that it uses, and those of the library.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::hir::{self, Callee, Home};
-use super::{Door, check};
+use super::{Frontend, check};
 use crate::diagnostics::{Code, Diagnostic};
 use crate::syntax::Source;
 use crate::syntax::{self, ast};
 
-/// Sources beside the one that is compiled. The compiler reads no files: its callers do.
+/// The sources that a source may call algorithms of, beside its own: those of the library, and those that it names by
+/// `use`. The compiler reads no files: its callers do.
 #[derive(Clone, Copy)]
-pub struct Others<'a> {
+pub struct Dependencies<'a> {
     /// The library: names and texts of its sources.
     pub prelude: &'a [(&'a str, &'a str)],
     /// Reads the source that `use` names; its path begins where the name of the compiled source does.
     pub load: &'a dyn Fn(&str) -> Result<Source, String>,
 }
 
-impl<'a> Others<'a> {
+impl<'a> Dependencies<'a> {
     /// The sources of the library alone, without files that a source could use.
     pub fn library(prelude: &'a [(&'a str, &'a str)]) -> Self {
         Self {
@@ -48,7 +49,7 @@ pub(super) enum Found {
 
 /// The algorithms that a source can call.
 pub(super) struct Known<'a> {
-    others: &'a Others<'a>,
+    dependencies: &'a Dependencies<'a>,
     /// The sources that are being compiled, this one last.
     open: Vec<String>,
     /// Of this source; `None` while it is being checked, or wrong.
@@ -66,14 +67,14 @@ impl<'a> Known<'a> {
     /// What `file` can call but for its own algorithms; `open` are the sources that led to it.
     pub(super) fn new(
         file: &'a ast::File,
-        others: &'a Others<'a>,
+        dependencies: &'a Dependencies<'a>,
         open: Vec<String>,
         errors: &mut Vec<Diagnostic>,
     ) -> Self {
         let here = file.algorithms.iter().map(|a| (a.name.text.clone(), None)).collect();
         let library = RefCell::default();
         let mut known = Self {
-            others,
+            dependencies,
             open,
             here,
             wrong: Vec::new(),
@@ -102,7 +103,7 @@ impl<'a> Known<'a> {
         if self.open.contains(&path) {
             return Err((format!("`{path}` uses itself"), Some(self.open.join(" uses "))));
         }
-        let source = (self.others.load)(&path)
+        let source = (self.dependencies.load)(&path)
             .map_err(|why| (format!("cannot read `{path}`"), Some(why)))?;
         self.compile(&source, path.clone(), Home::Used).map_err(|errors| {
             let first = errors.first().map(|error| error.report(&source));
@@ -123,7 +124,7 @@ impl<'a> Known<'a> {
         }
         let mut open = self.open.clone();
         open.push(path);
-        let program = check(&file, source, Door::File, self.others, open)?;
+        let program = check(&file, source, Frontend::File, self.dependencies, open)?;
         let callee = |algorithm| Arc::new(Callee::new(algorithm, source, home));
         Ok(program.algorithms.into_iter().map(callee).collect())
     }
@@ -176,7 +177,7 @@ impl<'a> Known<'a> {
         let holds = |(file, text): &&(&str, &str)| {
             text.contains(&head) && !self.open.iter().any(|open| open == file)
         };
-        let (file, text) = self.others.prelude.iter().find(holds)?;
+        let (file, text) = self.dependencies.prelude.iter().find(holds)?;
         let source = Source::from_text(*file, text);
         self.compile(&source, (*file).to_owned(), Home::Library).ok()
     }
@@ -184,7 +185,7 @@ impl<'a> Known<'a> {
     /// Names that a call could have meant.
     pub(super) fn names(&self) -> Vec<String> {
         let library =
-            self.others.prelude.iter().flat_map(|(_, text)| text.split("algorithm ").skip(1));
+            self.dependencies.prelude.iter().flat_map(|(_, text)| text.split("algorithm ").skip(1));
         let library =
             library.filter_map(|rest| rest.split_once('(').map(|(name, _)| name.to_owned()));
         let used = self.used.iter().map(|callee| callee.algorithm.name.clone());

@@ -19,9 +19,9 @@ pub(super) enum Stores {
     Memcpy,
 }
 
-/// One way of doing the jobs.
+/// A program that does the jobs in one way, and competes with the others for being the limit.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Program {
+pub(super) struct Candidate {
     pub(super) threads: usize,
     stores: Stores,
     /// Sources that are added up in one pass; the sum of more waits in the scratch.
@@ -36,7 +36,7 @@ pub(super) struct Program {
 }
 
 /// All programs for jobs like these: one thread, two, four and so on up to `threads`.
-pub(super) fn all(jobs: &[Job], words: Words, threads: usize) -> Vec<Program> {
+pub(super) fn all(jobs: &[Job], words: Words, threads: usize) -> Vec<Candidate> {
     let isa = Isa::widest();
     let cached = isa.pass(words, false).expect("every CPU writes through its caches");
     let aligned = |job: &Job| job.dsts.iter().all(|dst| dst.addr().is_multiple_of(ALIGNED));
@@ -63,7 +63,7 @@ pub(super) fn all(jobs: &[Job], words: Words, threads: usize) -> Vec<Program> {
                     continue;
                 }
                 for &block in blocks {
-                    let with = |&threads: &usize| Program {
+                    let with = |&threads: &usize| Candidate {
                         threads,
                         stores,
                         group,
@@ -84,7 +84,7 @@ pub(super) fn all(jobs: &[Job], words: Words, threads: usize) -> Vec<Program> {
 /// Sources of one pass without a bound.
 const MOST: usize = usize::MAX;
 
-impl Program {
+impl Candidate {
     /// In words: `2 threads, AVX-512, streaming stores, one pass`.
     pub(super) fn describe(&self) -> String {
         let threads = if self.threads == 1 { "thread" } else { "threads" };

@@ -41,14 +41,14 @@ impl AsRef<[u8]> for Aligned {
     }
 }
 
-/// Inputs, and room for the results of either form.
-pub(super) struct World {
+/// The buffers that everything is measured on: inputs, and room for the results of either form.
+pub(super) struct BenchBuffers {
     pub(super) reference: Reference,
     inputs: Vec<Aligned>,
     rooms: Vec<Aligned>,
 }
 
-impl World {
+impl BenchBuffers {
     pub(super) fn new(reference: Reference) -> Self {
         let Reference { collective, nranks, root, count, dtype, op } = reference;
         let ranks = || (0..nranks).map(RankId);

@@ -1,4 +1,4 @@
-//! What a plan expects of its callers' buffers.
+//! The call that a plan was made for: what it expects of its callers' buffers.
 
 use std::sync::Arc;
 
@@ -10,9 +10,9 @@ use roundelay_core::verify::{Proof, Proved};
 use super::error::Error;
 use crate::grid::Buffers;
 
-/// A proved schedule with a count, a dtype and an op.
+/// The call that a plan runs: a proved schedule with a count, a dtype and an op.
 #[derive(Clone)]
-pub(crate) struct Shape {
+pub(crate) struct PlannedCall {
     pub(crate) schedule: Arc<Schedule>,
     pub(crate) proof: Arc<Proof>,
     pub(crate) count: u64,
@@ -20,7 +20,7 @@ pub(crate) struct Shape {
     pub(crate) op: ReduceOp,
 }
 
-impl Shape {
+impl PlannedCall {
     pub(crate) fn new(proved: &Proved, count: u64, dtype: DType, op: ReduceOp) -> Self {
         let (schedule, proof) = (proved.schedule().clone(), proved.proof().clone());
         Self { schedule, proof, count, dtype, op }

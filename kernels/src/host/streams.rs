@@ -24,8 +24,8 @@ use super::sync::{AtomicU32, AtomicU64, Mutex, Ordering, Padded, lock};
 /// Looks for work before a worker sleeps, and polls before a lone stream parks.
 const SPINS: u32 = 200;
 
-/// One run at a time of one plan.
-pub(super) struct Machine {
+/// Runs a plan with signals by its streams, which wait for each other, one run at a time.
+pub(super) struct StreamEngine {
     code: Arc<Code>,
     workers: u32,
     deadline: Duration,
@@ -66,7 +66,7 @@ pub(super) enum Failure {
     },
 }
 
-impl Machine {
+impl StreamEngine {
     pub(super) fn new(code: Arc<Code>, workers: u32, options: Options) -> Result<Self, Error> {
         let streams = code.tasks.len() as u32;
         let bytes = code.segments.partial_bytes();
@@ -243,7 +243,7 @@ impl Machine {
     }
 }
 
-impl Job for Machine {
+impl Job for StreamEngine {
     fn admit(&self) {
         self.idle.enter();
     }

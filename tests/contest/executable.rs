@@ -15,9 +15,9 @@ const FLAGS: &[&str] = &["-std=c++14", "-Wall", "-Wextra", "-Werror", "-O1", "-p
 
 const RUNTIME: &[&str] = &["framework.cpp", "ledger.cpp", "main.cpp", "reduce.cpp", "runtime.cpp"];
 
-/// A program with one executor.
+/// A compiled program with one executor.
 #[derive(Clone, Debug)]
-pub(crate) struct Program {
+pub(crate) struct Executable {
     path: PathBuf,
     executor: String,
 }
@@ -58,7 +58,7 @@ impl Default for Call<'_> {
 
 /// What a run printed: what was asked for, and bytes by link.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Report {
+pub(crate) struct Printed {
     /// Bytes from the first rank to the second.
     pub(crate) links: Vec<(u32, u32, u64)>,
     /// Bytes of scratch, slave streams, notifies and levels of rank 0.
@@ -126,7 +126,7 @@ fn make(path: &Path, arguments: impl FnOnce(&Path) -> Vec<PathBuf>) -> Result<()
     made
 }
 
-impl Program {
+impl Executable {
     /// Compiles the text of an executor; the compiler's words if it refuses.
     pub(crate) fn compile(text: &str, executor: &str) -> Result<Self, String> {
         let hash = |text: &str| {
@@ -177,7 +177,7 @@ impl Program {
         &self,
         call: &Call<'_>,
         inputs: &[Vec<u8>],
-    ) -> Result<(Vec<Vec<u8>>, Report), String> {
+    ) -> Result<(Vec<Vec<u8>>, Printed), String> {
         static NEXT: std::sync::atomic::AtomicU32 = std::sync::atomic::AtomicU32::new(0);
         let nth = NEXT.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
         let stem = self.path.with_extension(format!("{}-{nth}", std::process::id()));
@@ -210,18 +210,18 @@ impl Program {
         Ok((outputs, report))
     }
 
-    /// The same call where memory is addresses alone: whether every byte of every output would be right.
-    pub(crate) fn dry(&self, call: &Call<'_>) -> Result<Report, String> {
+    /// What a call reports where memory is addresses alone; an error where a byte of an output would be wrong.
+    pub(crate) fn dry(&self, call: &Call<'_>) -> Result<Printed, String> {
         let done = self.start(call).arg("dry=1").output().expect("it was compiled");
         reported(&done)
     }
 }
 
-fn reported(done: &std::process::Output) -> Result<Report, String> {
+fn reported(done: &std::process::Output) -> Result<Printed, String> {
     if !done.status.success() {
         return Err(String::from_utf8_lossy(&done.stderr).into_owned());
     }
-    let mut report = Report::default();
+    let mut report = Printed::default();
     for line in String::from_utf8_lossy(&done.stdout).lines() {
         let words: Vec<_> = line.split(' ').collect();
         let number = |at: usize| words[at].parse::<u64>().expect("a number");
