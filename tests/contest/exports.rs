@@ -1,5 +1,6 @@
 //! What is exported, against the host engine: bit for bit, since the schedule fixes the order.
 
+use roundelay_core::collective::Collective;
 use roundelay_core::dtype::{DType, ReduceOp};
 use roundelay_core::ids::RankId;
 use roundelay_kernels::Plan;
@@ -129,6 +130,45 @@ fn every_type_and_op_is_reduced() {
     let (dtype, op) = (DType::I64, ReduceOp::Prod);
     let call = Call { counts: &[2_500_001], dtype, op, dead: DEAD, ..Call::default() };
     ring.program.dry(&call).expect("it is right");
+}
+
+/// Which programs of the library are written with their own loops, which from their schedules, and that those with loops
+/// leave the host's bits too.
+#[test]
+fn programs_keep_their_loops() {
+    let (mut loops, mut flat, mut refused) = (Vec::new(), Vec::new(), Vec::new());
+    let mut classes = Vec::new();
+    for (_, text) in roundelay_tests::sources("stdlib/library") {
+        for line in text.lines().filter_map(|line| line.strip_prefix("pub algorithm ")) {
+            let name = line.split('(').next().expect("a name").to_owned();
+            let placed = place(&name, "full_mesh(8)", 8, &[]).ok();
+            let text = placed.as_ref().and_then(|placed| export(&name, &[(None, placed)]).ok());
+            match (placed, text) {
+                (Some(placed), Some(text)) if text.contains("constexpr i64 nranks") => {
+                    if placed.proved.schedule().collective == Collective::AllReduce {
+                        classes.push(placed);
+                    }
+                    loops.push(name);
+                }
+                (_, Some(_)) => flat.push(name),
+                (_, None) => refused.push(name),
+            }
+        }
+    }
+    let told = [("loops", &loops), ("from the schedule", &flat), ("refused", &refused)];
+    let told = told.map(|(what, names)| format!("{what}: {}\n", names.join(", ")));
+    expect_test::expect![[r#"
+        loops: TwoShotAround, BruckAllGather, BruckAllToAll, RecursiveDoublingAllReduce, RecursiveDoublingAllGather, HalvingDoublingAllReduce, HalvingDoublingReduceScatter, HalvingDoublingAllGather, RecursiveHalvingDoublingAllReduce, RecursiveHalvingDoublingReduceScatter, RecursiveHalvingDoublingAllGather, OneShotMeshAllReduce, MeshReduceScatter, MeshAllGather, MeshAllToAll, MeshScatter, MeshGather, MultiRingAllReduce, MultiRingReduceScatter, MultiRingAllGather, NhrReduceScatter, NhrAllGather, NhrScatter, NhrBroadcast, NhrOneShotAllReduce, PairwiseAllToAll, PairwiseReduceScatter, RingAllReduce, RingReduceScatter, RingAllGather, RingBroadcast, RingReduce, TreeReduce, TreeBroadcast, TwistedRingAllReduce, TwistedRingReduceScatter, TwistedRingAllGather
+        from the schedule: OneShotAround, MeshAround, MeshAroundReduceScatter, MeshAroundAllGather, HierarchicalReduceScatter, HierarchicalAllGather, HierarchicalBroadcast, HierarchicalMeshAllReduce
+        refused: HierarchicalAllReduce, MeshAllReduce, NcclRingAllReduce, NcclRingReduceScatter, NcclRingAllGather, NcclRingBroadcast, NcclRingReduce, NhrAllReduce, TreeAllReduce, DoubleBinaryTreeAllReduce, DoubleBinaryTreeReduce, DoubleBinaryTreeBroadcast
+    "#]].assert_eq(&told.concat());
+    // Class k takes fewer bytes than 512 * 2^k; the last takes what is left.
+    let last = classes.len() - 1;
+    let limit = |nth: usize| (nth < last).then_some(512 << nth);
+    let classes: Vec<_> = (0..).map(limit).zip(classes).collect();
+    let counts: Vec<u64> = (0..=last).map(|nth| (300 << nth) / 4 + 1).collect();
+    let many = Exported::new("Many", classes);
+    equals_host(&many, &Call { counts: &counts, ccl: 8 << 20, ..Call::default() });
 }
 
 /// Two servers: links inside and ports across, one of which takes over from a dead link.

@@ -20,6 +20,29 @@ struct Piece {
     u64 base;
 };
 
+using i64 = int64_t;
+
+// The piece that begins so many equal pieces into a unit, and is that many long.
+inline Piece At(i64 low, i64 width, i64 slot = 0, i64 base = 0) {
+    return Piece(u64(low), u64(low + width), u64(slot), u64(base));
+}
+
+// Quotient and remainder of the page: the remainder is never below zero. And its functions of numbers.
+inline i64 mod(i64 a, i64 b) { return a % b + (a % b < 0 ? (b < 0 ? -b : b) : 0); }
+inline i64 quo(i64 a, i64 b) { return a / b - (a % b < 0 ? (b < 0 ? -1 : 1) : 0); }
+inline i64 log2(i64 a) { return a < 2 ? 0 : 1 + log2(a / 2); }
+inline i64 ceil_log2(i64 a) { return a < 2 ? 0 : 1 + log2(a - 1); }
+inline i64 pow2(i64 a) { return i64(1) << a; }
+inline i64 min(i64 a, i64 b) { return a < b ? a : b; }
+inline i64 max(i64 a, i64 b) { return a < b ? b : a; }
+inline i64 abs(i64 a) { return a < 0 ? -a : a; }
+inline i64 popcount(i64 a) { return a == 0 ? 0 : a % 2 + popcount(a / 2); }
+inline i64 trailing_zeros(i64 a) { return a % 2 != 0 ? 0 : 1 + trailing_zeros(a / 2); }
+inline i64 bit_reverse(i64 a, i64 bits) {
+    return bits == 0 ? 0 : a % 2 * pow2(bits - 1) + bit_reverse(a / 2, bits - 1);
+}
+inline bool is_power_of_two(i64 a) { return a > 0 && (a & (a - 1)) == 0; }
+
 // A scratch buffer: where it begins, and bytes of a slot. Neither depends on a count, so what one run leaves in it is
 // never in the way of the next.
 struct Slots {
@@ -192,50 +215,41 @@ private:
 namespace class_0 {
 
 constexpr u64 PIECES = 3;
-const u32 PEER_0[3] = {1, 2, 0};
-const u32 PEER_1[3] = {2, 0, 1};
-const Piece PIECE_2[2][3] = {
-    {{2, 3}, {0, 1}, {1, 2}},
-    {{1, 2}, {2, 3}, {0, 1}},
-};
-const Piece PIECE_3[2][3] = {
-    {{0, 1}, {1, 2}, {2, 3}},
-    {{2, 3}, {0, 1}, {1, 2}},
-};
-
-HcclResult Stream0(Lane lane) {
-    const u32 me = lane.Rank();
-    // 21: copy(local.input, local.output);
-    CHK_RET(lane.Copy(lane.Mine(INPUT, Piece{0, 3}), lane.Mine(OUTPUT, Piece{0, 3})));
-    for (u32 i = 0; i < 2; ++i) {
-        // 25: right.TxAck(); // my block may be pulled
-        CHK_RET(lane.TxAck(PEER_0[me]));
-        // 26: left.RxAck(); // left's block may be pulled
-        CHK_RET(lane.RxAck(PEER_1[me]));
-        // 27: reduce(left.block[b], local.block[b]); // local = left op local
-        CHK_RET(lane.Reduce(lane.Of(PEER_1[me], OUTPUT, PIECE_2[i][me]), lane.Mine(OUTPUT, PIECE_2[i][me])));
-        // 28: left.TxDataSignal(); // I have pulled it
-        CHK_RET(lane.TxDataSignal(PEER_1[me]));
-        // 29: right.RxDataSignal(); // right has pulled mine
-        CHK_RET(lane.RxDataSignal(PEER_0[me]));
-    }
-    for (u32 i = 0; i < 2; ++i) {
-        // 33: right.TxAck();
-        CHK_RET(lane.TxAck(PEER_0[me]));
-        // 34: left.RxAck();
-        CHK_RET(lane.RxAck(PEER_1[me]));
-        // 35: copy(left.block[b], local.block[b]);
-        CHK_RET(lane.Copy(lane.Of(PEER_1[me], OUTPUT, PIECE_3[i][me]), lane.Mine(OUTPUT, PIECE_3[i][me])));
-        // 36: left.TxDataSignal();
-        CHK_RET(lane.TxDataSignal(PEER_1[me]));
-        // 37: right.RxDataSignal();
-        CHK_RET(lane.RxDataSignal(PEER_0[me]));
-    }
-    return HCCL_SUCCESS;
-}
+constexpr i64 nranks = 3;
 
 HcclResult Enqueue(Run& run) {
-    CHK_RET(Stream0(Lane(run, 0)));
+    const i64 me = run.rank;
+    Lane lane(run, 0);
+    const i64 left = (me - 1 + nranks) % nranks;
+    const i64 right = (me + 1) % nranks;
+    // 21: copy(local.input, local.output);
+    CHK_RET(lane.Copy(lane.Mine(INPUT, At(0, 3)), lane.Mine(OUTPUT, At(0, 3))));
+    for (i64 round = 0; round < nranks - 1; ++round) {
+        const i64 b = (me - round - 1 + nranks) % nranks;
+        // 25: right.TxAck(); // my block may be pulled
+        CHK_RET(lane.TxAck(right));
+        // 26: left.RxAck(); // left's block may be pulled
+        CHK_RET(lane.RxAck(left));
+        // 27: reduce(left.block[b], local.block[b]); // local = left op local
+        CHK_RET(lane.Reduce(lane.Of(left, OUTPUT, At(b, 1)), lane.Mine(OUTPUT, At(b, 1))));
+        // 28: left.TxDataSignal(); // I have pulled it
+        CHK_RET(lane.TxDataSignal(left));
+        // 29: right.RxDataSignal(); // right has pulled mine
+        CHK_RET(lane.RxDataSignal(right));
+    }
+    for (i64 round = 0; round < nranks - 1; ++round) {
+        const i64 b = (me - round + nranks) % nranks;
+        // 33: right.TxAck();
+        CHK_RET(lane.TxAck(right));
+        // 34: left.RxAck();
+        CHK_RET(lane.RxAck(left));
+        // 35: copy(left.block[b], local.block[b]);
+        CHK_RET(lane.Copy(lane.Of(left, OUTPUT, At(b, 1)), lane.Mine(OUTPUT, At(b, 1))));
+        // 36: left.TxDataSignal();
+        CHK_RET(lane.TxDataSignal(left));
+        // 37: right.RxDataSignal();
+        CHK_RET(lane.RxDataSignal(right));
+    }
     return HCCL_SUCCESS;
 }
 

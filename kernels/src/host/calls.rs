@@ -56,7 +56,7 @@ impl std::fmt::Debug for Calls {
 
 /// A rank's place.
 struct Seat {
-    /// Its calls, by number modulo [`WINDOW`]. Dependencies read them; only its thread writes them.
+    /// Its calls, by number modulo [`WINDOW`]. Others read them; only its thread writes them.
     made: Padded<[AtomicU64; WINDOW]>,
     own: Padded<Own>,
     bell: Padded<Bell>,

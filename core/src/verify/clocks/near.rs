@@ -1,5 +1,5 @@
 //! Near clocks: a stream keeps an entry for the streams that it signals with, that touch the memory of a
-//! rank whose memory it touches, and that are of one rank with it. Dependencies may well have come before: that
+//! rank whose memory it touches, and that are of one rank with it. Others may well have come before: that
 //! is known only if someone in between keeps them too.
 
 use std::collections::VecDeque;
