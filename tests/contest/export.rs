@@ -66,7 +66,7 @@ fn placed(
         let all = all.into_iter().map(|f| run.diagnostic(f, nranks).report(&source));
         all.collect::<Vec<_>>().join("\n")
     })?;
-    Ok(Placed { source, run, proved })
+    Ok(Placed { source, proved, run })
 }
 
 /// The C++ text of an executor with these classes; what is wrong as text.

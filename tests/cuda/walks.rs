@@ -75,7 +75,8 @@ fn operators_nest_as_the_author_nested_them() {
         |it: String| format!("    copy(local.input.split(61)[({it}) % 61], local.sink[0]);\n");
     let mut copies = nested.into_iter().map(copy).collect::<Vec<_>>().concat();
     for end in ["a & b", "a ^ b", "a | b", "if a > 2 { b } else { c }"] {
-        copies += &format!("    for i in 0..({end}) {{\n    {}    }}\n", copy("i".to_owned()));
+        let copy = copy("i".to_owned());
+        writeln!(copies, "    for i in 0..({end}) {{\n    {copy}    }}").expect("a string grows");
     }
     let text = format!(
         "pub algorithm Nested(b: int = 7, c: int = 3) -> AllReduce {{
