@@ -76,7 +76,7 @@ fn what_is_wrong_is_said() {
         wrong(&format!("{head}copy 0.input[0..1], 0.output[0..1] -> 0.output[0..1] @1")),
         wrong(&format!("{head}fold 0.input[0..1] -> 0.output[0..1] @1")),
     ];
-    expect![[r"
+    expect![[r#"
         line 1: expected `schedule NAME COLLECTIVE …`
         line 1: expected `schedule NAME COLLECTIVE …` first
         line 1: no collective is called `AllReduse`
@@ -89,11 +89,11 @@ fn what_is_wrong_is_said() {
         line 3: no line begins with `jump`
         line 3: expected `at 0`, found `at 5`
         line 3: expected a name in quotes
-        line 3: expected `\\`, `\n` or `\r` for a character of a name
+        line 3: expected `\\`, `\"`, `\n` or `\r` for a character of a name
         line 3: expected `lane V,V` or `stream S`
         line 3: a `copy` of 2 sources
         line 3: a `fold` of 1 sources
-    "]]
+    "#]]
     .assert_eq(&(found.join("\n") + "\n"));
 }
 
