@@ -2,7 +2,12 @@
 //!
 //! The pipeline is this page, in the order of the modules:
 //! **syntax -> check -> schedule -> verify -> optimize -> simulate / emit / run**.
+//! The feature `tools` adds what a program that proves and runs algorithms never calls: [`simulate`], [`topology::bounds`]
+//! and the back ends of [`emit`] other than Rust.
 //! Nothing here knows an engine, a thread or a proc macro's bridge.
+
+// The tools are built with every check of this project; without them, what only they use is not dead.
+#![cfg_attr(not(feature = "tools"), allow(dead_code))]
 
 pub mod source;
 pub mod syntax;
@@ -19,6 +24,7 @@ pub mod verify;
 
 pub mod optimize;
 
+#[cfg(feature = "tools")]
 pub mod simulate;
 
 pub mod executor;

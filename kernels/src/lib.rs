@@ -3,14 +3,17 @@
 //! A [`Plan`] is a proved schedule with a count, a dtype and a reduce op; it runs on the callers' slices.
 //! [`mod@reference`] computes the same results plainly, to compare with.
 
+mod buffers;
 #[cfg(feature = "cuda")]
 pub mod cuda;
 pub mod executor;
+#[cfg(feature = "tools")]
 pub mod grid;
 pub mod host;
 pub mod limit;
 pub mod reduce;
 pub mod reference;
+#[cfg(feature = "tools")]
 #[doc(hidden)]
 pub mod shim;
 mod stuck;

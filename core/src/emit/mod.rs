@@ -1,7 +1,10 @@
 //! Back ends: what a checked algorithm becomes besides a schedule.
 
+#[cfg(feature = "tools")]
 pub mod cuda;
+#[cfg(feature = "tools")]
 pub mod hccl_cpp;
+#[cfg(feature = "tools")]
 mod picture;
 pub mod rust;
 mod rust_body;
@@ -11,6 +14,9 @@ mod rust_exprs;
 mod rust_membership;
 mod rust_origin;
 mod rust_topology;
+#[cfg(feature = "tools")]
 pub mod spacetime;
+#[cfg(feature = "tools")]
 pub mod steps;
+#[cfg(feature = "tools")]
 pub mod topology_svg;

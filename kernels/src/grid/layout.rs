@@ -1,8 +1,6 @@
 //! Where everything lies that a launch needs besides the callers' buffers.
 
 use roundelay_core::emit::cuda::Facts;
-use roundelay_core::ids::RankId;
-use roundelay_core::schedule::{Buffer, Schedule};
 
 /// Control words before those of the first group.
 pub(crate) const CONTROL_HEAD: usize = 8;
@@ -55,36 +53,10 @@ impl Layout {
     }
 }
 
-/// A rank's buffers as callers have them, in bytes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Buffers {
-    /// Bytes of the input.
-    pub input: usize,
-    /// Bytes of the output.
-    pub output: usize,
-    /// Bytes of the one buffer in place.
-    pub shared: usize,
-    /// Where the input begins in that.
-    pub input_at: usize,
-    /// Where the output begins in that.
-    pub output_at: usize,
-}
-
-impl Buffers {
-    /// The buffers of `rank` for `count` elements a unit, of `element_size` bytes each.
-    pub fn new(schedule: &Schedule, rank: RankId, count: u64, element_size: usize) -> Self {
-        let bytes = |buffer| schedule.elements(buffer, rank, count) as usize * element_size;
-        let (input, output) = (bytes(Buffer::Input), bytes(Buffer::Output));
-        let unit = count as usize * element_size;
-        let starts = schedule.collective.alias(rank, schedule.root).starts();
-        let (input_at, output_at) = (starts.0 as usize * unit, starts.1 as usize * unit);
-        Self { input, output, shared: input.max(output), input_at, output_at }
-    }
-}
-
 #[cfg(all(test, not(loom)))]
 mod tests {
     use roundelay_core::emit::cuda::Group;
+    use roundelay_core::ids::RankId;
 
     use super::*;
 
@@ -115,14 +87,5 @@ mod tests {
     fn what_has_no_address_is_refused() {
         let huge = Facts { scratch_elements: 1 << 62, ..facts() };
         assert_eq!(Layout::new(&huge, 1, 8), Err(TooLarge));
-    }
-
-    #[test]
-    fn buffers_in_place_lie_as_the_collective_has_them() {
-        let text = "schedule Empty ReduceScatter nranks 3 root 0\n";
-        let schedule = roundelay_core::schedule::text::parse(text).expect("a schedule");
-        let buffers = Buffers::new(&schedule, RankId(2), 5, 4);
-        let expected = Buffers { input: 60, output: 20, shared: 60, input_at: 0, output_at: 40 };
-        assert_eq!(buffers, expected);
     }
 }

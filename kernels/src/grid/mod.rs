@@ -8,9 +8,10 @@ mod parts;
 mod placement;
 mod watch;
 
+pub use crate::buffers::Buffers;
 pub use arena::Arena;
 pub use launch::{Launch, RankMemory};
-pub use layout::{Buffers, Layout, TooLarge};
+pub use layout::{Layout, TooLarge};
 pub use order::order;
 pub use parts::{Crowded, parts, worth};
 pub use placement::Placement;

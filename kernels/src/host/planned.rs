@@ -8,7 +8,7 @@ use roundelay_core::schedule::{Buffer, Schedule};
 use roundelay_core::verify::{Proof, Proved};
 
 use super::error::Error;
-use crate::grid::Buffers;
+use crate::buffers::Buffers;
 
 /// The call that a plan runs: a proved schedule with a count, a dtype and an op.
 #[derive(Clone)]

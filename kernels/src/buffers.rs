@@ -1,0 +1,45 @@
+//! How long the buffers of a rank are, and how they lie in one where a call is in place.
+
+use roundelay_core::ids::RankId;
+use roundelay_core::schedule::{Buffer, Schedule};
+
+/// A rank's buffers as callers have them, in bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Buffers {
+    /// Bytes of the input.
+    pub input: usize,
+    /// Bytes of the output.
+    pub output: usize,
+    /// Bytes of the one buffer in place.
+    pub shared: usize,
+    /// Where the input begins in that.
+    pub input_at: usize,
+    /// Where the output begins in that.
+    pub output_at: usize,
+}
+
+impl Buffers {
+    /// The buffers of `rank` for `count` elements a unit, of `element_size` bytes each.
+    pub fn new(schedule: &Schedule, rank: RankId, count: u64, element_size: usize) -> Self {
+        let bytes = |buffer| schedule.elements(buffer, rank, count) as usize * element_size;
+        let (input, output) = (bytes(Buffer::Input), bytes(Buffer::Output));
+        let unit = count as usize * element_size;
+        let starts = schedule.collective.alias(rank, schedule.root).starts();
+        let (input_at, output_at) = (starts.0 as usize * unit, starts.1 as usize * unit);
+        Self { input, output, shared: input.max(output), input_at, output_at }
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn buffers_in_place_lie_as_the_collective_has_them() {
+        let text = "schedule Empty ReduceScatter nranks 3 root 0\n";
+        let schedule = roundelay_core::schedule::text::parse(text).expect("a schedule");
+        let buffers = Buffers::new(&schedule, RankId(2), 5, 4);
+        let expected = Buffers { input: 60, output: 20, shared: 60, input_at: 0, output_at: 40 };
+        assert_eq!(buffers, expected);
+    }
+}
