@@ -52,7 +52,9 @@
 //!
 //! * `cuda`: the module `cuda`, which compiles an algorithm's loops to a kernel by NVRTC and launches it on NVIDIA
 //!   GPUs. It needs nothing of CUDA to build: the compiler's and the driver's library are looked for when they are
-//!   used, and E0415 says which is missing.
+//!   used, and E0415 says which is missing. It brings `tools`.
+//! * `tools`: in [`compiler`], what the command has and a program that runs algorithms does not need: the simulator,
+//!   bounds on topologies, pictures, and what an algorithm becomes as text (steps, kernels, C++ of executors).
 //!
 //! # The book
 //!
