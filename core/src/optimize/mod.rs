@@ -6,12 +6,14 @@ mod cache;
 pub mod elide;
 mod flow;
 pub mod fuse;
+pub mod join;
 mod piece;
 mod share;
 mod signals;
 mod writer;
 
 pub use fuse::fuse;
+pub use join::join;
 
 use std::fmt;
 use std::str::FromStr;
@@ -34,7 +36,7 @@ pub struct Unfit(pub String);
 pub enum Level {
     /// Nothing is rewritten: every op runs as the author wrote it.
     O0,
-    /// Signals are dropped whose order others imply.
+    /// Signals are dropped whose order others imply, and moves between two signals that lie side by side are one.
     O1,
     /// The data takes the shortest way, each input read once and each output written once: see [`fuse()`].
     #[default]
@@ -106,8 +108,8 @@ impl fmt::Display for Unproved {
 
 impl std::error::Error for Unproved {}
 
-/// Optimizes a proved schedule: by the pass **fuse**, or where that does not fit by **elide**. A fused schedule has
-/// no needless signals.
+/// Optimizes a proved schedule: by the pass **fuse**, or where that does not fit by **elide** and **join**. A fused
+/// schedule has no needless signals.
 ///
 /// Nothing that they make is believed. It is proved for those callers, in place too if the author's schedule is, in
 /// any mixture of modes if that is, and compared with it: who is summed in which order.
@@ -162,7 +164,7 @@ fn elision(proved: &Proved, callers: Callers) -> Result<Schedule, Unfit> {
     let elided = elide::elide(&schedule, callers).map_err(|_| Unfit("it is not proved".into()))?;
     match elided.unchanged {
         Some(why) => Err(Unfit(why.to_string())),
-        None => Ok(elided.schedule),
+        None => Ok(stage("join", || join(&elided.schedule))),
     }
 }
 

@@ -93,7 +93,7 @@ impl Orders {
     }
 
     /// A rank and the end of a stretch of its output where `other` is reduced in another order, if there is one.
-    pub(crate) fn differs(&self, other: &Self) -> Option<(RankId, Rat)> {
+    pub fn differs(&self, other: &Self) -> Option<(RankId, Rat)> {
         let known: HashMap<[u32; 2], u32> = self.folds.iter().copied().zip(self.leaves..).collect();
         let mut number: Vec<u32> = (0..self.leaves).collect();
         for operands in &other.folds {

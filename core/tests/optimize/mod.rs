@@ -1,6 +1,7 @@
 //! Passes from schedule to schedule: what they give is legal, proved, and what they say it is.
 
 mod elision;
+mod join;
 
 use roundelay_core::check::Frontend;
 use roundelay_core::check::dependencies::Dependencies;

@@ -1,0 +1,134 @@
+//! What the moves of a batch read and write.
+
+use std::collections::{BTreeMap, HashMap};
+
+use super::Move;
+use crate::collective::Alias;
+use crate::ids::RankId;
+use crate::rational::Rat;
+use crate::schedule::{Buffer, Region, Schedule};
+
+/// Memory whose cells have coordinates: a buffer of a rank, a slot of its scratch, or the one buffer that its input and
+/// output lie in where a call is in place.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+enum Memory {
+    Apart(Buffer, u32),
+    InPlace,
+}
+
+/// What was read and written so far, of each memory of each rank.
+#[derive(Default)]
+pub(super) struct Touched {
+    of: HashMap<(RankId, Memory), Cells>,
+}
+
+#[derive(Default)]
+struct Cells {
+    /// The coordinate of a slot's first element. One slot read and written from two of them is rounded in two ways.
+    base: Option<Rat>,
+    bases_differ: bool,
+    read: Intervals,
+    written: Intervals,
+}
+
+impl Touched {
+    /// Whether the move and an earlier one touch the same memory, and one of the two writes it: out of place or in
+    /// place.
+    pub(super) fn conflicts(&self, schedule: &Schedule, moved: &Move) -> bool {
+        accesses(schedule, moved).any(|access| {
+            let Some(cells) = self.of.get(&(access.rank, access.memory)) else { return false };
+            let either = access.writes || !cells.written.is_empty();
+            if either && (cells.bases_differ || cells.base != Some(access.base)) {
+                return true;
+            }
+            let overlap = |with: &Intervals| with.overlap(access.lo, access.hi);
+            overlap(&cells.written) || access.writes && overlap(&cells.read)
+        })
+    }
+
+    pub(super) fn insert(&mut self, schedule: &Schedule, moved: &Move) {
+        for access in accesses(schedule, moved) {
+            let cells = self.of.entry((access.rank, access.memory)).or_default();
+            cells.bases_differ |= *cells.base.get_or_insert(access.base) != access.base;
+            let touched = if access.writes { &mut cells.written } else { &mut cells.read };
+            touched.insert(access.lo, access.hi);
+        }
+    }
+}
+
+/// One operand of a move in one memory.
+struct Access {
+    rank: RankId,
+    memory: Memory,
+    writes: bool,
+    base: Rat,
+    lo: Rat,
+    hi: Rat,
+}
+
+fn accesses<'a>(schedule: &'a Schedule, moved: &'a Move) -> impl Iterator<Item = Access> + 'a {
+    moved.operands.iter().enumerate().flat_map(|(at, (rank, region))| {
+        let access = Access {
+            rank: *rank,
+            memory: Memory::Apart(region.buffer, region.slot),
+            writes: at >= usize::from(moved.op.srcs),
+            base: region.base,
+            lo: region.lo,
+            hi: region.hi,
+        };
+        let shared = in_place(schedule, *rank, region).map(|(lo, hi)| Access {
+            memory: Memory::InPlace,
+            base: Rat::ZERO,
+            lo,
+            hi,
+            ..access
+        });
+        [access].into_iter().chain(shared)
+    })
+}
+
+/// Where a region of the input or output lies in the one buffer that both share in place, if they do.
+fn in_place(schedule: &Schedule, rank: RankId, region: &Region) -> Option<(Rat, Rat)> {
+    let alias = schedule.collective.alias(rank, schedule.root);
+    if alias == Alias::Apart || schedule.out_of_place {
+        return None;
+    }
+    let (input, output) = alias.starts();
+    let start = match region.buffer {
+        Buffer::Input => input,
+        Buffer::Output => output,
+        Buffer::Scratch(_) => return None,
+    };
+    // Beyond 64 bits nothing is cut: then it is as if it touched all.
+    let at = |point: Rat| point.plus(Rat::whole(start.into()));
+    let all = (Rat::ZERO, Rat::whole(u64::MAX));
+    Some(at(region.lo).zip(at(region.hi)).unwrap_or(all))
+}
+
+/// Disjoint intervals, by where they begin.
+#[derive(Default)]
+struct Intervals(BTreeMap<Rat, Rat>);
+
+impl Intervals {
+    fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    fn overlap(&self, lo: Rat, hi: Rat) -> bool {
+        lo < hi && self.0.range(..hi).next_back().is_some_and(|(_, end)| *end > lo)
+    }
+
+    fn insert(&mut self, mut lo: Rat, mut hi: Rat) {
+        if lo == hi {
+            return;
+        }
+        while let Some((&begin, &end)) = self.0.range(..=hi).next_back() {
+            if end < lo {
+                break;
+            }
+            self.0.remove(&begin);
+            (lo, hi) = (lo.min(begin), hi.max(end));
+        }
+        self.0.insert(lo, hi);
+    }
+}

@@ -1,0 +1,227 @@
+//! Joined moves: the author's results with fewer moves, messages of one piece where slices lie side by side, and
+//! nothing joined that depends on each other.
+
+use std::collections::BTreeMap;
+
+use roundelay_core::optimize::join;
+use roundelay_core::rational::Rat;
+use roundelay_core::schedule::{Algorithm as _, OpKind, Schedule, text};
+use roundelay_core::verify::{Callers, Proved};
+
+use crate::optimize::{admitted, library};
+
+/// The schedule without what is the author's word only.
+fn bare(schedule: &Schedule) -> Schedule {
+    Schedule { demands: Default::default(), ..schedule.clone() }
+}
+
+#[test]
+fn the_library_stays_what_it_was_with_no_more_moves() {
+    let mut fewer = 0;
+    for algorithm in library() {
+        for nranks in (1..=9).chain([16, 17]) {
+            let Some(schedule) = admitted(&algorithm, nranks) else { continue };
+            let what = format!("{} at {nranks}", algorithm.name());
+            let joined = join(&schedule);
+            let signals = |s: &Schedule| -> Vec<_> {
+                let of = |at: &&roundelay_core::schedule::Op| at.kind != OpKind::Move;
+                s.ops.iter().filter(of).map(|op| (op.kind, op.arg, op.at)).collect()
+            };
+            assert_eq!(signals(&schedule), signals(&joined), "{what}");
+            assert!(joined.ops.len() <= schedule.ops.len(), "{what}");
+            assert_eq!(join(&joined), joined, "{what}: joined twice");
+            fewer += usize::from(joined.ops.len() < schedule.ops.len());
+            let units = |u: Rat| u.num() as f64 / u.den() as f64;
+            let carried =
+                |s: &Schedule| s.traffic().filter_map(|u| u.units).map(units).sum::<f64>();
+            let (before, after) = (carried(&schedule), carried(&joined));
+            assert!((before - after).abs() <= 1e-9 * before, "{what}: {before} {after}");
+            for callers in [Callers::Each, Callers::One] {
+                let Ok(author) = Proved::called(bare(&schedule), callers) else { continue };
+                let ours = Proved::called(bare(&joined), callers)
+                    .unwrap_or_else(|found| panic!("{what}, {callers:?}: {found:#?}"));
+                let (author, ours) = (author.proof(), ours.proof());
+                assert_eq!(author.orders.differs(&ours.orders), None, "{what}, {callers:?}");
+                assert_eq!(author.in_place, ours.in_place, "{what}, {callers:?}");
+            }
+        }
+    }
+    assert!(fewer > 20, "{fewer}");
+}
+
+/// Where the slices of a reordered NHR lie, from the definition: each part is split into its even places and its odd
+/// ones, as long as a step sends two slices or more and after no round that met a part of odd length.
+fn places(nranks: u32) -> Vec<u32> {
+    let mut parts = vec![(0..nranks).collect::<Vec<_>>()];
+    for k in 0.. {
+        let sent = (nranks - 1 + (1 << k)) / (2 << k);
+        if sent < 2 {
+            break;
+        }
+        let odd = parts.iter().any(|part| part.len() % 2 == 1);
+        let split = |part: &Vec<u32>| {
+            [0, 1].map(|from| part.iter().copied().skip(from).step_by(2).collect::<Vec<_>>())
+        };
+        parts = parts.iter().flat_map(split).collect();
+        if odd {
+            break;
+        }
+    }
+    let mut place = vec![0; nranks as usize];
+    for (at, slice) in (0..).zip(parts.into_iter().flatten()) {
+        place[slice as usize] = at;
+    }
+    place
+}
+
+/// Contiguous runs of each message of NHR's reduce-scatter, by step and receiver, from the closed form.
+fn runs(nranks: u32) -> Vec<Vec<usize>> {
+    let place = places(nranks);
+    let steps = (0..).take_while(|k| 1 << k < nranks);
+    let message = |k: u32, r: u32| {
+        let d = 1 << k;
+        let slices =
+            (0..(nranks - 1 + d) / (2 * d)).map(|i| (nranks + r - 2 * d * i % nranks) % nranks);
+        let mut lie: Vec<u32> = slices.map(|slice| place[slice as usize]).collect();
+        lie.sort_unstable();
+        1 + lie.windows(2).filter(|w| w[1] != w[0] + 1).count()
+    };
+    steps.map(|k| (0..nranks).map(|r| message(k, r)).collect()).collect()
+}
+
+/// Moves of each rank between two signals of its stream that read from another rank, in order.
+fn pieces(schedule: &Schedule) -> Vec<Vec<usize>> {
+    let of_stream = |stream: &roundelay_core::schedule::Stream| {
+        let ops = &schedule.ops[stream.first.index()..][..stream.len as usize];
+        let runs = ops.split(|op| op.kind != OpKind::Move);
+        let remote = |op: &&roundelay_core::schedule::Op| {
+            schedule.srcs(op).iter().any(|src| src.rank != stream.rank)
+        };
+        runs.map(|run| run.iter().filter(remote).count()).filter(|count| *count > 0).collect()
+    };
+    schedule.streams.iter().map(of_stream).collect()
+}
+
+#[test]
+fn a_message_of_nhr_has_as_many_pieces_as_its_slices_have_runs() {
+    let mut nhr = library().into_iter().find(|a| a.name() == "NhrAllReduce").expect("it is there");
+    nhr.set_text("reorder", "true").expect("a parameter of it");
+    let mut most = BTreeMap::new();
+    for nranks in 2..=64 {
+        let joined = join(&nhr.schedule(nranks).expect("every rank count is admitted"));
+        let down = runs(nranks);
+        for (rank, pieces) in pieces(&joined).into_iter().enumerate() {
+            let steps = down.len();
+            assert_eq!(pieces.len(), 2 * steps, "{nranks} ranks: a message each step");
+            let expected: Vec<usize> = down.iter().map(|step| step[rank]).collect();
+            assert_eq!(pieces[..steps], expected, "rank {rank} of {nranks}, reduce-scatter");
+        }
+        let up: usize = pieces(&joined).iter().flat_map(|p| &p[down.len()..]).sum();
+        assert_eq!(
+            up,
+            down.iter().flatten().sum::<usize>(),
+            "{nranks} ranks: all-gather is the mirror"
+        );
+        let all = down.into_iter().flatten();
+        most.insert(
+            nranks,
+            all.fold((0, 0, 0), |(count, split, most), runs| {
+                (count + 1, split + usize::from(runs > 1), most.max(runs))
+            }),
+        );
+    }
+    for whole in [2, 4, 8, 16, 32, 64, 6, 12, 24] {
+        assert_eq!(most[&whole].1, 0, "{whole} ranks: every message is one run");
+    }
+    assert_eq!(most[&5], (15, 1, 2), "messages, those of several runs, and the most runs");
+    assert_eq!(most[&33].2, 8);
+}
+
+/// The moves of a stream of rank 0 that joining leaves, as text.
+fn left(collective: &str, out_of_place: &str, moves: &[&str]) -> Vec<String> {
+    let moves: String = moves.iter().map(|at| format!("  copy {at} @0\n")).collect();
+    let text = format!(
+        "schedule Some {collective} nranks 2 root 0{out_of_place}\nscratch s slots 2 width 2\nat 0 = 1:1..1:2\nrank 0 stream 0\n{moves}"
+    );
+    let schedule = text::parse(&text).unwrap_or_else(|error| panic!("{error:?}\n{text}"));
+    let joined = join(&schedule);
+    let text = |op: &roundelay_core::schedule::Op| {
+        let text = text::op(&joined, op);
+        text.trim().trim_start_matches("copy ").to_owned()
+    };
+    joined.ops.iter().map(text).collect()
+}
+
+#[test]
+fn what_lies_side_by_side_is_one_in_any_order_of_the_loop() {
+    let (a, b, c) = (
+        "1.input[0..1/3] -> 0.s#0@0[0..1/3]",
+        "1.input[1/3..2/3] -> 0.s#0@0[1/3..2/3]",
+        "1.input[2/3..1] -> 0.s#0@0[2/3..1]",
+    );
+    let whole = ["1.input[0..1] -> 0.s#0@0[0..1]"];
+    for moves in [[a, b, c], [c, a, b], [b, c, a], [c, b, a]] {
+        assert_eq!(left("AllReduce", "", &moves), whole, "{moves:?}");
+    }
+    // Another pair of ranks between them does not part them.
+    let local = "0.input[0..1] -> 0.output[0..1]";
+    assert_eq!(left("AllReduce", "", &[a, local, b, c]), [whole[0], local]);
+    // Two destinations of one source are two moves, each joined.
+    let moves =
+        [a, "1.input[0..1/3] -> 0.s#1@0[0..1/3]", b, "1.input[1/3..2/3] -> 0.s#1@0[1/3..2/3]"];
+    let expected = ["1.input[0..2/3] -> 0.s#0@0[0..2/3]", "1.input[0..2/3] -> 0.s#1@0[0..2/3]"];
+    assert_eq!(left("AllReduce", "", &moves), expected);
+}
+
+#[test]
+fn what_depends_on_each_other_or_lies_apart_is_not_joined() {
+    let stay = |collective, moves: &[&str]| assert_eq!(left(collective, "", moves), moves);
+    // The second reads what the first wrote, or writes what it read.
+    stay("AllReduce", &["0.s#0@0[0..1] -> 0.s#0@0[1..2]", "0.s#0@0[1..2] -> 0.s#1@0[0..1]"]);
+    stay(
+        "AllReduce",
+        &["0.output[0..1/4] -> 0.output[1/4..1/2]", "0.output[1/4..1/2] -> 0.output[1/2..3/4]"],
+    );
+    stay(
+        "AllReduce",
+        &["0.output[1/4..1/2] -> 0.output[0..1/4]", "0.output[1/2..3/4] -> 0.output[1/4..1/2]"],
+    );
+    // Side by side in the source alone, in the destination alone, or in another slot.
+    stay(
+        "AllReduce",
+        &["1.input[0..1/2] -> 0.s#0@0[0..1/2]", "1.input[1/2..1] -> 0.s#0@0[1..3/2]"],
+    );
+    stay(
+        "AllReduce",
+        &["1.input[0..1/2] -> 0.s#0@0[0..1/2]", "1.input[0..1/2] -> 0.s#0@0[1/2..1]"],
+    );
+    stay(
+        "AllReduce",
+        &["1.input[0..1/2] -> 0.s#0@0[0..1/2]", "1.input[1/2..1] -> 0.s#1@0[1/2..1]"],
+    );
+    // Slots whose elements are counted from different places of the data.
+    stay(
+        "AllReduce",
+        &["1.input[0..1/2] -> 0.s#0@0[0..1/2]", "1.input[1/2..1] -> 0.s#0@1/2[1/2..1]"],
+    );
+    // In place they are one buffer: what is written was to be read.
+    let shifted =
+        ["0.input[1/4..1/2] -> 0.output[0..1/4]", "0.input[1/2..3/4] -> 0.output[1/4..1/2]"];
+    stay("AllReduce", &shifted);
+    let joined = ["0.input[1/4..3/4] -> 0.output[0..1/2]"];
+    assert_eq!(left("AllReduce", " out_of_place", &shifted), joined);
+    assert_eq!(
+        left(
+            "Broadcast",
+            "",
+            &["1.input[0..1/2] -> 0.output[0..1/2]", "1.input[1/2..1] -> 0.output[1/2..1]"]
+        )
+        .len(),
+        1
+    );
+    // Rank 0's input of an AllGather in place is its block of the output.
+    stay(
+        "AllGather",
+        &["0.input[0..1/2] -> 0.output[1..3/2]", "0.input[1/2..1] -> 0.output[1/2..1]"],
+    );
+}
