@@ -53,7 +53,7 @@ pub(crate) struct EngineFlags {
     /// Worker threads, up to 1024 [default: one a core]
     #[arg(long, value_name = "N", value_parser = whole(1..=Options::MOST_WORKERS))]
     pub(crate) workers: Option<u32>,
-    /// How much the optimizer may change: 0 nothing, 1 drops signals, 2 also fuses moves
+    /// How much the optimizer may change: 0 nothing, 1 drops signals and joins moves, 2 fuses moves
     #[arg(short = 'O', value_name = "LEVEL", default_value_t = Level::O2, value_parser = level)]
     pub(crate) level: Level,
     /// Let the optimizer change the order of reductions; results may differ in the last bits

@@ -36,7 +36,7 @@ pub(crate) struct KernelFlags {
     /// How the ranks are called
     #[arg(long, value_enum, default_value_t = Callers::One)]
     callers: Callers,
-    /// With --form table: how much the optimizer may change: 0 nothing, 1 drops signals, 2 also fuses moves
+    /// With --form table: how much the optimizer may change: 0 nothing, 1 drops signals and joins moves, 2 fuses moves
     #[arg(short = 'O', value_name = "LEVEL", default_value_t = Level::O2, value_parser = level)]
     level: Level,
     /// The GPU's architecture, such as `sm_80` or `sm_100`

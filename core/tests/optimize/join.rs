@@ -163,6 +163,9 @@ fn what_lies_side_by_side_is_one_in_any_order_of_the_loop() {
     for moves in [[a, b, c], [c, a, b], [b, c, a], [c, b, a]] {
         assert_eq!(left("AllReduce", "", &moves), whole, "{moves:?}");
     }
+    // One without an element lies beside everything, and nothing is joined to it.
+    let empty = "1.input[1/3..1/3] -> 0.s#0@0[1/3..1/3]";
+    assert_eq!(left("AllReduce", "", &[empty, a, b, c]), [empty, whole[0]]);
     // Another pair of ranks between them does not part them.
     let local = "0.input[0..1] -> 0.output[0..1]";
     assert_eq!(left("AllReduce", "", &[a, local, b, c]), [whole[0], local]);
@@ -203,6 +206,17 @@ fn what_depends_on_each_other_or_lies_apart_is_not_joined() {
     stay(
         "AllReduce",
         &["1.input[0..1/2] -> 0.s#0@0[0..1/2]", "1.input[1/2..1] -> 0.s#0@1/2[1/2..1]"],
+    );
+    let shifted = ["0.s#0@0[0..1/2] -> 0.output[0..1/2]", "0.s#0@1/2[1/2..1] -> 0.output[1/2..1]"];
+    stay("AllReduce", &shifted);
+    // The last writes over what the second wrote, though their coordinates differ.
+    stay(
+        "AllReduce",
+        &[
+            "1.input[1/4..1/2] -> 0.s#0@0[1/4..1/2]",
+            "1.input[1/2..3/4] -> 0.s#0@1/2[1/2..3/4]",
+            "1.input[0..1/4] -> 0.s#0@0[0..1/4]",
+        ],
     );
     // In place they are one buffer: what is written was to be read.
     let shifted =

@@ -1,8 +1,9 @@
-//! Signal elision of random programs: the proof and the oracles find nothing wrong with what is left, and
-//! without any signal of it something is.
+//! Signal elision of random programs: the proof and the oracles find nothing wrong with what is left, joined or not,
+//! and without any signal of it something is.
 
 use roundelay_core::ids::OpId;
 use roundelay_core::optimize::elide::{Why, elide};
+use roundelay_core::optimize::join;
 use roundelay_core::schedule::{Schedule, legality, text};
 use roundelay_core::verify::Callers;
 use roundelay_core::verify::{Signals, verify_called};
@@ -29,7 +30,7 @@ fn without(schedule: &Schedule, post: OpId, wait: OpId) -> Schedule {
 
 #[test]
 fn of_random_programs() {
-    let [mut tried, mut dropped, mut kept] = [0; 3];
+    let [mut tried, mut dropped, mut kept, mut fewer] = [0; 4];
     for (source, schedule) in some(CASES, 1 << 32) {
         for callers in [Callers::Each, Callers::One] {
             if !right(&schedule, callers) {
@@ -45,6 +46,19 @@ fn of_random_programs() {
             {
                 assert_eq!(opinion.objections, [], "{}", what());
             }
+            let joined = join(&few.schedule);
+            assert_eq!(legality::check(&joined), Ok(()), "{}", what());
+            let proved = verify_called(&joined, Signals::default(), callers);
+            let proved = proved.unwrap_or_else(|f| panic!("joined: {f:#?} {}", what()));
+            let author =
+                verify_called(&schedule, Signals::default(), callers).expect("it is right");
+            assert_eq!(author.orders.differs(&proved.orders), None, "{}", what());
+            if callers == Callers::Each
+                && let Some(opinion) = judge(&joined)
+            {
+                assert_eq!(opinion.objections, [], "joined: {}", what());
+            }
+            fewer += usize::from(joined.ops.len() < few.schedule.ops.len());
             for signal in few.kept.iter().filter(|kept| kept.why != Why::Stream) {
                 let less = without(&few.schedule, signal.post, signal.wait);
                 assert!(!right(&less, callers), "{signal:?} is not needed, {}", what());
@@ -54,6 +68,9 @@ fn of_random_programs() {
             tried += 1;
         }
     }
-    println!("{tried} right, {kept} signals kept, {dropped} dropped");
-    assert!(tried > 100 && kept > 100 && dropped > 100, "{tried} {kept} {dropped}");
+    println!("{tried} right, {kept} signals kept, {dropped} dropped, {fewer} with moves joined");
+    assert!(
+        tried > 100 && kept > 100 && dropped > 100 && fewer > 0,
+        "{tried} {kept} {dropped} {fewer}"
+    );
 }
