@@ -1,5 +1,5 @@
-//! The checked tree: every name resolved, every type known, every statement numbered. The interpreter and
-//! the Rust emitter both start here, so neither can meet a program that makes no sense.
+//! The checked tree: every name resolved, every type known, every statement numbered. The program is lowered from
+//! it and Rust is printed from it, so neither can meet a source that makes no sense.
 
 mod executors;
 mod exprs;
@@ -11,6 +11,7 @@ use std::sync::Arc;
 use crate::collective::Collective;
 use crate::diagnostics::Diagnostic;
 use crate::ids::SpanId;
+pub use crate::ids::VarId;
 use crate::lints::Levels;
 use crate::schedule::demands::Resource;
 pub use crate::schedule::params::ParamTy;
@@ -85,10 +86,6 @@ pub enum Verify {
         reason: String,
     },
 }
-
-/// An index into [`Algorithm::vars`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct VarId(pub u32);
 
 /// A variable.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -8,6 +8,7 @@ pub(crate) mod executor;
 mod exprs;
 mod fifo;
 pub mod hir;
+mod members;
 mod runs;
 mod scope;
 pub(crate) mod sizes;

@@ -60,7 +60,7 @@ impl<'p> Writer<'p> {
 
     /// A variable: its name, with its number where another has the same.
     fn name(&self, var: VarId) -> String {
-        let name = &self.program.vars[var.0 as usize].name;
+        let name = &self.program.var(var).name;
         let many = self.program.vars.iter().filter(|other| other.name == *name).count();
         if many == 1 { format!("%{name}") } else { format!("%{name}#{}", var.0) }
     }

@@ -6,6 +6,7 @@ mod record;
 pub(crate) mod trace;
 mod values;
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::ir::{Call, Demand, Expr, Param, Pass, Program, Stmt, StmtKind, VarId};
@@ -26,7 +27,7 @@ use trace::Trace;
 use values::Value;
 
 /// The values that are given to a program's parameters, by their index; those that are not take their defaults.
-pub(super) type Given = [(usize, ParamValue)];
+pub(super) type Given = BTreeMap<usize, ParamValue>;
 
 /// Lays out the rank of `builder` by the program, with these values for its parameters.
 pub(super) fn walk(
@@ -48,7 +49,7 @@ pub(super) fn traced(
     let mut walk = Walk::new(program, given, builder)?;
     let mut trace = Trace::default();
     for param in &program.params {
-        if let Value::Int(value) = walk.vars[param.var.0 as usize] {
+        if let Value::Int(value) = walk.vars[param.var.index()] {
             trace.params.insert(param.var, value);
         }
     }
@@ -63,7 +64,7 @@ pub(super) fn only_call(
     program: &Program,
     given: &Given,
     builder: &mut Builder<'_>,
-) -> Result<Option<Vec<(usize, ParamValue)>>, Stop> {
+) -> Result<Option<Given>, Stop> {
     let mut walk = Walk::new(program, given, builder)?;
     for stmt in &program.body {
         if let StmtKind::Call(call) = &stmt.kind {
@@ -102,8 +103,7 @@ impl<'p> Walk<'p> {
             trace: None,
         };
         for (index, param) in program.params.iter().enumerate() {
-            let given = given.iter().find(|(known, _)| *known == index).map(|(_, value)| value);
-            walk.param(b, param, given)?;
+            walk.param(b, param, given.get(&index))?;
         }
         Ok(walk)
     }
@@ -114,7 +114,7 @@ impl<'p> Walk<'p> {
         param: &'p Param,
         given: Option<&ParamValue>,
     ) -> Result<(), Stop> {
-        let var = &self.program.vars[param.var.0 as usize];
+        let var = self.program.var(param.var);
         let value = match (given, &param.default) {
             (Some(given), _) => self.given(b, given, var.span)?,
             (None, _) if param.ty == ParamTy::Topology && self.placed.is_some() => {
@@ -152,7 +152,7 @@ impl<'p> Walk<'p> {
     }
 
     fn set(&mut self, var: VarId, value: Value) {
-        self.vars[var.0 as usize] = value;
+        self.vars[var.index()] = value;
     }
 
     fn block(&mut self, b: &mut Builder<'_>, body: &'p [Stmt]) -> Result<(), Stop> {
@@ -276,7 +276,9 @@ impl<'p> Walk<'p> {
                 b.within(at, &list, |b| self.block(b, body))?;
             }
             StmtKind::Call(call) => {
-                let called = Called { program: &call.program, given: self.args(b, call)? };
+                let (program, given) = (&*call.program, self.args(b, call)?);
+                let by = |b: &mut Builder<'_>| walk(program, &given, b);
+                let called = Walked { program, placed: None, by };
                 let (input, output) = (self.region(b, &call.input)?, self.region(b, &call.output)?);
                 b.run(at, &called, Piece(Ok(input)), Piece(Ok(output)))?;
             }
@@ -315,7 +317,7 @@ impl<'p> Walk<'p> {
     ) -> Result<Value, Stop> {
         let at = self.at;
         let count = count.map(|count| self.int(b, count)).transpose()?;
-        let name = &self.program.vars[var.0 as usize].name;
+        let name = &self.program.var(var).name;
         Ok(match (self.value(b, like)?, count) {
             (Value::Region(like), None) => {
                 let slot = b.scratch(at, name, Piece(Ok(like)))?;
@@ -370,15 +372,11 @@ impl<'p> Walk<'p> {
     }
 
     /// The values that a call gives to parameters.
-    fn args(
-        &mut self,
-        b: &mut Builder<'_>,
-        call: &'p Call,
-    ) -> Result<Vec<(usize, ParamValue)>, Stop> {
-        let mut given = Vec::with_capacity(call.args.len());
+    fn args(&mut self, b: &mut Builder<'_>, call: &'p Call) -> Result<Given, Stop> {
+        let mut given = Given::new();
         for (index, expr) in &call.args {
             let value = self.value(b, expr)?;
-            given.push((*index, value.given(b, call.program.params[*index].ty, self.at)?));
+            given.insert(*index, value.given(b, call.program.params[*index].ty, self.at)?);
         }
         Ok(given)
     }
@@ -442,17 +440,20 @@ impl Algorithm for Program {
     }
 
     fn build(&self, builder: &mut Builder<'_>) -> Result<(), Stop> {
-        walk(self, &[], builder)
+        walk(self, &Given::new(), builder)
     }
 }
 
-/// A program that another one calls.
-struct Called<'p> {
-    program: &'p Program,
-    given: Vec<(usize, ParamValue)>,
+/// A program that a walk of its caller's lays out, such as one with other values for its parameters.
+pub(super) struct Walked<'p, F> {
+    pub(super) program: &'p Program,
+    /// The topology that the run was put on.
+    pub(super) placed: Option<&'p Arc<Topology>>,
+    /// Lays out one rank.
+    pub(super) by: F,
 }
 
-impl Algorithm for Called<'_> {
+impl<F: Fn(&mut Builder<'_>) -> Result<(), Stop>> Algorithm for Walked<'_, F> {
     fn name(&self) -> &str {
         self.program.name()
     }
@@ -477,7 +478,11 @@ impl Algorithm for Called<'_> {
         self.program.locations()
     }
 
+    fn placed_on(&self) -> Option<&Arc<Topology>> {
+        self.placed
+    }
+
     fn build(&self, builder: &mut Builder<'_>) -> Result<(), Stop> {
-        walk(self.program, &self.given, builder)
+        (self.by)(builder)
     }
 }

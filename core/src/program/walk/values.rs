@@ -62,7 +62,7 @@ macro_rules! typed {
         pub(super) fn $name(&mut self, b: &mut Builder<'_>, expr: &'p Expr) -> Result<$ty, Stop> {
             // Most are variables: nothing is copied but what is asked for.
             if let Op::Var(var) = expr.op
-                && let Value::$variant(value) = &self.vars[var.0 as usize]
+                && let Value::$variant(value) = &self.vars[var.index()]
             {
                 return Ok(value.clone());
             }
@@ -114,7 +114,7 @@ impl<'p> Walk<'p> {
         let args = &expr.args;
         let fallible = match expr.op {
             Op::Int(value) => return Ok(value),
-            Op::Var(var) => match &self.vars[var.0 as usize] {
+            Op::Var(var) => match &self.vars[var.index()] {
                 Value::Int(value) => return Ok(*value),
                 other => unreachable!("checked as a number, is {other:?}"),
             },
@@ -179,7 +179,7 @@ impl<'p> Walk<'p> {
     pub(super) fn region(&mut self, b: &mut Builder<'_>, expr: &'p Expr) -> Result<Area, Stop> {
         let args = &expr.args;
         let fallible = match expr.op {
-            Op::Var(var) => match &self.vars[var.0 as usize] {
+            Op::Var(var) => match &self.vars[var.index()] {
                 Value::Region(area) => return Ok(*area),
                 other => unreachable!("checked as a region, is {other:?}"),
             },
@@ -211,7 +211,7 @@ impl<'p> Walk<'p> {
         then: impl FnOnce(&Pieces) -> T,
     ) -> Result<T, Stop> {
         if let Op::Var(var) = expr.op
-            && let Value::Pieces(pieces) = &self.vars[var.0 as usize]
+            && let Value::Pieces(pieces) = &self.vars[var.index()]
         {
             return Ok(then(pieces));
         }
@@ -243,7 +243,7 @@ impl<'p> Walk<'p> {
     pub(super) fn value(&mut self, b: &mut Builder<'_>, expr: &'p Expr) -> Result<Value, Stop> {
         let args = &expr.args;
         Ok(match expr.op {
-            Op::Var(var) => self.vars[var.0 as usize].clone(),
+            Op::Var(var) => self.vars[var.index()].clone(),
             Op::If => {
                 let chosen = if self.holds(b, &args[0])? { &args[1] } else { &args[2] };
                 self.value(b, chosen)?

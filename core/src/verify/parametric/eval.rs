@@ -136,7 +136,7 @@ impl Scope {
         let (span, args) = (expr.span, &expr.args);
         Ok(match expr.op {
             Op::Int(value) => Value::Int(tame(Int::exactly(small(value, span)?), span)?),
-            Op::Var(var) => self.vars[var.0 as usize].clone().ok_or_else(|| unknown(span))?,
+            Op::Var(var) => self.vars[var.index()].clone().ok_or_else(|| unknown(span))?,
             Op::Rank => Value::Int(self.coordinate(Frame::Rank, span)?),
             Op::Nranks => Value::Int(Int::exactly(N)),
             Op::Local => Value::Peer(Affine::ZERO),

@@ -83,7 +83,7 @@ type Done = Result<(), Outside>;
 
 impl<'a> Walk<'a> {
     fn param(&mut self, param: &'a ir::Param) -> Done {
-        let span = self.source.vars[param.var.0 as usize].span;
+        let span = self.source.vars[param.var.index()].span;
         if param.ty != ParamTy::Ring {
             return Err(Outside::new(span, "its value decides what ranks do"));
         }
@@ -97,7 +97,7 @@ impl<'a> Walk<'a> {
     }
 
     fn set(&mut self, var: VarId, value: Value) {
-        self.scope.vars[var.0 as usize] = Some(value);
+        self.scope.vars[var.index()] = Some(value);
     }
 
     fn block(&mut self, body: &'a [Stmt]) -> Done {
