@@ -1,6 +1,7 @@
 //! The checked tree: every name resolved, every type known, every statement numbered. The program is lowered from
 //! it and Rust is printed from it, so neither can meet a source that makes no sense.
 
+mod depth;
 mod executors;
 mod exprs;
 mod nest;
@@ -17,6 +18,7 @@ use crate::schedule::demands::Resource;
 pub use crate::schedule::params::ParamTy;
 use crate::source::Location;
 use crate::source::Span;
+pub(crate) use depth::MOST_DEPTH;
 pub use executors::{Asset, Class, Declared, Executor};
 pub use exprs::*;
 pub(crate) use nest::Nest;
@@ -234,6 +236,8 @@ pub struct Callee {
     pub home: Home,
     /// How deep calls nest in it: 1 where it calls nothing.
     pub depth: usize,
+    /// How deep statements nest in it, those of what it calls among them.
+    pub statements: usize,
 }
 
 impl Algorithm {

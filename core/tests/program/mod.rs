@@ -4,12 +4,12 @@ use expect_test::expect;
 use proptest::prelude::*;
 use roundelay_core::check::Frontend;
 use roundelay_core::check::dependencies::Dependencies;
-use roundelay_core::compile_with;
 use roundelay_core::ids::RankId;
 use roundelay_core::program::text::{parse, print};
 use roundelay_core::program::{Configured, Program};
 use roundelay_core::schedule::{Algorithm as _, Schedule, Stream, one_rank, text};
 use roundelay_core::syntax::Source;
+use roundelay_core::{compile, compile_with};
 
 /// Every statement and built-in once.
 const CONSTRUCTS: &str = include_str!("../../../tests/data/constructs.coll");
@@ -191,6 +191,73 @@ fn deep_text_is_refused() {
     assert!(parse(&calls).unwrap_err().to_string().contains("nests deeper"));
     let blocks = "0: if 1 { // 0..1\n".repeat(100_000);
     assert!(parse(&format!("{head}{blocks}")).unwrap_err().to_string().contains("nest deeper"));
+}
+
+/// Steps that call each other, each call in so many blocks.
+fn nested(steps: usize, blocks: usize) -> String {
+    let within =
+        |call: &str| format!("{}{call}{}", "if rank >= 0 { ".repeat(blocks), "}".repeat(blocks));
+    let mut call = "copy(local.input, local.output);".to_owned();
+    let mut declared = String::new();
+    for step in 0..steps {
+        declared += &format!("step s{step}() {{ {} }}", within(&call));
+        call = format!("s{step}();");
+    }
+    format!("algorithm Nested() -> AllReduce {{ {declared} {call} }}")
+}
+
+#[test]
+fn the_deepest_statements_fit_a_stack() {
+    // The stack of a thread that is started for a test, which is smaller than that of a process.
+    assert!(program(&nested(3, 52)).schedule(2).is_ok());
+    let source = Source::from_text("page.coll", &nested(40, 120));
+    let errors = compile(&source, Frontend::File).expect_err("they nest too deep");
+    assert_eq!(errors[0].title, "statements nest at most 160 deep");
+}
+
+#[test]
+fn what_only_a_walk_can_tell_of_a_text_is_said() {
+    let head = "program 0 A AllReduce\nfile \"a.coll\"\nat 0 = 1:1..1:2 // 0..3\nvar x number 0..1\n\
+                var l list 0..1\nvar r region 0..1\nvar q quantity 0..1\nvar v pieces 0..1\nbody {\n";
+    let said = |text: &str| match parse(&format!("{head}{text}\n}}")) {
+        Err(error) => error.to_string(),
+        Ok(program) => program.schedule(3).expect_err(text).remove(0).title,
+    };
+    let found = [
+        "0: require \"w\" %x // 0..1",
+        "0: let %x = len(%l) // 0..1 0..1",
+        "0: copy on(0, %r) to (on(local, output)) // 0..1 0..1 0..1 0..1 0..1 0..1",
+        "0: let %q = 5B/s // 0..1",
+        "0: let %x = topology.linked(topology.full_mesh.0(4, if(1, 5B/s, 6B/s)), 0, 1) \
+         // 0..1 0..1 0..1 0..1 0..1 0..1 0..1 0..1 0..1",
+        "0: post data 7 // 0..1",
+        "0: copy on(70000, output) to (on(-1, output)) // 0..1 0..1 0..1 0..1 0..1 0..1",
+        "0: copy on(local, output) to () // 0..1 0..1 0..1",
+        "0: scratch %r count 2 like input // 0..1 0..1",
+        "0: scratch %v like input // 0..1",
+        "0: post fork 1 // 0..1",
+        "0: pass",
+        "0: pass from 1 // 0..1",
+        "0: pass own on(local, input) // 0..1 0..1 0..1",
+    ];
+    let found: Vec<_> = found.into_iter().map(said).collect();
+    expect![[r#"
+        there is no such value here
+        there is no such value here
+        there is no such value here
+        there is no such value here
+        there is no such value here
+        rank 7 is not in 0..3
+        rank 70000 is not in 0..3
+        `copy` has no destinations
+        line 10: this variable holds no such scratch
+        line 10: expected a pieces, found a region
+        line 10: no statement gives the signal `fork`
+        line 10: no primitive passes data so
+        line 10: no primitive passes data so
+        line 10: no primitive passes data so
+    "#]]
+    .assert_eq(&(found.join("\n") + "\n"));
 }
 
 proptest! {

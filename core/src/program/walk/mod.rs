@@ -80,6 +80,8 @@ struct Walk<'p> {
     program: &'p Program,
     vars: Vec<Value>,
     local: RankId,
+    /// How many ranks the whole run has.
+    ranks: u32,
     /// The statement that is being run.
     at: u32,
     /// Whether faults are kept to oneself: what is computed may never be reached.
@@ -97,6 +99,7 @@ impl<'p> Walk<'p> {
             program,
             vars: vec![Value::Unset; program.vars.len()],
             local: b.local().0.map_err(|_| Stop)?,
+            ranks: b.ranks_of_run(),
             at: 0,
             quiet: false,
             placed: b.placed(),

@@ -96,7 +96,10 @@ impl<'p> Walk<'p> {
 
     /// A rank of the whole run.
     pub(super) fn rank(&mut self, b: &mut Builder<'_>, expr: &'p Expr) -> Result<RankId, Stop> {
-        Ok(RankId(self.int(b, expr)? as u32))
+        let rank = self.int(b, expr)?;
+        let known = u32::try_from(rank).ok().filter(|known| *known < self.ranks);
+        let known = known.ok_or(Fault::Rank { rank, nranks: self.ranks });
+        self.settle(b, expr.span, known).map(RankId)
     }
 
     pub(super) fn peer(&mut self, b: &mut Builder<'_>, expr: &'p Expr) -> Result<Peer, Stop> {
@@ -116,7 +119,7 @@ impl<'p> Walk<'p> {
             Op::Int(value) => return Ok(value),
             Op::Var(var) => match &self.vars[var.index()] {
                 Value::Int(value) => return Ok(*value),
-                other => unreachable!("checked as a number, is {other:?}"),
+                _ => return Err(self.misfit(b, expr)),
             },
             Op::Rank => return Ok(b.rank().get()),
             Op::Nranks => return Ok(b.nranks().get()),
@@ -181,7 +184,7 @@ impl<'p> Walk<'p> {
         let fallible = match expr.op {
             Op::Var(var) => match &self.vars[var.index()] {
                 Value::Region(area) => return Ok(*area),
-                other => unreachable!("checked as a region, is {other:?}"),
+                _ => return Err(self.misfit(b, expr)),
             },
             Op::Input => return Ok(b.buffer(Buffer::Input)),
             Op::Output => return Ok(b.buffer(Buffer::Output)),
@@ -243,7 +246,10 @@ impl<'p> Walk<'p> {
     pub(super) fn value(&mut self, b: &mut Builder<'_>, expr: &'p Expr) -> Result<Value, Stop> {
         let args = &expr.args;
         Ok(match expr.op {
-            Op::Var(var) => self.vars[var.index()].clone(),
+            Op::Var(var) => match &self.vars[var.index()] {
+                Value::Unset => return Err(self.misfit(b, expr)),
+                value => value.clone(),
+            },
             Op::If => {
                 let chosen = if self.holds(b, &args[0])? { &args[1] } else { &args[2] };
                 self.value(b, chosen)?
@@ -287,6 +293,12 @@ impl<'p> Walk<'p> {
                 None => Value::Int(self.int(b, expr)?),
             },
         })
+    }
+
+    /// Only a program's text, which no checker has seen, asks for a value that is not there.
+    pub(super) fn misfit(&self, b: &mut Builder<'_>, expr: &Expr) -> Stop {
+        let title = "there is no such value here";
+        self.fail(b, expr.span, Finding::new(Code::WrongType, SpanId(self.at), title))
     }
 
     pub(super) fn escape(&self, b: &mut Builder<'_>, expr: &Expr) -> Stop {
