@@ -21,8 +21,9 @@ impl Algorithm {
 fn depth(stmt: &Stmt, steps: &mut HashMap<VarId, usize>) -> usize {
     let mut inside = |body: &[Stmt]| body.iter().map(|stmt| depth(stmt, steps)).max().unwrap_or(0);
     1 + match &stmt.kind {
-        StmtKind::For(_, _, body) | StmtKind::Parallel(_, _, _, body) => inside(body),
-        StmtKind::Within(_, body) => inside(body),
+        StmtKind::For(_, _, body)
+        | StmtKind::Parallel(_, _, _, body)
+        | StmtKind::Within(_, body) => inside(body),
         StmtKind::If(arms, otherwise) => {
             let bodies = arms.iter().map(|(_, body)| body).chain(otherwise);
             bodies.map(|body| inside(body)).max().unwrap_or(0)

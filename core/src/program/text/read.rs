@@ -329,13 +329,10 @@ impl Body<'_, '_> {
                     dst: line.option("into", &[Kind::Place])?,
                     to: line.option("to", &[Kind::Number])?,
                 };
-                let Pass { from, own, dst, to } = &pass;
                 // What is received has somewhere to go, and what is only sent comes from this rank.
-                let passes = match from {
-                    Some(_) => dst.is_some() || own.is_some() && to.is_some(),
-                    None => own.is_some() && dst.is_none() && to.is_some(),
-                };
-                if !passes {
+                let Pass { from, own, dst, to } = &pass;
+                let sent = own.is_some() && to.is_some();
+                if !(sent || from.is_some() && dst.is_some()) || from.is_none() && dst.is_some() {
                     return Err("no primitive passes data so".into());
                 }
                 StmtKind::Pass(pass)

@@ -24,7 +24,9 @@ pub fn print(program: &Program) -> String {
 /// How each variable is written: by its name, with its number where another has the same.
 fn names(vars: &[Var]) -> Vec<String> {
     let mut many: HashMap<&str, usize> = HashMap::new();
-    vars.iter().for_each(|var| *many.entry(&var.name).or_default() += 1);
+    for var in vars {
+        *many.entry(&var.name).or_default() += 1;
+    }
     let name = |(id, Var { name, .. }): (usize, &Var)| {
         if many[&**name] == 1 { format!("%{name}") } else { format!("%{name}#{id}") }
     };

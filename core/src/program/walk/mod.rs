@@ -416,38 +416,18 @@ impl<'p> Walk<'p> {
     }
 }
 
-/// With every parameter at its default.
-impl Algorithm for Program {
-    fn name(&self) -> &str {
-        &self.name
-    }
-
-    fn collective(&self) -> Collective {
-        self.collective
-    }
-
-    fn out_of_place(&self) -> bool {
-        self.out_of_place
-    }
-
-    fn file(&self) -> &str {
-        &self.file
-    }
-
-    fn source(&self) -> &'static str {
-        ""
-    }
-
-    fn locations(&self) -> &[Location] {
-        &self.locations
-    }
-
-    fn build(&self, builder: &mut Builder<'_>) -> Result<(), Stop> {
-        walk(self, &Given::new(), builder)
+impl Program {
+    /// The algorithm that it is with every parameter at its default.
+    pub fn algorithm(&self) -> impl Algorithm + '_ {
+        Walked {
+            program: self,
+            placed: None,
+            by: |b: &mut Builder<'_>| walk(self, &Given::new(), b),
+        }
     }
 }
 
-/// A program that a walk of its caller's lays out, such as one with other values for its parameters.
+/// A program as an algorithm, whose ranks its maker lays out: with some values for its parameters, or in part.
 pub(super) struct Walked<'p, F> {
     pub(super) program: &'p Program,
     /// The topology that the run was put on.
@@ -458,27 +438,27 @@ pub(super) struct Walked<'p, F> {
 
 impl<F: Fn(&mut Builder<'_>) -> Result<(), Stop>> Algorithm for Walked<'_, F> {
     fn name(&self) -> &str {
-        self.program.name()
+        &self.program.name
     }
 
     fn collective(&self) -> Collective {
-        self.program.collective()
+        self.program.collective
     }
 
     fn out_of_place(&self) -> bool {
-        self.program.out_of_place()
+        self.program.out_of_place
     }
 
     fn file(&self) -> &str {
-        self.program.file()
+        &self.program.file
     }
 
-    fn source(&self) -> &str {
-        self.program.source()
+    fn source(&self) -> &'static str {
+        ""
     }
 
     fn locations(&self) -> &[Location] {
-        self.program.locations()
+        &self.program.locations
     }
 
     fn placed_on(&self) -> Option<&Arc<Topology>> {

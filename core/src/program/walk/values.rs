@@ -254,20 +254,6 @@ impl<'p> Walk<'p> {
                 let chosen = if self.holds(b, &args[0])? { &args[1] } else { &args[2] };
                 self.value(b, chosen)?
             }
-            Op::Int(_)
-            | Op::Rank
-            | Op::Nranks
-            | Op::Local
-            | Op::Neg
-            | Op::Flip
-            | Op::Not
-            | Op::Binary(_)
-            | Op::Function(_)
-            | Op::IsPowerOfTwo
-            | Op::Len
-            | Op::Element
-            | Op::Peer
-            | Op::RankOf => Value::Int(self.int(b, expr)?),
             Op::Input | Op::Output | Op::Piece | Op::Pieces => Value::Region(self.region(b, expr)?),
             Op::Split => {
                 let area = self.region(b, &args[0])?;

@@ -3,7 +3,7 @@
 
 use super::eval::{Frame, Int, Scope, Value};
 use super::linear::{Affine, Facts, N, S};
-use super::program::{Action, Outside, Part, Place, Program, Region, Step};
+use super::rounds::{Action, Outside, Owned, Part, Region, Rounds, Step};
 use crate::ids::ScratchId;
 use crate::program::ir::{self, Expr, Op, Stmt, StmtKind, VarId};
 use crate::schedule::Buffer;
@@ -21,7 +21,7 @@ const MOST_VISITED: usize = 1 << 12;
 const MAX_SOURCES: usize = 7;
 
 /// What `source` does for every `nranks >= from`.
-pub(super) fn lower(source: &ir::Program, from: u32) -> Result<Program, Outside> {
+pub(super) fn lower(source: &ir::Program, from: u32) -> Result<Rounds, Outside> {
     let scope = Scope {
         collective: source.collective,
         vars: vec![None; source.vars.len()],
@@ -35,7 +35,7 @@ pub(super) fn lower(source: &ir::Program, from: u32) -> Result<Program, Outside>
     let mut walk = Walk {
         source,
         scope,
-        program: Program {
+        program: Rounds {
             collective: source.collective,
             header,
             out_of_place: source.out_of_place,
@@ -67,7 +67,7 @@ enum Depth {
 struct Walk<'a> {
     source: &'a ir::Program,
     scope: Scope,
-    program: Program,
+    program: Rounds,
     /// The part that the next statement belongs to, if one is begun.
     open: Option<usize>,
     section: usize,
@@ -188,7 +188,7 @@ impl<'a> Walk<'a> {
         Ok(())
     }
 
-    fn places(&mut self, exprs: &'a [Expr]) -> Result<Vec<Place>, Outside> {
+    fn places(&mut self, exprs: &'a [Expr]) -> Result<Vec<Owned>, Outside> {
         exprs.iter().map(|expr| self.scope.place(expr)).collect()
     }
 
