@@ -51,7 +51,7 @@ fn printing_and_parsing_is_the_identity() {
     }
 }
 
-fn interpreted(file: &str, name: &str) -> Configured {
+fn walked(file: &str, name: &str) -> Configured {
     let text = std::fs::read_to_string(root().join("stdlib/library").join(file)).unwrap();
     let source = Source::from_text(file, &text);
     let program = compile(&source, Frontend::File).unwrap();
@@ -59,14 +59,14 @@ fn interpreted(file: &str, name: &str) -> Configured {
     Configured::new(algorithm, &source)
 }
 
-fn same(expanded: &dyn Algorithm, interpreted: &Configured, nranks: u32) {
+fn same(expanded: &dyn Algorithm, walked: &Configured, nranks: u32) {
     let summary = |result: Result<Schedule, Vec<Finding>>| {
         result.map_err(|all| all.into_iter().map(|f| (f.code, f.at, f.title)).collect::<Vec<_>>())
     };
     let mut left = summary(expanded.schedule(nranks));
-    let mut right = summary(interpreted.schedule(nranks));
+    let mut right = summary(walked.schedule(nranks));
     // What a caller puts the run on is no attribute: `plan_on` of expanded Rust compares links by itself.
-    if let (Ok(schedule), Some(_)) = (&mut right, interpreted.topology()) {
+    if let (Ok(schedule), Some(_)) = (&mut right, walked.topology()) {
         (schedule.demands.topology, schedule.demands.rings) = (None, false);
     }
     // The same file, by another path.
@@ -85,7 +85,7 @@ macro_rules! expanded {
 }
 
 #[test]
-fn expanded_rust_and_the_interpreter_lay_out_the_same_schedules() {
+fn expanded_rust_and_the_walk_lay_out_the_same_schedules() {
     let mut expanded = roundelay_tests::library!(expanded);
     for (file, text) in roundelay::library::SOURCES {
         let source = Source::from_text(*file, text);
@@ -94,9 +94,9 @@ fn expanded_rust_and_the_interpreter_lay_out_the_same_schedules() {
             let name = algorithm.name.clone();
             let at = expanded.iter().position(|(known, _)| *known == name);
             let (_, expanded) = expanded.remove(at.unwrap_or_else(|| panic!("{name} is not here")));
-            let interpreted = Configured::new(algorithm, &source);
+            let walked = Configured::new(algorithm, &source);
             for nranks in 1..=33 {
-                same(&*expanded, &interpreted, nranks);
+                same(&*expanded, &walked, nranks);
             }
         }
     }
@@ -105,7 +105,7 @@ fn expanded_rust_and_the_interpreter_lay_out_the_same_schedules() {
 
 #[test]
 fn parameters_mean_the_same_to_both() {
-    let mut ring = interpreted("twisted_ring.coll", "TwistedRingAllReduce");
+    let mut ring = walked("twisted_ring.coll", "TwistedRingAllReduce");
     ring.set("ring", ParamValue::Ring(Ring::twisted())).unwrap();
     let expanded = TwistedRingAllReduce::new().ring(Ring::twisted());
     same(&expanded, &ring, 8);
@@ -127,14 +127,14 @@ fn every_construct_means_the_same_to_both() {
     let program = compile(&source, Frontend::File).unwrap_or_else(|errors| {
         panic!("{}", errors.iter().map(|e| e.report(&source)).collect::<Vec<_>>().join("\n"))
     });
-    let mut interpreted = Configured::new(program.algorithms[0].clone(), &source);
-    interpreted.set_text("s", "4096").unwrap();
+    let mut walked = Configured::new(program.algorithms[0].clone(), &source);
+    walked.set_text("s", "4096").unwrap();
     let mut laid_out = 0;
     for nranks in 1..=33 {
         let expanded = constructs::Constructs::new(4096);
-        same(&expanded, &interpreted, nranks);
+        same(&expanded, &walked, nranks);
         laid_out += usize::from(expanded.schedule(nranks).is_ok());
-        same(&expanded.clone().eager(true).order(vec![0, 1]).root(0), &with(&interpreted), nranks);
+        same(&expanded.clone().eager(true).order(vec![0, 1]).root(0), &with(&walked), nranks);
     }
     assert!(laid_out > 20, "most rank counts are laid out, not {laid_out}");
 }
@@ -165,9 +165,9 @@ fn calls_mean_the_same_to_both() {
     let program = compile(&source, Frontend::File).unwrap_or_else(|errors| {
         panic!("{}", errors.iter().map(|e| e.report(&source)).collect::<Vec<_>>().join("\n"))
     });
-    let interpreted = Configured::new(program.algorithms[0].clone(), &source);
+    let walked = Configured::new(program.algorithms[0].clone(), &source);
     for nranks in 1..=8 {
-        same(&composed::ComposedAllReduce::new(), &interpreted, nranks);
+        same(&composed::ComposedAllReduce::new(), &walked, nranks);
     }
     for nranks in [2, 4, 6] {
         let twice = composed_here::Twice::new();
@@ -197,13 +197,13 @@ fn fifos_mean_the_same_to_both() {
         same(&fifo::TwoWays::new(), &two_ways, nranks);
         // A slot, and no slice of it, is cut where `slices` is 1; both frontends refuse 0 and 7.
         for slices in [0, 1, 2, 3, 7] {
-            let mut interpreted = Configured::new(primitives.clone(), &source);
-            interpreted.set_text("slices", &slices.to_string()).unwrap();
+            let mut walked = Configured::new(primitives.clone(), &source);
+            walked.set_text("slices", &slices.to_string()).unwrap();
             let expanded = fifo::Primitives::new(slices);
-            same(&expanded, &interpreted, nranks);
+            same(&expanded, &walked, nranks);
             laid_out += usize::from(expanded.schedule(nranks).is_ok());
-            interpreted.set_text("credits", "-1").unwrap();
-            same(&expanded.credits(-1), &interpreted, nranks);
+            walked.set_text("credits", "-1").unwrap();
+            same(&expanded.credits(-1), &walked, nranks);
         }
     }
     assert_eq!(laid_out, 9 * 3);
@@ -222,9 +222,9 @@ fn the_example_means_the_same_to_both() {
     let program = compile(&source, Frontend::File).unwrap();
     let expanded: [&dyn Algorithm; 3] =
         [&AllReduceAround::new(), &AllReduceOnRings::new(), &AllGatherAround::new()];
-    for (expanded, interpreted) in expanded.into_iter().zip(program.algorithms) {
-        let interpreted = Configured::new(interpreted, &source);
-        (1..=9).for_each(|nranks| same(expanded, &interpreted, nranks));
+    for (expanded, walked) in expanded.into_iter().zip(program.algorithms) {
+        let walked = Configured::new(walked, &source);
+        (1..=9).for_each(|nranks| same(expanded, &walked, nranks));
     }
 }
 
@@ -240,15 +240,15 @@ fn topologies_mean_the_same_to_both() {
     let program = compile(&source, Frontend::File).unwrap_or_else(|errors| {
         panic!("{}", errors.iter().map(|e| e.report(&source)).collect::<Vec<_>>().join("\n"))
     });
-    let mut interpreted = Configured::new(program.algorithms[0].clone(), &source);
-    interpreted.set_text("k", "2").unwrap();
+    let mut walked = Configured::new(program.algorithms[0].clone(), &source);
+    walked.set_text("k", "2").unwrap();
     let mesh = Arc::new(Shape::full_mesh(12).without(0, 3).without(0, 4).build().unwrap());
     let mut laid_out = 0;
     for nranks in 1..=13 {
         let expanded = topologies::Topologies::new(2);
-        same(&expanded, &interpreted, nranks);
+        same(&expanded, &walked, nranks);
         laid_out += usize::from(expanded.schedule(nranks).is_ok());
-        let mut given = interpreted.clone();
+        let mut given = walked.clone();
         given.place_on(mesh.clone());
         given.set_text("rings", "disjoint(topology, 1)").unwrap();
         let rings = Rings::disjoint(mesh.clone(), 1);
@@ -273,7 +273,7 @@ fn trees_and_groups_mean_the_same_to_both() {
     let program = compile(&source, Frontend::File).unwrap_or_else(|errors| {
         panic!("{}", errors.iter().map(|e| e.report(&source)).collect::<Vec<_>>().join("\n"))
     });
-    let interpreted = Configured::new(program.algorithms[0].clone(), &source);
+    let walked = Configured::new(program.algorithms[0].clone(), &source);
     let mesh = Arc::new(Shape::full_mesh(12).build().unwrap());
     let given: [(&str, Tree, &str, Groups); 10] = [
         ("binary(0)", Tree::binary(0), "of(3)", Groups::of(3)),
@@ -289,20 +289,20 @@ fn trees_and_groups_mean_the_same_to_both() {
     ];
     let mut laid_out = 0;
     for (tree_text, tree, groups_text, groups) in given {
-        let mut interpreted = interpreted.clone();
-        interpreted.place_on(mesh.clone());
-        interpreted.set_text("tree", tree_text).unwrap();
-        interpreted.set_text("groups", groups_text).unwrap();
+        let mut walked = walked.clone();
+        walked.place_on(mesh.clone());
+        walked.set_text("tree", tree_text).unwrap();
+        walked.set_text("groups", groups_text).unwrap();
         let expanded = membership::Membership::new(tree.clone(), groups.clone());
         let expanded = expanded.topology(mesh.clone());
         for nranks in 1..=12 {
-            same(&expanded, &interpreted, nranks);
+            same(&expanded, &walked, nranks);
             laid_out += usize::from(expanded.schedule(nranks).is_ok());
         }
         // The optional ones, given too.
-        interpreted.set_text("up", tree_text).unwrap();
-        interpreted.set_text("parts", groups_text).unwrap();
-        same(&expanded.up(tree).parts(groups), &interpreted, 4);
+        walked.set_text("up", tree_text).unwrap();
+        walked.set_text("parts", groups_text).unwrap();
+        same(&expanded.up(tree).parts(groups), &walked, 4);
     }
     assert!(laid_out > 50, "most rank counts are laid out, not {laid_out}");
 }
@@ -317,23 +317,23 @@ fn attributes_mean_the_same_to_both() {
     let text = std::fs::read_to_string(root().join("tests/data/attributes.coll")).unwrap();
     let source = Source::from_text("data/attributes.coll", &text);
     let program = compile(&source, Frontend::File).unwrap();
-    let mut interpreted = Configured::new(program.algorithms[0].clone(), &source);
+    let mut walked = Configured::new(program.algorithms[0].clone(), &source);
     let expanded = attributes::Attributes::new();
     for nranks in 1..=10 {
-        same(&expanded, &interpreted, nranks);
+        same(&expanded, &walked, nranks);
     }
     let demands = expanded.schedule(5).unwrap().demands;
     let budgets: Vec<_> = demands.budgets.iter().map(|b| (b.resource.name(), b.most)).collect();
     assert_eq!(budgets, [("streams", 1), ("notifies", 2), ("scratch", 3), ("ports", 1)]);
     assert_eq!(demands.topology.unwrap().0.nranks(), 9);
     assert!(demands.deterministic.is_some());
-    interpreted.set_text("k", "7").unwrap();
+    walked.set_text("k", "7").unwrap();
     // A budget below nothing.
-    same(&expanded.k(7), &interpreted, 5);
+    same(&expanded.k(7), &walked, 5);
 }
 
-fn with(interpreted: &Configured) -> Configured {
-    let mut set = interpreted.clone();
+fn with(walked: &Configured) -> Configured {
+    let mut set = walked.clone();
     for (name, value) in [("eager", "true"), ("order", "0,1"), ("root", "0")] {
         set.set_text(name, value).unwrap();
     }

@@ -42,16 +42,16 @@ fn try_table(
     nranks: u32,
     settings: &Settings,
 ) -> Result<Steps, String> {
-    let mut interpreted = Configured::new(algorithm.clone(), source);
+    let mut configured = Configured::new(algorithm.clone(), source);
     for (parameter, value) in settings {
         if parameter == "topology" {
             let topology: Topology = value.parse().expect("a topology");
-            interpreted.place_on(Arc::new(topology));
+            configured.place_on(Arc::new(topology));
         }
-        interpreted.set_text(parameter, value).expect("a value that fits");
+        configured.set_text(parameter, value).expect("a value that fits");
     }
-    interpreted.schedule(nranks).and_then(|schedule| steps(&schedule)).map_err(|findings| {
-        let all = findings.into_iter().map(|f| interpreted.diagnostic(f, nranks));
+    configured.schedule(nranks).and_then(|schedule| steps(&schedule)).map_err(|findings| {
+        let all = findings.into_iter().map(|f| configured.diagnostic(f, nranks));
         all.map(|d| d.report(source)).collect::<Vec<_>>().join("\n")
     })
 }

@@ -56,7 +56,7 @@ pub(crate) enum Emit {
     Ast,
     /// A GPU's kernel
     Cuda,
-    /// The same, compiled
+    /// A GPU's kernel, compiled
     Ptx,
     /// An executor as C++ in the form of the contest
     HcclCpp,

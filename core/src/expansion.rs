@@ -72,10 +72,9 @@ pub fn tested(algorithm: &hir::Algorithm) -> Option<(Vec<u32>, bool)> {
 pub fn prove(checked: &CheckedSource, source: &Source) -> Outcome {
     let mut outcome = Outcome::default();
     for algorithm in checked.algorithms.iter().filter(|a| !a.escapes && !open(a)) {
-        let interpreted = Configured::new(algorithm.clone(), source);
+        let configured = Configured::new(algorithm.clone(), source);
         let slips = Slips::default();
-        let mut proof =
-            Expansion { algorithm: interpreted, ops: OPS, slips, outcome: &mut outcome };
+        let mut proof = Expansion { algorithm: configured, ops: OPS, slips, outcome: &mut outcome };
         match (&algorithm.verify, algorithm.machine) {
             (Some(Verify::Off { .. }), _) => {}
             (Some(Verify::Counts { counts, named, span }), _) => {

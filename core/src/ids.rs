@@ -52,4 +52,6 @@ ids! {
     ScratchId;
     /// A statement of the source program, an index into [`crate::schedule::Schedule::locations`].
     SpanId;
+    /// A variable of a checked algorithm, and of its program: an index into [`crate::program::Program::vars`].
+    VarId;
 }

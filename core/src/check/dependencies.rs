@@ -202,6 +202,7 @@ impl Callee {
             locations,
             home,
             depth,
+            statements: algorithm.deepest().0,
             algorithm: Arc::new(algorithm),
         }
     }

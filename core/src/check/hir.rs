@@ -1,6 +1,7 @@
-//! The checked tree: every name resolved, every type known, every statement numbered. The interpreter and
-//! the Rust emitter both start here, so neither can meet a program that makes no sense.
+//! The checked tree: every name resolved, every type known, every statement numbered. The program is lowered from
+//! it and Rust is printed from it, so neither can meet a source that makes no sense.
 
+mod depth;
 mod executors;
 mod exprs;
 mod nest;
@@ -11,11 +12,13 @@ use std::sync::Arc;
 use crate::collective::Collective;
 use crate::diagnostics::Diagnostic;
 use crate::ids::SpanId;
+pub use crate::ids::VarId;
 use crate::lints::Levels;
 use crate::schedule::demands::Resource;
 pub use crate::schedule::params::ParamTy;
 use crate::source::Location;
 use crate::source::Span;
+pub(crate) use depth::MOST_DEPTH;
 pub use executors::{Asset, Class, Declared, Executor};
 pub use exprs::*;
 pub(crate) use nest::Nest;
@@ -85,10 +88,6 @@ pub enum Verify {
         reason: String,
     },
 }
-
-/// An index into [`Algorithm::vars`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct VarId(pub u32);
 
 /// A variable.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -237,6 +236,8 @@ pub struct Callee {
     pub home: Home,
     /// How deep calls nest in it: 1 where it calls nothing.
     pub depth: usize,
+    /// How deep statements nest in it, those of what it calls among them.
+    pub statements: usize,
 }
 
 impl Algorithm {

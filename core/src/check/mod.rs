@@ -8,6 +8,7 @@ pub(crate) mod executor;
 mod exprs;
 mod fifo;
 pub mod hir;
+mod members;
 mod runs;
 mod scope;
 pub(crate) mod sizes;
@@ -150,7 +151,7 @@ impl<'e> Checker<'e> {
         let open = params.iter().find(|p| p.default.is_none() && !p.ty.has_natural());
         let open = open.map(|p| self.vars[p.var.0 as usize].name.clone());
         self.can_verify(attributes.verify.as_ref(), open.as_deref());
-        hir::Algorithm {
+        let checked = hir::Algorithm {
             name: algorithm.name.text.clone(),
             name_span: algorithm.name.span,
             docs: algorithm.docs.clone(),
@@ -166,7 +167,17 @@ impl<'e> Checker<'e> {
             spans: self.spans,
             escapes: self.escapes,
             source: printer::print_algorithm(algorithm),
+        };
+        let (depth, at) = checked.deepest();
+        if depth > hir::MOST_DEPTH {
+            let title = format!("statements nest at most {} deep", hir::MOST_DEPTH);
+            self.errors.push(
+                Diagnostic::new(Code::NestedTooDeep, checked.spans[at.index()], title)
+                    .note("those of steps and algorithms count where these are called")
+                    .help("use a `for` loop"),
+            );
         }
+        checked
     }
 
     fn collective(&mut self, name: &ast::Name) -> Option<Collective> {

@@ -83,10 +83,9 @@ impl Checker<'_> {
         self.escapes |= algorithm.escapes;
         let mut given: Vec<(usize, Expr)> = Vec::new();
         for (name, value) in args {
-            let param = |p: &super::hir::Param| algorithm.vars[p.var.0 as usize].name == name.text;
+            let param = |p: &super::hir::Param| algorithm.vars[p.var.index()].name == name.text;
             let Some(index) = algorithm.params.iter().position(param) else {
-                let known =
-                    algorithm.params.iter().map(|p| &*algorithm.vars[p.var.0 as usize].name);
+                let known = algorithm.params.iter().map(|p| &*algorithm.vars[p.var.index()].name);
                 let near = scope::nearest(&name.text, known.clone());
                 let title = format!("{} has no parameter `{}`", algorithm.name, name.text);
                 let mut error = Diagnostic::new(Code::UnknownMember, name.span, title);
@@ -114,7 +113,7 @@ impl Checker<'_> {
         for (index, param) in algorithm.params.iter().enumerate() {
             let has = given.iter().any(|(known, _)| *known == index);
             if !unnamed && !has && param.default.is_none() && !param.ty.has_natural() {
-                let param = &algorithm.vars[param.var.0 as usize].name;
+                let param = &algorithm.vars[param.var.index()].name;
                 let title = format!("{} needs its parameter `{param}`", algorithm.name);
                 self.error(
                     Diagnostic::new(Code::WrongArity, call.span, title)

@@ -1,21 +1,21 @@
 //! A checked algorithm, ready to be laid out: with values for its parameters, on a topology, under demands.
 
 use std::cell::RefCell;
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::ir::{self, Program};
+use super::advice;
+use super::ir::Program;
 use super::lower::lower;
 use super::walk::trace::Trace;
-use super::{advice, walk};
+use super::walk::{self, Given, Walked};
 use crate::check::hir;
 use crate::collective::Collective;
 use crate::diagnostics::{Diagnostic, Finding};
 use crate::ids::SpanId;
+use crate::schedule::Algorithm;
 use crate::schedule::builder::{Builder, Stop};
 use crate::schedule::demands::Resource;
 use crate::schedule::params::{ParamTy, ParamValue};
-use crate::schedule::{Algorithm, Limits};
 use crate::source::Location;
 use crate::syntax::Source;
 use crate::topology::Topology;
@@ -27,7 +27,7 @@ pub struct Configured {
     program: Arc<Program>,
     /// The operands of its ops as they are written, where its source is at hand.
     written: Arc<advice::Written>,
-    params: BTreeMap<String, ParamValue>,
+    given: Given,
     topology: Option<Arc<Topology>>,
     /// What the caller demands beside its attributes.
     deterministic: bool,
@@ -39,31 +39,24 @@ impl Configured {
     pub fn new(algorithm: hir::Algorithm, source: &Source) -> Self {
         let locations = algorithm.spans.iter().map(|span| source.location(*span)).collect();
         let program = Arc::new(lower(&algorithm, source.name(), locations));
-        let written = Arc::new(advice::written(&algorithm, source));
+        let written = advice::written(&algorithm, source);
         Self {
-            algorithm: Arc::new(algorithm),
-            program,
-            written,
-            params: BTreeMap::new(),
-            topology: None,
-            deterministic: false,
-            budgets: Vec::new(),
+            written: Arc::new(written),
+            ..Self::called(Arc::new(algorithm), program, Given::new())
         }
     }
 
-    /// An algorithm that another one calls, with the values that it gives to parameters, by their index.
-    pub(super) fn called(callee: &hir::Callee, given: Vec<(usize, ParamValue)>) -> Self {
-        let program = lower(&callee.algorithm, &callee.file, callee.locations.clone());
-        let name = |index: usize| {
-            let param: &ir::Param = &program.params[index];
-            program.vars[param.var.0 as usize].name.clone()
-        };
-        let params = given.into_iter().map(|(index, value)| (name(index), value)).collect();
+    /// An algorithm that another one calls, with the values that it gives to parameters.
+    pub(super) fn called(
+        algorithm: Arc<hir::Algorithm>,
+        program: Arc<Program>,
+        given: Given,
+    ) -> Self {
         Self {
-            algorithm: callee.algorithm.clone(),
-            program: Arc::new(program),
+            algorithm,
+            program,
             written: Arc::default(),
-            params,
+            given,
             topology: None,
             deterministic: false,
             budgets: Vec::new(),
@@ -87,11 +80,11 @@ impl Configured {
     /// # Errors
     /// A message that says which parameters there are, or which values this one takes.
     pub fn set(&mut self, name: &str, value: ParamValue) -> Result<(), String> {
-        let ty = self.param_type(name)?;
+        let (index, ty) = self.param(name)?;
         if !value.fits(ty) {
             return Err(format!("parameter `{name}` is {}", ty.takes()));
         }
-        self.params.insert(name.to_owned(), value);
+        self.given.insert(index, value);
         Ok(())
     }
 
@@ -100,8 +93,8 @@ impl Configured {
     /// # Errors
     /// A message that says which parameters there are, or which values this one takes.
     pub fn set_text(&mut self, name: &str, text: &str) -> Result<(), String> {
-        let value = ParamValue::parse(self.param_type(name)?, text, self.topology.as_ref())?;
-        self.set(name, value)
+        let (_, ty) = self.param(name)?;
+        self.set(name, ParamValue::parse(ty, text, self.topology.as_ref())?)
     }
 
     /// Puts the run on `topology`: every parameter of type `Topology` takes it unless it is set.
@@ -124,12 +117,12 @@ impl Configured {
         self.topology.as_ref()
     }
 
-    fn param_type(&self, name: &str) -> Result<ParamTy, String> {
-        let named = |p: &hir::Param| self.algorithm.vars[p.var.0 as usize].name.clone();
-        let params = &self.algorithm.params;
-        params.iter().find(|p| named(p) == name).map(|p| p.ty).ok_or_else(|| {
-            let known: Vec<_> =
-                params.iter().map(|p| format!("`{}: {}`", named(p), p.ty.name())).collect();
+    /// The index and the type of the parameter `name`.
+    fn param(&self, name: &str) -> Result<(usize, ParamTy), String> {
+        let params = self.program.params.iter().map(|p| (&*self.program.var(p.var).name, p.ty));
+        let found = params.clone().enumerate().find(|(_, (known, _))| *known == name);
+        found.map(|(index, (_, ty))| (index, ty)).ok_or_else(|| {
+            let known: Vec<_> = params.map(|(p, ty)| format!("`{p}: {}`", ty.name())).collect();
             let known = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
             format!("{} has no parameter `{name}`; it has {known}", self.algorithm.name)
         })
@@ -140,18 +133,21 @@ impl Configured {
         &self.program
     }
 
-    /// The values that are given to parameters, by their index.
-    pub(super) fn given(&self) -> Vec<(usize, ParamValue)> {
-        let name = |p: &ir::Param| &self.program.vars[p.var.0 as usize].name;
-        let params = self.program.params.iter().enumerate();
-        params.filter_map(|(i, p)| Some((i, self.params.get(name(p))?.clone()))).collect()
+    /// The values that are given to parameters.
+    pub(super) fn given(&self) -> &Given {
+        &self.given
     }
 
     /// What each rank looks up on its walk, for exports that keep the loops of the program.
     pub(crate) fn traces(&self, nranks: u32) -> Result<Vec<Trace>, Vec<Finding>> {
-        let tracing = Tracing { whose: self, traces: RefCell::default() };
-        tracing.schedule_within(nranks, Limits::FULL)?;
-        Ok(tracing.traces.into_inner())
+        let (program, traces) = (&*self.program, RefCell::new(Vec::new()));
+        let by = |b: &mut Builder<'_>| {
+            let trace = walk::traced(program, &self.given, b)?;
+            traces.borrow_mut().push(trace);
+            Ok(())
+        };
+        Walked { program, placed: self.placed_on(), by }.schedule(nranks)?;
+        Ok(traces.into_inner())
     }
 
     /// The checked algorithm.
@@ -214,48 +210,6 @@ impl Algorithm for Configured {
         for (resource, most) in &self.budgets {
             builder.budget(0, *resource, i64::try_from(*most).unwrap_or(i64::MAX))?;
         }
-        walk::walk(&self.program, &self.given(), builder)
-    }
-}
-
-/// Lays out an algorithm, and keeps what every rank looks up.
-struct Tracing<'a> {
-    whose: &'a Configured,
-    traces: RefCell<Vec<Trace>>,
-}
-
-impl Algorithm for Tracing<'_> {
-    fn name(&self) -> &str {
-        self.whose.name()
-    }
-
-    fn collective(&self) -> Collective {
-        self.whose.collective()
-    }
-
-    fn out_of_place(&self) -> bool {
-        self.whose.out_of_place()
-    }
-
-    fn file(&self) -> &str {
-        self.whose.file()
-    }
-
-    fn source(&self) -> &str {
-        self.whose.source()
-    }
-
-    fn locations(&self) -> &[Location] {
-        self.whose.locations()
-    }
-
-    fn placed_on(&self) -> Option<&Arc<Topology>> {
-        self.whose.placed_on()
-    }
-
-    fn build(&self, builder: &mut Builder<'_>) -> Result<(), Stop> {
-        let trace = walk::traced(&self.whose.program, &self.whose.given(), builder)?;
-        self.traces.borrow_mut().push(trace);
-        Ok(())
+        walk::walk(&self.program, &self.given, builder)
     }
 }

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use crate::collective::Collective;
 use crate::ids::SpanId;
+pub use crate::ids::VarId;
 use crate::schedule::SignalKind;
 use crate::schedule::arith::IntFn;
 use crate::schedule::demands::Resource;
@@ -46,6 +47,11 @@ impl Program {
         self.spans.first().copied().unwrap_or_default()
     }
 
+    /// A variable by its number.
+    pub fn var(&self, var: VarId) -> &Var {
+        &self.vars[var.index()]
+    }
+
     /// The programs that it calls, and those that these call, each once and before those that call it.
     pub fn called(&self) -> Vec<Arc<Self>> {
         let mut called = Vec::new();
@@ -85,10 +91,6 @@ impl Stmt {
         }
     }
 }
-
-/// An index into [`Program::vars`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct VarId(pub u32);
 
 /// An index into [`Program::steps`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -27,7 +27,7 @@ type Called = HashMap<*const hir::Algorithm, Arc<Program>>;
 struct Lower<'c> {
     called: &'c mut Called,
     /// The steps that are declared so far, by the variable that is their name.
-    steps: HashMap<hir::VarId, StepId>,
+    steps: HashMap<VarId, StepId>,
     declared: Vec<Step>,
 }
 
@@ -39,7 +39,7 @@ impl Lower<'_> {
             span: var.span,
         });
         let params = of.params.iter().map(|param| Param {
-            var: var(param.var),
+            var: param.var,
             ty: param.ty,
             default: param.default.as_ref().map(expr),
         });
@@ -76,15 +76,15 @@ impl Lower<'_> {
     fn stmt(&mut self, stmt: &hir::Stmt, of: &hir::Algorithm) -> Option<StmtKind> {
         use hir::StmtKind as From;
         Some(match &stmt.kind {
-            From::Let(name, value) => StmtKind::Let(var(*name), expr(value)),
+            From::Let(name, value) => StmtKind::Let(*name, expr(value)),
             From::For(name, Iter::Range(lo, hi), body) => {
-                StmtKind::For(var(*name), expr(lo), expr(hi), self.block(body, of))
+                StmtKind::For(*name, expr(lo), expr(hi), self.block(body, of))
             }
             From::For(name, Iter::List(list), body) => {
-                StmtKind::Each(var(*name), expr(list), self.block(body, of))
+                StmtKind::Each(*name, expr(list), self.block(body, of))
             }
             From::Parallel(name, lo, hi, body) => {
-                StmtKind::Parallel(var(*name), expr(lo), expr(hi), self.block(body, of))
+                StmtKind::Parallel(*name, expr(lo), expr(hi), self.block(body, of))
             }
             From::If(arms, otherwise) => {
                 let arms =
@@ -97,14 +97,14 @@ impl Lower<'_> {
             }
             From::Require(condition, why) => StmtKind::Require(expr(condition), why.clone()),
             From::Scratch(name, count, like) => {
-                StmtKind::Scratch(var(*name), count.as_ref().map(expr), expr(like))
+                StmtKind::Scratch(*name, count.as_ref().map(expr), expr(like))
             }
             From::Step(step) => {
                 let body = self.block(&step.body, of);
                 self.steps.insert(step.name, StepId(self.declared.len() as u32));
                 self.declared.push(Step {
-                    name: of.vars[step.name.0 as usize].name.clone(),
-                    params: step.params.iter().copied().map(var).collect(),
+                    name: of.vars[step.name.index()].name.clone(),
+                    params: step.params.clone(),
                     body,
                 });
                 return None;
@@ -189,10 +189,6 @@ fn kind(ty: Ty) -> Kind {
     }
 }
 
-fn var(var: hir::VarId) -> VarId {
-    VarId(var.0)
-}
-
 fn exprs(exprs: &[hir::Expr]) -> Vec<Expr> {
     exprs.iter().map(expr).collect()
 }
@@ -227,7 +223,7 @@ fn operator(from: &hir::Expr) -> (Op, Vec<&hir::Expr>) {
     match &*from.kind {
         ExprKind::Int(value) => (Op::Int(*value), vec![]),
         ExprKind::Bool(value) => (Op::Int((*value).into()), vec![]),
-        ExprKind::Var(name) => (Op::Var(var(*name)), vec![]),
+        ExprKind::Var(name) => (Op::Var(*name), vec![]),
         ExprKind::Rank => (Op::Rank, vec![]),
         ExprKind::Nranks => (Op::Nranks, vec![]),
         ExprKind::Local => (Op::Local, vec![]),

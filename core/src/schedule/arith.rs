@@ -1,5 +1,5 @@
 //! Integer arithmetic of the language: 64 bits, checked, Euclidean. Both frontends compute with it, so an
-//! overflow is the same error at expansion, in the interpreter and in expanded Rust, debug or release.
+//! overflow is the same error at expansion, on a walk through a program and in expanded Rust, debug or release.
 
 use std::fmt;
 

@@ -63,7 +63,7 @@ impl UnOp {
 /// What an infix operator of the language becomes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Form {
-    /// The same sign between its operands.
+    /// The sign of the operator, between its operands.
     Infix,
     /// A function of both operands.
     Call(&'static str),

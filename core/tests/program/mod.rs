@@ -4,12 +4,12 @@ use expect_test::expect;
 use proptest::prelude::*;
 use roundelay_core::check::Frontend;
 use roundelay_core::check::dependencies::Dependencies;
-use roundelay_core::compile_with;
 use roundelay_core::ids::RankId;
 use roundelay_core::program::text::{parse, print};
 use roundelay_core::program::{Configured, Program};
 use roundelay_core::schedule::{Algorithm as _, Schedule, Stream, one_rank, text};
 use roundelay_core::syntax::Source;
+use roundelay_core::{compile, compile_with};
 
 /// Every statement and built-in once.
 const CONSTRUCTS: &str = include_str!("../../../tests/data/constructs.coll");
@@ -47,7 +47,11 @@ fn it_reads_back_exactly() {
         assert_eq!(print(&again), text);
         // What is read does the same.
         for nranks in 1..=5 {
-            assert!(again.schedule(nranks) == program.schedule(nranks), "{}", program.name);
+            assert!(
+                again.algorithm().schedule(nranks) == program.algorithm().schedule(nranks),
+                "{}",
+                program.name
+            );
         }
     }
 }
@@ -65,9 +69,10 @@ fn a_rank_alone_does_what_it_does_among_all() {
     let mut compared = 0;
     for program in library.chain([program(CONSTRUCTS)]) {
         for nranks in 1..=9 {
-            let Ok(all) = program.schedule(nranks) else { continue };
+            let Ok(all) = program.algorithm().schedule(nranks) else { continue };
             for rank in 0..nranks {
-                let one = one_rank(&program, nranks, RankId(rank)).expect("it can be laid out");
+                let one = one_rank(&program.algorithm(), nranks, RankId(rank))
+                    .expect("it can be laid out");
                 assert!(ops(&one, rank) == ops(&all, rank), "{} {nranks} {rank}", program.name);
                 compared += 1;
             }
@@ -79,11 +84,13 @@ fn a_rank_alone_does_what_it_does_among_all() {
 #[test]
 fn a_rank_of_very_many() {
     let ring = program(RING);
-    let one = one_rank(&ring, 65_536, RankId(40_000)).expect("it fits");
+    let one = one_rank(&ring.algorithm(), 65_536, RankId(40_000)).expect("it fits");
     // Five ops a round but for the first copy, in two loops of n - 1 rounds.
     assert_eq!(one.ops.len(), 1 + 10 * 65_535);
     assert_eq!(text::op(&one, &one.ops[1]), "post ack 40000->40001");
-    let refused = |nranks, rank| one_rank(&ring, nranks, RankId(rank)).unwrap_err().remove(0).title;
+    let refused = |nranks, rank| {
+        one_rank(&ring.algorithm(), nranks, RankId(rank)).unwrap_err().remove(0).title
+    };
     assert_eq!(refused(4, 4), "rank 4 is not in 0..4");
     assert_eq!(refused(0, 0), "nranks is 0, and must be in 1..=65536");
     assert_eq!(refused(65_537, 0), "nranks is 65537, and must be in 1..=65536");
@@ -193,6 +200,72 @@ fn deep_text_is_refused() {
     assert!(parse(&format!("{head}{blocks}")).unwrap_err().to_string().contains("nest deeper"));
 }
 
+/// Steps that call each other, each call in so many blocks.
+fn nested(steps: usize, blocks: usize) -> String {
+    let (open, close) = ("if rank >= 0 { ".repeat(blocks), "}".repeat(blocks));
+    let call = |step: usize| match step {
+        0 => "copy(local.input, local.output);".to_owned(),
+        _ => format!("s{}();", step - 1),
+    };
+    let declared = |step| format!("step s{step}() {{ {open}{}{close} }}", call(step));
+    let declared: Vec<_> = (0..steps).map(declared).collect();
+    format!("algorithm Nested() -> AllReduce {{ {} {} }}", declared.concat(), call(steps))
+}
+
+#[test]
+fn the_deepest_statements_fit_a_stack() {
+    // The stack of a thread that is started for a test, which is smaller than that of a process.
+    assert!(program(&nested(3, 52)).algorithm().schedule(2).is_ok());
+    let source = Source::from_text("page.coll", &nested(40, 120));
+    let errors = compile(&source, Frontend::File).expect_err("they nest too deep");
+    assert_eq!(errors[0].title, "statements nest at most 160 deep");
+}
+
+#[test]
+fn what_only_a_walk_can_tell_of_a_text_is_said() {
+    let head = "program 0 A AllReduce\nfile \"a.coll\"\nat 0 = 1:1..1:2 // 0..3\nvar x number 0..1\n\
+                var l list 0..1\nvar r region 0..1\nvar q quantity 0..1\nvar v pieces 0..1\nbody {\n";
+    let said = |text: &str| match parse(&format!("{head}{text}\n}}")) {
+        Err(error) => error.to_string(),
+        Ok(program) => program.algorithm().schedule(3).expect_err(text).remove(0).title,
+    };
+    let found = [
+        "0: require \"w\" %x // 0..1",
+        "0: let %x = len(%l) // 0..1 0..1",
+        "0: copy on(0, %r) to (on(local, output)) // 0..1 0..1 0..1 0..1 0..1 0..1",
+        "0: let %q = 5B/s // 0..1",
+        "0: let %x = topology.linked(topology.full_mesh.0(4, if(1, 5B/s, 6B/s)), 0, 1) \
+         // 0..1 0..1 0..1 0..1 0..1 0..1 0..1 0..1 0..1",
+        "0: post data 7 // 0..1",
+        "0: copy on(70000, output) to (on(-1, output)) // 0..1 0..1 0..1 0..1 0..1 0..1",
+        "0: copy on(local, output) to () // 0..1 0..1 0..1",
+        "0: scratch %r count 2 like input // 0..1 0..1",
+        "0: scratch %v like input // 0..1",
+        "0: post fork 1 // 0..1",
+        "0: pass",
+        "0: pass from 1 // 0..1",
+        "0: pass own on(local, input) // 0..1 0..1 0..1",
+    ];
+    let found: Vec<_> = found.into_iter().map(said).collect();
+    expect![[r#"
+        there is no such value here
+        there is no such value here
+        there is no such value here
+        there is no such value here
+        there is no such value here
+        rank 7 is not in 0..3
+        rank 70000 is not in 0..3
+        `copy` has no destinations
+        line 10: this variable holds no such scratch
+        line 10: expected a pieces, found a region
+        line 10: no statement gives the signal `fork`
+        line 10: no primitive passes data so
+        line 10: no primitive passes data so
+        line 10: no primitive passes data so
+    "#]]
+    .assert_eq(&(found.join("\n") + "\n"));
+}
+
 proptest! {
     #[test]
     fn damaged_text_never_panics(at in 0..8000_usize, with in "[ -~]{0,3}") {
@@ -202,7 +275,7 @@ proptest! {
             text.replace_range(at..=at, &with);
         }
         if let Ok(program) = parse(&text) {
-            let _ = program.schedule(3);
+            let _ = program.algorithm().schedule(3);
         }
     }
 }

@@ -259,7 +259,8 @@ impl CudaPlan {
             device.finish(&self.kernel.name)?;
         }
         let (schedule, groups) = (&self.kernel.schedule, &self.facts.groups);
-        let stuck = grid::stuck(schedule, groups, &self.control.read(), self.options.deadline);
+        let stuck =
+            grid::stuck(schedule, groups, &self.control.read(), self.options.common.deadline);
         for (device, site) in self.world.devices.iter().zip(&self.sites) {
             site.clear(device)?;
             device.finish("clearing counters")?;

@@ -7,6 +7,7 @@ use roundelay_core::emit::cuda::{Form, Protocol};
 use roundelay_core::optimize::Level;
 
 use super::compile::THREADS;
+use crate::host::Options;
 
 /// How a plan for GPUs is made and run: form and protocol of the kernel, threads, deadline.
 ///
@@ -18,9 +19,8 @@ pub struct CudaOptions {
     pub(super) form: Form,
     pub(super) threads: u32,
     pub(super) parts: Option<NonZeroU32>,
-    pub(super) deadline: Duration,
-    pub(super) level: Level,
-    pub(super) reassociate: bool,
+    /// Deadline, level and `reassociate`, as the engine of the host has them.
+    pub(super) common: Options,
 }
 
 impl Default for CudaOptions {
@@ -30,9 +30,7 @@ impl Default for CudaOptions {
             form: Form::Loops,
             threads: THREADS,
             parts: None,
-            deadline: Duration::from_secs(60),
-            level: Level::default(),
-            reassociate: false,
+            common: Options::default(),
         }
     }
 }
@@ -77,7 +75,7 @@ impl CudaOptions {
     /// Sets for how long a wait may last before the launch is given up with [`crate::Error::Timeout`] (E0405).
     #[must_use]
     pub fn deadline(mut self, deadline: Duration) -> Self {
-        self.deadline = deadline;
+        self.common = self.common.deadline(deadline);
         self
     }
 
@@ -85,7 +83,7 @@ impl CudaOptions {
     /// Results have the same bits at every level.
     #[must_use]
     pub fn level(mut self, level: Level) -> Self {
-        self.level = level;
+        self.common = self.common.level(level);
         self
     }
 
@@ -93,12 +91,12 @@ impl CudaOptions {
     /// differ in their last bits.
     #[must_use]
     pub fn reassociate(mut self, reassociate: bool) -> Self {
-        self.reassociate = reassociate;
+        self.common = self.common.reassociate(reassociate);
         self
     }
 
     /// Nanoseconds of the deadline.
     pub(super) fn poll_limit(&self) -> u64 {
-        u64::try_from(self.deadline.as_nanos()).unwrap_or(u64::MAX)
+        u64::try_from(self.common.deadline.as_nanos()).unwrap_or(u64::MAX)
     }
 }

@@ -6,7 +6,6 @@ use std::sync::Mutex;
 use roundelay_core::dtype::{DType, ReduceOp};
 use roundelay_core::emit::cuda::{Element, Facts, Form, Kernel, Protocol, Spec};
 use roundelay_core::ids::RankId;
-use roundelay_core::optimize::Goal;
 use roundelay_core::program::Configured;
 use roundelay_core::verify::Callers;
 use roundelay_core::verify::Proved;
@@ -88,8 +87,7 @@ impl CudaPlan {
         let kernel = match options.form {
             Form::Loops => Kernel::of_loops(algorithm, proved, spec),
             Form::Table => {
-                let CudaOptions { level, reassociate, .. } = options;
-                let made = proved.optimized(Goal { level, callers, reassociate });
+                let made = proved.optimized(options.common.goal(callers));
                 Ok(Kernel::of_table(&*made.map_err(host::Error::Unproved)?, spec))
             }
         };

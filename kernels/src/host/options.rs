@@ -22,7 +22,7 @@ use super::error::Error;
 #[derive(Clone, Copy, Debug)]
 pub struct Options {
     pub(super) workers: Option<NonZeroU32>,
-    pub(super) deadline: Duration,
+    pub(crate) deadline: Duration,
     pub(super) pinned: bool,
     level: Level,
     reassociate: bool,
@@ -96,7 +96,7 @@ impl Options {
     }
 
     /// What these options ask of the optimizer, for ranks that are brought in by such callers.
-    pub(super) fn goal(&self, callers: Callers) -> Goal {
+    pub(crate) fn goal(&self, callers: Callers) -> Goal {
         Goal { level: self.level, callers, reassociate: self.reassociate }
     }
 }

@@ -159,10 +159,10 @@ fn proved(text: &str, root: i64, nranks: u32) -> Result<Configured, Vec<Code>> {
     };
     let program = compile(&source, Frontend::File).map_err(said)?;
     let algorithm = program.algorithms.into_iter().next().expect("one algorithm");
-    let mut interpreted = Configured::new(algorithm, &source);
-    interpreted.set_text("root", &root.to_string()).expect("a rank");
-    roundelay_core::prove_source(&interpreted, nranks).map_err(said)?;
-    Ok(interpreted)
+    let mut configured = Configured::new(algorithm, &source);
+    configured.set_text("root", &root.to_string()).expect("a rank");
+    roundelay_core::prove_source(&configured, nranks).map_err(said)?;
+    Ok(configured)
 }
 
 /// The algorithms that are refused so when `body` calls them as `{scatter}` or `{gather}` of an AllReduce, or as

@@ -26,7 +26,7 @@ impl Names {
 
     /// The kind of a variable's values.
     pub(super) fn kind(&self, var: VarId) -> Kind {
-        self.vars[var.0 as usize].kind
+        self.vars[var.index()].kind
     }
 
     /// The variable that is written so, and what kind of values it has.
@@ -42,7 +42,7 @@ impl Names {
             (Some(all), Some(id)) if all.contains(&id) => id,
             _ => return Err(unknown()),
         };
-        Ok((found, self.vars[found.0 as usize].kind))
+        Ok((found, self.vars[found.index()].kind))
     }
 }
 

@@ -9,6 +9,7 @@ use crate::ids::SpanId;
 use crate::program::ir::{
     Call, Demand, Expr, Kind, Param, Pass, Program, Step, StepId, Stmt, StmtKind, Var,
 };
+use crate::schedule::SignalKind;
 use crate::schedule::demands::Resource;
 use crate::schedule::params::ParamTy;
 use crate::schedule::text::{TextError, location, number, signal_kind, unquoted};
@@ -266,10 +267,17 @@ impl Body<'_, '_> {
                 StmtKind::Require(line.number()?, why)
             }
             "scratch" => {
-                let (var, _) = line.var()?;
+                let (var, kind) = line.var()?;
                 let count = line.option("count", &[Kind::Number])?;
                 line.expect("like")?;
-                StmtKind::Scratch(var, count, line.expr_of(&[Kind::Region, Kind::Pieces])?)
+                // Many slots, or slots like pieces, are pieces.
+                let likes = match (kind, &count) {
+                    (Kind::Region, None) => &[Kind::Region][..],
+                    (Kind::Pieces, None) => &[Kind::Pieces],
+                    (Kind::Pieces, Some(_)) => &[Kind::Region, Kind::Pieces],
+                    _ => return Err("this variable holds no such scratch".into()),
+                };
+                StmtKind::Scratch(var, count, line.expr_of(likes)?)
             }
             "do" => {
                 let step = StepId(number(&line.word()?)?);
@@ -292,7 +300,11 @@ impl Body<'_, '_> {
                 StmtKind::Reduce(srcs, line.place()?)
             }
             "post" | "wait" => {
-                let kind = signal_kind(&line.word()?)?;
+                let name = line.word()?;
+                let kind = signal_kind(&name)?;
+                if !matches!(kind, SignalKind::Ack | SignalKind::Data) {
+                    return Err(format!("no statement gives the signal `{name}`"));
+                }
                 let peer = line.number()?;
                 match word.as_str() {
                     "post" => StmtKind::Post(kind, peer),
@@ -310,12 +322,21 @@ impl Body<'_, '_> {
                 let credits = line.option("credits", &[Kind::Number])?;
                 StmtKind::Fifo(like, credits, line.option("slices", &[Kind::Number])?)
             }
-            "pass" => StmtKind::Pass(Pass {
-                from: line.option("from", &[Kind::Number])?,
-                own: line.option("own", &[Kind::Place])?,
-                dst: line.option("into", &[Kind::Place])?,
-                to: line.option("to", &[Kind::Number])?,
-            }),
+            "pass" => {
+                let pass = Pass {
+                    from: line.option("from", &[Kind::Number])?,
+                    own: line.option("own", &[Kind::Place])?,
+                    dst: line.option("into", &[Kind::Place])?,
+                    to: line.option("to", &[Kind::Number])?,
+                };
+                // What is received has somewhere to go, and what is only sent comes from this rank.
+                let Pass { from, own, dst, to } = &pass;
+                let sent = own.is_some() && to.is_some();
+                if !(sent || from.is_some() && dst.is_some()) || from.is_none() && dst.is_some() {
+                    return Err("no primitive passes data so".into());
+                }
+                StmtKind::Pass(pass)
+            }
             "demand" => StmtKind::Demand(match line.word()?.as_str() {
                 "one_order" => Demand::OneOrder,
                 "links" => Demand::Links(line.expr_of(&[Kind::Topology])?),

@@ -1,9 +1,10 @@
 //! Writes a program as text.
 
+use std::collections::HashMap;
 use std::fmt::{self, Write as _};
 use std::sync::Arc;
 
-use crate::program::ir::{Demand, Expr, Op, Pass, Program, Stmt, StmtKind, VarId};
+use crate::program::ir::{Demand, Expr, Op, Pass, Program, Stmt, StmtKind, Var};
 use crate::schedule::text::{location_text, quoted, signal_name};
 use crate::source::Span;
 
@@ -12,14 +13,29 @@ pub fn print(program: &Program) -> String {
     let mut out = String::new();
     let called = program.called();
     for (number, program) in called.iter().map(|called| &**called).chain([program]).enumerate() {
-        let mut writer = Writer { program, called: &called, out: &mut out, spans: Vec::new() };
+        let names = names(&program.vars);
+        let mut writer =
+            Writer { program, names, called: &called, out: &mut out, spans: Vec::new() };
         writer.program(number).expect("a string grows");
     }
     out
 }
 
+/// How each variable is written: by its name, with its number where another has the same.
+fn names(vars: &[Var]) -> Vec<String> {
+    let mut many: HashMap<&str, usize> = HashMap::new();
+    for var in vars {
+        *many.entry(&var.name).or_default() += 1;
+    }
+    let name = |(id, Var { name, .. }): (usize, &Var)| {
+        if many[&**name] == 1 { format!("%{name}") } else { format!("%{name}#{id}") }
+    };
+    vars.iter().enumerate().map(name).collect()
+}
+
 struct Writer<'p> {
     program: &'p Program,
+    names: Vec<String>,
     /// The programs that have a number, in its order.
     called: &'p [Arc<Program>],
     out: &'p mut String,
@@ -40,7 +56,7 @@ impl<'p> Writer<'p> {
             writeln!(self.out, "var {} {} {}", var.name, var.kind.name(), span(var.span))?;
         }
         for param in &program.params {
-            write!(self.out, "param {}: {}", self.name(param.var), param.ty.name())?;
+            write!(self.out, "param {}: {}", self.names[param.var.index()], param.ty.name())?;
             if let Some(default) = &param.default {
                 self.out.push_str(" = ");
                 self.expr(default)?;
@@ -48,7 +64,8 @@ impl<'p> Writer<'p> {
             self.end()?;
         }
         for step in &program.steps {
-            let params: Vec<_> = step.params.iter().map(|param| self.name(*param)).collect();
+            let params: Vec<_> =
+                step.params.iter().map(|param| &*self.names[param.index()]).collect();
             writeln!(self.out, "step {}({}) {{", step.name, params.join(", "))?;
             self.block(&step.body, 1)?;
             writeln!(self.out, "}}")?;
@@ -56,13 +73,6 @@ impl<'p> Writer<'p> {
         writeln!(self.out, "body {{")?;
         self.block(&program.body, 1)?;
         writeln!(self.out, "}}")
-    }
-
-    /// A variable: its name, with its number where another has the same.
-    fn name(&self, var: VarId) -> String {
-        let name = &self.program.vars[var.0 as usize].name;
-        let many = self.program.vars.iter().filter(|other| other.name == *name).count();
-        if many == 1 { format!("%{name}") } else { format!("%{name}#{}", var.0) }
     }
 
     /// Ends a line, with the places of its expressions.
@@ -99,7 +109,7 @@ impl<'p> Writer<'p> {
         self.begin(stmt, depth)?;
         match &stmt.kind {
             StmtKind::Let(var, value) => {
-                write!(self.out, "let {} = ", self.name(*var))?;
+                write!(self.out, "let {} = ", self.names[var.index()])?;
                 self.expr(value)?;
             }
             StmtKind::Limit(loops) => {
@@ -111,12 +121,12 @@ impl<'p> Writer<'p> {
             }
             StmtKind::For(var, lo, hi, body) | StmtKind::Parallel(var, lo, hi, body) => {
                 let word = if matches!(stmt.kind, StmtKind::For(..)) { "for" } else { "parallel" };
-                write!(self.out, "{word} {} in ", self.name(*var))?;
+                write!(self.out, "{word} {} in ", self.names[var.index()])?;
                 self.range(lo, hi)?;
                 self.body(stmt, body, depth)?;
             }
             StmtKind::Each(var, list, body) => {
-                write!(self.out, "each {} in ", self.name(*var))?;
+                write!(self.out, "each {} in ", self.names[var.index()])?;
                 self.expr(list)?;
                 self.body(stmt, body, depth)?;
             }
@@ -136,7 +146,7 @@ impl<'p> Writer<'p> {
                 self.expr(condition)?;
             }
             StmtKind::Scratch(var, count, like) => {
-                write!(self.out, "scratch {}", self.name(*var))?;
+                write!(self.out, "scratch {}", self.names[var.index()])?;
                 self.option("count", count.as_ref())?;
                 self.option("like", Some(like))?;
             }
@@ -230,7 +240,7 @@ impl<'p> Writer<'p> {
         self.spans.push(expr.span);
         match (expr.op, &expr.args[..]) {
             (Op::Int(value), _) => write!(self.out, "{value}"),
-            (Op::Var(var), _) => write!(self.out, "{}", self.name(var)),
+            (Op::Var(var), _) => write!(self.out, "{}", self.names[var.index()]),
             (Op::Rate(rate), _) => write!(self.out, "{rate}B/s"),
             (Op::Time(time), _) => write!(self.out, "{time}ns"),
             (Op::Binary(op), [left, right]) => {

@@ -6,6 +6,7 @@ mod record;
 pub(crate) mod trace;
 mod values;
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::ir::{Call, Demand, Expr, Param, Pass, Program, Stmt, StmtKind, VarId};
@@ -26,7 +27,7 @@ use trace::Trace;
 use values::Value;
 
 /// The values that are given to a program's parameters, by their index; those that are not take their defaults.
-pub(super) type Given = [(usize, ParamValue)];
+pub(super) type Given = BTreeMap<usize, ParamValue>;
 
 /// Lays out the rank of `builder` by the program, with these values for its parameters.
 pub(super) fn walk(
@@ -48,7 +49,7 @@ pub(super) fn traced(
     let mut walk = Walk::new(program, given, builder)?;
     let mut trace = Trace::default();
     for param in &program.params {
-        if let Value::Int(value) = walk.vars[param.var.0 as usize] {
+        if let Value::Int(value) = walk.vars[param.var.index()] {
             trace.params.insert(param.var, value);
         }
     }
@@ -63,7 +64,7 @@ pub(super) fn only_call(
     program: &Program,
     given: &Given,
     builder: &mut Builder<'_>,
-) -> Result<Option<Vec<(usize, ParamValue)>>, Stop> {
+) -> Result<Option<Given>, Stop> {
     let mut walk = Walk::new(program, given, builder)?;
     for stmt in &program.body {
         if let StmtKind::Call(call) = &stmt.kind {
@@ -79,6 +80,8 @@ struct Walk<'p> {
     program: &'p Program,
     vars: Vec<Value>,
     local: RankId,
+    /// How many ranks the whole run has.
+    ranks: u32,
     /// The statement that is being run.
     at: u32,
     /// Whether faults are kept to oneself: what is computed may never be reached.
@@ -96,14 +99,14 @@ impl<'p> Walk<'p> {
             program,
             vars: vec![Value::Unset; program.vars.len()],
             local: b.local().0.map_err(|_| Stop)?,
+            ranks: b.ranks_of_run(),
             at: 0,
             quiet: false,
             placed: b.placed(),
             trace: None,
         };
         for (index, param) in program.params.iter().enumerate() {
-            let given = given.iter().find(|(known, _)| *known == index).map(|(_, value)| value);
-            walk.param(b, param, given)?;
+            walk.param(b, param, given.get(&index))?;
         }
         Ok(walk)
     }
@@ -114,7 +117,7 @@ impl<'p> Walk<'p> {
         param: &'p Param,
         given: Option<&ParamValue>,
     ) -> Result<(), Stop> {
-        let var = &self.program.vars[param.var.0 as usize];
+        let var = self.program.var(param.var);
         let value = match (given, &param.default) {
             (Some(given), _) => self.given(b, given, var.span)?,
             (None, _) if param.ty == ParamTy::Topology && self.placed.is_some() => {
@@ -152,7 +155,7 @@ impl<'p> Walk<'p> {
     }
 
     fn set(&mut self, var: VarId, value: Value) {
-        self.vars[var.0 as usize] = value;
+        self.vars[var.index()] = value;
     }
 
     fn block(&mut self, b: &mut Builder<'_>, body: &'p [Stmt]) -> Result<(), Stop> {
@@ -276,7 +279,9 @@ impl<'p> Walk<'p> {
                 b.within(at, &list, |b| self.block(b, body))?;
             }
             StmtKind::Call(call) => {
-                let called = Called { program: &call.program, given: self.args(b, call)? };
+                let (program, given) = (&*call.program, self.args(b, call)?);
+                let by = |b: &mut Builder<'_>| walk(program, &given, b);
+                let called = Walked { program, placed: None, by };
                 let (input, output) = (self.region(b, &call.input)?, self.region(b, &call.output)?);
                 b.run(at, &called, Piece(Ok(input)), Piece(Ok(output)))?;
             }
@@ -315,7 +320,7 @@ impl<'p> Walk<'p> {
     ) -> Result<Value, Stop> {
         let at = self.at;
         let count = count.map(|count| self.int(b, count)).transpose()?;
-        let name = &self.program.vars[var.0 as usize].name;
+        let name = &self.program.var(var).name;
         Ok(match (self.value(b, like)?, count) {
             (Value::Region(like), None) => {
                 let slot = b.scratch(at, name, Piece(Ok(like)))?;
@@ -370,15 +375,11 @@ impl<'p> Walk<'p> {
     }
 
     /// The values that a call gives to parameters.
-    fn args(
-        &mut self,
-        b: &mut Builder<'_>,
-        call: &'p Call,
-    ) -> Result<Vec<(usize, ParamValue)>, Stop> {
-        let mut given = Vec::with_capacity(call.args.len());
+    fn args(&mut self, b: &mut Builder<'_>, call: &'p Call) -> Result<Given, Stop> {
+        let mut given = Given::new();
         for (index, expr) in &call.args {
             let value = self.value(b, expr)?;
-            given.push((*index, value.given(b, call.program.params[*index].ty, self.at)?));
+            given.insert(*index, value.given(b, call.program.params[*index].ty, self.at)?);
         }
         Ok(given)
     }
@@ -415,22 +416,41 @@ impl<'p> Walk<'p> {
     }
 }
 
-/// With every parameter at its default.
-impl Algorithm for Program {
+impl Program {
+    /// The algorithm that it is with every parameter at its default.
+    pub fn algorithm(&self) -> impl Algorithm + '_ {
+        Walked {
+            program: self,
+            placed: None,
+            by: |b: &mut Builder<'_>| walk(self, &Given::new(), b),
+        }
+    }
+}
+
+/// A program as an algorithm, whose ranks its maker lays out: with some values for its parameters, or in part.
+pub(super) struct Walked<'p, F> {
+    pub(super) program: &'p Program,
+    /// The topology that the run was put on.
+    pub(super) placed: Option<&'p Arc<Topology>>,
+    /// Lays out one rank.
+    pub(super) by: F,
+}
+
+impl<F: Fn(&mut Builder<'_>) -> Result<(), Stop>> Algorithm for Walked<'_, F> {
     fn name(&self) -> &str {
-        &self.name
+        &self.program.name
     }
 
     fn collective(&self) -> Collective {
-        self.collective
+        self.program.collective
     }
 
     fn out_of_place(&self) -> bool {
-        self.out_of_place
+        self.program.out_of_place
     }
 
     fn file(&self) -> &str {
-        &self.file
+        &self.program.file
     }
 
     fn source(&self) -> &'static str {
@@ -438,46 +458,14 @@ impl Algorithm for Program {
     }
 
     fn locations(&self) -> &[Location] {
-        &self.locations
+        &self.program.locations
+    }
+
+    fn placed_on(&self) -> Option<&Arc<Topology>> {
+        self.placed
     }
 
     fn build(&self, builder: &mut Builder<'_>) -> Result<(), Stop> {
-        walk(self, &[], builder)
-    }
-}
-
-/// A program that another one calls.
-struct Called<'p> {
-    program: &'p Program,
-    given: Vec<(usize, ParamValue)>,
-}
-
-impl Algorithm for Called<'_> {
-    fn name(&self) -> &str {
-        self.program.name()
-    }
-
-    fn collective(&self) -> Collective {
-        self.program.collective()
-    }
-
-    fn out_of_place(&self) -> bool {
-        self.program.out_of_place()
-    }
-
-    fn file(&self) -> &str {
-        self.program.file()
-    }
-
-    fn source(&self) -> &str {
-        self.program.source()
-    }
-
-    fn locations(&self) -> &[Location] {
-        self.program.locations()
-    }
-
-    fn build(&self, builder: &mut Builder<'_>) -> Result<(), Stop> {
-        walk(self.program, &self.given, builder)
+        (self.by)(builder)
     }
 }

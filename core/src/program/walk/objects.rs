@@ -54,7 +54,7 @@ impl<'p> Walk<'p> {
                 topology.linked(from, to).map(i64::from)
             }
             Op::Escape => return Err(self.escape(b, expr)),
-            other => unreachable!("checked as a number, is {other:?}"),
+            _ => return Err(self.misfit(b, expr)),
         })
     }
 

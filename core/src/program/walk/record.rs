@@ -56,8 +56,8 @@ impl<'p> Walk<'p> {
             return Ok(());
         }
         for (index, param) in self.program.params.iter().enumerate() {
-            let var = &self.program.vars[param.var.0 as usize];
-            let value = self.vars[param.var.0 as usize].clone();
+            let var = self.program.var(param.var);
+            let value = self.vars[param.var.index()].clone();
             let answer = self.answer(b, &value)?.expect("a parameter has a value");
             if !b.is_called() {
                 note(b, |record| record.param(index, &var.name, answer));

@@ -62,7 +62,7 @@ macro_rules! typed {
         pub(super) fn $name(&mut self, b: &mut Builder<'_>, expr: &'p Expr) -> Result<$ty, Stop> {
             // Most are variables: nothing is copied but what is asked for.
             if let Op::Var(var) = expr.op
-                && let Value::$variant(value) = &self.vars[var.0 as usize]
+                && let Value::$variant(value) = &self.vars[var.index()]
             {
                 return Ok(value.clone());
             }
@@ -96,7 +96,10 @@ impl<'p> Walk<'p> {
 
     /// A rank of the whole run.
     pub(super) fn rank(&mut self, b: &mut Builder<'_>, expr: &'p Expr) -> Result<RankId, Stop> {
-        Ok(RankId(self.int(b, expr)? as u32))
+        let rank = self.int(b, expr)?;
+        let known = u32::try_from(rank).ok().filter(|known| *known < self.ranks);
+        let known = known.ok_or(Fault::Rank { rank, nranks: self.ranks });
+        self.settle(b, expr.span, known).map(RankId)
     }
 
     pub(super) fn peer(&mut self, b: &mut Builder<'_>, expr: &'p Expr) -> Result<Peer, Stop> {
@@ -114,9 +117,9 @@ impl<'p> Walk<'p> {
         let args = &expr.args;
         let fallible = match expr.op {
             Op::Int(value) => return Ok(value),
-            Op::Var(var) => match &self.vars[var.0 as usize] {
+            Op::Var(var) => match &self.vars[var.index()] {
                 Value::Int(value) => return Ok(*value),
-                other => unreachable!("checked as a number, is {other:?}"),
+                _ => return Err(self.misfit(b, expr)),
             },
             Op::Rank => return Ok(b.rank().get()),
             Op::Nranks => return Ok(b.nranks().get()),
@@ -179,9 +182,9 @@ impl<'p> Walk<'p> {
     pub(super) fn region(&mut self, b: &mut Builder<'_>, expr: &'p Expr) -> Result<Area, Stop> {
         let args = &expr.args;
         let fallible = match expr.op {
-            Op::Var(var) => match &self.vars[var.0 as usize] {
+            Op::Var(var) => match &self.vars[var.index()] {
                 Value::Region(area) => return Ok(*area),
-                other => unreachable!("checked as a region, is {other:?}"),
+                _ => return Err(self.misfit(b, expr)),
             },
             Op::Input => return Ok(b.buffer(Buffer::Input)),
             Op::Output => return Ok(b.buffer(Buffer::Output)),
@@ -211,7 +214,7 @@ impl<'p> Walk<'p> {
         then: impl FnOnce(&Pieces) -> T,
     ) -> Result<T, Stop> {
         if let Op::Var(var) = expr.op
-            && let Value::Pieces(pieces) = &self.vars[var.0 as usize]
+            && let Value::Pieces(pieces) = &self.vars[var.index()]
         {
             return Ok(then(pieces));
         }
@@ -243,25 +246,14 @@ impl<'p> Walk<'p> {
     pub(super) fn value(&mut self, b: &mut Builder<'_>, expr: &'p Expr) -> Result<Value, Stop> {
         let args = &expr.args;
         Ok(match expr.op {
-            Op::Var(var) => self.vars[var.0 as usize].clone(),
+            Op::Var(var) => match &self.vars[var.index()] {
+                Value::Unset => return Err(self.misfit(b, expr)),
+                value => value.clone(),
+            },
             Op::If => {
                 let chosen = if self.holds(b, &args[0])? { &args[1] } else { &args[2] };
                 self.value(b, chosen)?
             }
-            Op::Int(_)
-            | Op::Rank
-            | Op::Nranks
-            | Op::Local
-            | Op::Neg
-            | Op::Flip
-            | Op::Not
-            | Op::Binary(_)
-            | Op::Function(_)
-            | Op::IsPowerOfTwo
-            | Op::Len
-            | Op::Element
-            | Op::Peer
-            | Op::RankOf => Value::Int(self.int(b, expr)?),
             Op::Input | Op::Output | Op::Piece | Op::Pieces => Value::Region(self.region(b, expr)?),
             Op::Split => {
                 let area = self.region(b, &args[0])?;
@@ -287,6 +279,12 @@ impl<'p> Walk<'p> {
                 None => Value::Int(self.int(b, expr)?),
             },
         })
+    }
+
+    /// Only a program's text, which no checker has seen, asks for a value that is not there.
+    pub(super) fn misfit(&self, b: &mut Builder<'_>, expr: &Expr) -> Stop {
+        let title = "there is no such value here";
+        self.fail(b, expr.span, Finding::new(Code::WrongType, SpanId(self.at), title))
     }
 
     pub(super) fn escape(&self, b: &mut Builder<'_>, expr: &Expr) -> Stop {

@@ -75,7 +75,7 @@ impl Builder<'_> {
 
     /// How many ranks a group has.
     fn many(&self, group: Option<&Group>) -> u32 {
-        group.map_or(self.tables.nranks, |group| group.members.len() as u32)
+        group.map_or(self.ranks_of_run(), |group| group.members.len() as u32)
     }
 
     /// Who their numbers stand for.
@@ -86,6 +86,11 @@ impl Builder<'_> {
     /// How many ranks the program sees.
     pub(crate) fn size(&self) -> u32 {
         self.many(self.ranks())
+    }
+
+    /// How many ranks the whole run has.
+    pub(crate) fn ranks_of_run(&self) -> u32 {
+        self.tables.nranks
     }
 
     /// Inside `within`, who they are.
@@ -322,7 +327,7 @@ impl Builder<'_> {
     pub(crate) fn buffer(&self, buffer: Buffer) -> Area {
         let called = self.frames.iter().rposition(|frame| frame.call.is_some());
         let Some(frame) = called else {
-            let nranks = self.tables.nranks;
+            let nranks = self.ranks_of_run();
             let units = match buffer {
                 Buffer::Input => self.tables.collective.max_input_units(nranks),
                 _ => self.tables.collective.max_output_units(nranks),

@@ -1,4 +1,4 @@
-//! The schedule builder: what expanded Rust and the interpreter both call, statement by statement, once
+//! The schedule builder: what expanded Rust and the walk through a program both call, statement by statement, once
 //! for each rank. It checks what only a rank count can tell and records every problem at its statement.
 
 mod data;
@@ -58,7 +58,7 @@ pub struct Builder<'t> {
     fifo: Option<fifo::Fifo>,
     /// The operands of the op in the making.
     operands: Vec<(RankId, Area)>,
-    /// The expression that the interpreter is at; expanded Rust knows only statements.
+    /// The expression that a walk is at; expanded Rust knows only statements.
     pub(crate) exact: Option<Span>,
 }
 

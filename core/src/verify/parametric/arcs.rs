@@ -1,7 +1,7 @@
 //! What a place holds: the inputs of an arc of ranks, each exactly once, whatever nranks is.
 
 use super::linear::{Affine, Facts, N, S};
-use super::program::Region;
+use super::rounds::Region;
 
 /// `len` ranks from `start`, which counts from the rank that holds the value, modulo nranks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

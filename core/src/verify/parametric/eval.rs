@@ -3,7 +3,7 @@
 //! holds of the natural order then holds of every order of that ring.
 
 use super::linear::{Affine, Facts, N};
-use super::program::{Interval, Outside, Place, Region, WHOLE};
+use super::rounds::{Interval, Outside, Owned, Region, WHOLE};
 use crate::collective::Collective;
 use crate::program::ir::{Expr, Op, VarId};
 use crate::rational::Rat;
@@ -51,7 +51,7 @@ pub(super) enum Value {
     List(Vec<Int>),
     Region(Region),
     Pieces(Region, Cut),
-    Place(Place),
+    Place(Owned),
 }
 
 /// How a region is cut.
@@ -110,7 +110,7 @@ impl Scope {
         }
     }
 
-    pub(super) fn place(&mut self, expr: &Expr) -> Answer<Place> {
+    pub(super) fn place(&mut self, expr: &Expr) -> Answer<Owned> {
         match self.eval(expr)? {
             Value::Place(place) => Ok(place),
             _ => Err(unknown(expr.span)),
@@ -136,7 +136,7 @@ impl Scope {
         let (span, args) = (expr.span, &expr.args);
         Ok(match expr.op {
             Op::Int(value) => Value::Int(tame(Int::exactly(small(value, span)?), span)?),
-            Op::Var(var) => self.vars[var.0 as usize].clone().ok_or_else(|| unknown(span))?,
+            Op::Var(var) => self.vars[var.index()].clone().ok_or_else(|| unknown(span))?,
             Op::Rank => Value::Int(self.coordinate(Frame::Rank, span)?),
             Op::Nranks => Value::Int(Int::exactly(N)),
             Op::Local => Value::Peer(Affine::ZERO),
@@ -211,7 +211,7 @@ impl Scope {
             }
             Op::On => {
                 let owner = self.peer(&args[0])?;
-                Value::Place(Place { owner, region: self.region(&args[1])? })
+                Value::Place(Owned { owner, region: self.region(&args[1])? })
             }
             Op::Len => match self.eval(&args[0])? {
                 Value::Pieces(_, Cut::Blocks) => Value::Int(Int::exactly(N)),

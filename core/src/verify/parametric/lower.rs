@@ -3,7 +3,7 @@
 
 use super::eval::{Frame, Int, Scope, Value};
 use super::linear::{Affine, Facts, N, S};
-use super::program::{Action, Outside, Part, Place, Program, Region, Step};
+use super::rounds::{Action, Outside, Owned, Part, Region, Rounds, Step};
 use crate::ids::ScratchId;
 use crate::program::ir::{self, Expr, Op, Stmt, StmtKind, VarId};
 use crate::schedule::Buffer;
@@ -21,7 +21,7 @@ const MOST_VISITED: usize = 1 << 12;
 const MAX_SOURCES: usize = 7;
 
 /// What `source` does for every `nranks >= from`.
-pub(super) fn lower(source: &ir::Program, from: u32) -> Result<Program, Outside> {
+pub(super) fn lower(source: &ir::Program, from: u32) -> Result<Rounds, Outside> {
     let scope = Scope {
         collective: source.collective,
         vars: vec![None; source.vars.len()],
@@ -35,7 +35,7 @@ pub(super) fn lower(source: &ir::Program, from: u32) -> Result<Program, Outside>
     let mut walk = Walk {
         source,
         scope,
-        program: Program {
+        program: Rounds {
             collective: source.collective,
             header,
             out_of_place: source.out_of_place,
@@ -67,7 +67,7 @@ enum Depth {
 struct Walk<'a> {
     source: &'a ir::Program,
     scope: Scope,
-    program: Program,
+    program: Rounds,
     /// The part that the next statement belongs to, if one is begun.
     open: Option<usize>,
     section: usize,
@@ -83,7 +83,7 @@ type Done = Result<(), Outside>;
 
 impl<'a> Walk<'a> {
     fn param(&mut self, param: &'a ir::Param) -> Done {
-        let span = self.source.vars[param.var.0 as usize].span;
+        let span = self.source.vars[param.var.index()].span;
         if param.ty != ParamTy::Ring {
             return Err(Outside::new(span, "its value decides what ranks do"));
         }
@@ -97,7 +97,7 @@ impl<'a> Walk<'a> {
     }
 
     fn set(&mut self, var: VarId, value: Value) {
-        self.scope.vars[var.0 as usize] = Some(value);
+        self.scope.vars[var.index()] = Some(value);
     }
 
     fn block(&mut self, body: &'a [Stmt]) -> Done {
@@ -188,7 +188,7 @@ impl<'a> Walk<'a> {
         Ok(())
     }
 
-    fn places(&mut self, exprs: &'a [Expr]) -> Result<Vec<Place>, Outside> {
+    fn places(&mut self, exprs: &'a [Expr]) -> Result<Vec<Owned>, Outside> {
         exprs.iter().map(|expr| self.scope.place(expr)).collect()
     }
 

@@ -2,7 +2,7 @@
 //! every move is well formed for every nranks.
 
 use super::linear::{Affine, Facts, S, T};
-use super::program::{Action, Interval, Outside, Place, Program, Region, WHOLE, covers, meet};
+use super::rounds::{Action, Interval, Outside, Owned, Region, Rounds, WHOLE, covers, meet};
 use crate::collective::Collective;
 use crate::schedule::Buffer;
 use crate::source::Span;
@@ -12,8 +12,8 @@ use crate::verify::layout::Mode;
 #[derive(Clone, Debug)]
 pub(super) struct Effect {
     pub(super) step: usize,
-    pub(super) reads: Vec<Place>,
-    pub(super) writes: Vec<Place>,
+    pub(super) reads: Vec<Owned>,
+    pub(super) writes: Vec<Owned>,
 }
 
 /// How two regions of one rank lie.
@@ -51,14 +51,14 @@ pub(super) fn all_of(whole: &Region, part: &Region) -> bool {
 }
 
 /// The block of a place, counted from its owner; 0 where there is none.
-pub(super) fn own_block(place: &Place) -> Affine {
+pub(super) fn own_block(place: &Owned) -> Affine {
     place.region.block.map_or(Affine::ZERO, |block| block - place.owner)
 }
 
 /// The cases in which `a` in round s and `b` in round t share memory.
 pub(super) fn coincide(
-    a: &Place,
-    b: &Place,
+    a: &Owned,
+    b: &Owned,
     facts: &Facts,
     at: Span,
 ) -> Result<Vec<Facts>, Outside> {
@@ -77,11 +77,11 @@ pub(super) fn coincide(
 
 /// The place as it lies in memory in `mode`: in place, the smaller buffer is a piece of the larger.
 pub(super) fn locate(
-    mut place: Place,
+    mut place: Owned,
     collective: Collective,
     mode: Mode,
     at: Span,
-) -> Result<Place, Outside> {
+) -> Result<Owned, Outside> {
     if mode == Mode::OutOfPlace {
         return Ok(place);
     }
@@ -105,17 +105,13 @@ pub(super) fn locate(
 }
 
 /// What the moves of `program` read and write in `mode`.
-pub(super) fn effects(
-    program: &Program,
-    facts: &Facts,
-    mode: Mode,
-) -> Result<Vec<Effect>, Outside> {
+pub(super) fn effects(program: &Rounds, facts: &Facts, mode: Mode) -> Result<Vec<Effect>, Outside> {
     let mut effects = Vec::new();
     for (i, step) in program.steps.iter().enumerate() {
         let Action::Move(srcs, dsts) = &step.action else { continue };
         let part = &program.parts[step.part];
         let facts = facts.within(S, part.first, part.last);
-        let place = |p: &Place| locate(*p, program.collective, mode, step.at);
+        let place = |p: &Owned| locate(*p, program.collective, mode, step.at);
         let reads = srcs.iter().map(place).collect::<Result<Vec<_>, _>>()?;
         let writes = dsts.iter().map(place).collect::<Result<Vec<_>, _>>()?;
         if let ([src], [dst]) = (&reads[..], &writes[..])
@@ -147,7 +143,7 @@ pub(super) fn effects(
 }
 
 /// Whether two places of one statement are the same in every round.
-fn same(a: &Place, b: &Place, facts: &Facts) -> bool {
+fn same(a: &Owned, b: &Owned, facts: &Facts) -> bool {
     let (x, y) = (&a.region, &b.region);
     facts.prove_congruent(a.owner - b.owner)
         && (x.buffer, x.outer, x.inner) == (y.buffer, y.outer, y.inner)
@@ -158,7 +154,7 @@ fn same(a: &Place, b: &Place, facts: &Facts) -> bool {
 }
 
 /// Whether two places of one statement never share memory.
-fn coincide_now(a: &Place, b: &Place, facts: &Facts, at: Span) -> Result<bool, Outside> {
+fn coincide_now(a: &Owned, b: &Owned, facts: &Facts, at: Span) -> Result<bool, Outside> {
     let relation = relate(&a.region, &b.region, at)?;
     let never = |term| facts.multiples(term).is_some_and(|multiples| multiples.is_empty());
     Ok(match relation {
@@ -172,7 +168,7 @@ fn coincide_now(a: &Place, b: &Place, facts: &Facts, at: Span) -> Result<bool, O
 }
 
 /// The rules of a move, of operands other than the one that a reduce folds into.
-fn well_formed(srcs: &[Place], dsts: &[Place], facts: &Facts, at: Span) -> Result<(), Outside> {
+fn well_formed(srcs: &[Owned], dsts: &[Owned], facts: &Facts, at: Span) -> Result<(), Outside> {
     let mut all = srcs.iter().chain(dsts);
     if dsts.iter().any(|dst| dst.region.buffer == Buffer::Input) {
         return Err(Outside::new(at, "an input is written"));

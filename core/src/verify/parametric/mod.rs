@@ -29,7 +29,7 @@ mod linear;
 mod lower;
 mod memory;
 mod order;
-mod program;
+mod rounds;
 mod signals;
 mod values;
 
@@ -38,7 +38,7 @@ use crate::program::ir;
 use linear::Facts;
 use memory::effects;
 use order::Order;
-pub use program::Outside;
+pub use rounds::Outside;
 use signals::links;
 
 /// The claim: the algorithm, with any ring for its ring parameters, is right for every `nranks >= from`, in

@@ -3,7 +3,7 @@
 
 use super::linear::{Affine, Facts, N, S, T};
 use super::memory::{Effect, coincide};
-use super::program::{Outside, Part, Place, Program};
+use super::rounds::{Outside, Owned, Part, Rounds};
 use super::signals::Link;
 use crate::schedule::Buffer;
 
@@ -23,7 +23,7 @@ enum Point {
 
 /// The order of events of a program.
 pub(super) struct Order<'a> {
-    pub(super) program: &'a Program,
+    pub(super) program: &'a Rounds,
     pub(super) links: &'a [Link],
 }
 
@@ -32,7 +32,7 @@ pub(super) struct Order<'a> {
 struct Access<'e> {
     step: usize,
     writes: bool,
-    place: &'e Place,
+    place: &'e Owned,
 }
 
 fn accesses(effects: &[Effect]) -> Vec<Access<'_>> {

@@ -2,7 +2,7 @@
 //! round, be that of the same loop or of a later one with as many rounds.
 
 use super::linear::{Affine, Facts, S};
-use super::program::{Action, Outside, Program};
+use super::rounds::{Action, Outside, Rounds};
 use crate::schedule::SignalKind;
 
 /// A post statement, the wait statement that it meets in the same round, and how far away.
@@ -29,7 +29,7 @@ struct End {
 /// round, statement), because statement by statement, in loops of the same rounds, posts to `o(s)` stand
 /// against waits from `-o(s)`, and both ranks run the same text. Statements that only ever go to different
 /// ranks are listed apart.
-pub(super) fn links(program: &Program, facts: &Facts) -> Result<Vec<Link>, Outside> {
+pub(super) fn links(program: &Rounds, facts: &Facts) -> Result<Vec<Link>, Outside> {
     let mut links = Vec::new();
     let mut lanes: Vec<_> = program.parts.iter().map(|part| part.lane).collect();
     lanes.sort_unstable();
@@ -58,7 +58,7 @@ pub(super) fn links(program: &Program, facts: &Facts) -> Result<Vec<Link>, Outsi
 
 /// Posts and waits of one kind in one lane, in the order in which a rank comes to them.
 fn ends(
-    program: &Program,
+    program: &Rounds,
     facts: &Facts,
     lane: Option<i64>,
     kind: SignalKind,
@@ -94,7 +94,7 @@ fn apart(offsets: &[Affine], facts: &Facts) -> bool {
 
 /// Links each post with the wait at its place in the other list.
 fn meet(
-    program: &Program,
+    program: &Rounds,
     posts: &[End],
     waits: &[End],
     links: &mut Vec<Link>,

@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use super::arcs::Value;
 use super::linear::{Affine, Facts, N, S, T, Verdict};
 use super::memory::{Effect, Relation, all_of, locate, own_block, relate};
-use super::program::{Action, Interval, Outside, Place, Program, Region, WHOLE, meet};
+use super::rounds::{Action, Interval, Outside, Owned, Region, Rounds, WHOLE, meet};
 use crate::collective::Collective;
 use crate::rational::Rat;
 use crate::schedule::Buffer;
@@ -47,7 +47,7 @@ struct Source {
 
 /// Memory over the whole of a run.
 pub(super) struct Values<'a> {
-    program: &'a Program,
+    program: &'a Rounds,
     effects: &'a [Effect],
     mode: Mode,
     facts: &'a Facts,
@@ -56,7 +56,7 @@ pub(super) struct Values<'a> {
 
 /// Proves that at the end every output holds what the collective promises.
 pub(super) fn complete(
-    program: &Program,
+    program: &Rounds,
     effects: &[Effect],
     mode: Mode,
     facts: &Facts,
@@ -141,7 +141,7 @@ impl Values<'_> {
     }
 
     /// What statement `step` reads at `place` in round s; a step after all is the end.
-    fn read(&self, place: &Place, step: usize, at: Span, facts: &Facts) -> Result<Cases, Outside> {
+    fn read(&self, place: &Owned, step: usize, at: Span, facts: &Facts) -> Result<Cases, Outside> {
         let mut sources = Vec::new();
         for (i, effect) in self.effects.iter().enumerate() {
             for write in &effect.writes {
@@ -156,11 +156,11 @@ impl Values<'_> {
     /// The latest rounds before s in which `write` may have written `place`.
     fn sources(
         &self,
-        place: &Place,
+        place: &Owned,
         step: usize,
         at: Span,
         facts: &Facts,
-        (effect, writer, write): (usize, usize, &Place),
+        (effect, writer, write): (usize, usize, &Owned),
         sources: &mut Vec<Source>,
     ) -> Result<(), Outside> {
         let part = self.program.steps[writer].part;
@@ -215,7 +215,7 @@ impl Values<'_> {
     /// Tells apart which of `sources` is the last, and adds what it wrote.
     fn resolve(
         &self,
-        place: &Place,
+        place: &Owned,
         at: Span,
         facts: &Facts,
         mut sources: Vec<Source>,
@@ -272,7 +272,7 @@ impl Values<'_> {
     /// What `source` wrote, seen by the reader.
     fn written(
         &self,
-        place: &Place,
+        place: &Owned,
         at: Span,
         facts: &Facts,
         source: &Source,
@@ -304,7 +304,7 @@ impl Values<'_> {
     /// What a place holds that nothing was written to.
     fn initial(
         &self,
-        place: &Place,
+        place: &Owned,
         at: Span,
         facts: &Facts,
         cases: &mut Cases,
@@ -350,7 +350,7 @@ impl Values<'_> {
                 }
                 _ => Value::of(S, piece(Some(Affine::ZERO), region.inner)),
             };
-            let place = Place { owner: Affine::ZERO, region };
+            let place = Owned { owner: Affine::ZERO, region };
             let place = locate(place, self.program.collective, self.mode, at)?;
             let facts = self.facts.within(S, Affine::ZERO, N - Affine::int(1));
             for (facts, value) in self.read(&place, usize::MAX, at, &facts)? {
@@ -399,7 +399,7 @@ fn atoms(intervals: impl Iterator<Item = Interval>) -> Vec<Interval> {
 }
 
 /// The part of a value that lies at `place`.
-fn narrow(mut value: Value, source: &Source, place: &Place) -> Option<Value> {
+fn narrow(mut value: Value, source: &Source, place: &Owned) -> Option<Value> {
     let (mut wrote, mut read) = (source.wrote, place.region);
     if wrote.block.is_some() == read.block.is_some() {
         if *wrote.finest() != *read.finest() {

@@ -65,7 +65,7 @@ impl Region {
 
 /// A region and whose it is: `owner` is counted from the rank that runs the statement, modulo nranks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Place {
+pub(super) struct Owned {
     pub(super) owner: Affine,
     pub(super) region: Region,
 }
@@ -95,12 +95,12 @@ pub(super) enum Action {
     Post(SignalKind, Affine),
     Wait(SignalKind, Affine),
     /// Folds the sources into each destination; for a reduce, the first source is the destination.
-    Move(Vec<Place>, Vec<Place>),
+    Move(Vec<Owned>, Vec<Owned>),
 }
 
-/// The program of every rank.
+/// What every rank does, by parts that run in rounds.
 #[derive(Clone, Debug)]
-pub(super) struct Program {
+pub(super) struct Rounds {
     pub(super) collective: Collective,
     pub(super) header: Span,
     pub(super) out_of_place: bool,
@@ -108,7 +108,7 @@ pub(super) struct Program {
     pub(super) steps: Vec<Step>,
 }
 
-impl Program {
+impl Rounds {
     /// Whether a move touches memory that outlives a run.
     pub(super) fn uses_scratch(&self) -> bool {
         self.steps.iter().any(|step| match &step.action {

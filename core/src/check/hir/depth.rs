@@ -1,0 +1,40 @@
+//! How deep statements nest where steps and called algorithms are laid out in the place of their calls.
+
+use std::collections::HashMap;
+
+use super::{Algorithm, Stmt, StmtKind, VarId};
+use crate::ids::SpanId;
+
+/// So deep a walk comes on the stack of any thread.
+pub(crate) const MOST_DEPTH: usize = 160;
+
+impl Algorithm {
+    /// The depth of its deepest statement, and the one of its own body that this stands in.
+    pub(crate) fn deepest(&self) -> (usize, SpanId) {
+        let mut steps = HashMap::new();
+        let depths = self.body.iter().map(|stmt| (depth(stmt, &mut steps), stmt.at));
+        depths.max().unwrap_or_default()
+    }
+}
+
+/// How many statements nest, this one among them. `steps` are the depths of the steps' bodies so far.
+fn depth(stmt: &Stmt, steps: &mut HashMap<VarId, usize>) -> usize {
+    let mut inside = |body: &[Stmt]| body.iter().map(|stmt| depth(stmt, steps)).max().unwrap_or(0);
+    1 + match &stmt.kind {
+        StmtKind::For(_, _, body)
+        | StmtKind::Parallel(_, _, _, body)
+        | StmtKind::Within(_, body) => inside(body),
+        StmtKind::If(arms, otherwise) => {
+            let bodies = arms.iter().map(|(_, body)| body).chain(otherwise);
+            bodies.map(|body| inside(body)).max().unwrap_or(0)
+        }
+        StmtKind::Step(step) => {
+            let body = inside(&step.body);
+            steps.insert(step.name, body);
+            0
+        }
+        StmtKind::Call(step, _) => steps.get(step).copied().unwrap_or(0),
+        StmtKind::Run(run) => run.callee.statements,
+        _ => 0,
+    }
+}

@@ -1,0 +1,259 @@
+//! What is named behind a dot: methods and fields of values, and regions of a peer.
+
+use super::exprs::{on_region, wrong};
+use super::hir::{Expr, ExprKind, GroupsField, Primitive, Signal, Ty};
+use super::{Checker, constructors, scope};
+use crate::diagnostics::{Code, Diagnostic};
+use crate::source::Span;
+use crate::syntax::{ast, printer};
+
+impl Checker<'_> {
+    pub(super) fn method(
+        &mut self,
+        base: &ast::Expr,
+        name: &ast::Name,
+        args: &[ast::Expr],
+        span: Span,
+    ) -> Expr {
+        let base = self.expr(base);
+        let args: Vec<Expr> = args.iter().map(|arg| self.expr(arg)).collect();
+        let error = Expr { kind: Box::new(ExprKind::Error), ty: Ty::Error, span };
+        if base.ty == Ty::Error {
+            return error;
+        }
+        let ranked = matches!(base.ty, Ty::Region | Ty::Place);
+        match (name.text.as_str(), &args[..]) {
+            ("split" | "block", [arg]) if ranked => {
+                let arg = arg.clone();
+                let split = name.text == "split";
+                if arg.ty != Ty::Int && arg.ty != Ty::Error && !(split && arg.ty == Ty::List) {
+                    let wanted = if split { "an int or a list of weights" } else { "an int" };
+                    self.error(wrong(arg.span, wanted, arg.ty));
+                }
+                if split && matches!(*arg.kind, ExprKind::Int(n) if n < 1) {
+                    self.error(Diagnostic::new(
+                        Code::ConstantOutOfRange,
+                        arg.span,
+                        "a region is split in at least 1 piece",
+                    ));
+                }
+                let ty = if split { Ty::Pieces } else { Ty::Region };
+                on_region(base, span, ty, |region| {
+                    if split { ExprKind::Split(region, arg) } else { ExprKind::Block(region, arg) }
+                })
+            }
+            ("split" | "block", _) if ranked => {
+                self.error(
+                    Diagnostic::new(
+                        Code::WrongArity,
+                        span,
+                        format!("`{}` takes 1 argument, and got {}", name.text, args.len()),
+                    )
+                    .help("the forms are `.split(n)`, `.split([w0, w1])` and `.block(i)`"),
+                );
+                error
+            }
+            ("split" | "block", _) if matches!(base.ty, Ty::Pieces | Ty::Places) => {
+                self.error(
+                    wrong(base.span, "a region", base.ty)
+                        .help("choose a piece first, by `[i]` or `[i..j]`"),
+                );
+                error
+            }
+            ("index_of" | "position_of", [rank]) if base.ty == Ty::Groups => {
+                self.has_a_name(&base);
+                if !matches!(rank.ty, Ty::Int | Ty::Error) {
+                    self.error(wrong(rank.span, "the number of a rank", rank.ty));
+                }
+                let index = name.text == "index_of";
+                let field = if index { GroupsField::Index } else { GroupsField::Position };
+                let kind = ExprKind::GroupsOf(field, base, rank.clone());
+                Expr { kind: Box::new(kind), ty: Ty::Int, span }
+            }
+            _ if base.ty == Ty::Topology => self.of_topology(base, name, args, span),
+            ("TxAck" | "RxAck" | "TxDataSignal" | "RxDataSignal", _) => {
+                self.error(Diagnostic::new(
+                    Code::WrongType,
+                    span,
+                    format!("`{}` is a statement, not a value", name.text),
+                ));
+                error
+            }
+            _ => {
+                let known: &[&str] = match base.ty {
+                    Ty::Region | Ty::Place => &["split", "block"],
+                    Ty::Groups => &["index_of", "position_of"],
+                    Ty::Peer => {
+                        self.unknown_of_peer(&base, name);
+                        return error;
+                    }
+                    _ => &[],
+                };
+                self.unknown_member("method", &base, name, known);
+                error
+            }
+        }
+    }
+
+    /// A method that a peer does not have: it has the signals, and the primitives where there is a fifo.
+    fn unknown_of_peer(&mut self, peer: &Expr, name: &ast::Name) {
+        let signals = Signal::ALL.map(Signal::name);
+        let primitives = Primitive::ALL.map(Primitive::name);
+        if !self.has_fifo() {
+            return self.unknown_member("method", peer, name, &signals);
+        }
+        let near = elsewhere(&name.text).filter(|near| primitives.contains(&&**near));
+        if near.is_none() && scope::nearest(&name.text, primitives).is_some() {
+            return self.unknown_member("method", peer, name, &primitives);
+        }
+        self.unknown_member("method", peer, name, &signals);
+        let Some(error) = self.errors.last_mut().filter(|error| error.help.is_none()) else {
+            return;
+        };
+        error.notes.push(
+            "through the fifo it has `send`, `recv`, `recv_reduce`, and longer ones to `recv_reduce_copy_send`"
+                .to_owned(),
+        );
+        error.help = near.map(|near| format!("did you mean `{near}`?"));
+    }
+
+    pub(super) fn unknown_member(
+        &mut self,
+        what: &str,
+        base: &Expr,
+        name: &ast::Name,
+        known: &[&str],
+    ) {
+        let mut error = Diagnostic::new(
+            Code::UnknownMember,
+            name.span,
+            format!("{} has no {what} `{}`", base.ty.name(), name.text),
+        )
+        .label("not found");
+        let region = ["input", "output"].contains(&&*name.text)
+            || self.regions().any(|region| region == name.text);
+        if base.ty == Ty::Int && region {
+            error = error.help("a number has no memory: write `local` for this rank, or `peer(…)` around the number of another");
+        } else if let Some(near) = scope::nearest(&name.text, known.iter().copied()) {
+            error = error.help(format!("did you mean `{near}`?"));
+        } else if !known.is_empty() {
+            error = error.note(format!("it has `{}`", known.join("`, `")));
+        }
+        self.error(error);
+    }
+
+    pub(super) fn field(&mut self, written: &ast::Expr, name: &ast::Name, span: Span) -> Expr {
+        let base = self.expr(written);
+        self.has_a_name(&base);
+        let (kind, ty) = match constructors::field(&base, &name.text) {
+            Some(field) => field,
+            None if base.ty == Ty::Peer => return self.on_peer(base, written, name, span),
+            None => {
+                if base.ty != Ty::Error {
+                    self.unknown_member("field", &base, name, constructors::fields(base.ty));
+                }
+                (ExprKind::Error, Ty::Error)
+            }
+        };
+        if self.in_default && ty != Ty::Error && !constructors::is_uniform(&kind) {
+            self.not_in_default(span, &name.text);
+        }
+        Expr { kind: Box::new(kind), ty, span }
+    }
+
+    /// `peer.region`
+    fn on_peer(&mut self, peer: Expr, written: &ast::Expr, name: &ast::Name, span: Span) -> Expr {
+        let region = match name.text.as_str() {
+            "input" => Some((ExprKind::Input, Ty::Region)),
+            "output" => Some((ExprKind::Output, Ty::Region)),
+            text => self.scope.find(text).map(|var| (ExprKind::Var(var), self.ty(var))),
+        };
+        let ty = match region {
+            Some((_, Ty::Region)) => Ty::Place,
+            Some((_, Ty::Pieces)) => Ty::Places,
+            Some((_, Ty::Error)) => Ty::Error,
+            None if self.known.unread(&name.text) => Ty::Error,
+            None if self.bare_signal(written, name) => Ty::Error,
+            Some((_, other)) => {
+                self.error(
+                    Diagnostic::new(
+                        Code::WrongType,
+                        name.span,
+                        format!("`{}` is {}, not a region", name.text, other.name()),
+                    )
+                    .label("not a region")
+                    .help("a peer has `input`, `output`, your views and your scratch"),
+                );
+                Ty::Error
+            }
+            None => {
+                let regions: Vec<&str> =
+                    self.regions().chain(["input", "output", "rank"]).collect();
+                let near = scope::nearest(&name.text, regions.iter().copied()).map(str::to_owned);
+                let mut error = Diagnostic::new(
+                    Code::UnknownMember,
+                    name.span,
+                    format!("no view or scratch is called `{}`", name.text),
+                )
+                .label("not found");
+                if let Some(near) = near {
+                    error = error.help(format!("did you mean `{near}`?"));
+                }
+                self.error(error);
+                Ty::Error
+            }
+        };
+        let kind = match region {
+            Some((region, of)) if ty != Ty::Error => {
+                let region = Expr { kind: Box::new(region), ty: of, span: name.span };
+                ExprKind::On(peer, region)
+            }
+            _ => ExprKind::Error,
+        };
+        Expr { kind: Box::new(kind), ty, span }
+    }
+
+    /// A signal or a primitive without its parentheses, reported.
+    fn bare_signal(&mut self, written: &ast::Expr, name: &ast::Name) -> bool {
+        let signals = Signal::ALL.into_iter().map(Signal::name);
+        let all = signals.chain(Primitive::ALL.into_iter().map(Primitive::name));
+        let Some(meant) = scope::nearest(&name.text, all) else { return false };
+        let regions: Vec<&str> = self.regions().collect();
+        if scope::nearest(&name.text, regions).is_some() {
+            return false;
+        }
+        let signal = Signal::ALL.into_iter().any(|signal| signal.name() == meant);
+        let form = match Primitive::ALL.into_iter().find(|p| p.name() == meant) {
+            Some(primitive) => primitive.form().to_owned(),
+            None => format!("{}.{meant}()", printer::print_expr(written)),
+        };
+        let what = if signal { "a signal" } else { "a primitive" };
+        let title = if meant == name.text {
+            format!("`{meant}` is {what}, and stands with its parentheses")
+        } else {
+            format!("no view, scratch or signal is called `{}`", name.text)
+        };
+        self.error(
+            Diagnostic::new(Code::UnknownMember, name.span, title)
+                .label(if meant == name.text { "not called" } else { "not found" })
+                .help(format!("write `{form};`")),
+        );
+        true
+    }
+
+    fn regions(&self) -> impl Iterator<Item = &str> {
+        self.scope.names().filter(|name| {
+            self.scope.find(name).is_some_and(|v| matches!(self.ty(v), Ty::Region | Ty::Pieces))
+        })
+    }
+}
+
+/// The primitive that a word of other libraries stands for.
+fn elsewhere(word: &str) -> Option<String> {
+    match word {
+        "Send" | "isend" | "put" | "push" | "write" => Some("send".to_owned()),
+        "Recv" | "irecv" | "get" | "pull" | "read" => Some("recv".to_owned()),
+        "reduce" => Some("recv_reduce".to_owned()),
+        _ => word.strip_prefix("receive").map(|rest| format!("recv{rest}")),
+    }
+}
