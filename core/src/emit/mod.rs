@@ -3,6 +3,7 @@
 pub mod cuda;
 pub mod hccl_cpp;
 mod picture;
+mod repeats;
 pub mod rust;
 mod rust_body;
 mod rust_calls;
