@@ -71,9 +71,17 @@ impl Printer<'_> {
         self.line = None;
     }
 
+    /// The statements of a scope that ends behind them: so does a block that is the last of them.
     pub(super) fn nodes(&mut self, nodes: &[Node]) {
-        for node in nodes {
-            self.node(node);
+        for (at, node) in nodes.iter().enumerate() {
+            match node {
+                Node::Block { line, body } if at + 1 == nodes.len() => {
+                    self.at(*line);
+                    self.line = None;
+                    self.nodes(body);
+                }
+                node => self.node(node),
+            }
         }
     }
 
@@ -146,7 +154,8 @@ impl Printer<'_> {
                 }
                 self.put("}");
             }
-            Node::Block(body) => {
+            Node::Block { line, body } => {
+                self.at(*line);
                 self.put("{");
                 self.body(body);
                 self.put("}");
@@ -321,10 +330,17 @@ fn drop_unused(nodes: &mut Vec<Node>, used: &HashSet<usize>) -> bool {
         for block in node.blocks_mut() {
             dropped |= drop_unused(block, used);
         }
+        if let Node::If(arms, otherwise) = node
+            && let [(condition, body)] = &mut arms[..]
+            && body.is_empty()
+        {
+            *condition = condition.opposite();
+            std::mem::swap(body, otherwise);
+        }
     }
     nodes.retain(|node| match node {
         Node::Let(var, _) => used.contains(var),
-        Node::Loop { body, .. } | Node::Block(body) => !body.is_empty(),
+        Node::Loop { body, .. } | Node::Block { body, .. } => !body.is_empty(),
         Node::If(arms, otherwise) => {
             !(otherwise.is_empty() && arms.iter().all(|(_, body)| body.is_empty()))
         }

@@ -1,6 +1,7 @@
 //! One rank's walk through a program: loops run, expressions are computed, and every op goes to the builder, which
 //! lays out this rank alone. A fault is told at the exact expression that it stands in.
 
+mod called;
 mod objects;
 mod record;
 pub(crate) mod trace;
@@ -9,10 +10,8 @@ mod values;
 use std::sync::Arc;
 
 use super::ir::{Call, Demand, Expr, Param, Pass, Program, Stmt, StmtKind, VarId};
-use crate::collective::Collective;
 use crate::diagnostics::{Code, Finding};
 use crate::ids::{RankId, SpanId};
-use crate::schedule::Algorithm;
 use crate::schedule::arith::Fault;
 use crate::schedule::builder::fifo::{self, CREDITS, SLICES};
 use crate::schedule::builder::{Builder, Stop};
@@ -20,8 +19,9 @@ use crate::schedule::params::{ParamTy, ParamValue};
 use crate::schedule::ring::Ring;
 use crate::schedule::site::Site;
 use crate::schedule::value::{Flag, Int, List, Piece, Place, Split};
-use crate::source::{Location, Span};
+use crate::source::Span;
 use crate::topology::Topology;
+use called::Called;
 use trace::Trace;
 use values::Value;
 
@@ -34,7 +34,7 @@ pub(super) fn walk(
     given: &Given,
     builder: &mut Builder<'_>,
 ) -> Result<(), Stop> {
-    let mut walk = Walk::new(program, given, builder)?;
+    let mut walk = Walk::new(program, given, builder, None)?;
     walk.record_params(builder)?;
     walk.block(builder, &program.body)
 }
@@ -45,7 +45,7 @@ pub(super) fn traced(
     given: &Given,
     builder: &mut Builder<'_>,
 ) -> Result<Trace, Stop> {
-    let mut walk = Walk::new(program, given, builder)?;
+    let mut walk = Walk::new(program, given, builder, None)?;
     let mut trace = Trace::default();
     for param in &program.params {
         if let Value::Int(value) = walk.vars[param.var.0 as usize] {
@@ -64,7 +64,7 @@ pub(super) fn only_call(
     given: &Given,
     builder: &mut Builder<'_>,
 ) -> Result<Option<Vec<(usize, ParamValue)>>, Stop> {
-    let mut walk = Walk::new(program, given, builder)?;
+    let mut walk = Walk::new(program, given, builder, None)?;
     for stmt in &program.body {
         if let StmtKind::Call(call) = &stmt.kind {
             walk.at = stmt.at.0;
@@ -91,7 +91,12 @@ struct Walk<'p> {
 
 impl<'p> Walk<'p> {
     /// A walk that has its parameters.
-    fn new(program: &'p Program, given: &Given, b: &mut Builder<'_>) -> Result<Self, Stop> {
+    fn new(
+        program: &'p Program,
+        given: &Given,
+        b: &mut Builder<'_>,
+        trace: Option<Trace>,
+    ) -> Result<Self, Stop> {
         let mut walk = Self {
             program,
             vars: vec![Value::Unset; program.vars.len()],
@@ -99,7 +104,7 @@ impl<'p> Walk<'p> {
             at: 0,
             quiet: false,
             placed: b.placed(),
-            trace: None,
+            trace,
         };
         for (index, param) in program.params.iter().enumerate() {
             let given = given.iter().find(|(known, _)| *known == index).map(|(_, value)| value);
@@ -180,7 +185,7 @@ impl<'p> Walk<'p> {
                 if !body.is_empty() {
                     for value in lo..hi {
                         self.set(*var, Value::Int(value));
-                        self.enter(value - lo);
+                        self.enter(value - lo, stmt);
                         self.block(b, body)?;
                         self.leave();
                     }
@@ -192,7 +197,7 @@ impl<'p> Walk<'p> {
                 self.trace_list(ranks, &list);
                 for (number, value) in (0..).zip(list.iter()) {
                     self.set(*var, Value::Int(*value));
-                    self.enter(number);
+                    self.enter(number, stmt);
                     self.block(b, body)?;
                     self.leave();
                 }
@@ -201,18 +206,20 @@ impl<'p> Walk<'p> {
                 let (lo, hi) = (self.int(b, lo)?, self.int(b, hi)?);
                 b.parallel(at, lo, hi, |b, value| {
                     self.set(*var, Value::Int(value.get()));
-                    self.enter(value.get() - lo);
+                    self.enter(value.get() - lo, stmt);
                     let done = self.block(b, body);
                     self.leave();
                     done
                 })?;
             }
             StmtKind::If(arms, otherwise) => {
-                for (condition, body) in arms {
+                for (arm, (condition, body)) in arms.iter().enumerate() {
                     if self.holds(b, condition)? {
+                        self.trace_arm(stmt, arm);
                         return self.block(b, body);
                     }
                 }
+                self.trace_arm(stmt, arms.len());
                 self.block(b, otherwise)?;
             }
             StmtKind::Require(condition, why) => {
@@ -221,6 +228,7 @@ impl<'p> Walk<'p> {
             }
             StmtKind::Scratch(var, count, like) => {
                 let value = self.scratch(b, *var, count.as_ref(), like)?;
+                self.trace_scratch(stmt, &value);
                 self.set(*var, value);
             }
             StmtKind::Step(step, args) => {
@@ -230,9 +238,9 @@ impl<'p> Walk<'p> {
                     let value = self.value(b, arg)?;
                     self.set(*param, value);
                 }
-                self.enter(at.into());
+                self.enter_call(at);
                 self.block(b, &step.body)?;
-                self.leave();
+                self.leave_call();
             }
             StmtKind::Copy(src, dsts) => {
                 let src = self.place(b, src)?;
@@ -273,12 +281,26 @@ impl<'p> Walk<'p> {
             StmtKind::Within(ranks, body) => {
                 let list = List(Ok(self.list(b, ranks)?.to_vec()));
                 b.exact = Some(ranks.span);
-                b.within(at, &list, |b| self.block(b, body))?;
+                let mut member = false;
+                b.within(at, &list, |b| {
+                    member = true;
+                    self.trace_group(stmt, &b.seen().unwrap_or_default());
+                    self.block(b, body)
+                })?;
+                if !member {
+                    self.trace_group(stmt, &[]);
+                }
             }
             StmtKind::Call(call) => {
-                let called = Called { program: &call.program, given: self.args(b, call)? };
+                let given = self.args(b, call)?;
                 let (input, output) = (self.region(b, &call.input)?, self.region(b, &call.output)?);
+                self.enter_call(at);
+                let called = Called::new(&call.program, given, self.trace.take());
                 b.run(at, &called, Piece(Ok(input)), Piece(Ok(output)))?;
+                let (trace, blocks) = called.done();
+                self.trace = trace;
+                self.leave_call();
+                self.trace_bounds(stmt, blocks);
             }
             StmtKind::Fifo(like, credits, slices) => {
                 let shape = self.value(b, like)?;
@@ -412,72 +434,5 @@ impl<'p> Walk<'p> {
         }
         finding.exact = Some(span);
         b.fail(finding)
-    }
-}
-
-/// With every parameter at its default.
-impl Algorithm for Program {
-    fn name(&self) -> &str {
-        &self.name
-    }
-
-    fn collective(&self) -> Collective {
-        self.collective
-    }
-
-    fn out_of_place(&self) -> bool {
-        self.out_of_place
-    }
-
-    fn file(&self) -> &str {
-        &self.file
-    }
-
-    fn source(&self) -> &'static str {
-        ""
-    }
-
-    fn locations(&self) -> &[Location] {
-        &self.locations
-    }
-
-    fn build(&self, builder: &mut Builder<'_>) -> Result<(), Stop> {
-        walk(self, &[], builder)
-    }
-}
-
-/// A program that another one calls.
-struct Called<'p> {
-    program: &'p Program,
-    given: Vec<(usize, ParamValue)>,
-}
-
-impl Algorithm for Called<'_> {
-    fn name(&self) -> &str {
-        self.program.name()
-    }
-
-    fn collective(&self) -> Collective {
-        self.program.collective()
-    }
-
-    fn out_of_place(&self) -> bool {
-        self.program.out_of_place()
-    }
-
-    fn file(&self) -> &str {
-        self.program.file()
-    }
-
-    fn source(&self) -> &str {
-        self.program.source()
-    }
-
-    fn locations(&self) -> &[Location] {
-        self.program.locations()
-    }
-
-    fn build(&self, builder: &mut Builder<'_>) -> Result<(), Stop> {
-        walk(self.program, &self.given, builder)
     }
 }

@@ -1,5 +1,7 @@
 //! Regions as arithmetic: where a part of a buffer begins, how wide it is, and in which slot it lies.
 
+use super::numbers::{binary, sum, times};
+use super::scopes::Scope;
 use super::{Answer, Lift, Unfit};
 use crate::emit::hccl_cpp::tree::{Number, Piece, Place};
 use crate::program::ir::{Expr, Kind, Op, Stmt};
@@ -28,11 +30,23 @@ pub(super) struct Part {
     pub(super) width: u64,
     pub(super) slot: Number,
     pub(super) base: Number,
+    /// The units of the buffer that it is cut from.
+    pub(super) units: u32,
+    /// Where it lies in a block that each of some ranks has for its own: by their numbers, blocks are so wide. Each
+    /// begins that much later.
+    pub(super) blocks: Vec<(Scope, u64)>,
 }
 
 impl Part {
+    /// A whole buffer of a user, of units that are cut in so many pieces.
+    pub(super) fn whole(buffer: Buffer, units: u32, pieces: u64) -> Self {
+        let zero = || Number::Const(0);
+        let width = u64::from(units) * pieces;
+        Self { buffer, lo: zero(), width, slot: zero(), base: zero(), units, blocks: Vec::new() }
+    }
+
     fn piece(self) -> Answer<(Buffer, Piece)> {
-        let Self { buffer, lo, width, slot, base } = self;
+        let Self { buffer, lo, width, slot, base, .. } = self;
         let width = i64::try_from(width).map_err(|_| Unfit)?;
         Ok((buffer, Piece::Computed { lo, width, slot, base }))
     }
@@ -42,15 +56,10 @@ impl<'p> Lift<'p> {
     /// What a region or pieces are, as arithmetic.
     pub(super) fn cut(&mut self, expr: &'p Expr) -> Answer<Cut> {
         let args = &expr.args;
-        let whole = |lift: &Self, buffer, units: u32| {
-            let zero = || Number::Const(0);
-            let width = u64::from(units) * lift.pieces;
-            Cut::Region(Part { buffer, lo: zero(), width, slot: zero(), base: zero() })
-        };
         Ok(match expr.op {
-            Op::Var(var) => self.regions.get(&var).cloned().unwrap_or(Cut::Other),
-            Op::Input => whole(self, Buffer::Input, self.units[0]),
-            Op::Output => whole(self, Buffer::Output, self.units[1]),
+            Op::Var(var) => self.frame.regions.get(&var).cloned().unwrap_or(Cut::Other),
+            Op::Input => self.frame.buffers[0].clone(),
+            Op::Output => self.frame.buffers[1].clone(),
             Op::Split => match (self.cut(&args[0])?, self.many(&args[1])) {
                 (Cut::Region(part), Some(many)) if part.width % many == 0 => Cut::Even(part, many),
                 _ => Cut::Other,
@@ -59,7 +68,11 @@ impl<'p> Lift<'p> {
                 Cut::Even(part, many) => {
                     let width = part.width / many;
                     let index = self.number(&args[1])?;
-                    Cut::Region(Part { lo: sum(part.lo, times(index, width)), width, ..part })
+                    Cut::Region(Part {
+                        lo: sum(part.lo, times(index, width as i64)),
+                        width,
+                        ..part
+                    })
                 }
                 Cut::Slots(part) => Cut::Region(Part { slot: self.number(&args[1])?, ..part }),
                 Cut::Shapeless(buffer, None) => {
@@ -70,7 +83,7 @@ impl<'p> Lift<'p> {
             Op::Pieces => match (self.cut(&args[0])?, args[1].op, args[2].op) {
                 (Cut::Even(part, many), Op::Int(lo), Op::Int(hi)) if 0 <= lo && lo <= hi => {
                     let one = part.width / many;
-                    let lo_at = sum(part.lo, times(Number::Const(lo), one));
+                    let lo_at = sum(part.lo, times(Number::Const(lo), one as i64));
                     Cut::Region(Part { lo: lo_at, width: one * (hi - lo) as u64, ..part })
                 }
                 _ => Cut::Other,
@@ -82,18 +95,9 @@ impl<'p> Lift<'p> {
     pub(super) fn is_pieces(&self, expr: &Expr) -> bool {
         match expr.op {
             Op::Split => true,
-            Op::Var(var) => self.program.vars[var.0 as usize].kind == Kind::Pieces,
+            Op::Var(var) => self.frame.program.vars[var.0 as usize].kind == Kind::Pieces,
             Op::If => self.is_pieces(&expr.args[1]),
             _ => false,
-        }
-    }
-
-    /// A number of pieces that is the same at every rank and time.
-    fn many(&self, expr: &Expr) -> Option<u64> {
-        match expr.op {
-            Op::Int(value) => u64::try_from(value).ok().filter(|many| *many > 0),
-            Op::Nranks => Some(self.nranks.into()),
-            _ => None,
         }
     }
 
@@ -111,7 +115,11 @@ impl<'p> Lift<'p> {
                 Op::Local => None,
                 _ => Some(self.number(peer)?),
             };
-            cuts.push((of, self.cut(region)?));
+            let cut = match self.cut(region)? {
+                Cut::Region(part) => Cut::Region(self.placed(part, of.as_ref())?),
+                other => other,
+            };
+            cuts.push((of, cut));
         }
         // The first operand that has a shape gives it to those that have none.
         let shape = cuts.iter().find(|(_, cut)| !matches!(cut, Cut::Shapeless(..)));
@@ -133,36 +141,26 @@ impl<'p> Lift<'p> {
         Ok(places)
     }
 
+    /// A part as it lies at a rank, this one unless another is named: in that one's blocks.
+    pub(super) fn placed(&mut self, part: Part, of: Option<&Number>) -> Answer<Part> {
+        let Part { mut lo, blocks, .. } = part.clone();
+        for (scope, width) in &blocks {
+            let number = self.number_of(scope, of.cloned().unwrap_or(Number::Me))?;
+            let width = i64::try_from(*width).map_err(|_| Unfit)?;
+            lo = sum(lo, times(number, width));
+        }
+        Ok(Part { lo, blocks: Vec::new(), ..part })
+    }
+
     /// A part as it lies in a slot that took its shape: whole units before it do not count.
     fn in_slot(&self, part: &Part) -> Part {
         let unit = i64::try_from(self.pieces).unwrap_or(i64::MAX);
-        let units = match part.buffer {
-            Buffer::Input => self.units[0],
-            Buffer::Output => self.units[1],
-            Buffer::Scratch(_) => 1,
-        };
         let lo = match &part.lo {
             Number::Const(lo) => Number::Const(lo.rem_euclid(unit)),
-            lo if units == 1 => lo.clone(),
-            lo => Number::Binary(BinOp::Rem, Box::new([lo.clone(), Number::Const(unit)])),
+            _ if unit == 1 => Number::Const(0),
+            lo if part.units == 1 => lo.clone(),
+            lo => binary(BinOp::Rem, lo.clone(), Number::Const(unit)),
         };
         Part { lo: lo.clone(), base: lo, ..part.clone() }
-    }
-}
-
-fn times(index: Number, width: u64) -> Number {
-    match (index, width) {
-        (Number::Const(index), _) => Number::Const(index * width as i64),
-        (index, 1) => index,
-        (index, _) => Number::Binary(BinOp::Mul, Box::new([index, Number::Const(width as i64)])),
-    }
-}
-
-fn sum(a: Number, b: Number) -> Number {
-    match (a, b) {
-        (Number::Const(0), b) => b,
-        (a, Number::Const(0)) => a,
-        (Number::Const(a), Number::Const(b)) => Number::Const(a + b),
-        (a, b) => Number::Binary(BinOp::Add, Box::new([a, b])),
     }
 }
