@@ -193,6 +193,17 @@ fn has_loops(placed: &Placed) -> bool {
     text.contains("constexpr i64 nranks")
 }
 
+/// With detours around the dead link and shares of different widths: no move has a table of its own.
+#[test]
+fn what_goes_around_a_dead_link_is_arithmetic() {
+    for name in ["OneShotAround", "TwoShotAround", "MeshAround"] {
+        let placed = around(name);
+        assert!(has_loops(&placed), "{name}");
+        let text = export(name, &[(None, &placed)]).expect("it is exported");
+        assert!(!text.contains("const Piece PIECE_"), "{name}: {text}");
+    }
+}
+
 /// Programs that call others within groups: islands side by side, groups that no arithmetic tells, and one alone.
 #[test]
 fn programs_of_programs_leave_the_hosts_bits() {

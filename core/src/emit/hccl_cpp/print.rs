@@ -197,7 +197,7 @@ impl Printer<'_> {
         let piece = match &place.piece {
             Piece::Entry(table, indices) => self.entry(*table, indices),
             Piece::Computed { lo, width, slot, base } => {
-                let mut parts = vec![self.number(lo).code, width.to_string()];
+                let mut parts = vec![self.number(lo).code, self.number(width).code];
                 if (slot, base) != (&Number::Const(0), &Number::Const(0)) {
                     parts.extend([self.number(slot).code, self.number(base).code]);
                 }
@@ -268,7 +268,8 @@ impl Printer<'_> {
     }
 }
 
-fn name_of(table: &Table, number: usize) -> String {
+/// What a table is called.
+pub(super) fn name_of(table: &Table, number: usize) -> String {
     let pieces = table.entries.first().is_some_and(|entry| entry.len() > 1);
     format!("{}_{number}", if pieces { "PIECE" } else { "TABLE" })
 }

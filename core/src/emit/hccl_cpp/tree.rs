@@ -41,7 +41,7 @@ pub(super) struct Table {
 /// data of that slot began.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Piece {
-    Computed { lo: Number, width: i64, slot: Number, base: Number },
+    Computed { lo: Number, width: Number, slot: Number, base: Number },
     Entry(usize, Vec<Number>),
 }
 
@@ -141,7 +141,7 @@ impl Place {
     fn numbers(&self) -> Vec<&Number> {
         let mut numbers: Vec<_> = self.of.iter().collect();
         match &self.piece {
-            Piece::Computed { lo, slot, base, .. } => numbers.extend([lo, slot, base]),
+            Piece::Computed { lo, width, slot, base } => numbers.extend([lo, width, slot, base]),
             Piece::Entry(_, indices) => numbers.extend(indices),
         }
         numbers
@@ -290,7 +290,7 @@ impl<'t> Machine<'t> {
         let values = match piece {
             Piece::Computed { lo, width, slot, base } => {
                 let lo = self.number(lo)?;
-                vec![lo, lo + width, self.number(slot)?, self.number(base)?]
+                vec![lo, lo + self.number(width)?, self.number(slot)?, self.number(base)?]
             }
             Piece::Entry(table, indices) => self.entry(*table, indices)?.to_vec(),
         };

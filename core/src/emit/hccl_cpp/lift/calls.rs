@@ -86,12 +86,14 @@ impl<'p> Lift<'p> {
     /// Each rank's own block of a region, or of the other one that the call names, which holds the blocks of all.
     fn block_of(&self, own: Cut, other: &Cut) -> Cut {
         let (Cut::Region(own), Cut::Region(other)) = (own, other) else { return Cut::Other };
-        let large = if own.width < other.width { other.clone() } else { own };
-        let many = self.constant(&self.frame.scope.size).and_then(|n| u64::try_from(n).ok());
-        let Some(many) = many.filter(|many| large.width % many == 0) else { return Cut::Other };
-        let Part { width, mut blocks, .. } = large.clone();
-        let width = width / many;
-        blocks.push((self.frame.scope.clone(), width));
-        Cut::Region(Part { width, blocks, ..large })
+        let (Number::Const(width), Number::Const(beside)) = (&own.width, &other.width) else {
+            return Cut::Other;
+        };
+        let (width, large) = if width < beside { (*beside, other) } else { (*width, &own) };
+        let many = self.constant(&self.frame.scope.size);
+        let Some(many) = many.filter(|many| width % many == 0) else { return Cut::Other };
+        let mut large = large.clone();
+        large.blocks.push((self.frame.scope.clone(), width / many));
+        Cut::Region(Part { width: Number::Const(width / many), ..large })
     }
 }

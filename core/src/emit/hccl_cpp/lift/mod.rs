@@ -324,6 +324,7 @@ impl<'p> Lift<'p> {
             }
             Kind::Region | Kind::Pieces => {
                 let cut = self.cut(value)?;
+                let cut = self.told(var, cut, nodes);
                 self.frame.regions.insert(var, cut);
             }
             // Objects and lists are asked by tables.

@@ -74,30 +74,23 @@ impl<'p> Lift<'p> {
     }
 
     /// A number of pieces that is the same at every rank and time.
-    pub(super) fn many(&mut self, expr: &'p Expr) -> Option<u64> {
-        let is_list = match expr.op {
-            Op::Var(var) => self.frame.program.vars[var.0 as usize].kind != Kind::Number,
-            Op::Int(_) | Op::Nranks | Op::Binary(_) | Op::Function(_) | Op::Len => false,
-            Op::Element | Op::Peer | Op::RankOf | Op::Rank | Op::Neg | Op::If => return None,
-            _ => true,
+    pub(super) fn many(&mut self, expr: &'p Expr) -> Option<i64> {
+        let is_number = match expr.op {
+            Op::Var(var) => self.frame.program.vars[var.0 as usize].kind == Kind::Number,
+            Op::Int(_) | Op::Nranks | Op::Binary(_) | Op::Function(_) | Op::Len => true,
+            _ => false,
         };
-        let number = if is_list {
-            self.equal_weights(expr)?
-        } else {
-            let number = self.number(expr).ok()?;
-            self.constant(&number)?
-        };
-        u64::try_from(number).ok().filter(|many| *many > 0)
+        let number = if is_number { self.number(expr).ok()? } else { return None };
+        self.constant(&number).filter(|many| *many > 0)
     }
 
-    /// How many weights a list has, if they are all equal.
-    fn equal_weights(&self, expr: &Expr) -> Option<i64> {
+    /// Weights that are the same at every rank and time, if it is a list.
+    pub(super) fn weights(&self, expr: &Expr) -> Option<Vec<i64>> {
         let seen: Vec<_> = self.traces.iter().map(|trace| trace.lists(expr)).collect();
         let seen = self.here(&seen);
         let mut lists = seen.iter().flatten().map(|(_, list)| list);
         let first = lists.next()?;
-        let even = first.iter().all(|weight| *weight == first[0]);
-        (even && lists.all(|list| list == first)).then_some(first.len() as i64)
+        lists.all(|list| list == first).then(|| first.clone())
     }
 }
 
@@ -110,6 +103,15 @@ pub(super) fn times(index: Number, width: i64) -> Number {
         (Number::Const(index), _) => Number::Const(index * width),
         (index, 1) => index,
         (index, _) => binary(BinOp::Mul, index, Number::Const(width)),
+    }
+}
+
+pub(super) fn product(a: Number, b: Number) -> Number {
+    match (a, b) {
+        (a, Number::Const(b)) => times(a, b),
+        (Number::Const(0), _) => Number::Const(0),
+        (Number::Const(1), b) => b,
+        (a, b) => binary(BinOp::Mul, a, b),
     }
 }
 

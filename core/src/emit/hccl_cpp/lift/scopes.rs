@@ -104,8 +104,8 @@ impl Lift<'_> {
         Ok(Some((condition, Scope { rank, size, ranks: Ranks::Grid(grid, first) })))
     }
 
-    /// A variable of the text.
-    fn named(&mut self, name: &str, value: Number, nodes: &mut Vec<Node>) -> Number {
+    /// A variable of the text that is in no program.
+    pub(super) fn named(&mut self, name: &str, value: Number, nodes: &mut Vec<Node>) -> Number {
         let var = self.vars.len();
         self.vars.push(name.to_owned());
         nodes.push(Node::Let(var, value));

@@ -173,13 +173,23 @@ impl Lift<'_> {
             Around::Step(_) => Number::Const(0),
         });
         let indices = indices.collect();
+        let id = self.table_of(sizes, by_rank, entries);
+        Ok((id, indices))
+    }
+
+    /// A table with these entries, one for all that are alike.
+    pub(super) fn table_of(
+        &mut self,
+        sizes: Vec<usize>,
+        by_rank: bool,
+        entries: Vec<Vec<i64>>,
+    ) -> usize {
         let table = Table { sizes, by_rank, entries };
         let known = self.tables.iter().position(|known| *known == table);
-        let id = known.unwrap_or_else(|| {
+        known.unwrap_or_else(|| {
             self.tables.push(table);
             self.tables.len() - 1
-        });
-        Ok((id, indices))
+        })
     }
 }
 
