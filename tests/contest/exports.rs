@@ -2,7 +2,6 @@
 
 use roundelay_core::collective::Collective;
 use roundelay_core::dtype::{DType, ReduceOp};
-use roundelay_core::ids::RankId;
 use roundelay_kernels::Plan;
 use roundelay_kernels::reference::Reference;
 
@@ -22,8 +21,11 @@ fn on_host(placed: &Placed, call: &Call<'_>, total: u64, inputs: &[Vec<u8>]) -> 
         let count = most.min(total - done);
         let len = (count * unit) as usize;
         let at = |unit_at: u64| ((unit_at * total + done) * unit) as usize;
-        let part =
-            |input: &Vec<u8>| (0..ins).map(|u| &input[at(u)..][..len]).collect::<Vec<_>>().concat();
+        let part = |input: &Vec<u8>| {
+            // In a rooted collective others may have none.
+            let units = if input.is_empty() { 0..0 } else { 0..ins };
+            units.map(|u| &input[at(u)..][..len]).collect::<Vec<_>>().concat()
+        };
         let reads: Vec<_> = inputs.iter().map(part).collect();
         let mut writes = vec![vec![0; outs as usize * len]; inputs.len()];
         let plan = Plan::new(&placed.proved, count, call.dtype, call.op).expect("a plan");
@@ -48,7 +50,7 @@ fn equals_host(exported: &Exported, call: &Call<'_>) -> Printed {
         let inputs = Reference {
             collective: schedule.collective,
             nranks: schedule.nranks,
-            root: RankId(0),
+            root: schedule.root,
             count: count as usize,
             dtype: call.dtype,
             op: call.op,
@@ -56,7 +58,11 @@ fn equals_host(exported: &Exported, call: &Call<'_>) -> Printed {
         .inputs(7 + nth as u64);
         let bytes = schedule.collective.bytes(count, call.nranks, call.dtype.size() as u64);
         expected.extend(on_host(exported.class(bytes), call, count, &inputs));
-        all.extend(inputs);
+        let len = (u64::from(call.units.0) * count) as usize * call.dtype.size();
+        all.extend(inputs.into_iter().map(|mut input| {
+            input.resize(len, 0);
+            input
+        }));
     }
     let ran = exported.program.run(call, &all);
     let (outputs, report) = ran.unwrap_or_else(|error| panic!("{call:?}: {error}"));
@@ -178,6 +184,118 @@ fn islands_leave_the_hosts_bits() {
             Call { nranks: 6, counts: &[1, 7, 1003, 100], ccl: 2000, seed, ..Call::default() };
         equals_host(&exported, &call);
     }
+}
+
+/// Written with the loops of the program, not from the schedule.
+fn has_loops(placed: &Placed) -> bool {
+    let name = &placed.proved.schedule().algorithm;
+    let text = export(name, &[(None, placed)]).unwrap_or_else(|why| panic!("{name}: {why}"));
+    text.contains("constexpr i64 nranks")
+}
+
+/// With detours around the dead link and shares of different widths: no move has a table of its own.
+#[test]
+fn what_goes_around_a_dead_link_is_arithmetic() {
+    for name in ["OneShotAround", "TwoShotAround", "MeshAround"] {
+        let placed = around(name);
+        assert!(has_loops(&placed), "{name}");
+        let text = export(name, &[(None, &placed)]).expect("it is exported");
+        assert!(!text.contains("const Piece PIECE_"), "{name}: {text}");
+    }
+}
+
+/// Programs that call others within groups: islands side by side, groups that no arithmetic tells, and one alone.
+#[test]
+fn programs_of_programs_leave_the_hosts_bits() {
+    let colors = ("groups", "colors(0, 1, 1, 0, 1, 0)");
+    let rings = [("ring_inside", "true"), ("ring_across", "true")];
+    for (name, settings, units) in [
+        ("HierarchicalReduceScatter", &[("groups", "of(3)"), rings[0]][..], (6, 1)),
+        ("HierarchicalReduceScatter", &[colors, rings[1]], (6, 1)),
+        ("HierarchicalAllGather", &[colors], (1, 6)),
+        ("HierarchicalAllGather", &[("groups", "of(6)"), rings[0]], (1, 6)),
+        ("HierarchicalBroadcast", &[colors, ("root", "4")], (1, 1)),
+    ] {
+        let placed = place(name, "full_mesh(6)", 6, settings).expect("it is right");
+        assert!(has_loops(&placed), "{name} with {settings:?}");
+        let exported = Exported::new(name, vec![(None, placed)]);
+        let call = Call { nranks: 6, counts: &[1, 103, 17], units, ccl: 480, ..Call::default() };
+        equals_host(&exported, &call);
+    }
+}
+
+/// Groups of different sizes and orders, of which not every rank is a member.
+#[test]
+fn groups_of_lists_become_tables() {
+    let text = "algorithm Lists() -> AllReduce {
+        copy(local.input, local.output);
+        for turn in 0..2 {
+            within if turn == 0 { [3, 0, 4] } else { [1, 0] } {
+                At(root: 1) on (output);
+            }
+            if turn == 0 {
+                within [1, 2] {
+                    At() on (output);
+                }
+            }
+        }
+        within [1, 2, 0, 4, 3] {
+            if rank == 2 {
+                for d in 1..nranks {
+                    peer((2 + d) % nranks).TxAck();
+                }
+                for d in 1..nranks {
+                    peer((2 + d) % nranks).RxDataSignal();
+                }
+            } else {
+                peer(2).RxAck();
+                copy(peer(2).output, local.output);
+                peer(2).TxDataSignal();
+            }
+        }
+    }
+    algorithm At(root: Rank = 0) -> Reduce {
+        if rank == root {
+            for d in 1..nranks {
+                let from = peer((root + d) % nranks);
+                from.RxAck();
+                reduce(from.output, local.output);
+                from.TxDataSignal();
+            }
+        } else {
+            peer(root).TxAck();
+            peer(root).RxDataSignal();
+        }
+    }";
+    let placed = place_text(text, "full_mesh(5)", 5).unwrap_or_else(|report| panic!("{report}"));
+    assert!(has_loops(&placed));
+    let exported = Exported::new("Lists", vec![(None, placed)]);
+    equals_host(&exported, &Call { nranks: 5, counts: &[1, 103], ccl: 400, ..Call::default() });
+}
+
+/// Streams that fork again are numbered on the way: such a text has the loops that its schedule shows.
+#[test]
+fn streams_in_streams_are_written_from_the_schedule() {
+    let text = "algorithm Forks() -> AllGather {
+        copy(local.input, local.output.split(nranks)[rank]);
+        parallel way in 0..2 {
+            parallel d in 1..nranks {
+                if d % 2 == way {
+                    let from = peer((rank + d) % nranks);
+                    peer((rank - d) % nranks).TxAck();
+                    from.RxAck();
+                    copy(from.input, local.output.split(nranks)[from.rank]);
+                    from.TxDataSignal();
+                    peer((rank - d) % nranks).RxDataSignal();
+                }
+            }
+        }
+    }";
+    let placed = place_text(text, "full_mesh(4)", 4).unwrap_or_else(|report| panic!("{report}"));
+    assert!(!has_loops(&placed));
+    let exported = Exported::new("Forks", vec![(None, placed)]);
+    let call = Call { nranks: 4, counts: &[1, 103], units: (1, 4), ccl: 400, ..Call::default() };
+    equals_host(&exported, &call);
 }
 
 #[test]

@@ -6,6 +6,7 @@ pub mod cuda;
 pub mod hccl_cpp;
 #[cfg(feature = "tools")]
 mod picture;
+mod repeats;
 pub mod rust;
 mod rust_body;
 mod rust_calls;

@@ -81,13 +81,15 @@ pub(super) fn functions(
     let body = printer.text;
     let mut text = String::new();
     let _ = writeln!(text, "constexpr i64 nranks = {nranks};");
-    for (number, table) in lift.tables.iter().enumerate() {
-        let _ = writeln!(text, "{}", print::table(table, number, nranks));
-    }
     let asks = |name: &str| {
         let part = |c: char| c.is_alphanumeric() || c == '_';
         body.split(|c| !part(c)).any(|word| word == name)
     };
+    for (number, table) in lift.tables.iter().enumerate() {
+        if asks(&print::name_of(table, number)) {
+            let _ = writeln!(text, "{}", print::table(table, number, nranks));
+        }
+    }
     let me = if asks("me") { "    const i64 me = run.rank;\n" } else { "" };
     let lane = if asks("lane") { "    Lane lane(run, 0);\n" } else { "" };
     let _ = write!(

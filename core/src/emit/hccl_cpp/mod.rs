@@ -10,7 +10,6 @@ mod lift;
 mod loops;
 mod moves;
 mod print;
-mod rounds;
 mod text;
 mod tree;
 

@@ -71,9 +71,17 @@ impl Printer<'_> {
         self.line = None;
     }
 
+    /// The statements of a scope that ends behind them: so does a block that is the last of them.
     pub(super) fn nodes(&mut self, nodes: &[Node]) {
-        for node in nodes {
-            self.node(node);
+        for (at, node) in nodes.iter().enumerate() {
+            match node {
+                Node::Block { line, body } if at + 1 == nodes.len() => {
+                    self.at(*line);
+                    self.line = None;
+                    self.nodes(body);
+                }
+                node => self.node(node),
+            }
         }
     }
 
@@ -146,7 +154,8 @@ impl Printer<'_> {
                 }
                 self.put("}");
             }
-            Node::Block(body) => {
+            Node::Block { line, body } => {
+                self.at(*line);
                 self.put("{");
                 self.body(body);
                 self.put("}");
@@ -188,7 +197,7 @@ impl Printer<'_> {
         let piece = match &place.piece {
             Piece::Entry(table, indices) => self.entry(*table, indices),
             Piece::Computed { lo, width, slot, base } => {
-                let mut parts = vec![self.number(lo).code, width.to_string()];
+                let mut parts = vec![self.number(lo).code, self.number(width).code];
                 if (slot, base) != (&Number::Const(0), &Number::Const(0)) {
                     parts.extend([self.number(slot).code, self.number(base).code]);
                 }
@@ -259,7 +268,8 @@ impl Printer<'_> {
     }
 }
 
-fn name_of(table: &Table, number: usize) -> String {
+/// What a table is called.
+pub(super) fn name_of(table: &Table, number: usize) -> String {
     let pieces = table.entries.first().is_some_and(|entry| entry.len() > 1);
     format!("{}_{number}", if pieces { "PIECE" } else { "TABLE" })
 }
@@ -321,10 +331,17 @@ fn drop_unused(nodes: &mut Vec<Node>, used: &HashSet<usize>) -> bool {
         for block in node.blocks_mut() {
             dropped |= drop_unused(block, used);
         }
+        if let Node::If(arms, otherwise) = node
+            && let [(condition, body)] = &mut arms[..]
+            && body.is_empty()
+        {
+            *condition = condition.opposite();
+            std::mem::swap(body, otherwise);
+        }
     }
     nodes.retain(|node| match node {
         Node::Let(var, _) => used.contains(var),
-        Node::Loop { body, .. } | Node::Block(body) => !body.is_empty(),
+        Node::Loop { body, .. } | Node::Block { body, .. } => !body.is_empty(),
         Node::If(arms, otherwise) => {
             !(otherwise.is_empty() && arms.iter().all(|(_, body)| body.is_empty()))
         }

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use super::moves::{Act, singles};
-use super::rounds::{Column, Node, rounds};
 use crate::diagnostics::{Code, Finding};
+use crate::emit::repeats::{self, Column, Node};
 use crate::ids::{RankId, SpanId};
 use crate::rational::Rat;
 use crate::schedule::{Buffer, Channel, Op, OpKind, Operand, Schedule, SignalKind, Stream};
@@ -141,7 +141,7 @@ impl<'a> Writer<'a> {
             nodes.push(Node::Once { key, columns });
         }
         let mut body = String::new();
-        self.nodes(&rounds(nodes), ranks, &mut Vec::new(), &mut body);
+        self.nodes(&repeats::found(nodes), ranks, &mut Vec::new(), &mut body);
         if ranks.len() < self.schedule.nranks as usize {
             let ranks: Vec<_> = ranks.iter().map(ToString::to_string).collect();
             let plural = if ranks.len() == 1 { "Rank" } else { "Ranks" };

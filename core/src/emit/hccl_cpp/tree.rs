@@ -41,7 +41,7 @@ pub(super) struct Table {
 /// data of that slot began.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Piece {
-    Computed { lo: Number, width: i64, slot: Number, base: Number },
+    Computed { lo: Number, width: Number, slot: Number, base: Number },
     Entry(usize, Vec<Number>),
 }
 
@@ -72,7 +72,11 @@ pub(super) enum Node {
         body: Vec<Self>,
     },
     If(Vec<(Number, Vec<Self>)>, Vec<Self>),
-    Block(Vec<Self>),
+    /// Statements with variables of their own: those of a line of the source, where it is told.
+    Block {
+        line: u32,
+        body: Vec<Self>,
+    },
     /// A signal: a method of a stream that takes a peer.
     Signal {
         line: u32,
@@ -103,7 +107,26 @@ impl Number {
         }
     }
 
-    fn parts(&self) -> Vec<&Self> {
+    /// A condition that holds where this one does not.
+    pub(super) fn opposite(&self) -> Self {
+        let op = match self {
+            Self::Not(of) => return (**of).clone(),
+            Self::Binary(BinOp::Eq, _) => BinOp::Ne,
+            Self::Binary(BinOp::Ne, _) => BinOp::Eq,
+            Self::Binary(BinOp::Lt, _) => BinOp::Ge,
+            Self::Binary(BinOp::Ge, _) => BinOp::Lt,
+            Self::Binary(BinOp::Gt, _) => BinOp::Le,
+            Self::Binary(BinOp::Le, _) => BinOp::Gt,
+            other => return Self::Not(Box::new(other.clone())),
+        };
+        match self {
+            Self::Binary(_, sides) => Self::Binary(op, sides.clone()),
+            other => other.clone(),
+        }
+    }
+
+    /// The numbers that it is made of.
+    pub(super) fn parts(&self) -> Vec<&Self> {
         match self {
             Self::Var(_) | Self::Const(_) | Self::Me | Self::Nranks => Vec::new(),
             Self::Neg(of) | Self::Not(of) | Self::Flip(of) | Self::IsPowerOfTwo(of) => vec![of],
@@ -118,7 +141,7 @@ impl Place {
     fn numbers(&self) -> Vec<&Number> {
         let mut numbers: Vec<_> = self.of.iter().collect();
         match &self.piece {
-            Piece::Computed { lo, slot, base, .. } => numbers.extend([lo, slot, base]),
+            Piece::Computed { lo, width, slot, base } => numbers.extend([lo, width, slot, base]),
             Piece::Entry(_, indices) => numbers.extend(indices),
         }
         numbers
@@ -134,7 +157,7 @@ impl Node {
             Self::If(arms, _) => arms.iter().map(|(condition, _)| condition).collect(),
             Self::Signal { peer, .. } => vec![peer],
             Self::Move { places, .. } => places.iter().flat_map(Place::numbers).collect(),
-            Self::Block(_) | Self::Peers { .. } => Vec::new(),
+            Self::Block { .. } | Self::Peers { .. } => Vec::new(),
         };
         for number in numbers {
             number.asks(used);
@@ -146,7 +169,9 @@ impl Node {
 
     fn blocks(&self) -> Vec<&Vec<Self>> {
         match self {
-            Self::Loop { body, .. } | Self::Streams { body, .. } | Self::Block(body) => vec![body],
+            Self::Loop { body, .. } | Self::Streams { body, .. } | Self::Block { body, .. } => {
+                vec![body]
+            }
             Self::If(arms, otherwise) => {
                 arms.iter().map(|(_, body)| body).chain([otherwise]).collect()
             }
@@ -156,7 +181,9 @@ impl Node {
 
     pub(super) fn blocks_mut(&mut self) -> Vec<&mut Vec<Self>> {
         match self {
-            Self::Loop { body, .. } | Self::Streams { body, .. } | Self::Block(body) => vec![body],
+            Self::Loop { body, .. } | Self::Streams { body, .. } | Self::Block { body, .. } => {
+                vec![body]
+            }
             Self::If(arms, otherwise) => {
                 arms.iter_mut().map(|(_, body)| body).chain([otherwise]).collect()
             }
@@ -263,7 +290,7 @@ impl<'t> Machine<'t> {
         let values = match piece {
             Piece::Computed { lo, width, slot, base } => {
                 let lo = self.number(lo)?;
-                vec![lo, lo + width, self.number(slot)?, self.number(base)?]
+                vec![lo, lo + self.number(width)?, self.number(slot)?, self.number(base)?]
             }
             Piece::Entry(table, indices) => self.entry(*table, indices)?.to_vec(),
         };
@@ -318,7 +345,7 @@ impl<'t> Machine<'t> {
                 }
                 self.run(otherwise)?;
             }
-            Node::Block(body) => self.run(body)?,
+            Node::Block { body, .. } => self.run(body)?,
             Node::Signal { line, method, peer } => {
                 let peer = u64::try_from(self.number(peer)?).map_err(|_| Differs)?;
                 self.push(*line, What::Signal(method), vec![vec![peer]]);

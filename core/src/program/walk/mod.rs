@@ -1,19 +1,19 @@
 //! One rank's walk through a program: loops run, expressions are computed, and every op goes to the builder, which
 //! lays out this rank alone. A fault is told at the exact expression that it stands in.
 
+mod called;
 mod objects;
 mod record;
 pub(crate) mod trace;
 mod values;
 
+use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::ir::{Call, Demand, Expr, Param, Pass, Program, Stmt, StmtKind, VarId};
-use crate::collective::Collective;
 use crate::diagnostics::{Code, Finding};
 use crate::ids::{RankId, SpanId};
-use crate::schedule::Algorithm;
 use crate::schedule::arith::Fault;
 use crate::schedule::builder::fifo::{self, CREDITS, SLICES};
 use crate::schedule::builder::{Builder, Stop};
@@ -21,8 +21,9 @@ use crate::schedule::params::{ParamTy, ParamValue};
 use crate::schedule::ring::Ring;
 use crate::schedule::site::Site;
 use crate::schedule::value::{Flag, Int, List, Piece, Place, Split};
-use crate::source::{Location, Span};
+use crate::source::Span;
 use crate::topology::Topology;
+pub(super) use called::Walked;
 use trace::Trace;
 use values::Value;
 
@@ -35,9 +36,20 @@ pub(super) fn walk(
     given: &Given,
     builder: &mut Builder<'_>,
 ) -> Result<(), Stop> {
-    let mut walk = Walk::new(program, given, builder)?;
+    walk_on(program, given, builder, None).map(drop)
+}
+
+/// Goes on with what was looked up before, where any of that is asked for.
+fn walk_on(
+    program: &Program,
+    given: &Given,
+    builder: &mut Builder<'_>,
+    trace: Option<Trace>,
+) -> Result<Option<Trace>, Stop> {
+    let mut walk = Walk::new(program, given, builder, trace)?;
     walk.record_params(builder)?;
-    walk.block(builder, &program.body)
+    walk.block(builder, &program.body)?;
+    Ok(walk.trace)
 }
 
 /// What the rank of `builder` looks up on its walk.
@@ -46,7 +58,7 @@ pub(super) fn traced(
     given: &Given,
     builder: &mut Builder<'_>,
 ) -> Result<Trace, Stop> {
-    let mut walk = Walk::new(program, given, builder)?;
+    let mut walk = Walk::new(program, given, builder, None)?;
     let mut trace = Trace::default();
     for param in &program.params {
         if let Value::Int(value) = walk.vars[param.var.index()] {
@@ -65,7 +77,7 @@ pub(super) fn only_call(
     given: &Given,
     builder: &mut Builder<'_>,
 ) -> Result<Option<Given>, Stop> {
-    let mut walk = Walk::new(program, given, builder)?;
+    let mut walk = Walk::new(program, given, builder, None)?;
     for stmt in &program.body {
         if let StmtKind::Call(call) = &stmt.kind {
             walk.at = stmt.at.0;
@@ -94,7 +106,12 @@ struct Walk<'p> {
 
 impl<'p> Walk<'p> {
     /// A walk that has its parameters.
-    fn new(program: &'p Program, given: &Given, b: &mut Builder<'_>) -> Result<Self, Stop> {
+    fn new(
+        program: &'p Program,
+        given: &Given,
+        b: &mut Builder<'_>,
+        trace: Option<Trace>,
+    ) -> Result<Self, Stop> {
         let mut walk = Self {
             program,
             vars: vec![Value::Unset; program.vars.len()],
@@ -103,7 +120,7 @@ impl<'p> Walk<'p> {
             at: 0,
             quiet: false,
             placed: b.placed(),
-            trace: None,
+            trace,
         };
         for (index, param) in program.params.iter().enumerate() {
             walk.param(b, param, given.get(&index))?;
@@ -183,7 +200,7 @@ impl<'p> Walk<'p> {
                 if !body.is_empty() {
                     for value in lo..hi {
                         self.set(*var, Value::Int(value));
-                        self.enter(value - lo);
+                        self.enter(value - lo, stmt);
                         self.block(b, body)?;
                         self.leave();
                     }
@@ -195,7 +212,7 @@ impl<'p> Walk<'p> {
                 self.trace_list(ranks, &list);
                 for (number, value) in (0..).zip(list.iter()) {
                     self.set(*var, Value::Int(*value));
-                    self.enter(number);
+                    self.enter(number, stmt);
                     self.block(b, body)?;
                     self.leave();
                 }
@@ -204,18 +221,20 @@ impl<'p> Walk<'p> {
                 let (lo, hi) = (self.int(b, lo)?, self.int(b, hi)?);
                 b.parallel(at, lo, hi, |b, value| {
                     self.set(*var, Value::Int(value.get()));
-                    self.enter(value.get() - lo);
+                    self.enter(value.get() - lo, stmt);
                     let done = self.block(b, body);
                     self.leave();
                     done
                 })?;
             }
             StmtKind::If(arms, otherwise) => {
-                for (condition, body) in arms {
+                for (arm, (condition, body)) in arms.iter().enumerate() {
                     if self.holds(b, condition)? {
+                        self.trace_arm(stmt, arm);
                         return self.block(b, body);
                     }
                 }
+                self.trace_arm(stmt, arms.len());
                 self.block(b, otherwise)?;
             }
             StmtKind::Require(condition, why) => {
@@ -224,6 +243,7 @@ impl<'p> Walk<'p> {
             }
             StmtKind::Scratch(var, count, like) => {
                 let value = self.scratch(b, *var, count.as_ref(), like)?;
+                self.trace_scratch(stmt, &value);
                 self.set(*var, value);
             }
             StmtKind::Step(step, args) => {
@@ -233,9 +253,9 @@ impl<'p> Walk<'p> {
                     let value = self.value(b, arg)?;
                     self.set(*param, value);
                 }
-                self.enter(at.into());
+                self.enter_call(at);
                 self.block(b, &step.body)?;
-                self.leave();
+                self.leave_call();
             }
             StmtKind::Copy(src, dsts) => {
                 let src = self.place(b, src)?;
@@ -276,14 +296,35 @@ impl<'p> Walk<'p> {
             StmtKind::Within(ranks, body) => {
                 let list = List(Ok(self.list(b, ranks)?.to_vec()));
                 b.exact = Some(ranks.span);
-                b.within(at, &list, |b| self.block(b, body))?;
+                let mut member = false;
+                b.within(at, &list, |b| {
+                    member = true;
+                    self.trace_group(stmt, &b.seen().unwrap_or_default());
+                    self.block(b, body)
+                })?;
+                if !member {
+                    self.trace_group(stmt, &[]);
+                }
             }
             StmtKind::Call(call) => {
                 let (program, given) = (&*call.program, self.args(b, call)?);
-                let by = |b: &mut Builder<'_>| walk(program, &given, b);
-                let called = Walked { program, placed: None, by };
                 let (input, output) = (self.region(b, &call.input)?, self.region(b, &call.output)?);
+                self.enter_call(at);
+                // What the caller looked up so far, and what the callee adds to it.
+                let trace = RefCell::new(self.trace.take());
+                // Whether its input and its output are the rank's own blocks of a region.
+                let blocks = Cell::new([false; 2]);
+                let by = |b: &mut Builder<'_>| {
+                    blocks.set(b.blocks());
+                    trace.replace(walk_on(program, &given, b, trace.take())?);
+                    Ok(())
+                };
+                let called = Walked { program, placed: None, by };
                 b.run(at, &called, Piece(Ok(input)), Piece(Ok(output)))?;
+                let blocks = blocks.get();
+                self.trace = trace.into_inner();
+                self.leave_call();
+                self.trace_bounds(stmt, blocks);
             }
             StmtKind::Fifo(like, credits, slices) => {
                 let shape = self.value(b, like)?;
@@ -413,59 +454,5 @@ impl<'p> Walk<'p> {
         }
         finding.exact = Some(span);
         b.fail(finding)
-    }
-}
-
-impl Program {
-    /// The algorithm that it is with every parameter at its default.
-    pub fn algorithm(&self) -> impl Algorithm + '_ {
-        Walked {
-            program: self,
-            placed: None,
-            by: |b: &mut Builder<'_>| walk(self, &Given::new(), b),
-        }
-    }
-}
-
-/// A program as an algorithm, whose ranks its maker lays out: with some values for its parameters, or in part.
-pub(super) struct Walked<'p, F> {
-    pub(super) program: &'p Program,
-    /// The topology that the run was put on.
-    pub(super) placed: Option<&'p Arc<Topology>>,
-    /// Lays out one rank.
-    pub(super) by: F,
-}
-
-impl<F: Fn(&mut Builder<'_>) -> Result<(), Stop>> Algorithm for Walked<'_, F> {
-    fn name(&self) -> &str {
-        &self.program.name
-    }
-
-    fn collective(&self) -> Collective {
-        self.program.collective
-    }
-
-    fn out_of_place(&self) -> bool {
-        self.program.out_of_place
-    }
-
-    fn file(&self) -> &str {
-        &self.program.file
-    }
-
-    fn source(&self) -> &'static str {
-        ""
-    }
-
-    fn locations(&self) -> &[Location] {
-        &self.program.locations
-    }
-
-    fn placed_on(&self) -> Option<&Arc<Topology>> {
-        self.placed
-    }
-
-    fn build(&self, builder: &mut Builder<'_>) -> Result<(), Stop> {
-        (self.by)(builder)
     }
 }

@@ -258,7 +258,10 @@ impl<'p> Walk<'p> {
             Op::Split => {
                 let area = self.region(b, &args[0])?;
                 let pieces = match self.value(b, &args[1])? {
-                    Value::List(weights) => area.split_weighted(&weights),
+                    Value::List(weights) => {
+                        self.trace_list(&args[1], &weights);
+                        area.split_weighted(&weights)
+                    }
                     Value::Int(many) => area.split(many),
                     other => unreachable!("checked as an int or a list, is {other:?}"),
                 };

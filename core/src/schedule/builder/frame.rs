@@ -344,6 +344,13 @@ impl Builder<'_> {
         }
     }
 
+    /// Whether input and output of the running algorithm are the rank's own blocks of a region.
+    pub(crate) fn blocks(&self) -> [bool; 2] {
+        let call = self.frames.iter().rev().find_map(|frame| frame.call.as_ref());
+        let block = |bound: &Bound| matches!(bound, Bound::Block(_));
+        call.map_or([false; 2], |call| [block(&call.input), block(&call.output)])
+    }
+
     /// Block `rank` of what a frame's call is bound to by blocks.
     fn block_in(&self, frame: usize, rank: RankId) -> Result<Area, Fault> {
         let group = innermost(&self.frames[..frame]);

@@ -19,7 +19,7 @@ use super::interner::Mix;
 use super::record::{Record, countable};
 use super::tables::{Lane, Limits, Tables};
 use super::value::{Flag, Int, List, Peer, Piece};
-use super::{Buffer, Channel, Op, OpKind, Operand, Region, SignalKind};
+use super::{Buffer, Channel, Op, OpKind, Region, SignalKind};
 use crate::diagnostics::{Code, Finding};
 use crate::ids::{LaneId, RankId, ScratchId, SpanId};
 use crate::source::Span;
@@ -103,15 +103,9 @@ impl<'t> Builder<'t> {
         self.streams
     }
 
-    /// The operands of the op that was made last on the stream at hand, if that is a move.
+    /// The operands of the last move; of a copy to where its data is already, which is none, the source alone.
     pub(crate) fn last_operands(&self) -> Vec<(RankId, Region)> {
-        let Some(op) = self.streams[self.current].last() else { return Vec::new() };
-        if op.kind != OpKind::Move {
-            return Vec::new();
-        }
-        let operands = &self.tables.operands[op.arg as usize..][..(op.srcs + op.dsts) as usize];
-        let region = |operand: &Operand| self.tables.regions.items[operand.region.index()];
-        operands.iter().map(|operand| (operand.rank, region(operand))).collect()
+        self.operands.iter().map(|(rank, area)| (*rank, area.region)).collect()
     }
 
     /// What the program asked of the host so far, where that is kept for another engine.

@@ -1,7 +1,11 @@
 //! From a program to C++ with its loops: arithmetic stays arithmetic, and what only a table or a searched object can
 //! tell becomes a table, of what every rank looked up on its walk.
 
+mod calls;
+mod grids;
+mod numbers;
 mod regions;
+mod scopes;
 mod tables;
 
 use std::collections::HashMap;
@@ -9,13 +13,14 @@ use std::collections::HashMap;
 use super::tree::{Node, Number, Place, Table};
 use crate::ids::ScratchId;
 use crate::program::ir::{Expr, Kind, Op, Program, Stmt, StmtKind, VarId};
-use crate::program::walk::trace::Trace;
+use crate::program::walk::trace::{Operands, Trace, Way};
 use crate::schedule::{Buffer, SignalKind};
 use crate::syntax::ast::BinOp;
 use regions::{Cut, Part};
+use scopes::Scope;
 use tables::each;
 
-/// What a program's text would not hold, such as calls: it is then written from its schedule.
+/// What a program's text would not hold, such as a fifo: it is then written from its schedule.
 pub(super) struct Unfit;
 
 type Answer<T> = Result<T, Unfit>;
@@ -23,26 +28,39 @@ type Answer<T> = Result<T, Unfit>;
 /// The most statements of a text: steps are written out where they are called.
 const MOST: usize = 2_000;
 
+/// What every rank looked up, by the ways that led there.
+type Rows<T> = Vec<Vec<(Way, T)>>;
+
 /// A program's text in the making.
 pub(super) struct Lift<'p> {
-    program: &'p Program,
+    frame: Frame<'p>,
+    /// The file whose lines are said.
+    file: &'p str,
     traces: &'p [Trace],
     nranks: u32,
     /// Equal pieces of a unit.
     pieces: u64,
-    /// Units of input and output.
-    units: [u32; 2],
     /// The loops and calls around.
     around: Vec<Around>,
-    /// What regions and pieces stand for.
-    regions: HashMap<VarId, Cut>,
-    scratch: u32,
     pub(super) tables: Vec<Table>,
     stmts: usize,
     /// The names of the variables of the text.
     pub(super) vars: Vec<String>,
+    /// Those of them that hold one number at every rank and time.
+    known: HashMap<usize, i64>,
+}
+
+/// What a program has for itself: the one that is exported, or one that it calls.
+struct Frame<'p> {
+    program: &'p Program,
+    /// The ranks that it sees.
+    scope: Scope,
+    /// What it has for its input and its output.
+    buffers: [Cut; 2],
+    /// What regions and pieces stand for.
+    regions: HashMap<VarId, Cut>,
     numbers: HashMap<VarId, usize>,
-    /// Variables that are another name for the rank, or for how many there are.
+    /// Variables that are another name for the rank, for how many there are, or for another variable.
     aliases: HashMap<VarId, Number>,
 }
 
@@ -50,7 +68,7 @@ pub(super) struct Lift<'p> {
 enum Around {
     /// A loop: the number of its iteration.
     Loop(Number),
-    /// A step that is called by that statement.
+    /// A step, or another program, that is called by that statement.
     Step(i64),
 }
 
@@ -62,38 +80,46 @@ impl<'p> Lift<'p> {
         pieces: u64,
         units: [u32; 2],
     ) -> Self {
-        let vars = program.vars.iter().map(|var| var.name.clone()).collect();
+        let buffers = [
+            Cut::Region(Part::whole(Buffer::Input, units[0], pieces)),
+            Cut::Region(Part::whole(Buffer::Output, units[1], pieces)),
+        ];
         Self {
-            program,
+            frame: Frame {
+                program,
+                scope: Scope::all(),
+                buffers,
+                regions: HashMap::new(),
+                numbers: (0..program.vars.len()).map(|at| (VarId(at as u32), at)).collect(),
+                aliases: HashMap::new(),
+            },
+            file: &program.file,
             traces,
             nranks,
             pieces,
-            units,
             around: Vec::new(),
-            regions: HashMap::new(),
-            scratch: 0,
             tables: Vec::new(),
             stmts: 0,
-            vars,
-            aliases: HashMap::new(),
-            numbers: (0..program.vars.len()).map(|at| (VarId(at as u32), at)).collect(),
+            vars: program.vars.iter().map(|var| var.name.clone()).collect(),
+            known: HashMap::new(),
         }
     }
 
     pub(super) fn body(&mut self) -> Answer<Vec<Node>> {
         // A parameter is what the run gave it: a table of one number.
         let mut nodes = Vec::new();
-        for param in &self.program.params {
+        let program = self.frame.program;
+        for param in &program.params {
             if Kind::of_param(param.ty) == Kind::Number {
                 let values = self.traces.iter().map(|trace| trace.param(param.var));
                 let values = values.collect::<Option<Vec<_>>>().ok_or(Unfit)?;
                 if values.iter().any(|value| *value != values[0]) {
                     return Err(Unfit);
                 }
-                nodes.push(Node::Let(self.numbers[&param.var], Number::Const(values[0])));
+                self.assign_number(param.var, Number::Const(values[0]), &mut nodes);
             }
         }
-        nodes.extend(self.block(&self.program.body)?);
+        nodes.extend(self.block(&program.body)?);
         Ok(nodes)
     }
 
@@ -110,7 +136,22 @@ impl<'p> Lift<'p> {
     }
 
     fn line(&self, stmt: &Stmt) -> u32 {
-        self.program.locations.get(stmt.at.index()).map_or(0, |place| place.line)
+        let program = self.frame.program;
+        // Those of other files would be taken for lines of this one.
+        if program.file != self.file {
+            return 0;
+        }
+        program.locations.get(stmt.at.index()).map_or(0, |place| place.line)
+    }
+
+    /// Whether any rank went into that arm of a statement, on the calls that lead here.
+    fn reached(&self, stmt: &Stmt, arm: usize) -> bool {
+        let calls = self.around.iter().filter_map(|around| match around {
+            Around::Step(call) => Some(*call),
+            Around::Loop(_) => None,
+        });
+        let calls: Vec<_> = calls.collect();
+        self.traces.iter().any(|trace| trace.reached(stmt, arm, &calls))
     }
 
     fn stmt(&mut self, stmt: &'p Stmt, nodes: &mut Vec<Node>) -> Answer<()> {
@@ -118,25 +159,28 @@ impl<'p> Lift<'p> {
         match &stmt.kind {
             StmtKind::Let(var, value) => self.assign(*var, value, nodes)?,
             StmtKind::Limit(_) | StmtKind::Require(..) | StmtKind::Demand(_) => {}
+            // What no rank ever does is no part of the text.
+            StmtKind::For(..) | StmtKind::Each(..) | StmtKind::Parallel(..)
+                if !self.reached(stmt, 0) => {}
             StmtKind::For(var, lo, hi, body) => {
                 let (lo, hi) = (self.number(lo)?, self.number(hi)?);
-                let var = self.numbers[var];
-                let body = self.within(iteration(var, &lo), body)?;
+                let var = self.frame.numbers[var];
+                let body = self.inside(iteration(var, &lo), body)?;
                 nodes.push(Node::Loop { var, lo, hi, body });
             }
             StmtKind::Parallel(var, lo, hi, body) => {
                 let (lo, hi) = (self.number(lo)?, self.number(hi)?);
-                let var = self.numbers[var];
-                let body = self.within(iteration(var, &lo), body)?;
+                let var = self.frame.numbers[var];
+                let body = self.inside(iteration(var, &lo), body)?;
                 nodes.push(Node::Streams { line, var, lo, hi, body });
             }
             StmtKind::Each(var, list, body) => {
                 let counter = self.vars.len();
                 self.vars.push("nth".to_owned());
-                let seen = |trace: &Trace| trace.lists(list).to_vec();
-                let lists: Vec<_> = self.traces.iter().map(seen).collect();
+                let lists: Vec<_> = self.traces.iter().map(|trace| trace.lists(list)).collect();
+                let lists = self.here(&lists);
                 let lens = each(&lists, |way, list| vec![(way.clone(), list.len() as i64)]);
-                let hi = self.entry(&lens)?;
+                let hi = self.count(&lens)?;
                 let items = each(&lists, |way, list| {
                     let item = |(i, value): (i64, &i64)| ([&way[..], &[i]].concat(), *value);
                     (0..).zip(list).map(item).collect()
@@ -145,43 +189,22 @@ impl<'p> Lift<'p> {
                 let item = self.entry(&items);
                 let inner = self.block(body);
                 self.around.pop();
-                let body = [vec![Node::Let(self.numbers[var], item?)], inner?].concat();
+                let body = [vec![Node::Let(self.frame.numbers[var], item?)], inner?].concat();
                 nodes.push(Node::Loop { var: counter, lo: Number::Const(0), hi, body });
             }
-            StmtKind::If(arms, otherwise) => {
-                let arms = arms
-                    .iter()
-                    .map(|(condition, body)| Ok((self.number(condition)?, self.block(body)?)));
-                let arms = arms.collect::<Answer<Vec<_>>>()?;
-                nodes.push(Node::If(arms, self.block(otherwise)?));
-            }
+            StmtKind::If(arms, otherwise) => self.choice(stmt, arms, otherwise, nodes)?,
             StmtKind::Scratch(var, count, like) => {
-                // In a loop it would be another buffer each time.
-                if !self.around.is_empty() {
-                    return Err(Unfit);
-                }
-                let buffer = Buffer::Scratch(ScratchId(self.scratch));
-                self.scratch += 1;
-                let cut = match self.cut(like)? {
-                    Cut::Region(Part { lo: Number::Const(base), width, .. }) => {
-                        let lo = Number::Const(base);
-                        let slot = Number::Const(0);
-                        let part = Part { buffer, lo: lo.clone(), width, slot, base: lo };
-                        if count.is_some() { Cut::Slots(part) } else { Cut::Region(part) }
-                    }
-                    _ if self.is_pieces(like) => Cut::Shapeless(buffer, None),
-                    _ => Cut::Other,
-                };
-                self.regions.insert(*var, cut);
+                let cut = self.scratch(stmt, count.is_some(), like)?;
+                self.frame.regions.insert(*var, cut);
             }
             StmtKind::Step(step, args) => {
-                let step = &self.program.steps[step.0 as usize];
-                let mut inner = Vec::new();
+                let step = &self.frame.program.steps[step.0 as usize];
+                let mut body = Vec::new();
                 for (param, arg) in step.params.iter().zip(args) {
-                    self.assign(*param, arg, &mut inner)?;
+                    self.assign(*param, arg, &mut body)?;
                 }
-                inner.extend(self.within(Around::Step(stmt.at.0.into()), &step.body)?);
-                nodes.push(Node::Block(inner));
+                body.extend(self.inside(Around::Step(stmt.at.0.into()), &step.body)?);
+                nodes.push(Node::Block { line: 0, body });
             }
             StmtKind::Post(kind, peer) | StmtKind::Wait(kind, peer) => {
                 let method = match (kind, matches!(stmt.kind, StmtKind::Post(..))) {
@@ -194,6 +217,12 @@ impl<'p> Lift<'p> {
                 nodes.push(Node::Signal { line, method, peer: self.number(peer)? });
             }
             StmtKind::Copy(src, dsts) => {
+                let ops: Vec<_> = self.traces.iter().map(|trace| trace.moves(stmt)).collect();
+                let ops = self.here(&ops);
+                let none = |op: &Operands| op.len() == 1;
+                if ops.iter().flatten().all(|(_, op)| none(op)) {
+                    return Ok(());
+                }
                 // What has arrived here goes on from here.
                 let near = dsts.iter().position(|dst| dst.args[0].op == Op::Local).unwrap_or(0);
                 let places = self.places(stmt, std::iter::once(src).chain(dsts))?;
@@ -212,14 +241,75 @@ impl<'p> Lift<'p> {
                     nodes.push(moved(line, "Reduce", src, &places[0]));
                 }
             }
-            StmtKind::Within(..) | StmtKind::Call(_) | StmtKind::Fifo(..) | StmtKind::Pass(_) => {
-                return Err(Unfit);
+            StmtKind::Within(_, body) => {
+                let mut inner = Vec::new();
+                let Some((condition, scope)) = self.scope(stmt, &mut inner)? else { return Ok(()) };
+                let around = std::mem::replace(&mut self.frame.scope, scope);
+                let block = self.block(body);
+                self.frame.scope = around;
+                inner.extend(block?);
+                nodes.push(match condition {
+                    None => Node::Block { line, body: inner },
+                    Some(condition) => Node::If(vec![(condition, inner)], Vec::new()),
+                });
             }
+            StmtKind::Call(call) => self.call(stmt, call, nodes)?,
+            StmtKind::Fifo(..) | StmtKind::Pass(_) => return Err(Unfit),
         }
         Ok(())
     }
 
-    fn within(&mut self, around: Around, body: &'p [Stmt]) -> Answer<Vec<Node>> {
+    fn choice(
+        &mut self,
+        stmt: &Stmt,
+        arms: &'p [(Expr, Vec<Stmt>)],
+        otherwise: &'p [Stmt],
+        nodes: &mut Vec<Node>,
+    ) -> Answer<()> {
+        let mut chosen: Vec<_> = (0..arms.len()).filter(|arm| self.reached(stmt, *arm)).collect();
+        // Where no rank gets by all conditions, the last one need not be asked.
+        let otherwise = if self.reached(stmt, arms.len()) {
+            Some(otherwise)
+        } else {
+            chosen.pop().map(|last| &arms[last].1[..])
+        };
+        let asked = chosen.into_iter().map(|arm| {
+            let (condition, body) = &arms[arm];
+            Ok((self.number(condition)?, self.block(body)?))
+        });
+        let asked = asked.collect::<Answer<Vec<_>>>()?;
+        let otherwise = self.block(otherwise.unwrap_or_default())?;
+        if asked.is_empty() {
+            nodes.extend(otherwise);
+        } else {
+            nodes.push(Node::If(asked, otherwise));
+        }
+        Ok(())
+    }
+
+    /// A buffer of scratch, or slots of one, of the shape of a region.
+    fn scratch(&mut self, stmt: &Stmt, slots: bool, like: &'p Expr) -> Answer<Cut> {
+        let ids: Vec<_> = self.traces.iter().map(|trace| trace.scratch(stmt)).collect();
+        let ids = self.here(&ids);
+        let mut ids = ids.iter().flatten().map(|(_, id)| *id);
+        let Some(id) = ids.next() else { return Ok(Cut::Other) };
+        // In a loop it may be another buffer each time.
+        if ids.any(|other| other != id) {
+            return Err(Unfit);
+        }
+        let buffer = Buffer::Scratch(ScratchId(u32::try_from(id).map_err(|_| Unfit)?));
+        Ok(match self.cut(like)? {
+            Cut::Region(part) => {
+                let part = self.placed(part, None)?;
+                let part = Part { buffer, slot: Number::Const(0), base: part.lo.clone(), ..part };
+                if slots { Cut::Slots(part) } else { Cut::Region(part) }
+            }
+            _ if self.is_pieces(like) => Cut::Shapeless(buffer, None),
+            _ => Cut::Other,
+        })
+    }
+
+    fn inside(&mut self, around: Around, body: &'p [Stmt]) -> Answer<Vec<Node>> {
         self.around.push(around);
         let nodes = self.block(body);
         self.around.pop();
@@ -227,17 +317,15 @@ impl<'p> Lift<'p> {
     }
 
     fn assign(&mut self, var: VarId, value: &'p Expr, nodes: &mut Vec<Node>) -> Answer<()> {
-        match self.program.vars[var.0 as usize].kind {
-            Kind::Number => match self.number(value)? {
-                alias @ (Number::Me | Number::Nranks) => _ = self.aliases.insert(var, alias),
-                value => {
-                    self.aliases.remove(&var);
-                    nodes.push(Node::Let(self.numbers[&var], value));
-                }
-            },
+        match self.frame.program.vars[var.0 as usize].kind {
+            Kind::Number => {
+                let value = self.number(value)?;
+                self.assign_number(var, value, nodes);
+            }
             Kind::Region | Kind::Pieces => {
                 let cut = self.cut(value)?;
-                self.regions.insert(var, cut);
+                let cut = self.told(var, cut, nodes);
+                self.frame.regions.insert(var, cut);
             }
             // Objects and lists are asked by tables.
             _ => {}
@@ -245,40 +333,18 @@ impl<'p> Lift<'p> {
         Ok(())
     }
 
-    fn number(&mut self, expr: &'p Expr) -> Answer<Number> {
-        let args = &expr.args;
-        let boxed = |number: Number| Box::new(number);
-        Ok(match expr.op {
-            Op::Int(value) => Number::Const(value),
-            Op::Var(var) => match self.aliases.get(&var) {
-                Some(alias) => alias.clone(),
-                None => Number::Var(self.numbers[&var]),
-            },
-            Op::Rank | Op::Local => Number::Me,
-            Op::Nranks => Number::Nranks,
-            Op::Peer | Op::RankOf => self.number(&args[0])?,
-            Op::Neg => Number::Neg(boxed(self.number(&args[0])?)),
-            Op::Not => Number::Not(boxed(self.number(&args[0])?)),
-            Op::Flip => Number::Flip(boxed(self.number(&args[0])?)),
-            Op::Binary(op) => {
-                Number::Binary(op, Box::new([self.number(&args[0])?, self.number(&args[1])?]))
-            }
-            Op::If => Number::Choice(Box::new([
-                self.number(&args[0])?,
-                self.number(&args[1])?,
-                self.number(&args[2])?,
-            ])),
-            Op::Function(function) => {
-                let args = args.iter().map(|arg| self.number(arg)).collect::<Answer<_>>()?;
-                Number::Call(function, args)
-            }
-            Op::IsPowerOfTwo => Number::IsPowerOfTwo(boxed(self.number(&args[0])?)),
-            _ => {
-                let seen = self.traces.iter().map(|trace| trace.numbers(expr).to_vec());
-                let seen: Vec<_> = seen.collect();
-                self.entry(&seen)?
-            }
-        })
+    fn assign_number(&mut self, var: VarId, value: Number, nodes: &mut Vec<Node>) {
+        if let Number::Me | Number::Nranks | Number::Var(_) = value {
+            self.frame.aliases.insert(var, value);
+            return;
+        }
+        self.frame.aliases.remove(&var);
+        let at = self.frame.numbers[&var];
+        match self.constant(&value) {
+            Some(constant) => self.known.insert(at, constant),
+            None => self.known.remove(&at),
+        };
+        nodes.push(Node::Let(at, value));
     }
 }
 

@@ -2,7 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use super::{Answer, Around, Lift, Unfit};
+use super::grids::Grid;
+use super::numbers::binary;
+use super::{Answer, Around, Lift, Rows, Unfit};
 use crate::emit::hccl_cpp::tree::{Number, Piece, Table};
 use crate::ids::RankId;
 use crate::program::ir::Stmt;
@@ -11,6 +13,23 @@ use crate::schedule::{Buffer, Region};
 use crate::syntax::ast::BinOp;
 
 impl Lift<'_> {
+    /// Whether a way leads through the loops and calls around.
+    fn leads_here(&self, way: &Way) -> bool {
+        way.len() == self.around.len()
+            && way.iter().zip(&self.around).all(|(at, around)| match around {
+                Around::Step(call) => at == call,
+                Around::Loop(_) => true,
+            })
+    }
+
+    /// What was seen here, and not where another call led.
+    pub(super) fn here<T: Clone>(&self, seen: &[&[(Way, T)]]) -> Rows<T> {
+        let own = |own: &&[(Way, T)]| {
+            own.iter().filter(|(way, _)| self.leads_here(way)).cloned().collect::<Vec<_>>()
+        };
+        seen.iter().map(own).collect()
+    }
+
     /// An operand as a table of what every rank's op has there.
     pub(super) fn listed(
         &mut self,
@@ -20,9 +39,10 @@ impl Lift<'_> {
     ) -> Answer<(Buffer, Piece)> {
         let mut seen: Vec<Vec<(Way, Vec<i64>)>> = Vec::new();
         let mut buffer = None;
-        for trace in self.traces {
+        let all: Vec<_> = self.traces.iter().map(|trace| trace.moves(stmt)).collect();
+        for trace in self.here(&all) {
             let mut own = Vec::new();
-            for (way, operands) in trace.moves(stmt) {
+            for (way, operands) in &trace {
                 let (_, region): &(RankId, Region) =
                     operands.get(at).filter(|_| operands.len() == many).ok_or(Unfit)?;
                 if *buffer.get_or_insert(region.buffer) != region.buffer {
@@ -55,15 +75,50 @@ impl Lift<'_> {
         if at_ranks(&|rank, value| rank == value) {
             return Ok(Number::Me);
         }
-        let me = || Number::Me;
-        // Around a ring of all ranks in their order, the nearer way.
-        let distances = (1..=n / 2).flat_map(|d| [d, -d]);
-        for by in distances {
+        // Around a ring of the ranks in their order, the nearer way: of all, and of those that are seen here.
+        let turned = |rank: &Number, by: i64, many: &Number| {
+            let op = if by > 0 { BinOp::Add } else { BinOp::Sub };
+            binary(BinOp::Rem, binary(op, rank.clone(), Number::Const(by.abs())), many.clone())
+        };
+        let distances = || (1..=n / 2).flat_map(|d| [d, -d]);
+        for by in distances() {
             if at_ranks(&|rank, value| (rank + by).rem_euclid(n) == value) {
-                let op = if by > 0 { BinOp::Add } else { BinOp::Sub };
-                let moved = Number::Binary(op, Box::new([me(), Number::Const(by.abs())]));
-                return Ok(Number::Binary(BinOp::Rem, Box::new([moved, Number::Nranks])));
+                return Ok(turned(&Number::Me, by, &Number::Nranks));
             }
+        }
+        let scope = self.frame.scope.clone();
+        for by in std::iter::once(0).chain(distances()) {
+            let is = |which: usize| {
+                at_ranks(&|rank, value| {
+                    scope.turned(rank, by).is_some_and(|all| all[which] == value)
+                })
+            };
+            let number = || match by {
+                0 => scope.rank.clone(),
+                _ => turned(&scope.rank, by, &scope.size),
+            };
+            if is(0) {
+                return Ok(number());
+            }
+            if is(1) {
+                return self.peer(&scope, number());
+            }
+        }
+        if let Some(grid) =
+            Grid::all(self.nranks).find(|grid| at_ranks(&|rank, value| grid.number(rank) == value))
+        {
+            return Ok(grid.text(Number::Me, self.nranks));
+        }
+        self.count(seen)
+    }
+
+    /// A number that tells how many or whether, which only by chance is arithmetic on the rank: the same always, or an
+    /// entry of a table.
+    pub(super) fn count(&mut self, seen: &[Vec<(Way, i64)>]) -> Answer<Number> {
+        let mut all = seen.iter().flatten().map(|(_, value)| *value);
+        let Some(first) = all.next() else { return Ok(Number::Const(0)) };
+        if all.all(|value| value == first) {
+            return Ok(Number::Const(first));
         }
         let seen: Vec<Vec<(Way, Vec<i64>)>> = each(seen, |way, v| vec![(way.clone(), vec![*v])]);
         let (table, indices) = self.table(&seen, &[0])?;
@@ -76,18 +131,11 @@ impl Lift<'_> {
         seen: &[Vec<(Way, Vec<i64>)>],
         nothing: &[i64],
     ) -> Answer<(usize, Vec<Number>)> {
-        let here = |way: &Way| {
-            way.len() == self.around.len()
-                && way.iter().zip(&self.around).all(|(at, around)| match around {
-                    Around::Step(call) => at == call,
-                    Around::Loop(_) => true,
-                })
-        };
         let rows: Vec<(usize, &Way, &Vec<i64>)> = seen
             .iter()
             .enumerate()
             .flat_map(|(rank, own)| own.iter().map(move |(way, value)| (rank, way, value)))
-            .filter(|(_, way, _)| here(way))
+            .filter(|(_, way, _)| self.leads_here(way))
             .collect();
         let loops = |at: &usize| matches!(self.around[*at], Around::Loop(_));
         let mut kept: Vec<usize> = (0..self.around.len()).filter(loops).collect();
@@ -125,13 +173,23 @@ impl Lift<'_> {
             Around::Step(_) => Number::Const(0),
         });
         let indices = indices.collect();
+        let id = self.table_of(sizes, by_rank, entries);
+        Ok((id, indices))
+    }
+
+    /// A table with these entries, one for all that are alike.
+    pub(super) fn table_of(
+        &mut self,
+        sizes: Vec<usize>,
+        by_rank: bool,
+        entries: Vec<Vec<i64>>,
+    ) -> usize {
         let table = Table { sizes, by_rank, entries };
         let known = self.tables.iter().position(|known| *known == table);
-        let id = known.unwrap_or_else(|| {
+        known.unwrap_or_else(|| {
             self.tables.push(table);
             self.tables.len() - 1
-        });
-        Ok((id, indices))
+        })
     }
 }
 

@@ -1,9 +1,27 @@
-//! The same statement again and again, with other peers and pieces: a loop.
+//! The finder of loops in a flat list of statements, such as a stream of a schedule.
+//!
+//! It takes the statements in their order. A statement has a key, which says what it does, and values, such as peers and
+//! pieces, in which its iterations may differ. Some members, such as the ranks whose streams have the same keys, may share
+//! a list: then a statement has the values of each of them.
+//!
+//! What it finds is a list of statements and loops that runs the same keys with the same values in the same order. A loop
+//! has a constant number of iterations; a statement in loops has one key, and the values of all its iterations in the order
+//! in which they run. The innermost loops are found first, and loops of loops in later passes, until a pass finds nothing.
+//! A pass goes from the front to the back: at each statement it takes the shortest body that follows at least twice, with as
+//! many iterations as there are, if that has fewer nodes than what it stands for. So it is greedy, and what it finds is
+//! not always the shortest form: a repetition that only another choice further to the front would show is not found.
+//!
+//! A pass over n nodes compares each body length with what comes behind it up to the first difference: no more than
+//! n * LONGEST comparisons where bodies differ at once, as they mostly do, and n * LONGEST² / 2 at most. To compare or
+//! join two loops takes as long as their bodies have statements. A pass that finds a loop leaves fewer nodes, so there are
+//! fewer than n passes; in schedules of algorithms there is one more than loops lie in one another.
+//!
+//! Its limit is [`LONGEST`]: a body of more nodes, an inner loop counted as one, is not found, and stays written out.
 
-/// The longest body of a loop that is looked for.
+/// The most nodes of a loop's body that is looked for.
 const LONGEST: usize = 256;
 
-/// Values of one place in a statement, by instance and member: the first of all loops runs slowest.
+/// The values at one place of a statement, by iteration and member: of loops in one another the outermost runs slowest.
 pub(super) type Column = Vec<Vec<Vec<u64>>>;
 
 /// A statement, or a loop of them.
@@ -14,6 +32,7 @@ pub(super) enum Node<K> {
 }
 
 impl<K: PartialEq> Node<K> {
+    /// Whether the two can be iterations of one node: keys and numbers of iterations are equal, and values may differ.
     fn alike(&self, other: &Self) -> bool {
         match (self, other) {
             (Self::Once { key: a, .. }, Self::Once { key: b, .. }) => a == b,
@@ -42,8 +61,8 @@ impl<K: PartialEq> Node<K> {
     }
 }
 
-/// The statements with what repeats in loops, the innermost first.
-pub(super) fn rounds<K: PartialEq>(mut nodes: Vec<Node<K>>) -> Vec<Node<K>> {
+/// Puts what repeats among the nodes into loops, the innermost first.
+pub(super) fn found<K: PartialEq>(mut nodes: Vec<Node<K>>) -> Vec<Node<K>> {
     loop {
         let before = nodes.len();
         nodes = once(nodes);
@@ -53,6 +72,7 @@ pub(super) fn rounds<K: PartialEq>(mut nodes: Vec<Node<K>>) -> Vec<Node<K>> {
     }
 }
 
+/// One pass from the front to the back.
 fn once<K: PartialEq>(nodes: Vec<Node<K>>) -> Vec<Node<K>> {
     let mut result = Vec::new();
     let mut rest = std::collections::VecDeque::from(nodes);
@@ -107,10 +127,10 @@ mod tests {
 
     #[test]
     fn what_repeats_is_a_loop_in_its_order() {
-        let rounds = |text: &str| show(&rounds(nodes(text)));
-        assert_eq!(rounds("xababaxy"), "x0 2(a1.3 b2.4) a5 x6 y7");
-        assert_eq!(rounds("aaabaaab"), "2(3(a0.1.2.4.5.6) b3.7)");
-        assert_eq!(rounds("aab"), "a0 a1 b2");
-        assert_eq!(rounds(""), "");
+        let found = |text: &str| show(&found(nodes(text)));
+        assert_eq!(found("xababaxy"), "x0 2(a1.3 b2.4) a5 x6 y7");
+        assert_eq!(found("aaabaaab"), "2(3(a0.1.2.4.5.6) b3.7)");
+        assert_eq!(found("aab"), "a0 a1 b2");
+        assert_eq!(found(""), "");
     }
 }
