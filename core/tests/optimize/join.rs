@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 
 use roundelay_core::optimize::join;
 use roundelay_core::rational::Rat;
+use roundelay_core::schedule::demands::Demands;
 use roundelay_core::schedule::{Algorithm as _, OpKind, Schedule, text};
 use roundelay_core::verify::{Callers, Proved};
 
@@ -12,7 +13,7 @@ use crate::optimize::{admitted, library};
 
 /// The schedule without what is the author's word only.
 fn bare(schedule: &Schedule) -> Schedule {
-    Schedule { demands: Default::default(), ..schedule.clone() }
+    Schedule { demands: Demands::default(), ..schedule.clone() }
 }
 
 #[test]
@@ -139,9 +140,10 @@ fn a_message_of_nhr_has_as_many_pieces_as_its_slices_have_runs() {
 
 /// The moves of a stream of rank 0 that joining leaves, as text.
 fn left(collective: &str, out_of_place: &str, moves: &[&str]) -> Vec<String> {
-    let moves: String = moves.iter().map(|at| format!("  copy {at} @0\n")).collect();
+    let moves: Vec<_> = moves.iter().map(|at| format!("  copy {at} @0")).collect();
+    let moves = moves.join("\n");
     let text = format!(
-        "schedule Some {collective} nranks 2 root 0{out_of_place}\nscratch s slots 2 width 2\nat 0 = 1:1..1:2\nrank 0 stream 0\n{moves}"
+        "schedule Some {collective} nranks 2 root 0{out_of_place}\nscratch s slots 2 width 2\nat 0 = 1:1..1:2\nrank 0 stream 0\n{moves}\n"
     );
     let schedule = text::parse(&text).unwrap_or_else(|error| panic!("{error:?}\n{text}"));
     let joined = join(&schedule);
