@@ -27,13 +27,26 @@ pub fn join(schedule: &Schedule) -> Schedule {
     };
     let mut streams = schedule.streams.clone();
     for stream in &mut streams {
-        let ops = stream.first.0..stream.first.0 + stream.len;
+        let ops = &schedule.ops[stream.first.index()..][..stream.len as usize];
         stream.first = OpId(writer.ops.len() as u32);
-        writer.stream(ops.map(OpId));
+        writer.stream(ops);
         stream.len = writer.ops.len() as u32 - stream.first.0;
     }
     let Writer { ops, operands, regions, .. } = writer;
-    Schedule { streams, ops, operands, regions: regions.items, ..schedule.clone() }
+    Schedule {
+        streams,
+        ops,
+        operands,
+        regions: regions.items,
+        algorithm: schedule.algorithm.clone(),
+        scratch: schedule.scratch.clone(),
+        channels: schedule.channels.clone(),
+        lanes: schedule.lanes.clone(),
+        locations: schedule.locations.clone(),
+        file: schedule.file.clone(),
+        demands: schedule.demands.clone(),
+        ..*schedule
+    }
 }
 
 /// A move with its operands looked up: sources first.
@@ -67,24 +80,30 @@ struct Writer<'s> {
 }
 
 impl Writer<'_> {
-    fn stream(&mut self, ops: impl Iterator<Item = OpId>) {
+    fn stream(&mut self, ops: &[Op]) {
+        let is_move = |op: &Op| op.kind == OpKind::Move;
+        for run in ops.chunk_by(|a, b| is_move(a) && is_move(b)) {
+            match run {
+                [op] if is_move(op) => self.push(&self.look_up(*op)),
+                [signal] => self.ops.push(*signal),
+                moves => self.run(moves),
+            }
+        }
+    }
+
+    /// Moves between two signals, in batches of which none depends on another.
+    fn run(&mut self, moves: &[Op]) {
         let mut touched = Touched::default();
         let mut batch = Vec::new();
-        for id in ops {
-            let op = *self.schedule.op(id);
-            let moved = (op.kind == OpKind::Move).then(|| self.look_up(op));
-            if moved.as_ref().is_none_or(|moved| touched.conflicts(self.schedule, moved)) {
+        for moved in moves {
+            let moved = self.look_up(*moved);
+            if touched.conflicts(self.schedule, &moved) {
                 self.batch(&batch);
                 batch.clear();
                 touched = Touched::default();
             }
-            match moved {
-                Some(moved) => {
-                    touched.insert(self.schedule, &moved);
-                    batch.push(moved);
-                }
-                None => self.ops.push(op),
-            }
+            touched.insert(self.schedule, &moved);
+            batch.push(moved);
         }
         self.batch(&batch);
     }
@@ -99,9 +118,6 @@ impl Writer<'_> {
     /// Writes moves of which none depends on another, each run of them that lies side by side as one, where the first
     /// of the run stood.
     fn batch(&mut self, moves: &[Move]) {
-        if let [alone] = moves {
-            return self.push(alone.op, &alone.operands);
-        }
         // Destinations do not overlap, so no two moves begin, or end, at one edge.
         let whole = || moves.iter().enumerate().filter(|(_, moved)| !moved.is_empty());
         let begins: HashMap<Edge, usize> =
@@ -126,15 +142,14 @@ impl Writer<'_> {
         runs.sort_by_key(|(_, earliest, _)| *earliest);
         for (first, earliest, last) in runs {
             let ends = moves[first].operands.iter().zip(&moves[last].operands);
-            let operands: Vec<_> =
-                ends.map(|((rank, a), (_, b))| (*rank, Region { hi: b.hi, ..*a })).collect();
-            self.push(moves[earliest].op, &operands);
+            let operands = ends.map(|((rank, a), (_, b))| (*rank, Region { hi: b.hi, ..*a }));
+            self.push(&Move { op: moves[earliest].op, operands: operands.collect() });
         }
     }
 
-    fn push(&mut self, op: Op, operands: &[(RankId, Region)]) {
-        self.ops.push(Op { arg: self.operands.len() as u32, ..op });
-        for (rank, region) in operands {
+    fn push(&mut self, moved: &Move) {
+        self.ops.push(Op { arg: self.operands.len() as u32, ..moved.op });
+        for (rank, region) in &moved.operands {
             let region = RegionId(self.regions.intern(*region));
             self.operands.push(Operand { rank: *rank, region });
         }

@@ -7,9 +7,12 @@ use roundelay_core::check::Frontend;
 use roundelay_core::check::hir::CheckedSource;
 use roundelay_core::collective::Collective;
 use roundelay_core::compile;
+use roundelay_core::optimize::join;
 use roundelay_core::program::Configured;
 use roundelay_core::rational::Rat;
-use roundelay_core::schedule::{Algorithm as _, Buffer, OpKind, Operand, Schedule, SignalKind};
+use roundelay_core::schedule::{
+    Algorithm as _, Buffer, Op, OpKind, Operand, Schedule, SignalKind, Stream,
+};
 use roundelay_core::syntax::Source;
 use roundelay_core::verify::verify;
 
@@ -240,13 +243,27 @@ fn one_peer_each_way(all: &[Vec<Pull>], n: u32) {
     }
 }
 
+/// Moves of each rank between two signals of its stream that read from another rank, in order.
+fn pieces(schedule: &Schedule) -> Vec<Vec<usize>> {
+    let of_stream = |stream: &Stream| {
+        let ops = &schedule.ops[stream.first.index()..][..stream.len as usize];
+        let runs = ops.split(|op| op.kind != OpKind::Move);
+        let remote = |op: &&Op| schedule.srcs(op).iter().any(|src| src.rank != stream.rank);
+        runs.map(|run| run.iter().filter(remote).count()).filter(|count| *count > 0).collect()
+    };
+    schedule.streams.iter().map(of_stream).collect()
+}
+
 /// Only the places of slices change, and for powers of two (and 6, 12, 24) every message is one run.
 #[test]
 fn reordering_moves_places_and_nothing_else() {
     let runs = |pull: &Pull| 1 + pull.slices.windows(2).filter(|w| w[0] + 1 != w[1]).count();
     for n in 2..=64 {
         let plain = pulls(&schedule("NhrAllReduce", n, &[]));
-        let moved = pulls(&schedule("NhrAllReduce", n, &[("reorder", "true")]));
+        let reordered = schedule("NhrAllReduce", n, &[("reorder", "true")]);
+        let moved = pulls(&reordered);
+        let expected: Vec<Vec<_>> = moved.iter().map(|of| of.iter().map(runs).collect()).collect();
+        assert_eq!(pieces(&join(&reordered)), expected, "{n} ranks: a move for each run, joined");
         let map = places(n);
         for (plain, moved) in plain.iter().flatten().zip(moved.iter().flatten()) {
             let mut slices: Vec<_> = plain.slices.iter().map(|s| map[*s as usize]).collect();

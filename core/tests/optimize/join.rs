@@ -1,7 +1,5 @@
-//! Joined moves: the author's results with fewer moves, messages of one piece where slices lie side by side, and
-//! nothing joined that depends on each other.
-
-use std::collections::BTreeMap;
+//! Joined moves: the author's results with fewer moves, and nothing joined that depends on each other. How many a
+//! message of NHR has is told with its tables.
 
 use roundelay_core::optimize::join;
 use roundelay_core::rational::Rat;
@@ -48,94 +46,6 @@ fn the_library_stays_what_it_was_with_no_more_moves() {
         }
     }
     assert!(fewer > 20, "{fewer}");
-}
-
-/// Where the slices of a reordered NHR lie, from the definition: each part is split into its even places and its odd
-/// ones, as long as a step sends two slices or more and after no round that met a part of odd length.
-fn places(nranks: u32) -> Vec<u32> {
-    let mut parts = vec![(0..nranks).collect::<Vec<_>>()];
-    for k in 0.. {
-        let sent = (nranks - 1 + (1 << k)) / (2 << k);
-        if sent < 2 {
-            break;
-        }
-        let odd = parts.iter().any(|part| part.len() % 2 == 1);
-        let split = |part: &Vec<u32>| {
-            [0, 1].map(|from| part.iter().copied().skip(from).step_by(2).collect::<Vec<_>>())
-        };
-        parts = parts.iter().flat_map(split).collect();
-        if odd {
-            break;
-        }
-    }
-    let mut place = vec![0; nranks as usize];
-    for (at, slice) in (0..).zip(parts.into_iter().flatten()) {
-        place[slice as usize] = at;
-    }
-    place
-}
-
-/// Contiguous runs of each message of NHR's reduce-scatter, by step and receiver, from the closed form.
-fn runs(nranks: u32) -> Vec<Vec<usize>> {
-    let place = places(nranks);
-    let steps = (0..).take_while(|k| 1 << k < nranks);
-    let message = |k: u32, r: u32| {
-        let d = 1 << k;
-        let slices =
-            (0..(nranks - 1 + d) / (2 * d)).map(|i| (nranks + r - 2 * d * i % nranks) % nranks);
-        let mut lie: Vec<u32> = slices.map(|slice| place[slice as usize]).collect();
-        lie.sort_unstable();
-        1 + lie.windows(2).filter(|w| w[1] != w[0] + 1).count()
-    };
-    steps.map(|k| (0..nranks).map(|r| message(k, r)).collect()).collect()
-}
-
-/// Moves of each rank between two signals of its stream that read from another rank, in order.
-fn pieces(schedule: &Schedule) -> Vec<Vec<usize>> {
-    let of_stream = |stream: &roundelay_core::schedule::Stream| {
-        let ops = &schedule.ops[stream.first.index()..][..stream.len as usize];
-        let runs = ops.split(|op| op.kind != OpKind::Move);
-        let remote = |op: &&roundelay_core::schedule::Op| {
-            schedule.srcs(op).iter().any(|src| src.rank != stream.rank)
-        };
-        runs.map(|run| run.iter().filter(remote).count()).filter(|count| *count > 0).collect()
-    };
-    schedule.streams.iter().map(of_stream).collect()
-}
-
-#[test]
-fn a_message_of_nhr_has_as_many_pieces_as_its_slices_have_runs() {
-    let mut nhr = library().into_iter().find(|a| a.name() == "NhrAllReduce").expect("it is there");
-    nhr.set_text("reorder", "true").expect("a parameter of it");
-    let mut most = BTreeMap::new();
-    for nranks in 2..=64 {
-        let joined = join(&nhr.schedule(nranks).expect("every rank count is admitted"));
-        let down = runs(nranks);
-        for (rank, pieces) in pieces(&joined).into_iter().enumerate() {
-            let steps = down.len();
-            assert_eq!(pieces.len(), 2 * steps, "{nranks} ranks: a message each step");
-            let expected: Vec<usize> = down.iter().map(|step| step[rank]).collect();
-            assert_eq!(pieces[..steps], expected, "rank {rank} of {nranks}, reduce-scatter");
-        }
-        let up: usize = pieces(&joined).iter().flat_map(|p| &p[down.len()..]).sum();
-        assert_eq!(
-            up,
-            down.iter().flatten().sum::<usize>(),
-            "{nranks} ranks: all-gather is the mirror"
-        );
-        let all = down.into_iter().flatten();
-        most.insert(
-            nranks,
-            all.fold((0, 0, 0), |(count, split, most), runs| {
-                (count + 1, split + usize::from(runs > 1), most.max(runs))
-            }),
-        );
-    }
-    for whole in [2, 4, 8, 16, 32, 64, 6, 12, 24] {
-        assert_eq!(most[&whole].1, 0, "{whole} ranks: every message is one run");
-    }
-    assert_eq!(most[&5], (15, 1, 2), "messages, those of several runs, and the most runs");
-    assert_eq!(most[&33].2, 8);
 }
 
 /// The moves of a stream of rank 0 that joining leaves, as text.
