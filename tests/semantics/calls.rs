@@ -2,7 +2,6 @@
 
 #![expect(clippy::float_cmp, reason = "sums of small whole numbers are exact")]
 
-use std::iter;
 use std::num::NonZeroUsize;
 use std::sync::mpsc;
 use std::thread;
@@ -12,7 +11,7 @@ use roundelay::library::RingAllReduce;
 use roundelay::{Comm, DType, Error, Options, Rank, ReduceOp, ToPlan as _};
 use roundelay_core::diagnostics::Code;
 
-use super::ranks::mixed;
+use super::ranks::{mixed, with_longer_deadlines};
 
 /// Far less than the deadline of a minute, and longer than any of this takes.
 const AT_ONCE: Duration = Duration::from_secs(20);
@@ -196,11 +195,8 @@ fn call_without(missing: u32, deadline: Duration) -> Option<(Comm, Error, Error)
 #[test]
 fn a_rank_that_does_not_come_is_named_with_the_call_and_all_ends() {
     for missing in 0..3 {
-        let deadlines = iter::successors(Some(Duration::from_millis(40)), |d| Some(*d * 2));
-        let (deadline, (comm, first, later)) = deadlines
-            .take_while(|deadline| *deadline < AT_ONCE)
-            .find_map(|deadline| Some((deadline, call_without(missing, deadline)?)))
-            .unwrap_or_else(|| panic!("never was rank {missing} the one that was named"));
+        let (deadline, (comm, first, later)) =
+            with_longer_deadlines(|deadline| Some((deadline, call_without(missing, deadline)?)));
         let cause = without_code(&first);
         let said = format!(
             " waited {deadline:?} in call 2 for rank {missing}, which did not make call 2, AllReduce of 10 f32, sum; its last was call 1, Broadcast of 10 f32, root 1; "
