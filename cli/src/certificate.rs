@@ -179,7 +179,7 @@ impl Certificate {
             ideal: Ideal {
                 units: schedule.busiest_port(),
                 least_units: collective.least_units(nranks),
-                rounds: proof.rounds,
+                rounds: proof.steps,
                 least_rounds: collective.least_rounds(nranks, most_ports as u32),
                 ports: most_ports,
             },

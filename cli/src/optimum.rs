@@ -53,7 +53,7 @@ impl Optimum {
             bound_seconds_per_byte: per_byte.value(),
             bound: per_byte.to_string(),
             binding: binding.to_string(),
-            rounds: proved.proof().rounds,
+            rounds: proved.proof().steps,
             least_rounds: Rounds::new(topology, nranks).diameter,
             relative: topology.is_relative(),
         })

@@ -107,7 +107,7 @@ impl Report {
                     algorithm: class.algorithm.name().to_owned(),
                     ops: class.proved.schedule().ops.len(),
                     slave_streams: class.needs.slave_streams,
-                    rounds: class.proved.proof().rounds,
+                    rounds: class.proved.proof().steps,
                     optimum: Optimum::new(&class.proved, &executor.topology),
                 })
                 .collect(),

@@ -1,6 +1,6 @@
 //! What passes between ranks: every data move and every signal as a use of an ordered pair of ranks.
 
-use super::{Op, OpKind, Schedule};
+use super::{Op, OpKind, Operand, Region, Schedule};
 use crate::ids::{OpId, RankId, RegionId};
 use crate::rational::Rat;
 
@@ -15,8 +15,18 @@ pub struct Use {
     pub from: RankId,
     /// The rank that data or the signal goes to.
     pub to: RankId,
-    /// The data that passes, in units of the count; `None` for a signal.
+    /// The data that passes, in units of the count; `None` for a signal. What a move folds into at another rank is read
+    /// there, and does not travel: 0 units.
     pub units: Option<Rat>,
+}
+
+/// What travels between the ranks of a schedule, all of them together: see [`Schedule::messages`].
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Messages {
+    /// The number of messages.
+    pub messages: u64,
+    /// The number of pieces: at least one a message, which share its latency.
+    pub pieces: u64,
 }
 
 impl Schedule {
@@ -51,15 +61,52 @@ impl Schedule {
         ports.into_iter().flatten().fold(0.0, f64::max)
     }
 
-    /// What a move of rank `by` carries between ranks: from whom, to whom, and a region of as many elements.
+    /// What a move of rank `by` carries between ranks: from whom, to whom, and a region of as many elements. An empty
+    /// region does not travel, nor does what is folded into a destination: it is there.
     pub(crate) fn crossing(
         &self,
         by: RankId,
         op: &Op,
     ) -> impl Iterator<Item = (RankId, RankId, RegionId)> + use<'_> {
-        let pulled = self.srcs(op).iter().map(move |src| (src.rank, by, src.region));
-        let pushed = self.dsts(op).iter().map(move |dst| (by, dst.rank, dst.region));
-        pulled.chain(pushed).filter(|(from, to, _)| from != to)
+        let (pulled, dsts) = (self.added(op), self.dsts(op));
+        let pulled = pulled.iter().map(move |src| (src.rank, by, src.region));
+        let pushed = dsts.iter().map(move |dst| (by, dst.rank, dst.region));
+        let travels = |region: &Region| region.lo != region.hi;
+        let crossing = pulled.chain(pushed).filter(|(from, to, _)| from != to);
+        crossing.filter(move |(.., region)| travels(&self.regions[region.index()]))
+    }
+
+    /// The sources of a move but for what it folds into, which is there.
+    pub(crate) fn added(&self, op: &Op) -> &[Operand] {
+        let srcs = self.srcs(op);
+        let folds = srcs.len() > 1 && self.dsts(op).contains(&srcs[0]);
+        &srcs[usize::from(folds)..]
+    }
+
+    /// What must be final before a move of rank `by` sends: where it pushes all that is added, else what it pulls.
+    pub(crate) fn needed(&self, by: RankId, op: &Op) -> impl Iterator<Item = &Operand> {
+        let pushes = self.dsts(op).iter().any(|dst| dst.rank != by);
+        self.added(op).iter().filter(move |src| pushes || src.rank != by)
+    }
+
+    /// How many messages travel between ranks, and how many pieces they are of. A message is what a stream moves from
+    /// one rank to another between two of its signals; a piece is one region of it.
+    pub fn messages(&self) -> Messages {
+        let mut found = Messages::default();
+        let mut ends: Vec<(RankId, RankId)> = Vec::new();
+        for stream in &self.streams {
+            let ops = &self.ops[stream.first.index()..][..stream.len as usize];
+            for moves in ops.split(|op| op.kind != OpKind::Move) {
+                let crossing = moves.iter().flat_map(|op| self.crossing(stream.rank, op));
+                ends.clear();
+                ends.extend(crossing.map(|(from, to, _)| (from, to)));
+                found.pieces += ends.len() as u64;
+                ends.sort_unstable();
+                ends.dedup();
+                found.messages += ends.len() as u64;
+            }
+        }
+        found
     }
 
     /// How many times its length a move reduces, and copies within its rank.
@@ -74,17 +121,16 @@ impl Schedule {
             let channel = self.channel(op);
             Use { op: id, by, from: channel.from, to: channel.to, units: None }
         });
-        let (srcs, dsts) = match op.kind {
-            OpKind::Move => (self.srcs(op), self.dsts(op)),
-            OpKind::Post | OpKind::Wait => Default::default(),
+        let carries = (op.kind == OpKind::Move).then(|| self.crossing(by, op));
+        let data = move |(from, to, region): (RankId, RankId, RegionId)| {
+            let Region { lo, hi, .. } = self.regions[region.index()];
+            Use { op: id, by, from, to, units: Some(hi.minus(lo).unwrap_or(Rat::ZERO)) }
         };
-        let data = move |from, to, operand| {
-            let region = self.region(operand);
-            let units = Some(region.hi.minus(region.lo).unwrap_or(Rat::ZERO));
-            Use { op: id, by, from, to, units }
-        };
-        let pulled = srcs.iter().filter(move |o| o.rank != by).map(move |o| data(o.rank, by, *o));
-        let pushed = dsts.iter().filter(move |o| o.rank != by).map(move |o| data(by, o.rank, *o));
-        signal.into_iter().filter(|used| used.from != used.to).chain(pulled).chain(pushed)
+        let signal = signal.into_iter().filter(|used| used.from != used.to);
+        let into = (op.kind == OpKind::Move && self.added(op).len() < op.srcs as usize)
+            .then(|| self.srcs(op)[0].rank)
+            .filter(|owner| *owner != by)
+            .map(|owner| Use { op: id, by, from: owner, to: by, units: Some(Rat::ZERO) });
+        signal.chain(into).chain(carries.into_iter().flatten().map(data))
     }
 }

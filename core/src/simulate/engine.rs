@@ -1,61 +1,65 @@
-//! Streams and messages from event to event.
+//! Streams from event to event.
+
+use std::collections::VecDeque;
 
 use super::Simulated;
-use super::machine::{Machine, SignalCost};
+use super::machine::{Machine, SignalCost, Streams};
+use super::moves::{Edge, Folder, MoveId, Moving};
+use super::packets::Packets;
 use super::queue::Queue;
 use super::sharing::Sharing;
+use super::spans;
 use super::step::Step;
 use super::timeline::{Message, Span, State, Timeline};
 use super::usage;
 use super::wires::Wires;
 use crate::ids::{OpId, RankId, StreamId};
-use crate::schedule::{OpKind, Schedule};
+use crate::schedule::{Channel, OpKind, Schedule};
 
-/// No stream, no message.
-const NONE: u32 = u32::MAX;
+/// No stream, no move, no message.
+pub(super) const NONE: u32 = u32::MAX;
 
 /// What happens at a time.
 #[derive(Clone, Copy)]
-enum Event {
+pub(super) enum Event {
     /// The latency of a message is over: its bytes begin to flow.
     Flows(u32),
     /// The last byte of a flow arrives, if its end was not put off, and it is still that flow.
     Ends(u32, u32),
-    /// A message without bytes arrives at a stream.
-    Arrives(StreamId),
-    /// A stream has done what there was to reduce or copy.
-    Done(StreamId),
+    /// A message without bytes arrives.
+    Arrives(u32),
+    /// What a move had to reduce or copy is done.
+    Done(MoveId),
     /// A signal arrives.
     Signal(OpId),
 }
 
+/// After what something happened, at the same time.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum Cause {
+    /// The start of the run.
+    #[default]
+    Start,
+    /// The end of a wait that had kept its stream.
+    Wait(OpId),
+    /// The time that the signal of a post took, for which a wait was kept.
+    Post { post: OpId, wait: OpId },
+    /// The end of a move.
+    Move(MoveId),
+}
+
 /// A stream on its way.
-#[derive(Clone, Copy, Default)]
-struct At {
+#[derive(Clone, Copy)]
+pub(super) struct At {
     /// The op that it is at.
     next: u32,
     end: u32,
-    rank: RankId,
-    /// Messages of its move that have not arrived.
-    pending: u32,
-    /// Since when it waits, for messages or for a signal.
+    /// What kept it last.
+    pub(super) gate: Cause,
+    /// How many signals are behind it.
+    pub(super) epoch: u32,
+    /// Since when it waits for a signal.
     since: f64,
-    /// How much slower its rank is.
-    slower: f64,
-}
-
-/// A message whose bytes flow.
-#[derive(Clone, Copy, Default)]
-struct Sent {
-    stream: StreamId,
-    wire: u32,
-    bytes: f64,
-    /// When the queue tells of its end, at the latest.
-    queued: f64,
-    /// Which use of this place it is.
-    generation: u32,
-    /// Its number in the timeline.
-    message: u32,
 }
 
 /// The signals of a channel.
@@ -70,32 +74,39 @@ struct Counter {
 /// A run in progress.
 pub(super) struct Engine<'a> {
     pub(super) schedule: &'a Schedule,
-    machine: &'a Machine,
+    pub(super) machine: &'a Machine,
     pub(super) wires: &'a Wires,
-    sharing: Sharing<'a>,
-    queue: Queue<Event>,
-    now: f64,
-    streams: Vec<At>,
+    pub(super) sharing: Sharing<'a>,
+    pub(super) queue: Queue<Event>,
+    pub(super) now: f64,
+    pub(super) streams: Vec<At>,
     behind: Vec<u32>,
     ready: Vec<StreamId>,
     counters: Vec<Counter>,
+    /// Posts of each stream that have moves above them which are not done.
+    posts: Vec<VecDeque<OpId>>,
+    /// Moves of each stream that are not done.
+    pub(super) under_way: Vec<VecDeque<MoveId>>,
+    pub(super) folders: Vec<Folder>,
+    pub(super) moves: Vec<Moving>,
+    pub(super) edges: Vec<Edge>,
+    /// Moves that are done now.
+    pub(super) finished: Vec<MoveId>,
+    pub(super) packets: Packets,
+    /// How much slower each rank is.
+    pub(super) slower: Vec<f64>,
     /// Seconds that a signal of each channel takes.
     pub(super) signal: Vec<f64>,
     /// Bytes of each region.
     pub(super) bytes: Vec<f64>,
-    sent: Vec<Sent>,
-    free: Vec<u32>,
-    messages: u64,
     signals: u64,
     /// Bytes that each link has carried.
-    carried: Vec<f64>,
-    /// When each stream ended.
-    pub(super) ends: Vec<f64>,
-    /// When each move began, in the order in which they did.
-    pub(super) began: Vec<f64>,
-    /// Of a move its place in `began`; of a wait that was kept the post that ended it, plus 1; else 0.
-    pub(super) trace: Vec<u32>,
-    timeline: Option<Timeline>,
+    pub(super) carried: Vec<f64>,
+    /// When each stream ended, and after what.
+    pub(super) ends: Vec<(f64, Cause)>,
+    /// Of a move its number; of a wait that was kept the post that ended it; of a post after what it left.
+    pub(super) causes: Vec<Cause>,
+    pub(super) timeline: Option<Timeline>,
 }
 
 impl<'a> Engine<'a> {
@@ -107,14 +118,12 @@ impl<'a> Engine<'a> {
         (count, element): (u64, u64),
         record: bool,
     ) -> Self {
-        let slower: Vec<f64> = (0..schedule.nranks).map(|r| machine.slower(RankId(r))).collect();
         let at = |s: &crate::schedule::Stream| At {
             next: s.first.0,
             end: s.first.0 + s.len,
-            rank: s.rank,
-            pending: 0,
+            gate: Cause::Start,
+            epoch: 0,
             since: 0.0,
-            slower: slower[s.rank.index()],
         };
         let signal = |c: &crate::schedule::Channel| {
             if c.from == c.to || machine.signals == SignalCost::Free {
@@ -137,36 +146,34 @@ impl<'a> Engine<'a> {
             behind: vec![NONE; streams],
             ready: (0..streams as u32).map(StreamId).collect(),
             counters: vec![counter; schedule.channels.len()],
+            posts: vec![VecDeque::new(); streams],
+            under_way: vec![VecDeque::new(); streams],
+            folders: vec![Folder::default(); streams],
+            moves: Vec::new(),
+            edges: Vec::new(),
+            finished: Vec::new(),
+            packets: Packets::new(streams),
+            slower: (0..schedule.nranks).map(|r| machine.slower(RankId(r))).collect(),
             signal: schedule.channels.iter().map(signal).collect(),
             bytes: schedule.regions.iter().map(bytes).collect(),
-            sent: Vec::new(),
-            free: Vec::new(),
-            messages: 0,
             signals: 0,
             carried: vec![0.0; wires.capacity.len()],
-            ends: vec![0.0; streams],
-            began: Vec::new(),
-            trace: vec![0; ops],
+            ends: vec![(0.0, Cause::Start); streams],
+            causes: vec![Cause::Start; ops],
             timeline: record.then(|| Timeline { nranks: schedule.nranks, ..Timeline::default() }),
         }
     }
 
     /// Until nothing happens any more.
     pub(super) fn run(&mut self) {
-        let (mut events, mut running) = (Vec::new(), Vec::new());
+        let mut events = Vec::new();
         loop {
-            // In turns: neighbors in memory run one after the other.
-            while !self.ready.is_empty() {
-                std::mem::swap(&mut self.ready, &mut running);
-                for stream in running.drain(..) {
-                    self.advance(stream);
-                }
-            }
+            self.settle_streams();
             // Rates are found once for all that happens at a time.
             if self.queue.next() != Some(self.now) {
-                let Self { sharing, queue, sent, .. } = self;
+                let Self { sharing, queue, packets, .. } = self;
                 sharing.settle(self.now, |flow, end| {
-                    let sent = &mut sent[flow as usize];
+                    let sent = &mut packets.sent[flow as usize];
                     if end < sent.queued {
                         sent.queued = end;
                         queue.push(end, Event::Ends(flow, sent.generation));
@@ -181,18 +188,39 @@ impl<'a> Engine<'a> {
         }
     }
 
+    /// Everything that can happen without time going on.
+    fn settle_streams(&mut self) {
+        let mut running = Vec::new();
+        loop {
+            while let Some(id) = self.finished.pop() {
+                self.finish(id);
+            }
+            // In turns: neighbors in memory run one after the other.
+            std::mem::swap(&mut self.ready, &mut running);
+            for stream in running.drain(..) {
+                self.advance(stream);
+            }
+            if self.ready.is_empty() && self.finished.is_empty() {
+                self.set_out();
+                if self.ready.is_empty() && self.finished.is_empty() {
+                    return;
+                }
+            }
+        }
+    }
+
     fn happen(&mut self, event: Event) {
         match event {
-            Event::Flows(flow) => {
-                let Sent { wire, bytes, .. } = self.sent[flow as usize];
-                self.sharing.start(flow, wire, bytes);
+            Event::Flows(id) => {
+                let sent = self.packets.sent[id as usize];
+                self.sharing.start(id, sent.wire, sent.bytes);
             }
-            Event::Ends(flow, generation) => {
-                let sent = &mut self.sent[flow as usize];
+            Event::Ends(id, generation) => {
+                let sent = &mut self.packets.sent[id as usize];
                 if sent.generation != generation {
                     return;
                 }
-                let end = self.sharing.flow(flow).end;
+                let end = self.sharing.flow(id).end;
                 if end > self.now {
                     // Put off; and told of once, though it may have been queued for several times.
                     if sent.queued <= self.now {
@@ -201,17 +229,11 @@ impl<'a> Engine<'a> {
                     }
                     return;
                 }
-                sent.generation += 1;
-                let Sent { stream, message, .. } = *sent;
-                self.sharing.end(flow);
-                self.free.push(flow);
-                if let Some(timeline) = &mut self.timeline {
-                    timeline.messages[message as usize].end = self.now;
-                }
-                self.arrive(stream);
+                self.sharing.end(id);
+                self.arrived(id);
             }
-            Event::Arrives(stream) => self.arrive(stream),
-            Event::Done(stream) => self.done(stream),
+            Event::Arrives(id) => self.arrived(id),
+            Event::Done(id) => self.finished.push(id),
             Event::Signal(post) => self.signal(post),
         }
     }
@@ -219,22 +241,22 @@ impl<'a> Engine<'a> {
     /// Runs a stream until it has to wait for something.
     fn advance(&mut self, stream: StreamId) {
         let schedule = self.schedule;
+        let in_order = self.machine.streams == Streams::InOrder;
         loop {
-            let At { next, end, rank, .. } = self.streams[stream.index()];
+            let At { next, end, gate, .. } = self.streams[stream.index()];
+            if in_order && !self.under_way[stream.index()].is_empty() {
+                return;
+            }
             if next == end {
-                self.ends[stream.index()] = self.now;
+                if self.under_way[stream.index()].is_empty() {
+                    self.end(stream, gate);
+                }
                 return;
             }
             let (id, op) = (OpId(next), schedule.op(OpId(next)));
             match op.kind {
-                OpKind::Post => {
-                    let takes = self.signal[op.arg as usize];
-                    if takes > 0.0 {
-                        self.post(id, self.now + takes);
-                    } else {
-                        self.signal(id);
-                    }
-                }
+                OpKind::Post if self.under_way[stream.index()].is_empty() => self.leave(id, gate),
+                OpKind::Post => self.posts[stream.index()].push_back(id),
                 OpKind::Wait => {
                     let counter = &mut self.counters[op.arg as usize];
                     if counter.taken == counter.arrived {
@@ -244,136 +266,64 @@ impl<'a> Engine<'a> {
                         return;
                     }
                     counter.taken += 1;
-                    if self.trace[id.index()] != 0 {
-                        self.span(stream, id, State::Idle);
+                    if self.causes[next as usize] != Cause::Start {
+                        self.kept(stream, id);
                     }
                 }
-                OpKind::Move => {
-                    self.trace[id.index()] = self.began.len() as u32;
-                    self.began.push(self.now);
-                    let pending = self.send(stream, id, rank);
-                    let at = &mut self.streams[stream.index()];
-                    (at.pending, at.since) = (pending, self.now);
-                    if pending > 0 {
-                        return;
-                    }
-                    let work = self.work(stream, id);
-                    if work > 0.0 {
-                        self.queue.push(self.now + work, Event::Done(stream));
-                        return;
-                    }
-                }
+                OpKind::Move => self.meet(stream, id),
             }
-            self.streams[stream.index()].next = next + 1;
+            let at = &mut self.streams[stream.index()];
+            at.epoch += u32::from(op.kind != OpKind::Move);
+            at.next += 1;
         }
     }
 
-    /// Sends a move's messages, and says how many are on their way.
-    fn send(&mut self, stream: StreamId, id: OpId, rank: RankId) -> u32 {
-        let schedule = self.schedule;
-        let mut pending = 0;
-        for (from, to, region) in schedule.crossing(rank, schedule.op(id)) {
-            let bytes = self.bytes[region.index()];
-            let number = self.wires.between(from, to);
-            let latency = self.wires.wire(number).latency;
-            let arrives = self.now + latency;
-            let message = self.message(Message {
-                op: id,
-                from,
-                to,
-                bytes: bytes as u64,
-                start: self.now,
-                end: arrives,
-            });
-            self.messages += 1;
-            if bytes > 0.0 {
-                let flow = self.free.pop().unwrap_or_else(|| {
-                    self.sent.push(Sent::default());
-                    self.sent.len() as u32 - 1
-                });
-                let generation = self.sent[flow as usize].generation;
-                let queued = f64::INFINITY;
-                self.sent[flow as usize] =
-                    Sent { stream, wire: number, bytes, queued, generation, message };
-                for (link, share) in self.wires.links(number) {
-                    self.carried[*link as usize] += share * bytes;
-                }
-                if latency > 0.0 {
-                    self.queue.push(arrives, Event::Flows(flow));
-                } else {
-                    self.sharing.start(flow, number, bytes);
-                }
-                pending += 1;
-            } else if latency > 0.0 {
-                self.queue.push(arrives, Event::Arrives(stream));
-                pending += 1;
-            }
-        }
-        pending
-    }
-
-    /// A message of the stream's move has arrived.
-    fn arrive(&mut self, stream: StreamId) {
+    /// A wait that had kept its stream is over.
+    fn kept(&mut self, stream: StreamId, op: OpId) {
         let at = &mut self.streams[stream.index()];
-        at.pending -= 1;
-        if at.pending > 0 {
-            return;
-        }
-        let id = OpId(at.next);
-        self.span(stream, id, State::Transfer);
-        let work = self.work(stream, id);
-        if work > 0.0 {
-            self.queue.push(self.now + work, Event::Done(stream));
-        } else {
-            self.done(stream);
-        }
-    }
-
-    /// Seconds that a move reduces and copies.
-    pub(super) fn takes(&self, stream: StreamId, id: OpId) -> f64 {
-        let (schedule, machine) = (self.schedule, self.machine);
-        if machine.reduce.is_none() && machine.copy.is_none() {
-            return 0.0;
-        }
-        let op = schedule.op(id);
-        let bytes = self.bytes[schedule.dsts(op)[0].region.index()];
-        let (reduced, copied) = schedule.within(op);
-        let takes = |times: f64, rate: Option<f64>| rate.map_or(0.0, |rate| times * bytes / rate);
-        let work = takes(reduced, machine.reduce) + takes(copied, machine.copy);
-        work * self.streams[stream.index()].slower
-    }
-
-    /// The stream begins to reduce or copy, for so many seconds.
-    fn work(&mut self, stream: StreamId, id: OpId) -> f64 {
-        let work = self.takes(stream, id);
-        if work > 0.0
+        at.gate = Cause::Wait(op);
+        let (start, end) = (at.since, self.now);
+        if end > start
             && let Some(timeline) = &mut self.timeline
         {
-            let (start, end) = (self.now, self.now + work);
-            timeline.spans.push(Span { stream, op: id, state: State::Local, start, end });
+            timeline.spans.push(Span { stream, op, state: State::Idle, start, end });
         }
-        work
     }
 
-    /// The stream's move is done.
-    fn done(&mut self, stream: StreamId) {
-        self.streams[stream.index()].next += 1;
-        self.ready.push(stream);
+    /// A move of the stream is done.
+    pub(super) fn done(&mut self, stream: StreamId, id: MoveId) {
+        let first = self.first_under_way(stream);
+        while let Some(post) = self.posts[stream.index()].front().copied()
+            && first.is_none_or(|op| post < op)
+        {
+            self.posts[stream.index()].pop_front();
+            self.leave(post, Cause::Move(id));
+        }
+        let At { next, end, .. } = self.streams[stream.index()];
+        if first.is_none() && next == end {
+            self.end(stream, Cause::Move(id));
+        } else if self.machine.streams == Streams::InOrder {
+            self.ready.push(stream);
+        }
     }
 
-    /// A signal sets out that takes its time.
-    fn post(&mut self, id: OpId, arrives: f64) {
-        let channel = *self.schedule.channel(self.schedule.op(id));
+    fn end(&mut self, stream: StreamId, after: Cause) {
+        self.ends[stream.index()] = (self.now, after);
+    }
+
+    /// A post leaves.
+    fn leave(&mut self, post: OpId, after: Cause) {
+        self.causes[post.index()] = after;
+        let channel = *self.schedule.channel(self.schedule.op(post));
+        let takes = self.signal[self.schedule.op(post).arg as usize];
+        if takes == 0.0 {
+            return self.signal(post);
+        }
         self.signals += 1;
-        self.message(Message {
-            op: id,
-            from: channel.from,
-            to: channel.to,
-            bytes: 0,
-            start: self.now,
-            end: arrives,
-        });
-        self.queue.push(arrives, Event::Signal(id));
+        let (start, end) = (self.now, self.now + takes);
+        let Channel { from, to, .. } = channel;
+        self.message(Message { op: post, from, to, bytes: 0, pieces: 0, start, end });
+        self.queue.push(end, Event::Signal(post));
     }
 
     /// The signal of a post arrives.
@@ -383,25 +333,17 @@ impl<'a> Engine<'a> {
         let stream = counter.waiting;
         if stream != NONE {
             counter.waiting = self.behind[stream as usize];
-            self.trace[self.streams[stream as usize].next as usize] = post.0 + 1;
+            let wait = OpId(self.streams[stream as usize].next);
+            self.causes[wait.index()] = Cause::Post { post, wait };
             self.ready.push(StreamId(stream));
         }
     }
 
-    fn message(&mut self, message: Message) -> u32 {
+    /// Notes a message in the timeline, if there is one, and says its number.
+    pub(super) fn message(&mut self, message: Message) -> u32 {
         let Some(timeline) = &mut self.timeline else { return NONE };
         timeline.messages.push(message);
         timeline.messages.len() as u32 - 1
-    }
-
-    /// What a stream did until now.
-    fn span(&mut self, stream: StreamId, op: OpId, state: State) {
-        let (start, end) = (self.streams[stream.index()].since, self.now);
-        if end > start
-            && let Some(timeline) = &mut self.timeline
-        {
-            timeline.spans.push(Span { stream, op, state, start, end });
-        }
     }
 
     /// Whether all streams did, and no signal is left.
@@ -412,24 +354,25 @@ impl<'a> Engine<'a> {
 
     /// What came of it, for `bytes` bytes as nccl-tests counts them, with the critical path that was found.
     pub(super) fn result(mut self, bytes: u64, critical: Vec<Step>) -> Simulated {
-        let seconds = self.ends.iter().copied().fold(0.0, f64::max);
-        if let Some(timeline) = &mut self.timeline {
+        let seconds = self.ends.iter().map(|(end, _)| *end).fold(0.0, f64::max);
+        if let Some(mut timeline) = self.timeline.take() {
             timeline.seconds = seconds;
-            timeline
-                .spans
-                .sort_by(|a, b| a.stream.cmp(&b.stream).then(a.start.total_cmp(&b.start)));
+            timeline.spans = spans::spans(&self, timeline.spans);
             // Those that set out together, by their ops: whatever the engine took first.
             let at = |m: &Message| (m.op, m.from, m.to);
             timeline.messages.sort_by(|a, b| a.start.total_cmp(&b.start).then(at(a).cmp(&at(b))));
+            self.timeline = Some(timeline);
         }
         let (links, ports) =
             usage::usage(self.schedule, self.machine, &self.wires.capacity, &self.carried, seconds);
+        let traffic = self.schedule.messages();
         Simulated {
             seconds,
             bytes,
             algbw: if seconds > 0.0 { bytes as f64 / seconds } else { 0.0 },
-            tasks: self.schedule.ops.len() as u64 + self.messages + self.signals,
-            messages: self.messages,
+            tasks: self.schedule.ops.len() as u64 + self.packets.count + self.signals,
+            messages: traffic.messages,
+            pieces: traffic.pieces,
             links,
             ports,
             critical,

@@ -16,6 +16,19 @@ pub enum SignalCost {
     Messages,
 }
 
+/// What a stream waits for before it goes on.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Streams {
+    /// Streams go by data, as where a card or a kernel moves what it is told to. A transfer begins when the waits above
+    /// it are met and what it sends is final; it waits neither for the moves above it nor for what it is folded into.
+    /// Folds into the same memory follow in the order of the program, and a stream does one at a time. A post leaves
+    /// when all moves above it are done, and the stream goes on without it. A wait holds back what stands below it.
+    #[default]
+    ByData,
+    /// A stream does one op after the other, as the streams of a contest's executor do.
+    InOrder,
+}
+
 /// The machine of a simulation: a topology, with the costs of everything that takes time.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Machine {
@@ -29,6 +42,10 @@ pub struct Machine {
     pub reduce: Option<f64>,
     /// Bytes a second that a rank copies within its memory; `None` costs nothing.
     pub copy: Option<f64>,
+    /// Seconds that each piece of a message but the first costs before its bytes flow: pieces share one latency.
+    pub piece: f64,
+    /// What a stream waits for.
+    pub streams: Streams,
     /// How long signals take.
     pub signals: SignalCost,
     /// Which way messages go where there are several.
@@ -50,6 +67,8 @@ impl Machine {
             latency: 0.0,
             reduce: None,
             copy: None,
+            piece: 0.0,
+            streams: Streams::default(),
             signals: SignalCost::Free,
             routing: Routing::Ecmp,
             stragglers: Vec::new(),
@@ -71,6 +90,10 @@ impl Machine {
         }
         if !(self.latency.is_finite() && self.latency >= 0.0) {
             return Err(Problem::new(Code::BadTopology, "a latency that is not 0 or more"));
+        }
+        if !(self.piece.is_finite() && self.piece >= 0.0) {
+            return Err(Problem::new(Code::BadTopology, "an overhead of a piece that is not 0 or more")
+                .help("it is a time, such as 495ns"));
         }
         for (rank, factor) in &self.stragglers {
             if rank.0 >= self.topology.nranks() {

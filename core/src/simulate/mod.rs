@@ -1,8 +1,8 @@
 //! What a schedule would take on a topology that nobody here owns.
 //!
-//! A *flow-level* simulation: no packets. A stream does one op after the other. A move between ranks sends a message
-//! for each operand of another rank, all at once, and ends when the last has arrived and what there is to reduce is
-//! reduced. A message first takes the latency of its way, in which it uses no bandwidth, and then flows; the
+//! A *flow-level* simulation: no packets. A move between ranks is a transfer and a fold; [`Streams`] says what each of
+//! them waits for. What a stream begins to move from one rank to another at one time, between the same two of its
+//! signals, is one *message*: its *pieces* share one latency, in which they use no bandwidth, and then flow together. The
 //! flows on a link share it, max-min fairly, in each direction for itself. Bytes flow from the rank that has them
 //! to the rank that gets them, whichever of the two does the move. A message without bytes takes its latency.
 //! Signals take no time, or are messages without bytes; those between the streams of a rank never take any.
@@ -11,17 +11,20 @@ mod closed;
 mod critical;
 mod engine;
 mod machine;
+mod moves;
+mod packets;
 mod queue;
 mod sharing;
 #[cfg(test)]
 mod sharing_tests;
+mod spans;
 mod step;
 mod timeline;
 mod usage;
 mod wires;
 
 pub use closed::closed;
-pub use machine::{Machine, SignalCost};
+pub use machine::{Machine, SignalCost, Streams};
 pub use step::{Step, Task};
 pub use timeline::{Message, Span, State, Timeline};
 pub use usage::{PortUsage, Usage};
@@ -48,8 +51,10 @@ pub struct Simulated {
     pub algbw: f64,
     /// The number of ops that were done and messages that were sent.
     pub tasks: u64,
-    /// The number of messages that carried data.
+    /// The number of messages between ranks: see [`Schedule::messages`].
     pub messages: u64,
+    /// The number of pieces that they are of.
+    pub pieces: u64,
     /// The use of each link, in the order of the topology's links.
     pub links: Vec<Usage>,
     /// The data that each rank of the run sent and received.

@@ -22,15 +22,17 @@ pub struct Step {
 /// What takes the time of a step on the critical path, or hands over to another stream.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Task {
-    /// A move between ranks. What these three leave of the step's time is due to links that others used too.
+    /// A move between ranks, with its fold. What these three leave of the step's time is due to links that others used too.
     Transfer {
-        /// Seconds of latency, of the message that would have taken longest alone.
+        /// Seconds of latency of the message that came last, and of what its pieces cost.
         latency: f64,
         /// Seconds for which the bytes of that message would have flowed alone.
         flowing: f64,
         /// Seconds for which the rank reduced what had come.
         work: f64,
     },
+    /// The fold of what another rank had sent, which had come before: other folds of the stream came first.
+    Fold,
     /// A move within the rank.
     Local,
     /// The stream waited for a signal: the step before is one of the rank that sent it.

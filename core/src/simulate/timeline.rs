@@ -9,7 +9,8 @@ pub struct Timeline {
     pub nranks: u32,
     /// The time at which the last stream ended, in seconds.
     pub seconds: f64,
-    /// Every op that took time or waited, in the order of streams and then of starts.
+    /// What each stream did, one thing at a time, in the order of streams and then of starts. Of moves that overlap a
+    /// fold or copy is shown, else the transfer that began first.
     pub spans: Vec<Span>,
     /// Every message, in the order of starts, and those that set out together in the order of ops.
     pub messages: Vec<Message>,
@@ -35,7 +36,7 @@ pub struct Span {
 pub enum State {
     /// A move between ranks: the stream waits for its messages.
     Transfer,
-    /// A move within the rank.
+    /// The stream folds what has come, or copies within the rank.
     Local,
     /// The stream waits for a signal.
     Idle,
@@ -44,7 +45,7 @@ pub enum State {
 /// Data, or a signal, on its way.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Message {
-    /// The op that sends it: a move or a post.
+    /// The op that sends it: a post, or the first of the moves that it is of.
     pub op: OpId,
     /// The rank that sends it.
     pub from: RankId,
@@ -52,6 +53,8 @@ pub struct Message {
     pub to: RankId,
     /// Its size in bytes; 0 for a signal.
     pub bytes: u64,
+    /// The number of its pieces; 0 for a signal.
+    pub pieces: u32,
     /// The time at which it sets out, in seconds.
     pub start: f64,
     /// The time at which all of it has arrived, in seconds.

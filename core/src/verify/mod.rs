@@ -74,8 +74,8 @@ pub struct Proof {
     pub one_mode: Option<Box<Finding>>,
     /// The deepest reduction tree of any output element, in reduce steps.
     pub reduce_depth: u32,
-    /// The length of the longest chain of moves between ranks, each of which needs the one before.
-    pub rounds: u32,
+    /// The number of steps: the length of the longest chain of messages of which each needs the one before.
+    pub steps: u32,
     /// The most peers that a rank sends to, and receives from, in one step.
     pub ports: Ports,
     /// How results are reduced, where the collective reduces: the same at all ranks and counts, or not.
@@ -101,10 +101,11 @@ pub(crate) fn in_order(schedule: &Schedule) -> Result<Order, Vec<Finding>> {
     stage("order", || deadlock::order(schedule, &reporter)).map_err(ranking::fold)
 }
 
-/// For each op, how many moves between ranks the longest chain has that ends with it.
+/// For each op, the length of the longest chain of steps that ends with it: of a move between ranks its step, from 1.
 pub(crate) fn steps(schedule: &Schedule) -> Result<Vec<u32>, Vec<Finding>> {
     let order = in_order(schedule)?;
-    Ok(ports::steps(schedule, &order, |at| schedule.crosses(schedule.op(at))).0)
+    let too_fine = |per_unit| vec![report::Reporter::too_fine(per_unit)];
+    stage("steps", || ports::steps(schedule, &order)).map(|steps| steps.of).map_err(too_fine)
 }
 
 /// Proves `schedule` for a runtime with such `signals`, without regard to what its author demands of it.
@@ -149,7 +150,9 @@ fn prove(schedule: &Schedule, signals: Signals, callers: Callers) -> Result<Proo
         let told = ranking::fold(replay.in_place_findings);
         return Err(told.into_iter().map(only_in_place).collect());
     }
-    let (rounds, ports) = stage("ports", || ports::ports(schedule, &order));
+    let too_fine = |per_unit| vec![report::Reporter::too_fine(per_unit)];
+    let steps = stage("steps", || ports::steps(schedule, &order)).map_err(too_fine)?;
+    let (steps, ports) = stage("ports", || ports::ports(schedule, &steps));
     let reduces = schedule.collective.reduces() && schedule.nranks > 1;
     Ok(Proof {
         scale_outputs: reduces && replay.finish.is_none(),
@@ -157,7 +160,7 @@ fn prove(schedule: &Schedule, signals: Signals, callers: Callers) -> Result<Proo
         in_place,
         one_mode: replay.one_mode.map(|at| Box::new(reporter.one_mode(at))),
         reduce_depth: replay.reduce_depth,
-        rounds,
+        steps,
         ports,
         reduction: replay.reduction,
         orders: Arc::new(replay.orders),

@@ -1,9 +1,14 @@
-//! Ports: to how many peers a rank sends, and from how many it receives, in one step. A step is a level of
-//! dependence: moves of one step may run at once, whoever carries them out.
+//! Steps, and ports: to how many peers a rank sends, and from how many it receives, in one step.
+//!
+//! A step is a level of dependence. A transfer depends on the waits above it and on the moves of its stream that
+//! write what it sends, and on nothing else: neither on the moves that happen to stand above it nor on what its data is
+//! folded into. Its fold follows the folds into the same cells. A post leaves when all moves above it are done, and the
+//! stream goes on.
 
+use super::layout::{Cells, Layout, Mode};
 use super::order::Order;
 use crate::ids::{OpId, RankId};
-use crate::schedule::{OpKind, Schedule};
+use crate::schedule::{OpKind, Operand, Schedule};
 
 /// The most peers that any rank sends to, and receives from, in one step.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -25,53 +30,100 @@ pub struct Busiest {
     pub peers: Vec<(RankId, OpId)>,
 }
 
-/// The longest chain of moves between ranks, and the ports that a schedule uses in the steps of such chains.
-pub(super) fn ports(schedule: &Schedule, order: &Order) -> (u32, Ports) {
-    let (steps, rounds) = steps(schedule, order, |at| schedule.crosses(schedule.op(at)));
+/// The length of the longest chain of steps, and the ports that a schedule uses in each.
+pub(super) fn ports(schedule: &Schedule, steps: &Steps) -> (u32, Ports) {
     let mut sends = vec![Vec::new(); schedule.nranks as usize];
     let mut receives = sends.clone();
     // Stream by stream: what one does with its peers lies together.
     for stream in &schedule.streams {
-        let by = stream.rank;
-        for at in (stream.first.0..stream.first.0 + stream.len).map(OpId) {
-            let op = schedule.op(at);
-            if op.kind != OpKind::Move {
-                continue;
-            }
-            let step = steps[at.index()];
-            for src in schedule.srcs(op).iter().filter(|src| src.rank != by) {
-                sends[src.rank.index()].push((step, by, at));
-                receives[by.index()].push((step, src.rank, at));
-            }
-            for dst in schedule.dsts(op).iter().filter(|dst| dst.rank != by) {
-                sends[by.index()].push((step, dst.rank, at));
-                receives[dst.rank.index()].push((step, by, at));
+        let ops = (stream.first.0..stream.first.0 + stream.len).map(OpId);
+        for at in ops.filter(|at| schedule.op(*at).kind == OpKind::Move) {
+            let step = steps.of[at.index()];
+            for (from, to, _) in schedule.crossing(stream.rank, schedule.op(at)) {
+                sends[from.index()].push((step, to, at));
+                receives[to.index()].push((step, from, at));
             }
         }
     }
-    (rounds, Ports { send: busiest(sends), receive: busiest(receives) })
+    (steps.count, Ports { send: busiest(sends), receive: busiest(receives) })
 }
 
-/// For each op, how many steps the longest chain takes that ends with it; and the most. `begins` says of each
-/// move, in `order`, whether a step begins with it.
-pub(super) fn steps(
+/// The steps of a schedule.
+pub(super) struct Steps {
+    /// For each op the length of the longest chain that ends with it: of a move between ranks the number of its step,
+    /// from 1.
+    pub(super) of: Vec<u32>,
+    /// The length of the longest chain.
+    pub(super) count: u32,
+}
+
+/// How many steps a stream has behind it: what it has waited for, and all its moves.
+#[derive(Clone, Copy, Default)]
+struct Behind {
+    waited: u32,
+    done: u32,
+}
+
+/// Finds the step of each op, in the memory of a run out of place; or says how many cells a unit would have, where
+/// there are too many.
+pub(super) fn steps(schedule: &Schedule, order: &Order) -> Result<Steps, u32> {
+    let cells = Cells::new(schedule)?;
+    let layout = Layout::new(schedule, &cells, Mode::OutOfPlace).ok_or(cells.per_unit)?;
+    Ok(steps_in(schedule, order, &cells, &layout))
+}
+
+/// [`steps`] in a memory that was laid out.
+pub(super) fn steps_in(
     schedule: &Schedule,
     order: &Order,
-    mut begins: impl FnMut(OpId) -> bool,
-) -> (Vec<u32>, u32) {
-    let mut of_stream = vec![0_u32; schedule.streams.len()];
-    let mut of_op = vec![0_u32; schedule.ops.len()];
+    cells: &Cells,
+    layout: &Layout,
+) -> Steps {
+    let mut streams = vec![Behind::default(); schedule.streams.len()];
+    let mut of = vec![0_u32; schedule.ops.len()];
+    // When the moves that wrote, or read, a cell were done.
+    let mut written = vec![0_u32; layout.size as usize];
+    let mut read = vec![0_u32; layout.size as usize];
+    let place = |operand: &Operand| {
+        let (first, len) = cells.of(*operand);
+        let buffer = layout.buffer(operand.rank, schedule.region(*operand).buffer);
+        (buffer + first) as usize..(buffer + first + len) as usize
+    };
     for &at in &order.sequence {
-        let step = &mut of_stream[order.stream_of[at.index()].index()];
+        let stream = order.stream_of[at.index()];
+        let behind = &mut streams[stream.index()];
         let op = schedule.op(at);
         match op.kind {
-            OpKind::Move => *step += u32::from(begins(at)),
-            OpKind::Post => {}
-            OpKind::Wait => *step = (*step).max(of_op[order.meets[at.index()].index()]),
+            OpKind::Move => {
+                let by = schedule.streams[stream.index()].rank;
+                let (srcs, dsts) = (schedule.srcs(op), schedule.dsts(op));
+                let last = |times: &[u32], of: &Operand| {
+                    times[place(of)].iter().copied().max().unwrap_or(0)
+                };
+                let needs = schedule.needed(by, op).map(|operand| last(&written, operand));
+                let start = needs.fold(behind.waited, u32::max);
+                let crosses = schedule.crossing(by, op).next().is_some();
+                let arrived = start + u32::from(crosses);
+                let all = srcs.iter().chain(dsts).map(|operand| last(&written, operand));
+                let done = all.chain(dsts.iter().map(|dst| last(&read, dst))).fold(arrived, u32::max);
+                for src in srcs {
+                    read[place(src)].iter_mut().for_each(|at| *at = done.max(*at));
+                }
+                for dst in dsts {
+                    written[place(dst)].fill(done);
+                }
+                behind.done = behind.done.max(done);
+                of[at.index()] = arrived;
+            }
+            OpKind::Post => of[at.index()] = behind.done.max(behind.waited),
+            OpKind::Wait => {
+                behind.waited = behind.waited.max(of[order.meets[at.index()].index()]);
+                of[at.index()] = behind.waited;
+            }
         }
-        of_op[at.index()] = *step;
     }
-    (of_op, of_stream.into_iter().max().unwrap_or(0))
+    let count = streams.iter().map(|behind| behind.done.max(behind.waited)).max().unwrap_or(0);
+    Steps { of, count }
 }
 
 /// The first of the busiest, from each rank's peers by step.

@@ -10,7 +10,7 @@ use super::report::Reporter;
 use super::{ports, verify_with};
 use crate::collective::Collective;
 use crate::diagnostics::Finding;
-use crate::ids::{OpId, RankId, StreamId};
+use crate::ids::{OpId, RankId};
 use crate::rational::Rat;
 use crate::schedule::{Buffer, OpKind, Operand, Schedule};
 
@@ -46,9 +46,8 @@ pub struct Stretch {
 /// # Errors
 /// The findings of the proof, where the schedule is wrong: then its data may be anything.
 ///
-/// A move comes a step after the last move between ranks that precedes it in its stream, or that a signal
-/// tells it of. Moves of one message are one step: they follow each other in a stream with nothing in between,
-/// between the same two ranks, and none touches what one of them wrote.
+/// A transfer comes a step after those that it needs: those that a signal above it tells of, and those of its stream
+/// that write what it sends.
 pub fn transfers(schedule: &Schedule) -> Result<Vec<Transfer>, Vec<Finding>> {
     verify_with(schedule, super::Signals::default())?;
     let order = order(schedule, &Reporter::new(schedule))?;
@@ -56,11 +55,14 @@ pub fn transfers(schedule: &Schedule) -> Result<Vec<Transfer>, Vec<Finding>> {
     let cells = Cells::new(schedule).map_err(too_fine)?;
     let layout =
         Layout::new(schedule, &cells, Mode::OutOfPlace).ok_or_else(|| too_fine(cells.per_unit))?;
+    let steps = ports::steps_in(schedule, &order, &cells, &layout);
     let mut trace = Trace::new(schedule, &order, &cells, &layout);
-    let (steps, _) = ports::steps(schedule, &order, |at| trace.play(at));
+    for &at in order.sequence.iter().filter(|at| schedule.op(**at).kind == OpKind::Move) {
+        trace.play(at);
+    }
     let mut all: BTreeMap<(u32, RankId, RankId, bool), BTreeSet<Cell>> = BTreeMap::new();
     for Carried { at, from, to, adds, data } in trace.carried {
-        let step = steps[at.index()] - 1;
+        let step = steps.of[at.index()] - 1;
         all.entry((step, from, to, adds)).or_default().extend(data);
     }
     let whole = whole(schedule.collective, schedule.nranks);
@@ -105,13 +107,6 @@ struct Carried {
     data: Vec<Cell>,
 }
 
-/// Moves of one stream that make one message.
-struct Message {
-    id: u32,
-    last: OpId,
-    ends: Vec<(RankId, RankId)>,
-}
-
 /// Every rank's memory in the course of a run: where the data in it came from.
 struct Trace<'s> {
     schedule: &'s Schedule,
@@ -120,11 +115,6 @@ struct Trace<'s> {
     layout: &'s Layout,
     /// The cell of the data that lies in each.
     holds: Vec<Option<Cell>>,
-    /// The message that wrote each last, from 1.
-    written: Vec<u32>,
-    messages: u32,
-    /// The latest message of each stream.
-    latest: Vec<Option<Message>>,
     carried: Vec<Carried>,
 }
 
@@ -145,19 +135,7 @@ impl<'s> Trace<'s> {
                 holds[first + cell as usize] = Some((of, unit * cells.per_unit + cell));
             }
         }
-        let written = vec![0; layout.size as usize];
-        let latest = schedule.streams.iter().map(|_| None).collect();
-        Self {
-            schedule,
-            order,
-            cells,
-            layout,
-            holds,
-            written,
-            messages: 0,
-            latest,
-            carried: vec![],
-        }
+        Self { schedule, order, cells, layout, holds, carried: vec![] }
     }
 
     fn place(&self, operand: Operand) -> std::ops::Range<usize> {
@@ -167,54 +145,31 @@ impl<'s> Trace<'s> {
         first..first + len as usize
     }
 
-    /// Runs a move. Whether a step begins with it.
-    fn play(&mut self, at: OpId) -> bool {
+    /// Runs a move.
+    fn play(&mut self, at: OpId) {
         let schedule = self.schedule;
         let op = schedule.op(at);
-        debug_assert_eq!(op.kind, OpKind::Move);
         let stream = self.order.stream_of[at.index()];
         let by = schedule.streams[stream.index()].rank;
         let (srcs, dsts) = (schedule.srcs(op), schedule.dsts(op));
         if self.place(srcs[0]).is_empty() {
-            return false;
+            return;
         }
-        // What is reduced into a destination does not travel to it: it is there.
-        let own = usize::from(srcs.len() > 1 && dsts.contains(&srcs[0]));
-        let adds = srcs.len() > 1;
-        let first = self.carried.len();
-        for src in srcs[own..].iter().filter(|src| src.rank != by) {
+        let (adds, added) = (srcs.len() > 1, schedule.added(op));
+        for src in added.iter().filter(|src| src.rank != by) {
             let data = self.data(*src);
             self.carried.push(Carried { at, from: src.rank, to: by, adds, data });
         }
+        let folds = added.len() < srcs.len();
         for dst in dsts.iter().filter(|dst| dst.rank != by) {
-            let data = self.data(srcs[own]);
-            self.carried.push(Carried { at, from: by, to: dst.rank, adds: own > 0, data });
-        }
-        let ends: Vec<_> = self.carried[first..].iter().map(|c| (c.from, c.to)).collect();
-        let earlier = self.goes_on(at, stream, &ends);
-        let begins = !ends.is_empty() && earlier.is_none();
-        self.messages += u32::from(begins);
-        let id = if ends.is_empty() { 0 } else { earlier.unwrap_or(self.messages) };
-        if id != 0 {
-            self.latest[stream.index()] = Some(Message { id, last: at, ends });
+            let data = self.data(added[0]);
+            self.carried.push(Carried { at, from: by, to: dst.rank, adds: folds, data });
         }
         let values: Vec<_> = self.holds[self.place(srcs[0])].to_vec();
         for dst in dsts {
             let place = self.place(*dst);
-            self.holds[place.clone()].copy_from_slice(&values);
-            self.written[place].fill(id);
+            self.holds[place].copy_from_slice(&values);
         }
-        begins
-    }
-
-    /// The message of its stream that a move is part of.
-    fn goes_on(&self, at: OpId, stream: StreamId, ends: &[(RankId, RankId)]) -> Option<u32> {
-        let Message { id, last, ends: before } = self.latest[stream.index()].as_ref()?;
-        let op = self.schedule.op(at);
-        let mut operands = self.schedule.srcs(op).iter().chain(self.schedule.dsts(op));
-        let untouched = |o: &Operand| self.written[self.place(*o)].iter().all(|by| by != id);
-        let follows = last.0 + 1 == at.0 && before == ends && operands.all(untouched);
-        follows.then_some(*id)
     }
 
     fn data(&self, operand: Operand) -> Vec<Cell> {

@@ -226,7 +226,7 @@ fn proved_in_as_many_rounds_as_the_formulas_say() {
         let rounds = |name, set: &[(&str, &str)]| {
             let proof = proved(&algorithm(FAMILY, name, set), n);
             assert!(proof.in_place);
-            proof.rounds
+            proof.steps
         };
         let f = n.ilog2();
         let folds = if n.is_power_of_two() { 0 } else { 2 };

@@ -277,7 +277,7 @@ fn pieces_go_down_the_chain() {
                 }
                 // A piece sets out when the one before it is a rank ahead.
                 assert_eq!(
-                    i64::from(proved(&with(name, 2, 1, &set), n as u32).rounds),
+                    i64::from(proved(&with(name, 2, 1, &set), n as u32).steps),
                     n - 2 + pieces
                 );
             }

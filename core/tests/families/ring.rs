@@ -186,7 +186,7 @@ fn each_ring_carries_its_part() {
 #[test]
 fn rings_are_proved_in_as_many_rounds_as_their_formulas_say() {
     for n in 1..=33_u32 {
-        let rounds = |file, name| proved(&algorithm(file, name, &[]), n).rounds;
+        let rounds = |file, name| proved(&algorithm(file, name, &[]), n).steps;
         let once = n - 1;
         assert_eq!(rounds(RING, "RingAllReduce"), 2 * once);
         assert_eq!(rounds(RING, "RingReduceScatter"), once);
@@ -201,7 +201,7 @@ fn rings_are_proved_in_as_many_rounds_as_their_formulas_say() {
     }
     // Its default is as many rings as a full mesh has channels: many streams for many ranks.
     for n in 1..=12 {
-        let rounds = |name| proved(&algorithm(MULTI, name, &[]), n).rounds;
+        let rounds = |name| proved(&algorithm(MULTI, name, &[]), n).steps;
         assert_eq!(rounds("MultiRingAllReduce"), 2 * (n - 1));
         assert_eq!(rounds("MultiRingReduceScatter"), n - 1);
         assert_eq!(rounds("MultiRingAllGather"), n - 1);

@@ -177,7 +177,7 @@ fn a_binomial_tree_serves_larger_subtrees_first() {
             assert!((schedule.busiest_port() - volume.num() as f64).abs() < 1e-9, "{name} at {n}");
             if collective == Collective::Reduce {
                 // A rank takes in one child after the other, so the proof counts them in a row.
-                let rounds = proved(&algorithm(TREE, name, &[]), n).rounds;
+                let rounds = proved(&algorithm(TREE, name, &[]), n).steps;
                 assert_eq!(Rat::whole(rounds.into()), messages, "{name} at {n}");
             }
         }
@@ -304,7 +304,7 @@ fn slices_follow_each_other() {
         for slices in [1_u32, 2, 8] {
             let slices_text = slices.to_string();
             let chain = set("chain(0)", "0", &slices_text);
-            let rounds = |name, set: &[(&str, &str)]| proved(&algorithm(TREE, name, set), n).rounds;
+            let rounds = |name, set: &[(&str, &str)]| proved(&algorithm(TREE, name, set), n).steps;
             assert_eq!(rounds("TreeBroadcast", &chain), n - 2 + slices);
             assert_eq!(rounds("TreeReduce", &chain), n - 2 + slices);
             let heap = [("tree", "binary(0)"), ("slices", &*slices_text)];

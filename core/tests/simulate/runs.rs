@@ -74,6 +74,7 @@ fn the_critical_path_is_a_way_from_the_start_to_the_end() {
                     let (took, alone) = (step.end - step.start, latency + flowing + work);
                     assert!(took >= alone * (1.0 - 1e-9), "{what}: {step:?}");
                 }
+                Task::Fold => assert!(op.kind == OpKind::Move && schedule.crosses(op), "{what}"),
                 Task::Local => assert!(op.kind == OpKind::Move && !schedule.crosses(op), "{what}"),
                 Task::Signal { post, from } => {
                     let channel = schedule.channel(op);
@@ -105,8 +106,10 @@ fn a_stream_is_never_idle_without_a_reason() {
         assert!((last - done.seconds).abs() <= 1e-12, "{what}");
         let order = |pair: &[roundelay_core::simulate::Message]| pair[0].start <= pair[1].start;
         assert!(timeline.messages.windows(2).all(order), "{what}");
-        let data = timeline.messages.iter().filter(|message| message.bytes > 0).count() as u64;
-        assert_eq!(data, done.messages, "{what}");
+        let data = timeline.messages.iter().filter(|message| message.pieces > 0);
+        let pieces: u64 = data.clone().map(|message| u64::from(message.pieces)).sum();
+        assert_eq!(pieces, done.pieces, "{what}");
+        assert!(data.count() as u64 >= done.messages, "{what}");
         assert!(
             timeline.messages.iter().all(|m| m.end > m.start && m.end <= done.seconds),
             "{what}"

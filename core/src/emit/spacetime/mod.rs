@@ -312,9 +312,10 @@ impl<'a> Diagram<'a> {
     }
 
     fn arrow(&self, body: &mut String, arrow: &Arrow) {
-        let Message { op, from, to, bytes, start, end } = arrow.message;
+        let Message { op, from, to, bytes, pieces, start, end } = arrow.message;
         let way = if arrow.down { "down" } else { "up" };
         let what = match arrow.times {
+            1 if pieces > 1 => format!("{pieces} pieces, the first {}", self.op_text(op)),
             1 => self.op_text(op),
             times => format!("{times} messages"),
         };

@@ -1,0 +1,280 @@
+//! Moves on their way: what each waits for, and the folds that end them.
+
+use super::engine::{At, Cause, Engine, Event, NONE};
+use crate::ids::{OpId, StreamId};
+use crate::schedule::{Operand, Schedule};
+
+/// The number of a move in [`Engine::moves`]: they are numbered in the order in which they are met.
+pub(super) type MoveId = u32;
+
+/// A move: a transfer, if anything travels, and then a fold or a copy.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Moving {
+    pub(super) op: OpId,
+    pub(super) stream: StreamId,
+    /// How many signals of its stream are above it.
+    pub(super) epoch: u32,
+    /// Moves of its stream that write what it sends and are not done.
+    sources: u32,
+    /// Other moves of its stream that must be done before its fold.
+    before: u32,
+    /// Messages that have not arrived.
+    pending: u32,
+    /// The moves that wait for it, in [`Engine::edges`].
+    followers: u32,
+    /// After what its transfer began: a wait, or a move that wrote what it sends.
+    pub(super) after: Cause,
+    /// After which move its fold began, where it did not begin when all had arrived.
+    pub(super) folds_after: Cause,
+    /// Seconds: when the transfer begins, when all has arrived, when the fold begins, and when it is done.
+    pub(super) start: f64,
+    pub(super) arrived: f64,
+    pub(super) folds: f64,
+    pub(super) done: f64,
+    /// Seconds of the message that came last: its latency, and how long its bytes would have flowed alone.
+    pub(super) latency: f64,
+    pub(super) flowing: f64,
+    state: State,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    /// Its transfer has not begun, or not ended.
+    Sending,
+    /// All has arrived.
+    Arrived,
+    /// Its fold has a time.
+    Folding,
+    Done,
+}
+
+/// A move that waits for another.
+#[derive(Clone, Copy)]
+pub(super) struct Edge {
+    follower: MoveId,
+    /// Before its transfer, and not only before its fold.
+    sends: bool,
+    next: u32,
+}
+
+/// Which folds a stream does, one after the other.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Folder {
+    /// Seconds: when it has done all that it was given.
+    until: f64,
+    last: MoveId,
+}
+
+impl Engine<'_> {
+    /// A stream comes to a move.
+    pub(super) fn meet(&mut self, stream: StreamId, op: OpId) {
+        let id = self.moves.len() as MoveId;
+        self.causes[op.index()] = Cause::Move(id);
+        let At { epoch, gate, .. } = self.streams[stream.index()];
+        self.moves.push(Moving {
+            op,
+            stream,
+            epoch,
+            sources: 0,
+            before: 0,
+            pending: 0,
+            followers: NONE,
+            after: Cause::Start,
+            folds_after: Cause::Start,
+            start: 0.0,
+            arrived: 0.0,
+            folds: 0.0,
+            done: 0.0,
+            latency: 0.0,
+            flowing: 0.0,
+            state: State::Sending,
+        });
+        self.depend(stream, id);
+        self.under_way[stream.index()].push_back(id);
+        if self.moves[id as usize].sources == 0 {
+            self.begin(id, gate);
+        }
+    }
+
+    /// Finds the moves of the stream that are under way and that a new one depends on.
+    fn depend(&mut self, stream: StreamId, id: MoveId) {
+        let schedule = self.schedule;
+        let op = schedule.op(self.moves[id as usize].op);
+        let by = schedule.streams[stream.index()].rank;
+        let (srcs, dsts) = (schedule.srcs(op), schedule.dsts(op));
+        let under_way = std::mem::take(&mut self.under_way[stream.index()]);
+        for needed in schedule.needed(by, op) {
+            for earlier in after_last_writer(self, &under_way, *needed, false) {
+                self.follow(earlier, id, true);
+            }
+        }
+        for src in srcs {
+            for earlier in after_last_writer(self, &under_way, *src, false) {
+                self.follow(earlier, id, false);
+            }
+        }
+        for dst in dsts {
+            for earlier in after_last_writer(self, &under_way, *dst, true) {
+                self.follow(earlier, id, false);
+            }
+        }
+        self.under_way[stream.index()] = under_way;
+    }
+
+    fn follow(&mut self, earlier: MoveId, follower: MoveId, sends: bool) {
+        let first = &mut self.moves[earlier as usize].followers;
+        // What it sends is among what it reads.
+        if *first != NONE && self.edges[*first as usize].follower == follower {
+            return;
+        }
+        let next = std::mem::replace(first, self.edges.len() as u32);
+        self.edges.push(Edge { follower, sends, next });
+        let waits = &mut self.moves[follower as usize];
+        *(if sends { &mut waits.sources } else { &mut waits.before }) += 1;
+    }
+
+    /// What a move sends is final: its transfer begins.
+    fn begin(&mut self, id: MoveId, after: Cause) {
+        let now = self.now;
+        let moving = &mut self.moves[id as usize];
+        (moving.start, moving.after) = (now, after);
+        let pending = self.send(id);
+        self.moves[id as usize].pending = pending;
+        if pending == 0 {
+            self.all_here(id);
+        }
+    }
+
+    /// A message of a move has arrived, which took so much latency and would have flowed so long alone.
+    pub(super) fn arrive(&mut self, id: MoveId, (latency, flowing): (f64, f64)) {
+        let moving = &mut self.moves[id as usize];
+        moving.pending -= 1;
+        if moving.pending == 0 {
+            (moving.latency, moving.flowing) = (latency, flowing);
+            self.all_here(id);
+        }
+    }
+
+    fn all_here(&mut self, id: MoveId) {
+        let moving = &mut self.moves[id as usize];
+        (moving.arrived, moving.state) = (self.now, State::Arrived);
+        self.fold(id, Cause::Start);
+    }
+
+    /// The fold of a move begins, if all has arrived and nothing is before it. `after` is what it waited for.
+    fn fold(&mut self, id: MoveId, after: Cause) {
+        let Moving { before, state, op, stream, .. } = self.moves[id as usize];
+        if before > 0 || state != State::Arrived {
+            return;
+        }
+        let (work, now) = (self.takes(stream, op), self.now);
+        let (mut folds, mut after) = (now, after);
+        if work > 0.0 {
+            let folder = &mut self.folders[stream.index()];
+            if folder.until > now {
+                (folds, after) = (folder.until, Cause::Move(folder.last));
+            }
+            *folder = Folder { until: folds + work, last: id };
+        }
+        let moving = &mut self.moves[id as usize];
+        (moving.folds, moving.folds_after, moving.state) = (folds, after, State::Folding);
+        if work > 0.0 {
+            self.queue.push(folds + work, Event::Done(id));
+        } else {
+            self.finished.push(id);
+        }
+    }
+
+    /// Seconds that a move reduces and copies.
+    pub(super) fn takes(&self, stream: StreamId, id: OpId) -> f64 {
+        let (schedule, machine) = (self.schedule, self.machine);
+        if machine.reduce.is_none() && machine.copy.is_none() {
+            return 0.0;
+        }
+        let op = schedule.op(id);
+        let bytes = self.bytes[schedule.dsts(op)[0].region.index()];
+        let (reduced, copied) = schedule.within(op);
+        let takes = |times: f64, rate: Option<f64>| rate.map_or(0.0, |rate| times * bytes / rate);
+        let work = takes(reduced, machine.reduce) + takes(copied, machine.copy);
+        work * self.slower[schedule.streams[stream.index()].rank.index()]
+    }
+
+    /// A move is done: moves that waited for it go on, and so do the posts below it that nothing above holds back.
+    pub(super) fn finish(&mut self, id: MoveId) {
+        let moving = &mut self.moves[id as usize];
+        (moving.done, moving.state) = (self.now, State::Done);
+        let stream = moving.stream;
+        let mut edge = moving.followers;
+        while edge != NONE {
+            let Edge { follower, sends, next } = self.edges[edge as usize];
+            let waits = &mut self.moves[follower as usize];
+            if sends {
+                waits.sources -= 1;
+                if waits.sources == 0 {
+                    self.begin(follower, Cause::Move(id));
+                }
+            } else {
+                waits.before -= 1;
+                self.fold(follower, Cause::Move(id));
+            }
+            edge = next;
+        }
+        let under_way = &mut self.under_way[stream.index()];
+        let at = under_way.binary_search(&id).expect("what is done was under way");
+        under_way.remove(at);
+        self.done(stream, id);
+    }
+
+    /// The earliest op of the stream that is not done.
+    pub(super) fn first_under_way(&self, stream: StreamId) -> Option<OpId> {
+        self.under_way[stream.index()].front().map(|id| self.moves[*id as usize].op)
+    }
+}
+
+/// Of moves that are under way, those that write a region, or with `reads` that touch it: back to the last that
+/// writes all of it, which has waited for those before.
+fn after_last_writer(
+    engine: &Engine<'_>,
+    under_way: &std::collections::VecDeque<MoveId>,
+    operand: Operand,
+    reads: bool,
+) -> Vec<MoveId> {
+    let schedule = engine.schedule;
+    let mut found = Vec::new();
+    for &id in under_way.iter().rev() {
+        let op = schedule.op(engine.moves[id as usize].op);
+        let dsts = schedule.dsts(op);
+        let writes = dsts.iter().any(|dst| overlap(schedule, *dst, operand));
+        if writes || reads && schedule.srcs(op).iter().any(|src| overlap(schedule, *src, operand)) {
+            found.push(id);
+        }
+        if writes && dsts.iter().any(|dst| covers(schedule, *dst, operand)) {
+            break;
+        }
+    }
+    found
+}
+
+/// Whether two operands share memory. Of one slot that holds data of two places, all is shared.
+fn overlap(schedule: &Schedule, a: Operand, b: Operand) -> bool {
+    if a.rank != b.rank {
+        return false;
+    }
+    let (one, other) = (schedule.region(a), schedule.region(b));
+    if (one.buffer, one.slot) != (other.buffer, other.slot) || one.lo == one.hi || other.lo == other.hi {
+        return false;
+    }
+    one.base != other.base || one.lo < other.hi && other.lo < one.hi
+}
+
+/// Whether the first holds all of the second.
+fn covers(schedule: &Schedule, whole: Operand, part: Operand) -> bool {
+    if whole == part {
+        return true;
+    }
+    let (outer, inner) = (schedule.region(whole), schedule.region(part));
+    whole.rank == part.rank
+        && (outer.buffer, outer.slot, outer.base) == (inner.buffer, inner.slot, inner.base)
+        && outer.lo <= inner.lo
+        && inner.hi <= outer.hi
+}

@@ -1,0 +1,188 @@
+//! Messages on their way. What a stream begins to move from one rank to another at one time, between the same two of its
+//! signals, is one message: its pieces share one latency, and flow together.
+
+use super::engine::{Engine, Event, NONE};
+use super::moves::MoveId;
+use super::timeline::Message;
+use crate::ids::{RankId, StreamId};
+
+/// A message.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Sent {
+    pub(super) wire: u32,
+    pub(super) bytes: f64,
+    /// Seconds until its bytes flow: the latency of its way, and what its pieces cost.
+    delay: f64,
+    /// When the queue tells of its end, at the latest.
+    pub(super) queued: f64,
+    /// Which use of this place it is.
+    pub(super) generation: u32,
+    /// Its number in the timeline.
+    message: u32,
+    /// Its pieces, in [`Packets::pieces`], and how many they are.
+    first: u32,
+    count: u32,
+}
+
+/// A piece of a message.
+#[derive(Clone, Copy)]
+struct Piece {
+    of: MoveId,
+    next: u32,
+}
+
+/// A message that more pieces may join, as they begin at the same time.
+#[derive(Clone, Copy)]
+struct Open {
+    sent: u32,
+    stream: StreamId,
+    epoch: u32,
+    ends: (RankId, RankId),
+    next: u32,
+}
+
+/// All messages.
+pub(super) struct Packets {
+    pub(super) sent: Vec<Sent>,
+    free: Vec<u32>,
+    pieces: Vec<Piece>,
+    free_pieces: u32,
+    open: Vec<Open>,
+    /// The latest open message of each stream.
+    open_of: Vec<u32>,
+    /// How many there were.
+    pub(super) count: u64,
+}
+
+impl Packets {
+    pub(super) fn new(streams: usize) -> Self {
+        Self {
+            sent: Vec::new(),
+            free: Vec::new(),
+            pieces: Vec::new(),
+            free_pieces: NONE,
+            open: Vec::new(),
+            open_of: vec![NONE; streams],
+            count: 0,
+        }
+    }
+
+    /// The open message of those ends, if there is one.
+    fn find(&self, stream: StreamId, epoch: u32, ends: (RankId, RankId)) -> Option<u32> {
+        let mut at = self.open_of[stream.index()];
+        while at != NONE {
+            let open = &self.open[at as usize];
+            if (open.epoch, open.ends) == (epoch, ends) {
+                return Some(open.sent);
+            }
+            at = open.next;
+        }
+        None
+    }
+
+    /// A new message, which is open.
+    fn open(&mut self, stream: StreamId, epoch: u32, ends: (RankId, RankId), new: Sent) -> u32 {
+        let sent = self.free.pop().unwrap_or_else(|| {
+            self.sent.push(Sent::default());
+            self.sent.len() as u32 - 1
+        });
+        let generation = self.sent[sent as usize].generation;
+        self.sent[sent as usize] = Sent { generation, ..new };
+        let at = self.open.len() as u32;
+        let next = std::mem::replace(&mut self.open_of[stream.index()], at);
+        self.open.push(Open { sent, stream, epoch, ends, next });
+        self.count += 1;
+        sent
+    }
+
+    /// Adds a piece to a message.
+    fn add(&mut self, sent: u32, of: MoveId, bytes: f64) {
+        let sent = &mut self.sent[sent as usize];
+        let piece = Piece { of, next: sent.first };
+        sent.first = if self.free_pieces == NONE {
+            self.pieces.push(piece);
+            self.pieces.len() as u32 - 1
+        } else {
+            let at = self.free_pieces;
+            self.free_pieces = std::mem::replace(&mut self.pieces[at as usize], piece).next;
+            at
+        };
+        sent.count += 1;
+        sent.bytes += bytes;
+    }
+}
+
+impl Engine<'_> {
+    /// Puts what a move sends into messages, and says in how many pieces.
+    pub(super) fn send(&mut self, id: MoveId) -> u32 {
+        let schedule = self.schedule;
+        let (op, stream, epoch) = {
+            let moving = &self.moves[id as usize];
+            (moving.op, moving.stream, moving.epoch)
+        };
+        let by = schedule.streams[stream.index()].rank;
+        let mut pieces = 0;
+        for (from, to, region) in schedule.crossing(by, schedule.op(op)) {
+            let bytes = self.bytes[region.index()];
+            let sent = self.packets.find(stream, epoch, (from, to)).unwrap_or_else(|| {
+                let wire = self.wires.between(from, to);
+                let delay = self.wires.wire(wire).latency - self.machine.piece;
+                let (start, end) = (self.now, self.now);
+                let message = self.message(Message { op, from, to, bytes: 0, pieces: 0, start, end });
+                let queued = f64::INFINITY;
+                let new = Sent { wire, delay, queued, message, first: NONE, ..Sent::default() };
+                self.packets.open(stream, epoch, (from, to), new)
+            });
+            self.packets.add(sent, id, bytes);
+            let wire = self.packets.sent[sent as usize].wire;
+            for (link, share) in self.wires.links(wire) {
+                self.carried[*link as usize] += share * bytes;
+            }
+            pieces += 1;
+        }
+        pieces
+    }
+
+    /// The messages that were opened set out.
+    pub(super) fn set_out(&mut self) {
+        let mut open = std::mem::take(&mut self.packets.open);
+        for Open { sent: id, stream, .. } in open.drain(..) {
+            self.packets.open_of[stream.index()] = NONE;
+            let sent = &mut self.packets.sent[id as usize];
+            sent.delay += f64::from(sent.count) * self.machine.piece;
+            let Sent { wire, bytes, delay, message, count, .. } = *sent;
+            let flows = self.now + delay;
+            if let Some(timeline) = &mut self.timeline {
+                let message = &mut timeline.messages[message as usize];
+                (message.bytes, message.pieces, message.end) = (bytes as u64, count, flows);
+            }
+            match (bytes > 0.0, delay > 0.0) {
+                (true, true) => self.queue.push(flows, Event::Flows(id)),
+                (true, false) => self.sharing.start(id, wire, bytes),
+                (false, true) => self.queue.push(flows, Event::Arrives(id)),
+                (false, false) => self.arrived(id),
+            }
+        }
+        self.packets.open = open;
+    }
+
+    /// All of a message has arrived.
+    pub(super) fn arrived(&mut self, id: u32) {
+        let sent = &mut self.packets.sent[id as usize];
+        sent.generation += 1;
+        let Sent { wire, bytes, delay, message, first, .. } = *sent;
+        self.packets.free.push(id);
+        if let Some(timeline) = &mut self.timeline {
+            timeline.messages[message as usize].end = self.now;
+        }
+        let took = (delay, bytes / self.wires.wire(wire).alone);
+        let mut at = first;
+        while at != NONE {
+            let Piece { of, next } = self.packets.pieces[at as usize];
+            self.packets.pieces[at as usize].next =
+                std::mem::replace(&mut self.packets.free_pieces, at);
+            self.arrive(of, took);
+            at = next;
+        }
+    }
+}
