@@ -68,28 +68,19 @@ pub struct Form {
     /// Streams of a rank, each with as many messages; where there is a stream for each ring, the most rings there can
     /// be.
     pub streams: Term,
+    /// Whether steps are in turn at all numbers of ranks: see [`Self::exact`].
+    pub in_turn: bool,
     /// The source of the form: a paper, or an argument in words.
     pub why: &'static str,
 }
 
 impl Form {
-    /// Seconds for `bytes` bytes (nccl-tests' size) on `n` ranks: `latency` seconds a step, `bandwidth` bytes
-    /// a second between two ranks in one direction, and nothing else. `None` where the form does not hold for
-    /// `n`. A rank that is alone sends nothing.
-    pub fn seconds(&self, n: u32, bytes: u64, latency: f64, bandwidth: f64) -> Option<f64> {
-        if n == 1 {
-            return Some(0.0);
-        }
-        let value = |term: Term| term.value(n).map(|v| v.num() as f64 / v.den() as f64);
-        let (steps, volume) = (value(self.steps)?, value(self.volume)?);
-        self.admits.holds(n).then_some(steps * latency + volume * bytes as f64 / bandwidth)
-    }
-
-    /// Seconds where a stream does one message after the other, as engines do: `latency` seconds each, and `bandwidth`
-    /// bytes a second between two ranks in one direction; with `own_links` for every two of them, else with one port
-    /// a rank. `None` where the form does not hold for `n`, or where streams share a port: one's latency then
-    /// passes while another's bytes flow.
-    pub fn seconds_in_order(
+    /// Seconds for `bytes` bytes (nccl-tests' size) on `n` ranks: `latency` seconds a step, and `bandwidth` bytes
+    /// a second between two ranks in one direction, with `own_links` for every two of them, else with one port a rank.
+    /// `None` where the form does not hold for `n`, or where streams share a port: one's latency then
+    /// passes while another's bytes flow. A rank that is alone sends nothing. Where the form is not [`Self::exact`], the
+    /// time is an estimate.
+    pub fn seconds(
         &self,
         n: u32,
         bytes: u64,
@@ -97,16 +88,16 @@ impl Form {
         bandwidth: f64,
         own_links: bool,
     ) -> Option<f64> {
-        let streams = self.streams.value(n)? > Rat::ONE;
-        // What a stream sends in one step, it sends link after link: as through a port.
-        let in_turn = !streams && self.messages.value(n)? != self.steps.value(n)?;
-        let volume = match (n, own_links) {
-            (1, _) => Int(0),
-            (_, true) if !in_turn => self.volume,
-            (_, false) if streams => return None,
-            _ => self.port,
-        };
-        Self { steps: self.messages, volume, ..*self }.seconds(n, bytes, latency, bandwidth)
+        if n == 1 {
+            return Some(0.0);
+        }
+        if !own_links && self.streams.value(n)? > Rat::ONE {
+            return None;
+        }
+        let value = |term: Term| term.value(n).map(|v| v.num() as f64 / v.den() as f64);
+        let volume = value(if own_links { self.volume } else { self.port })?;
+        let steps = value(self.steps)?;
+        self.admits.holds(n).then_some(steps * latency + volume * bytes as f64 / bandwidth)
     }
 
     /// The counts for `n` ranks, each with one port each way. In all, n times what one rank does: no less
@@ -132,6 +123,18 @@ impl Form {
             reduced: work(self.reduced)?,
             copied: work(self.copied)?,
         })
+    }
+
+    /// Whether on `n` ranks no message of a step shares a link or a port with one of another step. Where ranks are left
+    /// over by the powers of two, some messages of some families find their data early, and slow others down.
+    pub const fn exact(&self, n: u32) -> bool {
+        self.in_turn || n.is_power_of_two()
+    }
+
+    /// Messages of several steps may be under way at once, but at powers of two.
+    const fn early(mut self) -> Self {
+        self.in_turn = false;
+        self
     }
 
     /// The form is that of an algorithm of the library.
@@ -234,6 +237,7 @@ const fn form(
         reduced,
         copied,
         streams: ONE,
+        in_turn: true,
         why,
     }
 }
@@ -255,15 +259,15 @@ pub const FORMS: &[Form] = &[
     form("HD", ReduceScatter, PowersOfTwo, [FloorLog, FloorLog, LESS, LESS, LESS, ONE_MORE], "S/2, S/4, … S/n with partners by xor").by("HalvingDoublingReduceScatter"),
     form("HD", AllGather, PowersOfTwo, [FloorLog, FloorLog, LESS, LESS, NONE, PART], "the same backwards").by("HalvingDoublingAllGather"),
     form("HD", AllReduce, PowersOfTwo, [FLOOR2, FLOOR2, LESS2, LESS2, LESS, ONE], "halving, then doubling").by("HalvingDoublingAllReduce"),
-    form("RHD", ReduceScatter, Any, [FOLD_STEPS, FOLD_STEPS, FOLD_BLOCKS, FOLD_BLOCKS, FOLD_SUMS, ONE_MORE], "HD among 2^f ranks, of which those that others fold S into have two blocks each, and hand one back").by("RecursiveHalvingDoublingReduceScatter"),
-    form("RHD", AllGather, Any, [FOLD_STEPS, FOLD_STEPS, FOLD_BLOCKS, FOLD_BLOCKS, NONE, PART], "the same backwards").by("RecursiveHalvingDoublingAllGather"),
-    form("RHD", AllReduce, Any, [CEIL2, CEIL2, FOLD2, FOLD2, FOLD, ONE], "HD among 2^f ranks; the others fold S in before and get S after").by("RecursiveHalvingDoublingAllReduce"),
+    form("RHD", ReduceScatter, Any, [FOLD_STEPS, FOLD_STEPS, FOLD_BLOCKS, FOLD_BLOCKS, FOLD_SUMS, ONE_MORE], "HD among 2^f ranks, of which those that others fold S into have two blocks each, and hand one back").by("RecursiveHalvingDoublingReduceScatter").early(),
+    form("RHD", AllGather, Any, [FOLD_STEPS, FOLD_STEPS, FOLD_BLOCKS, FOLD_BLOCKS, NONE, PART], "the same backwards").by("RecursiveHalvingDoublingAllGather").early(),
+    form("RHD", AllReduce, Any, [CEIL2, CEIL2, FOLD2, FOLD2, FOLD, ONE], "HD among 2^f ranks; the others fold S in before and get S after").by("RecursiveHalvingDoublingAllReduce").early(),
     form("NHR", ReduceScatter, Any, [CeilLog, STEPS, LESS, LESS, LESS, Div(&Add(&HalfUp, &ONE), &N)], "a binomial tree for each block, all at once").by("NhrReduceScatter"),
     form("NHR", AllGather, Any, [CeilLog, STEPS, LESS, LESS, NONE, PART], "the same trees backwards").by("NhrAllGather"),
     form("NHR", AllReduce, Any, [CEIL2, STEPS2, LESS2, LESS2, LESS, ONE], "ReduceScatter, then AllGather").by("NhrAllReduce"),
     form("NHR", Scatter, Any, [CeilLog, STEPS, LESS, LESS, NONE, PART], "each block down the route of its tree").by("NhrScatter"),
-    form("NHR", Broadcast, Any, [CEIL2, STEPS2, LESS2, LESS2, NONE, ONE], "Scatter, then AllGather").by("NhrBroadcast"),
-    form("NHR, one-shot", AllReduce, Any, [BOTH_LOGS, CEIL2, CEIL2, CEIL2, CeilLog, ONE], "S up one tree and down again").by("NhrOneShotAllReduce"),
+    form("NHR", Broadcast, Any, [CEIL2, STEPS2, LESS2, LESS2, NONE, ONE], "Scatter, then AllGather").by("NhrBroadcast").early(),
+    form("NHR, one-shot", AllReduce, Any, [BOTH_LOGS, CEIL2, CEIL2, CEIL2, CeilLog, ONE], "S up one tree and down again").by("NhrOneShotAllReduce").early(),
     form("mesh, two-shot", ReduceScatter, Any, [ONE, STEPS, PART, LESS, LESS, PART], "a block of S/n on every link at once").by("MeshReduceScatter"),
     form("mesh, two-shot", AllGather, Any, [ONE, STEPS, PART, LESS, NONE, PART], "a block of S/n on every link at once").by("MeshAllGather"),
     form("mesh, two-shot", AllReduce, Any, [TWO, STEPS2, PART2, LESS2, LESS, ONE], "ReduceScatter, then AllGather").by("MeshAllReduce"),

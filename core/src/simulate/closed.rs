@@ -1,18 +1,20 @@
 //! Times by formula, where nothing shares a link unless its stream does: on a full mesh and on a crossbar of links
 //! that are all alike.
 
-use super::machine::{Machine, SignalCost};
+use super::machine::{Machine, SignalCost, Streams};
 use crate::cost::Form;
 use crate::topology::Link;
 
 /// Seconds by a family's form for `bytes` bytes, nccl-tests' size, on `n` ranks, where no piece is rounded: as
-/// many latencies as a stream has messages, and what it sends, or the port of its rank.
+/// many latencies as there are steps, and what passes one after another over the links or the port of a rank.
 ///
-/// `None` where the form does not hold: for that rank count, on another topology, with other costs than messages
-/// between ranks that are all alike.
+/// `None` where the form does not hold, or only nearly: for that rank count, on another topology, with other costs than
+/// messages between ranks that are all alike.
 pub fn closed(form: &Form, n: u32, bytes: u64, machine: &Machine) -> Option<f64> {
-    let plain = machine.reduce.is_none()
+    let plain = machine.streams == Streams::ByData
+        && machine.reduce.is_none()
         && machine.copy.is_none()
+        && machine.piece == 0.0
         && machine.signals == SignalCost::Free
         && machine.stragglers.is_empty()
         && machine.degraded.is_empty();
@@ -25,9 +27,9 @@ pub fn closed(form: &Form, n: u32, bytes: u64, machine: &Machine) -> Option<f64>
     let switches = topology.nodes().len() - ranks;
     let mesh = switches == 0 && capacity.len() == ranks * (ranks - 1);
     let crossbar = switches == 1 && capacity.len() == 2 * ranks;
-    if !plain || !alike || !(mesh || crossbar) {
+    if !plain || !alike || !(mesh || crossbar) || !form.exact(n) {
         return None;
     }
     let hops = if mesh { 1.0 } else { 2.0 };
-    form.seconds_in_order(n, bytes, hops * latency.first()?, *capacity.first()?, mesh)
+    form.seconds(n, bytes, hops * latency.first()?, *capacity.first()?, mesh)
 }

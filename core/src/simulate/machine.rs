@@ -92,8 +92,11 @@ impl Machine {
             return Err(Problem::new(Code::BadTopology, "a latency that is not 0 or more"));
         }
         if !(self.piece.is_finite() && self.piece >= 0.0) {
-            return Err(Problem::new(Code::BadTopology, "an overhead of a piece that is not 0 or more")
-                .help("it is a time, such as 495ns"));
+            return Err(Problem::new(
+                Code::BadTopology,
+                "an overhead of a piece that is not 0 or more",
+            )
+            .help("it is a time, such as 495ns"));
         }
         for (rank, factor) in &self.stragglers {
             if rank.0 >= self.topology.nranks() {

@@ -261,7 +261,10 @@ fn overlap(schedule: &Schedule, a: Operand, b: Operand) -> bool {
         return false;
     }
     let (one, other) = (schedule.region(a), schedule.region(b));
-    if (one.buffer, one.slot) != (other.buffer, other.slot) || one.lo == one.hi || other.lo == other.hi {
+    if (one.buffer, one.slot) != (other.buffer, other.slot)
+        || one.lo == one.hi
+        || other.lo == other.hi
+    {
         return false;
     }
     one.base != other.base || one.lo < other.hi && other.lo < one.hi

@@ -128,7 +128,8 @@ impl Engine<'_> {
                 let wire = self.wires.between(from, to);
                 let delay = self.wires.wire(wire).latency - self.machine.piece;
                 let (start, end) = (self.now, self.now);
-                let message = self.message(Message { op, from, to, bytes: 0, pieces: 0, start, end });
+                let message =
+                    self.message(Message { op, from, to, bytes: 0, pieces: 0, start, end });
                 let queued = f64::INFINITY;
                 let new = Sent { wire, delay, queued, message, first: NONE, ..Sent::default() };
                 self.packets.open(stream, epoch, (from, to), new)

@@ -105,7 +105,8 @@ pub(super) fn steps_in(
                 let crosses = schedule.crossing(by, op).next().is_some();
                 let arrived = start + u32::from(crosses);
                 let all = srcs.iter().chain(dsts).map(|operand| last(&written, operand));
-                let done = all.chain(dsts.iter().map(|dst| last(&read, dst))).fold(arrived, u32::max);
+                let done =
+                    all.chain(dsts.iter().map(|dst| last(&read, dst))).fold(arrived, u32::max);
                 for src in srcs {
                     read[place(src)].iter_mut().for_each(|at| *at = done.max(*at));
                 }

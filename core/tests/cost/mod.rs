@@ -54,14 +54,15 @@ fn steps_and_volumes_of_the_logarithmic_families() {
 #[test]
 fn times_are_sums_of_latency_and_volume() {
     // 14 messages of 2 us, and 7/4 of 8 MB at 1 GB/s.
-    let ring = of("ring", Collective::AllReduce).seconds(8, 8_000_000, 2e-6, 1e9).unwrap();
+    let ring = of("ring", Collective::AllReduce).seconds(8, 8_000_000, 2e-6, 1e9, true).unwrap();
     assert!((ring - (28e-6 + 14e-3)).abs() < 1e-12);
     let hd = of("HD", Collective::AllReduce);
-    assert_eq!(hd.seconds(6, 1, 1.0, 1.0), None);
-    assert!(hd.seconds(8, 1, 1.0, 1.0).is_some());
+    assert_eq!(hd.seconds(6, 1, 1.0, 1.0, true), None);
+    assert!(hd.seconds(8, 1, 1.0, 1.0, true).is_some());
     // At small sizes the fewest messages win, at large ones the least volume.
-    let time =
-        |family, bytes| of(family, Collective::AllReduce).seconds(8, bytes, 1e-6, 1e10).unwrap();
+    let time = |family, bytes| {
+        of(family, Collective::AllReduce).seconds(8, bytes, 1e-6, 1e10, true).unwrap()
+    };
     assert!(time("recursive doubling", 64) < time("HD", 64) && time("HD", 64) < time("ring", 64));
     assert!(time("HD", 1 << 30) < time("recursive doubling", 1 << 30));
     assert!(time("two-way ring", 1 << 30) < time("HD", 1 << 30));
@@ -141,7 +142,7 @@ fn no_form_beats_the_lower_bound_of_the_full_mesh() {
 fn any_number_of_ranks_has_an_answer() {
     for n in [0, 1, (1 << 31) - 1, 1 << 31, (1 << 31) + 1, u32::MAX] {
         for form in FORMS {
-            let time = form.seconds(n, u64::MAX, 1.0, 1.0);
+            let time = form.seconds(n, u64::MAX, 1.0, 1.0, true);
             assert_eq!(time.is_some(), n == 1 || form.admits.holds(n), "{form:?} at {n}");
         }
     }
@@ -159,7 +160,7 @@ fn more_ranks_or_bytes_never_take_fewer_messages_or_less_time() {
             assert!(fewer <= more, "{form:?} from {} to {} ranks", pair[0], pair[1]);
         }
         let n = if form.admits.holds(8) { 8 } else { 7 };
-        let time = |bytes| form.seconds(n, bytes, 1e-6, 1e9).expect("the form holds");
+        let time = |bytes| form.seconds(n, bytes, 1e-6, 1e9, true).expect("the form holds");
         assert!(time(0) > 0.0 && time(0) < time(1 << 20) && time(1 << 20) < time(1 << 30));
     }
 }

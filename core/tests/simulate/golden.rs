@@ -1,9 +1,13 @@
 //! `SimGrid`'s fluid model, all correction factors 1: a logical ring and recursive doubling.
 
 use super::{library, machine, run, schedule};
+use roundelay_core::collective::Collective;
+use roundelay_core::ids::RankId;
+use roundelay_core::optimize::join;
 use roundelay_core::schedule::{Algorithm as _, Schedule};
 use roundelay_core::simulate::Machine;
 use roundelay_core::topology::Routing;
+use roundelay_core::topology::bounds::bound;
 
 /// Hosts on links of 25 GB/s and 1 us each.
 fn platform(name: &str, n: u32) -> Machine {
@@ -64,4 +68,45 @@ fn oversubscription_changes_the_order() {
     assert!((on_leaves.0 / 5789.0 - 1.0).abs() < 0.001, "{on_leaves:?}");
     assert!((on_leaves.1 / 5908.0 - 1.0).abs() < 0.001, "{on_leaves:?}");
     assert!(time(&halving, "xbar") < time(&ring, "xbar"));
+}
+
+/// The share of the bandwidth bound that algorithms reach at 1 MiB on 64 ranks of 25 GB/s, 2 us a message: figures of
+/// the field.
+#[test]
+fn shares_of_the_bound_on_a_crossbar() {
+    let golden = [
+        ("RingAllReduce", 24.7),
+        ("RecursiveDoublingAllReduce", 31.3),
+        ("HalvingDoublingAllReduce", 77.5),
+        ("MeshAllReduce", 95.3),
+    ];
+    let machine = machine("crossbar(64, 25GB/s, 1us)");
+    let bound = bound(&machine.topology, 64, Collective::AllReduce, RankId(0)).expect("it fits");
+    for (name, golden) in golden {
+        let done = run(&schedule(name, 64), &machine, 1 << 20);
+        let share = 100.0 * bound.seconds(1 << 20) / done.seconds;
+        assert!((share - golden).abs() < 1.0, "{name} reaches {share} %, not {golden}");
+    }
+}
+
+/// The slices of a step travel as one message: 2 ceil(log2 n) L + 2 (n - 1)/n S/B.
+#[test]
+fn nhr_keeps_its_promise() {
+    for n in [5, 8, 13, 16, 31, 32, 64, 100, 128, 200, 256] {
+        for reorder in ["false", "true"] {
+            let mut nhr = library("NhrAllReduce");
+            nhr.set_text("reorder", reorder).expect("its parameter");
+            let schedule = join(&nhr.schedule(n).expect("it fits"));
+            let machine = machine(&format!("crossbar({n}, 25GB/s, 1us)"));
+            for bytes in [1 << 16, 1 << 20, 1 << 26] {
+                let done = run(&schedule, &machine, bytes);
+                let steps = 2.0 * f64::from(n.next_power_of_two().ilog2());
+                let ranks = f64::from(n);
+                let promised =
+                    steps * 2e-6 + 2.0 * (ranks - 1.0) / ranks * done.bytes as f64 / 25e9;
+                let off = (done.seconds / promised - 1.0).abs();
+                assert!(off < 0.01, "{n} ranks, {bytes} bytes: {} s, not {promised}", done.seconds);
+            }
+        }
+    }
 }

@@ -2,9 +2,11 @@
 
 use roundelay_core::cost::Load;
 use roundelay_core::dtype::DType;
+use roundelay_core::optimize::join;
 use roundelay_core::schedule::Schedule;
 use roundelay_core::schedule::{Algorithm as _, OpKind};
-use roundelay_core::simulate::{Machine, SignalCost, Simulated, State, Task, simulate};
+use roundelay_core::simulate::{Machine, SignalCost, Simulated, State, Streams, Task, simulate};
+use roundelay_core::verify::verify;
 
 use super::{machine, names, schedule};
 
@@ -125,4 +127,62 @@ fn recording_changes_nothing() {
     let (with, without) = (run(true), run(false));
     assert!(with.timeline.is_some());
     assert_eq!(Simulated { timeline: None, ..with }, without);
+}
+
+/// The proof counts steps in the memory of a run; the simulator finds them by who waits for whom, where each message
+/// takes a second and bytes take no time.
+#[test]
+fn steps_are_counted_alike_by_the_proof_and_by_the_simulator() {
+    let mut compared = 0;
+    for name in names() {
+        for n in [2, 3, 4, 5, 8, 9] {
+            let Ok(schedule) = super::library(&name).schedule(n) else { continue };
+            let Ok(proof) = verify(&schedule) else { continue };
+            let machine = machine(&format!("full_mesh({n}, 1GB/s, 1s)"));
+            for schedule in [&schedule, &join(&schedule)] {
+                let done = simulate(schedule, &machine, 0, DType::F32, true).expect("it ends");
+                assert!(
+                    (done.seconds - f64::from(proof.steps)).abs() < 1e-9,
+                    "{name} at {n}: {} s, but {} steps",
+                    done.seconds,
+                    proof.steps
+                );
+                compared += 1;
+            }
+        }
+    }
+    assert!(compared > 300, "only {compared} runs");
+}
+
+/// What a contest's stream does one after the other, another machine's does at once.
+#[test]
+fn streams_in_order_wait_for_each_move() {
+    let schedule = schedule("MeshAllReduce", 8);
+    let machine = machine("full_mesh(8, 25GB/s, 2us)");
+    let time = |machine: &Machine| {
+        simulate(&schedule, machine, 0, DType::F32, false).expect("it ends").seconds
+    };
+    assert!((time(&machine) - 4e-6).abs() < 1e-12);
+    let in_order = Machine { streams: Streams::InOrder, ..machine };
+    assert!((time(&in_order) - 28e-6).abs() < 1e-12);
+}
+
+/// All pieces of a message but the first cost what the machine says, and nothing where they are joined.
+#[test]
+fn pieces_share_a_latency_and_have_a_price() {
+    let mut nhr = super::library("NhrAllReduce");
+    nhr.set_text("reorder", "true").expect("its parameter");
+    let schedule = nhr.schedule(8).expect("it fits");
+    let machine = machine("full_mesh(8, 1000000GB/s, 2us)");
+    let time = |schedule: &Schedule, machine: &Machine| {
+        simulate(schedule, machine, 8, DType::F32, false).expect("it ends").seconds
+    };
+    // Three steps of 4, 2 and 1 blocks, and back.
+    assert!((time(&schedule, &machine) - 12e-6).abs() < 1e-9);
+    let machine = Machine { piece: 1e-6, ..machine };
+    assert!((time(&schedule, &machine) - (12e-6 + 8e-6)).abs() < 1e-9);
+    assert!((time(&join(&schedule), &machine) - 12e-6).abs() < 1e-9);
+    let traffic = (schedule.messages(), join(&schedule).messages());
+    assert_eq!((traffic.0.messages, traffic.0.pieces), (48, 112));
+    assert_eq!((traffic.1.messages, traffic.1.pieces), (48, 48));
 }
