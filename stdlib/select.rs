@@ -1,7 +1,8 @@
-//! Choosing: what each algorithm of the library would take by an explicit model, and so which one to run.
+//! Choosing: what each algorithm of the library would take on a machine of given constants, and so which one to run.
 //!
-//! T = steps * L + messages * message + S * (volume / B + reduced / reduce + copied / copy), with the
-//! constants of [`Costs`] and the numbers of [`Counts`]. Nothing is left out silently: an algorithm that
+//! The time is the simulated one of the schedule, its pieces joined, on the links of a topology or with one port a rank.
+//! Where ranks share cores, it is at least what these need for the work of all ranks. A schedule that is too large to be
+//! laid out has the time of the closed form of its family. Nothing is left out silently: an algorithm that
 //! cannot run is listed with the reason.
 
 use std::fmt;
@@ -9,15 +10,17 @@ use std::sync::{Arc, OnceLock};
 
 use roundelay_core::check::Frontend;
 use roundelay_core::check::dependencies::Dependencies;
-use roundelay_core::cost::{self, Counter, has_latency};
+use roundelay_core::cost::{self, has_latency};
 use roundelay_core::diagnostics::{Code, Finding};
+use roundelay_core::ids::SpanId;
 use roundelay_core::program::Configured;
+use roundelay_core::optimize::join;
 use roundelay_core::schedule::{Limits, Schedule};
+use roundelay_core::simulate::{Machine, Spent, simulate};
 use roundelay_core::syntax::Source;
-use roundelay_core::verify;
 use roundelay_core::{compile_with, prove};
 
-pub use roundelay_core::cost::{Costs, Counts, Form, OnLinks, Time};
+pub use roundelay_core::cost::{Costs, Counts, Form, Time};
 
 use crate::library::SOURCES;
 use crate::{Algorithm, Collective, DType, Error, Plan, ReduceOp, ToPlan as _, Topology};
@@ -63,20 +66,22 @@ pub struct Row {
     pub algorithm: String,
     /// Whether it is one of those that were given to [`select_beside`], and not of the library.
     pub own: bool,
-    /// Its steps and messages, and its data in shares of the size S.
+    /// Its steps, messages and pieces, and its data in shares of the size S.
     pub counts: Counts,
     /// The predicted time in seconds, by what it is spent on.
     pub time: Time,
-    /// Whether the counts are of the schedule itself or of a closed form.
+    /// Where the time is from.
     pub numbers: Numbers,
 }
 
-/// Where the counts of a [`Row`] are from.
+/// Where the time of a [`Row`] is from.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Numbers {
-    /// Every op of the schedule was counted.
-    Schedule,
-    /// The schedule is too large to be laid out for this: the counts are by the closed form of its family.
+    /// The schedule was simulated: the time is that of its critical path.
+    Simulated,
+    /// Ranks share cores, and these need longer for the work of all ranks than the critical path takes.
+    Cores,
+    /// The schedule is too large to be laid out for this: counts and time are by the closed form of its family.
     Form(&'static Form),
 }
 
@@ -136,18 +141,18 @@ pub fn select_beside(
     topology: Option<&Topology>,
 ) -> Choice {
     let shared = topology.cloned().map(Arc::new);
+    let costs = match topology {
+        // Each rank of a topology works by itself.
+        Some(_) => Costs { cores: None, ..costs.clone() },
+        None => costs.clone(),
+    };
+    let asked = Asked { costs: &costs, nranks, bytes, topology: shared.as_ref() };
     let (mut ranked, mut refused) = (Vec::new(), Vec::new());
     let all = own.iter().zip(std::iter::repeat(true)).chain(library().iter().map(|a| (a, false)));
     for (algorithm, own) in all.filter(|(a, _)| a.collective() == collective) {
         let name = algorithm.name().to_owned();
-        match count(algorithm, own, nranks, shared.as_ref()) {
-            Ok((counts, links, numbers)) => {
-                let time = match (topology, links) {
-                    (Some(topology), Some(links)) => {
-                        costs.time_on(topology, &counts, &links, bytes)
-                    }
-                    _ => costs.time(&counts, bytes),
-                };
+        match predicted(algorithm, own, &asked) {
+            Ok((counts, time, numbers)) => {
                 ranked.push(Row { algorithm: name, own, counts, time, numbers });
             }
             Err(findings) => {
@@ -178,11 +183,7 @@ pub fn select_beside(
         topology: topology.map(|t| t.name().to_owned()),
         bandwidth: fastest.unwrap_or(costs.bandwidth),
         latency_of_links: topology.is_some_and(has_latency),
-        costs: match topology {
-            // Each rank of a topology works by itself.
-            Some(_) => Costs { cores: None, ..costs.clone() },
-            None => costs.clone(),
-        },
+        costs,
         ranked,
         refused,
         own: own.to_vec(),
@@ -213,51 +214,75 @@ pub fn library() -> &'static [Configured] {
     })
 }
 
+/// What was asked about.
+struct Asked<'a> {
+    costs: &'a Costs,
+    nranks: u32,
+    bytes: u64,
+    topology: Option<&'a Arc<Topology>>,
+}
+
 /// What an algorithm takes, or why it cannot run.
-fn count(
+fn predicted(
     algorithm: &Configured,
     own: bool,
-    nranks: u32,
-    topology: Option<&Arc<Topology>>,
-) -> Result<(Counts, Option<OnLinks>, Numbers), Vec<Finding>> {
+    asked: &Asked<'_>,
+) -> Result<(Counts, Time, Numbers), Vec<Finding>> {
+    let Asked { nranks, topology, .. } = *asked;
     let mut algorithm = algorithm.clone();
     if let Some(topology) = topology {
         algorithm.place_on(topology.clone());
     }
-    let limits = if topology.is_some() { LIMITS_ON } else { LIMITS };
     // The library's proofs are its tests' business; no closed form stands in for what it does not have.
     if own {
-        return counted(prove(&algorithm, nranks)?.schedule(), topology);
+        return simulated(prove(&algorithm, nranks)?.schedule(), asked);
     }
-    let schedule = match algorithm.schedule_within(nranks, limits) {
-        Ok(schedule) => schedule,
-        Err(findings) => {
-            let too_large = findings.iter().any(|finding| finding.code == Code::StepLimit);
+    let limits = if topology.is_some() { LIMITS_ON } else { LIMITS };
+    let laid_out = algorithm.schedule_within(nranks, limits);
+    match laid_out.and_then(|schedule| simulated(&schedule, asked)) {
+        Err(findings) if findings.iter().any(|f| f.code == Code::StepLimit) => {
             // A form knows no links but its own.
             let form = cost::of_algorithm(algorithm.name(), nranks)
-                .filter(|_| too_large && topology.is_none())
+                .filter(|_| topology.is_none())
                 .and_then(|form| Some((form.counts(nranks)?, form)));
             let (counts, form) = form.ok_or(findings)?;
-            return Ok((counts, None, Numbers::Form(form)));
+            Ok((counts, asked.costs.time(&counts, asked.bytes), Numbers::Form(form)))
         }
-    };
-    counted(&schedule, topology)
+        found => found,
+    }
 }
 
 /// What a schedule takes, or why it cannot run there.
-fn counted(
+fn simulated(
     schedule: &Schedule,
-    topology: Option<&Arc<Topology>>,
-) -> Result<(Counts, Option<OnLinks>, Numbers), Vec<Finding>> {
-    if let Some(topology) = topology {
-        let missing = verify::links(schedule, topology);
-        if !missing.is_empty() {
-            return Err(missing);
+    asked: &Asked<'_>,
+) -> Result<(Counts, Time, Numbers), Vec<Finding>> {
+    let Asked { costs, nranks, bytes, topology } = *asked;
+    let Some(machine) = Machine::of_costs(costs, topology, nranks) else {
+        let most = Topology::RANK_LIMIT;
+        let title = format!("{nranks} ranks are more than are simulated: at most {most}");
+        return Err(vec![Finding::new(Code::StepLimit, SpanId::default(), title)]);
+    };
+    let schedule = join(schedule);
+    let counts = Counts::of(&schedule)?;
+    // Bytes are the elements: the size need not be one of whole others.
+    let count = bytes / schedule.collective.max_units(nranks);
+    let done = simulate(&schedule, &machine, count, DType::U8, false)?;
+    let spent = Spent::of(&done.critical);
+    let time = Time {
+        steps: spent.latency,
+        pieces: spent.pieces,
+        volume: spent.flowing + spent.sharing,
+        reduced: spent.reducing,
+        copied: spent.local,
+    };
+    if costs.cores.is_some_and(|cores| cores < nranks) {
+        let by_cores = costs.time(&counts, bytes);
+        if by_cores.seconds() > time.seconds() {
+            return Ok((counts, by_cores, Numbers::Cores));
         }
     }
-    let counter = Counter::new(schedule)?;
-    let links = topology.map(|topology| counter.on_links(topology));
-    Ok((counter.counts(), links, Numbers::Schedule))
+    Ok((counts, time, Numbers::Simulated))
 }
 
 impl Choice {
@@ -318,26 +343,6 @@ impl Choice {
     }
 }
 
-impl Row {
-    /// The numbers as the model multiplies them: messages, then shares of S: volume, reduced, copied. Where ranks
-    /// share cores that is the work of all of them by the number of cores, if that is more than what one has
-    /// in a row.
-    pub fn factors(&self, choice: &Choice) -> [f64; 4] {
-        let Counts { messages, volume, reduced, copied, .. } = self.counts;
-        let bytes = choice.bytes as f64;
-        let volume = match choice.topology {
-            Some(_) if choice.bytes > 0 => self.time.volume * choice.bandwidth / bytes,
-            _ => choice.costs.factor(volume),
-        };
-        [
-            choice.costs.factor(messages),
-            volume,
-            choice.costs.factor(reduced),
-            choice.costs.factor(copied),
-        ]
-    }
-}
-
 impl fmt::Display for Choice {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { collective, nranks, costs, .. } = self;
@@ -347,23 +352,25 @@ impl fmt::Display for Choice {
         if !self.ranked.is_empty() {
             writeln!(
                 f,
-                "{:width$}  {:>9} {:>6} {:>8} {:>7} {:>7} {:>7}  numbers of",
-                "algorithm", "predicted", "steps", "messages", "volume", "reduced", "copied"
+                "{:width$}  {:>9} {:>6} {:>8} {:>6} {:>7} {:>7} {:>7}  by",
+                "algorithm", "predicted", "steps", "messages", "pieces", "volume", "reduced", "copied"
             )?;
         }
         for row in &self.ranked {
-            let [messages, volume, reduced, copied] = row.factors(self).map(number);
-            let numbers = match row.numbers {
-                Numbers::Schedule => "schedule",
+            let Counts { steps, messages, pieces, volume, reduced, copied } = row.counts;
+            let [messages, pieces, volume, reduced, copied] =
+                [messages, pieces, volume, reduced, copied].map(|work| number(work.busiest));
+            let by = match row.numbers {
+                Numbers::Simulated => "simulation",
+                Numbers::Cores => "cores",
                 Numbers::Form(_) => "form",
             };
-            let numbers = if row.own { format!("{numbers}, yours") } else { numbers.to_owned() };
+            let by = if row.own { format!("{by}, yours") } else { by.to_owned() };
             writeln!(
                 f,
-                "{:width$}  {:>9} {:>6} {messages:>8} {volume:>7} {reduced:>7} {copied:>7}  {numbers}",
+                "{:width$}  {:>9} {steps:>6} {messages:>8} {pieces:>6} {volume:>7} {reduced:>7} {copied:>7}  {by}",
                 row.algorithm,
                 time(row.time.seconds()),
-                row.counts.steps,
             )?;
         }
         if !self.refused.is_empty() {
@@ -375,9 +382,9 @@ impl fmt::Display for Choice {
         let library = Costs { cores: host().cores, ..costs.clone() } == *host();
         write!(
             f,
-            "\npredicted = steps * L + messages * message + S * (volume / B + reduced / reduce + copied / copy)\n\
+            "\npredicted: simulated, streams by data, signals free; messages to copied: of the busiest rank\n\
              size S {}, latency L {latency}, bandwidth B {}\n\
-             message {}, reduce {}, copy {}\n\
+             a further piece of a message {}, reduce {}, copy {}\n\
              constants: {}",
             size(self.bytes),
             rate(self.bandwidth),
@@ -392,7 +399,7 @@ impl fmt::Display for Choice {
         )?;
         if let Some(cores) = costs.cores {
             let next = if library { "\n" } else { "; " };
-            write!(f, "{next}{cores} cores do the work of all ranks")?;
+            write!(f, "{next}{cores} cores do the work of all ranks: by cores = steps * L + all work / cores")?;
         }
         write!(f, "\nequal times are in the order of names")
     }

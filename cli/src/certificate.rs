@@ -1,5 +1,6 @@
 //! What a proof says, as a short certificate for people and whole for programs.
 
+use roundelay_core::optimize::join;
 use roundelay_core::program::Program;
 use roundelay_core::syntax::Source;
 use roundelay_core::verify::{Busiest, Depth, Proved, Sameness, Signals, depth, parametric};
@@ -27,6 +28,9 @@ pub(crate) struct Certificate {
     scratch_units: f64,
     #[serde(skip_serializing_if = "Option::is_none")]
     fifo: Option<Fifo>,
+    /// Between all ranks.
+    messages: u64,
+    pieces: u64,
     sends_to: Port,
     receives_from: Port,
     /// Reduces one after the other, for some element.
@@ -76,10 +80,10 @@ struct Ideal {
     /// Units through the busiest port.
     units: f64,
     least_units: f64,
-    /// Dependent sends.
-    rounds: u32,
-    least_rounds: u32,
-    /// Ports a rank that `least_rounds` allows: as many as the schedule uses.
+    /// Messages in the longest chain.
+    steps: u32,
+    least_steps: u32,
+    /// Ports a rank that `least_steps` allows: as many as the schedule uses.
     ports: usize,
 }
 
@@ -124,7 +128,7 @@ impl Every {
 impl Certificate {
     pub(crate) fn new(proved: &Proved, signals: Signals) -> Self {
         let (schedule, proof) = (proved.schedule(), proved.proof());
-        let (needs, used) = (schedule.needs(), &proof.ports);
+        let (needs, used, traffic) = (schedule.needs(), &proof.ports, join(schedule).messages());
         let port = |busiest: &Busiest| Port {
             peers: busiest.peers.len(),
             rank: busiest.rank.0,
@@ -172,6 +176,8 @@ impl Certificate {
             joins: needs.joins,
             scratch_units: scratch,
             fifo: depth(schedule).map(|Depth { credits, needed }| Fifo { credits, needed }),
+            messages: traffic.messages,
+            pieces: traffic.pieces,
             sends_to: port(&used.send),
             receives_from: port(&used.receive),
             reduce_depth: proof.reduce_depth,
@@ -179,8 +185,8 @@ impl Certificate {
             ideal: Ideal {
                 units: schedule.busiest_port(),
                 least_units: collective.least_units(nranks),
-                rounds: proof.steps,
-                least_rounds: collective.least_rounds(nranks, most_ports as u32),
+                steps: proof.steps,
+                least_steps: collective.least_rounds(nranks, most_ports as u32),
                 ports: most_ports,
             },
         }
@@ -202,7 +208,7 @@ impl Certificate {
         let (always, conditions) = self.proved.split_at(4);
         let conditions: Vec<_> =
             conditions.iter().map(|c| (*c).to_owned()).chain(signals).collect();
-        let Self { sends_to, receives_from, .. } = self;
+        let Self { messages, pieces, sends_to, receives_from, .. } = self;
         let mut lines = vec![always.join(", ")];
         if !conditions.is_empty() {
             lines.push(conditions.join("; "));
@@ -219,7 +225,9 @@ impl Certificate {
         ));
         if sends_to.peers + receives_from.peers > 0 {
             lines.push(format!(
-                "in one step a rank sends to at most {} and receives from {}",
+                "{} of {}; in one step a rank sends to at most {} and receives from {}",
+                count(*messages as usize, "message"),
+                count(*pieces as usize, "piece"),
                 count(sends_to.peers, "peer"),
                 receives_from.peers
             ));
@@ -242,16 +250,16 @@ impl Certificate {
             ));
         }
         if with_ideal && n > 1 {
-            let Ideal { units, least_units, rounds, least_rounds, .. } = self.ideal;
+            let Ideal { units, least_units, steps, least_steps, .. } = self.ideal;
             lines.push(format!(
-                "busiest port: {}, at least {} ({:.1} %); {} in a row, at least {least_rounds}",
+                "busiest port: {}, at least {} ({:.1} %); {}, at least {least_steps}",
                 match units {
                     1.0 => "1 unit".to_owned(),
                     units => format!("{} units", short(units)),
                 },
                 short(least_units),
                 100.0 * least_units / units.max(f64::MIN_POSITIVE),
-                count(rounds as usize, "message"),
+                count(steps as usize, "step"),
             ));
         }
         lines

@@ -20,9 +20,10 @@ pub(crate) struct Optimum {
     bound_seconds_per_byte: f64,
     bound: String,
     binding: String,
-    rounds: u32,
+    /// Messages in the longest chain.
+    steps: u32,
     /// A message needs as many between the ranks farthest apart.
-    least_rounds: u32,
+    least_steps: u32,
     #[serde(skip)]
     relative: bool,
 }
@@ -53,8 +54,8 @@ impl Optimum {
             bound_seconds_per_byte: per_byte.value(),
             bound: per_byte.to_string(),
             binding: binding.to_string(),
-            rounds: proved.proof().steps,
-            least_rounds: Rounds::new(topology, nranks).diameter,
+            steps: proved.proof().steps,
+            least_steps: Rounds::new(topology, nranks).diameter,
             relative: topology.is_relative(),
         })
     }
@@ -81,7 +82,7 @@ impl Optimum {
             Some(link) => format!("busiest link {link}: {}; ", time(self.seconds_per_byte)),
             None => String::new(),
         };
-        let messages = count(self.rounds as usize, "message");
-        [reached, format!("{link}{messages} in a row, at least {}", self.least_rounds)]
+        let steps = count(self.steps as usize, "step");
+        [reached, format!("{link}{steps}, at least {}", self.least_steps)]
     }
 }

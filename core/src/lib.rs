@@ -2,7 +2,7 @@
 //!
 //! The pipeline is this page, in the order of the modules:
 //! **syntax -> check -> schedule -> verify -> optimize -> simulate / emit / run**.
-//! The feature `tools` adds what a program that proves and runs algorithms never calls: [`simulate`], [`topology::bounds`]
+//! The feature `tools` adds what a program that proves and runs algorithms never calls: [`topology::bounds`]
 //! and the back ends of [`emit`] other than Rust.
 //! Nothing here knows an engine, a thread or a proc macro's bridge.
 
@@ -24,7 +24,6 @@ pub mod verify;
 
 pub mod optimize;
 
-#[cfg(feature = "tools")]
 pub mod simulate;
 
 pub mod executor;

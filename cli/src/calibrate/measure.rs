@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use roundelay::select::library;
 use roundelay::{Algorithm as _, DType, Level, Options, Plan, ReduceOp};
-use roundelay_core::cost::{Counter, Sample};
+use roundelay_core::cost::{Counts, Sample};
 use roundelay_core::ids::RankId;
 use roundelay_core::program::Configured;
 use roundelay_core::{diagnostics::Code, prove};
@@ -64,7 +64,7 @@ fn sample(
     };
     let (dtype, size) = (DType::F32, DType::F32.size());
     let proved = prove(algorithm, nranks).map_err(unproved)?;
-    let counts = Counter::new(proved.schedule()).map_err(unproved)?.counts();
+    let counts = Counts::of(proved.schedule()).map_err(unproved)?;
     let unit = algorithm.collective().bytes(1, nranks, size as u64);
     let count = bytes.div_ceil(unit);
     let engine = |error: roundelay_kernels::Error| Failure::from(error);

@@ -7,7 +7,7 @@ use roundelay_core::dtype::DType;
 use roundelay_core::emit::hccl_cpp::SIGNALS;
 use roundelay_core::executor::{Executor, holds_no_element};
 use roundelay_core::schedule::Algorithm as _;
-use roundelay_core::simulate::{Machine, SignalCost, simulate};
+use roundelay_core::simulate::{Machine, SignalCost, Streams, simulate};
 use roundelay_core::topology::bounds::{Rounds, bound};
 use serde::Serialize;
 
@@ -122,6 +122,7 @@ fn scored(executor: &Executor, bytes: u64, flags: &ScoreFlags) -> Result<Scored,
         bandwidth: flags.bandwidth,
         latency: flags.latency,
         signals: SignalCost::Messages,
+        streams: Streams::InOrder,
         ..Machine::new(executor.topology.clone())
     };
     let dtype = flags.data.dtype;
@@ -206,7 +207,7 @@ impl Report {
         let links = if self.verdict.one_shot_links { "would do" } else { "would not do" };
         print(&format!("            one-shot flags, one set a link, {links} for its signals"));
         print(&format!(
-            "  simulated with links of {} GB/s and {} us, signals as messages, reductions free",
+            "  simulated with links of {} GB/s and {} us, streams in order, signals as messages, reductions free",
             short(self.bandwidth / 1e9),
             short(self.latency * 1e6)
         ));

@@ -1,9 +1,13 @@
 //! One algorithm of a list: its parameters, the rank counts that it admits, and what it takes at one of them.
 
+use std::sync::Arc;
+
 use roundelay_core::check::hir;
-use roundelay_core::cost::Counter;
+use roundelay_core::dtype::DType;
+use roundelay_core::optimize::join;
 use roundelay_core::program::Configured;
 use roundelay_core::schedule::{Algorithm as _, Schedule};
+use roundelay_core::simulate::{Machine, simulate};
 use roundelay_core::verify::{self, Sameness, Signals};
 use serde::Serialize;
 
@@ -12,13 +16,15 @@ use crate::topo::{count, short};
 /// What the words of a list mean.
 pub(super) const LEGEND: &str = "\
 steps   messages in the longest chain in which each message waits for the one before
-S       nccl-tests' size in bytes; `1.5 S` is the data that must pass one after another
+S       nccl-tests' size in bytes; `1.5 S` passes one after another where a rank has one port each way
 scratch of a rank, in units of the count
 order   whether results are reduced in one order, on all ranks and in all pieces of the buffer
 `list COLLECTIVE --why` ranks algorithms by predicted time; `--format json` says more";
 
 /// Rank counts that are tried.
 const TRIED: u32 = 33;
+/// Elements of a unit that are cut as exactly as shares are shown.
+const COUNT: u64 = 1 << 24;
 /// Columns of a line.
 const WIDTH: usize = 100;
 
@@ -64,11 +70,12 @@ struct Wrong {
 /// Counts of one schedule.
 #[derive(Serialize)]
 struct Shown {
-    /// Latencies one after another.
+    /// Messages in the longest chain.
     steps: u32,
-    /// Moves between ranks, one after another.
-    messages: f64,
-    /// Shares of S, nccl-tests' size, one after another through one port a rank.
+    /// Of all ranks.
+    messages: u64,
+    pieces: u64,
+    /// Shares of S, nccl-tests' size, that pass one after another where each rank has one port each way.
     volume: f64,
     streams: u32,
     /// Of a rank, in units of the count.
@@ -214,12 +221,17 @@ impl Listed {
 impl Shown {
     /// `None` for a schedule that cannot end.
     fn new(schedule: &Schedule) -> Option<Self> {
-        let counts = Counter::new(schedule).ok()?.counts();
+        let steps = verify::steps(schedule).ok()?.into_iter().max().unwrap_or(0);
+        let joined = join(schedule);
+        // A byte a second and no latency: the time over the size is what passes one after another.
+        let port = format!("crossbar({})", schedule.nranks).parse().ok()?;
+        let done = simulate(&joined, &Machine::new(Arc::new(port)), COUNT, DType::U8, false).ok()?;
         let needs = schedule.needs();
         Some(Self {
-            steps: counts.steps,
-            messages: counts.messages.in_a_row,
-            volume: counts.volume.in_a_row,
+            steps,
+            messages: done.messages,
+            pieces: done.pieces,
+            volume: done.seconds / done.bytes as f64,
             streams: needs.streams,
             scratch_units: needs.scratch.map_or(f64::INFINITY, |r| r.num() as f64 / r.den() as f64),
             order: ReductionOrder::new(schedule),

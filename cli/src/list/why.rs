@@ -2,8 +2,9 @@
 
 use std::path::Path;
 
-use roundelay::select::{Numbers, Refused, Row, host, select_beside};
+use roundelay::select::{Counts, Numbers, Refused, Row, host, select_beside};
 use roundelay::{Choice, Collective, Costs};
+use roundelay_core::cost::Work;
 use roundelay_core::diagnostics::Code;
 use roundelay_core::program::Configured;
 use serde::Serialize;
@@ -85,24 +86,38 @@ struct Ranked<'c> {
     own: bool,
     seconds: f64,
     steps: u32,
-    /// As the model multiplies them.
-    messages: f64,
-    volume: f64,
-    reduced: f64,
-    copied: f64,
-    /// `schedule`, or the family whose closed form it is.
-    numbers: &'static str,
+    messages: Load,
+    pieces: Load,
+    /// In shares of S.
+    volume: Load,
+    reduced: Load,
+    copied: Load,
+    /// `simulation`, `cores`, or the family whose closed form it is.
+    by: &'static str,
     parts: Parts,
+}
+
+/// What the busiest rank does, and all together.
+#[derive(Serialize)]
+struct Load {
+    busiest: f64,
+    total: f64,
+}
+
+impl From<Work> for Load {
+    fn from(Work { busiest, total }: Work) -> Self {
+        Self { busiest, total }
+    }
 }
 
 /// Seconds.
 #[derive(Serialize)]
 struct Parts {
-    steps: f64,
-    messages: f64,
-    volume: f64,
-    reduced: f64,
-    copied: f64,
+    latency: f64,
+    pieces: f64,
+    bytes: f64,
+    reducing: f64,
+    copying: f64,
 }
 
 #[derive(Serialize)]
@@ -117,27 +132,29 @@ impl<'c> Json<'c> {
     fn new(choice: &'c Choice) -> Self {
         let costs = &choice.costs;
         let ranked = |row: &'c Row| {
-            let [messages, volume, reduced, copied] = row.factors(choice);
+            let Counts { steps, messages, pieces, volume, reduced, copied } = row.counts;
             let time = row.time;
             Ranked {
                 algorithm: &row.algorithm,
                 own: row.own,
                 seconds: time.seconds(),
-                steps: row.counts.steps,
-                messages,
-                volume,
-                reduced,
-                copied,
-                numbers: match row.numbers {
-                    Numbers::Schedule => "schedule",
+                steps,
+                messages: messages.into(),
+                pieces: pieces.into(),
+                volume: volume.into(),
+                reduced: reduced.into(),
+                copied: copied.into(),
+                by: match row.numbers {
+                    Numbers::Simulated => "simulation",
+                    Numbers::Cores => "cores",
                     Numbers::Form(form) => form.family,
                 },
                 parts: Parts {
-                    steps: time.steps,
-                    messages: time.messages,
-                    volume: time.volume,
-                    reduced: time.reduced,
-                    copied: time.copied,
+                    latency: time.steps,
+                    pieces: time.pieces,
+                    bytes: time.volume,
+                    reducing: time.reduced,
+                    copying: time.copied,
                 },
             }
         };

@@ -5,7 +5,7 @@ use roundelay::DType;
 use roundelay_core::cost::has_latency;
 use roundelay_core::diagnostics::Code;
 use roundelay_core::ids::RankId;
-use roundelay_core::simulate::{Machine, SignalCost};
+use roundelay_core::simulate::{Machine, SignalCost, Streams};
 use roundelay_core::topology::{NodeId, Routing, Topology};
 use std::sync::Arc;
 
@@ -42,6 +42,12 @@ pub(crate) struct SimulateFlags {
     /// How fast a rank copies within its memory, such as 400GB/s [default: no time]
     #[arg(long, value_name = "RATE", value_parser = rate)]
     copy: Option<f64>,
+    /// The time that each piece of a message but the first costs, such as 495ns
+    #[arg(long, value_name = "TIME", value_parser = time, default_value = "0us")]
+    piece: f64,
+    /// What streams wait for
+    #[arg(long, value_enum, default_value_t = Order::ByData)]
+    streams: Order,
     /// The time that signals take
     #[arg(long, value_enum, default_value_t = Signals::Free)]
     signals: Signals,
@@ -71,6 +77,14 @@ enum Signals {
     Free,
     /// The latency of their way
     Messages,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Order {
+    /// A move begins when the signals above it have come and what it sends is final
+    ByData,
+    /// One op after the other, as a contest's executor does
+    InOrder,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -108,6 +122,11 @@ impl SimulateFlags {
             latency: self.latency.unwrap_or(0.0),
             reduce: self.reduce,
             copy: self.copy,
+            piece: self.piece,
+            streams: match self.streams {
+                Order::ByData => Streams::ByData,
+                Order::InOrder => Streams::InOrder,
+            },
             signals: match self.signals {
                 Signals::Free => SignalCost::Free,
                 Signals::Messages => SignalCost::Messages,

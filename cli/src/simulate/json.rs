@@ -1,6 +1,6 @@
 //! A simulated run as one JSON document. Times are seconds, rates bytes a second.
 
-use roundelay_core::simulate::{PortUsage, Step, Task, Usage};
+use roundelay_core::simulate::{PortUsage, Spent, Step, Task, Usage};
 use serde::Serialize;
 
 use super::{Run, path};
@@ -19,7 +19,9 @@ pub(super) struct Json<'r> {
     busbw: f64,
     /// Ops and messages.
     tasks: u64,
+    steps: u32,
     messages: u64,
+    pieces: u64,
     #[serde(skip_serializing_if = "Option::is_none")]
     bound: Option<Bound<'r>>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -63,7 +65,7 @@ struct Critical {
     rank: u32,
     stream: u32,
     line: u32,
-    /// `transfer`, `local` or `signal`.
+    /// `transfer`, `fold`, `local` or `signal`.
     task: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
     transfer: Option<Transfer>,
@@ -76,6 +78,7 @@ struct Critical {
 #[derive(Serialize)]
 struct Transfer {
     latency: f64,
+    pieces: f64,
     flowing: f64,
     sharing: f64,
     reducing: f64,
@@ -110,7 +113,9 @@ impl<'r> Json<'r> {
             algbw: done.algbw,
             busbw: done.algbw * schedule.collective.bus_factor(schedule.nranks),
             tasks: done.tasks,
+            steps: run.steps,
             messages: done.messages,
+            pieces: done.pieces,
             bound: bound.map(|((seconds, binding), share)| Bound {
                 seconds: *seconds,
                 share,
@@ -126,10 +131,11 @@ impl<'r> Json<'r> {
 
 fn critical(run: &Run<'_>, step: &Step) -> Critical {
     let (task, transfer, from) = match step.task {
-        Task::Transfer { latency, flowing, work } => {
-            let sharing = path::shared(step.end - step.start, latency, flowing, work);
-            ("transfer", Some(Transfer { latency, flowing, sharing, reducing: work }), None)
+        Task::Transfer { .. } => {
+            let Spent { latency, pieces, flowing, sharing, reducing, .. } = Spent::of(&[*step]);
+            ("transfer", Some(Transfer { latency, pieces, flowing, sharing, reducing }), None)
         }
+        Task::Fold => ("fold", None, None),
         Task::Local => ("local", None, None),
         Task::Signal { from, .. } => ("signal", None, Some(from.0)),
     };

@@ -13,10 +13,12 @@ use roundelay_core::diagnostics::{Code, Finding};
 use roundelay_core::emit::spacetime::Units;
 use roundelay_core::program::Configured;
 use roundelay_core::schedule::Schedule;
-use roundelay_core::simulate::{Machine, Simulated, closed, simulate};
+use roundelay_core::optimize::join;
+use roundelay_core::simulate::{Machine, Simulated, Streams, closed, simulate};
 use roundelay_core::syntax::Source;
 use roundelay_core::topology::NodeId;
 use roundelay_core::topology::bounds::{self, Bound};
+use roundelay_core::verify;
 
 use crate::bench::count;
 use crate::output;
@@ -33,6 +35,7 @@ struct Run<'a> {
     schedule: &'a Schedule,
     machine: &'a Machine,
     simulated: Simulated,
+    steps: u32,
     count: u64,
     size: Size,
     /// The least time of any algorithm by bandwidth alone, in seconds, and why.
@@ -64,7 +67,9 @@ pub(crate) fn main(flags: &SimulateFlags) -> Result<bool, Failure> {
         let errors = findings.into_iter().map(|finding| algorithm.diagnostic(finding, nranks));
         refused(&errors.collect::<Vec<_>>())
     };
-    let schedule = algorithm.schedule(nranks).map_err(wrong)?;
+    let written = algorithm.schedule(nranks).map_err(wrong)?;
+    // Where streams go by data, regions that lie side by side are one piece; a contest's tasks are as they are written.
+    let schedule = if machine.streams == Streams::ByData { join(&written) } else { written };
     let element = flags.dtype.size() as u64;
     let count = flags
         .count
@@ -76,6 +81,7 @@ pub(crate) fn main(flags: &SimulateFlags) -> Result<bool, Failure> {
         source: &source,
         bound: bound(&schedule, &machine, simulated.bytes),
         closed: by_form(&algorithm, flags, &machine, nranks, simulated.bytes),
+        steps: verify::steps(&schedule).map_err(wrong)?.into_iter().max().unwrap_or(0),
         schedule: &schedule,
         machine: &machine,
         simulated,

@@ -4,68 +4,25 @@ use std::collections::BTreeMap;
 
 use roundelay::select::time;
 use roundelay_core::schedule::{OpKind, Schedule, SignalKind};
-use roundelay_core::simulate::{Step, Task};
+use roundelay_core::simulate::{Spent, Step, Task};
 
 use super::Run;
 use crate::topo::count;
 
-/// Seconds on the critical path, by what they are spent on.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Spent {
-    /// Moves between ranks.
-    pub(super) transfers: usize,
-    pub(super) latency: f64,
-    pub(super) flowing: f64,
-    pub(super) sharing: f64,
-    pub(super) reducing: f64,
-    pub(super) local: f64,
-    pub(super) signals: f64,
-}
-
-impl Spent {
-    pub(super) fn new(path: &[Step]) -> Self {
-        let mut all = Self::default();
-        for step in path {
-            all.add(step);
-        }
-        all
-    }
-
-    fn add(&mut self, step: &Step) {
-        let took = step.end - step.start;
-        match step.task {
-            Task::Transfer { latency, flowing, work } => {
-                self.transfers += 1;
-                self.latency += latency;
-                self.flowing += flowing;
-                self.reducing += work;
-                self.sharing += shared(took, latency, flowing, work);
-            }
-            Task::Local => self.local += took,
-            Task::Signal { .. } => self.signals += took,
-        }
-    }
-
-    /// What is not nothing.
-    pub(super) fn parts(&self) -> Vec<String> {
+/// What is not nothing, in words.
+pub(super) fn parts(spent: &Spent) -> Vec<String> {
         let parts = [
-            (self.latency, "latency"),
-            (self.flowing, "bytes"),
-            (self.sharing, "sharing links"),
-            (self.reducing, "reducing"),
-            (self.local, "moves within a rank"),
-            (self.signals, "signals"),
+            (spent.latency, "latency"),
+            (spent.pieces, "pieces"),
+            (spent.flowing, "bytes"),
+            (spent.sharing, "sharing links"),
+            (spent.reducing, "reducing"),
+            (spent.local, "moves within a rank"),
+            (spent.signals, "signals"),
         ];
         let some = parts.into_iter().filter(|(seconds, _)| *seconds > 0.0);
         some.map(|(seconds, what)| format!("{} of {what}", time(seconds))).collect()
     }
-}
-
-/// What a transfer took beyond what it would have alone; sums of times are rounded.
-pub(super) fn shared(took: f64, latency: f64, flowing: f64, work: f64) -> f64 {
-    let alone = latency + flowing + work;
-    if took > alone * (1.0 + 1e-6) { took - alone } else { 0.0 }
-}
 
 /// A statement of the source, and what the path spends there.
 pub(super) struct Line {
@@ -105,7 +62,7 @@ pub(super) fn statement(run: &Run<'_>, line: u32) -> String {
 pub(super) fn words(schedule: &Schedule, step: &Step) -> String {
     let op = schedule.op(step.op);
     match step.task {
-        Task::Transfer { latency, flowing, work } => {
+        Task::Transfer { .. } => {
             let ranks = |ranks: &mut dyn Iterator<Item = u32>| {
                 let mut ranks: Vec<u32> = ranks.filter(|rank| *rank != step.rank.0).collect();
                 ranks.dedup();
@@ -120,15 +77,9 @@ pub(super) fn words(schedule: &Schedule, step: &Step) -> String {
             if !to.is_empty() {
                 ways.push(format!("pushes to {to}"));
             }
-            let one = Spent {
-                latency,
-                flowing,
-                reducing: work,
-                sharing: shared(step.end - step.start, latency, flowing, work),
-                ..Spent::default()
-            };
-            format!("{}: {}", ways.join(" and "), one.parts().join(", "))
+            format!("{}: {}", ways.join(" and "), parts(&Spent::of(&[*step])).join(", "))
         }
+        Task::Fold => "folds what has come".to_owned(),
         Task::Local if op.srcs > 1 => "reduces".to_owned(),
         Task::Local => "copies".to_owned(),
         Task::Signal { post, from } => {
@@ -149,8 +100,8 @@ pub(super) fn words(schedule: &Schedule, step: &Step) -> String {
 
 /// One line on all of it.
 pub(super) fn summary(run: &Run<'_>) -> String {
-    let spent = Spent::new(&run.simulated.critical);
-    let parts = spent.parts();
+    let spent = Spent::of(&run.simulated.critical);
+    let parts = parts(&spent);
     let parts = if parts.is_empty() { String::new() } else { format!(": {}", parts.join(", ")) };
     format!("{} in a row{parts}", count(spent.transfers, "message"))
 }

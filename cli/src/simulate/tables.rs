@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use roundelay::select::{rate, time};
-use roundelay_core::simulate::SignalCost;
+use roundelay_core::simulate::{SignalCost, Streams};
 
 use super::{Run, path};
 use crate::report::within_a_page;
@@ -39,7 +39,14 @@ pub(super) fn print(run: &Run<'_>, every_step: bool) -> String {
         SignalCost::Free => "signals take no time",
         SignalCost::Messages => "signals are messages too",
     };
-    row("messages", format!("{} with data; {signals}", done.messages));
+    let streams = match run.machine.streams {
+        Streams::ByData => "streams go by data",
+        Streams::InOrder => "streams do one op after the other",
+    };
+    let [messages, pieces] = [(done.messages, "message"), (done.pieces, "piece")]
+        .map(|(number, what)| count(number as usize, what));
+    let traffic = format!("{}, {messages} of {pieces}", count(run.steps as usize, "step"));
+    row("traffic", format!("{traffic}; {streams}, {signals}"));
     row("critical path", path::summary(run));
     let mut report = String::new();
     aligned(&rows, &mut report);

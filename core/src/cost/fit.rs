@@ -28,7 +28,7 @@ pub struct Fit {
     pub errors: Vec<f64>,
 }
 
-/// Constants of the model: latency, message, 1 / bandwidth, 1 / reduce, 1 / copy.
+/// Constants of the model: latency, piece, 1 / bandwidth, 1 / reduce, 1 / copy.
 const K: usize = 5;
 
 /// Bytes a second of what costs nothing that could be measured.
@@ -53,7 +53,7 @@ pub fn fit(name: &str, cores: Option<u32>, samples: &[Sample]) -> Option<Fit> {
         .iter()
         .map(|sample| {
             let time = unit.time(&sample.counts, sample.bytes);
-            let parts = [time.steps, time.messages, time.volume, time.reduced, time.copied];
+            let parts = [time.steps, time.pieces, time.volume, time.reduced, time.copied];
             parts.map(|part| part / sample.seconds)
         })
         .collect();

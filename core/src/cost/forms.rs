@@ -55,8 +55,10 @@ pub struct Form {
     pub admits: Admits,
     /// Steps that follow one another; each costs L.
     pub steps: Term,
-    /// Messages that follow one another on a stream.
+    /// Messages that a stream of a rank moves, at most.
     pub messages: Term,
+    /// Pieces that these messages are of, at most.
+    pub pieces: Term,
     /// Bytes that follow one another where every pair of ranks has a link of its own, in shares of S; times S / B.
     pub volume: Term,
     /// Bytes that follow one another where each rank has one port each way, in shares of S; times S / B.
@@ -111,14 +113,18 @@ impl Form {
         }
         let value = |term: Term| term.value(n).map(|v| v.num() as f64 / v.den() as f64);
         let work = |term: Term| {
-            let in_a_row = value(term)?;
-            Some(Work { in_a_row, total: in_a_row * f64::from(n) })
+            let busiest = value(term)?;
+            Some(Work { busiest, total: busiest * f64::from(n) })
         };
-        let mut messages = work(self.messages)?;
-        messages.total *= value(self.streams)?;
+        let streams = value(self.streams)?;
+        let of_streams = |term| {
+            let Work { busiest, total } = work(term)?;
+            Some(Work { busiest: busiest * streams, total: total * streams })
+        };
         Some(Counts {
             steps: u32::try_from(self.steps.value(n)?.floor()).ok()?,
-            messages,
+            messages: of_streams(self.messages)?,
+            pieces: of_streams(self.pieces)?,
             volume: work(self.port)?,
             reduced: work(self.reduced)?,
             copied: work(self.copied)?,
@@ -140,6 +146,12 @@ impl Form {
     /// The form is that of an algorithm of the library.
     const fn by(mut self, algorithm: &'static str) -> Self {
         self.algorithm = Some(algorithm);
+        self
+    }
+
+    /// Messages are of several pieces, so many in all.
+    const fn of_pieces(mut self, pieces: Term) -> Self {
+        self.pieces = pieces;
         self
     }
 
@@ -232,6 +244,7 @@ const fn form(
         admits,
         steps,
         messages,
+        pieces: messages,
         volume,
         port,
         reduced,
@@ -262,11 +275,11 @@ pub const FORMS: &[Form] = &[
     form("RHD", ReduceScatter, Any, [FOLD_STEPS, FOLD_STEPS, FOLD_BLOCKS, FOLD_BLOCKS, FOLD_SUMS, ONE_MORE], "HD among 2^f ranks, of which those that others fold S into have two blocks each, and hand one back").by("RecursiveHalvingDoublingReduceScatter").early(),
     form("RHD", AllGather, Any, [FOLD_STEPS, FOLD_STEPS, FOLD_BLOCKS, FOLD_BLOCKS, NONE, PART], "the same backwards").by("RecursiveHalvingDoublingAllGather").early(),
     form("RHD", AllReduce, Any, [CEIL2, CEIL2, FOLD2, FOLD2, FOLD, ONE], "HD among 2^f ranks; the others fold S in before and get S after").by("RecursiveHalvingDoublingAllReduce").early(),
-    form("NHR", ReduceScatter, Any, [CeilLog, STEPS, LESS, LESS, LESS, Div(&Add(&HalfUp, &ONE), &N)], "a binomial tree for each block, all at once").by("NhrReduceScatter"),
-    form("NHR", AllGather, Any, [CeilLog, STEPS, LESS, LESS, NONE, PART], "the same trees backwards").by("NhrAllGather"),
-    form("NHR", AllReduce, Any, [CEIL2, STEPS2, LESS2, LESS2, LESS, ONE], "ReduceScatter, then AllGather").by("NhrAllReduce"),
-    form("NHR", Scatter, Any, [CeilLog, STEPS, LESS, LESS, NONE, PART], "each block down the route of its tree").by("NhrScatter"),
-    form("NHR", Broadcast, Any, [CEIL2, STEPS2, LESS2, LESS2, NONE, ONE], "Scatter, then AllGather").by("NhrBroadcast").early(),
+    form("NHR", ReduceScatter, Any, [CeilLog, CeilLog, LESS, LESS, LESS, Div(&Add(&HalfUp, &ONE), &N)], "a binomial tree for each block, all at once").by("NhrReduceScatter").of_pieces(STEPS),
+    form("NHR", AllGather, Any, [CeilLog, CeilLog, LESS, LESS, NONE, PART], "the same trees backwards").by("NhrAllGather").of_pieces(STEPS),
+    form("NHR", AllReduce, Any, [CEIL2, CEIL2, LESS2, LESS2, LESS, ONE], "ReduceScatter, then AllGather").by("NhrAllReduce").of_pieces(STEPS2),
+    form("NHR", Scatter, Any, [CeilLog, CeilLog, LESS, LESS, NONE, PART], "each block down the route of its tree").by("NhrScatter").of_pieces(STEPS),
+    form("NHR", Broadcast, Any, [CEIL2, CEIL2, LESS2, LESS2, NONE, ONE], "Scatter, then AllGather").by("NhrBroadcast").of_pieces(STEPS2).early(),
     form("NHR, one-shot", AllReduce, Any, [BOTH_LOGS, CEIL2, CEIL2, CEIL2, CeilLog, ONE], "S up one tree and down again").by("NhrOneShotAllReduce").early(),
     form("mesh, two-shot", ReduceScatter, Any, [ONE, STEPS, PART, LESS, LESS, PART], "a block of S/n on every link at once").by("MeshReduceScatter"),
     form("mesh, two-shot", AllGather, Any, [ONE, STEPS, PART, LESS, NONE, PART], "a block of S/n on every link at once").by("MeshAllGather"),
@@ -281,8 +294,8 @@ pub const FORMS: &[Form] = &[
     form("pairwise", ReduceScatter, NoPowersOfTwo, [N, N, ONE, ONE, ONE, PART], "n rounds, of which each rank sits out one or two").by("PairwiseReduceScatter"),
     form("recursive doubling", AllReduce, PowersOfTwo, [FloorLog, FloorLog, FloorLog, FloorLog, FloorLog, ONE], "S with each of log2 n partners").by("RecursiveDoublingAllReduce"),
     form("recursive doubling", AllGather, PowersOfTwo, [FloorLog, FloorLog, LESS, LESS, NONE, PART], "what a rank has doubles every round").by("RecursiveDoublingAllGather"),
-    form("Bruck", AllGather, Any, [CeilLog, Sub(&BOTH_LOGS, &ONE), LESS, LESS, NONE, PART], "what a rank has doubles; the last round sends the rest").by("BruckAllGather"),
-    form("Bruck", AllToAll, Any, [CeilLog, Ones, ONES, ONES, NONE, TWO], "a block moves once for each one of its distance in binary").by("BruckAllToAll"),
+    form("Bruck", AllGather, Any, [CeilLog, CeilLog, LESS, LESS, NONE, PART], "what a rank has doubles; the last round sends the rest").by("BruckAllGather").of_pieces(Sub(&BOTH_LOGS, &ONE)),
+    form("Bruck", AllToAll, Any, [CeilLog, CeilLog, ONES, ONES, NONE, TWO], "a block moves once for each one of its distance in binary").by("BruckAllToAll").of_pieces(Ones),
     form("binomial tree", Broadcast, Any, [CeilLog, CeilLog, CeilLog, CeilLog, NONE, ONE], "S down ceil(log2 n) levels"),
     form("binomial tree", Reduce, Any, [CeilLog, CeilLog, CeilLog, CeilLog, CeilLog, ONE], "S up ceil(log2 n) levels"),
     form("binomial tree", AllReduce, Any, [CEIL2, CEIL2, CEIL2, CEIL2, CeilLog, ONE], "Reduce, then Broadcast"),

@@ -3,7 +3,7 @@
 //!
 //! Data goes the shortest way through switches; where there are several, in equal parts (as ECMP does).
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use crate::ids::RankId;
 use crate::schedule::Schedule;
@@ -49,33 +49,4 @@ impl Load {
         let seconds_per_byte = busiest.as_ref().map_or(0.0, time);
         Self { links, seconds_per_byte, busiest }
     }
-}
-
-/// How a message gets from one rank to another.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(super) struct Way {
-    /// Nanoseconds, along the slowest of the shortest ways.
-    pub latency: f64,
-    /// Seconds a byte, times B where the topology is relative.
-    pub per_byte: f64,
-}
-
-/// The way between each two ranks; nothing where they are not linked.
-pub(super) fn ways(
-    topology: &Topology,
-    pairs: &BTreeSet<(RankId, RankId)>,
-) -> BTreeMap<(RankId, RankId), Way> {
-    let mut routes = Routes::new(topology, Routing::Ecmp);
-    let mut links = Vec::new();
-    let mut way = |(from, to): (RankId, RankId)| {
-        links.clear();
-        routes.way(from.into(), to.into(), |link, share| links.push((link as u32, share)));
-        let latency = routes.latency(&links, |link| topology.links()[link].latency as f64);
-        let time = |(link, share): &(u32, f64)| {
-            let capacity = topology.links()[*link as usize].capacity;
-            share * capacity.den() as f64 / capacity.num() as f64
-        };
-        Way { latency, per_byte: links.iter().map(time).fold(0.0, f64::max) }
-    };
-    pairs.iter().map(|pair| (*pair, way(*pair))).collect()
 }

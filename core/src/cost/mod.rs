@@ -8,7 +8,7 @@ mod load;
 mod model;
 mod term;
 
-pub use counts::{Counter, Counts, OnLinks, Work};
+pub use counts::{Counts, Work};
 pub use fit::{Fit, Sample, fit};
 pub use forms::{Admits, FORMS, Form, markdown, of, of_algorithm};
 pub use load::Load;

@@ -1,11 +1,12 @@
-//! The model of time, and its constants.
+//! The constants of a machine, and the time that follows from counts.
 //!
-//! T = steps * L + messages * message + S * (volume / B + reduced / reduce + copied / copy), where L is the latency of a
-//! step, B the bandwidth between two ranks and S nccl-tests' size: Hockney's latency and bandwidth, the overhead of each
-//! message that `LogP` has beside them, and Rabenseifner's cost of the additions. Contention between the links of a topology is counted, not modelled:
-//! see [`super::OnLinks`].
+//! T = steps * L + pieces * piece + S * (volume / B + reduced / reduce + copied / copy), where L is the latency of a
+//! step, B the bandwidth between two ranks and S nccl-tests' size: Hockney's latency and bandwidth, an overhead of each
+//! piece as `LogP` has one of each message, and Rabenseifner's cost of the additions. It stands where a schedule is too
+//! large to be laid out, and where ranks share cores: there all work is divided among those. Else the simulator finds the
+//! time by the same constants.
 
-use super::counts::{Counts, OnLinks, Work};
+use super::counts::{Counts, Work};
 use crate::diagnostics::near::nearest;
 use crate::diagnostics::{Code, Diagnostic};
 use crate::source::Span;
@@ -20,7 +21,7 @@ pub struct Costs {
     pub name: String,
     /// L: seconds that a rank waits for another in each step.
     pub latency: f64,
-    /// Seconds that a rank spends on each message, however short.
+    /// Seconds that each piece of a message costs besides, however short: but for the first, whose cost is in L.
     pub message: f64,
     /// B: bytes a second between two ranks in one direction.
     pub bandwidth: f64,
@@ -37,8 +38,8 @@ pub struct Costs {
 pub struct Time {
     /// Seconds for steps that wait for one another.
     pub steps: f64,
-    /// Seconds for the overhead of messages.
-    pub messages: f64,
+    /// Seconds for the overhead of pieces.
+    pub pieces: f64,
     /// Seconds for data on its way between ranks.
     pub volume: f64,
     /// Seconds for reducing.
@@ -50,7 +51,7 @@ pub struct Time {
 impl Time {
     /// The whole time in seconds.
     pub fn seconds(&self) -> f64 {
-        self.steps + self.messages + self.volume + self.reduced + self.copied
+        self.steps + self.pieces + self.volume + self.reduced + self.copied
     }
 }
 
@@ -148,45 +149,22 @@ impl Costs {
         )
     }
 
-    /// The time for `bytes` bytes, nccl-tests' size S.
+    /// The time for `bytes` bytes, nccl-tests' size S, by counts alone. Where ranks share cores, all pieces cost their
+    /// overhead there.
     pub fn time(&self, counts: &Counts, bytes: u64) -> Time {
         let bytes = bytes as f64;
-        let done = |work: Work| self.factor(work);
+        let done = |work: Work| match self.cores {
+            Some(cores) => work.busiest.max(work.total / f64::from(cores.max(1))),
+            None => work.busiest,
+        };
+        let first = if self.cores.is_some() { 0.0 } else { counts.messages.busiest };
         Time {
             steps: self.latency * f64::from(counts.steps),
-            messages: self.message * done(counts.messages),
+            pieces: self.message * (done(counts.pieces) - first),
             volume: bytes * done(counts.volume) / self.bandwidth,
             reduced: bytes * done(counts.reduced) / self.reduce,
             copied: bytes * done(counts.copied) / self.copy,
         }
-    }
-
-    /// What counts of some work: all of it by the number of cores, where ranks share them and that is more than what
-    /// has to be done in a row.
-    pub fn factor(&self, work: Work) -> f64 {
-        match self.cores {
-            Some(cores) => work.in_a_row.max(work.total / f64::from(cores.max(1))),
-            None => work.in_a_row,
-        }
-    }
-
-    /// The time over the links of a topology, whose ranks have a core each. What the topology does not say, a
-    /// latency or the bandwidth B of a link, is taken from here.
-    pub fn time_on(
-        &self,
-        topology: &Topology,
-        counts: &Counts,
-        links: &OnLinks,
-        bytes: u64,
-    ) -> Time {
-        let apart = Self { cores: None, ..self.clone() };
-        let mut time = apart.time(counts, bytes);
-        if has_latency(topology) {
-            time.steps = links.latency;
-        }
-        let unit = if topology.is_relative() { self.bandwidth } else { 1.0 };
-        time.volume = bytes as f64 * links.per_byte / unit;
-        time
     }
 }
 

@@ -20,7 +20,7 @@ pub struct Use {
     pub units: Option<Rat>,
 }
 
-/// What travels between the ranks of a schedule, all of them together: see [`Schedule::messages`].
+/// What travels between ranks: see [`Schedule::messages`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Messages {
     /// The number of messages.
@@ -92,9 +92,18 @@ impl Schedule {
     /// How many messages travel between ranks, and how many pieces they are of. A message is what a stream moves from
     /// one rank to another between two of its signals; a piece is one region of it.
     pub fn messages(&self) -> Messages {
-        let mut found = Messages::default();
+        self.messages_by_rank().into_iter().fold(Messages::default(), |sum, of| Messages {
+            messages: sum.messages + of.messages,
+            pieces: sum.pieces + of.pieces,
+        })
+    }
+
+    /// The messages that each rank moves, from or to others.
+    pub fn messages_by_rank(&self) -> Vec<Messages> {
+        let mut ranks = vec![Messages::default(); self.nranks as usize];
         let mut ends: Vec<(RankId, RankId)> = Vec::new();
         for stream in &self.streams {
+            let found = &mut ranks[stream.rank.index()];
             let ops = &self.ops[stream.first.index()..][..stream.len as usize];
             for moves in ops.split(|op| op.kind != OpKind::Move) {
                 let crossing = moves.iter().flat_map(|op| self.crossing(stream.rank, op));
@@ -106,7 +115,7 @@ impl Schedule {
                 found.messages += ends.len() as u64;
             }
         }
-        found
+        ranks
     }
 
     /// How many times its length a move reduces, and copies within its rank.

@@ -46,10 +46,10 @@ fn last_part(engine: &Engine<'_>, moving: &Moving) -> (Task, f64, Cause) {
     let schedule = engine.schedule;
     let by = schedule.streams[moving.stream.index()].rank;
     let crosses = schedule.crossing(by, schedule.op(moving.op)).next().is_some();
-    let &Moving { latency, flowing, start, folds, done, after, folds_after, .. } = moving;
+    let &Moving { latency, pieces, flowing, start, folds, done, after, folds_after, .. } = moving;
     match (crosses, folds_after) {
         (true, Cause::Start) => {
-            (Task::Transfer { latency, flowing, work: done - folds }, start, after)
+            (Task::Transfer { latency, pieces, flowing, work: done - folds }, start, after)
         }
         (false, Cause::Start) => (Task::Local, start, after),
         (true, _) => (Task::Fold, folds, folds_after),

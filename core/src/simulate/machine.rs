@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use crate::cost::Costs;
 use crate::diagnostics::Code;
 use crate::ids::RankId;
 use crate::topology::{NodeId, Problem, Routing, Topology};
@@ -74,6 +75,25 @@ impl Machine {
             stragglers: Vec::new(),
             degraded: Vec::new(),
         }
+    }
+
+    /// A machine with the constants of `costs`. The links of `topology` have what it says, and B and L of the constants
+    /// where it says nothing; without one each of `nranks` ranks has one port of B each way, and every two are L apart.
+    /// `None` for more ranks than a topology has.
+    pub fn of_costs(costs: &Costs, topology: Option<&Arc<Topology>>, nranks: u32) -> Option<Self> {
+        let (topology, latency) = match topology {
+            Some(topology) => (topology.clone(), costs.latency),
+            // Two links, to the switch and from it.
+            None => (Arc::new(format!("crossbar({nranks})").parse().ok()?), costs.latency / 2.0),
+        };
+        Some(Self {
+            bandwidth: costs.bandwidth,
+            latency,
+            reduce: Some(costs.reduce),
+            copy: Some(costs.copy),
+            piece: costs.message,
+            ..Self::new(topology)
+        })
     }
 
     /// Checks that the machine makes sense for a run of `nranks` ranks.

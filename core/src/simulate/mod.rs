@@ -25,7 +25,7 @@ mod wires;
 
 pub use closed::closed;
 pub use machine::{Machine, SignalCost, Streams};
-pub use step::{Step, Task};
+pub use step::{Spent, Step, Task};
 pub use timeline::{Message, Span, State, Timeline};
 pub use usage::{PortUsage, Usage};
 

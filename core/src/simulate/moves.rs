@@ -31,8 +31,10 @@ pub(super) struct Moving {
     pub(super) arrived: f64,
     pub(super) folds: f64,
     pub(super) done: f64,
-    /// Seconds of the message that came last: its latency, and how long its bytes would have flowed alone.
+    /// Seconds of the message that came last: its latency, what its pieces cost, and how long its bytes would have flowed
+    /// alone.
     pub(super) latency: f64,
+    pub(super) pieces: f64,
     pub(super) flowing: f64,
     state: State,
 }
@@ -86,6 +88,7 @@ impl Engine<'_> {
             folds: 0.0,
             done: 0.0,
             latency: 0.0,
+            pieces: 0.0,
             flowing: 0.0,
             state: State::Sending,
         });
@@ -145,12 +148,12 @@ impl Engine<'_> {
         }
     }
 
-    /// A message of a move has arrived, which took so much latency and would have flowed so long alone.
-    pub(super) fn arrive(&mut self, id: MoveId, (latency, flowing): (f64, f64)) {
+    /// A message of a move has arrived: seconds of its latency, of its pieces, and of its bytes alone.
+    pub(super) fn arrive(&mut self, id: MoveId, [latency, pieces, flowing]: [f64; 3]) {
         let moving = &mut self.moves[id as usize];
         moving.pending -= 1;
         if moving.pending == 0 {
-            (moving.latency, moving.flowing) = (latency, flowing);
+            (moving.latency, moving.pieces, moving.flowing) = (latency, pieces, flowing);
             self.all_here(id);
         }
     }

@@ -11,8 +11,6 @@ use crate::ids::{RankId, StreamId};
 pub(super) struct Sent {
     pub(super) wire: u32,
     pub(super) bytes: f64,
-    /// Seconds until its bytes flow: the latency of its way, and what its pieces cost.
-    delay: f64,
     /// When the queue tells of its end, at the latest.
     pub(super) queued: f64,
     /// Which use of this place it is.
@@ -126,12 +124,11 @@ impl Engine<'_> {
             let bytes = self.bytes[region.index()];
             let sent = self.packets.find(stream, epoch, (from, to)).unwrap_or_else(|| {
                 let wire = self.wires.between(from, to);
-                let delay = self.wires.wire(wire).latency - self.machine.piece;
                 let (start, end) = (self.now, self.now);
                 let message =
                     self.message(Message { op, from, to, bytes: 0, pieces: 0, start, end });
                 let queued = f64::INFINITY;
-                let new = Sent { wire, delay, queued, message, first: NONE, ..Sent::default() };
+                let new = Sent { wire, queued, message, first: NONE, ..Sent::default() };
                 self.packets.open(stream, epoch, (from, to), new)
             });
             self.packets.add(sent, id, bytes);
@@ -149,9 +146,9 @@ impl Engine<'_> {
         let mut open = std::mem::take(&mut self.packets.open);
         for Open { sent: id, stream, .. } in open.drain(..) {
             self.packets.open_of[stream.index()] = NONE;
-            let sent = &mut self.packets.sent[id as usize];
-            sent.delay += f64::from(sent.count) * self.machine.piece;
-            let Sent { wire, bytes, delay, message, count, .. } = *sent;
+            let sent = self.packets.sent[id as usize];
+            let Sent { wire, bytes, message, count, .. } = sent;
+            let delay = self.latency(&sent) + self.overhead(&sent);
             let flows = self.now + delay;
             if let Some(timeline) = &mut self.timeline {
                 let message = &mut timeline.messages[message as usize];
@@ -171,12 +168,14 @@ impl Engine<'_> {
     pub(super) fn arrived(&mut self, id: u32) {
         let sent = &mut self.packets.sent[id as usize];
         sent.generation += 1;
-        let Sent { wire, bytes, delay, message, first, .. } = *sent;
+        let sent = *sent;
+        let Sent { wire, bytes, message, first, .. } = sent;
         self.packets.free.push(id);
         if let Some(timeline) = &mut self.timeline {
             timeline.messages[message as usize].end = self.now;
         }
-        let took = (delay, bytes / self.wires.wire(wire).alone);
+        let flowing = bytes / self.wires.wire(wire).alone;
+        let took = [self.latency(&sent), self.overhead(&sent), flowing];
         let mut at = first;
         while at != NONE {
             let Piece { of, next } = self.packets.pieces[at as usize];
@@ -185,5 +184,15 @@ impl Engine<'_> {
             self.arrive(of, took);
             at = next;
         }
+    }
+
+    /// Seconds that a message is on its way before its bytes flow.
+    fn latency(&self, sent: &Sent) -> f64 {
+        self.wires.wire(sent.wire).latency
+    }
+
+    /// Seconds that its pieces cost, but for the first.
+    fn overhead(&self, sent: &Sent) -> f64 {
+        f64::from(sent.count - 1) * self.machine.piece
     }
 }

@@ -24,8 +24,10 @@ pub struct Step {
 pub enum Task {
     /// A move between ranks, with its fold. What these three leave of the step's time is due to links that others used too.
     Transfer {
-        /// Seconds of latency of the message that came last, and of what its pieces cost.
+        /// Seconds of latency of the message that came last.
         latency: f64,
+        /// Seconds that its pieces cost, but for the first.
+        pieces: f64,
         /// Seconds for which the bytes of that message would have flowed alone.
         flowing: f64,
         /// Seconds for which the rank reduced what had come.
@@ -42,4 +44,55 @@ pub enum Task {
         /// The rank that posted.
         from: RankId,
     },
+}
+
+/// What the time of a run went to: seconds of its critical path, by what they were spent on.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Spent {
+    /// The number of transfers on the path.
+    pub transfers: usize,
+    /// Latency of messages.
+    pub latency: f64,
+    /// What pieces cost, but for the first of each message.
+    pub pieces: f64,
+    /// Bytes, as fast as they would have flowed alone.
+    pub flowing: f64,
+    /// What transfers took longer, as others used the same links.
+    pub sharing: f64,
+    /// Folds of what had come.
+    pub reducing: f64,
+    /// Moves within a rank.
+    pub local: f64,
+    /// Signals on their way.
+    pub signals: f64,
+}
+
+impl Spent {
+    /// The sum of a critical path.
+    pub fn of(path: &[Step]) -> Self {
+        let mut all = Self::default();
+        for step in path {
+            all.add(step);
+        }
+        all
+    }
+
+    fn add(&mut self, step: &Step) {
+        let took = step.end - step.start;
+        match step.task {
+            Task::Transfer { latency, pieces, flowing, work } => {
+                self.transfers += 1;
+                self.latency += latency;
+                self.pieces += pieces;
+                self.flowing += flowing;
+                self.reducing += work;
+                // Sums of times are rounded.
+                let alone = latency + pieces + flowing + work;
+                self.sharing += if took > alone * (1.0 + 1e-6) { took - alone } else { 0.0 };
+            }
+            Task::Fold => self.reducing += took,
+            Task::Local => self.local += took,
+            Task::Signal { .. } => self.signals += took,
+        }
+    }
 }

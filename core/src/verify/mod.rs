@@ -101,8 +101,15 @@ pub(crate) fn in_order(schedule: &Schedule) -> Result<Order, Vec<Finding>> {
     stage("order", || deadlock::order(schedule, &reporter)).map_err(ranking::fold)
 }
 
-/// For each op, the length of the longest chain of steps that ends with it: of a move between ranks its step, from 1.
-pub(crate) fn steps(schedule: &Schedule) -> Result<Vec<u32>, Vec<Finding>> {
+/// The step of each op: the length of the longest chain of messages that ends with it, of which each needs the one
+/// before. That of a move between ranks is its own, from 1. The largest is the number of steps of the schedule.
+///
+/// A message needs the waits above it and the moves of its stream that write what it sends. It needs neither the other
+/// moves that stand above it nor what its data is folded into.
+///
+/// # Errors
+/// A deadlock, a signal without a partner (E0301 to E0303), or more pieces than can be numbered.
+pub fn steps(schedule: &Schedule) -> Result<Vec<u32>, Vec<Finding>> {
     let order = in_order(schedule)?;
     let too_fine = |per_unit| vec![report::Reporter::too_fine(per_unit)];
     stage("steps", || ports::steps(schedule, &order)).map(|steps| steps.of).map_err(too_fine)

@@ -9,27 +9,30 @@ fn costs(cores: Option<u32>) -> Costs {
 
 /// Counts that differ in every way, and sizes from little to much.
 fn samples(costs: &Costs, noise: impl Fn(usize) -> f64) -> Vec<Sample> {
-    let work = |in_a_row: f64, ranks: f64| Work { in_a_row, total: in_a_row * ranks };
+    let work = |busiest: f64, ranks: f64| Work { busiest, total: busiest * ranks };
     let mut samples = Vec::new();
     for (i, n) in [2.0, 4.0, 7.0, 8.0].into_iter().enumerate() {
         let all = [
             Counts {
                 steps: 2 * i as u32 + 1,
-                messages: work(n, n),
+                messages: work(0.0, n),
+                pieces: work(n, n),
                 volume: work(1.75, n),
                 reduced: work(0.875, n),
                 copied: work(1.0, n),
             },
             Counts {
                 steps: 14,
-                messages: work(3.0, n),
+                messages: work(0.0, n),
+                pieces: work(3.0, n),
                 volume: work(n, 1.0),
                 reduced: work(0.0, n),
                 copied: work(2.0, n),
             },
             Counts {
                 steps: 1,
-                messages: work(2.0 * n, n),
+                messages: work(0.0, n),
+                pieces: work(2.0 * n, n),
                 volume: work(0.5, n),
                 reduced: work(n, n),
                 copied: work(0.1, n),

@@ -33,7 +33,8 @@ fn many_messages_are_colors_unless_arrows_are_asked_for() {
         ("RingAllReduce", 8, View::Arrows),
         ("RingAllReduce", 32, View::Arrows),
         ("RingAllReduce", 64, View::Matrix),
-        ("MeshAllReduce", 8, View::Arrows),
+        ("MeshAllReduce", 8, View::Matrix),
+        ("MeshAllReduce", 4, View::Arrows),
         ("MeshAllReduce", 64, View::Matrix),
     ] {
         let schedule = schedule(name, nranks);

@@ -71,9 +71,10 @@ fn the_critical_path_is_a_way_from_the_start_to_the_end() {
             let op = schedule.op(step.op);
             assert_eq!(schedule.streams[step.stream.index()].rank, step.rank, "{what}");
             match step.task {
-                Task::Transfer { latency, flowing, work } => {
+                Task::Transfer { latency, pieces, flowing, work } => {
                     assert!(op.kind == OpKind::Move && schedule.crosses(op), "{what}: {step:?}");
-                    let (took, alone) = (step.end - step.start, latency + flowing + work);
+                    let took = step.end - step.start;
+                    let alone = latency + pieces + flowing + work;
                     assert!(took >= alone * (1.0 - 1e-9), "{what}: {step:?}");
                 }
                 Task::Fold => assert!(op.kind == OpKind::Move && schedule.crosses(op), "{what}"),
