@@ -1,5 +1,6 @@
 //! `roundelay simulate`: what a run would take on a topology, and what the time goes to.
 
+mod curves;
 mod flags;
 mod json;
 mod path;
@@ -43,13 +44,17 @@ struct Run<'a> {
 
 pub(crate) fn main(flags: &SimulateFlags) -> Result<bool, Failure> {
     output::reserve(&flags.picture.files(), flags.format == Format::Json)?;
-    let source = read(&flags.source.source)?;
     let Some(given) = topology::given(&flags.source.topology)? else {
         return Err(Failure::usage(Code::BadFlag, "simulate takes a topology, and none is given")
             .with_help("such as --topology \"full_mesh(8, 25GB/s, 2us)\""));
     };
     let machine = flags.machine(&given.topology)?;
-    let nranks = flags.nranks.unwrap_or(given.topology.nranks());
+    if curves::wanted(flags) {
+        return curves::main(flags, &given, &machine);
+    }
+    let source = read(&flags.source.source)?;
+    let asked = flags.nranks.as_ref().and_then(|nranks| nranks.counts.first());
+    let nranks = asked.copied().unwrap_or(given.topology.nranks());
     machine.check(nranks)?;
     flags.picture.check(nranks)?;
     let refused = |errors: &[_]| {
@@ -64,13 +69,9 @@ pub(crate) fn main(flags: &SimulateFlags) -> Result<bool, Failure> {
         let errors = findings.into_iter().map(|finding| algorithm.diagnostic(finding, nranks));
         refused(&errors.collect::<Vec<_>>())
     };
-    let schedule = algorithm.schedule(nranks).map_err(wrong)?;
-    let element = flags.dtype.size() as u64;
-    let count = flags
-        .count
-        .unwrap_or_else(|| count(schedule.collective, nranks, flags.bytes.bytes, element));
     let pictured = flags.picture.any();
-    let simulated = simulate(&schedule, &machine, count, flags.dtype, pictured).map_err(wrong)?;
+    let (schedule, count, simulated) =
+        simulated(&algorithm, flags, &machine, nranks, pictured).map_err(wrong)?;
     let size = shown(flags, simulated.bytes);
     let run = Run {
         source: &source,
@@ -90,6 +91,23 @@ pub(crate) fn main(flags: &SimulateFlags) -> Result<bool, Failure> {
         Format::Human => print(tables::print(&run, flags.path).trim_end()),
     }
     Ok(true)
+}
+
+/// The run of an algorithm on `nranks` ranks: its schedule, the count that follows from the flags, and what it takes.
+fn simulated(
+    algorithm: &Configured,
+    flags: &SimulateFlags,
+    machine: &Machine,
+    nranks: u32,
+    record: bool,
+) -> Result<(Schedule, u64, Simulated), Vec<Finding>> {
+    let schedule = algorithm.schedule(nranks)?;
+    let element = flags.dtype.size() as u64;
+    let count = flags
+        .count
+        .unwrap_or_else(|| count(schedule.collective, nranks, flags.bytes.bytes, element));
+    let simulated = simulate(&schedule, machine, count, flags.dtype, record)?;
+    Ok((schedule, count, simulated))
 }
 
 /// The bound of the topology, without stragglers and with all links as fast as they should be.
