@@ -21,7 +21,7 @@ pub(super) struct Json<'c> {
 #[derive(Serialize)]
 struct Algorithm<'c> {
     name: &'c str,
-    /// The rank counts at which no other algorithm takes less time.
+    /// The rank counts at which no other algorithm takes less time, but for a thousandth.
     fastest: Vec<u32>,
     runs: Vec<Simulated<'c>>,
     refused: Vec<Refused<'c>>,

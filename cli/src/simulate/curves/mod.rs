@@ -18,6 +18,9 @@ use crate::topology::Given;
 use levels::Levels;
 use points::{Missing, Point};
 
+/// Times that differ by no more than this share are the same: blocks that differ by an element make such differences.
+const NEAR: f64 = 1e-3;
+
 /// The runs of one algorithm.
 struct Curve {
     /// Its name, with its file where another algorithm has the same one.
@@ -107,7 +110,7 @@ impl Comparison<'_> {
     }
 
     /// The algorithms that take least time, each with the rank counts at which it does; where several take the same,
-    /// each of them.
+    /// or hardly more, each of them.
     fn fastest(&self) -> Vec<(&str, Vec<u32>)> {
         let seconds =
             |curve: &Curve, n: u32| curve.points.iter().find(|p| p.nranks == n).map(|p| p.seconds);
@@ -115,7 +118,7 @@ impl Comparison<'_> {
             self.curves.iter().filter_map(|curve| seconds(curve, n)).fold(f64::MAX, f64::min)
         };
         let of = |curve: &Curve| {
-            let same = |n: &u32| seconds(curve, *n).is_some_and(|s| s <= best(*n) * (1.0 + 1e-9));
+            let same = |n: &u32| seconds(curve, *n).is_some_and(|s| s <= best(*n) * (1.0 + NEAR));
             self.nranks.iter().copied().filter(same).collect::<Vec<_>>()
         };
         let all = self.curves.iter().map(|curve| (&*curve.name, of(curve)));

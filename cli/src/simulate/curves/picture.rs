@@ -9,6 +9,9 @@ use roundelay::select::time;
 /// From this ratio of the longest time to the shortest on, times are in logarithms.
 const FAR: f64 = 12.0;
 
+/// As many rank counts are named where powers of two are too few.
+const COUNTS: usize = 9;
+
 pub(super) fn svg(all: &Comparison<'_>) -> String {
     let mut curves: Vec<_> =
         all.curves.iter().enumerate().map(|(nth, curve)| drawn(curve, nth, &all.nranks)).collect();
@@ -33,13 +36,17 @@ pub(super) fn svg(all: &Comparison<'_>) -> String {
     let powers = x.powers().into_iter().map(|power| f64::from(power).exp2());
     let mut columns: Vec<f64> = powers.collect();
     if columns.len() < 2 {
-        columns = ranks().collect();
+        columns = ranks().step_by(all.nranks.len() / COUNTS + 1).collect();
     }
     let named = |value: f64| (value, format!("{value}"));
     let counts = roundelay_core::expansion::counted(&all.nranks);
+    let large = match all.nranks.iter().any(|n| n.is_power_of_two()) {
+        true => "; powers of two have large points",
+        false => "",
+    };
     Chart {
         title: format!("{} of {} on {}", all.collective, all.size, all.machine.topology.name()),
-        caption: format!("simulated with {counts} ranks; powers of two have large points"),
+        caption: format!("simulated with {counts} ranks{large}"),
         columns: columns.into_iter().map(named).collect(),
         rows: y.values().into_iter().map(named).collect(),
         x,

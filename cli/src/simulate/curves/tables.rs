@@ -1,4 +1,4 @@
-//! The runs for people: times, who is fastest where, what the links carry, and what is missing.
+//! The runs for people: times, what the links carry, who is fastest where, and what is missing.
 
 use std::fmt::Write as _;
 
@@ -26,7 +26,6 @@ pub(super) fn print(all: &Comparison<'_>) -> String {
         format!("{:TIME$}{share}", time(point.seconds))
     };
     table(all, &[], cell, &mut text);
-    fastest(all, &mut text);
     let _ = writeln!(
         text,
         "\nwhat the busiest link of each level carries one way, as a multiple of the size"
@@ -39,6 +38,7 @@ pub(super) fn print(all: &Comparison<'_>) -> String {
         cells.collect::<Vec<_>>().join("  ")
     };
     table(all, names, cell, &mut text);
+    fastest(all, &mut text);
     missing(all, &mut text);
     text
 }
@@ -70,7 +70,7 @@ fn fastest(all: &Comparison<'_>, text: &mut String) {
     if all.curves.len() < 2 {
         return;
     }
-    let _ = writeln!(text, "\nfastest, with the rank counts");
+    let _ = writeln!(text, "\nfastest, or slower by less than 0.1 %");
     let rows: Vec<_> =
         all.fastest().iter().map(|(name, at)| vec![(*name).to_owned(), counted(at)]).collect();
     let indent = 4 + rows.iter().map(|row| row[0].chars().count()).max().unwrap_or(0);
