@@ -227,6 +227,7 @@ fn calls_that_make_no_sense() {
     let picture = TempFile::new("one.svg", b"");
     let one = with(ALL, &["-n", "4", "--svg", picture.path()]).refused(2, "E0507");
     assert!(one.err.contains("there is one count"), "{}", one.err);
+    with("RingAllReduce", &["-n", "4,4", "--svg", picture.path()]).refused(2, "E0507");
     for flags in [
         &["--path"][..],
         &["--html", picture.path()],

@@ -1,9 +1,9 @@
-//! The levels of a topology: links whose ends are as far from the ranks as each other's.
+//! The levels of a topology: links whose ends have the same names, but for numbers, and are as far from the ranks.
 
 use std::collections::{BTreeMap, VecDeque};
 
 use roundelay_core::simulate::Usage;
-use roundelay_core::topology::{NodeId, Topology};
+use roundelay_core::topology::{Link, Node, NodeId, Topology};
 
 /// All of them, from the ranks up.
 pub(super) struct Levels {
@@ -29,18 +29,20 @@ impl Load {
 
 impl Levels {
     pub(super) fn new(topology: &Topology) -> Self {
-        let tiers = tiers(topology);
-        let tier = |node: NodeId| tiers[node.index()];
-        let key = |from, to| (tier(from).min(tier(to)), tier(from).max(tier(to)));
-        let links = topology.links();
-        let keys: BTreeMap<_, _> = links.iter().map(|l| (key(l.from, l.to), 0)).collect();
-        let keys: BTreeMap<_, usize> = keys.into_keys().zip(0..).collect();
-        let word = |tier| word(topology, &tiers, tier);
-        let name = |(low, high): &(u32, u32)| format!("{}-{}", word(*low), word(*high));
-        let of = |link: &roundelay_core::topology::Link| {
-            (keys[&key(link.from, link.to)], tier(link.from) <= tier(link.to))
+        let kinds = kinds(topology);
+        let kind = |node: NodeId| &kinds[node.index()];
+        let ends = |link: &Link| {
+            let (from, to) = (kind(link.from), kind(link.to));
+            (from.min(to), from.max(to))
         };
-        Self { names: keys.keys().map(name).collect(), of: links.iter().map(of).collect() }
+        let links = topology.links();
+        let all: BTreeMap<_, _> = links.iter().map(|link| (ends(link), 0)).collect();
+        let all: BTreeMap<_, usize> = all.into_keys().zip(0..).collect();
+        let of = |link: &Link| (all[&ends(link)], kind(link.from).tier <= kind(link.to).tier);
+        Self {
+            names: all.keys().map(|(low, high)| format!("{}-{}", low.word, high.word)).collect(),
+            of: links.iter().map(of).collect(),
+        }
     }
 
     /// What the busiest link of each level carries.
@@ -55,8 +57,17 @@ impl Levels {
     }
 }
 
-/// How many links each node is away from the nearest rank.
-fn tiers(topology: &Topology) -> Vec<u32> {
+/// What a node is among the others.
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
+struct Kind {
+    /// How many links away it is from the nearest rank.
+    tier: u32,
+    /// `leaf` for `leaf 3`.
+    word: String,
+}
+
+/// Of every node.
+fn kinds(topology: &Topology) -> Vec<Kind> {
     let mut tiers = vec![u32::MAX; topology.nodes().len()];
     let mut queue: VecDeque<NodeId> = topology.ranks().map(NodeId::from).collect();
     for rank in &queue {
@@ -70,24 +81,17 @@ fn tiers(topology: &Topology) -> Vec<u32> {
             }
         }
     }
-    tiers
+    let kind = |(node, tier): (&Node, &u32)| Kind { tier: *tier, word: word(&node.name, *tier) };
+    topology.nodes().iter().zip(&tiers).map(kind).collect()
 }
 
-/// What the nodes of a tier are called: `leaf`, if all have that word and a number for a name.
-fn word(topology: &Topology, tiers: &[u32], tier: u32) -> String {
-    if tier == 0 {
-        return "rank".to_owned();
-    }
-    let first_word = |name: &str| {
-        let end = name.find(|c: char| !c.is_alphabetic()).unwrap_or(name.len());
-        name[..end].to_lowercase()
-    };
-    let nodes = topology.nodes().iter().zip(tiers).filter(|(_, of)| **of == tier);
-    let mut words: Vec<_> = nodes.map(|(node, _)| first_word(&node.name)).collect();
-    words.dedup();
-    match &words[..] {
-        [one] if !one.is_empty() => one.clone(),
-        _ => format!("tier{tier}"),
+/// The letters that a name begins with; ranks are numbers.
+fn word(name: &str, tier: u32) -> String {
+    let end = name.find(|c: char| !c.is_alphabetic()).unwrap_or(name.len());
+    match &name[..end] {
+        _ if tier == 0 => "rank".to_owned(),
+        "" => format!("tier{tier}"),
+        word => word.to_lowercase(),
     }
 }
 
@@ -105,6 +109,6 @@ mod tests {
         assert_eq!(names("spine_leaf(4, 8, 2, 2)"), ["rank-leaf", "leaf-spine"]);
         assert_eq!(names("crossbar(4)"), ["rank-switch"]);
         assert_eq!(names("full_mesh(4)"), ["rank-rank"]);
-        assert_eq!(names("islands(2, 4)").len(), 2);
+        assert_eq!(names("islands(2, 4)"), ["rank-island", "rank-rail"]);
     }
 }

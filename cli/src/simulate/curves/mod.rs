@@ -53,13 +53,13 @@ pub(super) fn main(
     given: &Given,
     machine: &Machine,
 ) -> Result<bool, Failure> {
-    check(flags)?;
     let mut nranks = match &flags.nranks {
         Some(nranks) => nranks.counts.clone(),
         None => vec![given.topology.nranks()],
     };
     nranks.sort_unstable();
     nranks.dedup();
+    check(flags, nranks.len())?;
     machine.check(nranks.last().copied().unwrap_or(1))?;
     let subjects = subjects::find(flags, given)?;
     let collective = subjects[0].algorithm.collective();
@@ -77,7 +77,7 @@ pub(super) fn main(
 }
 
 /// Refuses what is there for one run alone, before anything is simulated.
-fn check(flags: &SimulateFlags) -> Result<(), Failure> {
+fn check(flags: &SimulateFlags, counts: usize) -> Result<(), Failure> {
     let picture = &flags.picture;
     let alone = picture.for_one_run().or(flags.path.then_some("--path"));
     if let Some(flag) = alone {
@@ -85,7 +85,6 @@ fn check(flags: &SimulateFlags) -> Result<(), Failure> {
         return Err(Failure::usage(Code::BadCall, title)
             .with_help("give one algorithm and one rank count, or leave the flag out"));
     }
-    let counts = flags.nranks.as_ref().map_or(1, |nranks| nranks.counts.len());
     if picture.svg.is_some() && counts < 2 {
         let title = "--svg draws several algorithms over rank counts, and there is one count";
         return Err(Failure::usage(Code::BadCall, title)

@@ -40,10 +40,8 @@ pub(super) fn svg(all: &Comparison<'_>) -> String {
     }
     let named = |value: f64| (value, format!("{value}"));
     let counts = roundelay_core::expansion::counted(&all.nranks);
-    let large = match all.nranks.iter().any(|n| n.is_power_of_two()) {
-        true => "; powers of two have large points",
-        false => "",
-    };
+    let powers_of_two = all.nranks.iter().any(|n| n.is_power_of_two());
+    let large = if powers_of_two { "; powers of two have large points" } else { "" };
     Chart {
         title: format!("{} of {} on {}", all.collective, all.size, all.machine.topology.name()),
         caption: format!("simulated with {counts} ranks{large}"),
