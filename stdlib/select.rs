@@ -13,8 +13,8 @@ use roundelay_core::check::dependencies::Dependencies;
 use roundelay_core::cost::{self, has_latency};
 use roundelay_core::diagnostics::{Code, Finding};
 use roundelay_core::ids::SpanId;
-use roundelay_core::program::Configured;
 use roundelay_core::optimize::join;
+use roundelay_core::program::Configured;
 use roundelay_core::schedule::{Limits, Schedule};
 use roundelay_core::simulate::{Machine, Spent, simulate};
 use roundelay_core::syntax::Source;
@@ -353,7 +353,14 @@ impl fmt::Display for Choice {
             writeln!(
                 f,
                 "{:width$}  {:>9} {:>6} {:>8} {:>6} {:>7} {:>7} {:>7}  by",
-                "algorithm", "predicted", "steps", "messages", "pieces", "volume", "reduced", "copied"
+                "algorithm",
+                "predicted",
+                "steps",
+                "messages",
+                "pieces",
+                "volume",
+                "reduced",
+                "copied"
             )?;
         }
         for row in &self.ranked {
@@ -399,7 +406,10 @@ impl fmt::Display for Choice {
         )?;
         if let Some(cores) = costs.cores {
             let next = if library { "\n" } else { "; " };
-            write!(f, "{next}{cores} cores do the work of all ranks: by cores = steps * L + all work / cores")?;
+            write!(
+                f,
+                "{next}{cores} cores do the work of all ranks: by cores = steps * L + all work / cores"
+            )?;
         }
         write!(f, "\nequal times are in the order of names")
     }

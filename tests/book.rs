@@ -5,6 +5,8 @@
 
 #[path = "book/console.rs"]
 mod console;
+#[path = "book/curves.rs"]
+mod curves;
 #[path = "book/device.rs"]
 mod device;
 #[path = "book/editors.rs"]

@@ -12,6 +12,8 @@ pub(crate) mod call;
 mod certificates;
 #[path = "command/cuda.rs"]
 mod cuda;
+#[path = "command/curves.rs"]
+mod curves;
 #[path = "command/device.rs"]
 mod device;
 #[path = "command/emit_coll.rs"]

@@ -4,6 +4,7 @@ mod bench;
 mod built;
 mod calibrate;
 mod certificate;
+mod chart;
 mod check;
 mod command;
 mod device;

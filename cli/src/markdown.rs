@@ -27,7 +27,9 @@ pub(crate) fn document(root: &Command) -> String {
     let mut text = String::new();
     for (name, command) in &commands {
         let own = |arg: &&Arg| arg.is_positional() || group(command, arg).is_none();
-        let mut lines = rows(command.get_arguments().filter(own));
+        let mut own: Vec<&Arg> = command.get_arguments().filter(own).collect();
+        own.sort_by_key(|arg| !arg.is_positional());
+        let mut lines = rows(own.into_iter());
         for (which, (id, heading, _)) in SHARED.iter().enumerate() {
             let of_group = |arg: &&Arg| group(command, arg) == Some(which) && !arg.is_positional();
             let flags: Vec<&Arg> = command.get_arguments().filter(of_group).collect();

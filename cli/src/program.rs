@@ -69,7 +69,7 @@ pub(crate) fn or_nearest<'a>(
 }
 
 /// The library's file that holds `name`.
-fn in_library(name: &str) -> Option<(&'static str, &'static str)> {
+pub(crate) fn in_library(name: &str) -> Option<(&'static str, &'static str)> {
     let head = format!("algorithm {name}(");
     library::SOURCES.iter().copied().find(|(_, text)| text.contains(&head))
 }

@@ -225,7 +225,8 @@ impl Shown {
         let joined = join(schedule);
         // A byte a second and no latency: the time over the size is what passes one after another.
         let port = format!("crossbar({})", schedule.nranks).parse().ok()?;
-        let done = simulate(&joined, &Machine::new(Arc::new(port)), COUNT, DType::U8, false).ok()?;
+        let done =
+            simulate(&joined, &Machine::new(Arc::new(port)), COUNT, DType::U8, false).ok()?;
         let needs = schedule.needs();
         Some(Self {
             steps,

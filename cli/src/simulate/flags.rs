@@ -12,15 +12,21 @@ use std::sync::Arc;
 use super::picture::{PictureFlags, Size, size};
 use crate::flags::SourceFlags;
 use crate::report::{Failure, Format};
-use crate::values::{Refused, count, dtype, rank_count, rate, time};
+use crate::values::{RankCounts, Refused, count, dtype, rank_counts, rate, time};
+
+/// Where algorithms come from: here they may be several.
+const SOURCE: &str = "A .coll file, - for standard input, or the name of an algorithm of the library; several, \
+                      separated by commas, are compared";
 
 #[derive(Args)]
+#[command(mut_arg("source", |source| source.help(SOURCE)))]
 pub(crate) struct SimulateFlags {
     #[command(flatten)]
     pub(super) source: SourceFlags,
-    /// Rank count [default: all ranks of the topology]
-    #[arg(short, long, value_name = "RANKS", value_parser = rank_count)]
-    pub(super) nranks: Option<u32>,
+    /// Rank counts: 8, 2..=33, 2..9, or a list such as 2,4,8; several are compared in a table [default: all ranks of
+    /// the topology]
+    #[arg(short, long, value_name = "RANKS", value_parser = rank_counts)]
+    pub(super) nranks: Option<RankCounts>,
     /// Size in bytes as nccl-tests counts it, such as 4096, 64K or 1MiB
     #[arg(long, default_value = "64M", value_parser = size, conflicts_with = "count")]
     pub(super) bytes: Size,

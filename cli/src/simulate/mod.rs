@@ -1,5 +1,6 @@
 //! `roundelay simulate`: what a run would take on a topology, and what the time goes to.
 
+mod curves;
 mod flags;
 mod json;
 mod path;
@@ -11,9 +12,9 @@ use roundelay::select::size;
 use roundelay_core::cost;
 use roundelay_core::diagnostics::{Code, Finding};
 use roundelay_core::emit::spacetime::Units;
+use roundelay_core::optimize::join;
 use roundelay_core::program::Configured;
 use roundelay_core::schedule::Schedule;
-use roundelay_core::optimize::join;
 use roundelay_core::simulate::{Machine, Simulated, Streams, closed, simulate};
 use roundelay_core::syntax::Source;
 use roundelay_core::topology::NodeId;
@@ -46,13 +47,17 @@ struct Run<'a> {
 
 pub(crate) fn main(flags: &SimulateFlags) -> Result<bool, Failure> {
     output::reserve(&flags.picture.files(), flags.format == Format::Json)?;
-    let source = read(&flags.source.source)?;
     let Some(given) = topology::given(&flags.source.topology)? else {
         return Err(Failure::usage(Code::BadFlag, "simulate takes a topology, and none is given")
             .with_help("such as --topology \"full_mesh(8, 25GB/s, 2us)\""));
     };
     let machine = flags.machine(&given.topology)?;
-    let nranks = flags.nranks.unwrap_or(given.topology.nranks());
+    if curves::wanted(flags) {
+        return curves::main(flags, &given, &machine);
+    }
+    let source = read(&flags.source.source)?;
+    let asked = flags.nranks.as_ref().and_then(|nranks| nranks.counts.first());
+    let nranks = asked.copied().unwrap_or(given.topology.nranks());
     machine.check(nranks)?;
     flags.picture.check(nranks)?;
     let refused = |errors: &[_]| {
@@ -67,15 +72,9 @@ pub(crate) fn main(flags: &SimulateFlags) -> Result<bool, Failure> {
         let errors = findings.into_iter().map(|finding| algorithm.diagnostic(finding, nranks));
         refused(&errors.collect::<Vec<_>>())
     };
-    let written = algorithm.schedule(nranks).map_err(wrong)?;
-    // Where streams go by data, regions that lie side by side are one piece; a contest's tasks are as they are written.
-    let schedule = if machine.streams == Streams::ByData { join(&written) } else { written };
-    let element = flags.dtype.size() as u64;
-    let count = flags
-        .count
-        .unwrap_or_else(|| count(schedule.collective, nranks, flags.bytes.bytes, element));
     let pictured = flags.picture.any();
-    let simulated = simulate(&schedule, &machine, count, flags.dtype, pictured).map_err(wrong)?;
+    let (schedule, count, simulated) =
+        simulated(&algorithm, flags, &machine, nranks, pictured).map_err(wrong)?;
     let size = shown(flags, simulated.bytes);
     let run = Run {
         source: &source,
@@ -96,6 +95,25 @@ pub(crate) fn main(flags: &SimulateFlags) -> Result<bool, Failure> {
         Format::Human => print(tables::print(&run, flags.path).trim_end()),
     }
     Ok(true)
+}
+
+/// The run of an algorithm on `nranks` ranks: its schedule, the count that follows from the flags, and what it takes.
+fn simulated(
+    algorithm: &Configured,
+    flags: &SimulateFlags,
+    machine: &Machine,
+    nranks: u32,
+    record: bool,
+) -> Result<(Schedule, u64, Simulated), Vec<Finding>> {
+    let written = algorithm.schedule(nranks)?;
+    // Where streams go by data, regions that lie side by side are one piece; a contest's tasks are as they are written.
+    let schedule = if machine.streams == Streams::ByData { join(&written) } else { written };
+    let element = flags.dtype.size() as u64;
+    let count = flags
+        .count
+        .unwrap_or_else(|| count(schedule.collective, nranks, flags.bytes.bytes, element));
+    let simulated = simulate(&schedule, machine, count, flags.dtype, record)?;
+    Ok((schedule, count, simulated))
 }
 
 /// The bound of the topology, without stragglers and with all links as fast as they should be.

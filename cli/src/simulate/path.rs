@@ -11,18 +11,18 @@ use crate::topo::count;
 
 /// What is not nothing, in words.
 pub(super) fn parts(spent: &Spent) -> Vec<String> {
-        let parts = [
-            (spent.latency, "latency"),
-            (spent.pieces, "pieces"),
-            (spent.flowing, "bytes"),
-            (spent.sharing, "sharing links"),
-            (spent.reducing, "reducing"),
-            (spent.local, "moves within a rank"),
-            (spent.signals, "signals"),
-        ];
-        let some = parts.into_iter().filter(|(seconds, _)| *seconds > 0.0);
-        some.map(|(seconds, what)| format!("{} of {what}", time(seconds))).collect()
-    }
+    let parts = [
+        (spent.latency, "latency"),
+        (spent.pieces, "pieces"),
+        (spent.flowing, "bytes"),
+        (spent.sharing, "sharing links"),
+        (spent.reducing, "reducing"),
+        (spent.local, "moves within a rank"),
+        (spent.signals, "signals"),
+    ];
+    let some = parts.into_iter().filter(|(seconds, _)| *seconds > 0.0);
+    some.map(|(seconds, what)| format!("{} of {what}", time(seconds))).collect()
+}
 
 /// A statement of the source, and what the path spends there.
 pub(super) struct Line {

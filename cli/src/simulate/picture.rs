@@ -18,7 +18,8 @@ const WIDTHS: RangeInclusive<u32> = 240..=20_000;
 
 #[derive(Args)]
 pub(crate) struct PictureFlags {
-    /// Write a diagram of the ranks over time, with messages as arrows, or as colors if there are many
+    /// Write a diagram of the ranks over time, with messages as arrows, or as colors if there are many; for several
+    /// rank counts, the curves of time over ranks
     #[arg(long, value_name = "FILE")]
     pub(super) svg: Option<String>,
     /// Write a page that steps through the rounds of the diagram, and zooms
@@ -126,6 +127,18 @@ impl PictureFlags {
     /// Whether any picture is wanted.
     pub(super) fn any(&self) -> bool {
         self.svg.is_some() || self.html.is_some()
+    }
+
+    /// The first flag that is for the picture of one run.
+    pub(super) fn for_one_run(&self) -> Option<&'static str> {
+        let given = [
+            (self.html.is_some(), "--html"),
+            (self.ranks.is_some(), "--ranks"),
+            (self.rounds.is_some(), "--rounds"),
+            (self.width.is_some(), "--width"),
+            (self.view.is_some(), "--view"),
+        ];
+        given.into_iter().find(|(given, _)| *given).map(|(_, flag)| flag)
     }
 
     /// Refuses ranks that the run does not have, and wishes for a picture that is not drawn, before it is simulated.

@@ -73,8 +73,12 @@ fn forms_are_what_the_schedules_take() {
                 let busiest = (counted.busiest, by_form.busiest);
                 assert!(busiest.0 <= busiest.1 + 1e-9, "{what} of {name} at {n}: {busiest:?}");
                 // Where not all ranks do all of what follows one another, the busiest does less.
-                let by_all = what != "pieces" && !CHAINS.iter().any(|chain| name.starts_with(chain));
-                assert!(!by_all || near(busiest.0, busiest.1), "{what} of {name} at {n}: {busiest:?}");
+                let by_all =
+                    what != "pieces" && !CHAINS.iter().any(|chain| name.starts_with(chain));
+                assert!(
+                    !by_all || near(busiest.0, busiest.1),
+                    "{what} of {name} at {n}: {busiest:?}"
+                );
             }
             met += 1;
         }

@@ -1,0 +1,123 @@
+//! The plot of `--svg`: bandwidth by size, both in logarithms, so that the same share of the limit is the same
+//! distance from it everywhere.
+
+use std::fmt::Write as _;
+
+use super::limit::Limit;
+use super::row::Row;
+use crate::chart::{Axis, Chart, Curve, LIMIT, Mark, Point, class};
+
+/// The picture of what was measured out of place.
+pub(super) fn svg(rows: &[Row], limits: &[Limit]) -> String {
+    let curves = curves(rows, limits);
+    let points = || curves.iter().flat_map(|curve| &curve.points);
+    let x = Axis::new(points().map(|point| point.x), 0.0);
+    let y = Axis::new(points().map(|point| point.y), 0.04);
+    let (title, caption) = titles(rows);
+    Chart {
+        title,
+        caption,
+        columns: x.powers().into_iter().map(size).collect(),
+        rows: y.values().into_iter().map(|value| (value, format!("{value}"))).collect(),
+        x,
+        y,
+        below: "size, as nccl-tests counts it",
+        above: "GB/s",
+        curves,
+    }
+    .svg()
+}
+
+/// A power of two as a size.
+fn size(power: i32) -> (f64, String) {
+    let (unit, name) = match power {
+        30.. => (30, "GiB"),
+        20.. => (20, "MiB"),
+        10.. => (10, "KiB"),
+        _ => (0, "B"),
+    };
+    (f64::from(power).exp2(), format!("{} {name}", 1_u64 << (power - unit).max(0)))
+}
+
+/// A line an algorithm, and the limit's; what they have in common is not in their names.
+fn curves(rows: &[Row], limits: &[Limit]) -> Vec<Curve> {
+    let differ =
+        |of: &dyn Fn(&Row) -> String| rows.windows(2).any(|pair| of(&pair[0]) != of(&pair[1]));
+    let ranks = differ(&|row| row.nranks.to_string());
+    let dtypes = differ(&|row| row.dtype.to_owned());
+    let ops = differ(&|row| row.redop.to_owned());
+    let roots = differ(&|row| row.root.to_string());
+    let collectives = differ(&|row| row.collective.to_owned());
+    let mut all: Vec<Curve> = Vec::new();
+    let mut add = |name: String, limit: bool, size: f64, bandwidth: f64| {
+        if size <= 0.0 || bandwidth <= 0.0 {
+            return;
+        }
+        let words = format!("{size} B, {bandwidth:.3} GB/s");
+        let point = Point { x: size, y: bandwidth, mark: Mark::Plain, joined: true, words };
+        if let Some(curve) = all.iter_mut().find(|curve| curve.name == name) {
+            curve.points.push(point);
+            return;
+        }
+        let nth = all.iter().filter(|curve| curve.class != LIMIT).count();
+        let class = if limit { LIMIT.to_owned() } else { class(nth) };
+        all.push(Curve { name, class, points: vec![point] });
+    };
+    for limit in limits {
+        let mut name = "limit".to_owned();
+        if collectives {
+            let _ = write!(name, " of {}", limit.collective);
+        }
+        if ranks {
+            let _ = write!(name, ", {} ranks", limit.nranks);
+        }
+        if dtypes {
+            let _ = write!(name, ", {}", limit.dtype);
+        }
+        add(name, true, limit.size as f64, limit.alg_bw);
+    }
+    for row in rows {
+        let mut name = row.algo.clone();
+        if ranks {
+            let _ = write!(name, ", {} ranks", row.nranks);
+        }
+        if dtypes {
+            let _ = write!(name, ", {}", row.dtype);
+        }
+        if ops {
+            let _ = write!(name, ", {}", row.redop);
+        }
+        if roots && row.root >= 0 {
+            let _ = write!(name, ", root {}", row.root);
+        }
+        add(name, false, row.size as f64, row.out_of_place.alg_bw);
+    }
+    for curve in &mut all {
+        curve.points.sort_by(|a, b| a.x.total_cmp(&b.x));
+    }
+    all
+}
+
+/// What all lines have in common.
+fn titles(rows: &[Row]) -> (String, String) {
+    let mut seen: [Vec<String>; 4] = Default::default();
+    for row in rows {
+        let of = [
+            row.collective.to_owned(),
+            row.nranks.to_string(),
+            row.dtype.to_owned(),
+            row.redop.to_owned(),
+        ];
+        for (seen, value) in seen.iter_mut().zip(of) {
+            if !seen.contains(&value) {
+                seen.push(value);
+            }
+        }
+    }
+    let [collectives, ranks, dtypes, ops] = seen.map(|values| values.join(", "));
+    let reduced = if ops == "none" { String::new() } else { format!(" {ops}") };
+    (
+        format!("{collectives} on {ranks} ranks"),
+        format!("{dtypes}{reduced}, out of place, algorithm bandwidth"),
+    )
+}

@@ -1,0 +1,250 @@
+//! Curves in a frame, with a name at the end of each. One file that needs nothing from outside, for light and for dark
+//! pages.
+
+mod axis;
+
+use std::fmt::Write as _;
+
+pub(crate) use axis::Axis;
+
+/// Colors, and from the last on patterns. The hues are those of Okabe and Ito, which color-blind people tell apart.
+const STYLE: &str = include_str!("style.css");
+const COLORS: usize = 8;
+const PATTERNS: usize = 3;
+
+const MARGIN: f64 = 20.0;
+/// Left of the frame: the numbers of the values.
+const LEFT: f64 = 64.0;
+const TOP: f64 = 86.0;
+/// Below the frame: numbers, and what they are.
+const BOTTOM: f64 = 58.0;
+const WIDE: f64 = 560.0;
+const TALL: f64 = 360.0;
+/// From the frame to the samples of the lines.
+const GAP: f64 = 30.0;
+/// From the beginning of a sample to the line's name.
+const SAMPLE: f64 = 32.0;
+/// From a name to the next.
+const LINE: f64 = 16.0;
+/// Pixels of a letter, on average and a little more.
+const LETTER: f64 = 6.7;
+
+/// Curves, and what stands around them.
+pub(crate) struct Chart {
+    pub(crate) title: String,
+    pub(crate) caption: String,
+    pub(crate) x: Axis,
+    pub(crate) y: Axis,
+    /// The values that are named along the axes, with their names.
+    pub(crate) columns: Vec<(f64, String)>,
+    pub(crate) rows: Vec<(f64, String)>,
+    /// What the axes show.
+    pub(crate) below: &'static str,
+    pub(crate) above: &'static str,
+    pub(crate) curves: Vec<Curve>,
+}
+
+/// A curve, by the class of its color and pattern.
+pub(crate) struct Curve {
+    pub(crate) name: String,
+    pub(crate) class: String,
+    pub(crate) points: Vec<Point>,
+}
+
+/// A point of a curve.
+pub(crate) struct Point {
+    pub(crate) x: f64,
+    pub(crate) y: f64,
+    pub(crate) mark: Mark,
+    /// Whether the line of the point before it goes on to here.
+    pub(crate) joined: bool,
+    /// What a reader sees who points at it.
+    pub(crate) words: String,
+}
+
+/// How a point stands out.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Mark {
+    /// Among few.
+    Plain,
+    /// Among many.
+    Small,
+    /// To be seen first.
+    Large,
+    /// Not seen beside the line.
+    Hidden,
+}
+
+impl Mark {
+    fn radius(self) -> f64 {
+        match self {
+            Self::Plain => 2.6,
+            Self::Small => 1.5,
+            Self::Large => 3.8,
+            Self::Hidden => 0.0,
+        }
+    }
+}
+
+/// The class of the limit that curves are compared with.
+pub(crate) const LIMIT: &str = "limit";
+
+/// The class of the nth curve.
+pub(crate) fn class(nth: usize) -> String {
+    format!("c{} d{}", nth % COLORS, nth / COLORS % PATTERNS)
+}
+
+impl Chart {
+    /// The picture.
+    pub(crate) fn svg(&self) -> String {
+        let mut body = String::new();
+        for (value, label) in &self.columns {
+            let at = LEFT + WIDE * self.x.share(*value);
+            line(&mut body, "grid", (at, TOP), (at, TOP + TALL));
+            text(&mut body, "small x", at, TOP + TALL + 18.0, label);
+        }
+        for (value, label) in &self.rows {
+            let at = TOP + TALL * (1.0 - self.y.share(*value));
+            line(&mut body, "grid", (LEFT, at), (LEFT + WIDE, at));
+            text(&mut body, "small y", LEFT - 8.0, at + 4.0, label);
+        }
+        let _ = writeln!(
+            body,
+            r#"<rect class="frame" x="{}" y="{}" width="{}" height="{}"/>"#,
+            px(LEFT),
+            px(TOP),
+            px(WIDE),
+            px(TALL)
+        );
+        text(&mut body, "small x", LEFT + WIDE / 2.0, TOP + TALL + 42.0, self.below);
+        text(&mut body, "small", MARGIN, TOP - 12.0, self.above);
+        // The first last, above the others.
+        for (at, curve) in self.curves.iter().enumerate().rev() {
+            let under = self.curves[..at].iter().any(|above| self.covers(above, curve));
+            self.draw(curve, under, &mut body);
+        }
+        let bottom = self.names(&mut body);
+        let widest = self.curves.iter().map(|c| c.name.chars().count()).max().unwrap_or(0) as f64;
+        let head_wide = self.title.chars().count().max(self.caption.chars().count()) as f64;
+        let wide = LEFT + WIDE + GAP + SAMPLE + widest * LETTER;
+        // The title is larger than the rest.
+        let wide = px(wide.max(MARGIN + head_wide * LETTER * 1.2) + MARGIN);
+        let tall = px((TOP + TALL + BOTTOM).max(bottom + MARGIN));
+        let mut head = String::new();
+        text(&mut head, "title", MARGIN, MARGIN + 12.0, &self.title);
+        text(&mut head, "small", MARGIN, MARGIN + 31.0, &self.caption);
+        format!(
+            "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {wide} {tall}\" width=\"{wide}\" height=\"{tall}\" role=\"img\">\n\
+             <title>{}</title>\n<style>\n{STYLE}</style>\n\
+             <rect class=\"page\" width=\"{wide}\" height=\"{tall}\"/>\n{head}{body}</svg>\n",
+            escaped(&self.title)
+        )
+    }
+
+    fn place(&self, point: &Point) -> (f64, f64) {
+        (LEFT + WIDE * self.x.share(point.x), TOP + TALL * (1.0 - self.y.share(point.y)))
+    }
+
+    /// Whether a good part of `curve` would not be seen below the curve `above`.
+    fn covers(&self, above: &Curve, curve: &Curve) -> bool {
+        let near = |a: (f64, f64), b: (f64, f64)| (a.0 - b.0).abs() + (a.1 - b.1).abs() < 2.0;
+        let hidden = |point: &&Point| {
+            let place = self.place(point);
+            above.points.iter().any(|other| near(self.place(other), place))
+        };
+        4 * curve.points.iter().filter(hidden).count() > curve.points.len()
+    }
+
+    /// A line for each run of points that are joined, and the points; `under` another curve, it is seen on both sides
+    /// of that one.
+    fn draw(&self, curve: &Curve, under: bool, body: &mut String) {
+        let Curve { name, class, points } = curve;
+        let class = &if under { format!("{class} under") } else { class.clone() };
+        for run in points.chunk_by(|_, next| next.joined).filter(|run| run.len() > 1) {
+            let path: Vec<String> = run
+                .iter()
+                .map(|point| self.place(point))
+                .map(|(x, y)| format!("{},{}", px(x), px(y)))
+                .collect();
+            let _ = writeln!(
+                body,
+                r#"<polyline class="{class}" points="{}"><title>{}</title></polyline>"#,
+                path.join(" "),
+                escaped(name)
+            );
+        }
+        for point in points.iter().filter(|point| point.mark != Mark::Hidden) {
+            let (x, y) = self.place(point);
+            let _ = writeln!(
+                body,
+                r#"<circle class="{class}" cx="{}" cy="{}" r="{}"><title>{}</title></circle>"#,
+                px(x),
+                px(y),
+                px(point.mark.radius()),
+                escaped(&format!("{name}: {}", point.words))
+            );
+        }
+    }
+
+    /// The names at the ends of the curves, as near as they can stand without touching. Returns where they end.
+    fn names(&self, body: &mut String) -> f64 {
+        let mut ends: Vec<(&Curve, (f64, f64))> =
+            self.curves.iter().filter_map(|c| Some((c, self.place(c.points.last()?)))).collect();
+        ends.sort_by(|a, b| a.1.1.total_cmp(&b.1.1));
+        let mut heights: Vec<f64> = Vec::new();
+        for (_, (_, y)) in &ends {
+            let free = heights.last().map_or(TOP, |last| last + LINE);
+            heights.push(y.max(free));
+        }
+        // What was pushed below the frame goes up again, as far as there is room.
+        let mut below = (TOP + TALL).max(TOP + LINE * ends.len().saturating_sub(1) as f64);
+        for height in heights.iter_mut().rev() {
+            *height = height.min(below);
+            below = *height - LINE;
+        }
+        let x = LEFT + WIDE + GAP;
+        for ((curve, (end, y)), height) in ends.iter().zip(&heights) {
+            let _ = writeln!(
+                body,
+                r#"<path class="lead {0}" d="M{1} {2}L{3} {4}"/><polyline class="{0}" points="{3},{4} {5},{4}"/>"#,
+                curve.class,
+                px(end + 4.0),
+                px(*y),
+                px(x),
+                px(*height),
+                px(x + SAMPLE - 8.0)
+            );
+            text(body, "name", x + SAMPLE, height + 4.0, &curve.name);
+        }
+        heights.last().copied().unwrap_or(0.0)
+    }
+}
+
+fn line(body: &mut String, class: &str, from: (f64, f64), to: (f64, f64)) {
+    let _ = writeln!(
+        body,
+        r#"<line class="{class}" x1="{}" y1="{}" x2="{}" y2="{}"/>"#,
+        px(from.0),
+        px(from.1),
+        px(to.0),
+        px(to.1)
+    );
+}
+
+fn text(body: &mut String, class: &str, x: f64, y: f64, words: &str) {
+    let (x, y, words) = (px(x), px(y), escaped(words));
+    let _ = writeln!(body, r#"<text class="{class}" x="{x}" y="{y}">{words}</text>"#);
+}
+
+/// A number with one digit behind the point, where it has one.
+fn px(value: f64) -> String {
+    let text = format!("{value:.1}");
+    text.strip_suffix(".0").unwrap_or(&text).to_owned()
+}
+
+/// Text inside of an element.
+fn escaped(text: &str) -> String {
+    let plain = |c: char| if c.is_control() { ' ' } else { c };
+    let text: String = text.chars().map(plain).collect();
+    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
+}

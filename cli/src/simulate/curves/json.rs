@@ -1,0 +1,108 @@
+//! The runs as one JSON document. Times are seconds, rates bytes a second.
+
+use roundelay::DType;
+use serde::Serialize;
+
+use super::points::Point;
+use super::{Comparison, Curve};
+
+#[derive(Serialize)]
+pub(super) struct Json<'c> {
+    ok: bool,
+    collective: &'static str,
+    topology: &'c str,
+    dtype: &'static str,
+    nranks: &'c [u32],
+    /// From the ranks up, in the order of the loads.
+    levels: &'c [String],
+    algorithms: Vec<Algorithm<'c>>,
+}
+
+#[derive(Serialize)]
+struct Algorithm<'c> {
+    name: &'c str,
+    /// The rank counts at which no other algorithm takes less time, but for a thousandth.
+    fastest: Vec<u32>,
+    runs: Vec<Simulated<'c>>,
+    refused: Vec<Refused<'c>>,
+}
+
+#[derive(Serialize)]
+struct Simulated<'c> {
+    nranks: u32,
+    bytes: u64,
+    seconds: f64,
+    algbw: f64,
+    busbw: f64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    bound: Option<Bound>,
+    loads: Vec<Busiest<'c>>,
+}
+
+#[derive(Serialize)]
+struct Bound {
+    seconds: f64,
+    /// The bound over the time; 1 is the best.
+    share: f64,
+}
+
+/// The bytes that the busiest link of a level carries.
+#[derive(Serialize)]
+struct Busiest<'c> {
+    level: &'c str,
+    /// Away from the ranks.
+    up: f64,
+    /// Towards the ranks.
+    down: f64,
+}
+
+#[derive(Serialize)]
+struct Refused<'c> {
+    nranks: u32,
+    code: &'static str,
+    reason: &'c str,
+}
+
+impl<'c> Json<'c> {
+    pub(super) fn new(all: &'c Comparison<'_>, dtype: DType) -> Self {
+        let fastest = all.fastest();
+        let algorithm = |curve: &'c Curve| {
+            let of = fastest.iter().find(|(name, _)| *name == curve.name);
+            Algorithm {
+                name: &curve.name,
+                fastest: of.map_or(Vec::new(), |(_, counts)| counts.clone()),
+                runs: curve.points.iter().map(|point| simulated(all, point)).collect(),
+                refused: refused(curve),
+            }
+        };
+        Self {
+            ok: true,
+            collective: all.collective.name(),
+            topology: all.machine.topology.name(),
+            dtype: dtype.name(),
+            nranks: &all.nranks,
+            levels: &all.levels.names,
+            algorithms: all.curves.iter().map(algorithm).collect(),
+        }
+    }
+}
+
+fn simulated<'c>(all: &'c Comparison<'_>, point: &Point) -> Simulated<'c> {
+    let share = point.share();
+    let loads = point.loads.iter().zip(&all.levels.names);
+    Simulated {
+        nranks: point.nranks,
+        bytes: point.bytes,
+        seconds: point.seconds,
+        algbw: point.algbw,
+        busbw: point.busbw,
+        bound: point.bound.zip(share).map(|(seconds, share)| Bound { seconds, share }),
+        loads: loads.map(|(load, level)| Busiest { level, up: load.up, down: load.down }).collect(),
+    }
+}
+
+fn refused(curve: &Curve) -> Vec<Refused<'_>> {
+    let one = |m: &'_ super::points::Missing| (m.nranks, m.code.as_str());
+    let all = curve.missing.iter().map(|m| (one(m), &*m.reason));
+    all.map(|((nranks, code), reason)| Refused { nranks, code, reason }).collect()
+}

@@ -1,0 +1,114 @@
+//! The levels of a topology: links whose ends have the same names, but for numbers, and are as far from the ranks.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use roundelay_core::simulate::Usage;
+use roundelay_core::topology::{Link, Node, NodeId, Topology};
+
+/// All of them, from the ranks up.
+pub(super) struct Levels {
+    pub(super) names: Vec<String>,
+    /// For each link of the topology its level, and whether it leads away from the ranks.
+    of: Vec<(usize, bool)>,
+}
+
+/// What the busiest link of a level carries in a run, in bytes.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(super) struct Load {
+    /// Away from the ranks, or between nodes as far from them as each other.
+    pub(super) up: f64,
+    /// Towards the ranks.
+    pub(super) down: f64,
+}
+
+impl Load {
+    pub(super) fn most(self) -> f64 {
+        self.up.max(self.down)
+    }
+}
+
+impl Levels {
+    pub(super) fn new(topology: &Topology) -> Self {
+        let kinds = kinds(topology);
+        let kind = |node: NodeId| &kinds[node.index()];
+        let ends = |link: &Link| {
+            let (from, to) = (kind(link.from), kind(link.to));
+            (from.min(to), from.max(to))
+        };
+        let links = topology.links();
+        let all: BTreeMap<_, _> = links.iter().map(|link| (ends(link), 0)).collect();
+        let all: BTreeMap<_, usize> = all.into_keys().zip(0..).collect();
+        let of = |link: &Link| (all[&ends(link)], kind(link.from).tier <= kind(link.to).tier);
+        Self {
+            names: all.keys().map(|(low, high)| format!("{}-{}", low.word, high.word)).collect(),
+            of: links.iter().map(of).collect(),
+        }
+    }
+
+    /// What the busiest link of each level carries.
+    pub(super) fn loads(&self, links: &[Usage]) -> Vec<Load> {
+        let mut loads = vec![Load::default(); self.names.len()];
+        for (link, (level, up)) in links.iter().zip(&self.of) {
+            let load = &mut loads[*level];
+            let most = if *up { &mut load.up } else { &mut load.down };
+            *most = most.max(link.bytes);
+        }
+        loads
+    }
+}
+
+/// What a node is among the others.
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
+struct Kind {
+    /// How many links away it is from the nearest rank.
+    tier: u32,
+    /// `leaf` for `leaf 3`.
+    word: String,
+}
+
+/// Of every node.
+fn kinds(topology: &Topology) -> Vec<Kind> {
+    let mut tiers = vec![u32::MAX; topology.nodes().len()];
+    let mut queue: VecDeque<NodeId> = topology.ranks().map(NodeId::from).collect();
+    for rank in &queue {
+        tiers[rank.index()] = 0;
+    }
+    while let Some(node) = queue.pop_front() {
+        for link in topology.out(node) {
+            if tiers[link.to.index()] == u32::MAX {
+                tiers[link.to.index()] = tiers[node.index()] + 1;
+                queue.push_back(link.to);
+            }
+        }
+    }
+    let kind = |(node, tier): (&Node, &u32)| Kind { tier: *tier, word: word(&node.name, *tier) };
+    topology.nodes().iter().zip(&tiers).map(kind).collect()
+}
+
+/// The letters that a name begins with; ranks are numbers.
+fn word(name: &str, tier: u32) -> String {
+    let end = name.find(|c: char| !c.is_alphabetic()).unwrap_or(name.len());
+    match &name[..end] {
+        _ if tier == 0 => "rank".to_owned(),
+        "" => format!("tier{tier}"),
+        word => word.to_lowercase(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Levels;
+    use roundelay_core::topology::Topology;
+
+    fn names(text: &str) -> Vec<String> {
+        Levels::new(&text.parse::<Topology>().expect("a topology")).names
+    }
+
+    #[test]
+    fn levels_have_the_names_of_their_ends() {
+        assert_eq!(names("spine_leaf(4, 8, 2, 2)"), ["rank-leaf", "leaf-spine"]);
+        assert_eq!(names("crossbar(4)"), ["rank-switch"]);
+        assert_eq!(names("full_mesh(4)"), ["rank-rank"]);
+        assert_eq!(names("islands(2, 4)"), ["rank-island", "rank-rail"]);
+    }
+}

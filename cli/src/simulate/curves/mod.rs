@@ -1,0 +1,126 @@
+//! Several algorithms or rank counts on one topology: the time of each run, and the load of the links.
+
+mod json;
+mod levels;
+mod picture;
+mod points;
+mod subjects;
+mod tables;
+
+use roundelay::{Algorithm as _, Collective};
+use roundelay_core::diagnostics::Code;
+use roundelay_core::simulate::Machine;
+
+use super::flags::SimulateFlags;
+use crate::output;
+use crate::report::{Failure, Format, print, print_json};
+use crate::topology::Given;
+use levels::Levels;
+use points::{Missing, Point};
+
+/// Times that differ by no more than this share are the same: blocks that differ by an element make such differences.
+const NEAR: f64 = 1e-3;
+
+/// The runs of one algorithm.
+struct Curve {
+    /// Its name, with its file where another algorithm has the same one.
+    name: String,
+    /// By rank count.
+    points: Vec<Point>,
+    missing: Vec<Missing>,
+}
+
+/// All runs, and what they have in common.
+struct Comparison<'a> {
+    collective: Collective,
+    /// `32 MiB`, or a count of elements.
+    size: String,
+    machine: &'a Machine,
+    levels: Levels,
+    nranks: Vec<u32>,
+    curves: Vec<Curve>,
+}
+
+/// Whether the call asks for more than one run.
+pub(super) fn wanted(flags: &SimulateFlags) -> bool {
+    subjects::names(&flags.source.source).len() > 1
+        || flags.nranks.as_ref().is_some_and(|nranks| nranks.counts.len() > 1)
+}
+
+/// Simulates all of them, on a topology that was read already.
+pub(super) fn main(
+    flags: &SimulateFlags,
+    given: &Given,
+    machine: &Machine,
+) -> Result<bool, Failure> {
+    let mut nranks = match &flags.nranks {
+        Some(nranks) => nranks.counts.clone(),
+        None => vec![given.topology.nranks()],
+    };
+    nranks.sort_unstable();
+    nranks.dedup();
+    check(flags, nranks.len())?;
+    machine.check(nranks.last().copied().unwrap_or(1))?;
+    let subjects = subjects::find(flags, given)?;
+    let collective = subjects[0].algorithm.collective();
+    let levels = Levels::new(&machine.topology);
+    let curves = points::simulate(&subjects, flags, machine, &levels, &nranks)?;
+    let all = Comparison { collective, size: size(flags), machine, levels, nranks, curves };
+    if let Some(path) = &flags.picture.svg {
+        output::write(path, &picture::svg(&all))?;
+    }
+    match flags.format {
+        Format::Json => print_json(&json::Json::new(&all, flags.dtype)),
+        Format::Human => print(tables::print(&all).trim_end()),
+    }
+    Ok(true)
+}
+
+/// Refuses what is there for one run alone, before anything is simulated.
+fn check(flags: &SimulateFlags, counts: usize) -> Result<(), Failure> {
+    let picture = &flags.picture;
+    let alone = picture.for_one_run().or(flags.path.then_some("--path"));
+    if let Some(flag) = alone {
+        let title = format!("{flag} is for one run, and the call asks for several");
+        return Err(Failure::usage(Code::BadCall, title)
+            .with_help("give one algorithm and one rank count, or leave the flag out"));
+    }
+    if picture.svg.is_some() && counts < 2 {
+        let title = "--svg draws several algorithms over rank counts, and there is one count";
+        return Err(Failure::usage(Code::BadCall, title)
+            .with_help("give several, such as --nranks 2..=16, or one algorithm"));
+    }
+    Ok(())
+}
+
+/// What every run moves.
+fn size(flags: &SimulateFlags) -> String {
+    match flags.count {
+        Some(count) => format!("{count} x {}", flags.dtype.name()),
+        None => flags.bytes.text.clone(),
+    }
+}
+
+impl Comparison<'_> {
+    /// `2..=128 ranks`
+    fn ranks(&self) -> String {
+        let counts = roundelay_core::expansion::counted(&self.nranks);
+        format!("{counts} rank{}", if counts == "1" { "" } else { "s" })
+    }
+
+    /// The algorithms that take least time, each with the rank counts at which it does; where several take the same,
+    /// or hardly more, each of them.
+    fn fastest(&self) -> Vec<(&str, Vec<u32>)> {
+        let seconds =
+            |curve: &Curve, n: u32| curve.points.iter().find(|p| p.nranks == n).map(|p| p.seconds);
+        let best = |n: u32| {
+            self.curves.iter().filter_map(|curve| seconds(curve, n)).fold(f64::MAX, f64::min)
+        };
+        let of = |curve: &Curve| {
+            let same = |n: &u32| seconds(curve, *n).is_some_and(|s| s <= best(*n) * (1.0 + NEAR));
+            self.nranks.iter().copied().filter(same).collect::<Vec<_>>()
+        };
+        let all = self.curves.iter().map(|curve| (&*curve.name, of(curve)));
+        all.filter(|(_, counts)| !counts.is_empty()).collect()
+    }
+}

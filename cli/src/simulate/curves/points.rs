@@ -1,0 +1,138 @@
+//! The runs themselves, as many at once as there are cores.
+
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread::{available_parallelism, scope};
+
+use roundelay_core::diagnostics::{Code, Diagnostic, Finding};
+use roundelay_core::simulate::Machine;
+
+use super::Curve;
+use super::levels::{Levels, Load};
+use super::subjects::{Subject, refused};
+use crate::report::{Failure, name_counts};
+use crate::simulate::flags::SimulateFlags;
+use crate::simulate::{bound, simulated};
+
+/// A simulated run.
+pub(super) struct Point {
+    pub(super) nranks: u32,
+    /// As nccl-tests counts them.
+    pub(super) bytes: u64,
+    pub(super) seconds: f64,
+    pub(super) algbw: f64,
+    pub(super) busbw: f64,
+    /// The least seconds of any algorithm by bandwidth alone, where the topology has a bound.
+    pub(super) bound: Option<f64>,
+    /// For each level of the topology.
+    pub(super) loads: Vec<Load>,
+}
+
+impl Point {
+    /// The share of the bound that was reached; nothing to do is all of it.
+    pub(super) fn share(&self) -> Option<f64> {
+        Some(if self.seconds > 0.0 { self.bound? / self.seconds } else { 1.0 })
+    }
+}
+
+/// A rank count that an algorithm refuses.
+pub(super) struct Missing {
+    pub(super) nranks: u32,
+    pub(super) code: Code,
+    pub(super) reason: String,
+}
+
+/// What became of a run.
+type Outcome = Result<Point, Vec<Diagnostic>>;
+
+/// Simulates every algorithm with every rank count.
+pub(super) fn simulate(
+    subjects: &[Subject],
+    flags: &SimulateFlags,
+    machine: &Machine,
+    levels: &Levels,
+    nranks: &[u32],
+) -> Result<Vec<Curve>, Failure> {
+    // The long runs first, so that the cores end together.
+    let runs: Vec<(usize, u32)> =
+        nranks.iter().rev().flat_map(|n| (0..subjects.len()).map(|at| (at, *n))).collect();
+    let next = AtomicUsize::new(0);
+    let done: Mutex<Vec<(usize, u32, Outcome)>> = Mutex::new(Vec::new());
+    let cores = available_parallelism().map_or(1, usize::from).min(runs.len());
+    scope(|threads| {
+        for _ in 0..cores {
+            threads.spawn(|| {
+                while let Some((at, n)) = runs.get(next.fetch_add(1, Ordering::Relaxed)) {
+                    let outcome = run(&subjects[*at], flags, machine, levels, *n);
+                    done.lock().expect("no run panics").push((*at, *n, outcome));
+                }
+            });
+        }
+    });
+    let mut done = done.into_inner().expect("no run panics");
+    done.sort_by_key(|(at, n, _)| (*at, *n));
+    let named = flags.nranks.as_ref().is_none_or(|nranks| nranks.named);
+    let mut curves: Vec<Curve> = subjects
+        .iter()
+        .map(|s| Curve { name: s.name.clone(), points: Vec::new(), missing: Vec::new() })
+        .collect();
+    for (at, nranks, outcome) in done {
+        let (curve, subject) = (&mut curves[at], &subjects[at]);
+        match outcome {
+            Ok(point) => curve.points.push(point),
+            Err(errors) if !named && errors.iter().all(|error| error.code.refuses()) => {
+                let error = errors.into_iter().next();
+                curve.missing.extend(error.map(|error| Missing::new(nranks, error)));
+            }
+            Err(mut errors) => {
+                name_counts(&mut errors, &subject.algorithm, None);
+                return Err(refused(flags.format, &errors, &subject.source));
+            }
+        }
+    }
+    let mut both = curves.iter().zip(subjects);
+    if let Some((curve, subject)) = both.find(|(curve, _)| curve.points.is_empty()) {
+        let reason = curve.missing.first().map_or(String::new(), |m| m.reason.clone());
+        let title = format!("{} admits none of the rank counts asked for", curve.name);
+        let place = subject.algorithm.checked().name_span;
+        let error = Diagnostic::new(Code::NothingAdmitted, place, title).note(reason);
+        return Err(refused(flags.format, &[error], &subject.source));
+    }
+    Ok(curves)
+}
+
+fn run(
+    subject: &Subject,
+    flags: &SimulateFlags,
+    machine: &Machine,
+    levels: &Levels,
+    nranks: u32,
+) -> Outcome {
+    let algorithm = &subject.algorithm;
+    let wrong = |findings: Vec<Finding>| {
+        let errors = findings.into_iter().map(|finding| algorithm.diagnostic(finding, nranks));
+        errors.collect::<Vec<_>>()
+    };
+    let (schedule, _, done) = simulated(algorithm, flags, machine, nranks, false).map_err(wrong)?;
+    Ok(Point {
+        nranks,
+        bytes: done.bytes,
+        seconds: done.seconds,
+        algbw: done.algbw,
+        busbw: done.algbw * schedule.collective.bus_factor(nranks),
+        bound: bound(&schedule, machine, done.bytes).map(|(seconds, _)| seconds),
+        loads: levels.loads(&done.links),
+    })
+}
+
+impl Missing {
+    /// The title of a `require` names the algorithm and the count, which stand beside it already.
+    fn new(nranks: u32, error: Diagnostic) -> Self {
+        let Diagnostic { code, title, .. } = error;
+        let reason = match title.split_once(": ") {
+            Some((_, why)) if code == Code::RankCountRefused => why.to_owned(),
+            _ => title,
+        };
+        Self { nranks, code, reason }
+    }
+}

@@ -1,0 +1,287 @@
+//! `simulate` of several algorithms or rank counts: what single runs and closed forms say, gaps, pictures, and what it
+//! refuses.
+
+use super::call::{Call, TempFile, roundelay};
+
+const ALL: &str = "RingAllReduce,RecursiveHalvingDoublingAllReduce,HalvingDoublingAllReduce";
+const LEAVES: &str = "spine_leaf(4, 4, 2, 2, 25GB/s, 1us)";
+const CROSSBAR: &str = "crossbar(16, 25GB/s, 1us)";
+
+fn simulate(args: &[&str]) -> Call {
+    roundelay(&[&["simulate"], args].concat())
+}
+
+fn json(args: &[&str]) -> serde_json::Value {
+    simulate(&[args, &["--format", "json"]].concat()).ends(0).json()
+}
+
+#[track_caller]
+fn near(value: &serde_json::Value, wanted: f64) {
+    let value = value.as_f64().expect("a number");
+    assert!((value / wanted - 1.0).abs() < 1e-9, "{value}, not {wanted}");
+}
+
+/// The runs of the algorithm at a position of the call.
+fn runs(json: &serde_json::Value, at: usize) -> &Vec<serde_json::Value> {
+    json["algorithms"][at]["runs"].as_array().expect("runs")
+}
+
+/// 48 KiB are whole blocks and halves for 2, 3, 4, 6, 8, 12 and 16 ranks.
+#[test]
+fn each_point_is_what_its_form_says() {
+    let (size, bandwidth, latency) = (48.0 * 1024.0, 25e9, 2e-6);
+    let args = [ALL, "--nranks", "2..=16", "--bytes", "48KiB", "--topology", CROSSBAR];
+    let json = json(&args);
+    assert_eq!(json["collective"], "AllReduce");
+    assert_eq!(json["levels"], serde_json::json!(["rank-switch"]));
+    assert_eq!(runs(&json, 0).len(), 15);
+    for run in runs(&json, 0) {
+        let n = run["nranks"].as_f64().unwrap();
+        let volume = 2.0 * (n - 1.0) / n * size;
+        if [2.0, 3.0, 4.0, 6.0, 8.0, 12.0, 16.0].contains(&n) {
+            near(&run["seconds"], 2.0 * (n - 1.0) * latency + volume / bandwidth);
+            near(&run["bound"]["seconds"], volume / bandwidth);
+            near(&run["loads"][0]["up"], volume);
+            near(&run["loads"][0]["down"], volume);
+        }
+    }
+    for run in runs(&json, 1) {
+        let n = run["nranks"].as_f64().unwrap();
+        let f = n.log2().floor();
+        let folded = if f.exp2() < n { 2.0 } else { 0.0 };
+        let volume = (2.0 * (1.0 - 1.0 / f.exp2()) + folded) * size;
+        near(&run["seconds"], (2.0 * f + folded) * latency + volume / bandwidth);
+    }
+    // What halves and doubles is the same at powers of two, and there alone.
+    assert_eq!(runs(&json, 2).len(), 4);
+    for (run, n) in runs(&json, 2).iter().zip([2, 4, 8, 16]) {
+        assert_eq!(run["nranks"], n);
+        assert_eq!(run["seconds"], runs(&json, 1)[n - 2]["seconds"]);
+    }
+    let fastest = |at: usize| json["algorithms"][at]["fastest"].clone();
+    assert_eq!(fastest(0), serde_json::json!([2, 3]));
+    assert_eq!(fastest(1), serde_json::json!([2].into_iter().chain(4..=16).collect::<Vec<_>>()));
+    assert_eq!(fastest(2), serde_json::json!([2, 4, 8, 16]));
+}
+
+#[test]
+fn each_point_is_what_a_run_alone_takes() {
+    let flags = ["--bytes", "1MiB", "--topology", LEAVES, "--signals", "messages"];
+    let algorithms = "RingAllReduce,NhrAllReduce";
+    let all = json(&[&[algorithms, "--nranks", "3,8,13,16"][..], &flags[..]].concat());
+    assert_eq!(all["levels"], serde_json::json!(["rank-leaf", "leaf-spine"]));
+    for (at, algorithm) in algorithms.split(',').enumerate() {
+        assert_eq!(runs(&all, at).len(), 4);
+        for run in runs(&all, at) {
+            let n = run["nranks"].to_string();
+            let alone = json(&[&[algorithm, "--nranks", &n][..], &flags[..]].concat());
+            for field in ["seconds", "bytes", "algbw", "busbw"] {
+                assert_eq!(run[field], alone[field], "{algorithm} at {n}: {field}");
+            }
+            assert_eq!(run["bound"]["share"], alone["bound"]["share"]);
+            let most = |from: &str, to: &str| {
+                // Ranks are numbers, switches have names.
+                let is = |node: &serde_json::Value, kind: &str| {
+                    let name = node.as_str().unwrap();
+                    if kind.is_empty() {
+                        name.parse::<u32>().is_ok()
+                    } else {
+                        name.starts_with(kind)
+                    }
+                };
+                let links = alone["links"].as_array().unwrap().iter();
+                let those = links.filter(|link| is(&link["from"], from) && is(&link["to"], to));
+                those.map(|link| link["bytes"].as_f64().unwrap()).fold(0.0, f64::max)
+            };
+            assert_eq!(run["loads"][0]["up"], most("", "leaf"), "{algorithm} at {n}");
+            assert_eq!(run["loads"][0]["down"], most("leaf", ""));
+            assert_eq!(run["loads"][1]["up"], most("leaf", "spine"));
+            assert_eq!(run["loads"][1]["down"], most("spine", "leaf"));
+            let crosses = run["loads"][1]["up"].as_f64().unwrap() > 0.0;
+            assert_eq!(crosses, run["nranks"].as_u64().unwrap() > 4, "{algorithm} at {n}");
+        }
+    }
+}
+
+/// A range has gaps where an algorithm refuses; the report gives the reason once. A list names its counts.
+#[test]
+fn refused_counts_are_gaps_of_a_range() {
+    let topology = ["--topology", CROSSBAR, "--bytes", "48KiB"];
+    let with = |more: &[&str]| simulate(&[more, &topology[..]].concat());
+    let call = with(&[ALL, "--nranks", "2..=9"]).ends(0);
+    let missing: Vec<_> = call.out.lines().skip_while(|line| *line != "missing").collect();
+    assert!(
+        missing[1].starts_with("  HalvingDoublingAllReduce at 3, 5..=7, 9: E0205: halving pairs"),
+        "{}",
+        call.out
+    );
+    assert_eq!(call.out.matches("E0205").count(), 1, "{}", call.out);
+    let row = |n: &str| {
+        let found = call.out.lines().find(|line| line.split_whitespace().next() == Some(n));
+        found.unwrap_or_else(|| panic!("no row of {n} in\n{}", call.out)).trim_end().to_owned()
+    };
+    assert!(row("9").ends_with('-') && row("8").ends_with('%'), "{}", call.out);
+    let json = json(&[&[ALL, "--nranks", "2..=9"], &topology[..]].concat());
+    let refused = json["algorithms"][2]["refused"].as_array().unwrap();
+    assert_eq!(refused.len(), 5);
+    assert_eq!((&refused[0]["nranks"], &refused[0]["code"]), (&3.into(), &"E0205".into()));
+    // Nothing is missing, nothing is said.
+    assert!(!with(&[ALL, "--nranks", "4,8"]).ends(0).out.contains("missing"));
+    with(&[ALL, "--nranks", "4,6"]).refused(1, "E0205");
+    with(&[ALL, "--nranks", "5..8"]).refused(1, "E0505");
+    with(&["HalvingDoublingAllReduce", "--nranks", "5..8"]).refused(1, "E0505");
+    let lists = simulate(&[&[ALL, "--nranks", "4,6", "--format", "json"], &topology[..]].concat());
+    assert_eq!(lists.ends(1).json()["diagnostics"][0]["code"], "E0205");
+}
+
+#[test]
+fn the_picture_has_a_point_for_each_run() {
+    let svg = TempFile::new("curves.svg", b"");
+    let args =
+        [ALL, "--nranks", "2..=13", "--bytes", "32MiB", "--topology", LEAVES, "--svg", svg.path()];
+    let call = simulate(&args).ends(0);
+    assert!(call.err.contains("wrote"), "{}", call.err);
+    let picture = std::fs::read_to_string(svg.path()).expect("a picture");
+    let document = tags(&picture);
+    let points = |class: &str| {
+        let of =
+            |tag: &&String| tag.starts_with("circle ") && tag.contains(&format!("class=\"{class}"));
+        document.iter().filter(of).count()
+    };
+    assert_eq!((points("c0"), points("c1"), points("c2")), (12, 12, 3));
+    // The third algorithm has points at powers of two alone: nothing joins them but its sample.
+    let lines = |class: &str| picture.matches(&format!("<polyline class=\"{class}")).count();
+    assert_eq!((lines("c0"), lines("c1"), lines("c2")), (2, 2, 1));
+    for text in [
+        ">AllReduce of 32 MiB on spine_leaf(4, 4, 2, 2, 25GB/s, 1us)<",
+        ">milliseconds<",
+        ">ranks<",
+        ">RecursiveHalvingDoublingAllReduce<",
+        ">bandwidth bound<",
+        "HalvingDoublingAllReduce: 8 ranks, ",
+        "prefers-color-scheme",
+    ] {
+        assert!(picture.contains(text), "{text} is not in\n{picture}");
+    }
+    for wrong in ["NaN", "inf", "-0\""] {
+        assert!(!picture.contains(wrong), "{wrong} is in\n{picture}");
+    }
+    // On standard output it stands alone.
+    let args = ["RingAllReduce", "-n", "2,5", "--topology", LEAVES, "--svg", "-"];
+    let call = simulate(&args).ends(0);
+    assert!(call.out.starts_with("<svg ") && call.out.ends_with("</svg>\n"), "{}", call.out);
+    assert!(call.err.contains("time, and share of the bandwidth bound"), "{}", call.err);
+}
+
+/// The tags of a document, which must be closed in order.
+fn tags(text: &str) -> Vec<String> {
+    let (mut open, mut tags) = (Vec::new(), Vec::new());
+    for part in text.split('<').skip(1) {
+        let (tag, _) = part.split_once('>').expect("a tag ends");
+        match tag.strip_prefix('/') {
+            Some(name) => assert_eq!(open.pop(), Some(name), "{tag}"),
+            None => {
+                assert_eq!(tag.matches('"').count() % 2, 0, "{tag}");
+                tags.push(tag.to_owned());
+                if !tag.ends_with('/') {
+                    open.push(tag.split(' ').next().unwrap_or_default());
+                }
+            }
+        }
+    }
+    assert!(open.is_empty(), "{open:?} are not closed");
+    tags
+}
+
+/// A parameter is for those that have it.
+#[test]
+fn parameters_are_for_those_that_have_them() {
+    let topology = ["--topology", LEAVES, "--bytes", "4MiB", "--nranks", "16"];
+    let near = [&[ALL, "--set", "near_first=true"], &topology[..]].concat();
+    let json = json(&near);
+    assert_eq!(json["algorithms"][0]["name"], "RingAllReduce");
+    assert_eq!(json["algorithms"][2]["name"], "HalvingDoublingAllReduce near_first=true");
+    let up = |at: usize| runs(&json, at)[0]["loads"][1]["up"].as_f64().unwrap();
+    assert!(3.0 * up(2) < up(1), "near partners take {} and far ones {}", up(2), up(1));
+    let with = |set: &str| simulate(&[&[ALL, "--set", set], &topology[..]].concat());
+    with("near_frist=true").refused(2, "E0211");
+    with("near_first=7").refused(2, "E0211");
+}
+
+#[test]
+fn calls_that_make_no_sense() {
+    let with =
+        |list: &str, more: &[&str]| simulate(&[&[list, "--topology", CROSSBAR], more].concat());
+    let small = with(ALL, &["--nranks", "2..=17"]).refused(2, "E0604");
+    assert!(small.err.contains("has 16 ranks, and the run has 17"), "{}", small.err);
+    let unknown = with("RingAllReduce,NhrAllReduse", &["-n", "2..4"]).refused(2, "E0502");
+    assert!(unknown.err.contains("did you mean `NhrAllReduce`?"), "{}", unknown.err);
+    with("RingAllReduce,", &["-n", "2..4"]).refused(2, "E0501");
+    with("RingAllReduce,,NhrAllReduce", &["-n", "2..4"]).refused(2, "E0501");
+    with("RingAllReduce,RingAllReduce", &["-n", "2..4"]).refused(2, "is named twice");
+    with("RingAllReduce,RingAllGather", &["-n", "2..4"]).refused(2, "E0501");
+    with(ALL, &["-n", "4..4"]).refused(2, "E0501");
+    with(ALL, &["-n", "0..4"]).refused(2, "E0409");
+    with(ALL, &["-n", "2..x"]).refused(2, "E0501");
+    with(ALL, &["-n", "2..=99999999"]).refused(2, "E0409");
+    let picture = TempFile::new("one.svg", b"");
+    let one = with(ALL, &["-n", "4", "--svg", picture.path()]).refused(2, "E0507");
+    assert!(one.err.contains("there is one count"), "{}", one.err);
+    with("RingAllReduce", &["-n", "4,4", "--svg", picture.path()]).refused(2, "E0507");
+    for flags in [
+        &["--path"][..],
+        &["--html", picture.path()],
+        &["--svg", picture.path(), "--rounds", "1"],
+        &["--svg", picture.path(), "--ranks", "0..2"],
+        &["--svg", picture.path(), "--width", "900"],
+        &["--svg", picture.path(), "--view", "matrix"],
+    ] {
+        with("RingAllReduce", &[&["-n", "2..4"], flags].concat()).refused(2, "E0507");
+    }
+    with(ALL, &["-n", "2..4", "--svg", "no/such/folder/c.svg"]).refused(2, "E0508");
+    with(ALL, &["-n", "2..4", "--bytes", "1Q"]).refused(2, "E0501");
+    with(ALL, &["-n", "2..4", "--count", "18446744073709551615"]).refused(1, "E0407");
+    let broken = "full_mesh(4, 25GB/s, 2us) without (0, 1)";
+    simulate(&[ALL, "-n", "2,4", "--topology", broken]).refused(1, "E0313");
+    let file = TempFile::new("broken.coll", b"algorithm A(");
+    let list = format!("RingAllReduce,{}", file.path());
+    with(&list, &["-n", "2..4"]).refused(1, "E0007");
+}
+
+/// A rank alone and no elements take no time, and are drawn all the same.
+#[test]
+fn next_to_nothing() {
+    let svg = TempFile::new("none.svg", b"");
+    for more in [&["--nranks", "1..=3"][..], &["--nranks", "1,2", "--count", "0"]] {
+        let args = [
+            &[
+                "RingAllReduce,NhrAllReduce",
+                "--topology",
+                "crossbar(4, 1GB/s)",
+                "--svg",
+                svg.path(),
+            ],
+            more,
+        ];
+        simulate(&args.concat()).ends(0);
+        let picture = std::fs::read_to_string(svg.path()).expect("a picture");
+        assert!(!picture.contains("NaN") && !picture.contains("inf"), "{picture}");
+        tags(&picture);
+    }
+}
+
+/// Files and the library in one call; several algorithms of a file are all compared.
+#[test]
+fn files_are_compared_with_the_library() {
+    let text = "algorithm Mine() -> AllReduce {\n    copy(local.input, local.output);\n}\n";
+    let file = TempFile::new("mine.coll", text.as_bytes());
+    let list = format!("{},MeshAllReduce", file.path());
+    let json = json(&[&list, "-n", "1", "--topology", CROSSBAR]);
+    assert_eq!(json["algorithms"].as_array().unwrap().len(), 2);
+    assert_eq!(json["algorithms"][0]["name"], "Mine");
+    let list = format!("{},RingAllReduce", "stdlib/library/halving_doubling.coll");
+    let args = [&list, "-n", "2,4", "--topology", CROSSBAR];
+    simulate(&args).refused(2, "HalvingDoublingReduceScatter for ReduceScatter");
+    let args = [&args[..], &["--algorithm", "HalvingDoublingAllReduce"]].concat();
+    simulate(&args).ends(0);
+}
