@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use roundelay::select::{Numbers, Row, host, library};
 use roundelay::{Algorithm as _, Choice, Collective, Costs, DType, Topology, select, select_with};
-use roundelay_core::cost::{self, Counts, FORMS, Work};
+use roundelay_core::cost::{self, Counts, FORMS, Term, Work};
 use roundelay_core::diagnostics::Code;
 use roundelay_core::optimize::join;
 use roundelay_core::program::Configured;
@@ -166,9 +166,11 @@ fn forms_are_near_what_is_simulated() {
                 let counts = form.counts(nranks).expect("the form holds");
                 let by_form = costs.time(&counts, bytes).seconds();
                 let off = by_form / simulated - 1.0;
-                println!(
-                    "{name} at {nranks}, {bytes} bytes: form {by_form}, simulated {simulated} ({off:+.3})"
-                );
+                // Two streams of a rank fold at once, and pieces of some families are fewer than a form has.
+                let what = format!("{name} at {nranks}, {bytes} bytes: {by_form} s, {simulated} s");
+                assert!((-0.005..0.2).contains(&off), "{what}");
+                let exact = form.exact(nranks) && form.pieces == form.messages;
+                assert!(!exact || form.streams != Term::Int(1) || off.abs() < 0.005, "{what}");
                 compared += 1;
             }
         }

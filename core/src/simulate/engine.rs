@@ -1,27 +1,32 @@
 //! Streams from event to event.
 
+mod critical;
+mod moves;
+mod packets;
+mod spans;
+
 use std::collections::VecDeque;
 
 use super::Simulated;
 use super::machine::{Machine, SignalCost, Streams};
-use super::moves::{Edge, Folder, MoveId, Moving};
-use super::packets::Packets;
 use super::queue::Queue;
 use super::sharing::Sharing;
-use super::spans;
 use super::step::Step;
 use super::timeline::{Message, Span, State, Timeline};
 use super::usage;
 use super::wires::Wires;
 use crate::ids::{OpId, RankId, StreamId};
 use crate::schedule::{Channel, OpKind, Schedule};
+pub(super) use critical::path;
+use moves::{Edge, Folder, MoveId, Moving};
+use packets::Packets;
 
 /// No stream, no move, no message.
-pub(super) const NONE: u32 = u32::MAX;
+const NONE: u32 = u32::MAX;
 
 /// What happens at a time.
 #[derive(Clone, Copy)]
-pub(super) enum Event {
+enum Event {
     /// The latency of a message is over: its bytes begin to flow.
     Flows(u32),
     /// The last byte of a flow arrives, if its end was not put off, and it is still that flow.
@@ -36,7 +41,7 @@ pub(super) enum Event {
 
 /// After what something happened, at the same time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) enum Cause {
+enum Cause {
     /// The start of the run.
     #[default]
     Start,
@@ -50,14 +55,14 @@ pub(super) enum Cause {
 
 /// A stream on its way.
 #[derive(Clone, Copy)]
-pub(super) struct At {
+struct At {
     /// The op that it is at.
     next: u32,
     end: u32,
     /// What kept it last.
-    pub(super) gate: Cause,
+    gate: Cause,
     /// How many signals are behind it.
-    pub(super) epoch: u32,
+    epoch: u32,
     /// Since when it waits for a signal.
     since: f64,
 }
@@ -73,40 +78,40 @@ struct Counter {
 
 /// A run in progress.
 pub(super) struct Engine<'a> {
-    pub(super) schedule: &'a Schedule,
-    pub(super) machine: &'a Machine,
-    pub(super) wires: &'a Wires,
-    pub(super) sharing: Sharing<'a>,
-    pub(super) queue: Queue<Event>,
-    pub(super) now: f64,
-    pub(super) streams: Vec<At>,
+    schedule: &'a Schedule,
+    machine: &'a Machine,
+    wires: &'a Wires,
+    sharing: Sharing<'a>,
+    queue: Queue<Event>,
+    now: f64,
+    streams: Vec<At>,
     behind: Vec<u32>,
     ready: Vec<StreamId>,
     counters: Vec<Counter>,
     /// Posts of each stream that have moves above them which are not done.
     posts: Vec<VecDeque<OpId>>,
     /// Moves of each stream that are not done.
-    pub(super) under_way: Vec<VecDeque<MoveId>>,
-    pub(super) folders: Vec<Folder>,
-    pub(super) moves: Vec<Moving>,
-    pub(super) edges: Vec<Edge>,
+    under_way: Vec<VecDeque<MoveId>>,
+    folders: Vec<Folder>,
+    moves: Vec<Moving>,
+    edges: Vec<Edge>,
     /// Moves that are done now.
-    pub(super) finished: Vec<MoveId>,
-    pub(super) packets: Packets,
+    finished: Vec<MoveId>,
+    packets: Packets,
     /// How much slower each rank is.
-    pub(super) slower: Vec<f64>,
+    slower: Vec<f64>,
     /// Seconds that a signal of each channel takes.
-    pub(super) signal: Vec<f64>,
+    signal: Vec<f64>,
     /// Bytes of each region.
-    pub(super) bytes: Vec<f64>,
+    bytes: Vec<f64>,
     signals: u64,
     /// Bytes that each link has carried.
-    pub(super) carried: Vec<f64>,
+    carried: Vec<f64>,
     /// When each stream ended, and after what.
-    pub(super) ends: Vec<(f64, Cause)>,
+    ends: Vec<(f64, Cause)>,
     /// Of a move its number; of a wait that was kept the post that ended it; of a post after what it left.
-    pub(super) causes: Vec<Cause>,
-    pub(super) timeline: Option<Timeline>,
+    causes: Vec<Cause>,
+    timeline: Option<Timeline>,
 }
 
 impl<'a> Engine<'a> {
@@ -211,10 +216,7 @@ impl<'a> Engine<'a> {
 
     fn happen(&mut self, event: Event) {
         match event {
-            Event::Flows(id) => {
-                let sent = self.packets.sent[id as usize];
-                self.sharing.start(id, sent.wire, sent.bytes);
-            }
+            Event::Flows(id) => self.flow(id),
             Event::Ends(id, generation) => {
                 let sent = &mut self.packets.sent[id as usize];
                 if sent.generation != generation {
@@ -229,8 +231,7 @@ impl<'a> Engine<'a> {
                     }
                     return;
                 }
-                self.sharing.end(id);
-                self.arrived(id);
+                self.flowed(id);
             }
             Event::Arrives(id) => self.arrived(id),
             Event::Done(id) => self.finished.push(id),
@@ -291,7 +292,7 @@ impl<'a> Engine<'a> {
     }
 
     /// A move of the stream is done.
-    pub(super) fn done(&mut self, stream: StreamId, id: MoveId) {
+    fn done(&mut self, stream: StreamId, id: MoveId) {
         let first = self.first_under_way(stream);
         while let Some(post) = self.posts[stream.index()].front().copied()
             && first.is_none_or(|op| post < op)
@@ -340,7 +341,7 @@ impl<'a> Engine<'a> {
     }
 
     /// Notes a message in the timeline, if there is one, and says its number.
-    pub(super) fn message(&mut self, message: Message) -> u32 {
+    fn message(&mut self, message: Message) -> u32 {
         let Some(timeline) = &mut self.timeline else { return NONE };
         timeline.messages.push(message);
         timeline.messages.len() as u32 - 1

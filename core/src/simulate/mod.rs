@@ -2,22 +2,19 @@
 //!
 //! A *flow-level* simulation: no packets. A move between ranks is a transfer and a fold; [`Streams`] says what each of
 //! them waits for. What a stream begins to move from one rank to another at one time, between the same two of its
-//! signals, is one *message*: its *pieces* share one latency, in which they use no bandwidth, and then flow together. The
+//! signals, is one *message*: its *pieces* share one latency, in which they use no bandwidth, and then flow together.
+//! Messages of a stream from one rank to another flow one after the other, their latencies at once. The
 //! flows on a link share it, max-min fairly, in each direction for itself. Bytes flow from the rank that has them
 //! to the rank that gets them, whichever of the two does the move. A message without bytes takes its latency.
 //! Signals take no time, or are messages without bytes; those between the streams of a rank never take any.
 
 mod closed;
-mod critical;
 mod engine;
 mod machine;
-mod moves;
-mod packets;
 mod queue;
 mod sharing;
 #[cfg(test)]
 mod sharing_tests;
-mod spans;
 mod step;
 mod timeline;
 mod usage;
@@ -98,6 +95,6 @@ pub fn simulate(
         let title = "the streams of this schedule wait for each other, by who takes which signal";
         return Err(vec![Finding::new(Code::SharedSignal, SpanId::default(), title)]);
     }
-    let critical = critical::path(&engine);
+    let critical = engine::path(&engine);
     Ok(engine.result(bytes, critical))
 }

@@ -1,8 +1,8 @@
 //! What each stream did when, from what its moves and waits did: one thing at a time.
 
-use super::engine::Engine;
+use super::Engine;
 use super::moves::Moving;
-use super::timeline::{Span, State};
+use crate::simulate::timeline::{Span, State};
 
 /// The spans of all streams, in the order of streams and then of starts. `idle` are those of waits.
 ///

@@ -1,16 +1,21 @@
 //! Messages on their way. What a stream begins to move from one rank to another at one time, between the same two of its
-//! signals, is one message: its pieces share one latency, and flow together.
+//! signals, is one message: its pieces share one latency, and flow together. Messages of a stream from one rank to
+//! another flow one after the other, while their latencies pass at once.
 
-use super::engine::{Engine, Event, NONE};
+use std::collections::hash_map::Entry;
+use std::collections::{HashMap, VecDeque};
+
 use super::moves::MoveId;
-use super::timeline::Message;
+use super::{Engine, Event, NONE};
 use crate::ids::{RankId, StreamId};
+use crate::simulate::timeline::Message;
 
 /// A message.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Sent {
     pub(super) wire: u32,
     pub(super) bytes: f64,
+    stream: StreamId,
     /// When the queue tells of its end, at the latest.
     pub(super) queued: f64,
     /// Which use of this place it is.
@@ -48,6 +53,8 @@ pub(super) struct Packets {
     open: Vec<Open>,
     /// The latest open message of each stream.
     open_of: Vec<u32>,
+    /// By stream and wire, while one of its messages flows: those that flow after it.
+    behind: HashMap<(StreamId, u32), VecDeque<u32>>,
     /// How many there were.
     pub(super) count: u64,
 }
@@ -61,6 +68,7 @@ impl Packets {
             free_pieces: NONE,
             open: Vec::new(),
             open_of: vec![NONE; streams],
+            behind: HashMap::new(),
             count: 0,
         }
     }
@@ -128,7 +136,7 @@ impl Engine<'_> {
                 let message =
                     self.message(Message { op, from, to, bytes: 0, pieces: 0, start, end });
                 let queued = f64::INFINITY;
-                let new = Sent { wire, queued, message, first: NONE, ..Sent::default() };
+                let new = Sent { wire, stream, queued, message, first: NONE, ..Sent::default() };
                 self.packets.open(stream, epoch, (from, to), new)
             });
             self.packets.add(sent, id, bytes);
@@ -147,7 +155,7 @@ impl Engine<'_> {
         for Open { sent: id, stream, .. } in open.drain(..) {
             self.packets.open_of[stream.index()] = NONE;
             let sent = self.packets.sent[id as usize];
-            let Sent { wire, bytes, message, count, .. } = sent;
+            let Sent { bytes, message, count, .. } = sent;
             let delay = self.latency(&sent) + self.overhead(&sent);
             let flows = self.now + delay;
             if let Some(timeline) = &mut self.timeline {
@@ -156,12 +164,39 @@ impl Engine<'_> {
             }
             match (bytes > 0.0, delay > 0.0) {
                 (true, true) => self.queue.push(flows, Event::Flows(id)),
-                (true, false) => self.sharing.start(id, wire, bytes),
+                (true, false) => self.flow(id),
                 (false, true) => self.queue.push(flows, Event::Arrives(id)),
                 (false, false) => self.arrived(id),
             }
         }
         self.packets.open = open;
+    }
+
+    /// The latency of a message is over: its bytes flow, behind those of earlier ones of its stream.
+    pub(super) fn flow(&mut self, id: u32) {
+        let Sent { wire, bytes, stream, .. } = self.packets.sent[id as usize];
+        match self.packets.behind.entry((stream, wire)) {
+            Entry::Occupied(mut behind) => behind.get_mut().push_back(id),
+            Entry::Vacant(first) => {
+                first.insert(VecDeque::new());
+                self.sharing.start(id, wire, bytes);
+            }
+        }
+    }
+
+    /// The last byte of a message has flowed.
+    pub(super) fn flowed(&mut self, id: u32) {
+        self.sharing.end(id);
+        let Sent { wire, stream, .. } = self.packets.sent[id as usize];
+        if let Entry::Occupied(mut behind) = self.packets.behind.entry((stream, wire)) {
+            match behind.get_mut().pop_front() {
+                Some(next) => {
+                    self.sharing.start(next, wire, self.packets.sent[next as usize].bytes)
+                }
+                None => _ = behind.remove(),
+            }
+        }
+        self.arrived(id);
     }
 
     /// All of a message has arrived.

@@ -1,12 +1,12 @@
 //! What the time went to: from the end of the run back to its start, always to what was waited for.
 
-use super::engine::{Cause, Engine};
 use super::moves::Moving;
-use super::step::{Step, Task};
+use super::{Cause, Engine};
 use crate::ids::OpId;
+use crate::simulate::step::{Step, Task};
 
 /// The way to the last end, from its start.
-pub(super) fn path(engine: &Engine<'_>) -> Vec<Step> {
+pub(in crate::simulate) fn path(engine: &Engine<'_>) -> Vec<Step> {
     let schedule = engine.schedule;
     let last = engine.ends.iter().rev().max_by(|a, b| a.0.total_cmp(&b.0));
     let Some(&(mut until, mut cause)) = last else { return Vec::new() };

@@ -1,6 +1,6 @@
 //! Moves on their way: what each waits for, and the folds that end them.
 
-use super::engine::{At, Cause, Engine, Event, NONE};
+use super::{At, Cause, Engine, Event, NONE};
 use crate::ids::{OpId, StreamId};
 use crate::schedule::{Operand, Schedule};
 
