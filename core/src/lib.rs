@@ -24,6 +24,8 @@ pub mod verify;
 
 pub mod optimize;
 
+pub mod messages;
+
 #[cfg(feature = "tools")]
 pub mod simulate;
 
