@@ -25,7 +25,7 @@ pub(super) enum Act {
 
 /// The acts of all ranks in order, and the tables that they refer to.
 pub(super) struct Acts {
-    pub(super) acts: Vec<Act>,
+    pub(super) list: Vec<Act>,
     pub(super) messages: Vec<Message>,
     pub(super) operands: Vec<Operand>,
     pub(super) regions: Interner<Region>,
@@ -39,9 +39,13 @@ impl Acts {
     ///
     /// # Errors
     /// E0426 at the move that cannot be brought there.
-    pub(super) fn new(schedule: &Schedule, order: &Order, limit: usize) -> Result<Self, Finding> {
+    pub(super) fn new(
+        schedule: &Schedule,
+        order: &Order,
+        limit: usize,
+    ) -> Result<Self, Vec<Finding>> {
         let mut acts = Self {
-            acts: Vec::with_capacity(schedule.ops.len()),
+            list: Vec::with_capacity(schedule.ops.len()),
             messages: Vec::new(),
             operands: Vec::with_capacity(schedule.operands.len()),
             regions: Interner::default(),
@@ -65,7 +69,7 @@ impl Acts {
                 [src] => writer.copy(by, *src, &dsts),
                 _ => writer.fold(by, &srcs, &dsts),
             };
-            done.map_err(|why| refused(op.at, by, why))?;
+            done.map_err(|why| vec![refused(op.at, by, &why)])?;
         }
         Ok(acts)
     }
@@ -98,7 +102,7 @@ enum Unfit {
     TooMany(usize),
 }
 
-fn refused(at: SpanId, by: RankId, why: Unfit) -> Finding {
+fn refused(at: SpanId, by: RankId, why: &Unfit) -> Finding {
     let finding = |what: String| {
         Finding::new(Code::NoTwoSidedForm, at, what).note(format!("the move is of rank {by}"))
     };
@@ -191,9 +195,13 @@ impl Writer<'_> {
         let result = if home.is_empty() { Some(self.slot(folder, srcs[0])?) } else { None };
         home.extend(result);
         self.act_move(folder, &operands, &home)?;
-        brought.iter().for_each(|(_, there)| self.drop(*there));
+        for (_, there) in brought {
+            self.drop(there);
+        }
         self.spread(home[0], &far)?;
-        result.into_iter().for_each(|slot| self.drop(slot));
+        if let Some(slot) = result {
+            self.drop(slot);
+        }
         Ok(())
     }
 
@@ -253,9 +261,9 @@ impl Writer<'_> {
     }
 
     fn act(&mut self, act: Act) -> Result<(), Unfit> {
-        self.acts.acts.push(act);
+        self.acts.list.push(act);
         let limit = self.acts.limit;
-        if self.acts.acts.len() > limit { Err(Unfit::TooMany(limit)) } else { Ok(()) }
+        if self.acts.list.len() > limit { Err(Unfit::TooMany(limit)) } else { Ok(()) }
     }
 
     fn region(&mut self, region: Region) -> RegionId {

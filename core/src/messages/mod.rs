@@ -109,10 +109,10 @@ impl TwoSided {
     ) -> Result<Self, Vec<Finding>> {
         let joined = join(author.schedule());
         let order = in_order(&joined)?;
-        let mut acts = Acts::new(&joined, &order, limit).map_err(|finding| vec![finding])?;
+        let mut acts = Acts::new(&joined, &order, limit)?;
         let mut form = acts.tables(&joined);
         let modes = &[Mode::OutOfPlace, Mode::InPlace][..=usize::from(author.proof().in_place)];
-        let windows = Windows::new(&form, &acts.acts, &acts.messages, modes)
+        let windows = Windows::new(&form, &acts.list, &acts.messages, modes)
             .map_err(|cells| vec![too_fine(cells)])?;
         let mut actions = form::actions(form.nranks, &acts, &windows);
         breaks(&mut form, &mut actions);

@@ -219,7 +219,9 @@ impl Touched<'_> {
                 }
             }
             reads.iter().chain(&writes).for_each(|cells| touched.set(cells.clone(), number));
-            writes.into_iter().for_each(|cells| written.set(cells, number));
+            for cells in writes {
+                written.set(cells, number);
+            }
         }
     }
 
