@@ -111,8 +111,13 @@ pub(crate) fn in_order(schedule: &Schedule) -> Result<Order, Vec<Finding>> {
 /// A deadlock, a signal without a partner (E0301 to E0303), or more pieces than can be numbered.
 pub fn steps(schedule: &Schedule) -> Result<Vec<u32>, Vec<Finding>> {
     let order = in_order(schedule)?;
-    let too_fine = |per_unit| vec![report::Reporter::too_fine(per_unit)];
-    stage("steps", || ports::steps(schedule, &order)).map(|steps| steps.of).map_err(too_fine)
+    let steps = stage("steps", || ports::steps(schedule, &order));
+    steps.map(|steps| steps.of).map_err(|cells| vec![too_fine(cells)])
+}
+
+/// What is said where cells cannot be numbered: how many a unit would have.
+pub(crate) fn too_fine(per_unit: u32) -> Finding {
+    report::Reporter::too_fine(per_unit)
 }
 
 /// Proves `schedule` for a runtime with such `signals`, without regard to what its author demands of it.
@@ -157,8 +162,8 @@ fn prove(schedule: &Schedule, signals: Signals, callers: Callers) -> Result<Proo
         let told = ranking::fold(replay.in_place_findings);
         return Err(told.into_iter().map(only_in_place).collect());
     }
-    let too_fine = |per_unit| vec![report::Reporter::too_fine(per_unit)];
-    let steps = stage("steps", || ports::steps(schedule, &order)).map_err(too_fine)?;
+    let steps = stage("steps", || ports::steps(schedule, &order));
+    let steps = steps.map_err(|cells| vec![too_fine(cells)])?;
     let (steps, ports) = stage("ports", || ports::ports(schedule, &steps));
     let reduces = schedule.collective.reduces() && schedule.nranks > 1;
     Ok(Proof {

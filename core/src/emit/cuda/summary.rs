@@ -41,7 +41,7 @@ pub(super) fn about(
     about.push(format!(
         "Proved for {}: {}; at the busiest rank {}, {}, {}, {}.",
         plural(*nranks as usize, "rank"),
-        plural(proof.steps as usize, "round"),
+        plural(proof.steps as usize, "step"),
         plural(streams as usize, "stream"),
         plural(most(OpKind::Move), "move"),
         plural(most(OpKind::Post), "post"),

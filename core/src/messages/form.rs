@@ -1,0 +1,106 @@
+//! The acts with their windows, written down: what each rank does, and the schedule that is proved.
+
+use super::acts::{Act, Acts};
+use super::windows::{Place, Windows, at};
+use super::{Action, Message, MessageId};
+use crate::ids::{OpId, RankId, SpanId};
+use crate::schedule::interner::Interner;
+use crate::schedule::{Channel, Op, OpKind, Operand, Schedule, SignalKind, Stream};
+
+/// An action with what it is sorted by: its place, where receives begin before sends do, and then its message.
+type Placed = ((Place, bool, u32), Action);
+
+/// What each rank does. A move has the number of its act, from 1, as long as it has none in a schedule.
+pub(super) fn actions(nranks: u32, acts: &Acts, windows: &Windows) -> Vec<Vec<Action>> {
+    let mut placed: Vec<Vec<Placed>> = vec![Vec::new(); nranks as usize];
+    for (number, act) in (1..).zip(&acts.list) {
+        match act {
+            Act::Move(rank, _) => {
+                let action = Action::Move(OpId(number));
+                placed[rank.index()].push(((at(number), false, 0), action));
+            }
+            Act::Message(id) => {
+                let Message { from, to, .. } = acts.messages[*id as usize];
+                let (send, receive) = (windows.sends[*id as usize], windows.receives[*id as usize]);
+                let message = MessageId(*id);
+                placed[from.index()].extend([
+                    ((send.begins, true, *id), Action::Send(message)),
+                    ((send.ends, true, *id), Action::Sent(message)),
+                ]);
+                placed[to.index()].extend([
+                    ((receive.begins, false, *id), Action::Receive(message)),
+                    ((receive.ends, false, *id), Action::Received(message)),
+                ]);
+            }
+        }
+    }
+    let sorted = placed.into_iter().map(|mut placed| {
+        placed.sort_unstable_by_key(|(key, _)| *key);
+        placed.into_iter().map(|(_, action)| action).collect()
+    });
+    sorted.collect()
+}
+
+/// Completes `form`, a schedule without ops, by what each rank does; the moves get their numbers there.
+pub(super) fn write(form: &mut Schedule, acts: &Acts, actions: &mut [Vec<Action>]) {
+    let mut writer = Writer { form, messages: &acts.messages, channels: Interner::default() };
+    for (rank, actions) in (0..).map(RankId).zip(actions) {
+        let first = OpId(writer.form.ops.len() as u32);
+        for action in actions {
+            if let Action::Move(number) = action
+                && let Act::Move(_, op) = acts.list[number.index() - 1]
+            {
+                *number = OpId(writer.form.ops.len() as u32);
+                writer.form.ops.push(op);
+            } else {
+                writer.message(*action);
+            }
+        }
+        let len = writer.form.ops.len() as u32 - first.0;
+        writer.form.streams.push(Stream { rank, index: 0, first, len });
+    }
+    let channels = writer.channels.items;
+    form.channels = channels;
+}
+
+/// The schedule in the making.
+struct Writer<'a> {
+    form: &'a mut Schedule,
+    messages: &'a [Message],
+    channels: Interner<Channel>,
+}
+
+impl Writer<'_> {
+    /// The ops that an action with a message stands for.
+    fn message(&mut self, action: Action) {
+        match action {
+            Action::Send(id) => self.signal(OpKind::Post, SignalKind::Data, id),
+            Action::Sent(id) => self.signal(OpKind::Wait, SignalKind::Ack, id),
+            Action::Received(id) => {
+                self.signal(OpKind::Wait, SignalKind::Data, id);
+                let Message { from, to, source, target, at, .. } = self.messages[id.index()];
+                let arg = self.form.operands.len() as u32;
+                self.form.operands.extend([
+                    Operand { rank: from, region: source },
+                    Operand { rank: to, region: target },
+                ]);
+                self.form.ops.push(Op { srcs: 1, dsts: 1, ..op(OpKind::Move, at, arg) });
+                self.signal(OpKind::Post, SignalKind::Ack, id);
+            }
+            // The pull stands where the receive ends. That nobody touches its target from here on is checked apart.
+            Action::Receive(_) | Action::Move(_) => {}
+        }
+    }
+
+    /// *Sent* is a data signal from the sender, *taken* an acknowledgement from the receiver.
+    fn signal(&mut self, op_kind: OpKind, kind: SignalKind, id: MessageId) {
+        let Message { from, to, lane, at, .. } = self.messages[id.index()];
+        let (from, to) = if kind == SignalKind::Data { (from, to) } else { (to, from) };
+        let channel = self.channels.intern(Channel { from, to, kind, lane });
+        self.form.ops.push(op(op_kind, at, channel));
+    }
+}
+
+fn op(kind: OpKind, at: SpanId, arg: u32) -> Op {
+    Op { kind, srcs: 0, dsts: 0, finish: false, at, arg }
+}

@@ -1,0 +1,183 @@
+//! Two-sided form: a proved schedule as sends and receives, for transports that cannot read another rank's memory.
+//!
+//! Every move between ranks is one message or more, sent by the rank that owns the source as soon as the data is
+//! there, and received by the rank that owns the destination. A fold over a peer's region receives into scratch first.
+//! Signals that messages imply are gone.
+
+mod acts;
+mod check;
+mod form;
+mod slots;
+mod text;
+mod windows;
+
+use std::sync::Arc;
+
+use crate::diagnostics::{Code, Finding};
+use crate::ids::{LaneId, OpId, RankId, RegionId, SpanId};
+use crate::optimize::join;
+use crate::schedule::Schedule;
+use crate::stages::stage;
+use crate::verify::layout::Mode;
+use crate::verify::{Proof, Proved, in_order, too_fine};
+use acts::Acts;
+use check::Wrong;
+pub use text::print;
+use windows::Windows;
+
+/// The most messages and moves of a schedule in this form.
+const LIMIT: usize = 1 << 28;
+
+/// A schedule in two-sided form.
+#[derive(Clone, Debug)]
+pub struct TwoSided {
+    proved: Proved,
+    messages: Vec<Message>,
+    actions: Vec<Vec<Action>>,
+}
+
+/// A message from one rank to another. The k-th that a rank sends to another in a lane is the k-th that the other
+/// receives from it in that lane.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Message {
+    /// The rank that sends.
+    pub from: RankId,
+    /// The rank that receives.
+    pub to: RankId,
+    /// The lane: a tag where the transport has tags.
+    pub lane: LaneId,
+    /// The region of the sender's buffer.
+    pub source: RegionId,
+    /// The region of the receiver's buffer.
+    pub target: RegionId,
+    /// The statement that it stands for.
+    pub at: SpanId,
+}
+
+/// The number of a message in [`TwoSided::messages`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct MessageId(pub u32);
+
+impl MessageId {
+    /// Its position among the messages.
+    pub const fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+/// What a rank of one thread does, one after another.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Action {
+    /// It begins to send: from here to [`Self::Sent`] the source must not be written.
+    Send(MessageId),
+    /// It waits until the send has ended.
+    Sent(MessageId),
+    /// It begins to receive: from here to [`Self::Received`] the target must not be touched.
+    Receive(MessageId),
+    /// It waits until the message is there.
+    Received(MessageId),
+    /// It does a move of [`TwoSided::schedule`] whose operands are all its own.
+    Move(OpId),
+}
+
+impl TwoSided {
+    /// Brings what an author's schedule does into this form. What comes of it is proved again, in place too if the
+    /// author's schedule is, and reduces every piece of every output in the author's order.
+    ///
+    /// # Errors
+    /// E0426 at the move that cannot be brought there; E0206 where a proof cannot hold what comes of it; E0425 for a
+    /// fault of this module.
+    pub fn new(author: &Proved) -> Result<Self, Vec<Finding>> {
+        Self::new_with(author, LIMIT, |_, _| ())
+    }
+
+    /// [`Self::new`] with so many messages and moves at most, and with a pass that goes wrong, for tests: `breaks`
+    /// changes the operands of moves, and what ranks do. There a move has the number of its act and not of its op.
+    #[doc(hidden)]
+    pub fn new_with(
+        author: &Proved,
+        limit: usize,
+        breaks: impl Fn(&mut Schedule, &mut [Vec<Action>]),
+    ) -> Result<Self, Vec<Finding>> {
+        stage("messages", || Self::made(author, limit, breaks))
+    }
+
+    fn made(
+        author: &Proved,
+        limit: usize,
+        breaks: impl Fn(&mut Schedule, &mut [Vec<Action>]),
+    ) -> Result<Self, Vec<Finding>> {
+        let joined = join(author.schedule());
+        let order = in_order(&joined)?;
+        let mut acts = Acts::new(&joined, &order, limit)?;
+        let mut form = acts.tables(&joined);
+        let modes = &[Mode::OutOfPlace, Mode::InPlace][..=usize::from(author.proof().in_place)];
+        let windows = Windows::new(&form, &acts.list, &acts.messages, modes)
+            .map_err(|cells| vec![too_fine(cells)])?;
+        let mut actions = form::actions(form.nranks, &acts, &windows);
+        breaks(&mut form, &mut actions);
+        form::write(&mut form, &acts, &mut actions);
+        let messages = acts.messages;
+        check::check(&form, &messages, &actions, modes)
+            .and_then(|()| proved(author, form))
+            .map(|proved| Self { proved, messages, actions })
+            .map_err(|(at, what)| {
+                let what = format!("two-sided form of {}: {what}", joined.algorithm);
+                vec![
+                    Finding::new(Code::Unproved, at, what)
+                        .note("this is a fault of the compiler, not of the program"),
+                ]
+            })
+    }
+
+    /// The schedule in normal form: every move between ranks is a pull by the receiver between two signals, *sent*
+    /// and *taken*.
+    pub fn schedule(&self) -> &Arc<Schedule> {
+        self.proved.schedule()
+    }
+
+    /// The proof of [`Self::schedule`]: after which of its moves averages divide, and whether it runs in place.
+    pub fn proof(&self) -> &Arc<Proof> {
+        self.proved.proof()
+    }
+
+    /// [`Self::schedule`] with its proof, for ranks that each call by themselves.
+    pub fn proved(&self) -> &Proved {
+        &self.proved
+    }
+
+    /// All messages. Those from one rank to another begin in this order at both ends, in whatever lanes they are.
+    pub fn messages(&self) -> &[Message] {
+        &self.messages
+    }
+
+    /// The message with the number `id`.
+    pub fn message(&self, id: MessageId) -> &Message {
+        &self.messages[id.index()]
+    }
+
+    /// What `rank` does.
+    pub fn actions(&self, rank: RankId) -> &[Action] {
+        &self.actions[rank.index()]
+    }
+}
+
+/// The normal form with its proof, if it keeps what the author's schedule promises.
+fn proved(author: &Proved, form: Schedule) -> Result<Proved, Wrong> {
+    let proved = Proved::new(form).map_err(|findings| match findings.first() {
+        Some(first) => (first.at, format!("{} [{}]", first.title, first.code)),
+        None => (SpanId(0), "it is refused".into()),
+    })?;
+    let (theirs, ours) = (author.proof(), proved.proof());
+    if let Some(finding) = ours.one_mode.as_ref().filter(|_| theirs.one_mode.is_none()) {
+        let what = "ranks may no longer choose whether they run in place";
+        return Err((finding.at, what.into()));
+    }
+    match theirs.orders.differs(&ours.orders) {
+        None => Ok(proved),
+        Some((rank, end)) => Err((
+            SpanId(0),
+            format!("what ends at {end} of the output of rank {rank} is reduced in another order"),
+        )),
+    }
+}

@@ -1,0 +1,34 @@
+//! Every algorithm of the library.
+
+use roundelay_core::messages::TwoSided;
+use roundelay_core::schedule::Algorithm as _;
+
+use super::engine::Dice;
+use super::{admitted, library, same_bits};
+
+/// Rank counts of each run of the tests; with `ROUNDELAY_WHOLE` all up to 17.
+fn counts() -> Vec<u32> {
+    if std::env::var_os("ROUNDELAY_WHOLE").is_some() {
+        return (1..=17).collect();
+    }
+    (1..=9).chain([16, 17]).collect()
+}
+
+#[test]
+fn every_algorithm_gives_the_same_bits() {
+    let (mut made, mut messages) = (0, 0);
+    let mut dice = Dice(26);
+    for algorithm in library() {
+        for nranks in counts() {
+            let Some(author) = admitted(&algorithm, nranks) else { continue };
+            let what = format!("{} at {nranks} ranks", algorithm.name());
+            let form = TwoSided::new(&author).unwrap_or_else(|found| panic!("{what}: {found:#?}"));
+            assert_eq!(form.messages().is_empty(), nranks == 1, "{what}");
+            same_bits(&author, &form, &mut dice, &what);
+            made += 1;
+            messages += form.messages().len();
+        }
+    }
+    println!("{made} schedules, {messages} messages");
+    assert!(made > 300 && messages > 10_000, "{made} {messages}");
+}
