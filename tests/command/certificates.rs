@@ -23,7 +23,7 @@ fn the_ring() {
     assert_eq!(of["reduce_depth"], 7);
     let ideal = &of["ideal"];
     assert_eq!((&ideal["units"], &ideal["least_units"]), (&1.75.into(), &1.75.into()));
-    assert_eq!((&ideal["rounds"], &ideal["least_rounds"]), (&14.into(), &3.into()));
+    assert_eq!((&ideal["steps"], &ideal["least_steps"]), (&14.into(), &3.into()));
 }
 
 #[test]

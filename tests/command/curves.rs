@@ -50,7 +50,14 @@ fn each_point_is_what_its_form_says() {
         let f = n.log2().floor();
         let folded = if f.exp2() < n { 2.0 } else { 0.0 };
         let volume = (2.0 * (1.0 - 1.0 / f.exp2()) + folded) * size;
-        near(&run["seconds"], (2.0 * f + folded) * latency + volume / bandwidth);
+        let by_form = (2.0 * f + folded) * latency + volume / bandwidth;
+        if f.exp2() == n {
+            near(&run["seconds"], by_form);
+        } else {
+            // What a rank needs later finds its way early, and shares the port with what is folded in.
+            let slower = run["seconds"].as_f64().unwrap() / by_form;
+            assert!((1.0..1.3).contains(&slower), "{slower} at {n}");
+        }
     }
     // What halves and doubles is the same at powers of two, and there alone.
     assert_eq!(runs(&json, 2).len(), 4);
@@ -59,8 +66,9 @@ fn each_point_is_what_its_form_says() {
         assert_eq!(run["seconds"], runs(&json, 1)[n - 2]["seconds"]);
     }
     let fastest = |at: usize| json["algorithms"][at]["fastest"].clone();
-    assert_eq!(fastest(0), serde_json::json!([2, 3]));
-    assert_eq!(fastest(1), serde_json::json!([2].into_iter().chain(4..=16).collect::<Vec<_>>()));
+    assert_eq!(fastest(0), serde_json::json!([2, 3, 5]));
+    let folded: Vec<_> = [2, 4].into_iter().chain(6..=16).collect();
+    assert_eq!(fastest(1), serde_json::json!(folded));
     assert_eq!(fastest(2), serde_json::json!([2, 4, 8, 16]));
 }
 

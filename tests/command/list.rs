@@ -142,7 +142,7 @@ fn small_messages_take_few_steps_and_large_ones_little_volume() {
     assert_eq!(best("256K"), "TwoShotAround");
     let json = why(&["--collective", "AllReduce", "--nranks", "8", "--bytes", "1G"]);
     // Slices are counted one by one, and floats add up with errors.
-    let volume = json["ranked"][0]["volume"].as_f64().expect("a volume");
+    let volume = json["ranked"][0]["volume"]["busiest"].as_f64().expect("a volume");
     assert!((volume - 1.75).abs() < 1e-9, "{volume} of {}", json["best"]);
     let large = json["best"].as_str().expect("a best").to_owned();
     // Rings with handshakes move as little as halving and doubling, and lose only by their steps.
@@ -154,7 +154,7 @@ fn small_messages_take_few_steps_and_large_ones_little_volume() {
     assert!(time("OneShotMeshAllReduce") > 3.0 * time(&large));
 }
 
-/// The printed formula, with the printed numbers, is the printed time.
+/// The parts of a time add up to it, and follow from the counts where these are all there is: a ring's steps.
 #[test]
 fn predictions_follow_from_the_numbers_beside_them() {
     let json = why(&["reducescatter", "--nranks", "12", "--bytes", "1536K"]);
@@ -165,17 +165,20 @@ fn predictions_follow_from_the_numbers_beside_them() {
     let rows = json["ranked"].as_array().unwrap();
     assert!(rows.len() >= 5, "{json}");
     for row in rows {
-        let per_byte = get(row, "volume") / get(constants, "bandwidth")
-            + get(row, "reduced") / get(constants, "reduce")
-            + get(row, "copied") / get(constants, "copy");
-        let seconds = get(row, "steps") * get(constants, "latency_seconds")
-            + get(row, "messages") * get(constants, "message_seconds")
-            + get(&json, "bytes") * per_byte;
-        assert!((seconds - get(row, "seconds")).abs() < 1e-12, "{row}");
+        let seconds = get(row, "seconds");
+        let parts = ["latency", "pieces", "bytes", "reducing", "copying"];
+        let sum: f64 = parts.into_iter().map(|part| get(&row["parts"], part)).sum();
+        assert!((seconds - sum).abs() < 1e-12, "{row}");
         assert!(seconds >= last - 1e-12, "the order of {row}");
+        assert_eq!(row["by"], "simulation", "{row}");
         last = seconds;
     }
     assert_eq!(json["best"], rows[0]["algorithm"]);
+    let ring = rows.iter().find(|row| row["algorithm"] == "RingReduceScatter").expect("ranked");
+    let near = |a: f64, b: f64| assert!((a / b - 1.0).abs() < 1e-9, "{a}, not {b}: {ring}");
+    near(get(&ring["parts"], "latency"), get(ring, "steps") * get(constants, "latency_seconds"));
+    let bytes = get(&json, "bytes") / get(constants, "bandwidth");
+    near(get(&ring["parts"], "bytes"), get(&ring["volume"], "busiest") * bytes);
 }
 
 #[test]
@@ -186,7 +189,7 @@ fn the_table_says_what_is_refused_and_why() {
     assert!(out.contains("HalvingDoublingAllReduce [E0205]: refuses nranks = 6: halving"), "{out}");
     assert!(out.contains("\nrefused\n") && out.contains("order of names"), "{out}");
     for line in out.lines() {
-        assert!(line.chars().count() <= 102, "{line}");
+        assert!(line.chars().count() <= 104, "{line}");
     }
     // Every link counts, and every algorithm is somewhere.
     let mesh = "full_mesh(8, 25GB/s, 2us) without (0, 1)";
@@ -196,7 +199,7 @@ fn the_table_says_what_is_refused_and_why() {
         rows.map(|row| row["algorithm"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
     };
     assert_eq!(json["nranks"], 8);
-    let ranked = ["TwoShotAround", "MeshAround", "MultiRingAllReduce", "OneShotAround"];
+    let ranked = ["MultiRingAllReduce", "TwoShotAround", "MeshAround", "OneShotAround"];
     assert_eq!(names("ranked"), ranked);
     let (mut all, mut library) = (names("refused"), Vec::new());
     all.extend(names("ranked"));
@@ -215,7 +218,7 @@ fn the_table_says_what_is_refused_and_why() {
     }
     // 14 latencies of 2 us are the topology's.
     assert_eq!(json["constants"]["latency_seconds"], Value::Null);
-    assert!((json["ranked"][2]["parts"]["steps"].as_f64().unwrap() - 28e-6).abs() < 1e-12);
+    assert!((json["ranked"][0]["parts"]["latency"].as_f64().unwrap() - 28e-6).abs() < 1e-12);
 }
 
 #[test]
@@ -297,8 +300,10 @@ fn own_algorithms_are_ranked_beside_the_library() {
     assert_eq!(own.len(), 1, "{json}");
     assert_eq!(own[0]["algorithm"], "TwoWays");
     let of = |name: &str| ranked.iter().find(|row| row["algorithm"] == name).expect("ranked");
-    // The same algorithm as the library's.
-    assert_eq!(own[0]["seconds"], of("TwistedRingAllReduce")["seconds"]);
+    // The same algorithm as the library's, which copies its halves on two streams at once.
+    let ratio = own[0]["seconds"].as_f64().unwrap()
+        / of("TwistedRingAllReduce")["seconds"].as_f64().unwrap();
+    assert!((1.0..1.05).contains(&ratio), "{ratio}");
 
     // Wrong at a rank count: refused with the reason of the proof, and the library is ranked all the same.
     let wrong = "book/src/listings/breaking_it/off_by_one.coll";

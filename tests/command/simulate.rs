@@ -47,7 +47,7 @@ fn people_are_told_where_the_time_goes() {
     assert!(!call.out.contains("closed form"), "{}", call.out);
     let steps = simulate(&[&args[..], &["--path"]].concat()).ends(0).out;
     assert!(steps.contains("waits for TxAck of rank"), "{steps}");
-    assert!(steps.contains("pulls from 7: 2 us of latency"), "{steps}");
+    assert!(steps.contains("pulls from 0: 2 us of latency"), "{steps}");
 }
 
 /// What can be worked out by hand: 14 steps of a ring, or a half to the other rank.

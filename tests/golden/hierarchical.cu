@@ -1,7 +1,7 @@
 // HierarchicalAllReduce (AllReduce), f32 sum, protocol direct, the author's loops
 // AllReduce in islands and across them: ReduceScatter inside, AllReduce on each rail, AllGather inside.
 //
-// Proved for 8 ranks: 8 rounds; at the busiest rank 1 stream, 9 moves, 15 posts, 15 waits.
+// Proved for 8 ranks: 4 steps; at the busiest rank 1 stream, 9 moves, 15 posts, 15 waits.
 // The busiest port carries 1.7500 units of the count.
 #define ROUNDELAY_ELEMENT f32
 #define ROUNDELAY_OP Sum

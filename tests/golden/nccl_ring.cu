@@ -1,7 +1,7 @@
 // NcclRingAllReduce (AllReduce), f32 sum, protocol simple, the author's loops
 // AllReduce on a ring as NCCL runs it: every chunk passes twice around, through the slots of a fifo.
 //
-// Proved for 8 ranks: 28 rounds; at the busiest rank 1 stream, 30 moves, 56 posts, 56 waits.
+// Proved for 8 ranks: 14 steps; at the busiest rank 1 stream, 30 moves, 56 posts, 56 waits.
 // The busiest port carries 1.7500 units of the count.
 #define ROUNDELAY_ELEMENT f32
 #define ROUNDELAY_OP Sum

