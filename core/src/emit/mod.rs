@@ -5,6 +5,8 @@ pub mod cuda;
 #[cfg(feature = "tools")]
 pub mod hccl_cpp;
 #[cfg(feature = "tools")]
+pub mod mpi;
+#[cfg(feature = "tools")]
 mod picture;
 mod repeats;
 pub mod rust;

@@ -1,0 +1,182 @@
+//! What stands above the text: what it does, what was proved of it, and how it is called.
+
+use super::Export;
+use super::text::{harmless, wrapped};
+use crate::collective::{Alias, Collective};
+use crate::ids::RankId;
+use crate::schedule::Schedule;
+use crate::verify::{Proof, Sameness};
+
+const WIDTH: usize = 97;
+
+/// The comment at the head of the file.
+pub(super) fn comment(export: &Export<'_>, name: &str) -> String {
+    let schedule = export.form.schedule();
+    let mut paragraphs =
+        vec![format!("{name}: {}. Written by `{}`.", head(schedule), export.command)];
+    let docs: Vec<_> =
+        export.docs.iter().map(|line| line.trim()).take_while(|line| !line.is_empty()).collect();
+    if !docs.is_empty() {
+        paragraphs.push(docs.join(" "));
+    }
+    paragraphs.push(proved(export));
+    paragraphs.extend(costs(schedule, export.proof));
+    paragraphs.push(call(schedule, export.proof, name));
+    let mut text = String::from("/*");
+    for (at, paragraph) in paragraphs.iter().enumerate() {
+        for (nth, line) in wrapped(&harmless(paragraph), WIDTH).iter().enumerate() {
+            let line = line.trim_start();
+            text += if at == 0 && nth == 0 { " " } else { " * " };
+            text += line;
+            text.push('\n');
+        }
+        if at + 1 < paragraphs.len() {
+            text += " *\n";
+        }
+    }
+    text + " */\n"
+}
+
+fn plural(n: u64, what: &str) -> String {
+    format!("{n} {what}{}", if n == 1 { "" } else { "s" })
+}
+
+fn head(schedule: &Schedule) -> String {
+    let Schedule { collective, nranks, root, algorithm, .. } = schedule;
+    let of = plural(u64::from(*nranks), "rank");
+    let root = if collective.is_rooted() { format!(" with root {root}") } else { String::new() };
+    format!("{algorithm}, {collective} of {of}{root}")
+}
+
+/// What holds, in every order of events.
+fn proved(export: &Export<'_>) -> String {
+    let Export { form, proof, .. } = export;
+    let schedule = form.schedule();
+    let mut text = "Proved for every count, and for every order in which sends and receives may end, even if each send \
+                    waits for its receive: no deadlock, no data race, every contribution exactly once and in its place, \
+                    nothing left under way."
+        .to_owned();
+    if let Some(reduction) = &proof.reduction {
+        let same = |sameness: Sameness| match sameness {
+            Sameness::Exact => "the same",
+            Sameness::Commuted => "the same up to swapped operands",
+            Sameness::Differs => "not the same",
+        };
+        text += &format!(
+            " The order of reduction is {} on all ranks and {} for all counts, {} deep",
+            same(reduction.ranks),
+            same(reduction.pieces),
+            proof.reduce_depth
+        );
+        text += if reduction.in_rank_order {
+            "; ranks are reduced in their order, so an op need not commute."
+        } else {
+            "; it is not that of the ranks, so the op must commute."
+        };
+    }
+    let _ = schedule;
+    text
+}
+
+fn costs(schedule: &Schedule, proof: &Proof) -> Option<String> {
+    if schedule.nranks < 2 {
+        return None;
+    }
+    let peers = |peers: usize| plural(peers as u64, "peer");
+    let units = schedule.busiest_port();
+    Some(format!(
+        "{} in a row; in one step a rank sends to at most {} and receives from {}. The busiest rank sends or receives \
+         {:.4} times `count` elements.",
+        plural(proof.rounds.into(), "message"),
+        peers(proof.ports.send.peers.len()),
+        peers(proof.ports.receive.peers.len()),
+        units,
+    ))
+}
+
+/// What callers must know.
+fn call(schedule: &Schedule, proof: &Proof, name: &str) -> String {
+    let Schedule { collective, nranks, root, .. } = *schedule;
+    let input = sizes(schedule, true);
+    let output = sizes(schedule, false);
+    let mut text = format!(
+        "All ranks of `comm` call {name} with the same count. `in` is {input}, `out` {output}."
+    );
+    if !collective.reduces() {
+        text += " `op` is not looked at.";
+    }
+    let aliased = |rank: &RankId| collective.alias(*rank, root) != Alias::Apart;
+    let shares = (0..nranks).map(RankId).filter(aliased).last();
+    text += " ";
+    match shares.filter(|_| proof.in_place && collective.has_in_place()) {
+        Some(rank) => {
+            let at_root = if collective.is_rooted() { "At the root, " } else { "" };
+            let (input, output) = ("`in`", "`out`");
+            let unit = if collective.is_rooted() { "root" } else { "rank" };
+            let place = match collective.alias(rank, root) {
+                Alias::InputInOutput(0) => format!("{input} may be {output}"),
+                Alias::InputInOutput(_) => {
+                    format!("{input} may be element {unit} * count of {output}")
+                }
+                Alias::OutputInInput(_) => {
+                    format!("{output} may be element {unit} * count of {input}")
+                }
+                Alias::Apart => unreachable!("it shares memory"),
+            };
+            let keyword = match (collective, collective.alias(rank, root)) {
+                (Collective::ReduceScatter, _) => {
+                    " (MPI_IN_PLACE would put it elsewhere, and is refused)"
+                }
+                (_, Alias::OutputInInput(_)) => ", or MPI_IN_PLACE",
+                _ => ", or MPI_IN_PLACE",
+            };
+            let place = format!("{at_root}{place}{keyword}");
+            text.push_str(&place);
+            if proof.one_mode.is_some() {
+                text += ", at all ranks or at none";
+            }
+            text += ".";
+        }
+        None => text += "`in` and `out` share no memory.",
+    }
+    text += " Messages go through a duplicate of `comm`, which the first call makes: that call is not for several \
+             threads at once, and is collective.";
+    text += &format!(
+        " An error of MPI is returned as it is; else the result is MPI_SUCCESS, MPI_ERR_COMM (not a communicator of \
+         {}), MPI_ERR_COUNT (below zero, or a message of more than INT_MAX elements), MPI_ERR_TYPE (none, or of an \
+         extent below zero), ",
+        plural(u64::from(nranks), "rank")
+    );
+    if collective.reduces() {
+        let in_order = proof.reduction.as_ref().is_none_or(|r| r.in_rank_order);
+        text += if in_order {
+            "MPI_ERR_OP (none), "
+        } else {
+            "MPI_ERR_OP (none, or one that does not commute), "
+        };
+    }
+    text += "MPI_ERR_BUFFER (`in` and `out` share memory otherwise than said) or MPI_ERR_NO_MEM.";
+    text
+}
+
+fn sizes(schedule: &Schedule, input: bool) -> String {
+    let Schedule { collective, nranks, root, .. } = *schedule;
+    let of = |rank: u32| {
+        let rank = RankId(rank);
+        if input {
+            collective.input_units(rank, nranks, root)
+        } else {
+            collective.output_units(rank, nranks, root)
+        }
+    };
+    let elements = |units: u32| match units {
+        1 => "`count` elements".to_owned(),
+        _ => format!("{units} * `count` elements"),
+    };
+    let at_root = of(root.0);
+    if (0..nranks).all(|rank| of(rank) == at_root) {
+        elements(at_root)
+    } else {
+        format!("{} at the root, elsewhere not looked at", elements(at_root))
+    }
+}
