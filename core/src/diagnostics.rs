@@ -131,6 +131,7 @@ codes! {
     E0423 NoSuchKernel "a program that does not fit the kernel asked for",
     E0424 OneMode "an algorithm whose ranks must all run in place, or none of them",
     E0425 Unproved "the optimizer made a schedule that is not proved: a bug of the compiler",
+    E0426 NoTwoSidedForm "an algorithm that cannot be written as sends and receives",
 
     // The command line.
     E0501 BadFlag "a flag value that cannot be read",

@@ -24,6 +24,7 @@ pub mod verify;
 
 pub mod optimize;
 
+#[cfg(feature = "tools")]
 pub mod messages;
 
 #[cfg(feature = "tools")]

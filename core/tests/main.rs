@@ -10,6 +10,7 @@ mod cost;
 mod expansion;
 mod families;
 mod fusion;
+mod messages;
 mod nccl;
 mod optimize;
 mod parametric;

@@ -4,13 +4,31 @@
 //! there, and received by the rank that owns the destination. A fold over a peer's region receives into scratch first.
 //! Signals that messages imply are gone.
 
+mod acts;
+mod check;
+mod form;
+mod slots;
+mod windows;
+
+use std::sync::Arc;
+
+use crate::diagnostics::{Code, Finding};
 use crate::ids::{LaneId, OpId, RankId, RegionId, SpanId};
+use crate::optimize::join;
 use crate::schedule::Schedule;
+use crate::stages::stage;
+use crate::verify::layout::Mode;
+use crate::verify::{Proof, Proved, in_order};
+use acts::Acts;
+use windows::Windows;
+
+/// The most messages and moves of a schedule in this form.
+const LIMIT: usize = 1 << 28;
 
 /// A schedule in two-sided form.
 #[derive(Clone, Debug)]
 pub struct TwoSided {
-    schedule: Schedule,
+    proved: Proved,
     messages: Vec<Message>,
     actions: Vec<Vec<Action>>,
 }
@@ -53,15 +71,91 @@ pub enum Action {
 }
 
 impl TwoSided {
-    /// The schedule in normal form: every move between ranks is a pull by the receiver between two signals, *sent*
-    /// and *taken*.
-    pub fn schedule(&self) -> &Schedule {
-        &self.schedule
+    /// Brings what an author's schedule does into this form. What comes of it is proved again, in place too if the
+    /// author's schedule is, and reduces every piece of every output in the author's order.
+    ///
+    /// # Errors
+    /// E0426 at the move that cannot be brought there; E0206 where a proof cannot hold what comes of it; E0425 for a
+    /// fault of this module.
+    pub fn new(author: &Proved) -> Result<Self, Vec<Finding>> {
+        Self::within(author, LIMIT)
     }
 
-    /// All messages.
+    /// [`Self::new`] with so many messages and moves at most.
+    #[doc(hidden)]
+    pub fn within(author: &Proved, limit: usize) -> Result<Self, Vec<Finding>> {
+        stage("messages", || Self::made(author, limit))
+    }
+
+    fn made(author: &Proved, limit: usize) -> Result<Self, Vec<Finding>> {
+        let joined = join(author.schedule());
+        let order = in_order(&joined)?;
+        let mut acts = Acts::new(&joined, &order, limit).map_err(|finding| vec![finding])?;
+        let tables = acts.tables(&joined);
+        let modes = &[Mode::OutOfPlace, Mode::InPlace][..=usize::from(author.proof().in_place)];
+        let windows = Windows::new(&tables, &acts.acts, &acts.messages, modes)
+            .map_err(|cells| vec![crate::verify::too_fine(cells)])?;
+        let (schedule, actions) = form::write(tables, &acts, &windows);
+        let messages = acts.messages;
+
+        let wrong = |at: SpanId, what: String| {
+            let name = &author.schedule().algorithm;
+            let what = format!("two-sided form of {name}: {what}");
+            vec![
+                Finding::new(Code::Unproved, at, what)
+                    .note("this is a fault of the compiler, not of the program"),
+            ]
+        };
+        check::check(&schedule, &messages, &actions, modes)
+            .map_err(|(at, what)| wrong(at, what))?;
+        let proved = Proved::new(schedule).map_err(|findings| match findings.first() {
+            Some(first) => wrong(first.at, format!("{} [{}]", first.title, first.code)),
+            None => wrong(SpanId(0), "it is refused".into()),
+        })?;
+        let (theirs, ours) = (author.proof(), proved.proof());
+        if ours.in_place != theirs.in_place {
+            return Err(wrong(
+                SpanId(0),
+                "it runs in place, or not, where the author's does not".into(),
+            ));
+        }
+        if let Some(finding) = ours.one_mode.as_ref().filter(|_| theirs.one_mode.is_none()) {
+            let what = "ranks may no longer choose whether they run in place".to_owned();
+            return Err(wrong(finding.at, what));
+        }
+        if let Some((rank, end)) = theirs.orders.differs(&ours.orders) {
+            let what = format!(
+                "what ends at {end} of the output of rank {rank} is reduced in another order"
+            );
+            return Err(wrong(SpanId(0), what));
+        }
+        Ok(Self { proved, messages, actions })
+    }
+
+    /// The schedule in normal form: every move between ranks is a pull by the receiver between two signals, *sent*
+    /// and *taken*.
+    pub fn schedule(&self) -> &Arc<Schedule> {
+        self.proved.schedule()
+    }
+
+    /// The proof of [`Self::schedule`]: after which of its moves averages divide, and whether it runs in place.
+    pub fn proof(&self) -> &Arc<Proof> {
+        self.proved.proof()
+    }
+
+    /// [`Self::schedule`] with its proof, for ranks that each call by themselves.
+    pub fn proved(&self) -> &Proved {
+        &self.proved
+    }
+
+    /// All messages. Those from one rank to another begin in this order at both ends, in whatever lanes they are.
     pub fn messages(&self) -> &[Message] {
         &self.messages
+    }
+
+    /// The message with the number `id`.
+    pub fn message(&self, id: MessageId) -> &Message {
+        &self.messages[id.0 as usize]
     }
 
     /// What `rank` does.

@@ -103,8 +103,17 @@ pub(crate) fn in_order(schedule: &Schedule) -> Result<Order, Vec<Finding>> {
 
 /// For each op, how many moves between ranks the longest chain has that ends with it.
 pub(crate) fn steps(schedule: &Schedule) -> Result<Vec<u32>, Vec<Finding>> {
-    let order = in_order(schedule)?;
-    Ok(ports::steps(schedule, &order, |at| schedule.crosses(schedule.op(at))).0)
+    Ok(steps_in(schedule, &in_order(schedule)?))
+}
+
+/// What is said where cells cannot be numbered: how many a unit would have.
+pub(crate) fn too_fine(per_unit: u32) -> Finding {
+    report::Reporter::too_fine(per_unit)
+}
+
+/// [`steps`], where the order of events is known.
+pub(crate) fn steps_in(schedule: &Schedule, order: &Order) -> Vec<u32> {
+    ports::steps(schedule, order, |at| schedule.crosses(schedule.op(at))).0
 }
 
 /// Proves `schedule` for a runtime with such `signals`, without regard to what its author demands of it.

@@ -1,0 +1,265 @@
+//! What ranks do, one after another: messages from rank to rank, and moves whose operands are all of one rank.
+//!
+//! The acts stand in one order that the author's signals allow. Every such order gives the same memory, so this one
+//! does; and as it is one order of all ranks, what a rank does in it waits only for what comes before.
+
+use super::Message;
+use super::slots::Slots;
+use crate::diagnostics::{Code, Finding};
+use crate::ids::{LaneId, OpId, RankId, RegionId, SpanId};
+use crate::schedule::interner::Interner;
+use crate::schedule::{Buffer, Op, OpKind, Operand, Region, Schedule};
+use crate::verify::{Order, steps_in};
+
+/// A region of a rank.
+type Place = (RankId, Region);
+
+/// Something that happens at one or two ranks.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Act {
+    /// The message with that number goes from one rank to another.
+    Message(u32),
+    /// A rank does a move whose operands are all its own.
+    Move(RankId, Op),
+}
+
+/// The acts of all ranks in order, and the tables that they refer to.
+pub(super) struct Acts {
+    pub(super) acts: Vec<Act>,
+    pub(super) messages: Vec<Message>,
+    pub(super) operands: Vec<Operand>,
+    pub(super) regions: Interner<Region>,
+    slots: Slots,
+    /// The most acts that there may be.
+    limit: usize,
+}
+
+impl Acts {
+    /// The acts that a schedule in such an order comes to.
+    ///
+    /// # Errors
+    /// E0426 at the move that cannot be brought there.
+    pub(super) fn new(schedule: &Schedule, order: &Order, limit: usize) -> Result<Self, Finding> {
+        let mut acts = Self {
+            acts: Vec::with_capacity(schedule.ops.len()),
+            messages: Vec::new(),
+            operands: Vec::with_capacity(schedule.operands.len()),
+            regions: Interner::default(),
+            slots: Slots::new(&schedule.scratch, schedule.nranks),
+            limit,
+        };
+        let lanes = lanes(schedule);
+        for at in by_step(schedule, order) {
+            let stream = order.stream_of[at.index()];
+            let by = schedule.streams[stream.index()].rank;
+            let op = schedule.op(at);
+            let place = |operand: &Operand| (operand.rank, *schedule.region(*operand));
+            let srcs: Vec<Place> = schedule.srcs(op).iter().map(place).collect();
+            let dsts: Vec<Place> = schedule.dsts(op).iter().map(place).collect();
+            // What is empty for every count is left out at both ends.
+            if srcs[0].1.lo == srcs[0].1.hi {
+                continue;
+            }
+            let mut writer = Writer { acts: &mut acts, at: op.at, lane: lanes[at.index()] };
+            let done = match &srcs[..] {
+                [src] => writer.copy(by, *src, &dsts),
+                _ => writer.fold(by, &srcs, &dsts),
+            };
+            done.map_err(|why| refused(op.at, by, why))?;
+        }
+        Ok(acts)
+    }
+
+    /// The tables without the acts, as parts of a schedule that has no ops yet.
+    pub(super) fn tables(&mut self, schedule: &Schedule) -> Schedule {
+        let slots = std::mem::replace(&mut self.slots, Slots::new(&[], 0));
+        Schedule {
+            algorithm: schedule.algorithm.clone(),
+            scratch: slots.scratch(),
+            streams: Vec::new(),
+            ops: Vec::new(),
+            operands: std::mem::take(&mut self.operands),
+            regions: std::mem::take(&mut self.regions).items,
+            channels: Vec::new(),
+            lanes: schedule.lanes.clone(),
+            locations: schedule.locations.clone(),
+            file: schedule.file.clone(),
+            demands: crate::schedule::demands::Demands::default(),
+            ..*schedule
+        }
+    }
+}
+
+/// Why a move cannot be brought into the form.
+enum Unfit {
+    /// The width of a region is no fraction of numbers of 64 bits.
+    Width(Place),
+    /// There would be more acts than this.
+    TooMany(usize),
+}
+
+fn refused(at: SpanId, by: RankId, why: Unfit) -> Finding {
+    let finding = |what: String| {
+        Finding::new(Code::NoTwoSidedForm, at, what).note(format!("the move is of rank {by}"))
+    };
+    match why {
+        Unfit::Width((rank, Region { lo, hi, .. })) => finding(format!(
+            "what lies from {lo} to {hi} of a buffer of rank {rank} is of no width that scratch can have"
+        ))
+        .label("it would be received into scratch")
+        .help("cut buffers by numbers that have more in common"),
+        Unfit::TooMany(limit) => {
+            finding(format!("in two-sided form there would be more than {limit} messages and moves"))
+                .help("use fewer ranks, or fewer and larger pieces")
+        }
+    }
+}
+
+/// The moves, by how many moves between ranks must come before each, and then in the order of the proof. So streams
+/// of a rank take turns, as they do when they run at once.
+fn by_step(schedule: &Schedule, order: &Order) -> Vec<OpId> {
+    let steps = steps_in(schedule, order);
+    let is_move = |at: &&OpId| schedule.op(**at).kind == OpKind::Move;
+    let mut moves: Vec<OpId> = order.sequence.iter().filter(is_move).copied().collect();
+    moves.sort_by_key(|at| steps[at.index()]);
+    moves
+}
+
+/// The lane that each op stands in: that of the signal before it in its stream, or else of the first one.
+fn lanes(schedule: &Schedule) -> Vec<LaneId> {
+    let mut lanes = Vec::with_capacity(schedule.ops.len());
+    for stream in &schedule.streams {
+        let ops = &schedule.ops[stream.first.index()..][..stream.len as usize];
+        let lane = |op: &Op| {
+            let channel = (op.kind != OpKind::Move).then(|| schedule.channel(op))?;
+            channel.kind.has_lane().then_some(channel.lane)
+        };
+        let mut now = ops.iter().find_map(lane).unwrap_or_default();
+        lanes.extend(ops.iter().map(|op| {
+            now = lane(op).unwrap_or(now);
+            now
+        }));
+    }
+    lanes
+}
+
+/// Writes the acts of one move.
+struct Writer<'a> {
+    acts: &'a mut Acts,
+    at: SpanId,
+    lane: LaneId,
+}
+
+impl Writer<'_> {
+    /// A copy by `by`. What is of a third rank is received by `by` before it is sent on.
+    fn copy(&mut self, by: RankId, src: Place, dsts: &[Place]) -> Result<(), Unfit> {
+        let near = |dst: &Place| dst.0 == by || dst.0 == src.0;
+        let (near, far): (Vec<Place>, Vec<Place>) = dsts.iter().partition(|dst| near(dst));
+        match near.iter().find(|dst| dst.0 == by) {
+            Some(landing) if src.0 != by => {
+                self.spread(src, &near)?;
+                self.spread(*landing, &far)
+            }
+            _ => self.spread(src, dsts),
+        }
+    }
+
+    /// A reduction by `by`, unless all that it makes goes to a rank that has a part of it: then that one folds.
+    fn fold(&mut self, by: RankId, srcs: &[Place], dsts: &[Place]) -> Result<(), Unfit> {
+        let owner = dsts[0].0;
+        let pushed = dsts.iter().all(|dst| dst.0 == owner) && srcs.iter().any(|src| src.0 == owner);
+        let folder = if pushed { owner } else { by };
+        let mut brought: Vec<(Place, Place)> = Vec::new();
+        for src in srcs.iter().filter(|src| src.0 != folder) {
+            if brought.iter().any(|(known, _)| known == src) {
+                continue;
+            }
+            let here = if src.0 == by { *src } else { self.receive(*src, by)? };
+            let there = if folder == by { here } else { self.receive(here, folder)? };
+            if here != *src && here != there {
+                self.drop(here);
+            }
+            brought.push((*src, there));
+        }
+        let operand = |src: &Place| {
+            let known = brought.iter().find(|(known, _)| known == src);
+            known.map_or(*src, |(_, there)| *there)
+        };
+        let operands: Vec<Place> = srcs.iter().map(operand).collect();
+        let (mut home, far): (Vec<Place>, Vec<Place>) =
+            dsts.iter().partition(|dst| dst.0 == folder);
+        let result = if home.is_empty() { Some(self.slot(folder, srcs[0])?) } else { None };
+        home.extend(result);
+        self.act_move(folder, &operands, &home)?;
+        brought.iter().for_each(|(_, there)| self.drop(*there));
+        self.spread(home[0], &far)?;
+        result.into_iter().for_each(|slot| self.drop(slot));
+        Ok(())
+    }
+
+    /// Copies of what is at one rank: a message to each other rank, which has it twice by a move of its own.
+    fn spread(&mut self, from: Place, dsts: &[Place]) -> Result<(), Unfit> {
+        let mut local = Vec::new();
+        let mut left: Vec<Place> = dsts.iter().copied().filter(|dst| *dst != from).collect();
+        while let Some(first) = left.first().copied() {
+            let (these, others) = left.iter().partition(|dst| dst.0 == first.0);
+            left = others;
+            if first.0 == from.0 {
+                local = these;
+                continue;
+            }
+            self.message(from, first)?;
+            if these.len() > 1 {
+                self.act_move(first.0, &[first], &these[1..])?;
+            }
+        }
+        // In place, what is sent may lie where a copy goes.
+        if local.is_empty() { Ok(()) } else { self.act_move(from.0, &[from], &local) }
+    }
+
+    /// A message into scratch, and where it then lies.
+    fn receive(&mut self, from: Place, to: RankId) -> Result<Place, Unfit> {
+        let slot = self.slot(to, from)?;
+        self.message(from, slot)?;
+        Ok(slot)
+    }
+
+    fn slot(&mut self, rank: RankId, like: Place) -> Result<Place, Unfit> {
+        let region = self.acts.slots.take(rank, &like.1).ok_or(Unfit::Width(like))?;
+        Ok((rank, region))
+    }
+
+    fn drop(&mut self, (rank, region): Place) {
+        self.acts.slots.give_back(rank, &region);
+    }
+
+    fn message(&mut self, from: Place, to: Place) -> Result<(), Unfit> {
+        let (source, target) = (self.region(from.1), self.region(to.1));
+        let id = self.acts.messages.len() as u32;
+        let (from, to) = (from.0, to.0);
+        self.acts.messages.push(Message { from, to, lane: self.lane, source, target, at: self.at });
+        self.act(Act::Message(id))
+    }
+
+    fn act_move(&mut self, rank: RankId, srcs: &[Place], dsts: &[Place]) -> Result<(), Unfit> {
+        let arg = self.acts.operands.len() as u32;
+        for (rank, region) in srcs.iter().chain(dsts) {
+            let region = self.region(*region);
+            self.acts.operands.push(Operand { rank: *rank, region });
+        }
+        let (srcs, dsts) = (srcs.len() as u8, dsts.len() as u8);
+        let op = Op { kind: OpKind::Move, srcs, dsts, finish: false, at: self.at, arg };
+        self.act(Act::Move(rank, op))
+    }
+
+    fn act(&mut self, act: Act) -> Result<(), Unfit> {
+        self.acts.acts.push(act);
+        let limit = self.acts.limit;
+        if self.acts.acts.len() > limit { Err(Unfit::TooMany(limit)) } else { Ok(()) }
+    }
+
+    fn region(&mut self, region: Region) -> RegionId {
+        debug_assert!(region.slot == 0 || matches!(region.buffer, Buffer::Scratch(_)));
+        RegionId(self.acts.regions.intern(region))
+    }
+}

@@ -1,0 +1,194 @@
+//! What the proof of the normal form does not see of the actions: that each message begins and ends once at both ends
+//! and in one order, that memory is private, and that nobody touches what is on its way.
+
+use std::collections::HashMap;
+use std::hash::BuildHasherDefault;
+use std::ops::Range;
+
+use super::{Action, Message, MessageId};
+use crate::ids::{LaneId, RankId, RegionId, SpanId};
+use crate::schedule::interner::Mix;
+use crate::schedule::lengths::{self, Lengths};
+use crate::schedule::{Operand, Schedule};
+use crate::verify::layout::{Cells, Layout, Mode};
+
+/// Something that is wrong, and the statement it is of.
+pub(super) type Wrong = (SpanId, String);
+
+/// Ranks, and a lane where the order is one of a lane.
+type Ends = (RankId, RankId, Option<LaneId>);
+
+/// The messages of each pair of ranks, or of each of its lanes, in the order of some of their actions.
+type Sequences = HashMap<Ends, Vec<MessageId>, BuildHasherDefault<Mix>>;
+
+/// Looks at what ranks do in memory that is laid out as in each of `modes`.
+pub(super) fn check(
+    form: &Schedule,
+    messages: &[Message],
+    actions: &[Vec<Action>],
+    modes: &[Mode],
+) -> Result<(), Wrong> {
+    messages.iter().try_for_each(|message| equal_ends(form, message))?;
+    order(messages, actions)?;
+    private(form, actions)?;
+    let cells = Cells::new(form).map_err(|_| (SpanId(0), "its cells have no numbers".into()))?;
+    for mode in modes {
+        let layout = Layout::new(form, &cells, *mode)
+            .ok_or_else(|| (SpanId(0), "its memory has no numbers".to_owned()))?;
+        let mut flight =
+            Flight { form, messages, cells: &cells, of: vec![0; layout.size as usize], layout };
+        for (rank, actions) in (0..).map(RankId).zip(actions) {
+            actions.iter().try_for_each(|action| flight.action(rank, *action))?;
+        }
+    }
+    Ok(())
+}
+
+/// Both ends of a message are ranks' own, and have as many elements at every count.
+fn equal_ends(form: &Schedule, message: &Message) -> Result<(), Wrong> {
+    let interval = |region: RegionId| {
+        let region = form.regions[region.index()];
+        (region.lo, region.hi)
+    };
+    if message.from == message.to {
+        return Err((message.at, format!("rank {} sends to itself", message.from)));
+    }
+    match lengths::compare(interval(message.source), interval(message.target)) {
+        Lengths::Equal => Ok(()),
+        _ => Err((message.at, "a message has other elements at its ends".into())),
+    }
+}
+
+/// Each message begins and ends once at each end, where it belongs, and the orders are the same at both ends: that in
+/// which messages of two ranks begin, and that in which those of a lane end.
+fn order(messages: &[Message], actions: &[Vec<Action>]) -> Result<(), Wrong> {
+    let mut seen = vec![0_u8; messages.len()];
+    let (mut begun, mut ended) = (
+        [Sequences::default(), Sequences::default()],
+        [Sequences::default(), Sequences::default()],
+    );
+    for (rank, actions) in (0..).map(RankId).zip(actions) {
+        for action in actions {
+            let (id, end, bit) = match *action {
+                Action::Send(id) => (id, 0, 1),
+                Action::Sent(id) => (id, 0, 2),
+                Action::Receive(id) => (id, 1, 4),
+                Action::Received(id) => (id, 1, 8),
+                Action::Move(_) => continue,
+            };
+            let message = &messages[id.0 as usize];
+            let seen = &mut seen[id.0 as usize];
+            let begins = bit & 5 != 0;
+            let of = [message.from, message.to][end];
+            // What ends has begun, and nothing is done twice.
+            if of != rank || *seen & bit != 0 || !begins && *seen & (bit >> 1) == 0 {
+                return Err((message.at, format!("rank {rank} does {action:?} out of turn")));
+            }
+            *seen |= bit;
+            let (all, lane) =
+                if begins { (&mut begun, None) } else { (&mut ended, Some(message.lane)) };
+            all[end].entry((message.from, message.to, lane)).or_default().push(id);
+        }
+    }
+    if let Some(at) = seen.iter().position(|seen| *seen != 15) {
+        return Err((messages[at].at, format!("message {at} does not begin and end at both ends")));
+    }
+    for [sent, received] in [begun, ended] {
+        if let Some((ends, ids)) = sent.iter().find(|(ends, ids)| received.get(ends) != Some(ids)) {
+            let (from, to, _) = ends;
+            let at = messages[ids[0].0 as usize].at;
+            return Err((at, format!("messages from rank {from} to rank {to} cross each other")));
+        }
+    }
+    Ok(())
+}
+
+/// Moves are of a rank's own memory.
+fn private(form: &Schedule, actions: &[Vec<Action>]) -> Result<(), Wrong> {
+    for (rank, actions) in (0..).map(RankId).zip(actions) {
+        for action in actions {
+            let Action::Move(id) = action else { continue };
+            let op = form.op(*id);
+            if form.srcs(op).iter().chain(form.dsts(op)).any(|operand| operand.rank != rank) {
+                return Err((op.at, format!("a move of rank {rank} touches another's memory")));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Cells that a receive is under way to.
+const RECEIVING: u32 = u32::MAX;
+
+/// Memory with what is on its way from it and to it.
+struct Flight<'a> {
+    form: &'a Schedule,
+    messages: &'a [Message],
+    cells: &'a Cells,
+    layout: Layout,
+    /// For each cell how many sends are under way from it, or that a receive is under way to it.
+    of: Vec<u32>,
+}
+
+impl Flight<'_> {
+    fn action(&mut self, rank: RankId, action: Action) -> Result<(), Wrong> {
+        let message = |id: MessageId| self.messages[id.0 as usize];
+        let end = |rank, region| Operand { rank, region };
+        match action {
+            Action::Send(id) => {
+                let Message { source, at, .. } = message(id);
+                self.read(end(rank, source), at)?;
+                self.cells_of(end(rank, source)).for_each(|cell| self.of[cell] += 1);
+            }
+            Action::Sent(id) => {
+                let source = end(rank, message(id).source);
+                self.cells_of(source).for_each(|cell| self.of[cell] -= 1);
+            }
+            Action::Receive(id) => {
+                let Message { target, at, .. } = message(id);
+                self.write(end(rank, target), at)?;
+                let cells = self.cells_of(end(rank, target));
+                self.of[cells].fill(RECEIVING);
+            }
+            Action::Received(id) => {
+                let cells = self.cells_of(end(rank, message(id).target));
+                self.of[cells].fill(0);
+            }
+            Action::Move(id) => {
+                let op = self.form.op(id);
+                let (srcs, dsts) = (self.form.srcs(op), self.form.dsts(op));
+                if let ([src], [dst]) = (srcs, dsts)
+                    && self.cells_of(*src) == self.cells_of(*dst)
+                {
+                    return Ok(());
+                }
+                srcs.iter().try_for_each(|src| self.read(*src, op.at))?;
+                dsts.iter().try_for_each(|dst| self.write(*dst, op.at))?;
+            }
+        }
+        Ok(())
+    }
+
+    fn cells_of(&self, operand: Operand) -> Range<usize> {
+        let first = self.layout.buffer(operand.rank, self.form.region(operand).buffer);
+        let (from, len) = self.cells.of(operand);
+        let first = (first + from) as usize;
+        first..first + len as usize
+    }
+
+    fn read(&self, operand: Operand, at: SpanId) -> Result<(), Wrong> {
+        let cells = &self.of[self.cells_of(operand)];
+        self.told(cells.contains(&RECEIVING), operand, at, "reads what is not received yet")
+    }
+
+    fn write(&self, operand: Operand, at: SpanId) -> Result<(), Wrong> {
+        let cells = &self.of[self.cells_of(operand)];
+        let busy = cells.iter().any(|cell| *cell != 0);
+        self.told(busy, operand, at, "writes what is under way")
+    }
+
+    fn told(&self, wrong: bool, operand: Operand, at: SpanId, what: &str) -> Result<(), Wrong> {
+        let name = || self.form.buffer_name(self.form.region(operand).buffer);
+        if wrong { Err((at, format!("rank {} {what}: {}", operand.rank, name()))) } else { Ok(()) }
+    }
+}

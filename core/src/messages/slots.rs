@@ -1,0 +1,144 @@
+//! Scratch of the two-sided form: where a rank keeps what it received until it has folded it or sent it on.
+//!
+//! Slots are of a few widths, each at most twice that of what lies in it. A slot is used again when two are free, so
+//! the next message may come in while the one before is folded.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use crate::ids::{RankId, ScratchId};
+use crate::rational::Rat;
+use crate::schedule::{Buffer, Region, Scratch};
+
+/// Free slots that a rank keeps before it uses one again.
+const AHEAD: usize = 2;
+
+/// Slots of one class of widths.
+struct Class {
+    width: Rat,
+    /// The most that a rank has.
+    slots: u32,
+    /// Each rank's: how many it has, and which are free, the longest first.
+    of: Vec<(u32, VecDeque<u32>)>,
+}
+
+/// The slots of all ranks.
+pub(super) struct Slots {
+    nranks: u32,
+    /// The author's scratch, which comes before ours.
+    authors: Vec<Scratch>,
+    classes: Vec<Class>,
+    by_size: BTreeMap<i32, usize>,
+}
+
+impl Slots {
+    pub(super) fn new(authors: &[Scratch], nranks: u32) -> Self {
+        Self { nranks, authors: authors.to_vec(), classes: Vec::new(), by_size: BTreeMap::new() }
+    }
+
+    /// A slot of `rank` for what lies in `region`, cut at the same elements; `None` where its width is no number.
+    pub(super) fn take(&mut self, rank: RankId, region: &Region) -> Option<Region> {
+        let width = region.hi.minus(region.lo)?;
+        let (classes, nranks) = (&mut self.classes, self.nranks);
+        let at = *self.by_size.entry(size(width)).or_insert_with(|| {
+            let of = vec![(0, VecDeque::new()); nranks as usize];
+            classes.push(Class { width, slots: 0, of });
+            classes.len() - 1
+        });
+        let class = &mut self.classes[at];
+        class.width = class.width.max(width);
+        let (has, free) = &mut class.of[rank.index()];
+        let slot = if free.len() >= AHEAD { free.pop_front() } else { None };
+        let slot = slot.unwrap_or_else(|| {
+            *has += 1;
+            *has - 1
+        });
+        class.slots = class.slots.max(*has);
+        let buffer = Buffer::Scratch(ScratchId((self.authors.len() + at) as u32));
+        Some(Region { buffer, slot, base: region.lo, lo: region.lo, hi: region.hi })
+    }
+
+    /// The slot is free again.
+    pub(super) fn give_back(&mut self, rank: RankId, region: &Region) {
+        if let Buffer::Scratch(id) = region.buffer
+            && let Some(at) = id.index().checked_sub(self.authors.len())
+        {
+            self.classes[at].of[rank.index()].1.push_back(region.slot);
+        }
+    }
+
+    /// The author's scratch and ours.
+    pub(super) fn scratch(self) -> Vec<Scratch> {
+        let mut all = self.authors;
+        let mut number = 0;
+        for Class { width, slots, .. } in self.classes {
+            let name = loop {
+                let name = format!("received{number}");
+                number += 1;
+                if all.iter().all(|known| known.name != name) {
+                    break name;
+                }
+            };
+            all.push(Scratch { name, slots, width });
+        }
+        all
+    }
+}
+
+/// The power of two that a width is at least, and less than twice of.
+fn size(width: Rat) -> i32 {
+    let bits = |n: u64| 64 - n.leading_zeros() as i32;
+    let guess = bits(width.num()) - bits(width.den());
+    // num / den is at least 2^(guess - 1) and less than 2^(guess + 1).
+    let (num, den) = (u128::from(width.num()), u128::from(width.den()));
+    let at_least =
+        if guess >= 0 { num >= den << guess as u32 } else { num << guess.unsigned_abs() >= den };
+    if at_least { guess } else { guess - 1 }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Slots, size};
+    use crate::ids::RankId;
+    use crate::rational::Rat;
+    use crate::schedule::{Buffer, Region, Scratch};
+
+    fn region(lo: (u64, u64), hi: (u64, u64)) -> Region {
+        let rat = |(num, den)| Rat::new(num, den).expect("a fraction");
+        let (lo, hi) = (rat(lo), rat(hi));
+        Region { buffer: Buffer::Output, slot: 0, base: Rat::ZERO, lo, hi }
+    }
+
+    #[test]
+    fn sizes_are_powers_of_two() {
+        let of = |num, den| size(Rat::new(num, den).expect("a fraction"));
+        assert_eq!([of(1, 1), of(2, 1), of(3, 1), of(4, 1), of(7, 2)], [0, 1, 1, 2, 1]);
+        assert_eq!([of(1, 2), of(1, 3), of(2, 3), of(3, 4), of(1, 1024)], [-1, -2, -1, -1, -10]);
+    }
+
+    #[test]
+    fn a_slot_is_used_again_when_two_are_free() {
+        let authors = [Scratch { name: "received0".into(), slots: 1, width: Rat::ONE }];
+        let mut slots = Slots::new(&authors, 2);
+        let half = region((0, 1), (1, 2));
+        let mut take = |rank| {
+            let taken = slots.take(RankId(rank), &half).expect("a width");
+            slots.give_back(RankId(rank), &taken);
+            taken.slot
+        };
+        assert_eq!([take(0), take(0), take(0), take(0), take(1)], [0, 1, 0, 1, 0]);
+        let third = slots.take(RankId(0), &region((1, 3), (2, 3))).expect("a width");
+        assert_eq!((third.base, third.lo), (third.lo, Rat::new(1, 3).expect("a fraction")));
+        let names = |all: Vec<Scratch>| {
+            all.into_iter().map(|s| (s.name, s.slots, s.width)).collect::<Vec<_>>()
+        };
+        let rat = |num, den| Rat::new(num, den).expect("a fraction");
+        assert_eq!(
+            names(slots.scratch()),
+            [
+                ("received0".to_owned(), 1, Rat::ONE),
+                ("received1".to_owned(), 2, rat(1, 2)),
+                ("received2".to_owned(), 1, rat(1, 3)),
+            ]
+        );
+    }
+}

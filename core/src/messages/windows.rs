@@ -1,0 +1,253 @@
+//! When each send and each receive begins and ends.
+//!
+//! A send begins as soon as its source holds the data, and ends before the source is next written. A receive begins as
+//! soon as its target is free, and ends before the target is next touched. Each begins no later than its message's
+//! place among the acts and ends no earlier, and what waits, waits for what comes before. So some rank can always go
+//! on, even where a send ends only when it is received.
+
+use std::collections::HashMap;
+use std::hash::BuildHasherDefault;
+use std::ops::Range;
+
+use super::Message;
+use super::acts::Act;
+use crate::ids::{LaneId, RankId};
+use crate::schedule::interner::Mix;
+use crate::schedule::{Buffer, Operand, Schedule};
+use crate::verify::layout::{Cells, Layout, Mode};
+use crate::verify::memory::{Memory, NOBODY, Past};
+
+/// Places in the order of acts, which are numbered from 1. Between two acts come, in this order, what begins after the
+/// first, receives that end, sends that end, and what begins after those.
+pub(super) type Place = u32;
+
+/// Places from one act to the next.
+const GAP: u32 = 8;
+
+/// The act itself: messages begin here at the latest, and moves are done.
+pub(super) fn at(act: u32) -> Place {
+    act * GAP
+}
+
+fn after(act: u32) -> Place {
+    act * GAP + 1
+}
+
+fn received_before(act: u32) -> Place {
+    act * GAP - 5
+}
+
+fn sent_before(act: u32) -> Place {
+    act * GAP - 4
+}
+
+/// Behind receives and sends that end before an act.
+fn behind(ends: Place) -> Place {
+    ends - ends % GAP + 5
+}
+
+/// Where a message is between two places.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Window {
+    pub(super) begins: Place,
+    pub(super) ends: Place,
+}
+
+/// The windows of all messages.
+pub(super) struct Windows {
+    pub(super) sends: Vec<Window>,
+    pub(super) receives: Vec<Window>,
+}
+
+impl Windows {
+    /// The windows of messages in such an order, where memory is laid out as in each of `modes`. `tables` is the
+    /// schedule but for its ops.
+    ///
+    /// # Errors
+    /// How many cells a unit would have, where cells cannot be numbered.
+    pub(super) fn new(
+        tables: &Schedule,
+        acts: &[Act],
+        messages: &[Message],
+        modes: &[Mode],
+    ) -> Result<Self, u32> {
+        let cells = Cells::new(tables)?;
+        let end = acts.len() as u32 + 1;
+        // The act before which each send, and each receive, has ended.
+        let (mut sent, mut received) = (vec![end; messages.len()], vec![end; messages.len()]);
+        for mode in modes {
+            let layout = Layout::new(tables, &cells, *mode).ok_or(cells.per_unit)?;
+            Touched { tables, cells: &cells, layout, messages }.backwards(
+                acts,
+                &mut sent,
+                &mut received,
+            );
+        }
+        in_order(messages, &mut sent);
+        // Whoever waits for a send to end waits for its receive, which therefore comes no later.
+        received.iter_mut().zip(&sent).for_each(|(by, sent)| *by = (*by).min(*sent));
+        in_order(messages, &mut received);
+
+        let window = |ends| Window { begins: after(0), ends };
+        let mut windows = Self {
+            sends: sent.iter().map(|by| window(sent_before(*by))).collect(),
+            receives: received.iter().map(|by| window(received_before(*by))).collect(),
+        };
+        for mode in modes {
+            let layout = Layout::new(tables, &cells, *mode).ok_or(cells.per_unit)?;
+            Touched { tables, cells: &cells, layout, messages }.forwards(acts, &mut windows);
+        }
+        // The order between two ranks is one at both ends, whatever the lanes.
+        let mut last: HashMap<(RankId, RankId), [Place; 2], BuildHasherDefault<Mix>> =
+            HashMap::default();
+        for (id, message) in messages.iter().enumerate() {
+            let last = last.entry((message.from, message.to)).or_default();
+            let these = [&mut windows.sends[id], &mut windows.receives[id]];
+            for (window, last) in these.into_iter().zip(last) {
+                window.begins = window.begins.max(*last);
+                *last = window.begins;
+            }
+        }
+        Ok(windows)
+    }
+}
+
+/// Ends of one channel come in the order of its messages: none ends later than the next.
+fn in_order(messages: &[Message], ends: &mut [u32]) {
+    let mut next: HashMap<(RankId, RankId, LaneId), u32, BuildHasherDefault<Mix>> =
+        HashMap::default();
+    for (message, end) in messages.iter().zip(ends).rev() {
+        let next = next.entry((message.from, message.to, message.lane)).or_insert(*end);
+        *end = (*end).min(*next);
+        *next = *end;
+    }
+}
+
+/// What acts touch, in one layout of memory.
+struct Touched<'a> {
+    tables: &'a Schedule,
+    cells: &'a Cells,
+    layout: Layout,
+    messages: &'a [Message],
+}
+
+/// Nothing is known to come before anything: whatever stands in memory is told.
+struct Nothing;
+
+impl Past for Nothing {
+    fn after(&self, _: u32) -> bool {
+        false
+    }
+
+    fn after_write(&self, write: u32) -> bool {
+        write == NOBODY
+    }
+}
+
+/// Of each cell a number.
+struct Marks(Memory);
+
+impl Marks {
+    fn new(size: u32) -> Self {
+        Self(Memory::new(size))
+    }
+
+    fn of(&mut self, cells: Range<u32>) -> impl Iterator<Item = u32> {
+        self.0.unordered(cells, &Nothing).into_iter().map(|(_, (mark, _))| mark)
+    }
+
+    fn set(&mut self, cells: Range<u32>, mark: u32) {
+        self.0.write(cells, mark, &Nothing);
+    }
+
+    /// Sets it where it is less.
+    fn raise(&mut self, cells: Range<u32>, mark: u32) {
+        let higher = self.0.write(cells, mark, &Nothing);
+        for (cells, (higher, _)) in higher.into_iter().filter(|(_, (old, _))| *old > mark) {
+            self.set(cells, higher);
+        }
+    }
+}
+
+impl Touched<'_> {
+    /// The cells of a region; all of its slot where that holds data of several places, which lies elsewhere in it.
+    fn cells(&self, operand: Operand) -> Range<u32> {
+        let region = self.tables.region(operand);
+        let first = self.layout.buffer(operand.rank, region.buffer);
+        let (from, len) = match region.buffer {
+            Buffer::Scratch(id) if self.cells.reshaped[id.index()] => self.cells.slot(region, id),
+            _ => self.cells.of(operand),
+        };
+        first + from..first + from + len
+    }
+
+    /// What an act reads and what it writes. A copy onto itself does neither.
+    fn of(&self, act: &Act) -> (Vec<Range<u32>>, Vec<Range<u32>>) {
+        let place = |o: &Operand| {
+            let first = self.layout.buffer(o.rank, self.tables.region(*o).buffer);
+            (first + self.cells.of(*o).0, self.cells.of(*o).1)
+        };
+        let all = |operands: &[Operand]| operands.iter().map(|o| self.cells(*o)).collect();
+        match act {
+            Act::Message(id) => {
+                let Message { from, to, source, target, .. } = self.messages[*id as usize];
+                let [source, target] = [(from, source), (to, target)]
+                    .map(|(rank, region)| vec![self.cells(Operand { rank, region })]);
+                (source, target)
+            }
+            Act::Move(_, op) => match (self.tables.srcs(op), self.tables.dsts(op)) {
+                ([src], [dst]) if place(src) == place(dst) => Default::default(),
+                (srcs, dsts) => (all(srcs), all(dsts)),
+            },
+        }
+    }
+
+    /// The acts before which sends and receives must have ended.
+    fn backwards(&self, acts: &[Act], sent: &mut [u32], received: &mut [u32]) {
+        let (mut written, mut touched) =
+            (Marks::new(self.layout.size), Marks::new(self.layout.size));
+        for (number, act) in acts.iter().enumerate().rev() {
+            let number = number as u32 + 1;
+            let (reads, writes) = self.of(act);
+            if let Act::Message(id) = act {
+                let id = *id as usize;
+                for next in written.of(reads[0].clone()) {
+                    sent[id] = sent[id].min(next);
+                }
+                for next in touched.of(writes[0].clone()) {
+                    received[id] = received[id].min(next);
+                }
+            }
+            reads.iter().chain(&writes).for_each(|cells| touched.set(cells.clone(), number));
+            writes.into_iter().for_each(|cells| written.set(cells, number));
+        }
+    }
+
+    /// The places at which sends and receives may begin, by the places at which others end.
+    fn forwards(&self, acts: &[Act], windows: &mut Windows) {
+        let (mut written, mut touched) =
+            (Marks::new(self.layout.size), Marks::new(self.layout.size));
+        for (number, act) in (1..).zip(acts) {
+            let (reads, writes) = self.of(act);
+            let (read, wrote) = match act {
+                Act::Message(id) => {
+                    let id = *id as usize;
+                    let (send, receive) = (&mut windows.sends[id], &mut windows.receives[id]);
+                    let ready = written.of(reads[0].clone()).max().unwrap_or(0);
+                    let free = touched.of(writes[0].clone()).max().unwrap_or(0);
+                    send.begins = send.begins.max(ready);
+                    receive.begins = receive.begins.max(free);
+                    (behind(send.ends), behind(receive.ends))
+                }
+                Act::Move(..) => (after(number), after(number)),
+            };
+            for cells in reads {
+                touched.raise(cells, read);
+            }
+            for cells in writes {
+                touched.raise(cells.clone(), wrote);
+                written.set(cells, wrote);
+            }
+        }
+    }
+}
