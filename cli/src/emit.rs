@@ -19,6 +19,7 @@ use roundelay_core::syntax::token::Tok;
 use crate::executor;
 use crate::flags::SourceFlags;
 use crate::kernel::KernelFlags;
+use crate::messages;
 use crate::program::{self, Loaded, compile, load, one, read};
 use crate::report::{Failure, Format, name_counts, print, print_all, refuse};
 use crate::values::{RankCounts, rank_counts};
@@ -58,6 +59,8 @@ pub(crate) enum Emit {
     Cuda,
     /// A GPU's kernel, compiled
     Ptx,
+    /// A C function that calls MPI
+    Mpi,
     /// An executor as C++ in the form of the contest
     HcclCpp,
 }
@@ -132,6 +135,17 @@ pub(crate) fn main(flags: &EmitFlags) -> Result<bool, Failure> {
                 }
             }
         }
+        Emit::Mpi => {
+            let algorithm = algorithm()?;
+            let nranks = one_count(flags)?;
+            match messages::mpi(&algorithm, &source, &flags.source, nranks) {
+                Ok(text) => print(text.trim_end()),
+                Err(mut errors) => {
+                    name_counts(&mut errors, &algorithm, default);
+                    return stop(&errors);
+                }
+            }
+        }
         Emit::Program => print(core_program::text::print(algorithm()?.program()).trim_end()),
         Emit::HcclCpp => unreachable!("it takes an executor, and has been printed"),
         Emit::Schedule | Emit::Steps => {
@@ -162,6 +176,20 @@ pub(crate) fn main(flags: &EmitFlags) -> Result<bool, Failure> {
         }
     }
     Ok(true)
+}
+
+/// The number of ranks of what is written for one.
+fn one_count(flags: &EmitFlags) -> Result<u32, Failure> {
+    match RankCounts::or(flags.nranks.as_ref(), DEFAULT).counts[..] {
+        [nranks] => Ok(nranks),
+        ref counts => {
+            let title = format!(
+                "`--nranks` names {} rank counts, and this is written for one",
+                counts.len()
+            );
+            Err(Failure::usage(Code::BadFlag, title).with_help("write a file for each"))
+        }
+    }
 }
 
 /// The algorithm that the flags name, as a file of its own; the whole source if they name none.

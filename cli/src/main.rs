@@ -17,6 +17,7 @@ mod lints;
 mod list;
 mod markdown;
 mod memory;
+mod messages;
 mod optimum;
 mod output;
 mod program;

@@ -12,6 +12,7 @@ const WIDTH: usize = 97;
 /// The comment at the head of the file.
 pub(super) fn comment(export: &Export<'_>, name: &str) -> String {
     let schedule = export.form.schedule();
+    let proof = export.form.proof();
     let mut paragraphs =
         vec![format!("{name}: {}. Written by `{}`.", head(schedule), export.command)];
     let docs: Vec<_> =
@@ -19,9 +20,9 @@ pub(super) fn comment(export: &Export<'_>, name: &str) -> String {
     if !docs.is_empty() {
         paragraphs.push(docs.join(" "));
     }
-    paragraphs.push(proved(export));
-    paragraphs.extend(costs(schedule, export.proof));
-    paragraphs.push(call(schedule, export.proof, name));
+    paragraphs.push(proved(proof));
+    paragraphs.extend(costs(schedule, proof));
+    paragraphs.push(call(schedule, proof, name));
     let mut text = String::from("/*");
     for (at, paragraph) in paragraphs.iter().enumerate() {
         for (nth, line) in wrapped(&harmless(paragraph), WIDTH).iter().enumerate() {
@@ -49,9 +50,7 @@ fn head(schedule: &Schedule) -> String {
 }
 
 /// What holds, in every order of events.
-fn proved(export: &Export<'_>) -> String {
-    let Export { form, proof, .. } = export;
-    let schedule = form.schedule();
+fn proved(proof: &Proof) -> String {
     let mut text = "Proved for every count, and for every order in which sends and receives may end, even if each send \
                     waits for its receive: no deadlock, no data race, every contribution exactly once and in its place, \
                     nothing left under way."
@@ -74,7 +73,6 @@ fn proved(export: &Export<'_>) -> String {
             "; it is not that of the ranks, so the op must commute."
         };
     }
-    let _ = schedule;
     text
 }
 

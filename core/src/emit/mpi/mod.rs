@@ -19,7 +19,6 @@ use crate::messages::TwoSided;
 use crate::rational::Rat;
 use crate::schedule::Schedule;
 use crate::syntax::Source;
-use crate::verify::Proof;
 use statements::Statements;
 use text::mentions;
 
@@ -32,10 +31,8 @@ const MOST_PIECES: u64 = 1 << 30;
 /// What is exported.
 #[derive(Clone, Copy, Debug)]
 pub struct Export<'a> {
-    /// The form with sends and receives.
+    /// The form with sends and receives, and its proof.
     pub form: &'a TwoSided,
-    /// The proof of [`TwoSided::schedule`].
-    pub proof: &'a Proof,
     /// The command that writes this text, for its first line.
     pub command: &'a str,
     /// Lines of the algorithm's doc comment.
@@ -60,7 +57,7 @@ pub fn mpi(export: &Export<'_>) -> Result<String, Vec<Finding>> {
     let exchange = writer.functions(&shapes);
     let program = entry::Program {
         schedule,
-        proof: export.proof,
+        proof: export.form.proof(),
         parts: &parts,
         sends,
         receives,
