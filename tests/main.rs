@@ -13,6 +13,7 @@ mod formulas;
 mod frontends;
 mod golden;
 mod modules;
+mod mpi;
 mod random;
 mod select;
 mod semantics;

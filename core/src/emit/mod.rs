@@ -3,6 +3,8 @@
 #[cfg(feature = "tools")]
 pub mod cuda;
 #[cfg(feature = "tools")]
+pub mod goal;
+#[cfg(feature = "tools")]
 pub mod hccl_cpp;
 #[cfg(feature = "tools")]
 pub mod mpi;

@@ -26,6 +26,8 @@ pub(super) enum Act {
 /// The acts of all ranks in order, and the tables that they refer to.
 pub(super) struct Acts {
     pub(super) acts: Vec<Act>,
+    /// The level of each, in ascending order, once they are sorted.
+    pub(super) levels: Vec<u32>,
     pub(super) messages: Vec<Message>,
     pub(super) operands: Vec<Operand>,
     pub(super) regions: Interner<Region>,
@@ -42,6 +44,7 @@ impl Acts {
     pub(super) fn new(schedule: &Schedule, order: &Order, limit: usize) -> Result<Self, Finding> {
         let mut acts = Self {
             acts: Vec::with_capacity(schedule.ops.len()),
+            levels: Vec::new(),
             messages: Vec::new(),
             operands: Vec::with_capacity(schedule.operands.len()),
             regions: Interner::default(),

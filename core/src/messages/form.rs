@@ -52,10 +52,10 @@ pub(super) fn write(
 /// The steps of each rank, in no order yet.
 fn steps(form: &Schedule, acts: &Acts, windows: &Windows) -> Vec<Vec<Placed>> {
     let mut steps: Vec<Vec<Placed>> = vec![Vec::new(); form.nranks as usize];
-    for (number, act) in (1..).zip(&acts.acts) {
+    for (number, (level, act)) in (1..).zip(acts.levels.iter().zip(&acts.acts)) {
         match act {
             Act::Move(rank, _) => {
-                steps[rank.index()].push((at(number), 0, number, Step::Move(number)));
+                steps[rank.index()].push((at(*level), 0, number, Step::Move(number)));
             }
             Act::Message(id) => {
                 let message = &acts.messages[*id as usize];

@@ -7,6 +7,7 @@
 mod acts;
 mod check;
 mod form;
+mod levels;
 mod slots;
 mod windows;
 
@@ -93,7 +94,9 @@ impl TwoSided {
         let mut acts = Acts::new(&joined, &order, limit).map_err(|finding| vec![finding])?;
         let tables = acts.tables(&joined);
         let modes = &[Mode::OutOfPlace, Mode::InPlace][..=usize::from(author.proof().in_place)];
-        let windows = Windows::new(&tables, &acts.acts, &acts.messages, modes)
+        levels::sort(&mut acts, &tables, modes)
+            .map_err(|cells| vec![crate::verify::too_fine(cells)])?;
+        let windows = Windows::new(&tables, &acts, modes)
             .map_err(|cells| vec![crate::verify::too_fine(cells)])?;
         let (schedule, actions) = form::write(tables, &acts, &windows);
         let messages = acts.messages;

@@ -21,7 +21,7 @@ pub(super) fn comment(export: &Export<'_>, name: &str) -> String {
         paragraphs.push(docs.join(" "));
     }
     paragraphs.push(proved(proof));
-    paragraphs.extend(costs(schedule, proof));
+    paragraphs.extend(costs(schedule, export.author));
     paragraphs.push(call(schedule, proof, name));
     let mut text = String::from("/*");
     for (at, paragraph) in paragraphs.iter().enumerate() {
@@ -83,7 +83,7 @@ fn costs(schedule: &Schedule, proof: &Proof) -> Option<String> {
     let peers = |peers: usize| plural(peers as u64, "peer");
     let units = schedule.busiest_port();
     Some(format!(
-        "{} in a row; in one step a rank sends to at most {} and receives from {}. The busiest rank sends or receives \
+        "{} one after another; in one step a rank sends to at most {} and receives from {}. The busiest rank sends or receives \
          {:.4} times `count` elements.",
         plural(proof.rounds.into(), "message"),
         peers(proof.ports.send.peers.len()),

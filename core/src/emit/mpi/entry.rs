@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use super::Parts;
-use super::text::mentions;
+use super::text::{calls, mentions};
 use crate::collective::{Alias, Collective};
 use crate::ids::RankId;
 use crate::rational::Rat;
@@ -51,10 +51,10 @@ impl Program<'_> {
             headers += "#include <limits.h>\n";
         }
         headers += "#include <stddef.h>\n#include <stdint.h>\n";
-        if self.has_scratch() || mentions(helpers, "malloc") {
+        if self.has_scratch() || calls(helpers, "malloc") {
             headers += "#include <stdlib.h>\n";
         }
-        if mentions(helpers, "memmove") {
+        if calls(helpers, "memmove") {
             headers += "#include <string.h>\n";
         }
         format!("{headers}\n#include <mpi.h>\n\n")

@@ -19,8 +19,9 @@ use crate::messages::TwoSided;
 use crate::rational::Rat;
 use crate::schedule::Schedule;
 use crate::syntax::Source;
+use crate::verify::Proof;
 use statements::Statements;
-use text::mentions;
+use text::calls;
 
 /// What the text calls, each after a line with its name. It comes in this order, as far as it is called.
 const HELPERS: &str = include_str!("helpers.h");
@@ -33,6 +34,8 @@ const MOST_PIECES: u64 = 1 << 30;
 pub struct Export<'a> {
     /// The form with sends and receives, and its proof.
     pub form: &'a TwoSided,
+    /// The proof of the author's schedule, in whose steps messages are counted.
+    pub author: &'a Proof,
     /// The command that writes this text, for its first line.
     pub command: &'a str,
     /// Lines of the algorithm's doc comment.
@@ -41,11 +44,22 @@ pub struct Export<'a> {
     pub source: Option<&'a Source>,
 }
 
-/// The file's text.
+/// A C file.
+#[derive(Clone, Debug)]
+pub struct File {
+    /// The name of its function.
+    pub function: String,
+    /// The file.
+    pub text: String,
+    /// How many times the count the longest message may be.
+    pub longest: u64,
+}
+
+/// The file of an algorithm.
 ///
 /// # Errors
 /// E0704 where buffers are cut too finely for a program that computes with 64 bits.
-pub fn mpi(export: &Export<'_>) -> Result<String, Vec<Finding>> {
+pub fn mpi(export: &Export<'_>) -> Result<File, Vec<Finding>> {
     let schedule = export.form.schedule();
     let parts = Parts::new(export.form)?;
     let statements = Statements::new(export.form, parts.pieces);
@@ -73,7 +87,8 @@ pub fn mpi(export: &Export<'_>) -> Result<String, Vec<Finding>> {
     file += &used;
     file += &exchange;
     file += &entry;
-    Ok(file)
+    let longest = longest.div_ceil(parts.pieces);
+    Ok(File { function: parts.name, text: file, longest })
 }
 
 /// Names and sizes.
@@ -141,7 +156,7 @@ fn helpers(text: &str) -> String {
     }
     let mut used = String::new();
     for (name, block) in blocks.iter().rev() {
-        if mentions(text, name) || mentions(&used, name) {
+        if calls(text, name) || calls(&used, name) {
             used = format!("{block}\n{used}");
         }
     }

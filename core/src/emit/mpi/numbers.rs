@@ -36,7 +36,7 @@ impl Numbers<'_> {
             let inner =
                 Numbers { values: self.map(|_, _, value| (value - offset) / step), ..*self };
             if let Some(text) =
-                inner.shifted().or_else(|| inner.remainder()).or_else(|| inner.masked())
+                inner.remainder().or_else(|| inner.shifted()).or_else(|| inner.masked())
             {
                 let text = if step == 1 { text } else { format!("{step} * ({text})") };
                 return Some(if offset == 0 { text } else { format!("{offset} + {text}") });

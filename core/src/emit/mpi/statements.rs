@@ -129,7 +129,7 @@ impl Statements {
                         Action::Sent(_) => (sends.free(*id), Way::Out),
                         _ => (receives.free(*id), Way::In),
                     };
-                    finish(&mut own, key(schedule, message(id).at, What::Finish(way)), request);
+                    finish(&mut own, way, request);
                 }
                 Action::Move(id) => self.work(schedule, *id, pieces, &mut own),
             }
@@ -189,11 +189,8 @@ fn key(schedule: &Schedule, at: crate::ids::SpanId, what: What) -> Key {
 }
 
 /// Waits for a request; together with the one before, if that is its neighbor.
-fn finish(own: &mut Vec<Statement>, key: Key, request: u64) {
-    let What::Finish(way) = key.what else { unreachable!("it waits for one") };
-    if let Some(Statement { key: last, numbers }) =
-        own.last_mut().filter(|s| s.key.line == key.line)
-    {
+fn finish(own: &mut Vec<Statement>, way: Way, request: u64) {
+    if let Some(Statement { key: last, numbers }) = own.last_mut() {
         let (many, first) = match (&last.what, &numbers[..]) {
             (What::Finish(of), [first]) if *of == way => (1, *first),
             (What::FinishAll(of), [many, first]) if *of == way => (*many, *first),
@@ -205,6 +202,8 @@ fn finish(own: &mut Vec<Statement>, key: Key, request: u64) {
             return;
         }
     }
+    // Waits are of no line: they say nothing that the author wrote.
+    let key = Key { line: 0, what: What::Finish(way) };
     own.push(Statement { key, numbers: vec![request] });
 }
 

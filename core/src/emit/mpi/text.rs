@@ -124,7 +124,7 @@ impl<'a> Writer<'a> {
                     line = None;
                 }
                 Node::Once { key, columns } => {
-                    if line != Some(key.line) {
+                    if key.line > 0 && line != Some(key.line) {
                         line = Some(key.line);
                         if let Some(said) = self.said(key.line) {
                             let _ = writeln!(text, "{indent}// {said}");
@@ -323,6 +323,13 @@ pub(super) fn mentions(text: &str, word: &str) -> bool {
     text.lines()
         .filter(|line| !line.trim_start().starts_with("//"))
         .any(|line| line.split(|c| !part(c)).any(|found| found == word))
+}
+
+/// Whether a function is called in a text.
+pub(super) fn calls(text: &str, function: &str) -> bool {
+    let call = format!("{function}(");
+    text.match_indices(&call)
+        .any(|(at, _)| !text[..at].ends_with(|c: char| c.is_ascii_alphanumeric() || c == '_'))
 }
 
 /// A text that ends no comment and begins none.
