@@ -16,7 +16,7 @@ use roundelay_core::verify::Proved;
 
 use crate::bench::count as elements_of;
 use crate::flags::SourceFlags;
-use crate::values::{Size, count, rate, size};
+use crate::values::{bytes, count, rate};
 
 /// The C file of an algorithm at one number of ranks.
 pub(crate) fn mpi(
@@ -45,8 +45,8 @@ pub(crate) fn mpi(
 #[command(next_help_heading = "Options of goal")]
 pub(crate) struct GoalFlags {
     /// Size in bytes as nccl-tests counts it, such as 4096, 64K or 1MiB [default: 64M]
-    #[arg(long, value_parser = size, conflicts_with = "count")]
-    bytes: Option<Size>,
+    #[arg(long, value_parser = bytes, conflicts_with = "count")]
+    bytes: Option<u64>,
     /// Count of elements, as NCCL's calls take it, instead of a size, such as 1000, 64K, 1M or 1e6
     #[arg(long, value_parser = count)]
     count: Option<u64>,
@@ -83,7 +83,7 @@ impl GoalFlags {
     ) -> Result<String, Vec<Diagnostic>> {
         let (_, form) = form(algorithm, nranks)?;
         let size = element.size() as u64;
-        let bytes = self.bytes.as_ref().map_or(BYTES, |size| size.bytes);
+        let bytes = self.bytes.unwrap_or(BYTES);
         let elements = || elements_of(algorithm.collective(), nranks, bytes, size);
         let known = host();
         let costs = Costs {

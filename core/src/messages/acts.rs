@@ -8,7 +8,7 @@ use super::slots::Slots;
 use crate::diagnostics::{Code, Finding};
 use crate::ids::{LaneId, OpId, RankId, RegionId, SpanId};
 use crate::schedule::interner::Interner;
-use crate::schedule::{Buffer, Op, OpKind, Operand, Region, Schedule};
+use crate::schedule::{Op, OpKind, Operand, Region, Schedule};
 use crate::verify::{Order, steps_in};
 
 /// A region of a rank.
@@ -262,7 +262,6 @@ impl Writer<'_> {
     }
 
     fn region(&mut self, region: Region) -> RegionId {
-        debug_assert!(region.slot == 0 || matches!(region.buffer, Buffer::Scratch(_)));
         RegionId(self.acts.regions.intern(region))
     }
 }

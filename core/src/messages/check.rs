@@ -1,15 +1,16 @@
-//! What the proof of the normal form does not see of the actions: that each message begins and ends once at both ends
-//! and in one order, that memory is private, and that nobody touches what is on its way.
+//! What the proof of the normal form does not see of the actions: that they are what was proved, that each message
+//! begins and ends once at both ends and in one order, that memory is private, and that nobody touches what is on its
+//! way.
 
 use std::collections::HashMap;
 use std::hash::BuildHasherDefault;
 use std::ops::Range;
 
 use super::{Action, Message, MessageId};
-use crate::ids::{LaneId, RankId, RegionId, SpanId};
+use crate::ids::{LaneId, OpId, RankId, RegionId, SpanId};
 use crate::schedule::interner::Mix;
 use crate::schedule::lengths::{self, Lengths};
-use crate::schedule::{Operand, Schedule};
+use crate::schedule::{Channel, OpKind, Operand, Schedule, SignalKind};
 use crate::verify::layout::{Cells, Layout, Mode};
 
 /// Something that is wrong, and the statement it is of.
@@ -30,7 +31,10 @@ pub(super) fn check(
 ) -> Result<(), Wrong> {
     messages.iter().try_for_each(|message| equal_ends(form, message))?;
     order(messages, actions)?;
-    private(form, actions)?;
+    (0..)
+        .map(RankId)
+        .zip(actions)
+        .try_for_each(|(rank, actions)| ops(form, messages, rank, actions))?;
     let cells = Cells::new(form).map_err(|_| (SpanId(0), "its cells have no numbers".into()))?;
     for mode in modes {
         let layout = Layout::new(form, &cells, *mode)
@@ -76,8 +80,8 @@ fn order(messages: &[Message], actions: &[Vec<Action>]) -> Result<(), Wrong> {
                 Action::Received(id) => (id, 1, 8),
                 Action::Move(_) => continue,
             };
-            let message = &messages[id.0 as usize];
-            let seen = &mut seen[id.0 as usize];
+            let message = &messages[id.index()];
+            let seen = &mut seen[id.index()];
             let begins = bit & 5 != 0;
             let of = [message.from, message.to][end];
             // What ends has begun, and nothing is done twice.
@@ -96,25 +100,62 @@ fn order(messages: &[Message], actions: &[Vec<Action>]) -> Result<(), Wrong> {
     for [sent, received] in [begun, ended] {
         if let Some((ends, ids)) = sent.iter().find(|(ends, ids)| received.get(ends) != Some(ids)) {
             let (from, to, _) = ends;
-            let at = messages[ids[0].0 as usize].at;
+            let at = messages[ids[0].index()].at;
             return Err((at, format!("messages from rank {from} to rank {to} cross each other")));
         }
     }
     Ok(())
 }
 
-/// Moves are of a rank's own memory.
-fn private(form: &Schedule, actions: &[Vec<Action>]) -> Result<(), Wrong> {
-    for (rank, actions) in (0..).map(RankId).zip(actions) {
-        for action in actions {
-            let Action::Move(id) = action else { continue };
-            let op = form.op(*id);
-            if form.srcs(op).iter().chain(form.dsts(op)).any(|operand| operand.rank != rank) {
-                return Err((op.at, format!("a move of rank {rank} touches another's memory")));
+/// The ops of a rank are what its actions stand for, one after another. Its memory is its own, but for the pull where
+/// a receive ends.
+fn ops(
+    form: &Schedule,
+    messages: &[Message],
+    rank: RankId,
+    actions: &[Action],
+) -> Result<(), Wrong> {
+    let stream = form.streams[rank.index()];
+    let mut ops = (stream.first.0..stream.first.0 + stream.len).map(OpId);
+    // Looks at the next op of this kind, if that is what comes next.
+    let mut next = |kind| ops.next().filter(|at| form.op(*at).kind == kind);
+    for action in actions {
+        let message = |id: MessageId| messages[id.index()];
+        let signal = |at: Option<OpId>, kind, id| {
+            let Message { from, to, lane, .. } = message(id);
+            let (from, to) = if kind == SignalKind::Data { (from, to) } else { (to, from) };
+            at.is_some_and(|at| *form.channel(form.op(at)) == Channel { from, to, kind, lane })
+        };
+        let (same, at) = match *action {
+            Action::Receive(_) => continue,
+            Action::Send(id) => (signal(next(OpKind::Post), SignalKind::Data, id), message(id).at),
+            Action::Sent(id) => (signal(next(OpKind::Wait), SignalKind::Ack, id), message(id).at),
+            Action::Received(id) => {
+                let waits = signal(next(OpKind::Wait), SignalKind::Data, id);
+                let pulls = next(OpKind::Move).is_some_and(|at| {
+                    let op = form.op(at);
+                    let Message { from, to, source, target, .. } = message(id);
+                    form.srcs(op) == [Operand { rank: from, region: source }]
+                        && form.dsts(op) == [Operand { rank: to, region: target }]
+                });
+                let posts = signal(next(OpKind::Post), SignalKind::Ack, id);
+                (waits && pulls && posts, message(id).at)
             }
+            Action::Move(id) => {
+                let op = form.op(id);
+                let own = |operand: &Operand| operand.rank == rank;
+                let same = next(OpKind::Move) == Some(id);
+                (same && form.srcs(op).iter().chain(form.dsts(op)).all(own), op.at)
+            }
+        };
+        if !same {
+            return Err((at, format!("rank {rank} does {action:?}, and its schedule does not")));
         }
     }
-    Ok(())
+    match ops.next() {
+        None => Ok(()),
+        Some(at) => Err((form.op(at).at, format!("rank {rank} does less than its schedule"))),
+    }
 }
 
 /// Cells that a receive is under way to.
@@ -132,7 +173,7 @@ struct Flight<'a> {
 
 impl Flight<'_> {
     fn action(&mut self, rank: RankId, action: Action) -> Result<(), Wrong> {
-        let message = |id: MessageId| self.messages[id.0 as usize];
+        let message = |id: MessageId| self.messages[id.index()];
         let end = |rank, region| Operand { rank, region };
         match action {
             Action::Send(id) => {

@@ -7,124 +7,97 @@ use crate::ids::{OpId, RankId, SpanId};
 use crate::schedule::interner::Interner;
 use crate::schedule::{Channel, Op, OpKind, Operand, Schedule, SignalKind, Stream};
 
-/// An action with its place. At one place receives begin before sends do, and messages go in their order.
-type Placed = (Place, u8, u32, Step);
+/// An action with what it is sorted by: its place, where receives begin before sends do, and then its message.
+type Placed = ((Place, bool, u32), Action);
 
-/// An action as long as moves have no number in the schedule.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Step {
-    Receive(u32),
-    Send(u32),
-    Received(u32),
-    Sent(u32),
-    /// The move that is the act with that number.
-    Move(u32),
-}
-
-/// Completes `tables`, a schedule without ops, and lists what each rank does.
-pub(super) fn write(
-    tables: Schedule,
-    acts: &Acts,
-    windows: &Windows,
-) -> (Schedule, Vec<Vec<Action>>) {
-    let mut writer = Writer {
-        form: tables,
-        messages: &acts.messages,
-        channels: Interner::default(),
-        actions: Vec::with_capacity(acts.acts.len()),
-    };
-    let mut all = Vec::with_capacity(writer.form.nranks as usize);
-    for (rank, mut steps) in (0..).map(RankId).zip(steps(&writer.form, acts, windows)) {
-        steps.sort_unstable();
-        let first = OpId(writer.form.ops.len() as u32);
-        for (_, _, _, step) in steps {
-            writer.step(step, acts);
-        }
-        let len = writer.form.ops.len() as u32 - first.0;
-        writer.form.streams.push(Stream { rank, index: 0, first, len });
-        all.push(std::mem::take(&mut writer.actions));
-    }
-    let Writer { mut form, channels, .. } = writer;
-    form.channels = channels.items;
-    (form, all)
-}
-
-/// The steps of each rank, in no order yet.
-fn steps(form: &Schedule, acts: &Acts, windows: &Windows) -> Vec<Vec<Placed>> {
-    let mut steps: Vec<Vec<Placed>> = vec![Vec::new(); form.nranks as usize];
+/// What each rank does. A move has the number of its act, from 1, as long as it has none in a schedule.
+pub(super) fn actions(nranks: u32, acts: &Acts, windows: &Windows) -> Vec<Vec<Action>> {
+    let mut placed: Vec<Vec<Placed>> = vec![Vec::new(); nranks as usize];
     for (number, (level, act)) in (1..).zip(acts.levels.iter().zip(&acts.acts)) {
         match act {
             Act::Move(rank, _) => {
-                steps[rank.index()].push((at(*level), 0, number, Step::Move(number)));
+                let action = Action::Move(OpId(number));
+                placed[rank.index()].push(((at(*level), false, number), action));
             }
             Act::Message(id) => {
-                let message = &acts.messages[*id as usize];
-                let window = windows.sends[*id as usize];
-                steps[message.from.index()].extend([
-                    (window.begins, 1, *id, Step::Send(*id)),
-                    (window.ends, 0, *id, Step::Sent(*id)),
+                let Message { from, to, .. } = acts.messages[*id as usize];
+                let (send, receive) = (windows.sends[*id as usize], windows.receives[*id as usize]);
+                let message = MessageId(*id);
+                placed[from.index()].extend([
+                    ((send.begins, true, *id), Action::Send(message)),
+                    ((send.ends, true, *id), Action::Sent(message)),
                 ]);
-                let window = windows.receives[*id as usize];
-                steps[message.to.index()].extend([
-                    (window.begins, 0, *id, Step::Receive(*id)),
-                    (window.ends, 0, *id, Step::Received(*id)),
+                placed[to.index()].extend([
+                    ((receive.begins, false, *id), Action::Receive(message)),
+                    ((receive.ends, false, *id), Action::Received(message)),
                 ]);
             }
         }
     }
-    steps
+    let sorted = placed.into_iter().map(|mut placed| {
+        placed.sort_unstable_by_key(|(key, _)| *key);
+        placed.into_iter().map(|(_, action)| action).collect()
+    });
+    sorted.collect()
 }
 
-/// The schedule in the making, and what the current rank does.
+/// Completes `form`, a schedule without ops, by what each rank does; the moves get their numbers there.
+pub(super) fn write(form: &mut Schedule, acts: &Acts, actions: &mut [Vec<Action>]) {
+    let mut writer = Writer { form, messages: &acts.messages, channels: Interner::default() };
+    for (rank, actions) in (0..).map(RankId).zip(actions) {
+        let first = OpId(writer.form.ops.len() as u32);
+        for action in actions {
+            if let Action::Move(number) = action
+                && let Act::Move(_, op) = acts.acts[number.index() - 1]
+            {
+                *number = OpId(writer.form.ops.len() as u32);
+                writer.form.ops.push(op);
+            } else {
+                writer.message(*action);
+            }
+        }
+        let len = writer.form.ops.len() as u32 - first.0;
+        writer.form.streams.push(Stream { rank, index: 0, first, len });
+    }
+    let channels = writer.channels.items;
+    form.channels = channels;
+}
+
+/// The schedule in the making.
 struct Writer<'a> {
-    form: Schedule,
+    form: &'a mut Schedule,
     messages: &'a [Message],
     channels: Interner<Channel>,
-    actions: Vec<Action>,
 }
 
 impl Writer<'_> {
-    fn step(&mut self, step: Step, acts: &Acts) {
-        match step {
-            Step::Receive(id) => self.actions.push(Action::Receive(MessageId(id))),
-            Step::Send(id) => {
-                self.actions.push(Action::Send(MessageId(id)));
-                self.signal(OpKind::Post, SignalKind::Data, id);
-            }
-            Step::Received(id) => {
-                self.actions.push(Action::Received(MessageId(id)));
+    /// The ops that an action with a message stands for.
+    fn message(&mut self, action: Action) {
+        match action {
+            Action::Send(id) => self.signal(OpKind::Post, SignalKind::Data, id),
+            Action::Sent(id) => self.signal(OpKind::Wait, SignalKind::Ack, id),
+            Action::Received(id) => {
                 self.signal(OpKind::Wait, SignalKind::Data, id);
-                let Message { from, to, source, target, at, .. } = self.messages[id as usize];
+                let Message { from, to, source, target, at, .. } = self.messages[id.index()];
                 let arg = self.form.operands.len() as u32;
                 self.form.operands.extend([
                     Operand { rank: from, region: source },
                     Operand { rank: to, region: target },
                 ]);
-                self.op(Op { srcs: 1, dsts: 1, ..op(OpKind::Move, at, arg) });
+                self.form.ops.push(Op { srcs: 1, dsts: 1, ..op(OpKind::Move, at, arg) });
                 self.signal(OpKind::Post, SignalKind::Ack, id);
             }
-            Step::Sent(id) => {
-                self.actions.push(Action::Sent(MessageId(id)));
-                self.signal(OpKind::Wait, SignalKind::Ack, id);
-            }
-            Step::Move(number) => {
-                let Act::Move(_, moved) = acts.acts[number as usize - 1] else { return };
-                self.actions.push(Action::Move(OpId(self.form.ops.len() as u32)));
-                self.op(moved);
-            }
+            // The pull stands where the receive ends. That nobody touches its target from here on is checked apart.
+            Action::Receive(_) | Action::Move(_) => {}
         }
     }
 
     /// *Sent* is a data signal from the sender, *taken* an acknowledgement from the receiver.
-    fn signal(&mut self, op_kind: OpKind, kind: SignalKind, id: u32) {
-        let Message { from, to, lane, at, .. } = self.messages[id as usize];
+    fn signal(&mut self, op_kind: OpKind, kind: SignalKind, id: MessageId) {
+        let Message { from, to, lane, at, .. } = self.messages[id.index()];
         let (from, to) = if kind == SignalKind::Data { (from, to) } else { (to, from) };
         let channel = self.channels.intern(Channel { from, to, kind, lane });
-        self.op(op(op_kind, at, channel));
-    }
-
-    fn op(&mut self, op: Op) {
-        self.form.ops.push(op);
+        self.form.ops.push(op(op_kind, at, channel));
     }
 }
 

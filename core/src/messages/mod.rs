@@ -9,6 +9,7 @@ mod check;
 mod form;
 mod levels;
 mod slots;
+mod text;
 mod windows;
 
 use std::sync::Arc;
@@ -19,8 +20,10 @@ use crate::optimize::join;
 use crate::schedule::Schedule;
 use crate::stages::stage;
 use crate::verify::layout::Mode;
-use crate::verify::{Proof, Proved, in_order};
+use crate::verify::{Proof, Proved, in_order, too_fine};
 use acts::Acts;
+use check::Wrong;
+pub use text::print;
 use windows::Windows;
 
 /// The most messages and moves of a schedule in this form.
@@ -56,6 +59,13 @@ pub struct Message {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct MessageId(pub u32);
 
+impl MessageId {
+    /// Its position among the messages.
+    pub const fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
 /// What a rank of one thread does, one after another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Action {
@@ -79,60 +89,46 @@ impl TwoSided {
     /// E0426 at the move that cannot be brought there; E0206 where a proof cannot hold what comes of it; E0425 for a
     /// fault of this module.
     pub fn new(author: &Proved) -> Result<Self, Vec<Finding>> {
-        Self::within(author, LIMIT)
+        Self::new_with(author, LIMIT, |_, _| ())
     }
 
-    /// [`Self::new`] with so many messages and moves at most.
+    /// [`Self::new`] with so many messages and moves at most, and with a pass that goes wrong, for tests: `breaks`
+    /// changes the operands of moves, and what ranks do. There a move has the number of its act and not of its op.
     #[doc(hidden)]
-    pub fn within(author: &Proved, limit: usize) -> Result<Self, Vec<Finding>> {
-        stage("messages", || Self::made(author, limit))
+    pub fn new_with(
+        author: &Proved,
+        limit: usize,
+        breaks: impl Fn(&mut Schedule, &mut [Vec<Action>]),
+    ) -> Result<Self, Vec<Finding>> {
+        stage("messages", || Self::made(author, limit, breaks))
     }
 
-    fn made(author: &Proved, limit: usize) -> Result<Self, Vec<Finding>> {
+    fn made(
+        author: &Proved,
+        limit: usize,
+        breaks: impl Fn(&mut Schedule, &mut [Vec<Action>]),
+    ) -> Result<Self, Vec<Finding>> {
         let joined = join(author.schedule());
         let order = in_order(&joined)?;
         let mut acts = Acts::new(&joined, &order, limit).map_err(|finding| vec![finding])?;
-        let tables = acts.tables(&joined);
+        let mut form = acts.tables(&joined);
         let modes = &[Mode::OutOfPlace, Mode::InPlace][..=usize::from(author.proof().in_place)];
-        levels::sort(&mut acts, &tables, modes)
-            .map_err(|cells| vec![crate::verify::too_fine(cells)])?;
-        let windows = Windows::new(&tables, &acts, modes)
-            .map_err(|cells| vec![crate::verify::too_fine(cells)])?;
-        let (schedule, actions) = form::write(tables, &acts, &windows);
+        levels::sort(&mut acts, &form, modes).map_err(|cells| vec![too_fine(cells)])?;
+        let windows = Windows::new(&form, &acts, modes).map_err(|cells| vec![too_fine(cells)])?;
+        let mut actions = form::actions(form.nranks, &acts, &windows);
+        breaks(&mut form, &mut actions);
+        form::write(&mut form, &acts, &mut actions);
         let messages = acts.messages;
-
-        let wrong = |at: SpanId, what: String| {
-            let name = &author.schedule().algorithm;
-            let what = format!("two-sided form of {name}: {what}");
-            vec![
-                Finding::new(Code::Unproved, at, what)
-                    .note("this is a fault of the compiler, not of the program"),
-            ]
-        };
-        check::check(&schedule, &messages, &actions, modes)
-            .map_err(|(at, what)| wrong(at, what))?;
-        let proved = Proved::new(schedule).map_err(|findings| match findings.first() {
-            Some(first) => wrong(first.at, format!("{} [{}]", first.title, first.code)),
-            None => wrong(SpanId(0), "it is refused".into()),
-        })?;
-        let (theirs, ours) = (author.proof(), proved.proof());
-        if ours.in_place != theirs.in_place {
-            return Err(wrong(
-                SpanId(0),
-                "it runs in place, or not, where the author's does not".into(),
-            ));
-        }
-        if let Some(finding) = ours.one_mode.as_ref().filter(|_| theirs.one_mode.is_none()) {
-            let what = "ranks may no longer choose whether they run in place".to_owned();
-            return Err(wrong(finding.at, what));
-        }
-        if let Some((rank, end)) = theirs.orders.differs(&ours.orders) {
-            let what = format!(
-                "what ends at {end} of the output of rank {rank} is reduced in another order"
-            );
-            return Err(wrong(SpanId(0), what));
-        }
-        Ok(Self { proved, messages, actions })
+        check::check(&form, &messages, &actions, modes)
+            .and_then(|()| proved(author, form))
+            .map(|proved| Self { proved, messages, actions })
+            .map_err(|(at, what)| {
+                let what = format!("two-sided form of {}: {what}", joined.algorithm);
+                vec![
+                    Finding::new(Code::Unproved, at, what)
+                        .note("this is a fault of the compiler, not of the program"),
+                ]
+            })
     }
 
     /// The schedule in normal form: every move between ranks is a pull by the receiver between two signals, *sent*
@@ -158,11 +154,31 @@ impl TwoSided {
 
     /// The message with the number `id`.
     pub fn message(&self, id: MessageId) -> &Message {
-        &self.messages[id.0 as usize]
+        &self.messages[id.index()]
     }
 
     /// What `rank` does.
     pub fn actions(&self, rank: RankId) -> &[Action] {
         &self.actions[rank.index()]
+    }
+}
+
+/// The normal form with its proof, if it keeps what the author's schedule promises.
+fn proved(author: &Proved, form: Schedule) -> Result<Proved, Wrong> {
+    let proved = Proved::new(form).map_err(|findings| match findings.first() {
+        Some(first) => (first.at, format!("{} [{}]", first.title, first.code)),
+        None => (SpanId(0), "it is refused".into()),
+    })?;
+    let (theirs, ours) = (author.proof(), proved.proof());
+    if let Some(finding) = ours.one_mode.as_ref().filter(|_| theirs.one_mode.is_none()) {
+        let what = "ranks may no longer choose whether they run in place";
+        return Err((finding.at, what.into()));
+    }
+    match theirs.orders.differs(&ours.orders) {
+        None => Ok(proved),
+        Some((rank, end)) => Err((
+            SpanId(0),
+            format!("what ends at {end} of the output of rank {rank} is reduced in another order"),
+        )),
     }
 }

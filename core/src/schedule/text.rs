@@ -134,7 +134,7 @@ pub(crate) fn unquoted(text: &str) -> Result<String, String> {
 pub fn op(schedule: &Schedule, op: &Op) -> String {
     if op.kind == OpKind::Move {
         let list = |operands: &[Operand]| {
-            let all: Vec<_> = operands.iter().map(|o| operand_text(schedule, *o)).collect();
+            let all: Vec<_> = operands.iter().map(|o| operand(schedule, *o)).collect();
             all.join(", ")
         };
         let (srcs, dsts) = (list(schedule.srcs(op)), list(schedule.dsts(op)));
@@ -157,7 +157,8 @@ pub fn op(schedule: &Schedule, op: &Op) -> String {
     format!("{name} {kind_name} {from}->{to}{place}")
 }
 
-fn operand_text(schedule: &Schedule, operand: Operand) -> String {
+/// An operand as a line of the text form writes it.
+pub fn operand(schedule: &Schedule, operand: Operand) -> String {
     let Region { buffer, slot, base, lo, hi } = *schedule.region(operand);
     let name = schedule.buffer_name(buffer);
     let slot = match buffer {

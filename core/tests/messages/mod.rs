@@ -1,15 +1,23 @@
 //! The two-sided form: every algorithm comes to sends and receives that give its results, and nothing can go wrong.
 
+mod broken;
+mod engine;
+mod forms;
 mod library;
+mod random;
+mod refused;
 
 use roundelay_core::check::Frontend;
 use roundelay_core::check::dependencies::Dependencies;
 use roundelay_core::compile_with;
+use roundelay_core::messages::TwoSided;
 use roundelay_core::program::Configured;
-use roundelay_core::schedule::Algorithm as _;
+use roundelay_core::schedule::{Algorithm as _, text};
 use roundelay_core::syntax::Source;
 use roundelay_core::verify::Proved;
 use roundelay_library::SOURCES as LIBRARY;
+
+use engine::{Dice, Run, Transport};
 
 /// All algorithms of a source.
 fn algorithms(name: &str, text: &str) -> Vec<Configured> {
@@ -31,4 +39,36 @@ fn admitted(algorithm: &Configured, nranks: u32) -> Option<Proved> {
         Err(found) if found.iter().all(|f| f.code.refuses()) => None,
         Err(found) => panic!("{} at {nranks} ranks: {found:#?}", algorithm.name()),
     }
+}
+
+/// Runs both, in all modes that the author's schedule has, with every kind of send.
+fn same_bits(author: &Proved, form: &TwoSided, dice: &mut Dice, what: &str) {
+    for in_place in [false, true] {
+        if in_place && !author.proof().in_place {
+            continue;
+        }
+        for (synchronous, tags) in [(false, true), (false, false), (true, true), (true, false)] {
+            let seed = dice.next();
+            // Seldom is a unit longer than the ranks are many: then some messages are empty.
+            let run = Run { count: seed % 7 + seed % 2 * 17, in_place, averages: seed & 2 == 0 };
+            let transport = Transport { synchronous, tags, seed };
+            let expected = engine::author(author, run);
+            let found = engine::two_sided(form, run, transport);
+            assert!(expected == found, "{what}: {run:?}, {transport:?}");
+        }
+    }
+}
+
+/// One algorithm of the library for so many ranks.
+fn of_library(name: &str, nranks: u32) -> Proved {
+    let algorithm = library().into_iter().find(|a| a.name() == name).expect("the library has it");
+    admitted(&algorithm, nranks).expect("it takes so many ranks")
+}
+
+/// The form of what the text says, a schedule as `emit schedule` prints it.
+fn of_text(schedule: &str) -> (Proved, TwoSided) {
+    let schedule = text::parse(schedule).unwrap_or_else(|error| panic!("{error:?}\n{schedule}"));
+    let author = Proved::new(schedule).unwrap_or_else(|found| panic!("{found:#?}"));
+    let form = TwoSided::new(&author).unwrap_or_else(|found| panic!("{found:#?}"));
+    (author, form)
 }

@@ -18,9 +18,10 @@ pub(super) struct Writer<'a> {
     /// Names of the scratch buffers.
     pub(super) scratch: &'a [String],
     pub(super) source: Option<&'a Source>,
-    /// Whether a boundary of a slot is shown as it is: where it is not where its data begins.
     tables: Vec<String>,
     named: BTreeMap<String, String>,
+    /// Names of peers in the current function, by expression.
+    peers: Vec<(String, &'static str)>,
 }
 
 /// What a number stands for: the name of its table.
@@ -55,7 +56,14 @@ struct Place<'a> {
 
 impl<'a> Writer<'a> {
     pub(super) fn new(nranks: u32, scratch: &'a [String], source: Option<&'a Source>) -> Self {
-        Self { nranks, scratch, source, tables: Vec::new(), named: BTreeMap::new() }
+        Self {
+            nranks,
+            scratch,
+            source,
+            tables: Vec::new(),
+            named: BTreeMap::new(),
+            peers: Vec::new(),
+        }
     }
 
     /// Tables and functions; the last function is `exchange`.
@@ -63,9 +71,14 @@ impl<'a> Writer<'a> {
         let mut functions = String::new();
         let mut cases = String::new();
         for (nth, shape) in shapes.iter().enumerate() {
-            let place = Place { ranks: &shape.ranks, loops: Vec::new() };
+            let mut place = Place { ranks: &shape.ranks, loops: Vec::new() };
             let mut body = String::new();
-            self.nodes(&shape.nodes, &mut { place }, &mut body);
+            self.peers = self.peers(&shape.nodes, &place);
+            let mut peers = String::new();
+            for (expression, name) in &self.peers {
+                let _ = writeln!(peers, "    const int {name} = {expression};");
+            }
+            self.nodes(&shape.nodes, &mut place, &mut body);
             let alone = shapes.len() == 1;
             if body.is_empty() && !alone {
                 // They have nothing to do.
@@ -79,14 +92,18 @@ impl<'a> Writer<'a> {
                 (format!("{plural} {}.", ranks.join(", ")), format!("part_{nth}"))
             };
             let name = if alone { name } else { format!("exchange_{nth}") };
-            let rank = if mentions(&body, "rank") { "    const int rank = r->rank;\n" } else { "" };
+            let rank = if mentions(&body, "rank") || mentions(&peers, "rank") {
+                "    const int rank = r->rank;\n"
+            } else {
+                ""
+            };
             let unused = if body.is_empty() { "    (void)r;\n" } else { "" };
             for line in wrapped(&format!("/* {comment} */"), WIDTH - 3) {
                 let _ = writeln!(functions, "{line}");
             }
             let _ = writeln!(
                 functions,
-                "static int {name}(run *r) {{\n{rank}{unused}{body}    return MPI_SUCCESS;\n}}\n"
+                "static int {name}(run *r) {{\n{rank}{peers}{unused}{body}    return MPI_SUCCESS;\n}}\n"
             );
             for rank in ranks {
                 let _ = writeln!(cases, "    case {rank}:");
@@ -106,6 +123,46 @@ impl<'a> Writer<'a> {
             tables.push_str("\n\n");
         }
         tables + &functions
+    }
+
+    /// The one peer that is sent to, and the one that is received from, if there is one and it is not a number.
+    fn peers(&self, nodes: &[Node<Key>], place: &Place<'_>) -> Vec<(String, &'static str)> {
+        let mut found = [Vec::new(), Vec::new()];
+        let mut open: Vec<(&Node<Key>, Vec<usize>)> =
+            nodes.iter().map(|node| (node, Vec::new())).collect();
+        while let Some((node, loops)) = open.pop() {
+            match node {
+                Node::Loop { times, body } => {
+                    let loops = [&loops[..], &[*times]].concat();
+                    open.extend(body.iter().map(|node| (node, loops.clone())));
+                }
+                Node::Once { key, columns } => {
+                    let way = match key.what {
+                        What::Send(_) => 0,
+                        What::Receive(_) => 1,
+                        _ => continue,
+                    };
+                    let place = Place { ranks: place.ranks, loops };
+                    found[way].push(self.numbers(&columns[1], &place).expression());
+                }
+            }
+        }
+        let same = |all: &Vec<Option<String>>, name| {
+            let first = all.first()?.clone()?;
+            let one = all.len() > 1 && all.iter().all(|other| other.as_ref() == Some(&first));
+            (one && first.contains(' ')).then_some((first, name))
+        };
+        [same(&found[0], "to"), same(&found[1], "from")].into_iter().flatten().collect()
+    }
+
+    fn numbers<'b>(&self, column: &Column, place: &'b Place<'_>) -> Numbers<'b> {
+        let row = |members: &Vec<Vec<u64>>| members.iter().map(|value| value[0] as i64).collect();
+        Numbers {
+            values: column.iter().map(row).collect(),
+            ranks: place.ranks,
+            loops: &place.loops,
+            nranks: self.nranks,
+        }
     }
 
     fn nodes(&mut self, nodes: &[Node<Key>], place: &mut Place<'_>, text: &mut String) {
@@ -182,7 +239,12 @@ impl<'a> Writer<'a> {
                 for (role, column) in
                     [Role::Request, Role::Peer, Role::Tag].into_iter().zip(take(3))
                 {
-                    args.push(self.value(role, column, place));
+                    let value = self.value(role, column, place);
+                    let way = if matches!(key.what, What::Send(_)) { "to" } else { "from" };
+                    let named =
+                        self.peers.iter().any(|(peer, name)| *peer == value && *name == way);
+                    let named = named && matches!(role, Role::Peer);
+                    args.push(if named { way.to_owned() } else { value });
                 }
                 args.push(self.region(*buffer, take(numbers(*buffer)), place));
             }
@@ -251,13 +313,7 @@ impl<'a> Writer<'a> {
 
     /// An expression for a number, or the name of a table that has it.
     fn value(&mut self, role: Role, column: &Column, place: &Place<'_>) -> String {
-        let row = |members: &Vec<Vec<u64>>| members.iter().map(|value| value[0] as i64).collect();
-        let numbers = Numbers {
-            values: column.iter().map(row).collect(),
-            ranks: place.ranks,
-            loops: &place.loops,
-            nranks: self.nranks,
-        };
+        let numbers = self.numbers(column, place);
         if let Some(text) = numbers.expression() {
             return text;
         }

@@ -1,0 +1,343 @@
+//! Two engines that know nothing of each other's schedule: one runs an author's ops in turns, the other runs the
+//! two-sided form, a thread for each rank, with nothing between ranks but channels.
+//!
+//! Sends are eager, and take the data where they begin, or synchronous: then the data is read when the receive ends,
+//! and the send ends after that. The target of a receive holds garbage from its beginning on. So whatever a send or a
+//! receive would let happen at another time shows in the bits.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::time::Duration;
+
+use roundelay_core::collective::Alias;
+use roundelay_core::ids::{LaneId, OpId, RankId, RegionId};
+use roundelay_core::messages::{Action, Message, MessageId, TwoSided};
+use roundelay_core::schedule::{Buffer, Op, OpKind, Operand, Schedule};
+use roundelay_core::verify::{Proof, Proved};
+
+/// What is never a result.
+const GARBAGE: u32 = 0xFFC0_BAD0;
+/// A message that takes longer never comes.
+const DEADLINE: Duration = Duration::from_secs(30);
+
+/// Numbers in a row that nobody would guess.
+#[derive(Clone)]
+pub(super) struct Dice(pub(super) u64);
+
+impl Dice {
+    pub(super) fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
+        let mut mixed = self.0;
+        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+        mixed ^ (mixed >> 31)
+    }
+}
+
+/// What a run is of.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Run {
+    /// Elements a unit.
+    pub(super) count: u64,
+    pub(super) in_place: bool,
+    /// Whether sums are divided by the number of ranks.
+    pub(super) averages: bool,
+}
+
+/// How messages travel.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Transport {
+    /// Whether a send ends only when its receive does.
+    pub(super) synchronous: bool,
+    /// Whether lanes keep messages apart; if not, the k-th between two ranks meets the k-th.
+    pub(super) tags: bool,
+    pub(super) seed: u64,
+}
+
+/// A rank's buffers, one after the other.
+struct Memory {
+    cells: Vec<AtomicU32>,
+    firsts: Vec<usize>,
+}
+
+impl Memory {
+    /// Inputs hold numbers of many sizes, so that a sum tells its order.
+    fn new(schedule: &Schedule, rank: RankId, run: Run) -> Self {
+        let len = |buffer| schedule.elements(buffer, rank, run.count) as usize;
+        let (input, output) = (len(Buffer::Input), len(Buffer::Output));
+        let alias = match run.in_place {
+            true => schedule.collective.alias(rank, schedule.root),
+            false => Alias::Apart,
+        };
+        let unit = |units: u32| units as usize * run.count as usize;
+        let (at_input, at_output, both) = match alias {
+            Alias::Apart => (0, input, input + output),
+            Alias::InputInOutput(units) => (unit(units), 0, output),
+            Alias::OutputInInput(units) => (0, unit(units), input),
+        };
+        let mut firsts = vec![at_input, at_output];
+        let mut end = both;
+        for id in 0..schedule.scratch.len() {
+            firsts.push(end);
+            end += schedule.scratch[id].elements(run.count) as usize;
+        }
+        let cells: Vec<AtomicU32> = (0..end).map(|_| AtomicU32::new(GARBAGE)).collect();
+        let mut dice = Dice(u64::from(rank.0) << 32);
+        for cell in &cells[at_input..at_input + input] {
+            let random = dice.next();
+            let sign = if random & 1 == 0 { 1.0 } else { -1.0 };
+            let value =
+                sign * (1.0 + (random >> 41) as f32 / 8e6) * 2_f32.powi((random >> 8 & 15) as i32);
+            cell.store(value.to_bits(), Ordering::Relaxed);
+        }
+        Self { cells, firsts }
+    }
+
+    fn first(&self, buffer: Buffer) -> usize {
+        self.firsts[match buffer {
+            Buffer::Input => 0,
+            Buffer::Output => 1,
+            Buffer::Scratch(id) => 2 + id.index(),
+        }]
+    }
+
+    fn region(&self, schedule: &Schedule, region: RegionId, count: u64) -> &[AtomicU32] {
+        let region = &schedule.regions[region.index()];
+        let (first, len) = schedule.extent(region, count);
+        &self.cells[self.first(region.buffer) + first as usize..][..len as usize]
+    }
+
+    fn read(&self, schedule: &Schedule, region: RegionId, count: u64) -> Vec<u32> {
+        let cells = self.region(schedule, region, count);
+        cells.iter().map(|cell| cell.load(Ordering::Relaxed)).collect()
+    }
+
+    fn write(&self, schedule: &Schedule, region: RegionId, count: u64, values: &[u32]) {
+        let cells = self.region(schedule, region, count);
+        assert_eq!(cells.len(), values.len(), "both ends have as many elements");
+        for (cell, value) in cells.iter().zip(values) {
+            cell.store(*value, Ordering::Relaxed);
+        }
+    }
+
+    fn output(&self, schedule: &Schedule, rank: RankId, run: Run) -> Vec<u32> {
+        let len = schedule.elements(Buffer::Output, rank, run.count) as usize;
+        let cells = &self.cells[self.first(Buffer::Output)..][..len];
+        cells.iter().map(|cell| cell.load(Ordering::Relaxed)).collect()
+    }
+}
+
+/// Memory of all ranks, and the schedule whose moves are run in it.
+struct World<'a> {
+    schedule: &'a Schedule,
+    proof: &'a Proof,
+    run: Run,
+    memory: Vec<Memory>,
+}
+
+impl<'a> World<'a> {
+    fn new(schedule: &'a Schedule, proof: &'a Proof, run: Run) -> Self {
+        let ranks = (0..schedule.nranks).map(RankId);
+        let memory = ranks.map(|rank| Memory::new(schedule, rank, run)).collect();
+        Self { schedule, proof, run, memory }
+    }
+
+    fn read(&self, operand: &Operand) -> Vec<u32> {
+        self.memory[operand.rank.index()].read(self.schedule, operand.region, self.run.count)
+    }
+
+    fn write(&self, operand: &Operand, values: &[u32]) {
+        let memory = &self.memory[operand.rank.index()];
+        memory.write(self.schedule, operand.region, self.run.count, values);
+    }
+
+    fn share(&self, value: u32) -> u32 {
+        (f32::from_bits(value) / self.schedule.nranks as f32).to_bits()
+    }
+
+    fn do_move(&self, at: OpId, op: &Op) {
+        let mut operands = self.schedule.srcs(op).iter().map(|src| self.read(src));
+        let mut values = operands.next().expect("a move has a source");
+        for operand in operands {
+            for (value, other) in values.iter_mut().zip(operand) {
+                *value = (f32::from_bits(other) + f32::from_bits(*value)).to_bits();
+            }
+        }
+        if self.run.averages && self.proof.finish.binary_search(&at).is_ok() {
+            values.iter_mut().for_each(|value| *value = self.share(*value));
+        }
+        self.schedule.dsts(op).iter().for_each(|dst| self.write(dst, &values));
+    }
+
+    fn outputs(&self) -> Vec<Vec<u32>> {
+        let scales = self.run.averages && self.proof.scale_outputs;
+        let output = |(rank, memory): (u32, &Memory)| {
+            let mut output = memory.output(self.schedule, RankId(rank), self.run);
+            output.iter_mut().filter(|_| scales).for_each(|value| *value = self.share(*value));
+            output
+        };
+        (0..).zip(&self.memory).map(output).collect()
+    }
+}
+
+/// The bits of all outputs after one interleaving of the author's schedule, which stands for all.
+pub(super) fn author(author: &Proved, run: Run) -> Vec<Vec<u32>> {
+    let schedule = author.schedule();
+    let world = World::new(schedule, author.proof(), run);
+    let mut next = vec![0; schedule.streams.len()];
+    let mut signals = vec![0_u32; schedule.channels.len()];
+    loop {
+        let mut went_on = false;
+        for (stream, next) in schedule.streams.iter().zip(&mut next) {
+            while *next < stream.len {
+                let at = OpId(stream.first.0 + *next);
+                let op = schedule.op(at);
+                match op.kind {
+                    OpKind::Move => world.do_move(at, op),
+                    OpKind::Post => signals[op.arg as usize] += 1,
+                    OpKind::Wait if signals[op.arg as usize] == 0 => break,
+                    OpKind::Wait => signals[op.arg as usize] -= 1,
+                }
+                *next += 1;
+                went_on = true;
+            }
+        }
+        if !went_on {
+            break;
+        }
+    }
+    assert!(schedule.streams.iter().zip(next).all(|(stream, next)| next == stream.len));
+    world.outputs()
+}
+
+/// Messages that have the same way: from a rank to another, in a lane where there are tags.
+type Way = (RankId, RankId, LaneId);
+
+/// What a send gives the receiver: the data of an eager one.
+type Parcel = Option<Vec<u32>>;
+
+/// A rank's thread.
+struct Rank<'a> {
+    world: &'a World<'a>,
+    form: &'a TwoSided,
+    transport: Transport,
+    dice: Dice,
+    to: HashMap<Way, Sender<Parcel>>,
+    from: HashMap<Way, Receiver<Parcel>>,
+    /// How many sends and receives have begun on each way: the k-th of the one meets the k-th of the other.
+    begun: HashMap<Way, usize>,
+    /// Which of its way each receive is, and what has come so far.
+    place: HashMap<MessageId, usize>,
+    come: HashMap<Way, Vec<Parcel>>,
+    /// The ends of synchronous sends.
+    taken: HashMap<MessageId, Receiver<()>>,
+    takes: HashMap<MessageId, Sender<()>>,
+}
+
+impl Rank<'_> {
+    fn message(&self, id: MessageId) -> (&Message, Way) {
+        let message = self.form.message(id);
+        let lane = if self.transport.tags { message.lane } else { LaneId(0) };
+        (message, (message.from, message.to, lane))
+    }
+
+    fn run(&mut self, actions: &[Action]) {
+        for action in actions {
+            match self.dice.next() % 64 {
+                0 => std::thread::sleep(Duration::from_micros(20)),
+                1..8 => std::thread::yield_now(),
+                _ => {}
+            }
+            self.action(*action);
+        }
+        assert!(self.taken.is_empty() && self.takes.is_empty(), "all that begins ends");
+    }
+
+    fn action(&mut self, action: Action) {
+        let world = self.world;
+        match action {
+            Action::Move(at) => world.do_move(at, world.schedule.op(at)),
+            Action::Send(id) => {
+                let (message, way) = self.message(id);
+                let source = Operand { rank: message.from, region: message.source };
+                let parcel = (!self.transport.synchronous).then(|| world.read(&source));
+                self.to[&way].send(parcel).expect("the receiver is there");
+            }
+            Action::Sent(id) => {
+                let taken = self.taken.remove(&id).expect("it is sent once");
+                if self.transport.synchronous {
+                    taken.recv_timeout(DEADLINE).expect("somebody receives it");
+                }
+            }
+            Action::Receive(id) => {
+                let (message, way) = self.message(id);
+                let target = Operand { rank: message.to, region: message.target };
+                let len = world.read(&target).len();
+                world.write(&target, &vec![GARBAGE; len]);
+                let begun = self.begun.entry(way).or_default();
+                self.place.insert(id, *begun);
+                *begun += 1;
+            }
+            Action::Received(id) => {
+                let (message, way) = self.message(id);
+                let (source, target) = (
+                    Operand { rank: message.from, region: message.source },
+                    Operand { rank: message.to, region: message.target },
+                );
+                let place = self.place.remove(&id).expect("it has begun");
+                let come = self.come.entry(way).or_default();
+                while come.len() <= place {
+                    let parcel = self.from[&way].recv_timeout(DEADLINE);
+                    come.push(parcel.expect("somebody sends it"));
+                }
+                // Read at the last moment, or long ago.
+                let values = come[place].take().unwrap_or_else(|| world.read(&source));
+                world.write(&target, &values);
+                let takes = self.takes.remove(&id).expect("it is received once");
+                // An eager send may have ended, and its rank too.
+                let _ = takes.send(());
+            }
+        }
+    }
+}
+
+/// The bits of all outputs after a run of the two-sided form.
+pub(super) fn two_sided(form: &TwoSided, run: Run, transport: Transport) -> Vec<Vec<u32>> {
+    let schedule = form.schedule();
+    let world = World::new(schedule, form.proof(), run);
+    let mut dice = Dice(transport.seed);
+    let mut ranks: Vec<Rank<'_>> = (0..schedule.nranks)
+        .map(|_| Rank {
+            world: &world,
+            form,
+            transport,
+            dice: Dice(dice.next()),
+            to: HashMap::new(),
+            from: HashMap::new(),
+            begun: HashMap::new(),
+            place: HashMap::new(),
+            come: HashMap::new(),
+            taken: HashMap::new(),
+            takes: HashMap::new(),
+        })
+        .collect();
+    for id in (0..form.messages().len() as u32).map(MessageId) {
+        let (message, way) = ranks[0].message(id);
+        let (from, to) = (message.from.index(), message.to.index());
+        if !ranks[from].to.contains_key(&way) {
+            let (sender, receiver) = channel();
+            ranks[from].to.insert(way, sender);
+            ranks[to].from.insert(way, receiver);
+        }
+        let (sender, receiver) = channel();
+        ranks[from].taken.insert(id, receiver);
+        ranks[to].takes.insert(id, sender);
+    }
+    std::thread::scope(|scope| {
+        for (rank, mut thread) in (0..).map(RankId).zip(ranks) {
+            scope.spawn(move || thread.run(form.actions(rank)));
+        }
+    });
+    world.outputs()
+}
