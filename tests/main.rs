@@ -11,6 +11,7 @@ mod driver;
 mod executor;
 mod formulas;
 mod frontends;
+mod goal;
 mod golden;
 mod modules;
 mod mpi;

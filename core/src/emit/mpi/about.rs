@@ -35,6 +35,8 @@ pub(super) fn comment(export: &Export<'_>, name: &str) -> String {
             text += " *\n";
         }
     }
+    text += " *\n";
+    text += &results(schedule, proof);
     text + " */\n"
 }
 
@@ -83,9 +85,9 @@ fn costs(schedule: &Schedule, proof: &Proof) -> Option<String> {
     let peers = |peers: usize| plural(peers as u64, "peer");
     let units = schedule.busiest_port();
     Some(format!(
-        "{} one after another; in one step a rank sends to at most {} and receives from {}. The busiest rank sends or receives \
-         {:.4} times `count` elements.",
-        plural(proof.rounds.into(), "message"),
+        "The longest chain of messages has {}; in one step a rank sends to at most {} and receives from {}. The busiest \
+         rank sends or receives {:.4} times `count` elements.",
+        proof.rounds,
         peers(proof.ports.send.peers.len()),
         peers(proof.ports.receive.peers.len()),
         units,
@@ -139,21 +141,28 @@ fn call(schedule: &Schedule, proof: &Proof, name: &str) -> String {
     }
     text += " Messages go through a duplicate of `comm`, which the first call makes: that call is not for several \
              threads at once, and is collective.";
-    text += &format!(
-        " An error of MPI is returned as it is; else the result is MPI_SUCCESS, MPI_ERR_COMM (not a communicator of \
-         {}), MPI_ERR_COUNT (below zero, or a message of more than INT_MAX elements), MPI_ERR_TYPE (none, or of an \
-         extent below zero), ",
-        plural(u64::from(nranks), "rank")
-    );
-    if collective.reduces() {
-        let in_order = proof.reduction.as_ref().is_none_or(|r| r.in_rank_order);
-        text += if in_order {
-            "MPI_ERR_OP (none), "
-        } else {
-            "MPI_ERR_OP (none, or one that does not commute), "
-        };
+    text
+}
+
+/// What the function returns, a line each.
+fn results(schedule: &Schedule, proof: &Proof) -> String {
+    let in_order = proof.reduction.as_ref().is_none_or(|r| r.in_rank_order);
+    let op = if in_order { "there is none" } else { "there is none, or it does not commute" };
+    let ranks = format!("there are not {}", plural(schedule.nranks.into(), "rank"));
+    let mut all = vec![
+        ("MPI_ERR_COMM", &*ranks),
+        ("MPI_ERR_COUNT", "it is below zero, or a message would have more than INT_MAX elements"),
+        ("MPI_ERR_TYPE", "there is none, or its extent is below zero"),
+    ];
+    if schedule.collective.reduces() {
+        all.push(("MPI_ERR_OP", op));
     }
-    text += "MPI_ERR_BUFFER (`in` and `out` share memory otherwise than said) or MPI_ERR_NO_MEM.";
+    all.push(("MPI_ERR_BUFFER", "`in` and `out` share memory otherwise than said"));
+    all.push(("MPI_ERR_NO_MEM", "there is no memory for the scratch"));
+    let mut text = " * It returns MPI_SUCCESS, the error of an MPI call that fails, or\n".to_owned();
+    for (class, when) in all {
+        text += &format!(" *     {class:15} {when}\n");
+    }
     text
 }
 
