@@ -1,8 +1,8 @@
 //! The Roundelay compiler: a page of per-rank step loops becomes a schedule that is proved before it runs.
 //!
 //! The pipeline is this page, in the order of the modules:
-//! **syntax -> check -> schedule -> verify -> optimize -> simulate / emit / run**.
-//! The feature `tools` adds what a program that proves and runs algorithms never calls: [`simulate`], [`topology::bounds`]
+//! **syntax -> check -> schedule -> verify -> optimize -> messages / simulate / emit / run**.
+//! The feature `tools` adds what a program that proves and runs algorithms never calls: [`messages`], [`simulate`], [`topology::bounds`]
 //! and the back ends of [`emit`] other than Rust.
 //! Nothing here knows an engine, a thread or a proc macro's bridge.
 

@@ -369,15 +369,26 @@ static void refusals(const struct algorithm *a) {
     }
 }
 
-/* A message of the caller's, to any tag of any rank, stays the caller's. */
+/* A message of the caller's, to any tag of any rank, stays the caller's. It is open only while the exported function
+ * runs: MPICH 5.0.2 does not come back from its own MPI_Alltoall of one rank then. */
 static void mixed(const struct algorithm *a) {
+    enum { COUNT = 9 };
+    const size_t in = inputs(a, rank) * COUNT, out = outputs(a, rank) * COUNT;
+    int *from = room(in * sizeof *from), *to = room(out * sizeof *to), *expected = room(out * sizeof *to);
+    for (size_t i = 0; i < in; i++) {
+        from[i] = (int)(dice((uint32_t)rank, (uint32_t)i) >> 1);
+    }
+    own(a, from, expected, COUNT, MPI_INT, MPI_BXOR, MPI_COMM_WORLD);
     int got = -1, sent = 42 + rank;
     MPI_Request request;
     MUST(MPI_Irecv(&got, 1, MPI_INT, MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_WORLD, &request));
-    compare(a, 9, MPI_INT, sizeof(int), MPI_BXOR, MPI_COMM_WORLD, 0, "with the caller's receive open");
+    const int error = a->call(from, to, COUNT, MPI_INT, MPI_BXOR, MPI_COMM_WORLD);
+    EXPECT(error == MPI_SUCCESS, "%s beside a receive of the caller's: error %d", a->name, error);
+    EXPECT(memcmp(to, expected, out * sizeof *to) == 0, "%s beside a receive of the caller's: not what MPI has", a->name);
     MUST(MPI_Send(&sent, 1, MPI_INT, (rank + 1) % ranks, 0, MPI_COMM_WORLD));
     MUST(MPI_Wait(&request, MPI_STATUS_IGNORE));
     EXPECT(got == 42 + (rank + ranks - 1) % ranks, "%s takes a message of the caller's", a->name);
+    free(from), free(to), free(expected);
 }
 
 static void one(const struct algorithm *a) {

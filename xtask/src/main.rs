@@ -19,7 +19,7 @@ const USAGE: &str = "\
 usage: cargo xtask test              every check that CI runs, after installing what they need
        cargo xtask book              the book into target/book, and whether its links lead anywhere
        cargo xtask mutants           every mutant of every algorithm, against the exact oracles
-       cargo xtask sweeps            every kernel at every rank count, element type and architecture
+       cargo xtask sweeps            every algorithm as messages, and every kernel, at every rank count
        cargo xtask calibrate         the model's constants of this machine, beside the library's
        cargo xtask calibrate --write the same, into stdlib/host.costs
        cargo xtask gpu-test          kernels on a GPU: right, below sanitizers, and how fast; --dry-run without one

@@ -1,5 +1,6 @@
 //! What is too long for each run of the tests, which take a part of it: `cargo xtask mutants`, the mutation suites of the
-//! proof, and `cargo xtask sweeps`, every kernel at every rank count, element type and architecture.
+//! proof, and `cargo xtask sweeps`, every algorithm as messages at every rank count, and every kernel at every rank
+//! count, element type and architecture.
 
 use std::process::Command;
 
@@ -17,10 +18,15 @@ pub(crate) fn all() -> Result<(), String> {
     Ok(())
 }
 
-/// Every kernel, compiled for every architecture and run on CPU threads at every rank count and element type.
+/// Every algorithm in two-sided form at every rank count; and every kernel, compiled for every architecture and run on
+/// CPU threads at every rank count and element type.
 pub(crate) fn sweeps() -> Result<(), String> {
     let root = root();
     crate::nvrtc::install(&root)?;
+    let mut command = Command::new(env!("CARGO"));
+    command.current_dir(&root).env("ROUNDELAY_WHOLE", "1").env("ROUNDELAY_CASES", "50000");
+    command.args(["test", "--release", "--package", "roundelay-core", "--test", "core", "--"]);
+    run(command.args(["--nocapture", "messages::"]))?;
     let mut command = Command::new(env!("CARGO"));
     command.current_dir(&root).env("ROUNDELAY_WHOLE", "1");
     command.args(["test", "--workspace", "--exclude", "xtask", "--test", "all", "--", "cuda::"]);

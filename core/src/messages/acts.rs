@@ -25,7 +25,7 @@ pub(super) enum Act {
 
 /// The acts of all ranks in order, and the tables that they refer to.
 pub(super) struct Acts {
-    pub(super) acts: Vec<Act>,
+    pub(super) list: Vec<Act>,
     /// The level of each, in ascending order, once they are sorted.
     pub(super) levels: Vec<u32>,
     pub(super) messages: Vec<Message>,
@@ -41,9 +41,13 @@ impl Acts {
     ///
     /// # Errors
     /// E0426 at the move that cannot be brought there.
-    pub(super) fn new(schedule: &Schedule, order: &Order, limit: usize) -> Result<Self, Finding> {
+    pub(super) fn new(
+        schedule: &Schedule,
+        order: &Order,
+        limit: usize,
+    ) -> Result<Self, Vec<Finding>> {
         let mut acts = Self {
-            acts: Vec::with_capacity(schedule.ops.len()),
+            list: Vec::with_capacity(schedule.ops.len()),
             levels: Vec::new(),
             messages: Vec::new(),
             operands: Vec::with_capacity(schedule.operands.len()),
@@ -68,7 +72,7 @@ impl Acts {
                 [src] => writer.copy(by, *src, &dsts),
                 _ => writer.fold(by, &srcs, &dsts),
             };
-            done.map_err(|why| refused(op.at, by, why))?;
+            done.map_err(|why| vec![refused(op.at, by, &why)])?;
         }
         Ok(acts)
     }
@@ -101,7 +105,7 @@ enum Unfit {
     TooMany(usize),
 }
 
-fn refused(at: SpanId, by: RankId, why: Unfit) -> Finding {
+fn refused(at: SpanId, by: RankId, why: &Unfit) -> Finding {
     let finding = |what: String| {
         Finding::new(Code::NoTwoSidedForm, at, what).note(format!("the move is of rank {by}"))
     };
@@ -194,9 +198,13 @@ impl Writer<'_> {
         let result = if home.is_empty() { Some(self.slot(folder, srcs[0])?) } else { None };
         home.extend(result);
         self.act_move(folder, &operands, &home)?;
-        brought.iter().for_each(|(_, there)| self.drop(*there));
+        for (_, there) in brought {
+            self.drop(there);
+        }
         self.spread(home[0], &far)?;
-        result.into_iter().for_each(|slot| self.drop(slot));
+        if let Some(slot) = result {
+            self.drop(slot);
+        }
         Ok(())
     }
 
@@ -256,9 +264,9 @@ impl Writer<'_> {
     }
 
     fn act(&mut self, act: Act) -> Result<(), Unfit> {
-        self.acts.acts.push(act);
+        self.acts.list.push(act);
         let limit = self.acts.limit;
-        if self.acts.acts.len() > limit { Err(Unfit::TooMany(limit)) } else { Ok(()) }
+        if self.acts.list.len() > limit { Err(Unfit::TooMany(limit)) } else { Ok(()) }
     }
 
     fn region(&mut self, region: Region) -> RegionId {

@@ -13,7 +13,7 @@ type Placed = ((Place, bool, u32), Action);
 /// What each rank does. A move has the number of its act, from 1, as long as it has none in a schedule.
 pub(super) fn actions(nranks: u32, acts: &Acts, windows: &Windows) -> Vec<Vec<Action>> {
     let mut placed: Vec<Vec<Placed>> = vec![Vec::new(); nranks as usize];
-    for (number, (level, act)) in (1..).zip(acts.levels.iter().zip(&acts.acts)) {
+    for (number, (level, act)) in (1..).zip(acts.levels.iter().zip(&acts.list)) {
         match act {
             Act::Move(rank, _) => {
                 let action = Action::Move(OpId(number));
@@ -48,7 +48,7 @@ pub(super) fn write(form: &mut Schedule, acts: &Acts, actions: &mut [Vec<Action>
         let first = OpId(writer.form.ops.len() as u32);
         for action in actions {
             if let Action::Move(number) = action
-                && let Act::Move(_, op) = acts.acts[number.index() - 1]
+                && let Act::Move(_, op) = acts.list[number.index() - 1]
             {
                 *number = OpId(writer.form.ops.len() as u32);
                 writer.form.ops.push(op);

@@ -20,7 +20,7 @@ use crate::verify::layout::{Cells, Layout, Mode};
 pub(super) fn sort(acts: &mut Acts, tables: &Schedule, modes: &[Mode]) -> Result<(), u32> {
     let levels = levels(acts, tables, modes)?;
     let nranks = tables.nranks;
-    let key = |at: usize| match acts.acts[at] {
+    let key = |at: usize| match acts.list[at] {
         Act::Message(id) => {
             let message = acts.messages[id as usize];
             let distance = (message.to.0 + nranks - message.from.0) % nranks;
@@ -28,10 +28,10 @@ pub(super) fn sort(acts: &mut Acts, tables: &Schedule, modes: &[Mode]) -> Result
         }
         Act::Move(rank, _) => (levels[at], 1, 0, rank.0, at),
     };
-    let mut order: Vec<usize> = (0..acts.acts.len()).collect();
+    let mut order: Vec<usize> = (0..acts.list.len()).collect();
     order.sort_by_key(|at| key(*at));
     let mut messages = Vec::with_capacity(acts.messages.len());
-    let act = |at: &usize| match acts.acts[*at] {
+    let act = |at: &usize| match acts.list[*at] {
         Act::Message(id) => {
             messages.push(acts.messages[id as usize]);
             Act::Message(messages.len() as u32 - 1)
@@ -39,7 +39,7 @@ pub(super) fn sort(acts: &mut Acts, tables: &Schedule, modes: &[Mode]) -> Result
         act => act,
     };
     let sorted = order.iter().map(act).collect();
-    acts.acts = sorted;
+    acts.list = sorted;
     acts.messages = messages;
     acts.levels = order.iter().map(|at| levels[*at]).collect();
     Ok(())
@@ -56,8 +56,8 @@ fn levels(acts: &Acts, tables: &Schedule, modes: &[Mode]) -> Result<Vec<u32>, u3
         memories.push((touched, Marks::new(size), Marks::new(size)));
     }
     let mut last: HashMap<(RankId, RankId), u32, BuildHasherDefault<Mix>> = HashMap::default();
-    let mut levels = Vec::with_capacity(acts.acts.len());
-    for act in &acts.acts {
+    let mut levels = Vec::with_capacity(acts.list.len());
+    for act in &acts.list {
         let mut level = 1;
         let before = match act {
             Act::Message(id) => {

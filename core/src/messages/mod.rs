@@ -110,7 +110,7 @@ impl TwoSided {
     ) -> Result<Self, Vec<Finding>> {
         let joined = join(author.schedule());
         let order = in_order(&joined)?;
-        let mut acts = Acts::new(&joined, &order, limit).map_err(|finding| vec![finding])?;
+        let mut acts = Acts::new(&joined, &order, limit)?;
         let mut form = acts.tables(&joined);
         let modes = &[Mode::OutOfPlace, Mode::InPlace][..=usize::from(author.proof().in_place)];
         levels::sort(&mut acts, &form, modes).map_err(|cells| vec![too_fine(cells)])?;

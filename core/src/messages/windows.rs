@@ -202,7 +202,7 @@ impl Touched<'_> {
     fn backwards(&self, acts: &Acts, sent: &mut [u32], received: &mut [u32]) {
         let (mut written, mut touched) =
             (Marks::new(self.layout.size), Marks::new(self.layout.size));
-        for (&number, act) in acts.levels.iter().zip(&acts.acts).rev() {
+        for (&number, act) in acts.levels.iter().zip(&acts.list).rev() {
             let (reads, writes) = self.of(act);
             if let Act::Message(id) = act {
                 let id = *id as usize;
@@ -214,7 +214,9 @@ impl Touched<'_> {
                 }
             }
             reads.iter().chain(&writes).for_each(|cells| touched.set(cells.clone(), number));
-            writes.into_iter().for_each(|cells| written.set(cells, number));
+            for cells in writes {
+                written.set(cells, number);
+            }
         }
     }
 
@@ -222,7 +224,7 @@ impl Touched<'_> {
     fn forwards(&self, acts: &Acts, windows: &mut Windows) {
         let (mut written, mut touched) =
             (Marks::new(self.layout.size), Marks::new(self.layout.size));
-        for (&number, act) in acts.levels.iter().zip(&acts.acts) {
+        for (&number, act) in acts.levels.iter().zip(&acts.list) {
             let (reads, writes) = self.of(act);
             let (read, wrote) = match act {
                 Act::Message(id) => {

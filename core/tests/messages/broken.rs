@@ -12,6 +12,9 @@ use super::{admitted, library, of_library, of_text, same_bits};
 
 const ANY: usize = usize::MAX;
 
+/// Whether an action is one of a kind.
+type Kind = fn(Action) -> bool;
+
 /// Why the form of `author` is refused when it is broken so.
 fn refused(author: &Proved, breaks: impl Fn(&mut Schedule, &mut [Vec<Action>])) -> String {
     let found = TwoSided::new_with(author, ANY, breaks).expect_err("it is broken");
@@ -31,23 +34,23 @@ fn shift(actions: &mut Vec<Action>, from: usize, to: usize) {
     actions.insert(to, action);
 }
 
-fn find(actions: &[Action], from: usize, is: fn(&Action) -> bool) -> usize {
-    from + actions[from..].iter().position(is).expect("there is one")
+fn find(actions: &[Action], from: usize, is: Kind) -> usize {
+    from + actions[from..].iter().position(|action| is(*action)).expect("there is one")
 }
 
-fn is_move(action: &Action) -> bool {
+fn is_move(action: Action) -> bool {
     matches!(action, Action::Move(_))
 }
 
-fn is_send(action: &Action) -> bool {
+fn is_send(action: Action) -> bool {
     matches!(action, Action::Send(_))
 }
 
-fn is_sent(action: &Action) -> bool {
+fn is_sent(action: Action) -> bool {
     matches!(action, Action::Sent(_))
 }
 
-fn is_received(action: &Action) -> bool {
+fn is_received(action: Action) -> bool {
     matches!(action, Action::Received(_))
 }
 
@@ -59,7 +62,7 @@ fn a_send_before_its_data() {
         let actions = &mut actions[1];
         let first = find(actions, 0, is_send);
         let second = find(actions, first + 1, is_send);
-        let fold = (0..second).rev().find(|at| is_move(&actions[*at])).expect("a fold");
+        let fold = (0..second).rev().find(|at| is_move(actions[*at])).expect("a fold");
         shift(actions, second, fold);
     });
     let gather = of_library("RingAllGather", 4);
@@ -75,8 +78,7 @@ fn a_send_before_its_data() {
 fn an_end_that_is_missing_double_or_late() {
     let ring = of_library("RingAllReduce", 4);
     let ends = "does not begin and end at both ends";
-    let all: [(fn(&Action) -> bool, &str); 3] =
-        [(is_send, "out of turn"), (is_sent, ends), (is_received, ends)];
+    let all: [(Kind, &str); 3] = [(is_send, "out of turn"), (is_sent, ends), (is_received, ends)];
     for (is, why) in all {
         assert_refused(&ring, why, |_, actions| {
             let at = find(&actions[1], 0, is);
@@ -99,7 +101,7 @@ fn an_end_that_is_missing_double_or_late() {
         let sent = find(actions, 0, is_sent);
         let Action::Sent(id) = actions[sent] else { unreachable!() };
         // All of one lane stay in order, and end with the last.
-        let mut ends: Vec<Action> = actions.extract_if(.., |a| is_sent(a)).collect();
+        let mut ends: Vec<Action> = actions.extract_if(.., |a| is_sent(*a)).collect();
         assert_eq!(ends[0], Action::Sent(id));
         actions.append(&mut ends);
     });
@@ -128,7 +130,7 @@ fn messages_that_cross_each_other() {
 fn sends_that_wait_for_each_other() {
     assert_refused(&of_library("RingAllReduce", 4), "[E0301]", |_, actions| {
         for actions in actions {
-            let ends: Vec<Action> = actions.extract_if(.., |a| is_sent(a)).collect();
+            let ends: Vec<Action> = actions.extract_if(.., |a| is_sent(*a)).collect();
             for end in ends {
                 let Action::Sent(id) = end else { unreachable!() };
                 let send = actions.iter().position(|action| *action == Action::Send(id));

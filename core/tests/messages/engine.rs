@@ -6,6 +6,7 @@
 //! receive would let happen at another time shows in the bits.
 
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::Duration;
@@ -66,9 +67,10 @@ impl Memory {
     fn new(schedule: &Schedule, rank: RankId, run: Run) -> Self {
         let len = |buffer| schedule.elements(buffer, rank, run.count) as usize;
         let (input, output) = (len(Buffer::Input), len(Buffer::Output));
-        let alias = match run.in_place {
-            true => schedule.collective.alias(rank, schedule.root),
-            false => Alias::Apart,
+        let alias = if run.in_place {
+            schedule.collective.alias(rank, schedule.root)
+        } else {
+            Alias::Apart
         };
         let unit = |units: u32| units as usize * run.count as usize;
         let (at_input, at_output, both) = match alias {
@@ -143,11 +145,11 @@ impl<'a> World<'a> {
         Self { schedule, proof, run, memory }
     }
 
-    fn read(&self, operand: &Operand) -> Vec<u32> {
+    fn read(&self, operand: Operand) -> Vec<u32> {
         self.memory[operand.rank.index()].read(self.schedule, operand.region, self.run.count)
     }
 
-    fn write(&self, operand: &Operand, values: &[u32]) {
+    fn write(&self, operand: Operand, values: &[u32]) {
         let memory = &self.memory[operand.rank.index()];
         memory.write(self.schedule, operand.region, self.run.count, values);
     }
@@ -157,7 +159,7 @@ impl<'a> World<'a> {
     }
 
     fn do_move(&self, at: OpId, op: &Op) {
-        let mut operands = self.schedule.srcs(op).iter().map(|src| self.read(src));
+        let mut operands = self.schedule.srcs(op).iter().map(|src| self.read(*src));
         let mut values = operands.next().expect("a move has a source");
         for operand in operands {
             for (value, other) in values.iter_mut().zip(operand) {
@@ -165,9 +167,11 @@ impl<'a> World<'a> {
             }
         }
         if self.run.averages && self.proof.finish.binary_search(&at).is_ok() {
-            values.iter_mut().for_each(|value| *value = self.share(*value));
+            for value in &mut values {
+                *value = self.share(*value);
+            }
         }
-        self.schedule.dsts(op).iter().for_each(|dst| self.write(dst, &values));
+        self.schedule.dsts(op).iter().for_each(|dst| self.write(*dst, &values));
     }
 
     fn outputs(&self) -> Vec<Vec<u32>> {
@@ -261,7 +265,7 @@ impl Rank<'_> {
             Action::Send(id) => {
                 let (message, way) = self.message(id);
                 let source = Operand { rank: message.from, region: message.source };
-                let parcel = (!self.transport.synchronous).then(|| world.read(&source));
+                let parcel = (!self.transport.synchronous).then(|| world.read(source));
                 self.to[&way].send(parcel).expect("the receiver is there");
             }
             Action::Sent(id) => {
@@ -273,8 +277,8 @@ impl Rank<'_> {
             Action::Receive(id) => {
                 let (message, way) = self.message(id);
                 let target = Operand { rank: message.to, region: message.target };
-                let len = world.read(&target).len();
-                world.write(&target, &vec![GARBAGE; len]);
+                let len = world.read(target).len();
+                world.write(target, &vec![GARBAGE; len]);
                 let begun = self.begun.entry(way).or_default();
                 self.place.insert(id, *begun);
                 *begun += 1;
@@ -292,8 +296,8 @@ impl Rank<'_> {
                     come.push(parcel.expect("somebody sends it"));
                 }
                 // Read at the last moment, or long ago.
-                let values = come[place].take().unwrap_or_else(|| world.read(&source));
-                world.write(&target, &values);
+                let values = come[place].take().unwrap_or_else(|| world.read(source));
+                world.write(target, &values);
                 let takes = self.takes.remove(&id).expect("it is received once");
                 // An eager send may have ended, and its rank too.
                 let _ = takes.send(());
@@ -325,9 +329,9 @@ pub(super) fn two_sided(form: &TwoSided, run: Run, transport: Transport) -> Vec<
     for id in (0..form.messages().len() as u32).map(MessageId) {
         let (message, way) = ranks[0].message(id);
         let (from, to) = (message.from.index(), message.to.index());
-        if !ranks[from].to.contains_key(&way) {
+        if let Entry::Vacant(first) = ranks[from].to.entry(way) {
             let (sender, receiver) = channel();
-            ranks[from].to.insert(way, sender);
+            first.insert(sender);
             ranks[to].from.insert(way, receiver);
         }
         let (sender, receiver) = channel();

@@ -1,6 +1,6 @@
 //! What the form of an algorithm looks like.
 
-use expect_test::{Expect, expect};
+use expect_test::{Expect, expect, expect_file};
 use roundelay_core::ids::RankId;
 use roundelay_core::messages::{Action, TwoSided, print};
 
@@ -16,31 +16,9 @@ fn ways(form: &TwoSided) -> String {
 #[test]
 fn both_sides_of_a_ring_are_open_at_once() {
     let form = TwoSided::new(&of_library("RingAllReduce", 3)).expect("it has the form");
-    let rank_0 = print(&form);
-    let rank_0 = rank_0.split("rank 1").next().expect("rank 0 comes first");
-    expect![[r#"
-        rank 0
-          receive 0.received0#0@2/3[2/3..1] from 2 @2
-          receive 0.received0#1@1/3[1/3..2/3] from 2 @5
-          copy 0.input[0..1] -> 0.output[0..1]
-          send 0.output[0..1/3] to 1 @0
-          received @2
-          fold 0.output[2/3..1], 0.received0#0@2/3[2/3..1] -> 0.output[2/3..1]
-          send 0.output[2/3..1] to 1 @3
-          received @5
-          fold 0.output[1/3..2/3], 0.received0#1@1/3[1/3..2/3] -> 0.output[1/3..2/3]
-          send 0.output[1/3..2/3] to 1 @6
-          sent @0
-          receive 0.output[0..1/3] from 2 @8
-          received @8
-          sent @3
-          receive 0.output[2/3..1] from 2 @11
-          send 0.output[0..1/3] to 1 @9
-          received @11
-          sent @6
-          sent @9
-    "#]]
-    .assert_eq(rank_0);
+    let told = print(&form);
+    let rank_0 = told.split("rank 1").next().expect("rank 0 comes first");
+    expect_file!["../../../book/src/listings/messages/ring_of_3.text"].assert_eq(rank_0);
 }
 
 /// Every send of a rank that waits for nothing has begun before the rank waits for the first time.

@@ -10,7 +10,7 @@ use crate::proof::oracle::judge;
 use crate::proof::random::some;
 
 /// Programs tried; `ROUNDELAY_CASES` asks for another number.
-const CASES: u64 = 1200;
+const CASES: u64 = 700;
 
 #[test]
 fn of_random_programs() {
@@ -32,5 +32,5 @@ fn of_random_programs() {
         messages += form.messages().len();
     }
     println!("{right} right, {messages} messages, {judged} judged");
-    assert!(right > 200 && messages > 1000 && judged > 100, "{right} {messages} {judged}");
+    assert!(right > 100 && messages > 800 && judged > 100, "{right} {messages} {judged}");
 }

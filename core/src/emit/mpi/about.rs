@@ -159,7 +159,8 @@ fn results(schedule: &Schedule, proof: &Proof) -> String {
     }
     all.push(("MPI_ERR_BUFFER", "`in` and `out` share memory otherwise than said"));
     all.push(("MPI_ERR_NO_MEM", "there is no memory for the scratch"));
-    let mut text = " * It returns MPI_SUCCESS, the error of an MPI call that fails, or\n".to_owned();
+    let mut text =
+        " * It returns MPI_SUCCESS, the error of an MPI call that fails, or\n".to_owned();
     for (class, when) in all {
         text += &format!(" *     {class:15} {when}\n");
     }
