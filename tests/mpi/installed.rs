@@ -27,7 +27,7 @@ enum Kind {
 }
 
 /// How long a launch may take.
-const LONGEST: Duration = Duration::from_secs(300);
+const LONGEST: Duration = Duration::from_secs(1200);
 
 /// All that are installed.
 pub(crate) fn all() -> Vec<Mpi> {

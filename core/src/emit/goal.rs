@@ -36,7 +36,7 @@ pub struct Export<'a> {
 pub fn goal(export: &Export<'_>) -> Result<String, Vec<Finding>> {
     let schedule = export.form.schedule();
     let mut text = format!(
-        "// {}, {} of {} ranks, {} elements of {} bytes. Written by `{}`.\n// Times are nanoseconds, of {}.\nnum_ranks {}\n",
+        "// {}, {} of {} ranks, {} elements of {} bytes.\n// Written by `{}`.\n// Times are nanoseconds, of {}.\nnum_ranks {}\n",
         schedule.algorithm,
         schedule.collective,
         schedule.nranks,

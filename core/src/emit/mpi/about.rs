@@ -13,8 +13,7 @@ const WIDTH: usize = 97;
 pub(super) fn comment(export: &Export<'_>, name: &str) -> String {
     let schedule = export.form.schedule();
     let proof = export.form.proof();
-    let mut paragraphs =
-        vec![format!("{name}: {}. Written by `{}`.", head(schedule), export.command)];
+    let mut paragraphs = vec![format!("{name}: {}.", head(schedule))];
     let docs: Vec<_> =
         export.docs.iter().map(|line| line.trim()).take_while(|line| !line.is_empty()).collect();
     if !docs.is_empty() {
@@ -30,6 +29,10 @@ pub(super) fn comment(export: &Export<'_>, name: &str) -> String {
             text += if at == 0 && nth == 0 { " " } else { " * " };
             text += line;
             text.push('\n');
+        }
+        if at == 0 {
+            // On a line of its own, to be copied.
+            text += &format!(" * Written by `{}`.\n", harmless(export.command));
         }
         if at + 1 < paragraphs.len() {
             text += " *\n";

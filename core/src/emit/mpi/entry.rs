@@ -224,7 +224,7 @@ impl Program<'_> {
         let allowed = place.map_or_else(String::new, |(set, to, _)| format!(" && {set} != {to}"));
         let _ = write!(
             text,
-            "    /* Elements with gaps may lie in one another's: of those, only buffers that begin together are known to share\n     * memory. */\n    const int shared = r->dense ? a < b + (uintptr_t)output && b < a + (uintptr_t)input : a == b;\n    if (input > 0 && output > 0 && shared{allowed}) {{\n        return MPI_ERR_BUFFER;\n    }}\n"
+            "    /* Elements may lie in one another's gaps: then only what begins together surely overlaps. */\n    const int shared = r->dense ? a < b + (uintptr_t)output && b < a + (uintptr_t)input : a == b;\n    if (input > 0 && output > 0 && shared{allowed}) {{\n        return MPI_ERR_BUFFER;\n    }}\n"
         );
         text
     }
@@ -248,8 +248,8 @@ impl Program<'_> {
             sum.push("r->spare.slot".to_owned());
         }
         let _ = writeln!(text, "    const long long elements = {};", sum.join(" + "));
-        text += "    /* The last element may be longer than the way to a next one. */\n    const unsigned long long bytes =\n        (unsigned long long)elements * (unsigned long long)r->extent + (unsigned long long)r->true_extent;\n";
-        text += "    r->memory = bytes <= SIZE_MAX ? malloc((size_t)bytes) : NULL;\n    if (r->memory == NULL) {\n        return MPI_ERR_NO_MEM;\n    }\n";
+        text += "    /* The last element may be longer than the way to a next one. */\n    const long long bytes = elements * r->extent + r->true_extent;\n";
+        text += "    r->memory = (unsigned long long)bytes <= SIZE_MAX ? malloc((size_t)bytes) : NULL;\n    if (r->memory == NULL) {\n        return MPI_ERR_NO_MEM;\n    }\n";
         text += "    char *first = r->memory - r->true_lower;\n";
         let names: Vec<_> = parts
             .scratch

@@ -1,13 +1,13 @@
 /* Returns the error of an MPI call that fails. */
-#define TRY(call)                        \
-    do {                                 \
-        const int error_ = (call);       \
-        if (error_ != MPI_SUCCESS) {     \
-            return error_;               \
-        }                                \
+#define TRY(call)                    \
+    do {                             \
+        const int error_ = (call);   \
+        if (error_ != MPI_SUCCESS) { \
+            return error_;           \
+        }                            \
     } while (0)
 @@ element
-/* The element at which a piece begins: PIECES pieces are `count` elements, and differ by one element at most. */
+/* The element at which a piece begins: pieces differ by one element at most. */
 static long long element(const run *r, long long piece) {
     return piece * r->count / PIECES;
 }
@@ -53,7 +53,7 @@ static int finish_all(int n, MPI_Request *requests) {
     return MPI_Waitall(n, requests, MPI_STATUSES_IGNORE);
 }
 @@ copy
-/* Copies within the rank. Elements with gaps go by a message to itself, which leaves alone what lies in the gaps. */
+/* Copies within the rank. Elements with gaps go by a message to itself, which leaves gaps alone. */
 static int copy(run *r, span to, span from) {
     if (to.first == from.first || to.len == 0) {
         return MPI_SUCCESS;
@@ -86,8 +86,8 @@ static int fold(run *r, span to, int n, const span *from) {
     return copy(r, to, all);
 }
 @@ own_communicator
-/* Messages go through a duplicate of the caller's communicator, so that none is taken for one of the caller's. It is
- * made at the first call, and freed with the communicator. */
+/* Messages go through a duplicate of the caller's communicator, so that none is taken for one of
+ * the caller's. It is made at the first call, and freed with the communicator. */
 static int free_own(MPI_Comm comm, int key, void *own, void *extra) {
     (void)comm, (void)key, (void)extra;
     const int error = MPI_Comm_free((MPI_Comm *)own);

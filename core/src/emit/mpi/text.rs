@@ -142,8 +142,11 @@ impl<'a> Writer<'a> {
                         What::Receive(_) => 1,
                         _ => continue,
                     };
+                    // One that is another in each iteration has no name.
                     let place = Place { ranks: place.ranks, loops };
-                    found[way].push(self.numbers(&columns[1], &place).expression());
+                    let numbers = self.numbers(&columns[1], &place);
+                    let by_round = numbers.values.iter().any(|row| *row != numbers.values[0]);
+                    found[way].push(numbers.expression().filter(|_| !by_round));
                 }
             }
         }
@@ -412,4 +415,45 @@ pub(super) fn wrapped(text: &str, width: usize) -> Vec<String> {
     }
     lines.push(line);
     lines
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_word_is_no_part_of_another() {
+        assert!(mentions("a = rank + 1;", "rank") && !mentions("a = r->rank;", "rank"));
+        assert!(!mentions("// rank", "rank"));
+        assert!(calls("x = slot(r)", "slot") && !calls("in_slot(r)", "slot"));
+    }
+
+    #[test]
+    fn comments_do_not_end_in_their_text() {
+        assert_eq!(harmless("a */ b /* c ??/"), "a * / b / * c ? ?/");
+    }
+
+    /// A peer that is another in each iteration has no name outside its loop.
+    #[test]
+    fn only_what_is_one_peer_throughout_has_a_name() {
+        let send = |peer: u64| Node::Once {
+            key: Key { line: 0, what: What::Send(Buffer::Input) },
+            columns: [0, peer, 0, 0, 1].map(|v| vec![vec![vec![v], vec![v]]; 1]).to_vec(),
+        };
+        let peers = |values: [u64; 2], rounds: [u64; 2]| {
+            let mut node = send(0);
+            if let Node::Once { columns, .. } = &mut node {
+                let row = |round: u64| values.map(|value| vec![(value + round) % 4]).to_vec();
+                columns[1] = rounds.map(row).to_vec();
+            }
+            let body = vec![node.clone()];
+            let nodes =
+                vec![Node::Loop { times: 2, body: body.clone() }, Node::Loop { times: 2, body }];
+            let writer = Writer::new(4, &[], None);
+            writer.peers(&nodes, &Place { ranks: &[2, 3], loops: Vec::new() })
+        };
+        assert_eq!(peers([3, 0], [0, 0]), [("(rank + 1) % RANKS".to_owned(), "to")]);
+        assert_eq!(peers([3, 0], [0, 1]), []);
+        assert_eq!(peers([1, 1], [0, 0]), []);
+    }
 }
