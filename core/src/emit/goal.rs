@@ -67,7 +67,7 @@ type Memory = BTreeMap<u64, Touched>;
 /// The program of a rank in the making.
 struct Rank<'a> {
     export: &'a Export<'a>,
-    rank: RankId,
+    at: RankId,
     memory: BTreeMap<Buffer, Memory>,
     tasks: u32,
     /// The last message of each way, peer and tag.
@@ -78,7 +78,7 @@ struct Rank<'a> {
 impl<'a> Rank<'a> {
     fn new(export: &'a Export<'a>, rank: RankId) -> Result<Self, Vec<Finding>> {
         let (memory, last) = (BTreeMap::new(), BTreeMap::new());
-        let mut all = Self { export, rank, memory, tasks: 0, last, text: String::new() };
+        let mut all = Self { export, at: rank, memory, tasks: 0, last, text: String::new() };
         for action in export.form.actions(rank) {
             match action {
                 Action::Send(id) => all.message(*id, true)?,
@@ -116,19 +116,19 @@ impl<'a> Rank<'a> {
     fn bytes(&self, operand: Operand, at: SpanId) -> Result<u64, Vec<Finding>> {
         let schedule = self.schedule();
         let (_, len) = schedule.extent(schedule.region(operand), self.export.count);
-        len.checked_mul(self.export.element).filter(|bytes| *bytes <= i64::MAX as u64).ok_or_else(
-            || {
+        len.checked_mul(self.export.element)
+            .filter(|bytes| i64::try_from(*bytes).is_ok())
+            .ok_or_else(|| {
                 let title = "a message has more bytes than 64 bits count";
                 vec![Finding::new(Code::NotExportable, at, title).help("take a smaller size")]
-            },
-        )
+            })
     }
 
     fn message(&mut self, id: MessageId, sends: bool) -> Result<(), Vec<Finding>> {
         let message = self.export.form.messages()[id.0 as usize];
         let (peer, region) =
             if sends { (message.to, message.source) } else { (message.from, message.target) };
-        let operand = Operand { rank: self.rank, region };
+        let operand = Operand { rank: self.at, region };
         let bytes = self.bytes(operand, message.at)?;
         if bytes == 0 {
             return Ok(());
@@ -188,7 +188,7 @@ fn touch(
     for (_, touched) in memory.range_mut(stretch) {
         needs.extend(touched.wrote);
         if write {
-            needs.extend(touched.read.drain(..));
+            needs.append(&mut touched.read);
             touched.wrote = Some(task);
         } else {
             touched.read.push(task);

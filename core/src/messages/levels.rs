@@ -36,7 +36,7 @@ pub(super) fn sort(acts: &mut Acts, tables: &Schedule, modes: &[Mode]) -> Result
             messages.push(acts.messages[id as usize]);
             Act::Message(messages.len() as u32 - 1)
         }
-        act => act,
+        act @ Act::Move(..) => act,
     };
     let sorted = order.iter().map(act).collect();
     acts.list = sorted;
@@ -69,15 +69,21 @@ fn levels(acts: &Acts, tables: &Schedule, modes: &[Mode]) -> Result<Vec<u32>, u3
         level = level.max(before.as_deref().copied().unwrap_or(1));
         for (touched, written, any) in &mut memories {
             let (reads, writes) = touched.of(act);
-            let reads = reads.into_iter().flat_map(|cells| written.of(cells).max());
-            let writes = writes.into_iter().flat_map(|cells| any.of(cells).max());
+            let reads = reads.into_iter().filter_map(|cells| written.of(cells).max());
+            let writes = writes.into_iter().filter_map(|cells| any.of(cells).max());
             level = reads.chain(writes).fold(level, |level, before| level.max(before + 1));
         }
-        before.into_iter().for_each(|before| *before = level);
+        if let Some(before) = before {
+            *before = level;
+        }
         for (touched, written, any) in &mut memories {
             let (reads, writes) = touched.of(act);
-            reads.iter().chain(&writes).for_each(|cells| any.raise(cells.clone(), level));
-            writes.into_iter().for_each(|cells| written.set(cells, level));
+            for cells in reads.into_iter().chain(writes.iter().cloned()) {
+                any.raise(cells, level);
+            }
+            for cells in writes {
+                written.set(cells, level);
+            }
         }
         levels.push(level);
     }

@@ -1,5 +1,7 @@
 //! What stands above the text: what it does, what was proved of it, and how it is called.
 
+use std::fmt::Write as _;
+
 use super::Export;
 use super::text::{harmless, wrapped};
 use crate::collective::{Alias, Collective};
@@ -32,7 +34,7 @@ pub(super) fn comment(export: &Export<'_>, name: &str) -> String {
         }
         if at == 0 {
             // On a line of its own, to be copied.
-            text += &format!(" * Written by `{}`.\n", harmless(export.command));
+            let _ = writeln!(text, " * Written by `{}`.", harmless(export.command));
         }
         if at + 1 < paragraphs.len() {
             text += " *\n";
@@ -66,7 +68,8 @@ fn proved(proof: &Proof) -> String {
             Sameness::Commuted => "the same up to swapped operands",
             Sameness::Differs => "not the same",
         };
-        text += &format!(
+        let _ = write!(
+            text,
             " The order of reduction is {} on all ranks and {} for all counts, {} deep",
             same(reduction.ranks),
             same(reduction.pieces),
@@ -109,7 +112,7 @@ fn call(schedule: &Schedule, proof: &Proof, name: &str) -> String {
         text += " `op` is not looked at.";
     }
     let aliased = |rank: &RankId| collective.alias(*rank, root) != Alias::Apart;
-    let shares = (0..nranks).map(RankId).filter(aliased).last();
+    let shares = (0..nranks).map(RankId).rfind(aliased);
     text += " ";
     match shares.filter(|_| proof.in_place && collective.has_in_place()) {
         Some(rank) => {
@@ -130,7 +133,6 @@ fn call(schedule: &Schedule, proof: &Proof, name: &str) -> String {
                 (Collective::ReduceScatter, _) => {
                     " (MPI_IN_PLACE would put it elsewhere, and is refused)"
                 }
-                (_, Alias::OutputInInput(_)) => ", or MPI_IN_PLACE",
                 _ => ", or MPI_IN_PLACE",
             };
             let place = format!("{at_root}{place}{keyword}");
@@ -165,7 +167,7 @@ fn results(schedule: &Schedule, proof: &Proof) -> String {
     let mut text =
         " * It returns MPI_SUCCESS, the error of an MPI call that fails, or\n".to_owned();
     for (class, when) in all {
-        text += &format!(" *     {class:15} {when}\n");
+        let _ = writeln!(text, " *     {class:15} {when}");
     }
     text
 }

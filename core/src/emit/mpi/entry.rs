@@ -260,12 +260,7 @@ impl Program<'_> {
         for (at, (name, len)) in names.iter().zip(&sum).enumerate() {
             let _ = writeln!(text, "    r->{name}.first = first;");
             if at + 1 < names.len() {
-                let len = if len.contains('*') {
-                    format!("{len} * r->extent")
-                } else {
-                    format!("{len} * r->extent")
-                };
-                let _ = writeln!(text, "    first += {len};");
+                let _ = writeln!(text, "    first += {len} * r->extent;");
             }
         }
         text += "    return MPI_SUCCESS;\n}\n\n";
@@ -278,11 +273,13 @@ impl Program<'_> {
             body += "    for (int i = 0; error != MPI_SUCCESS && i < RECEIVES; i++) {\n        if (r->receives[i] != MPI_REQUEST_NULL) {\n            MPI_Cancel(&r->receives[i]);\n            MPI_Wait(&r->receives[i], MPI_STATUS_IGNORE);\n        }\n    }\n";
         }
         let scratch = self.has_scratch();
-        let mut comment = "Leaves nothing behind.".to_owned();
+        let mut comment = "Leaves nothing behind.";
         if self.sends > 0 {
-            comment = "After an error, calls off what is under way".to_owned();
-            comment +=
-                if scratch { "; scratch that a send may still read is not freed." } else { "." };
+            comment = if scratch {
+                "After an error, calls off what is under way; scratch that a send may still read is left."
+            } else {
+                "After an error, calls off what is under way."
+            };
             let reading = if scratch { "    int reading = 0;\n" } else { "" };
             let read = if scratch { "            reading = 1;\n" } else { "" };
             body = format!(
