@@ -64,7 +64,7 @@ pub(crate) enum Emit {
     Ptx,
     /// A C file that does it by MPI's sends and receives
     Mpi,
-    /// Sends, receives and times as LogGOPSim simulates them
+    /// Sends, receives and times in GOAL, for simulators
     Goal,
     /// An executor as C++ in the form of the contest
     HcclCpp,

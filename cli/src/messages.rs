@@ -91,9 +91,9 @@ impl GoalFlags {
             copy: self.copy.unwrap_or(known.copy),
             ..known.clone()
         };
-        let mut command = command("goal", flags, nranks);
         let count = self.count.unwrap_or_else(elements);
-        command += &format!(" --count {count} --dtype {}", element.name());
+        let command = command("goal", flags, nranks);
+        let command = format!("{command} --count {count} --dtype {}", element.name());
         let export =
             goal::Export { form: &form, count, element: size, costs: &costs, command: &command };
         goal::goal(&export).map_err(|all| place(algorithm, nranks, all))
