@@ -152,7 +152,7 @@ impl Numbers<'_> {
         if first > 0 && self.holds(|at, _, value| at < 62 && value == first << at) {
             return Some(format!("{first} << {i}"));
         }
-        if last > 0 && self.holds(|at, _, value| value == first >> at) {
+        if last > 0 && self.holds(|at, _, value| at < 62 && value == first >> at) {
             return Some(format!("{first} >> {i}"));
         }
         self.flipped()
@@ -277,6 +277,9 @@ mod tests {
         is(found(8, &[], |_, r| r ^ 2), "rank ^ 2");
         is(found(8, &[], |_, r| r / 4 * 4), "4 * (rank / 4)");
         is(found(4, &[6], |i, _| i % 2), "i % 2");
+        // A loop of more iterations than a number has bits.
+        let last = |i, _| i64::from(i == 0) + i64::from(i == 79);
+        assert_eq!(found(4, &[80], last), None);
         assert_eq!(found(5, &[], |_, r| [3, 1, 4, 1, 5][r as usize]), None);
     }
 
