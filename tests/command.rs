@@ -26,6 +26,8 @@ mod flags;
 mod json;
 #[path = "command/list.rs"]
 mod list;
+#[path = "command/messages.rs"]
+mod messages;
 #[path = "command/outputs.rs"]
 mod outputs;
 #[path = "command/simulate.rs"]

@@ -19,6 +19,7 @@ use roundelay_core::syntax::token::Tok;
 use crate::executor;
 use crate::flags::SourceFlags;
 use crate::kernel::KernelFlags;
+use crate::messages::{self, GoalFlags};
 use crate::program::{self, Loaded, compile, load, one, read};
 use crate::report::{Failure, Format, name_counts, print, print_all, refuse};
 use crate::values::{RankCounts, rank_counts};
@@ -30,7 +31,8 @@ pub(crate) struct EmitFlags {
     pub(crate) what: Emit,
     #[command(flatten)]
     pub(crate) source: SourceFlags,
-    /// Rank counts, for schedule, steps, cuda and ptx: 4, 2..=9, or a list such as 2,4,8 [default: 4]
+    /// Rank counts, for schedule, steps, cuda and ptx: 4, 2..=9, or a list such as 2,4,8; one for mpi and goal
+    /// [default: 4]
     #[arg(short, long, value_name = "RANKS", value_parser = rank_counts)]
     pub(crate) nranks: Option<RankCounts>,
     /// For steps: the ops of this rank alone, whose schedule may be too large to lay out for all ranks
@@ -38,6 +40,8 @@ pub(crate) struct EmitFlags {
     pub(crate) rank: Option<u32>,
     #[command(flatten)]
     pub(crate) kernel: KernelFlags,
+    #[command(flatten)]
+    pub(crate) goal: GoalFlags,
 }
 
 #[derive(Clone, Copy, ValueEnum)]
@@ -58,6 +62,10 @@ pub(crate) enum Emit {
     Cuda,
     /// A GPU's kernel, compiled
     Ptx,
+    /// A C file that does it by MPI's sends and receives
+    Mpi,
+    /// Sends, receives and times in GOAL, for simulators
+    Goal,
     /// An executor as C++ in the form of the contest
     HcclCpp,
 }
@@ -69,6 +77,12 @@ pub(crate) fn main(flags: &EmitFlags) -> Result<bool, Failure> {
     if flags.rank.is_some() && !matches!(flags.what, Emit::Steps) {
         return Err(Failure::usage(Code::BadFlag, "`--rank` is for `emit steps`")
             .with_help("`emit schedule` prints all ranks: choose among its lines"));
+    }
+    if let Some(flag) = flags.goal.given().filter(|_| !matches!(flags.what, Emit::Goal)) {
+        let help = "`roundelay run`, `bench` and `simulate` have sizes, too";
+        return Err(
+            Failure::usage(Code::BadFlag, format!("`{flag}` is for `emit goal`")).with_help(help)
+        );
     }
     if let Emit::HcclCpp = flags.what {
         return executor::export(&flags.source);
@@ -132,6 +146,21 @@ pub(crate) fn main(flags: &EmitFlags) -> Result<bool, Failure> {
                 }
             }
         }
+        Emit::Mpi | Emit::Goal => {
+            let nranks = one_count(flags)?;
+            let algorithm = algorithm()?;
+            let text = match flags.what {
+                Emit::Mpi => messages::mpi(&algorithm, &source, &flags.source, nranks),
+                _ => flags.goal.goal(&algorithm, &flags.source, nranks, flags.kernel.element()),
+            };
+            match text {
+                Ok(text) => print(text.trim_end()),
+                Err(mut errors) => {
+                    name_counts(&mut errors, &algorithm, default);
+                    return stop(&errors);
+                }
+            }
+        }
         Emit::Program => print(core_program::text::print(algorithm()?.program()).trim_end()),
         Emit::HcclCpp => unreachable!("it takes an executor, and has been printed"),
         Emit::Schedule | Emit::Steps => {
@@ -162,6 +191,20 @@ pub(crate) fn main(flags: &EmitFlags) -> Result<bool, Failure> {
         }
     }
     Ok(true)
+}
+
+/// The number of ranks of what is written for one.
+fn one_count(flags: &EmitFlags) -> Result<u32, Failure> {
+    match RankCounts::or(flags.nranks.as_ref(), DEFAULT).counts[..] {
+        [nranks] => Ok(nranks),
+        ref counts => {
+            let title = format!(
+                "`--nranks` names {} rank counts, and this is written for one",
+                counts.len()
+            );
+            Err(Failure::usage(Code::BadFlag, title).with_help("write a file for each"))
+        }
+    }
 }
 
 /// The algorithm that the flags name, as a file of its own; the whole source if they name none.

@@ -18,7 +18,7 @@ const VECTOR: u32 = 16;
 
 /// What a kernel is made for.
 #[derive(Args)]
-#[command(next_help_heading = "Options of cuda and ptx")]
+#[command(next_help_heading = "Options of cuda and ptx, and the dtype of goal")]
 pub(crate) struct KernelFlags {
     /// Element type: i8 u8 i32 u32 i64 u64 f16 bf16 f32 f64, or fp8 as f8e4m3 or f8e5m2
     #[arg(long, default_value = "f32", value_parser = element)]
@@ -89,6 +89,11 @@ pub(crate) fn threads(text: &str) -> Result<u32, Refused> {
 }
 
 impl KernelFlags {
+    /// The type of elements.
+    pub(crate) fn element(&self) -> Element {
+        self.dtype
+    }
+
     /// What would be refused whatever the program is.
     pub(crate) fn check(&self) -> Result<(), Failure> {
         #[cfg(feature = "cuda")]

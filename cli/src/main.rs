@@ -18,6 +18,7 @@ mod lints;
 mod list;
 mod markdown;
 mod memory;
+mod messages;
 mod optimum;
 mod output;
 mod program;

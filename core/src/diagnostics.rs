@@ -158,7 +158,7 @@ codes! {
     E0701 BadSetting "an executor's setting that is unknown, missing, or of the wrong kind",
     E0702 SizeClasses "size classes that overlap, or leave sizes out",
     E0703 WrongCollective "an executor for one collective that names an algorithm for another",
-    E0704 NotExportable "an executor that does not fit the contest's form",
+    E0704 NotExportable "what does not fit the form of an export",
 
     // Warnings.
     W0001 UnusedScratch "scratch that no rank reads",

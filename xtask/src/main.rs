@@ -1,5 +1,5 @@
 //! The repository's own tasks: `cargo xtask test`, `cargo xtask book`, `cargo xtask mutants`, `cargo xtask sweeps`, `cargo xtask calibrate [--write]`,
-//! `cargo xtask gpu-test [--dry-run]`, `cargo xtask nvrtc`, `cargo xtask peers [--quick] [--json FILE]`, `cargo xtask parser [--check]`.
+//! `cargo xtask gpu-test [--dry-run]`, `cargo xtask mpi`, `cargo xtask nvrtc`, `cargo xtask peers [--quick] [--json FILE]`, `cargo xtask parser [--check]`.
 
 use std::process::ExitCode;
 
@@ -7,6 +7,7 @@ mod book;
 mod calibrate;
 mod command;
 mod gpu;
+mod mpi;
 mod mutants;
 mod nvrtc;
 mod packages;
@@ -22,6 +23,7 @@ usage: cargo xtask test              every check that CI runs, after installing 
        cargo xtask calibrate         the model's constants of this machine, beside the library's
        cargo xtask calibrate --write the same, into stdlib/host.costs
        cargo xtask gpu-test          kernels on a GPU: right, below sanitizers, and how fast; --dry-run without one
+       cargo xtask mpi               the whole library as C files, by every MPI that can be installed
        cargo xtask nvrtc             CUDA's compiler below target/, which tests of kernels need
        cargo xtask peers             our algorithms beside Open MPI's, which it installs, in one run
        cargo xtask parser            generate the parser and the lexer from the grammar
@@ -38,6 +40,7 @@ fn main() -> ExitCode {
         ["calibrate"] => calibrate::run(false),
         ["calibrate", "--write"] => calibrate::run(true),
         ["gpu-test", rest @ ..] => gpu::run(rest),
+        ["mpi"] => mpi::all(),
         ["nvrtc"] => nvrtc::install(&command::root()),
         ["peers", rest @ ..] => peers::run(rest),
         ["parser"] => parser::write(),

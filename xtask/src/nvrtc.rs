@@ -26,7 +26,8 @@ pub(crate) fn install(root: &Path) -> Result<(), String> {
         return Ok(());
     }
     println!("installing {} into target/nvrtc", WHEELS.join(" and "));
-    pip(&folder)?;
+    pip("--target", &folder, &WHEELS)
+        .map_err(|why| format!("{why}; or set ROUNDELAY_NVRTC to a CUDA toolkit's NVRTC"))?;
     if let Some(file) = FILES.iter().find(|file| !there(file)) {
         return Err(format!(
             "the wheels were installed, but {} is not in {}",
@@ -37,8 +38,9 @@ pub(crate) fn install(root: &Path) -> Result<(), String> {
     fs::write(&stamp, wanted).map_err(|error| format!("{}: {error}", stamp.display()))
 }
 
-/// With whichever pip there is. One that starts and fails has said why.
-fn pip(folder: &Path) -> Result<(), String> {
+/// Installs wheels into a folder, as Python's packages (`--target`) or as programs with their libraries (`--prefix`), with
+/// whichever pip there is. One that starts and fails has said why.
+pub(crate) fn pip(into: &str, folder: &Path, wheels: &[&str]) -> Result<(), String> {
     let ways = [("python3", &["-m", "pip"][..]), ("pip3", &[]), ("pip", &[])];
     for (program, first) in ways {
         let mut asked = Command::new(program);
@@ -47,15 +49,26 @@ fn pip(folder: &Path) -> Result<(), String> {
             continue;
         }
         let mut command = Command::new(program);
-        command.args(first).args(["install", "--quiet", "--upgrade", "--no-deps", "--target"]);
-        let status = command.arg(folder).args(WHEELS).status();
+        command.args(first).args([
+            "install",
+            "--quiet",
+            "--upgrade",
+            "--no-deps",
+            "--ignore-installed",
+            into,
+        ]);
+        // Debian would put what has a prefix into a folder `local` there.
+        command
+            .env("DEB_PYTHON_INSTALL_LAYOUT", "deb_system")
+            .env("PIP_ROOT_USER_ACTION", "ignore");
+        let status = command.arg(folder).args(wheels).status();
         return match status {
             Ok(status) if status.success() => Ok(()),
             Ok(status) => {
-                Err(format!("{program} could not install {}: {status}", WHEELS.join(" and ")))
+                Err(format!("{program} could not install {}: {status}", wheels.join(" and ")))
             }
             Err(error) => Err(format!("{program} did not start: {error}")),
         };
     }
-    Err("no pip: neither `python3 -m pip` nor `pip3` nor `pip` starts; install one, or set ROUNDELAY_NVRTC to a CUDA toolkit's NVRTC".to_owned())
+    Err("no pip: neither `python3 -m pip` nor `pip3` nor `pip` starts; install one".to_owned())
 }

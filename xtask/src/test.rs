@@ -16,10 +16,11 @@ const ALL: [&str; 3] = ["--workspace", "--exclude", "xtask"];
 
 type Step = (&'static str, fn(&Path) -> Result<(), String>);
 
-const STEPS: [Step; 13] = [
+const STEPS: [Step; 14] = [
     ("format", |root| cargo(root, &["fmt", "--all", "--check"])),
     ("generated parser", |_| crate::parser::check()),
     ("CUDA's compiler", crate::nvrtc::install),
+    ("an MPI", crate::mpi::install),
     ("lints", |root| {
         let strict = ["--all-targets", "--", "-D", "warnings"];
         cargo(root, &[&["clippy", "--package", "xtask"], &strict[..]].concat())?;

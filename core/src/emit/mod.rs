@@ -3,7 +3,11 @@
 #[cfg(feature = "tools")]
 pub mod cuda;
 #[cfg(feature = "tools")]
+pub mod goal;
+#[cfg(feature = "tools")]
 pub mod hccl_cpp;
+#[cfg(feature = "tools")]
+pub mod mpi;
 #[cfg(feature = "tools")]
 mod picture;
 mod repeats;

@@ -26,6 +26,8 @@ pub(super) enum Act {
 /// The acts of all ranks in order, and the tables that they refer to.
 pub(super) struct Acts {
     pub(super) list: Vec<Act>,
+    /// The level of each, in ascending order, once they are sorted.
+    pub(super) levels: Vec<u32>,
     pub(super) messages: Vec<Message>,
     pub(super) operands: Vec<Operand>,
     pub(super) regions: Interner<Region>,
@@ -46,6 +48,7 @@ impl Acts {
     ) -> Result<Self, Vec<Finding>> {
         let mut acts = Self {
             list: Vec::with_capacity(schedule.ops.len()),
+            levels: Vec::new(),
             messages: Vec::new(),
             operands: Vec::with_capacity(schedule.operands.len()),
             regions: Interner::default(),

@@ -13,11 +13,11 @@ type Placed = ((Place, bool, u32), Action);
 /// What each rank does. A move has the number of its act, from 1, as long as it has none in a schedule.
 pub(super) fn actions(nranks: u32, acts: &Acts, windows: &Windows) -> Vec<Vec<Action>> {
     let mut placed: Vec<Vec<Placed>> = vec![Vec::new(); nranks as usize];
-    for (number, act) in (1..).zip(&acts.list) {
+    for (number, (level, act)) in (1..).zip(acts.levels.iter().zip(&acts.list)) {
         match act {
             Act::Move(rank, _) => {
                 let action = Action::Move(OpId(number));
-                placed[rank.index()].push(((at(number), false, 0), action));
+                placed[rank.index()].push(((at(*level), false, number), action));
             }
             Act::Message(id) => {
                 let Message { from, to, .. } = acts.messages[*id as usize];

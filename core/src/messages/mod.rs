@@ -7,6 +7,7 @@
 mod acts;
 mod check;
 mod form;
+mod levels;
 mod slots;
 mod text;
 mod windows;
@@ -112,8 +113,8 @@ impl TwoSided {
         let mut acts = Acts::new(&joined, &order, limit)?;
         let mut form = acts.tables(&joined);
         let modes = &[Mode::OutOfPlace, Mode::InPlace][..=usize::from(author.proof().in_place)];
-        let windows = Windows::new(&form, &acts.list, &acts.messages, modes)
-            .map_err(|cells| vec![too_fine(cells)])?;
+        levels::sort(&mut acts, &form, modes).map_err(|cells| vec![too_fine(cells)])?;
+        let windows = Windows::new(&form, &acts, modes).map_err(|cells| vec![too_fine(cells)])?;
         let mut actions = form::actions(form.nranks, &acts, &windows);
         breaks(&mut form, &mut actions);
         form::write(&mut form, &acts, &mut actions);

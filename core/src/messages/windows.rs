@@ -10,14 +10,14 @@ use std::hash::BuildHasherDefault;
 use std::ops::Range;
 
 use super::Message;
-use super::acts::Act;
+use super::acts::{Act, Acts};
 use crate::ids::{LaneId, RankId};
 use crate::schedule::interner::Mix;
 use crate::schedule::{Buffer, Operand, Schedule};
 use crate::verify::layout::{Cells, Layout, Mode};
 use crate::verify::memory::{Memory, NOBODY, Past};
 
-/// Places in the order of acts, which are numbered from 1. Between two acts come, in this order, what begins after the
+/// Places in the order of acts, by their levels from 1 on. Between two levels come, in this order, what begins after the
 /// first, receives that end, sends that end, and what begins after those.
 pub(super) type Place = u32;
 
@@ -65,14 +65,10 @@ impl Windows {
     ///
     /// # Errors
     /// How many cells a unit would have, where cells cannot be numbered.
-    pub(super) fn new(
-        tables: &Schedule,
-        acts: &[Act],
-        messages: &[Message],
-        modes: &[Mode],
-    ) -> Result<Self, u32> {
+    pub(super) fn new(tables: &Schedule, acts: &Acts, modes: &[Mode]) -> Result<Self, u32> {
+        let messages = &acts.messages[..];
         let cells = Cells::new(tables)?;
-        let end = acts.len() as u32 + 1;
+        let end = acts.levels.last().map_or(1, |last| last + 1);
         // The act before which each send, and each receive, has ended.
         let (mut sent, mut received) = (vec![end; messages.len()], vec![end; messages.len()]);
         for mode in modes {
@@ -124,11 +120,11 @@ fn in_order(messages: &[Message], ends: &mut [u32]) {
 }
 
 /// What acts touch, in one layout of memory.
-struct Touched<'a> {
-    tables: &'a Schedule,
-    cells: &'a Cells,
-    layout: Layout,
-    messages: &'a [Message],
+pub(super) struct Touched<'a> {
+    pub(super) tables: &'a Schedule,
+    pub(super) cells: &'a Cells,
+    pub(super) layout: Layout,
+    pub(super) messages: &'a [Message],
 }
 
 /// Nothing is known to come before anything: whatever stands in memory is told.
@@ -145,23 +141,23 @@ impl Past for Nothing {
 }
 
 /// Of each cell a number.
-struct Marks(Memory);
+pub(super) struct Marks(Memory);
 
 impl Marks {
-    fn new(size: u32) -> Self {
+    pub(super) fn new(size: u32) -> Self {
         Self(Memory::new(size))
     }
 
-    fn of(&mut self, cells: Range<u32>) -> impl Iterator<Item = u32> {
+    pub(super) fn of(&mut self, cells: Range<u32>) -> impl Iterator<Item = u32> {
         self.0.unordered(cells, &Nothing).into_iter().map(|(_, (mark, _))| mark)
     }
 
-    fn set(&mut self, cells: Range<u32>, mark: u32) {
+    pub(super) fn set(&mut self, cells: Range<u32>, mark: u32) {
         self.0.write(cells, mark, &Nothing);
     }
 
     /// Sets it where it is less.
-    fn raise(&mut self, cells: Range<u32>, mark: u32) {
+    pub(super) fn raise(&mut self, cells: Range<u32>, mark: u32) {
         let higher = self.0.write(cells, mark, &Nothing);
         for (cells, (higher, _)) in higher.into_iter().filter(|(_, (old, _))| *old > mark) {
             self.set(cells, higher);
@@ -182,7 +178,7 @@ impl Touched<'_> {
     }
 
     /// What an act reads and what it writes. A copy onto itself does neither.
-    fn of(&self, act: &Act) -> (Vec<Range<u32>>, Vec<Range<u32>>) {
+    pub(super) fn of(&self, act: &Act) -> (Vec<Range<u32>>, Vec<Range<u32>>) {
         let place = |o: &Operand| {
             let first = self.layout.buffer(o.rank, self.tables.region(*o).buffer);
             (first + self.cells.of(*o).0, self.cells.of(*o).1)
@@ -203,11 +199,10 @@ impl Touched<'_> {
     }
 
     /// The acts before which sends and receives must have ended.
-    fn backwards(&self, acts: &[Act], sent: &mut [u32], received: &mut [u32]) {
+    fn backwards(&self, acts: &Acts, sent: &mut [u32], received: &mut [u32]) {
         let (mut written, mut touched) =
             (Marks::new(self.layout.size), Marks::new(self.layout.size));
-        for (number, act) in acts.iter().enumerate().rev() {
-            let number = number as u32 + 1;
+        for (&number, act) in acts.levels.iter().zip(&acts.list).rev() {
             let (reads, writes) = self.of(act);
             if let Act::Message(id) = act {
                 let id = *id as usize;
@@ -226,10 +221,10 @@ impl Touched<'_> {
     }
 
     /// The places at which sends and receives may begin, by the places at which others end.
-    fn forwards(&self, acts: &[Act], windows: &mut Windows) {
+    fn forwards(&self, acts: &Acts, windows: &mut Windows) {
         let (mut written, mut touched) =
             (Marks::new(self.layout.size), Marks::new(self.layout.size));
-        for (number, act) in (1..).zip(acts) {
+        for (&number, act) in acts.levels.iter().zip(&acts.list) {
             let (reads, writes) = self.of(act);
             let (read, wrote) = match act {
                 Act::Message(id) => {

@@ -27,6 +27,9 @@ pub struct Reduction {
     /// How far the pieces of the buffer agree: where they do, an element's result does not depend on the count, nor
     /// on how a message is cut into chunks.
     pub pieces: Sameness,
+    /// Whether each result is the reduction of all ranks' contributions in the order of the ranks, so that an op need
+    /// not commute.
+    pub in_rank_order: bool,
     /// Two ranks that differ, where any do.
     pub witness: Option<Witness>,
 }
@@ -55,6 +58,8 @@ pub(super) fn reduction(
     let mut any: Option<ValueId> = None;
     let (mut ranks, mut pieces) = (Sameness::Exact, Sameness::Exact);
     let mut witness = None;
+    let stretches = values.stretches();
+    let mut in_rank_order = true;
     for rank in (0..schedule.nranks).map(RankId) {
         for (cell, value) in (0..).zip(results.of(rank)) {
             let (unit, cut) = (cell / cells.per_unit, cell % cells.per_unit);
@@ -73,10 +78,11 @@ pub(super) fn reduction(
                 witness = Some(Witness { ranks: [other, rank], piece, orders });
             }
             ranks = ranks.max(sameness);
+            in_rank_order &= stretches[value.expr as usize].is_some();
             pieces = pieces.max(commuted.compare(*any.get_or_insert(*value), *value));
         }
     }
-    Reduction { ranks, pieces, witness }
+    Reduction { ranks, pieces, in_rank_order, witness }
 }
 
 impl Commuted {

@@ -265,6 +265,17 @@ impl Values {
         leaves
     }
 
+    /// For each expression that is of neighbors among the ranks, in their order: the first, and the one after the last.
+    pub(crate) fn stretches(&self) -> Vec<Option<(u32, u32)>> {
+        let mut all: Vec<_> = (0..self.leaves).map(|rank| Some((rank, rank + 1))).collect();
+        for Node { left, right, .. } in &self.nodes {
+            let of = |expr: &u32| all[*expr as usize];
+            let joined = of(left).zip(of(right)).filter(|(left, right)| left.1 == right.0);
+            all.push(joined.map(|(left, right)| (left.0, right.1)));
+        }
+        all
+    }
+
     /// All expressions, those that differ only in the order of two operands as one.
     pub(crate) fn commuted(&self) -> Commuted {
         let mut classes = Self::new(self.leaves, self.nodes.len());

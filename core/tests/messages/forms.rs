@@ -102,29 +102,29 @@ fn a_fold_for_all() {
     let fold = "fold 0.input[0..1], 1.input[0..1], 2.input[0..1] -> 0.output[0..1], 1.output[0..1], 2.output[0..1]";
     check(
         &by_rank_1("AllReduce", ["", "", ""], &[fold]),
-        "0>1 2>1 1>0 1>2",
+        "0>1 2>1 1>2 1>0",
         &expect![[r#"
-        rank 0
-          send 0.input[0..1] to 1 @0
-          sent @0
-          receive 0.output[0..1] from 1 @2
-          received @2
-        rank 1
-          receive 1.received0#0@0[0..1] from 0 @0
-          receive 1.received0#1@0[0..1] from 2 @1
-          received @0
-          received @1
-          fold 1.received0#0@0[0..1], 1.input[0..1], 1.received0#1@0[0..1] -> 1.output[0..1]
-          send 1.output[0..1] to 0 @2
-          send 1.output[0..1] to 2 @3
-          sent @2
-          sent @3
-        rank 2
-          send 2.input[0..1] to 1 @1
-          sent @1
-          receive 2.output[0..1] from 1 @3
-          received @3
-    "#]],
+            rank 0
+              send 0.input[0..1] to 1 @0
+              sent @0
+              receive 0.output[0..1] from 1 @3
+              received @3
+            rank 1
+              receive 1.received0#0@0[0..1] from 0 @0
+              receive 1.received0#1@0[0..1] from 2 @1
+              received @0
+              received @1
+              fold 1.received0#0@0[0..1], 1.input[0..1], 1.received0#1@0[0..1] -> 1.output[0..1]
+              send 1.output[0..1] to 2 @2
+              send 1.output[0..1] to 0 @3
+              sent @2
+              sent @3
+            rank 2
+              send 2.input[0..1] to 1 @1
+              sent @1
+              receive 2.output[0..1] from 1 @2
+              received @2
+        "#]],
     );
 }
 

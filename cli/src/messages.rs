@@ -1,0 +1,135 @@
+//! `roundelay emit mpi` and `emit goal`: an algorithm as sends and receives.
+
+use clap::Args;
+use roundelay::library::SOURCES;
+use roundelay::select::{Costs, host};
+use roundelay_core::diagnostics::{Diagnostic, Finding};
+use roundelay_core::emit::cuda::Element;
+use roundelay_core::emit::goal;
+use roundelay_core::emit::mpi::{self, Export};
+use roundelay_core::messages::TwoSided;
+use roundelay_core::program::Configured;
+use roundelay_core::prove_source;
+use roundelay_core::schedule::Algorithm as _;
+use roundelay_core::syntax::Source;
+use roundelay_core::verify::Proved;
+
+use crate::bench::count as elements_of;
+use crate::flags::SourceFlags;
+use crate::values::{bytes, count, rate};
+
+/// The C file of an algorithm at one number of ranks.
+pub(crate) fn mpi(
+    algorithm: &Configured,
+    source: &Source,
+    flags: &SourceFlags,
+    nranks: u32,
+) -> Result<String, Vec<Diagnostic>> {
+    let (proved, form) = form(algorithm, nranks)?;
+    let library = SOURCES.iter().map(|(name, text)| Source::from_text(*name, text));
+    let files: Vec<Source> = std::iter::once(source.clone()).chain(library).collect();
+    let command = command("mpi", flags, nranks);
+    let export = Export {
+        form: &form,
+        author: proved.proof(),
+        command: &command,
+        docs: &algorithm.checked().docs,
+        source: files.iter().find(|file| file.name() == algorithm.file()),
+    };
+    let file = mpi::mpi(&export).map_err(|all| place(algorithm, nranks, all))?;
+    Ok(file.text)
+}
+
+/// What is simulated.
+#[derive(Args)]
+#[command(next_help_heading = "Options of goal")]
+pub(crate) struct GoalFlags {
+    /// Size in bytes as nccl-tests counts it, such as 4096, 64K or 1MiB [default: 64M]
+    #[arg(long, value_parser = bytes, conflicts_with = "count")]
+    bytes: Option<u64>,
+    /// Count of elements, as NCCL's calls take it, instead of a size, such as 1000, 64K, 1M or 1e6
+    #[arg(long, value_parser = count)]
+    count: Option<u64>,
+    /// How fast a rank reduces, such as 400GB/s [default: as measured for the library]
+    #[arg(long, value_name = "RATE", value_parser = rate)]
+    reduce: Option<f64>,
+    /// How fast a rank copies within its memory, such as 400GB/s [default: as measured for the library]
+    #[arg(long, value_name = "RATE", value_parser = rate)]
+    copy: Option<f64>,
+}
+
+/// The size where none is given.
+const BYTES: u64 = 64 << 20;
+
+impl GoalFlags {
+    /// The flag that is given although nothing but `emit goal` takes it.
+    pub(crate) fn given(&self) -> Option<&'static str> {
+        let all = [
+            (self.bytes.is_some(), "--bytes"),
+            (self.count.is_some(), "--count"),
+            (self.reduce.is_some(), "--reduce"),
+            (self.copy.is_some(), "--copy"),
+        ];
+        all.into_iter().find(|(given, _)| *given).map(|(_, flag)| flag)
+    }
+
+    /// The text for simulators.
+    pub(crate) fn goal(
+        &self,
+        algorithm: &Configured,
+        flags: &SourceFlags,
+        nranks: u32,
+        element: Element,
+    ) -> Result<String, Vec<Diagnostic>> {
+        let (_, form) = form(algorithm, nranks)?;
+        let size = element.size() as u64;
+        let bytes = self.bytes.unwrap_or(BYTES);
+        let elements = || elements_of(algorithm.collective(), nranks, bytes, size);
+        let known = host();
+        let costs = Costs {
+            reduce: self.reduce.unwrap_or(known.reduce),
+            copy: self.copy.unwrap_or(known.copy),
+            ..known.clone()
+        };
+        let count = self.count.unwrap_or_else(elements);
+        let command = command("goal", flags, nranks);
+        let command = format!("{command} --count {count} --dtype {}", element.name());
+        let export =
+            goal::Export { form: &form, count, element: size, costs: &costs, command: &command };
+        goal::goal(&export).map_err(|all| place(algorithm, nranks, all))
+    }
+}
+
+fn place(algorithm: &Configured, nranks: u32, all: Vec<Finding>) -> Vec<Diagnostic> {
+    all.into_iter().map(|finding| algorithm.diagnostic(finding, nranks)).collect()
+}
+
+fn form(algorithm: &Configured, nranks: u32) -> Result<(Proved, TwoSided), Vec<Diagnostic>> {
+    let proved = prove_source(algorithm, nranks)?;
+    let form = TwoSided::new(&proved);
+    let form = form.map_err(|all| place(algorithm, nranks, all))?;
+    Ok((proved, form))
+}
+
+/// What a user types to get the same again.
+fn command(what: &str, flags: &SourceFlags, nranks: u32) -> String {
+    let mut words =
+        vec!["roundelay".to_owned(), "emit".to_owned(), what.to_owned(), flags.source.clone()];
+    let named = flags.algorithm.iter().map(|name| ["--algorithm".to_owned(), name.clone()]);
+    words.extend(named.flatten());
+    words.extend(
+        flags
+            .settings
+            .iter()
+            .flat_map(|(name, value)| ["--set".to_owned(), format!("{name}={value}")]),
+    );
+    words.extend(
+        flags.topology.topology.iter().flat_map(|text| ["--topology".to_owned(), text.clone()]),
+    );
+    words.extend(["--nranks".to_owned(), nranks.to_string()]);
+    let quoted = |word: &String| {
+        let plain = |c: char| c.is_ascii_alphanumeric() || "-_=./,".contains(c);
+        if word.chars().all(plain) { word.clone() } else { format!("\"{word}\"") }
+    };
+    words.iter().map(quoted).collect::<Vec<_>>().join(" ")
+}

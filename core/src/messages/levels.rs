@@ -1,0 +1,91 @@
+//! The acts by levels: how many acts must come before each, one after another, because they touch the same memory.
+//!
+//! Acts of a level touch nothing in common, so they may be done in any order. What a rank does depends on the levels
+//! alone, not on the order in which the proof happened to take the ranks: ranks that do the same do it in one order.
+
+use std::collections::HashMap;
+use std::hash::BuildHasherDefault;
+
+use super::acts::{Act, Acts};
+use super::windows::{Marks, Touched};
+use crate::ids::RankId;
+use crate::schedule::Schedule;
+use crate::schedule::interner::Mix;
+use crate::verify::layout::{Cells, Layout, Mode};
+
+/// Sorts the acts by levels, with what each rank does to its nearest peers first, and numbers messages in that order.
+///
+/// # Errors
+/// How many cells a unit would have, where cells cannot be numbered.
+pub(super) fn sort(acts: &mut Acts, tables: &Schedule, modes: &[Mode]) -> Result<(), u32> {
+    let levels = levels(acts, tables, modes)?;
+    let nranks = tables.nranks;
+    let key = |at: usize| match acts.list[at] {
+        Act::Message(id) => {
+            let message = acts.messages[id as usize];
+            let distance = (message.to.0 + nranks - message.from.0) % nranks;
+            (levels[at], 0, distance, message.from.0, at)
+        }
+        Act::Move(rank, _) => (levels[at], 1, 0, rank.0, at),
+    };
+    let mut order: Vec<usize> = (0..acts.list.len()).collect();
+    order.sort_by_key(|at| key(*at));
+    let mut messages = Vec::with_capacity(acts.messages.len());
+    let act = |at: &usize| match acts.list[*at] {
+        Act::Message(id) => {
+            messages.push(acts.messages[id as usize]);
+            Act::Message(messages.len() as u32 - 1)
+        }
+        act @ Act::Move(..) => act,
+    };
+    let sorted = order.iter().map(act).collect();
+    acts.list = sorted;
+    acts.messages = messages;
+    acts.levels = order.iter().map(|at| levels[*at]).collect();
+    Ok(())
+}
+
+/// The level of each act, counted from 1. Messages from one rank to another keep their order, in one level too.
+fn levels(acts: &Acts, tables: &Schedule, modes: &[Mode]) -> Result<Vec<u32>, u32> {
+    let cells = Cells::new(tables)?;
+    let mut memories = Vec::new();
+    for mode in modes {
+        let layout = Layout::new(tables, &cells, *mode).ok_or(cells.per_unit)?;
+        let size = layout.size;
+        let touched = Touched { tables, cells: &cells, layout, messages: &acts.messages };
+        memories.push((touched, Marks::new(size), Marks::new(size)));
+    }
+    let mut last: HashMap<(RankId, RankId), u32, BuildHasherDefault<Mix>> = HashMap::default();
+    let mut levels = Vec::with_capacity(acts.list.len());
+    for act in &acts.list {
+        let mut level = 1;
+        let before = match act {
+            Act::Message(id) => {
+                let message = acts.messages[*id as usize];
+                Some(last.entry((message.from, message.to)).or_insert(1))
+            }
+            Act::Move(..) => None,
+        };
+        level = level.max(before.as_deref().copied().unwrap_or(1));
+        for (touched, written, any) in &mut memories {
+            let (reads, writes) = touched.of(act);
+            let reads = reads.into_iter().filter_map(|cells| written.of(cells).max());
+            let writes = writes.into_iter().filter_map(|cells| any.of(cells).max());
+            level = reads.chain(writes).fold(level, |level, before| level.max(before + 1));
+        }
+        if let Some(before) = before {
+            *before = level;
+        }
+        for (touched, written, any) in &mut memories {
+            let (reads, writes) = touched.of(act);
+            for cells in reads.into_iter().chain(writes.iter().cloned()) {
+                any.raise(cells, level);
+            }
+            for cells in writes {
+                written.set(cells, level);
+            }
+        }
+        levels.push(level);
+    }
+    Ok(levels)
+}
