@@ -93,7 +93,7 @@ fn costs(schedule: &Schedule, proof: &Proof) -> Option<String> {
     Some(format!(
         "The longest chain of messages has {}; in one step a rank sends to at most {} and receives from {}. The busiest \
          rank sends or receives {:.4} times `count` elements.",
-        proof.rounds,
+        proof.steps,
         peers(proof.ports.send.peers.len()),
         peers(proof.ports.receive.peers.len()),
         units,
