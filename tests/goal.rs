@@ -1,4 +1,4 @@
-//! GOAL, as LogGOPSim's `txt2bin` reads it: a reader of that grammar takes what is exported, every program runs to its
+//! GOAL, as `LogGOPSim`'s `txt2bin` reads it: a reader of that grammar takes what is exported, every program runs to its
 //! end, and what each rank sends reaches whom it must.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -112,10 +112,13 @@ fn read(text: &str) -> Result<Programs, String> {
 /// each rank has heard of in the end, and how many messages come one after another.
 fn run(programs: &Programs) -> Result<(Vec<BTreeSet<usize>>, usize), String> {
     type State = (BTreeSet<usize>, usize);
+    // From, to, tag; and the task that receives, its size and what it had heard of.
+    type Ends = (usize, usize, u32);
+    type Open = (usize, u64, State);
     let mut started: Vec<Vec<bool>> = programs.iter().map(|p| vec![false; p.len()]).collect();
     let mut done: Vec<Vec<Option<State>>> = programs.iter().map(|p| vec![None; p.len()]).collect();
-    let mut sent: BTreeMap<(usize, usize, u32), VecDeque<(u64, State)>> = BTreeMap::new();
-    let mut open: BTreeMap<(usize, usize, u32), VecDeque<(usize, u64, State)>> = BTreeMap::new();
+    let mut sent: BTreeMap<Ends, VecDeque<(u64, State)>> = BTreeMap::new();
+    let mut open: BTreeMap<Ends, VecDeque<Open>> = BTreeMap::new();
     loop {
         let mut moved = false;
         for (rank, tasks) in programs.iter().enumerate() {

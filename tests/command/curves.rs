@@ -48,10 +48,11 @@ fn each_point_is_what_its_form_says() {
     for run in runs(&json, 1) {
         let n = run["nranks"].as_f64().unwrap();
         let f = n.log2().floor();
-        let folded = if f.exp2() < n { 2.0 } else { 0.0 };
+        let left_over = f.exp2() < n;
+        let folded = if left_over { 2.0 } else { 0.0 };
         let volume = (2.0 * (1.0 - 1.0 / f.exp2()) + folded) * size;
         let by_form = (2.0 * f + folded) * latency + volume / bandwidth;
-        if f.exp2() == n {
+        if !left_over {
             near(&run["seconds"], by_form);
         } else {
             // What a rank needs later finds its way early, and shares the port with what is folded in.

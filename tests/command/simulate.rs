@@ -50,6 +50,28 @@ fn people_are_told_where_the_time_goes() {
     assert!(steps.contains("pulls from 0: 2 us of latency"), "{steps}");
 }
 
+/// The direct exchange: two steps of seven messages where streams go by data, fourteen messages one after the other in
+/// order; and NHR's slices are pieces of a step's message.
+#[test]
+fn streams_and_pieces_are_flags() {
+    let of = |more: &[&str]| {
+        let mesh = ["--topology", "full_mesh(8, 25GB/s, 2us)", "--bytes", "0"];
+        let json = json(&[more, &mesh].concat());
+        let time = json["seconds"].as_f64().expect("a time");
+        (time, json["steps"].clone(), json["messages"].clone(), json["pieces"].clone())
+    };
+    let exchange = |time: f64| (time, 2.into(), 112.into(), 112.into());
+    assert_eq!(of(&["MeshAllReduce"]), exchange(4e-6));
+    let (time, ..) = of(&["MeshAllReduce", "--streams", "in-order"]);
+    assert!((time - 28e-6).abs() < 1e-12, "{time}");
+    let nhr = |time: f64| (time, 6.into(), 48.into(), 112.into());
+    assert_eq!(of(&["NhrAllReduce"]), nhr(12e-6));
+    let (time, ..) = of(&["NhrAllReduce", "--piece", "1us"]);
+    assert!((time - 20e-6).abs() < 1e-12, "4, 2 and 1 slices, twice: {time}");
+    let out = simulate(&["NhrAllReduce", "--topology", "full_mesh(8, 25GB/s, 2us)"]).ends(0).out;
+    assert!(out.contains("6 steps, 48 messages of 112 pieces; streams go by data"), "{out}");
+}
+
 /// What can be worked out by hand: 14 steps of a ring, or a half to the other rank.
 #[test]
 fn costs_are_flags() {
@@ -91,6 +113,9 @@ fn calls_that_make_no_sense() {
     with(&["--bandwidth", "1GB/s"]).refused(2, "E0501");
     with(&["--latency", "1us"]).refused(2, "E0501");
     with(&["--reduce", "0GB/s"]).refused(2, "E0501");
+    with(&["--piece=-1us"]).refused(2, "E0501");
+    with(&["--piece", "1"]).refused(2, "E0501");
+    with(&["--streams", "at-once"]).refused(2, "E0501");
     with(&["--straggler", "3"]).refused(2, "E0501");
     with(&["--straggler", "x=2"]).refused(2, "E0501");
     with(&["--straggler", "8=2"]).refused(2, "E0204");

@@ -1,4 +1,4 @@
-//! The MPIs of this machine: those below `target/mpi`, where `cargo xtask test` and `cargo xtask mpi` put PyPI's, and
+//! The MPIs of this machine: those below `target/mpi`, where `cargo xtask test` and `cargo xtask mpi` put `PyPI`'s, and
 //! Debian's.
 
 use std::path::{Path, PathBuf};

@@ -94,7 +94,7 @@ fn the_library_does_what_mpi_does() {
         let cases: Vec<_> = select::library().iter().filter_map(|a| Case::new(a, nranks)).collect();
         let names: Vec<_> = cases.iter().map(|case| case.name.as_str()).collect();
         let left_out = select::library().iter().filter(|a| !names.contains(&a.name()));
-        let left_out: Vec<_> = left_out.map(|a| a.name()).collect();
+        let left_out: Vec<_> = left_out.map(roundelay::Algorithm::name).collect();
         for mpi in mpis.iter().filter(|mpi| mpi.yields || nranks <= 2) {
             let begun = std::time::Instant::now();
             all.push(wrong(mpi, &cases, &[]));

@@ -74,6 +74,8 @@ fn machines_that_make_no_sense() {
         (Machine { reduce: Some(f64::NAN), ..plain.clone() }, Code::BadTopology),
         (Machine { copy: Some(f64::INFINITY), ..plain.clone() }, Code::BadTopology),
         (Machine { latency: -1.0, ..plain.clone() }, Code::BadTopology),
+        (Machine { piece: -1e-9, ..plain.clone() }, Code::BadTopology),
+        (Machine { piece: f64::NAN, ..plain.clone() }, Code::BadTopology),
         (slow(8, 2.0), Code::RankOutOfRange),
         (slow(0, 0.5), Code::BadTopology),
         (slow(0, f64::NAN), Code::BadTopology),

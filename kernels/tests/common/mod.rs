@@ -46,7 +46,7 @@ impl Builder {
                 scale_outputs: false,
                 in_place: true,
                 reduce_depth: nranks - 1,
-                rounds: 0,
+                steps: 0,
                 ports: Ports::default(),
                 one_mode: None,
                 reduction: None,

@@ -191,7 +191,8 @@ impl Engine<'_> {
         if let Entry::Occupied(mut behind) = self.packets.behind.entry((stream, wire)) {
             match behind.get_mut().pop_front() {
                 Some(next) => {
-                    self.sharing.start(next, wire, self.packets.sent[next as usize].bytes)
+                    let bytes = self.packets.sent[next as usize].bytes;
+                    self.sharing.start(next, wire, bytes);
                 }
                 None => _ = behind.remove(),
             }
