@@ -196,7 +196,7 @@ fn what_is_chosen_runs() -> Result<(), Error> {
     assert_eq!(plan.schedule().algorithm, best.algorithm);
     run(&plan, 1, 8);
     let refused: &Refused = &choice.refused[0];
-    assert!(!refused.reason.is_empty() && matches!(best.numbers, Numbers::Schedule));
+    assert!(!refused.reason.is_empty() && !matches!(best.numbers, Numbers::Form(_)));
     // By name, too: the topology goes to the parameter that asks for one.
     run(&library::TwoShotAround::new().plan_on(&broken, 64, DType::I32, ReduceOp::Sum)?, 1, 8);
     let ring = RingAllReduce::new().plan_on(&broken, 64, DType::I32, ReduceOp::Sum);
