@@ -166,11 +166,12 @@ fn forms_are_near_what_is_simulated() {
                 let counts = form.counts(nranks).expect("the form holds");
                 let by_form = costs.time(&counts, bytes).seconds();
                 let off = by_form / simulated - 1.0;
-                // Two streams of a rank fold at once, and pieces of some families are fewer than a form has.
+                // Two streams of a rank fold at once, slices fold while others flow, and pieces of some families are fewer
+                // than a form has.
                 let what = format!("{name} at {nranks}, {bytes} bytes: {by_form} s, {simulated} s");
                 assert!((-0.005..0.2).contains(&off), "{what}");
                 let exact = form.exact(nranks) && form.pieces == form.messages;
-                assert!(!exact || form.streams != Term::Int(1) || off.abs() < 0.005, "{what}");
+                assert!(!exact || form.streams != Term::Int(1) || off.abs() < 0.01, "{what}");
                 compared += 1;
             }
         }

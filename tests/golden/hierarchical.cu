@@ -67,31 +67,31 @@ ROUNDELAY_DEVICE void MeshReduceScatter(Lane& lane, const Region input, const Re
     const i64 rank = lane.rank();
     const i64 nranks = lane.nranks();
     const Peer local = lane.local();
-#line 95 "mesh.coll"
+#line 90 "mesh.coll"
     const Pieces block = input.split(nranks);
-#line 97 "mesh.coll"
+#line 92 "mesh.coll"
     copy(local[block[rank]], local[output]);
     lane.meet();
-#line 99 "mesh.coll"
+#line 94 "mesh.coll"
     for (i64 d = 1; d < nranks; ++d) {
-#line 100 "mesh.coll"
+#line 95 "mesh.coll"
         lane.peer(mod(rank - d, nranks)).TxAck();
     }
-#line 102 "mesh.coll"
+#line 97 "mesh.coll"
     for (i64 d = 1; d < nranks; ++d) {
-#line 103 "mesh.coll"
+#line 98 "mesh.coll"
         const Peer from = lane.peer(mod(rank + d, nranks));
-#line 104 "mesh.coll"
+#line 99 "mesh.coll"
         from.RxAck();
-#line 105 "mesh.coll"
+#line 100 "mesh.coll"
         reduce(from[block[rank]], local[output]);
         lane.meet();
-#line 106 "mesh.coll"
+#line 101 "mesh.coll"
         from.TxDataSignal();
     }
-#line 108 "mesh.coll"
+#line 103 "mesh.coll"
     for (i64 d = 1; d < nranks; ++d) {
-#line 109 "mesh.coll"
+#line 104 "mesh.coll"
         lane.peer(mod(rank - d, nranks)).RxDataSignal();
     }
 }
@@ -266,31 +266,31 @@ ROUNDELAY_DEVICE void MeshAllGather(Lane& lane, const Region input, const Region
     const i64 rank = lane.rank();
     const i64 nranks = lane.nranks();
     const Peer local = lane.local();
-#line 126 "mesh.coll"
+#line 120 "mesh.coll"
     const Pieces block = output.split(nranks);
-#line 128 "mesh.coll"
+#line 122 "mesh.coll"
     copy(local[input], local[block[rank]]);
     lane.meet();
-#line 130 "mesh.coll"
+#line 124 "mesh.coll"
     for (i64 d = 1; d < nranks; ++d) {
-#line 131 "mesh.coll"
+#line 125 "mesh.coll"
         lane.peer(mod(rank - d, nranks)).TxAck();
+    }
+#line 127 "mesh.coll"
+    for (i64 d = 1; d < nranks; ++d) {
+#line 128 "mesh.coll"
+        const Peer from = lane.peer(mod(rank + d, nranks));
+#line 129 "mesh.coll"
+        from.RxAck();
+#line 130 "mesh.coll"
+        copy(from[input], local[block[from.number()]]);
+        lane.meet();
+#line 131 "mesh.coll"
+        from.TxDataSignal();
     }
 #line 133 "mesh.coll"
     for (i64 d = 1; d < nranks; ++d) {
 #line 134 "mesh.coll"
-        const Peer from = lane.peer(mod(rank + d, nranks));
-#line 135 "mesh.coll"
-        from.RxAck();
-#line 136 "mesh.coll"
-        copy(from[input], local[block[from.number()]]);
-        lane.meet();
-#line 137 "mesh.coll"
-        from.TxDataSignal();
-    }
-#line 139 "mesh.coll"
-    for (i64 d = 1; d < nranks; ++d) {
-#line 140 "mesh.coll"
         lane.peer(mod(rank - d, nranks)).RxDataSignal();
     }
 }
