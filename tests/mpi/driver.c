@@ -209,28 +209,31 @@ struct pair {
 };
 
 static void add_pairs(void *in, void *inout, int *len, MPI_Datatype *type) {
-    (void)type;
-    struct pair *a = in, *b = inout;
+    MPI_Aint lower, extent;
+    MPI_Type_get_true_extent(*type, &lower, &extent);
+    struct pair *a = (void *)((char *)in + lower), *b = (void *)((char *)inout + lower);
     for (int i = 0; i < *len; i++) {
         b[i].number = (int32_t)((uint32_t)a[i].number + (uint32_t)b[i].number);
         b[i].half = (int16_t)(a[i].half ^ b[i].half);
     }
 }
 
-static MPI_Datatype pairs(void) {
+/* Pairs that begin at their address, or that many before it. */
+static MPI_Datatype pairs(int before) {
     MPI_Datatype bare, whole;
     int lengths[2] = {1, 1};
-    MPI_Aint places[2] = {0, 4};
+    const MPI_Aint lower = -before * (MPI_Aint)sizeof(struct pair);
+    MPI_Aint places[2] = {lower, lower + 4};
     MPI_Datatype types[2] = {MPI_INT32_T, MPI_INT16_T};
     MUST(MPI_Type_create_struct(2, lengths, places, types, &bare));
-    MUST(MPI_Type_create_resized(bare, 0, sizeof(struct pair), &whole));
+    MUST(MPI_Type_create_resized(bare, lower, sizeof(struct pair), &whole));
     MUST(MPI_Type_commit(&whole));
     MUST(MPI_Type_free(&bare));
     return whole;
 }
 
 /* What lies in gaps stays, and what an op does on a derived type is done. */
-static void gaps(const struct algorithm *a, int count, int in_place) {
+static void gaps(const struct algorithm *a, int count, int in_place, int before) {
     const size_t in = inputs(a, rank) * (size_t)count, out = outputs(a, rank) * (size_t)count;
     struct pair *from = room(in * sizeof *from), *to = room(out * sizeof *to), *expected = room(out * sizeof *to);
     for (size_t i = 0; i < in; i++) {
@@ -242,11 +245,12 @@ static void gaps(const struct algorithm *a, int count, int in_place) {
         memcpy(to, from, in * sizeof *from);
         memcpy(expected, from, in * sizeof *from);
     }
-    MPI_Datatype type = pairs();
+    MPI_Datatype type = pairs(before);
     MPI_Op op;
     MUST(MPI_Op_create(add_pairs, 1, &op));
-    own(a, in_place ? MPI_IN_PLACE : from, expected, count, type, op, MPI_COMM_WORLD);
-    const int error = a->call(in_place ? MPI_IN_PLACE : from, to, count, type, op, MPI_COMM_WORLD);
+    const void *given = in_place ? MPI_IN_PLACE : from + before;
+    own(a, given, expected + before, count, type, op, MPI_COMM_WORLD);
+    const int error = a->call(given, to + before, count, type, op, MPI_COMM_WORLD);
     EXPECT(error == MPI_SUCCESS, "%s, %d pairs: error %d", a->name, count, error);
     for (size_t i = 0; i < out; i++) {
         const int same = to[i].number == expected[i].number && to[i].half == expected[i].half;
@@ -405,9 +409,11 @@ static void one(const struct algorithm *a) {
     for (int count = 1; count < 200; count = 3 * count + 4) {
         digest(a, count);
     }
-    gaps(a, 23, 0);
+    gaps(a, 23, 0, 0);
+    gaps(a, 23, 0, 1);
     if (a->in_place && a->collective == ALL_REDUCE) {
-        gaps(a, 23, 1);
+        gaps(a, 23, 1, 0);
+        gaps(a, 23, 1, 1);
     }
     if (reduces(a)) {
         matrices(a);

@@ -16,7 +16,7 @@ use crate::topo::{count, short};
 /// What the words of a list mean.
 pub(super) const LEGEND: &str = "\
 steps   messages in the longest chain in which each message waits for the one before
-S       nccl-tests' size in bytes; `1.5 S` passes one after another through one port a rank
+S       nccl-tests' size in bytes; `1.5 S` passes one after another through a port, streams by data
 scratch of a rank, in units of the count
 order   whether results are reduced in one order, on all ranks and in all pieces of the buffer
 `list COLLECTIVE --why` ranks algorithms by predicted time; `--format json` says more";

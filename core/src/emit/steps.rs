@@ -161,14 +161,35 @@ mod tests {
         let halves = "copy(from.output.block(1), local.output.block(1)); {} copy(from.output.block(0), local.output.block(0));";
         let whole = broadcast(&halves.replace("{}", ""));
         assert_eq!(whole, ["2 ranks:", "step 0  0->1"], "nothing in between");
-        let two = ["2 ranks:", "step 0  0->1[1]", "step 1  0->1[0]"];
+        let one = ["2 ranks:", "step 0  0->1"];
         let local = "copy(local.output.block(1), local.aside.block(1));";
-        assert_eq!(broadcast(&halves.replace("{}", local)), two, "a move at home in between");
+        assert_eq!(broadcast(&halves.replace("{}", local)), one, "a move at home in between");
         let twice = broadcast(&"copy(from.output, local.output);".repeat(2));
-        assert_eq!(twice, ["2 ranks:", "step 0  0->1", "step 1  0->1"], "one overwrites the other");
+        assert_eq!(twice, one, "neither sends what the other writes");
         let nothing = "copy(from.output.split(2)[0..0], local.output.split(2)[0..0]);";
         let none = broadcast(&format!("copy(from.output, local.output); {local} {nothing}"));
-        assert_eq!(none, ["2 ranks:", "step 0  0->1"], "an empty region does not travel");
+        assert_eq!(none, one, "an empty region does not travel");
+    }
+
+    /// Rank 1 pulls one part, says so, and pulls the other.
+    fn in_two_steps(first: &str, then: &str) -> Vec<String> {
+        let body = format!(
+            "if rank == root {{
+                copy(local.input, local.output);
+                for i in 0..2 {{ peer(1).TxAck(); peer(1).RxDataSignal(); }}
+             }} else {{
+                let from = peer(root);
+                from.RxAck(); copy(from.output.{first}, local.output.{first}); from.TxDataSignal();
+                from.RxAck(); copy(from.output.{then}, local.output.{then}); from.TxDataSignal();
+             }}"
+        );
+        lines("Broadcast", &body, 2)
+    }
+
+    #[test]
+    fn a_signal_in_between_is_a_step() {
+        let two = ["2 ranks:", "step 0  0->1[1]", "step 1  0->1[0]"];
+        assert_eq!(in_two_steps("block(1)", "block(0)"), two);
     }
 
     #[test]
@@ -181,7 +202,7 @@ mod tests {
             for d in 1..nranks { peer((rank - d) % nranks).RxDataSignal(); }";
         assert_eq!(
             lines("AllGather", body, 3),
-            ["3 ranks:", "step 0  0->2[0] 1->0[1] 2->1[2]", "step 1  0->1[0] 1->2[1] 2->0[2]"]
+            ["3 ranks:", "step 0  0->1[0] 0->2[0] 1->0[1] 1->2[1] 2->0[2] 2->1[2]"]
         );
         assert_eq!(lines("AllGather", body, 1), ["1 rank: nothing travels"]);
     }
@@ -189,11 +210,7 @@ mod tests {
     #[test]
     fn pieces_are_numbered_while_they_are_few() {
         let pull = |n: u32, piece: &str, rest: &str| {
-            broadcast(&format!(
-                "copy(from.output.split({n})[{piece}], local.output.split({n})[{piece}]);
-                 copy(local.output.split({n})[{piece}], local.aside.split({n})[{piece}]);
-                 copy(from.output.split({n})[{rest}], local.output.split({n})[{rest}]);"
-            ))
+            in_two_steps(&format!("split({n})[{piece}]"), &format!("split({n})[{rest}]"))
         };
         let of_4 = ["2 ranks, pieces of 1/4:", "step 0  0->1[0,1,2]", "step 1  0->1[3]"];
         assert_eq!(pull(4, "0..3", "3"), of_4);

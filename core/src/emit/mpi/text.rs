@@ -438,9 +438,9 @@ mod tests {
     fn only_what_is_one_peer_throughout_has_a_name() {
         let send = |peer: u64| Node::Once {
             key: Key { line: 0, what: What::Send(Buffer::Input) },
-            columns: [0, peer, 0, 0, 1].map(|v| vec![vec![vec![v], vec![v]]; 1]).to_vec(),
+            columns: [0, peer, 0, 0, 1].map(|v| vec![vec![vec![v]; 4]; 1]).to_vec(),
         };
-        let peers = |values: [u64; 2], rounds: [u64; 2]| {
+        let peers = |values: [u64; 4], rounds: [u64; 2]| {
             let mut node = send(0);
             if let Node::Once { columns, .. } = &mut node {
                 let row = |round: u64| values.map(|value| vec![(value + round) % 4]).to_vec();
@@ -450,10 +450,10 @@ mod tests {
             let nodes =
                 vec![Node::Loop { times: 2, body: body.clone() }, Node::Loop { times: 2, body }];
             let writer = Writer::new(4, &[], None);
-            writer.peers(&nodes, &Place { ranks: &[2, 3], loops: Vec::new() })
+            writer.peers(&nodes, &Place { ranks: &[0, 1, 2, 3], loops: Vec::new() })
         };
-        assert_eq!(peers([3, 0], [0, 0]), [("(rank + 1) % RANKS".to_owned(), "to")]);
-        assert_eq!(peers([3, 0], [0, 1]), []);
-        assert_eq!(peers([1, 1], [0, 0]), []);
+        assert_eq!(peers([1, 2, 3, 0], [0, 0]), [("(rank + 1) % RANKS".to_owned(), "to")]);
+        assert_eq!(peers([1, 2, 3, 0], [0, 1]), []);
+        assert_eq!(peers([1, 1, 1, 1], [0, 0]), []);
     }
 }
