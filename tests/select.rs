@@ -171,7 +171,7 @@ fn forms_are_near_what_is_simulated() {
                 let what = format!("{name} at {nranks}, {bytes} bytes: {by_form} s, {simulated} s");
                 assert!((-0.005..0.2).contains(&off), "{what}");
                 let exact = form.exact(nranks) && form.pieces == form.messages;
-                assert!(!exact || form.streams != Term::Int(1) || off.abs() < 0.01, "{what}");
+                assert!(!exact || form.streams != Term::Int(1) || off.abs() < 0.02, "{what}");
                 compared += 1;
             }
         }

@@ -59,7 +59,7 @@ struct At {
     /// The op that it is at.
     next: u32,
     end: u32,
-    /// What kept it last.
+    /// What kept it last: a wait or, in order, a move.
     gate: Cause,
     /// How many signals are behind it.
     epoch: u32,
@@ -97,6 +97,8 @@ pub(super) struct Engine<'a> {
     edges: Vec<Edge>,
     /// Moves that are done now.
     finished: Vec<MoveId>,
+    /// Reused: those that follow a move.
+    followers: Vec<Edge>,
     packets: Packets,
     /// How much slower each rank is.
     slower: Vec<f64>,
@@ -157,6 +159,7 @@ impl<'a> Engine<'a> {
             moves: Vec::new(),
             edges: Vec::new(),
             finished: Vec::new(),
+            followers: Vec::new(),
             packets: Packets::new(streams),
             slower: (0..schedule.nranks).map(|r| machine.slower(RankId(r))).collect(),
             signal: schedule.channels.iter().map(signal).collect(),
@@ -195,10 +198,13 @@ impl<'a> Engine<'a> {
 
     /// Everything that can happen without time going on.
     fn settle_streams(&mut self) {
-        let mut running = Vec::new();
+        let (mut running, mut done) = (Vec::new(), Vec::new());
         loop {
-            while let Some(id) = self.finished.pop() {
-                self.finish(id);
+            while !self.finished.is_empty() {
+                std::mem::swap(&mut self.finished, &mut done);
+                for id in done.drain(..) {
+                    self.finish(id);
+                }
             }
             // In turns: neighbors in memory run one after the other.
             std::mem::swap(&mut self.ready, &mut running);
@@ -304,6 +310,7 @@ impl<'a> Engine<'a> {
         if first.is_none() && next == end {
             self.end(stream, Cause::Move(id));
         } else if self.machine.streams == Streams::InOrder {
+            self.streams[stream.index()].gate = Cause::Move(id);
             self.ready.push(stream);
         }
     }

@@ -28,14 +28,17 @@ fn each(mut holds: impl FnMut(&str, &Schedule, &Machine, &Simulated)) {
             machine.reduce = Some(80e9);
             machine.copy = Some(100e9);
             machine.signals = SignalCost::Messages;
-            let Ok(done) = simulate(&schedule, &machine, 840 * 1024, DType::F32, true) else {
-                continue;
-            };
-            holds(&format!("{name} on {topology}"), &schedule, &machine, &done);
-            runs += 1;
+            for streams in [Streams::ByData, Streams::InOrder] {
+                machine.streams = streams;
+                let Ok(done) = simulate(&schedule, &machine, 840 * 1024, DType::F32, true) else {
+                    continue;
+                };
+                holds(&format!("{name} on {topology}, {streams:?}"), &schedule, &machine, &done);
+                runs += 1;
+            }
         }
     }
-    assert!(runs > 100, "only {runs} runs");
+    assert!(runs > 200, "only {runs} runs");
 }
 
 #[test]
@@ -166,6 +169,26 @@ fn streams_in_order_wait_for_each_move() {
     assert!((time(&machine) - 4e-6).abs() < 1e-12);
     let in_order = Machine { streams: Streams::InOrder, ..machine };
     assert!((time(&in_order) - 28e-6).abs() < 1e-12);
+}
+
+/// What waits for one move goes on in the order of the program: pieces of a chain are one behind the other.
+#[test]
+fn followers_go_on_in_the_order_of_the_program() {
+    for (name, n, pieces) in [("NcclRingBroadcast", 4, 4.0), ("TreeBroadcast", 6, 8.0)] {
+        let mut chain = super::library(name);
+        let set: &[_] = match name {
+            "TreeBroadcast" => &[("tree", "chain(0)"), ("slices", "8")],
+            _ => &[("pieces", "4"), ("credits", "4")],
+        };
+        for (parameter, value) in set {
+            chain.set_text(parameter, value).expect("its parameter");
+        }
+        let machine = machine(&format!("full_mesh({n}, 1GB/s)"));
+        let schedule = chain.schedule(n).expect("it fits");
+        let done = simulate(&schedule, &machine, 1 << 20, DType::F32, false).expect("it ends");
+        let wanted = (f64::from(n) - 2.0 + pieces) / pieces * done.bytes as f64 / 1e9;
+        assert!((done.seconds / wanted - 1.0).abs() < 1e-6, "{name}: {} {wanted}", done.seconds);
+    }
 }
 
 /// All pieces of a message but the first cost what the machine says, and nothing where they are joined.

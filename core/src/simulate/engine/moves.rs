@@ -208,8 +208,13 @@ impl Engine<'_> {
         (moving.done, moving.state) = (self.now, State::Done);
         let stream = moving.stream;
         let mut edge = moving.followers;
+        let mut followers = std::mem::take(&mut self.followers);
         while edge != NONE {
-            let Edge { follower, sends, next } = self.edges[edge as usize];
+            followers.push(self.edges[edge as usize]);
+            edge = self.edges[edge as usize].next;
+        }
+        // The last was the first to follow: they go on in the order of the program.
+        for Edge { follower, sends, .. } in followers.drain(..).rev() {
             let waits = &mut self.moves[follower as usize];
             if sends {
                 waits.sources -= 1;
@@ -220,8 +225,8 @@ impl Engine<'_> {
                 waits.before -= 1;
                 self.fold(follower, Cause::Move(id));
             }
-            edge = next;
         }
+        self.followers = followers;
         let under_way = &mut self.under_way[stream.index()];
         let at = under_way.binary_search(&id).expect("what is done was under way");
         under_way.remove(at);

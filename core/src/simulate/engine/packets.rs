@@ -50,6 +50,8 @@ pub(super) struct Packets {
     free: Vec<u32>,
     pieces: Vec<Piece>,
     free_pieces: u32,
+    /// Reused: the moves whose pieces arrive.
+    arriving: Vec<MoveId>,
     open: Vec<Open>,
     /// The latest open message of each stream.
     open_of: Vec<u32>,
@@ -66,6 +68,7 @@ impl Packets {
             free: Vec::new(),
             pieces: Vec::new(),
             free_pieces: NONE,
+            arriving: Vec::new(),
             open: Vec::new(),
             open_of: vec![NONE; streams],
             behind: HashMap::new(),
@@ -212,14 +215,20 @@ impl Engine<'_> {
         }
         let flowing = bytes / self.wires.wire(wire).alone;
         let took = [self.latency(&sent), self.overhead(&sent), flowing];
+        let mut pieces = std::mem::take(&mut self.packets.arriving);
         let mut at = first;
         while at != NONE {
             let Piece { of, next } = self.packets.pieces[at as usize];
             self.packets.pieces[at as usize].next =
                 std::mem::replace(&mut self.packets.free_pieces, at);
-            self.arrive(of, took);
+            pieces.push(of);
             at = next;
         }
+        // The last stands first: they arrive in the order of the program.
+        for of in pieces.drain(..).rev() {
+            self.arrive(of, took);
+        }
+        self.packets.arriving = pieces;
     }
 
     /// Seconds that a message is on its way before its bytes flow.
