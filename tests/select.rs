@@ -169,7 +169,9 @@ fn forms_are_near_what_is_simulated() {
                 // Two streams of a rank fold at once, slices fold while others flow, and pieces of some families are fewer
                 // than a form has.
                 let what = format!("{name} at {nranks}, {bytes} bytes: {by_form} s, {simulated} s");
-                assert!((-0.005..0.2).contains(&off), "{what}");
+                // Where a form is not exact, messages that find their data early slow others down.
+                let least = if form.exact(nranks) { -0.005 } else { -0.3 };
+                assert!((least..0.2).contains(&off), "{what}");
                 let exact = form.exact(nranks) && form.pieces == form.messages;
                 assert!(!exact || form.streams != Term::Int(1) || off.abs() < 0.02, "{what}");
                 compared += 1;
