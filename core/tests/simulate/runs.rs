@@ -3,12 +3,16 @@
 use roundelay_core::cost::Load;
 use roundelay_core::dtype::DType;
 use roundelay_core::optimize::join;
-use roundelay_core::schedule::Schedule;
-use roundelay_core::schedule::{Algorithm as _, OpKind};
+use roundelay_core::schedule::{Algorithm as _, OpKind, Schedule};
 use roundelay_core::simulate::{Machine, SignalCost, Simulated, State, Streams, Task, simulate};
+use roundelay_core::syntax::Source;
 use roundelay_core::verify::verify;
 
 use super::{machine, names, schedule};
+use crate::proof::random::some;
+
+/// Random programs that are tried.
+const CASES: u64 = 1000;
 
 const TOPOLOGIES: [&str; 5] = [
     "full_mesh(8, 25GB/s, 2us)",
@@ -135,6 +139,16 @@ fn recording_changes_nothing() {
 
 /// The proof counts steps in the memory of a run; the simulator finds them by who waits for whom, where each message
 /// takes a second and bytes take no time.
+#[track_caller]
+fn steps_alike(schedule: &Schedule, proved: u32, what: &str) {
+    let machine = machine(&format!("full_mesh({}, 1GB/s, 1s)", schedule.nranks));
+    for schedule in [schedule, &join(schedule)] {
+        let done = simulate(schedule, &machine, 0, DType::F32, false).expect("it ends");
+        let off = (done.seconds - f64::from(proved)).abs();
+        assert!(off < 1e-9, "{} s, but {proved} steps: {what}", done.seconds);
+    }
+}
+
 #[test]
 fn steps_are_counted_alike_by_the_proof_and_by_the_simulator() {
     let mut compared = 0;
@@ -142,20 +156,54 @@ fn steps_are_counted_alike_by_the_proof_and_by_the_simulator() {
         for n in [2, 3, 4, 5, 8, 9] {
             let Ok(schedule) = super::library(&name).schedule(n) else { continue };
             let Ok(proof) = verify(&schedule) else { continue };
-            let machine = machine(&format!("full_mesh({n}, 1GB/s, 1s)"));
-            for schedule in [&schedule, &join(&schedule)] {
-                let done = simulate(schedule, &machine, 0, DType::F32, true).expect("it ends");
-                assert!(
-                    (done.seconds - f64::from(proof.steps)).abs() < 1e-9,
-                    "{name} at {n}: {} s, but {} steps",
-                    done.seconds,
-                    proof.steps
-                );
-                compared += 1;
-            }
+            steps_alike(&schedule, proof.steps, &format!("{name} at {n}"));
+            compared += 1;
         }
     }
-    assert!(compared > 300, "only {compared} runs");
+    assert!(compared > 250, "only {compared} runs");
+}
+
+/// Random programs that are right: what one stream writes and sends on, folds and overwrites.
+#[test]
+fn steps_of_random_programs_are_counted_alike() {
+    let mut compared = 0;
+    for (source, schedule) in some(CASES, 1 << 41) {
+        let Ok(proof) = verify(&schedule) else { continue };
+        steps_alike(&schedule, proof.steps, &source);
+        compared += 1;
+    }
+    assert!(compared > 100, "only {compared} programs");
+}
+
+/// Rank 1 pulls and pushes on with no signal in between: the push needs what the pull wrote.
+#[test]
+fn what_a_stream_sends_on_is_a_step_later() {
+    let source = Source::from_text(
+        "written.coll",
+        "pub algorithm Written(root: Rank = 0) -> Broadcast {
+            if rank == root {
+                copy(local.input, local.output);
+                peer(1).TxAck();
+                peer(1).RxDataSignal();
+            }
+            if rank == 1 {
+                peer(0).RxAck();
+                peer(2).RxAck();
+                copy(peer(0).output, local.output);
+                copy(local.output, peer(2).output);
+                peer(0).TxDataSignal();
+                peer(2).TxDataSignal();
+            }
+            if rank == 2 {
+                peer(1).TxAck();
+                peer(1).RxDataSignal();
+            }
+        }",
+    );
+    let schedule = super::algorithm(&source, "Written").schedule(3).expect("it fits");
+    let proof = verify(&schedule).expect("it is right");
+    assert_eq!(proof.steps, 2);
+    steps_alike(&schedule, 2, "a relay");
 }
 
 /// What a contest's stream does one after the other, another machine's does at once.
