@@ -61,6 +61,22 @@ impl<K: PartialEq> Node<K> {
     }
 }
 
+/// The name of the variable of a loop that stands in so many others.
+pub(super) fn variable(depth: usize) -> String {
+    ["i", "j", "k"].get(depth).map_or_else(|| format!("i{depth}"), |name| (*name).to_owned())
+}
+
+/// The number of an iteration of loops in one another, by the iterations of each, in those variables: where a column
+/// has it, the innermost runs fastest.
+pub(super) fn index(loops: &[usize]) -> String {
+    let mut text = variable(0);
+    for (depth, times) in loops.iter().enumerate().skip(1) {
+        let outer = if depth == 1 { text } else { format!("({text})") };
+        text = format!("{outer} * {times} + {}", variable(depth));
+    }
+    text
+}
+
 /// Puts what repeats among the nodes into loops, the innermost first.
 pub(super) fn found<K: PartialEq>(mut nodes: Vec<Node<K>>) -> Vec<Node<K>> {
     loop {

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 
 use super::moves::{Act, singles};
 use crate::diagnostics::{Code, Finding};
-use crate::emit::repeats::{self, Column, Node};
+use crate::emit::repeats::{self, Column, Node, index, variable};
 use crate::ids::{RankId, SpanId};
 use crate::rational::Rat;
 use crate::schedule::{Buffer, Channel, Op, OpKind, Operand, Schedule, SignalKind, Stream};
@@ -341,20 +341,6 @@ fn signal(stream: &Stream, op: &Op, channel: &Channel) -> (What, Vec<Vec<u64>>) 
             (What::Bare("End"), Vec::new())
         }
     }
-}
-
-fn variable(depth: usize) -> String {
-    ["i", "j", "k"].get(depth).map_or_else(|| format!("i{depth}"), |name| (*name).to_owned())
-}
-
-/// Which instance the loops are at, the innermost fastest.
-fn index(loops: &[usize]) -> String {
-    let mut text = variable(0);
-    for (depth, times) in loops.iter().enumerate().skip(1) {
-        let outer = if depth == 1 { text } else { format!("({text})") };
-        text = format!("{outer} * {times} + {}", variable(depth));
-    }
-    text
 }
 
 fn list(values: &[u64]) -> String {

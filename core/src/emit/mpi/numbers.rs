@@ -1,5 +1,6 @@
 //! C expressions for numbers that differ between ranks and iterations, where a simple one gives them all.
 
+use crate::emit::repeats::variable;
 use std::fmt::Write as _;
 
 /// The values of one place in a program: of every iteration of the loops around it, for every rank that runs it.
@@ -16,11 +17,6 @@ pub(super) struct Numbers<'a> {
 
 /// The most ranks' values of a period that is looked for besides the number of ranks.
 const PERIODS: std::ops::RangeInclusive<i64> = 2..=8;
-
-/// The name of a loop's variable.
-pub(super) fn variable(depth: usize) -> String {
-    ["i", "j", "k"].get(depth).map_or_else(|| format!("i{depth}"), |name| (*name).to_owned())
-}
 
 impl Numbers<'_> {
     /// The expression, if a simple one is found.

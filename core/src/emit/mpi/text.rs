@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use super::numbers::{Numbers, variable};
+use super::numbers::Numbers;
 use super::statements::{Key, Shape, Way, What, numbers};
-use crate::emit::repeats::{Column, Node};
+use crate::emit::repeats::{Column, Node, index, variable};
 use crate::schedule::Buffer;
 use crate::syntax::Source;
 
@@ -364,16 +364,6 @@ impl<'a> Writer<'a> {
         let rank = if by_rank { "[rank]" } else { "" };
         format!("{name}{round}{rank}")
     }
-}
-
-/// The number of an iteration of loops in one another, the innermost fastest.
-fn index(loops: &[usize]) -> String {
-    let mut text = variable(0);
-    for (depth, times) in loops.iter().enumerate().skip(1) {
-        let outer = if depth == 1 { text } else { format!("({text})") };
-        text = format!("{outer} * {times} + {}", variable(depth));
-    }
-    text
 }
 
 /// Whether a word stands in a text.
