@@ -132,6 +132,10 @@ codes! {
     E0424 OneMode "an algorithm whose ranks must all run in place, or none of them",
     E0425 Unproved "the optimizer made a schedule that is not proved: a bug of the compiler",
     E0426 NoTwoSidedForm "an algorithm that cannot be written as sends and receives",
+    E0427 NotJoined "processes that could not meet",
+    E0428 RankEnded "a rank whose process ended",
+    E0429 SystemRefused "the system refuses what ranks as processes need",
+    E0430 Corrupt "shared memory holds what no rank writes",
 
     // The command line.
     E0501 BadFlag "a flag value that cannot be read",

@@ -16,9 +16,11 @@ pub mod reference;
 #[cfg(feature = "tools")]
 #[doc(hidden)]
 pub mod shim;
+#[cfg(target_os = "linux")]
+pub mod process;
 mod stuck;
 
 pub use host::{
-    Calls, Differ, Element, Error, Missing, Options, Plan, RankPlan, SpmdPlan, Stats, stay_on_core,
+    Calls, Differ, Element, Ended, Error, Missing, Options, Plan, RankPlan, SpmdPlan, Stats, stay_on_core,
 };
 pub use stuck::Stuck;

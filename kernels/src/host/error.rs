@@ -118,6 +118,23 @@ pub enum Error {
     Unproved(Unproved),
     /// E0414: a call that ranks make differently, which is void for all of them.
     CallsDiffer(Box<Differ>),
+    /// E0427: the processes that are to be ranks of one world could not meet.
+    NotJoined {
+        /// What was tried, what came of it, and what to do.
+        what: String,
+    },
+    /// E0428: the process of a rank ended, in a call or before one that others made.
+    RankEnded(Box<Ended>),
+    /// E0429: the system refuses what ranks as processes need: shared memory, sockets, descriptors.
+    SystemRefused {
+        /// What was asked of the system, what it said, and what to do.
+        what: String,
+    },
+    /// E0430: memory that ranks share holds what no rank writes: another program wrote there, or a rank ran wild.
+    Corrupt {
+        /// What was found, and where.
+        what: String,
+    },
     /// E0315: an executor uses more of a resource than it asked for.
     Exceeded {
         /// The resource, how much was asked for, and how much is used.
@@ -170,6 +187,20 @@ pub struct Missing {
     pub after: Duration,
 }
 
+/// The details of [`Error::RankEnded`] (E0428): a rank whose process ended while others needed it. All survivors are
+/// told the same.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Ended {
+    /// The rank that ended.
+    pub rank: RankId,
+    /// The number of its process, as it knew itself.
+    pub pid: u32,
+    /// The number of the call in which, or before which, it was missed; each rank counts its calls from 1.
+    pub number: u64,
+    /// How it ended, where it stood, and who waited for it, in words.
+    pub what: String,
+}
+
 impl From<Unproved> for Error {
     fn from(unproved: Unproved) -> Self {
         Self::Unproved(unproved)
@@ -197,6 +228,10 @@ impl Error {
             Self::OneMode { .. } => Code::OneMode,
             Self::Unproved(_) => Code::Unproved,
             Self::Exceeded { .. } => Code::OverBudget,
+            Self::NotJoined { .. } => Code::NotJoined,
+            Self::RankEnded(_) => Code::RankEnded,
+            Self::SystemRefused { .. } => Code::SystemRefused,
+            Self::Corrupt { .. } => Code::Corrupt,
             Self::BadSchedule { code, .. } => *code,
         }
     }
@@ -270,6 +305,11 @@ impl Error {
             Self::Unproved(unproved) => write!(f, "{unproved}: run it at level O0, and report it"),
             Self::Exceeded { what } => {
                 write!(f, "{what}; `calc_*` must tell the framework all that a run takes")
+            }
+            Self::NotJoined { what } | Self::SystemRefused { what } => f.write_str(what),
+            Self::RankEnded(ended) => f.write_str(&ended.what),
+            Self::Corrupt { what } => {
+                write!(f, "{what}; nothing that these ranks share can be trusted any more")
             }
             Self::BadSchedule { what, .. } => {
                 write!(f, "{what}; run only schedules that were proved")
