@@ -12,6 +12,8 @@ mod kinds;
 mod levels;
 #[path = "library/matrix.rs"]
 mod matrix;
+#[path = "library/processes.rs"]
+mod processes;
 #[path = "library/random.rs"]
 mod random;
 #[path = "library/spmd.rs"]

@@ -10,6 +10,13 @@ use crate::rational::Rat;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct ContentDigest([u8; 32]);
 
+impl ContentDigest {
+    /// The digest's bytes.
+    pub const fn bytes(&self) -> &[u8; 32] {
+        &self.0
+    }
+}
+
 /// Words that are handed to the digest at once.
 const BLOCK: usize = 1 << 10;
 

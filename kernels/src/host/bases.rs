@@ -5,18 +5,18 @@ use std::sync::atomic::{AtomicPtr, Ordering};
 
 /// An address for each buffer of a code. Whoever reads one has heard, by a signal or a lock, of its being written:
 /// so the accesses themselves need no order.
-pub(super) struct Bases(Box<[AtomicPtr<u8>]>);
+pub(crate) struct Bases(Box<[AtomicPtr<u8>]>);
 
 impl Bases {
-    pub(super) fn new(buffers: usize) -> Self {
+    pub(crate) fn new(buffers: usize) -> Self {
         Self((0..buffers).map(|_| AtomicPtr::new(ptr::null_mut())).collect())
     }
 
-    pub(super) fn set(&self, buffer: u32, at: *mut u8) {
+    pub(crate) fn set(&self, buffer: u32, at: *mut u8) {
         self.0[buffer as usize].store(at, Ordering::Relaxed);
     }
 
-    pub(super) fn get(&self, buffer: u32) -> *mut u8 {
+    pub(crate) fn get(&self, buffer: u32) -> *mut u8 {
         self.0[buffer as usize].load(Ordering::Relaxed)
     }
 }

@@ -11,39 +11,39 @@ use super::segments::Segments;
 
 /// What the workers execute.
 #[derive(Clone)]
-pub(super) struct Code {
-    pub(super) instrs: Box<[Instr]>,
+pub(crate) struct Code {
+    pub(crate) instrs: Box<[Instr]>,
     /// One for each stream of the schedule.
-    pub(super) tasks: Box<[Task]>,
-    pub(super) segments: Segments,
-    pub(super) channels: usize,
-    pub(super) buffers: Buffers,
+    pub(crate) tasks: Box<[Task]>,
+    pub(crate) segments: Segments,
+    pub(crate) channels: usize,
+    pub(crate) buffers: Buffers,
     /// Ops of the schedule.
-    pub(super) ops: u64,
+    pub(crate) ops: u64,
     /// Bytes that all moves together write, partials left aside.
-    pub(super) bytes: u64,
+    pub(crate) bytes: u64,
     /// No signals are left, and segments can run in any order and at once.
-    pub(super) independent: bool,
+    pub(crate) independent: bool,
 }
 
 /// A stream's instructions.
 #[derive(Clone, Copy)]
-pub(super) struct Task {
-    pub(super) first: u32,
-    pub(super) len: u32,
+pub(crate) struct Task {
+    pub(crate) first: u32,
+    pub(crate) len: u32,
 }
 
 #[derive(Clone, Copy)]
-pub(super) struct Instr {
-    pub(super) kind: Kind,
+pub(crate) struct Instr {
+    pub(crate) kind: Kind,
     /// The segment, the channel, or milliseconds.
-    pub(super) arg: u32,
+    pub(crate) arg: u32,
     /// Ops of the stream before it.
-    pub(super) step: u32,
+    pub(crate) step: u32,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) enum Kind {
+pub(crate) enum Kind {
     Data,
     Post,
     Wait,
@@ -55,14 +55,14 @@ pub(super) enum Kind {
 
 /// The table of buffers: for each rank its input, its output, its scratch buffers.
 #[derive(Clone)]
-pub(super) struct Buffers {
+pub(crate) struct Buffers {
     per_rank: u32,
     /// Lengths in elements.
-    pub(super) len: Box<[usize]>,
+    pub(crate) len: Box<[usize]>,
 }
 
 impl Buffers {
-    pub(super) fn index(&self, buffer: Buffer, rank: RankId) -> u32 {
+    pub(crate) fn index(&self, buffer: Buffer, rank: RankId) -> u32 {
         let which = match buffer {
             Buffer::Input => 0,
             Buffer::Output => 1,
@@ -71,22 +71,28 @@ impl Buffers {
         rank.0 * self.per_rank + which
     }
 
-    pub(super) fn len(&self, buffer: Buffer, rank: RankId) -> usize {
+    pub(crate) fn len(&self, buffer: Buffer, rank: RankId) -> usize {
         self.len[self.index(buffer, rank) as usize]
     }
 
+    /// The entries of a rank: its input, its output, its scratch buffers.
+    #[cfg(target_os = "linux")]
+    pub(crate) fn of_rank(&self, rank: RankId) -> std::ops::Range<u32> {
+        rank.0 * self.per_rank..(rank.0 + 1) * self.per_rank
+    }
+
     /// The scratch entries of the table.
-    pub(super) fn scratch(&self) -> impl Iterator<Item = usize> + '_ {
+    pub(crate) fn scratch(&self) -> impl Iterator<Item = usize> + '_ {
         (0..self.len.len()).filter(|at| *at as u32 % self.per_rank >= 2)
     }
 
     /// Which buffer, 0 for the input and 1 for the output, of which rank.
-    pub(super) fn of(&self, index: u32) -> (u32, RankId) {
+    pub(crate) fn of(&self, index: u32) -> (u32, RankId) {
         (index % self.per_rank, RankId(index / self.per_rank))
     }
 
     /// `scratch` buffers a rank: none where all scratch is partials.
-    pub(super) fn new(
+    pub(crate) fn new(
         schedule: &Schedule,
         scratch: usize,
         count: u64,
@@ -116,6 +122,6 @@ impl Buffers {
     }
 }
 
-pub(super) fn bad(code: ErrorCode, what: String) -> Error {
+pub(crate) fn bad(code: ErrorCode, what: String) -> Error {
     Error::BadSchedule { code, what }
 }

@@ -16,7 +16,7 @@ use super::segments::{MAX_OPERANDS, Move, Operand, PARTIAL, Segment, Segments};
 use crate::reduce::{Kernel, Stores, last_level_cache};
 
 /// The code of a schedule. `optimized` is fused if it says so: all its scratch is partials then.
-pub(super) fn lower(
+pub(crate) fn lower(
     optimized: &Optimized,
     count: u64,
     dtype: DType,

@@ -39,3 +39,12 @@ pub use options::Options;
 pub use pin::stay_on_core;
 pub use plan::{Fault, Plan};
 pub use spmd::{RankPlan, SpmdPlan};
+#[cfg(target_os = "linux")]
+pub(crate) use {
+    bases::Bases,
+    code::{Code, Kind, bad},
+    lower::lower,
+    planned::{PlannedCall, call_name, extent},
+    scratch::Scratch,
+    segments::{Move, Operand, PARTIAL, Segment, Segments},
+};

@@ -85,7 +85,7 @@ impl Options {
     }
 
     /// Refuses options that no run can have (E0406).
-    pub(super) fn check(&self) -> Result<(), Error> {
+    pub(crate) fn check(&self) -> Result<(), Error> {
         match self.workers {
             Some(workers) if workers.get() > Self::MOST_WORKERS => Err(Error::BadOption {
                 what: format!("{workers} workers for a run"),

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use roundelay_core::collective::Collective;
 use roundelay_core::dtype::{DType, ReduceOp};
 use roundelay_core::ids::RankId;
 use roundelay_core::schedule::{Buffer, Schedule};
@@ -27,12 +28,9 @@ impl PlannedCall {
     }
 
     /// The call, as messages name it.
-    pub(super) fn name(&self) -> String {
+    pub(crate) fn name(&self) -> String {
         let Self { schedule, count, dtype, op, .. } = self;
-        let (collective, root) = (schedule.collective, schedule.root);
-        let op = if collective.reduces() { format!(", {op}") } else { String::new() };
-        let root = if collective.is_rooted() { format!(", root {root}") } else { String::new() };
-        format!("{collective} of {count} {dtype}{op}{root}")
+        call_name((schedule.collective, schedule.root), (*count, *dtype, *op))
     }
 
     pub(crate) fn ranks(&self) -> impl Iterator<Item = RankId> + use<> {
@@ -113,11 +111,21 @@ impl PlannedCall {
     }
 
     /// The addresses of the same, in a buffer that was found long enough.
-    pub(super) fn split(&self, rank: RankId, whole: *mut u8) -> (*mut u8, *mut u8) {
+    pub(crate) fn split(&self, rank: RankId, whole: *mut u8) -> (*mut u8, *mut u8) {
         let (input, output) = self.in_place(rank);
         // `wrapping` for buffers of no elements.
         (whole.wrapping_add(input), whole.wrapping_add(output))
     }
+}
+
+/// A call, as messages name it.
+pub(crate) fn call_name(
+    (collective, root): (Collective, RankId),
+    (count, dtype, op): (u64, DType, ReduceOp),
+) -> String {
+    let op = if collective.reduces() { format!(", {op}") } else { String::new() };
+    let root = if collective.is_rooted() { format!(", root {root}") } else { String::new() };
+    format!("{collective} of {count} {dtype}{op}{root}")
 }
 
 /// Length and address of a slice.

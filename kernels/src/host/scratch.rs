@@ -8,7 +8,7 @@ use super::error::Error;
 const ALIGN: usize = 64;
 
 /// Blocks of memory that live as long as this.
-pub(super) struct Scratch {
+pub(crate) struct Scratch {
     blocks: Vec<(NonNull<u8>, Layout)>,
 }
 
@@ -19,7 +19,7 @@ unsafe impl Sync for Scratch {}
 
 impl Scratch {
     /// A block of each size, in bytes.
-    pub(super) fn new(sizes: impl Iterator<Item = usize>) -> Result<Self, Error> {
+    pub(crate) fn new(sizes: impl Iterator<Item = usize>) -> Result<Self, Error> {
         let mut scratch = Self { blocks: Vec::new() };
         for size in sizes {
             let too_large =
@@ -33,12 +33,12 @@ impl Scratch {
     }
 
     /// Where a block is.
-    pub(super) fn address(&self, block: usize) -> *mut u8 {
+    pub(crate) fn address(&self, block: usize) -> *mut u8 {
         self.blocks[block].0.as_ptr()
     }
 
     /// Where the blocks are.
-    pub(super) fn addresses(&self) -> impl Iterator<Item = *mut u8> + '_ {
+    pub(crate) fn addresses(&self) -> impl Iterator<Item = *mut u8> + '_ {
         self.blocks.iter().map(|(block, _)| block.as_ptr())
     }
 }

@@ -8,7 +8,7 @@ use super::bases::Bases;
 use crate::reduce::{Kernel, Stores};
 
 /// Sources of a move, and destinations: at most so many of each.
-pub(super) const MAX_OPERANDS: usize = 8;
+pub(crate) const MAX_OPERANDS: usize = 8;
 /// Bytes of an operand between two looks at whether the run was stopped.
 const PORTION: usize = 256 << 10;
 /// Bytes of a partial.
@@ -16,80 +16,80 @@ const TILE: usize = 16 << 10;
 
 /// All moves of a plan.
 #[derive(Clone)]
-pub(super) struct Segments {
-    pub(super) kernel: Kernel,
-    pub(super) nranks: u32,
-    pub(super) all: Box<[Segment]>,
-    pub(super) moves: Box<[Move]>,
-    pub(super) operands: Box<[Operand]>,
+pub(crate) struct Segments {
+    pub(crate) kernel: Kernel,
+    pub(crate) nranks: u32,
+    pub(crate) all: Box<[Segment]>,
+    pub(crate) moves: Box<[Move]>,
+    pub(crate) operands: Box<[Operand]>,
     /// Partials at once.
-    pub(super) partials: u32,
+    pub(crate) partials: u32,
     /// How what leaves for users' buffers is stored.
-    pub(super) stores: Stores,
+    pub(crate) stores: Stores,
 }
 
 /// Moves of equally many elements: element i of each touches element i of its operands alone.
 #[derive(Clone, Copy)]
-pub(super) struct Segment {
-    pub(super) first: u32,
-    pub(super) len: u32,
-    pub(super) elements: usize,
+pub(crate) struct Segment {
+    pub(crate) first: u32,
+    pub(crate) len: u32,
+    pub(crate) elements: usize,
     /// Whether there are partials, which hold a tile.
-    pub(super) partials: bool,
+    pub(crate) partials: bool,
 }
 
 #[derive(Clone, Copy)]
-pub(super) struct Move {
-    pub(super) first: u32,
-    pub(super) srcs: u8,
-    pub(super) dsts: u8,
+pub(crate) struct Move {
+    pub(crate) first: u32,
+    pub(crate) srcs: u8,
+    pub(crate) dsts: u8,
     /// The result is divided by the rank count.
-    pub(super) finish: bool,
+    pub(crate) finish: bool,
 }
 
 /// An address, once the buffers are known.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) struct Operand {
+pub(crate) struct Operand {
     /// Index in the table of buffers, or [`PARTIAL`].
-    pub(super) buffer: u32,
+    pub(crate) buffer: u32,
     /// Bytes; of a partial, which.
-    pub(super) offset: usize,
+    pub(crate) offset: usize,
 }
 
 /// The buffer of partials: a tile each, the worker's own.
-pub(super) const PARTIAL: u32 = u32::MAX;
+pub(crate) const PARTIAL: u32 = u32::MAX;
 
 impl Segments {
     /// Bytes of partials that a worker needs.
-    pub(super) fn partial_bytes(&self) -> usize {
+    pub(crate) fn partial_bytes(&self) -> usize {
         self.partials as usize * TILE
     }
 
     /// Elements that are run at once.
-    pub(super) fn tile(&self, segment: Segment) -> usize {
+    pub(crate) fn tile(&self, segment: Segment) -> usize {
         (if segment.partials { TILE } else { PORTION }) / self.kernel.size()
     }
 
     /// Bytes of user buffers that a segment reads and writes for an element.
-    pub(super) fn traffic(&self, segment: Segment) -> usize {
+    pub(crate) fn traffic(&self, segment: Segment) -> usize {
         let moves = &self.moves[segment.first as usize..][..segment.len as usize];
         let user = |m: &Move| self.of(*m).iter().filter(|o| o.buffer != PARTIAL).count();
         self.kernel.size() * moves.iter().map(user).sum::<usize>()
     }
 
     /// A move's operands, sources first.
-    pub(super) fn of(&self, m: Move) -> &[Operand] {
+    pub(crate) fn of(&self, m: Move) -> &[Operand] {
         &self.operands[m.first as usize..][..(m.srcs + m.dsts) as usize]
     }
 
     /// Runs the elements `range` of a segment; asks `stopped` between tiles. Whether it came to the end.
     ///
     /// # Safety
-    /// `bases` has an entry for each buffer, good for its length, aligned and initialized, writable unless it is
-    /// an input; `partials` is good for [`Self::partial_bytes`] and nobody else's. Nobody else writes what these
+    /// `bases` has an entry for each buffer, good for what these elements touch of it, aligned and initialized, writable
+    /// unless it is an input; `partials` is good for [`Self::partial_bytes`] and nobody else's. Nobody else writes what these
     /// elements of the segment read, or touches what they write, meanwhile.
     #[inline]
-    pub(super) unsafe fn run(
+    pub(crate) unsafe fn run(
         &self,
         segment: Segment,
         range: Range<usize>,
@@ -111,15 +111,11 @@ impl Segments {
                 let (srcs, dsts) = operands.split_at(m.srcs as usize);
                 let mut from = [ptr::null::<u8>(); MAX_OPERANDS];
                 let mut to = [ptr::null_mut::<u8>(); MAX_OPERANDS];
-                let at = |operand: &Operand| {
-                    // SAFETY: lowering checked that the operand lies within its buffer, and that there are so
-                    // many partials, each of which holds a tile.
-                    unsafe {
-                        match operand.buffer {
-                            PARTIAL => partials.add(operand.offset * TILE),
-                            buffer => bases.get(buffer).add(operand.offset + first * size),
-                        }
-                    }
+                // Lowering checked that the operand lies within its buffer, and that there are so many partials, each of
+                // which holds a tile. `wrapping`, as a base may be that of a buffer of which only this stretch is there.
+                let at = |operand: &Operand| match operand.buffer {
+                    PARTIAL => partials.wrapping_add(operand.offset * TILE),
+                    buffer => bases.get(buffer).wrapping_add(operand.offset + first * size),
                 };
                 for (from, operand) in from.iter_mut().zip(srcs) {
                     *from = at(operand).cast_const();

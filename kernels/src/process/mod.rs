@@ -1,10 +1,27 @@
 //! Ranks as processes of one host: an arena of shared memory, calls that are published there, and data that is staged in
 //! it or lies there anyway.
+//!
+//! unique, env, join (how processes meet) -> world (a rank, and what it shares: arena, board) -> plan (what a rank does
+//! in a call: geometry cuts it into tiles) -> run (a call, by calls and claims) -> failure, ending (how it ends early).
 
+mod arena;
+mod board;
+mod calls;
+mod claims;
 mod ending;
 mod env;
+mod failure;
+mod geometry;
+mod heap;
 mod join;
+mod lent;
+mod plan;
+mod run;
 mod unique;
+mod world;
 
 pub use env::{Place, from_env};
+pub use lent::Lent;
+pub use plan::WorldPlan;
 pub use unique::UniqueId;
+pub use world::World;

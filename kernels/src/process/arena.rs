@@ -1,0 +1,231 @@
+//! The memory that the ranks of a world share: one mapping, and where in it everything lies.
+
+use std::ptr::{self, NonNull};
+use std::sync::atomic::{AtomicU32, AtomicU64};
+
+use rustix::fd::BorrowedFd;
+use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap, munmap};
+use rustix::process::getpid;
+
+use crate::Error;
+
+/// Bytes of a cache line.
+pub(super) const LINE: usize = 64;
+/// Calls of a rank that others can still read: a rank gets no further ahead of the slowest than this.
+pub(super) const WINDOW: u64 = 8;
+/// Refused calls that are remembered.
+pub(super) const VOIDS: u64 = 64;
+/// Tiles of a rank that are staged at once.
+pub(super) const RING: u64 = 2;
+/// The most bytes of a staged tile.
+pub(super) const SLOT: usize = 1 << 20;
+/// Signals from one rank to another that a schedule may have, which is not fused.
+pub(super) const SIGNALS: usize = 256;
+/// A rank's input, output and scratch for a tile of a schedule that is not fused.
+pub(super) const ROOM: usize = 64 << 20;
+/// Bytes of a message between two ranks that are under way at once.
+pub(super) const MAIL: usize = 64 << 10;
+/// Bytes of what a failure is told by.
+pub(super) const TEXT: usize = 4 << 10;
+/// Bytes of a record of a refused call.
+pub(super) const RECORD: usize = 256;
+
+const PAGE: usize = 4 << 10;
+const SEAT: usize = 1 << 10;
+
+/// Where everything lies in the arena of so many ranks, in bytes from its beginning. It follows from the number of
+/// ranks and the size of a rank's heap alone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Layout {
+    pub(super) nranks: usize,
+    /// Bytes that a rank may lend out of its part.
+    pub(super) heap: usize,
+    voids: usize,
+    seats: usize,
+    claims: usize,
+    signals: usize,
+    mail: usize,
+    slots: usize,
+    common: usize,
+    rooms: usize,
+    heaps: usize,
+    pub(super) bytes: usize,
+}
+
+impl Layout {
+    /// The most bytes of addresses that heaps take together.
+    const HEAPS: usize = 32 << 40;
+
+    pub(super) fn new(nranks: u32, memory: usize) -> Self {
+        let n = nranks as usize;
+        let heap = memory.min(Self::HEAPS / n) / PAGE * PAGE;
+        let mut at = PAGE + TEXT.next_multiple_of(PAGE);
+        let mut take = |bytes: usize| {
+            let here = at;
+            at += bytes.next_multiple_of(PAGE);
+            here
+        };
+        let voids = take(VOIDS as usize * RECORD);
+        let seats = take(n * SEAT);
+        let claims = take(RING as usize * 2 * LINE);
+        let signals = take(n * n * SIGNALS * 8);
+        let mail = take(n * n * (2 * LINE + MAIL));
+        let slots = take(n * RING as usize * SLOT);
+        let common = take(RING as usize * SLOT);
+        let rooms = take(n * ROOM);
+        let heaps = take(n * heap);
+        Self {
+            nranks: n,
+            heap,
+            voids,
+            seats,
+            claims,
+            signals,
+            mail,
+            slots,
+            common,
+            rooms,
+            heaps,
+            bytes: at,
+        }
+    }
+
+    /// The record of a refused call.
+    pub(super) fn void(&self, number: u64) -> usize {
+        self.voids + (number % VOIDS) as usize * RECORD
+    }
+
+    /// A rank's call of that number.
+    pub(super) fn call(&self, rank: usize, number: u64) -> usize {
+        self.seat(rank) + (number % WINDOW) as usize * LINE
+    }
+
+    /// The lines of a rank that are not about one call.
+    pub(super) fn own(&self, rank: usize, line: usize) -> usize {
+        self.seat(rank) + (WINDOW as usize + line) * LINE
+    }
+
+    fn seat(&self, rank: usize) -> usize {
+        self.seats + rank * SEAT
+    }
+
+    /// What is left to do of a tile that all make, and what is done.
+    pub(super) fn claims(&self, tile: u64) -> [usize; 2] {
+        let at = self.claims + (tile % RING) as usize * 2 * LINE;
+        [at, at + LINE]
+    }
+
+    /// The counter of a signal.
+    pub(super) fn signal(&self, from: usize, to: usize, which: usize) -> usize {
+        self.signals + ((from * self.nranks + to) * SIGNALS + which) * 8
+    }
+
+    /// What is under way from a rank to another: two lines and then the bytes.
+    pub(super) fn mail(&self, from: usize, to: usize) -> usize {
+        self.mail + (from * self.nranks + to) * (2 * LINE + MAIL)
+    }
+
+    /// A staged tile of a rank's input.
+    pub(super) fn slot(&self, rank: usize, slot: u64) -> usize {
+        self.slots + (rank * RING as usize + (slot % RING) as usize) * SLOT
+    }
+
+    /// A tile of what all get.
+    pub(super) fn common(&self, tile: u64) -> usize {
+        self.common + (tile % RING) as usize * SLOT
+    }
+
+    pub(super) fn room(&self, rank: usize) -> usize {
+        self.rooms + rank * ROOM
+    }
+
+    /// A rank's heap.
+    pub(super) fn heap_of(&self, rank: usize) -> usize {
+        self.heaps + rank * self.heap
+    }
+}
+
+/// The mapping. A process that is forked off does not have it.
+pub(super) struct Arena {
+    base: NonNull<u8>,
+    pub(super) layout: Layout,
+    /// The process that mapped it.
+    pid: i32,
+}
+
+// SAFETY: it is memory at a fixed place; what is done with it has rules of its own.
+unsafe impl Send for Arena {}
+// SAFETY: as above.
+unsafe impl Sync for Arena {}
+
+impl Arena {
+    /// Maps `fd`, which has the bytes of `layout`.
+    pub(super) fn new(fd: BorrowedFd<'_>, layout: Layout) -> Result<Self, Error> {
+        let refused = |what: &str, error: rustix::io::Errno| Error::SystemRefused {
+            what: format!(
+                "{what} of {} bytes of addresses for the ranks of a world failed: {error}; raise the limit of addresses (ulimit -v), or use fewer ranks",
+                layout.bytes
+            ),
+        };
+        let (access, shared) =
+            (ProtFlags::READ | ProtFlags::WRITE, MapFlags::SHARED | MapFlags::NORESERVE);
+        // SAFETY: a new mapping, at a place that the system chooses.
+        let base = unsafe { mmap(ptr::null_mut(), layout.bytes, access, shared, fd, 0) };
+        let base = base.map_err(|error| refused("a mapping", error))?;
+        let arena = Self {
+            base: NonNull::new(base.cast()).expect("a mapping is not at address 0"),
+            layout,
+            pid: getpid().as_raw_nonzero().get(),
+        };
+        // A child that inherited it would write into calls that are not its own.
+        // SAFETY: the mapping is ours.
+        unsafe { madvise(base, layout.bytes, Advice::LinuxDontFork) }
+            .map_err(|error| refused("keeping children from a mapping", error))?;
+        Ok(arena)
+    }
+
+    /// Whether this is the process that mapped it, and so has it.
+    pub(super) fn is_here(&self) -> bool {
+        self.pid == getpid().as_raw_nonzero().get()
+    }
+
+    /// The address of so many bytes at `at`.
+    pub(super) fn address(&self, at: usize, bytes: usize) -> *mut u8 {
+        assert!(
+            at.checked_add(bytes).is_some_and(|end| end <= self.layout.bytes),
+            "within the arena"
+        );
+        // SAFETY: within the mapping.
+        unsafe { self.base.as_ptr().add(at) }
+    }
+
+    /// Where an address lies in the arena, if so many bytes from it do.
+    pub(super) fn offset(&self, address: *const u8, bytes: usize) -> Option<usize> {
+        let at = address.addr().checked_sub(self.base.as_ptr().addr())?;
+        (at.checked_add(bytes)? <= self.layout.bytes).then_some(at)
+    }
+
+    /// A word that all may read and write.
+    pub(super) fn word(&self, at: usize) -> &AtomicU64 {
+        debug_assert!(at.is_multiple_of(8));
+        // SAFETY: within the mapping, which lives as long as this and is aligned to pages; every use of these bytes is
+        // atomic.
+        unsafe { AtomicU64::from_ptr(self.address(at, 8).cast()) }
+    }
+
+    /// A half word that threads can sleep on.
+    pub(super) fn half(&self, at: usize) -> &AtomicU32 {
+        debug_assert!(at.is_multiple_of(4));
+        // SAFETY: as for `word`.
+        unsafe { AtomicU32::from_ptr(self.address(at, 4).cast()) }
+    }
+}
+
+impl Drop for Arena {
+    fn drop(&mut self) {
+        if self.is_here() {
+            // SAFETY: mapped by `new`; whoever lent memory out of it holds it, too.
+            _ = unsafe { munmap(self.base.as_ptr().cast(), self.layout.bytes) };
+        }
+    }
+}

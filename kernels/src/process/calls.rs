@@ -1,0 +1,435 @@
+//! The calls of ranks that are processes: each publishes its call, and compares it with those of the ranks that it waits
+//! for or visits before it takes, moves or folds anything. Two ranks that make different calls under one number are
+//! *refused*: the number is void for all, each is told once, and the next numbers are as good as ever. Every other
+//! failure ends all calls, now and later.
+
+use std::sync::MutexGuard;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use roundelay_core::ids::RankId;
+
+use super::arena::WINDOW;
+use super::board::{MOST_TILES, Made, Place, Standing};
+use super::failure::{self, Cause};
+use super::world::{Own, World};
+use crate::host::{Differ, Ended, Missing};
+use crate::{Error, Stuck};
+
+/// How many calls were refused: in the arena's first page.
+const REFUSED: usize = 192;
+/// States of a record of a refused call, above which its number stands.
+const WRITING: u64 = 1;
+const WRITTEN: u64 = 2;
+
+/// Looks before a rank that has a core for itself lets others have it.
+const SPINS: u32 = 4_000;
+/// Turns that others are given before a rank looks at the clock.
+const TURNS: u32 = 32;
+/// For so long turns are cheaper than sleep.
+const AWAKE: Duration = Duration::from_millis(2);
+/// How often a rank that waits looks whether the others are alive.
+const LOOK: Duration = Duration::from_millis(10);
+/// Nanoseconds of a sleep.
+const SLEEP: i64 = 10_000_000;
+
+/// A call under way.
+pub(super) struct Visit<'w> {
+    pub(super) world: &'w World,
+    pub(super) own: MutexGuard<'w, Own>,
+    pub(super) number: u64,
+    pub(super) made: Made,
+    /// The file of its source, for messages.
+    pub(super) file: &'w str,
+    published: bool,
+}
+
+impl World {
+    /// Begins a call: it is not published yet.
+    pub(super) fn begin<'w>(&'w self, made: Made, file: &'w str) -> Result<Visit<'w>, Error> {
+        let mut own = self.enter()?;
+        if failure::has_failed(&self.board.arena) {
+            return Err(failure::told(&self.board.arena, self.id()));
+        }
+        let number = own.number + 1;
+        if self.refused().load(Ordering::Acquire) != own.heard {
+            self.hear(&mut own, number)?;
+        }
+        let visit = Visit { world: self, own, number, made, file, published: false };
+        visit.make_room()
+    }
+
+    fn refused(&self) -> &AtomicU64 {
+        self.board.arena.word(REFUSED)
+    }
+
+    fn void(&self, number: u64, word: usize) -> &AtomicU64 {
+        self.board.arena.word(self.board.arena.layout.void(number) + 8 * word)
+    }
+
+    /// Whether that call was refused.
+    fn is_void(&self, number: u64) -> bool {
+        self.void(number, 0).load(Ordering::Relaxed) >> 2 == number
+    }
+
+    /// Whether that call ends early.
+    pub(super) fn ends(&self, number: u64) -> bool {
+        failure::has_failed(&self.board.arena) || self.is_void(number)
+    }
+
+    /// Tells of a call that was refused after this rank had left it.
+    fn hear(&self, own: &mut Own, number: u64) -> Result<(), Error> {
+        let heard = self.refused().load(Ordering::Acquire);
+        // Who finds that calls differ is in one of them, so they are no further back.
+        let first = number.saturating_sub(2 * WINDOW).max(1);
+        for before in first..number {
+            if self.is_void(before) && !own.told.contains(&before) {
+                own.told.push(before);
+                own.told.retain(|told| *told >= first);
+                let mut differ = self.differ(before);
+                differ.late = Some(self.id());
+                return Err(Error::CallsDiffer(Box::new(differ)));
+            }
+        }
+        own.heard = heard;
+        Ok(())
+    }
+
+    /// What was written of a refused call.
+    fn differ(&self, number: u64) -> Differ {
+        let since = Instant::now();
+        while self.void(number, 0).load(Ordering::Acquire) != number << 2 | WRITTEN {
+            // Who writes it may have ended.
+            if since.elapsed() > LOOK {
+                break;
+            }
+            std::thread::yield_now();
+        }
+        let word = |at: usize| self.void(number, at).load(Ordering::Relaxed);
+        let ranks = [word(1), word(2)].map(|rank| RankId(rank as u32));
+        let made = [[word(3), word(4), word(5)], [word(6), word(7), word(8)]].map(Made::of_words);
+        let calls = [0, 1].map(|at: usize| {
+            let name = made[at].name().unwrap_or_else(|| "no call that there is".to_owned());
+            let [identity, other] = [made[at].identity, made[1 - at].identity];
+            let same = made[1 - at].name().is_some_and(|other| other == name);
+            // The same words for different schedules.
+            if same && identity != other {
+                format!("{name} by schedule {identity:016x}")
+            } else {
+                name
+            }
+        });
+        Differ { number, ranks, calls, late: None }
+    }
+
+    /// How the world's other ranks are to be told from: whoever waits looks at this from time to time.
+    fn look_after(&self, visit: &Visit<'_>, on: Option<usize>) -> Result<(), Error> {
+        let gone = |rank: usize| match self.board.standing(rank) {
+            Standing::Here => None,
+            Standing::Left => Some("left the world".to_owned()),
+            Standing::Panicked => Some("panicked and left the world".to_owned()),
+        };
+        // Only who is waited for, or who could have taken work that all wait for.
+        let suspects: Vec<usize> = match on {
+            Some(rank) => vec![rank],
+            None => self.others().collect(),
+        };
+        let dead = super::ending::ended(&self.peers, self.rank);
+        for rank in suspects {
+            if on.is_none() && self.board.finished(rank, visit.number, MOST_TILES) {
+                continue;
+            }
+            let how = gone(rank).or_else(|| {
+                dead[rank]
+                    .then(|| super::ending::how(rank, &self.peers[rank], self.endings.as_ref()))
+            });
+            if let Some(how) = how {
+                return Err(visit.lost(rank, &how));
+            }
+        }
+        Ok(())
+    }
+}
+
+impl<'w> Visit<'w> {
+    /// Waits until nobody reads the line any more that this call's overwrites.
+    fn make_room(mut self) -> Result<Self, Error> {
+        while self.number > self.own.room {
+            let board = &self.world.board;
+            let slowest = self.world.others().map(|other| (board.number(other), other)).min();
+            let Some((slowest, who)) = slowest else {
+                self.own.room = u64::MAX;
+                break;
+            };
+            if slowest + WINDOW > self.number {
+                self.own.room = slowest + WINDOW - 1;
+            } else {
+                let number = self.number;
+                self.wait(Some(who), || board.number(who) + WINDOW > number)?;
+            }
+        }
+        Ok(self)
+    }
+
+    /// Makes the call known, with so many tiles staged.
+    pub(super) fn publish(&mut self, staged: u64) {
+        self.own.number = self.number;
+        self.published = true;
+        self.world.board.stand(self.world.rank, Place { step: 0, line: 0 });
+        self.world.board.publish(self.world.rank, self.number, &self.made, staged);
+    }
+
+    /// Waits until a rank has made this call and staged so many tiles of it, and compares the calls.
+    pub(super) fn meet(&mut self, other: usize, staged: u64) -> Result<Made, Error> {
+        let (board, number) = (&self.world.board, self.number);
+        if !board.staged(other, number).is_some_and(|there| there >= staged) {
+            // A call that differs may have other tiles.
+            self.wait(Some(other), || board.staged(other, number).is_some())?;
+            let theirs = board.made(other, number);
+            if !theirs.is(&self.made) {
+                return Err(self.refuse(other, &theirs));
+            }
+            self.wait(Some(other), || {
+                board.staged(other, number).is_some_and(|there| there >= staged)
+            })?;
+        }
+        let theirs = board.made(other, number);
+        if !theirs.is(&self.made) {
+            return Err(self.refuse(other, &theirs));
+        }
+        // It is done with all calls before.
+        self.own.finished[other] = self.own.finished[other].max(number - 1);
+        Ok(theirs)
+    }
+
+    /// Whether a rank is done with so many tiles of a call.
+    pub(super) fn is_done(&self, other: usize, number: u64, tiles: u64) -> bool {
+        self.own.finished[other] >= number || self.world.board.finished(other, number, tiles)
+    }
+
+    /// Waits for what ranks bring about: `on` if it is one of them, or any.
+    pub(super) fn wait(
+        &self,
+        on: Option<usize>,
+        mut ready: impl FnMut() -> bool,
+    ) -> Result<(), Error> {
+        if ready() {
+            return Ok(());
+        }
+        if self.world.spins {
+            for _ in 0..SPINS {
+                std::hint::spin_loop();
+                if ready() {
+                    return Ok(());
+                }
+            }
+        }
+        for _ in 0..TURNS {
+            std::thread::yield_now();
+            if ready() {
+                return Ok(());
+            }
+        }
+        self.wait_long(on, &mut ready)
+    }
+
+    #[cold]
+    fn wait_long(&self, on: Option<usize>, ready: &mut dyn FnMut() -> bool) -> Result<(), Error> {
+        let (world, board) = (self.world, &self.world.board);
+        let since = Instant::now();
+        let mut looked = since;
+        let outcome = loop {
+            if let Err(ends) = self.goes_on() {
+                break Err(ends);
+            }
+            let waited = since.elapsed();
+            if waited < AWAKE {
+                if (0..TURNS).any(|_| {
+                    std::thread::yield_now();
+                    ready()
+                }) {
+                    break Ok(());
+                }
+                continue;
+            }
+            board.waits_for(world.rank, on);
+            board.sleep(world.rank, SLEEP, || ready() || world.ends(self.number));
+            if ready() {
+                break Ok(());
+            }
+            if looked.elapsed() >= LOOK {
+                looked = Instant::now();
+                if let Err(lost) = world.look_after(self, on) {
+                    break if ready() { Ok(()) } else { Err(lost) };
+                }
+            }
+            if waited > world.deadline() {
+                break Err(self.late(on));
+            }
+        };
+        board.waits_for(world.rank, None);
+        outcome
+    }
+
+    /// Why the call ends early, if it does.
+    pub(super) fn goes_on(&self) -> Result<(), Error> {
+        let world = self.world;
+        if failure::has_failed(&world.board.arena) {
+            return Err(failure::told(&world.board.arena, world.id()));
+        }
+        if world.is_void(self.number) {
+            return Err(Error::CallsDiffer(Box::new(world.differ(self.number))));
+        }
+        Ok(())
+    }
+
+    /// Makes the call void for all. The first who finds out says why.
+    fn refuse(&self, other: usize, theirs: &Made) -> Error {
+        let (world, number) = (self.world, self.number);
+        let mut found = [(world.rank, self.made), (other, *theirs)];
+        found.sort_by_key(|(rank, _)| *rank);
+        let state = world.void(number, 0);
+        let before = state.load(Ordering::Relaxed);
+        let writing = number << 2 | WRITING;
+        let first = before >> 2 != number
+            && state.compare_exchange(before, writing, Ordering::AcqRel, Ordering::Relaxed).is_ok();
+        if first {
+            let ranks = found.map(|(rank, _)| rank as u64);
+            let words = found.map(|(_, made)| made.words());
+            for (at, word) in (1..).zip(ranks.into_iter().chain(words.into_iter().flatten())) {
+                world.void(number, at).store(word, Ordering::Relaxed);
+            }
+            state.store(number << 2 | WRITTEN, Ordering::Release);
+            world.refused().fetch_add(1, Ordering::Release);
+            world.board.wake_all();
+        }
+        Error::CallsDiffer(Box::new(world.differ(number)))
+    }
+
+    /// Ends all calls, unless another rank has: then that one's cause is told.
+    fn give_up(&self, cause: &Cause, error: Error) -> Error {
+        let arena = &self.world.board.arena;
+        let ours = failure::write(arena, cause);
+        self.world.board.wake_all();
+        if ours { error } else { failure::told(arena, self.world.id()) }
+    }
+
+    /// Another rank wrote what none of ours writes: nothing can be trusted any more.
+    pub(super) fn corrupt(&self, what: String) -> Error {
+        let error = Error::Corrupt { what };
+        self.give_up(&Cause::Gave { by: self.world.id(), why: error.text() }, error)
+    }
+
+    /// A rank ended without which this call cannot.
+    fn lost(&self, rank: usize, how: &str) -> Error {
+        let board = &self.world.board;
+        let pid = self.world.peers[rank].pid;
+        let call = |number: u64| {
+            let name = board.staged(rank, number).and_then(|_| board.made(rank, number).name());
+            name.map_or_else(|| format!("call {number}"), |name| format!("call {number}, {name}"))
+        };
+        let made = board.number(rank);
+        let ours = self.made.name().unwrap_or_default();
+        let place = if made >= self.number {
+            let Place { step, line } = board.place(rank);
+            let at = match line {
+                0 => "at its beginning".to_owned(),
+                line if self.file.is_empty() => format!("at step {step} (line {line})"),
+                line => format!("at step {step} ({}:{line})", self.file),
+            };
+            format!("in call {}, {ours}, {at}", self.number)
+        } else if made == 0 {
+            format!("before call {}, {ours}; it has made none", self.number)
+        } else {
+            format!("before call {}, {ours}; its last was {}", self.number, call(made))
+        };
+        let mut waiting = board.waiting_for(rank);
+        if !waiting.contains(&self.world.id()) {
+            waiting.push(self.world.id());
+            waiting.sort_unstable();
+        }
+        let names: Vec<String> = waiting.iter().map(|rank| rank.0.to_string()).collect();
+        let who = match &names[..] {
+            [one] => format!("rank {one} waited for it"),
+            [some @ .., last] => format!("ranks {} and {last} waited for it", some.join(", ")),
+            [] => "nobody waited for it".to_owned(),
+        };
+        let what = format!("rank {rank} (process {pid}) {how} {place}; {who}");
+        let ended = Ended { rank: RankId(rank as u32), pid, number: self.number, what };
+        let error = Error::RankEnded(Box::new(ended.clone()));
+        self.give_up(&Cause::Ended(ended), error)
+    }
+
+    /// The deadline came.
+    fn late(&self, on: Option<usize>) -> Error {
+        let (world, board) = (self.world, &self.world.board);
+        let numbers = world.others().map(|other| (board.number(other), other));
+        let (made, slowest) = numbers.min().unwrap_or((self.number, world.rank));
+        let error = if made < self.number {
+            let name = |number| {
+                let all = (0..board.nranks()).filter(|rank| board.staged(*rank, number).is_some());
+                all.map(|rank| board.made(rank, number)).find_map(|made| made.name())
+            };
+            let busy = made != 0 && !board.finished(slowest, made, MOST_TILES);
+            Error::Missing(Box::new(Missing {
+                rank: world.id(),
+                waits_in: self.number,
+                missing: RankId(slowest as u32),
+                number: made + 1,
+                call: name(made + 1).or_else(|| self.made.name()).unwrap_or_default(),
+                last: (made != 0).then(|| (made, name(made).unwrap_or_default())),
+                busy,
+                after: world.deadline(),
+            }))
+        } else {
+            // The one that is behind all it was waited for by.
+            let behind =
+                world.others().find(|other| !board.finished(*other, self.number, MOST_TILES));
+            let on = on.or(behind).unwrap_or(world.rank);
+            let Place { step, line } = board.place(on);
+            let staged = board.staged(on, self.number).unwrap_or(0);
+            Error::Timeout(Box::new(Stuck {
+                rank: world.id(),
+                stream: roundelay_core::ids::StreamId(0),
+                step,
+                waiting_on: format!("what rank {on} (process {}) does there", world.peers[on].pid),
+                expected: staged + 1,
+                seen: staged,
+                file: self.file.into(),
+                line,
+                after: Some(world.deadline()),
+            }))
+        };
+        self.give_up(&Cause::Gave { by: world.id(), why: error.text() }, error)
+    }
+
+    /// The end of the call, with what became of it.
+    pub(super) fn end(mut self, result: Result<(), Error>) -> Result<(), Error> {
+        let world = self.world;
+        let result = match result {
+            // What is done is done, but if the call is void nobody needs to wait for the next to say so.
+            Ok(()) if world.is_void(self.number) => self.goes_on(),
+            result => result,
+        };
+        if self.published {
+            world.board.finish(world.rank, self.number, MOST_TILES);
+        }
+        if let Err(Error::CallsDiffer(differ)) = &result {
+            self.own.told.push(differ.number);
+        }
+        self.published = false;
+        result
+    }
+}
+
+impl Drop for Visit<'_> {
+    fn drop(&mut self) {
+        if self.published {
+            // A panic in a call; who failed first is the one to name.
+            let by = self.world.id();
+            let why = "its thread panicked in a call".to_owned();
+            failure::write(&self.world.board.arena, &Cause::Gave { by, why });
+            self.world.board.wake_all();
+        }
+    }
+}

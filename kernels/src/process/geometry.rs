@@ -1,0 +1,173 @@
+//! How a call is cut into tiles that fit the caches.
+//!
+//! A schedule cuts each unit of its buffers at some fractions of the count into *cells*. What is reduced in which order
+//! may differ from cell to cell, so a tile is a stripe of every cell, and where the cells lie is settled by the
+//! count of the call. A tile in shared memory lies as the buffers of a run of the same schedule lie whose count is
+//! [`Tiles::count`]: a multiple of all denominators, so that the cells there have exactly their share. The last
+//! elements of a cell's place may be nobody's: what is computed there is not copied out.
+
+use std::collections::BTreeSet;
+
+use roundelay_core::rational::Rat;
+use roundelay_core::schedule::Schedule;
+
+use super::arena::LINE;
+
+/// The tiles of a call.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Tiles {
+    /// Elements a unit of a tile in shared memory.
+    pub(super) count: u64,
+    /// How many tiles there are; at least one.
+    pub(super) tiles: u64,
+    /// Elements a unit of the call.
+    whole: u64,
+    cells: Box<[Cell]>,
+}
+
+/// A stretch of every unit, in elements from the unit's beginning.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Cell {
+    /// In the caller's buffer: begin and length.
+    begin: u64,
+    len: u64,
+    /// In a tile: begin and room.
+    place: u64,
+    room: u64,
+}
+
+/// Elements that lie together in the caller's buffer and in a tile.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Stripe {
+    /// Where it begins in the caller's buffer.
+    pub(super) outside: u64,
+    /// Where it begins in the tile.
+    pub(super) inside: u64,
+    pub(super) len: u64,
+}
+
+/// The fractions of a unit at which a schedule cuts, 0 first, and the least multiple of their denominators.
+pub(super) fn cuts(schedule: &Schedule) -> Option<(Vec<Rat>, u64)> {
+    let mut cuts = BTreeSet::from([(0, 1)]);
+    for region in &schedule.regions {
+        for at in [region.base, region.lo, region.hi] {
+            let at = at.fraction();
+            cuts.insert((at.num(), at.den()));
+        }
+    }
+    let mut all = 1_u64;
+    for (_, den) in &cuts {
+        all = all.checked_mul(den / gcd(all, *den))?;
+    }
+    let mut cuts: Vec<Rat> = cuts.into_iter().filter_map(|(num, den)| Rat::new(num, den)).collect();
+    cuts.sort_unstable();
+    Some((cuts, all))
+}
+
+fn gcd(a: u64, b: u64) -> u64 {
+    if b == 0 { a } else { gcd(b, a % b) }
+}
+
+impl Tiles {
+    /// The tiles of a call of `count` elements a unit, of at most about `most` elements each.
+    pub(super) fn new(cuts: &[Rat], multiple: u64, count: u64, most: u64) -> Self {
+        let most = (most / multiple).max(1) * multiple;
+        let tiles = count.div_ceil(most).max(1);
+        let share = count.div_ceil(tiles).max(1).next_multiple_of(multiple);
+        let ends = cuts.iter().skip(1).map(|at| (at.element(count), at.element(share)));
+        let mut cells = Vec::with_capacity(cuts.len());
+        let (mut begin, mut place) = (0, 0);
+        for (end, until) in ends.chain([(count, share)]) {
+            cells.push(Cell { begin, len: end - begin, place, room: until - place });
+            (begin, place) = (end, until);
+        }
+        Self { count: share, tiles, whole: count, cells: cells.into() }
+    }
+
+    /// What tile `tile` holds of a buffer of `units` units.
+    pub(super) fn stripes(&self, tile: u64, units: u32) -> impl Iterator<Item = Stripe> + '_ {
+        (0..u64::from(units)).flat_map(move |unit| {
+            self.cells.iter().filter_map(move |cell| self.stripe(tile, unit, *cell))
+        })
+    }
+
+    fn stripe(&self, tile: u64, unit: u64, cell: Cell) -> Option<Stripe> {
+        let first = tile.checked_mul(cell.room)?;
+        let len = cell.len.checked_sub(first)?.min(cell.room);
+        let outside = unit * self.whole + cell.begin + first;
+        (len > 0).then_some(Stripe { outside, inside: unit * self.count + cell.place, len })
+    }
+
+    /// The same for what lies in a tile from `from` to `to`, which begins and ends with cells.
+    pub(super) fn within(
+        &self,
+        tile: u64,
+        from: u64,
+        to: u64,
+    ) -> impl Iterator<Item = Stripe> + '_ {
+        let units = from / self.count..to.div_ceil(self.count);
+        units.flat_map(move |unit| {
+            let here = move |cell: &&Cell| {
+                let at = unit * self.count + cell.place;
+                from <= at && at < to
+            };
+            self.cells.iter().filter(here).filter_map(move |cell| self.stripe(tile, unit, *cell))
+        })
+    }
+}
+
+/// Elements a unit that fit into `bytes` bytes, for buffers of `units` units, in whole cache lines where there is room.
+pub(super) fn fitting(bytes: usize, units: u64, size: usize) -> u64 {
+    let most = bytes as u64 / units.max(1) / size as u64;
+    let line = (LINE / size) as u64;
+    if most > line { most / line * line } else { most }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    fn at(fractions: &[(u64, u64)]) -> Vec<Rat> {
+        fractions.iter().map(|(num, den)| Rat::new(*num, *den).expect("a fraction")).collect()
+    }
+
+    /// Every element of every unit is in one stripe, stripes lie apart in each tile, and cells begin where they do at
+    /// the whole count.
+    #[test]
+    fn tiles_partition_every_unit() {
+        let thirds = (at(&[(0, 1), (1, 3), (1, 2), (2, 3)]), 6);
+        let whole = (at(&[(0, 1)]), 1);
+        for (cuts, multiple) in [thirds, whole] {
+            for count in [0, 1, 2, 5, 6, 7, 100, 1001] {
+                for most in [1, 6, 7, 64, 5000] {
+                    let tiles = Tiles::new(&cuts, multiple, count, most);
+                    assert!(tiles.count.is_multiple_of(multiple));
+                    let mut seen = vec![0; 2 * count as usize];
+                    for tile in 0..tiles.tiles {
+                        let mut places = vec![0; 2 * tiles.count as usize];
+                        for stripe in tiles.stripes(tile, 2) {
+                            for i in 0..stripe.len {
+                                seen[(stripe.outside + i) as usize] += 1;
+                                places[(stripe.inside + i) as usize] += 1;
+                                let cell = |at: u64, of: u64| {
+                                    let within = at % of;
+                                    cuts.iter().rposition(|cut| cut.element(of) <= within)
+                                };
+                                let (outside, inside) = (
+                                    cell(stripe.outside + i, count),
+                                    cell(stripe.inside + i, tiles.count),
+                                );
+                                assert_eq!(outside, inside, "{count} {most} {stripe:?}");
+                            }
+                        }
+                        assert!(places.iter().all(|times| *times <= 1));
+                        let whole: Vec<Stripe> = tiles.stripes(tile, 2).collect();
+                        let same: Vec<Stripe> = tiles.within(tile, 0, 2 * tiles.count).collect();
+                        assert_eq!(whole, same);
+                    }
+                    assert!(seen.iter().all(|times| *times == 1), "{count} {most}");
+                }
+            }
+        }
+    }
+}

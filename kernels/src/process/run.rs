@@ -1,0 +1,611 @@
+//! Calls of a plan on the caller's buffers.
+
+use std::ops::Range;
+use std::sync::atomic::Ordering;
+
+use roundelay_core::ids::{ChannelId, OpId, StreamId};
+
+use super::arena::{RING, SLOT};
+use super::board::Place;
+use super::calls::Visit;
+use super::claims::Claims;
+use super::plan::{Chunk, Common, Direct, Form, Pull, Streams, WorldPlan};
+use super::world::Use;
+use crate::host::{Bases, Element, Kind, Segments, extent};
+use crate::reduce::{Stores, copy};
+use crate::{Error, Stuck};
+
+/// A rank's buffers in its own memory, for one call.
+#[derive(Clone, Copy)]
+struct Outside {
+    input: *const u8,
+    output: *mut u8,
+}
+
+impl WorldPlan {
+    /// Runs this rank, while the other processes run theirs, and returns when this rank is done. Lengths are those of
+    /// [`Plan::run`](crate::Plan::run) for this rank; a slice is empty where the rank has no such buffer.
+    ///
+    /// # Errors
+    /// E0402 and E0403 for wrong buffers, before the call is made; E0412 where another thread is in a call; E0405 where
+    /// another rank does not come or go on, E0428 where one ended, and then E0413 or E0428 for all later calls; E0414
+    /// for a call in which ranks differ.
+    pub fn run<T: Element>(&self, input: &[T], output: &mut [T]) -> Result<(), Error> {
+        self.call.check_dtype(T::DTYPE)?;
+        self.apart(input, output, 1)
+    }
+
+    /// Runs this rank in place: `buffer` holds the rank's input before and its output after, and is as long as the
+    /// larger of the two.
+    ///
+    /// # Errors
+    /// E0408 where there is no in-place form; else those of [`Self::run`].
+    pub fn run_in_place<T: Element>(&self, buffer: &mut [T]) -> Result<(), Error> {
+        self.call.check_dtype(T::DTYPE)?;
+        self.aliased(buffer, 1)
+    }
+
+    /// Runs this rank on bytes. Lengths are those of [`Self::run`] times the size of an element.
+    ///
+    /// # Errors
+    /// E0404 for a slice that is not aligned for the element type; else those of [`Self::run`].
+    pub fn run_bytes(&self, input: &[u8], output: &mut [u8]) -> Result<(), Error> {
+        self.apart(input, output, self.size)
+    }
+
+    /// Runs this rank in place on bytes. Lengths are those of [`Self::run_in_place`] times the size of an element.
+    ///
+    /// # Errors
+    /// E0404 for a slice that is not aligned for the element type; else those of [`Self::run_in_place`].
+    pub fn run_bytes_in_place(&self, buffer: &mut [u8]) -> Result<(), Error> {
+        self.aliased(buffer, self.size)
+    }
+
+    fn apart<T>(&self, input: &[T], output: &mut [T], per_element: usize) -> Result<(), Error> {
+        let (call, rank) = (&self.call, self.world.id());
+        call.check_buffer("input", rank, extent(input), per_element, call.input_len(rank))?;
+        call.check_buffer("output", rank, extent(output), per_element, call.output_len(rank))?;
+        let outside = Outside { input: input.as_ptr().cast(), output: output.as_mut_ptr().cast() };
+        // SAFETY: checked for length and alignment, and borrowed for the call.
+        unsafe { self.make(outside) }
+    }
+
+    fn aliased<T>(&self, buffer: &mut [T], per_element: usize) -> Result<(), Error> {
+        let (call, rank) = (&self.call, self.world.id());
+        call.check_in_place()?;
+        call.check_buffer("buffer", rank, extent(buffer), per_element, call.in_place_len(rank))?;
+        let (input, output) = call.split(rank, buffer.as_mut_ptr().cast());
+        // SAFETY: as above; the buffer holds both, as the collective has them in place.
+        unsafe { self.make(Outside { input, output }) }
+    }
+
+    /// Makes the call.
+    ///
+    /// # Safety
+    /// Both addresses are good for the rank's buffers, aligned and initialized, the output's writable, and lent for
+    /// the call.
+    unsafe fn make(&self, outside: Outside) -> Result<(), Error> {
+        let mut made = self.made;
+        made.direct = self.places(outside);
+        let mut visit = self.world.begin(made, &self.call.schedule.file)?;
+        // SAFETY: the caller's promise.
+        let done = unsafe { self.parts(&mut visit, outside) };
+        visit.end(done)
+    }
+
+    /// Where both buffers lie in the arena, if they do and calls may touch them there.
+    fn places(&self, outside: Outside) -> Option<[u64; 2]> {
+        if !self.can_be_direct() {
+            return None;
+        }
+        let (rank, call) = (self.world.id(), &self.call);
+        let lens = [call.input_len(rank) * self.size, call.output_len(rank) * self.size];
+        let starts = [outside.input, outside.output.cast_const()];
+        let arena = &self.world.board.arena;
+        let mut places = [0; 2];
+        for ((place, at), len) in places.iter_mut().zip(starts).zip(lens) {
+            if len > 0 {
+                *place = arena.offset(at, len)? as u64;
+            }
+        }
+        // Not where all are empty: there is nothing to touch.
+        (lens != [0, 0] || self.world.nranks() == 1).then_some(places)
+    }
+
+    /// # Safety
+    /// As for [`Self::make`].
+    unsafe fn parts(&self, visit: &mut Visit<'_>, outside: Outside) -> Result<(), Error> {
+        if visit.made.direct.is_some() {
+            visit.publish(0);
+            if let Some(places) = self.all_direct(visit)?
+                && let Some(direct) = self.direct()?
+            {
+                return self.run_direct(visit, direct, &places);
+            }
+        }
+        // SAFETY: the caller's promise.
+        unsafe {
+            match &self.form {
+                Form::Pull(pull) => self.run_pull(visit, pull, outside),
+                Form::Common(common) => self.run_common(visit, common, outside),
+                Form::Streams(streams) => self.run_streams(visit, streams, outside),
+            }
+        }
+    }
+
+    /// Copies a tile of this rank's input to shared memory.
+    ///
+    /// # Safety
+    /// `outside` has the rank's input; nobody reads what lies at `to`, where a tile has room.
+    unsafe fn copy_in(&self, tile: u64, outside: Outside, to: *mut u8) {
+        for stripe in self.tiles.stripes(tile, self.units[0]) {
+            // SAFETY: a stripe lies within the buffer outside and the tile inside; the two are apart.
+            unsafe {
+                let from = outside.input.add(stripe.outside as usize * self.size);
+                let to = to.add(stripe.inside as usize * self.size);
+                copy(to, from, stripe.len as usize * self.size, Stores::Cached);
+            }
+        }
+    }
+
+    /// Copies a tile of this rank's output out of shared memory.
+    ///
+    /// # Safety
+    /// `outside` has the rank's output; nobody writes what lies at `from`, where the tile is.
+    unsafe fn copy_out(&self, tile: u64, from: *const u8, outside: Outside) {
+        for stripe in self.tiles.stripes(tile, self.units[1]) {
+            // SAFETY: a stripe lies within the buffer outside and the tile inside; the two are apart.
+            unsafe {
+                let from = from.add(stripe.inside as usize * self.size);
+                let to = outside.output.add(stripe.outside as usize * self.size);
+                copy(to, from, stripe.len as usize * self.size, self.stores);
+            }
+        }
+    }
+
+    /// Takes this rank's next slot, as soon as nobody reads it any more, and stages a tile there.
+    ///
+    /// # Safety
+    /// As for [`Self::copy_in`].
+    unsafe fn stage(
+        &self,
+        visit: &mut Visit<'_>,
+        tile: u64,
+        readers: &std::sync::Arc<[usize]>,
+        outside: Outside,
+    ) -> Result<(), Error> {
+        let (world, at) = (visit.world, visit.own.slots);
+        let last = visit.own.uses[(at % RING) as usize].clone();
+        for &reader in &*last.readers {
+            if !visit.is_done(reader, last.number, last.tiles) {
+                visit
+                    .wait(Some(reader), || world.board.finished(reader, last.number, last.tiles))?;
+            }
+        }
+        let slot = world.board.arena.layout.slot(world.rank, at);
+        // SAFETY: the caller's promise; all readers are done with the slot.
+        unsafe { self.copy_in(tile, outside, world.board.arena.address(slot, SLOT)) };
+        let used = Use { number: visit.number, tiles: tile + 1, readers: readers.clone() };
+        visit.own.uses[(at % RING) as usize] = used;
+        visit.own.slots += 1;
+        if tile == 0 {
+            visit.made.slot = at;
+            visit.publish(1);
+        } else {
+            world.board.stage(world.rank, visit.number, tile + 1);
+        }
+        Ok(())
+    }
+
+    /// Points a buffer of the code at a staged tile.
+    fn point(&self, bases: &Bases, buffer: u32, rank: usize, slot: u64) {
+        let arena = &self.world.board.arena;
+        bases.set(buffer, arena.address(arena.layout.slot(rank, slot), SLOT));
+    }
+
+    /// # Safety
+    /// As for [`Self::make`].
+    unsafe fn run_pull(
+        &self,
+        visit: &mut Visit<'_>,
+        pull: &Pull,
+        outside: Outside,
+    ) -> Result<(), Error> {
+        let stages = !pull.readers.is_empty() || pull.own.is_some();
+        let tiles = self.tiles.tiles;
+        if stages {
+            // SAFETY: the caller's promise.
+            unsafe { self.stage(visit, 0, &pull.readers, outside)? };
+        } else {
+            visit.publish(0);
+        }
+        let mut slots = vec![0; pull.sources.len()];
+        for tile in 0..tiles {
+            if stages && tile + 1 < tiles {
+                // SAFETY: as above.
+                unsafe { self.stage(visit, tile + 1, &pull.readers, outside)? };
+            }
+            for ((source, buffer), slot) in pull.sources.iter().zip(&mut slots) {
+                if tile == 0 {
+                    *slot = visit.meet(*source, 1)?.slot;
+                } else {
+                    self.await_tile(visit, *source, tile)?;
+                }
+                self.point(&pull.bases, *buffer, *source, *slot + tile);
+            }
+            if let Some(buffer) = pull.own {
+                self.point(&pull.bases, buffer, self.world.rank, visit.made.slot + tile);
+            }
+            // SAFETY: the caller's promise; the sources have staged their tiles, and use the slots again only when
+            // this rank is done with them.
+            unsafe { self.pull_tile(visit, pull, tile, outside) };
+            if tile + 1 < tiles {
+                visit.world.board.finish(visit.world.rank, visit.number, tile + 1);
+            }
+        }
+        Ok(())
+    }
+
+    fn await_tile(&self, visit: &Visit<'_>, source: usize, tile: u64) -> Result<(), Error> {
+        let (board, number) = (&self.world.board, visit.number);
+        let there = || board.staged(source, number).is_some_and(|staged| staged > tile);
+        if there() { Ok(()) } else { visit.wait(Some(source), there) }
+    }
+
+    /// # Safety
+    /// As for [`Self::make`]; the tiles that are read are staged.
+    unsafe fn pull_tile(&self, visit: &Visit<'_>, pull: &Pull, tile: u64, outside: Outside) {
+        let partials = self.partials.address(0);
+        for ((segment, (begin, line)), step) in pull.data.all.iter().zip(&pull.outputs).zip(0..) {
+            visit.world.board.stand(visit.world.rank, Place { step, line: *line });
+            let end = begin + segment.elements as u64;
+            for stripe in self.tiles.within(tile, *begin, end) {
+                // So that what lies in the tile at `inside` is at `outside` of the caller's.
+                let shift = (stripe.outside as usize).wrapping_sub(stripe.inside as usize);
+                let base = outside.output.wrapping_add(shift.wrapping_mul(self.size));
+                pull.bases.set(pull.output, base);
+                let first = (stripe.inside - begin) as usize;
+                let elements = first..first + stripe.len as usize;
+                // SAFETY: the stripe lies within the caller's output and the staged tiles; these are good as the
+                // caller of this promises; the partials are this rank's alone.
+                unsafe { pull.data.run(*segment, elements, &pull.bases, partials, || false) };
+            }
+        }
+    }
+
+    /// # Safety
+    /// As for [`Self::make`].
+    unsafe fn run_common(
+        &self,
+        visit: &mut Visit<'_>,
+        common: &Common,
+        outside: Outside,
+    ) -> Result<(), Error> {
+        let nobody: std::sync::Arc<[usize]> = std::sync::Arc::default();
+        let (world, tiles) = (visit.world, self.tiles.tiles);
+        let arena = &world.board.arena;
+        // Whoever makes the last tile in a slot is done with it when all are, and so is this rank's next but one.
+        // SAFETY: the caller's promise.
+        unsafe { self.stage(visit, 0, &nobody, outside)? };
+        let mut slots = vec![0; world.board.nranks()];
+        for tile in 0..tiles {
+            if tile + 1 < tiles {
+                // SAFETY: as above.
+                unsafe { self.stage(visit, tile + 1, &nobody, outside)? };
+            }
+            for other in world.others() {
+                if tile == 0 {
+                    slots[other] = visit.meet(other, 1)?.slot;
+                } else {
+                    self.await_tile(visit, other, tile)?;
+                }
+            }
+            slots[world.rank] = visit.made.slot;
+            for ((rank, buffer), slot) in common.inputs.iter().enumerate().zip(&slots) {
+                self.point(&common.bases, *buffer, rank, slot + tile);
+            }
+            visit.own.made += 1;
+            let place = arena.address(arena.layout.common(visit.own.made), SLOT);
+            common.bases.set(common.output, place);
+            // SAFETY: all have staged the tile, so all have copied out what was at this place before.
+            unsafe { self.make_chunks(visit, &common.data, &common.bases, &common.chunks)? };
+            // SAFETY: all of the tile is made; it stays until this rank has staged the next but one.
+            unsafe { self.copy_out(tile, place, outside) };
+        }
+        Ok(())
+    }
+
+    /// Makes chunks until none is left, and returns when all are made.
+    ///
+    /// # Safety
+    /// All ranks have lent what the bases point at for this tile, and are in this call.
+    unsafe fn make_chunks(
+        &self,
+        visit: &Visit<'_>,
+        data: &Segments,
+        bases: &Bases,
+        chunks: &[Chunk],
+    ) -> Result<(), Error> {
+        let world = visit.world;
+        let claims = Claims::new(&world.board, visit.own.made, chunks.len());
+        while let Some(at) = claims.take() {
+            // What the word says is checked here.
+            let Some(chunk) = chunks.get(at) else { break };
+            world.board.stand(world.rank, Place { step: at as u32, line: chunk.line });
+            let segment = data.all[chunk.segment as usize];
+            let partials = self.partials.address(0);
+            // SAFETY: chunks are independent and each is taken once; the caller's promise for the rest; the partials
+            // are this process's alone.
+            let whole = unsafe {
+                data.run(segment, chunk.elements.clone(), bases, partials, || {
+                    visit.world.ends(visit.number)
+                })
+            };
+            if !whole {
+                visit.goes_on()?;
+            }
+            claims.done();
+        }
+        if claims.are_done() { Ok(()) } else { visit.wait(None, || claims.are_done()) }
+    }
+
+    /// The places of all ranks' buffers, if all lie in the arena.
+    fn all_direct(&self, visit: &mut Visit<'_>) -> Result<Option<Vec<[u64; 2]>>, Error> {
+        let world = visit.world;
+        let mut places = vec![[0; 2]; world.board.nranks()];
+        places[world.rank] = visit.made.direct.unwrap_or_default();
+        let mut all = true;
+        for other in world.others() {
+            match visit.meet(other, 0)?.direct {
+                Some(theirs) => places[other] = theirs,
+                None => all = false,
+            }
+        }
+        Ok(all.then_some(places))
+    }
+
+    fn run_direct(
+        &self,
+        visit: &mut Visit<'_>,
+        direct: &Direct,
+        places: &[[u64; 2]],
+    ) -> Result<(), Error> {
+        let arena = &visit.world.board.arena;
+        let heaps = arena.layout.heap_of(0);
+        for (rank, (buffers, places)) in direct.buffers.iter().zip(places).enumerate() {
+            for ((buffer, bytes), place) in buffers.iter().zip(places) {
+                if *bytes == 0 {
+                    continue;
+                }
+                // Another process wrote this: it must be a place in its heap.
+                let at = *place as usize;
+                let heap =
+                    arena.layout.heap_of(rank)..arena.layout.heap_of(rank) + arena.layout.heap;
+                let inside = heap.contains(&at) && heap.end - at >= *bytes;
+                if !inside || !at.is_multiple_of(self.size) {
+                    return Err(visit.corrupt(format!(
+                        "rank {rank} says that a buffer of {bytes} bytes lies at {at} of the arena, whose heaps begin at {heaps}"
+                    )));
+                }
+                direct.bases.set(*buffer, arena.address(at, *bytes));
+            }
+        }
+        visit.own.made += 1;
+        // SAFETY: all ranks have made this call, with buffers that lie in the arena as was just checked; none leaves
+        // before all chunks are done.
+        unsafe { self.make_chunks(visit, &direct.data, &direct.bases, &direct.chunks) }
+    }
+
+    /// # Safety
+    /// As for [`Self::make`].
+    unsafe fn run_streams(
+        &self,
+        visit: &mut Visit<'_>,
+        streams: &Streams,
+        outside: Outside,
+    ) -> Result<(), Error> {
+        let world = visit.world;
+        let arena = &world.board.arena;
+        let tile_bytes =
+            |which: usize| (self.tiles.count * u64::from(self.units[which])) as usize * self.size;
+        let input = arena.address(streams.places[0], tile_bytes(0));
+        let output = arena.address(streams.places[1], tile_bytes(1));
+        visit.publish(0);
+        // All are in the same call before anything is signalled, so no signal of a refused call is left, and what one
+        // plan keeps in scratch is no longer touched when another begins.
+        for other in world.others() {
+            visit.meet(other, 0)?;
+        }
+        let mut run = StreamRun {
+            streams,
+            steps: vec![0; streams.tasks.len()],
+            inner: vec![[0; 2]; streams.counters.len()],
+        };
+        for tile in 0..self.tiles.tiles {
+            // SAFETY: the proof has the caller write a rank's input when it enters, and read its output when it has
+            // left, in any sequence of runs.
+            unsafe {
+                self.copy_in(tile, outside, input);
+                run.all(self, visit)?;
+                self.copy_out(tile, output, outside);
+            }
+        }
+        Ok(())
+    }
+}
+
+/// A rank's streams in a tile.
+struct StreamRun<'s> {
+    streams: &'s Streams,
+    /// Where each stream stands.
+    steps: Vec<u32>,
+    /// Posts and waits of signals from the rank to itself.
+    inner: Vec<[u64; 2]>,
+}
+
+impl StreamRun<'_> {
+    /// Runs all streams to their ends.
+    ///
+    /// # Safety
+    /// The tile's input is in place, and all ranks are in this call.
+    unsafe fn all(&mut self, plan: &WorldPlan, visit: &mut Visit<'_>) -> Result<(), Error> {
+        let tasks: Vec<_> =
+            self.tasks().map(|task| self.streams.code.tasks[task as usize]).collect();
+        for (step, task) in self.steps.iter_mut().zip(&tasks) {
+            *step = task.first;
+        }
+        let mut open: Vec<usize> = (0..tasks.len()).collect();
+        while !open.is_empty() {
+            let mut moved = false;
+            let mut blocked = Vec::new();
+            for at in std::mem::take(&mut open) {
+                let (before, task) = (self.steps[at], tasks[at]);
+                // SAFETY: the caller's promise.
+                let channel = unsafe { self.advance(plan, visit, at, task.first + task.len)? };
+                moved |= self.steps[at] != before || channel.is_none();
+                if let Some(channel) = channel {
+                    blocked.push((at, channel));
+                }
+            }
+            if !moved {
+                self.wait(plan, visit, &blocked)?;
+            }
+            open.extend(blocked.iter().map(|(at, _)| *at));
+        }
+        Ok(())
+    }
+
+    fn tasks(&self) -> Range<u32> {
+        self.streams.tasks.clone()
+    }
+
+    /// Runs a stream until it ends, or up to a wait that is not met: then that channel.
+    ///
+    /// # Safety
+    /// As for [`Self::all`].
+    unsafe fn advance(
+        &mut self,
+        plan: &WorldPlan,
+        visit: &mut Visit<'_>,
+        at: usize,
+        end: u32,
+    ) -> Result<Option<u32>, Error> {
+        let code = &self.streams.code;
+        while self.steps[at] < end {
+            let instr = code.instrs[self.steps[at] as usize];
+            match instr.kind {
+                Kind::Data => {
+                    self.stand(visit, at, instr.step);
+                    let segment = code.segments.all[instr.arg as usize];
+                    let (bases, partials) = (&self.streams.bases, plan.partials.address(0));
+                    let ends = || visit.world.ends(visit.number);
+                    // SAFETY: rooms are good for all buffers of the code; the proof orders the segment after and
+                    // before all that others do to the same memory; the partials are this process's alone.
+                    let whole = unsafe {
+                        code.segments.run(segment, 0..segment.elements, bases, partials, ends)
+                    };
+                    if !whole {
+                        visit.goes_on()?;
+                    }
+                }
+                Kind::Post => self.post(visit, instr.arg),
+                Kind::Wait => {
+                    if !self.met(visit, instr.arg) {
+                        self.stand(visit, at, instr.step);
+                        return Ok(Some(instr.arg));
+                    }
+                    self.take(visit, instr.arg);
+                }
+                Kind::Panic | Kind::Sleep => unreachable!("only tests of threads inject faults"),
+            }
+            self.steps[at] += 1;
+        }
+        Ok(None)
+    }
+
+    fn stand(&self, visit: &Visit<'_>, at: usize, step: u32) {
+        let running = &self.streams.running;
+        let stream = running.streams[self.tasks().start as usize + at];
+        let line = if step < stream.len {
+            running.location(running.op(OpId(stream.first.0 + step)).at).line
+        } else {
+            0
+        };
+        visit.world.board.stand(visit.world.rank, Place { step, line });
+    }
+
+    fn post(&mut self, visit: &mut Visit<'_>, channel: u32) {
+        let counter = self.streams.counters[channel as usize];
+        if counter.from == counter.to {
+            self.inner[channel as usize][0] += 1;
+            return;
+        }
+        let world = visit.world;
+        let posted = entry(&mut visit.own.posted[counter.to], counter.which);
+        *posted += 1;
+        let arena = &world.board.arena;
+        let word = arena.word(arena.layout.signal(counter.from, counter.to, counter.which));
+        // Release: what this rank did before. One process writes here: no exchange is needed.
+        word.store(*posted, Ordering::Release);
+        world.board.ring(world.rank);
+    }
+
+    /// Whether a channel's next post is there.
+    fn met(&self, visit: &Visit<'_>, channel: u32) -> bool {
+        let counter = self.streams.counters[channel as usize];
+        if counter.from == counter.to {
+            let [posted, taken] = self.inner[channel as usize];
+            return posted > taken;
+        }
+        let arena = &visit.world.board.arena;
+        let word = arena.word(arena.layout.signal(counter.from, counter.to, counter.which));
+        let taken = visit.own.taken[counter.from].get(counter.which).copied().unwrap_or(0);
+        word.load(Ordering::Acquire) > taken
+    }
+
+    fn take(&mut self, visit: &mut Visit<'_>, channel: u32) {
+        let counter = self.streams.counters[channel as usize];
+        if counter.from == counter.to {
+            self.inner[channel as usize][1] += 1;
+        } else {
+            *entry(&mut visit.own.taken[counter.from], counter.which) += 1;
+        }
+    }
+
+    /// Returns when one of these waits is met.
+    fn wait(
+        &self,
+        plan: &WorldPlan,
+        visit: &Visit<'_>,
+        blocked: &[(usize, u32)],
+    ) -> Result<(), Error> {
+        let ready = || blocked.iter().any(|(_, channel)| self.met(visit, *channel));
+        let (at, channel) = blocked[0];
+        let on = self.streams.counters[channel as usize].from;
+        let waited = visit.wait(Some(on), ready);
+        waited.map_err(|error| match error {
+            Error::Timeout(stuck) if stuck.rank == visit.world.id() => {
+                let (task, running) = (self.tasks().start as usize + at, &self.streams.running);
+                let step = self.streams.code.instrs[self.steps[at] as usize].step;
+                let first = running.streams[task].first;
+                Error::Timeout(Box::new(Stuck {
+                    stream: StreamId(task as u32),
+                    step,
+                    waiting_on: crate::stuck::signal_name(running, ChannelId(channel)),
+                    line: running.location(running.op(OpId(first.0 + step)).at).line,
+                    file: plan.call.schedule.file.clone(),
+                    ..*stuck
+                }))
+            }
+            error => error,
+        })
+    }
+}
+
+/// A count of signals, 0 at first.
+fn entry(counts: &mut Vec<u64>, which: usize) -> &mut u64 {
+    if counts.len() <= which {
+        counts.resize(which + 1, 0);
+    }
+    &mut counts[which]
+}

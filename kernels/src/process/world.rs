@@ -1,0 +1,207 @@
+//! A process's rank in a world: what it shares with the others, and what it keeps for itself.
+
+use std::sync::{Mutex, MutexGuard, TryLockError};
+use std::time::Duration;
+
+use roundelay_core::ids::RankId;
+use roundelay_core::schedule::RANK_LIMIT;
+use rustix::fd::AsFd as _;
+use rustix::fs::{MemfdFlags, ftruncate, memfd_create};
+use rustix::process::{PidfdFlags, getpid, pidfd_open};
+use rustix::system::sysinfo;
+
+use super::arena::{Arena, Layout, RING};
+use super::board::Board;
+use super::ending::{Endings, Peer};
+use super::heap::Heap;
+use super::join::{Joined, join};
+use super::unique::UniqueId;
+use crate::{Error, Options};
+
+/// The rank of this process in a world of processes.
+///
+/// All ranks of a world are processes of one host and one user. They share an arena, memory without a name in the file
+/// system, which is gone with the last of them.
+pub struct World {
+    pub(super) board: Board,
+    pub(super) rank: usize,
+    pub(super) options: Options,
+    pub(super) peers: Vec<Peer>,
+    pub(super) endings: Option<Endings>,
+    /// Whether each rank has a core for itself.
+    pub(super) spins: bool,
+    pub(super) own: Mutex<Own>,
+    pub(super) heap: Mutex<Heap>,
+}
+
+/// What a rank keeps of its calls for itself.
+pub(super) struct Own {
+    /// Calls that it made.
+    pub(super) number: u64,
+    /// The last call for which there is room without another look at the others.
+    pub(super) room: u64,
+    /// Refused calls that it knows of.
+    pub(super) heard: u64,
+    /// The numbers of refused calls that it was told of, as far as others may still be found.
+    pub(super) told: Vec<u64>,
+    /// Of each rank, the last call that it is known to be done with.
+    pub(super) finished: Box<[u64]>,
+    /// Slots that it used.
+    pub(super) slots: u64,
+    /// What its slots were last used for.
+    pub(super) uses: [Use; RING as usize],
+    /// Tiles that all ranks made together.
+    pub(super) made: u64,
+    /// Signals that it posted to each rank and took from each.
+    pub(super) posted: Vec<Vec<u64>>,
+    pub(super) taken: Vec<Vec<u64>>,
+}
+
+/// The last tile in a slot, and who reads it.
+#[derive(Clone, Default)]
+pub(super) struct Use {
+    pub(super) number: u64,
+    pub(super) tiles: u64,
+    pub(super) readers: std::sync::Arc<[usize]>,
+}
+
+impl std::fmt::Debug for World {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Self { rank, .. } = self;
+        f.debug_struct("World")
+            .field("nranks", &self.nranks())
+            .field("rank", rank)
+            .finish_non_exhaustive()
+    }
+}
+
+impl World {
+    /// Joins the world `id` as rank `rank` of `nranks`, and returns when all have. The deadline of `options` is how long
+    /// that may take, and later how long a call may wait for another rank.
+    ///
+    /// # Errors
+    /// E0427 where the processes cannot meet: a rank out of range, two with one rank, other numbers of ranks, an id of
+    /// another host, a rank that does not come; E0429 where the system refuses what they need; E0406 for options that
+    /// no run can have, E0409 for no ranks or too many.
+    pub fn join(id: &UniqueId, nranks: u32, rank: u32, options: Options) -> Result<Self, Error> {
+        options.check()?;
+        if nranks == 0 || nranks > RANK_LIMIT {
+            return Err(Error::NoRanks { nranks });
+        }
+        if rank >= nranks {
+            let rank = RankId(rank);
+            return Err(Error::NoSuchRank { rank, nranks });
+        }
+        let layout = layout(nranks);
+        let joined = join(id, nranks, rank, layout.bytes as u64, options.deadline)?;
+        Self::of(joined, layout, rank, options)
+    }
+
+    /// All ranks of a world in this process, whose threads are to call for them: for tests.
+    ///
+    /// # Errors
+    /// Those of [`Self::join`].
+    #[doc(hidden)]
+    pub fn together(nranks: u32, options: Options) -> Result<Vec<Self>, Error> {
+        let layout = layout(nranks);
+        let refused = |error| Error::SystemRefused { what: format!("a test's arena: {error}") };
+        let arena = memfd_create("roundelay", MemfdFlags::CLOEXEC).map_err(refused)?;
+        ftruncate(&arena, layout.bytes as u64).map_err(refused)?;
+        let peers = || -> Result<Vec<Peer>, rustix::io::Errno> {
+            let peer = |_| {
+                let pidfd = pidfd_open(getpid(), PidfdFlags::empty())?;
+                Ok(Peer { pid: getpid().as_raw_nonzero().get().cast_unsigned(), pidfd })
+            };
+            (0..nranks).map(peer).collect()
+        };
+        let world = |rank| {
+            let arena = arena.try_clone().map_err(|error| Error::SystemRefused {
+                what: format!("a test's arena: {error}"),
+            })?;
+            let joined = Joined { arena, peers: peers().map_err(refused)? };
+            Self::of(joined, layout, rank, options)
+        };
+        (0..nranks).map(world).collect()
+    }
+
+    fn of(joined: Joined, layout: Layout, rank: u32, options: Options) -> Result<Self, Error> {
+        let nranks = layout.nranks as u32;
+        let arena = Arena::new(joined.arena.as_fd(), layout)?;
+        let cores = std::thread::available_parallelism().map_or(1, |n| n.get() as u32);
+        let n = nranks as usize;
+        Ok(Self {
+            heap: Mutex::new(Heap::new(layout.heap)),
+            board: Board { arena },
+            rank: rank as usize,
+            options,
+            peers: joined.peers,
+            endings: Endings::from_env(nranks),
+            spins: nranks <= cores,
+            own: Mutex::new(Own {
+                number: 0,
+                room: 0,
+                heard: 0,
+                told: Vec::new(),
+                finished: vec![0; n].into(),
+                slots: 0,
+                uses: Default::default(),
+                made: 0,
+                posted: vec![Vec::new(); n],
+                taken: vec![Vec::new(); n],
+            }),
+        })
+    }
+
+    /// The number of ranks.
+    pub fn nranks(&self) -> u32 {
+        self.board.nranks() as u32
+    }
+
+    /// The rank of this process, counted from 0.
+    pub fn rank(&self) -> u32 {
+        self.rank as u32
+    }
+
+    pub(super) fn id(&self) -> RankId {
+        RankId(self.rank as u32)
+    }
+
+    pub(super) fn deadline(&self) -> Duration {
+        self.options.deadline
+    }
+
+    /// All others, the nearest after this one first, so that nobody is everybody's first.
+    pub(super) fn others(&self) -> impl Iterator<Item = usize> + use<> {
+        let (n, rank) = (self.board.nranks(), self.rank);
+        (1..n).map(move |d| (rank + d) % n)
+    }
+
+    /// What this rank keeps, for one call at a time.
+    pub(super) fn enter(&self) -> Result<MutexGuard<'_, Own>, Error> {
+        if !self.board.arena.is_here() {
+            let what = "this process was forked off one that is a rank, and is none itself; join a world of its own, or call in the other".to_owned();
+            return Err(Error::NotJoined { what });
+        }
+        match self.own.try_lock() {
+            Ok(own) => Ok(own),
+            Err(TryLockError::WouldBlock) => Err(Error::RankBusy { rank: self.id() }),
+            // A panic in a call has ended the world.
+            Err(TryLockError::Poisoned(own)) => Ok(own.into_inner()),
+        }
+    }
+}
+
+/// Where things lie in the arena of so many ranks on this machine.
+fn layout(nranks: u32) -> Layout {
+    let memory = sysinfo();
+    let memory = u64::from(memory.mem_unit).saturating_mul(memory.totalram);
+    Layout::new(nranks, memory as usize)
+}
+
+impl Drop for World {
+    fn drop(&mut self) {
+        if self.board.arena.is_here() {
+            self.board.leave(self.rank, std::thread::panicking());
+        }
+    }
+}
