@@ -134,7 +134,7 @@ impl World {
             Some(rank) => vec![rank],
             None => self.others().collect(),
         };
-        let dead = super::ending::ended(&self.peers, self.rank);
+        let dead = super::ending::ended(&self.peers, self.rank)?;
         for rank in suspects {
             if on.is_none() && self.board.finished(rank, visit.number, MOST_TILES) {
                 continue;

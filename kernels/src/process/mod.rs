@@ -17,6 +17,7 @@ mod join;
 mod lent;
 mod plan;
 mod run;
+mod system;
 mod unique;
 mod world;
 

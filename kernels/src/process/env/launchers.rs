@@ -1,0 +1,371 @@
+//! The launchers that are known, and the names by which they tell a process its rank.
+
+use roundelay_core::schedule::RANK_LIMIT;
+
+use super::Place;
+use crate::Error;
+use crate::process::unique::UniqueId;
+
+/// What can be asked about this process.
+pub(super) struct Sources<'a> {
+    /// The value of an environment variable.
+    pub(super) var: &'a dyn Fn(&str) -> Option<String>,
+    /// The process that started all ranks: the nearest ancestor that was started without the variable given.
+    pub(super) starter: &'a dyn Fn(&str) -> Result<String, String>,
+}
+
+/// The names that one launcher uses.
+struct Launcher {
+    /// Who it is.
+    who: &'static str,
+    /// The rank.
+    rank: &'static str,
+    /// The number of ranks.
+    nranks: &'static str,
+    /// What names the job and must be there.
+    job: &'static [&'static str],
+    /// What else names the job if it is there.
+    also: &'static [&'static str],
+    /// How many of the ranks are on this host.
+    local: Option<&'static str>,
+    /// How many hosts there are.
+    hosts: Option<&'static str>,
+}
+
+/// By `roundelay launch`, or by hand.
+const OWN: [&str; 3] = ["ROUNDELAY_RANK", "ROUNDELAY_NRANKS", "ROUNDELAY_ID"];
+/// In place of the id, by hand.
+const OWN_JOB: &str = "ROUNDELAY_JOB";
+
+/// All others, in the order in which they are looked for.
+const LAUNCHERS: [Launcher; 4] = [
+    Launcher {
+        who: "torchrun",
+        rank: "RANK",
+        nranks: "WORLD_SIZE",
+        job: &["MASTER_ADDR", "MASTER_PORT"],
+        also: &["TORCHELASTIC_RUN_ID", "TORCHELASTIC_RESTART_COUNT"],
+        local: Some("LOCAL_WORLD_SIZE"),
+        hosts: None,
+    },
+    Launcher {
+        who: "Open MPI",
+        rank: "OMPI_COMM_WORLD_RANK",
+        nranks: "OMPI_COMM_WORLD_SIZE",
+        job: &["PMIX_NAMESPACE"],
+        also: &[],
+        local: Some("OMPI_COMM_WORLD_LOCAL_SIZE"),
+        hosts: None,
+    },
+    Launcher {
+        who: "MPICH or Intel MPI",
+        rank: "PMI_RANK",
+        nranks: "PMI_SIZE",
+        job: &[],
+        also: &[],
+        local: Some("MPI_LOCALNRANKS"),
+        hosts: None,
+    },
+    Launcher {
+        who: "Slurm",
+        rank: "SLURM_PROCID",
+        nranks: "SLURM_NTASKS",
+        job: &["SLURM_JOB_ID", "SLURM_STEP_ID"],
+        also: &[],
+        local: None,
+        hosts: Some("SLURM_STEP_NUM_NODES"),
+    },
+];
+
+fn not_joined<T>(what: String) -> Result<T, Error> {
+    Err(Error::NotJoined { what })
+}
+
+/// The place that the first launcher tells whose names are there.
+pub(super) fn place(sources: &Sources<'_>) -> Result<Place, Error> {
+    let is_there = |name: &str| (sources.var)(name).is_some();
+    if OWN.iter().any(|name| is_there(name)) {
+        return own(sources);
+    }
+    for launcher in &LAUNCHERS {
+        if launcher.needed().all(is_there) {
+            return launcher.place(sources);
+        }
+    }
+    let sets = [found_and_missing("`roundelay launch`", OWN.into_iter(), &is_there)].into_iter();
+    let others = LAUNCHERS
+        .iter()
+        .map(|launcher| found_and_missing(launcher.who, launcher.needed(), &is_there));
+    not_joined(format!(
+        "no launcher said which rank this process is; looked for the variables of {}; start it by `roundelay launch -n 4 -- PROGRAM`, or set ROUNDELAY_RANK, ROUNDELAY_NRANKS and {OWN_JOB}",
+        sets.chain(others).collect::<Vec<_>>().join("; of ")
+    ))
+}
+
+/// Which names of a launcher are there.
+fn found_and_missing<'n>(
+    who: &str,
+    names: impl Iterator<Item = &'n str>,
+    is_there: &dyn Fn(&str) -> bool,
+) -> String {
+    let (found, missing): (Vec<_>, Vec<_>) = names.partition(|name| is_there(name));
+    let found = match found[..] {
+        [] => String::new(),
+        _ => format!("{} found, ", found.join(", ")),
+    };
+    format!("{who} ({found}{} missing)", missing.join(", "))
+}
+
+/// What is set by `roundelay launch`, or by hand.
+fn own(sources: &Sources<'_>) -> Result<Place, Error> {
+    let [rank_name, nranks_name, id_name] = OWN;
+    let var = |name: &str| (sources.var)(name);
+    let is_there = |name: &str| var(name).is_some();
+    if !(is_there(rank_name) && is_there(nranks_name)) {
+        let sets = found_and_missing("Roundelay", OWN.into_iter(), &is_there);
+        return not_joined(format!(
+            "the variables of {sets} are not all there; set all of them, or none"
+        ));
+    }
+    let (rank, nranks) = rank_of(sources, rank_name, nranks_name)?;
+    let id = match (var(id_name), var(OWN_JOB)) {
+        (Some(hex), _) => UniqueId::from_hex(&hex).map_err(|error| Error::NotJoined {
+            what: format!("{id_name} cannot be read: {}", error.text()),
+        })?,
+        (None, Some(job)) => UniqueId::of_job(&format!("by hand: {job}")),
+        (None, None) => {
+            return not_joined(format!(
+                "{rank_name} and {nranks_name} are set, but neither {id_name} nor {OWN_JOB}; set {OWN_JOB} to any name that is the same for all ranks and that no other job of yours on this host has"
+            ));
+        }
+    };
+    Ok(Place { id, nranks, rank })
+}
+
+impl Launcher {
+    /// The names that must be there.
+    fn needed(&self) -> impl Iterator<Item = &'static str> {
+        [self.rank, self.nranks].into_iter().chain(self.job.iter().copied())
+    }
+
+    /// What it says.
+    fn place(&self, sources: &Sources<'_>) -> Result<Place, Error> {
+        let Self { who, rank, nranks: size, .. } = self;
+        let (rank, nranks) = rank_of(sources, rank, size)?;
+        if let Some((name, local)) = number_if_there(sources, self.local)?
+            && local != nranks
+        {
+            return not_joined(format!(
+                "{who} started {nranks} ranks ({size}) and {local} of them on this host ({name}); ranks on several hosts cannot meet yet: start all of them on one"
+            ));
+        }
+        if let Some((name, hosts)) = number_if_there(sources, self.hosts)?
+            && hosts != 1
+        {
+            return not_joined(format!(
+                "{who} started {nranks} ranks ({size}) on {hosts} hosts ({name}); ranks on several hosts cannot meet yet: start all of them on one"
+            ));
+        }
+        let mut job = format!("{who}:");
+        for name in self.job.iter().chain(self.also) {
+            // The length keeps values apart.
+            let value = (sources.var)(name).unwrap_or_default();
+            job += &format!(" {}:{value}", value.len());
+        }
+        if self.job.is_empty() {
+            job += &(sources.starter)(self.rank).or_else(|why| {
+                not_joined(format!(
+                    "{who} names no job ({}), and the process that started the ranks is not found: {why}; set ROUNDELAY_RANK, ROUNDELAY_NRANKS and {OWN_JOB} instead",
+                    self.rank
+                ))
+            })?;
+        }
+        Ok(Place { id: UniqueId::of_job(&job), nranks, rank })
+    }
+}
+
+/// A rank and the number of ranks.
+fn rank_of(sources: &Sources<'_>, rank_name: &str, nranks_name: &str) -> Result<(u32, u32), Error> {
+    let (rank, nranks) = (number(sources, rank_name)?, number(sources, nranks_name)?);
+    if nranks == 0 || nranks > RANK_LIMIT {
+        return not_joined(format!(
+            "{nranks_name} is {nranks}; the number of ranks must be in 1..={RANK_LIMIT}"
+        ));
+    }
+    if rank >= nranks {
+        return not_joined(format!(
+            "{rank_name} is {rank} and {nranks_name} is {nranks}; ranks count from 0, so the last is {}",
+            nranks - 1
+        ));
+    }
+    Ok((rank, nranks))
+}
+
+/// The number that a variable holds, if there is such a variable, and the variable's name.
+fn number_if_there(
+    sources: &Sources<'_>,
+    name: Option<&'static str>,
+) -> Result<Option<(&'static str, u32)>, Error> {
+    let there = name.filter(|name| (sources.var)(name).is_some());
+    there.map(|name| Ok((name, number(sources, name)?))).transpose()
+}
+
+/// The number that a variable holds.
+fn number(sources: &Sources<'_>, name: &str) -> Result<u32, Error> {
+    let text = (sources.var)(name).unwrap_or_default();
+    text.trim().parse().or_else(|_| {
+        not_joined(format!(
+            "{name} is `{}`, which is no number in 0..={}",
+            text.escape_debug(),
+            u32::MAX
+        ))
+    })
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    fn read(vars: &[(&str, &str)]) -> Result<Place, Error> {
+        place(&Sources {
+            var: &|name| {
+                let found = vars.iter().find(|(known, _)| *known == name);
+                found.map(|(_, value)| (*value).to_owned())
+            },
+            starter: &|mark| match mark {
+                "PMI_RANK" => Ok("17 started at 4".to_owned()),
+                _ => Err("no parent".to_owned()),
+            },
+        })
+    }
+
+    fn refused(vars: &[(&str, &str)], words: &[&str]) {
+        let text = read(vars).expect_err("nothing that makes sense").to_string();
+        assert!(text.ends_with("[E0427]"), "{text}");
+        for word in words {
+            assert!(text.contains(word), "`{word}` in: {text}");
+        }
+    }
+
+    /// The place of a rank, and that each change of `job` is another world.
+    fn is(vars: &[(&str, &str)], (rank, nranks): (u32, u32), job: &[&str]) {
+        let place = read(vars).expect("a launcher's variables");
+        assert_eq!((place.rank, place.nranks), (rank, nranks));
+        place.id.check().expect("an id of this host");
+        for name in job {
+            let others: Vec<_> = vars
+                .iter()
+                .map(|&(known, value)| (known, if known == *name { "77" } else { value }))
+                .collect();
+            assert_ne!(others, vars, "{name} is there");
+            assert_ne!(read(&others).expect("the same otherwise").id, place.id, "{name}");
+        }
+    }
+
+    const TORCH: [(&str, &str); 8] = [
+        ("RANK", "1"),
+        ("WORLD_SIZE", "4"),
+        ("LOCAL_RANK", "1"),
+        ("LOCAL_WORLD_SIZE", "4"),
+        ("MASTER_ADDR", "127.0.0.1"),
+        ("MASTER_PORT", "29500"),
+        ("TORCHELASTIC_RUN_ID", "none"),
+        ("TORCHELASTIC_RESTART_COUNT", "0"),
+    ];
+
+    #[test]
+    fn each_launcher_is_read() {
+        let hex = UniqueId::new().expect("an id").to_hex();
+        let own = [("ROUNDELAY_RANK", "2"), ("ROUNDELAY_NRANKS", "3"), ("ROUNDELAY_ID", &*hex)];
+        is(&own, (2, 3), &[]);
+        assert_eq!(read(&own).expect("an id").id.to_hex(), hex);
+        // Its own names come first.
+        is(&[&own[..], &TORCH].concat(), (2, 3), &[]);
+        let hand = [("ROUNDELAY_RANK", "0"), ("ROUNDELAY_NRANKS", "1"), ("ROUNDELAY_JOB", "a b")];
+        is(&hand, (0, 1), &["ROUNDELAY_JOB"]);
+        let job =
+            ["MASTER_ADDR", "MASTER_PORT", "TORCHELASTIC_RUN_ID", "TORCHELASTIC_RESTART_COUNT"];
+        is(&TORCH, (1, 4), &job);
+        is(&[TORCH[0], TORCH[1], TORCH[4], TORCH[5]], (1, 4), &job[..2]);
+        let ompi = [
+            ("OMPI_COMM_WORLD_RANK", "7"),
+            ("OMPI_COMM_WORLD_SIZE", "8"),
+            ("OMPI_COMM_WORLD_LOCAL_RANK", "7"),
+            ("OMPI_COMM_WORLD_LOCAL_SIZE", "8"),
+            ("PMIX_NAMESPACE", "prterun-host-12@1"),
+        ];
+        is(&ompi, (7, 8), &["PMIX_NAMESPACE"]);
+        let pmi = [
+            ("PMI_RANK", "0"),
+            ("PMI_SIZE", "2"),
+            ("MPI_LOCALRANKID", "0"),
+            ("MPI_LOCALNRANKS", "2"),
+            ("PMI_FD", "9"),
+        ];
+        is(&pmi, (0, 2), &[]);
+        let slurm = [
+            ("SLURM_PROCID", "3"),
+            ("SLURM_NTASKS", "4"),
+            ("SLURM_LOCALID", "3"),
+            ("SLURM_JOB_ID", "123"),
+            ("SLURM_STEP_ID", "0"),
+            ("SLURM_STEP_NUM_NODES", "1"),
+        ];
+        is(&slurm, (3, 4), &["SLURM_JOB_ID", "SLURM_STEP_ID"]);
+    }
+
+    #[test]
+    fn ranks_on_several_hosts_are_refused() {
+        let mut two = TORCH;
+        two[3].1 = "2";
+        refused(&two, &["4 ranks (WORLD_SIZE)", "2 of them", "LOCAL_WORLD_SIZE", "several hosts"]);
+        let slurm = [
+            ("SLURM_PROCID", "3"),
+            ("SLURM_NTASKS", "4"),
+            ("SLURM_JOB_ID", "123"),
+            ("SLURM_STEP_ID", "0"),
+            ("SLURM_STEP_NUM_NODES", "2"),
+        ];
+        refused(&slurm, &["on 2 hosts (SLURM_STEP_NUM_NODES)"]);
+    }
+
+    #[test]
+    fn what_is_missing_is_named() {
+        refused(
+            &[("RANK", "0"), ("SLURM_PROCID", "0"), ("SLURM_NTASKS", "2"), ("ROUNDELAY_JOB", "a")],
+            &[
+                "`roundelay launch` (ROUNDELAY_RANK, ROUNDELAY_NRANKS, ROUNDELAY_ID missing)",
+                "torchrun (RANK found, WORLD_SIZE, MASTER_ADDR, MASTER_PORT missing)",
+                "Open MPI (OMPI_COMM_WORLD_RANK, OMPI_COMM_WORLD_SIZE, PMIX_NAMESPACE missing)",
+                "MPICH or Intel MPI (PMI_RANK, PMI_SIZE missing)",
+                "Slurm (SLURM_PROCID, SLURM_NTASKS found, SLURM_JOB_ID, SLURM_STEP_ID missing)",
+            ],
+        );
+        let set = ("ROUNDELAY_RANK", "0");
+        refused(&[set], &["ROUNDELAY_RANK found", "ROUNDELAY_NRANKS, ROUNDELAY_ID missing"]);
+        refused(&[set, ("ROUNDELAY_NRANKS", "2")], &["neither ROUNDELAY_ID nor ROUNDELAY_JOB"]);
+    }
+
+    #[test]
+    fn values_that_make_no_sense_are_named() {
+        let own = |rank, nranks| {
+            [("ROUNDELAY_RANK", rank), ("ROUNDELAY_NRANKS", nranks), ("ROUNDELAY_JOB", "a")]
+        };
+        refused(&own("x", "2"), &["ROUNDELAY_RANK is `x`, which is no number"]);
+        refused(&own("-1", "2"), &["ROUNDELAY_RANK is `-1`"]);
+        refused(&own("0", ""), &["ROUNDELAY_NRANKS is ``"]);
+        refused(&own("0", "4294967296"), &["ROUNDELAY_NRANKS is `4294967296`"]);
+        refused(&own("0", "0"), &["ROUNDELAY_NRANKS is 0; the number of ranks must be in 1..="]);
+        refused(&own("0", "65537"), &["1..=65536"]);
+        refused(
+            &own("2", "2"),
+            &["ROUNDELAY_RANK is 2 and ROUNDELAY_NRANKS is 2", "the last is 1"],
+        );
+        let mut odd = own("0", "2");
+        odd[2] = ("ROUNDELAY_ID", "abc");
+        refused(&odd, &["ROUNDELAY_ID cannot be read", "3 characters"]);
+        let mut bad = TORCH;
+        bad[3].1 = "many";
+        refused(&bad, &["LOCAL_WORLD_SIZE is `many`"]);
+    }
+}

@@ -1,0 +1,44 @@
+//! What the environment of a process says of its place among ranks.
+
+mod launchers;
+mod parent;
+
+use std::env;
+
+use self::launchers::Sources;
+use super::unique::UniqueId;
+use crate::Error;
+
+/// Where a process stands in a world.
+#[derive(Clone, Debug)]
+pub struct Place {
+    /// The world.
+    pub id: UniqueId,
+    /// The number of ranks.
+    pub nranks: u32,
+    /// The rank of this process, counted from 0.
+    pub rank: u32,
+}
+
+/// What a launcher left in the environment.
+///
+/// These are looked for, in this order; the first whose names are all there says it:
+///
+/// * `roundelay launch`, or by hand: `ROUNDELAY_RANK`, `ROUNDELAY_NRANKS`, and `ROUNDELAY_ID` (what
+///   [`UniqueId::to_hex`] wrote) or `ROUNDELAY_JOB` (any name that no other job of this user on this host has).
+/// * torchrun: `RANK`, `WORLD_SIZE`, `MASTER_ADDR` and `MASTER_PORT`.
+/// * Open MPI: `OMPI_COMM_WORLD_RANK`, `OMPI_COMM_WORLD_SIZE` and `PMIX_NAMESPACE`.
+/// * MPICH and Intel MPI: `PMI_RANK` and `PMI_SIZE`. They name no job: it is the process that started the ranks, the
+///   nearest ancestor without `PMI_RANK` in the environment that it was started with.
+/// * Slurm's srun: `SLURM_PROCID`, `SLURM_NTASKS`, `SLURM_JOB_ID` and `SLURM_STEP_ID`.
+///
+/// Where the launcher also tells the number of ranks on this host, that must be all of them.
+///
+/// # Errors
+/// E0427 where no launcher did, or what is there makes no sense.
+pub fn from_env() -> Result<Place, Error> {
+    launchers::place(&Sources {
+        var: &|name| env::var_os(name).map(|value| value.to_string_lossy().into_owned()),
+        starter: &|mark| parent::starter(mark),
+    })
+}

@@ -1,0 +1,45 @@
+//! What the system says no to, in words.
+
+use std::fmt::Display;
+use std::time::{Duration, Instant};
+
+use rustix::io::Errno;
+use rustix::process::{Resource, getrlimit};
+
+use crate::Error;
+
+/// E0429: what was asked of the system, what it said, and what to do about it.
+pub(super) fn refused(asked: impl Display, errno: Errno) -> Error {
+    let advice = match errno {
+        Errno::MFILE => match getrlimit(Resource::Nofile).current {
+            Some(limit) => {
+                format!(
+                    "; this process may hold {limit} descriptors (`ulimit -n`): raise that limit"
+                )
+            }
+            None => String::new(),
+        },
+        Errno::NFILE => "; the whole system has too many open files".to_owned(),
+        Errno::NOSYS => {
+            "; this kernel does not have that call: Linux 5.3 or later is needed".to_owned()
+        }
+        Errno::PERM | Errno::ACCESS => {
+            "; a filter of system calls, as containers have, may forbid it: allow it there"
+                .to_owned()
+        }
+        Errno::NOMEM | Errno::NOBUFS | Errno::NOSPC => {
+            "; there is not enough memory: use fewer ranks or a smaller arena".to_owned()
+        }
+        Errno::TOOMANYREFS => {
+            "; too many descriptors of this user are on their way between processes".to_owned()
+        }
+        _ => String::new(),
+    };
+    Error::SystemRefused { what: format!("the system refuses {asked}: {errno}{advice}") }
+}
+
+/// The moment that comes `after` now, or one so late that nobody waits for it.
+pub(super) fn moment(after: Duration) -> Instant {
+    const YEAR: Duration = Duration::from_secs(365 * 24 * 3600);
+    Instant::now() + after.min(YEAR)
+}
