@@ -73,6 +73,8 @@ pub mod executor;
 pub mod expand;
 mod plans;
 pub mod select;
+#[cfg(target_os = "linux")]
+mod world;
 
 /// The compiler, for tools that look into schedules and proofs: the types of [`Plan::schedule`], [`Plan::proof`] and
 /// [`Algorithm`], and the functions from a text to a proof.
@@ -92,7 +94,8 @@ pub use roundelay_core::{
 };
 #[doc(inline)]
 pub use roundelay_kernels::{
-    Differ, Element, Error as EngineError, Missing, Options, RankPlan, Stats, Stuck, stay_on_core,
+    Differ, Element, Ended, Error as EngineError, Missing, Options, RankPlan, Stats, Stuck,
+    stay_on_core,
 };
 
 /// A plan for one thread, which holds the buffers of all ranks: [`ToPlan::plan`] makes it of an algorithm.
@@ -177,8 +180,13 @@ pub use roundelay_macros::{executor, include_collective};
 pub use comm::{Comm, Rank};
 pub use error::{Error, Unproved};
 pub use plans::ToPlan;
+#[cfg(target_os = "linux")]
+#[doc(inline)]
+pub use roundelay_kernels::process::{Lent, UniqueId};
 #[doc(inline)]
 pub use select::{Choice, Costs, select, select_with};
+#[cfg(target_os = "linux")]
+pub use world::World;
 
 /// The algorithms that come with Roundelay, each written in the language itself.
 ///

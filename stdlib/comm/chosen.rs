@@ -6,13 +6,20 @@ use std::sync::Arc;
 
 use roundelay_core::verify::Proved;
 
-use super::Call;
+use super::call::Call;
+use crate::library::{
+    MeshAllGather, MeshAllToAll, MeshGather, MeshReduceScatter, MeshScatter, NhrAllReduce,
+    NhrBroadcast, OneShotMeshAllReduce, RingReduce,
+};
 use crate::plans::proved;
 use crate::{Algorithm, Collective, Error};
 
+/// From here on a direct exchange takes longer to prove than to run.
+const MESH: u32 = 64;
+
 /// By collective, and then by the size in bytes up to which an algorithm is used.
 #[derive(Clone, Default)]
-pub(super) struct Chosen(BTreeMap<&'static str, BTreeMap<u64, Choice>>);
+pub(crate) struct Chosen(BTreeMap<&'static str, BTreeMap<u64, Choice>>);
 
 /// What makes the algorithm of a call.
 #[derive(Clone)]
@@ -22,12 +29,12 @@ enum Choice {
 }
 
 impl Chosen {
-    pub(super) fn fixed(&mut self, up_to: u64, algorithm: Arc<dyn Algorithm + Send + Sync>) {
+    pub(crate) fn fixed(&mut self, up_to: u64, algorithm: Arc<dyn Algorithm + Send + Sync>) {
         let collective = algorithm.collective();
         self.insert(collective, up_to, Choice::Fixed(algorithm));
     }
 
-    pub(super) fn by_root<A: Algorithm + 'static>(
+    pub(crate) fn by_root<A: Algorithm + 'static>(
         &mut self,
         up_to: u64,
         make: impl Fn(u32) -> A + Send + Sync + 'static,
@@ -40,8 +47,13 @@ impl Chosen {
         self.0.entry(collective.name()).or_default().insert(up_to, choice);
     }
 
+    /// The proof of the algorithm that such a call of `nranks` ranks runs: the one that was chosen, or the library's.
+    pub(crate) fn of(&self, call: &Call, nranks: u32) -> Result<Proved, Error> {
+        self.proved(call, nranks).unwrap_or_else(|| proved(&*of_library(call, nranks), nranks))
+    }
+
     /// The proof of the algorithm that was chosen for such a call of `nranks` ranks; `None` where none was.
-    pub(super) fn proved(&self, call: &Call, nranks: u32) -> Option<Result<Proved, Error>> {
+    fn proved(&self, call: &Call, nranks: u32) -> Option<Result<Proved, Error>> {
         let bytes = call.collective.bytes(call.count, nranks, call.dtype.size() as u64);
         let table = self.0.get(call.collective.name())?;
         let (_, choice) = table.range(bytes..).next()?;
@@ -50,6 +62,23 @@ impl Chosen {
             Choice::ByRoot(make) => proved(&*make(call.root), nranks),
         };
         Some(found.and_then(|proved| rooted(proved, call)))
+    }
+}
+
+/// The library's algorithm that is the quickest to lay out and prove: on one host the optimizer brings all of them to the
+/// same data flow.
+fn of_library(call: &Call, nranks: u32) -> Box<dyn Algorithm> {
+    let root = i64::from(call.root);
+    match call.collective {
+        Collective::AllReduce if nranks <= MESH => Box::new(OneShotMeshAllReduce::new()),
+        Collective::AllReduce => Box::new(NhrAllReduce::new()),
+        Collective::ReduceScatter => Box::new(MeshReduceScatter::new()),
+        Collective::AllGather => Box::new(MeshAllGather::new()),
+        Collective::Broadcast => Box::new(NhrBroadcast::new().root(root)),
+        Collective::Reduce => Box::new(RingReduce::new().root(root).slices(1)),
+        Collective::Scatter => Box::new(MeshScatter::new().root(root)),
+        Collective::Gather => Box::new(MeshGather::new().root(root)),
+        Collective::AllToAll => Box::new(MeshAllToAll::new()),
     }
 }
 

@@ -5,11 +5,11 @@ use std::collections::HashMap;
 use std::num::NonZeroUsize;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use super::Call;
+use super::call::Call;
 
 /// Plans by shape.
 #[derive(Debug)]
-pub(super) struct Kept<T> {
+pub(crate) struct Kept<T> {
     most: NonZeroUsize,
     all: HashMap<Call, Entry<T>>,
     /// How often anything was asked for.
@@ -24,21 +24,21 @@ struct Entry<T> {
 }
 
 impl<T> Kept<T> {
-    pub(super) fn new(most: NonZeroUsize) -> Self {
+    pub(crate) fn new(most: NonZeroUsize) -> Self {
         Self { most, all: HashMap::new(), now: AtomicU64::new(0) }
     }
 
     /// How many are kept at most.
-    pub(super) fn most(&self) -> NonZeroUsize {
+    pub(crate) fn most(&self) -> NonZeroUsize {
         self.most
     }
 
-    pub(super) fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.all.len()
     }
 
     /// The plan of that shape, which was asked for just now.
-    pub(super) fn get(&self, call: &Call) -> Option<&T> {
+    pub(crate) fn get(&self, call: &Call) -> Option<&T> {
         let entry = self.all.get(call)?;
         entry.asked.store(self.tick(), Ordering::Relaxed);
         Some(&entry.plan)
@@ -46,7 +46,7 @@ impl<T> Kept<T> {
 
     /// Lets go of those that were not asked for the longest time, until there is room for one more, or no other
     /// `may_go`.
-    pub(super) fn make_room(&mut self, mut may_go: impl FnMut(&mut T) -> bool) {
+    pub(crate) fn make_room(&mut self, mut may_go: impl FnMut(&mut T) -> bool) {
         if self.all.len() < self.most.get() {
             return;
         }
@@ -63,7 +63,7 @@ impl<T> Kept<T> {
         }
     }
 
-    pub(super) fn insert(&mut self, call: Call, plan: T) {
+    pub(crate) fn insert(&mut self, call: Call, plan: T) {
         let asked = AtomicU64::new(self.tick());
         self.all.insert(call, Entry { plan, asked });
     }

@@ -3,41 +3,24 @@
 //! Unless it is told which algorithms to use, it takes the library's that is the quickest to lay out and prove: on one
 //! host the optimizer brings all of them to the same data flow.
 
-mod chosen;
-mod kept;
+pub(crate) mod call;
+pub(crate) mod chosen;
+pub(crate) mod kept;
 mod rank;
 
 use std::num::NonZeroUsize;
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
 use roundelay_core::ids::RankId;
-use roundelay_core::verify::Proved;
 use roundelay_kernels::{Calls, SpmdPlan};
 
+use call::{Call, unit};
 use chosen::Chosen;
 use kept::Kept;
+pub(crate) use rank::Home;
 pub use rank::Rank;
 
-use crate::library::{
-    MeshAllGather, MeshAllToAll, MeshGather, MeshReduceScatter, MeshScatter, NhrAllReduce,
-    NhrBroadcast, OneShotMeshAllReduce, RingReduce,
-};
-use crate::plans::proved;
-use crate::{Algorithm, Collective, DType, Element, Error, Options, Plan, ReduceOp};
-
-/// From here on a direct exchange takes longer to prove than to run.
-const MESH: u32 = 64;
-
-/// What is called: everything that a plan depends on.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-struct Call {
-    collective: Collective,
-    root: u32,
-    /// Elements a unit.
-    count: u64,
-    dtype: DType,
-    op: ReduceOp,
-}
+use crate::{Algorithm, Collective, Element, Error, Options, Plan, ReduceOp};
 
 /// Ranks of this process that run collectives together.
 ///
@@ -244,28 +227,7 @@ impl Comm {
             let rank = RankId(rank);
             return Err(roundelay_kernels::Error::NoSuchRank { rank, nranks }.into());
         }
-        Ok(Rank { comm: self, id: RankId(rank), last: None })
-    }
-
-    /// The proof of the algorithm that such a call runs.
-    fn proved(&self, call: &Call) -> Result<Proved, Error> {
-        let chosen = self.chosen.proved(call, self.nranks);
-        chosen.unwrap_or_else(|| proved(&*self.of_library(call), self.nranks))
-    }
-
-    fn of_library(&self, call: &Call) -> Box<dyn Algorithm> {
-        let root = i64::from(call.root);
-        match call.collective {
-            Collective::AllReduce if self.nranks <= MESH => Box::new(OneShotMeshAllReduce::new()),
-            Collective::AllReduce => Box::new(NhrAllReduce::new()),
-            Collective::ReduceScatter => Box::new(MeshReduceScatter::new()),
-            Collective::AllGather => Box::new(MeshAllGather::new()),
-            Collective::Broadcast => Box::new(NhrBroadcast::new().root(root)),
-            Collective::Reduce => Box::new(RingReduce::new().root(root).slices(1)),
-            Collective::Scatter => Box::new(MeshScatter::new().root(root)),
-            Collective::Gather => Box::new(MeshGather::new().root(root)),
-            Collective::AllToAll => Box::new(MeshAllToAll::new()),
-        }
+        Ok(Rank::new(Home::Threads(self), RankId(rank)))
     }
 
     fn plan(&self, call: Call) -> Result<Arc<Plan>, Error> {
@@ -274,7 +236,7 @@ impl Comm {
             return Ok(plan.clone());
         }
         let Call { count, dtype, op, .. } = call;
-        let proved = self.proved(&call)?;
+        let proved = self.chosen.of(&call, self.nranks)?;
         let plan = Arc::new(Plan::with(&proved, count, dtype, op, self.options)?);
         plans.make_room(|_| true);
         plans.insert(call, plan.clone());
@@ -295,23 +257,13 @@ impl Comm {
             return Ok(plan.clone());
         }
         let Call { count, dtype, op, .. } = call;
-        let proved = self.proved(&call)?;
+        let proved = self.chosen.of(&call, self.nranks)?;
         let plan = SpmdPlan::among(&self.calls, &proved, count, dtype, op, self.options)?;
         let plan = Arc::new(plan);
         // To have it alone is to know of all calls that were made with it.
         spmd.make_room(|plan| Arc::get_mut(plan).is_some_and(|plan| !plan.awaited()));
         spmd.insert(call, plan.clone());
         Ok(plan)
-    }
-}
-
-/// Elements a unit of a buffer of `nranks` units.
-fn unit(what: &'static str, len: usize, nranks: u32) -> Result<u64, Error> {
-    let n = nranks as usize;
-    if len.is_multiple_of(n) {
-        Ok((len / n) as u64)
-    } else {
-        Err(Error::NotInBlocks { what, len, nranks })
     }
 }
 
@@ -323,11 +275,7 @@ impl Comm {
         count: usize,
         op: ReduceOp,
     ) -> Result<Call, Error> {
-        if root >= self.nranks {
-            let (rank, nranks) = (RankId(root), self.nranks);
-            return Err(roundelay_kernels::Error::NoSuchRank { rank, nranks }.into());
-        }
-        Ok(Call { collective, root, count: count as u64, dtype: T::DTYPE, op })
+        Call::new::<T>(self.nranks, (collective, root), count, op)
     }
 
     fn in_place<T: Element>(&self, call: Call, buffers: &mut [&mut [T]]) -> Result<(), Error> {

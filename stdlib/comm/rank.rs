@@ -4,72 +4,125 @@ use std::sync::Arc;
 
 use roundelay_core::ids::RankId;
 use roundelay_kernels::SpmdPlan;
+#[cfg(target_os = "linux")]
+use roundelay_kernels::process::WorldPlan;
 
-use super::{Call, Comm, unit};
+use super::Comm;
+use super::call::{Call, unit};
+#[cfg(target_os = "linux")]
+use crate::World;
 use crate::{Collective, Element, Error, ReduceOp};
 
-/// One rank of a communicator, for the thread that calls for it: [`Comm::rank`] makes it.
+/// One rank, for the thread that calls for it: [`Comm::rank`] makes it for ranks that are threads of this process, and
+/// `World::rank` for ranks that are processes. The calls are the same.
 ///
-/// All ranks make the same calls in the same order, each from a thread of its own, as in MPI and NCCL. A call returns
+/// All ranks make the same calls in the same order, each by itself, as in MPI and NCCL. A call returns
 /// when this rank is done; others may still be in it. [`Comm`] has an example, the lengths of buffers, and the errors
 /// of calls: E0402 for a wrong length, E0405 where another rank does not come, E0413 after a failure, E0414 where
 /// ranks made different calls.
 #[derive(Debug)]
 pub struct Rank<'c> {
-    pub(super) comm: &'c Comm,
-    pub(super) id: RankId,
+    home: Home<'c>,
+    id: RankId,
     /// The call before: the next one is often the same.
-    pub(super) last: Option<(Call, Arc<SpmdPlan>)>,
+    last: Option<(Call, Made)>,
 }
 
-impl Rank<'_> {
+/// Where a rank lives.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Home<'c> {
+    Threads(&'c Comm),
+    #[cfg(target_os = "linux")]
+    Processes(&'c World),
+}
+
+/// The plan of a call.
+#[derive(Clone, Debug)]
+pub(crate) enum Made {
+    Threads(Arc<SpmdPlan>),
+    #[cfg(target_os = "linux")]
+    Processes(Arc<WorldPlan>),
+}
+
+impl<'c> Rank<'c> {
+    pub(crate) fn new(home: Home<'c>, id: RankId) -> Self {
+        Self { home, id, last: None }
+    }
+
     /// The number of this rank, counted from 0.
     pub fn id(&self) -> u32 {
         self.id.0
     }
 
-    /// The number of ranks of the communicator.
+    /// The number of ranks.
     pub fn nranks(&self) -> u32 {
-        self.comm.nranks
+        match self.home {
+            Home::Threads(comm) => comm.nranks,
+            #[cfg(target_os = "linux")]
+            Home::Processes(world) => world.nranks(),
+        }
     }
 
-    /// Makes one call, with the plan of the last one if that was the same.
-    fn make(
-        &mut self,
-        call: Result<Call, Error>,
-        run: impl FnOnce(&SpmdPlan, RankId) -> Result<(), roundelay_kernels::Error>,
-    ) -> Result<(), Error> {
-        let call = call?;
+    /// The plan of a call: that of the last one if that was the same.
+    fn plan(&mut self, call: Call) -> Result<&Made, Error> {
         if self.last.as_ref().is_none_or(|(last, _)| *last != call) {
             // Before another one is asked for: it may have to go.
             self.last = None;
-            self.last = Some((call, self.comm.spmd_plan(call)?));
+            let made = match self.home {
+                Home::Threads(comm) => Made::Threads(comm.spmd_plan(call)?),
+                #[cfg(target_os = "linux")]
+                Home::Processes(world) => Made::Processes(world.plan(call)?),
+            };
+            self.last = Some((call, made));
         }
         let Some((_, plan)) = &self.last else { unreachable!("it was just set") };
-        Ok(run(plan, self.id)?)
+        Ok(plan)
+    }
+
+    fn call<T: Element>(
+        &self,
+        called: (Collective, u32),
+        count: usize,
+        op: ReduceOp,
+    ) -> Result<Call, Error> {
+        Call::new::<T>(self.nranks(), called, count, op)
     }
 
     fn in_place<T: Element>(
         &mut self,
-        (collective, root): (Collective, u32),
+        called: (Collective, u32),
         count: usize,
         op: ReduceOp,
         buffer: &mut [T],
     ) -> Result<(), Error> {
-        let call = self.comm.call::<T>(collective, root, count, op);
-        self.make(call, |plan, rank| plan.rank(rank)?.run_in_place(buffer))
+        let (call, rank) = (self.call::<T>(called, count, op)?, self.id);
+        Ok(match self.plan(call)? {
+            Made::Threads(plan) => plan.rank(rank)?.run_in_place(buffer)?,
+            #[cfg(target_os = "linux")]
+            Made::Processes(plan) => plan.run_in_place(buffer)?,
+        })
     }
 
     fn apart<T: Element>(
         &mut self,
-        (collective, root): (Collective, u32),
+        called: (Collective, u32),
         count: usize,
         op: ReduceOp,
         input: &[T],
         output: &mut [T],
     ) -> Result<(), Error> {
-        let call = self.comm.call::<T>(collective, root, count, op);
-        self.make(call, |plan, rank| plan.rank(rank)?.run(input, output))
+        let (call, rank) = (self.call::<T>(called, count, op)?, self.id);
+        Ok(match self.plan(call)? {
+            Made::Threads(plan) => plan.rank(rank)?.run(input, output)?,
+            #[cfg(target_os = "linux")]
+            Made::Processes(plan) => plan.run(input, output)?,
+        })
+    }
+
+    /// Returns when all ranks have called it. It is an `AllReduce` of one byte.
+    /// [Errors](Comm#errors-of-calls): E0414 where another rank makes another call.
+    pub fn barrier(&mut self) -> Result<(), Error> {
+        self.all_reduce(&mut [0_u8], ReduceOp::Max)
     }
 
     /// Reduces the buffers of all ranks, one of c elements each, and leaves the result in every one of them.
@@ -152,7 +205,7 @@ impl Rank<'_> {
     /// elements. [Errors](Comm#errors-of-calls): E0402 where they differ in length, or have no multiple of n
     /// elements.
     pub fn all_to_all<T: Element>(&mut self, input: &[T], output: &mut [T]) -> Result<(), Error> {
-        let count = unit("input", input.len(), self.comm.nranks)? as usize;
+        let count = unit("input", input.len(), self.nranks())? as usize;
         self.apart((Collective::AllToAll, 0), count, ReduceOp::Sum, input, output)
     }
 }

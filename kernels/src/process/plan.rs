@@ -121,6 +121,18 @@ pub(super) struct Counter {
     pub(super) which: usize,
 }
 
+impl std::fmt::Debug for WorldPlan {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("WorldPlan")
+            .field("algorithm", &self.call.schedule.algorithm)
+            .field("rank", &self.world.rank())
+            .field("count", &self.call.count)
+            .field("dtype", &self.call.dtype)
+            .field("op", &self.call.op)
+            .finish_non_exhaustive()
+    }
+}
+
 impl WorldPlan {
     /// What the rank of `world` does in calls of a schedule that was proved for ranks that call by themselves, for
     /// `count` elements a unit, at the level that the options of the world say.

@@ -1,0 +1,222 @@
+//! A world: ranks that are processes of one host, and plans for what they call, made once for each shape.
+
+use std::num::NonZeroUsize;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use roundelay_core::ids::RankId;
+use roundelay_kernels::process::{self, Lent, UniqueId, WorldPlan};
+
+use crate::comm::call::Call;
+use crate::comm::chosen::Chosen;
+use crate::comm::kept::Kept;
+use crate::comm::{Comm, Home, Rank};
+use crate::{Algorithm, Element, Error, Options};
+
+/// Processes of one host that run collectives together, and this process's place among them.
+///
+/// A [`Comm`] has ranks that are threads of one process; here each rank is a process, as in MPI. The calls are those of
+/// [`Rank`], with the same lengths and errors: [`Comm`] lists them. `roundelay launch -n 8 -- PROGRAM` starts a program
+/// as ranks that [`World::from_env`] brings together, and so do torchrun, `mpirun` and `srun`.
+///
+/// Ranks meet over an abstract socket and share memory that has no name: nothing is left in the file system, however
+/// they end. All are processes of one user on one host.
+///
+/// # Errors of calls
+///
+/// Those of [`Comm`](Comm#errors-of-calls), and E0428 where the process of another rank ended that a call waits for:
+/// all survivors are told the same, which rank it was, how it ended and where it stood. After it, as after a deadline
+/// (E0405), each later call fails at once with the first cause. Outputs of a call that failed are undefined; inputs
+/// that are apart from the outputs are as they were.
+///
+/// # Example
+///
+/// ```no_run
+/// use roundelay::{ReduceOp, World};
+///
+/// let world = World::from_env()?;
+/// let mut rank = world.rank();
+/// let mut buffer = [rank.id() as f32; 1000];
+/// rank.all_reduce(&mut buffer, ReduceOp::Sum)?;
+/// # Ok::<(), roundelay::Error>(())
+/// ```
+#[derive(Debug)]
+pub struct World {
+    engine: Arc<process::World>,
+    chosen: Chosen,
+    plans: Mutex<Kept<Arc<WorldPlan>>>,
+}
+
+impl World {
+    /// The world that a launcher started this process in, with the default [`Options`].
+    ///
+    /// The names that it looks for are those of `roundelay launch` (`ROUNDELAY_RANK`, `ROUNDELAY_NRANKS` and
+    /// `ROUNDELAY_ID`, or `ROUNDELAY_JOB` with any name where they are set by hand), of torchrun, Open MPI, MPICH, Intel
+    /// MPI, and Slurm's srun.
+    ///
+    /// # Errors
+    /// E0427 where none of them is there, or the ranks that they tell of do not meet; else those of [`World::join`].
+    pub fn from_env() -> Result<Self, Error> {
+        Self::from_env_with(Options::default())
+    }
+
+    /// The world that a launcher started this process in, whose plans are made and run as `options` say.
+    ///
+    /// # Errors
+    /// E0406 for options that no run can have; else those of [`World::from_env`].
+    pub fn from_env_with(options: Options) -> Result<Self, Error> {
+        let place = process::from_env()?;
+        Self::join_with(&place.id, place.nranks, place.rank, options)
+    }
+
+    /// Joins the world `id` as rank `rank` of `nranks`, with the default [`Options`]. One process makes the id, and
+    /// hands it to the others in any way; all join at once.
+    ///
+    /// # Errors
+    /// E0427 where the processes do not meet within the deadline: two with one rank, other numbers of ranks, a stale id
+    /// or one of another host, a rank that does not come; E0429 where the system refuses what they need; E0409 for no
+    /// ranks or too many, E0411 for a rank beyond the last.
+    ///
+    /// ```
+    /// use roundelay::{UniqueId, World};
+    ///
+    /// let id = UniqueId::new()?;
+    /// let world = World::join(&id, 1, 0)?;
+    /// assert_eq!((world.nranks(), world.rank().id()), (1, 0));
+    /// # Ok::<(), roundelay::Error>(())
+    /// ```
+    pub fn join(id: &UniqueId, nranks: u32, rank: u32) -> Result<Self, Error> {
+        Self::join_with(id, nranks, rank, Options::default())
+    }
+
+    /// Joins the world `id`, whose plans are made and run as `options` say. Their deadline also bounds the joining.
+    ///
+    /// # Errors
+    /// E0406 for options that no run can have; else those of [`World::join`].
+    pub fn join_with(
+        id: &UniqueId,
+        nranks: u32,
+        rank: u32,
+        options: Options,
+    ) -> Result<Self, Error> {
+        Ok(Self::of(process::World::join(id, nranks, rank, options)?))
+    }
+
+    /// Joins by whatever brings the processes together already: `allgather` is given bytes, and returns those of all
+    /// ranks in their order, as many of each.
+    ///
+    /// # Errors
+    /// E0427 where it returns something else; else those of [`World::join`].
+    ///
+    /// ```
+    /// use roundelay::World;
+    ///
+    /// // One process, whose bytes are all there are.
+    /// let world = World::bootstrap(1, 0, |mine| Ok(mine.to_vec()))?;
+    /// assert_eq!(world.nranks(), 1);
+    /// # Ok::<(), roundelay::Error>(())
+    /// ```
+    pub fn bootstrap(
+        nranks: u32,
+        rank: u32,
+        allgather: impl FnOnce(&[u8]) -> Result<Vec<u8>, String>,
+    ) -> Result<Self, Error> {
+        let wrong = |what: String| -> Error { roundelay_kernels::Error::NotJoined { what }.into() };
+        let mine = UniqueId::new()?;
+        let all = allgather(mine.as_bytes())
+            .map_err(|why| wrong(format!("the caller's allgather failed: {why}")))?;
+        let expected = nranks as usize * UniqueId::BYTES;
+        if all.len() != expected {
+            return Err(wrong(format!(
+                "the caller's allgather returned {} bytes for {nranks} ranks, not {expected}",
+                all.len()
+            )));
+        }
+        let own = all.chunks(UniqueId::BYTES).nth(rank as usize);
+        if own.is_some_and(|own| own != mine.as_bytes()) {
+            return Err(wrong(format!(
+                "the caller's allgather did not return what rank {rank} gave it in its place"
+            )));
+        }
+        // That of rank 0 names the world.
+        let first = all.first_chunk().ok_or_else(|| wrong("a world of no ranks".to_owned()))?;
+        Self::join(&UniqueId::from_bytes(*first), nranks, rank)
+    }
+
+    fn of(engine: process::World) -> Self {
+        let plans = Mutex::new(Kept::new(Comm::PLANS));
+        Self { engine: Arc::new(engine), chosen: Chosen::default(), plans }
+    }
+
+    /// Runs `algorithm` from now on for calls of its collective, as [`Comm::using`] does. All ranks must use the same:
+    /// a call in which they do not is refused (E0414).
+    #[must_use]
+    pub fn using(self, algorithm: impl Algorithm + Send + Sync + 'static) -> Self {
+        self.using_up_to(u64::MAX, algorithm)
+    }
+
+    /// Runs `algorithm` from now on for calls of its collective of at most `bytes` bytes, as [`Comm::using_up_to`] does.
+    #[must_use]
+    pub fn using_up_to(
+        mut self,
+        bytes: u64,
+        algorithm: impl Algorithm + Send + Sync + 'static,
+    ) -> Self {
+        self.chosen.fixed(bytes, Arc::new(algorithm));
+        self.forgotten()
+    }
+
+    /// Runs for calls of a rooted collective what `algorithm` makes for the root of the call, as
+    /// [`Comm::using_rooted`] does.
+    #[must_use]
+    pub fn using_rooted<A: Algorithm + 'static>(
+        mut self,
+        algorithm: impl Fn(u32) -> A + Send + Sync + 'static,
+    ) -> Self {
+        self.chosen.by_root(u64::MAX, algorithm);
+        self.forgotten()
+    }
+
+    fn forgotten(self) -> Self {
+        let most = self.plans.lock().unwrap_or_else(PoisonError::into_inner).most();
+        self.keeping(most)
+    }
+
+    /// Keeps at most `plans` plans, as [`Comm::keeping`] does.
+    #[must_use]
+    pub fn keeping(mut self, plans: NonZeroUsize) -> Self {
+        self.plans = Mutex::new(Kept::new(plans));
+        self
+    }
+
+    /// The number of ranks.
+    pub fn nranks(&self) -> u32 {
+        self.engine.nranks()
+    }
+
+    /// The rank of this process, for the thread that calls for it.
+    pub fn rank(&self) -> Rank<'_> {
+        Rank::new(Home::Processes(self), RankId(self.engine.rank()))
+    }
+
+    /// Lends `len` elements of memory that all ranks can touch, all zero: calls on such buffers copy nothing aside where
+    /// those of all ranks are such.
+    ///
+    /// # Errors
+    /// E0407 where there is not so much memory left.
+    pub fn alloc<T: Element>(&self, len: usize) -> Result<Lent<T>, Error> {
+        Ok(self.engine.alloc(len)?)
+    }
+
+    pub(crate) fn plan(&self, call: Call) -> Result<Arc<WorldPlan>, Error> {
+        let mut plans = self.plans.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(plan) = plans.get(&call) {
+            return Ok(plan.clone());
+        }
+        let Call { count, dtype, op, .. } = call;
+        let proved = self.chosen.of(&call, self.nranks())?;
+        let plan = Arc::new(WorldPlan::new(&self.engine, &proved, count, dtype, op)?);
+        plans.make_room(|_| true);
+        plans.insert(call, plan.clone());
+        Ok(plan)
+    }
+}
