@@ -24,6 +24,9 @@ mod executor;
 mod flags;
 #[path = "command/json.rs"]
 mod json;
+#[cfg(target_os = "linux")]
+#[path = "command/launch.rs"]
+mod launch;
 #[path = "command/list.rs"]
 mod list;
 #[path = "command/messages.rs"]

@@ -9,6 +9,9 @@ use crate::emit::EmitFlags;
 use crate::executor::ExecutorFlags;
 use crate::explain::ExplainFlags;
 use crate::fmt::FmtFlags;
+use crate::launch::LaunchFlags;
+#[cfg(target_os = "linux")]
+use crate::launch::RankFlags;
 use crate::list::ListFlags;
 use crate::run::RunFlags;
 use crate::shell::{CompletionsFlags, ManFlags};
@@ -26,6 +29,7 @@ Examples:
   roundelay bench RingAllReduce -n 8 -b 1K -e 64M -f 4
   roundelay simulate RingAllReduce --topology \"full_mesh(8, 25GB/s, 2us)\" --svg run.svg
   roundelay emit steps RingAllReduce -n 4             what goes between the ranks
+  roundelay launch -n 8 -- ./worker --epochs 3        eight processes, each of them a rank
   roundelay explain E0301                             what an error means, and what to do
 
 roundelay help SUBCOMMAND lists the flags of one, with the values that they take.
@@ -64,6 +68,12 @@ pub(crate) enum Command {
     Topo(TopoFlags),
     /// Measure the constants of list --why on this machine
     Calibrate(CalibrateFlags),
+    /// Start a program as several processes of this host, each of them a rank
+    Launch(LaunchFlags),
+    /// Become a rank of the launcher that started this process
+    #[cfg(target_os = "linux")]
+    #[command(hide = true)]
+    LaunchRank(RankFlags),
     /// Explain the code of an error or a warning: an example, the message, the fix
     Explain(ExplainFlags),
     /// Print what a shell needs to complete subcommands and flags

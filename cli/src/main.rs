@@ -1,4 +1,5 @@
-//! The `roundelay` command. Exit codes: 0, all is well; 1, the program is wrong; 2, the call is.
+//! The `roundelay` command. Exit codes: 0, all is well; 1, the program is wrong; 2, the call is. `launch` has those of
+//! what it runs.
 
 mod bench;
 mod built;
@@ -14,6 +15,7 @@ mod explain;
 mod flags;
 mod fmt;
 mod kernel;
+mod launch;
 mod lints;
 mod list;
 mod markdown;
@@ -62,6 +64,9 @@ fn main() -> ExitCode {
         Command::List(flags) => list::main(&flags),
         Command::Topo(flags) => topo::main(&flags),
         Command::Calibrate(flags) => calibrate::main(&flags),
+        Command::Launch(flags) => return launch::main(&flags).unwrap_or_else(Failure::print),
+        #[cfg(target_os = "linux")]
+        Command::LaunchRank(flags) => return launch::become_rank(&flags),
         Command::Explain(flags) => explain::main(&flags),
         Command::Completions(flags) => {
             shell::completions(&flags, Cli::command());

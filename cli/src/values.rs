@@ -3,6 +3,7 @@
 use std::fmt;
 use std::ops::RangeInclusive;
 use std::str::FromStr;
+use std::time::Duration;
 
 use roundelay::{Collective, DType, Level, ReduceOp};
 use roundelay_core::cost::{read_rate, read_time};
@@ -108,6 +109,18 @@ pub(crate) fn rank_count(text: &str) -> Result<u32, Refused> {
     match rank_counts(text)?.counts[..] {
         [nranks] => Ok(nranks),
         _ => Err(Refused::new("are several rank counts").help("give one, such as 8")),
+    }
+}
+
+/// The number of processes of a job.
+pub(crate) fn process_count(text: &str) -> Result<u32, Refused> {
+    const MOST: u32 = 1024;
+    match rank_count(text)? {
+        count if count > MOST => {
+            let help = format!("processes are in 1..={MOST}");
+            Err(Refused::new("are too many processes").code(Code::NoRanks).help(help))
+        }
+        count => Ok(count),
     }
 }
 
@@ -272,6 +285,13 @@ pub(crate) fn rate(text: &str) -> Result<f64, Refused> {
 /// A time.
 pub(crate) fn time(text: &str) -> Result<f64, Refused> {
     read_time(text).ok_or_else(|| Refused::new("is not a time").help("a time is such as 2us"))
+}
+
+/// How long something may take.
+pub(crate) fn duration(text: &str) -> Result<Duration, Refused> {
+    let seconds = if text.trim() == "0" { Some(0.0) } else { read_time(text) };
+    let read = seconds.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
+    read.ok_or_else(|| Refused::new("is not a time").help("a time is such as 90s, 500ms or 0"))
 }
 
 #[cfg(test)]

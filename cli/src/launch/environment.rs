@@ -1,0 +1,73 @@
+//! The variables by which a process knows its place among the ranks: those of this project, and those that torchrun
+//! sets for every worker.
+
+use std::net::{Ipv4Addr, TcpListener};
+use std::os::fd::RawFd;
+
+use roundelay_core::diagnostics::Code;
+
+use crate::report::Failure;
+
+pub(super) struct Environment {
+    nranks: u32,
+    id: String,
+    /// A port for programs that meet by TCP.
+    port: u16,
+    /// The descriptor of the endings.
+    endings: RawFd,
+}
+
+impl Environment {
+    pub(super) fn new(nranks: u32, endings: RawFd) -> Result<Self, Failure> {
+        Ok(Self { nranks, id: id()?, port: free_port()?, endings })
+    }
+
+    pub(super) fn of(&self, rank: u32) -> [(&'static str, String); 14] {
+        let (rank, nranks) = (rank.to_string(), self.nranks.to_string());
+        [
+            ("ROUNDELAY_RANK", rank.clone()),
+            ("ROUNDELAY_NRANKS", nranks.clone()),
+            ("ROUNDELAY_ID", self.id.clone()),
+            ("ROUNDELAY_ENDINGS", self.endings.to_string()),
+            ("RANK", rank.clone()),
+            ("WORLD_SIZE", nranks.clone()),
+            ("LOCAL_RANK", rank.clone()),
+            ("LOCAL_WORLD_SIZE", nranks.clone()),
+            // The only host, and the only role.
+            ("GROUP_RANK", "0".to_owned()),
+            ("GROUP_WORLD_SIZE", "1".to_owned()),
+            ("ROLE_RANK", rank),
+            ("ROLE_WORLD_SIZE", nranks),
+            ("MASTER_ADDR", Ipv4Addr::LOCALHOST.to_string()),
+            ("MASTER_PORT", self.port.to_string()),
+        ]
+    }
+}
+
+/// What names the world of the ranks, in hexadecimal digits.
+fn id() -> Result<String, Failure> {
+    use rustix::rand::{GetRandomFlags, getrandom};
+    use std::fmt::Write as _;
+
+    let mut bytes = [0_u8; 128];
+    let filled = getrandom(&mut bytes, GetRandomFlags::empty());
+    let filled = filled.map_err(|error| refused("random bytes", &error.into()))?;
+    if filled != bytes.len() {
+        return Err(refused("random bytes", &std::io::ErrorKind::UnexpectedEof.into()));
+    }
+    Ok(bytes.iter().fold(String::new(), |mut digits, byte| {
+        let _ = write!(digits, "{byte:02x}");
+        digits
+    }))
+}
+
+/// A port that nobody listens at. Nothing keeps it free until a rank takes it, but the system deals out others first.
+fn free_port() -> Result<u16, Failure> {
+    let port = || TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?.local_addr().map(|at| at.port());
+    port().map_err(|error| refused("a TCP port", &error))
+}
+
+/// The system does not give `what` the ranks need.
+pub(super) fn refused(what: &str, error: &std::io::Error) -> Failure {
+    Failure::usage(Code::SystemRefused, format!("the system refuses {what} for the ranks: {error}"))
+}

@@ -1,0 +1,229 @@
+//! What a launcher does from the start of its ranks to the end of the last. One thread signals processes and reaps them,
+//! so no signal goes to a process that is gone.
+
+use std::sync::mpsc::{Receiver, Sender};
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal, getpid, set_child_subreaper};
+use signal_hook::consts::{SIGCHLD, SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGTSTP};
+use signal_hook::low_level::emulate_default_handler;
+
+use super::Event;
+use super::endings::{Ending, Endings};
+use super::environment::{Environment, refused};
+use super::flags::LaunchFlags;
+use super::processes::{is_left, reap, reap_all, signal, start};
+use super::told::{Cause, tell, tell_of_one};
+use crate::report::Failure;
+
+/// How long a process may take to end that was sent SIGTERM, or that a rank left behind, before SIGKILL.
+const PATIENCE: Duration = Duration::from_secs(1);
+
+pub(super) struct Rank {
+    pub(super) pid: Pid,
+    pub(super) ending: Option<Ending>,
+    /// The signal with which the launcher ended it.
+    pub(super) ended_by: Option<Signal>,
+    /// Until when what it left in its group may take to end, if it left anything.
+    left: Option<Instant>,
+}
+
+pub(super) struct Job<'f> {
+    flags: &'f LaunchFlags,
+    endings: Endings,
+    ranks: Vec<Rank>,
+    /// Streams of ranks that are relayed.
+    open: u32,
+    /// When the job has taken too long.
+    late: Option<Instant>,
+    /// When the ranks are sent SIGTERM.
+    term: Option<Instant>,
+    /// When they are sent SIGKILL.
+    kill: Option<Instant>,
+    /// When streams that outlast all ranks are no longer waited for.
+    quiet: Option<Instant>,
+    cause: Option<Cause>,
+    /// Whether a rank failed.
+    failed: bool,
+    /// Whether SIGINT came.
+    interrupted: bool,
+}
+
+impl<'f> Job<'f> {
+    /// Starts all ranks, or none.
+    pub(super) fn start(flags: &'f LaunchFlags, events: &Sender<Event>) -> Result<Self, Failure> {
+        // What ranks leave behind becomes a child of this process.
+        set_child_subreaper(Some(getpid()))
+            .map_err(|error| refused("the adoption of processes", &error.into()))?;
+        let endings = Endings::new(flags.nranks)
+            .map_err(|error| refused("memory for the endings", &error))?;
+        let environment = Environment::new(flags.nranks, endings.descriptor())?;
+        let late = flags.timeout.map(|timeout| Instant::now() + timeout);
+        let mut job = Self {
+            flags,
+            endings,
+            ranks: Vec::new(),
+            open: 0,
+            late,
+            term: None,
+            kill: None,
+            quiet: None,
+            cause: None,
+            failed: false,
+            interrupted: false,
+        };
+        for rank in 0..flags.nranks {
+            match start(flags, rank, &environment, events) {
+                Ok(pid) => job.ranks.push(Rank { pid, ending: None, ended_by: None, left: None }),
+                Err(error) => {
+                    job.end(Signal::KILL);
+                    reap_all();
+                    let help = "`ulimit -u` and `ulimit -n` say how many processes and open files there may be";
+                    return Err(refused(&format!("process {rank}"), &error).with_help(help));
+                }
+            }
+        }
+        job.open = if flags.prefix { 2 * flags.nranks } else { 0 };
+        Ok(job)
+    }
+
+    /// Waits for the end of all ranks, and says how they ended if not well. Returns the exit code.
+    pub(super) fn wait(mut self, events: &Receiver<Event>) -> u8 {
+        while self.goes_on() {
+            let next = self.next();
+            let waited = next.map(|at| at.saturating_duration_since(Instant::now()));
+            let event = match waited {
+                Some(time) => events.recv_timeout(time).ok(),
+                None => events.recv().ok(),
+            };
+            match event {
+                Some(Event::Signal(SIGCHLD)) => self.reap(),
+                Some(Event::Signal(signal)) => self.forward(signal),
+                Some(Event::Closed) => self.open -= 1,
+                None => {}
+            }
+            self.keep_times(Instant::now());
+        }
+        let Some(cause) = self.cause else { return 0 };
+        let well = self.ranks.iter().all(|rank| rank.ending == Some(Ending::Exit(0)));
+        let code = match cause {
+            Cause::Asked(_) if well => return 0,
+            Cause::Asked(signal) => Ending::Signal(signal).code(),
+            Cause::Late(_) => 124,
+            Cause::Failed(rank) => self.ranks[rank].ending.map_or(1, Ending::code),
+        };
+        tell(cause, &self.ranks);
+        code
+    }
+
+    /// Whether there is anything to wait for.
+    fn goes_on(&mut self) -> bool {
+        if self.ranks.iter().any(|rank| rank.ending.is_none() || rank.left.is_some()) {
+            return true;
+        }
+        let now = Instant::now();
+        self.open > 0 && now < *self.quiet.get_or_insert(now + PATIENCE)
+    }
+
+    /// The next of the times that are kept.
+    fn next(&self) -> Option<Instant> {
+        let times = [self.late, self.term, self.kill, self.quiet];
+        times.into_iter().chain(self.ranks.iter().map(|rank| rank.left)).flatten().min()
+    }
+
+    fn keep_times(&mut self, now: Instant) {
+        let passed = |time: &mut Option<Instant>| time.take_if(|at| *at <= now).is_some();
+        if passed(&mut self.late) && self.running().next().is_some() {
+            let timeout = self.flags.timeout.unwrap_or_default();
+            self.cause.get_or_insert(Cause::Late(timeout));
+            self.end(Signal::TERM);
+            self.kill_by(now + self.flags.grace);
+        }
+        if passed(&mut self.term) {
+            self.end(Signal::TERM);
+            self.kill_by(now + PATIENCE);
+        }
+        if passed(&mut self.kill) {
+            self.end(Signal::KILL);
+        }
+        for rank in &mut self.ranks {
+            if passed(&mut rank.left) && is_left(rank.pid) {
+                signal(rank.pid, Signal::KILL);
+                rank.left = Some(now + PATIENCE);
+            }
+        }
+    }
+
+    /// Lets SIGKILL come at this time, if not before.
+    fn kill_by(&mut self, at: Instant) {
+        self.kill = Some(self.kill.map_or(at, |before| before.min(at)));
+    }
+
+    fn reap(&mut self) {
+        let now = Instant::now();
+        while let Some((pid, ending)) = reap() {
+            let its = |rank: &Rank| rank.pid == pid && rank.ending.is_none();
+            // Others were left behind.
+            if let Some(rank) = self.ranks.iter().position(its) {
+                self.ended(rank, ending, now);
+            }
+        }
+        for rank in &mut self.ranks {
+            rank.left = rank.left.filter(|_| is_left(rank.pid));
+        }
+    }
+
+    fn ended(&mut self, at: usize, ending: Ending, now: Instant) {
+        let rank = &mut self.ranks[at];
+        rank.ending = Some(ending);
+        rank.left = Some(now + PATIENCE);
+        // Memory takes what is written to it.
+        self.endings.write(at, ending).expect("the endings have a word for each rank");
+        if ending == Ending::Exit(0) {
+            return;
+        }
+        let cause = *self.cause.get_or_insert(Cause::Failed(at));
+        if !self.flags.keep_going && !self.failed {
+            self.term = Some(now + self.flags.grace);
+        }
+        let others_go_on = self.flags.keep_going && matches!(cause, Cause::Failed(_));
+        if others_go_on && self.ranks[at].ended_by.is_none() {
+            tell_of_one(at, &self.ranks);
+        }
+        self.failed = true;
+    }
+
+    /// Passes a signal on to all ranks.
+    fn forward(&mut self, number: i32) {
+        if number == SIGINT && self.interrupted {
+            return self.end(Signal::KILL);
+        }
+        self.interrupted |= number == SIGINT;
+        let forwarded = Signal::from_named_raw(number).expect("it has a name");
+        for rank in self.running() {
+            signal(rank.pid, forwarded);
+        }
+        if [SIGINT, SIGQUIT, SIGTERM, SIGHUP].contains(&number) {
+            self.cause.get_or_insert(Cause::Asked(number));
+        }
+        if [SIGTERM, SIGHUP].contains(&number) {
+            self.kill_by(Instant::now() + self.flags.grace);
+        }
+        if number == SIGTSTP {
+            // SIGCONT wakes this process, and then goes to the ranks.
+            let _ = emulate_default_handler(SIGTSTP);
+        }
+    }
+
+    /// Ends the ranks that run.
+    fn end(&mut self, by: Signal) {
+        for rank in self.running() {
+            signal(rank.pid, by);
+            rank.ended_by = Some(by);
+        }
+    }
+
+    fn running(&mut self) -> impl Iterator<Item = &mut Rank> {
+        self.ranks.iter_mut().filter(|rank| rank.ending.is_none())
+    }
+}

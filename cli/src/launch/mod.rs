@@ -1,0 +1,62 @@
+//! `roundelay launch`: a program as several processes of this host, each of them a rank.
+//!
+//! The launcher outlives its ranks, and they do not outlive it: where it is killed, the kernel kills them. Each rank
+//! leads a process group of its own, so that what it started is signalled and ended with it. A terminal's keys reach
+//! the launcher alone, which forwards the signals.
+
+mod flags;
+
+#[cfg(target_os = "linux")]
+mod endings;
+#[cfg(target_os = "linux")]
+mod environment;
+#[cfg(target_os = "linux")]
+mod job;
+#[cfg(target_os = "linux")]
+mod lines;
+#[cfg(target_os = "linux")]
+mod processes;
+#[cfg(target_os = "linux")]
+mod program;
+#[cfg(target_os = "linux")]
+mod rank;
+#[cfg(target_os = "linux")]
+mod signals;
+#[cfg(target_os = "linux")]
+mod told;
+
+use std::process::ExitCode;
+
+pub(crate) use flags::LaunchFlags;
+#[cfg(target_os = "linux")]
+pub(crate) use flags::RankFlags;
+#[cfg(target_os = "linux")]
+pub(crate) use rank::become_rank;
+
+use crate::report::Failure;
+
+/// The exit code is that of the job.
+#[cfg(target_os = "linux")]
+pub(crate) fn main(flags: &LaunchFlags) -> Result<ExitCode, Failure> {
+    program::find(&flags.command[0])?;
+    let (sender, events) = std::sync::mpsc::channel();
+    // Before there are ranks, so that no signal passes them by.
+    signals::listen(&sender)?;
+    let job = job::Job::start(flags, &sender)?;
+    Ok(ExitCode::from(job.wait(&events)))
+}
+
+#[cfg(not(target_os = "linux"))]
+pub(crate) fn main(_: &LaunchFlags) -> Result<ExitCode, Failure> {
+    let title = "`roundelay launch` starts processes on Linux only";
+    Err(Failure::usage(roundelay_core::diagnostics::Code::SystemRefused, title))
+}
+
+/// What the launcher waits for.
+#[cfg(target_os = "linux")]
+enum Event {
+    /// A signal came.
+    Signal(i32),
+    /// A stream of a rank is at its end.
+    Closed,
+}

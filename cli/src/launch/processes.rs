@@ -1,0 +1,104 @@
+//! The processes of a job.
+
+use std::io::{IsTerminal as _, Result, copy, stderr, stdin, stdout};
+use std::process::{Child, Command, Stdio, id};
+use std::sync::mpsc::Sender;
+use std::thread;
+
+use rustix::process::{
+    Pid, Signal, WaitId, WaitIdOptions, WaitOptions, getpgrp, kill_process_group, wait, waitid,
+};
+use rustix::termios::tcgetpgrp;
+
+use super::Event;
+use super::endings::Ending;
+use super::environment::Environment;
+use super::flags::LaunchFlags;
+use super::lines::relay;
+use super::rank::SUBCOMMAND;
+
+/// Starts the process of a rank, which leads a group. The kernel kills it when the thread ends that calls this.
+pub(super) fn start(
+    flags: &LaunchFlags,
+    rank: u32,
+    environment: &Environment,
+    events: &Sender<Event>,
+) -> Result<Pid> {
+    use std::os::unix::process::CommandExt as _;
+
+    // What this process runs, even if the file has been replaced since.
+    let mut command = Command::new("/proc/self/exe");
+    command.arg0("roundelay").process_group(0).envs(environment.of(rank));
+    command.args([SUBCOMMAND, &id().to_string(), &rank.to_string(), "--"]).args(&flags.command);
+    let typed = rank == 0 && is_typed();
+    command.stdin(match rank {
+        0 if typed => Stdio::piped(),
+        0 => Stdio::inherit(),
+        _ => Stdio::null(),
+    });
+    if flags.prefix {
+        command.stdout(Stdio::piped()).stderr(Stdio::piped());
+    }
+    let mut child = command.spawn()?;
+    let pid = Pid::from_child(&child);
+    let attached = attach(&mut child, rank, events);
+    if attached.is_err() {
+        signal(pid, Signal::KILL);
+        child.wait()?;
+    }
+    attached.map(|()| pid)
+}
+
+/// Whether standard input is a terminal that this process may read. A rank may not: only one group of processes at a
+/// time may, and that is the launcher's.
+fn is_typed() -> bool {
+    stdin().is_terminal() && tcgetpgrp(stdin()).is_ok_and(|group| group == getpgrp())
+}
+
+/// Serves the pipes of a rank.
+fn attach(child: &mut Child, rank: u32, events: &Sender<Event>) -> Result<()> {
+    if let Some(mut to) = child.stdin.take() {
+        // It ends with this process, or with what is typed.
+        thread::Builder::new().spawn(move || copy(&mut stdin().lock(), &mut to))?;
+    }
+    if let Some(from) = child.stdout.take() {
+        relay(rank, from, stdout(), events)?;
+    }
+    if let Some(from) = child.stderr.take() {
+        relay(rank, from, stderr(), events)?;
+    }
+    Ok(())
+}
+
+/// Signals a rank's process and what it started. The group must have a process that has not been reaped.
+pub(super) fn signal(group: Pid, signal: Signal) {
+    // What has just ended needs none.
+    let _ = kill_process_group(group, signal);
+    if signal == Signal::TERM {
+        // One that is stopped would not see it.
+        let _ = kill_process_group(group, Signal::CONT);
+    }
+}
+
+/// Whether children of this process are in the group: none of them was reaped, so no other group has this number. What
+/// a rank leaves behind is a child of this process, which adopts it.
+pub(super) fn is_left(group: Pid) -> bool {
+    let looked = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
+    waitid(WaitId::Pgid(Some(group)), looked).is_ok()
+}
+
+/// A process that has ended, if one has, reaped.
+pub(super) fn reap() -> Option<(Pid, Ending)> {
+    let (pid, status) = wait(WaitOptions::NOHANG).ok()??;
+    let ending = match (status.exit_status(), status.terminating_signal()) {
+        (Some(code), _) => Ending::Exit(code),
+        (None, Some(signal)) => Ending::Signal(signal),
+        (None, None) => unreachable!("only ends are waited for"),
+    };
+    Some((pid, ending))
+}
+
+/// Waits for the end of all processes that are left.
+pub(super) fn reap_all() {
+    while wait(WaitOptions::empty()).is_ok_and(|ended| ended.is_some()) {}
+}

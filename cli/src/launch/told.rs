@@ -1,0 +1,79 @@
+//! How a job ended, in one line.
+
+use std::time::Duration;
+
+use roundelay_core::expansion::counted;
+use rustix::process::Signal;
+use signal_hook::low_level::signal_name;
+
+use super::endings::Ending;
+use super::job::Rank;
+
+/// Why a job does not end well: what came first.
+#[derive(Clone, Copy)]
+pub(super) enum Cause {
+    /// This rank failed.
+    Failed(usize),
+    /// It took longer than this.
+    Late(Duration),
+    /// The launcher was told to end by this signal.
+    Asked(i32),
+}
+
+/// Says what happened to the ranks.
+pub(super) fn tell(cause: Cause, ranks: &[Rank]) {
+    let what = match cause {
+        Cause::Failed(rank) => {
+            format!("{} first: {}", failed(rank, ranks), how(ranks[rank].ending))
+        }
+        Cause::Late(timeout) => format!("the job took longer than {timeout:?}"),
+        Cause::Asked(signal) => format!("the launcher was sent {}", name(signal)),
+    };
+    let which = |chosen: &dyn Fn(usize, &Rank) -> bool| -> Vec<u32> {
+        let all = ranks.iter().enumerate();
+        all.filter(|(at, rank)| chosen(*at, rank)).map(|(at, _)| at as u32).collect()
+    };
+    let ended = |by| which(&|_, rank| rank.ended_by == Some(by));
+    let first = match cause {
+        Cause::Failed(rank) => Some(rank),
+        _ => None,
+    };
+    let others = which(&|at, rank| {
+        rank.ended_by.is_none() && rank.ending != Some(Ending::Exit(0)) && first != Some(at)
+    });
+    let parts = [
+        ("failed after that", others),
+        ("ended by SIGTERM", ended(Signal::TERM)),
+        ("ended by SIGKILL", ended(Signal::KILL)),
+    ];
+    let mut line = what;
+    for (what, which) in parts.iter().filter(|(_, which)| !which.is_empty()) {
+        let rank = if which.len() == 1 { "rank" } else { "ranks" };
+        line += &format!("; {what}: {rank} {}", counted(which));
+    }
+    anstream::eprintln!("\x1b[1;91merror\x1b[0m\x1b[1m: {line}\x1b[0m");
+}
+
+/// Says that a rank failed, where the others go on.
+pub(super) fn tell_of_one(rank: usize, ranks: &[Rank]) {
+    let (failed, how) = (failed(rank, ranks), how(ranks[rank].ending));
+    anstream::eprintln!(
+        "\x1b[1;93mwarning\x1b[0m\x1b[1m: {failed}: {how}; the others go on\x1b[0m"
+    );
+}
+
+fn failed(rank: usize, ranks: &[Rank]) -> String {
+    format!("rank {rank} (pid {}) failed", ranks[rank].pid)
+}
+
+fn how(ending: Option<Ending>) -> String {
+    match ending {
+        Some(Ending::Exit(code)) => format!("exit code {code}"),
+        Some(Ending::Signal(signal)) => name(signal),
+        None => "it runs".to_owned(),
+    }
+}
+
+fn name(signal: i32) -> String {
+    signal_name(signal).map_or_else(|| format!("signal {signal}"), str::to_owned)
+}
