@@ -11,17 +11,16 @@ pub mod executor;
 pub mod grid;
 pub mod host;
 pub mod limit;
-#[cfg(target_os = "linux")]
-pub mod process;
 pub mod reduce;
 pub mod reference;
 #[cfg(feature = "tools")]
 #[doc(hidden)]
 pub mod shim;
+#[cfg(target_os = "linux")]
+pub mod process;
 mod stuck;
 
 pub use host::{
-    Calls, Differ, Element, Ended, Error, Missing, Options, Plan, RankPlan, SpmdPlan, Stats,
-    stay_on_core,
+    Calls, Differ, Element, Ended, Error, Missing, Options, Plan, RankPlan, SpmdPlan, Stats, stay_on_core,
 };
 pub use stuck::Stuck;

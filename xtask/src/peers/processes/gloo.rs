@@ -1,4 +1,4 @@
-//! Gloo, as PyTorch brings it.
+//! Gloo, as `PyTorch` brings it.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -7,7 +7,7 @@ use super::{Launch, Time};
 use crate::command::{output, within};
 use crate::peers::library::read;
 
-/// Prints the version, if there is a PyTorch that has Gloo.
+/// Prints the version, if there is a `PyTorch` that has Gloo.
 const ASK: &str = "\
 import torch, torch.distributed as d
 assert d.is_available() and d.is_gloo_available(), 'its PyTorch has no Gloo'

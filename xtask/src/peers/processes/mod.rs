@@ -149,17 +149,17 @@ fn measure(field: &Field, op: &Op, nranks: u32, options: &Options) -> Result<Vec
             let launch = Launch { op: op.name, nranks, sizes, rewritten, longest: LONGEST };
             for mpi in &field.mpis {
                 let series = Series::new(Column::Default, mpi.name(), rewritten);
-                add(&mut cells, &series, sizes, mpi.time(launch, None));
+                add(&mut cells, &series, sizes, &mpi.time(launch, None));
             }
             if let Some((bytes, mpi, setting)) = &forced {
                 let name = format!("{} {setting}", mpi.name());
                 let series = Series::new(Column::Forced, &name, rewritten);
                 let launch = Launch { sizes: &[*bytes], ..launch };
-                add(&mut cells, &series, launch.sizes, mpi.time(launch, Some(setting)));
+                add(&mut cells, &series, launch.sizes, &mpi.time(launch, Some(setting)));
             }
             if let Ok(gloo) = &field.gloo {
                 let series = Series::new(Column::Gloo, gloo.name(), rewritten);
-                add(&mut cells, &series, sizes, gloo.time(launch));
+                add(&mut cells, &series, sizes, &gloo.time(launch));
             }
         }
         for mode in &field.modes {
@@ -179,7 +179,7 @@ fn measure(field: &Field, op: &Op, nranks: u32, options: &Options) -> Result<Vec
 }
 
 /// Adds what a launch gave to the cells of its sizes.
-fn add(cells: &mut [Cell], series: &Series, sizes: &[u64], launched: Result<Vec<Time>, String>) {
+fn add(cells: &mut [Cell], series: &Series, sizes: &[u64], launched: &Result<Vec<Time>, String>) {
     for cell in cells.iter_mut() {
         let Some(at) = sizes.iter().position(|bytes| *bytes == cell.bytes) else { continue };
         cell.add(series, launched.as_ref().map(|times| times[at]).map_err(Clone::clone));

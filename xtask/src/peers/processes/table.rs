@@ -52,12 +52,14 @@ fn row(cell: &Cell) -> [String; 14] {
     ]
 }
 
-/// The first word of the library, and the algorithm that it was told to use.
+/// The library without its version, and the algorithm that it was told to use.
 fn short(series: &Series) -> String {
-    let library = series.of.split(' ').next().unwrap_or_default();
+    let no_version = |word: &&str| !word.starts_with(|first: char| first.is_ascii_digit());
+    let library: Vec<&str> = series.of.split(' ').take_while(no_version).collect();
+    let library = library.join(" ");
     match series.of.split_once('=') {
-        Some((_, algorithm)) => format!("{library} {algorithm}"),
-        None => library.to_owned(),
+        Some((_, algorithm)) => format!("{library}, {algorithm}"),
+        None => library,
     }
 }
 
@@ -219,9 +221,9 @@ mod tests {
             "AllReduce",
             "4",
             "32 KB",
-            "36.0 [30.0-39.0] Open",
-            "55.0 [50.0-60.0] Intel",
-            "24.0 Intel 7",
+            "36.0 [30.0-39.0] Open MPI",
+            "55.0 [50.0-60.0] Intel MPI",
+            "24.0 Intel MPI, 7",
             "-",
             "18.0 [17.0-20.0]",
             "9.00 [8.00-9.50]",
@@ -248,7 +250,7 @@ mod tests {
     fn the_book_gets_a_table_and_what_was_not_there() {
         let page = markdown(&figures(vec![cell()]));
         assert!(page.contains("Gloo was not measured: no torch."), "{page}");
-        assert!(page.contains("\n| AllReduce | 4 | 32 KB | 36.0 [30.0-39.0] Open |"), "{page}");
+        assert!(page.contains("\n| AllReduce | 4 | 32 KB | 36.0 [30.0-39.0] Open MPI |"), "{page}");
         let table: Vec<&str> = page.lines().filter(|line| line.starts_with('|')).collect();
         assert_eq!(table.len(), 3, "{page}");
         assert!(table.iter().all(|line| line.matches('|').count() == 15), "{page}");
