@@ -19,7 +19,7 @@ pub(super) struct Gloo {
 }
 
 impl Gloo {
-    /// Why not, if it is not there. It is never installed: PyTorch is large.
+    /// Why not, if it is not there. It is never installed, as `PyTorch` is large.
     pub(super) fn find(root: &Path) -> Result<Self, String> {
         let version = output(Command::new("python3").args(["-c", ASK]))
             .map_err(|why| reason(&why).to_owned())?;
