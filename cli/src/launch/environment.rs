@@ -1,6 +1,7 @@
 //! The variables by which a process knows its place among the ranks: those of this project, and those that torchrun
 //! sets for every worker.
 
+use roundelay_kernels::process::UniqueId;
 use std::net::{Ipv4Addr, TcpListener};
 use std::os::fd::RawFd;
 
@@ -46,19 +47,9 @@ impl Environment {
 
 /// What names the world of the ranks, in hexadecimal digits.
 fn id() -> Result<String, Failure> {
-    use rustix::rand::{GetRandomFlags, getrandom};
-    use std::fmt::Write as _;
-
-    let mut bytes = [0_u8; 128];
-    let filled = getrandom(&mut bytes, GetRandomFlags::empty());
-    let filled = filled.map_err(|error| refused("random bytes", &error.into()))?;
-    if filled != bytes.len() {
-        return Err(refused("random bytes", &std::io::ErrorKind::UnexpectedEof.into()));
-    }
-    Ok(bytes.iter().fold(String::new(), |mut digits, byte| {
-        let _ = write!(digits, "{byte:02x}");
-        digits
-    }))
+    let id = UniqueId::new()
+        .map_err(|error| refused("random bytes", &std::io::Error::other(error.to_string())))?;
+    Ok(id.to_hex())
 }
 
 /// A port that nobody listens at. Nothing keeps it free until a rank takes it, but the system deals out others first.
