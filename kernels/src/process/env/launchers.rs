@@ -170,7 +170,7 @@ impl Launcher {
         for name in self.job.iter().chain(self.also) {
             // The length keeps values apart.
             let value = (sources.var)(name).unwrap_or_default();
-            job += &format!(" {}:{value}", value.len());
+            job.extend([" ", &value.len().to_string(), ":", &value]);
         }
         if self.job.is_empty() {
             job += &(sources.starter)(self.rank).or_else(|why| {

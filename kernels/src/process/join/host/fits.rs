@@ -66,10 +66,11 @@ impl Host<'_> {
         let Offer { nranks, .. } = self.offer;
         let missing: Vec<_> = (1..nranks).filter(|rank| !self.guests.contains_key(rank)).collect();
         let shown: Vec<_> = missing.iter().take(16).map(u32::to_string).collect();
-        let mut list = shown.join(", ");
-        if missing.len() > shown.len() {
-            list += &format!(" and {} more", missing.len() - shown.len());
-        }
+        let more = match missing.len() - shown.len() {
+            0 => String::new(),
+            more => format!(" and {more} more"),
+        };
+        let list = shown.join(", ") + &more;
         let ranks = if missing.len() == 1 { "rank" } else { "ranks" };
         let mut notes: Vec<_> = self.notes.iter().take(4).cloned().collect();
         let silent = self.strangers.iter().take(4);

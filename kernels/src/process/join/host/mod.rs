@@ -11,15 +11,15 @@ use std::time::{Duration, Instant};
 
 use rustix::io::Errno;
 
-use super::line::{Fault, Line, connect, listen};
+use super::line::{Fault, Line, Listener, connect, listen};
 use super::wire::{Hello, Process, Word};
 use super::{Joined, Offer, arena, guest, own_process};
 use crate::Error;
 use crate::process::ending::Peer;
 use crate::process::system::refused;
 
-/// How long a socket's name may be in use by one who is about to leave it.
-const LEAVING: Duration = Duration::from_millis(100);
+/// How long until a name that is in use is tried again.
+const RETRY: Duration = Duration::from_millis(2);
 /// How long rank 0 stays to tell those who come late that there will be no world.
 const STAY: Duration = Duration::from_secs(1);
 /// How long a process may take to read that it is turned away.
@@ -27,25 +27,7 @@ const TELL: Duration = Duration::from_millis(20);
 
 /// Meets the others at a socket of its own.
 pub(super) fn meet(offer: Offer<'_>) -> Result<Joined, Error> {
-    let name = offer.id.socket();
-    let patience = offer.until.min(Instant::now() + LEAVING);
-    let listener = loop {
-        match listen(&name) {
-            Ok(listener) => break listener,
-            Err(Errno::ADDRINUSE) if Instant::now() < patience => {
-                thread::sleep(Duration::from_millis(5));
-            }
-            Err(Errno::ADDRINUSE) => return Err(second(&offer)),
-            Err(errno) => {
-                return Err(refused(
-                    format_args!(
-                        "the abstract socket @{name} to rank 0, at which the ranks are to meet"
-                    ),
-                    errno,
-                ));
-            }
-        }
-    };
+    let listener = take_name(&offer)?;
     let mut host = Host {
         most: offer.nranks,
         until: offer.until,
@@ -60,22 +42,47 @@ pub(super) fn meet(offer: Offer<'_>) -> Result<Joined, Error> {
     host.all().inspect_err(|error| host.tell(error))
 }
 
-/// The name is in use: whoever uses it, if it is rank 0 of this world, tells all that there are two.
-fn second(offer: &Offer<'_>) -> Error {
+/// Listens at the name of the world.
+///
+/// Where the name is in use and somebody listens there, that is rank 0 of this world as well, and tells all that there are
+/// two. Where nobody listens, it is about to be free: somebody who left has just forked a process, which has the socket until
+/// it runs another program.
+fn take_name(offer: &Offer<'_>) -> Result<Listener, Error> {
     let name = offer.id.socket();
     let in_use = |why: String| Error::NotJoined {
         what: format!(
             "the abstract socket @{name} of rank 0 is in use: two processes are rank 0, or the id is of another world that is being joined ({why}); give each rank its own number and each world a new id"
         ),
     };
-    match connect(&name, offer.until) {
-        Ok(line) => match guest::on(&line, offer) {
-            Err(error @ Error::SystemRefused { .. }) => error,
-            Err(error) => in_use(error.text()),
-            Ok(_) => in_use(format!("{} took this one for another rank", Process(line.pid))),
-        },
-        Err(Fault::System(errno)) => in_use(errno.to_string()),
-        Err(Fault::Late | Fault::Closed) => in_use("nobody answers there".to_owned()),
+    loop {
+        match listen(&name) {
+            Ok(listener) => return Ok(listener),
+            Err(Errno::ADDRINUSE) => {}
+            Err(errno) => {
+                let asked = format_args!(
+                    "the abstract socket @{name} to rank 0, at which the ranks are to meet"
+                );
+                return Err(refused(asked, errno));
+            }
+        }
+        match connect(&name, Instant::now()) {
+            Ok(line) => {
+                return Err(match guest::on(&line, offer) {
+                    Err(error @ Error::SystemRefused { .. }) => error,
+                    Err(error) => in_use(error.text()),
+                    Ok(_) => {
+                        in_use(format!("{} took this one for another rank", Process(line.pid)))
+                    }
+                });
+            }
+            Err(Fault::System(errno)) => return Err(in_use(errno.to_string())),
+            Err(Fault::Late | Fault::Closed) if Instant::now() < offer.until => {
+                thread::sleep(RETRY);
+            }
+            Err(Fault::Late | Fault::Closed) => {
+                return Err(in_use(format!("nobody answered there for {:?}", offer.deadline)));
+            }
+        }
     }
 }
 
@@ -93,7 +100,7 @@ struct Host<'a> {
     /// How long that one waited, as far as is known.
     deadline: Duration,
     /// Until all have come.
-    listener: Option<OwnedFd>,
+    listener: Option<Listener>,
     /// Those who have not said what they are.
     strangers: Vec<Line>,
     /// By rank.

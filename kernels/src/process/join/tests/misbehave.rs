@@ -148,7 +148,9 @@ fn a_rank_0_that_misbehaves_is_told() {
             say(&line, b"A", &[arena.as_fd()]);
             say(&line, &Word::Peers(0, vec![1, 2]).encode(), &[me.as_fd(); 2]);
             assert_eq!(answer(&line), Word::Ready);
-            last.iter().for_each(|last| say(&line, *last, &[]));
+            if let Some(last) = last {
+                say(&line, last, &[]);
+            }
             rank_1.join().expect("no panic")
         });
         match result {
