@@ -78,7 +78,7 @@ fn an_exit_and_a_signal_are_told_apart() {
 fn the_launcher_is_asked_first_and_given_time() {
     let (mut child, watched) = child("exit 0");
     child.wait().expect("it ends");
-    let (file, endings) = endings(&[0, 0x2_0000 | 11, 0x1_0000 | 250, 0x2_0000 | 40]);
+    let (file, endings) = endings(&[0, 0x2_0000 + 11, 0x1_0000 + 250, 0x2_0000 + 40]);
     assert_eq!(how(1, &watched, Some(&endings)), "was killed by signal 11 (SIGSEGV)");
     assert_eq!(how(2, &watched, Some(&endings)), "exited with code 250");
     assert_eq!(how(3, &watched, Some(&endings)), "was killed by signal 40");

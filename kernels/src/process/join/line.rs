@@ -11,7 +11,8 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::net::{
     self, AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, ReturnFlags,
-    SendAncillaryBuffer, SendAncillaryMessage, SendFlags, SocketAddrUnix, SocketFlags, SocketType,
+    SendAncillaryBuffer, SendAncillaryMessage, SendFlags, Shutdown, SocketAddrUnix, SocketFlags,
+    SocketType,
 };
 
 /// How many descriptors the kernel takes in one packet.
@@ -64,12 +65,30 @@ fn socket() -> Result<OwnedFd, Errno> {
     net::socket_with(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None)
 }
 
-/// Listens at an abstract name, which is free again when the socket is dropped.
-pub(super) fn listen(name: &str) -> Result<OwnedFd, Errno> {
+/// A socket to which others connect.
+#[derive(Debug)]
+pub(super) struct Listener(OwnedFd);
+
+/// Listens at an abstract name, which is free again when the listener is dropped.
+pub(super) fn listen(name: &str) -> Result<Listener, Errno> {
     let listener = socket()?;
     net::bind(&listener, &SocketAddrUnix::new_abstract_name(name.as_bytes())?)?;
     net::listen(&listener, 4096)?;
-    Ok(listener)
+    Ok(Listener(listener))
+}
+
+impl AsFd for Listener {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.0.as_fd()
+    }
+}
+
+/// A process that this one just forks has the socket too, until it runs another program: nobody may connect to that.
+impl Drop for Listener {
+    fn drop(&mut self) {
+        // A socket that listens can be shut down, and nothing can be done about one that does not.
+        let _ = net::shutdown(&self.0, Shutdown::Both);
+    }
 }
 
 /// Connects to who listens at an abstract name; as long as nobody does, tries again.
@@ -92,7 +111,7 @@ pub(super) fn connect(name: &str, until: Instant) -> Result<Line, Fault> {
 }
 
 /// The next one that has connected, if there is one.
-pub(super) fn accept(listener: &OwnedFd) -> Result<Option<Line>, Errno> {
+pub(super) fn accept(listener: &Listener) -> Result<Option<Line>, Errno> {
     loop {
         match net::accept_with(listener, SocketFlags::CLOEXEC | SocketFlags::NONBLOCK) {
             Ok(socket) => return Ok(Some(Line::new(socket)?)),
