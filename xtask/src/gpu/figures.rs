@@ -6,7 +6,7 @@ use std::process::Command;
 use serde_json::Value;
 
 use super::lines;
-use crate::peers::library::output;
+use crate::command::output;
 
 /// Virtual ranks.
 pub(super) const NRANKS: u32 = 8;

@@ -7,9 +7,8 @@ mod page;
 use std::path::Path;
 use std::process::Command;
 
-use crate::command::root;
+use crate::command::{output, root, there};
 use crate::peers;
-use crate::peers::library::{output, there};
 use figures::Figures;
 
 const USAGE: &str = "\

@@ -1,10 +1,11 @@
 //! The libraries to compare with: where they are, and how one of their algorithms is forced.
 
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
-use std::time::{Duration, Instant};
+use std::process::Command;
+use std::time::Duration;
 
 use super::Case;
+use crate::command::{output, there, within};
 
 /// Debian's packages of the library that is installed if it is missing.
 const PACKAGES: [&str; 2] = ["openmpi-bin", "libopenmpi-dev"];
@@ -63,11 +64,6 @@ pub(super) fn find(root: &Path) -> Result<Vec<Library>, String> {
     Ok(found)
 }
 
-pub(crate) fn there(program: &str) -> bool {
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    std::env::split_paths(&path).any(|folder| folder.join(program).is_file())
-}
-
 fn install() -> Result<(), String> {
     let packages = PACKAGES.join(" ");
     let wanted = format!("apt-get install --no-install-recommends {packages}");
@@ -91,20 +87,6 @@ fn compile(root: &Path, compiler: &str, name: &str) -> Result<PathBuf, String> {
     command.args(["-O3", "-march=native", "-o"]).arg(&driver);
     output(command.arg(root.join("xtask/peers/driver.c")))?;
     Ok(driver)
-}
-
-/// What a command prints, if it ends well.
-pub(crate) fn output(command: &mut Command) -> Result<String, String> {
-    let shown = format!("{command:?}");
-    let done = command
-        .stdin(Stdio::null())
-        .output()
-        .map_err(|error| format!("{shown} did not start: {error}"))?;
-    if !done.status.success() {
-        let errors = String::from_utf8_lossy(&done.stderr);
-        return Err(format!("{shown} ended with {}:\n{errors}", done.status));
-    }
-    Ok(String::from_utf8_lossy(&done.stdout).into_owned())
 }
 
 impl Library {
@@ -193,41 +175,38 @@ impl Library {
         }
         command.args(["-np", &nranks.to_string()]).arg(&self.driver).arg(case.op);
         command.args(sizes.iter().map(u64::to_string));
-        let text = within(&mut command)?;
-        let read = |line: &str| {
-            let mut words = line.split_whitespace().skip(1);
-            let time: f64 = words.next()?.parse().ok()?;
-            let wrong: f64 = words.next()?.parse().ok()?;
-            Some((time, wrong > 0.0))
-        };
-        let times: Vec<_> = text.lines().filter_map(read).collect();
-        if times.len() == sizes.len() { Ok(times) } else { Err(format!("{command:?}:\n{text}")) }
+        let text = within(&mut command, LONGEST)?.stdout;
+        read(&text, sizes).ok_or_else(|| format!("{command:?}:\n{text}"))
     }
 }
 
-/// What a command prints, if it ends in time.
-fn within(command: &mut Command) -> Result<String, String> {
-    let shown = format!("{command:?}");
-    let failed = |error: std::io::Error| format!("{shown}: {error}");
-    let mut child = command
-        .stdin(Stdio::null())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .map_err(failed)?;
-    let begun = Instant::now();
-    // What is printed fits the pipes.
-    while child.try_wait().map_err(failed)?.is_none() {
-        if begun.elapsed() > LONGEST {
-            child.kill().map_err(failed)?;
-            child.wait().map_err(failed)?;
-            return Err(format!("gave up after {} s: {shown}", LONGEST.as_secs()));
-        }
-        std::thread::sleep(Duration::from_millis(20));
+/// Median in microseconds of each size and whether results were wrong, as a driver printed them; nothing if it did not
+/// print just these sizes in this order.
+pub(super) fn read(text: &str, sizes: &[u64]) -> Option<Vec<(f64, bool)>> {
+    let line = |line: &str| {
+        let [size, time, wrong] = line.split_whitespace().collect::<Vec<_>>().try_into().ok()?;
+        let (time, wrong): (f64, f64) = (time.parse().ok()?, wrong.parse().ok()?);
+        Some((size.parse::<u64>().ok()?, (time, wrong > 0.0)))
+    };
+    let (found, times): (Vec<_>, Vec<_>) = text.lines().filter_map(line).unzip();
+    (found == sizes).then_some(times)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::read;
+
+    #[test]
+    fn a_drivers_lines_are_read_among_what_a_launcher_says() {
+        let text = "a launcher warns\n1024 1.5 0\n\n32768 13.25 2\nand says 1 more\n";
+        assert_eq!(read(text, &[1024, 32768]), Some(vec![(1.5, false), (13.25, true)]));
     }
-    let done = child.wait_with_output().map_err(failed)?;
-    if done.status.success() {
-        return Ok(String::from_utf8_lossy(&done.stdout).into_owned());
+
+    #[test]
+    fn a_driver_that_did_not_print_each_size_once_has_no_times() {
+        assert_eq!(read("1024 1.5 0\n", &[1024, 32768]), None);
+        assert_eq!(read("32768 1.5 0\n", &[1024]), None);
+        assert_eq!(read("1024 1.5 0\n1024 1.5 0\n", &[1024]), None);
+        assert_eq!(read("1024 nothing 0\n", &[1024]), None);
     }
-    Err(format!("{shown} ended with {}:\n{}", done.status, String::from_utf8_lossy(&done.stderr)))
 }

@@ -1,13 +1,15 @@
 //! `cargo xtask peers`: our algorithms beside those of Open MPI (and MPICH where it is installed), the same operation
-//! with the same algorithm on the same machine in the same run, by turns.
+//! with the same algorithm on the same machine in the same run, by turns. `--processes` is another comparison: of ranks that are processes on both sides.
 
-pub(crate) mod library;
+mod library;
+mod processes;
 mod table;
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::thread::available_parallelism;
 
+use crate::command::output;
 use library::Library;
 use table::Line;
 
@@ -56,10 +58,17 @@ const CASES: [Case; 11] = [
 const USAGE: &str = "\
 usage: cargo xtask peers [--quick] [--json FILE]
   --quick      one turn of each instead of three
-  --json FILE  write the table as JSON, too";
+  --json FILE  write the table as JSON, too
+       cargo xtask peers --processes [OPTION]...
+  ranks as processes, beside Intel MPI and Open MPI of PyPI";
 
 /// Installs what is missing, builds, measures, prints.
 pub(crate) fn run(args: &[&str]) -> Result<(), String> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    let build_ours = || build(&root, "roundelay-cli", "roundelay");
+    if let ["--processes", rest @ ..] = args {
+        return processes::run(&root, rest, build_ours);
+    }
     let (mut rounds, mut json) = (ROUNDS, None);
     let mut args = args.iter();
     while let Some(arg) = args.next() {
@@ -72,8 +81,7 @@ pub(crate) fn run(args: &[&str]) -> Result<(), String> {
             _ => return Err(USAGE.to_owned()),
         }
     }
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
-    let ours = build(&root, "roundelay-cli", "roundelay")?;
+    let ours = build_ours()?;
     let libraries = library::find(&root)?;
     let cores = available_parallelism().map_or(1, |n| u32::try_from(n.get()).unwrap_or(u32::MAX));
     println!(
@@ -109,7 +117,7 @@ pub(crate) fn build(root: &Path, package: &str, program: &str) -> Result<PathBuf
     cargo.current_dir(root).args(["build", "--quiet", "--release", "--package", package]);
     cargo.args(["--bin", program]);
     cargo.args(["--message-format", "json-render-diagnostics"]);
-    let built = library::output(&mut cargo)?;
+    let built = output(&mut cargo)?;
     let path = built.lines().find_map(|line| {
         let message: serde_json::Value = serde_json::from_str(line).ok()?;
         Some(PathBuf::from(message.get("executable")?.as_str()?))
@@ -148,7 +156,7 @@ fn bench(ours: &Path, case: &Case, nranks: u32, line: &mut Line) -> Result<(), S
     let mut command = Command::new(ours);
     command.args(["bench", &case.ours.join(","), "--nranks", &nranks.to_string()]);
     command.args(["-b", &line.bytes.to_string(), "--format", "json"]);
-    let text = library::output(&mut command)?;
+    let text = output(&mut command)?;
     let report: serde_json::Value =
         serde_json::from_str(&text).map_err(|error| format!("bench: {error}\n{text}"))?;
     let number = |value: &serde_json::Value| {

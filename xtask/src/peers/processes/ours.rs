@@ -1,0 +1,141 @@
+//! Our own side: launches of `roundelay bench`, and what they print.
+
+use std::path::Path;
+use std::process::Command;
+
+use serde_json::Value;
+
+use super::figures::Column;
+use super::{LONGEST, Op, Time};
+use crate::command::within;
+
+/// Flags of `bench`: a process for each rank, buffers from `alloc` instead of private ones, and a thread for each rank.
+const PROCESSES: &[&str] = &["--callers", "processes"];
+const PROCESSES_ALLOC: &[&str] = &["--callers", "processes", "--alloc"];
+const THREADS: &[&str] = &["--callers", "each"];
+/// From here on a call is long, and fewer do.
+const LARGE: u64 = 16 << 20;
+
+/// What ranks are, and whose their buffers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Mode {
+    Private,
+    Alloc,
+    Threads,
+}
+
+impl Mode {
+    pub(super) const ALL: [Self; 3] = [Self::Private, Self::Alloc, Self::Threads];
+
+    pub(super) fn named(name: &str) -> Option<Self> {
+        match name {
+            "private" => Some(Self::Private),
+            "alloc" => Some(Self::Alloc),
+            "threads" => Some(Self::Threads),
+            _ => None,
+        }
+    }
+
+    pub(super) fn column(self) -> Column {
+        match self {
+            Self::Private => Column::Private,
+            Self::Alloc => Column::Alloc,
+            Self::Threads => Column::Threads,
+        }
+    }
+
+    fn flags(self) -> &'static [&'static str] {
+        match self {
+            Self::Private => PROCESSES,
+            Self::Alloc => PROCESSES_ALLOC,
+            Self::Threads => THREADS,
+        }
+    }
+}
+
+/// One launch at one size: its median, and the limit of the memory beside it.
+pub(super) fn time(
+    program: &Path,
+    mode: Mode,
+    op: &Op,
+    nranks: u32,
+    bytes: u64,
+) -> Result<(Time, f64), String> {
+    let mut command = Command::new(program);
+    command.args(["bench", op.algorithm]).args(mode.flags());
+    for parameter in op.parameters {
+        command.args(["--set", parameter]);
+    }
+    let bytes = bytes.to_string();
+    let iterations =
+        if bytes.parse::<u64>().is_ok_and(|bytes| bytes >= LARGE) { "8" } else { "20" };
+    command.args(["--nranks", &nranks.to_string(), "-b", &bytes, "-e", &bytes]);
+    command.args(["--iters", iterations, "--format", "json"]);
+    let printed = within(&mut command, LONGEST)?;
+    read(&printed.stdout).map_err(|why| format!("{command:?}: {why}"))
+}
+
+/// What `bench` printed of one algorithm at one size.
+fn read(text: &str) -> Result<(Time, f64), String> {
+    let report: Value =
+        serde_json::from_str(text).map_err(|error| format!("no JSON: {error}\n{text}"))?;
+    let number = |at: &str| {
+        let value = report.pointer(at).and_then(Value::as_f64);
+        value.ok_or_else(|| format!("{at} is no number in\n{text}"))
+    };
+    if report["config"]["build"] != "release" {
+        return Err(format!("its times say nothing: it is no release build\n{text}"));
+    }
+    if report["results"].as_array().is_none_or(|results| results.len() != 1) {
+        return Err(format!("not one result: {}\n{text}", report["refused"]));
+    }
+    let time = number("/results/0/out_of_place/median")?;
+    let wrong = number("/results/0/out_of_place/nwrong")? > 0.0;
+    Ok(((time, wrong), number("/limit/sizes/0/median")?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A report with so many wrong elements.
+    fn report(nwrong: u32) -> Value {
+        serde_json::json!({
+            "limit": { "what": "a program", "sizes": [ { "size": 1024, "median": 0.5 } ] },
+            "results": [ {
+                "algo": "OneShotMeshAllReduce",
+                "out_of_place": { "time": 1.5, "median": 1.25, "nwrong": nwrong },
+            } ],
+            "refused": [],
+            "config": { "callers": "processes", "build": "release" },
+        })
+    }
+
+    #[test]
+    fn a_report_gives_the_median_out_of_place_and_the_limit() {
+        assert_eq!(read(&report(0).to_string()), Ok(((1.25, false), 0.5)));
+        assert_eq!(read(&report(3).to_string()), Ok(((1.25, true), 0.5)));
+    }
+
+    #[test]
+    fn a_report_without_a_time_says_why() {
+        let mut refused = report(0);
+        refused["results"] = serde_json::json!([]);
+        refused["refused"] = serde_json::json!([{ "reason": "no such count" }]);
+        assert!(read(&refused.to_string()).is_err_and(|why| why.contains("no such count")));
+        let mut dev = report(0);
+        dev["config"]["build"] = "dev".into();
+        assert!(read(&dev.to_string()).is_err_and(|why| why.contains("no release build")));
+        let mut unchecked = report(0);
+        unchecked["results"][0]["out_of_place"]["nwrong"] = Value::Null;
+        assert!(read(&unchecked.to_string()).is_err_and(|why| why.contains("nwrong")));
+        assert!(read("error").is_err_and(|why| why.contains("no JSON")));
+    }
+
+    #[test]
+    fn every_mode_has_its_name() {
+        let named = ["private", "alloc", "threads"].map(Mode::named);
+        assert_eq!(named, Mode::ALL.map(Some));
+        assert_eq!(Mode::named("fibres"), None);
+    }
+}
