@@ -45,10 +45,9 @@ pub(crate) struct Printed {
     pub(crate) stderr: String,
 }
 
-/// What a command prints, if it ends well and in time.
+/// What a command prints, if it ends well and in time; else why not, and what it printed. The command is not in it.
 pub(crate) fn within(command: &mut Command, longest: Duration) -> Result<Printed, String> {
-    let shown = format!("{command:?}");
-    let failed = |error: std::io::Error| format!("{shown}: {error}");
+    let failed = |error: std::io::Error| error.to_string();
     // Files never fill up, as pipes do.
     let file = || tempfile::tempfile().map_err(failed);
     let (mut out, mut err) = (file()?, file()?);
@@ -74,9 +73,10 @@ pub(crate) fn within(command: &mut Command, longest: Duration) -> Result<Printed
         Ok(String::from_utf8_lossy(&bytes).into_owned())
     };
     let (stdout, stderr) = (text(&mut out).map_err(failed)?, text(&mut err).map_err(failed)?);
+    let said = format!("{}\n{}", stderr.trim(), stdout.trim());
     match status {
-        None => Err(format!("gave up after {} s: {shown}\n{stderr}", longest.as_secs())),
+        None => Err(format!("gave up after {} s\n{said}", longest.as_secs())),
         Some(status) if status.success() => Ok(Printed { stdout, stderr }),
-        Some(status) => Err(format!("{shown} ended with {status}:\n{stdout}{stderr}")),
+        Some(status) => Err(format!("ended with {status}\n{said}")),
     }
 }

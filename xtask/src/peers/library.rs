@@ -175,7 +175,8 @@ impl Library {
         }
         command.args(["-np", &nranks.to_string()]).arg(&self.driver).arg(case.op);
         command.args(sizes.iter().map(u64::to_string));
-        let text = within(&mut command, LONGEST)?.stdout;
+        let printed = within(&mut command, LONGEST);
+        let text = printed.map_err(|why| format!("{command:?}: {why}"))?.stdout;
         read(&text, sizes).ok_or_else(|| format!("{command:?}:\n{text}"))
     }
 }

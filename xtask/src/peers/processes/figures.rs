@@ -139,6 +139,12 @@ impl Cell {
     }
 }
 
+/// The first two lines that say anything: what happened, and what the program said of it.
+pub(super) fn brief(why: &str) -> String {
+    let lines = why.lines().map(str::trim).filter(|line| line.contains(char::is_alphabetic));
+    lines.take(2).collect::<Vec<_>>().join(": ")
+}
+
 /// A whole run.
 pub(super) struct Figures {
     pub(super) cores: usize,
@@ -165,7 +171,7 @@ impl Figures {
                     troubles.push(format!("{place}: results are wrong"));
                 }
                 for why in &series.failures {
-                    troubles.push(format!("{place}: {}", why.lines().next().unwrap_or_default()));
+                    troubles.push(format!("{place}: {}", brief(why)));
                 }
             }
         }
@@ -226,7 +232,10 @@ pub(super) mod tests {
         let mut cell = cell();
         let open = Series::new(Column::Default, "Open MPI 5.0.11", false);
         cell.add(&open, Ok((1.0, true)));
-        cell.add(&Series::new(Column::Gloo, "Gloo", true), Err("gave up\nlong ago".to_owned()));
+        cell.add(
+            &Series::new(Column::Gloo, "Gloo", true),
+            Err("gave up\n\n  =====\nof thirst\nlong ago".to_owned()),
+        );
         let best = cell.best(Column::Default, false).map(|(series, _)| series.of.as_str());
         assert_eq!(best, Some("Intel MPI 2021.18.1"));
         assert!(cell.best(Column::Gloo, true).is_none());
@@ -235,7 +244,7 @@ pub(super) mod tests {
             figures.troubles(),
             [
                 "Open MPI 5.0.11 (default), AllReduce, 4 ranks, 32768 bytes: results are wrong",
-                "Gloo (gloo, rewritten), AllReduce, 4 ranks, 32768 bytes: gave up",
+                "Gloo (gloo, rewritten), AllReduce, 4 ranks, 32768 bytes: gave up: of thirst",
             ]
         );
         assert!(figures.verdict().is_err());

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use super::{Launch, Time};
+use super::{GRACE, Launch, NO_TIMES, Time};
 use crate::command::{output, within};
 use crate::peers::library::read;
 
@@ -38,9 +38,9 @@ impl Gloo {
         command.arg(&self.script).args(["--seconds", &longest.as_secs().to_string()]);
         command.args(rewritten.then_some("--rewritten"));
         command.arg(op).arg(nranks.to_string()).args(sizes.iter().map(u64::to_string));
-        let printed = within(&mut command, longest)?;
+        let printed = within(&mut command, longest + GRACE)?;
         read(&printed.stdout, sizes)
-            .ok_or_else(|| format!("{command:?}:\n{}{}", printed.stdout, printed.stderr))
+            .ok_or_else(|| format!("{NO_TIMES}\n{}{}", printed.stdout, printed.stderr))
     }
 }
 

@@ -20,8 +20,12 @@ use mpis::{Mpi, Setting};
 use options::Options;
 use ours::Mode;
 
-/// A launch that takes longer is given up. Its ranks end by themselves.
+/// Ranks that live longer end by themselves.
 const LONGEST: Duration = Duration::from_secs(120);
+/// A launcher has so much more to clear up after its ranks.
+const GRACE: Duration = Duration::from_secs(5);
+/// Why a launch that ended well has no times.
+const NO_TIMES: &str = "it did not print a time for each size";
 /// The same for the first look at an algorithm that an MPI would not choose.
 const LONGEST_LOOK: Duration = Duration::from_secs(20);
 
@@ -75,7 +79,8 @@ pub(super) fn run(
     };
     // Before hours of launches: whether all of ours can be had.
     for mode in &options.ours {
-        ours::time(&program, *mode, &OPS[0], 2, 1 << 10)?;
+        ours::time(&program, *mode, &OPS[0], 2, 1 << 10)
+            .map_err(|why| format!("`roundelay bench {}` {why}", mode.flags().join(" ")))?;
     }
     let field = Field {
         program,
@@ -209,7 +214,7 @@ fn fastest<'a>(
                     }
                 }
                 Err(why) => {
-                    let why = why.lines().next().unwrap_or_default();
+                    let why = figures::brief(&why);
                     println!("{} {setting} at {nranks} ranks is left out: {why}", mpi.name());
                 }
             }

@@ -5,7 +5,7 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use super::{Launch, Time};
+use super::{GRACE, Launch, NO_TIMES, Time};
 use crate::command::{output, within};
 use crate::mpi::{INTEL, OPEN_MPI, of_pypi};
 use crate::peers::library::read;
@@ -125,12 +125,12 @@ impl Mpi {
         command.args(rewritten.then_some("--rewritten"));
         command.args(["--seconds", &longest.as_secs().to_string(), op]);
         command.args(sizes.iter().map(u64::to_string));
-        let printed = within(&mut command, longest)?;
+        let printed = within(&mut command, longest + GRACE)?;
         let said = format!("{}{}", printed.stdout, printed.stderr);
         if let (Some(setting), Some(line)) = (forced, refusal(&said)) {
             return Err(format!("{setting} is refused: {line}"));
         }
-        read(&printed.stdout, sizes).ok_or_else(|| format!("{command:?}:\n{said}"))
+        read(&printed.stdout, sizes).ok_or_else(|| format!("{NO_TIMES}\n{said}"))
     }
 
     /// All that may force an algorithm of an operation.

@@ -44,7 +44,7 @@ impl Mode {
         }
     }
 
-    fn flags(self) -> &'static [&'static str] {
+    pub(super) fn flags(self) -> &'static [&'static str] {
         match self {
             Self::Private => PROCESSES,
             Self::Alloc => PROCESSES_ALLOC,
@@ -66,13 +66,11 @@ pub(super) fn time(
     for parameter in op.parameters {
         command.args(["--set", parameter]);
     }
+    let iterations = if bytes >= LARGE { "8" } else { "20" };
     let bytes = bytes.to_string();
-    let iterations =
-        if bytes.parse::<u64>().is_ok_and(|bytes| bytes >= LARGE) { "8" } else { "20" };
     command.args(["--nranks", &nranks.to_string(), "-b", &bytes, "-e", &bytes]);
     command.args(["--iters", iterations, "--format", "json"]);
-    let printed = within(&mut command, LONGEST)?;
-    read(&printed.stdout).map_err(|why| format!("{command:?}: {why}"))
+    read(&within(&mut command, LONGEST)?.stdout)
 }
 
 /// What `bench` printed of one algorithm at one size.
