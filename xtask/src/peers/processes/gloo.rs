@@ -38,7 +38,8 @@ impl Gloo {
         command.arg(&self.script).args(["--seconds", &longest.as_secs().to_string()]);
         command.args(rewritten.then_some("--rewritten"));
         command.arg(op).arg(nranks.to_string()).args(sizes.iter().map(u64::to_string));
-        let printed = within(&mut command, longest + GRACE)?;
+        let printed = within(&mut command, longest + GRACE)
+            .map_err(|why| format!("{}\n{why}", reason(&why)))?;
         read(&printed.stdout, sizes)
             .ok_or_else(|| format!("{NO_TIMES}\n{}{}", printed.stdout, printed.stderr))
     }
