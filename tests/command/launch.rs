@@ -125,10 +125,13 @@ fn arguments_input_and_dispositions_are_handed_on() {
         with_input(&["launch", "-n", "2", "--prefix", "sh", "-c", "cat; echo end"], b"one\ntwo");
     // Rank 1 reads nothing.
     assert_eq!(sorted(&call.ends(0).out), ["[0] one", "[0] twoend", "[1] end"]);
-    let masks = launch(&["-n", "1"], "grep -E 'Sig(Ign|Blk)' /proc/$$/status").ends(0).out;
+    let masks = "exec grep -E 'Sig(Ign|Blk)' /proc/self/status";
     let mut alone = Command::new("sh");
-    alone.args(["-c", "grep -E 'Sig(Ign|Blk)' /proc/$$/status"]);
-    assert_eq!(masks, String::from_utf8(alone.output().unwrap().stdout).unwrap());
+    alone.args(["-c", masks]);
+    assert_eq!(
+        launch(&["-n", "1"], masks).ends(0).out,
+        String::from_utf8(alone.output().unwrap().stdout).unwrap()
+    );
 }
 
 #[test]
@@ -379,6 +382,7 @@ fn calls_that_start_nothing() {
     refused(&["true"], "E0507", "--nranks <RANKS> is missing");
     refused(&["-n", "2", "--grcae", "1s", "true"], "E0507", "--grace");
     refused(&["-n", "2", "--grace", "5", "true"], "E0501", "a time is such as 90s");
+    refused(&["-n", "2", "--timeout", "0", "true"], "E0501", "no time");
     refused(&["-n", "2", "no-such-program"], "E0507", "no folder of PATH");
     refused(&["-n", "2", "Cargo.toml"], "E0507", "./Cargo.toml");
     refused(&["-n", "2", "./no/such/program"], "E0507", "there is no such file");

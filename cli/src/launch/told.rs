@@ -1,5 +1,6 @@
 //! How a job ended, in one line.
 
+use std::iter;
 use std::time::Duration;
 
 use roundelay_core::expansion::counted;
@@ -7,7 +8,7 @@ use rustix::process::Signal;
 use signal_hook::low_level::signal_name;
 
 use super::endings::Ending;
-use super::job::Rank;
+use super::processes::Rank;
 
 /// Why a job does not end well: what came first.
 #[derive(Clone, Copy)]
@@ -41,16 +42,16 @@ pub(super) fn tell(cause: Cause, ranks: &[Rank]) {
     let others = which(&|at, rank| {
         rank.ended_by.is_none() && rank.ending != Some(Ending::Exit(0)) && first != Some(at)
     });
-    let parts = [
+    let others = [
         ("failed after that", others),
         ("ended by SIGTERM", ended(Signal::TERM)),
         ("ended by SIGKILL", ended(Signal::KILL)),
     ];
-    let mut line = what;
-    for (what, which) in parts.iter().filter(|(_, which)| !which.is_empty()) {
+    let others = others.iter().filter(|(_, which)| !which.is_empty()).map(|(what, which)| {
         let rank = if which.len() == 1 { "rank" } else { "ranks" };
-        line += &format!("; {what}: {rank} {}", counted(which));
-    }
+        format!("{what}: {rank} {}", counted(which))
+    });
+    let line = iter::once(what).chain(others).collect::<Vec<_>>().join("; ");
     anstream::eprintln!("\x1b[1;91merror\x1b[0m\x1b[1m: {line}\x1b[0m");
 }
 
