@@ -65,6 +65,14 @@ impl Running {
     }
 }
 
+/// Nothing runs on where a test fails.
+impl Drop for Running {
+    fn drop(&mut self) {
+        let _ = self.launcher.kill();
+        let _ = self.launcher.wait();
+    }
+}
+
 fn kill(signal: &str, pid: &str) {
     let done = Command::new("kill").args(["-s", signal, pid]).status().expect("`kill` starts");
     assert!(done.success(), "{signal} to {pid}");
@@ -402,4 +410,18 @@ fn a_program_that_does_not_start() {
     assert_eq!(call.err.matches("cannot be executed").count(), 1, "{}", call.err);
     assert_eq!(call.err.matches("failed first: exit code 127").count(), 1, "{}", call.err);
     assert!(!roundelay(&["--help"]).out.contains("launch-rank"));
+}
+
+/// As `roundelay launch … 2>&1 | head -1` does.
+#[test]
+fn a_job_goes_on_although_nobody_reads() {
+    let file = TempFile::new("done", b"");
+    let script = "[ $RANK = 0 ] && exit 6; sleep 0.1; echo done > $1; exit 0";
+    let mut command = binary();
+    command.args(["launch", "-n", "2", "--keep-going", "sh", "-c", script, "sh", file.path()]);
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut launcher = command.spawn().expect("the command starts");
+    drop((launcher.stdout.take(), launcher.stderr.take()));
+    assert_eq!(launcher.wait().unwrap().code(), Some(6));
+    assert_eq!(fs::read(file.path()).unwrap(), b"done\n");
 }

@@ -1,5 +1,6 @@
 //! How a job ended, in one line.
 
+use std::io::Write as _;
 use std::iter;
 use std::time::Duration;
 
@@ -52,15 +53,18 @@ pub(super) fn tell(cause: Cause, ranks: &[Rank]) {
         format!("{what}: {rank} {}", counted(which))
     });
     let line = iter::once(what).chain(others).collect::<Vec<_>>().join("; ");
-    anstream::eprintln!("\x1b[1;91merror\x1b[0m\x1b[1m: {line}\x1b[0m");
+    print(&format!("\x1b[1;91merror\x1b[0m\x1b[1m: {line}\x1b[0m"));
 }
 
 /// Says that a rank failed, where the others go on.
 pub(super) fn tell_of_one(rank: usize, ranks: &[Rank]) {
     let (failed, how) = (failed(rank, ranks), how(ranks[rank].ending));
-    anstream::eprintln!(
-        "\x1b[1;93mwarning\x1b[0m\x1b[1m: {failed}: {how}; the others go on\x1b[0m"
-    );
+    print(&format!("\x1b[1;93mwarning\x1b[0m\x1b[1m: {failed}: {how}; the others go on\x1b[0m"));
+}
+
+/// Prints a line, if anybody reads it: the ranks do not end because nobody does.
+fn print(line: &str) {
+    let _ = writeln!(anstream::stderr(), "{line}");
 }
 
 fn failed(rank: usize, ranks: &[Rank]) -> String {
