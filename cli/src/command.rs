@@ -10,8 +10,6 @@ use crate::executor::ExecutorFlags;
 use crate::explain::ExplainFlags;
 use crate::fmt::FmtFlags;
 use crate::launch::LaunchFlags;
-#[cfg(target_os = "linux")]
-use crate::launch::RankFlags;
 use crate::list::ListFlags;
 use crate::run::RunFlags;
 use crate::shell::{CompletionsFlags, ManFlags};
@@ -70,10 +68,6 @@ pub(crate) enum Command {
     Calibrate(CalibrateFlags),
     /// Start a program as several processes of this host, each of them a rank
     Launch(LaunchFlags),
-    /// Become a rank of the launcher that started this process
-    #[cfg(target_os = "linux")]
-    #[command(hide = true)]
-    LaunchRank(RankFlags),
     /// Explain the code of an error or a warning: an example, the message, the fix
     Explain(ExplainFlags),
     /// Print what a shell needs to complete subcommands and flags

@@ -43,6 +43,10 @@ use command::{Cli, Command};
 use report::Failure;
 
 fn main() -> ExitCode {
+    #[cfg(target_os = "linux")]
+    if let Some(code) = launch::become_rank() {
+        return code;
+    }
     let call = match Cli::try_parse() {
         Ok(call) => call,
         Err(error) => match error.kind() {
@@ -65,8 +69,6 @@ fn main() -> ExitCode {
         Command::Topo(flags) => topo::main(&flags),
         Command::Calibrate(flags) => calibrate::main(&flags),
         Command::Launch(flags) => return launch::main(&flags).unwrap_or_else(Failure::print),
-        #[cfg(target_os = "linux")]
-        Command::LaunchRank(flags) => return launch::become_rank(&flags),
         Command::Explain(flags) => explain::main(&flags),
         Command::Completions(flags) => {
             shell::completions(&flags, Cli::command());

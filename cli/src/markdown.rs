@@ -52,7 +52,7 @@ pub(crate) fn document(root: &Command) -> String {
 
 /// The subcommands that do something, by their names.
 fn collect<'c>(command: &'c Command, path: &str, found: &mut Vec<(String, &'c Command)>) {
-    for sub in command.get_subcommands().filter(|sub| !sub.is_hide_set()) {
+    for sub in command.get_subcommands() {
         let name = format!("{path}{}", sub.get_name());
         if sub.has_subcommands() {
             collect(sub, &format!("{name}-"), found);

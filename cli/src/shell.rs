@@ -56,8 +56,7 @@ fn pages(command: &Command, dir: &Path) -> Result<(), Failure> {
     let name = command.get_display_name().unwrap_or_else(|| command.get_name());
     let path = dir.join(format!("{name}.1"));
     output::write(&path.to_string_lossy(), &page(command.clone()))?;
-    let mut shown = command.get_subcommands().filter(|subcommand| !subcommand.is_hide_set());
-    shown.try_for_each(|subcommand| pages(subcommand, dir))
+    command.get_subcommands().try_for_each(|subcommand| pages(subcommand, dir))
 }
 
 fn page(command: Command) -> String {

@@ -65,6 +65,14 @@ impl Running {
     }
 }
 
+/// Nothing runs on where a test fails.
+impl Drop for Running {
+    fn drop(&mut self) {
+        let _ = self.launcher.kill();
+        let _ = self.launcher.wait();
+    }
+}
+
 fn kill(signal: &str, pid: &str) {
     let done = Command::new("kill").args(["-s", signal, pid]).status().expect("`kill` starts");
     assert!(done.success(), "{signal} to {pid}");
@@ -125,10 +133,13 @@ fn arguments_input_and_dispositions_are_handed_on() {
         with_input(&["launch", "-n", "2", "--prefix", "sh", "-c", "cat; echo end"], b"one\ntwo");
     // Rank 1 reads nothing.
     assert_eq!(sorted(&call.ends(0).out), ["[0] one", "[0] twoend", "[1] end"]);
-    let masks = launch(&["-n", "1"], "grep -E 'Sig(Ign|Blk)' /proc/$$/status").ends(0).out;
+    let masks = "exec grep -E 'Sig(Ign|Blk)' /proc/self/status";
     let mut alone = Command::new("sh");
-    alone.args(["-c", "grep -E 'Sig(Ign|Blk)' /proc/$$/status"]);
-    assert_eq!(masks, String::from_utf8(alone.output().unwrap().stdout).unwrap());
+    alone.args(["-c", masks]);
+    assert_eq!(
+        launch(&["-n", "1"], masks).ends(0).out,
+        String::from_utf8(alone.output().unwrap().stdout).unwrap()
+    );
 }
 
 #[test]
@@ -379,6 +390,7 @@ fn calls_that_start_nothing() {
     refused(&["true"], "E0507", "--nranks <RANKS> is missing");
     refused(&["-n", "2", "--grcae", "1s", "true"], "E0507", "--grace");
     refused(&["-n", "2", "--grace", "5", "true"], "E0501", "a time is such as 90s");
+    refused(&["-n", "2", "--timeout", "0", "true"], "E0501", "no time");
     refused(&["-n", "2", "no-such-program"], "E0507", "no folder of PATH");
     refused(&["-n", "2", "Cargo.toml"], "E0507", "./Cargo.toml");
     refused(&["-n", "2", "./no/such/program"], "E0507", "there is no such file");
@@ -398,4 +410,18 @@ fn a_program_that_does_not_start() {
     assert_eq!(call.err.matches("cannot be executed").count(), 1, "{}", call.err);
     assert_eq!(call.err.matches("failed first: exit code 127").count(), 1, "{}", call.err);
     assert!(!roundelay(&["--help"]).out.contains("launch-rank"));
+}
+
+/// As `roundelay launch … 2>&1 | head -1` does.
+#[test]
+fn a_job_goes_on_although_nobody_reads() {
+    let file = TempFile::new("done", b"");
+    let script = "[ $RANK = 0 ] && exit 6; sleep 0.1; echo done > $1; exit 0";
+    let mut command = binary();
+    command.args(["launch", "-n", "2", "--keep-going", "sh", "-c", script, "sh", file.path()]);
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut launcher = command.spawn().expect("the command starts");
+    drop((launcher.stdout.take(), launcher.stderr.take()));
+    assert_eq!(launcher.wait().unwrap().code(), Some(6));
+    assert_eq!(fs::read(file.path()).unwrap(), b"done\n");
 }

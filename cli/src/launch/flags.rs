@@ -9,6 +9,7 @@ use crate::values::{duration, process_count};
 
 #[derive(Args)]
 #[command(override_usage = "roundelay launch [OPTIONS] -n <RANKS> -- <PROGRAM> [ARGS]...")]
+#[cfg_attr(not(target_os = "linux"), allow(dead_code, reason = "nothing is started there"))]
 pub(crate) struct LaunchFlags {
     /// Processes to start, one for each rank, up to 1024
     #[arg(short = 'n', long, value_name = "RANKS", value_parser = process_count)]
@@ -27,18 +28,5 @@ pub(crate) struct LaunchFlags {
     pub(super) prefix: bool,
     /// The program that each rank runs, and its arguments
     #[arg(required = true, trailing_var_arg = true, value_name = "PROGRAM")]
-    pub(super) command: Vec<OsString>,
-}
-
-/// What the launcher tells the process that becomes a rank.
-#[cfg(target_os = "linux")]
-#[derive(Args)]
-pub(crate) struct RankFlags {
-    /// The launcher's process
-    pub(super) launcher: i32,
-    /// The rank
-    pub(super) rank: u32,
-    /// The program and its arguments
-    #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true)]
     pub(super) command: Vec<OsString>,
 }

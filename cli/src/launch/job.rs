@@ -4,7 +4,7 @@
 use std::sync::mpsc::{Receiver, Sender};
 use std::time::{Duration, Instant};
 
-use rustix::process::{Pid, Signal, getpid, set_child_subreaper};
+use rustix::process::{Signal, getpid, set_child_subreaper};
 use signal_hook::consts::{SIGCHLD, SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGTSTP};
 use signal_hook::low_level::emulate_default_handler;
 
@@ -12,21 +12,12 @@ use super::Event;
 use super::endings::{Ending, Endings};
 use super::environment::{Environment, refused};
 use super::flags::LaunchFlags;
-use super::processes::{is_left, reap, reap_all, signal, start};
+use super::processes::{Rank, is_left, reap, signal, start, wait_for};
 use super::told::{Cause, tell, tell_of_one};
 use crate::report::Failure;
 
 /// How long a process may take to end that was sent SIGTERM, or that a rank left behind, before SIGKILL.
 const PATIENCE: Duration = Duration::from_secs(1);
-
-pub(super) struct Rank {
-    pub(super) pid: Pid,
-    pub(super) ending: Option<Ending>,
-    /// The signal with which the launcher ended it.
-    pub(super) ended_by: Option<Signal>,
-    /// Until when what it left in its group may take to end, if it left anything.
-    left: Option<Instant>,
-}
 
 pub(super) struct Job<'f> {
     flags: &'f LaunchFlags,
@@ -74,10 +65,10 @@ impl<'f> Job<'f> {
         };
         for rank in 0..flags.nranks {
             match start(flags, rank, &environment, events) {
-                Ok(pid) => job.ranks.push(Rank { pid, ending: None, ended_by: None, left: None }),
+                Ok(rank) => job.ranks.push(rank),
                 Err(error) => {
                     job.end(Signal::KILL);
-                    reap_all();
+                    job.ranks.iter().for_each(|rank| wait_for(rank.pid));
                     let help = "`ulimit -u` and `ulimit -n` say how many processes and open files there may be";
                     return Err(refused(&format!("process {rank}"), &error).with_help(help));
                 }

@@ -27,17 +27,21 @@ mod told;
 
 use std::process::ExitCode;
 
-pub(crate) use flags::LaunchFlags;
-#[cfg(target_os = "linux")]
-pub(crate) use flags::RankFlags;
-#[cfg(target_os = "linux")]
-pub(crate) use rank::become_rank;
+use roundelay_core::diagnostics::Code;
 
 use crate::report::Failure;
+
+pub(crate) use flags::LaunchFlags;
+#[cfg(target_os = "linux")]
+pub(crate) use rank::become_rank;
 
 /// The exit code is that of the job.
 #[cfg(target_os = "linux")]
 pub(crate) fn main(flags: &LaunchFlags) -> Result<ExitCode, Failure> {
+    if flags.timeout.is_some_and(|timeout| timeout.is_zero()) {
+        let failure = Failure::usage(Code::BadFlag, "--timeout 0 leaves a job no time");
+        return Err(failure.with_help("a job without the flag may take any time"));
+    }
     program::find(&flags.command[0])?;
     let (sender, events) = std::sync::mpsc::channel();
     // Before there are ranks, so that no signal passes them by.
@@ -49,7 +53,7 @@ pub(crate) fn main(flags: &LaunchFlags) -> Result<ExitCode, Failure> {
 #[cfg(not(target_os = "linux"))]
 pub(crate) fn main(_: &LaunchFlags) -> Result<ExitCode, Failure> {
     let title = "`roundelay launch` starts processes on Linux only";
-    Err(Failure::usage(roundelay_core::diagnostics::Code::SystemRefused, title))
+    Err(Failure::usage(Code::SystemRefused, title))
 }
 
 /// What the launcher waits for.

@@ -1,12 +1,14 @@
 //! The processes of a job.
 
 use std::io::{IsTerminal as _, Result, copy, stderr, stdin, stdout};
-use std::process::{Child, Command, Stdio, id};
+use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::Sender;
 use std::thread;
+use std::time::Instant;
 
 use rustix::process::{
     Pid, Signal, WaitId, WaitIdOptions, WaitOptions, getpgrp, kill_process_group, wait, waitid,
+    waitpid,
 };
 use rustix::termios::tcgetpgrp;
 
@@ -15,7 +17,17 @@ use super::endings::Ending;
 use super::environment::Environment;
 use super::flags::LaunchFlags;
 use super::lines::relay;
-use super::rank::SUBCOMMAND;
+use super::rank::arguments;
+
+pub(super) struct Rank {
+    /// Its process, and the group that this leads.
+    pub(super) pid: Pid,
+    pub(super) ending: Option<Ending>,
+    /// The signal with which the launcher ended it.
+    pub(super) ended_by: Option<Signal>,
+    /// Until when what it left in its group may take to end, if it left anything.
+    pub(super) left: Option<Instant>,
+}
 
 /// Starts the process of a rank, which leads a group. The kernel kills it when the thread ends that calls this.
 pub(super) fn start(
@@ -23,13 +35,13 @@ pub(super) fn start(
     rank: u32,
     environment: &Environment,
     events: &Sender<Event>,
-) -> Result<Pid> {
+) -> Result<Rank> {
     use std::os::unix::process::CommandExt as _;
 
     // What this process runs, even if the file has been replaced since.
     let mut command = Command::new("/proc/self/exe");
     command.arg0("roundelay").process_group(0).envs(environment.of(rank));
-    command.args([SUBCOMMAND, &id().to_string(), &rank.to_string(), "--"]).args(&flags.command);
+    command.args(arguments(rank)).args(&flags.command);
     let typed = rank == 0 && is_typed();
     command.stdin(match rank {
         0 if typed => Stdio::piped(),
@@ -46,7 +58,7 @@ pub(super) fn start(
         signal(pid, Signal::KILL);
         child.wait()?;
     }
-    attached.map(|()| pid)
+    attached.map(|()| Rank { pid, ending: None, ended_by: None, left: None })
 }
 
 /// Whether standard input is a terminal that this process may read. A rank may not: only one group of processes at a
@@ -98,7 +110,8 @@ pub(super) fn reap() -> Option<(Pid, Ending)> {
     Some((pid, ending))
 }
 
-/// Waits for the end of all processes that are left.
-pub(super) fn reap_all() {
-    while wait(WaitOptions::empty()).is_ok_and(|ended| ended.is_some()) {}
+/// Waits for the end of a process that was started.
+pub(super) fn wait_for(pid: Pid) {
+    // It is there until it is waited for.
+    let _ = waitpid(Some(pid), WaitOptions::empty());
 }

@@ -1,35 +1,51 @@
 //! The process that becomes a rank: this command again, which ties its life to the launcher's and then becomes the
 //! program. What is done between a fork and an exec would not be safe code.
 
+use std::env;
+use std::ffi::{OsStr, OsString};
 use std::io::ErrorKind;
 use std::os::unix::process::CommandExt as _;
-use std::process::{Command, ExitCode};
+use std::process::{Command, ExitCode, id};
 
 use roundelay_core::diagnostics::Code;
 use rustix::process::{Pid, Signal, getppid, set_parent_process_death_signal};
 
 use super::environment::refused;
-use super::flags::RankFlags;
 use crate::report::Failure;
 
-/// The subcommand, which no help lists.
-pub(super) const SUBCOMMAND: &str = "launch-rank";
+/// The first argument of such a process. It is no subcommand that helps and completions would list.
+const WORD: &str = "launch-rank";
 
-/// Returns only where the program cannot be executed, with the exit code that shells give then.
-pub(crate) fn become_rank(flags: &RankFlags) -> ExitCode {
+/// The arguments of a process that becomes `rank`.
+pub(super) fn arguments(rank: u32) -> [String; 3] {
+    [WORD.to_owned(), id().to_string(), rank.to_string()]
+}
+
+/// Becomes a rank, if this process was started for it. Returns only where it was not, or where the program cannot be
+/// executed: with the exit code that shells give then.
+pub(crate) fn become_rank() -> Option<ExitCode> {
+    let args: Vec<OsString> = env::args_os().skip(1).collect();
+    let [word, launcher, rank, program, args @ ..] = &args[..] else { return None };
+    if word != WORD {
+        return None;
+    }
+    let (launcher, rank) = (number(launcher)?, number(rank)?);
     if let Err(error) = set_parent_process_death_signal(Some(Signal::KILL)) {
-        return refused("the signal of the launcher's death", &error.into()).print();
+        return Some(refused("the signal of the launcher's death", &error.into()).print());
     }
     // It may have died before.
-    if getppid().map(Pid::as_raw_pid) != Some(flags.launcher) {
-        return ExitCode::FAILURE;
+    if getppid().map(Pid::as_raw_pid) != Some(launcher) {
+        return Some(ExitCode::FAILURE);
     }
-    let [program, args @ ..] = &flags.command[..] else { unreachable!("one value is required") };
     let error = Command::new(program).args(args).exec();
-    // The others say the same.
-    if flags.rank == 0 {
+    // The others would say the same.
+    if rank == 0 {
         let title = format!("`{}` cannot be executed: {error}", program.to_string_lossy());
         Failure::usage(Code::BadCall, title).print();
     }
-    ExitCode::from(if error.kind() == ErrorKind::NotFound { 127 } else { 126 })
+    Some(ExitCode::from(if error.kind() == ErrorKind::NotFound { 127 } else { 126 }))
+}
+
+fn number(text: &OsStr) -> Option<i32> {
+    text.to_str()?.parse().ok()
 }

@@ -1,5 +1,7 @@
 //! How a job ended, in one line.
 
+use std::io::Write as _;
+use std::iter;
 use std::time::Duration;
 
 use roundelay_core::expansion::counted;
@@ -7,7 +9,7 @@ use rustix::process::Signal;
 use signal_hook::low_level::signal_name;
 
 use super::endings::Ending;
-use super::job::Rank;
+use super::processes::Rank;
 
 /// Why a job does not end well: what came first.
 #[derive(Clone, Copy)]
@@ -41,25 +43,28 @@ pub(super) fn tell(cause: Cause, ranks: &[Rank]) {
     let others = which(&|at, rank| {
         rank.ended_by.is_none() && rank.ending != Some(Ending::Exit(0)) && first != Some(at)
     });
-    let parts = [
+    let others = [
         ("failed after that", others),
         ("ended by SIGTERM", ended(Signal::TERM)),
         ("ended by SIGKILL", ended(Signal::KILL)),
     ];
-    let mut line = what;
-    for (what, which) in parts.iter().filter(|(_, which)| !which.is_empty()) {
+    let others = others.iter().filter(|(_, which)| !which.is_empty()).map(|(what, which)| {
         let rank = if which.len() == 1 { "rank" } else { "ranks" };
-        line += &format!("; {what}: {rank} {}", counted(which));
-    }
-    anstream::eprintln!("\x1b[1;91merror\x1b[0m\x1b[1m: {line}\x1b[0m");
+        format!("{what}: {rank} {}", counted(which))
+    });
+    let line = iter::once(what).chain(others).collect::<Vec<_>>().join("; ");
+    print(&format!("\x1b[1;91merror\x1b[0m\x1b[1m: {line}\x1b[0m"));
 }
 
 /// Says that a rank failed, where the others go on.
 pub(super) fn tell_of_one(rank: usize, ranks: &[Rank]) {
     let (failed, how) = (failed(rank, ranks), how(ranks[rank].ending));
-    anstream::eprintln!(
-        "\x1b[1;93mwarning\x1b[0m\x1b[1m: {failed}: {how}; the others go on\x1b[0m"
-    );
+    print(&format!("\x1b[1;93mwarning\x1b[0m\x1b[1m: {failed}: {how}; the others go on\x1b[0m"));
+}
+
+/// Prints a line, if anybody reads it: the ranks do not end because nobody does.
+fn print(line: &str) {
+    let _ = writeln!(anstream::stderr(), "{line}");
 }
 
 fn failed(rank: usize, ranks: &[Rank]) -> String {
