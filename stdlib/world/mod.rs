@@ -207,6 +207,12 @@ impl World {
         Ok(self.engine.alloc(len)?)
     }
 
+    /// Has this rank fail at a place of a call: for tests.
+    #[doc(hidden)]
+    pub fn inject(&self, number: u64, place: u32, what: process::Fault) {
+        self.engine.inject(number, place, what);
+    }
+
     pub(crate) fn plan(&self, call: Call) -> Result<Arc<WorldPlan>, Error> {
         let mut plans = self.plans.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(plan) = plans.get(&call) {

@@ -199,6 +199,19 @@ impl Board {
         self.own(rank, Own::Place, 1).store(word, Ordering::Relaxed);
     }
 
+    /// The rank that is behind a wait for `rank`: on from a rank that waits to the one that it waits for, as long as that
+    /// waits, too.
+    pub(super) fn behind(&self, mut rank: usize) -> usize {
+        for _ in 0..self.nranks() {
+            let word = self.own(rank, Own::Place, 1).load(Ordering::Relaxed) as usize;
+            match word.checked_sub(1).filter(|next| *next < self.nranks()) {
+                Some(next) => rank = next,
+                None => break,
+            }
+        }
+        rank
+    }
+
     /// The ranks that wait for that one.
     pub(super) fn waiting_for(&self, rank: usize) -> Vec<RankId> {
         let waits = |other: &u32| {

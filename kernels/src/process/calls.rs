@@ -3,6 +3,7 @@
 //! *refused*: the number is void for all, each is told once, and the next numbers are as good as ever. Every other
 //! failure ends all calls, now and later.
 
+use std::cell::Cell;
 use std::sync::MutexGuard;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
@@ -33,6 +34,14 @@ const LOOK: Duration = Duration::from_millis(10);
 /// Nanoseconds of a sleep.
 const SLEEP: i64 = 10_000_000;
 
+/// Whether the system says that a process is stopped, as by SIGSTOP; not where it does not say, or counts processes in
+/// another way.
+fn is_stopped(pid: u32) -> bool {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    // After the name, which may hold anything.
+    stat.rsplit_once(')').is_some_and(|(_, rest)| rest.trim_start().starts_with(['T', 't']))
+}
+
 /// A call under way.
 pub(super) struct Visit<'w> {
     pub(super) world: &'w World,
@@ -42,6 +51,8 @@ pub(super) struct Visit<'w> {
     /// The file of its source, for messages.
     pub(super) file: &'w str,
     published: bool,
+    /// Places that it came by, for tests that end a process at one of them.
+    places: Cell<u32>,
 }
 
 impl World {
@@ -55,7 +66,9 @@ impl World {
         if self.refused().load(Ordering::Acquire) != own.heard {
             self.hear(&mut own, number)?;
         }
-        let visit = Visit { world: self, own, number, made, file, published: false };
+        let places = Cell::new(0);
+        let visit = Visit { world: self, own, number, made, file, published: false, places };
+        visit.fault();
         visit.make_room()
     }
 
@@ -177,6 +190,19 @@ impl<'w> Visit<'w> {
         self.published = true;
         self.world.board.stand(self.world.rank, Place { step: 0, line: 0 });
         self.world.board.publish(self.world.rank, self.number, &self.made, staged);
+        self.fault();
+    }
+
+    /// Notes where this rank stands.
+    pub(super) fn stand(&self, place: Place) {
+        self.world.board.stand(self.world.rank, place);
+        self.fault();
+    }
+
+    /// Does what a test wants done at this place of a call.
+    fn fault(&self) {
+        let place = self.places.replace(self.places.get() + 1);
+        self.world.fault.happen(self.number, place);
     }
 
     /// Waits until a rank has made this call and staged so many tiles of it, and compares the calls.
@@ -344,7 +370,7 @@ impl<'w> Visit<'w> {
             format!("before call {}, {ours}; its last was {}", self.number, call(made))
         };
         let mut waiting = board.waiting_for(rank);
-        if !waiting.contains(&self.world.id()) {
+        if rank != self.world.rank && !waiting.contains(&self.world.id()) {
             waiting.push(self.world.id());
             waiting.sort_unstable();
         }
@@ -382,17 +408,20 @@ impl<'w> Visit<'w> {
                 after: world.deadline(),
             }))
         } else {
-            // The one that is behind all it was waited for by.
-            let behind =
-                world.others().find(|other| !board.finished(*other, self.number, MOST_TILES));
-            let on = on.or(behind).unwrap_or(world.rank);
+            // One that is stopped is behind all, whatever it waited for when it was.
+            let stopped = || world.others().find(|other| is_stopped(world.peers[*other].pid));
+            let unfinished = |other: &usize| !board.finished(*other, self.number, MOST_TILES);
+            let waited = on.or_else(|| world.others().find(unfinished)).map(|on| board.behind(on));
+            let on =
+                stopped().or(waited).filter(|on| *on != world.rank).or(on).unwrap_or(world.rank);
+            let state = if is_stopped(world.peers[on].pid) { ", which is stopped" } else { "" };
             let Place { step, line } = board.place(on);
             let staged = board.staged(on, self.number).unwrap_or(0);
             Error::Timeout(Box::new(Stuck {
                 rank: world.id(),
                 stream: roundelay_core::ids::StreamId(0),
                 step,
-                waiting_on: format!("what rank {on} (process {}) does there", world.peers[on].pid),
+                waiting_on: format!("rank {on} (process {}{state})", world.peers[on].pid),
                 expected: staged + 1,
                 seen: staged,
                 file: self.file.into(),
@@ -411,6 +440,7 @@ impl<'w> Visit<'w> {
             Ok(()) if world.is_void(self.number) => self.goes_on(),
             result => result,
         };
+        self.fault();
         if self.published {
             world.board.finish(world.rank, self.number, MOST_TILES);
         }
@@ -426,10 +456,7 @@ impl Drop for Visit<'_> {
     fn drop(&mut self) {
         if self.published {
             // A panic in a call; who failed first is the one to name.
-            let by = self.world.id();
-            let why = "its thread panicked in a call".to_owned();
-            failure::write(&self.world.board.arena, &Cause::Gave { by, why });
-            self.world.board.wake_all();
+            _ = self.lost(self.world.rank, "panicked");
         }
     }
 }

@@ -11,6 +11,7 @@ mod claims;
 mod ending;
 mod env;
 mod failure;
+mod fault;
 mod geometry;
 mod heap;
 mod join;
@@ -22,6 +23,8 @@ mod unique;
 mod world;
 
 pub use env::{Place, from_env};
+#[doc(hidden)]
+pub use fault::Fault;
 pub use lent::Lent;
 pub use plan::WorldPlan;
 pub use unique::UniqueId;

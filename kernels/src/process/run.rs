@@ -257,7 +257,7 @@ impl WorldPlan {
     unsafe fn pull_tile(&self, visit: &Visit<'_>, pull: &Pull, tile: u64, outside: Outside) {
         let partials = self.partials.address(0);
         for ((segment, (begin, line)), step) in pull.data.all.iter().zip(&pull.outputs).zip(0..) {
-            visit.world.board.stand(visit.world.rank, Place { step, line: *line });
+            visit.stand(Place { step, line: *line });
             let end = begin + segment.elements as u64;
             for stripe in self.tiles.within(tile, *begin, end) {
                 // So that what lies in the tile at `inside` is at `outside` of the caller's.
@@ -331,7 +331,7 @@ impl WorldPlan {
         while let Some(at) = claims.take() {
             // What the word says is checked here.
             let Some(chunk) = chunks.get(at) else { break };
-            world.board.stand(world.rank, Place { step: at as u32, line: chunk.line });
+            visit.stand(Place { step: at as u32, line: chunk.line });
             let segment = data.all[chunk.segment as usize];
             let partials = self.partials.address(0);
             // SAFETY: chunks are independent and each is taken once; the caller's promise for the rest; the partials
@@ -531,7 +531,7 @@ impl StreamRun<'_> {
         } else {
             0
         };
-        visit.world.board.stand(visit.world.rank, Place { step, line });
+        visit.stand(Place { step, line });
     }
 
     fn post(&mut self, visit: &mut Visit<'_>, channel: u32) {

@@ -13,6 +13,7 @@ use rustix::system::sysinfo;
 use super::arena::{Arena, Layout, RING};
 use super::board::Board;
 use super::ending::{Endings, Peer};
+use super::fault::{Fault, Faults};
 use super::heap::Heap;
 use super::join::{Joined, join};
 use super::unique::UniqueId;
@@ -32,6 +33,7 @@ pub struct World {
     pub(super) spins: bool,
     pub(super) own: Mutex<Own>,
     pub(super) heap: Mutex<Heap>,
+    pub(super) fault: Faults,
 }
 
 /// What a rank keeps of its calls for itself.
@@ -131,6 +133,7 @@ impl World {
         let n = nranks as usize;
         Ok(Self {
             heap: Mutex::new(Heap::new(layout.heap)),
+            fault: Faults::new(),
             board: Board { arena },
             rank: rank as usize,
             options,
@@ -150,6 +153,13 @@ impl World {
                 taken: vec![Vec::new(); n],
             }),
         })
+    }
+
+    /// Has this rank do `what` at a place of its call `number`: for tests of failures. Places are counted from 0, the
+    /// beginning of a call; the last one is its end.
+    #[doc(hidden)]
+    pub fn inject(&self, number: u64, place: u32, what: Fault) {
+        self.fault.set(number, place, what);
     }
 
     /// The number of ranks.
