@@ -340,6 +340,15 @@ impl<'w> Visit<'w> {
         if ours { error } else { failure::told(arena, self.world.id()) }
     }
 
+    /// A place of this call, in words.
+    fn at(&self, Place { step, line }: Place) -> String {
+        match line {
+            0 => "at its beginning".to_owned(),
+            line if self.file.is_empty() => format!("at step {step} (line {line})"),
+            line => format!("at step {step} ({}:{line})", self.file),
+        }
+    }
+
     /// Another rank wrote what none of ours writes: nothing can be trusted any more.
     pub(super) fn corrupt(&self, what: String) -> Error {
         let error = Error::Corrupt { what };
@@ -357,13 +366,7 @@ impl<'w> Visit<'w> {
         let made = board.number(rank);
         let ours = self.made.name().unwrap_or_default();
         let place = if made >= self.number {
-            let Place { step, line } = board.place(rank);
-            let at = match line {
-                0 => "at its beginning".to_owned(),
-                line if self.file.is_empty() => format!("at step {step} (line {line})"),
-                line => format!("at step {step} ({}:{line})", self.file),
-            };
-            format!("in call {}, {ours}, {at}", self.number)
+            format!("in call {}, {ours}, {}", self.number, self.at(board.place(rank)))
         } else if made == 0 {
             format!("before call {}, {ours}; it has made none", self.number)
         } else {
@@ -414,16 +417,16 @@ impl<'w> Visit<'w> {
             let waited = on.or_else(|| world.others().find(unfinished)).map(|on| board.behind(on));
             let on =
                 stopped().or(waited).filter(|on| *on != world.rank).or(on).unwrap_or(world.rank);
-            let state = if is_stopped(world.peers[on].pid) { ", which is stopped" } else { "" };
-            let Place { step, line } = board.place(on);
-            let staged = board.staged(on, self.number).unwrap_or(0);
+            let state = if is_stopped(world.peers[on].pid) { "which is stopped " } else { "" };
+            let there = self.at(board.place(on));
+            let Place { step, line } = board.place(world.rank);
             Error::Timeout(Box::new(Stuck {
                 rank: world.id(),
                 stream: roundelay_core::ids::StreamId(0),
                 step,
-                waiting_on: format!("rank {on} (process {}{state})", world.peers[on].pid),
-                expected: staged + 1,
-                seen: staged,
+                waiting_on: format!("rank {on} (process {}, {state}{there})", world.peers[on].pid),
+                expected: 1,
+                seen: 0,
                 file: self.file.into(),
                 line,
                 after: Some(world.deadline()),

@@ -3,7 +3,7 @@
 use std::ops::Range;
 use std::sync::atomic::Ordering;
 
-use roundelay_core::ids::{ChannelId, OpId, StreamId};
+use roundelay_core::ids::OpId;
 
 use super::arena::{RING, SLOT};
 use super::board::Place;
@@ -11,9 +11,9 @@ use super::calls::Visit;
 use super::claims::Claims;
 use super::plan::{Chunk, Common, Direct, Form, Pull, Streams, WorldPlan};
 use super::world::Use;
+use crate::Error;
 use crate::host::{Bases, Element, Kind, Segments, extent};
 use crate::reduce::{Stores, copy};
-use crate::{Error, Stuck};
 
 /// A rank's buffers in its own memory, for one call.
 #[derive(Clone, Copy)]
@@ -468,7 +468,7 @@ impl StreamRun<'_> {
                 }
             }
             if !moved {
-                self.wait(plan, visit, &blocked)?;
+                self.wait(visit, &blocked)?;
             }
             open.extend(blocked.iter().map(|(at, _)| *at));
         }
@@ -573,32 +573,10 @@ impl StreamRun<'_> {
     }
 
     /// Returns when one of these waits is met.
-    fn wait(
-        &self,
-        plan: &WorldPlan,
-        visit: &Visit<'_>,
-        blocked: &[(usize, u32)],
-    ) -> Result<(), Error> {
+    fn wait(&self, visit: &Visit<'_>, blocked: &[(usize, u32)]) -> Result<(), Error> {
         let ready = || blocked.iter().any(|(_, channel)| self.met(visit, *channel));
-        let (at, channel) = blocked[0];
-        let on = self.streams.counters[channel as usize].from;
-        let waited = visit.wait(Some(on), ready);
-        waited.map_err(|error| match error {
-            Error::Timeout(stuck) if stuck.rank == visit.world.id() => {
-                let (task, running) = (self.tasks().start as usize + at, &self.streams.running);
-                let step = self.streams.code.instrs[self.steps[at] as usize].step;
-                let first = running.streams[task].first;
-                Error::Timeout(Box::new(Stuck {
-                    stream: StreamId(task as u32),
-                    step,
-                    waiting_on: crate::stuck::signal_name(running, ChannelId(channel)),
-                    line: running.location(running.op(OpId(first.0 + step)).at).line,
-                    file: plan.call.schedule.file.clone(),
-                    ..*stuck
-                }))
-            }
-            error => error,
-        })
+        let on = self.streams.counters[blocked[0].1 as usize].from;
+        visit.wait(Some(on), ready)
     }
 }
 
