@@ -9,8 +9,9 @@
 //! | one thread, which holds the buffers of all ranks | a [`Plan`], from [`ToPlan::plan`] |
 //! | a thread for each rank, and one algorithm and size | an [`SpmdPlan`], from [`ToPlan::spmd_plan`] |
 //! | either, and collectives of many kinds and sizes, as with MPI or NCCL | a [`Comm`] |
+//! | a process for each rank, on Linux | a `World` |
 //!
-//! All three prove the schedule for the number of ranks in use before anything runs: no deadlock, no race, every
+//! All of them prove the schedule for the number of ranks in use before anything runs: no deadlock, no race, every
 //! contribution exactly once. A program that is not right is an [`Error::Unproved`], with the place and the reason.
 //!
 //! ```

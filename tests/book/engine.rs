@@ -4,10 +4,10 @@
 use std::time::Duration;
 
 use roundelay::library::RingAllReduce;
-use roundelay::{Comm, DType, Error, Options, Plan, ReduceOp, ToPlan as _};
+use roundelay::{Comm, DType, Error, Options, Plan, ReduceOp, ToPlan as _, UniqueId, World};
 use roundelay_core::diagnostics::Code;
 use roundelay_core::ids::{RankId, StreamId};
-use roundelay_kernels::Stuck;
+use roundelay_kernels::{Ended, Stuck};
 
 roundelay::collective! {
     /// Every rank's block `r` to rank `r`.
@@ -48,6 +48,10 @@ pub(crate) fn example(code: Code) -> (String, String) {
         Code::CallsDiffer => calls_differ(),
         Code::OneMode => one_mode(),
         Code::Unproved => unproved(),
+        Code::NotJoined => not_joined(),
+        Code::RankEnded => rank_ended(),
+        Code::SystemRefused => system_refused(),
+        Code::Corrupt => corrupt(),
         other => Err(crate::book::device::example(other).into()),
     };
     let error = made.err().unwrap_or_else(|| panic!("the call for {code} succeeds"));
@@ -227,4 +231,32 @@ fn unproved() -> Result<(), Error> {
     let broken = ring.with_broken_passes(|made| made.operands.swap(0, 4));
     Plan::new(&broken, 1000, DType::F32, ReduceOp::Sum)?;
     Ok(())
+}
+
+fn not_joined() -> Result<(), Error> {
+    // E0427
+    let short = Options::new().deadline(Duration::from_millis(50));
+    let id = UniqueId::new()?;
+    World::join_with(&id, 2, 0, short)?; // and nobody joins as rank 1
+    // end
+    Ok(())
+}
+
+/// What the survivors are told when rank 3 is killed. Not provoked: that takes processes.
+fn rank_ended() -> Result<(), Error> {
+    let what = "rank 3 (process 4242) was killed by signal 9 (SIGKILL) in call 17, AllReduce of 1000 f32, sum, at step 2 (ring.coll:27); ranks 0 and 2 waited for it";
+    let ended = Ended { rank: RankId(3), pid: 4242, number: 17, what: what.to_owned() };
+    Err(roundelay_kernels::Error::RankEnded(Box::new(ended)).into())
+}
+
+/// What is said where no descriptor is left. Not provoked: it would take those of other tests.
+fn system_refused() -> Result<(), Error> {
+    let what = "shared memory (memfd_create) could not be had: Too many open files (os error 24); raise the limit of descriptors (ulimit -n)".to_owned();
+    Err(roundelay_kernels::Error::SystemRefused { what }.into())
+}
+
+/// What is said of a word in shared memory that no rank writes. Not provoked: ranks write no such words.
+fn corrupt() -> Result<(), Error> {
+    let what = "rank 1 says that a buffer of 4000 bytes lies at 12 of the arena, whose heaps begin at 4096".to_owned();
+    Err(roundelay_kernels::Error::Corrupt { what }.into())
 }
