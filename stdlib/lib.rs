@@ -2,7 +2,7 @@
 //! are proved before they run.
 //!
 //! An algorithm is a struct: one of the [`library`], or one that [`collective!`] makes of your own page. There are
-//! three ways to run it on slices of this process:
+//! four ways to run it on slices:
 //!
 //! | you have | use |
 //! |---|---|

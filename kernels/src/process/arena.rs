@@ -90,6 +90,12 @@ impl Layout {
         }
     }
 
+    /// The words that ranks tell each other, from the first page to the signals.
+    #[cfg(all(test, not(loom)))]
+    pub(super) fn words(&self) -> std::ops::Range<usize> {
+        0..self.mail
+    }
+
     /// The record of a refused call.
     pub(super) fn void(&self, number: u64) -> usize {
         self.voids + (number % VOIDS) as usize * RECORD

@@ -174,11 +174,11 @@ impl<'w> Visit<'w> {
                 self.own.room = u64::MAX;
                 break;
             };
-            if slowest + WINDOW > self.number {
-                self.own.room = slowest + WINDOW - 1;
+            if slowest.saturating_add(WINDOW) > self.number {
+                self.own.room = slowest.saturating_add(WINDOW - 1);
             } else {
                 let number = self.number;
-                self.wait(Some(who), || board.number(who) + WINDOW > number)?;
+                self.wait(Some(who), || board.number(who).saturating_add(WINDOW) > number)?;
             }
         }
         Ok(self)

@@ -19,6 +19,8 @@ mod lent;
 mod plan;
 mod run;
 mod system;
+#[cfg(all(test, not(loom)))]
+mod tests;
 mod unique;
 mod world;
 

@@ -231,7 +231,7 @@ impl WorldPlan {
                 } else {
                     self.await_tile(visit, *source, tile)?;
                 }
-                self.point(&pull.bases, *buffer, *source, *slot + tile);
+                self.point(&pull.bases, *buffer, *source, slot.wrapping_add(tile));
             }
             if let Some(buffer) = pull.own {
                 self.point(&pull.bases, buffer, self.world.rank, visit.made.slot + tile);
@@ -302,7 +302,7 @@ impl WorldPlan {
             }
             slots[world.rank] = visit.made.slot;
             for ((rank, buffer), slot) in common.inputs.iter().enumerate().zip(&slots) {
-                self.point(&common.bases, *buffer, rank, slot + tile);
+                self.point(&common.bases, *buffer, rank, slot.wrapping_add(tile));
             }
             visit.own.made += 1;
             let place = arena.address(arena.layout.common(visit.own.made), SLOT);

@@ -1,0 +1,126 @@
+//! The engine among threads that each have a world of their own over one arena, as processes have.
+
+use std::fmt::Write as _;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::Duration;
+
+use roundelay_core::dtype::{DType, ReduceOp};
+use roundelay_core::schedule::text;
+use roundelay_core::verify::Proved;
+
+use super::{World, WorldPlan};
+use crate::Options;
+
+/// Everybody reads what all have.
+fn one_shot(nranks: u32) -> Proved {
+    let mut all = format!("schedule OneShot AllReduce nranks {nranks} root 0\n");
+    for rank in 0..nranks {
+        _ = writeln!(all, "rank {rank} stream 0");
+        let others = || (0..nranks).filter(move |other| *other != rank);
+        others().for_each(|other| _ = writeln!(all, "  post ack {rank}->{other} @0"));
+        others().for_each(|other| _ = writeln!(all, "  wait ack {other}->{rank} @0"));
+        let inputs: Vec<String> = (0..nranks).map(|other| format!("{other}.input[0..1]")).collect();
+        _ = writeln!(all, "  fold {} -> {rank}.theirs#0@0[0..1] @0", inputs.join(", "));
+        others().for_each(|other| _ = writeln!(all, "  post data {rank}->{other} @0"));
+        others().for_each(|other| _ = writeln!(all, "  wait data {other}->{rank} @0"));
+        _ = writeln!(all, "  copy {rank}.theirs#0@0[0..1] -> {rank}.output[0..1] @0");
+    }
+    let scratch = all.replacen("rank 0", "scratch theirs slots 1 width 1\nrank 0", 1);
+    let schedule = text::parse(&scratch).unwrap_or_else(|why| panic!("{why:?}\n{scratch}"));
+    Proved::new(schedule).expect("it is right")
+}
+
+fn worlds(nranks: u32, deadline: Duration) -> Vec<Arc<World>> {
+    let worlds = World::together(nranks, Options::new().deadline(deadline)).expect("worlds");
+    worlds.into_iter().map(Arc::new).collect()
+}
+
+fn plan(world: &Arc<World>, proved: &Proved, count: u64) -> WorldPlan {
+    WorldPlan::new(world, proved, count, DType::U32, ReduceOp::Sum).expect("a plan")
+}
+
+/// Ranks that come at other times in each call get the same results.
+#[test]
+fn ranks_that_come_at_any_time() {
+    for nranks in [2, 3, 5] {
+        let (worlds, proved) = (worlds(nranks, Duration::from_secs(20)), one_shot(nranks));
+        thread::scope(|threads| {
+            for world in &worlds {
+                let proved = &proved;
+                threads.spawn(move || {
+                    let plans = [10, 300_000].map(|count| plan(world, proved, count));
+                    let mut random = u64::from(world.rank()) + 1;
+                    for turn in 0..40_u32 {
+                        random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+                        if random >> 61 == 0 {
+                            thread::sleep(Duration::from_micros(random >> 52));
+                        }
+                        let plan = &plans[usize::from(turn % 5 == 0)];
+                        let mut buffer =
+                            vec![turn + world.rank(); if turn % 5 == 0 { 300_000 } else { 10 }];
+                        plan.run_in_place(&mut buffer).expect("a run");
+                        let sum = nranks * turn + nranks * (nranks - 1) / 2;
+                        assert!(buffer.iter().all(|x| *x == sum), "turn {turn}");
+                    }
+                });
+            }
+        });
+    }
+}
+
+/// A rank that writes anything anywhere into the words that ranks share, and into the staged data, makes errors or wrong
+/// sums, and nothing else: no access outside of the arena, no panic, no wait without a bound.
+#[test]
+fn rubbish_in_shared_memory_is_no_place() {
+    let proved = one_shot(3);
+    for seed in 0..60_u64 {
+        let worlds = worlds(3, Duration::from_millis(40));
+        let over = AtomicBool::new(false);
+        thread::scope(|threads| {
+            let calling: Vec<_> = worlds[..2]
+                .iter()
+                .map(|world| {
+                    let (proved, over) = (&proved, &over);
+                    threads.spawn(move || {
+                        let plan = plan(world, proved, 1000);
+                        let mut lent = world.alloc::<u32>(1000).expect("memory");
+                        for turn in 0..200 {
+                            let done = if turn % 2 == 0 {
+                                plan.run_in_place(&mut lent)
+                            } else {
+                                plan.run_in_place(&mut [turn; 1000])
+                            };
+                            if done.is_err_and(|error| error.code().as_str() != "E0414") {
+                                break;
+                            }
+                        }
+                        over.store(true, Ordering::Relaxed);
+                    })
+                })
+                .collect();
+            // The third rank makes its calls for a while, and writes rubbish.
+            let (proved, world, over) = (&proved, &worlds[2], &over);
+            threads.spawn(move || {
+                let plan = plan(world, proved, 1000);
+                let mut random = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
+                let mut lent = world.alloc::<u32>(1000).expect("memory");
+                while !over.load(Ordering::Relaxed) {
+                    if plan.run_in_place(&mut lent).is_err() {
+                        break;
+                    }
+                    random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+                    let arena = &world.board.arena;
+                    let words = arena.layout.words();
+                    let at = words.start + (random >> 20) as usize % words.len();
+                    let word = if random >> 63 == 0 { random } else { random >> 50 };
+                    arena.word(at / 8 * 8).store(word, Ordering::Relaxed);
+                }
+            });
+            for called in calling {
+                called.join().expect("no panic");
+            }
+        });
+    }
+}
