@@ -1,8 +1,9 @@
-//! A thread that waits for others: it spins for a while, then sleeps until one of them rings.
+//! A thread that waits for others: it spins for a while where it has a core for itself, then lets others have their turns,
+//! then sleeps until one of them rings.
 
 use std::time::{Duration, Instant};
 
-use super::sync::{AtomicBool, Condvar, Mutex, Ordering, fence, lock, spin};
+use super::sync::{AtomicBool, Condvar, Mutex, Ordering, fence, lock, spin, take_turns};
 
 /// The bell of one waiting thread.
 pub(super) struct Bell {
@@ -28,7 +29,7 @@ impl Bell {
 
     /// Returns when `ready()`, or after `limit`; whether it is. Spins before it sleeps where that is `worth` it.
     pub(super) fn wait(&self, ready: impl Fn() -> bool, worth: bool, limit: Duration) -> bool {
-        if worth && spin(&ready) {
+        if worth && spin(&ready) || take_turns(&ready) {
             return true;
         }
         let since = Instant::now();

@@ -48,6 +48,35 @@ pub(super) fn spin(done: impl Fn() -> bool) -> bool {
     }
 }
 
+/// Gives others their turns for as long as that is cheaper than to sleep and be woken; whether `done` came true. With more
+/// threads than cores, the one that is waited for may need a turn.
+#[cfg(not(all(test, loom)))]
+pub(super) fn take_turns(done: impl Fn() -> bool) -> bool {
+    /// Turns without a look at the clock.
+    const TURNS: u32 = 32;
+    let since = std::time::Instant::now();
+    loop {
+        for _ in 0..TURNS {
+            if done() {
+                return true;
+            }
+            std::thread::yield_now();
+        }
+        if since.elapsed() > AWAKE {
+            return false;
+        }
+    }
+}
+
+/// For so long turns are cheaper than sleep.
+#[cfg(not(all(test, loom)))]
+const AWAKE: std::time::Duration = std::time::Duration::from_millis(2);
+
+#[cfg(all(test, loom))]
+pub(super) fn take_turns(done: impl Fn() -> bool) -> bool {
+    done()
+}
+
 /// As long as a futex takes to put a thread to sleep and to wake it, several times over.
 #[cfg(not(all(test, loom)))]
 const SPIN: std::time::Duration = std::time::Duration::from_micros(50);
