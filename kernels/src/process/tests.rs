@@ -41,6 +41,45 @@ fn plan(world: &Arc<World>, proved: &Proved, count: u64) -> WorldPlan {
     WorldPlan::new(world, proved, count, DType::U32, ReduceOp::Sum).expect("a plan")
 }
 
+/// A process that is forked off a rank, as a loader of data is, has nothing of the world: its calls are errors, its memory
+/// of the arena is not there, and what it drops changes nothing.
+#[test]
+fn a_forked_child_is_no_rank() {
+    use std::os::unix::process::CommandExt as _;
+
+    let (worlds, proved) = (worlds(2, Duration::from_secs(20)), one_shot(2));
+    let plans: Vec<WorldPlan> = worlds.iter().map(|world| plan(world, &proved, 100)).collect();
+    let mine = worlds[0].clone();
+    let lent = mine.alloc::<u32>(100).expect("memory");
+    let child = plan(&mine, &proved, 100);
+    // Dropped in the child alone.
+    let gone = std::cell::Cell::new(Some((mine, lent)));
+    let check = move || {
+        let refused = child.run(&[0_u32; 100], &mut [0; 100]);
+        let refused = refused.is_err_and(|error| error.code().as_str() == "E0427");
+        let empty = gone.take().is_some_and(|(_, lent)| lent.is_empty());
+        if refused && empty { Ok(()) } else { Err(std::io::Error::other("it is a rank")) }
+    };
+    let mut command = std::process::Command::new("true");
+    let check = std::sync::Mutex::new(check);
+    // SAFETY: the closure runs in the child between fork and exec; it allocates little, in a process of which no other
+    // thread holds the allocator's lock but by chance, which glibc sees to.
+    unsafe { command.pre_exec(move || (check.lock().expect("no panic"))()) };
+    let status = command.status().expect("the child found what it should");
+    assert!(status.success());
+    drop(command);
+    // The ranks go on.
+    thread::scope(|threads| {
+        for plan in &plans {
+            threads.spawn(|| {
+                let mut buffer = [3_u32; 100];
+                plan.run_in_place(&mut buffer).expect("a run");
+                assert_eq!(buffer, [6; 100]);
+            });
+        }
+    });
+}
+
 /// Ranks that come at other times in each call get the same results.
 #[test]
 fn ranks_that_come_at_any_time() {
