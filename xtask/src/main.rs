@@ -1,4 +1,4 @@
-//! The repository's own tasks: `cargo xtask test`, `cargo xtask book`, `cargo xtask mutants`, `cargo xtask sweeps`, `cargo xtask calibrate [--write]`,
+//! The repository's own tasks: `cargo xtask test`, `cargo xtask book`, `cargo xtask mutants`, `cargo xtask sweeps`, `cargo xtask failures`, `cargo xtask calibrate [--write]`,
 //! `cargo xtask gpu-test [--dry-run]`, `cargo xtask mpi`, `cargo xtask nvrtc`, `cargo xtask peers [--processes] [OPTION]...`, `cargo xtask parser [--check]`.
 
 use std::process::ExitCode;
@@ -20,6 +20,7 @@ usage: cargo xtask test              every check that CI runs, after installing 
        cargo xtask book              the book into target/book, and whether its links lead anywhere
        cargo xtask mutants           every mutant of every algorithm, against the exact oracles
        cargo xtask sweeps            every algorithm as messages, and every kernel, at every rank count
+       cargo xtask failures          a failure of every rank at every place of a call, where ranks are processes
        cargo xtask calibrate         the model's constants of this machine, beside the library's
        cargo xtask calibrate --write the same, into stdlib/host.costs
        cargo xtask gpu-test          kernels on a GPU: right, below sanitizers, and how fast; --dry-run without one
@@ -38,6 +39,7 @@ fn main() -> ExitCode {
         ["book"] => book::check(&command::root()),
         ["mutants"] => mutants::all(),
         ["sweeps"] => mutants::sweeps(),
+        ["failures"] => mutants::failures(),
         ["calibrate"] => calibrate::run(false),
         ["calibrate", "--write"] => calibrate::run(true),
         ["gpu-test", rest @ ..] => gpu::run(rest),

@@ -1,6 +1,6 @@
 //! What is too long for each run of the tests, which take a part of it: `cargo xtask mutants`, the mutation suites of the
 //! proof, and `cargo xtask sweeps`, every algorithm as messages at every rank count, and every kernel at every rank
-//! count, element type and architecture.
+//! count, element type and architecture; and `cargo xtask failures`, a failure of every rank at every place of a call.
 
 use std::process::Command;
 
@@ -16,6 +16,14 @@ pub(crate) fn all() -> Result<(), String> {
         run(command.args(["--include-ignored", "--nocapture", suite]))?;
     }
     Ok(())
+}
+
+/// A failure of every rank at every place of a call, for three algorithms, two levels and three rank counts.
+pub(crate) fn failures() -> Result<(), String> {
+    let mut command = Command::new(env!("CARGO"));
+    command.current_dir(root()).env("ROUNDELAY_WHOLE", "1");
+    command.args(["test", "--workspace", "--exclude", "xtask", "--test", "all", "--"]);
+    run(command.args(["--nocapture", "processes::failures"]))
 }
 
 /// Every algorithm in two-sided form at every rank count; and every kernel, compiled for every architecture and run on
