@@ -207,6 +207,60 @@ impl World {
         Ok(self.engine.alloc(len)?)
     }
 
+    /// Sends `buffer` to rank `to`, which receives it by [`World::recv`] in a buffer of the same length and type.
+    /// Messages from one rank to another come in the order in which they were sent. They have nothing to do with calls
+    /// and their order, and a thread may send while another is in a call.
+    ///
+    /// It returns when the buffer may be used again. Up to 64 KiB of what a rank has sent to another and that one has
+    /// not received are kept aside; longer messages go through as the other receives them. So two ranks that both send
+    /// a long message before they receive wait for each other until the deadline. A rank may send to itself: a message
+    /// that is kept aside as a whole, or one that another thread of it receives.
+    ///
+    /// # Errors
+    /// E0411 for a rank that there is not; E0405 where the other does not receive within the deadline, and E0428 where
+    /// it ended. After these nothing in this world works any more, as after a failed call.
+    ///
+    /// ```
+    /// use roundelay::{UniqueId, World};
+    ///
+    /// // With one process, the next one is itself.
+    /// let world = World::join(&UniqueId::new()?, 1, 0)?;
+    /// let (me, nranks) = (world.rank().id(), world.nranks());
+    /// world.send(&[1.5, 2.5], (me + 1) % nranks)?;
+    /// let mut buffer = [0.0; 2];
+    /// world.recv(&mut buffer, (me + nranks - 1) % nranks)?;
+    /// assert_eq!(buffer, [1.5, 2.5]);
+    /// # Ok::<(), roundelay::Error>(())
+    /// ```
+    pub fn send<T: Element>(&self, buffer: &[T], to: u32) -> Result<(), Error> {
+        Ok(self.engine.send(buffer, to)?)
+    }
+
+    /// Receives the next message that rank `from` sends to this one by [`World::send`], and returns when it is there.
+    ///
+    /// # Errors
+    /// E0402 for a message of another length than the buffer has, E0403 for one of another element type: the message is
+    /// gone, the buffer is as it was, and the next receive gets the next message. E0411 for a rank that there is not.
+    /// E0405 where the other does not send within the deadline, E0428 where it ended, and E0430 where the memory between
+    /// the two was written by somebody else: after these nothing in this world works any more.
+    ///
+    /// ```
+    /// use roundelay::{UniqueId, World};
+    ///
+    /// let world = World::join(&UniqueId::new()?, 1, 0)?;
+    /// world.send(&[1, 2, 3], 0)?;
+    /// world.send(&[4], 0)?;
+    /// let refused = world.recv(&mut [0; 2], 0).unwrap_err();
+    /// assert_eq!(refused.code().as_str(), "E0402");
+    /// let mut buffer = [0];
+    /// world.recv(&mut buffer, 0)?;
+    /// assert_eq!(buffer, [4]);
+    /// # Ok::<(), roundelay::Error>(())
+    /// ```
+    pub fn recv<T: Element>(&self, buffer: &mut [T], from: u32) -> Result<(), Error> {
+        Ok(self.engine.recv(buffer, from)?)
+    }
+
     pub(crate) fn plan(&self, call: Call) -> Result<Arc<WorldPlan>, Error> {
         let mut plans = self.plans.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(plan) = plans.get(&call) {

@@ -15,10 +15,12 @@ mod geometry;
 mod heap;
 mod join;
 mod lent;
+mod mail;
 mod plan;
 mod run;
 mod system;
 mod unique;
+mod watch;
 mod world;
 
 pub use env::{Place, from_env};

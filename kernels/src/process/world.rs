@@ -15,6 +15,7 @@ use super::board::Board;
 use super::ending::{Endings, Peer};
 use super::heap::Heap;
 use super::join::{Joined, join};
+use super::mail::Mail;
 use super::unique::UniqueId;
 use crate::{Error, Options};
 
@@ -32,6 +33,7 @@ pub struct World {
     pub(super) spins: bool,
     pub(super) own: Mutex<Own>,
     pub(super) heap: Mutex<Heap>,
+    pub(super) mail: Mail,
 }
 
 /// What a rank keeps of its calls for itself.
@@ -131,6 +133,7 @@ impl World {
         let n = nranks as usize;
         Ok(Self {
             heap: Mutex::new(Heap::new(layout.heap)),
+            mail: Mail::new(n),
             board: Board { arena },
             rank: rank as usize,
             options,
@@ -176,12 +179,18 @@ impl World {
         (1..n).map(move |d| (rank + d) % n)
     }
 
-    /// What this rank keeps, for one call at a time.
-    pub(super) fn enter(&self) -> Result<MutexGuard<'_, Own>, Error> {
+    /// Whether this process is the rank.
+    pub(super) fn here(&self) -> Result<(), Error> {
         if !self.board.arena.is_here() {
             let what = "this process was forked off one that is a rank, and is none itself; join a world of its own, or call in the other".to_owned();
             return Err(Error::NotJoined { what });
         }
+        Ok(())
+    }
+
+    /// What this rank keeps, for one call at a time.
+    pub(super) fn enter(&self) -> Result<MutexGuard<'_, Own>, Error> {
+        self.here()?;
         match self.own.try_lock() {
             Ok(own) => Ok(own),
             Err(TryLockError::WouldBlock) => Err(Error::RankBusy { rank: self.id() }),
