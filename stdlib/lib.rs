@@ -186,7 +186,7 @@ pub use roundelay_kernels::process::{Lent, UniqueId};
 #[doc(inline)]
 pub use select::{Choice, Costs, select, select_with};
 #[cfg(target_os = "linux")]
-pub use world::World;
+pub use world::{Nonblocking, Pending, Scope, World};
 
 /// The algorithms that come with Roundelay, each written in the language itself.
 ///

@@ -4,6 +4,10 @@
 
 #[path = "world/mail.rs"]
 mod mail;
+#[path = "world/nonblocking.rs"]
+mod nonblocking;
+#[path = "world/parts.rs"]
+mod parts;
 
 use std::thread;
 use std::time::Duration;

@@ -72,7 +72,7 @@ impl Made {
     }
 }
 
-/// Lines of a rank that are not about one call.
+/// Lines of a rank that are not about one call: those of calls. Lines 3 to 5 are for shrinking, 6 for the launch.
 #[derive(Clone, Copy)]
 enum Own {
     Done = 0,

@@ -132,9 +132,11 @@ impl World {
     /// How a rank went, if it left the world, or its process is dead.
     fn gone(&self, rank: usize, dead: bool) -> Option<String> {
         match self.board.standing(rank) {
-            Standing::Here => {
-                dead.then(|| ending::how(rank, &self.peers[rank], self.endings.as_ref()))
-            }
+            Standing::Here => dead.then(|| {
+                let (launch, launched) = self.launched(rank);
+                let endings = self.endings.as_ref().filter(|endings| endings.launch() == launch);
+                ending::how(launched, &self.peers[rank], endings)
+            }),
             Standing::Left => Some("left the world".to_owned()),
             Standing::Panicked => Some("panicked and left the world".to_owned()),
         }

@@ -1,5 +1,6 @@
 //! A process's rank in a world: what it shares with the others, and what it keeps for itself.
 
+use std::sync::atomic::Ordering;
 use std::sync::{Mutex, MutexGuard, TryLockError};
 use std::time::Duration;
 
@@ -19,6 +20,9 @@ use super::mail::Mail;
 use super::unique::UniqueId;
 use crate::{Error, Options};
 
+/// The line of a seat that says which launch started the rank.
+const LAUNCH: usize = 6;
+
 /// The rank of this process in a world of processes.
 ///
 /// All ranks of a world are processes of one host and one user. They share an arena, memory without a name in the file
@@ -34,6 +38,8 @@ pub struct World {
     pub(super) own: Mutex<Own>,
     pub(super) heap: Mutex<Heap>,
     pub(super) mail: Mail,
+    /// The next attempt to make a world of those who are left.
+    pub(super) shrinks: Mutex<u64>,
 }
 
 /// What a rank keeps of its calls for itself.
@@ -131,14 +137,21 @@ impl World {
         let arena = Arena::new(joined.arena.as_fd(), layout)?;
         let cores = std::thread::available_parallelism().map_or(1, |n| n.get() as u32);
         let n = nranks as usize;
+        let endings = Endings::from_env();
+        if let Some((endings, launched)) = &endings {
+            let at = layout.own(rank as usize, LAUNCH);
+            arena.word(at + 8).store(*launched as u64, Ordering::Relaxed);
+            arena.word(at).store(endings.launch(), Ordering::Release);
+        }
         Ok(Self {
             heap: Mutex::new(Heap::new(layout.heap)),
             mail: Mail::new(n),
+            shrinks: Mutex::new(1),
             board: Board { arena },
             rank: rank as usize,
             options,
             peers: joined.peers,
-            endings: Endings::from_env(nranks),
+            endings: endings.map(|(endings, _)| endings),
             spins: nranks <= cores,
             own: Mutex::new(Own {
                 number: 0,
@@ -165,6 +178,11 @@ impl World {
         self.rank as u32
     }
 
+    /// What calls and waits go by.
+    pub fn options(&self) -> Options {
+        self.options
+    }
+
     pub(super) fn id(&self) -> RankId {
         RankId(self.rank as u32)
     }
@@ -177,6 +195,15 @@ impl World {
     pub(super) fn others(&self) -> impl Iterator<Item = usize> + use<> {
         let (n, rank) = (self.board.nranks(), self.rank);
         (1..n).map(move |d| (rank + d) % n)
+    }
+
+    /// The launch that started a rank's process, 0 where none did, and its rank there: a world may be of a part of the
+    /// ranks of a launch, in another order.
+    pub(super) fn launched(&self, rank: usize) -> (u64, usize) {
+        let arena = &self.board.arena;
+        let at = arena.layout.own(rank, LAUNCH);
+        let launch = arena.word(at).load(Ordering::Acquire);
+        (launch, arena.word(at + 8).load(Ordering::Relaxed) as usize)
     }
 
     /// Whether this process is the rank.
