@@ -95,8 +95,8 @@ pub use roundelay_core::{
 };
 #[doc(inline)]
 pub use roundelay_kernels::{
-    Differ, Element, Ended, Error as EngineError, Missing, Options, RankPlan, Stats, Stuck,
-    stay_on_core,
+    Differ, Element, Ended, Error as EngineError, Message, Missing, Options, RankPlan, Stats,
+    Stuck, stay_on_core,
 };
 
 /// A plan for one thread, which holds the buffers of all ranks: [`ToPlan::plan`] makes it of an algorithm.
@@ -187,7 +187,7 @@ pub use roundelay_kernels::process::{Lent, UniqueId};
 #[doc(inline)]
 pub use select::{Choice, Costs, select, select_with};
 #[cfg(target_os = "linux")]
-pub use world::World;
+pub use world::{Nonblocking, Pending, Scope, World};
 
 /// The algorithms that come with Roundelay, each written in the language itself.
 ///

@@ -19,3 +19,5 @@ mod runs;
 mod spmd;
 #[path = "semantics/word.rs"]
 mod word;
+#[path = "semantics/world.rs"]
+mod world;

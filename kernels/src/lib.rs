@@ -21,7 +21,7 @@ pub mod shim;
 mod stuck;
 
 pub use host::{
-    Calls, Differ, Element, Ended, Error, Missing, Options, Plan, RankPlan, SpmdPlan, Stats,
-    stay_on_core,
+    Calls, Differ, Element, Ended, Error, Message, Missing, Options, Plan, RankPlan, SpmdPlan,
+    Stats, stay_on_core,
 };
 pub use stuck::Stuck;

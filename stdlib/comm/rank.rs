@@ -65,6 +65,11 @@ impl<'c> Rank<'c> {
 
     /// The plan of a call: that of the last one if that was the same.
     fn plan(&mut self, call: Call) -> Result<&Made, Error> {
+        #[cfg(target_os = "linux")]
+        if let Home::Processes(world) = self.home {
+            // Those that do not block were called before this one.
+            world.settle()?;
+        }
         if self.last.as_ref().is_none_or(|(last, _)| *last != call) {
             // Before another one is asked for: it may have to go.
             self.last = None;

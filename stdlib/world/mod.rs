@@ -1,7 +1,12 @@
 //! A world: ranks that are processes of one host, and plans for what they call, made once for each shape.
 
+mod nonblocking;
+mod parts;
+mod progress;
+
 use std::num::NonZeroUsize;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::thread;
 
 use roundelay_core::ids::RankId;
 use roundelay_kernels::process::{self, Lent, UniqueId, WorldPlan};
@@ -10,6 +15,11 @@ use crate::comm::call::Call;
 use crate::comm::chosen::Chosen;
 use crate::comm::kept::Kept;
 use crate::comm::{Comm, Home, Rank};
+use progress::{Progress, Queue, Turns};
+
+pub use nonblocking::{Nonblocking, Scope};
+pub use progress::Pending;
+
 use crate::{Algorithm, Element, Error, Options};
 
 /// Processes of one host that run collectives together, and this process's place among them.
@@ -41,6 +51,9 @@ use crate::{Algorithm, Element, Error, Options};
 /// ```
 #[derive(Debug)]
 pub struct World {
+    /// Goes first, with all calls that are under way.
+    progress: OnceLock<Result<Progress, String>>,
+    turns: Arc<Turns>,
     engine: Arc<process::World>,
     chosen: Chosen,
     plans: Mutex<Kept<Arc<WorldPlan>>>,
@@ -143,8 +156,13 @@ impl World {
     }
 
     fn of(engine: process::World) -> Self {
-        let plans = Mutex::new(Kept::new(Comm::PLANS));
-        Self { engine: Arc::new(engine), chosen: Chosen::default(), plans }
+        Self::with(engine, Chosen::default(), Comm::PLANS)
+    }
+
+    fn with(engine: process::World, chosen: Chosen, plans: NonZeroUsize) -> Self {
+        let (progress, turns) = (OnceLock::new(), Arc::default());
+        let plans = Mutex::new(Kept::new(plans));
+        Self { progress, turns, engine: Arc::new(engine), chosen, plans }
     }
 
     /// Runs `algorithm` from now on for calls of its collective, as [`Comm::using`] does. All ranks must use the same:
@@ -177,8 +195,12 @@ impl World {
     }
 
     fn forgotten(self) -> Self {
-        let most = self.plans.lock().unwrap_or_else(PoisonError::into_inner).most();
+        let most = self.plans_kept();
         self.keeping(most)
+    }
+
+    fn plans_kept(&self) -> NonZeroUsize {
+        self.plans.lock().unwrap_or_else(PoisonError::into_inner).most()
     }
 
     /// Keeps at most `plans` plans, as [`Comm::keeping`] does.
@@ -213,6 +235,135 @@ impl World {
         self.engine.inject(number, place, what);
     }
 
+    /// Calls that return at once. Their buffers are given away until [`Pending::wait`] gives them back; [`World::scope`]
+    /// lends them instead.
+    ///
+    /// Dropping the world waits for the calls under way, which the deadline bounds.
+    ///
+    /// ```
+    /// use roundelay::{ReduceOp, UniqueId, World};
+    ///
+    /// let world = World::join(&UniqueId::new()?, 1, 0)?;
+    /// let sum = world.nonblocking().all_reduce(vec![1.0_f32; 1000], ReduceOp::Sum);
+    /// let all = world.nonblocking().all_gather(vec![7_u8; 3], vec![0; 3]);
+    /// // Both are under way; this rank computes something else, and then waits.
+    /// assert_eq!(sum.wait()?, [1.0; 1000]);
+    /// let (_, all) = all.wait()?;
+    /// assert_eq!(all, [7; 3]);
+    /// # Ok::<(), roundelay::Error>(())
+    /// ```
+    pub fn nonblocking(&self) -> Nonblocking<'_> {
+        Nonblocking::new(self)
+    }
+
+    /// A scope for calls that return at once and borrow their buffers: all are done when it returns, as with
+    /// [`std::thread::scope`]. A thread that the scope starts makes them, after those of [`World::nonblocking`] that are
+    /// under way.
+    ///
+    /// # Errors
+    /// That of `body`; else that of a call whose handle was dropped, which need not be in this scope; E0429 where the
+    /// system gives no thread.
+    ///
+    /// ```
+    /// use roundelay::{ReduceOp, UniqueId, World};
+    ///
+    /// let world = World::join(&UniqueId::new()?, 1, 0)?;
+    /// let (mut a, b, mut all) = ([1.0_f32; 1000], [7_u8; 3], [0_u8; 3]);
+    /// world.scope(|scope| {
+    ///     let sum = scope.all_reduce(&mut a, ReduceOp::Sum);
+    ///     scope.all_gather(&b, &mut all);
+    ///     // Waiting gives the slice back within the scope; the other call is done at its end.
+    ///     let a = sum.wait()?;
+    ///     assert_eq!(a[0], 1.0);
+    ///     Ok(())
+    /// })?;
+    /// assert_eq!((a, all), ([1.0; 1000], [7; 3]));
+    /// # Ok::<(), roundelay::Error>(())
+    /// ```
+    pub fn scope<'env, R>(
+        &self,
+        body: impl FnOnce(&Scope<'_, 'env>) -> Result<R, Error>,
+    ) -> Result<R, Error> {
+        let (queue, work) = progress::queue(&self.turns);
+        let outcome = thread::scope(|threads| {
+            let thread = thread::Builder::new().name("roundelay scope".to_owned());
+            let started = thread.spawn_scoped(threads, || work.run());
+            started.map_err(|error| no_thread(&error.to_string()))?;
+            // The thread ends when the queue goes, with all calls made, also where the body panics.
+            body(&Scope::new(self, queue))
+        })?;
+        self.settle()?;
+        Ok(outcome)
+    }
+
+    /// Where calls that do not block are asked for.
+    fn queue(&self) -> Result<&Queue<'static>, Error> {
+        let progress = self.progress.get_or_init(|| Progress::new(&self.turns));
+        progress.as_ref().map(Progress::queue).map_err(|error| no_thread(error))
+    }
+
+    /// Waits for the calls under way that do not block.
+    ///
+    /// # Errors
+    /// That of a call whose handle is gone, once.
+    pub(crate) fn settle(&self) -> Result<(), Error> {
+        self.turns.settle()
+    }
+
+    /// Sends `buffer` to rank `to`, which receives it by [`World::recv`] in a buffer of the same length and type.
+    /// Messages from one rank to another come in the order in which they were sent. They have nothing to do with calls
+    /// and their order, and a thread may send while another is in a call.
+    ///
+    /// It returns when the buffer may be used again. Up to 64 KiB of what a rank has sent to another and that one has
+    /// not received are kept aside; longer messages go through as the other receives them. So two ranks that both send
+    /// a long message before they receive wait for each other until the deadline. A rank may send to itself: a message
+    /// that is kept aside as a whole, or one that another thread of it receives.
+    ///
+    /// # Errors
+    /// E0411 for a rank that there is not; E0405 where the other does not receive within the deadline, and E0428 where
+    /// it ended. After these nothing in this world works any more, as after a failed call.
+    ///
+    /// ```
+    /// use roundelay::{UniqueId, World};
+    ///
+    /// // With one process, the next one is itself.
+    /// let world = World::join(&UniqueId::new()?, 1, 0)?;
+    /// let (me, nranks) = (world.rank().id(), world.nranks());
+    /// world.send(&[1.5, 2.5], (me + 1) % nranks)?;
+    /// let mut buffer = [0.0; 2];
+    /// world.recv(&mut buffer, (me + nranks - 1) % nranks)?;
+    /// assert_eq!(buffer, [1.5, 2.5]);
+    /// # Ok::<(), roundelay::Error>(())
+    /// ```
+    pub fn send<T: Element>(&self, buffer: &[T], to: u32) -> Result<(), Error> {
+        Ok(self.engine.send(buffer, to)?)
+    }
+
+    /// Receives the next message that rank `from` sends to this one by [`World::send`], and returns when it is there.
+    ///
+    /// # Errors
+    /// E0402 for a message of another length than the buffer has, E0403 for one of another element type: the message is
+    /// gone, the buffer is as it was, and the next receive gets the next message. E0411 for a rank that there is not.
+    /// E0405 where the other does not send within the deadline, E0428 where it ended, and E0430 where the memory between
+    /// the two was written by somebody else: after these nothing in this world works any more.
+    ///
+    /// ```
+    /// use roundelay::{UniqueId, World};
+    ///
+    /// let world = World::join(&UniqueId::new()?, 1, 0)?;
+    /// world.send(&[1, 2, 3], 0)?;
+    /// world.send(&[4], 0)?;
+    /// let refused = world.recv(&mut [0; 2], 0).unwrap_err();
+    /// assert_eq!(refused.code().as_str(), "E0402");
+    /// let mut buffer = [0];
+    /// world.recv(&mut buffer, 0)?;
+    /// assert_eq!(buffer, [4]);
+    /// # Ok::<(), roundelay::Error>(())
+    /// ```
+    pub fn recv<T: Element>(&self, buffer: &mut [T], from: u32) -> Result<(), Error> {
+        Ok(self.engine.recv(buffer, from)?)
+    }
+
     pub(crate) fn plan(&self, call: Call) -> Result<Arc<WorldPlan>, Error> {
         let mut plans = self.plans.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(plan) = plans.get(&call) {
@@ -225,4 +376,10 @@ impl World {
         plans.insert(call, plan.clone());
         Ok(plan)
     }
+}
+
+/// The system gives no thread.
+fn no_thread(error: &str) -> Error {
+    let what = format!("the system refuses a thread for calls that do not block: {error}");
+    roundelay_kernels::Error::SystemRefused { what }.into()
 }

@@ -118,6 +118,21 @@ pub enum Error {
     Unproved(Unproved),
     /// E0414: a call that ranks make differently, which is void for all of them.
     CallsDiffer(Box<Differ>),
+    /// E0402, or E0403 where the element types differ: a message that was received as another one than was sent. It is
+    /// gone, and the next is as good as ever.
+    WrongMessage {
+        /// The rank that sent it, and the one that received it.
+        ranks: [RankId; 2],
+        /// What was sent.
+        sent: Message,
+        /// What the receiver had room for.
+        received: Message,
+    },
+    /// E0405: a rank did not do what another waited for, beside all calls, for as long as the deadline.
+    Late {
+        /// Who waited, how long, for whom and for what.
+        what: String,
+    },
     /// E0427: the processes that are to be ranks of one world could not meet.
     NotJoined {
         /// What was tried, what came of it, and what to do.
@@ -187,6 +202,15 @@ pub struct Missing {
     pub after: Duration,
 }
 
+/// What a message has in it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Message {
+    /// Its length in elements.
+    pub len: usize,
+    /// The type of its elements.
+    pub dtype: DType,
+}
+
 /// The details of [`Error::RankEnded`] (E0428): a rank whose process ended while others needed it. All survivors are
 /// told the same.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -195,7 +219,8 @@ pub struct Ended {
     pub rank: RankId,
     /// The number of its process, as it knew itself.
     pub pid: u32,
-    /// The number of the call in which, or before which, it was missed; each rank counts its calls from 1.
+    /// The number of the call in which, or before which, it was missed; each rank counts its calls from 1. Where it was
+    /// missed beside all calls, for a message, the number of the last call that it made.
     pub number: u64,
     /// How it ended, where it stood, and who waited for it, in words.
     pub what: String,
@@ -214,8 +239,12 @@ impl Error {
             Self::WrongBufferCount { .. } => Code::WrongBufferCount,
             Self::WrongBufferLength { .. } => Code::WrongBufferLength,
             Self::WrongDType { .. } => Code::WrongDType,
+            Self::WrongMessage { sent, received, .. } if sent.dtype != received.dtype => {
+                Code::WrongDType
+            }
+            Self::WrongMessage { .. } => Code::WrongBufferLength,
             Self::MisalignedBuffer { .. } => Code::MisalignedBuffer,
-            Self::Timeout(_) | Self::Missing(_) => Code::Timeout,
+            Self::Timeout(_) | Self::Missing(_) | Self::Late { .. } => Code::Timeout,
             Self::BadOption { .. } => Code::BadOption,
             Self::CallsDiffer(_) => Code::CallsDiffer,
             Self::TooLarge { .. } => Code::TooLarge,
@@ -306,6 +335,11 @@ impl Error {
             Self::Exceeded { what } => {
                 write!(f, "{what}; `calc_*` must tell the framework all that a run takes")
             }
+            Self::WrongMessage { ranks: [from, to], sent, received } => write!(
+                f,
+                "rank {from} sent rank {to} {sent}, and rank {to} received them as {received}; receive as many elements of the same type as were sent; this message is gone, and the next is as good as ever"
+            ),
+            Self::Late { what } => write!(f, "{what}; raise the deadline if it is only slow"),
             Self::NotJoined { what } | Self::SystemRefused { what } => f.write_str(what),
             Self::RankEnded(ended) => f.write_str(&ended.what),
             Self::Corrupt { what } => {
@@ -332,6 +366,12 @@ impl fmt::Display for Differ {
             )?;
         }
         Ok(())
+    }
+}
+
+impl fmt::Display for Message {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} elements of {}", self.len, self.dtype)
     }
 }
 

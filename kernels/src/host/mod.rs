@@ -34,7 +34,7 @@ mod sync;
 pub use calls::Calls;
 pub use element::Element;
 pub use engine::Stats;
-pub use error::{Differ, Ended, Error, Missing};
+pub use error::{Differ, Ended, Error, Message, Missing};
 pub use options::Options;
 pub use pin::stay_on_core;
 pub use plan::{Fault, Plan};

@@ -72,7 +72,7 @@ impl Made {
     }
 }
 
-/// Lines of a rank that are not about one call.
+/// Lines of a rank that are not about one call: those of calls. Lines 3 to 5 are for shrinking, 6 for the launch.
 #[derive(Clone, Copy)]
 enum Own {
     Done = 0,
@@ -244,11 +244,25 @@ impl Board {
     #[cold]
     fn wake_others(&self, rank: usize) {
         for other in (0..self.nranks()).filter(|other| *other != rank) {
-            if self.asleep(other).load(Ordering::Relaxed) != 0 {
-                self.bell(other).fetch_add(1, Ordering::Relaxed);
-                // Never private: the sleeper is another process. It may be gone by now, which is no harm.
-                _ = futex::wake(self.bell(other), futex::Flags::empty(), 1);
-            }
+            self.wake(other);
+        }
+    }
+
+    /// After something changed that one rank may wait for, which may be this one's own by another thread.
+    pub(super) fn ring_for(&self, rank: usize) {
+        // As in `ring`.
+        fence(Ordering::SeqCst);
+        if self.sleepers().load(Ordering::Relaxed) != 0 {
+            self.wake(rank);
+        }
+    }
+
+    /// Wakes all threads of a rank that sleep: one may be in a call, and others wait for messages.
+    fn wake(&self, rank: usize) {
+        if self.asleep(rank).load(Ordering::Relaxed) != 0 {
+            self.bell(rank).fetch_add(1, Ordering::Relaxed);
+            // Never private: the sleeper is another process. It may be gone by now, which is no harm.
+            _ = futex::wake(self.bell(rank), futex::Flags::empty(), i32::MAX as u32);
         }
     }
 
@@ -261,7 +275,7 @@ impl Board {
     /// Sleeps unless `ready()`, until somebody rings or after so many nanoseconds.
     pub(super) fn sleep(&self, rank: usize, nanoseconds: i64, mut ready: impl FnMut() -> bool) {
         let heard = self.bell(rank).load(Ordering::Relaxed);
-        self.asleep(rank).store(1, Ordering::Relaxed);
+        self.asleep(rank).fetch_add(1, Ordering::Relaxed);
         self.sleepers().fetch_add(1, Ordering::Relaxed);
         fence(Ordering::SeqCst);
         if !ready() {
@@ -269,7 +283,7 @@ impl Board {
             // Whatever ends it, the caller looks again.
             _ = futex::wait(self.bell(rank), futex::Flags::empty(), heard, Some(&limit));
         }
-        self.asleep(rank).store(0, Ordering::Relaxed);
+        self.asleep(rank).fetch_sub(1, Ordering::Relaxed);
         self.sleepers().fetch_sub(1, Ordering::Relaxed);
     }
 }

@@ -6,13 +6,14 @@
 use std::cell::Cell;
 use std::sync::MutexGuard;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use roundelay_core::ids::RankId;
 
 use super::arena::WINDOW;
-use super::board::{MOST_TILES, Made, Place, Standing};
+use super::board::{MOST_TILES, Made, Place};
 use super::failure::{self, Cause};
+use super::watch::{self, LOOK, Watch};
 use super::world::{Own, World};
 use crate::host::{Differ, Ended, Missing};
 use crate::{Error, Stuck};
@@ -22,17 +23,6 @@ const REFUSED: usize = 192;
 /// States of a record of a refused call, above which its number stands.
 const WRITING: u64 = 1;
 const WRITTEN: u64 = 2;
-
-/// Looks before a rank that has a core for itself lets others have it.
-const SPINS: u32 = 4_000;
-/// Turns that others are given before a rank looks at the clock.
-const TURNS: u32 = 32;
-/// For so long turns are cheaper than sleep.
-const AWAKE: Duration = Duration::from_millis(2);
-/// How often a rank that waits looks whether the others are alive.
-const LOOK: Duration = Duration::from_millis(10);
-/// Nanoseconds of a sleep.
-const SLEEP: i64 = 10_000_000;
 
 /// Whether the system says that a process is stopped, as by SIGSTOP; not where it does not say, or counts processes in
 /// another way.
@@ -59,9 +49,7 @@ impl World {
     /// Begins a call: it is not published yet.
     pub(super) fn begin<'w>(&'w self, made: Made, file: &'w str) -> Result<Visit<'w>, Error> {
         let mut own = self.enter()?;
-        if failure::has_failed(&self.board.arena) {
-            return Err(failure::told(&self.board.arena, self.id()));
-        }
+        self.intact()?;
         let number = own.number + 1;
         if self.refused().load(Ordering::Acquire) != own.heard {
             self.hear(&mut own, number)?;
@@ -133,34 +121,6 @@ impl World {
             }
         });
         Differ { number, ranks, calls, late: None }
-    }
-
-    /// How the world's other ranks are to be told from: whoever waits looks at this from time to time.
-    fn look_after(&self, visit: &Visit<'_>, on: Option<usize>) -> Result<(), Error> {
-        let gone = |rank: usize| match self.board.standing(rank) {
-            Standing::Here => None,
-            Standing::Left => Some("left the world".to_owned()),
-            Standing::Panicked => Some("panicked and left the world".to_owned()),
-        };
-        // Only who is waited for, or who could have taken work that all wait for.
-        let suspects: Vec<usize> = match on {
-            Some(rank) => vec![rank],
-            None => self.others().collect(),
-        };
-        let dead = super::ending::ended(&self.peers, self.rank)?;
-        for rank in suspects {
-            if on.is_none() && self.board.finished(rank, visit.number, MOST_TILES) {
-                continue;
-            }
-            let how = gone(rank).or_else(|| {
-                dead[rank]
-                    .then(|| super::ending::how(rank, &self.peers[rank], self.endings.as_ref()))
-            });
-            if let Some(how) = how {
-                return Err(visit.lost(rank, &how));
-            }
-        }
-        Ok(())
     }
 }
 
@@ -234,75 +194,14 @@ impl<'w> Visit<'w> {
     }
 
     /// Waits for what ranks bring about: `on` if it is one of them, or any.
-    pub(super) fn wait(
-        &self,
-        on: Option<usize>,
-        mut ready: impl FnMut() -> bool,
-    ) -> Result<(), Error> {
-        if ready() {
-            return Ok(());
-        }
-        if self.world.spins {
-            for _ in 0..SPINS {
-                std::hint::spin_loop();
-                if ready() {
-                    return Ok(());
-                }
-            }
-        }
-        for _ in 0..TURNS {
-            std::thread::yield_now();
-            if ready() {
-                return Ok(());
-            }
-        }
-        self.wait_long(on, &mut ready)
-    }
-
-    #[cold]
-    fn wait_long(&self, on: Option<usize>, ready: &mut dyn FnMut() -> bool) -> Result<(), Error> {
-        let (world, board) = (self.world, &self.world.board);
-        let since = Instant::now();
-        let mut looked = since;
-        let outcome = loop {
-            if let Err(ends) = self.goes_on() {
-                break Err(ends);
-            }
-            let waited = since.elapsed();
-            if waited < AWAKE {
-                if (0..TURNS).any(|_| {
-                    std::thread::yield_now();
-                    ready()
-                }) {
-                    break Ok(());
-                }
-                continue;
-            }
-            board.waits_for(world.rank, on);
-            board.sleep(world.rank, SLEEP, || ready() || world.ends(self.number));
-            if ready() {
-                break Ok(());
-            }
-            if looked.elapsed() >= LOOK {
-                looked = Instant::now();
-                if let Err(lost) = world.look_after(self, on) {
-                    break if ready() { Ok(()) } else { Err(lost) };
-                }
-            }
-            if waited > world.deadline() {
-                break Err(self.late(on));
-            }
-        };
-        board.waits_for(world.rank, None);
-        outcome
+    pub(super) fn wait(&self, on: Option<usize>, ready: impl FnMut() -> bool) -> Result<(), Error> {
+        watch::wait(self, on, ready)
     }
 
     /// Why the call ends early, if it does.
     pub(super) fn goes_on(&self) -> Result<(), Error> {
         let world = self.world;
-        if failure::has_failed(&world.board.arena) {
-            return Err(failure::told(&world.board.arena, world.id()));
-        }
+        world.intact()?;
         if world.is_void(self.number) {
             return Err(Error::CallsDiffer(Box::new(world.differ(self.number))));
         }
@@ -332,14 +231,6 @@ impl<'w> Visit<'w> {
         Error::CallsDiffer(Box::new(world.differ(number)))
     }
 
-    /// Ends all calls, unless another rank has: then that one's cause is told.
-    fn give_up(&self, cause: &Cause, error: Error) -> Error {
-        let arena = &self.world.board.arena;
-        let ours = failure::write(arena, cause);
-        self.world.board.wake_all();
-        if ours { error } else { failure::told(arena, self.world.id()) }
-    }
-
     /// A place of this call, in words.
     fn at(&self, Place { step, line }: Place) -> String {
         match line {
@@ -351,8 +242,7 @@ impl<'w> Visit<'w> {
 
     /// Another rank wrote what none of ours writes: nothing can be trusted any more.
     pub(super) fn corrupt(&self, what: String) -> Error {
-        let error = Error::Corrupt { what };
-        self.give_up(&Cause::Gave { by: self.world.id(), why: error.text() }, error)
+        self.world.corrupt(what)
     }
 
     /// A rank ended without which this call cannot.
@@ -372,21 +262,11 @@ impl<'w> Visit<'w> {
         } else {
             format!("before call {}, {ours}; its last was {}", self.number, call(made))
         };
-        let mut waiting = board.waiting_for(rank);
-        if rank != self.world.rank && !waiting.contains(&self.world.id()) {
-            waiting.push(self.world.id());
-            waiting.sort_unstable();
-        }
-        let names: Vec<String> = waiting.iter().map(|rank| rank.0.to_string()).collect();
-        let who = match &names[..] {
-            [one] => format!("rank {one} waited for it"),
-            [some @ .., last] => format!("ranks {} and {last} waited for it", some.join(", ")),
-            [] => "nobody waited for it".to_owned(),
-        };
+        let who = self.world.who_waits(rank);
         let what = format!("rank {rank} (process {pid}) {how} {place}; {who}");
         let ended = Ended { rank: RankId(rank as u32), pid, number: self.number, what };
         let error = Error::RankEnded(Box::new(ended.clone()));
-        self.give_up(&Cause::Ended(ended), error)
+        self.world.give_up(&Cause::Ended(ended), error)
     }
 
     /// The deadline came.
@@ -432,7 +312,7 @@ impl<'w> Visit<'w> {
                 after: Some(world.deadline()),
             }))
         };
-        self.give_up(&Cause::Gave { by: world.id(), why: error.text() }, error)
+        world.give_up_for(error)
     }
 
     /// The end of the call, with what became of it.
@@ -452,6 +332,32 @@ impl<'w> Visit<'w> {
         }
         self.published = false;
         result
+    }
+}
+
+impl Watch for Visit<'_> {
+    fn world(&self) -> &World {
+        self.world
+    }
+
+    fn ends(&self) -> bool {
+        self.world.ends(self.number)
+    }
+
+    fn goes_on(&self) -> Result<(), Error> {
+        Visit::goes_on(self)
+    }
+
+    fn needs(&self, rank: usize) -> bool {
+        !self.world.board.finished(rank, self.number, MOST_TILES)
+    }
+
+    fn lost(&self, rank: usize, how: &str) -> Error {
+        Visit::lost(self, rank, how)
+    }
+
+    fn late(&self, on: Option<usize>) -> Error {
+        Visit::late(self, on)
     }
 }
 

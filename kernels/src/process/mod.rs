@@ -2,7 +2,8 @@
 //! it or lies there anyway.
 //!
 //! unique, env, join (how processes meet) -> world (a rank, and what it shares: arena, board) -> plan (what a rank does
-//! in a call: geometry cuts it into tiles) -> run (a call, by calls and claims) -> failure, ending (how it ends early).
+//! in a call: geometry cuts it into tiles) -> run (a call, by calls and claims) -> watch (whoever waits: how it ends early,
+//! by failure and ending). Beside calls: mail (messages), shrink (a world of those who are left).
 
 mod arena;
 mod board;
@@ -16,12 +17,15 @@ mod geometry;
 mod heap;
 mod join;
 mod lent;
+mod mail;
 mod plan;
 mod run;
+mod shrink;
 mod system;
 #[cfg(all(test, not(loom)))]
 mod tests;
 mod unique;
+mod watch;
 mod world;
 
 pub use env::{Place, from_env};

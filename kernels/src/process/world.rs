@@ -1,5 +1,6 @@
 //! A process's rank in a world: what it shares with the others, and what it keeps for itself.
 
+use std::sync::atomic::Ordering;
 use std::sync::{Mutex, MutexGuard, TryLockError};
 use std::time::Duration;
 
@@ -16,8 +17,12 @@ use super::ending::{Endings, Peer};
 use super::fault::{Fault, Faults};
 use super::heap::Heap;
 use super::join::{Joined, join};
+use super::mail::Mail;
 use super::unique::UniqueId;
 use crate::{Error, Options};
+
+/// The line of a seat that says which launch started the rank.
+const LAUNCH: usize = 6;
 
 /// The rank of this process in a world of processes.
 ///
@@ -34,6 +39,9 @@ pub struct World {
     pub(super) own: Mutex<Own>,
     pub(super) heap: Mutex<Heap>,
     pub(super) fault: Faults,
+    pub(super) mail: Mail,
+    /// The next attempt to make a world of those who are left.
+    pub(super) shrinks: Mutex<u64>,
 }
 
 /// What a rank keeps of its calls for itself.
@@ -131,14 +139,22 @@ impl World {
         let arena = Arena::new(joined.arena.as_fd(), layout)?;
         let cores = std::thread::available_parallelism().map_or(1, |n| n.get() as u32);
         let n = nranks as usize;
+        let endings = Endings::from_env();
+        if let Some((endings, launched)) = &endings {
+            let at = layout.own(rank as usize, LAUNCH);
+            arena.word(at + 8).store(*launched as u64, Ordering::Relaxed);
+            arena.word(at).store(endings.launch(), Ordering::Release);
+        }
         Ok(Self {
             heap: Mutex::new(Heap::new(layout.heap)),
             fault: Faults::new(),
+            mail: Mail::new(n),
+            shrinks: Mutex::new(1),
             board: Board { arena },
             rank: rank as usize,
             options,
             peers: joined.peers,
-            endings: Endings::from_env(nranks),
+            endings: endings.map(|(endings, _)| endings),
             spins: nranks <= cores,
             own: Mutex::new(Own {
                 number: 0,
@@ -172,6 +188,11 @@ impl World {
         self.rank as u32
     }
 
+    /// What calls and waits go by.
+    pub fn options(&self) -> Options {
+        self.options
+    }
+
     pub(super) fn id(&self) -> RankId {
         RankId(self.rank as u32)
     }
@@ -186,12 +207,27 @@ impl World {
         (1..n).map(move |d| (rank + d) % n)
     }
 
-    /// What this rank keeps, for one call at a time.
-    pub(super) fn enter(&self) -> Result<MutexGuard<'_, Own>, Error> {
+    /// The launch that started a rank's process, 0 where none did, and its rank there: a world may be of a part of the
+    /// ranks of a launch, in another order.
+    pub(super) fn launched(&self, rank: usize) -> (u64, usize) {
+        let arena = &self.board.arena;
+        let at = arena.layout.own(rank, LAUNCH);
+        let launch = arena.word(at).load(Ordering::Acquire);
+        (launch, arena.word(at + 8).load(Ordering::Relaxed) as usize)
+    }
+
+    /// Whether this process is the rank.
+    pub(super) fn here(&self) -> Result<(), Error> {
         if !self.board.arena.is_here() {
             let what = "this process was forked off one that is a rank, and is none itself; join a world of its own, or call in the other".to_owned();
             return Err(Error::NotJoined { what });
         }
+        Ok(())
+    }
+
+    /// What this rank keeps, for one call at a time.
+    pub(super) fn enter(&self) -> Result<MutexGuard<'_, Own>, Error> {
+        self.here()?;
         match self.own.try_lock() {
             Ok(own) => Ok(own),
             Err(TryLockError::WouldBlock) => Err(Error::RankBusy { rank: self.id() }),

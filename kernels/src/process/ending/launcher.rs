@@ -13,23 +13,30 @@ use super::Ending;
 pub(in crate::process) struct Endings {
     file: OwnedFd,
     nranks: usize,
+    launch: u64,
 }
 
-/// The variable with the number of the descriptor.
-const VARIABLE: &str = "ROUNDELAY_ENDINGS";
+/// The variables with the number of the descriptor, the number of ranks that were launched, and this one's.
+const VARIABLES: [&str; 3] = ["ROUNDELAY_ENDINGS", "ROUNDELAY_NRANKS", "ROUNDELAY_RANK"];
 /// The upper half of the word of a rank that exited; the lower half is its code.
 const EXITED: u32 = 1;
 /// The upper half of the word of a rank that was killed; the lower half is the signal.
 const KILLED: u32 = 2;
 
 impl Endings {
-    /// What the launcher shares, if there is one.
+    /// What the launcher shares, if there is one, and this process's rank there.
     ///
     /// A program between the launcher and this process may have closed the descriptor, as Python's `subprocess` does, and
     /// something else may have its number now: so what is not memory of the right size counts as nothing.
-    pub(in crate::process) fn from_env(nranks: u32) -> Option<Self> {
-        let number = env::var(VARIABLE).ok()?.parse().ok()?;
-        Self::at(number, nranks as usize)
+    pub(in crate::process) fn from_env() -> Option<(Self, usize)> {
+        let [number, nranks, rank] =
+            VARIABLES.map(|name| env::var(name).ok()?.trim().parse::<u32>().ok());
+        Some((Self::at(number?, nranks? as usize)?, rank? as usize))
+    }
+
+    /// A number that all ranks of the launch find, and no others: that of the file.
+    pub(in crate::process) fn launch(&self) -> u64 {
+        self.launch
     }
 
     /// Those in the file with this number.
@@ -47,7 +54,7 @@ impl Endings {
         let regular = FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile;
         let memory = fcntl_get_seals(&file).is_ok();
         let large = stat.st_size as u64 >= nranks as u64 * 4;
-        (regular && memory && large).then_some(Self { file, nranks })
+        (regular && memory && large).then_some(Self { file, nranks, launch: stat.st_ino })
     }
 
     /// How a rank ended, if the launcher has told it yet.

@@ -1,0 +1,142 @@
+//! A world of those who are left: each survivor says in its seat that it shrinks, with an id that it made, and waits
+//! until every other rank has said so or is gone. The id of the lowest names the new world, in an arena of its own.
+
+use std::cell::Cell;
+use std::sync::TryLockError;
+use std::sync::atomic::Ordering;
+
+use super::board::Standing;
+use super::ending;
+use super::unique::UniqueId;
+use super::watch::{self, Watch};
+use super::world::World;
+use crate::Error;
+
+/// The line of a seat that says in which attempt the rank is.
+const ATTEMPT: usize = 3;
+/// The first of the lines with the id that the rank made for it.
+const ID: usize = 4;
+
+impl World {
+    /// A new world of the ranks that are left, in their order. All of them must call it.
+    ///
+    /// # Errors
+    /// E0405 where a rank that is alive does not come within the deadline; else those of [`Self::join`]. It can be
+    /// called again after any of them. E0412 where another thread is in it.
+    pub fn shrink(&self) -> Result<Self, Error> {
+        self.here()?;
+        let mut attempt = match self.shrinks.try_lock() {
+            Ok(attempt) => attempt,
+            Err(TryLockError::WouldBlock) => return Err(Error::RankBusy { rank: self.id() }),
+            Err(TryLockError::Poisoned(attempt)) => attempt.into_inner(),
+        };
+        let (id, survivors) = self.agree(&mut attempt)?;
+        // Whatever becomes of it, an id serves once.
+        *attempt = attempt.saturating_add(1);
+        let rank = survivors.iter().filter(|rank| **rank < self.rank).count();
+        Self::join(&id, survivors.len() as u32, rank as u32, self.options)
+    }
+
+    /// The id of the new world and who is left. An attempt is given up for a later one that another rank is in.
+    fn agree(&self, attempt: &mut u64) -> Result<(UniqueId, Vec<usize>), Error> {
+        loop {
+            if self.attempt(self.rank) != *attempt {
+                self.tell_attempt(*attempt, &UniqueId::new()?);
+            }
+            for other in self.others() {
+                let meeting = Meeting { world: self, gone: Cell::new(false) };
+                let there = || self.attempt(other) >= *attempt;
+                match watch::wait(&meeting, Some(other), there) {
+                    Err(error) if !meeting.gone.get() => return Err(error),
+                    _ => {}
+                }
+            }
+            let dead = ending::ended(&self.peers, self.rank)?;
+            let left = |rank: &usize| {
+                let standing = self.board.standing(*rank);
+                *rank == self.rank || (!dead[*rank] && standing == Standing::Here)
+            };
+            let survivors: Vec<usize> = (0..self.board.nranks()).filter(left).collect();
+            let latest = survivors.iter().map(|rank| self.attempt(*rank)).max();
+            let id = self.id_of(survivors[0]);
+            // The id was not written anew while it was read.
+            if latest == Some(*attempt) && self.attempt(survivors[0]) == *attempt {
+                return Ok((id, survivors));
+            }
+            *attempt = latest.map_or(*attempt, |latest| latest.max(*attempt));
+        }
+    }
+
+    /// The latest attempt that a rank is in; 0 where it is in none.
+    fn attempt(&self, rank: usize) -> u64 {
+        let arena = &self.board.arena;
+        arena.word(arena.layout.own(rank, ATTEMPT)).load(Ordering::Acquire)
+    }
+
+    fn tell_attempt(&self, attempt: u64, id: &UniqueId) {
+        let arena = &self.board.arena;
+        let said = arena.word(arena.layout.own(self.rank, ATTEMPT));
+        // Nobody takes the id for that of the attempt before while it is written: whoever read a part of it sees this.
+        said.store(0, Ordering::SeqCst);
+        for (at, bytes) in id.as_bytes().chunks_exact(8).enumerate() {
+            let word = bytes.iter().rev().fold(0, |word, byte| word << 8 | u64::from(*byte));
+            // Release: not before that store.
+            arena.word(arena.layout.own(self.rank, ID) + 8 * at).store(word, Ordering::Release);
+        }
+        // Release: the id is there.
+        said.store(attempt, Ordering::Release);
+        self.board.wake_all();
+    }
+
+    /// The id that a rank made. Bytes that are none are found when it is joined.
+    fn id_of(&self, rank: usize) -> UniqueId {
+        let arena = &self.board.arena;
+        let mut bytes = [0; UniqueId::BYTES];
+        for (at, bytes) in bytes.chunks_exact_mut(8).enumerate() {
+            // Acquire: the look at the attempt comes after.
+            let word = arena.word(arena.layout.own(rank, ID) + 8 * at).load(Ordering::Acquire);
+            bytes.copy_from_slice(&word.to_le_bytes());
+        }
+        UniqueId::from_bytes(bytes)
+    }
+}
+
+/// A wait for a rank that is to come or is gone: both are good.
+struct Meeting<'w> {
+    world: &'w World,
+    gone: Cell<bool>,
+}
+
+impl Watch for Meeting<'_> {
+    fn world(&self) -> &World {
+        self.world
+    }
+
+    /// That the world has failed is why ranks are here.
+    fn ends(&self) -> bool {
+        false
+    }
+
+    fn goes_on(&self) -> Result<(), Error> {
+        Ok(())
+    }
+
+    fn needs(&self, _: usize) -> bool {
+        true
+    }
+
+    fn lost(&self, rank: usize, how: &str) -> Error {
+        self.gone.set(true);
+        Error::Late { what: format!("rank {rank} {how}") }
+    }
+
+    fn late(&self, on: Option<usize>) -> Error {
+        let (rank, after) = (self.world.id(), self.world.deadline());
+        let on = on.unwrap_or(self.world.rank);
+        let pid = self.world.peers[on].pid;
+        let what = format!(
+            "rank {rank} waited {after:?} for rank {on} (process {pid}), which is alive and does not shrink the world; have all survivors call it"
+        );
+        Error::Late { what }
+    }
+}

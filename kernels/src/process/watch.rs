@@ -1,0 +1,184 @@
+//! Whoever waits for another rank, in a call or for a message: it spins, yields and sleeps, looks from time to time
+//! whether the others are alive, and gives up at the deadline.
+
+use std::time::{Duration, Instant};
+
+use super::board::Standing;
+use super::ending;
+use super::failure::{self, Cause};
+use super::world::World;
+use crate::Error;
+
+/// Looks before a rank that has a core for itself lets others have it.
+const SPINS: u32 = 4_000;
+/// Turns that others are given before a rank looks at the clock.
+const TURNS: u32 = 32;
+/// For so long turns are cheaper than sleep.
+const AWAKE: Duration = Duration::from_millis(2);
+/// How often a rank that waits looks whether the others are alive.
+pub(super) const LOOK: Duration = Duration::from_millis(10);
+/// Nanoseconds of a sleep.
+const SLEEP: i64 = 10_000_000;
+
+/// What waits for other ranks.
+pub(super) trait Watch {
+    fn world(&self) -> &World;
+
+    /// Whether it is to end early: looked at before it sleeps.
+    fn ends(&self) -> bool;
+
+    /// Why it ends early, if it does.
+    fn goes_on(&self) -> Result<(), Error>;
+
+    /// Whether it needs this rank, where it waits for no one rank.
+    fn needs(&self, rank: usize) -> bool;
+
+    /// A rank that it waits for ended or left.
+    fn lost(&self, rank: usize, how: &str) -> Error;
+
+    /// The deadline came.
+    fn late(&self, on: Option<usize>) -> Error;
+}
+
+/// Waits for what ranks bring about: `on` if it is one of them, or any.
+pub(super) fn wait<W: Watch>(
+    watch: &W,
+    on: Option<usize>,
+    mut ready: impl FnMut() -> bool,
+) -> Result<(), Error> {
+    if ready() {
+        return Ok(());
+    }
+    if watch.world().spins {
+        for _ in 0..SPINS {
+            std::hint::spin_loop();
+            if ready() {
+                return Ok(());
+            }
+        }
+    }
+    for _ in 0..TURNS {
+        std::thread::yield_now();
+        if ready() {
+            return Ok(());
+        }
+    }
+    wait_long(watch, on, &mut ready)
+}
+
+#[cold]
+fn wait_long(
+    watch: &dyn Watch,
+    on: Option<usize>,
+    ready: &mut dyn FnMut() -> bool,
+) -> Result<(), Error> {
+    let (world, board) = (watch.world(), &watch.world().board);
+    let since = Instant::now();
+    let mut looked = since;
+    let outcome = loop {
+        if let Err(ends) = watch.goes_on() {
+            break Err(ends);
+        }
+        let waited = since.elapsed();
+        if waited < AWAKE {
+            if (0..TURNS).any(|_| {
+                std::thread::yield_now();
+                ready()
+            }) {
+                break Ok(());
+            }
+            continue;
+        }
+        board.waits_for(world.rank, on);
+        board.sleep(world.rank, SLEEP, || ready() || watch.ends());
+        if ready() {
+            break Ok(());
+        }
+        if looked.elapsed() >= LOOK {
+            looked = Instant::now();
+            if let Err(lost) = look_after(watch, on) {
+                break if ready() { Ok(()) } else { Err(lost) };
+            }
+        }
+        if waited > world.deadline() {
+            break Err(watch.late(on));
+        }
+    };
+    board.waits_for(world.rank, None);
+    outcome
+}
+
+/// Looks whether those are alive that it waits for: the one, or whoever could have taken work that all wait for.
+fn look_after(watch: &dyn Watch, on: Option<usize>) -> Result<(), Error> {
+    let world = watch.world();
+    let suspects: Vec<usize> = match on {
+        Some(rank) => vec![rank],
+        None => world.others().collect(),
+    };
+    let dead = ending::ended(&world.peers, world.rank);
+    let dead = dead.map_err(|error| world.give_up_for(error))?;
+    for rank in suspects {
+        if on.is_none() && !watch.needs(rank) {
+            continue;
+        }
+        if let Some(how) = world.gone(rank, dead[rank]) {
+            return Err(watch.lost(rank, &how));
+        }
+    }
+    Ok(())
+}
+
+impl World {
+    /// How a rank went, if it left the world, or its process is dead.
+    fn gone(&self, rank: usize, dead: bool) -> Option<String> {
+        match self.board.standing(rank) {
+            Standing::Here => dead.then(|| {
+                let (launch, launched) = self.launched(rank);
+                let endings = self.endings.as_ref().filter(|endings| endings.launch() == launch);
+                ending::how(launched, &self.peers[rank], endings)
+            }),
+            Standing::Left => Some("left the world".to_owned()),
+            Standing::Panicked => Some("panicked and left the world".to_owned()),
+        }
+    }
+
+    /// Which ranks wait for that one, this one among them, in words.
+    pub(super) fn who_waits(&self, rank: usize) -> String {
+        let mut waiting = self.board.waiting_for(rank);
+        if rank != self.rank && !waiting.contains(&self.id()) {
+            waiting.push(self.id());
+            waiting.sort_unstable();
+        }
+        let names: Vec<String> = waiting.iter().map(|rank| rank.0.to_string()).collect();
+        match &names[..] {
+            [one] => format!("rank {one} waited for it"),
+            [some @ .., last] => format!("ranks {} and {last} waited for it", some.join(", ")),
+            [] => "nobody waited for it".to_owned(),
+        }
+    }
+
+    /// Ends all calls and messages, unless another rank has: then that one's cause is told.
+    pub(super) fn give_up(&self, cause: &Cause, error: Error) -> Error {
+        let ours = failure::write(&self.board.arena, cause);
+        self.board.wake_all();
+        if ours { error } else { failure::told(&self.board.arena, self.id()) }
+    }
+
+    /// Ends all calls and messages for a reason that is this rank's own.
+    pub(super) fn give_up_for(&self, error: Error) -> Error {
+        self.give_up(&Cause::Gave { by: self.id(), why: error.text() }, error)
+    }
+
+    /// Another rank wrote what none of ours writes: nothing can be trusted any more.
+    pub(super) fn corrupt(&self, what: String) -> Error {
+        self.give_up_for(Error::Corrupt { what })
+    }
+
+    /// The world's failure, if it has failed.
+    pub(super) fn intact(&self) -> Result<(), Error> {
+        if failure::has_failed(&self.board.arena) {
+            return Err(failure::told(&self.board.arena, self.id()));
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,57 @@
+//! Worlds whose ranks are threads of this process, each of which joins as a process would: messages, worlds made of
+//! parts of others, calls that do not block, and worlds of survivors.
+#![cfg(target_os = "linux")]
+
+#[path = "world/mail.rs"]
+mod mail;
+#[path = "world/nonblocking.rs"]
+mod nonblocking;
+#[path = "world/parts.rs"]
+mod parts;
+
+use std::thread;
+use std::time::Duration;
+
+use roundelay::{Error, Options, UniqueId, World};
+
+/// So many that a test tells what is due to their number.
+const COUNTS: [u32; 4] = [1, 2, 3, 5];
+
+/// Options with a deadline that a loaded machine keeps.
+fn patient() -> Options {
+    Options::new().deadline(Duration::from_secs(60))
+}
+
+/// For waits that are to end without success.
+fn hasty() -> Options {
+    Options::new().deadline(Duration::from_millis(700))
+}
+
+/// What each rank of a new world returns.
+fn each<R: Send>(nranks: u32, options: Options, rank: impl Fn(World) -> R + Sync) -> Vec<R> {
+    // Joining has as long as it takes.
+    let id = UniqueId::new().expect("an id");
+    thread::scope(|threads| {
+        let ranks: Vec<_> = (0..nranks)
+            .map(|me| {
+                let (id, rank) = (&id, &rank);
+                threads.spawn(move || {
+                    rank(World::join_with(id, nranks, me, options).expect("all join"))
+                })
+            })
+            .collect();
+        ranks.into_iter().map(|rank| rank.join().expect("no panic")).collect()
+    })
+}
+
+/// The number of a world's rank.
+fn me(world: &World) -> u32 {
+    world.rank().id()
+}
+
+fn code<T>(result: Result<T, Error>) -> String {
+    match result {
+        Ok(_) => "none".to_owned(),
+        Err(error) => error.code().as_str().to_owned(),
+    }
+}
