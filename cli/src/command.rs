@@ -13,6 +13,8 @@ use crate::launch::LaunchFlags;
 #[cfg(target_os = "linux")]
 use crate::launch::RankFlags;
 use crate::list::ListFlags;
+#[cfg(target_os = "linux")]
+use crate::ranks::RankFlags as AnswerFlags;
 use crate::run::RunFlags;
 use crate::shell::{CompletionsFlags, ManFlags};
 use crate::signals::SignalsFlags;
@@ -74,6 +76,10 @@ pub(crate) enum Command {
     #[cfg(target_os = "linux")]
     #[command(hide = true)]
     LaunchRank(RankFlags),
+    /// Answer as a rank of the command that started this process
+    #[cfg(target_os = "linux")]
+    #[command(hide = true)]
+    AnswerAsRank(AnswerFlags),
     /// Explain the code of an error or a warning: an example, the message, the fix
     Explain(ExplainFlags),
     /// Print what a shell needs to complete subcommands and flags

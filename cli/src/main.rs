@@ -1,6 +1,7 @@
 //! The `roundelay` command. Exit codes: 0, all is well; 1, the program is wrong; 2, the call is. `launch` has those of
 //! what it runs.
 
+mod aligned;
 mod bench;
 mod built;
 mod calibrate;
@@ -24,6 +25,7 @@ mod messages;
 mod optimum;
 mod output;
 mod program;
+mod ranks;
 mod report;
 mod run;
 mod shell;
@@ -34,6 +36,7 @@ mod topo;
 mod topology;
 mod usage;
 mod values;
+mod way;
 
 use std::process::ExitCode;
 
@@ -67,6 +70,8 @@ fn main() -> ExitCode {
         Command::Launch(flags) => return launch::main(&flags).unwrap_or_else(Failure::print),
         #[cfg(target_os = "linux")]
         Command::LaunchRank(flags) => return launch::become_rank(&flags),
+        #[cfg(target_os = "linux")]
+        Command::AnswerAsRank(flags) => return answer(&flags).unwrap_or_else(|code| code),
         Command::Explain(flags) => explain::main(&flags),
         Command::Completions(flags) => {
             shell::completions(&flags, Cli::command());
@@ -78,5 +83,17 @@ fn main() -> ExitCode {
         Ok(true) => ExitCode::SUCCESS,
         Ok(false) => ExitCode::from(1),
         Err(failure) => failure.print(),
+    }
+}
+
+/// What a process does that a command started as one of its ranks.
+#[cfg(target_os = "linux")]
+fn answer(flags: &ranks::RankFlags) -> Result<ExitCode, ExitCode> {
+    ranks::become_rank(flags)?;
+    let words = std::iter::once("roundelay".into()).chain(flags.args.iter().cloned());
+    match Cli::try_parse_from(words).map(|call| call.command) {
+        Ok(Command::Bench(flags)) => Ok(bench::answer(&flags)),
+        Ok(Command::Run(flags)) => Ok(run::answer(&flags)),
+        _ => Err(ExitCode::FAILURE),
     }
 }

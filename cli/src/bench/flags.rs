@@ -5,7 +5,7 @@ use roundelay::{Collective, DType, ReduceOp};
 use roundelay_core::diagnostics::Code;
 
 use crate::device::{Device, DeviceFlags};
-use crate::flags::{Callers, EngineFlags, TopologyFlags};
+use crate::flags::{CalledBy, CallerFlags, EngineFlags, TopologyFlags};
 use crate::lints::LintFlags;
 use crate::report::{Failure, Format};
 use crate::values::{
@@ -82,9 +82,8 @@ pub(crate) struct BenchFlags {
     pub(super) engine: EngineFlags,
     #[command(flatten)]
     pub(super) device: DeviceFlags,
-    /// How the ranks are called; with a call for each, every rank has a thread of its own, as in MPI
-    #[arg(long, value_enum, default_value_t = Callers::One)]
-    pub(super) callers: Callers,
+    #[command(flatten)]
+    pub(super) callers: CallerFlags,
     /// Write a plot of bandwidth by size
     #[arg(long, value_name = "FILE")]
     pub(super) svg: Option<String>,
@@ -135,7 +134,8 @@ impl BenchFlags {
     pub(super) fn check_device(&self) -> Result<(), Failure> {
         let useless = match () {
             () if self.device.device == Device::Host => return Ok(()),
-            () if self.callers != Callers::One => "--callers each",
+            () if self.callers.callers == CalledBy::Each => "--callers each",
+            () if self.callers.callers == CalledBy::Processes => "--callers processes",
             () if self.svg.is_some() => "--svg",
             () => return Ok(()),
         };

@@ -16,7 +16,7 @@ pub(super) fn head(config: &Config) -> Vec<String> {
             config.iters,
             u32::from(config.check),
             config.workers,
-            config.callers,
+            if config.alloc { "processes, buffers in shared memory," } else { config.callers },
             config.optimization,
         ),
         "# all ranks share this machine's memory: bandwidths are not those of links".to_owned(),

@@ -27,11 +27,15 @@ mod told;
 
 use std::process::ExitCode;
 
+#[cfg(target_os = "linux")]
+pub(crate) use endings::{Ending, Endings};
+#[cfg(target_os = "linux")]
+pub(crate) use environment::{Environment, refused};
 pub(crate) use flags::LaunchFlags;
 #[cfg(target_os = "linux")]
 pub(crate) use flags::RankFlags;
 #[cfg(target_os = "linux")]
-pub(crate) use rank::become_rank;
+pub(crate) use rank::{become_rank, tie_to};
 
 use crate::report::Failure;
 

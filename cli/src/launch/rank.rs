@@ -17,12 +17,8 @@ pub(super) const SUBCOMMAND: &str = "launch-rank";
 
 /// Returns only where the program cannot be executed, with the exit code that shells give then.
 pub(crate) fn become_rank(flags: &RankFlags) -> ExitCode {
-    if let Err(error) = set_parent_process_death_signal(Some(Signal::KILL)) {
-        return refused("the signal of the launcher's death", &error.into()).print();
-    }
-    // It may have died before.
-    if getppid().map(Pid::as_raw_pid) != Some(flags.launcher) {
-        return ExitCode::FAILURE;
+    if let Err(code) = tie_to(flags.launcher) {
+        return code;
     }
     let [program, args @ ..] = &flags.command[..] else { unreachable!("one value is required") };
     let error = Command::new(program).args(args).exec();
@@ -32,4 +28,12 @@ pub(crate) fn become_rank(flags: &RankFlags) -> ExitCode {
         Failure::usage(Code::BadCall, title).print();
     }
     ExitCode::from(if error.kind() == ErrorKind::NotFound { 127 } else { 126 })
+}
+
+/// Ties this process's life to that of the process that started it: the kernel kills it where that ends.
+pub(crate) fn tie_to(parent: i32) -> Result<(), ExitCode> {
+    set_parent_process_death_signal(Some(Signal::KILL))
+        .map_err(|error| refused("the signal of the launcher's death", &error.into()).print())?;
+    // It may have died before.
+    if getppid().map(Pid::as_raw_pid) == Some(parent) { Ok(()) } else { Err(ExitCode::FAILURE) }
 }
