@@ -4,8 +4,8 @@ use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
 use std::time::Instant;
 
-use roundelay::select::library;
-use roundelay::{Algorithm as _, DType, Options, ReduceOp, stay_on_core};
+use roundelay::library::TreeAllReduce;
+use roundelay::{DType, Options, ReduceOp, stay_on_core};
 use roundelay_core::collective::Collective;
 use roundelay_core::ids::RankId;
 use roundelay_core::prove;
@@ -59,9 +59,9 @@ impl Place {
         let world = Arc::new(World::join(&place.id, place.nranks, place.rank, options)?);
         // After that, as a world looks how many cores there are.
         stay_on_core(place.rank);
-        let mesh = library().iter().find(|known| known.name() == "OneShotMeshAllReduce");
-        let mesh = mesh.expect("it is in the library");
-        let proved = prove(mesh, place.nranks).expect("it is right for any number of ranks");
+        // A tree is soon proved, however many ranks there are.
+        let tree = TreeAllReduce::new().slices(1);
+        let proved = prove(&tree, place.nranks).expect("it is right for any number of ranks");
         let barrier = WorldPlan::new(&world, &proved, 1, DType::U8, ReduceOp::Max)?;
         Ok(Self { world, barrier, alloc })
     }
