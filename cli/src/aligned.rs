@@ -1,5 +1,6 @@
 //! Buffers as they are measured: each at its own place within a page.
 
+use std::hint::black_box;
 use std::ops::{Deref, DerefMut, Range};
 
 /// Cache lines from the beginning of a page to a buffer, times its number: without, the buffers of all ranks would fall
@@ -23,6 +24,14 @@ impl Aligned {
             bytes.as_ptr().align_offset(PAGE) + nth as usize * STAGGER % PAGE
         };
         Self { bytes, range: start..start + len }
+    }
+}
+
+/// Writes again what stands there: it then lies in the caches of this core, as what was just computed does.
+pub(crate) fn rewrite(bytes: &mut [u8]) {
+    let nothing = black_box(0);
+    for byte in bytes {
+        *byte ^= nothing;
     }
 }
 

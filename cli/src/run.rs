@@ -110,7 +110,7 @@ pub(crate) fn main(flags: &RunFlags) -> Result<bool, Failure> {
         Loaded::Ready(algorithms) => one(algorithms, &source)?,
         Loaded::Wrong(errors) => return Err(failed(&errors)),
     };
-    let mut calls = Calls::new(flags.callers.callers, flags.engine.options());
+    let mut calls = Calls::new(flags.callers.callers, flags.engine.options(), false);
     let mut reports = Vec::new();
     let mut refused = Vec::new();
     let nranks = RankCounts::or(flags.nranks.as_ref(), DEFAULT);
@@ -196,9 +196,9 @@ fn run(
         dtype: flags.dtype,
         op: flags.op,
     };
-    let inputs = reference.inputs(flags.seed);
+    let mut inputs = reference.inputs(flags.seed);
     let Measured { outputs, seconds, reduce_depth, device } = match &flags.device.device {
-        Device::Host => host(&proved, &inputs, flags, calls)?,
+        Device::Host => host(&proved, &mut inputs, flags, calls)?,
         Device::Cuda(devices) => cuda(devices, algorithm, &proved, &inputs, flags)?,
     };
     let views: Vec<&[u8]> = outputs.iter().map(Vec::as_slice).collect();
@@ -235,7 +235,7 @@ struct Measured {
 
 fn host(
     proved: &Proved,
-    inputs: &[Vec<u8>],
+    inputs: &mut [Vec<u8>],
     flags: &RunFlags,
     calls: &mut Calls,
 ) -> Result<Measured, Stopped> {
@@ -308,18 +308,18 @@ fn bytes(schedule: &Schedule, buffer: Buffer, rank: RankId, flags: &RunFlags) ->
 fn out_of_place(
     way: &mut Way<'_>,
     schedule: &Schedule,
-    inputs: &[Vec<u8>],
+    inputs: &mut [Vec<u8>],
     flags: &RunFlags,
 ) -> Result<(Vec<Vec<u8>>, f64), Failure> {
     let len = |rank| bytes(schedule, Buffer::Output, rank, flags);
     let mut outputs: Vec<Vec<u8>> = ranks(schedule).map(|rank| vec![0xA5; len(rank)]).collect();
-    let reads: Vec<&[u8]> = inputs.iter().map(Vec::as_slice).collect();
+    let mut reads: Vec<&mut [u8]> = inputs.iter_mut().map(Vec::as_mut_slice).collect();
     let mut writes: Vec<&mut [u8]> = outputs.iter_mut().map(Vec::as_mut_slice).collect();
     way.prepare(false)?;
-    way.apart(&reads, &mut writes, 1)?;
+    way.apart(&mut reads, &mut writes, 1)?;
     let mut seconds = 0.0;
     for _ in 0..flags.iterations {
-        seconds += way.apart(&reads, &mut writes, 1)?;
+        seconds += way.apart(&mut reads, &mut writes, 1)?;
     }
     way.fetch(false, &mut writes)?;
     Ok((outputs, seconds))
@@ -328,7 +328,7 @@ fn out_of_place(
 fn in_place(
     way: &mut Way<'_>,
     schedule: &Schedule,
-    inputs: &[Vec<u8>],
+    inputs: &mut [Vec<u8>],
     flags: &RunFlags,
 ) -> Result<(Vec<Vec<u8>>, f64), Failure> {
     let unit = flags.count as usize * flags.dtype.size();

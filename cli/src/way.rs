@@ -9,14 +9,17 @@ use roundelay_core::ids::RankId;
 use roundelay_core::verify::Proved;
 use roundelay_kernels::{Error, RankPlan};
 
+use crate::aligned::rewrite;
 use crate::flags::CalledBy;
-use crate::ranks::{Ranks, Shape};
+use crate::ranks::{Ranks, Shape, meeting};
 use crate::report::Failure;
 
 /// How plans are called.
 pub(crate) struct Calls {
     pub(crate) callers: CalledBy,
     pub(crate) options: Options,
+    /// Whether each rank writes its input again before each run.
+    rewrite: bool,
     /// Those that were started for the last number of ranks.
     ranks: Option<Ranks>,
 }
@@ -33,14 +36,15 @@ pub(crate) struct Asked<'a> {
 /// What is timed.
 pub(crate) enum Way<'a> {
     One(Plan),
-    Each(Box<SpmdPlan>),
+    /// With what the ranks meet by.
+    Each(Box<[SpmdPlan; 2]>, bool),
     /// They have buffers of their own.
-    Processes(&'a mut Ranks),
+    Processes(&'a mut Ranks, bool),
 }
 
 impl Calls {
-    pub(crate) fn new(callers: CalledBy, options: Options) -> Self {
-        Self { callers, options, ranks: None }
+    pub(crate) fn new(callers: CalledBy, options: Options, rewrite: bool) -> Self {
+        Self { callers, options, rewrite, ranks: None }
     }
 
     /// A plan for so many elements, on inputs of this seed.
@@ -50,11 +54,14 @@ impl Calls {
         (count, dtype, op): (u64, DType, ReduceOp),
         seed: u64,
     ) -> Result<Way<'_>, Failure> {
-        let options = self.options;
+        let Self { options, rewrite, .. } = *self;
         Ok(match self.callers {
             CalledBy::One => Way::One(Plan::with(proved, count, dtype, op, options)?),
             CalledBy::Each => {
-                Way::Each(Box::new(SpmdPlan::new(proved, count, dtype, op, options)?))
+                let meet = meeting(proved.schedule().nranks);
+                let meet = SpmdPlan::new(&meet, 1, DType::U8, ReduceOp::Max, options)?;
+                let plan = SpmdPlan::new(proved, count, dtype, op, options)?;
+                Way::Each(Box::new([plan, meet]), rewrite)
             }
             CalledBy::Processes => {
                 let nranks = proved.schedule().nranks;
@@ -67,7 +74,7 @@ impl Calls {
                 let ranks = self.ranks.insert(ranks);
                 let (dtype, op) = (dtype.name().to_owned(), op.name().to_owned());
                 ranks.plan(&Shape { which, root, count, dtype, op, seed })?;
-                Way::Processes(ranks)
+                Way::Processes(ranks, rewrite)
             }
         })
     }
@@ -77,8 +84,8 @@ impl Way<'_> {
     /// Where ranks have buffers of their own: puts inputs where they belong, and nothing where outputs belong.
     pub(crate) fn prepare(&mut self, in_place: bool) -> Result<(), Failure> {
         match self {
-            Self::Processes(ranks) => ranks.prepare(in_place),
-            Self::One(_) | Self::Each(_) => Ok(()),
+            Self::Processes(ranks, _) => ranks.prepare(in_place),
+            Self::One(_) | Self::Each(..) => Ok(()),
         }
     }
 
@@ -89,27 +96,32 @@ impl Way<'_> {
         results: &mut [&mut [u8]],
     ) -> Result<(), Failure> {
         match self {
-            Self::Processes(ranks) => ranks.fetch(in_place, results),
-            Self::One(_) | Self::Each(_) => Ok(()),
+            Self::Processes(ranks, _) => ranks.fetch(in_place, results),
+            Self::One(_) | Self::Each(..) => Ok(()),
         }
     }
 
     /// Seconds of so many runs in a row out of place.
     pub(crate) fn apart(
         &mut self,
-        inputs: &[&[u8]],
+        inputs: &mut [&mut [u8]],
         outputs: &mut [&mut [u8]],
         runs: u32,
     ) -> Result<f64, Failure> {
         Ok(match self {
-            Self::One(plan) => row(runs, || plan.run_bytes(inputs, outputs).map(drop))?,
-            Self::Each(plan) => {
-                let buffers = inputs.iter().zip(outputs);
-                spmd_row(plan, runs, buffers, |rank, (input, output)| {
+            Self::One(plan) => {
+                let inputs: Vec<&[u8]> = inputs.iter().map(|input| &**input).collect();
+                row(runs, || plan.run_bytes(&inputs, outputs).map(drop))?
+            }
+            Self::Each(plans, again) => {
+                let buffers = inputs.iter_mut().zip(outputs);
+                let rewritten =
+                    again.then_some(|(input, _): &mut (&mut &mut [u8], _)| rewrite(input));
+                spmd_row(plans, runs, buffers, rewritten, |rank, (input, output)| {
                     rank.run_bytes(input, output)
                 })?
             }
-            Self::Processes(ranks) => ranks.row(false, runs)?,
+            Self::Processes(ranks, rewrite) => ranks.row(false, runs, *rewrite)?,
         })
     }
 
@@ -121,11 +133,13 @@ impl Way<'_> {
     ) -> Result<f64, Failure> {
         Ok(match self {
             Self::One(plan) => row(runs, || plan.run_bytes_in_place(buffers).map(drop))?,
-            Self::Each(plan) => {
-                let buffers = buffers.iter_mut();
-                spmd_row(plan, runs, buffers, |rank, buffer| rank.run_bytes_in_place(buffer))?
+            Self::Each(plans, again) => {
+                let rewritten = again.then_some(|buffer: &mut &mut &mut [u8]| rewrite(buffer));
+                spmd_row(plans, runs, buffers.iter_mut(), rewritten, |rank, buffer| {
+                    rank.run_bytes_in_place(buffer)
+                })?
             }
-            Self::Processes(ranks) => ranks.row(true, runs)?,
+            Self::Processes(ranks, rewrite) => ranks.row(true, runs, *rewrite)?,
         })
     }
 }
@@ -139,15 +153,16 @@ fn row(runs: u32, mut run: impl FnMut() -> Result<(), Error>) -> Result<f64, Err
 }
 
 /// A thread for each rank, each on a core of its own as far as there are so many, and all started before the clock is:
-/// the time of the slowest.
+/// the time of the slowest. Where inputs are rewritten, all meet again before each run.
 fn spmd_row<B: Send>(
-    plan: &SpmdPlan,
+    [plan, meet]: &[SpmdPlan; 2],
     runs: u32,
     buffers: impl Iterator<Item = B>,
+    rewritten: Option<impl Fn(&mut B) + Sync>,
     run: impl Fn(&RankPlan<'_>, &mut B) -> Result<(), Error> + Sync,
 ) -> Result<f64, Error> {
     let ready = Barrier::new(plan.nranks() as usize);
-    let (ready, run) = (&ready, &run);
+    let (ready, rewritten, run) = (&ready, &rewritten, &run);
     thread::scope(|threads| {
         let calls: Vec<_> = (0..)
             .map(RankId)
@@ -155,9 +170,18 @@ fn spmd_row<B: Send>(
             .map(|(rank, mut buffer)| {
                 threads.spawn(move || {
                     stay_on_core(rank.0);
-                    let mine = plan.rank(rank)?;
+                    let (mine, meet) = (plan.rank(rank)?, meet.rank(rank)?);
                     ready.wait();
-                    row(runs, || run(&mine, &mut buffer))
+                    let Some(rewritten) = rewritten else {
+                        return row(runs, || run(&mine, &mut buffer));
+                    };
+                    let mut seconds = 0.0;
+                    for _ in 0..runs {
+                        rewritten(&mut buffer);
+                        meet.run::<u8>(&[0], &mut [0])?;
+                        seconds += row(1, || run(&mine, &mut buffer))?;
+                    }
+                    Ok(seconds)
                 })
             })
             .collect();

@@ -43,10 +43,10 @@ impl BenchBuffers {
     }
 
     /// Inputs, and outputs out of place.
-    pub(super) fn apart(&mut self) -> (Vec<&[u8]>, Vec<&mut [u8]>) {
+    pub(super) fn apart(&mut self) -> (Vec<&mut [u8]>, Vec<&mut [u8]>) {
         let nranks = self.reference.nranks;
         let lens: Vec<usize> = (0..nranks).map(|rank| self.output(RankId(rank))).collect();
-        let inputs = self.inputs.iter().map(AsRef::as_ref).collect();
+        let inputs = self.inputs.iter_mut().map(|input| &mut **input).collect();
         let outputs = self.rooms.iter_mut().zip(lens);
         (inputs, outputs.map(|(room, len)| &mut room[..len]).collect())
     }

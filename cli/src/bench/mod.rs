@@ -51,6 +51,9 @@ struct Config {
     /// Whether buffers lie in memory that processes share.
     #[serde(skip_serializing_if = "Not::not")]
     alloc: bool,
+    /// Whether ranks write their inputs again before each run.
+    #[serde(skip_serializing_if = "Not::not")]
+    rewrite: bool,
     optimization: String,
     min_bytes: u64,
     max_bytes: u64,
@@ -118,8 +121,8 @@ pub(crate) fn main(flags: &BenchFlags) -> Result<bool, Failure> {
     let sizes = sizes.map_err(|(why, help)| Failure::usage(flags::CODE, why).with_help(help))?;
     flags.device.check(&flags.engine)?;
     flags.check_device()?;
-    flags.callers.check()?;
-    let mut calls = Calls::new(flags.callers.callers, flags.engine.options());
+    flags.check_callers()?;
+    let mut calls = Calls::new(flags.callers.callers, flags.engine.options(), flags.rewrite);
     output::reserve(&[("--svg", flags.svg.as_deref())], flags.format == Format::Json)?;
     let nranks = RankCounts::or(flags.nranks.as_ref(), flags::NRANKS);
     let (groups, refused) = subject::find(flags, &nranks)?;
@@ -132,6 +135,7 @@ pub(crate) fn main(flags: &BenchFlags) -> Result<bool, Failure> {
         workers: flags.engine.workers.unwrap_or_else(cores),
         callers: flags.callers.callers.name(),
         alloc: flags.callers.alloc,
+        rewrite: flags.rewrite,
         optimization: flags.engine.level.to_string(),
         min_bytes: sizes.first().copied().unwrap_or(0),
         max_bytes: sizes.last().copied().unwrap_or(0),

@@ -126,8 +126,8 @@ pub(super) fn place(
         let mut shared = buffers.shared();
         Timing::take(warmup, iters, |runs| way.in_place(&mut shared, runs))?
     } else {
-        let (inputs, mut outputs) = buffers.apart();
-        Timing::take(warmup, iters, |runs| way.apart(&inputs, &mut outputs, runs))?
+        let (mut inputs, mut outputs) = buffers.apart();
+        Timing::take(warmup, iters, |runs| way.apart(&mut inputs, &mut outputs, runs))?
     };
     if check {
         way.prepare(in_place)?;
@@ -136,8 +136,8 @@ pub(super) fn place(
             way.in_place(&mut buffers.shared(), 1)?;
         } else {
             buffers.clear();
-            let (inputs, mut outputs) = buffers.apart();
-            way.apart(&inputs, &mut outputs, 1)?;
+            let (mut inputs, mut outputs) = buffers.apart();
+            way.apart(&mut inputs, &mut outputs, 1)?;
         }
         way.fetch(in_place, &mut buffers.results(in_place))?;
         nwrong = Some(buffers.wrong(reduce_depth, in_place));

@@ -107,7 +107,15 @@ impl Rank {
         let held = self.held.as_mut().expect("a plan is asked for before it is run");
         match ask {
             Ask::Prepare { in_place } => held.prepare(in_place),
-            Ask::Row { in_place, runs } => answer.seconds = place.row(held, in_place, runs)?,
+            Ask::Row { in_place, runs, rewrite: false } => {
+                answer.seconds = place.row(held, in_place, runs)?;
+            }
+            Ask::Row { in_place, runs, rewrite: true } => {
+                for _ in 0..runs {
+                    held.rewrite(in_place);
+                    answer.seconds += place.row(held, in_place, 1)?;
+                }
+            }
             Ask::Show { in_place } => answer.bytes = held.shown(in_place).len(),
             Ask::Join { .. } | Ask::Plan(_) => unreachable!("answered above"),
         }

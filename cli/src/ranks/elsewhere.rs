@@ -28,7 +28,7 @@ impl Ranks {
         match self.0 {}
     }
 
-    pub(crate) fn row(&mut self, _: bool, _: u32) -> Result<f64, Failure> {
+    pub(crate) fn row(&mut self, _: bool, _: u32, _: bool) -> Result<f64, Failure> {
         match self.0 {}
     }
 

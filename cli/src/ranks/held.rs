@@ -4,17 +4,16 @@ use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
 use std::time::Instant;
 
-use roundelay::library::TreeAllReduce;
 use roundelay::{DType, Options, ReduceOp, stay_on_core};
 use roundelay_core::collective::Collective;
 use roundelay_core::ids::RankId;
-use roundelay_core::prove;
 use roundelay_core::verify::Proved;
 use roundelay_kernels::Error;
 use roundelay_kernels::process::{Lent, World, WorldPlan, from_env};
 use roundelay_kernels::reference::fill;
 
-use crate::aligned::Aligned;
+use super::meeting;
+use crate::aligned::{Aligned, rewrite};
 
 /// What a result holds before a run.
 const UNTOUCHED: u8 = 0xA5;
@@ -59,10 +58,7 @@ impl Place {
         let world = Arc::new(World::join(&place.id, place.nranks, place.rank, options)?);
         // After that, as a world looks how many cores there are.
         stay_on_core(place.rank);
-        // A tree is soon proved, however many ranks there are.
-        let tree = TreeAllReduce::new().slices(1);
-        let proved = prove(&tree, place.nranks).expect("it is right for any number of ranks");
-        let barrier = WorldPlan::new(&world, &proved, 1, DType::U8, ReduceOp::Max)?;
+        let barrier = WorldPlan::new(&world, &meeting(place.nranks), 1, DType::U8, ReduceOp::Max)?;
         Ok(Self { world, barrier, alloc })
     }
 
@@ -137,6 +133,13 @@ impl Held {
         if in_place {
             room[*start..][..input.len()].copy_from_slice(input);
         }
+    }
+
+    /// Writes the input again, where it lies.
+    pub(super) fn rewrite(&mut self, in_place: bool) {
+        let Buffers { input, room, starts: [start, _], .. } = &mut self.buffers;
+        let len = input.len();
+        rewrite(if in_place { &mut room[*start..][..len] } else { input });
     }
 
     pub(super) fn shown(&self, in_place: bool) -> &[u8] {

@@ -15,8 +15,8 @@ pub(super) enum Ask {
     Plan(Shape),
     /// To put the input where it belongs, and nothing where the output belongs.
     Prepare { in_place: bool },
-    /// To meet the others, and then to run so many times.
-    Row { in_place: bool, runs: u32 },
+    /// To meet the others, and then to run so many times; or to write the input again and meet them before each run.
+    Row { in_place: bool, runs: u32, rewrite: bool },
     /// To send the output, or in place the whole buffer, after the answer.
     Show { in_place: bool },
 }

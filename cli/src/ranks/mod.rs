@@ -14,12 +14,22 @@ mod lines;
 #[cfg(target_os = "linux")]
 mod started;
 
+use roundelay::library::TreeAllReduce;
+use roundelay_core::prove;
+use roundelay_core::verify::Proved;
+
 #[cfg(target_os = "linux")]
 pub(crate) use answers::{RankFlags, answer, become_rank};
 #[cfg(not(target_os = "linux"))]
 pub(crate) use elsewhere::Ranks;
 #[cfg(target_os = "linux")]
 pub(crate) use started::Ranks;
+
+/// What so many ranks meet by: an `AllReduce` on a tree, which is soon proved.
+pub(crate) fn meeting(nranks: u32) -> Proved {
+    let tree = TreeAllReduce::new().slices(1);
+    prove(&tree, nranks).expect("it is right for any number of ranks")
+}
 
 /// What ranks are to run.
 #[derive(Clone, serde::Serialize, serde::Deserialize)]

@@ -64,8 +64,8 @@ impl Ranks {
     }
 
     /// Seconds of so many runs in a row: those of the slowest rank.
-    pub(crate) fn row(&mut self, in_place: bool, runs: u32) -> Result<f64, Failure> {
-        let answers = self.ask(&Ask::Row { in_place, runs })?;
+    pub(crate) fn row(&mut self, in_place: bool, runs: u32, rewrite: bool) -> Result<f64, Failure> {
+        let answers = self.ask(&Ask::Row { in_place, runs, rewrite })?;
         Ok(answers.iter().map(|answer| answer.seconds).fold(0.0, f64::max))
     }
 
