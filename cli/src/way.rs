@@ -113,13 +113,17 @@ impl Way<'_> {
                 let inputs: Vec<&[u8]> = inputs.iter().map(|input| &**input).collect();
                 row(runs, || plan.run_bytes(&inputs, outputs).map(drop))?
             }
-            Self::Each(plans, again) => {
-                let buffers = inputs.iter_mut().zip(outputs);
-                let rewritten =
-                    again.then_some(|(input, _): &mut (&mut &mut [u8], _)| rewrite(input));
-                spmd_row(plans, runs, buffers, rewritten, |rank, (input, output)| {
-                    rank.run_bytes(input, output)
-                })?
+            Self::Each(plans, rewrite) => {
+                let outputs = outputs.iter_mut().map(|output| &mut **output);
+                let buffers = inputs.iter_mut().map(|input| &mut **input).zip(outputs);
+                let row = (runs, *rewrite);
+                spmd_row(
+                    plans,
+                    row,
+                    buffers,
+                    |(input, _)| input,
+                    |rank, (input, output)| rank.run_bytes(input, output),
+                )?
             }
             Self::Processes(ranks, rewrite) => ranks.row(false, runs, *rewrite)?,
         })
@@ -133,11 +137,16 @@ impl Way<'_> {
     ) -> Result<f64, Failure> {
         Ok(match self {
             Self::One(plan) => row(runs, || plan.run_bytes_in_place(buffers).map(drop))?,
-            Self::Each(plans, again) => {
-                let rewritten = again.then_some(|buffer: &mut &mut &mut [u8]| rewrite(buffer));
-                spmd_row(plans, runs, buffers.iter_mut(), rewritten, |rank, buffer| {
-                    rank.run_bytes_in_place(buffer)
-                })?
+            Self::Each(plans, rewrite) => {
+                let buffers = buffers.iter_mut().map(|buffer| &mut **buffer);
+                let row = (runs, *rewrite);
+                spmd_row(
+                    plans,
+                    row,
+                    buffers,
+                    |buffer| buffer,
+                    |rank, buffer| rank.run_bytes_in_place(buffer),
+                )?
             }
             Self::Processes(ranks, rewrite) => ranks.row(true, runs, *rewrite)?,
         })
@@ -156,13 +165,13 @@ fn row(runs: u32, mut run: impl FnMut() -> Result<(), Error>) -> Result<f64, Err
 /// the time of the slowest. Where inputs are rewritten, all meet again before each run.
 fn spmd_row<B: Send>(
     [plan, meet]: &[SpmdPlan; 2],
-    runs: u32,
+    (runs, rewritten): (u32, bool),
     buffers: impl Iterator<Item = B>,
-    rewritten: Option<impl Fn(&mut B) + Sync>,
+    input: impl Fn(&mut B) -> &mut [u8] + Sync,
     run: impl Fn(&RankPlan<'_>, &mut B) -> Result<(), Error> + Sync,
 ) -> Result<f64, Error> {
     let ready = Barrier::new(plan.nranks() as usize);
-    let (ready, rewritten, run) = (&ready, &rewritten, &run);
+    let (ready, input, run) = (&ready, &input, &run);
     thread::scope(|threads| {
         let calls: Vec<_> = (0..)
             .map(RankId)
@@ -172,12 +181,12 @@ fn spmd_row<B: Send>(
                     stay_on_core(rank.0);
                     let (mine, meet) = (plan.rank(rank)?, meet.rank(rank)?);
                     ready.wait();
-                    let Some(rewritten) = rewritten else {
+                    if !rewritten {
                         return row(runs, || run(&mine, &mut buffer));
-                    };
+                    }
                     let mut seconds = 0.0;
                     for _ in 0..runs {
-                        rewritten(&mut buffer);
+                        rewrite(input(&mut buffer));
                         meet.run::<u8>(&[0], &mut [0])?;
                         seconds += row(1, || run(&mine, &mut buffer))?;
                     }

@@ -214,7 +214,7 @@ impl Subject {
         }
         let streams = streams.into_iter().max().unwrap_or(0);
         let (name, algorithm) = (algorithm.name().to_owned(), algorithm.clone());
-        Self { name, algorithm, streams, proved, which, root }
+        Self { name, algorithm, proved, which, root, streams }
     }
 
     /// Whether it can be run in place.

@@ -94,10 +94,10 @@ impl Place {
         let (from, to) = collective.alias(rank, root).starts();
         let starts = [from, to].map(|at| at as usize * unit);
         let memory = |len, nth| -> Result<Memory, Error> {
-            Ok(match self.alloc {
-                true => Memory::Lent(self.world.alloc::<u8>(len)?),
-                false => Memory::Own(Aligned::new(len, UNTOUCHED, nth)),
-            })
+            if self.alloc {
+                return Ok(Memory::Lent(self.world.alloc::<u8>(len)?));
+            }
+            Ok(Memory::Own(Aligned::new(len, UNTOUCHED, nth)))
         };
         let room = memory(input.max(output), nranks + rank.0)?;
         let mut own = memory(input, rank.0)?;

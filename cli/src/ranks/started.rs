@@ -13,7 +13,7 @@ use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 
 use super::Shape;
 use super::answers::SUBCOMMAND;
-use super::lines::{Answer, Ask, Reply};
+use super::lines::{Answer, Ask, Reply, Told};
 use crate::launch::{Ending, Endings, Environment, refused};
 use crate::program;
 use crate::report::Failure;
@@ -102,7 +102,7 @@ impl Ranks {
             }
         }
         // What a rank tells of itself is the cause of what the others tell.
-        failures.sort_by_key(|told| told.is_of_another());
+        failures.sort_by_key(Told::is_of_another);
         match (failures.into_iter().next(), gone) {
             (Some(cause), _) => Err(cause.into()),
             (None, Some(rank)) => Err(self.ended(rank)),
