@@ -33,6 +33,9 @@ mod list;
 mod messages;
 #[path = "command/outputs.rs"]
 mod outputs;
+#[cfg(target_os = "linux")]
+#[path = "command/processes.rs"]
+mod processes;
 #[path = "command/simulate.rs"]
 mod simulate;
 #[path = "command/subcommands.rs"]

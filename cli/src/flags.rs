@@ -2,9 +2,11 @@
 
 use clap::{Args, ValueEnum};
 use roundelay::{Level, Options};
+use roundelay_core::diagnostics::Code;
 use roundelay_core::verify;
 
 use crate::lints::LintFlags;
+use crate::report::Failure;
 use crate::values::{level, setting, whole};
 
 /// What is said of a topology. Apart from the flags, because the text is to be pasted into a shell as it is: without
@@ -68,22 +70,55 @@ impl EngineFlags {
     }
 }
 
+/// Who calls for the ranks of a run.
+#[derive(Args)]
+pub(crate) struct CallerFlags {
+    /// How the ranks are called; with a call for each, every rank has a thread or a process of its own, as in MPI
+    #[arg(long, value_enum, default_value_t = CalledBy::One)]
+    pub(crate) callers: CalledBy,
+    /// Buffers in memory that all processes share, with --callers processes
+    #[arg(long)]
+    pub(crate) alloc: bool,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum CalledBy {
+    /// A call for each rank, from a thread
+    Each,
+    /// One call for all ranks
+    One,
+    /// A call for each rank, from a process (on Linux)
+    Processes,
+}
+
+impl CalledBy {
+    /// As it is written.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Each => "each",
+            Self::One => "one",
+            Self::Processes => "processes",
+        }
+    }
+}
+
+impl CallerFlags {
+    /// Refuses shared buffers for ranks that are not processes.
+    pub(crate) fn check(&self) -> Result<(), Failure> {
+        if self.alloc && self.callers != CalledBy::Processes {
+            let title = "--alloc is for ranks that are processes";
+            return Err(Failure::usage(Code::BadCall, title).with_help("add --callers processes"));
+        }
+        Ok(())
+    }
+}
+
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Callers {
     /// A call for each rank
     Each,
     /// One call for all ranks
     One,
-}
-
-impl Callers {
-    /// As it is written.
-    pub(crate) fn name(self) -> &'static str {
-        match self {
-            Self::Each => "each",
-            Self::One => "one",
-        }
-    }
 }
 
 impl From<Callers> for verify::Callers {

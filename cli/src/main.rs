@@ -1,6 +1,7 @@
 //! The `roundelay` command. Exit codes: 0, all is well; 1, the program is wrong; 2, the call is. `launch` has those of
 //! what it runs.
 
+mod aligned;
 mod bench;
 mod built;
 mod calibrate;
@@ -24,6 +25,7 @@ mod messages;
 mod optimum;
 mod output;
 mod program;
+mod ranks;
 mod report;
 mod run;
 mod shell;
@@ -34,6 +36,7 @@ mod topo;
 mod topology;
 mod usage;
 mod values;
+mod way;
 
 use std::process::ExitCode;
 
@@ -44,7 +47,7 @@ use report::Failure;
 
 fn main() -> ExitCode {
     #[cfg(target_os = "linux")]
-    if let Some(code) = launch::become_rank() {
+    if let Some(code) = launch::become_rank().or_else(answer) {
         return code;
     }
     let call = match Cli::try_parse() {
@@ -81,4 +84,19 @@ fn main() -> ExitCode {
         Ok(false) => ExitCode::from(1),
         Err(failure) => failure.print(),
     }
+}
+
+/// What a process does that a command started as one of its ranks; nothing where it is not one.
+#[cfg(target_os = "linux")]
+fn answer() -> Option<ExitCode> {
+    let args = match ranks::become_rank()? {
+        Ok(args) => args,
+        Err(code) => return Some(code),
+    };
+    let words = std::iter::once("roundelay".into()).chain(args);
+    Some(match Cli::try_parse_from(words).map(|call| call.command) {
+        Ok(Command::Bench(flags)) => bench::answer(&flags),
+        Ok(Command::Run(flags)) => run::answer(&flags),
+        _ => ExitCode::FAILURE,
+    })
 }

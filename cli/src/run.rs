@@ -1,11 +1,10 @@
 //! `roundelay run`: seeded random data, real buffers, and every element compared with a plain reference.
 
-use std::time::Duration;
 #[cfg(feature = "cuda")]
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use clap::Args;
-use roundelay::{Algorithm as _, DType, Plan, ReduceOp};
+use roundelay::{Algorithm as _, DType, ReduceOp, Schedule};
 use roundelay_core::diagnostics::{Code, Diagnostic};
 use roundelay_core::ids::RankId;
 use roundelay_core::program::Configured;
@@ -17,13 +16,20 @@ use roundelay_kernels::reference::Reference;
 use serde::Serialize;
 
 use crate::device::{Device, DeviceFlags};
-use crate::flags::{EngineFlags, SourceFlags};
+use crate::flags::{CalledBy, CallerFlags, EngineFlags, SourceFlags};
 use crate::memory;
+#[cfg(target_os = "linux")]
+use crate::program::load_with;
 use crate::program::{Loaded, load, one, read};
+#[cfg(target_os = "linux")]
+use crate::ranks;
 use crate::report::{
     Failure, Format, JsonDiagnostic, name_counts, print, print_all, print_json, refuse,
 };
+#[cfg(target_os = "linux")]
+use crate::topology;
 use crate::values::{RankCounts, at_least, count, dtype, rank_counts, reduce_op};
+use crate::way::{Asked, Calls, Way};
 
 #[derive(Args)]
 pub(crate) struct RunFlags {
@@ -51,6 +57,8 @@ pub(crate) struct RunFlags {
     /// Timed runs, after one to warm up
     #[arg(short = 'I', long, value_name = "N", visible_alias = "iters", default_value_t = 5, value_parser = at_least(1_u32))]
     pub(crate) iterations: u32,
+    #[command(flatten)]
+    pub(crate) callers: CallerFlags,
     #[command(flatten)]
     pub(crate) engine: EngineFlags,
     #[command(flatten)]
@@ -82,6 +90,13 @@ struct Report {
 
 pub(crate) fn main(flags: &RunFlags) -> Result<bool, Failure> {
     flags.device.check(&flags.engine)?;
+    flags.callers.check()?;
+    if flags.device.device != Device::Host && flags.callers.callers != CalledBy::One {
+        let title = format!("--callers {} is for the host's engine", flags.callers.callers.name());
+        return Err(
+            Failure::usage(Code::BadFlag, title).with_help("leave it out, or take --device host")
+        );
+    }
     let source = read(&flags.source.source)?;
     let failed = |errors: &[Diagnostic]| {
         refuse(
@@ -95,11 +110,12 @@ pub(crate) fn main(flags: &RunFlags) -> Result<bool, Failure> {
         Loaded::Ready(algorithms) => one(algorithms, &source)?,
         Loaded::Wrong(errors) => return Err(failed(&errors)),
     };
+    let mut calls = Calls::new(flags.callers.callers, flags.engine.options(), false);
     let mut reports = Vec::new();
     let mut refused = Vec::new();
     let nranks = RankCounts::or(flags.nranks.as_ref(), DEFAULT);
     for &count in &nranks.counts {
-        match run(&algorithm, count, flags) {
+        match run(&algorithm, count, flags, &mut calls) {
             Ok(report) => reports.push(report),
             Err(Stopped::Unproved(mut errors)) => {
                 let all_refused = errors.iter().all(|e| e.code == Code::RankCountRefused);
@@ -114,6 +130,23 @@ pub(crate) fn main(flags: &RunFlags) -> Result<bool, Failure> {
     }
     show(flags, &source, &algorithm, &reports, &refused);
     Ok(!reports.is_empty() && reports.iter().all(|r| r.ok))
+}
+
+/// Answers as a rank of a command with these flags.
+#[cfg(target_os = "linux")]
+pub(crate) fn answer(flags: &RunFlags) -> std::process::ExitCode {
+    let options = flags.engine.options();
+    ranks::answer(options, flags.callers.alloc, &mut |nranks, _| {
+        let source = read(&flags.source.source)?;
+        let given = topology::given(&flags.source.topology)?;
+        // The command has printed the warnings.
+        match load_with(&source, &flags.source, given.as_ref(), drop)? {
+            Loaded::Ready(algorithms) => {
+                prove_source(&one(algorithms, &source)?, nranks).map_err(|_| Failure::Program)
+            }
+            Loaded::Wrong(_) => Err(Failure::Program),
+        }
+    })
 }
 
 /// The number of ranks where none is given.
@@ -137,16 +170,23 @@ impl From<roundelay_kernels::cuda::Error> for Stopped {
     }
 }
 
-impl From<roundelay_kernels::Error> for Stopped {
-    fn from(error: roundelay_kernels::Error) -> Self {
-        Self::Failure(error.into())
+impl From<Failure> for Stopped {
+    fn from(failure: Failure) -> Self {
+        Self::Failure(failure)
     }
 }
 
-fn run(algorithm: &Configured, nranks: u32, flags: &RunFlags) -> Result<Report, Stopped> {
+fn run(
+    algorithm: &Configured,
+    nranks: u32,
+    flags: &RunFlags,
+    calls: &mut Calls,
+) -> Result<Report, Stopped> {
     let collective = algorithm.collective();
     let proved = prove_source(algorithm, nranks).map_err(Stopped::Unproved)?;
     let needed = memory::needed(proved.schedule(), flags.count, flags.dtype, &BUFFERS);
+    // Processes have their own, beside those that are compared here.
+    let needed = if flags.callers.callers == CalledBy::Processes { 2 * needed } else { needed };
     memory::admit(needed).map_err(Stopped::Failure)?;
     let reference = Reference {
         collective,
@@ -156,14 +196,14 @@ fn run(algorithm: &Configured, nranks: u32, flags: &RunFlags) -> Result<Report, 
         dtype: flags.dtype,
         op: flags.op,
     };
-    let inputs = reference.inputs(flags.seed);
-    let Measured { outputs, time, reduce_depth, device } = match &flags.device.device {
-        Device::Host => host(&proved, &inputs, flags)?,
+    let mut inputs = reference.inputs(flags.seed);
+    let Measured { outputs, seconds, reduce_depth, device } = match &flags.device.device {
+        Device::Host => host(&proved, &mut inputs, flags, calls)?,
         Device::Cuda(devices) => cuda(devices, algorithm, &proved, &inputs, flags)?,
     };
     let views: Vec<&[u8]> = outputs.iter().map(Vec::as_slice).collect();
     let wrong = reference.count_wrong(&inputs, &views, reduce_depth);
-    let seconds = time.as_secs_f64() / f64::from(flags.iterations);
+    let seconds = seconds / f64::from(flags.iterations);
     let moved = collective.bytes(flags.count, nranks, flags.dtype.size() as u64) as f64;
     let algbw = if seconds > 0.0 { moved / seconds / 1e9 } else { 0.0 };
     Ok(Report {
@@ -187,18 +227,23 @@ fn run(algorithm: &Configured, nranks: u32, flags: &RunFlags) -> Result<Report, 
 /// What came out, and how long it took in all.
 struct Measured {
     outputs: Vec<Vec<u8>>,
-    time: Duration,
+    seconds: f64,
     reduce_depth: u32,
     /// The GPUs' names.
     device: Option<String>,
 }
 
-fn host(proved: &Proved, inputs: &[Vec<u8>], flags: &RunFlags) -> Result<Measured, Stopped> {
-    let options = flags.engine.options();
-    let plan = Plan::with(proved, flags.count, flags.dtype, flags.op, options)?;
+fn host(
+    proved: &Proved,
+    inputs: &mut [Vec<u8>],
+    flags: &RunFlags,
+    calls: &mut Calls,
+) -> Result<Measured, Stopped> {
+    let asked = Asked { proved, which: 0, root: None };
+    let mut way = calls.plan(asked, (flags.count, flags.dtype, flags.op), flags.seed)?;
     let form = if flags.in_place { in_place } else { out_of_place };
-    let (outputs, time) = form(&plan, inputs, flags)?;
-    Ok(Measured { outputs, time, reduce_depth: plan.proof().reduce_depth, device: None })
+    let (outputs, seconds) = form(&mut way, proved.schedule(), inputs, flags)?;
+    Ok(Measured { outputs, seconds, reduce_depth: proved.proof().reduce_depth, device: None })
 }
 
 #[cfg(not(feature = "cuda"))]
@@ -247,64 +292,76 @@ fn cuda(
     }
     let reduce_depth = plan.kernel().proof.reduce_depth;
     let device = Some(world.names().collect::<Vec<_>>().join(", "));
-    Ok(Measured { outputs: rooms.results(flags.in_place)?, time, reduce_depth, device })
+    let (outputs, seconds) = (rooms.results(flags.in_place)?, time.as_secs_f64());
+    Ok(Measured { outputs, seconds, reduce_depth, device })
 }
 
-fn ranks(plan: &Plan) -> impl Iterator<Item = RankId> + use<> {
-    (0..plan.schedule().nranks).map(RankId)
+fn ranks(schedule: &Schedule) -> impl Iterator<Item = RankId> + use<> {
+    (0..schedule.nranks).map(RankId)
+}
+
+/// Bytes of a rank's buffer.
+fn bytes(schedule: &Schedule, buffer: Buffer, rank: RankId, flags: &RunFlags) -> usize {
+    schedule.elements(buffer, rank, flags.count) as usize * flags.dtype.size()
 }
 
 fn out_of_place(
-    plan: &Plan,
-    inputs: &[Vec<u8>],
+    way: &mut Way<'_>,
+    schedule: &Schedule,
+    inputs: &mut [Vec<u8>],
     flags: &RunFlags,
-) -> Result<(Vec<Vec<u8>>, Duration), Stopped> {
-    let size = flags.dtype.size();
-    let mut outputs: Vec<Vec<u8>> =
-        ranks(plan).map(|rank| vec![0xA5; plan.output_len(rank) * size]).collect();
-    let reads: Vec<&[u8]> = inputs.iter().map(Vec::as_slice).collect();
+) -> Result<(Vec<Vec<u8>>, f64), Failure> {
+    let len = |rank| bytes(schedule, Buffer::Output, rank, flags);
+    let mut outputs: Vec<Vec<u8>> = ranks(schedule).map(|rank| vec![0xA5; len(rank)]).collect();
+    let mut reads: Vec<&mut [u8]> = inputs.iter_mut().map(Vec::as_mut_slice).collect();
     let mut writes: Vec<&mut [u8]> = outputs.iter_mut().map(Vec::as_mut_slice).collect();
-    plan.run_bytes(&reads, &mut writes)?;
-    let mut time = Duration::ZERO;
+    way.prepare(false)?;
+    way.apart(&mut reads, &mut writes, 1)?;
+    let mut seconds = 0.0;
     for _ in 0..flags.iterations {
-        time += plan.run_bytes(&reads, &mut writes)?.elapsed;
+        seconds += way.apart(&mut reads, &mut writes, 1)?;
     }
-    Ok((outputs, time))
+    way.fetch(false, &mut writes)?;
+    Ok((outputs, seconds))
 }
 
 fn in_place(
-    plan: &Plan,
-    inputs: &[Vec<u8>],
+    way: &mut Way<'_>,
+    schedule: &Schedule,
+    inputs: &mut [Vec<u8>],
     flags: &RunFlags,
-) -> Result<(Vec<Vec<u8>>, Duration), Stopped> {
-    let schedule = plan.schedule();
-    let size = flags.dtype.size();
-    let unit = flags.count as usize * size;
+) -> Result<(Vec<Vec<u8>>, f64), Failure> {
+    let unit = flags.count as usize * flags.dtype.size();
     // Where input and output begin in the one buffer of a rank.
     let starts = |rank: RankId| {
         let (input, output) = schedule.collective.alias(rank, schedule.root).starts();
         (input as usize * unit, output as usize * unit)
     };
+    let len =
+        |rank| [Buffer::Input, Buffer::Output].map(|buffer| bytes(schedule, buffer, rank, flags));
     let mut buffers: Vec<Vec<u8>> =
-        ranks(plan).map(|rank| vec![0xA5; plan.in_place_len(rank) * size]).collect();
-    let mut time = Duration::ZERO;
+        ranks(schedule).map(|rank| vec![0xA5; len(rank).into_iter().max().unwrap_or(0)]).collect();
+    let mut seconds = 0.0;
     for iteration in 0..=flags.iterations {
-        for (rank, buffer) in ranks(plan).zip(&mut buffers) {
+        way.prepare(true)?;
+        for (rank, buffer) in ranks(schedule).zip(&mut buffers) {
             let input = &inputs[rank.index()];
             buffer[starts(rank).0..][..input.len()].copy_from_slice(input);
         }
         let mut views: Vec<&mut [u8]> = buffers.iter_mut().map(Vec::as_mut_slice).collect();
-        let stats = plan.run_bytes_in_place(&mut views)?;
+        let took = way.in_place(&mut views, 1)?;
         // The first is to warm up.
         if iteration > 0 {
-            time += stats.elapsed;
+            seconds += took;
         }
     }
-    let outputs = ranks(plan)
+    let mut outputs: Vec<Vec<u8>> = ranks(schedule)
         .zip(&buffers)
-        .map(|(rank, buffer)| buffer[starts(rank).1..][..plan.output_len(rank) * size].to_vec())
+        .map(|(rank, buffer)| buffer[starts(rank).1..][..len(rank)[1]].to_vec())
         .collect();
-    Ok((outputs, time))
+    let mut views: Vec<&mut [u8]> = outputs.iter_mut().map(Vec::as_mut_slice).collect();
+    way.fetch(true, &mut views)?;
+    Ok((outputs, seconds))
 }
 
 fn show(

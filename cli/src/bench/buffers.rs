@@ -1,46 +1,15 @@
 //! The buffers of all ranks, made once for a size and used by every algorithm and by the limit.
 
-use std::ops::Range;
-
 use roundelay::Collective;
 use roundelay_core::ids::RankId;
 use roundelay_kernels::reference::{Reference, fill};
 
+use crate::aligned::Aligned;
+
+/// Of the inputs.
+pub(super) const SEED: u64 = 1;
 /// What a result holds before the checked run.
 const UNTOUCHED: u8 = 0xA5;
-/// Cache lines from the beginning of a rank's page to its buffer, times the rank: without, the buffers of all ranks
-/// would fall into the same sets of a cache.
-const STAGGER: usize = 64;
-const PAGE: usize = 4096;
-
-/// A buffer as it is measured.
-pub(super) struct Aligned {
-    bytes: Vec<u8>,
-    range: Range<usize>,
-}
-
-impl Aligned {
-    fn new(len: usize, content: u8, nth: u32) -> Self {
-        let bytes = vec![content; if len == 0 { 0 } else { len + 2 * PAGE }];
-        let start = if len == 0 {
-            0
-        } else {
-            bytes.as_ptr().align_offset(PAGE) + nth as usize * STAGGER % PAGE
-        };
-        Self { bytes, range: start..start + len }
-    }
-
-    fn bytes_mut(&mut self) -> &mut [u8] {
-        &mut self.bytes[self.range.clone()]
-    }
-}
-
-impl AsRef<[u8]> for Aligned {
-    fn as_ref(&self) -> &[u8] {
-        &self.bytes[self.range.clone()]
-    }
-}
-
 /// The buffers that everything is measured on: inputs, and room for the results of either form.
 pub(super) struct BenchBuffers {
     pub(super) reference: Reference,
@@ -57,7 +26,7 @@ impl BenchBuffers {
         let inputs = ranks().map(|rank| {
             let [len, _] = sizes(rank);
             let mut input = Aligned::new(len, 0, rank.0);
-            input.bytes_mut().copy_from_slice(&fill(dtype, op, 1, rank.0, len / dtype.size()));
+            input.copy_from_slice(&fill(dtype, op, SEED, rank.0, len / dtype.size()));
             input
         });
         let inputs = inputs.collect();
@@ -74,17 +43,17 @@ impl BenchBuffers {
     }
 
     /// Inputs, and outputs out of place.
-    pub(super) fn apart(&mut self) -> (Vec<&[u8]>, Vec<&mut [u8]>) {
+    pub(super) fn apart(&mut self) -> (Vec<&mut [u8]>, Vec<&mut [u8]>) {
         let nranks = self.reference.nranks;
         let lens: Vec<usize> = (0..nranks).map(|rank| self.output(RankId(rank))).collect();
-        let inputs = self.inputs.iter().map(AsRef::as_ref).collect();
+        let inputs = self.inputs.iter_mut().map(|input| &mut **input).collect();
         let outputs = self.rooms.iter_mut().zip(lens);
-        (inputs, outputs.map(|(room, len)| &mut room.bytes_mut()[..len]).collect())
+        (inputs, outputs.map(|(room, len)| &mut room[..len]).collect())
     }
 
     /// The one buffer of each rank in place.
     pub(super) fn shared(&mut self) -> Vec<&mut [u8]> {
-        self.rooms.iter_mut().map(Aligned::bytes_mut).collect()
+        self.rooms.iter_mut().map(|room| &mut **room).collect()
     }
 
     /// Where input and output begin in the buffer of a rank, in place.
@@ -97,7 +66,7 @@ impl BenchBuffers {
 
     /// Makes sure that nothing of an earlier result is taken for a new one.
     pub(super) fn clear(&mut self) {
-        self.rooms.iter_mut().for_each(|room| room.bytes_mut().fill(UNTOUCHED));
+        self.rooms.iter_mut().for_each(|room| room.fill(UNTOUCHED));
     }
 
     /// Puts the inputs where they lie in place.
@@ -106,8 +75,18 @@ impl BenchBuffers {
         for rank in (0..self.reference.nranks).map(RankId) {
             let (start, _) = self.starts(rank);
             let input = self.inputs[rank.index()].as_ref();
-            self.rooms[rank.index()].bytes_mut()[start..][..input.len()].copy_from_slice(input);
+            self.rooms[rank.index()][start..][..input.len()].copy_from_slice(input);
         }
+    }
+
+    /// Where the results belong.
+    pub(super) fn results(&mut self, in_place: bool) -> Vec<&mut [u8]> {
+        let ranks = (0..self.reference.nranks).map(RankId);
+        let places: Vec<_> = ranks
+            .map(|rank| (if in_place { self.starts(rank).1 } else { 0 }, self.output(rank)))
+            .collect();
+        let rooms = self.rooms.iter_mut().zip(places);
+        rooms.map(|(room, (start, len))| &mut room[start..][..len]).collect()
     }
 
     /// Elements that are wrong in the results, which lie as in place or at the beginning.

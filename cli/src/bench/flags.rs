@@ -5,7 +5,7 @@ use roundelay::{Collective, DType, ReduceOp};
 use roundelay_core::diagnostics::Code;
 
 use crate::device::{Device, DeviceFlags};
-use crate::flags::{Callers, EngineFlags, TopologyFlags};
+use crate::flags::{CalledBy, CallerFlags, EngineFlags, TopologyFlags};
 use crate::lints::LintFlags;
 use crate::report::{Failure, Format};
 use crate::values::{
@@ -17,7 +17,7 @@ use crate::values::{
 const LETTERS: &str = "\
 Letters of nccl-tests: -b -e -f -i -w -o -d -r and -c mean the same here. -n does not: it is the
 ranks, as in every subcommand, and the iterations are -I, or --iters as there. -g and -t are not
-there: ranks are no devices, and one process runs them all.";
+there: ranks are no devices, and one command runs them all.";
 
 #[derive(Args)]
 #[command(after_help = LETTERS)]
@@ -82,9 +82,11 @@ pub(crate) struct BenchFlags {
     pub(super) engine: EngineFlags,
     #[command(flatten)]
     pub(super) device: DeviceFlags,
-    /// How the ranks are called; with a call for each, every rank has a thread of its own, as in MPI
-    #[arg(long, value_enum, default_value_t = Callers::One)]
-    pub(super) callers: Callers,
+    #[command(flatten)]
+    pub(super) callers: CallerFlags,
+    /// Each rank writes its input again before each run, as a program does that computes it; that is not timed
+    #[arg(long)]
+    pub(super) rewrite: bool,
     /// Write a plot of bandwidth by size
     #[arg(long, value_name = "FILE")]
     pub(super) svg: Option<String>,
@@ -135,12 +137,23 @@ impl BenchFlags {
     pub(super) fn check_device(&self) -> Result<(), Failure> {
         let useless = match () {
             () if self.device.device == Device::Host => return Ok(()),
-            () if self.callers != Callers::One => "--callers each",
+            () if self.callers.callers == CalledBy::Each => "--callers each",
+            () if self.callers.callers == CalledBy::Processes => "--callers processes",
             () if self.svg.is_some() => "--svg",
             () => return Ok(()),
         };
         Err(Failure::usage(CODE, format!("{useless} is for the host's engine"))
             .with_help("leave it out, or take --device host"))
+    }
+
+    /// Refuses to let ranks write their inputs that do not call.
+    pub(super) fn check_callers(&self) -> Result<(), Failure> {
+        if self.rewrite && self.callers.callers == CalledBy::One {
+            let title = "--rewrite is for ranks that call by themselves";
+            return Err(Failure::usage(Code::BadCall, title)
+                .with_help("add --callers each or --callers processes"));
+        }
+        self.callers.check()
     }
 
     /// nccl-tests' sizes, in order.

@@ -56,6 +56,7 @@ impl Limit {
             dtype: reference.dtype,
         };
         let (inputs, mut outputs) = buffers.apart();
+        let inputs: Vec<&[u8]> = inputs.into_iter().map(|input| &*input).collect();
         let found = measure(&traffic, &inputs, &mut outputs, threads, TIME);
         let timing = Timing::of(found.samples);
         let time = timing.time();

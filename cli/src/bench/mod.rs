@@ -11,8 +11,8 @@ mod row;
 mod subject;
 mod table;
 mod timing;
-mod way;
 
+use std::ops::Not;
 use std::thread::available_parallelism;
 
 use indicatif::{ProgressBar, ProgressStyle};
@@ -22,17 +22,20 @@ use serde::Serialize;
 
 use crate::built;
 use crate::device::Device;
+use crate::flags::CalledBy;
 use crate::memory;
 use crate::output;
 use crate::report::{Failure, Format, print, print_json};
 use crate::values::RankCounts;
-use buffers::BenchBuffers;
+use crate::way::{Asked, Calls};
+use buffers::{BenchBuffers, SEED};
 pub(crate) use flags::BenchFlags;
 use limit::{Limit, WHAT};
 pub(crate) use row::count;
 use row::{Effort, Row, place};
+#[cfg(target_os = "linux")]
+pub(crate) use subject::answer;
 use subject::{Group, Refused, Subject};
-use way::{Calls, Way};
 
 /// What was asked for.
 #[derive(Serialize)]
@@ -43,8 +46,14 @@ struct Config {
     check: bool,
     /// Threads of the engine, and at most of the limit.
     workers: u32,
-    /// `one` for all ranks, or `each`.
+    /// `one` for all ranks, `each`, or `processes`.
     callers: &'static str,
+    /// Whether buffers lie in memory that processes share.
+    #[serde(skip_serializing_if = "Not::not")]
+    alloc: bool,
+    /// Whether ranks write their inputs again before each run.
+    #[serde(skip_serializing_if = "Not::not")]
+    rewrite: bool,
     optimization: String,
     min_bytes: u64,
     max_bytes: u64,
@@ -112,7 +121,8 @@ pub(crate) fn main(flags: &BenchFlags) -> Result<bool, Failure> {
     let sizes = sizes.map_err(|(why, help)| Failure::usage(flags::CODE, why).with_help(help))?;
     flags.device.check(&flags.engine)?;
     flags.check_device()?;
-    let calls = Calls { callers: flags.callers, options: flags.engine.options() };
+    flags.check_callers()?;
+    let mut calls = Calls::new(flags.callers.callers, flags.engine.options(), flags.rewrite);
     output::reserve(&[("--svg", flags.svg.as_deref())], flags.format == Format::Json)?;
     let nranks = RankCounts::or(flags.nranks.as_ref(), flags::NRANKS);
     let (groups, refused) = subject::find(flags, &nranks)?;
@@ -123,7 +133,9 @@ pub(crate) fn main(flags: &BenchFlags) -> Result<bool, Failure> {
         iters: flags.iterations,
         check: flags.check > 0,
         workers: flags.engine.workers.unwrap_or_else(cores),
-        callers: flags.callers.name(),
+        callers: flags.callers.callers.name(),
+        alloc: flags.callers.alloc,
+        rewrite: flags.rewrite,
         optimization: flags.engine.level.to_string(),
         min_bytes: sizes.first().copied().unwrap_or(0),
         max_bytes: sizes.last().copied().unwrap_or(0),
@@ -143,7 +155,7 @@ pub(crate) fn main(flags: &BenchFlags) -> Result<bool, Failure> {
             print(&format!("# refused {algo} on {nranks} ranks [{code}]: {reason}"));
         }
     }
-    let (results, limits) = measure(&cases, &config, calls, text)?;
+    let (results, limits) = measure(&cases, &config, &mut calls, text)?;
     let summary = Summary::new(flags, &results);
     if let Some(path) = &flags.svg {
         output::write(path, &plot::svg(&results, &limits))?;
@@ -214,7 +226,10 @@ fn cases<'a>(
                         let scratch = memory::needed(schedule, count, dtype, &[]);
                         let buffers =
                             buffers::needed(collective, nranks, root, count, dtype.size());
-                        memory::admit(scratch + buffers)
+                        // Processes have their own, beside those that are compared here.
+                        let times =
+                            if flags.callers.callers == CalledBy::Processes { 2 } else { 1 };
+                        memory::admit(scratch + times * buffers)
                             .map_err(|failure| failure.with_help("lower -e or --nranks"))?;
                     }
                     let count = usize::try_from(count).expect("memory was found for them");
@@ -231,7 +246,7 @@ fn cases<'a>(
 fn measure(
     cases: &[Case],
     config: &Config,
-    calls: Calls,
+    calls: &mut Calls,
     text: bool,
 ) -> Result<(Vec<Row>, Vec<Limit>), Failure> {
     let steps: usize = cases.iter().map(|case| 2 + case.group.subjects.len()).sum();
@@ -280,17 +295,17 @@ fn result(
     buffers: &mut BenchBuffers,
     case: &Case,
     config: &Config,
-    calls: Calls,
+    calls: &mut Calls,
 ) -> Result<Row, Failure> {
-    let engine = |error: roundelay_kernels::Error| Failure::from(error);
     let Case { size, reference: Reference { count, dtype, op, .. }, .. } = *case;
-    let (proved, shape) = (&subject.proved, (count as u64, dtype, op));
-    let way = Way::new(calls, proved, shape).map_err(engine)?;
-    let effort = config.effort();
-    let out_of_place = place(&way, buffers, false, size, effort).map_err(engine)?;
+    let Subject { proved, which, root, .. } = subject;
+    let asked = Asked { proved, which: *which, root: *root };
+    let mut way = calls.plan(asked, (count as u64, dtype, op), SEED)?;
+    let (effort, sized) = (config.effort(), (size, proved.proof().reduce_depth));
+    let out_of_place = place(&mut way, buffers, false, sized, effort)?;
     let in_place = subject
         .has_in_place()
-        .then(|| place(&way, buffers, true, size, effort).map_err(engine))
+        .then(|| place(&mut way, buffers, true, sized, effort))
         .transpose()?;
     Ok(Row::new(subject.name.clone(), subject, case, (out_of_place, in_place)))
 }

@@ -10,7 +10,8 @@ use super::buffers::BenchBuffers;
 use super::limit::Limit;
 use super::subject::Subject;
 use super::timing::{Timing, bandwidth};
-use super::way::Way;
+use crate::report::Failure;
+use crate::way::Way;
 
 /// One line of the table. The keys are nccl-tests', those before them ours.
 #[derive(Serialize)]
@@ -110,33 +111,36 @@ pub(super) struct Effort {
 
 /// Times a plan in one form, and counts what is wrong in the result of one more run.
 pub(super) fn place(
-    way: &Way,
+    way: &mut Way<'_>,
     buffers: &mut BenchBuffers,
     in_place: bool,
-    size: u64,
+    (size, reduce_depth): (u64, u32),
     effort: Effort,
-) -> Result<Measurement, roundelay_kernels::Error> {
+) -> Result<Measurement, Failure> {
     let Effort { warmup, iters, check } = effort;
     let Reference { collective, nranks, .. } = buffers.reference;
     let mut nwrong = None;
+    way.prepare(in_place)?;
     let timing = if in_place {
         buffers.enter();
         let mut shared = buffers.shared();
         Timing::take(warmup, iters, |runs| way.in_place(&mut shared, runs))?
     } else {
-        let (inputs, mut outputs) = buffers.apart();
-        Timing::take(warmup, iters, |runs| way.apart(&inputs, &mut outputs, runs))?
+        let (mut inputs, mut outputs) = buffers.apart();
+        Timing::take(warmup, iters, |runs| way.apart(&mut inputs, &mut outputs, runs))?
     };
     if check {
+        way.prepare(in_place)?;
         if in_place {
             buffers.enter();
             way.in_place(&mut buffers.shared(), 1)?;
         } else {
             buffers.clear();
-            let (inputs, mut outputs) = buffers.apart();
-            way.apart(&inputs, &mut outputs, 1)?;
+            let (mut inputs, mut outputs) = buffers.apart();
+            way.apart(&mut inputs, &mut outputs, 1)?;
         }
-        nwrong = Some(buffers.wrong(way.reduce_depth(), in_place));
+        way.fetch(in_place, &mut buffers.results(in_place))?;
+        nwrong = Some(buffers.wrong(reduce_depth, in_place));
     }
     Ok(Measurement::new(&timing, size, collective.bus_factor(nranks), nwrong))
 }

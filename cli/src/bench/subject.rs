@@ -10,8 +10,10 @@ use serde::Serialize;
 
 use super::flags::{BenchFlags, NRANKS};
 use crate::flags::{SourceFlags, TopologyFlags};
-use crate::program::{self, Loaded, load_on, read};
-use crate::report::{Failure, JsonDiagnostic, name_counts, refuse};
+use crate::program::{self, Loaded, load_with, read};
+#[cfg(target_os = "linux")]
+use crate::ranks;
+use crate::report::{Failure, JsonDiagnostic, name_counts, print_all, refuse};
 use crate::topology;
 
 /// An algorithm, proved for a rank count and a root.
@@ -20,6 +22,10 @@ pub(super) struct Subject {
     #[cfg_attr(not(feature = "cuda"), expect(dead_code, reason = "only kernels are made of it"))]
     pub(super) algorithm: Configured,
     pub(super) proved: Proved,
+    /// Its place among the algorithms that were asked for.
+    pub(super) which: usize,
+    /// The root that was asked for.
+    pub(super) root: Option<u32>,
     /// Of the rank that has most.
     pub(super) streams: u32,
 }
@@ -51,21 +57,17 @@ pub(super) fn find(
     flags: &BenchFlags,
     nranks: &crate::values::RankCounts,
 ) -> Result<(Vec<Group>, Vec<Refused>), Failure> {
-    let algorithms = match &flags.collective {
-        Some(collective) => of_library(flags, *collective)?,
-        None => named(flags)?,
-    };
+    let algorithms = asked(flags, true)?;
     let mut groups: Vec<Group> = Vec::new();
     let mut refused = Vec::new();
     for &n in &nranks.counts {
-        for named in &algorithms {
+        for (which, named) in algorithms.iter().enumerate() {
             for root in roots(flags, named.algorithm.collective(), n)? {
-                let mut algorithm = named.algorithm.clone();
-                if let Some(root) = root {
-                    program::set(&mut algorithm, "root", &root.to_string())?;
-                }
+                let algorithm = named.rooted(root)?;
                 match prove_source(&algorithm, n) {
-                    Ok(proved) => add(&mut groups, Subject::new(&algorithm, proved)),
+                    Ok(proved) => {
+                        add(&mut groups, Subject::new(&algorithm, proved, (which, root)));
+                    }
                     Err(mut errors) => {
                         let all_refused = errors.iter().all(|e| e.code == Code::RankCountRefused);
                         if !all_refused || named.wanted && nranks.named {
@@ -90,6 +92,39 @@ pub(super) fn find(
     Ok((groups, refused))
 }
 
+/// The algorithms that were asked for, in their order.
+fn asked(flags: &BenchFlags, warn: bool) -> Result<Vec<Named>, Failure> {
+    match &flags.collective {
+        Some(collective) => of_library(flags, *collective),
+        None => named(flags, warn),
+    }
+}
+
+/// Answers as a rank of a command with these flags.
+#[cfg(target_os = "linux")]
+pub(crate) fn answer(flags: &BenchFlags) -> std::process::ExitCode {
+    let mut algorithms = None;
+    ranks::answer(flags.engine.options(), flags.callers.alloc, &mut |nranks, shape| {
+        let algorithms = match &mut algorithms {
+            Some(algorithms) => algorithms,
+            none => none.insert(asked(flags, false)?),
+        };
+        let algorithm = algorithms[shape.which].rooted(shape.root)?;
+        prove_source(&algorithm, nranks).map_err(|_| Failure::Program)
+    })
+}
+
+impl Named {
+    /// The algorithm with this root, or with its own.
+    fn rooted(&self, root: Option<u32>) -> Result<Configured, Failure> {
+        let mut algorithm = self.algorithm.clone();
+        if let Some(root) = root {
+            program::set(&mut algorithm, "root", &root.to_string())?;
+        }
+        Ok(algorithm)
+    }
+}
+
 fn of_library(flags: &BenchFlags, collective: Collective) -> Result<Vec<Named>, Failure> {
     let given = topology::given(&flags.topology)?;
     let mut wanted: Vec<Named> = Vec::new();
@@ -107,7 +142,7 @@ fn of_library(flags: &BenchFlags, collective: Collective) -> Result<Vec<Named>, 
     Ok(wanted)
 }
 
-fn named(flags: &BenchFlags) -> Result<Vec<Named>, Failure> {
+fn named(flags: &BenchFlags, warn: bool) -> Result<Vec<Named>, Failure> {
     let given = topology::given(&flags.topology)?;
     let mut wanted = Vec::new();
     for name in &flags.sources {
@@ -119,7 +154,12 @@ fn named(flags: &BenchFlags) -> Result<Vec<Named>, Failure> {
             topology: TopologyFlags { topology: None, assume: None },
             lints: flags.lints.clone(),
         };
-        match load_on(&source, &one, given.as_ref())? {
+        let warn = |warnings: Vec<Diagnostic>| {
+            if warn {
+                print_all(&warnings, &source);
+            }
+        };
+        match load_with(&source, &one, given.as_ref(), warn)? {
             Loaded::Ready(algorithms) => {
                 wanted.extend(algorithms.into_iter().map(|algorithm| Named {
                     algorithm,
@@ -166,14 +206,15 @@ fn add(groups: &mut Vec<Group>, subject: Subject) {
 }
 
 impl Subject {
-    fn new(algorithm: &Configured, proved: Proved) -> Self {
+    fn new(algorithm: &Configured, proved: Proved, (which, root): (usize, Option<u32>)) -> Self {
         let schedule = proved.schedule();
         let mut streams = vec![0; schedule.nranks as usize];
         for stream in &schedule.streams {
             streams[stream.rank.index()] += 1;
         }
         let streams = streams.into_iter().max().unwrap_or(0);
-        Self { name: algorithm.name().to_owned(), algorithm: algorithm.clone(), streams, proved }
+        let (name, algorithm) = (algorithm.name().to_owned(), algorithm.clone());
+        Self { name, algorithm, proved, which, root, streams }
     }
 
     /// Whether it can be run in place.

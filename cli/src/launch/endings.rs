@@ -9,7 +9,7 @@ use rustix::fs::{MemfdFlags, Mode, OFlags, SealFlags, fcntl_add_seals, memfd_cre
 
 /// How a process ended.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Ending {
+pub(crate) enum Ending {
     /// With this exit code.
     Exit(i32),
     /// By this signal.
@@ -34,14 +34,14 @@ impl Ending {
 }
 
 /// A word for each rank, little endian: 0 while it runs.
-pub(super) struct Endings {
+pub(crate) struct Endings {
     words: File,
     /// The same memory, which the ranks inherit and can only read.
     inherited: OwnedFd,
 }
 
 impl Endings {
-    pub(super) fn new(nranks: u32) -> Result<Self> {
+    pub(crate) fn new(nranks: u32) -> Result<Self> {
         let flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING;
         let words = File::from(memfd_create("roundelay-endings", flags)?);
         words.set_len(4 * u64::from(nranks))?;
@@ -53,11 +53,11 @@ impl Endings {
     }
 
     /// The number of the descriptor that the ranks inherit.
-    pub(super) fn descriptor(&self) -> RawFd {
+    pub(crate) fn descriptor(&self) -> RawFd {
         self.inherited.as_raw_fd()
     }
 
-    pub(super) fn write(&self, rank: usize, ending: Ending) -> Result<()> {
+    pub(crate) fn write(&self, rank: usize, ending: Ending) -> Result<()> {
         self.words.write_all_at(&ending.word().to_le_bytes(), 4 * rank as u64)
     }
 }

@@ -31,9 +31,13 @@ use roundelay_core::diagnostics::Code;
 
 use crate::report::Failure;
 
+#[cfg(target_os = "linux")]
+pub(crate) use endings::{Ending, Endings};
+#[cfg(target_os = "linux")]
+pub(crate) use environment::{Environment, refused};
 pub(crate) use flags::LaunchFlags;
 #[cfg(target_os = "linux")]
-pub(crate) use rank::become_rank;
+pub(crate) use rank::{become_rank, number, tie_to};
 
 /// The exit code is that of the job.
 #[cfg(target_os = "linux")]

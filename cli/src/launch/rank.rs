@@ -30,12 +30,8 @@ pub(crate) fn become_rank() -> Option<ExitCode> {
         return None;
     }
     let (launcher, rank) = (number(launcher)?, number(rank)?);
-    if let Err(error) = set_parent_process_death_signal(Some(Signal::KILL)) {
-        return Some(refused("the signal of the launcher's death", &error.into()).print());
-    }
-    // It may have died before.
-    if getppid().map(Pid::as_raw_pid) != Some(launcher) {
-        return Some(ExitCode::FAILURE);
+    if let Err(code) = tie_to(launcher) {
+        return Some(code);
     }
     let error = Command::new(program).args(args).exec();
     // The others would say the same.
@@ -46,6 +42,15 @@ pub(crate) fn become_rank() -> Option<ExitCode> {
     Some(ExitCode::from(if error.kind() == ErrorKind::NotFound { 127 } else { 126 }))
 }
 
-fn number(text: &OsStr) -> Option<i32> {
+/// A number among the arguments.
+pub(crate) fn number(text: &OsStr) -> Option<i32> {
     text.to_str()?.parse().ok()
+}
+
+/// Ties this process's life to that of the process that started it: the kernel kills it where that ends.
+pub(crate) fn tie_to(parent: i32) -> Result<(), ExitCode> {
+    set_parent_process_death_signal(Some(Signal::KILL))
+        .map_err(|error| refused("the signal of the launcher's death", &error.into()).print())?;
+    // It may have died before.
+    if getppid().map(Pid::as_raw_pid) == Some(parent) { Ok(()) } else { Err(ExitCode::FAILURE) }
 }

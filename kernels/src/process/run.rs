@@ -345,6 +345,9 @@ impl WorldPlan {
                 visit.goes_on()?;
             }
             claims.done();
+            if claims.are_done() {
+                world.board.ring(world.rank);
+            }
         }
         if claims.are_done() { Ok(()) } else { visit.wait(None, || claims.are_done()) }
     }
@@ -575,8 +578,11 @@ impl StreamRun<'_> {
     /// Returns when one of these waits is met.
     fn wait(&self, visit: &Visit<'_>, blocked: &[(usize, u32)]) -> Result<(), Error> {
         let ready = || blocked.iter().any(|(_, channel)| self.met(visit, *channel));
-        let on = self.streams.counters[blocked[0].1 as usize].from;
-        visit.wait(Some(on), ready)
+        let from = |(_, channel): &(usize, u32)| self.streams.counters[*channel as usize].from;
+        let on = from(&blocked[0]);
+        // Who rings wakes those who wait for him, or for nobody in particular.
+        let one = blocked.iter().all(|wait| from(wait) == on);
+        visit.wait(one.then_some(on), ready)
     }
 }
 

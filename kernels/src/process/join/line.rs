@@ -56,8 +56,6 @@ pub(super) struct Packet {
     /// Empty where it was too long.
     pub(super) bytes: Vec<u8>,
     pub(super) fds: Vec<OwnedFd>,
-    /// Whether there were more descriptors than were due, or than this process may hold.
-    pub(super) cut: bool,
 }
 
 fn socket() -> Result<OwnedFd, Errno> {
@@ -225,7 +223,7 @@ impl Line {
             if got.flags.contains(ReturnFlags::TRUNC) {
                 bytes.clear();
             }
-            return Ok(Packet { bytes, fds, cut: got.flags.contains(ReturnFlags::CTRUNC) });
+            return Ok(Packet { bytes, fds });
         }
     }
 }

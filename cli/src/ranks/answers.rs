@@ -1,0 +1,124 @@
+//! The process that is a rank: it answers what the command asks, until that has no more questions or an answer is a
+//! failure.
+
+use std::collections::BTreeMap;
+use std::env::args_os;
+use std::ffi::OsString;
+use std::io::{BufRead as _, Result, Write as _, stdin, stdout};
+use std::process::{ExitCode, id};
+
+use roundelay::Options;
+use roundelay_core::verify::Proved;
+
+use super::Shape;
+use super::held::{Held, Place};
+use super::lines::{Answer, Ask, Reply, Told};
+use crate::launch::{number, tie_to};
+use crate::program;
+use crate::report::Failure;
+use crate::values::{dtype, reduce_op};
+
+/// The first argument of such a process. It is no subcommand that helps and completions would list.
+const WORD: &str = "answer-as-rank";
+
+/// The arguments of a process that answers this one, before what follows the name of the command.
+pub(super) fn arguments() -> [String; 2] {
+    [WORD.to_owned(), id().to_string()]
+}
+
+/// What follows the name of the command, if this process was started to answer it; its life is tied to the command's.
+pub(crate) fn become_rank() -> Option<std::result::Result<Vec<OsString>, ExitCode>> {
+    let mut args = args_os().skip(1);
+    let (word, asker) = (args.next()?, args.next()?);
+    if word != WORD {
+        return None;
+    }
+    Some(tie_to(number(&asker)?).map(|()| args.collect()))
+}
+
+/// Finds and proves what is to be run, for so many ranks.
+type Find<'a> = dyn FnMut(u32, &Shape) -> std::result::Result<Proved, Failure> + 'a;
+
+/// Answers all questions.
+pub(crate) fn answer(options: Options, alloc: bool, find: &mut Find<'_>) -> ExitCode {
+    let rank = Rank { options, alloc, place: None, held: None, proved: BTreeMap::new() };
+    match rank.serve(find) {
+        Ok(true) => ExitCode::SUCCESS,
+        // The command says what was wrong, if it is still there.
+        Ok(false) | Err(_) => ExitCode::FAILURE,
+    }
+}
+
+struct Rank {
+    options: Options,
+    alloc: bool,
+    place: Option<Place>,
+    held: Option<Held>,
+    /// What was asked for before, by which algorithm and which root.
+    proved: BTreeMap<(usize, Option<u32>), Proved>,
+}
+
+impl Rank {
+    /// Whether no answer was a failure.
+    fn serve(mut self, find: &mut Find<'_>) -> Result<bool> {
+        let mut to = stdout().lock();
+        for line in stdin().lock().lines() {
+            let ask: Ask = serde_json::from_str(&line?)?;
+            let shown = match ask {
+                Ask::Show { in_place } => Some(in_place),
+                _ => None,
+            };
+            let reply: Reply = self.reply(ask, find).map_err(Told::from);
+            serde_json::to_writer(&mut to, &reply)?;
+            to.write_all(b"\n")?;
+            if let (Some(in_place), Some(held)) = (shown, &self.held) {
+                to.write_all(held.shown(in_place))?;
+            }
+            to.flush()?;
+            if reply.is_err() {
+                // The others need not wait for this rank.
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    fn reply(&mut self, ask: Ask, find: &mut Find<'_>) -> std::result::Result<Answer, Failure> {
+        let mut answer = Answer::default();
+        if let Ask::Join { typed } = ask {
+            program::retype(typed);
+            self.place = Some(Place::join(self.options, self.alloc)?);
+            return Ok(answer);
+        }
+        let place = self.place.as_ref().expect("joining is asked for first");
+        if let Ask::Plan(shape) = ask {
+            let key = (shape.which, shape.root);
+            let proved = match self.proved.remove(&key) {
+                Some(proved) => proved,
+                None => find(place.nranks(), &shape)?,
+            };
+            let dtype = dtype(&shape.dtype).expect("dtypes have one name");
+            let op = reduce_op(&shape.op).expect("reduce ops have one name");
+            let data = (shape.count, dtype, op);
+            self.held = Some(place.hold(self.held.take(), &proved, data, shape.seed)?);
+            self.proved.insert(key, proved);
+            return Ok(answer);
+        }
+        let held = self.held.as_mut().expect("a plan is asked for before it is run");
+        match ask {
+            Ask::Prepare { in_place } => held.prepare(in_place),
+            Ask::Row { in_place, runs, rewrite: false } => {
+                answer.seconds = place.row(held, in_place, runs)?;
+            }
+            Ask::Row { in_place, runs, rewrite: true } => {
+                for _ in 0..runs {
+                    held.rewrite(in_place);
+                    answer.seconds += place.row(held, in_place, 1)?;
+                }
+            }
+            Ask::Show { in_place } => answer.bytes = held.shown(in_place).len(),
+            Ask::Join { .. } | Ask::Plan(_) => unreachable!("answered above"),
+        }
+        Ok(answer)
+    }
+}

@@ -1,0 +1,169 @@
+//! What a rank holds: its place in the world, a plan, and buffers.
+
+use std::ops::{Deref, DerefMut};
+use std::sync::Arc;
+use std::time::Instant;
+
+use roundelay::{DType, Options, ReduceOp, stay_on_core};
+use roundelay_core::collective::Collective;
+use roundelay_core::ids::RankId;
+use roundelay_core::verify::Proved;
+use roundelay_kernels::Error;
+use roundelay_kernels::process::{Lent, World, WorldPlan, from_env};
+use roundelay_kernels::reference::fill;
+
+use super::meeting;
+use crate::aligned::{Aligned, rewrite};
+
+/// What a result holds before a run.
+const UNTOUCHED: u8 = 0xA5;
+
+/// A rank, and the plan by which it meets the others.
+pub(super) struct Place {
+    world: Arc<World>,
+    barrier: WorldPlan,
+    /// Whether buffers lie in memory that all ranks can touch.
+    alloc: bool,
+}
+
+/// What is run, and on what.
+pub(super) struct Held {
+    plan: WorldPlan,
+    buffers: Buffers,
+}
+
+struct Buffers {
+    of: Of,
+    input: Memory,
+    /// For the output, or in place for both.
+    room: Memory,
+    output: usize,
+    /// Where input and output begin in place.
+    starts: [usize; 2],
+}
+
+/// What decides about buffers and what stands in them: the collective, its root, the data and the seed.
+type Of = (Collective, RankId, (u64, DType, ReduceOp), u64);
+
+enum Memory {
+    Own(Aligned),
+    Lent(Lent<u8>),
+}
+
+impl Place {
+    /// Joins the world that the command started this process in, and goes to a core of its own as far as there are so
+    /// many.
+    pub(super) fn join(options: Options, alloc: bool) -> Result<Self, Error> {
+        let place = from_env()?;
+        let world = Arc::new(World::join(&place.id, place.nranks, place.rank, options)?);
+        // After that, as a world looks how many cores there are.
+        stay_on_core(place.rank);
+        let barrier = WorldPlan::new(&world, &meeting(place.nranks), 1, DType::U8, ReduceOp::Max)?;
+        Ok(Self { world, barrier, alloc })
+    }
+
+    pub(super) fn nranks(&self) -> u32 {
+        self.world.nranks()
+    }
+
+    /// Makes a plan, and buffers unless those held before serve for it.
+    pub(super) fn hold(
+        &self,
+        before: Option<Held>,
+        proved: &Proved,
+        data: (u64, DType, ReduceOp),
+        seed: u64,
+    ) -> Result<Held, Error> {
+        let schedule = proved.schedule();
+        let of = (schedule.collective, schedule.root, data, seed);
+        let (count, dtype, op) = data;
+        let plan = WorldPlan::new(&self.world, proved, count, dtype, op)?;
+        let buffers = match before.map(|held| held.buffers).filter(|held| held.of == of) {
+            Some(buffers) => buffers,
+            None => self.buffers(of)?,
+        };
+        Ok(Held { plan, buffers })
+    }
+
+    fn buffers(&self, of: Of) -> Result<Buffers, Error> {
+        let (collective, root, (count, dtype, op), seed) = of;
+        let (rank, nranks) = (RankId(self.world.rank()), self.nranks());
+        let unit = count as usize * dtype.size();
+        let input = collective.input_units(rank, nranks, root) as usize * unit;
+        let output = collective.output_units(rank, nranks, root) as usize * unit;
+        let (from, to) = collective.alias(rank, root).starts();
+        let starts = [from, to].map(|at| at as usize * unit);
+        let memory = |len, nth| -> Result<Memory, Error> {
+            if self.alloc {
+                return Ok(Memory::Lent(self.world.alloc::<u8>(len)?));
+            }
+            Ok(Memory::Own(Aligned::new(len, UNTOUCHED, nth)))
+        };
+        let room = memory(input.max(output), nranks + rank.0)?;
+        let mut own = memory(input, rank.0)?;
+        own.copy_from_slice(&fill(dtype, op, seed, rank.0, input / dtype.size()));
+        Ok(Buffers { of, input: own, room, output, starts })
+    }
+
+    /// Meets the others, and then runs so many times in a row: the seconds of that.
+    pub(super) fn row(&self, held: &mut Held, in_place: bool, runs: u32) -> Result<f64, Error> {
+        self.barrier.run::<u8>(&[0], &mut [0])?;
+        let begun = Instant::now();
+        for _ in 0..runs {
+            held.run(in_place)?;
+        }
+        Ok(begun.elapsed().as_secs_f64())
+    }
+}
+
+impl Held {
+    fn run(&mut self, in_place: bool) -> Result<(), Error> {
+        let Buffers { input, room, output, .. } = &mut self.buffers;
+        if in_place {
+            self.plan.run_bytes_in_place(room)
+        } else {
+            self.plan.run_bytes(input, &mut room[..*output])
+        }
+    }
+
+    /// Puts the input where it lies in place, and makes sure that nothing of an earlier result is taken for a new one.
+    pub(super) fn prepare(&mut self, in_place: bool) {
+        let Buffers { input, room, starts: [start, _], .. } = &mut self.buffers;
+        room.fill(UNTOUCHED);
+        if in_place {
+            room[*start..][..input.len()].copy_from_slice(input);
+        }
+    }
+
+    /// Writes the input again, where it lies.
+    pub(super) fn rewrite(&mut self, in_place: bool) {
+        let Buffers { input, room, starts: [start, _], .. } = &mut self.buffers;
+        let len = input.len();
+        rewrite(if in_place { &mut room[*start..][..len] } else { input });
+    }
+
+    pub(super) fn shown(&self, in_place: bool) -> &[u8] {
+        let Buffers { room, output, starts: [_, start], .. } = &self.buffers;
+        &room[if in_place { *start } else { 0 }..][..*output]
+    }
+}
+
+impl Deref for Memory {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        match self {
+            Self::Own(own) => own,
+            Self::Lent(lent) => lent,
+        }
+    }
+}
+
+impl DerefMut for Memory {
+    fn deref_mut(&mut self) -> &mut [u8] {
+        match self {
+            Self::Own(own) => own,
+            Self::Lent(lent) => lent,
+        }
+    }
+}

@@ -1,0 +1,73 @@
+//! What the command asks its ranks, and what they answer: a line of JSON each.
+
+use roundelay_core::diagnostics::Code;
+use roundelay_core::topology::Problem;
+use serde::{Deserialize, Serialize};
+
+use super::Shape;
+use crate::report::Failure;
+
+#[derive(Serialize, Deserialize)]
+pub(super) enum Ask {
+    /// To join the world of all ranks; with what the command read from its standard input, if it did.
+    Join { typed: Option<String> },
+    /// To make buffers and a plan.
+    Plan(Shape),
+    /// To put the input where it belongs, and nothing where the output belongs.
+    Prepare { in_place: bool },
+    /// To meet the others, and then to run so many times; or to write the input again and meet them before each run.
+    Row { in_place: bool, runs: u32, rewrite: bool },
+    /// To send the output, or in place the whole buffer, after the answer.
+    Show { in_place: bool },
+}
+
+#[derive(Default, Serialize, Deserialize)]
+pub(super) struct Answer {
+    /// What a row took.
+    pub(super) seconds: f64,
+    /// Bytes that follow the line.
+    pub(super) bytes: usize,
+}
+
+pub(super) type Reply = Result<Answer, Told>;
+
+/// A failure as it is sent.
+#[derive(Serialize, Deserialize)]
+pub(super) struct Told {
+    code: String,
+    title: String,
+    notes: Vec<String>,
+    help: Option<String>,
+}
+
+impl From<Failure> for Told {
+    fn from(failure: Failure) -> Self {
+        let problem = match failure {
+            Failure::Usage(problem) => *problem,
+            // The command itself has read and proved the same.
+            Failure::Value(..) | Failure::Program => {
+                Problem::new(Code::UnreadableSource, "a rank does not find what the command found")
+                    .help("leave the source alone while it runs")
+            }
+        };
+        let Problem { code, title, notes, help } = problem;
+        Self { code: code.as_str().to_owned(), title, notes, help }
+    }
+}
+
+impl Told {
+    /// Whether it is what a rank tells of another one.
+    pub(super) fn is_of_another(&self) -> bool {
+        let told = [Code::Timeout, Code::RankEnded, Code::Abandoned];
+        told.iter().any(|code| self.code == code.as_str())
+    }
+}
+
+impl From<Told> for Failure {
+    fn from(Told { code, title, notes, help }: Told) -> Self {
+        let code = Code::parse(&code).expect("ranks send codes");
+        let mut problem = Problem::new(code, title);
+        (problem.notes, problem.help) = (notes, help);
+        problem.into()
+    }
+}

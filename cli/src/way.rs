@@ -1,0 +1,200 @@
+//! Who calls: one caller for all ranks, each rank's thread for itself, or each rank's process.
+
+use std::sync::Barrier;
+use std::thread;
+use std::time::Instant;
+
+use roundelay::{DType, Options, Plan, ReduceOp, SpmdPlan, stay_on_core};
+use roundelay_core::ids::RankId;
+use roundelay_core::verify::Proved;
+use roundelay_kernels::{Error, RankPlan};
+
+use crate::aligned::rewrite;
+use crate::flags::CalledBy;
+use crate::ranks::{Ranks, Shape, meeting};
+use crate::report::Failure;
+
+/// How plans are called.
+pub(crate) struct Calls {
+    pub(crate) callers: CalledBy,
+    pub(crate) options: Options,
+    /// Whether each rank writes its input again before each run.
+    rewrite: bool,
+    /// Those that were started for the last number of ranks.
+    ranks: Option<Ranks>,
+}
+
+/// An algorithm, as it was asked for and proved.
+pub(crate) struct Asked<'a> {
+    pub(crate) proved: &'a Proved,
+    /// Its place among those that the command's arguments name.
+    pub(crate) which: usize,
+    /// The root, where it is not the algorithm's own.
+    pub(crate) root: Option<u32>,
+}
+
+/// What is timed.
+pub(crate) enum Way<'a> {
+    One(Plan),
+    /// With what the ranks meet by.
+    Each(Box<[SpmdPlan; 2]>, bool),
+    /// They have buffers of their own.
+    Processes(&'a mut Ranks, bool),
+}
+
+impl Calls {
+    pub(crate) fn new(callers: CalledBy, options: Options, rewrite: bool) -> Self {
+        Self { callers, options, rewrite, ranks: None }
+    }
+
+    /// A plan for so many elements, on inputs of this seed.
+    pub(crate) fn plan(
+        &mut self,
+        Asked { proved, which, root }: Asked<'_>,
+        (count, dtype, op): (u64, DType, ReduceOp),
+        seed: u64,
+    ) -> Result<Way<'_>, Failure> {
+        let Self { options, rewrite, .. } = *self;
+        Ok(match self.callers {
+            CalledBy::One => Way::One(Plan::with(proved, count, dtype, op, options)?),
+            CalledBy::Each => {
+                let meet = meeting(proved.schedule().nranks);
+                let meet = SpmdPlan::new(&meet, 1, DType::U8, ReduceOp::Max, options)?;
+                let plan = SpmdPlan::new(proved, count, dtype, op, options)?;
+                Way::Each(Box::new([plan, meet]), rewrite)
+            }
+            CalledBy::Processes => {
+                let nranks = proved.schedule().nranks;
+                // Those of another number end before these are started.
+                let before = self.ranks.take().filter(|ranks| ranks.nranks() == nranks);
+                let ranks = match before {
+                    Some(ranks) => ranks,
+                    None => Ranks::start(nranks)?,
+                };
+                let ranks = self.ranks.insert(ranks);
+                let (dtype, op) = (dtype.name().to_owned(), op.name().to_owned());
+                ranks.plan(&Shape { which, root, count, dtype, op, seed })?;
+                Way::Processes(ranks, rewrite)
+            }
+        })
+    }
+}
+
+impl Way<'_> {
+    /// Where ranks have buffers of their own: puts inputs where they belong, and nothing where outputs belong.
+    pub(crate) fn prepare(&mut self, in_place: bool) -> Result<(), Failure> {
+        match self {
+            Self::Processes(ranks, _) => ranks.prepare(in_place),
+            Self::One(_) | Self::Each(..) => Ok(()),
+        }
+    }
+
+    /// Where ranks have buffers of their own: brings their outputs to where `results` are to lie.
+    pub(crate) fn fetch(
+        &mut self,
+        in_place: bool,
+        results: &mut [&mut [u8]],
+    ) -> Result<(), Failure> {
+        match self {
+            Self::Processes(ranks, _) => ranks.fetch(in_place, results),
+            Self::One(_) | Self::Each(..) => Ok(()),
+        }
+    }
+
+    /// Seconds of so many runs in a row out of place.
+    pub(crate) fn apart(
+        &mut self,
+        inputs: &mut [&mut [u8]],
+        outputs: &mut [&mut [u8]],
+        runs: u32,
+    ) -> Result<f64, Failure> {
+        Ok(match self {
+            Self::One(plan) => {
+                let inputs: Vec<&[u8]> = inputs.iter().map(|input| &**input).collect();
+                row(runs, || plan.run_bytes(&inputs, outputs).map(drop))?
+            }
+            Self::Each(plans, rewrite) => {
+                let outputs = outputs.iter_mut().map(|output| &mut **output);
+                let buffers = inputs.iter_mut().map(|input| &mut **input).zip(outputs);
+                let row = (runs, *rewrite);
+                spmd_row(
+                    plans,
+                    row,
+                    buffers,
+                    |(input, _)| input,
+                    |rank, (input, output)| rank.run_bytes(input, output),
+                )?
+            }
+            Self::Processes(ranks, rewrite) => ranks.row(false, runs, *rewrite)?,
+        })
+    }
+
+    /// Seconds of so many runs in a row in place, on one buffer for each rank.
+    pub(crate) fn in_place(
+        &mut self,
+        buffers: &mut [&mut [u8]],
+        runs: u32,
+    ) -> Result<f64, Failure> {
+        Ok(match self {
+            Self::One(plan) => row(runs, || plan.run_bytes_in_place(buffers).map(drop))?,
+            Self::Each(plans, rewrite) => {
+                let buffers = buffers.iter_mut().map(|buffer| &mut **buffer);
+                let row = (runs, *rewrite);
+                spmd_row(
+                    plans,
+                    row,
+                    buffers,
+                    |buffer| buffer,
+                    |rank, buffer| rank.run_bytes_in_place(buffer),
+                )?
+            }
+            Self::Processes(ranks, rewrite) => ranks.row(true, runs, *rewrite)?,
+        })
+    }
+}
+
+fn row(runs: u32, mut run: impl FnMut() -> Result<(), Error>) -> Result<f64, Error> {
+    let begun = Instant::now();
+    for _ in 0..runs {
+        run()?;
+    }
+    Ok(begun.elapsed().as_secs_f64())
+}
+
+/// A thread for each rank, each on a core of its own as far as there are so many, and all started before the clock is:
+/// the time of the slowest. Where inputs are rewritten, all meet again before each run.
+fn spmd_row<B: Send>(
+    [plan, meet]: &[SpmdPlan; 2],
+    (runs, rewritten): (u32, bool),
+    buffers: impl Iterator<Item = B>,
+    input: impl Fn(&mut B) -> &mut [u8] + Sync,
+    run: impl Fn(&RankPlan<'_>, &mut B) -> Result<(), Error> + Sync,
+) -> Result<f64, Error> {
+    let ready = Barrier::new(plan.nranks() as usize);
+    let (ready, input, run) = (&ready, &input, &run);
+    thread::scope(|threads| {
+        let calls: Vec<_> = (0..)
+            .map(RankId)
+            .zip(buffers)
+            .map(|(rank, mut buffer)| {
+                threads.spawn(move || {
+                    stay_on_core(rank.0);
+                    let (mine, meet) = (plan.rank(rank)?, meet.rank(rank)?);
+                    ready.wait();
+                    if !rewritten {
+                        return row(runs, || run(&mine, &mut buffer));
+                    }
+                    let mut seconds = 0.0;
+                    for _ in 0..runs {
+                        rewrite(input(&mut buffer));
+                        meet.run::<u8>(&[0], &mut [0])?;
+                        seconds += row(1, || run(&mine, &mut buffer))?;
+                    }
+                    Ok(seconds)
+                })
+            })
+            .collect();
+        let mut times = calls.into_iter().map(|call| call.join().expect("a rank does not panic"));
+        times.try_fold(0.0, |slowest: f64, time| Ok(slowest.max(time?)))
+    })
+}

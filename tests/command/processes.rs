@@ -1,0 +1,189 @@
+//! `--callers processes`: ranks that `run` and `bench` start as processes, and what becomes of them.
+
+use std::fs;
+use std::io::Read as _;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use roundelay::Collective;
+
+use super::call::{Call, TempFile, binary, roundelay, with_input};
+
+fn run(args: &[&str]) -> Call {
+    roundelay(&[&["run"], args, &["-I", "1", "--callers", "processes"]].concat())
+}
+
+fn bench(args: &[&str]) -> Call {
+    roundelay(&[&["bench"], args, &["-I", "2", "--callers", "processes"]].concat())
+}
+
+#[test]
+fn the_columns_are_those_of_other_callers() {
+    let args = ["RingAllReduce,RingAllGather", "-n", "2,4", "-b", "1K", "-e", "4K", "-f", "4"];
+    for more in [&[][..], &["--alloc"]] {
+        let call = bench(&[&args, more].concat()).ends(0);
+        let rows: Vec<Vec<&str>> = call
+            .out
+            .lines()
+            .filter(|line| !line.starts_with('#'))
+            .map(|line| line.split_whitespace().collect())
+            .collect();
+        assert_eq!(rows.len(), 8, "two sizes of two algorithms on 2 and on 4:\n{}", call.out);
+        for row in rows {
+            assert_eq!(row.len(), 17, "{row:?}");
+            assert_eq!([row[8], row[12]], ["0", "0"], "nothing is wrong");
+            for time in [row[5], row[9]] {
+                assert!(time.parse::<f64>().unwrap() > 0.0, "{row:?}");
+            }
+        }
+        assert!(call.out.contains(" callers: processes"), "{}", call.out);
+        assert_eq!(call.out.contains("buffers in shared memory"), !more.is_empty());
+    }
+}
+
+#[test]
+fn json_has_the_same_keys() {
+    let report = |callers: &[&str]| {
+        let args = ["bench", "NhrBroadcast", "-n", "3", "-r", "2", "-b", "1K", "-I", "1"];
+        let report = roundelay(&[&args, callers, &["--format", "json"]].concat()).ends(0).json();
+        let [row] = &report["results"].as_array().expect("a list")[..] else { panic!("{report}") };
+        assert_eq!((&row["root"], &row["out_of_place"]["nwrong"]), (&2.into(), &0.into()));
+        let keys: Vec<String> = row.as_object().expect("keys").keys().cloned().collect();
+        (keys, report["config"]["callers"].clone(), report["config"]["alloc"].clone())
+    };
+    let (keys, callers, alloc) = report(&["--callers", "each"]);
+    assert_eq!((callers, alloc), ("each".into(), serde_json::Value::Null));
+    let shared = report(&["--callers", "processes", "--alloc"]);
+    assert_eq!(shared, (keys, "processes".into(), true.into()));
+}
+
+#[test]
+fn inputs_may_be_written_again() {
+    for more in [&["--callers", "each"][..], &["--callers", "processes", "--alloc"]] {
+        let args = ["bench", "RingAllReduce", "-n", "3", "-b", "4K", "-I", "2", "--rewrite"];
+        let call = roundelay(&[&args, more].concat()).ends(0);
+        assert!(call.out.contains(" inputs: rewritten"), "{}", call.out);
+        let report = roundelay(&[&args, more, &["--format", "json"]].concat()).ends(0).json();
+        assert_eq!(report["config"]["rewrite"], true);
+        assert_eq!(report["out_of_bounds"]["okay"], true);
+    }
+    let call = roundelay(&["bench", "RingAllReduce", "--rewrite"]).refused(2, "E0507");
+    assert!(call.err.contains("add --callers each"), "{}", call.err);
+}
+
+#[test]
+fn all_of_the_library_is_right() {
+    for collective in Collective::ALL {
+        let name = collective.name();
+        let call = bench(&["--collective", name, "-n", "3", "-b", "96", "--format", "json"]);
+        let report = call.ends(0).json();
+        for row in report["results"].as_array().expect("a list") {
+            for place in ["out_of_place", "in_place"] {
+                assert!(
+                    [0.into(), serde_json::Value::Null].contains(&row[place]["nwrong"]),
+                    "{row}"
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn all_ops_and_levels() {
+    for op in ["sum", "prod", "min", "max", "avg"] {
+        for more in [&["-O0"][..], &["-O1", "--alloc"], &["--in-place"], &["--in-place", "--alloc"]]
+        {
+            let args = ["RingAllReduce", "-n", "3", "--count", "100", "--op", op];
+            let call = run(&[&args, more, &["--dtype", "bf16", "--format", "json"]].concat());
+            assert_eq!(call.ends(0).json()["wrong"], 0, "{op} {more:?}");
+        }
+    }
+    for callers in ["one", "each"] {
+        let call = roundelay(&["run", "RingAllReduce", "-n", "2..=4", "--callers", callers]);
+        assert_eq!(call.ends(0).out.lines().filter(|line| line.ends_with(" 0")).count(), 3);
+    }
+}
+
+#[test]
+fn ranks_find_what_the_command_found() {
+    let text = roundelay(&["emit", "coll", "RingAllReduce"]).ends(0).out;
+    let file = TempFile::new("mine.coll", text.as_bytes());
+    let args = ["--algorithm", "RingAllReduce", "--set", "ring=2,1,0", "-n", "3", "--count", "9"];
+    run(&[&[file.path()], &args[..]].concat()).ends(0);
+    let typed = ["run", "-", "-n", "3", "--count", "9", "--callers", "processes"];
+    with_input(&typed, text.as_bytes()).ends(0);
+    let topology = ["--topology", "full_mesh(4, 25GB/s, 2us) without (0, 1)"];
+    run(&[&["OneShotAround", "-n", "4", "--count", "9"], &topology[..]].concat()).ends(0);
+}
+
+#[test]
+fn many_more_ranks_than_cores() {
+    run(&["TreeAllReduce", "-n", "40", "--count", "10"]).ends(0);
+    run(&["RingAllReduce", "-n", "1", "--count", "10"]).ends(0);
+}
+
+#[test]
+fn what_does_not_go_together_is_refused() {
+    for command in ["run", "bench"] {
+        let call = roundelay(&[command, "RingAllReduce", "--alloc"]).refused(2, "E0507");
+        assert!(call.err.contains("add --callers processes"), "{}", call.err);
+        let each = [command, "RingAllReduce", "--alloc", "--callers", "each"];
+        roundelay(&each).refused(2, "E0507");
+        let gpu = [command, "RingAllReduce", "--callers", "processes", "--device", "cuda"];
+        let call = roundelay(&gpu).refused(2, "E0501");
+        assert!(call.err.contains("--callers processes is for the host's engine"), "{}", call.err);
+    }
+    roundelay(&["signals", "RingAllReduce", "--callers", "processes"]).refused(2, "E0501");
+    // Errors of ranks are told once.
+    let mut limited = Command::new("sh");
+    limited.args(["-c", "ulimit -n 20; exec \"$@\"", "sh"]).arg(binary().get_program());
+    limited.args(["run", "RingAllReduce", "-n", "16", "--count", "9", "--callers", "processes"]);
+    let output = limited.output().expect("`sh` starts");
+    let err = String::from_utf8_lossy(&output.stderr);
+    assert_eq!((output.status.code(), err.matches("error").count()), (Some(2), 2), "{err}");
+    assert!(err.contains("error[E0429]: the system refuses process"), "{err}");
+}
+
+/// The processes that a process started.
+fn children(pid: u32) -> Vec<String> {
+    let path = format!("/proc/{pid}/task/{pid}/children");
+    let children = fs::read_to_string(path).unwrap_or_default();
+    children.split_whitespace().map(str::to_owned).collect()
+}
+
+#[track_caller]
+fn until(what: &str, holds: impl Fn() -> bool) {
+    let start = Instant::now();
+    while !holds() {
+        assert!(start.elapsed() < Duration::from_secs(20), "{what}");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+#[test]
+fn nothing_is_left_of_them() {
+    let is_there = |pid: &String| fs::exists(format!("/proc/{pid}")).unwrap_or(true);
+    for whole in [true, false] {
+        let mut command = binary();
+        command.args(["run", "RingAllReduce", "-n", "3", "--count", "9", "-I", "100000000"]);
+        command.args(["--callers", "processes"]).stderr(Stdio::piped());
+        let mut running = command.spawn().expect("the command starts");
+        until("three ranks", || children(running.id()).len() == 3);
+        let ranks = children(running.id());
+        // Until they are in calls: what is told before that is that they do not meet.
+        std::thread::sleep(Duration::from_millis(500));
+        if whole {
+            running.kill().expect("it runs");
+            running.wait().expect("it ends");
+        } else {
+            let killed = Command::new("kill").args(["-s", "KILL", &ranks[1]]).status();
+            assert!(killed.expect("`kill` starts").success());
+            assert_eq!(running.wait().expect("it ends").code(), Some(2));
+            let mut err = String::new();
+            running.stderr.take().expect("a pipe").read_to_string(&mut err).expect("text");
+            assert_eq!(err.lines().count(), 1, "{err}");
+            assert!(err.starts_with("error[E04") && err.contains("killed by signal 9"), "{err}");
+        }
+        until("a rank is left", || !ranks.iter().any(is_there));
+    }
+}
