@@ -17,8 +17,8 @@ use roundelay_kernels::{Calls, SpmdPlan};
 use call::{Call, unit};
 use chosen::Chosen;
 use kept::Kept;
-pub(crate) use rank::Home;
 pub use rank::Rank;
+pub(crate) use rank::{Home, Made};
 
 use crate::{Algorithm, Collective, Element, Error, Options, Plan, ReduceOp};
 
@@ -227,7 +227,7 @@ impl Comm {
             let rank = RankId(rank);
             return Err(roundelay_kernels::Error::NoSuchRank { rank, nranks }.into());
         }
-        Ok(Rank::new(Home::Threads(self), RankId(rank)))
+        Ok(Rank::new(self, RankId(rank)))
     }
 
     fn plan(&self, call: Call) -> Result<Arc<Plan>, Error> {
@@ -264,6 +264,20 @@ impl Comm {
         spmd.make_room(|plan| Arc::get_mut(plan).is_some_and(|plan| !plan.awaited()));
         spmd.insert(call, plan.clone());
         Ok(plan)
+    }
+}
+
+impl Home for Comm {
+    fn ranks(&self) -> u32 {
+        self.nranks
+    }
+
+    fn settled(&self) -> Result<(), Error> {
+        Ok(())
+    }
+
+    fn plan_of(&self, call: Call) -> Result<Made, Error> {
+        Ok(Made::Threads(self.spmd_plan(call)?))
     }
 }
 

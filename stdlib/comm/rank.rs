@@ -1,5 +1,6 @@
 //! One rank of a communicator, whose thread calls by itself.
 
+use std::fmt;
 use std::sync::Arc;
 
 use roundelay_core::ids::RankId;
@@ -7,33 +8,33 @@ use roundelay_kernels::SpmdPlan;
 #[cfg(target_os = "linux")]
 use roundelay_kernels::process::WorldPlan;
 
-use super::Comm;
 use super::call::{Call, unit};
-#[cfg(target_os = "linux")]
-use crate::World;
 use crate::{Collective, Element, Error, ReduceOp};
 
-/// One rank, for the thread that calls for it: [`Comm::rank`] makes it for ranks that are threads of this process, and
+/// One rank, for the thread that calls for it: [`Comm::rank`](crate::Comm::rank) makes it for ranks that are threads of this process, and
 /// `World::rank` for ranks that are processes. The calls are the same.
 ///
 /// All ranks make the same calls in the same order, each by itself, as in MPI and NCCL. A call returns
-/// when this rank is done; others may still be in it. [`Comm`] has an example, the lengths of buffers, and the errors
+/// when this rank is done; others may still be in it. [`Comm`](crate::Comm) has an example, the lengths of buffers, and the errors
 /// of calls: E0402 for a wrong length, E0405 where another rank does not come, E0413 after a failure, E0414 where
 /// ranks made different calls.
 #[derive(Debug)]
 pub struct Rank<'c> {
-    home: Home<'c>,
+    home: &'c dyn Home,
     id: RankId,
     /// The call before: the next one is often the same.
     last: Option<(Call, Made)>,
 }
 
-/// Where a rank lives.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum Home<'c> {
-    Threads(&'c Comm),
-    #[cfg(target_os = "linux")]
-    Processes(&'c World),
+/// Where a rank lives: among threads or among processes.
+pub(crate) trait Home: fmt::Debug + Sync {
+    /// The number of ranks.
+    fn ranks(&self) -> u32;
+
+    /// Returns when the calls before are done, those too that did not block.
+    fn settled(&self) -> Result<(), Error>;
+
+    fn plan_of(&self, call: Call) -> Result<Made, Error>;
 }
 
 /// The plan of a call.
@@ -45,7 +46,7 @@ pub(crate) enum Made {
 }
 
 impl<'c> Rank<'c> {
-    pub(crate) fn new(home: Home<'c>, id: RankId) -> Self {
+    pub(crate) fn new(home: &'c dyn Home, id: RankId) -> Self {
         Self { home, id, last: None }
     }
 
@@ -56,29 +57,16 @@ impl<'c> Rank<'c> {
 
     /// The number of ranks.
     pub fn nranks(&self) -> u32 {
-        match self.home {
-            Home::Threads(comm) => comm.nranks,
-            #[cfg(target_os = "linux")]
-            Home::Processes(world) => world.nranks(),
-        }
+        self.home.ranks()
     }
 
     /// The plan of a call: that of the last one if that was the same.
     fn plan(&mut self, call: Call) -> Result<&Made, Error> {
-        #[cfg(target_os = "linux")]
-        if let Home::Processes(world) = self.home {
-            // Those that do not block were called before this one.
-            world.settle()?;
-        }
+        self.home.settled()?;
         if self.last.as_ref().is_none_or(|(last, _)| *last != call) {
             // Before another one is asked for: it may have to go.
             self.last = None;
-            let made = match self.home {
-                Home::Threads(comm) => Made::Threads(comm.spmd_plan(call)?),
-                #[cfg(target_os = "linux")]
-                Home::Processes(world) => Made::Processes(world.plan(call)?),
-            };
-            self.last = Some((call, made));
+            self.last = Some((call, self.home.plan_of(call)?));
         }
         let Some((_, plan)) = &self.last else { unreachable!("it was just set") };
         Ok(plan)
@@ -125,19 +113,19 @@ impl<'c> Rank<'c> {
     }
 
     /// Returns when all ranks have called it. It is an `AllReduce` of one byte.
-    /// [Errors](Comm#errors-of-calls): E0414 where another rank makes another call.
+    /// [Errors](crate::Comm#errors-of-calls): E0414 where another rank makes another call.
     pub fn barrier(&mut self) -> Result<(), Error> {
         self.all_reduce(&mut [0_u8], ReduceOp::Max)
     }
 
     /// Reduces the buffers of all ranks, one of c elements each, and leaves the result in every one of them.
-    /// [Errors](Comm#errors-of-calls): E0414 where lengths differ from rank to rank.
+    /// [Errors](crate::Comm#errors-of-calls): E0414 where lengths differ from rank to rank.
     pub fn all_reduce<T: Element>(&mut self, buffer: &mut [T], op: ReduceOp) -> Result<(), Error> {
         self.in_place((Collective::AllReduce, 0), buffer.len(), op, buffer)
     }
 
     /// Reduces the inputs of all ranks into every output; each has c elements.
-    /// [Errors](Comm#errors-of-calls): E0402 where input and output differ in length, E0414 where ranks do.
+    /// [Errors](crate::Comm#errors-of-calls): E0402 where input and output differ in length, E0414 where ranks do.
     pub fn all_reduce_into<T: Element>(
         &mut self,
         input: &[T],
@@ -148,7 +136,7 @@ impl<'c> Rank<'c> {
     }
 
     /// Reduces block r of all inputs into the output of rank r. The output has c elements, and the input n blocks of
-    /// c. [Errors](Comm#errors-of-calls): E0402 where the input is not n times as long as the output.
+    /// c. [Errors](crate::Comm#errors-of-calls): E0402 where the input is not n times as long as the output.
     pub fn reduce_scatter<T: Element>(
         &mut self,
         input: &[T],
@@ -159,19 +147,19 @@ impl<'c> Rank<'c> {
     }
 
     /// Copies the input of rank r to block r of every output. The input has c elements, and the output n blocks of c.
-    /// [Errors](Comm#errors-of-calls): E0402 where the output is not n times as long as the input.
+    /// [Errors](crate::Comm#errors-of-calls): E0402 where the output is not n times as long as the input.
     pub fn all_gather<T: Element>(&mut self, input: &[T], output: &mut [T]) -> Result<(), Error> {
         self.apart((Collective::AllGather, 0), input.len(), ReduceOp::Sum, input, output)
     }
 
     /// Copies the buffer of rank `root` to those of all others; each has c elements. [Errors of
-    /// calls](Comm#errors-of-calls): E0411 for a root that is no rank, E0414 where ranks differ in length or root.
+    /// calls](crate::Comm#errors-of-calls): E0411 for a root that is no rank, E0414 where ranks differ in length or root.
     pub fn broadcast<T: Element>(&mut self, buffer: &mut [T], root: u32) -> Result<(), Error> {
         self.in_place((Collective::Broadcast, root), buffer.len(), ReduceOp::Sum, buffer)
     }
 
     /// Reduces the buffers of all ranks, of c elements each, into that of rank `root`; the others keep what they
-    /// hold. [Errors](Comm#errors-of-calls): E0411 for a root that is no rank, E0414 where ranks differ in
+    /// hold. [Errors](crate::Comm#errors-of-calls): E0411 for a root that is no rank, E0414 where ranks differ in
     /// length, op or root.
     pub fn reduce<T: Element>(
         &mut self,
@@ -183,7 +171,7 @@ impl<'c> Rank<'c> {
     }
 
     /// Copies block r of the root's input to the output of rank r. The output has c elements; the input has n blocks
-    /// of c at the root, and is empty elsewhere. [Errors](Comm#errors-of-calls): E0402 for another length,
+    /// of c at the root, and is empty elsewhere. [Errors](crate::Comm#errors-of-calls): E0402 for another length,
     /// E0411 for a root that is no rank.
     pub fn scatter<T: Element>(
         &mut self,
@@ -195,7 +183,7 @@ impl<'c> Rank<'c> {
     }
 
     /// Copies the input of rank r to block r of the root's output. The input has c elements; the output has n blocks
-    /// of c at the root, and is empty elsewhere. [Errors](Comm#errors-of-calls): E0402 for another length,
+    /// of c at the root, and is empty elsewhere. [Errors](crate::Comm#errors-of-calls): E0402 for another length,
     /// E0411 for a root that is no rank.
     pub fn gather<T: Element>(
         &mut self,
@@ -207,7 +195,7 @@ impl<'c> Rank<'c> {
     }
 
     /// Copies block s of the input of rank r to block r of the output of rank s. Input and output have n blocks of c
-    /// elements. [Errors](Comm#errors-of-calls): E0402 where they differ in length, or have no multiple of n
+    /// elements. [Errors](crate::Comm#errors-of-calls): E0402 where they differ in length, or have no multiple of n
     /// elements.
     pub fn all_to_all<T: Element>(&mut self, input: &[T], output: &mut [T]) -> Result<(), Error> {
         let count = unit("input", input.len(), self.nranks())? as usize;

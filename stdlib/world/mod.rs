@@ -14,7 +14,7 @@ use roundelay_kernels::process::{self, Lent, UniqueId, WorldPlan};
 use crate::comm::call::Call;
 use crate::comm::chosen::Chosen;
 use crate::comm::kept::Kept;
-use crate::comm::{Comm, Home, Rank};
+use crate::comm::{Comm, Home, Made, Rank};
 use progress::{Progress, Queue, Turns};
 
 pub use nonblocking::{Nonblocking, Scope};
@@ -217,7 +217,7 @@ impl World {
 
     /// The rank of this process, for the thread that calls for it.
     pub fn rank(&self) -> Rank<'_> {
-        Rank::new(Home::Processes(self), RankId(self.engine.rank()))
+        Rank::new(self, RankId(self.engine.rank()))
     }
 
     /// Lends `len` elements of memory that all ranks can touch, all zero: calls on such buffers copy nothing aside where
@@ -382,4 +382,18 @@ impl World {
 fn no_thread(error: &str) -> Error {
     let what = format!("the system refuses a thread for calls that do not block: {error}");
     roundelay_kernels::Error::SystemRefused { what }.into()
+}
+
+impl Home for World {
+    fn ranks(&self) -> u32 {
+        self.nranks()
+    }
+
+    fn settled(&self) -> Result<(), Error> {
+        self.settle()
+    }
+
+    fn plan_of(&self, call: Call) -> Result<Made, Error> {
+        Ok(Made::Processes(self.plan(call)?))
+    }
 }

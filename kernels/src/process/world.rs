@@ -137,7 +137,6 @@ impl World {
     fn of(joined: Joined, layout: Layout, rank: u32, options: Options) -> Result<Self, Error> {
         let nranks = layout.nranks as u32;
         let arena = Arena::new(joined.arena.as_fd(), layout)?;
-        let cores = std::thread::available_parallelism().map_or(1, |n| n.get() as u32);
         let n = nranks as usize;
         let endings = Endings::from_env();
         if let Some((endings, launched)) = &endings {
@@ -155,7 +154,7 @@ impl World {
             options,
             peers: joined.peers,
             endings: endings.map(|(endings, _)| endings),
-            spins: nranks <= cores,
+            spins: nranks <= cores(),
             own: Mutex::new(Own {
                 number: 0,
                 room: 0,
@@ -242,6 +241,22 @@ fn layout(nranks: u32) -> Layout {
     let memory = sysinfo();
     let memory = u64::from(memory.mem_unit).saturating_mul(memory.totalram);
     Layout::new(nranks, memory as usize)
+}
+
+/// Cores that ranks have together, as far as this one can tell: a launcher may have put each on a core of its own, which
+/// shows as a single one.
+fn cores() -> u32 {
+    let mine = std::thread::available_parallelism().map_or(1, |n| n.get() as u32);
+    if mine > 1 {
+        return mine;
+    }
+    // Such as `0-3,8`.
+    let online = std::fs::read_to_string("/sys/devices/system/cpu/online").unwrap_or_default();
+    let ranges = online.trim().split(',').filter_map(|range| {
+        let (first, last) = range.split_once('-').unwrap_or((range, range));
+        Some(last.parse::<u32>().ok()?.checked_sub(first.parse().ok()?)? + 1)
+    });
+    ranges.sum::<u32>().max(mine)
 }
 
 impl Drop for World {
