@@ -89,11 +89,12 @@ impl<'c> Rank<'c> {
         buffer: &mut [T],
     ) -> Result<(), Error> {
         let (call, rank) = (self.call::<T>(called, count, op)?, self.id);
-        Ok(match self.plan(call)? {
+        match self.plan(call)? {
             Made::Threads(plan) => plan.rank(rank)?.run_in_place(buffer)?,
             #[cfg(target_os = "linux")]
             Made::Processes(plan) => plan.run_in_place(buffer)?,
-        })
+        }
+        Ok(())
     }
 
     fn apart<T: Element>(
@@ -105,11 +106,12 @@ impl<'c> Rank<'c> {
         output: &mut [T],
     ) -> Result<(), Error> {
         let (call, rank) = (self.call::<T>(called, count, op)?, self.id);
-        Ok(match self.plan(call)? {
+        match self.plan(call)? {
             Made::Threads(plan) => plan.rank(rank)?.run(input, output)?,
             #[cfg(target_os = "linux")]
             Made::Processes(plan) => plan.run(input, output)?,
-        })
+        }
+        Ok(())
     }
 
     /// Returns when all ranks have called it. It is an `AllReduce` of one byte.

@@ -21,7 +21,6 @@ use crate::{Collective, Element, Error, ReduceOp};
 /// by a thread of the world that the first of them starts. All ranks must make the same calls in the same order,
 /// whether each of them blocks or not; a call of [`Rank`](crate::Rank) first waits for those under way. What a plan's
 /// making says (E02xx, E0402, E0411 and others) is said by `wait`, too.
-#[derive(Clone, Copy)]
 pub struct Nonblocking<'w> {
     world: &'w World,
 }
@@ -86,7 +85,7 @@ impl World {
         }
     }
 
-    fn later_barrier<'env>(&self, queue: Result<&Queue<'env>, Error>) -> Pending<()> {
+    fn later_barrier(&self, queue: Result<&Queue<'_>, Error>) -> Pending<()> {
         let plan = self.planned::<u8>((Collective::AllReduce, 0), Ok(1), ReduceOp::Max);
         let ready = queue.and_then(|queue| Ok((queue, plan?)));
         match ready {

@@ -6,6 +6,8 @@
 
 mod device;
 mod executors;
+#[cfg(target_os = "linux")]
+mod worlds;
 
 use std::str::FromStr as _;
 use std::thread;

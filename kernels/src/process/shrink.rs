@@ -140,3 +140,21 @@ impl Watch for Meeting<'_> {
         Error::Late { what }
     }
 }
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::World;
+    use crate::Options;
+
+    #[test]
+    fn every_attempt_has_an_id_of_its_own() {
+        let worlds = World::together(1, Options::new()).expect("a world");
+        let ids = [1, 2, 3].map(|attempt| {
+            worlds[0].shrink().expect("one is left");
+            assert_eq!(worlds[0].attempt(0), attempt);
+            worlds[0].id_of(0)
+        });
+        assert!(ids[0] != ids[1] && ids[1] != ids[2]);
+        ids[2].check().expect("a whole id");
+    }
+}

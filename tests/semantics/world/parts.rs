@@ -3,7 +3,7 @@
 use std::thread;
 use std::time::{Duration, Instant};
 
-use roundelay::library::RingAllReduce;
+use roundelay::library::{RingAllReduce, RingBroadcast};
 use roundelay::{ReduceOp, World};
 
 use super::{COUNTS, code, each, hasty, me, patient};
@@ -114,6 +114,18 @@ fn worlds_shrink_again_and_again() {
             world.rank().all_reduce(&mut buffer, ReduceOp::Sum).expect("all call");
             assert_eq!(buffer, [size as i32; 30]);
         }
+    });
+}
+
+#[test]
+fn a_shrunk_world_has_the_algorithms_and_a_split_one_has_none() {
+    each(2, patient(), |world| {
+        // One for root 1 alone: any other root is refused.
+        let world = world.using(RingBroadcast::new().root(1));
+        let told = |world: &World| code(world.rank().broadcast(&mut [1_u8], 0));
+        assert_eq!(told(&world), "E0211");
+        assert_eq!(told(&world.shrink().expect("all")), "E0211");
+        assert_eq!(told(&world.split(Some(0), 0).expect("all").expect("a color")), "none");
     });
 }
 
