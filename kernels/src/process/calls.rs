@@ -272,18 +272,18 @@ impl<'w> Visit<'w> {
     /// The deadline came.
     fn late(&self, on: Option<usize>) -> Error {
         let (world, board) = (self.world, &self.world.board);
-        let numbers = world.others().map(|other| (board.number(other), other));
-        let (made, slowest) = numbers.min().unwrap_or((self.number, world.rank));
+        let on = self.blamed(on);
+        let made = board.number(on);
         let error = if made < self.number {
             let name = |number| {
                 let all = (0..board.nranks()).filter(|rank| board.staged(*rank, number).is_some());
                 all.map(|rank| board.made(rank, number)).find_map(|made| made.name())
             };
-            let busy = made != 0 && !board.finished(slowest, made, MOST_TILES);
+            let busy = made != 0 && !board.finished(on, made, MOST_TILES);
             Error::Missing(Box::new(Missing {
                 rank: world.id(),
                 waits_in: self.number,
-                missing: RankId(slowest as u32),
+                missing: RankId(on as u32),
                 number: made + 1,
                 call: name(made + 1).or_else(|| self.made.name()).unwrap_or_default(),
                 last: (made != 0).then(|| (made, name(made).unwrap_or_default())),
@@ -291,12 +291,6 @@ impl<'w> Visit<'w> {
                 after: world.deadline(),
             }))
         } else {
-            // One that is stopped is behind all, whatever it waited for when it was.
-            let stopped = || world.others().find(|other| is_stopped(world.peers[*other].pid));
-            let unfinished = |other: &usize| !board.finished(*other, self.number, MOST_TILES);
-            let waited = on.or_else(|| world.others().find(unfinished)).map(|on| board.behind(on));
-            let on =
-                stopped().or(waited).filter(|on| *on != world.rank).or(on).unwrap_or(world.rank);
             let state = if is_stopped(world.peers[on].pid) { "which is stopped " } else { "" };
             let there = self.at(board.place(on));
             let Place { step, line } = board.place(world.rank);
@@ -313,6 +307,17 @@ impl<'w> Visit<'w> {
             }))
         };
         world.give_up_for(error)
+    }
+
+    /// The rank for which this one waits in the end, where it waits for `on` or for any.
+    fn blamed(&self, on: Option<usize>) -> usize {
+        let (world, board) = (self.world, &self.world.board);
+        // One that is stopped is behind all, whatever it waited for when it was.
+        let stopped = || world.others().find(|other| is_stopped(world.peers[*other].pid));
+        let unfinished = |other: &usize| !board.finished(*other, self.number, MOST_TILES);
+        let on = on.or_else(|| world.others().find(unfinished));
+        let waited = on.map(|on| board.behind(on)).filter(|behind| *behind != world.rank);
+        stopped().or(waited).or(on).unwrap_or(world.rank)
     }
 
     /// The end of the call, with what became of it.

@@ -13,14 +13,17 @@ mod ending;
 mod env;
 mod failure;
 mod fault;
+mod forms;
 mod geometry;
 mod heap;
 mod join;
 mod lent;
 mod mail;
 mod plan;
+mod post;
 mod run;
 mod shrink;
+mod streams;
 mod system;
 #[cfg(all(test, not(loom)))]
 mod tests;
