@@ -8,6 +8,7 @@ use roundelay_core::dtype::DType;
 use roundelay_core::ids::RankId;
 
 use super::arena::{Arena, LINE, MAIL};
+use super::ends::End;
 use super::failure::Cause;
 use super::watch::{self, Watch};
 use super::world::World;
@@ -21,27 +22,6 @@ const UNIT: usize = 16;
 const PIECE: usize = MAIL / 4;
 /// What every header has in it.
 const MARK: u64 = 0x72_646c;
-
-/// What a rank keeps of its messages for itself: of each other rank, and of itself.
-pub(super) struct Mail {
-    sent: Box<[Mutex<End>]>,
-    received: Box<[Mutex<End>]>,
-}
-
-impl Mail {
-    pub(super) fn new(nranks: usize) -> Self {
-        let ends = || (0..nranks).map(|_| Mutex::default()).collect();
-        Self { sent: ends(), received: ends() }
-    }
-}
-
-/// One end of a ring.
-#[derive(Default)]
-struct End {
-    /// Bytes that this rank has written or read.
-    bytes: u64,
-    messages: u64,
-}
 
 impl World {
     /// Sends `buffer` to rank `to`, which is to receive it with [`Self::recv`] in a buffer of the same length and type.
@@ -330,9 +310,9 @@ mod tests {
         assert!(matches!(received, Err(Error::Abandoned { .. })), "the first cause is told");
         let spoiled = [
             // No type, no mark, another message's number, a part of an element.
-            (2 * LINE, 0x1_72_646c_ff),
+            (2 * LINE, 0x0001_7264_6cff),
             (2 * LINE, 0),
-            (2 * LINE, 0x2_72_646c_00),
+            (2 * LINE, 0x0002_7264_6c00),
             (2 * LINE + 8, 7),
         ];
         for (word, value) in spoiled {
