@@ -237,12 +237,11 @@ impl Error {
     pub fn code(&self) -> Code {
         match self {
             Self::WrongBufferCount { .. } => Code::WrongBufferCount,
-            Self::WrongBufferLength { .. } => Code::WrongBufferLength,
-            Self::WrongDType { .. } => Code::WrongDType,
             Self::WrongMessage { sent, received, .. } if sent.dtype != received.dtype => {
                 Code::WrongDType
             }
-            Self::WrongMessage { .. } => Code::WrongBufferLength,
+            Self::WrongBufferLength { .. } | Self::WrongMessage { .. } => Code::WrongBufferLength,
+            Self::WrongDType { .. } => Code::WrongDType,
             Self::MisalignedBuffer { .. } => Code::MisalignedBuffer,
             Self::Timeout(_) | Self::Missing(_) | Self::Late { .. } => Code::Timeout,
             Self::BadOption { .. } => Code::BadOption,

@@ -124,7 +124,7 @@ impl World {
     }
 }
 
-impl<'w> Visit<'w> {
+impl Visit<'_> {
     /// Waits until nobody reads the line any more that this call's overwrites.
     fn make_room(mut self) -> Result<Self, Error> {
         while self.number > self.own.room {
@@ -168,7 +168,7 @@ impl<'w> Visit<'w> {
     /// Waits until a rank has made this call and staged so many tiles of it, and compares the calls.
     pub(super) fn meet(&mut self, other: usize, staged: u64) -> Result<Made, Error> {
         let (board, number) = (&self.world.board, self.number);
-        if !board.staged(other, number).is_some_and(|there| there >= staged) {
+        if board.staged(other, number).is_none_or(|there| there < staged) {
             // A call that differs may have other tiles.
             self.wait(Some(other), || board.staged(other, number).is_some())?;
             let theirs = board.made(other, number);

@@ -19,7 +19,7 @@ pub(super) struct Tiles {
     /// Elements a unit of a tile in shared memory.
     pub(super) count: u64,
     /// How many tiles there are; at least one.
-    pub(super) tiles: u64,
+    pub(super) number: u64,
     /// Elements a unit of the call.
     whole: u64,
     cells: Box<[Cell]>,
@@ -81,7 +81,7 @@ impl Tiles {
             cells.push(Cell { begin, len: end - begin, place, room: until - place });
             (begin, place) = (end, until);
         }
-        Self { count: share, tiles, whole: count, cells: cells.into() }
+        Self { count: share, number: tiles, whole: count, cells: cells.into() }
     }
 
     /// What tile `tile` holds of a buffer of `units` units.
@@ -143,7 +143,7 @@ mod tests {
                     let tiles = Tiles::new(&cuts, multiple, count, most);
                     assert!(tiles.count.is_multiple_of(multiple));
                     let mut seen = vec![0; 2 * count as usize];
-                    for tile in 0..tiles.tiles {
+                    for tile in 0..tiles.number {
                         let mut places = vec![0; 2 * tiles.count as usize];
                         for stripe in tiles.stripes(tile, 2) {
                             for i in 0..stripe.len {

@@ -3,13 +3,14 @@
 //!
 //! unique, env, join (how processes meet) -> world (a rank, and what it shares: arena, board) -> plan (what a rank does
 //! in a call: geometry cuts it into tiles) -> run (a call, by calls and claims) -> watch (whoever waits: how it ends early,
-//! by failure and ending). Beside calls: mail (messages), shrink (a world of those who are left).
+//! by failure and ending). Beside calls: mail (messages, by ends), shrink (a world of those who are left).
 
 mod arena;
 mod board;
 mod calls;
 mod claims;
 mod ending;
+mod ends;
 mod env;
 mod failure;
 mod fault;
@@ -20,7 +21,6 @@ mod join;
 mod lent;
 mod mail;
 mod plan;
-mod post;
 mod run;
 mod shrink;
 mod streams;

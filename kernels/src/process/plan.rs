@@ -119,9 +119,9 @@ impl WorldPlan {
                 (Form::Streams(streams), tiles)
             }
         };
-        if tiles.tiles > MOST_TILES {
+        if tiles.number > MOST_TILES {
             let what =
-                format!("{count} elements of {dtype} a unit, which are {} tiles", tiles.tiles);
+                format!("{count} elements of {dtype} a unit, which are {} tiles", tiles.number);
             return Err(Error::TooLarge { what });
         }
         let data = match &form {

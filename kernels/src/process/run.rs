@@ -114,7 +114,7 @@ impl WorldPlan {
     unsafe fn parts(&self, visit: &mut Visit<'_>, outside: Outside) -> Result<(), Error> {
         if visit.made.direct.is_some() {
             visit.publish(0);
-            if let Some(places) = self.all_direct(visit)?
+            if let Some(places) = Self::all_direct(visit)?
                 && let Some(direct) = self.direct()?
             {
                 return self.run_direct(visit, direct, &places);
@@ -209,7 +209,7 @@ impl WorldPlan {
         outside: Outside,
     ) -> Result<(), Error> {
         let stages = !pull.readers.is_empty() || pull.own.is_some();
-        let tiles = self.tiles.tiles;
+        let tiles = self.tiles.number;
         if stages {
             // SAFETY: the caller's promise.
             unsafe { self.stage(visit, 0, &pull.readers, outside)? };
@@ -279,7 +279,7 @@ impl WorldPlan {
         outside: Outside,
     ) -> Result<(), Error> {
         let nobody: std::sync::Arc<[usize]> = std::sync::Arc::default();
-        let (world, tiles) = (visit.world, self.tiles.tiles);
+        let (world, tiles) = (visit.world, self.tiles.number);
         let arena = &world.board.arena;
         // Whoever makes the last tile in a slot is done with it when all are, and so is this rank's next but one.
         // SAFETY: the caller's promise.
@@ -350,7 +350,7 @@ impl WorldPlan {
     }
 
     /// The places of all ranks' buffers, if all lie in the arena.
-    fn all_direct(&self, visit: &mut Visit<'_>) -> Result<Option<Vec<[u64; 2]>>, Error> {
+    fn all_direct(visit: &mut Visit<'_>) -> Result<Option<Vec<[u64; 2]>>, Error> {
         let world = visit.world;
         let mut places = vec![[0; 2]; world.board.nranks()];
         places[world.rank] = visit.made.direct.unwrap_or_default();
@@ -417,7 +417,7 @@ impl WorldPlan {
             visit.meet(other, 0)?;
         }
         let mut run = StreamRun::new(streams);
-        for tile in 0..self.tiles.tiles {
+        for tile in 0..self.tiles.number {
             // SAFETY: the proof has the caller write a rank's input when it enters, and read its output when it has
             // left, in any sequence of runs.
             unsafe {

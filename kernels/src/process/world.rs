@@ -14,10 +14,10 @@ use rustix::system::sysinfo;
 use super::arena::{Arena, Layout, RING};
 use super::board::Board;
 use super::ending::{Endings, Peer};
+use super::ends::Mail;
 use super::fault::{Fault, Faults};
 use super::heap::Heap;
 use super::join::{Joined, join};
-use super::mail::Mail;
 use super::unique::UniqueId;
 use crate::{Error, Options};
 
