@@ -1,6 +1,6 @@
 //! Ranks as processes: `roundelay launch -n 4 -- target/debug/examples/processes` starts it as four ranks, and so do
-//! `torchrun --no-python --nproc-per-node 4`, `mpirun -n 4` and a shell that sets ROUNDELAY_RANK, ROUNDELAY_NRANKS and
-//! ROUNDELAY_JOB for each of four processes.
+//! `torchrun --no-python --nproc-per-node 4`, `mpirun -n 4` and a shell that sets `ROUNDELAY_RANK`,
+//! `ROUNDELAY_NRANKS` and `ROUNDELAY_JOB` for each of four processes.
 
 use roundelay::{ReduceOp, World};
 
@@ -10,16 +10,16 @@ fn main() -> Result<(), roundelay::Error> {
     let (me, nranks) = (rank.id(), rank.nranks());
 
     // Each rank brings its number; the sum of all is everywhere.
-    let mut buffer = vec![me as f32; 1_000_000];
+    let mut buffer = vec![me; 1_000_000];
     rank.all_reduce(&mut buffer, ReduceOp::Sum)?;
-    let sum = (nranks * (nranks - 1) / 2) as f32;
+    let sum = nranks * (nranks - 1) / 2;
     assert!(buffer.iter().all(|x| *x == sum));
 
     // In memory that all ranks can touch, nothing is copied aside.
-    let mut lent = world.alloc::<f32>(1_000_000)?;
-    lent.fill(1.0);
+    let mut lent = world.alloc::<u32>(1_000_000)?;
+    lent.fill(1);
     rank.all_reduce(&mut lent, ReduceOp::Sum)?;
-    assert!(lent.iter().all(|x| *x == nranks as f32));
+    assert!(lent.iter().all(|x| *x == nranks));
 
     rank.barrier()?;
     if me == 0 {

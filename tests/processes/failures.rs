@@ -76,12 +76,15 @@ fn live(text: &str) -> ! {
         };
         let done = call(&mut rank, &mut output);
         assert!(
-            input.iter().all(|x| *x == rank.id() as f32 + number as f32),
+            input.iter().all(|x| x.to_bits() == (rank.id() as f32 + number as f32).to_bits()),
             "the input is as it was"
         );
         let n = rank.nranks() as f32;
         match done {
-            Ok(()) => assert!(output.iter().all(|x| *x == n * (n - 1.0) / 2.0 + n * number as f32)),
+            Ok(()) => {
+                let sum = n * (n - 1.0) / 2.0 + n * number as f32;
+                assert!(output.iter().all(|x| x.to_bits() == sum.to_bits()));
+            }
             Err(error) if error.code().as_str() == "E0414" => say(&format!("void {error}")),
             Err(error) => {
                 say(&format!("told {} {error}", now()));
