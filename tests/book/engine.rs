@@ -57,8 +57,24 @@ pub(crate) fn example(code: Code) -> (String, String) {
     let error = made.err().unwrap_or_else(|| panic!("the call for {code} succeeds"));
     assert_eq!(error.code(), code, "{error}");
     // The code stands before it on a page.
-    let text = error.to_string();
+    let text = if code == Code::NotJoined { steady(&error.to_string()) } else { error.to_string() };
     (shown(code), text.strip_suffix(&format!(" [{code}]")).unwrap_or(&text).to_owned())
+}
+
+/// The message of a world that did not meet, with names that are others each time as in one run of it.
+fn steady(text: &str) -> String {
+    let after = |text: &str, mark: &str, ends: fn(char) -> bool, instead: &str| match text
+        .split_once(mark)
+    {
+        Some((before, rest)) => {
+            let len = rest.find(ends).unwrap_or(rest.len());
+            format!("{before}{mark}{instead}{}", &rest[len..])
+        }
+        None => panic!("no `{mark}` in `{text}`"),
+    };
+    let named =
+        after(text, "@roundelay-", |c| !c.is_ascii_hexdigit(), "d934686c7e88ed03811642a23e2f2d4b");
+    after(&named, "(process ", |c| !c.is_ascii_digit(), "4242")
 }
 
 fn shown(code: Code) -> String {
