@@ -12,7 +12,7 @@ use crate::library::{
     NhrBroadcast, OneShotMeshAllReduce, RingReduce,
 };
 use crate::plans::proved;
-use crate::{Algorithm, Collective, Error};
+use crate::{Algorithm, Collective, Error, Schedule};
 
 /// From here on a direct exchange takes longer to prove than to run.
 const MESH: u32 = 64;
@@ -47,21 +47,27 @@ impl Chosen {
         self.0.entry(collective.name()).or_default().insert(up_to, choice);
     }
 
-    /// The proof of the algorithm that such a call of `nranks` ranks runs: the one that was chosen, or the library's.
+    /// The proof of the algorithm that such a call of `nranks` ranks runs.
     pub(crate) fn of(&self, call: &Call, nranks: u32) -> Result<Proved, Error> {
-        self.proved(call, nranks).unwrap_or_else(|| proved(&*of_library(call, nranks), nranks))
+        let found = self.with(call, nranks, |algorithm| proved(algorithm, nranks))?;
+        rooted(found.schedule(), call)?;
+        Ok(found)
     }
 
-    /// The proof of the algorithm that was chosen for such a call of `nranks` ranks; `None` where none was.
-    fn proved(&self, call: &Call, nranks: u32) -> Option<Result<Proved, Error>> {
+    /// What `then` makes of the algorithm that such a call runs: the one that was chosen, or the library's.
+    pub(crate) fn with<R>(
+        &self,
+        call: &Call,
+        nranks: u32,
+        then: impl FnOnce(&dyn Algorithm) -> R,
+    ) -> R {
         let bytes = call.collective.bytes(call.count, nranks, call.dtype.size() as u64);
-        let table = self.0.get(call.collective.name())?;
-        let (_, choice) = table.range(bytes..).next()?;
-        let found = match choice {
-            Choice::Fixed(algorithm) => proved(&**algorithm, nranks),
-            Choice::ByRoot(make) => proved(&*make(call.root), nranks),
-        };
-        Some(found.and_then(|proved| rooted(proved, call)))
+        let table = self.0.get(call.collective.name());
+        match table.and_then(|table| table.range(bytes..).next()) {
+            Some((_, Choice::Fixed(algorithm))) => then(&**algorithm),
+            Some((_, Choice::ByRoot(make))) => then(&*make(call.root)),
+            None => then(&*of_library(call, nranks)),
+        }
     }
 }
 
@@ -82,14 +88,13 @@ fn of_library(call: &Call, nranks: u32) -> Box<dyn Algorithm> {
     }
 }
 
-/// A proof for the root of the call.
-fn rooted(proved: Proved, call: &Call) -> Result<Proved, Error> {
-    let schedule = proved.schedule();
+/// Whether a schedule is for the root of the call.
+pub(crate) fn rooted(schedule: &Schedule, call: &Call) -> Result<(), Error> {
     if call.collective.is_rooted() && schedule.root.0 != call.root {
         let (algorithm, root) = (schedule.algorithm.clone(), schedule.root.0);
         return Err(Error::WrongRoot { algorithm, root, called: call.root });
     }
-    Ok(proved)
+    Ok(())
 }
 
 impl fmt::Debug for Chosen {

@@ -9,10 +9,10 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::thread;
 
 use roundelay_core::ids::RankId;
-use roundelay_kernels::process::{self, Lent, UniqueId, WorldPlan};
+use roundelay_kernels::process::{self, Key, Lent, Prepared, UniqueId, WorldPlan};
 
 use crate::comm::call::Call;
-use crate::comm::chosen::Chosen;
+use crate::comm::chosen::{Chosen, rooted};
 use crate::comm::kept::Kept;
 use crate::comm::{Comm, Home, Made, Rank};
 use progress::{Progress, Queue, Turns};
@@ -20,6 +20,7 @@ use progress::{Progress, Queue, Turns};
 pub use nonblocking::{Nonblocking, Scope};
 pub use progress::Pending;
 
+use crate::plans::proved;
 use crate::{Algorithm, Element, Error, Options};
 
 /// Processes of one host that run collectives together, and this process's place among them.
@@ -364,14 +365,34 @@ impl World {
         Ok(self.engine.recv(buffer, from)?)
     }
 
+    /// The schedule of an algorithm, which one rank lays out and proves for all. What an author's own Rust does shows in
+    /// no text, so each rank lays that out by itself, and calls tell where ranks differ.
+    fn prepared(&self, algorithm: &dyn Algorithm) -> Result<Prepared, Error> {
+        let nranks = self.nranks();
+        let callees = algorithm.callees();
+        if [&[algorithm.source()], callees].concat().iter().any(|text| text.contains("rust {")) {
+            return Ok(Prepared::own(proved(algorithm, nranks)?));
+        }
+        let facts = format!(
+            "{nranks} {:?} {:?} {}",
+            algorithm.given(),
+            algorithm.placed_on(),
+            env!("CARGO_PKG_VERSION")
+        );
+        let words = [&[algorithm.name(), algorithm.source(), &facts], callees].concat();
+        self.engine.prepare(Key::new(&words), || proved(algorithm, nranks))
+    }
+
     pub(crate) fn plan(&self, call: Call) -> Result<Arc<WorldPlan>, Error> {
         let mut plans = self.plans.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(plan) = plans.get(&call) {
             return Ok(plan.clone());
         }
         let Call { count, dtype, op, .. } = call;
-        let proved = self.chosen.of(&call, self.nranks())?;
-        let plan = Arc::new(WorldPlan::new(&self.engine, &proved, count, dtype, op)?);
+        let prepared =
+            self.chosen.with(&call, self.nranks(), |algorithm| self.prepared(algorithm))?;
+        rooted(prepared.schedule(), &call)?;
+        let plan = Arc::new(WorldPlan::of(&self.engine, &prepared, count, dtype, op)?);
         plans.make_room(|_| true);
         plans.insert(call, plan.clone());
         Ok(plan)

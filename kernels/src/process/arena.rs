@@ -25,6 +25,10 @@ pub(super) const SIGNALS: usize = 256;
 pub(super) const ROOM: usize = 64 << 20;
 /// Bytes of a message between two ranks that are under way at once.
 pub(super) const MAIL: usize = 64 << 10;
+/// Bytes of a schedule that a rank offers to the others.
+pub(super) const OFFER: usize = 4 << 20;
+/// Schedules that are offered at once.
+const OFFERS: usize = 32;
 /// Bytes of what a failure is told by.
 pub(super) const TEXT: usize = 4 << 10;
 /// Bytes of a record of a refused call.
@@ -45,6 +49,7 @@ pub(super) struct Layout {
     claims: usize,
     signals: usize,
     mail: usize,
+    offers: usize,
     slots: usize,
     common: usize,
     rooms: usize,
@@ -70,6 +75,7 @@ impl Layout {
         let claims = take(RING as usize * 2 * LINE);
         let signals = take(n * n * SIGNALS * 8);
         let mail = take(n * n * (2 * LINE + MAIL));
+        let offers = take(OFFERS * OFFER);
         let slots = take(n * RING as usize * SLOT);
         let common = take(RING as usize * SLOT);
         let rooms = take(n * ROOM);
@@ -82,6 +88,7 @@ impl Layout {
             claims,
             signals,
             mail,
+            offers,
             slots,
             common,
             rooms,
@@ -129,6 +136,11 @@ impl Layout {
     /// What is under way from a rank to another: two lines and then the bytes.
     pub(super) fn mail(&self, from: usize, to: usize) -> usize {
         self.mail + (from * self.nranks + to) * (2 * LINE + MAIL)
+    }
+
+    /// The place of a schedule that is offered under that key.
+    pub(super) fn offer(&self, key: u64) -> usize {
+        self.offers + (key % OFFERS as u64) as usize * OFFER
     }
 
     /// A staged tile of a rank's input.

@@ -9,7 +9,7 @@ use roundelay_core::ids::{OpId, RankId};
 use roundelay_core::optimize::Optimized;
 use roundelay_core::schedule::{Buffer, Op, OpKind, Schedule};
 
-use super::arena::{LINE, ROOM, SIGNALS};
+use super::arena::{LINE, ROOM, SIGNALS, SLOT};
 use super::geometry::{Tiles, cuts, fitting};
 use super::world::World;
 use crate::Error;
@@ -17,10 +17,19 @@ use crate::host::{
     Bases, Code, Kind, Move, Operand, PARTIAL, PlannedCall, Segment, Segments, lower,
 };
 
+/// Bytes of a tile: enough to make the signals of one cheap, and few enough for the second cache.
+const TILE: usize = 256 << 10;
 /// Bytes of input, output and scratch of a rank for a tile of a schedule that is not fused.
 const STREAM_TILE: usize = 1 << 20;
 /// Bytes that a chunk reads and writes: a tile is shared by a few.
 const CHUNK: usize = 64 << 10;
+
+/// How data goes through shared memory.
+pub(super) enum Form {
+    Pull(Pull),
+    Common(Common),
+    Streams(Streams),
+}
 
 /// What one rank makes of what is staged.
 pub(super) struct Pull {
@@ -378,4 +387,39 @@ fn counters(schedule: &Schedule) -> Result<Box<[Counter]>, Error> {
         counters[at] = Counter { from: channel.from.index(), to: channel.to.index(), which };
     }
     Ok(counters.into())
+}
+
+/// The form of a fused schedule, if it fits the slots.
+pub(super) fn fused_form(
+    made: &Optimized,
+    rank: RankId,
+    (count, dtype, op): (u64, DType, ReduceOp),
+) -> Result<Option<(Form, Tiles)>, Error> {
+    let schedule = &*made.schedule;
+    let Some((cuts, multiple)) = cuts(schedule) else { return Ok(None) };
+    let n = schedule.nranks;
+    let most = |buffer| {
+        let all = (0..n).map(|rank| schedule.units(buffer, RankId(rank)).floor());
+        all.max().unwrap_or(0)
+    };
+    let (inputs, outputs) = (most(Buffer::Input), most(Buffer::Output));
+    // With two ranks, each folds all for itself as quickly as its half.
+    let common = schedule.collective.reduces() && n > 2 && mirrored(schedule);
+    let units = if common { inputs.max(outputs) } else { inputs };
+    let size = dtype.size();
+    if multiple.saturating_mul(units).saturating_mul(size as u64) > SLOT as u64 {
+        return Ok(None);
+    }
+    let tiles = Tiles::new(&cuts, multiple, count, fitting(TILE, units, size));
+    let code = lower(made, tiles.count, dtype, op)?;
+    if !code.independent {
+        return Ok(None);
+    }
+    let lines = Lines::new(&code, schedule);
+    let form = if common {
+        Form::Common(Common::new(&code, schedule, &lines))
+    } else {
+        Form::Pull(Pull::new(&code, schedule, rank, &lines))
+    };
+    Ok(Some((form, tiles)))
 }

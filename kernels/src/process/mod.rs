@@ -20,6 +20,7 @@ mod heap;
 mod join;
 mod lent;
 mod mail;
+mod offers;
 mod plan;
 mod run;
 mod shrink;
@@ -35,6 +36,7 @@ pub use env::{Place, from_env};
 #[doc(hidden)]
 pub use fault::Fault;
 pub use lent::Lent;
+pub use offers::{Key, Prepared};
 pub use plan::WorldPlan;
 pub use unique::UniqueId;
 pub use world::World;

@@ -12,23 +12,20 @@ use std::sync::{Arc, OnceLock};
 
 use roundelay_core::diagnostics::Code as ErrorCode;
 use roundelay_core::dtype::{DType, ReduceOp};
-use roundelay_core::ids::RankId;
 use roundelay_core::optimize::{Goal, Level, Optimized};
+use roundelay_core::schedule::Buffer;
 use roundelay_core::schedule::hash::content;
-use roundelay_core::schedule::{Buffer, Schedule};
 use roundelay_core::verify::{Callers, Proved};
 
-use super::arena::SLOT;
 use super::board::{MOST_TILES, Made};
-use super::forms::{Common, Direct, Lines, Pull, Streams, mirrored};
-use super::geometry::{Tiles, cuts, fitting};
+use super::forms::{Direct, Form, Streams, fused_form};
+use super::geometry::Tiles;
+use super::offers::{Prepared, Source};
 use super::world::World;
 use crate::Error;
-use crate::host::{PlannedCall, Scratch, bad, lower};
+use crate::host::{PlannedCall, Scratch, bad};
 use crate::reduce::Stores;
 
-/// Bytes of a tile: enough to make the signals of one cheap, and few enough for the second cache.
-const TILE: usize = 256 << 10;
 /// From so many bytes of output on, stores go past the caches.
 const STREAMING: usize = 1 << 20;
 
@@ -47,12 +44,6 @@ pub struct WorldPlan {
     pub(super) units: [u32; 2],
     pub(super) stores: Stores,
     pub(super) partials: Scratch,
-}
-
-pub(super) enum Form {
-    Pull(Pull),
-    Common(Common),
-    Streams(Streams),
 }
 
 impl std::fmt::Debug for WorldPlan {
@@ -83,15 +74,34 @@ impl WorldPlan {
         dtype: DType,
         op: ReduceOp,
     ) -> Result<Self, Error> {
-        if proved.callers() != Callers::Each {
-            let what = "the schedule was proved for one caller of all ranks".to_owned();
-            return Err(bad(ErrorCode::RaceWithCaller, what));
-        }
-        if let Some(found) = &proved.proof().one_mode {
-            let place = found.notes.join("; ");
-            return Err(Error::OneMode { what: format!("{} ({place})", found.title) });
-        }
-        let call = PlannedCall::new(proved, count, dtype, op);
+        Self::of(world, &Prepared::own(proved.clone()), count, dtype, op)
+    }
+
+    /// The same for a schedule that may have been taken from another rank: [`World::prepare`].
+    ///
+    /// # Errors
+    /// Those of [`Self::new`].
+    pub fn of(
+        world: &Arc<World>,
+        prepared: &Prepared,
+        count: u64,
+        dtype: DType,
+        op: ReduceOp,
+    ) -> Result<Self, Error> {
+        let asked = world.options.goal(Callers::One);
+        let (author, call, fused) = match &prepared.0 {
+            Source::Own(proved) => {
+                check(proved)?;
+                let call = PlannedCall::new(proved, count, dtype, op);
+                let fused = (asked.level == Level::O2).then(|| proved.optimized(asked));
+                let fused = fused.transpose()?.filter(|made| made.level == Level::O2);
+                (*content(proved.schedule()).bytes(), call, fused)
+            }
+            Source::Taken(author, made) => {
+                let (schedule, proof) = (made.schedule.clone(), made.proof.clone());
+                (*author, PlannedCall { schedule, proof, count, dtype, op }, Some(made.clone()))
+            }
+        };
         let (schedule, rank) = (call.schedule.clone(), world.id());
         let nranks = schedule.nranks;
         if nranks != world.nranks() {
@@ -99,20 +109,18 @@ impl WorldPlan {
             return Err(Error::WrongBufferCount { what: "ranks of the schedule", given, nranks });
         }
         let size = dtype.size();
-        let asked = world.options.goal(Callers::One);
-        let fused = if asked.level == Level::O2 {
-            let made = proved.optimized(asked)?;
-            (made.level == Level::O2).then_some(made)
-        } else {
-            None
-        };
         let (mut form, mut tiles) = (None, None);
         if let Some(made) = &fused {
             (form, tiles) = fused_form(made, rank, (count, dtype, op))?.unzip();
         }
-        let (form, tiles) = match (form, tiles) {
-            (Some(form), Some(tiles)) => (form, tiles),
-            _ => {
+        let (form, tiles) = match (form, tiles, &prepared.0) {
+            (Some(form), Some(tiles), _) => (form, tiles),
+            (_, _, Source::Taken(..)) => {
+                let what =
+                    "a schedule that another rank offers does not fit where it should".to_owned();
+                return Err(Error::Corrupt { what });
+            }
+            (_, _, Source::Own(proved)) => {
                 let level = asked.level.min(Level::O1);
                 let made = proved.optimized(Goal { level, callers: Callers::Each, ..asked })?;
                 let (streams, tiles) = Streams::new(world, &made, (count, dtype, op))?;
@@ -134,7 +142,7 @@ impl WorldPlan {
         let units = [Buffer::Input, Buffer::Output];
         let units = units.map(|buffer| schedule.units(buffer, rank).floor() as u32);
         let output = schedule.elements(Buffer::Output, rank, count).saturating_mul(size as u64);
-        let identity = identity(&schedule, asked, matches!(form, Form::Streams(_)));
+        let identity = identity(&author, asked, matches!(form, Form::Streams(_)));
         let is_fused = !matches!(form, Form::Streams(_));
         Ok(Self {
             made: Made::new(identity, (schedule.collective, schedule.root), (count, dtype, op)),
@@ -169,48 +177,26 @@ impl WorldPlan {
     }
 }
 
+/// Whether ranks that call by themselves can run what was proved.
+fn check(proved: &Proved) -> Result<(), Error> {
+    if proved.callers() != Callers::Each {
+        let what = "the schedule was proved for one caller of all ranks".to_owned();
+        return Err(bad(ErrorCode::RaceWithCaller, what));
+    }
+    if let Some(found) = &proved.proof().one_mode {
+        let place = found.notes.join("; ");
+        return Err(Error::OneMode { what: format!("{} ({place})", found.title) });
+    }
+    Ok(())
+}
+
 /// A number that ranks have in common which run the same schedule in the same way.
-fn identity(schedule: &Schedule, goal: Goal, streams: bool) -> u64 {
+fn identity(author: &[u8; 32], goal: Goal, streams: bool) -> u64 {
     use sha2::{Digest as _, Sha256};
     let mut digest = Sha256::new();
-    digest.update(content(schedule).bytes());
+    digest.update(author);
     digest.update([goal.level as u8, u8::from(goal.reassociate), u8::from(streams)]);
     digest.update(env!("CARGO_PKG_VERSION"));
     let bytes: [u8; 32] = digest.finalize().into();
     u64::from_le_bytes(bytes[..8].try_into().expect("8 of 32 bytes"))
-}
-
-/// The form of a fused schedule, if it fits the slots.
-fn fused_form(
-    made: &Optimized,
-    rank: RankId,
-    (count, dtype, op): (u64, DType, ReduceOp),
-) -> Result<Option<(Form, Tiles)>, Error> {
-    let schedule = &*made.schedule;
-    let Some((cuts, multiple)) = cuts(schedule) else { return Ok(None) };
-    let n = schedule.nranks;
-    let most = |buffer| {
-        let all = (0..n).map(|rank| schedule.units(buffer, RankId(rank)).floor());
-        all.max().unwrap_or(0)
-    };
-    let (inputs, outputs) = (most(Buffer::Input), most(Buffer::Output));
-    // With two ranks, each folds all for itself as quickly as its half.
-    let common = schedule.collective.reduces() && n > 2 && mirrored(schedule);
-    let units = if common { inputs.max(outputs) } else { inputs };
-    let size = dtype.size();
-    if multiple.saturating_mul(units).saturating_mul(size as u64) > SLOT as u64 {
-        return Ok(None);
-    }
-    let tiles = Tiles::new(&cuts, multiple, count, fitting(TILE, units, size));
-    let code = lower(made, tiles.count, dtype, op)?;
-    if !code.independent {
-        return Ok(None);
-    }
-    let lines = Lines::new(&code, schedule);
-    let form = if common {
-        Form::Common(Common::new(&code, schedule, &lines))
-    } else {
-        Form::Pull(Pull::new(&code, schedule, rank, &lines))
-    };
-    Ok(Some((form, tiles)))
 }

@@ -10,7 +10,7 @@ use roundelay_core::dtype::{DType, ReduceOp};
 use roundelay_core::schedule::text;
 use roundelay_core::verify::Proved;
 
-use super::{World, WorldPlan};
+use super::{Key, World, WorldPlan};
 use crate::Options;
 
 /// Everybody reads what all have.
@@ -107,6 +107,54 @@ fn ranks_that_come_at_any_time() {
             }
         });
     }
+}
+
+/// One rank makes a schedule, and the others take it; where it is damaged, or there is nothing to take, each makes its
+/// own. The results are the same.
+#[test]
+fn a_schedule_is_made_once() {
+    use std::sync::atomic::AtomicUsize;
+
+    let worlds = worlds(3, Duration::from_secs(20));
+    let made = AtomicUsize::new(0);
+    let call = |world: &Arc<World>, key: &str, fails: bool| {
+        let make = || {
+            made.fetch_add(1, Ordering::Relaxed);
+            // So that the others come while it is made.
+            thread::sleep(Duration::from_millis(30));
+            if fails { Err(()) } else { Ok(one_shot(3)) }
+        };
+        let prepared = world.prepare(Key::new(&[key]), make)?;
+        let plan =
+            WorldPlan::of(world, &prepared, 1000, DType::U32, ReduceOp::Sum).expect("a plan");
+        let mut buffer = vec![world.rank(); 1000];
+        plan.run_in_place(&mut buffer).expect("a run");
+        assert_eq!(buffer, [3; 1000]);
+        Ok(())
+    };
+    let all = |key: &'static str, fails: bool| {
+        let before = made.load(Ordering::Relaxed);
+        thread::scope(|threads| {
+            let calls = worlds.iter().map(|world| threads.spawn(|| call(world, key, fails)));
+            for called in calls.collect::<Vec<_>>() {
+                let done: Result<(), ()> = called.join().expect("no panic");
+                assert_eq!(done.is_err(), fails);
+            }
+        });
+        made.load(Ordering::Relaxed) - before
+    };
+    assert_eq!(all("a", false), 1);
+    // Again, it is there.
+    assert_eq!(all("a", false), 0);
+    // Other schedules have other names.
+    assert_eq!(all("b", false), 1);
+    assert_eq!(all("c", true), 3, "each hears why there is none");
+    // A word of the text is another.
+    let arena = &worlds[0].board.arena;
+    for place in 0..32 {
+        arena.word(arena.layout.offer(place) + 8 * 20).store(0x2020_2020, Ordering::Relaxed);
+    }
+    assert_eq!(all("a", false), 3);
 }
 
 /// A rank that writes anything anywhere into the words that ranks share, and into the staged data, makes errors or wrong
