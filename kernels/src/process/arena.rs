@@ -217,6 +217,15 @@ impl Arena {
         unsafe { self.base.as_ptr().add(at) }
     }
 
+    /// Has the system look up the pages of so many bytes at `at` now, many at a time, and not one by one when they are
+    /// touched. A system that does not know how looks them up later.
+    pub(super) fn look_up(&self, at: usize, bytes: usize) {
+        let first = at / PAGE * PAGE;
+        let pages = self.address(first, at + bytes - first);
+        // SAFETY: within the mapping; contents stay as they are.
+        _ = unsafe { madvise(pages.cast(), at + bytes - first, Advice::LinuxPopulateWrite) };
+    }
+
     /// Where an address lies in the arena, if so many bytes from it do.
     pub(super) fn offset(&self, address: *const u8, bytes: usize) -> Option<usize> {
         let at = address.addr().checked_sub(self.base.as_ptr().addr())?;

@@ -12,6 +12,9 @@ use crate::Error;
 use crate::host::{Bases, Element, Segments, extent};
 use crate::reduce::{Stores, copy};
 
+/// Bytes of a buffer whose pages are looked up before it is touched: below that the system is as quick by itself.
+const LARGE: usize = 256 << 10;
+
 /// A rank's buffers in its own memory, for one call.
 #[derive(Clone, Copy)]
 struct Outside {
@@ -386,6 +389,9 @@ impl WorldPlan {
                     return Err(visit.corrupt(format!(
                         "rank {rank} says that a buffer of {bytes} bytes lies at {at} of the arena, whose heaps begin at {heaps}"
                     )));
+                }
+                if *bytes >= LARGE && visit.own.seen.insert((at, *bytes)) {
+                    arena.look_up(at, *bytes);
                 }
                 direct.bases.set(*buffer, arena.address(at, *bytes));
             }

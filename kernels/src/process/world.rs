@@ -1,5 +1,6 @@
 //! A process's rank in a world: what it shares with the others, and what it keeps for itself.
 
+use std::collections::BTreeSet;
 use std::sync::atomic::Ordering;
 use std::sync::{Mutex, MutexGuard, TryLockError};
 use std::time::Duration;
@@ -60,6 +61,8 @@ pub(super) struct Own {
     pub(super) slots: u64,
     /// What its slots were last used for.
     pub(super) uses: [Use; RING as usize],
+    /// Large buffers in heaps whose pages this process has had looked up.
+    pub(super) seen: BTreeSet<(usize, usize)>,
     /// Tiles that all ranks made together.
     pub(super) made: u64,
     /// Signals that it posted to each rank and took from each.
@@ -163,6 +166,7 @@ impl World {
                 finished: vec![0; n].into(),
                 slots: 0,
                 uses: Default::default(),
+                seen: BTreeSet::new(),
                 made: 0,
                 posted: vec![Vec::new(); n],
                 taken: vec![Vec::new(); n],
