@@ -1,11 +1,10 @@
 //! The memory that the ranks of a world share: one mapping, and where in it everything lies.
 
 use std::ptr::{self, NonNull};
-use std::sync::atomic::{AtomicU32, AtomicU64};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use rustix::fd::BorrowedFd;
-use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap, munmap};
-use rustix::process::getpid;
+use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap, mmap_anonymous, munmap};
 
 use crate::Error;
 
@@ -167,8 +166,8 @@ impl Layout {
 pub(super) struct Arena {
     base: NonNull<u8>,
     pub(super) layout: Layout,
-    /// The process that mapped it.
-    pid: i32,
+    /// A page that a forked child has, too, but all zero: what it says costs less than asking the system for a process id.
+    here: NonNull<AtomicU32>,
 }
 
 // SAFETY: it is memory at a fixed place; what is done with it has rules of its own.
@@ -190,11 +189,18 @@ impl Arena {
         // SAFETY: a new mapping, at a place that the system chooses.
         let base = unsafe { mmap(ptr::null_mut(), layout.bytes, access, shared, fd, 0) };
         let base = base.map_err(|error| refused("a mapping", error))?;
+        // SAFETY: a new mapping, at a place that the system chooses.
+        let here = unsafe { mmap_anonymous(ptr::null_mut(), PAGE, access, MapFlags::PRIVATE) };
+        let here = here.map_err(|error| refused("a page beside a mapping", error))?;
         let arena = Self {
             base: NonNull::new(base.cast()).expect("a mapping is not at address 0"),
             layout,
-            pid: getpid().as_raw_nonzero().get(),
+            here: NonNull::new(here.cast()).expect("a mapping is not at address 0"),
         };
+        arena.mark().store(1, Ordering::Relaxed);
+        // SAFETY: the page is ours.
+        unsafe { madvise(here, PAGE, Advice::LinuxWipeOnFork) }
+            .map_err(|error| refused("telling children apart beside a mapping", error))?;
         // A child that inherited it would write into calls that are not its own.
         // SAFETY: the mapping is ours.
         unsafe { madvise(base, layout.bytes, Advice::LinuxDontFork) }
@@ -204,7 +210,13 @@ impl Arena {
 
     /// Whether this is the process that mapped it, and so has it.
     pub(super) fn is_here(&self) -> bool {
-        self.pid == getpid().as_raw_nonzero().get()
+        self.mark().load(Ordering::Relaxed) == 1
+    }
+
+    /// 1 in the process that mapped the arena, and 0 in what was forked off it.
+    fn mark(&self) -> &AtomicU32 {
+        // SAFETY: a page of its own, which lives as long as this; every use of it is atomic.
+        unsafe { self.here.as_ref() }
     }
 
     /// The address of so many bytes at `at`.
@@ -251,8 +263,11 @@ impl Arena {
 impl Drop for Arena {
     fn drop(&mut self) {
         if self.is_here() {
-            // SAFETY: mapped by `new`; whoever lent memory out of it holds it, too.
-            _ = unsafe { munmap(self.base.as_ptr().cast(), self.layout.bytes) };
+            // SAFETY: both mapped by `new`; whoever lent memory out of them holds this, too.
+            unsafe {
+                _ = munmap(self.base.as_ptr().cast(), self.layout.bytes);
+                _ = munmap(self.here.as_ptr().cast(), PAGE);
+            }
         }
     }
 }

@@ -3,12 +3,12 @@
 //!
 //! A word of another rank is read once and then looked at: what it says is checked wherever it is used as a place.
 
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering, compiler_fence, fence};
 
 use roundelay_core::collective::Collective;
 use roundelay_core::dtype::{DType, ReduceOp};
 use roundelay_core::ids::RankId;
-use rustix::thread::futex;
+use rustix::thread::{MembarrierCommand, futex, membarrier};
 
 use super::arena::Arena;
 use crate::host::call_name;
@@ -99,12 +99,24 @@ pub(super) struct Place {
 /// The shared words of a world.
 pub(super) struct Board {
     pub(super) arena: Arena,
+    /// Whether this process's threads meet the barriers of those that fall asleep in other processes.
+    registered: bool,
 }
 
-/// Ranks that sleep, or have: in the arena's first page.
+/// Threads that sleep: in the arena's first page.
 const SLEEPERS: usize = 128;
+/// Processes that can make no barrier for others. In the same line, as both are read together.
+const ALONE: usize = SLEEPERS + 4;
 
 impl Board {
+    pub(super) fn new(arena: Arena) -> Self {
+        let registered = membarrier(MembarrierCommand::RegisterGlobalExpedited).is_ok();
+        if !registered {
+            arena.half(ALONE).fetch_add(1, Ordering::SeqCst);
+        }
+        Self { arena, registered }
+    }
+
     pub(super) fn nranks(&self) -> usize {
         self.arena.layout.nranks
     }
@@ -234,11 +246,23 @@ impl Board {
 
     /// After something changed that others may wait for.
     pub(super) fn ring(&self, rank: usize) {
-        // Against the fence in `sleep`: either we see the sleeper, or it sees what changed.
-        fence(Ordering::SeqCst);
-        if self.sleepers().load(Ordering::Relaxed) != 0 {
+        if self.any_sleeps() {
             self.wake_others(rank);
         }
+    }
+
+    /// Whether any thread sleeps, as seen after what changed: either it is seen here, or it sees what changed.
+    ///
+    /// Whoever falls asleep has the system make a barrier in all processes that are registered, as calls ring often and
+    /// hardly ever sleep. Where that is refused to any of them, all make their own. One that has just joined may not
+    /// have said so yet: a sleep ends by itself, too.
+    fn any_sleeps(&self) -> bool {
+        if self.registered && self.arena.half(ALONE).load(Ordering::Relaxed) == 0 {
+            compiler_fence(Ordering::SeqCst);
+        } else {
+            fence(Ordering::SeqCst);
+        }
+        self.sleepers().load(Ordering::Relaxed) != 0
     }
 
     #[cold]
@@ -250,9 +274,7 @@ impl Board {
 
     /// After something changed that one rank may wait for, which may be this one's own by another thread.
     pub(super) fn ring_for(&self, rank: usize) {
-        // As in `ring`.
-        fence(Ordering::SeqCst);
-        if self.sleepers().load(Ordering::Relaxed) != 0 {
+        if self.any_sleeps() {
             self.wake(rank);
         }
     }
@@ -278,6 +300,8 @@ impl Board {
         self.asleep(rank).fetch_add(1, Ordering::Relaxed);
         self.sleepers().fetch_add(1, Ordering::Relaxed);
         fence(Ordering::SeqCst);
+        // Refused where processes do not register either: then they make their own, as above.
+        _ = membarrier(MembarrierCommand::GlobalExpedited);
         if !ready() {
             let limit = futex::Timespec { tv_sec: 0, tv_nsec: nanoseconds };
             // Whatever ends it, the caller looks again.

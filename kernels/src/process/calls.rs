@@ -168,15 +168,11 @@ impl Visit<'_> {
     /// Waits until a rank has made this call and staged so many tiles of it, and compares the calls.
     pub(super) fn meet(&mut self, other: usize, staged: u64) -> Result<Made, Error> {
         let (board, number) = (&self.world.board, self.number);
-        if board.staged(other, number).is_none_or(|there| there < staged) {
-            // A call that differs may have other tiles.
-            self.wait(Some(other), || board.staged(other, number).is_some())?;
-            let theirs = board.made(other, number);
-            if !theirs.is(&self.made) {
-                return Err(self.refuse(other, &theirs));
-            }
+        let mut there = board.staged(other, number);
+        if there.is_none() {
             self.wait(Some(other), || {
-                board.staged(other, number).is_some_and(|there| there >= staged)
+                there = board.staged(other, number);
+                there.is_some()
             })?;
         }
         let theirs = board.made(other, number);
@@ -185,7 +181,15 @@ impl Visit<'_> {
         }
         // It is done with all calls before.
         self.own.finished[other] = self.own.finished[other].max(number - 1);
-        Ok(theirs)
+        if there.is_some_and(|there| there >= staged) {
+            return Ok(theirs);
+        }
+        // Only now, as a call that differs may have other tiles.
+        self.wait(Some(other), || {
+            board.staged(other, number).is_some_and(|there| there >= staged)
+        })?;
+        // Where the first tile is was not known before it was there.
+        Ok(board.made(other, number))
     }
 
     /// Whether a rank is done with so many tiles of a call.

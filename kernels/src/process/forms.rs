@@ -52,6 +52,8 @@ pub(super) struct Common {
     pub(super) chunks: Box<[Chunk]>,
     pub(super) inputs: Box<[u32]>,
     pub(super) output: u32,
+    /// Those for whom a slot is kept until they are done with it: none, as all make what is made of it.
+    pub(super) readers: Arc<[usize]>,
 }
 
 /// The elements of a segment that are made at once, and its statement's line.
@@ -275,6 +277,7 @@ impl Common {
             data,
             inputs,
             output,
+            readers: Arc::default(),
         }
     }
 }

@@ -40,6 +40,10 @@ pub struct WorldPlan {
     direct: Option<Arc<Optimized>>,
     at_whole_count: OnceLock<Result<Direct, Error>>,
     pub(super) size: usize,
+    /// Elements of this rank's input and output.
+    pub(super) lens: [usize; 2],
+    /// Where both begin in the one buffer of a call in place, in bytes.
+    pub(super) within: [usize; 2],
     /// Units of this rank's input and output.
     pub(super) units: [u32; 2],
     pub(super) stores: Stores,
@@ -113,7 +117,7 @@ impl WorldPlan {
         if let Some(made) = &fused {
             (form, tiles) = fused_form(made, rank, (count, dtype, op))?.unzip();
         }
-        let (form, tiles) = match (form, tiles, &prepared.0) {
+        let (mut form, tiles) = match (form, tiles, &prepared.0) {
             (Some(form), Some(tiles), _) => (form, tiles),
             (_, _, Source::Taken(..)) => {
                 let what =
@@ -142,6 +146,13 @@ impl WorldPlan {
         let units = [Buffer::Input, Buffer::Output];
         let units = units.map(|buffer| schedule.units(buffer, rank).floor() as u32);
         let output = schedule.elements(Buffer::Output, rank, count).saturating_mul(size as u64);
+        let stores = if output >= STREAMING as u64 { Stores::Streaming } else { Stores::Cached };
+        if let Form::Pull(pull) = &mut form {
+            // It writes the caller's output itself.
+            pull.data.stores = stores;
+        }
+        let lens = [call.input_len(rank), call.output_len(rank)];
+        let within = <[usize; 2]>::from(call.in_place(rank));
         let identity = identity(&author, asked, matches!(form, Form::Streams(_)));
         let is_fused = !matches!(form, Form::Streams(_));
         Ok(Self {
@@ -153,8 +164,10 @@ impl WorldPlan {
             direct: fused.filter(|_| is_fused),
             at_whole_count: OnceLock::new(),
             size,
+            lens,
+            within,
             units,
-            stores: if output >= STREAMING as u64 { Stores::Streaming } else { Stores::Cached },
+            stores,
             partials,
         })
     }

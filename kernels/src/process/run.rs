@@ -1,5 +1,7 @@
 //! Calls of a plan on the caller's buffers.
 
+use std::sync::Arc;
+
 use super::arena::{RING, SLOT};
 use super::board::Place;
 use super::calls::Visit;
@@ -7,7 +9,6 @@ use super::claims::Claims;
 use super::forms::{Chunk, Common, Direct, Form, Pull, Streams};
 use super::plan::WorldPlan;
 use super::streams::StreamRun;
-use super::world::Use;
 use crate::Error;
 use crate::host::{Bases, Element, Segments, extent};
 use crate::reduce::{Stores, copy};
@@ -62,9 +63,9 @@ impl WorldPlan {
     }
 
     fn apart<T>(&self, input: &[T], output: &mut [T], per_element: usize) -> Result<(), Error> {
-        let (call, rank) = (&self.call, self.world.id());
-        call.check_buffer("input", rank, extent(input), per_element, call.input_len(rank))?;
-        call.check_buffer("output", rank, extent(output), per_element, call.output_len(rank))?;
+        let (call, rank, [inputs, outputs]) = (&self.call, self.world.id(), self.lens);
+        call.check_buffer("input", rank, extent(input), per_element, inputs)?;
+        call.check_buffer("output", rank, extent(output), per_element, outputs)?;
         let outside = Outside { input: input.as_ptr().cast(), output: output.as_mut_ptr().cast() };
         // SAFETY: checked for length and alignment, and borrowed for the call.
         unsafe { self.make(outside) }
@@ -73,8 +74,9 @@ impl WorldPlan {
     fn aliased<T>(&self, buffer: &mut [T], per_element: usize) -> Result<(), Error> {
         let (call, rank) = (&self.call, self.world.id());
         call.check_in_place()?;
-        call.check_buffer("buffer", rank, extent(buffer), per_element, call.in_place_len(rank))?;
-        let (input, output) = call.split(rank, buffer.as_mut_ptr().cast());
+        let [inputs, outputs] = self.lens;
+        call.check_buffer("buffer", rank, extent(buffer), per_element, inputs.max(outputs))?;
+        let [input, output] = self.within.map(|at| buffer.as_mut_ptr().cast::<u8>().wrapping_add(at));
         // SAFETY: as above; the buffer holds both, as the collective has them in place.
         unsafe { self.make(Outside { input, output }) }
     }
@@ -98,8 +100,7 @@ impl WorldPlan {
         if !self.can_be_direct() {
             return None;
         }
-        let (rank, call) = (self.world.id(), &self.call);
-        let lens = [call.input_len(rank) * self.size, call.output_len(rank) * self.size];
+        let lens = self.lens.map(|elements| elements * self.size);
         let starts = [outside.input, outside.output.cast_const()];
         let arena = &self.world.board.arena;
         let mut places = [0; 2];
@@ -117,10 +118,10 @@ impl WorldPlan {
     unsafe fn parts(&self, visit: &mut Visit<'_>, outside: Outside) -> Result<(), Error> {
         if visit.made.direct.is_some() {
             visit.publish(0);
-            if let Some(places) = Self::all_direct(visit)?
+            if Self::all_direct(visit)?
                 && let Some(direct) = self.direct()?
             {
-                return self.run_direct(visit, direct, &places);
+                return self.run_direct(visit, direct);
             }
         }
         // SAFETY: the caller's promise.
@@ -171,11 +172,12 @@ impl WorldPlan {
         &self,
         visit: &mut Visit<'_>,
         tile: u64,
-        readers: &std::sync::Arc<[usize]>,
+        readers: &Arc<[usize]>,
         outside: Outside,
     ) -> Result<(), Error> {
         let (world, at) = (visit.world, visit.own.slots);
-        let last = visit.own.uses[(at % RING) as usize].clone();
+        let which = (at % RING) as usize;
+        let last = &visit.own.uses[which];
         for &reader in &*last.readers {
             if !visit.is_done(reader, last.number, last.tiles) {
                 visit
@@ -185,8 +187,12 @@ impl WorldPlan {
         let slot = world.board.arena.layout.slot(world.rank, at);
         // SAFETY: the caller's promise; all readers are done with the slot.
         unsafe { self.copy_in(tile, outside, world.board.arena.address(slot, SLOT)) };
-        let used = Use { number: visit.number, tiles: tile + 1, readers: readers.clone() };
-        visit.own.uses[(at % RING) as usize] = used;
+        let number = visit.number;
+        let used = &mut visit.own.uses[which];
+        (used.number, used.tiles) = (number, tile + 1);
+        if !Arc::ptr_eq(&used.readers, readers) {
+            used.readers = readers.clone();
+        }
         visit.own.slots += 1;
         if tile == 0 {
             visit.made.slot = at;
@@ -219,19 +225,15 @@ impl WorldPlan {
         } else {
             visit.publish(0);
         }
-        let mut slots = vec![0; pull.sources.len()];
         for tile in 0..tiles {
             if stages && tile + 1 < tiles {
                 // SAFETY: as above.
                 unsafe { self.stage(visit, tile + 1, &pull.readers, outside)? };
             }
-            for ((source, buffer), slot) in pull.sources.iter().zip(&mut slots) {
-                if tile == 0 {
-                    *slot = visit.meet(*source, 1)?.slot;
-                } else {
-                    self.await_tile(visit, *source, tile)?;
-                }
-                self.point(&pull.bases, *buffer, *source, slot.wrapping_add(tile));
+            for (source, buffer) in &pull.sources {
+                self.tile_of(visit, *source, tile)?;
+                let slot = visit.own.first[*source].wrapping_add(tile);
+                self.point(&pull.bases, *buffer, *source, slot);
             }
             if let Some(buffer) = pull.own {
                 self.point(&pull.bases, buffer, self.world.rank, visit.made.slot + tile);
@@ -246,7 +248,12 @@ impl WorldPlan {
         Ok(())
     }
 
-    fn await_tile(&self, visit: &Visit<'_>, source: usize, tile: u64) -> Result<(), Error> {
+    /// Returns when a rank has staged that tile.
+    fn tile_of(&self, visit: &mut Visit<'_>, source: usize, tile: u64) -> Result<(), Error> {
+        if tile == 0 {
+            visit.own.first[source] = visit.meet(source, 1)?.slot;
+            return Ok(());
+        }
         let (board, number) = (&self.world.board, visit.number);
         let there = || board.staged(source, number).is_some_and(|staged| staged > tile);
         if there() { Ok(()) } else { visit.wait(Some(source), there) }
@@ -281,27 +288,21 @@ impl WorldPlan {
         common: &Common,
         outside: Outside,
     ) -> Result<(), Error> {
-        let nobody: std::sync::Arc<[usize]> = std::sync::Arc::default();
         let (world, tiles) = (visit.world, self.tiles.number);
         let arena = &world.board.arena;
         // Whoever makes the last tile in a slot is done with it when all are, and so is this rank's next but one.
         // SAFETY: the caller's promise.
-        unsafe { self.stage(visit, 0, &nobody, outside)? };
-        let mut slots = vec![0; world.board.nranks()];
+        unsafe { self.stage(visit, 0, &common.readers, outside)? };
         for tile in 0..tiles {
             if tile + 1 < tiles {
                 // SAFETY: as above.
-                unsafe { self.stage(visit, tile + 1, &nobody, outside)? };
+                unsafe { self.stage(visit, tile + 1, &common.readers, outside)? };
             }
             for other in world.others() {
-                if tile == 0 {
-                    slots[other] = visit.meet(other, 1)?.slot;
-                } else {
-                    self.await_tile(visit, other, tile)?;
-                }
+                self.tile_of(visit, other, tile)?;
             }
-            slots[world.rank] = visit.made.slot;
-            for ((rank, buffer), slot) in common.inputs.iter().enumerate().zip(&slots) {
+            visit.own.first[world.rank] = visit.made.slot;
+            for ((rank, buffer), slot) in common.inputs.iter().enumerate().zip(&visit.own.first) {
                 self.point(&common.bases, *buffer, rank, slot.wrapping_add(tile));
             }
             visit.own.made += 1;
@@ -352,36 +353,30 @@ impl WorldPlan {
         if claims.are_done() { Ok(()) } else { visit.wait(None, || claims.are_done()) }
     }
 
-    /// The places of all ranks' buffers, if all lie in the arena.
-    fn all_direct(visit: &mut Visit<'_>) -> Result<Option<Vec<[u64; 2]>>, Error> {
+    /// Whether the buffers of all ranks lie in the arena; then their places are noted.
+    fn all_direct(visit: &mut Visit<'_>) -> Result<bool, Error> {
         let world = visit.world;
-        let mut places = vec![[0; 2]; world.board.nranks()];
-        places[world.rank] = visit.made.direct.unwrap_or_default();
+        visit.own.places[world.rank] = visit.made.direct.unwrap_or_default();
         let mut all = true;
         for other in world.others() {
             match visit.meet(other, 0)?.direct {
-                Some(theirs) => places[other] = theirs,
+                Some(theirs) => visit.own.places[other] = theirs,
                 None => all = false,
             }
         }
-        Ok(all.then_some(places))
+        Ok(all)
     }
 
-    fn run_direct(
-        &self,
-        visit: &mut Visit<'_>,
-        direct: &Direct,
-        places: &[[u64; 2]],
-    ) -> Result<(), Error> {
+    fn run_direct(&self, visit: &mut Visit<'_>, direct: &Direct) -> Result<(), Error> {
         let arena = &visit.world.board.arena;
         let heaps = arena.layout.heap_of(0);
-        for (rank, (buffers, places)) in direct.buffers.iter().zip(places).enumerate() {
-            for ((buffer, bytes), place) in buffers.iter().zip(places) {
+        for (rank, buffers) in direct.buffers.iter().enumerate() {
+            for ((buffer, bytes), place) in buffers.iter().zip(visit.own.places[rank]) {
                 if *bytes == 0 {
                     continue;
                 }
                 // Another process wrote this: it must be a place in its heap.
-                let at = *place as usize;
+                let at = place as usize;
                 let heap =
                     arena.layout.heap_of(rank)..arena.layout.heap_of(rank) + arena.layout.heap;
                 let inside = heap.contains(&at) && heap.end - at >= *bytes;

@@ -61,6 +61,10 @@ pub(super) struct Own {
     pub(super) slots: u64,
     /// What its slots were last used for.
     pub(super) uses: [Use; RING as usize],
+    /// Of each rank, which of its slots has the first tile of this call.
+    pub(super) first: Box<[u64]>,
+    /// Of each rank, where its buffers lie in this call, if they do in the arena.
+    pub(super) places: Box<[[u64; 2]]>,
     /// Large buffers in heaps whose pages this process has had looked up.
     pub(super) seen: BTreeSet<(usize, usize)>,
     /// Tiles that all ranks made together.
@@ -152,7 +156,7 @@ impl World {
             fault: Faults::new(),
             mail: Mail::new(n),
             shrinks: Mutex::new(1),
-            board: Board { arena },
+            board: Board::new(arena),
             rank: rank as usize,
             options,
             peers: joined.peers,
@@ -166,6 +170,8 @@ impl World {
                 finished: vec![0; n].into(),
                 slots: 0,
                 uses: Default::default(),
+                first: vec![0; n].into(),
+                places: vec![[0; 2]; n].into(),
                 seen: BTreeSet::new(),
                 made: 0,
                 posted: vec![Vec::new(); n],
