@@ -32,6 +32,8 @@ pub(super) struct Made {
     pub(super) direct: Option<[u64; 2]>,
     /// Which of its slots the first tile is in.
     pub(super) slot: u64,
+    /// Where the input lies in the rank's own memory, if it is to be read there; else 0.
+    pub(super) lent: u64,
 }
 
 impl Made {
@@ -45,7 +47,7 @@ impl Made {
         let dtype = place(DType::ALL.iter().position(|d| *d == dtype));
         let op = place(ReduceOp::ALL.iter().position(|o| *o == op));
         let shape = u64::from(root.0) << 32 | collective << 16 | dtype << 8 | op;
-        Self { identity, count, shape, direct: None, slot: 0 }
+        Self::of_words([identity, count, shape])
     }
 
     /// Whether both are the same call.
@@ -68,7 +70,7 @@ impl Made {
     }
 
     pub(super) fn of_words([identity, count, shape]: [u64; 3]) -> Self {
-        Self { identity, count, shape, direct: None, slot: 0 }
+        Self { identity, count, shape, direct: None, slot: 0, lent: 0 }
     }
 }
 
@@ -133,8 +135,8 @@ impl Board {
     pub(super) fn publish(&self, rank: usize, number: u64, made: &Made, staged: u64) {
         let [identity, count, shape] = made.words();
         let (direct, places) = (made.direct.is_some(), made.direct.unwrap_or_default());
-        let words =
-            [identity, count, shape, made.slot << 1 | u64::from(direct), places[0], places[1]];
+        let place = made.slot << 1 | u64::from(direct);
+        let words = [identity, count, shape, place, places[0], places[1], made.lent];
         for (at, word) in (1..).zip(words) {
             self.call(rank, number, at).store(word, Ordering::Relaxed);
         }
@@ -160,7 +162,12 @@ impl Board {
         let word = |at| self.call(rank, number, at).load(Ordering::Relaxed);
         let (place, places) = (word(4), [word(5), word(6)]);
         let direct = (place & 1 == 1).then_some(places);
-        Made { direct, slot: place >> 1, ..Made::of_words([word(1), word(2), word(3)]) }
+        Made {
+            direct,
+            slot: place >> 1,
+            lent: word(7),
+            ..Made::of_words([word(1), word(2), word(3)])
+        }
     }
 
     /// The number of calls that a rank has made.

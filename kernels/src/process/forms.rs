@@ -1,6 +1,6 @@
 //! The forms of a rank's part, made of lowered code.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -37,12 +37,21 @@ pub(super) struct Pull {
     pub(super) bases: Bases,
     /// Each segment's place in this rank's output, in elements of a tile, and its statement's line.
     pub(super) outputs: Box<[(u64, u32)]>,
-    /// The ranks whose tiles it reads, and the buffer that each is in the code.
-    pub(super) sources: Box<[(usize, u32)]>,
+    /// Whose tiles it reads.
+    pub(super) sources: Box<[Source]>,
     pub(super) readers: Arc<[usize]>,
     pub(super) output: u32,
-    /// Whether it reads what it staged itself.
-    pub(super) own: Option<u32>,
+    /// What it reads of its own input.
+    pub(super) own: Option<Source>,
+}
+
+/// What a rank reads of a rank's input.
+pub(super) struct Source {
+    pub(super) rank: usize,
+    /// The buffer in the code.
+    pub(super) buffer: u32,
+    /// The units that something is read of, in order.
+    pub(super) units: Box<[u64]>,
 }
 
 /// What all ranks make together.
@@ -131,7 +140,13 @@ impl Lines {
 }
 
 impl Pull {
-    pub(super) fn new(code: &Code, schedule: &Schedule, rank: RankId, lines: &Lines) -> Self {
+    pub(super) fn new(
+        code: &Code,
+        schedule: &Schedule,
+        rank: RankId,
+        lines: &Lines,
+        count: u64,
+    ) -> Self {
         let all = &code.segments;
         let output = code.buffers.index(Buffer::Output, rank);
         let mut data = Segments {
@@ -163,18 +178,40 @@ impl Pull {
         let mine = reads(rank);
         let ranks = || (0..schedule.nranks).map(RankId);
         let others = || ranks().filter(|other| *other != rank);
-        let sources = others().filter(|other| mine.contains(&input(*other)));
+        let source = |rank: RankId| {
+            let units = units_read(&data, input(rank), count);
+            Source { rank: rank.index(), buffer: input(rank), units }
+        };
+        let sources = others().filter(|other| mine.contains(&input(*other))).map(source);
         let readers = others().filter(|other| reads(*other).contains(&input(rank)));
+        let sources = sources.collect();
+        let own = mine.contains(&input(rank)).then(|| source(rank));
         Self {
             data,
             bases: Bases::new(code.buffers.len.len()),
             outputs: outputs.into(),
-            sources: sources.map(|other| (other.index(), input(other))).collect(),
+            sources,
             readers: readers.map(RankId::index).collect(),
             output,
-            own: mine.contains(&input(rank)).then_some(input(rank)),
+            own,
         }
     }
+}
+
+/// The units of `count` elements of a buffer that something is read of.
+fn units_read(data: &Segments, buffer: u32, count: u64) -> Box<[u64]> {
+    let mut units = BTreeSet::new();
+    for segment in &data.all {
+        for at in segment.first as usize..(segment.first + segment.len) as usize {
+            let m = data.moves[at];
+            for src in data.of(m)[..m.srcs as usize].iter().filter(|src| src.buffer == buffer) {
+                let first = (src.offset / data.kernel.size()) as u64;
+                let end = first + segment.elements as u64;
+                units.extend(first / count..end.div_ceil(count));
+            }
+        }
+    }
+    units.into_iter().collect()
 }
 
 /// The moves of a segment that write a buffer, and where.
@@ -422,7 +459,7 @@ pub(super) fn fused_form(
     let form = if common {
         Form::Common(Common::new(&code, schedule, &lines))
     } else {
-        Form::Pull(Pull::new(&code, schedule, rank, &lines))
+        Form::Pull(Pull::new(&code, schedule, rank, &lines, tiles.count))
     };
     Ok(Some((form, tiles)))
 }

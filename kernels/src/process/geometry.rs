@@ -86,7 +86,16 @@ impl Tiles {
 
     /// What tile `tile` holds of a buffer of `units` units.
     pub(super) fn stripes(&self, tile: u64, units: u32) -> impl Iterator<Item = Stripe> + '_ {
-        (0..u64::from(units)).flat_map(move |unit| {
+        self.stripes_of(tile, 0..u64::from(units))
+    }
+
+    /// What tile `tile` holds of some units of a buffer.
+    pub(super) fn stripes_of(
+        &self,
+        tile: u64,
+        units: impl Iterator<Item = u64>,
+    ) -> impl Iterator<Item = Stripe> {
+        units.flat_map(move |unit| {
             self.cells.iter().filter_map(move |cell| self.stripe(tile, unit, *cell))
         })
     }

@@ -22,6 +22,7 @@ mod lent;
 mod mail;
 mod offers;
 mod plan;
+mod reach;
 mod run;
 mod shrink;
 mod streams;

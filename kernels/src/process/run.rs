@@ -18,9 +18,9 @@ const LARGE: usize = 256 << 10;
 
 /// A rank's buffers in its own memory, for one call.
 #[derive(Clone, Copy)]
-struct Outside {
-    input: *const u8,
-    output: *mut u8,
+pub(super) struct Outside {
+    pub(super) input: *const u8,
+    pub(super) output: *mut u8,
 }
 
 impl WorldPlan {
@@ -76,7 +76,8 @@ impl WorldPlan {
         call.check_in_place()?;
         let [inputs, outputs] = self.lens;
         call.check_buffer("buffer", rank, extent(buffer), per_element, inputs.max(outputs))?;
-        let [input, output] = self.within.map(|at| buffer.as_mut_ptr().cast::<u8>().wrapping_add(at));
+        let [input, output] =
+            self.within.map(|at| buffer.as_mut_ptr().cast::<u8>().wrapping_add(at));
         // SAFETY: as above; the buffer holds both, as the collective has them in place.
         unsafe { self.make(Outside { input, output }) }
     }
@@ -217,26 +218,45 @@ impl WorldPlan {
         pull: &Pull,
         outside: Outside,
     ) -> Result<(), Error> {
-        let stages = !pull.readers.is_empty() || pull.own.is_some();
         let tiles = self.tiles.number;
+        let lent = self.lends(visit, pull, outside);
+        let stages = lent.is_none() && (!pull.readers.is_empty() || pull.own.is_some());
+        visit.made.lent = lent.unwrap_or(0);
+        let mut fetches = false;
         if stages {
             // SAFETY: the caller's promise.
             unsafe { self.stage(visit, 0, &pull.readers, outside)? };
         } else {
-            visit.publish(0);
+            // What is lent is there as a whole.
+            visit.publish(if lent.is_some() { tiles } else { 0 });
         }
         for tile in 0..tiles {
             if stages && tile + 1 < tiles {
                 // SAFETY: as above.
                 unsafe { self.stage(visit, tile + 1, &pull.readers, outside)? };
             }
-            for (source, buffer) in &pull.sources {
-                self.tile_of(visit, *source, tile)?;
-                let slot = visit.own.first[*source].wrapping_add(tile);
-                self.point(&pull.bases, *buffer, *source, slot);
+            for source in &pull.sources {
+                self.tile_of(visit, source.rank, tile)?;
+                match visit.own.lent[source.rank] {
+                    0 => {
+                        let slot = visit.own.first[source.rank].wrapping_add(tile);
+                        self.point(&pull.bases, source.buffer, source.rank, slot);
+                    }
+                    from => {
+                        fetches = true;
+                        pull.bases.set(source.buffer, self.fetch(visit, source, from, tile)?);
+                    }
+                }
             }
-            if let Some(buffer) = pull.own {
-                self.point(&pull.bases, buffer, self.world.rank, visit.made.slot + tile);
+            match &pull.own {
+                Some(own) if lent.is_some() => {
+                    // SAFETY: the caller's promise.
+                    pull.bases.set(own.buffer, unsafe { self.fetch_own(own, outside, tile) });
+                }
+                Some(own) => {
+                    self.point(&pull.bases, own.buffer, self.world.rank, visit.made.slot + tile);
+                }
+                None => {}
             }
             // SAFETY: the caller's promise; the sources have staged their tiles, and use the slots again only when
             // this rank is done with them.
@@ -245,13 +265,14 @@ impl WorldPlan {
                 visit.world.board.finish(visit.world.rank, visit.number, tile + 1);
             }
         }
-        Ok(())
+        if lent.is_some() || fetches { self.give_back(visit, pull, lent.is_some()) } else { Ok(()) }
     }
 
     /// Returns when a rank has staged that tile.
     fn tile_of(&self, visit: &mut Visit<'_>, source: usize, tile: u64) -> Result<(), Error> {
         if tile == 0 {
-            visit.own.first[source] = visit.meet(source, 1)?.slot;
+            let theirs = visit.meet(source, 1)?;
+            (visit.own.first[source], visit.own.lent[source]) = (theirs.slot, theirs.lent);
             return Ok(());
         }
         let (board, number) = (&self.world.board, visit.number);

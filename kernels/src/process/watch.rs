@@ -11,6 +11,8 @@ use crate::Error;
 
 /// Looks before a rank that has a core for itself lets others have it.
 const SPINS: u32 = 4_000;
+/// The first of them without a pause: what is nearly there is seen at once.
+const BARE: u32 = 100;
 /// Turns that others are given before a rank looks at the clock.
 const TURNS: u32 = 32;
 /// For so long turns are cheaper than sleep.
@@ -50,8 +52,10 @@ pub(super) fn wait<W: Watch>(
         return Ok(());
     }
     if watch.world().spins {
-        for _ in 0..SPINS {
-            std::hint::spin_loop();
+        for spins in 0..SPINS {
+            if spins >= BARE {
+                std::hint::spin_loop();
+            }
             if ready() {
                 return Ok(());
             }

@@ -19,6 +19,7 @@ use super::ends::Mail;
 use super::fault::{Fault, Faults};
 use super::heap::Heap;
 use super::join::{Joined, join};
+use super::reach::Reach;
 use super::unique::UniqueId;
 use crate::{Error, Options};
 
@@ -63,6 +64,9 @@ pub(super) struct Own {
     pub(super) uses: [Use; RING as usize],
     /// Of each rank, which of its slots has the first tile of this call.
     pub(super) first: Box<[u64]>,
+    /// Of each rank, where its input lies in its own memory in this call, if others are to read it there; else 0.
+    pub(super) lent: Box<[u64]>,
+    pub(super) reach: Reach,
     /// Of each rank, where its buffers lie in this call, if they do in the arena.
     pub(super) places: Box<[[u64; 2]]>,
     /// Large buffers in heaps whose pages this process has had looked up.
@@ -151,6 +155,7 @@ impl World {
             arena.word(at + 8).store(*launched as u64, Ordering::Relaxed);
             arena.word(at).store(endings.launch(), Ordering::Release);
         }
+        let reach = Reach::new(&arena, rank as usize);
         Ok(Self {
             heap: Mutex::new(Heap::new(layout.heap)),
             fault: Faults::new(),
@@ -171,6 +176,8 @@ impl World {
                 slots: 0,
                 uses: Default::default(),
                 first: vec![0; n].into(),
+                lent: vec![0; n].into(),
+                reach,
                 places: vec![[0; 2]; n].into(),
                 seen: BTreeSet::new(),
                 made: 0,
