@@ -1,5 +1,6 @@
 //! Fused schedules are proved like any other, divide where the proof says, and move as few bytes as there can be.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 
 use roundelay_core::check::Frontend;
@@ -95,4 +96,26 @@ fn nothing_is_read_or_written_twice() {
         let moved = traffic(&one);
         assert!(moved <= least + 1e-6, "{} {n}: {moved} of {least}", schedule.algorithm);
     });
+}
+
+/// Each statement that carries or folds data is named by an op that does its work, and by none where it does nothing.
+#[test]
+fn every_statement_is_named() {
+    let lines = |schedule: &Schedule| -> BTreeSet<u32> {
+        let moves = schedule.ops.iter().filter(|op| op.kind == OpKind::Move);
+        moves.flat_map(|op| schedule.lines(op.at)).collect()
+    };
+    let mut several = 0;
+    each(2..=8, |schedule| {
+        for (callers, reassociate) in
+            [(Callers::Each, false), (Callers::Each, true), (Callers::One, false)]
+        {
+            let fused = fuse(schedule, callers, reassociate).expect("it is fit");
+            let of = format!("{} at {}, {reassociate}", schedule.algorithm, schedule.nranks);
+            assert_eq!(lines(schedule), lines(&fused), "{of}:\n{}", text::print(&fused));
+            several += usize::from(!fused.origins.is_empty());
+            assert_eq!(text::parse(&text::print(&fused)).as_ref(), Ok(&fused), "{of}");
+        }
+    });
+    assert!(several > 100, "{several}");
 }
