@@ -24,20 +24,26 @@ pub enum Fault {
 pub(super) struct Faults {
     /// The call and the place, or 0: the first call is 1.
     at: AtomicU64,
-    /// What a test wants done first, to know when it was, and what happens then.
-    what: std::sync::Mutex<Option<(fn(), Fault)>>,
+    due: std::sync::Mutex<Option<Due>>,
+}
+
+/// What a test wants done first, to know when it was, and what happens then.
+#[derive(Clone, Copy)]
+struct Due {
+    first: fn(),
+    what: Fault,
 }
 
 const PLACES: u32 = 32;
 
 impl Faults {
     pub(super) fn new() -> Self {
-        Self { at: AtomicU64::new(0), what: std::sync::Mutex::new(None) }
+        Self { at: AtomicU64::new(0), due: std::sync::Mutex::new(None) }
     }
 
     /// Has `what` happen at that place of call `number`, places counted from 0, right after `first`.
     pub(super) fn set(&self, number: u64, place: u32, first: fn(), what: Fault) {
-        *self.what.lock().expect("no test panics here") = Some((first, what));
+        *self.due.lock().expect("no test panics here") = Some(Due { first, what });
         self.at.store(number << PLACES | u64::from(place), Ordering::Relaxed);
     }
 
@@ -52,8 +58,8 @@ impl Faults {
     #[cold]
     fn now(&self) {
         self.at.store(0, Ordering::Relaxed);
-        let due = *self.what.lock().expect("no test panics here");
-        let what = due.map(|(first, what)| {
+        let due = *self.due.lock().expect("no test panics here");
+        let what = due.map(|Due { first, what }| {
             first();
             what
         });
