@@ -288,7 +288,8 @@ fn rows(whole: bool) -> Vec<Row> {
                             turn += 1;
                             let mixed = turn.wrapping_mul(2_654_435_761) >> 8;
                             let places = if whole { 0..most } else { place..place + 1 };
-                            if whole && mixed % parts == which || !whole && mixed % 97 == 0 {
+                            if whole && mixed % parts == which || !whole && mixed.is_multiple_of(97)
+                            {
                                 rows.push(Row { first, places });
                             }
                         }
