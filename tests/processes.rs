@@ -7,6 +7,8 @@
 mod failures;
 #[path = "processes/kinds.rs"]
 mod kinds;
+#[path = "processes/limits.rs"]
+mod limits;
 #[path = "processes/ranks.rs"]
 mod ranks;
 #[path = "processes/traces.rs"]

@@ -251,7 +251,7 @@ fn one_rank(algorithm: &Configured, nranks: u32, rank: RankId) -> Result<String,
             let _ = write!(out, "\nstream {}", stream.index);
         }
         for op in ops {
-            let line = schedule.locations.get(op.at.index()).map_or(0, |place| place.line);
+            let line = schedule.location(op.at).line;
             let _ = write!(out, "\n  {}  line {line}", text::op(&schedule, op));
         }
     }

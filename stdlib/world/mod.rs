@@ -232,8 +232,8 @@ impl World {
 
     /// Has this rank fail at a place of a call: for tests.
     #[doc(hidden)]
-    pub fn inject(&self, number: u64, place: u32, what: process::Fault) {
-        self.engine.inject(number, place, what);
+    pub fn inject(&self, number: u64, place: u32, first: fn(), what: process::Fault) {
+        self.engine.inject(number, place, first, what);
     }
 
     /// Calls that return at once. Their buffers are given away until [`Pending::wait`] gives them back; [`World::scope`]
@@ -285,6 +285,7 @@ impl World {
         &self,
         body: impl FnOnce(&Scope<'_, 'env>) -> Result<R, Error>,
     ) -> Result<R, Error> {
+        self.engine.here()?;
         let (queue, work) = progress::queue(&self.turns);
         let outcome = thread::scope(|threads| {
             let thread = thread::Builder::new().name("roundelay scope".to_owned());
@@ -299,6 +300,7 @@ impl World {
 
     /// Where calls that do not block are asked for.
     fn queue(&self) -> Result<&Queue<'static>, Error> {
+        self.engine.here()?;
         let progress = self.progress.get_or_init(|| Progress::new(&self.turns));
         progress.as_ref().map(Progress::queue).map_err(|error| no_thread(error))
     }
@@ -308,6 +310,8 @@ impl World {
     /// # Errors
     /// That of a call whose handle is gone, once.
     pub(crate) fn settle(&self) -> Result<(), Error> {
+        // In a forked child nobody makes the calls that were under way.
+        self.engine.here()?;
         self.turns.settle()
     }
 

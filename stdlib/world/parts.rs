@@ -82,6 +82,7 @@ impl World {
     /// # Ok::<(), roundelay::Error>(())
     /// ```
     pub fn shrink(&self) -> Result<Self, Error> {
+        self.engine.here()?;
         self.turns.idle();
         let engine = self.engine.shrink()?;
         let most = self.plans_kept();

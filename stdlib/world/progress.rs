@@ -4,6 +4,7 @@ use std::any::Any;
 use std::fmt;
 use std::mem;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::process;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -146,6 +147,8 @@ pub(super) struct Progress {
     /// `None` only while it is dropped.
     queue: Option<Queue<'static>>,
     thread: Option<JoinHandle<()>>,
+    /// The process in which it is a thread: a child that is forked off has none.
+    process: u32,
 }
 
 impl Progress {
@@ -153,7 +156,7 @@ impl Progress {
         let (queue, work) = queue(turns);
         let thread = thread::Builder::new().name("roundelay progress".to_owned());
         let thread = thread.spawn(|| work.run()).map_err(|error| error.to_string())?;
-        Ok(Self { queue: Some(queue), thread: Some(thread) })
+        Ok(Self { queue: Some(queue), thread: Some(thread), process: process::id() })
     }
 
     pub(super) fn queue(&self) -> &Queue<'static> {
@@ -163,6 +166,11 @@ impl Progress {
 
 impl Drop for Progress {
     fn drop(&mut self) {
+        if self.process != process::id() {
+            // Its locks are as they were when the child was forked off, and nobody frees them.
+            mem::forget((self.queue.take(), self.thread.take()));
+            return;
+        }
         self.queue = None;
         if let Some(thread) = self.thread.take()
             // A buffer may hold the world, and be dropped there.

@@ -1,6 +1,10 @@
 //! A rank fails, at any place of a call: every survivor says the same of it, in time, and all later calls say it again.
 
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use roundelay::library::{MeshAllReduce, RingAllReduce};
 use roundelay::{Level, Options, Rank, ReduceOp, World};
@@ -10,27 +14,39 @@ use super::ranks::{DEADLINE, Told, case, end, run, say};
 
 /// The call in which a rank fails, and how many there are.
 const FAILS: u64 = 5;
-const CALLS: u64 = 30;
+const CALLS: u64 = 16;
+
+/// How long after the end of a rank's process all that wait for it are told at the latest.
+const PROMISE: Duration = Duration::from_millis(100);
 
 /// One point of the grid.
-#[derive(Clone, Debug)]
+#[derive(Clone, Copy, Debug)]
 struct Case {
     fault: &'static str,
     algorithm: &'static str,
     level: Level,
+    nranks: u32,
     rank: u32,
     place: u32,
 }
 
 impl Case {
     fn text(&self) -> String {
-        let Self { fault, algorithm, level, rank, place } = self;
+        let Self { fault, algorithm, level, rank, place, .. } = self;
         format!("{fault} {algorithm} {level} {rank} {place}")
     }
 }
 
+/// Microseconds of a clock that all processes have in common.
 fn now() -> u128 {
-    SystemTime::now().duration_since(UNIX_EPOCH).expect("a clock after 1970").as_millis()
+    SystemTime::now().duration_since(UNIX_EPOCH).expect("a clock after 1970").as_micros()
+}
+
+/// Microseconds for which this thread could have run and had no core; 0 where the system does not tell.
+fn without_a_core() -> u64 {
+    let text = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
+    let nanoseconds = text.split(' ').nth(1).and_then(|word| word.parse::<u64>().ok());
+    nanoseconds.unwrap_or(0) / 1000
 }
 
 /// A rank's life.
@@ -38,7 +54,7 @@ fn live(text: &str) -> ! {
     let words: Vec<&str> = text.split(' ').collect();
     let [fault, algorithm, level, bad, place] = words[..] else { panic!("{text}") };
     let (bad, place): (u32, u32) = (bad.parse().expect("a rank"), place.parse().expect("a place"));
-    let deadline = if fault == "stop" { std::time::Duration::from_secs(1) } else { DEADLINE };
+    let deadline = if fault == "stop" { Duration::from_secs(1) } else { DEADLINE };
     let options = Options::new().deadline(deadline).level(level.parse().expect("a level"));
     let world = World::from_env_with(options).expect("a world");
     let world = match algorithm {
@@ -56,21 +72,16 @@ fn live(text: &str) -> ! {
             "late" => Fault::Late(30),
             _ => Fault::Late(0),
         };
-        world.inject(FAILS, place, what);
+        world.inject(FAILS, place, || say(&format!("at {}", now())), what);
     }
+    let mut waited = 0;
     for number in 1..=CALLS {
-        if rank.id() == bad && number == FAILS {
-            say(&format!("at {}", now()));
-        }
         let input = vec![rank.id() as f32 + number as f32; 5_000];
-        let mut output = vec![
-            0.0_f32;
-            if fault == "differ" && rank.id() == bad && number == FAILS {
-                4_000
-            } else {
-                5_000
-            }
-        ];
+        let differs = fault == "differ" && rank.id() == bad && number == FAILS;
+        let mut output = vec![0.0_f32; if differs { 4_000 } else { 5_000 }];
+        if number == FAILS {
+            waited = without_a_core();
+        }
         let call = |rank: &mut Rank<'_>, output: &mut [f32]| {
             rank.all_reduce_into(&input[..output.len()], output, ReduceOp::Sum)
         };
@@ -87,7 +98,8 @@ fn live(text: &str) -> ! {
             }
             Err(error) if error.code().as_str() == "E0414" => say(&format!("void {error}")),
             Err(error) => {
-                say(&format!("told {} {error}", now()));
+                let (at, waited) = (now(), without_a_core() - waited);
+                say(&format!("told {at} {waited} {error}"));
                 // Again, and at once.
                 let again = call(&mut rank, &mut output).expect_err("nothing works any more");
                 say(&format!("again {again}"));
@@ -99,94 +111,194 @@ fn live(text: &str) -> ! {
     end();
 }
 
+/// What a rank said with these words before it.
+fn line(told: &Told, begin: &str) -> Option<String> {
+    told.said.iter().find_map(|line| line.strip_prefix(begin).map(str::to_owned))
+}
+
+/// How long survivors had to wait for a verdict: by the clock, and without the time in which they had no core.
+type Waits = Mutex<Vec<[Duration; 2]>>;
+
 /// Whether the fault happened; what the ranks were told is right.
-fn check(nranks: u32, case: &Case) -> bool {
+fn check(case: &Case, waits: &Waits) -> bool {
     let test = "failures::every_survivor_is_told_the_same";
-    let told = run(test, nranks, &case.text(), |pids| {
+    let told = run(test, case.nranks, &case.text(), |pids, ended| {
         if case.fault == "stop" {
-            wake_later(pids[case.rank as usize]);
+            wake(pids, case.rank, ended);
         }
     });
-    let about = |told: &Told| format!("{case:?} of {nranks}\n{told:#?}");
+    let about = || format!("{case:?}\n{told:#?}");
+    let all_done = || told.iter().all(|told| told.said.last().is_some_and(|line| line == "done"));
     let bad = &told[case.rank as usize];
-    let line = |told: &Told, begin: &str| {
-        told.said.iter().find_map(|line| line.strip_prefix(begin).map(str::to_owned))
-    };
-    let survivors = || told.iter().enumerate().filter(|(rank, _)| *rank != case.rank as usize);
-    match case.fault {
-        "late" | "none" => {
-            assert!(
-                told.iter().all(|told| told.said.last().is_some_and(|line| line == "done")),
-                "{told:#?}"
-            );
-            return true;
-        }
-        "differ" => {
-            for told in &told {
-                let voids = told.said.iter().filter(|line| line.starts_with("void")).count();
-                assert_eq!(
-                    (voids, told.said.last().map(String::as_str)),
-                    (1, Some("done")),
-                    "{}",
-                    about(told)
-                );
-                let text = line(told, "void ").expect("it was counted");
-                assert!(
-                    text.contains("call 5 is AllReduce of") && text.contains("4000 f32"),
-                    "{text}"
-                );
-            }
-            return true;
-        }
-        _ => {}
-    }
-    if told.iter().all(|told| told.said.last().is_some_and(|line| line == "done")) {
+    let Some(began) = line(bad, "at ") else {
         // There is no such place.
+        assert!(all_done(), "{}", about());
         return false;
+    };
+    if case.fault == "late" {
+        assert!(all_done(), "{}", about());
+        return true;
     }
-    let began: u128 = line(bad, "at ").expect("it came there").parse().expect("a time");
+    if case.fault == "differ" {
+        assert!(all_done(), "{}", about());
+        for told in &told {
+            let voids = told.said.iter().filter(|line| line.starts_with("void")).count();
+            let text = line(told, "void ").unwrap_or_default();
+            assert_eq!(voids, 1, "{}", about());
+            assert!(
+                text.contains("call 5 is AllReduce of") && text.contains("4000 f32"),
+                "{}",
+                about()
+            );
+        }
+        return true;
+    }
+    let began: u128 = began.parse().expect("a time");
+    let survivors = || (0..).zip(&told).filter(|(rank, _)| *rank != case.rank);
     let mut verdicts = Vec::new();
+    let mut took = Vec::new();
     for (_, told) in survivors() {
-        let text = line(told, "told ").unwrap_or_else(|| panic!("{}", about(told)));
-        let (at, text) = text.split_once(' ').expect("a time and a text");
+        let text = line(told, "told ").unwrap_or_else(|| panic!("{}", about()));
+        let words: Vec<&str> = text.splitn(3, ' ').collect();
+        let [at, waited, text] = words[..] else { panic!("{}", about()) };
         let after = at.parse::<u128>().expect("a time").saturating_sub(began);
-        // Far less where the machine has nothing else to do; far more where it is not found but waited for.
-        assert!(after < 10_000, "after {after} ms: {}", about(told));
-        let again = line(told, "again ").unwrap_or_else(|| panic!("{}", about(told)));
+        let waited: u64 = waited.parse().expect("a time");
+        took.push((Duration::from_micros(after as u64), Duration::from_micros(waited)));
+        let again = line(told, "again ").unwrap_or_else(|| panic!("{}", about()));
         if case.fault == "stop" {
-            assert!(text.contains(&format!("rank {}", case.rank)), "{}", about(told));
-            assert!(text.ends_with("[E0405]") || text.ends_with("[E0413]"), "{text}");
+            assert!(text.contains(&format!("rank {}", case.rank)), "{}", about());
+            assert!(text.ends_with("[E0405]") || text.ends_with("[E0413]"), "{}", about());
         } else {
-            assert_eq!(text, again, "{}", about(told));
+            assert_eq!(text, again, "{}", about());
             verdicts.push(text.to_owned());
         }
     }
-    if case.fault != "stop" {
-        let how = match case.fault {
-            "kill" => "was killed by signal 9",
-            "exit" => "exited with code 3",
-            _ => "panicked",
-        };
-        for text in &verdicts {
-            assert_eq!(*text, verdicts[0], "{case:?}: all say the same\n{told:#?}");
-            let begin = format!("rank {} (process {}) {how}", case.rank, bad.pid);
-            assert!(text.starts_with(&begin) && text.ends_with("[E0428]"), "{case:?}: {text}");
-            assert!(
-                text.contains("call 5, AllReduce of 5000 f32, sum") || text.contains("call 6,"),
-                "{text}"
-            );
-        }
+    if case.fault == "stop" {
+        return true;
+    }
+    // Each was told by the one who wrote it down first, so any of them may have been kept from it.
+    let load = took.iter().map(|(_, load)| *load).max().unwrap_or_default();
+    let slowest = took.iter().map(|(after, _)| *after).max().unwrap_or_default();
+    let own = slowest.saturating_sub(load);
+    waits.lock().expect("nobody panics here").push([slowest, own]);
+    assert!(own < PROMISE, "after {slowest:?}, {load:?} of it without a core: {}", about());
+    for text in &verdicts {
+        assert_eq!(*text, verdicts[0], "all say the same: {}", about());
+        verdict(case, bad.pid, text).unwrap_or_else(|what| panic!("{what}: {}", about()));
     }
     true
 }
 
-/// Lets a process go on that was stopped, when the others have long given up.
-fn wake_later(pid: u32) {
+/// Whether a verdict says what happened, where, and who waited for it.
+fn verdict(case: &Case, pid: u32, text: &str) -> Result<(), String> {
+    let Case { fault, rank, nranks, level, .. } = *case;
+    let wrong = |what: &str| Err(format!("{what} in {text:?}"));
+    let how = match fault {
+        "kill" => "was killed by signal 9 (SIGKILL)",
+        "exit" => "exited with code 3",
+        _ => "panicked",
+    };
+    let Some(rest) = text.strip_prefix(&format!("rank {rank} (process {pid}) {how} ")) else {
+        return wrong("another rank or ending");
+    };
+    // Who panics says so at once, if it is in a call.
+    let rest = rest.strip_prefix("and left the world ").unwrap_or(rest);
+    let Some((place, rest)) = rest.split_once("; ") else { return wrong("no place") };
+    let at = place.strip_prefix("in call 5, AllReduce of 5000 f32, sum, at ");
+    let waiting = match (at, place) {
+        (Some("its beginning"), _) => rest,
+        (Some(at), _) => {
+            let (step, lines) = at.split_once(" (").unwrap_or_default();
+            let step = step.strip_prefix("step ").and_then(|step| step.parse::<u32>().ok());
+            let lines = lines.strip_suffix(')').and_then(|lines| lines.split_once(".coll:"));
+            let lines: Vec<&str> = lines.map_or("", |(_, lines)| lines).split([',', ' ']).collect();
+            let mut lines = lines.iter().filter(|word| !["", "and"].contains(*word));
+            if step.is_none() || !lines.clone().all(|line| line.parse::<u32>().is_ok()) {
+                return wrong("no step and lines");
+            }
+            // All of these algorithms reduce in one statement and spread the sums in another.
+            if level == Level::O2 && lines.by_ref().count() < 2 {
+                return wrong("a fused op stands for several lines");
+            }
+            rest
+        }
+        (None, "before call 5, AllReduce of 5000 f32, sum") => match rest.split_once("; ") {
+            Some(("its last was call 4, AllReduce of 5000 f32, sum", rest)) => rest,
+            _ => return wrong("no last call"),
+        },
+        (None, "before call 6, AllReduce of 5000 f32, sum") => match rest.split_once("; ") {
+            Some(("its last was call 5, AllReduce of 5000 f32, sum", rest)) => rest,
+            _ => return wrong("no last call"),
+        },
+        _ => return wrong("another call"),
+    };
+    if fault == "panic" && waiting == "nobody waited for it yet [E0428]" {
+        return Ok(());
+    }
+    let waiting = waiting
+        .strip_prefix("rank")
+        .and_then(|waiting| waiting.trim_start_matches('s').strip_suffix(" waited for it [E0428]"));
+    let Some(waiting) = waiting else { return wrong("nobody waited") };
+    let waiting = waiting.split([',', ' ']).filter(|word| !["", "and"].contains(word));
+    let waiting: Vec<Option<u32>> = waiting.map(|rank| rank.parse().ok()).collect();
+    let known = |other: &Option<u32>| other.is_some_and(|other| other < nranks && other != rank);
+    if waiting.is_empty() || !waiting.iter().all(known) {
+        return wrong("others waited");
+    }
+    Ok(())
+}
+
+/// Lets a process go on that was stopped, when the others have given up.
+fn wake(pids: &[u32], rank: u32, ended: &AtomicUsize) {
     use rustix::process::{Pid, Signal, kill_process};
-    std::thread::sleep(std::time::Duration::from_secs(3));
-    let pid = Pid::from_raw(pid.cast_signed()).expect("a process");
+    let since = Instant::now();
+    while ended.load(Ordering::Relaxed) + 1 < pids.len() && since.elapsed() < DEADLINE {
+        thread::sleep(Duration::from_millis(5));
+    }
+    let pid = Pid::from_raw(pids[rank as usize].cast_signed()).expect("a process");
     // It may have ended where the fault has no such place.
     _ = kill_process(pid, Signal::CONT);
+}
+
+/// Cases that differ in their places only.
+struct Row {
+    first: Case,
+    /// Places of it that are tried: all of the whole grid, or one.
+    places: std::ops::Range<u32>,
+}
+
+/// The whole grid, or a part of it: `ROUNDELAY_PART=2/5` is the third fifth; or a few of each kind of fault.
+fn rows(whole: bool) -> Vec<Row> {
+    let part = std::env::var("ROUNDELAY_PART").ok();
+    let (which, parts) =
+        part.as_deref().and_then(|part| part.split_once('/')).unwrap_or(("0", "1"));
+    let (which, parts): (u32, u32) =
+        (which.parse().expect("a number"), parts.parse().expect("a number"));
+    let mut rows = Vec::new();
+    let mut turn = 0_u32;
+    for algorithm in ["ring", "mesh", "library"] {
+        for level in [Level::O1, Level::O2] {
+            for nranks in [2_u32, 4, 8] {
+                for fault in ["kill", "exit", "panic", "stop", "late", "differ"] {
+                    for rank in 0..nranks {
+                        let first = Case { fault, algorithm, level, nranks, rank, place: 0 };
+                        // It has no place.
+                        let most = if fault == "differ" { 1 } else { u32::MAX };
+                        for place in 0..if whole { 1 } else { most.min(9) } {
+                            turn += 1;
+                            let mixed = turn.wrapping_mul(2_654_435_761) >> 8;
+                            let places = if whole { 0..most } else { place..place + 1 };
+                            if whole && mixed % parts == which || !whole && mixed.is_multiple_of(97)
+                            {
+                                rows.push(Row { first, places });
+                            }
+                        }
+                    }
+                }
+            }
+        }
+    }
+    rows
 }
 
 #[test]
@@ -195,33 +307,52 @@ fn every_survivor_is_told_the_same() {
         live(&case);
     }
     let whole = std::env::var_os("ROUNDELAY_WHOLE").is_some();
-    let (mut turn, mut happened) = (0_u32, 0);
-    for algorithm in ["ring", "mesh", "library"] {
-        for level in [Level::O1, Level::O2] {
-            for nranks in [2_u32, 4, 8] {
-                for fault in ["kill", "exit", "panic", "stop", "late", "differ"] {
-                    for rank in 0..nranks {
-                        for place in 0.. {
-                            turn += 1;
-                            // A few of them, but each kind of fault.
-                            let taken = whole || turn.wrapping_mul(2_654_435_761) % 97 == 0;
-                            let case = Case { fault, algorithm, level, rank, place };
-                            if taken && check(nranks, &case) {
-                                happened += 1;
-                            } else if taken {
-                                break;
-                            }
-                            if !whole && place >= 8
-                                || ["late", "differ"].contains(&fault) && place > 2
-                            {
-                                break;
+    let (waits, happened, wrong) = (Waits::default(), AtomicUsize::new(0), Mutex::new(Vec::new()));
+    // Ranks of a case wait for most of their time, those of a stop for all of it.
+    let cores = thread::available_parallelism().map_or(1, std::num::NonZero::get);
+    let (stops, others): (Vec<Row>, Vec<Row>) =
+        rows(whole).into_iter().partition(|row| row.first.fault == "stop");
+    for (rows, workers) in [(others, cores), (stops, 4 * cores)] {
+        let next = AtomicUsize::new(0);
+        thread::scope(|scope| {
+            for _ in 0..workers {
+                scope.spawn(|| {
+                    while let Some(row) = rows.get(next.fetch_add(1, Ordering::Relaxed)) {
+                        let mut worse = 0;
+                        for place in row.places.clone() {
+                            let case = Case { place, ..row.first };
+                            match catch_unwind(AssertUnwindSafe(|| check(&case, &waits))) {
+                                Ok(true) => _ = happened.fetch_add(1, Ordering::Relaxed),
+                                Ok(false) => break,
+                                Err(_) => {
+                                    wrong.lock().expect("a list").push(case);
+                                    worse += 1;
+                                    // It is known by now, and a hang would go on.
+                                    if worse > 2 {
+                                        break;
+                                    }
+                                }
                             }
                         }
                     }
-                }
+                });
             }
-        }
+        });
     }
-    assert!(happened > 10, "{happened} faults happened");
+    let happened = happened.into_inner();
+    let mut waits = waits.into_inner().expect("nobody panics there");
+    for (which, name) in
+        ["by the clock", "without time for which they had no core"].iter().enumerate()
+    {
+        waits.sort_by_key(|wait| wait[which]);
+        let at = |percent: usize| {
+            waits.get((waits.len() * percent / 100).min(waits.len().saturating_sub(1)))
+        };
+        let [half, most, all] = [50, 99, 100].map(|p| at(p).map_or(Duration::ZERO, |w| w[which]));
+        println!("told after {half:?} (half), {most:?} (99 %), {all:?} (all), {name}");
+    }
     println!("{happened} faults");
+    let wrong = wrong.into_inner().expect("a list");
+    assert!(wrong.is_empty(), "{} of {happened} are wrong: {wrong:#?}", wrong.len());
+    assert!(happened > 10, "{happened} faults happened");
 }

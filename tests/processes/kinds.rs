@@ -47,7 +47,7 @@ fn world(level: Level) -> Result<World, Error> {
 }
 
 fn right(test: &str, nranks: u32, case: &str) {
-    for told in run(test, nranks, case, |_| ()) {
+    for told in run(test, nranks, case, |_, _| ()) {
         assert_eq!(told.said, ["done"], "{}", told.all);
         assert!(told.status.success());
     }

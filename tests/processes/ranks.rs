@@ -2,6 +2,7 @@
 
 use std::io::Read as _;
 use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 use std::time::Duration;
 
@@ -34,33 +35,68 @@ pub(super) fn say(line: &str) {
     println!("{MARK}{}", line.replace('\n', " "));
 }
 
-/// Runs `test` in a process for each of `nranks` ranks. `meanwhile` is told the numbers of the processes.
+/// Runs `test` in a process for each of `nranks` ranks. `meanwhile` is told the numbers of the processes, and how many of
+/// them have ended.
 pub(super) fn run(
     test: &str,
     nranks: u32,
     case: &str,
-    meanwhile: impl FnOnce(&[u32]),
+    meanwhile: impl FnOnce(&[u32], &AtomicUsize),
+) -> Vec<Told> {
+    run_under(&[], test, nranks, case, meanwhile)
+}
+
+/// The same, with `under` as the program and its arguments that start each of them in its own place.
+pub(super) fn run_under(
+    under: &[&str],
+    test: &str,
+    nranks: u32,
+    case: &str,
+    meanwhile: impl FnOnce(&[u32], &AtomicUsize),
 ) -> Vec<Told> {
     let id = UniqueId::new().expect("random bytes").to_hex();
     let start = |rank: u32| {
-        let mut command = Command::new(std::env::current_exe().expect("this binary"));
-        command.args(["--exact", &format!("processes::{test}"), "--nocapture", "--test-threads=1"]);
+        let mut command = of_test(under, test, case);
         command.env("ROUNDELAY_RANK", rank.to_string());
         command.env("ROUNDELAY_NRANKS", nranks.to_string());
-        command.env("ROUNDELAY_ID", &id).env(CASE, case).env_remove("ROUNDELAY_ENDINGS");
+        command.env("ROUNDELAY_ID", &id).env_remove("ROUNDELAY_ENDINGS");
         command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("it starts")
     };
     let children: Vec<Child> = (0..nranks).map(start).collect();
     let pids: Vec<u32> = children.iter().map(Child::id).collect();
+    let ended = &AtomicUsize::new(0);
     thread::scope(|threads| {
         let waiting: Vec<_> =
-            children.into_iter().map(|child| threads.spawn(|| hear(child))).collect();
-        meanwhile(&pids);
+            children.into_iter().map(|child| threads.spawn(|| hear(child, ended))).collect();
+        meanwhile(&pids, ended);
         waiting.into_iter().map(|told| told.join().expect("a rank is heard")).collect()
     })
 }
 
-fn hear(mut child: Child) -> Told {
+/// The command that runs a case of `test`, as the last of the arguments of `under`.
+pub(super) fn of_test(under: &[&str], test: &str, case: &str) -> Command {
+    let this = std::env::current_exe().expect("this binary");
+    let mut command = match under {
+        [] => Command::new(this),
+        [program, arguments @ ..] => {
+            let mut command = Command::new(program);
+            command.args(arguments).arg(this);
+            command
+        }
+    };
+    command.args(["--exact", &format!("processes::{test}"), "--nocapture", "--test-threads=1"]);
+    // What a panic prints comes before the panic, and would take most of the time that is measured.
+    command.env("RUST_BACKTRACE", "0").env(CASE, case);
+    command
+}
+
+/// What a rank said in all that it wrote.
+pub(super) fn said(text: &str) -> Vec<String> {
+    let lines = text.lines().filter_map(|line| line.split_once(MARK));
+    lines.map(|(_, line)| line.to_owned()).collect()
+}
+
+fn hear(mut child: Child, ended: &AtomicUsize) -> Told {
     let (mut out, mut err) = (child.stdout.take(), child.stderr.take());
     let pid = child.id();
     // Reaped as soon as it ends, so that the system can tell how it ended.
@@ -72,10 +108,11 @@ fn hear(mut child: Child) -> Told {
     });
     let mut text = String::new();
     _ = out.as_mut().map(|out| out.read_to_string(&mut text));
-    let said = text.lines().filter_map(|line| line.split_once(MARK));
-    let said = said.map(|(_, line)| line.to_owned()).collect();
+    let said = said(&text);
     let all = text.clone() + &errors.join().expect("it is read");
-    Told { pid, status: reaper.join().expect("it is reaped"), said, all }
+    let status = reaper.join().expect("it is reaped");
+    ended.fetch_add(1, Ordering::Relaxed);
+    Told { pid, status, said, all }
 }
 
 /// The end of a rank's process: the test's own harness says nothing any more.

@@ -40,6 +40,15 @@ pub(super) struct Job<'f> {
     interrupted: bool,
 }
 
+/// What the launcher does by way of `/proc`, which a container may not have.
+fn without_proc(what: &str, error: &std::io::Error) -> Failure {
+    let failure = refused(what, error);
+    match error.kind() {
+        std::io::ErrorKind::NotFound => failure.with_help("the launcher needs `/proc`: mount it"),
+        _ => failure,
+    }
+}
+
 impl<'f> Job<'f> {
     /// Starts all ranks, or none.
     pub(super) fn start(flags: &'f LaunchFlags, events: &Sender<Event>) -> Result<Self, Failure> {
@@ -47,7 +56,7 @@ impl<'f> Job<'f> {
         set_child_subreaper(Some(getpid()))
             .map_err(|error| refused("the adoption of processes", &error.into()))?;
         let endings = Endings::new(flags.nranks)
-            .map_err(|error| refused("memory for the endings", &error))?;
+            .map_err(|error| without_proc("memory for the endings", &error))?;
         let environment = Environment::new(flags.nranks, endings.descriptor())?;
         let late = flags.timeout.map(|timeout| Instant::now() + timeout);
         let mut job = Self {

@@ -90,6 +90,7 @@ impl Acts {
             channels: Vec::new(),
             lanes: schedule.lanes.clone(),
             locations: schedule.locations.clone(),
+            origins: schedule.origins.clone(),
             file: schedule.file.clone(),
             demands: crate::schedule::demands::Demands::default(),
             ..*schedule

@@ -1,7 +1,7 @@
 //! What each output comes to, as expressions over inputs: whatever way the data went, it does not show here.
 //!
 //! Operands of an op are taken in either order, as all reduce ops commute bit for bit; how ops nest is the
-//! author's.
+//! author's. Beside them is noted which statements made each of them, and which brought it to where it is.
 
 use crate::collective::Alias;
 use crate::ids::RankId;
@@ -11,6 +11,7 @@ use crate::verify::layout::{Cells, Layout, Mode, entered};
 use crate::verify::values::{Leaf, ValueId, Values};
 
 use super::Unfit;
+use super::stands::{Set, Sets};
 
 /// Cells that all moves together may read: some seconds of work.
 const WORK: u64 = 1 << 27;
@@ -20,6 +21,9 @@ pub(super) struct Flow {
     pub(super) cells: Cells,
     pub(super) values: Values,
     pub(super) columns: Vec<Column>,
+    pub(super) sets: Sets,
+    /// The statements that fold each expression of its operands, and brought these together.
+    pub(super) folded: Vec<Set>,
 }
 
 /// Neighboring cells of the inputs, and all that is made of them.
@@ -30,10 +34,18 @@ pub(super) struct Column {
 }
 
 /// One expression over a column, and everywhere it goes.
-#[derive(PartialEq, Eq)]
 pub(super) struct Item {
     pub(super) expr: u32,
     pub(super) dsts: Vec<Destination>,
+    /// The statements that bring it there when it is made.
+    pub(super) brought: Set,
+}
+
+impl Item {
+    /// Whether it is the same expression that goes to the same places, by whatever statements.
+    fn is(&self, other: &Self) -> bool {
+        (self.expr, &self.dsts) == (other.expr, &other.dsts)
+    }
 }
 
 /// A stretch of an output.
@@ -44,8 +56,8 @@ pub(super) struct Destination {
     pub(super) shift: i64,
 }
 
-/// One cell of an output: the input cell and the expression over it, and where it is.
-type Record = (u32, u32, Destination);
+/// One cell of an output: the input cell and the expression over it, where it is, and what brought it there.
+type Record = (u32, u32, Destination, Set);
 
 impl Flow {
     /// Follows the data of a proved schedule; with `reassociate` every reduction is that of the ranks in order.
@@ -64,59 +76,107 @@ impl Flow {
             return Err(Unfit(format!("its moves read and write {work} pieces, more than {WORK}")));
         }
         let mut values = Values::new(schedule.nranks, schedule.operands.len() / 3);
-        let memory = replay(schedule, order, &cells, &layout, &mut values);
+        let mut replay = Replay::new(entered(schedule, &cells, &layout));
+        replay.run(schedule, order, (&cells, &layout), &mut values);
+        let Replay { memory, brought, mut sets, mut folded } = replay;
         let reduced =
             (reassociate && schedule.collective.reduces()).then(|| in_order(schedule, &mut values));
+        if let Some(reduced) = reduced {
+            // A nesting that is nobody's stands for all that is written.
+            let moves = schedule.ops.iter().filter(|op| op.kind == OpKind::Move);
+            let every = sets.of(&moves.map(|op| op.at).collect::<Vec<_>>());
+            folded.resize(folded.len().max(reduced as usize + 1), Set::EMPTY);
+            folded.fill(every);
+        }
         let mut records = Vec::new();
         for rank in (0..schedule.nranks).map(RankId) {
             let first = layout.buffer(rank, Buffer::Output) as usize;
             let len = cells.per_unit * schedule.units(Buffer::Output, rank).floor() as u32;
-            for (cell, value) in (0..len).zip(&memory[first..]) {
+            for ((cell, value), brought) in (0..len).zip(&memory[first..]).zip(&brought[first..]) {
                 if !value.is_value() {
                     return Err(Unfit(format!("an output of rank {rank} is not written")));
                 }
                 let destination =
                     Destination { rank, shift: i64::from(cell) - i64::from(value.cell) };
-                records.push((value.cell, reduced.unwrap_or(value.expr), destination));
+                let expr = reduced.unwrap_or(value.expr);
+                records.push((value.cell, expr, destination, *brought));
             }
         }
         records.sort_unstable();
-        let columns = columns(&records, cells.per_unit);
-        Ok(Self { cells, values, columns })
+        let columns = columns(&records, cells.per_unit, &mut sets);
+        Ok(Self { cells, values, columns, sets, folded })
     }
 }
 
-/// What memory holds in the end.
-fn replay(
-    schedule: &Schedule,
-    order: &Order,
-    cells: &Cells,
-    layout: &Layout,
-    values: &mut Values,
-) -> Vec<ValueId> {
-    let mut memory = entered(schedule, cells, layout);
-    let place = |operand: &Operand| {
-        let (first, len) = cells.of(*operand);
-        let buffer = layout.buffer(operand.rank, schedule.region(*operand).buffer);
-        (buffer + first) as usize..(buffer + first + len) as usize
-    };
-    let mut folded = Vec::new();
-    for &at in order.sequence.iter().filter(|at| schedule.op(**at).kind == OpKind::Move) {
-        let op = schedule.op(at);
-        let (srcs, dsts) = (schedule.srcs(op), schedule.dsts(op));
-        folded.clear();
-        folded.extend_from_slice(&memory[place(&srcs[0])]);
-        for src in &srcs[1..] {
-            for (acc, value) in folded.iter_mut().zip(&memory[place(src)]) {
-                let (a, b) = ((*acc).min(*value), (*acc).max(*value));
-                *acc = if b.is_value() { values.fold(a, b, at) } else { ValueId::POISON };
+/// What memory holds, and the statements behind it.
+struct Replay {
+    memory: Vec<ValueId>,
+    /// Of each cell: the statements that copied what is there since it was folded.
+    brought: Vec<Set>,
+    sets: Sets,
+    /// As in [`Flow`].
+    folded: Vec<Set>,
+}
+
+impl Replay {
+    fn new(memory: Vec<ValueId>) -> Self {
+        let brought = vec![Set::EMPTY; memory.len()];
+        Self { memory, brought, sets: Sets::default(), folded: Vec::new() }
+    }
+
+    /// Runs all moves.
+    fn run(
+        &mut self,
+        schedule: &Schedule,
+        order: &Order,
+        (cells, layout): (&Cells, &Layout),
+        values: &mut Values,
+    ) {
+        let place = |operand: &Operand| {
+            let (first, len) = cells.of(*operand);
+            let buffer = layout.buffer(operand.rank, schedule.region(*operand).buffer);
+            (buffer + first) as usize..(buffer + first + len) as usize
+        };
+        let (mut made, mut brought) = (Vec::new(), Vec::new());
+        for &at in order.sequence.iter().filter(|at| schedule.op(**at).kind == OpKind::Move) {
+            let op = schedule.op(at);
+            let (srcs, dsts) = (schedule.srcs(op), schedule.dsts(op));
+            let here = self.sets.of(schedule.statements(&op.at));
+            made.clear();
+            made.extend_from_slice(&self.memory[place(&srcs[0])]);
+            brought.clear();
+            brought.extend_from_slice(&self.brought[place(&srcs[0])]);
+            for src in &srcs[1..] {
+                let (other, by) = (&self.memory[place(src)], &self.brought[place(src)]);
+                let mut last = None;
+                for ((acc, value), (ours, theirs)) in
+                    made.iter_mut().zip(other).zip(brought.iter_mut().zip(by))
+                {
+                    let (a, b) = ((*acc).min(*value), (*acc).max(*value));
+                    *acc = if b.is_value() { values.fold(a, b, at) } else { ValueId::POISON };
+                    let behind = (acc.expr, *ours, *theirs);
+                    if last != Some(behind) && acc.is_value() {
+                        last = Some(behind);
+                        let all = self.sets.union(*ours, *theirs);
+                        let all = self.sets.union(all, here);
+                        let expr = acc.expr as usize;
+                        self.folded.resize(self.folded.len().max(expr + 1), Set::EMPTY);
+                        self.folded[expr] = self.sets.union(self.folded[expr], all);
+                    }
+                    *ours = Set::EMPTY;
+                }
+            }
+            if srcs.len() == 1 {
+                for by in &mut brought {
+                    *by = self.sets.union(*by, here);
+                }
+            }
+            for dst in dsts {
+                self.memory[place(dst)].copy_from_slice(&made);
+                self.brought[place(dst)].copy_from_slice(&brought);
             }
         }
-        for dst in dsts {
-            memory[place(dst)].copy_from_slice(&folded);
-        }
     }
-    memory
 }
 
 /// The expression that takes the ranks' contributions one after the other.
@@ -129,22 +189,31 @@ fn in_order(schedule: &Schedule, values: &mut Values) -> u32 {
 }
 
 /// Sorted records by input cell; neighbors of which the same becomes at the same distance are one column.
-fn columns(records: &[Record], per_unit: u32) -> Vec<Column> {
+fn columns(records: &[Record], per_unit: u32, sets: &mut Sets) -> Vec<Column> {
     let mut columns: Vec<Column> = Vec::new();
     for of_cell in records.chunk_by(|a, b| a.0 == b.0) {
         let cell = of_cell[0].0;
         let items: Vec<Item> = of_cell
             .chunk_by(|a, b| a.1 == b.1)
-            .map(|item| Item { expr: item[0].1, dsts: item.iter().map(|r| r.2).collect() })
+            .map(|item| Item {
+                expr: item[0].1,
+                dsts: item.iter().map(|r| r.2).collect(),
+                brought: item.iter().fold(Set::EMPTY, |all, r| sets.union(all, r.3)),
+            })
             .collect();
+        let same =
+            |a: &[Item], b: &[Item]| a.len() == b.len() && a.iter().zip(b).all(|(a, b)| a.is(b));
         match columns.last_mut() {
             // Within a unit: then a column and its aliases in place are equal or apart.
             Some(last)
                 if last.first + last.len == cell
                     && !cell.is_multiple_of(per_unit)
-                    && last.items == items =>
+                    && same(&last.items, &items) =>
             {
                 last.len += 1;
+                for (item, more) in last.items.iter_mut().zip(&items) {
+                    item.brought = sets.union(item.brought, more.brought);
+                }
             }
             _ => columns.push(Column { first: cell, len: 1, items }),
         }

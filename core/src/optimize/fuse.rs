@@ -15,9 +15,10 @@ use super::{Unfit, share};
 /// Fuses a proved schedule; with `reassociate` reductions may nest otherwise than the author says.
 pub fn fuse(schedule: &Schedule, callers: Callers, reassociate: bool) -> Result<Schedule, Unfit> {
     let order = in_order(schedule).map_err(|_| Unfit("it is not proved".into()))?;
-    let flow = Flow::new(schedule, &order, reassociate)?;
+    let mut flow = Flow::new(schedule, &order, reassociate)?;
+    let sets = std::mem::take(&mut flow.sets);
     let pieces = share::pieces(schedule, &flow, callers);
-    let mut writer = Writer::new(schedule, &order, &flow);
+    let mut writer = Writer::new(schedule, &order, &flow, sets);
     for piece in &pieces {
         PieceWriter::new(&mut writer, piece).write()?;
     }

@@ -13,6 +13,7 @@ use std::collections::HashMap;
 use crate::ids::{OpId, RankId, RegionId};
 use crate::rational::Rat;
 use crate::schedule::interner::Interner;
+use crate::schedule::origins::Origins;
 use crate::schedule::{Buffer, Op, OpKind, Operand, Region, Schedule};
 use touched::Touched;
 
@@ -24,6 +25,7 @@ pub fn join(schedule: &Schedule) -> Schedule {
         ops: Vec::with_capacity(schedule.ops.len()),
         operands: Vec::with_capacity(schedule.operands.len()),
         regions: Interner::default(),
+        origins: Origins::of(schedule),
     };
     let mut streams = schedule.streams.clone();
     for stream in &mut streams {
@@ -32,7 +34,7 @@ pub fn join(schedule: &Schedule) -> Schedule {
         writer.stream(ops);
         stream.len = writer.ops.len() as u32 - stream.first.0;
     }
-    let Writer { ops, operands, regions, .. } = writer;
+    let Writer { ops, operands, regions, origins, .. } = writer;
     Schedule {
         streams,
         ops,
@@ -43,6 +45,7 @@ pub fn join(schedule: &Schedule) -> Schedule {
         channels: schedule.channels.clone(),
         lanes: schedule.lanes.clone(),
         locations: schedule.locations.clone(),
+        origins: origins.table(),
         file: schedule.file.clone(),
         demands: schedule.demands.clone(),
         ..*schedule
@@ -77,6 +80,7 @@ struct Writer<'s> {
     ops: Vec<Op>,
     operands: Vec<Operand>,
     regions: Interner<Region>,
+    origins: Origins,
 }
 
 impl Writer<'_> {
@@ -143,7 +147,10 @@ impl Writer<'_> {
         for (first, earliest, last) in runs {
             let ends = moves[first].operands.iter().zip(&moves[last].operands);
             let operands = ends.map(|((rank, a), (_, b))| (*rank, Region { hi: b.hi, ..*a }));
-            self.push(&Move { op: moves[earliest].op, operands: operands.collect() });
+            let run = std::iter::successors(Some(first), |at| next[*at]).map(|at| &moves[at].op);
+            let op = moves[earliest].op;
+            let at = self.origins.joined(self.schedule, &op, run);
+            self.push(&Move { op: Op { at, ..op }, operands: operands.collect() });
         }
     }
 

@@ -10,6 +10,7 @@ pub mod join;
 mod piece;
 mod share;
 mod signals;
+mod stands;
 mod writer;
 
 pub use fuse::fuse;

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use crate::ids::{RankId, SpanId};
+use crate::ids::RankId;
 use crate::rational::Rat;
 use crate::schedule::{Buffer, Operand};
 use crate::verify::values::ValueId;
@@ -10,7 +10,8 @@ use crate::verify::values::ValueId;
 use super::Unfit;
 use super::flow::{Destination, Item, aliased};
 use super::share::Piece;
-use super::writer::Writer;
+use super::stands::Set;
+use super::writer::{Stands, Writer};
 
 /// Sources of a move, and destinations.
 const MOST: usize = 8;
@@ -64,7 +65,8 @@ impl<'w, 's> PieceWriter<'w, 's> {
             }
         }
         for (slot, item) in late {
-            self.spread(slot, &item.dsts)?;
+            let stands = self.goes(item);
+            self.spread(slot, &item.dsts, stands)?;
         }
         Ok(())
     }
@@ -95,40 +97,60 @@ impl<'w, 's> PieceWriter<'w, 's> {
 
     /// An item, straight to where it goes.
     fn item(&mut self, item: &Item) -> Result<(), Unfit> {
-        let (sources, at) = self.sources(item.expr)?;
+        let (sources, mut stands) = self.sources(item.expr)?;
         let here = |rank: RankId| rank == self.piece.owner;
         let local = sources
             .iter()
             .any(|s| matches!(s, Source::Partial(_)) || matches!(s, Source::Input(r) if here(*r)))
             || item.dsts.iter().any(|dst| here(dst.rank));
         if item.dsts.len() > MOST || !local {
-            let slot = self.fold(sources, at)?;
-            return self.spread(slot, &item.dsts);
+            let slot = self.fold(sources, stands)?;
+            let stands = self.goes(item);
+            return self.spread(slot, &item.dsts, stands);
         }
-        let sources = self.shorten(sources, at)?;
+        let sources = self.shorten(sources, stands)?;
         let dsts: Vec<Operand> = item.dsts.iter().map(|dst| self.output(*dst)).collect();
-        self.push(&sources, &dsts, at)?;
+        stands.all = self.writer.sets.union(stands.all, item.brought);
+        self.push(&sources, &dsts, stands)?;
         self.release(&sources);
         Ok(())
     }
 
     /// An expression as a partial.
     fn partial(&mut self, expr: u32) -> Result<u32, Unfit> {
-        let (sources, at) = self.sources(expr)?;
-        self.fold(sources, at)
+        let (sources, stands) = self.sources(expr)?;
+        self.fold(sources, stands)
+    }
+
+    /// The statements for a copy of an item that was made to where it goes: the author's fold may have written there.
+    fn goes(&self, item: &Item) -> Stands {
+        if item.brought == Set::EMPTY {
+            self.folds(item.expr)
+        } else {
+            Stands { first: None, all: item.brought }
+        }
+    }
+
+    /// The statements that make an expression of its operands.
+    fn folds(&self, expr: u32) -> Stands {
+        let Writer { schedule, flow, .. } = &*self.writer;
+        let first = flow.values.parts(expr).map(|(_, op)| schedule.op(op).at);
+        let first = first.map(|at| schedule.statements(&at)[0]);
+        Stands { first, all: flow.folded.get(expr as usize).copied().unwrap_or_default() }
     }
 
     /// The sources of `expr`'s last chain, first the innermost; what is no input is made a partial before.
-    fn sources(&mut self, expr: u32) -> Result<(Vec<Source>, SpanId), Unfit> {
-        let span = |piece: &Self, op| piece.writer.schedule.op(op).at;
-        let mut at = None;
+    fn sources(&mut self, expr: u32) -> Result<(Vec<Source>, Stands), Unfit> {
+        let mut stands = Stands::default();
         let mut rest = Vec::new();
         let mut next = expr;
         // The top of what is kept is read where it is.
-        while let (None, Some((operands, op))) =
+        while let (None, Some((operands, _))) =
             (self.known(next), self.writer.flow.values.parts(next))
         {
-            at.get_or_insert_with(|| span(self, op));
+            let folds = self.folds(next);
+            stands.first = stands.first.or(folds.first);
+            stands.all = self.writer.sets.union(stands.all, folds.all);
             let depth = |expr: u32| self.writer.flow.values.depth(ValueId { expr, cell: 0 });
             let open = |expr: &u32| self.known(*expr).is_none();
             let [a, b] = operands;
@@ -146,7 +168,7 @@ impl<'w, 's> PieceWriter<'w, 's> {
         }
         rest.push(self.known(next).unwrap_or(Source::Input(RankId(next))));
         rest.reverse();
-        Ok((rest, at.unwrap_or_default()))
+        Ok((rest, stands))
     }
 
     /// Where an expression can be read now.
@@ -161,25 +183,25 @@ impl<'w, 's> PieceWriter<'w, 's> {
     }
 
     /// Folds into a new partial.
-    fn fold(&mut self, sources: Vec<Source>, at: SpanId) -> Result<u32, Unfit> {
+    fn fold(&mut self, sources: Vec<Source>, stands: Stands) -> Result<u32, Unfit> {
         if let [Source::Partial(slot)] = &sources[..] {
             return Ok(*slot);
         }
-        let sources = self.shorten(sources, at)?;
+        let sources = self.shorten(sources, stands)?;
         let slot = self.take();
         let dst = self.place(Source::Partial(slot));
-        self.push(&sources, &[dst], at)?;
+        self.push(&sources, &[dst], stands)?;
         self.release(&sources);
         Ok(slot)
     }
 
     /// Folds from the front until one move can take the rest.
-    fn shorten(&mut self, mut sources: Vec<Source>, at: SpanId) -> Result<Vec<Source>, Unfit> {
+    fn shorten(&mut self, mut sources: Vec<Source>, stands: Stands) -> Result<Vec<Source>, Unfit> {
         while sources.len() > MOST {
             let rest = sources.split_off(MOST);
             let slot = self.take();
             let dst = self.place(Source::Partial(slot));
-            self.push(&sources, &[dst], at)?;
+            self.push(&sources, &[dst], stands)?;
             self.release(&sources);
             sources = [&[Source::Partial(slot)], &rest[..]].concat();
         }
@@ -187,19 +209,19 @@ impl<'w, 's> PieceWriter<'w, 's> {
     }
 
     /// Copies a partial to where it goes.
-    fn spread(&mut self, slot: u32, dsts: &[Destination]) -> Result<(), Unfit> {
+    fn spread(&mut self, slot: u32, dsts: &[Destination], stands: Stands) -> Result<(), Unfit> {
         let from = [Source::Partial(slot)];
         for some in dsts.chunks(MOST) {
             let some: Vec<Operand> = some.iter().map(|dst| self.output(*dst)).collect();
-            self.push(&from, &some, SpanId::default())?;
+            self.push(&from, &some, stands)?;
         }
         self.release(&from);
         Ok(())
     }
 
-    fn push(&mut self, srcs: &[Source], dsts: &[Operand], at: SpanId) -> Result<(), Unfit> {
+    fn push(&mut self, srcs: &[Source], dsts: &[Operand], stands: Stands) -> Result<(), Unfit> {
         let srcs: Vec<Operand> = srcs.iter().map(|source| self.place(*source)).collect();
-        self.writer.push(self.piece.owner, &srcs, dsts, at)
+        self.writer.push(self.piece.owner, &srcs, dsts, stands)
     }
 
     fn take(&mut self) -> u32 {

@@ -4,10 +4,12 @@ use crate::ids::{OpId, RankId, RegionId, ScratchId, SpanId};
 use crate::rational::Rat;
 use crate::schedule::demands::Demands;
 use crate::schedule::interner::Interner;
+use crate::schedule::origins::Origins;
 use crate::schedule::{Buffer, Op, OpKind, Operand, Region, Schedule, Scratch};
 use crate::verify::{Callers, Order};
 
 use super::flow::Flow;
+use super::stands::{Set, Sets};
 use super::{Unfit, signals};
 
 /// Operands of all moves of a fused schedule; beyond that it takes more memory than it saves.
@@ -21,6 +23,8 @@ pub(super) struct Writer<'s> {
     ops: Vec<Vec<Op>>,
     operands: Vec<Operand>,
     regions: Interner<Region>,
+    origins: Origins,
+    pub(super) sets: Sets,
     /// Of the widest partial, and how many there are at once.
     width: Rat,
     slots: u32,
@@ -28,8 +32,16 @@ pub(super) struct Writer<'s> {
     spans: Vec<[SpanId; 2]>,
 }
 
+/// The statements that a move stands for.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Stands {
+    /// The last fold that it does: the one to name, where only one can be named.
+    pub(super) first: Option<SpanId>,
+    pub(super) all: Set,
+}
+
 impl<'s> Writer<'s> {
-    pub(super) fn new(schedule: &'s Schedule, order: &Order, flow: &'s Flow) -> Self {
+    pub(super) fn new(schedule: &'s Schedule, order: &Order, flow: &'s Flow, sets: Sets) -> Self {
         let mut spans = vec![[None, None]; schedule.nranks as usize];
         for (at, stream) in order.stream_of.iter().enumerate() {
             let op = schedule.op(OpId(at as u32));
@@ -45,6 +57,8 @@ impl<'s> Writer<'s> {
             ops: vec![Vec::new(); schedule.nranks as usize],
             operands: Vec::new(),
             regions: Interner::default(),
+            origins: Origins::of(schedule),
+            sets,
             width: Rat::ZERO,
             slots: 0,
             spans: spans.into_iter().map(|s| s.map(Option::unwrap_or_default)).collect(),
@@ -73,11 +87,14 @@ impl<'s> Writer<'s> {
         owner: RankId,
         srcs: &[Operand],
         dsts: &[Operand],
-        at: SpanId,
+        stands: Stands,
     ) -> Result<(), Unfit> {
         if self.operands.len() > OPERANDS {
             return Err(Unfit(format!("fused moves would have more than {OPERANDS} operands")));
         }
+        let all = self.sets.get(stands.all);
+        let first = stands.first.or_else(|| all.first().copied()).unwrap_or_default();
+        let at = self.origins.id(first, all.iter().copied());
         self.ops[owner.index()].push(Op {
             kind: OpKind::Move,
             srcs: srcs.len() as u8,
@@ -92,7 +109,7 @@ impl<'s> Writer<'s> {
     }
 
     pub(super) fn finish(self, callers: Callers) -> Schedule {
-        let Self { schedule, ops, operands, regions, width, slots, spans, .. } = self;
+        let Self { schedule, ops, operands, regions, width, slots, spans, origins, .. } = self;
         let mut fused = Schedule {
             algorithm: schedule.algorithm.clone(),
             scratch: Vec::new(),
@@ -103,6 +120,7 @@ impl<'s> Writer<'s> {
             channels: Vec::new(),
             lanes: vec![Vec::new()],
             locations: schedule.locations.clone(),
+            origins: origins.table(),
             file: schedule.file.clone(),
             demands: Demands::default(),
             ..*schedule

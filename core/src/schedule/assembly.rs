@@ -171,6 +171,7 @@ impl Assembly {
             channels,
             lanes: lanes.pick(&tables.lanes.items),
             locations: algorithm.locations().to_vec(),
+            origins: Vec::new(),
             file: algorithm.file().into(),
             demands: Demands {
                 rings: tables.demands.topology.is_some()

@@ -37,6 +37,7 @@ pub fn content(schedule: &Schedule) -> ContentDigest {
         lanes,
         file: _,
         locations: _,
+        origins: _,
         demands: _,
     } = schedule;
     let mut words = Words { digest: Sha256::new(), block: Vec::with_capacity(8 * BLOCK) };

@@ -18,6 +18,7 @@ pub mod legality;
 pub mod lengths;
 pub(crate) mod members;
 pub mod needs;
+pub(crate) mod origins;
 pub mod params;
 pub(crate) mod record;
 pub mod ring;
@@ -77,6 +78,9 @@ pub struct Schedule {
     pub lanes: Vec<Vec<i64>>,
     /// The places of the source statements that ops point at. Not part of a schedule's identity.
     pub locations: Vec<Location>,
+    /// The statements of ops that stand for several, which passes of the optimizer make: their ids follow those of the
+    /// locations. The first of them is the one to name where there is room for one. Not part of a schedule's identity.
+    pub origins: Vec<Box<[SpanId]>>,
     /// The file that the locations are of; empty if unknown. Not part of a schedule's identity.
     pub file: Arc<str>,
     /// What the author demands of it beyond being right: budgets, links, order. Not part of a schedule's identity.
@@ -107,7 +111,7 @@ pub struct Op {
     pub dsts: u8,
     /// Whether this move completes its region, so that `avg` divides here. The verifier sets it.
     pub finish: bool,
-    /// The statement of the source that it stands for.
+    /// The statement of the source that it stands for, or several of [`Schedule::origins`].
     pub at: SpanId,
     /// The index of the first operand of a move, or of the channel of a post or wait.
     pub arg: u32,
@@ -319,9 +323,45 @@ impl Schedule {
         ranks.any(|rank| Some(rank) != first)
     }
 
-    /// The place of a statement; all zeros if it is not known.
+    /// The place of a statement, the first where it stands for several; all zeros if it is not known.
     pub fn location(&self, at: SpanId) -> Location {
+        let at = self.statements(&at)[0];
         self.locations.get(at.index()).copied().unwrap_or_default()
+    }
+
+    /// The statements that an op's `at` stands for: itself, or several.
+    pub fn statements<'s>(&'s self, at: &'s SpanId) -> &'s [SpanId] {
+        let several = at.index().checked_sub(self.locations.len());
+        match several.and_then(|at| self.origins.get(at)) {
+            Some(several) if !several.is_empty() => several,
+            _ => std::slice::from_ref(at),
+        }
+    }
+
+    /// The statements that an op's `at` stands for in words, such as `ring.coll:12, 14 and 20`; empty if they are not
+    /// known.
+    pub fn place(&self, at: SpanId) -> String {
+        let lines: Vec<String> = self.lines(at).iter().map(u32::to_string).collect();
+        let lines = match &lines[..] {
+            [] => return String::new(),
+            [one] => one.clone(),
+            [some @ .., last] => format!("{} and {last}", some.join(", ")),
+        };
+        match &*self.file {
+            "" if lines.contains(' ') => format!("lines {lines}"),
+            "" => format!("line {lines}"),
+            file => format!("{file}:{lines}"),
+        }
+    }
+
+    /// The lines of all statements that an op's `at` stands for, in order; none if they are not known.
+    pub fn lines(&self, at: SpanId) -> Vec<u32> {
+        let line = |at: &SpanId| Some(self.locations.get(at.index())?.line);
+        let mut lines: Vec<u32> = self.statements(&at).iter().filter_map(line).collect();
+        lines.retain(|line| *line != 0);
+        lines.sort_unstable();
+        lines.dedup();
+        lines
     }
 }
 

@@ -14,8 +14,9 @@
 //!
 //! `R.buffer[lo..hi]` is a region of rank R; `R.slots#2@1/4[1/4..1/2]` lies in slot 2 of a scratch buffer, which
 //! holds what began at 1/4 of the buffer it came from. `fold a, b -> c` is c = b op a. `at` lines say where
-//! statements stand in that file, as line:column, counted up from 0; a statement without one has no known place. Tables
-//! are read in the order of first use, as the builder makes them.
+//! statements stand in that file, as line:column, counted up from 0; a statement without one has no known place. After them
+//! `at 7 = 2, 0, 5` is for ops that stand for these statements together, as the optimizer makes them; the first is the one
+//! to name. Tables are read in the order of first use, as the builder makes them.
 
 use std::fmt::{self, Write as _};
 use std::str::FromStr;
@@ -73,6 +74,10 @@ fn write(schedule: &Schedule, out: &mut String) -> fmt::Result {
     }
     for (id, place) in schedule.locations.iter().enumerate() {
         writeln!(out, "at {id} = {}", location_text(*place))?;
+    }
+    for (id, set) in (schedule.locations.len()..).zip(&schedule.origins) {
+        let all: Vec<String> = set.iter().map(SpanId::to_string).collect();
+        writeln!(out, "at {id} = {}", all.join(", "))?;
     }
     for stream in &schedule.streams {
         writeln!(out, "rank {} stream {}", stream.rank, stream.index)?;
@@ -238,11 +243,15 @@ impl Reader {
             "file" => schedule.file = unquoted(rest)?.into(),
             "at" => {
                 let (id, place) = split(rest, "=")?;
-                let next = schedule.locations.len();
+                let next = schedule.locations.len() + schedule.origins.len();
                 if number::<usize>(id)? != next {
                     return Err(format!("expected `at {next}`, found `at {id}`"));
                 }
-                schedule.locations.push(location(place)?);
+                if place.contains("..") && schedule.origins.is_empty() {
+                    schedule.locations.push(location(place)?);
+                } else {
+                    schedule.origins.push(several(place, schedule.locations.len())?);
+                }
             }
             "rank" => {
                 let (rank, index) = split(rest, " stream ")?;
@@ -356,6 +365,19 @@ pub(crate) fn location(text: &str) -> Result<Location, String> {
     })
 }
 
+/// The numbers of two or more statements, of which there are so many.
+fn several(text: &str, statements: usize) -> Result<Box<[SpanId]>, String> {
+    let one = |text: &str| {
+        let at = SpanId(number(text)?);
+        if at.index() < statements { Ok(at) } else { Err(format!("there is no statement {at}")) }
+    };
+    let all: Box<[SpanId]> = text.split(", ").map(one).collect::<Result<_, String>>()?;
+    if all.len() < 2 {
+        return Err(format!("expected a place as `LINE:COLUMN..LINE:COLUMN`, found `{text}`"));
+    }
+    Ok(all)
+}
+
 fn header(text: &str) -> Result<Schedule, String> {
     let words: Vec<&str> = text.split_whitespace().collect();
     let (name, collective, nranks, root, mark) = match words[..] {
@@ -381,6 +403,7 @@ fn header(text: &str) -> Result<Schedule, String> {
         channels: Vec::new(),
         lanes: Vec::new(),
         locations: Vec::new(),
+        origins: Vec::new(),
         file: "".into(),
         demands: Demands::default(),
     })

@@ -1,5 +1,6 @@
 //! Fused schedules are proved like any other, divide where the proof says, and move as few bytes as there can be.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 
 use roundelay_core::check::Frontend;
@@ -95,4 +96,32 @@ fn nothing_is_read_or_written_twice() {
         let moved = traffic(&one);
         assert!(moved <= least + 1e-6, "{} {n}: {moved} of {least}", schedule.algorithm);
     });
+}
+
+/// Ops name statements that carry or fold data; in the ring, where each does something for the result, all of them.
+#[test]
+fn every_statement_is_named() {
+    let lines = |schedule: &Schedule| -> BTreeSet<u32> {
+        let moves = schedule.ops.iter().filter(|op| op.kind == OpKind::Move);
+        moves.flat_map(|op| schedule.lines(op.at)).collect()
+    };
+    let mut several = 0;
+    each(2..=8, |schedule| {
+        for (callers, reassociate) in
+            [(Callers::Each, false), (Callers::Each, true), (Callers::One, false)]
+        {
+            let fused = fuse(schedule, callers, reassociate).expect("it is fit");
+            let of = format!("{} at {}, {reassociate}", schedule.algorithm, schedule.nranks);
+            let (all, named) = (lines(schedule), lines(&fused));
+            assert!(named.is_subset(&all), "{of}:\n{}", text::print(&fused));
+            if schedule.algorithm == "RingAllReduce" {
+                assert_eq!(named, all, "{of}:\n{}", text::print(&fused));
+            }
+            several += usize::from(!fused.origins.is_empty());
+            let printed = text::print(&fused);
+            let read = text::parse(&printed).unwrap_or_else(|error| panic!("{error}\n{printed}"));
+            assert_eq!((text::print(&read), &read.origins), (printed, &fused.origins), "{of}");
+        }
+    });
+    assert!(several > 20, "{several}");
 }

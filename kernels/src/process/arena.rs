@@ -4,8 +4,10 @@ use std::ptr::{self, NonNull};
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use rustix::fd::BorrowedFd;
+use rustix::io::Errno;
 use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap, mmap_anonymous, munmap};
 
+use super::system::refused;
 use crate::Error;
 
 /// Bytes of a cache line.
@@ -175,36 +177,57 @@ unsafe impl Send for Arena {}
 // SAFETY: as above.
 unsafe impl Sync for Arena {}
 
+/// Maps so many bytes of a file, at a place that the system chooses.
+fn map(fd: BorrowedFd<'_>, bytes: usize) -> Result<*mut u8, Error> {
+    let (access, shared) =
+        (ProtFlags::READ | ProtFlags::WRITE, MapFlags::SHARED | MapFlags::NORESERVE);
+    // SAFETY: a new mapping, which overlaps no other.
+    let base = unsafe { mmap(ptr::null_mut(), bytes, access, shared, fd, 0) };
+    base.map(<*mut _>::cast).map_err(|error| unmapped("a mapping (mmap)", bytes, error))
+}
+
+fn unmapped(what: &str, bytes: usize, errno: Errno) -> Error {
+    let advice = match errno {
+        Errno::NOMEM => "; raise the limit of addresses (ulimit -v), or use fewer ranks",
+        _ => "",
+    };
+    let what = format!("{what} of {bytes} bytes of addresses, which ranks share{advice}");
+    match advice {
+        "" => refused(what, errno),
+        _ => Error::SystemRefused { what: format!("the system refuses {what} ({errno})") },
+    }
+}
+
+/// Finds whether this process has the addresses to map a file of so many bytes.
+pub(super) fn can_map(fd: BorrowedFd<'_>, bytes: usize) -> Result<(), Error> {
+    let base = map(fd, bytes)?;
+    // SAFETY: it was just mapped, and nobody has the address.
+    _ = unsafe { munmap(base.cast(), bytes) };
+    Ok(())
+}
+
 impl Arena {
     /// Maps `fd`, which has the bytes of `layout`.
     pub(super) fn new(fd: BorrowedFd<'_>, layout: Layout) -> Result<Self, Error> {
-        let refused = |what: &str, error: rustix::io::Errno| Error::SystemRefused {
-            what: format!(
-                "{what} of {} bytes of addresses for the ranks of a world failed: {error}; raise the limit of addresses (ulimit -v), or use fewer ranks",
-                layout.bytes
-            ),
-        };
-        let (access, shared) =
-            (ProtFlags::READ | ProtFlags::WRITE, MapFlags::SHARED | MapFlags::NORESERVE);
+        let base = map(fd, layout.bytes)?;
+        let (access, own) = (ProtFlags::READ | ProtFlags::WRITE, MapFlags::PRIVATE);
         // SAFETY: a new mapping, at a place that the system chooses.
-        let base = unsafe { mmap(ptr::null_mut(), layout.bytes, access, shared, fd, 0) };
-        let base = base.map_err(|error| refused("a mapping", error))?;
-        // SAFETY: a new mapping, at a place that the system chooses.
-        let here = unsafe { mmap_anonymous(ptr::null_mut(), PAGE, access, MapFlags::PRIVATE) };
-        let here = here.map_err(|error| refused("a page beside a mapping", error))?;
+        let here = unsafe { mmap_anonymous(ptr::null_mut(), PAGE, access, own) };
+        let here = here.map_err(|error| unmapped("to map a page", PAGE, error))?;
         let arena = Self {
-            base: NonNull::new(base.cast()).expect("a mapping is not at address 0"),
+            base: NonNull::new(base).expect("a mapping is not at address 0"),
             layout,
             here: NonNull::new(here.cast()).expect("a mapping is not at address 0"),
         };
         arena.mark().store(1, Ordering::Relaxed);
         // SAFETY: the page is ours.
         unsafe { madvise(here, PAGE, Advice::LinuxWipeOnFork) }
-            .map_err(|error| refused("telling children apart beside a mapping", error))?;
+            .map_err(|error| unmapped("to tell children apart by a page", PAGE, error))?;
         // A child that inherited it would write into calls that are not its own.
         // SAFETY: the mapping is ours.
-        unsafe { madvise(base, layout.bytes, Advice::LinuxDontFork) }
-            .map_err(|error| refused("keeping children from a mapping", error))?;
+        let done =
+            unsafe { madvise(arena.base.as_ptr().cast(), layout.bytes, Advice::LinuxDontFork) };
+        done.map_err(|error| unmapped("to keep children from a mapping", layout.bytes, error))?;
         Ok(arena)
     }
 

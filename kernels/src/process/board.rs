@@ -94,8 +94,8 @@ pub(super) enum Standing {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Place {
     pub(super) step: u32,
-    /// Of the source; 0 where the call has only begun.
-    pub(super) line: u32,
+    /// The statements of the schedule that it runs, counted from 1; 0 where the call has only begun.
+    pub(super) at: u32,
 }
 
 /// The shared words of a world.
@@ -203,13 +203,13 @@ impl Board {
 
     /// Notes where this process's rank stands, for whoever has to tell of its end.
     pub(super) fn stand(&self, rank: usize, place: Place) {
-        let word = u64::from(place.line) << 32 | u64::from(place.step);
+        let word = u64::from(place.at) << 32 | u64::from(place.step);
         self.own(rank, Own::Place, 0).store(word, Ordering::Relaxed);
     }
 
     pub(super) fn place(&self, rank: usize) -> Place {
         let word = self.own(rank, Own::Place, 0).load(Ordering::Relaxed);
-        Place { step: word as u32, line: (word >> 32) as u32 }
+        Place { step: word as u32, at: (word >> 32) as u32 }
     }
 
     /// Notes for whom this process's rank waits.

@@ -8,7 +8,8 @@ use std::sync::MutexGuard;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
-use roundelay_core::ids::RankId;
+use roundelay_core::ids::{RankId, SpanId};
+use roundelay_core::schedule::Schedule;
 
 use super::arena::WINDOW;
 use super::board::{MOST_TILES, Made, Place};
@@ -38,8 +39,8 @@ pub(super) struct Visit<'w> {
     pub(super) own: MutexGuard<'w, Own>,
     pub(super) number: u64,
     pub(super) made: Made,
-    /// The file of its source, for messages.
-    pub(super) file: &'w str,
+    /// What it runs, for messages.
+    schedule: &'w Schedule,
     published: bool,
     /// Places that it came by, for tests that end a process at one of them.
     places: Cell<u32>,
@@ -47,7 +48,11 @@ pub(super) struct Visit<'w> {
 
 impl World {
     /// Begins a call: it is not published yet.
-    pub(super) fn begin<'w>(&'w self, made: Made, file: &'w str) -> Result<Visit<'w>, Error> {
+    pub(super) fn begin<'w>(
+        &'w self,
+        made: Made,
+        schedule: &'w Schedule,
+    ) -> Result<Visit<'w>, Error> {
         let mut own = self.enter()?;
         self.intact()?;
         let number = own.number + 1;
@@ -55,7 +60,7 @@ impl World {
             self.hear(&mut own, number)?;
         }
         let places = Cell::new(0);
-        let visit = Visit { world: self, own, number, made, file, published: false, places };
+        let visit = Visit { world: self, own, number, made, schedule, published: false, places };
         visit.fault();
         visit.make_room()
     }
@@ -148,7 +153,7 @@ impl Visit<'_> {
     pub(super) fn publish(&mut self, staged: u64) {
         self.own.number = self.number;
         self.published = true;
-        self.world.board.stand(self.world.rank, Place { step: 0, line: 0 });
+        self.world.board.stand(self.world.rank, Place { step: 0, at: 0 });
         self.world.board.publish(self.world.rank, self.number, &self.made, staged);
         self.fault();
     }
@@ -235,12 +240,20 @@ impl Visit<'_> {
         Error::CallsDiffer(Box::new(world.differ(number)))
     }
 
-    /// A place of this call, in words.
-    fn at(&self, Place { step, line }: Place) -> String {
-        match line {
-            0 => "at its beginning".to_owned(),
-            line if self.file.is_empty() => format!("at step {step} (line {line})"),
-            line => format!("at step {step} ({}:{line})", self.file),
+    /// Where a rank stands in this call, in words. What statements these are, this rank knows of what it runs itself,
+    /// which is the same where the calls are.
+    fn at(&self, rank: usize) -> String {
+        let board = &self.world.board;
+        let Place { step, at } = board.place(rank);
+        let Some(at) = at.checked_sub(1) else { return "at its beginning".to_owned() };
+        // It may be in a call that nobody has compared with this one yet.
+        let there = board.staged(rank, self.number).map(|_| board.made(rank, self.number));
+        let same = board.number(rank) == self.number && there.is_some_and(|it| it.is(&self.made));
+        let place = self.schedule.place(SpanId(at));
+        match same {
+            true if place.is_empty() => format!("at step {step}"),
+            true => format!("at step {step} ({place})"),
+            false => format!("at step {step} of a call that differs"),
         }
     }
 
@@ -260,7 +273,7 @@ impl Visit<'_> {
         let made = board.number(rank);
         let ours = self.made.name().unwrap_or_default();
         let place = if made >= self.number {
-            format!("in call {}, {ours}, {}", self.number, self.at(board.place(rank)))
+            format!("in call {}, {ours}, {}", self.number, self.at(rank))
         } else if made == 0 {
             format!("before call {}, {ours}; it has made none", self.number)
         } else {
@@ -296,8 +309,9 @@ impl Visit<'_> {
             }))
         } else {
             let state = if is_stopped(world.peers[on].pid) { "which is stopped " } else { "" };
-            let there = self.at(board.place(on));
-            let Place { step, line } = board.place(world.rank);
+            let there = self.at(on);
+            let Place { step, at } = board.place(world.rank);
+            let line = at.checked_sub(1).map_or(0, |at| self.schedule.location(SpanId(at)).line);
             Error::Timeout(Box::new(Stuck {
                 rank: world.id(),
                 stream: roundelay_core::ids::StreamId(0),
@@ -305,7 +319,7 @@ impl Visit<'_> {
                 waiting_on: format!("rank {on} (process {}, {state}{there})", world.peers[on].pid),
                 expected: 1,
                 seen: 0,
-                file: self.file.into(),
+                file: self.schedule.file.clone(),
                 line,
                 after: Some(world.deadline()),
             }))

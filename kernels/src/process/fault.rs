@@ -1,4 +1,4 @@
-//! What tests of failures have a rank do in the middle of a call.
+//! What tests of failures have a rank do in the middle of a call, and what they do in a process that is forked off it.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -24,19 +24,26 @@ pub enum Fault {
 pub(super) struct Faults {
     /// The call and the place, or 0: the first call is 1.
     at: AtomicU64,
-    what: std::sync::Mutex<Option<Fault>>,
+    due: std::sync::Mutex<Option<Due>>,
+}
+
+/// What a test wants done first, to know when it was, and what happens then.
+#[derive(Clone, Copy)]
+struct Due {
+    first: fn(),
+    what: Fault,
 }
 
 const PLACES: u32 = 32;
 
 impl Faults {
     pub(super) fn new() -> Self {
-        Self { at: AtomicU64::new(0), what: std::sync::Mutex::new(None) }
+        Self { at: AtomicU64::new(0), due: std::sync::Mutex::new(None) }
     }
 
-    /// Has `what` happen at that place of call `number`, places counted from 0.
-    pub(super) fn set(&self, number: u64, place: u32, what: Fault) {
-        *self.what.lock().expect("no test panics here") = Some(what);
+    /// Has `what` happen at that place of call `number`, places counted from 0, right after `first`.
+    pub(super) fn set(&self, number: u64, place: u32, first: fn(), what: Fault) {
+        *self.due.lock().expect("no test panics here") = Some(Due { first, what });
         self.at.store(number << PLACES | u64::from(place), Ordering::Relaxed);
     }
 
@@ -51,10 +58,18 @@ impl Faults {
     #[cold]
     fn now(&self) {
         self.at.store(0, Ordering::Relaxed);
-        let what = *self.what.lock().expect("no test panics here");
+        let due = *self.due.lock().expect("no test panics here");
+        let what = due.map(|Due { first, what }| {
+            first();
+            what
+        });
         match what {
             Some(Fault::Kill) => _ = kill_process(getpid(), Signal::KILL),
-            Some(Fault::Stop) => _ = kill_process(getpid(), Signal::STOP),
+            Some(Fault::Stop) => {
+                _ = kill_process(getpid(), Signal::STOP);
+                // Another thread may be the one that takes the signal, when it gets a core.
+                std::thread::sleep(Duration::from_millis(200));
+            }
             Some(Fault::Exit) => std::process::exit(3),
             Some(Fault::Panic) => panic!("an injected fault"),
             Some(Fault::Late(milliseconds)) => {
@@ -63,4 +78,29 @@ impl Faults {
             None => {}
         }
     }
+}
+
+/// Forks this process off, and returns what `check` returned in the child, which then ends: for tests.
+///
+/// # Errors
+/// What the system says of a process that does not start, or `check` of what is wrong.
+#[doc(hidden)]
+pub fn in_a_fork(
+    mut check: impl FnMut() -> Result<(), String> + Send + Sync + 'static,
+) -> std::io::Result<()> {
+    use std::os::unix::process::CommandExt as _;
+
+    let mut command = std::process::Command::new("true");
+    // SAFETY: the closure runs in the child between fork and exec; it allocates little, in a process of which no other
+    // thread holds the allocator's lock but by chance, which glibc sees to.
+    unsafe {
+        command.pre_exec(move || {
+            check().map_err(|what| {
+                // Only a number comes back from there.
+                eprintln!("in the child: {what}");
+                std::io::Error::from_raw_os_error(1)
+            })
+        });
+    }
+    if command.status()?.success() { Ok(()) } else { Err(std::io::Error::other("`true` failed")) }
 }

@@ -35,7 +35,7 @@ pub(super) enum Form {
 pub(super) struct Pull {
     pub(super) data: Segments,
     pub(super) bases: Bases,
-    /// Each segment's place in this rank's output, in elements of a tile, and its statement's line.
+    /// Each segment's place in this rank's output, in elements of a tile, and its statements, counted from 1.
     pub(super) outputs: Box<[(u64, u32)]>,
     /// Whose tiles it reads.
     pub(super) sources: Box<[Source]>,
@@ -65,12 +65,12 @@ pub(super) struct Common {
     pub(super) readers: Arc<[usize]>,
 }
 
-/// The elements of a segment that are made at once, and its statement's line.
+/// The elements of a segment that are made at once, and its statements, counted from 1.
 #[derive(Clone, Debug)]
 pub(super) struct Chunk {
     pub(super) segment: u32,
     pub(super) elements: Range<usize>,
-    pub(super) line: u32,
+    pub(super) at: u32,
 }
 
 /// All outputs, made from all inputs where they lie.
@@ -121,21 +121,21 @@ pub(super) fn mirrored(schedule: &Schedule) -> bool {
     })
 }
 
-/// The line of each segment's statement.
-pub(super) struct Lines(Vec<u32>);
+/// The statements of each segment, counted from 1; 0 where it has none.
+pub(super) struct Stands(Vec<u32>);
 
-impl Lines {
+impl Stands {
     pub(super) fn new(code: &Code, schedule: &Schedule) -> Self {
-        let mut lines = vec![0; code.segments.all.len()];
+        let mut stands = vec![0; code.segments.all.len()];
         for (task, stream) in code.tasks.iter().zip(&schedule.streams) {
             for instr in &code.instrs[task.first as usize..][..task.len as usize] {
                 if instr.kind == Kind::Data && instr.step < stream.len {
                     let op = schedule.op(OpId(stream.first.0 + instr.step));
-                    lines[instr.arg as usize] = schedule.location(op.at).line;
+                    stands[instr.arg as usize] = op.at.0 + 1;
                 }
             }
         }
-        Self(lines)
+        Self(stands)
     }
 }
 
@@ -144,7 +144,7 @@ impl Pull {
         code: &Code,
         schedule: &Schedule,
         rank: RankId,
-        lines: &Lines,
+        stands: &Stands,
         count: u64,
     ) -> Self {
         let all = &code.segments;
@@ -157,7 +157,7 @@ impl Pull {
         };
         let (mut segments, mut moves, mut operands) = (Vec::new(), Vec::new(), Vec::new());
         let mut outputs = Vec::new();
-        for (segment, line) in all.all.iter().zip(&lines.0) {
+        for (segment, stands) in all.all.iter().zip(&stands.0) {
             for (at, dst) in writes(all, *segment, output) {
                 let first = moves.len() as u32;
                 for (m, dsts) in needed(all, *segment, at, dst) {
@@ -169,7 +169,7 @@ impl Pull {
                 }
                 let len = moves.len() as u32 - first;
                 segments.push(Segment { first, len, ..*segment });
-                outputs.push(((dst.offset / all.kernel.size()) as u64, *line));
+                outputs.push(((dst.offset / all.kernel.size()) as u64, *stands));
             }
         }
         (data.all, data.moves, data.operands) = (segments.into(), moves.into(), operands.into());
@@ -271,22 +271,22 @@ fn reads(code: &Code, rank: RankId) -> Vec<u32> {
 }
 
 /// All segments in chunks, each of so many bytes about.
-fn chunks(data: &Segments, lines: &Lines) -> Box<[Chunk]> {
+fn chunks(data: &Segments, stands: &Stands) -> Box<[Chunk]> {
     let mut chunks = Vec::new();
-    for ((segment, line), id) in data.all.iter().zip(&lines.0).zip(0..) {
+    for ((segment, at), id) in data.all.iter().zip(&stands.0).zip(0..) {
         let line_elements = LINE / data.kernel.size();
         let most = (CHUNK / data.traffic(*segment).max(1)).max(segment.elements >> 12);
         let step = most.next_multiple_of(line_elements).max(line_elements);
         for first in (0..segment.elements).step_by(step) {
             let elements = first..segment.elements.min(first + step);
-            chunks.push(Chunk { segment: id, elements, line: *line });
+            chunks.push(Chunk { segment: id, elements, at: *at });
         }
     }
     chunks.into()
 }
 
 impl Common {
-    pub(super) fn new(code: &Code, schedule: &Schedule, lines: &Lines) -> Self {
+    pub(super) fn new(code: &Code, schedule: &Schedule, stands: &Stands) -> Self {
         let ranks = || (0..schedule.nranks).map(RankId);
         let output = code.buffers.index(Buffer::Output, RankId(0));
         // One place for the outputs of all ranks, and each destination once.
@@ -309,7 +309,7 @@ impl Common {
         let data = Segments { moves: moves.into(), operands: operands.into(), ..all.clone() };
         let inputs = ranks().map(|rank| code.buffers.index(Buffer::Input, rank)).collect();
         Self {
-            chunks: chunks(&data, lines),
+            chunks: chunks(&data, stands),
             bases: Bases::new(code.buffers.len.len()),
             data,
             inputs,
@@ -322,7 +322,7 @@ impl Common {
 impl Direct {
     pub(super) fn new(made: &Optimized, call: &PlannedCall) -> Result<Self, Error> {
         let code = lower(made, call.count, call.dtype, call.op)?;
-        let lines = Lines::new(&code, &made.schedule);
+        let stands = Stands::new(&code, &made.schedule);
         let size = call.dtype.size();
         let buffer = |buffer, rank| {
             (code.buffers.index(buffer, rank), code.buffers.len(buffer, rank) * size)
@@ -331,7 +331,7 @@ impl Direct {
             call.ranks().map(|rank| [Buffer::Input, Buffer::Output].map(|b| buffer(b, rank)));
         Ok(Self {
             buffers: buffers.collect(),
-            chunks: chunks(&code.segments, &lines),
+            chunks: chunks(&code.segments, &stands),
             bases: Bases::new(code.buffers.len.len()),
             data: code.segments,
         })
@@ -455,11 +455,11 @@ pub(super) fn fused_form(
     if !code.independent {
         return Ok(None);
     }
-    let lines = Lines::new(&code, schedule);
+    let stands = Stands::new(&code, schedule);
     let form = if common {
-        Form::Common(Common::new(&code, schedule, &lines))
+        Form::Common(Common::new(&code, schedule, &stands))
     } else {
-        Form::Pull(Pull::new(&code, schedule, rank, &lines, tiles.count))
+        Form::Pull(Pull::new(&code, schedule, rank, &stands, tiles.count))
     };
     Ok(Some((form, tiles)))
 }

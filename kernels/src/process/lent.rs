@@ -27,8 +27,9 @@ impl World {
     /// Lends `len` elements of shared memory, all zero.
     ///
     /// # Errors
-    /// E0407 where there is not so much memory left.
+    /// E0407 where there is not so much memory left; E0427 in a forked child.
     pub fn alloc<T: Element>(self: &Arc<Self>, len: usize) -> Result<Lent<T>, Error> {
+        self.here()?;
         let too_large = |why: &str| {
             let size = T::DTYPE.size();
             Error::TooLarge {

@@ -35,7 +35,7 @@ mod world;
 
 pub use env::{Place, from_env};
 #[doc(hidden)]
-pub use fault::Fault;
+pub use fault::{Fault, in_a_fork};
 pub use lent::Lent;
 pub use offers::{Key, Prepared};
 pub use plan::WorldPlan;

@@ -92,7 +92,8 @@ impl World {
         let make = std::cell::Cell::new(Some(make));
         let make = || (make.take().expect("it is made once"))();
         let goal = self.options.goal(Callers::One);
-        if goal.level != Level::O2 || self.nranks() == 1 {
+        // A forked child has no place to look at; what it makes it cannot call.
+        if goal.level != Level::O2 || self.nranks() == 1 || self.here().is_err() {
             return own(&make);
         }
         // Ranks that nest reductions otherwise have other schedules.

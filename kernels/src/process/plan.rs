@@ -13,8 +13,8 @@ use std::sync::{Arc, OnceLock};
 use roundelay_core::diagnostics::Code as ErrorCode;
 use roundelay_core::dtype::{DType, ReduceOp};
 use roundelay_core::optimize::{Goal, Level, Optimized};
-use roundelay_core::schedule::Buffer;
 use roundelay_core::schedule::hash::content;
+use roundelay_core::schedule::{Buffer, Schedule};
 use roundelay_core::verify::{Callers, Proved};
 
 use super::board::{MOST_TILES, Made};
@@ -177,6 +177,15 @@ impl WorldPlan {
         let Some(made) = &self.direct else { return Ok(None) };
         let new = || Direct::new(made, &self.call);
         self.at_whole_count.get_or_init(new).as_ref().map(Some).map_err(Clone::clone)
+    }
+
+    /// The schedule whose statements ranks say that they are at.
+    pub(super) fn running(&self) -> &Schedule {
+        match (&self.form, &self.direct) {
+            (Form::Streams(streams), _) => &streams.running,
+            (_, Some(fused)) => &fused.schedule,
+            (_, None) => unreachable!("all other forms are made of what was fused"),
+        }
     }
 
     /// Whether calls may touch buffers in shared memory where they lie.

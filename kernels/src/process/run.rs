@@ -90,7 +90,7 @@ impl WorldPlan {
     unsafe fn make(&self, outside: Outside) -> Result<(), Error> {
         let mut made = self.made;
         made.direct = self.places(outside);
-        let mut visit = self.world.begin(made, &self.call.schedule.file)?;
+        let mut visit = self.world.begin(made, self.running())?;
         // SAFETY: the caller's promise.
         let done = unsafe { self.parts(&mut visit, outside) };
         visit.end(done)
@@ -284,8 +284,8 @@ impl WorldPlan {
     /// As for [`Self::make`]; the tiles that are read are staged.
     unsafe fn pull_tile(&self, visit: &Visit<'_>, pull: &Pull, tile: u64, outside: Outside) {
         let partials = self.partials.address(0);
-        for ((segment, (begin, line)), step) in pull.data.all.iter().zip(&pull.outputs).zip(0..) {
-            visit.stand(Place { step, line: *line });
+        for ((segment, (begin, at)), step) in pull.data.all.iter().zip(&pull.outputs).zip(0..) {
+            visit.stand(Place { step, at: *at });
             let end = begin + segment.elements as u64;
             for stripe in self.tiles.within(tile, *begin, end) {
                 // So that what lies in the tile at `inside` is at `outside` of the caller's.
@@ -353,7 +353,7 @@ impl WorldPlan {
         while let Some(at) = claims.take() {
             // What the word says is checked here.
             let Some(chunk) = chunks.get(at) else { break };
-            visit.stand(Place { step: at as u32, line: chunk.line });
+            visit.stand(Place { step: at as u32, at: chunk.at });
             let segment = data.all[chunk.segment as usize];
             let partials = self.partials.address(0);
             // SAFETY: chunks are independent and each is taken once; the caller's promise for the rest; the partials

@@ -4,11 +4,12 @@
 use std::cell::Cell;
 use std::sync::TryLockError;
 use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
 
 use super::board::Standing;
 use super::ending;
 use super::unique::UniqueId;
-use super::watch::{self, Watch};
+use super::watch::{self, LOOK, Watch};
 use super::world::World;
 use crate::Error;
 
@@ -39,12 +40,17 @@ impl World {
 
     /// The id of the new world and who is left. An attempt is given up for a later one that another rank is in.
     fn agree(&self, attempt: &mut u64) -> Result<(UniqueId, Vec<usize>), Error> {
+        // One for all that is waited for.
+        let since = Instant::now();
         loop {
             if self.attempt(self.rank) != *attempt {
                 self.tell_attempt(*attempt, &UniqueId::new()?);
             }
             for other in self.others() {
-                let meeting = Meeting { world: self, gone: Cell::new(false) };
+                let left = self.deadline().saturating_sub(since.elapsed());
+                // Time to look whether it is alive.
+                let left = left.max(2 * LOOK);
+                let meeting = Meeting { world: self, left, gone: Cell::new(false) };
                 let there = || self.attempt(other) >= *attempt;
                 match watch::wait(&meeting, Some(other), there) {
                     Err(error) if !meeting.gone.get() => return Err(error),
@@ -104,6 +110,7 @@ impl World {
 /// A wait for a rank that is to come or is gone: both are good.
 struct Meeting<'w> {
     world: &'w World,
+    left: Duration,
     gone: Cell<bool>,
 }
 
@@ -130,6 +137,10 @@ impl Watch for Meeting<'_> {
         Error::Late { what: format!("rank {rank} {how}") }
     }
 
+    fn deadline(&self) -> Duration {
+        self.left
+    }
+
     fn late(&self, on: Option<usize>) -> Error {
         let (rank, after) = (self.world.id(), self.world.deadline());
         let on = on.unwrap_or(self.world.rank);
@@ -143,8 +154,30 @@ impl Watch for Meeting<'_> {
 
 #[cfg(all(test, not(loom)))]
 mod tests {
+    use std::thread;
+    use std::time::{Duration, Instant};
+
     use super::World;
     use crate::Options;
+
+    /// A rank that comes late leaves no more time for the next.
+    #[test]
+    fn all_that_are_missing_have_one_deadline() {
+        let deadline = Duration::from_secs(1);
+        let worlds = World::together(3, Options::new().deadline(deadline)).expect("a world");
+        let [first, second, _third] = &worlds[..] else { panic!("three ranks") };
+        let since = Instant::now();
+        thread::scope(|scope| {
+            scope.spawn(|| {
+                thread::sleep(Duration::from_millis(800));
+                second.shrink().expect_err("rank 2 does not come")
+            });
+            let error = first.shrink().expect_err("rank 2 does not come").to_string();
+            let took = since.elapsed();
+            assert!(error.contains("rank 0 waited 1s for rank 2"), "{error}");
+            assert!(took >= deadline && took < Duration::from_millis(1500), "{took:?}");
+        });
+    }
 
     #[test]
     fn every_attempt_has_an_id_of_its_own() {

@@ -113,12 +113,8 @@ impl<'s> StreamRun<'s> {
     fn stand(&self, visit: &Visit<'_>, at: usize, step: u32) {
         let running = &self.streams.running;
         let stream = running.streams[self.tasks().start as usize + at];
-        let line = if step < stream.len {
-            running.location(running.op(OpId(stream.first.0 + step)).at).line
-        } else {
-            0
-        };
-        visit.stand(Place { step, line });
+        let op = (step < stream.len).then(|| running.op(OpId(stream.first.0 + step)));
+        visit.stand(Place { step, at: op.map_or(0, |op| op.at.0 + 1) });
     }
 
     fn post(&mut self, visit: &mut Visit<'_>, channel: u32) {

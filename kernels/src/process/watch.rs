@@ -38,6 +38,11 @@ pub(super) trait Watch {
     /// A rank that it waits for ended or left.
     fn lost(&self, rank: usize, how: &str) -> Error;
 
+    /// How long this wait may take.
+    fn deadline(&self) -> Duration {
+        self.world().deadline()
+    }
+
     /// The deadline came.
     fn late(&self, on: Option<usize>) -> Error;
 }
@@ -104,7 +109,7 @@ fn wait_long(
                 break if ready() { Ok(()) } else { Err(lost) };
             }
         }
-        if waited > world.deadline() {
+        if waited > watch.deadline() {
             break Err(watch.late(on));
         }
     };
@@ -157,7 +162,7 @@ impl World {
         match &names[..] {
             [one] => format!("rank {one} waited for it"),
             [some @ .., last] => format!("ranks {} and {last} waited for it", some.join(", ")),
-            [] => "nobody waited for it".to_owned(),
+            [] => "nobody waited for it yet".to_owned(),
         }
     }
 

@@ -187,11 +187,11 @@ impl World {
         })
     }
 
-    /// Has this rank do `what` at a place of its call `number`: for tests of failures. Places are counted from 0, the
-    /// beginning of a call; the last one is its end.
+    /// Has this rank do `first` and then `what` at a place of its call `number`: for tests of failures. Places are counted
+    /// from 0, the beginning of a call; the last one is its end.
     #[doc(hidden)]
-    pub fn inject(&self, number: u64, place: u32, what: Fault) {
-        self.fault.set(number, place, what);
+    pub fn inject(&self, number: u64, place: u32, first: fn(), what: Fault) {
+        self.fault.set(number, place, first, what);
     }
 
     /// The number of ranks.
@@ -232,8 +232,11 @@ impl World {
         (launch, arena.word(at + 8).load(Ordering::Relaxed) as usize)
     }
 
-    /// Whether this process is the rank.
-    pub(super) fn here(&self) -> Result<(), Error> {
+    /// Whether this process is the rank, and not a child that was forked off it.
+    ///
+    /// # Errors
+    /// E0427 where it is such a child.
+    pub fn here(&self) -> Result<(), Error> {
         if !self.board.arena.is_here() {
             let what = "this process was forked off one that is a rank, and is none itself; join a world of its own, or call in the other".to_owned();
             return Err(Error::NotJoined { what });

@@ -38,6 +38,7 @@ impl Builder {
                 locations: (0..100)
                     .map(|line| Location { line, column: 1, end_line: line, end_column: 2 })
                     .collect(),
+                origins: Vec::new(),
                 file: "test.coll".into(),
                 demands: Demands::default(),
             },

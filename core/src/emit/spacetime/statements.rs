@@ -32,7 +32,12 @@ impl Statements {
             place: place(&schedule.file, at.line),
             text: written(&lines, at),
         };
-        Self { all: schedule.locations.iter().map(statement).collect() }
+        // Where an op stands for several, their places say enough.
+        let several =
+            |at| Statement { place: schedule.place(SpanId(at as u32)), ..Statement::default() };
+        let known = schedule.locations.len();
+        let several = (known..known + schedule.origins.len()).map(several);
+        Self { all: schedule.locations.iter().map(statement).chain(several).collect() }
     }
 
     /// None where the place in the source is not known.

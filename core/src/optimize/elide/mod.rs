@@ -242,6 +242,7 @@ fn rebuild(
         operands: schedule.operands.clone(),
         regions: schedule.regions.clone(),
         locations: schedule.locations.clone(),
+        origins: schedule.origins.clone(),
         file: schedule.file.clone(),
         demands: schedule.demands.clone(),
         ..*schedule

@@ -6,8 +6,10 @@ use rustix::fs::{
     MemfdFlags, SealFlags, fcntl_add_seals, fcntl_get_seals, fstat, ftruncate, memfd_create,
 };
 use rustix::io::Errno;
+use rustix::process::{Resource, getrlimit};
 
 use crate::Error;
+use crate::process::arena::can_map;
 use crate::process::system::refused;
 
 /// What is sealed: a process that maps the memory cannot lose it, and nobody can unseal it.
@@ -25,8 +27,16 @@ pub(super) fn make(bytes: u64) -> Result<OwnedFd, Error> {
         other => other,
     };
     let file = file.map_err(|errno| refused(asked("memfd_create"), errno))?;
+    // Beyond that limit the system ends the process.
+    if let Some(most) = getrlimit(Resource::Fsize).current.filter(|most| *most < bytes) {
+        let what = format!(
+            "shared memory has {bytes} bytes, and this process may make no file of more than {most} (`ulimit -f`): raise that limit"
+        );
+        return Err(Error::SystemRefused { what });
+    }
     ftruncate(&file, bytes).map_err(|errno| refused(asked("ftruncate"), errno))?;
     fcntl_add_seals(&file, seals()).map_err(|errno| refused(asked("F_ADD_SEALS"), errno))?;
+    can_map(file.as_fd(), bytes as usize)?;
     Ok(file)
 }
 

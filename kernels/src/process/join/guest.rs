@@ -7,6 +7,7 @@ use super::line::{FDS, Fault, Line, Packet, connect};
 use super::wire::{Hello, Process, Word};
 use super::{Joined, Offer, arena, own_process};
 use crate::Error;
+use crate::process::arena::can_map;
 use crate::process::ending::Peer;
 use crate::process::system::refused;
 use rustix::io::Errno;
@@ -36,7 +37,9 @@ fn unmet(offer: &Offer<'_>, fault: Fault) -> Error {
             ),
         },
         Fault::System(errno) => refused(
-            format_args!("to connect rank {rank} to rank 0 at the abstract socket @{name}"),
+            format_args!(
+                "to connect rank {rank} to rank 0 at the abstract socket @{name} (socket, connect)"
+            ),
             errno,
         ),
     }
@@ -127,6 +130,8 @@ impl Talk<'_> {
         }
         let arena = self.whole(packet, 1)?.pop().ok_or_else(|| fault("none".to_owned()))?;
         arena::check(&arena, bytes).map_err(fault)?;
+        // While all can still be told.
+        can_map(arena.as_fd(), bytes as usize).map_err(Failed::Here)?;
         let mut peers: Vec<Peer> = Vec::with_capacity(nranks as usize);
         while peers.len() < nranks as usize {
             let (word, packet) = self.word(FDS)?;
@@ -183,7 +188,9 @@ impl Talk<'_> {
             ),
             Fault::System(errno) => {
                 return refused(
-                    format_args!("to let rank {rank} talk with {rank_0} at @{name}"),
+                    format_args!(
+                        "to let rank {rank} talk with {rank_0} at @{name} (sendmsg, recvmsg, poll)"
+                    ),
                     errno,
                 );
             }

@@ -84,8 +84,12 @@ impl Host<'_> {
                 return Ok(None);
             }
             Err(Fault::System(errno)) => {
-                self.notes.push(format!("{who} connected and cannot be heard ({errno})"));
-                return Ok(None);
+                // No stranger brings that about, so nobody would ever be heard.
+                self.turned_away.push(line);
+                return Err(refused(
+                    format_args!("rank 0 what {who} sends to it (recvmsg)"),
+                    errno,
+                ));
             }
         };
         let Some(hello) = Hello::decode(&packet.bytes) else {

@@ -60,7 +60,7 @@ fn take_name(offer: &Offer<'_>) -> Result<Listener, Error> {
             Err(Errno::ADDRINUSE) => {}
             Err(errno) => {
                 let asked = format_args!(
-                    "the abstract socket @{name} to rank 0, at which the ranks are to meet"
+                    "the abstract socket @{name} to rank 0, at which the ranks are to meet (socket, bind, listen)"
                 );
                 return Err(refused(asked, errno));
             }
