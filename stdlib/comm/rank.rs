@@ -5,14 +5,13 @@ use std::sync::Arc;
 
 use roundelay_core::ids::RankId;
 use roundelay_kernels::SpmdPlan;
-#[cfg(target_os = "linux")]
 use roundelay_kernels::process::WorldPlan;
 
 use super::call::{Call, unit};
 use crate::{Collective, Element, Error, ReduceOp};
 
-/// One rank, for the thread that calls for it: [`Comm::rank`](crate::Comm::rank) makes it for ranks that are threads of this process, and
-/// `World::rank` for ranks that are processes. The calls are the same.
+/// One rank, for the thread that calls for it: [`Comm::rank`](crate::Comm::rank) makes it for ranks that are threads of this
+/// process, and [`World::rank`](crate::World::rank) for ranks that are processes. The calls are the same.
 ///
 /// All ranks make the same calls in the same order, each by itself, as in MPI and NCCL. A call returns
 /// when this rank is done; others may still be in it. [`Comm`](crate::Comm) has an example, the lengths of buffers, and the errors
@@ -41,7 +40,6 @@ pub(crate) trait Home: fmt::Debug + Sync {
 #[derive(Clone, Debug)]
 pub(crate) enum Made {
     Threads(Arc<SpmdPlan>),
-    #[cfg(target_os = "linux")]
     Processes(Arc<WorldPlan>),
 }
 
@@ -91,7 +89,6 @@ impl<'c> Rank<'c> {
         let (call, rank) = (self.call::<T>(called, count, op)?, self.id);
         match self.plan(call)? {
             Made::Threads(plan) => plan.rank(rank)?.run_in_place(buffer)?,
-            #[cfg(target_os = "linux")]
             Made::Processes(plan) => plan.run_in_place(buffer)?,
         }
         Ok(())
@@ -108,7 +105,6 @@ impl<'c> Rank<'c> {
         let (call, rank) = (self.call::<T>(called, count, op)?, self.id);
         match self.plan(call)? {
             Made::Threads(plan) => plan.rank(rank)?.run(input, output)?,
-            #[cfg(target_os = "linux")]
             Made::Processes(plan) => plan.run(input, output)?,
         }
         Ok(())
