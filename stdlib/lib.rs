@@ -9,7 +9,7 @@
 //! | one thread, which holds the buffers of all ranks | a [`Plan`], from [`ToPlan::plan`] |
 //! | a thread for each rank, and one algorithm and size | an [`SpmdPlan`], from [`ToPlan::spmd_plan`] |
 //! | either, and collectives of many kinds and sizes, as with MPI or NCCL | a [`Comm`] |
-//! | a process for each rank, on Linux | a `World` |
+//! | a process for each rank, on Linux | a [`World`] |
 //!
 //! All of them prove the schedule for the number of ranks in use before anything runs: no deadlock, no race, every
 //! contribution exactly once. A program that is not right is an [`Error::Unproved`], with the place and the reason.
@@ -74,7 +74,6 @@ pub mod executor;
 pub mod expand;
 mod plans;
 pub mod select;
-#[cfg(target_os = "linux")]
 mod world;
 
 /// The compiler, for tools that look into schedules and proofs: the types of [`Plan::schedule`], [`Plan::proof`] and
@@ -181,12 +180,10 @@ pub use roundelay_macros::{executor, include_collective};
 pub use comm::{Comm, Rank};
 pub use error::{Error, Unproved};
 pub use plans::ToPlan;
-#[cfg(target_os = "linux")]
 #[doc(inline)]
 pub use roundelay_kernels::process::{Lent, UniqueId};
 #[doc(inline)]
 pub use select::{Choice, Costs, select, select_with};
-#[cfg(target_os = "linux")]
 pub use world::{Nonblocking, Pending, Scope, World};
 
 /// The algorithms that come with Roundelay, each written in the language itself.

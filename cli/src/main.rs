@@ -16,6 +16,7 @@ mod explain;
 mod flags;
 mod fmt;
 mod kernel;
+#[cfg_attr(not(target_os = "linux"), path = "launch/elsewhere.rs")]
 mod launch;
 mod lints;
 mod list;
@@ -46,7 +47,6 @@ use command::{Cli, Command};
 use report::Failure;
 
 fn main() -> ExitCode {
-    #[cfg(target_os = "linux")]
     if let Some(code) = launch::become_rank().or_else(answer) {
         return code;
     }
@@ -87,7 +87,6 @@ fn main() -> ExitCode {
 }
 
 /// What a process does that a command started as one of its ranks; nothing where it is not one.
-#[cfg(target_os = "linux")]
 fn answer() -> Option<ExitCode> {
     let args = match ranks::become_rank()? {
         Ok(args) => args,

@@ -22,13 +22,11 @@ use crate::topology::{self, Given};
 static TYPED: OnceLock<String> = OnceLock::new();
 
 /// What standard input held, if it was read.
-#[cfg(target_os = "linux")]
 pub(crate) fn typed() -> Option<String> {
     TYPED.get().cloned()
 }
 
 /// Takes what another process read from its standard input for what is on this one's.
-#[cfg(target_os = "linux")]
 pub(crate) fn retype(typed: Option<String>) {
     if let Some(typed) = typed {
         // Nothing was there before.

@@ -18,15 +18,11 @@ use serde::Serialize;
 use crate::device::{Device, DeviceFlags};
 use crate::flags::{CalledBy, CallerFlags, EngineFlags, SourceFlags};
 use crate::memory;
-#[cfg(target_os = "linux")]
-use crate::program::load_with;
-use crate::program::{Loaded, load, one, read};
-#[cfg(target_os = "linux")]
+use crate::program::{Loaded, load, load_with, one, read};
 use crate::ranks;
 use crate::report::{
     Failure, Format, JsonDiagnostic, name_counts, print, print_all, print_json, refuse,
 };
-#[cfg(target_os = "linux")]
 use crate::topology;
 use crate::values::{RankCounts, at_least, count, dtype, rank_counts, reduce_op};
 use crate::way::{Asked, Calls, Way};
@@ -133,7 +129,6 @@ pub(crate) fn main(flags: &RunFlags) -> Result<bool, Failure> {
 }
 
 /// Answers as a rank of a command with these flags.
-#[cfg(target_os = "linux")]
 pub(crate) fn answer(flags: &RunFlags) -> std::process::ExitCode {
     let options = flags.engine.options();
     ranks::answer(options, flags.callers.alloc, &mut |nranks, _| {

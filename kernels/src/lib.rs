@@ -11,7 +11,7 @@ pub mod executor;
 pub mod grid;
 pub mod host;
 pub mod limit;
-#[cfg(target_os = "linux")]
+#[cfg_attr(any(not(target_os = "linux"), elsewhere), path = "process/elsewhere.rs")]
 pub mod process;
 pub mod reduce;
 pub mod reference;

@@ -29,14 +29,29 @@ impl Call {
         }
         Ok(Self { collective, root, count: count as u64, dtype: T::DTYPE, op })
     }
+
+    /// A call of `nranks` ranks with an input and an output of these lengths.
+    pub(crate) fn apart<T: Element>(
+        nranks: u32,
+        called: (Collective, u32),
+        [input, output]: [usize; 2],
+        op: ReduceOp,
+    ) -> Result<Self, Error> {
+        let count = match called.0 {
+            Collective::AllReduce
+            | Collective::AllGather
+            | Collective::Broadcast
+            | Collective::Reduce
+            | Collective::Gather => input,
+            Collective::ReduceScatter | Collective::Scatter => output,
+            Collective::AllToAll => unit("input", input, nranks)?,
+        };
+        Self::new::<T>(nranks, called, count, op)
+    }
 }
 
 /// Elements a unit of a buffer of `nranks` units.
-pub(crate) fn unit(what: &'static str, len: usize, nranks: u32) -> Result<u64, Error> {
+fn unit(what: &'static str, len: usize, nranks: u32) -> Result<usize, Error> {
     let n = nranks as usize;
-    if len.is_multiple_of(n) {
-        Ok((len / n) as u64)
-    } else {
-        Err(Error::NotInBlocks { what, len, nranks })
-    }
+    if len.is_multiple_of(n) { Ok(len / n) } else { Err(Error::NotInBlocks { what, len, nranks }) }
 }

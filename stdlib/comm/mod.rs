@@ -14,7 +14,7 @@ use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use roundelay_core::ids::RankId;
 use roundelay_kernels::{Calls, SpmdPlan};
 
-use call::{Call, unit};
+use call::Call;
 use chosen::Chosen;
 use kept::Kept;
 pub use rank::Rank;
@@ -282,27 +282,27 @@ impl Home for Comm {
 }
 
 impl Comm {
-    fn call<T: Element>(
+    fn in_place<T: Element>(
         &self,
-        collective: Collective,
-        root: u32,
-        count: usize,
+        called: (Collective, u32),
         op: ReduceOp,
-    ) -> Result<Call, Error> {
-        Call::new::<T>(self.nranks, (collective, root), count, op)
-    }
-
-    fn in_place<T: Element>(&self, call: Call, buffers: &mut [&mut [T]]) -> Result<(), Error> {
-        self.plan(call)?.run_in_place(buffers)?;
+        buffers: &mut [&mut [T]],
+    ) -> Result<(), Error> {
+        let count = buffers.first().map_or(0, |buffer| buffer.len());
+        self.plan(Call::new::<T>(self.nranks, called, count, op)?)?.run_in_place(buffers)?;
         Ok(())
     }
 
     fn apart<T: Element>(
         &self,
-        call: Call,
+        called: (Collective, u32),
+        op: ReduceOp,
         inputs: &[&[T]],
         outputs: &mut [&mut [T]],
     ) -> Result<(), Error> {
+        let input = inputs.first().map_or(0, |input| input.len());
+        let output = outputs.first().map_or(0, |output| output.len());
+        let call = Call::apart::<T>(self.nranks, called, [input, output], op)?;
         self.plan(call)?.run(inputs, outputs)?;
         Ok(())
     }
@@ -314,8 +314,7 @@ impl Comm {
         buffers: &mut [&mut [T]],
         op: ReduceOp,
     ) -> Result<(), Error> {
-        let count = buffers.first().map_or(0, |buffer| buffer.len());
-        self.in_place(self.call::<T>(Collective::AllReduce, 0, count, op)?, buffers)
+        self.in_place((Collective::AllReduce, 0), op, buffers)
     }
 
     /// Reduces all inputs into every output: each rank has an input and an output of c elements.
@@ -326,8 +325,7 @@ impl Comm {
         outputs: &mut [&mut [T]],
         op: ReduceOp,
     ) -> Result<(), Error> {
-        let count = inputs.first().map_or(0, |input| input.len());
-        self.apart(self.call::<T>(Collective::AllReduce, 0, count, op)?, inputs, outputs)
+        self.apart((Collective::AllReduce, 0), op, inputs, outputs)
     }
 
     /// Reduces block r of all inputs into output r. Outputs have c elements, and inputs n blocks of c.
@@ -338,8 +336,7 @@ impl Comm {
         outputs: &mut [&mut [T]],
         op: ReduceOp,
     ) -> Result<(), Error> {
-        let count = outputs.first().map_or(0, |output| output.len());
-        self.apart(self.call::<T>(Collective::ReduceScatter, 0, count, op)?, inputs, outputs)
+        self.apart((Collective::ReduceScatter, 0), op, inputs, outputs)
     }
 
     /// Copies input r to block r of every output. Inputs have c elements, and outputs n blocks of c.
@@ -349,15 +346,13 @@ impl Comm {
         inputs: &[&[T]],
         outputs: &mut [&mut [T]],
     ) -> Result<(), Error> {
-        let count = inputs.first().map_or(0, |input| input.len());
-        self.apart(self.call::<T>(Collective::AllGather, 0, count, ReduceOp::Sum)?, inputs, outputs)
+        self.apart((Collective::AllGather, 0), ReduceOp::Sum, inputs, outputs)
     }
 
     /// Copies the buffer of rank `root` to those of all others; each has c elements.
     /// [Errors](Comm#errors-of-calls): E0402 where lengths differ, E0411 for a root that is no rank.
     pub fn broadcast<T: Element>(&self, buffers: &mut [&mut [T]], root: u32) -> Result<(), Error> {
-        let count = buffers.first().map_or(0, |buffer| buffer.len());
-        self.in_place(self.call::<T>(Collective::Broadcast, root, count, ReduceOp::Sum)?, buffers)
+        self.in_place((Collective::Broadcast, root), ReduceOp::Sum, buffers)
     }
 
     /// Reduces the buffers of all ranks, of c elements each, into that of rank `root`; the others keep what they
@@ -368,8 +363,7 @@ impl Comm {
         op: ReduceOp,
         root: u32,
     ) -> Result<(), Error> {
-        let count = buffers.first().map_or(0, |buffer| buffer.len());
-        self.in_place(self.call::<T>(Collective::Reduce, root, count, op)?, buffers)
+        self.in_place((Collective::Reduce, root), op, buffers)
     }
 
     /// Copies block r of the root's input to output r. Outputs have c elements, the root's input n blocks of c, and
@@ -381,12 +375,7 @@ impl Comm {
         outputs: &mut [&mut [T]],
         root: u32,
     ) -> Result<(), Error> {
-        let count = outputs.first().map_or(0, |output| output.len());
-        self.apart(
-            self.call::<T>(Collective::Scatter, root, count, ReduceOp::Sum)?,
-            inputs,
-            outputs,
-        )
+        self.apart((Collective::Scatter, root), ReduceOp::Sum, inputs, outputs)
     }
 
     /// Copies input r to block r of the root's output. Inputs have c elements, the root's output n blocks of c, and
@@ -398,8 +387,7 @@ impl Comm {
         outputs: &mut [&mut [T]],
         root: u32,
     ) -> Result<(), Error> {
-        let count = inputs.first().map_or(0, |input| input.len());
-        self.apart(self.call::<T>(Collective::Gather, root, count, ReduceOp::Sum)?, inputs, outputs)
+        self.apart((Collective::Gather, root), ReduceOp::Sum, inputs, outputs)
     }
 
     /// Copies block s of input r to block r of output s. Inputs and outputs have n blocks of c elements.
@@ -409,8 +397,6 @@ impl Comm {
         inputs: &[&[T]],
         outputs: &mut [&mut [T]],
     ) -> Result<(), Error> {
-        let len = inputs.first().map_or(0, |input| input.len());
-        let count = unit("input", len, self.nranks)? as usize;
-        self.apart(self.call::<T>(Collective::AllToAll, 0, count, ReduceOp::Sum)?, inputs, outputs)
+        self.apart((Collective::AllToAll, 0), ReduceOp::Sum, inputs, outputs)
     }
 }

@@ -5,14 +5,13 @@ use std::sync::Arc;
 
 use roundelay_core::ids::RankId;
 use roundelay_kernels::SpmdPlan;
-#[cfg(target_os = "linux")]
 use roundelay_kernels::process::WorldPlan;
 
-use super::call::{Call, unit};
+use super::call::Call;
 use crate::{Collective, Element, Error, ReduceOp};
 
-/// One rank, for the thread that calls for it: [`Comm::rank`](crate::Comm::rank) makes it for ranks that are threads of this process, and
-/// `World::rank` for ranks that are processes. The calls are the same.
+/// One rank, for the thread that calls for it: [`Comm::rank`](crate::Comm::rank) makes it for ranks that are threads of this
+/// process, and [`World::rank`](crate::World::rank) for ranks that are processes. The calls are the same.
 ///
 /// All ranks make the same calls in the same order, each by itself, as in MPI and NCCL. A call returns
 /// when this rank is done; others may still be in it. [`Comm`](crate::Comm) has an example, the lengths of buffers, and the errors
@@ -41,7 +40,6 @@ pub(crate) trait Home: fmt::Debug + Sync {
 #[derive(Clone, Debug)]
 pub(crate) enum Made {
     Threads(Arc<SpmdPlan>),
-    #[cfg(target_os = "linux")]
     Processes(Arc<WorldPlan>),
 }
 
@@ -72,26 +70,16 @@ impl<'c> Rank<'c> {
         Ok(plan)
     }
 
-    fn call<T: Element>(
-        &self,
-        called: (Collective, u32),
-        count: usize,
-        op: ReduceOp,
-    ) -> Result<Call, Error> {
-        Call::new::<T>(self.nranks(), called, count, op)
-    }
-
     fn in_place<T: Element>(
         &mut self,
         called: (Collective, u32),
-        count: usize,
         op: ReduceOp,
         buffer: &mut [T],
     ) -> Result<(), Error> {
-        let (call, rank) = (self.call::<T>(called, count, op)?, self.id);
+        let call = Call::new::<T>(self.nranks(), called, buffer.len(), op)?;
+        let rank = self.id;
         match self.plan(call)? {
             Made::Threads(plan) => plan.rank(rank)?.run_in_place(buffer)?,
-            #[cfg(target_os = "linux")]
             Made::Processes(plan) => plan.run_in_place(buffer)?,
         }
         Ok(())
@@ -100,15 +88,15 @@ impl<'c> Rank<'c> {
     fn apart<T: Element>(
         &mut self,
         called: (Collective, u32),
-        count: usize,
         op: ReduceOp,
         input: &[T],
         output: &mut [T],
     ) -> Result<(), Error> {
-        let (call, rank) = (self.call::<T>(called, count, op)?, self.id);
+        let lens = [input.len(), output.len()];
+        let call = Call::apart::<T>(self.nranks(), called, lens, op)?;
+        let rank = self.id;
         match self.plan(call)? {
             Made::Threads(plan) => plan.rank(rank)?.run(input, output)?,
-            #[cfg(target_os = "linux")]
             Made::Processes(plan) => plan.run(input, output)?,
         }
         Ok(())
@@ -123,7 +111,7 @@ impl<'c> Rank<'c> {
     /// Reduces the buffers of all ranks, one of c elements each, and leaves the result in every one of them.
     /// [Errors](crate::Comm#errors-of-calls): E0414 where lengths differ from rank to rank.
     pub fn all_reduce<T: Element>(&mut self, buffer: &mut [T], op: ReduceOp) -> Result<(), Error> {
-        self.in_place((Collective::AllReduce, 0), buffer.len(), op, buffer)
+        self.in_place((Collective::AllReduce, 0), op, buffer)
     }
 
     /// Reduces the inputs of all ranks into every output; each has c elements.
@@ -134,7 +122,7 @@ impl<'c> Rank<'c> {
         output: &mut [T],
         op: ReduceOp,
     ) -> Result<(), Error> {
-        self.apart((Collective::AllReduce, 0), input.len(), op, input, output)
+        self.apart((Collective::AllReduce, 0), op, input, output)
     }
 
     /// Reduces block r of all inputs into the output of rank r. The output has c elements, and the input n blocks of
@@ -145,19 +133,19 @@ impl<'c> Rank<'c> {
         output: &mut [T],
         op: ReduceOp,
     ) -> Result<(), Error> {
-        self.apart((Collective::ReduceScatter, 0), output.len(), op, input, output)
+        self.apart((Collective::ReduceScatter, 0), op, input, output)
     }
 
     /// Copies the input of rank r to block r of every output. The input has c elements, and the output n blocks of c.
     /// [Errors](crate::Comm#errors-of-calls): E0402 where the output is not n times as long as the input.
     pub fn all_gather<T: Element>(&mut self, input: &[T], output: &mut [T]) -> Result<(), Error> {
-        self.apart((Collective::AllGather, 0), input.len(), ReduceOp::Sum, input, output)
+        self.apart((Collective::AllGather, 0), ReduceOp::Sum, input, output)
     }
 
     /// Copies the buffer of rank `root` to those of all others; each has c elements. [Errors of
     /// calls](crate::Comm#errors-of-calls): E0411 for a root that is no rank, E0414 where ranks differ in length or root.
     pub fn broadcast<T: Element>(&mut self, buffer: &mut [T], root: u32) -> Result<(), Error> {
-        self.in_place((Collective::Broadcast, root), buffer.len(), ReduceOp::Sum, buffer)
+        self.in_place((Collective::Broadcast, root), ReduceOp::Sum, buffer)
     }
 
     /// Reduces the buffers of all ranks, of c elements each, into that of rank `root`; the others keep what they
@@ -169,7 +157,7 @@ impl<'c> Rank<'c> {
         op: ReduceOp,
         root: u32,
     ) -> Result<(), Error> {
-        self.in_place((Collective::Reduce, root), buffer.len(), op, buffer)
+        self.in_place((Collective::Reduce, root), op, buffer)
     }
 
     /// Copies block r of the root's input to the output of rank r. The output has c elements; the input has n blocks
@@ -181,7 +169,7 @@ impl<'c> Rank<'c> {
         output: &mut [T],
         root: u32,
     ) -> Result<(), Error> {
-        self.apart((Collective::Scatter, root), output.len(), ReduceOp::Sum, input, output)
+        self.apart((Collective::Scatter, root), ReduceOp::Sum, input, output)
     }
 
     /// Copies the input of rank r to block r of the root's output. The input has c elements; the output has n blocks
@@ -193,14 +181,13 @@ impl<'c> Rank<'c> {
         output: &mut [T],
         root: u32,
     ) -> Result<(), Error> {
-        self.apart((Collective::Gather, root), input.len(), ReduceOp::Sum, input, output)
+        self.apart((Collective::Gather, root), ReduceOp::Sum, input, output)
     }
 
     /// Copies block s of the input of rank r to block r of the output of rank s. Input and output have n blocks of c
     /// elements. [Errors](crate::Comm#errors-of-calls): E0402 where they differ in length, or have no multiple of n
     /// elements.
     pub fn all_to_all<T: Element>(&mut self, input: &[T], output: &mut [T]) -> Result<(), Error> {
-        let count = unit("input", input.len(), self.nranks())? as usize;
-        self.apart((Collective::AllToAll, 0), count, ReduceOp::Sum, input, output)
+        self.apart((Collective::AllToAll, 0), ReduceOp::Sum, input, output)
     }
 }

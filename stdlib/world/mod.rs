@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::thread;
 
 use roundelay_core::ids::RankId;
-use roundelay_kernels::process::{self, Key, Lent, Prepared, UniqueId, WorldPlan};
+use roundelay_kernels::process::{self, Lent, Prepared, UniqueId, WorldPlan};
 
 use crate::comm::call::Call;
 use crate::comm::chosen::{Chosen, rooted};
@@ -30,7 +30,8 @@ use crate::{Algorithm, Element, Error, Options};
 /// as ranks that [`World::from_env`] brings together, and so do torchrun, `mpirun` and `srun`.
 ///
 /// Ranks meet over an abstract socket and share memory that has no name: nothing is left in the file system, however
-/// they end. All are processes of one user on one host.
+/// they end. All are processes of one user on one host, which runs Linux: elsewhere whatever makes a world or a
+/// [`UniqueId`] is refused (E0429), and ranks are the threads of a [`Comm`].
 ///
 /// # Errors of calls
 ///
@@ -78,8 +79,7 @@ impl World {
     /// # Errors
     /// E0406 for options that no run can have; else those of [`World::from_env`].
     pub fn from_env_with(options: Options) -> Result<Self, Error> {
-        let place = process::from_env()?;
-        Self::join_with(&place.id, place.nranks, place.rank, options)
+        Ok(Self::of(process::World::from_env(options)?))
     }
 
     /// Joins the world `id` as rank `rank` of `nranks`, with the default [`Options`]. One process makes the id, and
@@ -384,7 +384,7 @@ impl World {
             env!("CARGO_PKG_VERSION")
         );
         let words = [&[algorithm.name(), algorithm.source(), &facts], callees].concat();
-        self.engine.prepare(Key::new(&words), || proved(algorithm, nranks))
+        self.engine.prepare(&words, || proved(algorithm, nranks))
     }
 
     pub(crate) fn plan(&self, call: Call) -> Result<Arc<WorldPlan>, Error> {

@@ -2,13 +2,12 @@
 
 use std::fmt;
 use std::ops::{Deref, DerefMut};
-use std::sync::Arc;
 
 use roundelay_kernels::process::WorldPlan;
 
 use super::World;
 use super::progress::{Pending, Queue};
-use crate::comm::call::{Call, unit};
+use crate::comm::call::Call;
 use crate::{Collective, Element, Error, ReduceOp};
 
 /// Calls of a rank that return at once: [`World::nonblocking`] makes it.
@@ -34,39 +33,40 @@ pub struct Scope<'w, 'env> {
 }
 
 impl World {
-    fn planned<T: Element>(
+    /// What `run` makes of the plan of a call, on the thread of `queue`.
+    fn later<'env, R: Send + 'env>(
         &self,
-        called: (Collective, u32),
-        count: Result<usize, Error>,
-        op: ReduceOp,
-    ) -> Result<Arc<WorldPlan>, Error> {
-        self.plan(Call::new::<T>(self.nranks(), called, count?, op)?)
+        queue: Result<&Queue<'env>, Error>,
+        call: Result<Call, Error>,
+        run: impl FnOnce(&WorldPlan) -> Result<R, Error> + Send + 'env,
+    ) -> Pending<R> {
+        let plan = call.and_then(|call| self.plan(call));
+        match queue.and_then(|queue| Ok((queue, plan?))) {
+            Ok((queue, plan)) => queue.call(move || run(&plan)),
+            Err(error) => Pending::failed(&self.turns, error),
+        }
     }
 
     /// A call in place, for the thread of `queue`.
-    fn later<'env, T: Element, B: DerefMut<Target = [T]> + Send + 'env>(
+    fn in_place<'env, T: Element, B: DerefMut<Target = [T]> + Send + 'env>(
         &self,
         queue: Result<&Queue<'env>, Error>,
         called: (Collective, u32),
         op: ReduceOp,
         mut buffer: B,
     ) -> Pending<B> {
-        let plan = self.planned::<T>(called, Ok(buffer.len()), op);
-        let ready = queue.and_then(|queue| Ok((queue, plan?)));
-        match ready {
-            Ok((queue, plan)) => queue.call(move || {
-                plan.run_in_place(&mut buffer)?;
-                Ok(buffer)
-            }),
-            Err(error) => Pending::failed(&self.turns, error),
-        }
+        let call = Call::new::<T>(self.nranks(), called, buffer.len(), op);
+        self.later(queue, call, move |plan| {
+            plan.run_in_place(&mut buffer)?;
+            Ok(buffer)
+        })
     }
 
     /// A call with two buffers, for the thread of `queue`.
-    fn later_apart<'env, T: Element, I, O>(
+    fn apart<'env, T: Element, I, O>(
         &self,
         queue: Result<&Queue<'env>, Error>,
-        (called, count): ((Collective, u32), Result<usize, Error>),
+        called: (Collective, u32),
         op: ReduceOp,
         (input, mut output): (I, O),
     ) -> Pending<(I, O)>
@@ -74,24 +74,16 @@ impl World {
         I: Deref<Target = [T]> + Send + 'env,
         O: DerefMut<Target = [T]> + Send + 'env,
     {
-        let plan = self.planned::<T>(called, count, op);
-        let ready = queue.and_then(|queue| Ok((queue, plan?)));
-        match ready {
-            Ok((queue, plan)) => queue.call(move || {
-                plan.run(&input, &mut output)?;
-                Ok((input, output))
-            }),
-            Err(error) => Pending::failed(&self.turns, error),
-        }
+        let call = Call::apart::<T>(self.nranks(), called, [input.len(), output.len()], op);
+        self.later(queue, call, move |plan| {
+            plan.run(&input, &mut output)?;
+            Ok((input, output))
+        })
     }
 
     fn later_barrier(&self, queue: Result<&Queue<'_>, Error>) -> Pending<()> {
-        let plan = self.planned::<u8>((Collective::AllReduce, 0), Ok(1), ReduceOp::Max);
-        let ready = queue.and_then(|queue| Ok((queue, plan?)));
-        match ready {
-            Ok((queue, plan)) => queue.call(move || Ok(plan.run_in_place(&mut [0_u8])?)),
-            Err(error) => Pending::failed(&self.turns, error),
-        }
+        let call = Call::new::<u8>(self.nranks(), (Collective::AllReduce, 0), 1, ReduceOp::Max);
+        self.later(queue, call, |plan| Ok(plan.run_in_place(&mut [0_u8])?))
     }
 }
 
@@ -111,7 +103,7 @@ impl<'w> Nonblocking<'w> {
         buffer: B,
         op: ReduceOp,
     ) -> Pending<B> {
-        self.world.later(self.queue(), (Collective::AllReduce, 0), op, buffer)
+        self.world.in_place(self.queue(), (Collective::AllReduce, 0), op, buffer)
     }
 
     /// [`Rank::all_reduce_into`](crate::Rank::all_reduce_into), which gives both buffers back.
@@ -126,8 +118,7 @@ impl<'w> Nonblocking<'w> {
         I: Deref<Target = [T]> + Send + 'static,
         O: DerefMut<Target = [T]> + Send + 'static,
     {
-        let call = ((Collective::AllReduce, 0), Ok(input.len()));
-        self.world.later_apart(self.queue(), call, op, (input, output))
+        self.world.apart(self.queue(), (Collective::AllReduce, 0), op, (input, output))
     }
 
     /// [`Rank::reduce_scatter`](crate::Rank::reduce_scatter), which gives both buffers back.
@@ -142,8 +133,7 @@ impl<'w> Nonblocking<'w> {
         I: Deref<Target = [T]> + Send + 'static,
         O: DerefMut<Target = [T]> + Send + 'static,
     {
-        let call = ((Collective::ReduceScatter, 0), Ok(output.len()));
-        self.world.later_apart(self.queue(), call, op, (input, output))
+        self.world.apart(self.queue(), (Collective::ReduceScatter, 0), op, (input, output))
     }
 
     /// [`Rank::all_gather`](crate::Rank::all_gather), which gives both buffers back.
@@ -153,8 +143,7 @@ impl<'w> Nonblocking<'w> {
         I: Deref<Target = [T]> + Send + 'static,
         O: DerefMut<Target = [T]> + Send + 'static,
     {
-        let call = ((Collective::AllGather, 0), Ok(input.len()));
-        self.world.later_apart(self.queue(), call, ReduceOp::Sum, (input, output))
+        self.world.apart(self.queue(), (Collective::AllGather, 0), ReduceOp::Sum, (input, output))
     }
 
     /// [`Rank::broadcast`](crate::Rank::broadcast), which gives its buffer back.
@@ -164,7 +153,7 @@ impl<'w> Nonblocking<'w> {
         buffer: B,
         root: u32,
     ) -> Pending<B> {
-        self.world.later(self.queue(), (Collective::Broadcast, root), ReduceOp::Sum, buffer)
+        self.world.in_place(self.queue(), (Collective::Broadcast, root), ReduceOp::Sum, buffer)
     }
 
     /// [`Rank::reduce`](crate::Rank::reduce), which gives its buffer back.
@@ -175,7 +164,7 @@ impl<'w> Nonblocking<'w> {
         op: ReduceOp,
         root: u32,
     ) -> Pending<B> {
-        self.world.later(self.queue(), (Collective::Reduce, root), op, buffer)
+        self.world.in_place(self.queue(), (Collective::Reduce, root), op, buffer)
     }
 
     /// [`Rank::scatter`](crate::Rank::scatter), which gives both buffers back.
@@ -185,8 +174,7 @@ impl<'w> Nonblocking<'w> {
         I: Deref<Target = [T]> + Send + 'static,
         O: DerefMut<Target = [T]> + Send + 'static,
     {
-        let call = ((Collective::Scatter, root), Ok(output.len()));
-        self.world.later_apart(self.queue(), call, ReduceOp::Sum, (input, output))
+        self.world.apart(self.queue(), (Collective::Scatter, root), ReduceOp::Sum, (input, output))
     }
 
     /// [`Rank::gather`](crate::Rank::gather), which gives both buffers back.
@@ -196,8 +184,7 @@ impl<'w> Nonblocking<'w> {
         I: Deref<Target = [T]> + Send + 'static,
         O: DerefMut<Target = [T]> + Send + 'static,
     {
-        let call = ((Collective::Gather, root), Ok(input.len()));
-        self.world.later_apart(self.queue(), call, ReduceOp::Sum, (input, output))
+        self.world.apart(self.queue(), (Collective::Gather, root), ReduceOp::Sum, (input, output))
     }
 
     /// [`Rank::all_to_all`](crate::Rank::all_to_all), which gives both buffers back.
@@ -207,9 +194,7 @@ impl<'w> Nonblocking<'w> {
         I: Deref<Target = [T]> + Send + 'static,
         O: DerefMut<Target = [T]> + Send + 'static,
     {
-        let count = unit("input", input.len(), self.world.nranks()).map(|count| count as usize);
-        let call = ((Collective::AllToAll, 0), count);
-        self.world.later_apart(self.queue(), call, ReduceOp::Sum, (input, output))
+        self.world.apart(self.queue(), (Collective::AllToAll, 0), ReduceOp::Sum, (input, output))
     }
 
     /// [`Rank::barrier`](crate::Rank::barrier).
@@ -224,13 +209,18 @@ impl<'w, 'env> Scope<'w, 'env> {
         Self { world, queue }
     }
 
+    #[allow(clippy::unnecessary_wraps, reason = "as that of calls whose buffers are given away")]
+    fn queue(&self) -> Result<&Queue<'env>, Error> {
+        Ok(&self.queue)
+    }
+
     /// [`Rank::all_reduce`](crate::Rank::all_reduce), on a borrowed slice.
     pub fn all_reduce<T: Element>(
         &self,
         buffer: &'env mut [T],
         op: ReduceOp,
     ) -> Pending<&'env mut [T]> {
-        self.world.later(Ok(&self.queue), (Collective::AllReduce, 0), op, buffer)
+        self.world.in_place(self.queue(), (Collective::AllReduce, 0), op, buffer)
     }
 
     /// [`Rank::all_reduce_into`](crate::Rank::all_reduce_into), on borrowed slices.
@@ -240,8 +230,7 @@ impl<'w, 'env> Scope<'w, 'env> {
         output: &'env mut [T],
         op: ReduceOp,
     ) -> Pending<(&'env [T], &'env mut [T])> {
-        let call = ((Collective::AllReduce, 0), Ok(input.len()));
-        self.world.later_apart(Ok(&self.queue), call, op, (input, output))
+        self.world.apart(self.queue(), (Collective::AllReduce, 0), op, (input, output))
     }
 
     /// [`Rank::reduce_scatter`](crate::Rank::reduce_scatter), on borrowed slices.
@@ -251,8 +240,7 @@ impl<'w, 'env> Scope<'w, 'env> {
         output: &'env mut [T],
         op: ReduceOp,
     ) -> Pending<(&'env [T], &'env mut [T])> {
-        let call = ((Collective::ReduceScatter, 0), Ok(output.len()));
-        self.world.later_apart(Ok(&self.queue), call, op, (input, output))
+        self.world.apart(self.queue(), (Collective::ReduceScatter, 0), op, (input, output))
     }
 
     /// [`Rank::all_gather`](crate::Rank::all_gather), on borrowed slices.
@@ -261,8 +249,7 @@ impl<'w, 'env> Scope<'w, 'env> {
         input: &'env [T],
         output: &'env mut [T],
     ) -> Pending<(&'env [T], &'env mut [T])> {
-        let call = ((Collective::AllGather, 0), Ok(input.len()));
-        self.world.later_apart(Ok(&self.queue), call, ReduceOp::Sum, (input, output))
+        self.world.apart(self.queue(), (Collective::AllGather, 0), ReduceOp::Sum, (input, output))
     }
 
     /// [`Rank::broadcast`](crate::Rank::broadcast), on a borrowed slice.
@@ -271,7 +258,7 @@ impl<'w, 'env> Scope<'w, 'env> {
         buffer: &'env mut [T],
         root: u32,
     ) -> Pending<&'env mut [T]> {
-        self.world.later(Ok(&self.queue), (Collective::Broadcast, root), ReduceOp::Sum, buffer)
+        self.world.in_place(self.queue(), (Collective::Broadcast, root), ReduceOp::Sum, buffer)
     }
 
     /// [`Rank::reduce`](crate::Rank::reduce), on a borrowed slice.
@@ -281,7 +268,7 @@ impl<'w, 'env> Scope<'w, 'env> {
         op: ReduceOp,
         root: u32,
     ) -> Pending<&'env mut [T]> {
-        self.world.later(Ok(&self.queue), (Collective::Reduce, root), op, buffer)
+        self.world.in_place(self.queue(), (Collective::Reduce, root), op, buffer)
     }
 
     /// [`Rank::scatter`](crate::Rank::scatter), on borrowed slices.
@@ -291,8 +278,7 @@ impl<'w, 'env> Scope<'w, 'env> {
         output: &'env mut [T],
         root: u32,
     ) -> Pending<(&'env [T], &'env mut [T])> {
-        let call = ((Collective::Scatter, root), Ok(output.len()));
-        self.world.later_apart(Ok(&self.queue), call, ReduceOp::Sum, (input, output))
+        self.world.apart(self.queue(), (Collective::Scatter, root), ReduceOp::Sum, (input, output))
     }
 
     /// [`Rank::gather`](crate::Rank::gather), on borrowed slices.
@@ -302,8 +288,7 @@ impl<'w, 'env> Scope<'w, 'env> {
         output: &'env mut [T],
         root: u32,
     ) -> Pending<(&'env [T], &'env mut [T])> {
-        let call = ((Collective::Gather, root), Ok(input.len()));
-        self.world.later_apart(Ok(&self.queue), call, ReduceOp::Sum, (input, output))
+        self.world.apart(self.queue(), (Collective::Gather, root), ReduceOp::Sum, (input, output))
     }
 
     /// [`Rank::all_to_all`](crate::Rank::all_to_all), on borrowed slices.
@@ -312,14 +297,12 @@ impl<'w, 'env> Scope<'w, 'env> {
         input: &'env [T],
         output: &'env mut [T],
     ) -> Pending<(&'env [T], &'env mut [T])> {
-        let count = unit("input", input.len(), self.world.nranks()).map(|count| count as usize);
-        let call = ((Collective::AllToAll, 0), count);
-        self.world.later_apart(Ok(&self.queue), call, ReduceOp::Sum, (input, output))
+        self.world.apart(self.queue(), (Collective::AllToAll, 0), ReduceOp::Sum, (input, output))
     }
 
     /// [`Rank::barrier`](crate::Rank::barrier).
     pub fn barrier(&self) -> Pending<()> {
-        self.world.later_barrier(Ok(&self.queue))
+        self.world.later_barrier(self.queue())
     }
 }
 

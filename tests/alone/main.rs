@@ -6,7 +6,6 @@
 
 mod device;
 mod executors;
-#[cfg(target_os = "linux")]
 mod worlds;
 
 use std::str::FromStr as _;

@@ -1,15 +1,29 @@
-//! Ranks that are processes: here each is a thread, which joins as a process would.
+//! Ranks that are processes: here each is a thread, which joins as a process would. Elsewhere than on Linux there are
+//! none, and a program is told so.
 
 use std::thread;
 
 use roundelay::{
-    Ended, EngineError, Error, Lent, Message, Nonblocking, Pending, ReduceOp, Scope, UniqueId,
-    World,
+    Code, Ended, EngineError, Error, Lent, Message, Nonblocking, Pending, ReduceOp, Scope,
+    UniqueId, World,
 };
+
+#[test]
+fn a_world_needs_a_launcher_and_linux() {
+    let error = World::from_env().expect_err("nothing launched this test");
+    let code = if cfg!(target_os = "linux") { Code::NotJoined } else { Code::SystemRefused };
+    assert_eq!(error.code(), code, "{error}");
+}
 
 /// Runs both ranks of a world of two.
 fn both(rank: impl Fn(World) -> Result<(), Error> + Sync) {
-    let id = UniqueId::new().expect("an id");
+    let id = match UniqueId::new() {
+        Ok(id) => id,
+        Err(error) => {
+            assert!(!cfg!(target_os = "linux") && error.code() == Code::SystemRefused, "{error}");
+            return;
+        }
+    };
     thread::scope(|threads| {
         for me in 0..2 {
             let (id, rank) = (&id, &rank);

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use crate::command::{root, run};
+use crate::command::{output, root, run};
 
 /// The tests' profile, for whatever is built beside them.
 const PROFILE: [&str; 2] = ["--profile", "test"];
@@ -16,7 +16,7 @@ const ALL: [&str; 3] = ["--workspace", "--exclude", "xtask"];
 
 type Step = (&'static str, fn(&Path) -> Result<(), String>);
 
-const STEPS: [Step; 14] = [
+const STEPS: [Step; 15] = [
     ("format", |root| cargo(root, &["fmt", "--all", "--check"])),
     ("generated parser", |_| crate::parser::check()),
     ("CUDA's compiler", crate::nvrtc::install),
@@ -26,6 +26,7 @@ const STEPS: [Step; 14] = [
         cargo(root, &[&["clippy", "--package", "xtask"], &strict[..]].concat())?;
         cargo(root, &[&["clippy"], &ALL[..], &PROFILE, &strict].concat())
     }),
+    ("other systems", elsewhere),
     ("documentation", documentation),
     // Not worth a build of its own that is optimized.
     ("the compiler's parts", |root| {
@@ -109,13 +110,32 @@ fn used_alone(root: &Path) -> Result<(), String> {
     if seen < 30 { Err(format!("the documentation lists {seen} items alone")) } else { Ok(()) }
 }
 
+/// The crates for a system without ranks as processes, looked at as by the lints and not run: what a program uses, and a
+/// program that uses all of it. `loom` runs what such a system refuses.
+fn elsewhere(root: &Path) -> Result<(), String> {
+    const SYSTEM: &str = "x86_64-pc-windows-gnu";
+    let asked = ["--print", "target-libdir", "--target", SYSTEM];
+    let found = output(Command::new("rustc").current_dir(root).args(asked))?;
+    if !Path::new(found.trim()).is_dir() {
+        println!("installing Rust's libraries for {SYSTEM}");
+        run(Command::new("rustup").current_dir(root).args(["target", "add", SYSTEM]))
+            .map_err(|why| format!("{why}; install Rust's libraries for {SYSTEM}"))?;
+    }
+    let left_out = ["--exclude", "roundelay-tests", "--exclude", "roundelay-instructions"];
+    let targets = ["--lib", "--bins", "--examples", "--test", "alone"];
+    let strict = ["--", "-D", "warnings"];
+    let parts = [&["clippy", "--target", SYSTEM], &ALL[..], &left_out, &PROFILE, &targets, &strict];
+    cargo(root, &parts.concat())
+}
+
 /// The engine's protocols under loom: every interleaving of a few threads, on modelled atomics. Only the engine's own
-/// tests are built so; what they stand on is what all tests stand on.
+/// tests are built so; what they stand on is what all tests stand on. So built, the engine has no ranks as processes, as
+/// elsewhere than on Linux, and its refusal of them is tested.
 fn loom(root: &Path) -> Result<(), String> {
     let mut build = Command::new(env!("CARGO"));
     build.current_dir(root).args(["rustc", "--package", "roundelay-kernels", "--lib"]);
     build.args(PROFILE).args(["--message-format", "json-render-diagnostics"]);
-    build.args(["--features", "cuda", "--", "--cfg", "loom"]);
+    build.args(["--features", "cuda", "--", "--cfg", "loom", "--cfg", "elsewhere"]);
     let built = build.stderr(Stdio::inherit()).output();
     let built = built.map_err(|error| format!("{build:?} did not start: {error}"))?;
     if !built.status.success() {
@@ -127,7 +147,9 @@ fn loom(root: &Path) -> Result<(), String> {
         Some(message.get("executable")?.as_str()?.to_owned())
     });
     let program = programs.next_back().ok_or("cargo does not say what it has built")?;
-    run(Command::new(program).current_dir(root.join("kernels")).arg("loom"))
+    run(Command::new(program)
+        .current_dir(root.join("kernels"))
+        .args(["loom", "process::elsewhere"]))
 }
 
 /// The programs among the examples, each of which ends in a check of its own; the sources are the tests' business.

@@ -33,7 +33,6 @@ pub(crate) use flags::BenchFlags;
 use limit::{Limit, WHAT};
 pub(crate) use row::count;
 use row::{Effort, Row, place};
-#[cfg(target_os = "linux")]
 pub(crate) use subject::answer;
 use subject::{Group, Refused, Subject};
 

@@ -11,7 +11,6 @@ use serde::Serialize;
 use super::flags::{BenchFlags, NRANKS};
 use crate::flags::{SourceFlags, TopologyFlags};
 use crate::program::{self, Loaded, load_with, read};
-#[cfg(target_os = "linux")]
 use crate::ranks;
 use crate::report::{Failure, JsonDiagnostic, name_counts, print_all, refuse};
 use crate::topology;
@@ -101,7 +100,6 @@ fn asked(flags: &BenchFlags, warn: bool) -> Result<Vec<Named>, Failure> {
 }
 
 /// Answers as a rank of a command with these flags.
-#[cfg(target_os = "linux")]
 pub(crate) fn answer(flags: &BenchFlags) -> std::process::ExitCode {
     let mut algorithms = None;
     ranks::answer(flags.engine.options(), flags.callers.alloc, &mut |nranks, shape| {

@@ -9,7 +9,7 @@ use rustix::fs::{MemfdFlags, Mode, OFlags, SealFlags, fcntl_add_seals, memfd_cre
 
 /// How a process ended.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Ending {
+pub(super) enum Ending {
     /// With this exit code.
     Exit(i32),
     /// By this signal.
@@ -34,14 +34,14 @@ impl Ending {
 }
 
 /// A word for each rank, little endian: 0 while it runs.
-pub(crate) struct Endings {
+pub(super) struct Endings {
     words: File,
     /// The same memory, which the ranks inherit and can only read.
     inherited: OwnedFd,
 }
 
 impl Endings {
-    pub(crate) fn new(nranks: u32) -> Result<Self> {
+    pub(super) fn new(nranks: u32) -> Result<Self> {
         let flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING;
         let words = File::from(memfd_create("roundelay-endings", flags)?);
         words.set_len(4 * u64::from(nranks))?;
@@ -53,11 +53,11 @@ impl Endings {
     }
 
     /// The number of the descriptor that the ranks inherit.
-    pub(crate) fn descriptor(&self) -> RawFd {
+    pub(super) fn descriptor(&self) -> RawFd {
         self.inherited.as_raw_fd()
     }
 
-    pub(crate) fn write(&self, rank: usize, ending: Ending) -> Result<()> {
+    pub(super) fn write(&self, rank: usize, ending: Ending) -> Result<()> {
         self.words.write_all_at(&ending.word().to_le_bytes(), 4 * rank as u64)
     }
 }

@@ -9,7 +9,7 @@ use roundelay_core::diagnostics::Code;
 
 use crate::report::Failure;
 
-pub(crate) struct Environment {
+pub(super) struct Environment {
     nranks: u32,
     id: String,
     /// A port for programs that meet by TCP.
@@ -19,11 +19,11 @@ pub(crate) struct Environment {
 }
 
 impl Environment {
-    pub(crate) fn new(nranks: u32, endings: RawFd) -> Result<Self, Failure> {
+    pub(super) fn new(nranks: u32, endings: RawFd) -> Result<Self, Failure> {
         Ok(Self { nranks, id: id()?, port: free_port()?, endings })
     }
 
-    pub(crate) fn of(&self, rank: u32) -> [(&'static str, String); 14] {
+    pub(super) fn of(&self, rank: u32) -> [(&'static str, String); 14] {
         let (rank, nranks) = (rank.to_string(), self.nranks.to_string());
         [
             ("ROUNDELAY_RANK", rank.clone()),
@@ -59,6 +59,6 @@ fn free_port() -> Result<u16, Failure> {
 }
 
 /// The system does not give `what` the ranks need.
-pub(crate) fn refused(what: &str, error: &std::io::Error) -> Failure {
+pub(super) fn refused(what: &str, error: &std::io::Error) -> Failure {
     Failure::usage(Code::SystemRefused, format!("the system refuses {what} for the ranks: {error}"))
 }

@@ -9,7 +9,6 @@ use crate::values::{duration, process_count};
 
 #[derive(Args)]
 #[command(override_usage = "roundelay launch [OPTIONS] -n <RANKS> -- <PROGRAM> [ARGS]...")]
-#[cfg_attr(not(target_os = "linux"), allow(dead_code, reason = "nothing is started there"))]
 pub(crate) struct LaunchFlags {
     /// Processes to start, one for each rank, up to 1024
     #[arg(short = 'n', long, value_name = "RANKS", value_parser = process_count)]

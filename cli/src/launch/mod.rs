@@ -4,25 +4,16 @@
 //! leads a process group of its own, so that what it started is signalled and ended with it. A terminal's keys reach
 //! the launcher alone, which forwards the signals.
 
-mod flags;
-
-#[cfg(target_os = "linux")]
+mod children;
 mod endings;
-#[cfg(target_os = "linux")]
 mod environment;
-#[cfg(target_os = "linux")]
+mod flags;
 mod job;
-#[cfg(target_os = "linux")]
 mod lines;
-#[cfg(target_os = "linux")]
 mod processes;
-#[cfg(target_os = "linux")]
 mod program;
-#[cfg(target_os = "linux")]
 mod rank;
-#[cfg(target_os = "linux")]
 mod signals;
-#[cfg(target_os = "linux")]
 mod told;
 
 use std::process::ExitCode;
@@ -31,16 +22,11 @@ use roundelay_core::diagnostics::Code;
 
 use crate::report::Failure;
 
-#[cfg(target_os = "linux")]
-pub(crate) use endings::{Ending, Endings};
-#[cfg(target_os = "linux")]
-pub(crate) use environment::{Environment, refused};
+pub(crate) use children::{Child, Children};
 pub(crate) use flags::LaunchFlags;
-#[cfg(target_os = "linux")]
-pub(crate) use rank::{become_rank, number, tie_to};
+pub(crate) use rank::{become_rank, tie_to};
 
 /// The exit code is that of the job.
-#[cfg(target_os = "linux")]
 pub(crate) fn main(flags: &LaunchFlags) -> Result<ExitCode, Failure> {
     if flags.timeout.is_some_and(|timeout| timeout.is_zero()) {
         let failure = Failure::usage(Code::BadFlag, "--timeout 0 leaves a job no time");
@@ -54,14 +40,7 @@ pub(crate) fn main(flags: &LaunchFlags) -> Result<ExitCode, Failure> {
     Ok(ExitCode::from(job.wait(&events)))
 }
 
-#[cfg(not(target_os = "linux"))]
-pub(crate) fn main(_: &LaunchFlags) -> Result<ExitCode, Failure> {
-    let title = "`roundelay launch` starts processes on Linux only";
-    Err(Failure::usage(Code::SystemRefused, title))
-}
-
 /// What the launcher waits for.
-#[cfg(target_os = "linux")]
 enum Event {
     /// A signal came.
     Signal(i32),

@@ -43,7 +43,7 @@ pub(crate) fn become_rank() -> Option<ExitCode> {
 }
 
 /// A number among the arguments.
-pub(crate) fn number(text: &OsStr) -> Option<i32> {
+fn number(text: &OsStr) -> Option<i32> {
     text.to_str()?.parse().ok()
 }
 

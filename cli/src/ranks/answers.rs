@@ -13,7 +13,7 @@ use roundelay_core::verify::Proved;
 use super::Shape;
 use super::held::{Held, Place};
 use super::lines::{Answer, Ask, Reply, Told};
-use crate::launch::{number, tie_to};
+use crate::launch::tie_to;
 use crate::program;
 use crate::report::Failure;
 use crate::values::{dtype, reduce_op};
@@ -33,7 +33,8 @@ pub(crate) fn become_rank() -> Option<std::result::Result<Vec<OsString>, ExitCod
     if word != WORD {
         return None;
     }
-    Some(tie_to(number(&asker)?).map(|()| args.collect()))
+    let asker = asker.to_str()?.parse().ok()?;
+    Some(tie_to(asker).map(|()| args.collect()))
 }
 
 /// Finds and proves what is to be run, for so many ranks.

@@ -9,7 +9,7 @@ use roundelay_core::collective::Collective;
 use roundelay_core::ids::RankId;
 use roundelay_core::verify::Proved;
 use roundelay_kernels::Error;
-use roundelay_kernels::process::{Lent, World, WorldPlan, from_env};
+use roundelay_kernels::process::{Lent, World, WorldPlan};
 use roundelay_kernels::reference::fill;
 
 use super::meeting;
@@ -54,11 +54,11 @@ impl Place {
     /// Joins the world that the command started this process in, and goes to a core of its own as far as there are so
     /// many.
     pub(super) fn join(options: Options, alloc: bool) -> Result<Self, Error> {
-        let place = from_env()?;
-        let world = Arc::new(World::join(&place.id, place.nranks, place.rank, options)?);
+        let world = Arc::new(World::from_env(options)?);
         // After that, as a world looks how many cores there are.
-        stay_on_core(place.rank);
-        let barrier = WorldPlan::new(&world, &meeting(place.nranks), 1, DType::U8, ReduceOp::Max)?;
+        stay_on_core(world.rank());
+        let barrier =
+            WorldPlan::new(&world, &meeting(world.nranks()), 1, DType::U8, ReduceOp::Max)?;
         Ok(Self { world, barrier, alloc })
     }
 

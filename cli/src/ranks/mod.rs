@@ -3,26 +3,16 @@
 //! Each is given the command's own arguments, so it finds the same algorithms; what it is asked comes on its standard
 //! input, and it answers on its standard output.
 
-#[cfg(target_os = "linux")]
 mod answers;
-#[cfg(not(target_os = "linux"))]
-mod elsewhere;
-#[cfg(target_os = "linux")]
 mod held;
-#[cfg(target_os = "linux")]
 mod lines;
-#[cfg(target_os = "linux")]
 mod started;
 
 use roundelay::library::TreeAllReduce;
 use roundelay_core::prove;
 use roundelay_core::verify::Proved;
 
-#[cfg(target_os = "linux")]
 pub(crate) use answers::{answer, become_rank};
-#[cfg(not(target_os = "linux"))]
-pub(crate) use elsewhere::Ranks;
-#[cfg(target_os = "linux")]
 pub(crate) use started::Ranks;
 
 /// What so many ranks meet by: an `AllReduce` on a tree, which is soon proved.

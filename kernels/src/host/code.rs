@@ -68,7 +68,7 @@ impl Buffers {
             Buffer::Output => 1,
             Buffer::Scratch(id) => 2 + id.0,
         };
-        rank.0 * self.per_rank + which
+        self.of_rank(rank).start + which
     }
 
     pub(crate) fn len(&self, buffer: Buffer, rank: RankId) -> usize {
@@ -76,7 +76,6 @@ impl Buffers {
     }
 
     /// The entries of a rank: its input, its output, its scratch buffers.
-    #[cfg(target_os = "linux")]
     pub(crate) fn of_rank(&self, rank: RankId) -> std::ops::Range<u32> {
         rank.0 * self.per_rank..(rank.0 + 1) * self.per_rank
     }

@@ -18,6 +18,7 @@ mod loom;
 mod lower;
 mod needs;
 mod options;
+#[cfg_attr(not(target_os = "linux"), path = "pin/elsewhere.rs")]
 mod pin;
 mod plan;
 pub(crate) mod planned;
@@ -39,7 +40,7 @@ pub use options::Options;
 pub use pin::stay_on_core;
 pub use plan::{Fault, Plan};
 pub use spmd::{RankPlan, SpmdPlan};
-#[cfg(target_os = "linux")]
+#[allow(unused_imports, reason = "for ranks as processes, which not every system has")]
 pub(crate) use {
     bases::Bases,
     code::{Code, Kind, bad},

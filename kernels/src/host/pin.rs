@@ -1,5 +1,7 @@
 //! Which core a helper runs on, where its run wants that fixed.
 
+use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
+
 /// Keeps the calling thread on one core: number `core` of those that it may use, counted from 0 and around.
 ///
 /// The threads of ranks that call by themselves do this at their beginning, with their rank, as `mpirun` does with
@@ -14,24 +16,20 @@ pub fn stay_on_core(core: u32) {
 pub(super) struct Affinity {
     core: Option<u32>,
     /// The cores that it had before it was put on one.
-    #[cfg(target_os = "linux")]
-    all: Option<rustix::thread::CpuSet>,
+    all: Option<CpuSet>,
 }
 
 impl Affinity {
-    /// Goes to the `core`-th core that this process may use, or back to all of them. Where the system refuses, or
-    /// knows no such thing, the thread stays where the system puts it: that is slower at worst.
+    /// Goes to the `core`-th core that this process may use, or back to all of them. Where the system refuses, the
+    /// thread stays where the system puts it: that is slower at worst.
     pub(super) fn go(&mut self, core: Option<u32>) {
         if self.core != core {
             self.core = core;
-            #[cfg(target_os = "linux")]
             self.set();
         }
     }
 
-    #[cfg(target_os = "linux")]
     fn set(&mut self) {
-        use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
         if self.all.is_none() {
             self.all = sched_getaffinity(None).ok();
         }
@@ -48,7 +46,7 @@ impl Affinity {
     }
 }
 
-#[cfg(all(test, target_os = "linux", not(loom)))]
+#[cfg(all(test, not(loom)))]
 mod tests {
     use rustix::thread::sched_getaffinity;
 

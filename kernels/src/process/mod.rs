@@ -33,11 +33,10 @@ mod unique;
 mod watch;
 mod world;
 
-pub use env::{Place, from_env};
 #[doc(hidden)]
 pub use fault::{Fault, in_a_fork};
 pub use lent::Lent;
-pub use offers::{Key, Prepared};
+pub use offers::Prepared;
 pub use plan::WorldPlan;
 pub use unique::UniqueId;
 pub use world::World;

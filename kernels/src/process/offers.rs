@@ -21,12 +21,12 @@ use super::world::World;
 use crate::Error;
 
 /// What names an algorithm to the ranks of a world: everything that its schedule follows from.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Key([u64; 4]);
+#[derive(Clone, Copy)]
+struct Key([u64; 4]);
 
 impl Key {
     /// The key of what these words say, which all ranks must say alike.
-    pub fn new(words: &[&str]) -> Self {
+    fn new(words: &[&str]) -> Self {
         let mut digest = Sha256::new();
         for word in words {
             digest.update((word.len() as u64).to_le_bytes());
@@ -78,14 +78,14 @@ const TURN: u32 = 32;
 const WORDS: usize = 8;
 
 impl World {
-    /// The schedule that `make` makes: taken from another rank where one has made it, or is making it now. All schedules
-    /// of one key are the same.
+    /// The schedule that `make` makes: taken from another rank where one has made it, or is making it now. `words` say
+    /// all that it follows from, so that schedules of the same words are the same.
     ///
     /// # Errors
     /// Those of `make`.
     pub fn prepare<E>(
         &self,
-        key: Key,
+        words: &[&str],
         make: impl FnOnce() -> Result<Proved, E>,
     ) -> Result<Prepared, E> {
         let own = |make: &dyn Fn() -> Result<Proved, E>| make().map(Prepared::own);
@@ -97,7 +97,7 @@ impl World {
             return own(&make);
         }
         // Ranks that nest reductions otherwise have other schedules.
-        let [first, rest @ ..] = key.0;
+        let [first, rest @ ..] = Key::new(words).0;
         let [second, third, fourth] = rest;
         let key = Key([first ^ u64::from(goal.reassociate), second, third, fourth]);
         let place = Place { world: self, at: self.board.arena.layout.offer(key.0[0]) };

@@ -1,10 +1,13 @@
-//! What the system says no to, in words.
+//! What the system says no to, in words, and what it tells of this process and its host.
 
 use std::fmt::Display;
+use std::fs;
+use std::os::unix::fs::MetadataExt as _;
 use std::time::{Duration, Instant};
 
 use rustix::io::Errno;
-use rustix::process::{Resource, getrlimit};
+use rustix::process::{Resource, geteuid, getrlimit};
+use rustix::rand::{GetRandomFlags, getrandom};
 
 use crate::Error;
 
@@ -42,4 +45,33 @@ pub(super) fn refused(asked: impl Display, errno: Errno) -> Error {
 pub(super) fn moment(after: Duration) -> Instant {
     const YEAR: Duration = Duration::from_secs(365 * 24 * 3600);
     Instant::now() + after.min(YEAR)
+}
+
+/// Fills `bytes` with what nobody can guess.
+pub(super) fn random(mut bytes: &mut [u8]) -> Result<(), Error> {
+    while !bytes.is_empty() {
+        match getrandom(&mut *bytes, GetRandomFlags::empty()) {
+            Ok(count) => bytes = &mut bytes[count..],
+            Err(Errno::INTR) => {}
+            Err(errno) => return Err(refused("random bytes (getrandom)", errno)),
+        }
+    }
+    Ok(())
+}
+
+/// The number of the user.
+pub(super) fn user() -> u32 {
+    geteuid().as_raw()
+}
+
+/// The number of the host's boot, if `/proc` tells it.
+pub(super) fn boot() -> Option<[u8; 16]> {
+    let text = fs::read_to_string("/proc/sys/kernel/random/boot_id").ok()?;
+    let number = u128::from_str_radix(&text.trim().replace('-', ""), 16).ok()?;
+    Some(number.to_be_bytes())
+}
+
+/// The number of the network namespace, if `/proc` tells it: abstract sockets are seen only inside.
+pub(super) fn network() -> Option<u64> {
+    fs::metadata("/proc/self/ns/net").ok().map(|file| file.ino())
 }

@@ -10,7 +10,7 @@ use roundelay_core::dtype::{DType, ReduceOp};
 use roundelay_core::schedule::text;
 use roundelay_core::verify::Proved;
 
-use super::{Key, World, WorldPlan};
+use super::{World, WorldPlan};
 use crate::Options;
 
 /// Everybody reads what all have.
@@ -124,7 +124,7 @@ fn a_schedule_is_made_once() {
             thread::sleep(Duration::from_millis(30));
             if fails { Err(()) } else { Ok(one_shot(3)) }
         };
-        let prepared = world.prepare(Key::new(&[key]), make)?;
+        let prepared = world.prepare(&[key], make)?;
         let plan =
             WorldPlan::of(world, &prepared, 1000, DType::U32, ReduceOp::Sum).expect("a plan");
         let mut buffer = vec![world.rank(); 1000];

@@ -1,15 +1,10 @@
 //! What names a world to the processes that are to be its ranks.
 
 use std::fmt::{self, Write as _};
-use std::fs;
-use std::os::unix::fs::MetadataExt as _;
 
-use rustix::io::Errno;
-use rustix::process::geteuid;
-use rustix::rand::{GetRandomFlags, getrandom};
 use sha2::{Digest as _, Sha256};
 
-use super::system::refused;
+use super::system::{boot, network, random, user};
 use crate::Error;
 
 /// The name of a world: 128 opaque bytes with a random secret, which one process makes and all of them are given.
@@ -45,20 +40,11 @@ impl UniqueId {
     /// An id that nobody else has.
     ///
     /// # Errors
-    /// E0429 where the system gives no random bytes.
+    /// E0429 where the system gives no random bytes, or is not Linux.
     pub fn new() -> Result<Self, Error> {
-        let mut random = [0; BOOT - NAME];
-        let mut filled = 0;
-        while filled < random.len() {
-            match getrandom(&mut random[filled..], GetRandomFlags::empty()) {
-                Ok(count) => filled += count,
-                Err(Errno::INTR) => {}
-                Err(errno) => return Err(refused("random bytes (getrandom)", errno)),
-            }
-        }
         let mut bytes = [0; Self::BYTES];
         bytes[KIND] = RANDOM;
-        bytes[NAME..BOOT].copy_from_slice(&random);
+        random(&mut bytes[NAME..BOOT])?;
         // Where `/proc` is not there, an id says nothing of where it was made.
         bytes[BOOT..NET].copy_from_slice(&boot().unwrap_or_default());
         bytes[NET..NET + 8].copy_from_slice(&network().unwrap_or_default().to_le_bytes());
@@ -71,7 +57,7 @@ impl UniqueId {
     pub fn of_job(text: &str) -> Self {
         let mut hash = Sha256::new();
         hash.update(b"roundelay job\0");
-        hash.update(geteuid().as_raw().to_le_bytes());
+        hash.update(user().to_le_bytes());
         hash.update(text.as_bytes());
         let mut bytes = [0; Self::BYTES];
         bytes[KIND] = OF_JOB;
@@ -194,18 +180,6 @@ fn hex(bytes: &[u8]) -> String {
         let _ = write!(text, "{byte:02x}");
         text
     })
-}
-
-/// The number of the host's boot, if `/proc` tells it.
-fn boot() -> Option<[u8; 16]> {
-    let text = fs::read_to_string("/proc/sys/kernel/random/boot_id").ok()?;
-    let number = u128::from_str_radix(&text.trim().replace('-', ""), 16).ok()?;
-    Some(number.to_be_bytes())
-}
-
-/// The number of the network namespace, if `/proc` tells it: abstract sockets are seen only inside.
-fn network() -> Option<u64> {
-    fs::metadata("/proc/self/ns/net").ok().map(|file| file.ino())
 }
 
 /// Without the secret.

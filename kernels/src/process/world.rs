@@ -16,6 +16,7 @@ use super::arena::{Arena, Layout, RING};
 use super::board::Board;
 use super::ending::{Endings, Peer};
 use super::ends::Mail;
+use super::env::from_env;
 use super::fault::{Fault, Faults};
 use super::heap::Heap;
 use super::join::{Joined, join};
@@ -116,6 +117,16 @@ impl World {
         let layout = layout(nranks);
         let joined = join(id, nranks, rank, layout.bytes as u64, options.deadline)?;
         Self::of(joined, layout, rank, options)
+    }
+
+    /// Joins the world that a launcher started this process in: `roundelay launch`, torchrun, Open MPI, MPICH, Intel MPI
+    /// or Slurm's srun, or what was set by hand.
+    ///
+    /// # Errors
+    /// E0427 where none of them did, or what they say makes no sense; else those of [`Self::join`].
+    pub fn from_env(options: Options) -> Result<Self, Error> {
+        let place = from_env()?;
+        Self::join(&place.id, place.nranks, place.rank, options)
     }
 
     /// All ranks of a world in this process, whose threads are to call for them: for tests.

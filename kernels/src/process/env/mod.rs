@@ -11,13 +11,13 @@ use crate::Error;
 
 /// Where a process stands in a world.
 #[derive(Clone, Debug)]
-pub struct Place {
+pub(super) struct Place {
     /// The world.
-    pub id: UniqueId,
+    pub(super) id: UniqueId,
     /// The number of ranks.
-    pub nranks: u32,
+    pub(super) nranks: u32,
     /// The rank of this process, counted from 0.
-    pub rank: u32,
+    pub(super) rank: u32,
 }
 
 /// What a launcher left in the environment.
@@ -36,7 +36,7 @@ pub struct Place {
 ///
 /// # Errors
 /// E0427 where no launcher did, or what is there makes no sense.
-pub fn from_env() -> Result<Place, Error> {
+pub(super) fn from_env() -> Result<Place, Error> {
     launchers::place(&Sources {
         var: &|name| env::var_os(name).map(|value| value.to_string_lossy().into_owned()),
         starter: &|mark| parent::starter(mark),

@@ -1,0 +1,111 @@
+//! Processes of this command that are ranks and answer it: each has a pipe for what it is asked, and one for its answers.
+
+use std::env::args_os;
+use std::os::fd::OwnedFd;
+use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
+use std::process::{ChildStdin, ChildStdout, Command, ExitStatus, Stdio};
+use std::sync::Arc;
+use std::thread::{self, JoinHandle};
+use std::{io, process};
+
+use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
+
+use super::endings::{Ending, Endings};
+use super::environment::{Environment, refused};
+use crate::report::Failure;
+
+/// What all of them share.
+pub(crate) struct Children {
+    environment: Environment,
+    endings: Arc<Endings>,
+}
+
+/// One of them. The kernel kills it when the thread ends that started it.
+pub(crate) struct Child {
+    process: OwnedFd,
+    /// Waits for its end.
+    watcher: Option<JoinHandle<io::Result<ExitStatus>>>,
+}
+
+impl Children {
+    /// What so many ranks share.
+    pub(crate) fn new(nranks: u32) -> Result<Self, Failure> {
+        let endings =
+            Endings::new(nranks).map_err(|error| refused("memory for the endings", &error))?;
+        let environment = Environment::new(nranks, endings.descriptor())?;
+        Ok(Self { environment, endings: Arc::new(endings) })
+    }
+
+    /// Starts a rank: this command with `arguments`, and then its own.
+    pub(crate) fn start(
+        &self,
+        rank: u32,
+        arguments: &[String],
+    ) -> Result<(ChildStdin, ChildStdout, Child), Failure> {
+        self.spawn(rank, arguments).map_err(|error| {
+            let help =
+                "`ulimit -u` and `ulimit -n` say how many processes and open files there may be";
+            refused(&format!("process {rank}"), &error).with_help(help)
+        })
+    }
+
+    fn spawn(
+        &self,
+        rank: u32,
+        arguments: &[String],
+    ) -> io::Result<(ChildStdin, ChildStdout, Child)> {
+        // What this process runs, even if the file has been replaced since.
+        let mut command = Command::new("/proc/self/exe");
+        command.arg0("roundelay").envs(self.environment.of(rank));
+        command.args(arguments).args(args_os().skip(1));
+        command.stdin(Stdio::piped()).stdout(Stdio::piped());
+        let mut child = command.spawn()?;
+        let asks = child.stdin.take().expect("a pipe");
+        let answers = child.stdout.take().expect("a pipe");
+        let process = match pidfd_open(Pid::from_child(&child), PidfdFlags::empty()) {
+            Ok(process) => process,
+            Err(errno) => {
+                // With nobody to ask it, it ends.
+                drop(asks);
+                child.wait()?;
+                return Err(errno.into());
+            }
+        };
+        let endings = self.endings.clone();
+        let watched = move || watch(child, rank as usize, &endings);
+        let watcher = Some(thread::Builder::new().stack_size(1 << 16).spawn(watched)?);
+        Ok((asks, answers, Child { process, watcher }))
+    }
+}
+
+impl Child {
+    /// Has it end, unless it has ended.
+    pub(crate) fn kill(&self) {
+        let _ = pidfd_send_signal(&self.process, Signal::KILL);
+    }
+
+    /// Has it end, unless it has ended, waits for that, and says how it did.
+    pub(crate) fn end(&mut self) -> String {
+        self.kill();
+        let status = self.watcher.take().and_then(|watcher| watcher.join().ok()?.ok());
+        match status.map(ending) {
+            Some(Ending::Exit(code)) => format!("exited with code {code}"),
+            Some(Ending::Signal(signal)) => format!("was killed by signal {signal}"),
+            None => "ended".to_owned(),
+        }
+    }
+}
+
+/// Waits for the end of a rank, and tells the others, who are told by it how it ended.
+fn watch(mut child: process::Child, rank: usize, endings: &Endings) -> io::Result<ExitStatus> {
+    let status = child.wait()?;
+    endings.write(rank, ending(status))?;
+    Ok(status)
+}
+
+fn ending(status: ExitStatus) -> Ending {
+    match status.signal() {
+        Some(signal) => Ending::Signal(signal),
+        None => Ending::Exit(status.code().unwrap_or_default()),
+    }
+}
