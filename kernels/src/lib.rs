@@ -11,6 +11,8 @@ pub mod executor;
 pub mod grid;
 pub mod host;
 pub mod limit;
+#[cfg(all(test, loom))]
+mod modelled;
 #[cfg(target_os = "linux")]
 pub mod process;
 pub mod reduce;

@@ -1,18 +1,19 @@
 //! The memory that the ranks of a world share: one mapping, and where in it everything lies.
 
 use std::ptr::{self, NonNull};
-use std::sync::atomic::{AtomicU32, AtomicU64};
 
 use rustix::fd::BorrowedFd;
 use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap, munmap};
 use rustix::process::getpid;
 
+use super::futex::Half;
 use crate::Error;
+use crate::host::sync::AtomicU64;
 
 /// Bytes of a cache line.
 pub(super) const LINE: usize = 64;
 /// Calls of a rank that others can still read: a rank gets no further ahead of the slowest than this.
-pub(super) const WINDOW: u64 = 8;
+pub(super) const WINDOW: u64 = if cfg!(all(test, loom)) { 3 } else { 8 };
 /// Refused calls that are remembered.
 pub(super) const VOIDS: u64 = 64;
 /// Tiles of a rank that are staged at once.
@@ -169,6 +170,9 @@ pub(super) struct Arena {
     pub(super) layout: Layout,
     /// The process that mapped it.
     pid: i32,
+    /// In a model the words are the model's, whatever the mapping holds.
+    #[cfg(all(test, loom))]
+    words: std::sync::Arc<super::loom::Words>,
 }
 
 // SAFETY: it is memory at a fixed place; what is done with it has rules of its own.
@@ -194,6 +198,8 @@ impl Arena {
             base: NonNull::new(base.cast()).expect("a mapping is not at address 0"),
             layout,
             pid: getpid().as_raw_nonzero().get(),
+            #[cfg(all(test, loom))]
+            words: super::loom::Words::of_model(),
         };
         // A child that inherited it would write into calls that are not its own.
         // SAFETY: the mapping is ours.
@@ -233,6 +239,7 @@ impl Arena {
     }
 
     /// A word that all may read and write.
+    #[cfg(not(all(test, loom)))]
     pub(super) fn word(&self, at: usize) -> &AtomicU64 {
         debug_assert!(at.is_multiple_of(8));
         // SAFETY: within the mapping, which lives as long as this and is aligned to pages; every use of these bytes is
@@ -241,10 +248,21 @@ impl Arena {
     }
 
     /// A half word that threads can sleep on.
-    pub(super) fn half(&self, at: usize) -> &AtomicU32 {
+    #[cfg(not(all(test, loom)))]
+    pub(super) fn half(&self, at: usize) -> &Half {
         debug_assert!(at.is_multiple_of(4));
         // SAFETY: as for `word`.
-        unsafe { AtomicU32::from_ptr(self.address(at, 4).cast()) }
+        unsafe { Half::from_ptr(self.address(at, 4).cast()) }
+    }
+
+    #[cfg(all(test, loom))]
+    pub(super) fn word(&self, at: usize) -> &AtomicU64 {
+        self.words.word(at)
+    }
+
+    #[cfg(all(test, loom))]
+    pub(super) fn half(&self, at: usize) -> &Half {
+        self.words.half(at)
     }
 }
 

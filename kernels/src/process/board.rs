@@ -3,15 +3,14 @@
 //!
 //! A word of another rank is read once and then looked at: what it says is checked wherever it is used as a place.
 
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
-
 use roundelay_core::collective::Collective;
 use roundelay_core::dtype::{DType, ReduceOp};
 use roundelay_core::ids::RankId;
-use rustix::thread::futex;
 
 use super::arena::Arena;
+use super::futex::{self, Half};
 use crate::host::call_name;
+use crate::host::sync::{AtomicU64, Ordering, fence};
 
 /// Bits of a word that count tiles; the others are the number of the call.
 const TILES: u32 = 24;
@@ -220,15 +219,15 @@ impl Board {
         (0..self.nranks() as u32).filter(waits).map(RankId).collect()
     }
 
-    fn bell(&self, rank: usize) -> &AtomicU32 {
+    fn bell(&self, rank: usize) -> &Half {
         self.arena.half(self.arena.layout.own(rank, Own::Bell as usize))
     }
 
-    fn asleep(&self, rank: usize) -> &AtomicU32 {
+    fn asleep(&self, rank: usize) -> &Half {
         self.arena.half(self.arena.layout.own(rank, Own::Bell as usize) + 4)
     }
 
-    fn sleepers(&self) -> &AtomicU32 {
+    fn sleepers(&self) -> &Half {
         self.arena.half(SLEEPERS)
     }
 
@@ -261,8 +260,7 @@ impl Board {
     fn wake(&self, rank: usize) {
         if self.asleep(rank).load(Ordering::Relaxed) != 0 {
             self.bell(rank).fetch_add(1, Ordering::Relaxed);
-            // Never private: the sleeper is another process. It may be gone by now, which is no harm.
-            _ = futex::wake(self.bell(rank), futex::Flags::empty(), i32::MAX as u32);
+            futex::wake(self.bell(rank));
         }
     }
 
@@ -279,9 +277,7 @@ impl Board {
         self.sleepers().fetch_add(1, Ordering::Relaxed);
         fence(Ordering::SeqCst);
         if !ready() {
-            let limit = futex::Timespec { tv_sec: 0, tv_nsec: nanoseconds };
-            // Whatever ends it, the caller looks again.
-            _ = futex::wait(self.bell(rank), futex::Flags::empty(), heard, Some(&limit));
+            futex::wait(self.bell(rank), heard, nanoseconds);
         }
         self.asleep(rank).fetch_sub(1, Ordering::Relaxed);
         self.sleepers().fetch_sub(1, Ordering::Relaxed);
