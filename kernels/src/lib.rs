@@ -11,6 +11,8 @@ pub mod executor;
 pub mod grid;
 pub mod host;
 pub mod limit;
+#[cfg(all(test, loom))]
+mod modelled;
 #[cfg_attr(any(not(target_os = "linux"), elsewhere), path = "process/elsewhere.rs")]
 pub mod process;
 pub mod reduce;

@@ -7,8 +7,6 @@ mod calls;
 
 use std::time::Duration;
 
-use loom::cell::UnsafeCell;
-use loom::model::Builder;
 use loom::sync::atomic::{AtomicU32, Ordering, fence};
 use loom::sync::{Arc, Mutex};
 use loom::thread;
@@ -18,35 +16,7 @@ use super::crew::Crew;
 use super::idle::{Idle, Slept};
 use super::ready::Ready;
 use super::signal::{Signal, Wait};
-
-/// Memory that two threads must not touch at once; loom sees to it.
-struct Memory(UnsafeCell<u32>);
-
-// SAFETY: loom reports every access that is not ordered with a write.
-unsafe impl Sync for Memory {}
-// SAFETY: as above.
-unsafe impl Send for Memory {}
-
-impl Memory {
-    fn new() -> Self {
-        Self(UnsafeCell::new(0))
-    }
-    fn raise(&self) {
-        // SAFETY: loom checks it.
-        self.0.with_mut(|at| unsafe { *at += 1 });
-    }
-    fn get(&self) -> u32 {
-        // SAFETY: loom checks it.
-        self.0.with(|at| unsafe { *at })
-    }
-}
-
-/// More preemptions than any known lost wake-up needs; without a bound the larger models take minutes.
-fn check(model: impl Fn() + Sync + Send + 'static) {
-    let mut builder = Builder::new();
-    builder.preemption_bound = Some(3);
-    builder.check(model);
-}
+use crate::modelled::{Memory, check};
 
 /// A run in small: stream 0 writes and posts, stream 1 waits, reads and ends the run.
 struct Run {

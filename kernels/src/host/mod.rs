@@ -30,7 +30,7 @@ mod segments;
 mod signal;
 mod spmd;
 mod streams;
-mod sync;
+pub(crate) mod sync;
 
 pub use calls::Calls;
 pub use element::Element;

@@ -2,12 +2,12 @@
 //! are model-checked.
 
 #[cfg(all(test, loom))]
-pub(super) use loom::sync::{
+pub(crate) use loom::sync::{
     Condvar, Mutex, MutexGuard,
     atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering, fence},
 };
 #[cfg(not(all(test, loom)))]
-pub(super) use std::sync::{
+pub(crate) use std::sync::{
     Condvar, Mutex, MutexGuard,
     atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering, fence},
 };
@@ -17,7 +17,7 @@ pub(super) use std::sync::{
 pub(super) struct Padded<T>(pub(super) T);
 
 /// Locks, also after a panic: what these locks guard is valid at every step.
-pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
 }
 

@@ -1,19 +1,21 @@
 //! The memory that the ranks of a world share: one mapping, and where in it everything lies.
 
 use std::ptr::{self, NonNull};
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use rustix::fd::BorrowedFd;
 use rustix::io::Errno;
 use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap, mmap_anonymous, munmap};
 
+use super::futex::Half;
 use super::system::refused;
 use crate::Error;
+use crate::host::sync::AtomicU64;
 
 /// Bytes of a cache line.
 pub(super) const LINE: usize = 64;
 /// Calls of a rank that others can still read: a rank gets no further ahead of the slowest than this.
-pub(super) const WINDOW: u64 = 8;
+pub(super) const WINDOW: u64 = if cfg!(all(test, loom)) { 3 } else { 8 };
 /// Refused calls that are remembered.
 pub(super) const VOIDS: u64 = 64;
 /// Tiles of a rank that are staged at once.
@@ -170,6 +172,9 @@ pub(super) struct Arena {
     pub(super) layout: Layout,
     /// A page that a forked child has, too, but all zero: what it says costs less than asking the system for a process id.
     here: NonNull<AtomicU32>,
+    /// In a model the words are the model's, whatever the mapping holds.
+    #[cfg(all(test, loom))]
+    words: std::sync::Arc<super::loom::Words>,
 }
 
 // SAFETY: it is memory at a fixed place; what is done with it has rules of its own.
@@ -218,6 +223,8 @@ impl Arena {
             base: NonNull::new(base).expect("a mapping is not at address 0"),
             layout,
             here: NonNull::new(here.cast()).expect("a mapping is not at address 0"),
+            #[cfg(all(test, loom))]
+            words: super::loom::Words::of_model(),
         };
         arena.mark().store(1, Ordering::Relaxed);
         // SAFETY: the page is ours.
@@ -268,6 +275,7 @@ impl Arena {
     }
 
     /// A word that all may read and write.
+    #[cfg(not(all(test, loom)))]
     pub(super) fn word(&self, at: usize) -> &AtomicU64 {
         debug_assert!(at.is_multiple_of(8));
         // SAFETY: within the mapping, which lives as long as this and is aligned to pages; every use of these bytes is
@@ -276,10 +284,21 @@ impl Arena {
     }
 
     /// A half word that threads can sleep on.
-    pub(super) fn half(&self, at: usize) -> &AtomicU32 {
+    #[cfg(not(all(test, loom)))]
+    pub(super) fn half(&self, at: usize) -> &Half {
         debug_assert!(at.is_multiple_of(4));
         // SAFETY: as for `word`.
-        unsafe { AtomicU32::from_ptr(self.address(at, 4).cast()) }
+        unsafe { Half::from_ptr(self.address(at, 4).cast()) }
+    }
+
+    #[cfg(all(test, loom))]
+    pub(super) fn word(&self, at: usize) -> &AtomicU64 {
+        self.words.word(at)
+    }
+
+    #[cfg(all(test, loom))]
+    pub(super) fn half(&self, at: usize) -> &Half {
+        self.words.half(at)
     }
 }
 

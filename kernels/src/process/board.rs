@@ -3,15 +3,14 @@
 //!
 //! A word of another rank is read once and then looked at: what it says is checked wherever it is used as a place.
 
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering, compiler_fence, fence};
-
 use roundelay_core::collective::Collective;
 use roundelay_core::dtype::{DType, ReduceOp};
 use roundelay_core::ids::RankId;
-use rustix::thread::{MembarrierCommand, futex, membarrier};
 
 use super::arena::Arena;
+use super::futex::{self, Half};
 use crate::host::call_name;
+use crate::host::sync::{AtomicU64, Ordering, fence};
 
 /// Bits of a word that count tiles; the others are the number of the call.
 const TILES: u32 = 24;
@@ -112,7 +111,7 @@ const ALONE: usize = SLEEPERS + 4;
 
 impl Board {
     pub(super) fn new(arena: Arena) -> Self {
-        let registered = membarrier(MembarrierCommand::RegisterGlobalExpedited).is_ok();
+        let registered = futex::register();
         if !registered {
             arena.half(ALONE).fetch_add(1, Ordering::SeqCst);
         }
@@ -239,15 +238,15 @@ impl Board {
         (0..self.nranks() as u32).filter(waits).map(RankId).collect()
     }
 
-    fn bell(&self, rank: usize) -> &AtomicU32 {
+    fn bell(&self, rank: usize) -> &Half {
         self.arena.half(self.arena.layout.own(rank, Own::Bell as usize))
     }
 
-    fn asleep(&self, rank: usize) -> &AtomicU32 {
+    fn asleep(&self, rank: usize) -> &Half {
         self.arena.half(self.arena.layout.own(rank, Own::Bell as usize) + 4)
     }
 
-    fn sleepers(&self) -> &AtomicU32 {
+    fn sleepers(&self) -> &Half {
         self.arena.half(SLEEPERS)
     }
 
@@ -265,7 +264,7 @@ impl Board {
     /// have said so yet: a sleep ends by itself, too.
     fn any_sleeps(&self) -> bool {
         if self.registered && self.arena.half(ALONE).load(Ordering::Relaxed) == 0 {
-            compiler_fence(Ordering::SeqCst);
+            std::sync::atomic::compiler_fence(Ordering::SeqCst);
         } else {
             fence(Ordering::SeqCst);
         }
@@ -290,8 +289,7 @@ impl Board {
     fn wake(&self, rank: usize) {
         if self.asleep(rank).load(Ordering::Relaxed) != 0 {
             self.bell(rank).fetch_add(1, Ordering::Relaxed);
-            // Never private: the sleeper is another process. It may be gone by now, which is no harm.
-            _ = futex::wake(self.bell(rank), futex::Flags::empty(), i32::MAX as u32);
+            futex::wake(self.bell(rank));
         }
     }
 
@@ -308,11 +306,9 @@ impl Board {
         self.sleepers().fetch_add(1, Ordering::Relaxed);
         fence(Ordering::SeqCst);
         // Refused where processes do not register either: then they make their own, as above.
-        _ = membarrier(MembarrierCommand::GlobalExpedited);
+        futex::barrier();
         if !ready() {
-            let limit = futex::Timespec { tv_sec: 0, tv_nsec: nanoseconds };
-            // Whatever ends it, the caller looks again.
-            _ = futex::wait(self.bell(rank), futex::Flags::empty(), heard, Some(&limit));
+            futex::wait(self.bell(rank), heard, nanoseconds);
         }
         self.asleep(rank).fetch_sub(1, Ordering::Relaxed);
         self.sleepers().fetch_sub(1, Ordering::Relaxed);

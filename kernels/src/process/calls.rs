@@ -5,7 +5,6 @@
 
 use std::cell::Cell;
 use std::sync::MutexGuard;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
 use roundelay_core::ids::{RankId, SpanId};
@@ -16,6 +15,7 @@ use super::board::{MOST_TILES, Made, Place};
 use super::failure::{self, Cause};
 use super::watch::{self, LOOK, Watch};
 use super::world::{Own, World};
+use crate::host::sync::{AtomicU64, Ordering};
 use crate::host::{Differ, Ended, Missing};
 use crate::{Error, Stuck};
 

@@ -1,9 +1,8 @@
 //! Work that all ranks could do and one of them does: the chunks of a tile of what all get. Whoever is there takes the
 //! next one, so with more ranks than cores nobody waits for a rank to have its turn.
 
-use std::sync::atomic::{AtomicU64, Ordering};
-
 use super::board::Board;
+use crate::host::sync::{AtomicU64, Ordering};
 
 const CHUNKS: u32 = 24;
 const MASK: u64 = (1 << CHUNKS) - 1;

@@ -18,11 +18,14 @@ use crate::host::{
 };
 
 /// Bytes of a tile: enough to make the signals of one cheap, and few enough for the second cache.
-const TILE: usize = 256 << 10;
+const TILE: usize = if cfg!(all(test, loom)) { 2 * LINE } else { 256 << 10 };
 /// Bytes of input, output and scratch of a rank for a tile of a schedule that is not fused.
-const STREAM_TILE: usize = 1 << 20;
+const STREAM_TILE: usize = if cfg!(all(test, loom)) { 4 * LINE } else { 1 << 20 };
 /// Bytes that a chunk reads and writes: a tile is shared by a few.
-const CHUNK: usize = 64 << 10;
+const CHUNK: usize = if cfg!(all(test, loom)) { LINE } else { 64 << 10 };
+
+/// From so many ranks on what all get is made in common: of two, each folds all for itself as quickly as its half.
+const COMMON: u32 = if cfg!(all(test, loom)) { 2 } else { 3 };
 
 /// How data goes through shared memory.
 pub(super) enum Form {
@@ -443,8 +446,7 @@ pub(super) fn fused_form(
         all.max().unwrap_or(0)
     };
     let (inputs, outputs) = (most(Buffer::Input), most(Buffer::Output));
-    // With two ranks, each folds all for itself as quickly as its half.
-    let common = schedule.collective.reduces() && n > 2 && mirrored(schedule);
+    let common = schedule.collective.reduces() && n >= COMMON && mirrored(schedule);
     let units = if common { inputs.max(outputs) } else { inputs };
     let size = dtype.size();
     if multiple.saturating_mul(units).saturating_mul(size as u64) > SLOT as u64 {

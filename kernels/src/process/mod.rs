@@ -15,10 +15,13 @@ mod env;
 mod failure;
 mod fault;
 mod forms;
+mod futex;
 mod geometry;
 mod heap;
 mod join;
 mod lent;
+#[cfg(all(test, loom))]
+mod loom;
 mod mail;
 mod offers;
 mod plan;

@@ -4,7 +4,6 @@
 
 use std::fmt::Write as _;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 
 use roundelay_core::dtype::{DType, ReduceOp};
 use roundelay_core::ids::{OpId, RankId};
@@ -19,6 +18,7 @@ use super::forms::fused_form;
 use super::watch::{self, Watch};
 use super::world::World;
 use crate::Error;
+use crate::host::sync::{AtomicU64, Ordering};
 
 /// What names an algorithm to the ranks of a world: everything that its schedule follows from.
 #[derive(Clone, Copy)]
@@ -142,7 +142,7 @@ struct Place<'w> {
 }
 
 impl Place<'_> {
-    fn word(&self, at: usize) -> &std::sync::atomic::AtomicU64 {
+    fn word(&self, at: usize) -> &AtomicU64 {
         self.world.board.arena.word(self.at + 8 * at)
     }
 

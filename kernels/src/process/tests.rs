@@ -10,6 +10,8 @@ use roundelay_core::dtype::{DType, ReduceOp};
 use roundelay_core::schedule::text;
 use roundelay_core::verify::Proved;
 
+mod rubbish;
+
 use super::{World, WorldPlan};
 use crate::Options;
 

@@ -157,27 +157,35 @@ impl World {
     }
 
     fn of(joined: Joined, layout: Layout, rank: u32, options: Options) -> Result<Self, Error> {
-        let nranks = layout.nranks as u32;
         let arena = Arena::new(joined.arena.as_fd(), layout)?;
-        let n = nranks as usize;
         let endings = Endings::from_env();
         if let Some((endings, launched)) = &endings {
             let at = layout.own(rank as usize, LAUNCH);
             arena.word(at + 8).store(*launched as u64, Ordering::Relaxed);
             arena.word(at).store(endings.launch(), Ordering::Release);
         }
+        let mut world = Self::over(arena, rank, options);
+        world.peers = joined.peers;
+        world.endings = endings.map(|(endings, _)| endings);
+        world.spins = layout.nranks as u32 <= cores();
+        Ok(world)
+    }
+
+    /// A rank over an arena, that knows nothing of the processes of the others.
+    pub(super) fn over(arena: Arena, rank: u32, options: Options) -> Self {
+        let n = arena.layout.nranks;
         let reach = Reach::new(&arena, rank as usize);
-        Ok(Self {
-            heap: Mutex::new(Heap::new(layout.heap)),
+        Self {
+            heap: Mutex::new(Heap::new(arena.layout.heap)),
             fault: Faults::new(),
             mail: Mail::new(n),
             shrinks: Mutex::new(1),
             board: Board::new(arena),
             rank: rank as usize,
             options,
-            peers: joined.peers,
-            endings: endings.map(|(endings, _)| endings),
-            spins: nranks <= cores(),
+            peers: Vec::new(),
+            endings: None,
+            spins: false,
             own: Mutex::new(Own {
                 number: 0,
                 room: 0,
@@ -195,7 +203,7 @@ impl World {
                 posted: vec![Vec::new(); n],
                 taken: vec![Vec::new(); n],
             }),
-        })
+        }
     }
 
     /// Has this rank do `first` and then `what` at a place of its call `number`: for tests of failures. Places are counted

@@ -19,6 +19,8 @@ pub(super) const LINE: usize = 64;
 /// # Safety
 /// Both are good for `bytes`, and equal or apart; no other thread writes `src` or touches `dst` meanwhile.
 pub unsafe fn copy(dst: *mut u8, src: *const u8, bytes: usize, stores: Stores) {
+    #[cfg(all(test, loom))]
+    crate::modelled::touched(&[src], &[dst], bytes);
     // SAFETY: the caller's promise.
     unsafe { copy_unfenced(dst, src, bytes, stores) };
     fence(stores);

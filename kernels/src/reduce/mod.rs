@@ -63,6 +63,8 @@ impl Kernel {
         stores: Stores,
     ) {
         let bytes = len * self.size;
+        #[cfg(all(test, loom))]
+        crate::modelled::touched(srcs, dsts, bytes);
         let mut tile = Tile([MaybeUninit::uninit(); TILE]);
         let plain = srcs.len() == 1 && divide.is_none();
         // Fold in the first destination itself unless a source is still to be read from there.

@@ -2,16 +2,15 @@
 
 use std::time::Duration;
 
-use loom::model::Builder;
 use loom::sync::Arc;
 use loom::thread;
 use roundelay_core::ids::RankId;
 
-use super::{Memory, check};
 use crate::host::calls::Calls;
 use crate::host::error::Error;
 use crate::host::needs::Needs;
 use crate::host::options::Options;
+use crate::modelled::{Memory, check, within};
 
 /// Ranks, and what a caller's buffer of each is.
 struct Ranks {
@@ -68,9 +67,7 @@ fn who_has_met_a_rank_sees_its_buffers() {
 #[test]
 fn a_rank_that_is_ahead_waits_for_room_and_each_call_meets_its_own() {
     // Longer than the others, so with fewer preemptions.
-    let mut builder = Builder::new();
-    builder.preemption_bound = Some(2);
-    builder.check(|| {
+    within(2, || {
         let ranks = Ranks::new(2);
         let other = Arc::clone(&ranks);
         let other = thread::spawn(move || {

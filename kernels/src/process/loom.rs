@@ -1,0 +1,71 @@
+//! The protocol of ranks that are processes, in every interleaving of the threads of a few ranks. What runs is the
+//! engine itself; the words of the arena are loom's, and so is the sleep on them. The staged data lies in a real
+//! mapping, and loom is told of every copy and fold that touches it. Nobody's time runs out: a sleeper that nobody
+//! wakes is a deadlock, which loom reports.
+
+mod runs;
+mod sleep;
+mod words;
+
+use std::fs::File;
+use std::sync::Arc;
+use std::time::Duration;
+
+use rustix::fd::AsFd as _;
+use rustix::fs::{MemfdFlags, ftruncate, memfd_create};
+
+pub(super) use words::{Half, Words, wait, wake};
+
+/// loom knows no barrier that one thread makes in all others: everybody makes his own, as where the system has none.
+pub(super) fn register() -> bool {
+    false
+}
+
+pub(super) fn barrier() {}
+
+use super::arena::{Arena, Layout};
+use super::board::Board;
+use super::world::World;
+use crate::Options;
+use crate::modelled::{share, share_nothing};
+
+/// Bytes of a rank's heap in a model.
+const HEAP: usize = 4 << 10;
+
+/// What the ranks of a model share.
+struct Host {
+    layout: Layout,
+    memory: File,
+}
+
+impl Host {
+    fn new(nranks: u32) -> Self {
+        let memory = memfd_create("model", MemfdFlags::CLOEXEC).expect("memory");
+        Self { layout: Layout::new(nranks, HEAP), memory: memory.into() }
+    }
+
+    /// An arena for each rank, with nothing in it.
+    fn arenas(&self) -> Vec<Arena> {
+        Words::begin(self.layout);
+        share_nothing();
+        ftruncate(&self.memory, 0).expect("it is ours");
+        ftruncate(&self.memory, self.layout.bytes as u64).expect("it is ours");
+        let arena = |_| {
+            let arena = Arena::new(self.memory.as_fd(), self.layout).expect("a mapping");
+            let base = arena.address(0, 0).addr();
+            share(base..base + self.layout.bytes);
+            arena
+        };
+        (0..self.layout.nranks).map(arena).collect()
+    }
+
+    fn boards(&self) -> Vec<Arc<Board>> {
+        self.arenas().into_iter().map(|arena| Arc::new(Board::new(arena))).collect()
+    }
+
+    fn worlds(&self, options: Options) -> Vec<Arc<World>> {
+        let options = options.deadline(Duration::MAX);
+        let world = |(arena, rank)| Arc::new(World::over(arena, rank, options));
+        self.arenas().into_iter().zip(0..).map(world).collect()
+    }
+}
