@@ -76,9 +76,9 @@ fn live(text: &str) -> ! {
     }
     let mut waited = 0;
     for number in 1..=CALLS {
-        let input = vec![rank.id() as f32 + number as f32; 5_000];
+        let input = vec![rank.id() as f32 + number as f32; 20_000];
         let differs = fault == "differ" && rank.id() == bad && number == FAILS;
-        let mut output = vec![0.0_f32; if differs { 4_000 } else { 5_000 }];
+        let mut output = vec![0.0_f32; if differs { 15_000 } else { 20_000 }];
         if number == FAILS {
             waited = without_a_core();
         }
@@ -204,7 +204,7 @@ fn verdict(case: &Case, pid: u32, text: &str) -> Result<(), String> {
     // Who panics says so at once, if it is in a call.
     let rest = rest.strip_prefix("and left the world ").unwrap_or(rest);
     let Some((place, rest)) = rest.split_once("; ") else { return wrong("no place") };
-    let at = place.strip_prefix("in call 5, AllReduce of 5000 f32, sum, at ");
+    let at = place.strip_prefix("in call 5, AllReduce of 20000 f32, sum, at ");
     let waiting = match (at, place) {
         (Some("its beginning"), _) => rest,
         (Some(at), _) => {
@@ -222,12 +222,12 @@ fn verdict(case: &Case, pid: u32, text: &str) -> Result<(), String> {
             }
             rest
         }
-        (None, "before call 5, AllReduce of 5000 f32, sum") => match rest.split_once("; ") {
-            Some(("its last was call 4, AllReduce of 5000 f32, sum", rest)) => rest,
+        (None, "before call 5, AllReduce of 20000 f32, sum") => match rest.split_once("; ") {
+            Some(("its last was call 4, AllReduce of 20000 f32, sum", rest)) => rest,
             _ => return wrong("no last call"),
         },
-        (None, "before call 6, AllReduce of 5000 f32, sum") => match rest.split_once("; ") {
-            Some(("its last was call 5, AllReduce of 5000 f32, sum", rest)) => rest,
+        (None, "before call 6, AllReduce of 20000 f32, sum") => match rest.split_once("; ") {
+            Some(("its last was call 5, AllReduce of 20000 f32, sum", rest)) => rest,
             _ => return wrong("no last call"),
         },
         _ => return wrong("another call"),

@@ -41,7 +41,7 @@ pub(super) struct Reach {
     _probe: Box<u64>,
     tried: bool,
     /// Whether all can read from all.
-    all: bool,
+    pub(super) all: bool,
 }
 
 impl Reach {

@@ -1,0 +1,73 @@
+//! Inputs that others read where they lie.
+
+use std::fmt::Write as _;
+use std::thread;
+use std::time::Duration;
+
+use roundelay_core::schedule::text;
+use roundelay_core::verify::Proved;
+
+use super::{one_shot, plan, worlds};
+use crate::process::Fault;
+
+/// Everybody copies what all have.
+fn gather(nranks: u32) -> Proved {
+    let mut all = format!("schedule Gather AllGather nranks {nranks} root 0\n");
+    for rank in 0..nranks {
+        _ = writeln!(all, "rank {rank} stream 0");
+        let others = || (0..nranks).filter(move |other| *other != rank);
+        others().for_each(|other| _ = writeln!(all, "  post ack {rank}->{other} @0"));
+        others().for_each(|other| _ = writeln!(all, "  wait ack {other}->{rank} @0"));
+        for from in 0..nranks {
+            let to = from + 1;
+            _ = writeln!(all, "  copy {from}.input[0..1] -> {rank}.output[{from}..{to}] @0");
+        }
+        others().for_each(|other| _ = writeln!(all, "  post data {rank}->{other} @0"));
+        others().for_each(|other| _ = writeln!(all, "  wait data {other}->{rank} @0"));
+    }
+    let schedule = text::parse(&all).unwrap_or_else(|why| panic!("{why:?}\n{all}"));
+    Proved::new(schedule).expect("it is right")
+}
+
+/// Inputs of one and of several tiles are what they were when the call was made, though their owners write others there
+/// as soon as it ends for them, and any rank is late in the middle of any call.
+#[test]
+fn what_is_read_is_what_was_given() {
+    for (nranks, reduces) in [(2, true), (2, false), (3, false), (4, false)] {
+        let proved = if reduces { one_shot(nranks) } else { gather(nranks) };
+        let worlds = worlds(nranks, Duration::from_secs(20));
+        thread::scope(|threads| {
+            for world in &worlds {
+                let proved = &proved;
+                threads.spawn(move || {
+                    let me = world.rank();
+                    let counts = [14_000, 300_000, 100];
+                    let plans = counts.map(|count| plan(world, proved, count as u64));
+                    let mut input = Vec::new();
+                    for turn in 0..30 {
+                        let which = turn as usize % 3;
+                        input.clear();
+                        input.resize(counts[which], 7 * turn + me);
+                        let outputs =
+                            if reduces { counts[which] } else { counts[which] * nranks as usize };
+                        let mut output = vec![0; outputs];
+                        if turn % nranks == me {
+                            let late = Fault::Late(u64::from(turn % 4));
+                            world.inject(u64::from(turn) + 1, 2 + turn % 3, || {}, late);
+                        }
+                        plans[which].run(&input, &mut output).expect("a run");
+                        if reduces {
+                            let sum = nranks * 7 * turn + nranks * (nranks - 1) / 2;
+                            assert!(output.iter().all(|x| *x == sum), "turn {turn}");
+                        } else {
+                            let wanted = |at: usize| 7 * turn + (at / counts[which]) as u32;
+                            assert!((0..outputs).all(|at| output[at] == wanted(at)), "turn {turn}");
+                        }
+                    }
+                });
+            }
+        });
+        // That is what was tried, where the system lets a process read its own memory.
+        assert!(worlds.iter().all(|world| world.enter().expect("no call").reach.all));
+    }
+}
