@@ -62,7 +62,9 @@ impl Call {
             _ => rank.reduce_scatter(&input, output, ReduceOp::Sum)?,
         }
         let mut digest = DefaultHasher::new();
-        output.iter().for_each(|x| x.to_bits().hash(&mut digest));
+        for x in output.iter() {
+            x.to_bits().hash(&mut digest);
+        }
         Ok(digest.finish())
     }
 }

@@ -287,3 +287,6 @@ impl Watch for Seeking<'_> {
         Error::Corrupt { what: "a schedule is long in the making".to_owned() }
     }
 }
+
+#[cfg(all(test, not(loom)))]
+mod tests;

@@ -13,6 +13,7 @@ use super::{one_shot, plan};
 use crate::process::arena::{Layout, SLOT, TEXT};
 use crate::process::board::{MOST_TILES, Made, Place};
 use crate::process::{World, WorldPlan};
+use crate::reduce::{Stores, copy};
 use crate::{Error, Options};
 
 /// Nobody comes for whom rank 0 waits so long.
@@ -109,13 +110,11 @@ fn buffers_lie_in_the_heap_of_their_rank() {
 fn told(count: usize, level: Level, say: impl Fn(&World, Made)) -> (Result<(), Error>, Vec<u32>) {
     let (worlds, proved) = (worlds(2, level), one_shot(2));
     let [mine, theirs] = [0, 1].map(|rank| plan(&worlds[rank], &proved, count as u64));
-    let arena = &worlds[1].board.arena;
+    let (arena, sevens) = (&worlds[1].board.arena, vec![7_u32; SLOT / 4]);
     for slot in 0..2 {
+        let at = arena.address(arena.layout.slot(1, slot), SLOT);
         // SAFETY: the slots are those of rank 1, which makes no call.
-        unsafe {
-            let slot = arena.address(arena.layout.slot(1, slot), SLOT).cast::<u32>();
-            std::slice::from_raw_parts_mut(slot, SLOT / 4).fill(7);
-        }
+        unsafe { copy(at, sevens.as_ptr().cast(), SLOT, Stores::Cached) };
     }
     say(&worlds[1], theirs.made);
     let mut buffer = vec![1; count];
