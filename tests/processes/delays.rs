@@ -100,7 +100,7 @@ fn live(case: &str) {
         for _ in 0..2 {
             let (late, place, long) = (draw.below(2 * n), draw.below(10), draw.below(3));
             if late == me {
-                world.inject(number, place, Fault::Late(u64::from(long)));
+                world.inject(number, place, || {}, Fault::Late(u64::from(long)));
             }
         }
         let in_arena = draw.below(1 << n) >> me & 1 == 1;
@@ -126,7 +126,7 @@ fn whoever_is_late_the_bits_are_the_same() {
         [(2, Level::O2), (3, Level::O2), (5, Level::O2), (3, Level::O0), (4, Level::O1)]
     {
         let all = |calls: u32| {
-            let told = run(test, nranks, &format!("{level} {calls}"), |_| ());
+            let told = run(test, nranks, &format!("{level} {calls}"), |_, _| ());
             for told in &told {
                 assert_eq!(told.said.last().map(String::as_str), Some("done"), "{}", told.all);
             }

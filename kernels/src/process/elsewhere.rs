@@ -66,7 +66,7 @@ impl World {
     }
 
     #[doc(hidden)]
-    pub fn inject(&self, _: u64, _: u32, _: Fault) {
+    pub fn inject(&self, _: u64, _: u32, _: fn(), _: Fault) {
         match *self {}
     }
 

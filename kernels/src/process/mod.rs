@@ -14,6 +14,7 @@ mod ends;
 mod env;
 mod failure;
 mod fault;
+mod fetch;
 mod forms;
 mod futex;
 mod geometry;

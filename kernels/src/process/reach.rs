@@ -1,45 +1,26 @@
-//! A single copy by the system: a rank whose input is of some size need not stage it where the others can read it in its
-//! own memory. It says where its input lies, and its call ends when all are done with that.
-//!
-//! Whether the system lets one process read another's memory is found out by trying, once, at a place whose contents
-//! are known. Where any rank may not, all stage as ever.
+//! Reading the memory of another rank's process, where the system lets one do so: found out by trying, once, at a place
+//! whose contents are known.
 
-use std::ops::RangeInclusive;
 use std::sync::atomic::Ordering;
 
 use rustix::io::Errno;
 
-use super::arena::{Arena, ROOM, SLOT};
-use super::calls::Visit;
-use super::ending;
-use super::forms::{Pull, Source};
-use super::geometry::Stripe;
-use super::plan::WorldPlan;
-use super::run::Outside;
-use super::world::{Own, World};
-use crate::Error;
-use crate::reduce::{Stores, copy};
-
-/// Bytes of an input for which one copy by the system is quicker than two of our own. Below, a call of the system costs
-/// more than it saves; above, memory is what counts.
-const WORTH: RangeInclusive<usize> = 48 << 10..=12 << 20;
-/// The most ranks: with more of them to a core, others have the time to copy while one waits.
-const RANKS: usize = 4;
+use super::arena::Arena;
 
 /// The line of a seat where others find what to try, after the words of the launch.
-const LINE: usize = 6;
+pub(super) const LINE: usize = 6;
 /// Words of it: where they may read, what is there, and whether this rank can read from all others.
-const PLACE: usize = 2 * 8;
-const VALUE: usize = 3 * 8;
-const VERDICT: usize = 4 * 8;
-const CAN: u64 = 1;
-const CANNOT: u64 = 2;
+pub(super) const PLACE: usize = 2 * 8;
+pub(super) const VALUE: usize = 3 * 8;
+pub(super) const VERDICT: usize = 4 * 8;
+pub(super) const CAN: u64 = 1;
+pub(super) const CANNOT: u64 = 2;
 
 /// What a rank knows of whose memory can be read.
 pub(super) struct Reach {
     /// What others try to read: it stays where it is.
     _probe: Box<u64>,
-    tried: bool,
+    pub(super) tried: bool,
     /// Whether all can read from all.
     pub(super) all: bool,
 }
@@ -58,47 +39,12 @@ impl Reach {
     }
 }
 
-impl World {
-    /// Whether all ranks can read the memory of all others, as far as this one knows: none has refused, and all have
-    /// tried.
-    fn all_reach(&self, own: &mut Own) -> bool {
-        if !own.reach.all {
-            own.reach.all = self.finds_all(own);
-        }
-        own.reach.all
-    }
-
-    fn finds_all(&self, own: &mut Own) -> bool {
-        let arena = &self.board.arena;
-        let word = |rank: usize, word: usize| arena.word(arena.layout.own(rank, LINE) + word);
-        if !own.reach.tried {
-            let mut can = true;
-            for other in self.others() {
-                let place = word(other, PLACE).load(Ordering::Acquire);
-                if place == 0 {
-                    // It has only begun to join.
-                    return false;
-                }
-                let mut found = [0; 8];
-                // SAFETY: the bytes are this function's.
-                let read =
-                    unsafe { read(self.peers[other].pid, &[(place, found.as_mut_ptr(), 8)]) };
-                let value = word(other, VALUE).load(Ordering::Relaxed);
-                can &= read.is_ok() && u64::from_ne_bytes(found) == value;
-            }
-            own.reach.tried = true;
-            word(self.rank, VERDICT).store(if can { CAN } else { CANNOT }, Ordering::Release);
-        }
-        (0..self.board.nranks()).all(|rank| word(rank, VERDICT).load(Ordering::Acquire) == CAN)
-    }
-}
-
 /// Copies stretches of another process's memory, each given by its address there, its address here and its bytes.
 ///
 /// # Safety
 /// What lies here is writable and nobody else's meanwhile. The other process may refuse, or not have such memory: that
 /// is an error and no harm.
-unsafe fn read(pid: u32, stretches: &[(u64, *mut u8, usize)]) -> Result<(), Errno> {
+pub(super) unsafe fn read(pid: u32, stretches: &[(u64, *mut u8, usize)]) -> Result<(), Errno> {
     let vector = |base: *mut u8, len| libc::iovec { iov_base: base.cast(), iov_len: len };
     // As many as the system takes at once.
     for part in stretches.chunks(1024) {
@@ -131,109 +77,4 @@ unsafe fn read(pid: u32, stretches: &[(u64, *mut u8, usize)]) -> Result<(), Errn
         }
     }
     Ok(())
-}
-
-impl WorldPlan {
-    /// Where this rank's input lies, if the others are to read it there.
-    pub(super) fn lends(
-        &self,
-        visit: &mut Visit<'_>,
-        pull: &Pull,
-        outside: Outside,
-    ) -> Option<u64> {
-        let world = visit.world;
-        let [inputs, outputs] = self.lens.map(|elements| elements * self.size);
-        let (input, output) = (outside.input.addr(), outside.output.addr());
-        // In place, what others still read would be overwritten.
-        let apart = input + inputs <= output || output + outputs <= input;
-        let fits = world.board.nranks() <= RANKS && (RANKS + 1) * SLOT <= ROOM;
-        let worth = apart && fits && !pull.readers.is_empty() && WORTH.contains(&inputs);
-        (worth && world.all_reach(&mut visit.own)).then_some(input as u64)
-    }
-
-    /// A place in this rank's room for a tile of a rank's input: nobody else comes there.
-    fn place_for(&self, rank: usize) -> *mut u8 {
-        let arena = &self.world.board.arena;
-        arena.address(arena.layout.room(self.world.rank) + rank * SLOT, SLOT)
-    }
-
-    /// Copies what this rank needs of a tile of another's input, which lies at `from` in that one's memory, and returns
-    /// where it is now.
-    pub(super) fn fetch(
-        &self,
-        visit: &Visit<'_>,
-        source: &Source,
-        from: u64,
-        tile: u64,
-    ) -> Result<*mut u8, Error> {
-        let to = self.place_for(source.rank);
-        let size = self.size as u64;
-        let stretch = |stripe: Stripe| {
-            let from = from.wrapping_add(stripe.outside * size);
-            (from, to.wrapping_add((stripe.inside * size) as usize), (stripe.len * size) as usize)
-        };
-        let units = source.units.iter().copied();
-        let stretches: Vec<_> = self.tiles.stripes_of(tile, units).map(stretch).collect();
-        let pid = visit.world.peers[source.rank].pid;
-        // SAFETY: stripes lie within a tile, for which the place has room; it is this rank's, whose call this is.
-        match unsafe { read(pid, &stretches) } {
-            Ok(()) => Ok(to),
-            // It ended, and whoever waits for it finds out how.
-            Err(Errno::SRCH) => visit.wait(Some(source.rank), || false).map(|()| to),
-            Err(errno) => Err(visit.corrupt(format!(
-                "rank {} says that its input lies at {from:#x} of its memory, which the system does not read: {errno}",
-                source.rank
-            ))),
-        }
-    }
-
-    /// Copies what this rank needs of a tile of its own input, which it has not staged, and returns where it is now.
-    ///
-    /// # Safety
-    /// `outside` has the rank's input.
-    pub(super) unsafe fn fetch_own(&self, source: &Source, outside: Outside, tile: u64) -> *mut u8 {
-        let to = self.place_for(source.rank);
-        for stripe in self.tiles.stripes_of(tile, source.units.iter().copied()) {
-            // SAFETY: a stripe lies within the buffer outside and the tile inside; the two are apart.
-            unsafe {
-                let from = outside.input.add(stripe.outside as usize * self.size);
-                let to = to.add(stripe.inside as usize * self.size);
-                copy(to, from, stripe.len as usize * self.size, Stores::Cached);
-            }
-        }
-        to
-    }
-
-    /// Returns when the others are done with what this rank lent them, and makes sure of what it read itself: that all
-    /// whose memory it was were there until then.
-    pub(super) fn give_back(
-        &self,
-        visit: &Visit<'_>,
-        pull: &Pull,
-        lent: bool,
-    ) -> Result<(), Error> {
-        let (world, number, tiles) = (visit.world, visit.number, self.tiles.number);
-        world.board.finish(world.rank, number, tiles);
-        if lent {
-            for &reader in &*pull.readers {
-                let done = || world.board.finished(reader, number, tiles);
-                visit.wait(Some(reader), done)?;
-            }
-        }
-        let fetched = |source: &&Source| visit.own.lent[source.rank] != 0;
-        if pull.sources.iter().any(|source| fetched(&source)) {
-            // Its owner ends a call that fails, and may then write there.
-            visit.goes_on()?;
-            let dead = ending::ended(&world.peers, world.rank);
-            let dead = dead.map_err(|error| world.give_up_for(error))?;
-            for source in pull.sources.iter().filter(fetched).filter(|source| dead[source.rank]) {
-                let left = || world.board.finished(source.rank, number, tiles);
-                if !left() {
-                    // Its number may have been another process's when it was read.
-                    visit.wait(Some(source.rank), left)?;
-                }
-            }
-        }
-        Ok(())
-    }
 }
