@@ -22,9 +22,6 @@ use crate::reduce::{Stores, copy};
 /// Bytes of an input for which one copy by the system is quicker than two of our own. Below, a call of the system costs
 /// more than it saves; above, memory is what counts.
 const WORTH: RangeInclusive<usize> = 48 << 10..=12 << 20;
-/// The most ranks: with more of them to a core, others have the time to copy while one waits.
-const RANKS: usize = 4;
-
 impl World {
     /// Whether all ranks can read the memory of all others, as far as this one knows: none has refused, and all have
     /// tried.
@@ -73,7 +70,8 @@ impl WorldPlan {
         let (input, output) = (outside.input.addr(), outside.output.addr());
         // In place, what others still read would be overwritten.
         let apart = input + inputs <= output || output + outputs <= input;
-        let fits = world.board.nranks() <= RANKS && (RANKS + 1) * SLOT <= ROOM;
+        // Ranks that share a core have nothing to wait for while the others copy: two copies are quicker then.
+        let fits = world.spins && world.board.nranks() * SLOT <= ROOM;
         let worth = apart && fits && !pull.readers.is_empty() && WORTH.contains(&inputs);
         (worth && world.all_reach(&mut visit.own)).then_some(input as u64)
     }

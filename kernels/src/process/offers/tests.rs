@@ -37,23 +37,21 @@ fn schedule(nranks: u32) -> Proved {
     Proved::new(schedule).expect("it is right")
 }
 
-fn key() -> Key {
-    Key::new(&["told"])
-}
+const TOLD: &[&str] = &["told"];
 
 /// What rank 1 has prepared, after rank 0 offered a schedule and `spoil` changed its place; and whether rank 1 made it.
 fn told(spoil: impl FnOnce(&Place<'_>)) -> (Arc<World>, Prepared, bool) {
     let options = Options::new().deadline(Duration::from_millis(30));
     let mut worlds = World::together(2, options).expect("worlds").into_iter();
     let (maker, taker) = (worlds.next().expect("two"), worlds.next().expect("two"));
-    maker.prepare(key(), || Ok::<_, ()>(schedule(2))).expect("it is made");
-    spoil(&Place { world: &maker, at: maker.board.arena.layout.offer(key().0[0]) });
+    maker.prepare(TOLD, || Ok::<_, ()>(schedule(2))).expect("it is made");
+    spoil(&Place { world: &maker, at: maker.board.arena.layout.offer(Key::new(TOLD).0[0]) });
     let made = Cell::new(false);
     let make = || {
         made.set(true);
         Ok::<_, ()>(schedule(2))
     };
-    let prepared = taker.prepare(key(), make).expect("it is made or taken");
+    let prepared = taker.prepare(TOLD, make).expect("it is made or taken");
     (Arc::new(taker), prepared, made.get())
 }
 
