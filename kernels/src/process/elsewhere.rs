@@ -66,6 +66,10 @@ impl World {
     }
 
     #[doc(hidden)]
+    pub fn here(&self) -> Result<(), Error> {
+        match *self {}
+    }
+
     pub fn inject(&self, _: u64, _: u32, _: fn(), _: Fault) {
         match *self {}
     }
@@ -206,7 +210,7 @@ impl<T: Element> fmt::Debug for Lent<T> {
 }
 
 #[cfg(test)]
-mod elsewhere {
+mod tests {
     use super::*;
 
     #[test]

@@ -210,15 +210,17 @@ fn each_call_meets_its_own() {
         let call = |count| {
             Made::new(7, (Collective::Broadcast, RankId(1)), (count, DType::U32, ReduceOp::Sum))
         };
+        let proved = sum();
+        let of_theirs = proved.clone();
         let other = thread::spawn(move || {
             for count in 1..=5 {
-                let mut visit = theirs.begin(call(count), "").expect("it begins");
+                let mut visit = theirs.begin(call(count), of_theirs.schedule()).expect("it begins");
                 visit.publish(1);
                 visit.end(Ok(())).expect("it ends");
             }
         });
         for count in 1..=4 {
-            let mut visit = mine.begin(call(count), "").expect("it begins");
+            let mut visit = mine.begin(call(count), proved.schedule()).expect("it begins");
             visit.publish(0);
             let met = visit.meet(1, 1).map(|made| made.count);
             assert_eq!(met, Ok(count));

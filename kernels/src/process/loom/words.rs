@@ -26,13 +26,14 @@ impl Words {
         let mut words = vec![64, 192];
         // Records of refused calls: the state, and the rest of the first few.
         words.extend((0..6).flat_map(|number| (0..9).map(move |at| layout.void(number) + 8 * at)));
-        let mut halves = vec![128];
+        let mut halves = vec![128, 132];
         for rank in 0..layout.nranks {
             words.extend(
-                (0..WINDOW).flat_map(|call| (0..7).map(move |at| layout.call(rank, call) + 8 * at)),
+                (0..WINDOW).flat_map(|call| (0..8).map(move |at| layout.call(rank, call) + 8 * at)),
             );
             words.extend((0..3).map(|at| layout.own(rank, 0) + 8 * at));
             words.extend((0..2).map(|at| layout.own(rank, 2) + 8 * at));
+            words.extend((2..5).map(|at| layout.own(rank, 6) + 8 * at));
             halves.extend((0..2).map(|at| layout.own(rank, 1) + 4 * at));
             for to in 0..layout.nranks {
                 words.extend((0..4).map(|which| layout.signal(rank, to, which)));
