@@ -15,9 +15,9 @@ use super::geometry::Stripe;
 use super::plan::WorldPlan;
 use super::reach::{CAN, CANNOT, LINE, PLACE, VALUE, VERDICT, read};
 use super::run::Outside;
+use super::system::refused;
 use super::world::{Own, World};
 use crate::Error;
-use crate::reduce::{Stores, copy};
 
 /// Bytes of an input for which one copy by the system is quicker than two of our own. Below, a call of the system costs
 /// more than it saves; above, memory is what counts.
@@ -105,6 +105,11 @@ impl WorldPlan {
             Ok(()) => Ok(to),
             // It ended, and whoever waits for it finds out how.
             Err(Errno::SRCH) => visit.wait(Some(source.rank), || false).map(|()| to),
+            // It could when it tried. Who gives up rights later, as by another user's number, is no longer read.
+            Err(errno @ (Errno::PERM | Errno::ACCESS)) => {
+                let what = format!("to read the memory of rank {} (process_vm_readv)", source.rank);
+                Err(visit.world.give_up_for(refused(what, errno)))
+            }
             Err(errno) => Err(visit.corrupt(format!(
                 "rank {} says that its input lies at {from:#x} of its memory, which the system does not read: {errno}",
                 source.rank
@@ -118,14 +123,8 @@ impl WorldPlan {
     /// `outside` has the rank's input.
     pub(super) unsafe fn fetch_own(&self, source: &Source, outside: Outside, tile: u64) -> *mut u8 {
         let to = self.place_for(source.rank);
-        for stripe in self.tiles.stripes_of(tile, source.units.iter().copied()) {
-            // SAFETY: a stripe lies within the buffer outside and the tile inside; the two are apart.
-            unsafe {
-                let from = outside.input.add(stripe.outside as usize * self.size);
-                let to = to.add(stripe.inside as usize * self.size);
-                copy(to, from, stripe.len as usize * self.size, Stores::Cached);
-            }
-        }
+        // SAFETY: the caller's promise; the place is this rank's, with room for a tile.
+        unsafe { self.copy_in(tile, source.units.iter().copied(), outside, to) };
         to
     }
 

@@ -29,6 +29,7 @@ mod plan;
 mod reach;
 mod run;
 mod shrink;
+mod spinning;
 mod streams;
 mod system;
 #[cfg(all(test, not(loom)))]

@@ -6,7 +6,8 @@
 //! | common | a fused schedule in which all get the same sums | each rank stages its input; whoever is there makes chunks of the common output; each copies that out |
 //! | streams | any other schedule | each rank stages its input, runs its streams as they were written, and copies its output out |
 //!
-//! Where the buffers of all ranks lie in shared memory, nothing is staged: whoever is there makes chunks of all outputs.
+//! A rank that others pull from need not stage an input that they can read where it lies. Where the buffers of all
+//! ranks lie in shared memory, nothing is staged: whoever is there makes chunks of all outputs.
 
 use std::sync::{Arc, OnceLock};
 

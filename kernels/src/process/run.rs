@@ -135,12 +135,18 @@ impl WorldPlan {
         }
     }
 
-    /// Copies a tile of this rank's input to shared memory.
+    /// Copies some units of a tile of this rank's input to where the others read it, or this rank alone.
     ///
     /// # Safety
     /// `outside` has the rank's input; nobody reads what lies at `to`, where a tile has room.
-    unsafe fn copy_in(&self, tile: u64, outside: Outside, to: *mut u8) {
-        for stripe in self.tiles.stripes(tile, self.units[0]) {
+    pub(super) unsafe fn copy_in(
+        &self,
+        tile: u64,
+        units: impl Iterator<Item = u64>,
+        outside: Outside,
+        to: *mut u8,
+    ) {
+        for stripe in self.tiles.stripes_of(tile, units) {
             // SAFETY: a stripe lies within the buffer outside and the tile inside; the two are apart.
             unsafe {
                 let from = outside.input.add(stripe.outside as usize * self.size);
@@ -148,6 +154,11 @@ impl WorldPlan {
                 copy(to, from, stripe.len as usize * self.size, Stores::Cached);
             }
         }
+    }
+
+    /// The units of this rank's input.
+    fn inputs(&self) -> impl Iterator<Item = u64> + use<> {
+        0..u64::from(self.units[0])
     }
 
     /// Copies a tile of this rank's output out of shared memory.
@@ -187,7 +198,9 @@ impl WorldPlan {
         }
         let slot = world.board.arena.layout.slot(world.rank, at);
         // SAFETY: the caller's promise; all readers are done with the slot.
-        unsafe { self.copy_in(tile, outside, world.board.arena.address(slot, SLOT)) };
+        unsafe {
+            self.copy_in(tile, self.inputs(), outside, world.board.arena.address(slot, SLOT))
+        };
         let number = visit.number;
         let used = &mut visit.own.uses[which];
         (used.number, used.tiles) = (number, tile + 1);
@@ -443,7 +456,7 @@ impl WorldPlan {
             // SAFETY: the proof has the caller write a rank's input when it enters, and read its output when it has
             // left, in any sequence of runs.
             unsafe {
-                self.copy_in(tile, outside, input);
+                self.copy_in(tile, self.inputs(), outside, input);
                 run.all(self, visit)?;
                 self.copy_out(tile, output, outside);
             }

@@ -58,15 +58,18 @@ pub(super) fn wait<W: Watch>(
     if ready() {
         return Ok(());
     }
-    if watch.world().spins {
+    let world = watch.world();
+    if world.spins && world.spinning.is_worth() {
         for spins in 0..SPINS {
             if spins >= BARE {
                 std::hint::spin_loop();
             }
             if ready() {
+                world.spinning.paid();
                 return Ok(());
             }
         }
+        world.spinning.was_vain();
     }
     for _ in 0..TURNS {
         std::thread::yield_now();

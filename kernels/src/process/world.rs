@@ -21,6 +21,7 @@ use super::fault::{Fault, Faults};
 use super::heap::Heap;
 use super::join::{Joined, join};
 use super::reach::Reach;
+use super::spinning::Spinning;
 use super::unique::UniqueId;
 use crate::{Error, Options};
 
@@ -39,6 +40,7 @@ pub struct World {
     pub(super) endings: Option<Endings>,
     /// Whether each rank has a core for itself.
     pub(super) spins: bool,
+    pub(super) spinning: Spinning,
     pub(super) own: Mutex<Own>,
     pub(super) heap: Mutex<Heap>,
     pub(super) fault: Faults,
@@ -186,6 +188,7 @@ impl World {
             peers: Vec::new(),
             endings: None,
             spins: false,
+            spinning: Spinning::default(),
             own: Mutex::new(Own {
                 number: 0,
                 room: 0,
