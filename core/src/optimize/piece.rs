@@ -133,10 +133,14 @@ impl<'w, 's> PieceWriter<'w, 's> {
 
     /// The statements that make an expression of its operands.
     fn folds(&self, expr: u32) -> Stands {
-        let Writer { schedule, flow, .. } = &*self.writer;
+        let Writer { schedule, flow, sets, .. } = &*self.writer;
         let first = flow.values.parts(expr).map(|(_, op)| schedule.op(op).at);
         let first = first.map(|at| schedule.statements(&at)[0]);
-        Stands { first, all: flow.folded.get(expr as usize).copied().unwrap_or_default() }
+        let all = flow.folded.get(expr as usize).copied().unwrap_or_default();
+        let these = sets.get(all);
+        // A sum that was nested anew is by no one op.
+        let first = first.filter(|at| these.is_empty() || these.contains(at));
+        Stands { first, all }
     }
 
     /// The sources of `expr`'s last chain, first the innermost; what is no input is made a partial before.
