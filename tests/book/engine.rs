@@ -267,7 +267,7 @@ fn rank_ended() -> Result<(), Error> {
 
 /// What is said where no descriptor is left. Not provoked: it would take those of other tests.
 fn system_refused() -> Result<(), Error> {
-    let what = "shared memory (memfd_create) could not be had: Too many open files (os error 24); raise the limit of descriptors (ulimit -n)".to_owned();
+    let what = "the system refuses a descriptor of this process (pidfd_open): Too many open files (os error 24); this process may hold 20 descriptors (`ulimit -n`): raise that limit".to_owned();
     Err(roundelay_kernels::Error::SystemRefused { what }.into())
 }
 
