@@ -199,8 +199,8 @@ impl WorldPlan {
         let slot = world.board.arena.layout.slot(world.rank, at);
         // SAFETY: the caller's promise; all readers are done with the slot.
         unsafe {
-            self.copy_in(tile, self.inputs(), outside, world.board.arena.address(slot, SLOT))
-        };
+            self.copy_in(tile, self.inputs(), outside, world.board.arena.address(slot, SLOT));
+        }
         let number = visit.number;
         let used = &mut visit.own.uses[which];
         (used.number, used.tiles) = (number, tile + 1);
