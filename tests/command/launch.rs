@@ -29,7 +29,9 @@ struct Running {
 
 impl Running {
     fn new(nranks: usize, flags: &[&str], script: &str) -> Self {
-        let mut command = binary();
+        // Whoever runs the tests may ignore signals, as a shell does for what it starts in the background.
+        let mut command = Command::new("env");
+        command.arg("--default-signal").arg(binary().get_program());
         command.args(["launch", "-n", &nranks.to_string()]).args(flags);
         command.args(["--", "sh", "-c", script]);
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
