@@ -7,10 +7,14 @@ mod alone;
 mod buffers;
 mod codes;
 mod compiler;
+#[cfg(test)]
+mod header;
 mod memory;
 mod requests;
 mod status;
 mod table;
+#[cfg(test)]
+mod tests;
 mod worlds;
 
 use std::ffi::{c_char, c_int, c_void};
@@ -209,7 +213,7 @@ pub unsafe extern "C" fn roundelay_start(
     guarded(|| unsafe { returning(request, "request", start()) })
 }
 
-/// Waits for a call that was started: 1 is that it is not done in that time.
+/// Waits for a call that was started: -1 is that it is not done in that time.
 #[unsafe(no_mangle)]
 pub extern "C" fn roundelay_wait(request: u64, timeout_ms: i64) -> c_int {
     let mut waited = Waited::Done;

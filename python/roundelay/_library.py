@@ -75,7 +75,7 @@ OPS = {
 }
 
 #: What ``roundelay_wait`` returns for a call that is not done.
-_UNDER_WAY = 1
+_UNDER_WAY = -1
 #: For ever, in milliseconds.
 _EVER = -1
 #: A size without a bound.
