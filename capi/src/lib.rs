@@ -26,6 +26,9 @@ use roundelay::UniqueId;
 use status::{guarded, returning};
 use worlds::Bootstrap;
 
+/// The version of this library.
+pub const VERSION: &str = env!("CARGO_PKG_VERSION");
+
 /// What a world is made with; the header has its description.
 #[repr(C)]
 #[derive(Clone, Copy)]
