@@ -353,7 +353,11 @@ pub unsafe extern "C" fn roundelay_abort(world: u64, why: *const c_char) -> c_in
 /// Leaves a world.
 #[unsafe(no_mangle)]
 pub extern "C" fn roundelay_finalize(world: u64) -> c_int {
-    guarded(|| worlds::leave(world))
+    guarded(|| {
+        worlds::leave(world)?;
+        memory::forget(world);
+        Ok(())
+    })
 }
 
 /// Runs an algorithm in this process, for all ranks.
