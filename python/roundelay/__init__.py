@@ -4,8 +4,9 @@
 ``roundelay.torch`` is a backend for ``torch.distributed``. ``python -m roundelay`` is the command.
 """
 
+from ._codes import COLLECTIVES, DTYPES, OPS
 from ._diagnostics import CompileError, Diagnostic
-from ._library import COLLECTIVES, DTYPES, OPS, Error, Memory, Request, World, unique_id, version
+from ._library import Error, Memory, Request, World, unique_id, version
 from ._program import (
     Bounds,
     Certificate,

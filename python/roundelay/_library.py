@@ -23,10 +23,9 @@ from ctypes import (
 from pathlib import Path
 from typing import Callable, NoReturn, Sequence
 
+from ._codes import COLLECTIVES
+
 __all__ = [
-    "COLLECTIVES",
-    "DTYPES",
-    "OPS",
     "Error",
     "Memory",
     "Request",
@@ -37,42 +36,6 @@ __all__ = [
     "unique_id",
     "version",
 ]
-
-#: Codes of collectives, by the names of the language.
-COLLECTIVES = {
-    name: code
-    for code, name in enumerate(
-        (
-            "AllReduce",
-            "ReduceScatter",
-            "AllGather",
-            "Broadcast",
-            "Reduce",
-            "Scatter",
-            "Gather",
-            "AllToAll",
-        )
-    )
-}
-
-#: Codes of element types. They are NCCL's.
-DTYPES = {
-    name: code
-    for code, name in enumerate(
-        ("i8", "u8", "i32", "u32", "i64", "u64", "f16", "f32", "f64", "bf16")
-    )
-}
-
-#: Bytes of an element of each type, by its code.
-SIZES = (1, 1, 4, 4, 8, 8, 2, 4, 8, 2)
-
-#: Codes of reduce ops. Those that NCCL has are NCCL's.
-OPS = {
-    name: code
-    for code, name in enumerate(
-        ("sum", "prod", "max", "min", "avg", "band", "bor", "bxor", "land", "lor", "lxor")
-    )
-}
 
 #: What ``roundelay_wait`` returns for a call that is not done.
 _UNDER_WAY = -1

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Mapping, Sequence, Union
 
 from . import _library
+from ._codes import DTYPES, OPS
 from ._diagnostics import CompileError, Diagnostic, checked, told
 
 if TYPE_CHECKING:
@@ -243,8 +244,8 @@ class Program:
         dtype = _DTYPES.get(kind.name)
         if dtype is None:
             raise TypeError(f"elements of {kind} are none of {', '.join(_DTYPES)}")
-        if op not in _library.OPS:
-            raise ValueError(f"{op!r} is none of {', '.join(_library.OPS)}")
+        if op not in OPS:
+            raise ValueError(f"{op!r} is none of {', '.join(OPS)}")
         schedule = self.schedule(nranks) if self.collective in _ROOTED else None
         root = schedule.root if schedule else 0
         sizes = [_units(self.collective, rank, nranks, root) for rank in range(nranks)]
@@ -264,8 +265,8 @@ class Program:
             [each.ctypes.data for each in arrays],
             [each.ctypes.data for each in outputs],
             count,
-            _library.DTYPES[dtype],
-            _library.OPS[op],
+            DTYPES[dtype],
+            OPS[op],
         )
         return outputs
 

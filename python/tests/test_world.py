@@ -5,7 +5,7 @@ import ctypes
 import pytest
 
 import roundelay
-from roundelay import World, _library
+from roundelay import World, _codes
 
 SUM = roundelay.OPS["sum"]
 F32 = roundelay.DTYPES["f32"]
@@ -268,12 +268,12 @@ def test_codes_are_those_of_the_header() -> None:
 
     header = Path(__file__).parents[2] / "capi/include/roundelay.h"
     text = header.read_text()
-    for name, code in _library.OPS.items():
+    for name, code in _codes.OPS.items():
         assert f"ROUNDELAY_{name.upper()} = {code}" in text
-    for name, code in _library.DTYPES.items():
-        bits = 8 * _library.SIZES[code]
+    for name, code in _codes.DTYPES.items():
+        bits = 8 * _codes.SIZES[code]
         kind = {"i": "INT", "u": "UINT", "f": "FLOAT", "b": "BFLOAT"}[name[0]]
         assert f"ROUNDELAY_{kind}{bits} = {code}" in text
-    for name, code in _library.COLLECTIVES.items():
+    for name, code in _codes.COLLECTIVES.items():
         words = "".join(f"_{c}" if c.isupper() else c.upper() for c in name)
         assert f"ROUNDELAY{words} = {code}" in text

@@ -1,0 +1,37 @@
+"""The codes of ``roundelay.h``, by the names that the language and the command have for what they stand for."""
+
+#: Codes of collectives, by the names of the language.
+COLLECTIVES = {
+    name: code
+    for code, name in enumerate(
+        (
+            "AllReduce",
+            "ReduceScatter",
+            "AllGather",
+            "Broadcast",
+            "Reduce",
+            "Scatter",
+            "Gather",
+            "AllToAll",
+        )
+    )
+}
+
+#: Codes of element types. They are NCCL's.
+DTYPES = {
+    name: code
+    for code, name in enumerate(
+        ("i8", "u8", "i32", "u32", "i64", "u64", "f16", "f32", "f64", "bf16")
+    )
+}
+
+#: Bytes of an element of each type, by its code.
+SIZES = (1, 1, 4, 4, 8, 8, 2, 4, 8, 2)
+
+#: Codes of reduce ops. Those that NCCL has are NCCL's.
+OPS = {
+    name: code
+    for code, name in enumerate(
+        ("sum", "prod", "max", "min", "avg", "band", "bor", "bxor", "land", "lor", "lxor")
+    )
+}
