@@ -177,6 +177,7 @@ pub use roundelay_macros::collective;
 #[doc(inline)]
 pub use roundelay_macros::{executor, include_collective};
 
+pub use comm::call::Call;
 pub use comm::{Comm, Rank};
 pub use error::{Error, Unproved};
 pub use plans::ToPlan;

@@ -1,5 +1,7 @@
 //! How this command was built, which measured times depend on.
 
+use crate::streams::say;
+
 /// `release`, or `dev`, which is quick to build: what moves data is optimized, and what calls it is not.
 pub(crate) const BUILD: &str = env!("ROUNDELAY_BUILD");
 
@@ -14,10 +16,10 @@ pub(crate) fn line(subcommand: &str) -> String {
 /// Warns that times mean little, if they do.
 pub(crate) fn warn(subcommand: &str) {
     if BUILD == "dev" {
-        anstream::eprintln!(
+        say(format!(
             "\x1b[1;93mwarning\x1b[0m\x1b[1m: this is the dev build, {}\x1b[0m",
             advice(subcommand)
-        );
+        ));
     }
 }
 

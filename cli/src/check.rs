@@ -19,10 +19,9 @@ use crate::certificate::{Certificate, Every};
 use crate::flags::SourceFlags;
 use crate::optimum::Optimum;
 use crate::program::{Loaded, load_with, read};
-use crate::report::{
-    Failure, Format, JsonDiagnostic, print, print_all, print_json, refuse, within_a_page,
-};
+use crate::report::{Failure, Format, JsonDiagnostic, print_all, refuse, within_a_page};
 use crate::stats::Stats;
+use crate::streams::{print, print_json};
 use crate::topology;
 use crate::values::{RankCounts, budget, rank_counts, signals};
 

@@ -21,7 +21,8 @@ use crate::flags::SourceFlags;
 use crate::kernel::KernelFlags;
 use crate::messages::{self, GoalFlags};
 use crate::program::{self, Loaded, compile, load, one, read};
-use crate::report::{Failure, Format, name_counts, print, print_all, refuse};
+use crate::report::{Failure, Format, name_counts, print_all, refuse};
+use crate::streams::print;
 use crate::values::{RankCounts, rank_counts};
 
 #[derive(Args)]

@@ -6,6 +6,7 @@ use roundelay_core::syntax;
 use crate::output;
 use crate::program::read;
 use crate::report::{Failure, Format, refuse};
+use crate::streams::{print, put};
 
 #[derive(Args)]
 pub(crate) struct FmtFlags {
@@ -32,7 +33,7 @@ pub(crate) fn main(flags: &FmtFlags) -> Result<bool, Failure> {
         let changed = source.text() != Some(text.as_str());
         if flags.check {
             if changed {
-                anstream::println!("{name} is not in canonical form");
+                print(&format!("{name} is not in canonical form"));
                 canonical = false;
             }
         } else if flags.write && name != "-" {
@@ -40,7 +41,7 @@ pub(crate) fn main(flags: &FmtFlags) -> Result<bool, Failure> {
                 output::write(name, &text)?;
             }
         } else {
-            anstream::print!("{text}");
+            put(&text);
         }
     }
     Ok(canonical)

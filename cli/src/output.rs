@@ -7,7 +7,8 @@ use std::path::Path;
 
 use roundelay_core::diagnostics::Code;
 
-use crate::report::{Failure, give_way, print_alone};
+use crate::report::Failure;
+use crate::streams::{give_way, print_alone, say};
 
 /// Says before the work what could not be written after it. `files` are flags and what they name; `document` is set
 /// where the report is for programs, who read standard output.
@@ -52,7 +53,7 @@ pub(crate) fn write(path: &str, text: &str) -> Result<(), Failure> {
 
 /// Says what was written.
 pub(crate) fn wrote(what: &str) {
-    anstream::eprintln!("    \x1b[1;92mwrote\x1b[0m {what}");
+    say(format!("    \x1b[1;92mwrote\x1b[0m {what}"));
 }
 
 pub(crate) fn unwritable(path: &str, error: &Error) -> Failure {

@@ -1,8 +1,5 @@
 //! From a SOURCE on the command line to checked algorithms with their parameters set.
 
-use std::io::Read as _;
-use std::sync::OnceLock;
-
 use roundelay::library;
 use roundelay_core::check::Frontend;
 use roundelay_core::check::dependencies::Dependencies;
@@ -16,40 +13,14 @@ use roundelay_core::syntax::Source;
 
 use crate::flags::SourceFlags;
 use crate::report::{Failure, print_all};
+use crate::streams;
 use crate::topology::{self, Given};
-
-/// What standard input held, which can be read once.
-static TYPED: OnceLock<String> = OnceLock::new();
-
-/// What standard input held, if it was read.
-pub(crate) fn typed() -> Option<String> {
-    TYPED.get().cloned()
-}
-
-/// Takes what another process read from its standard input for what is on this one's.
-pub(crate) fn retype(typed: Option<String>) {
-    if let Some(typed) = typed {
-        // Nothing was there before.
-        let _ = TYPED.set(typed);
-    }
-}
 
 /// Reads a file, standard input, or the library's file that holds the algorithm of that name.
 pub(crate) fn read(source: &str) -> Result<Source, Failure> {
     if source == "-" {
-        if let Some(text) = TYPED.get() {
-            return Ok(Source::from_bytes("<stdin>", text.as_bytes()));
-        }
-        let mut bytes = Vec::new();
-        return match std::io::stdin().read_to_end(&mut bytes) {
-            Ok(_) => {
-                let source = Source::from_bytes("<stdin>", &bytes);
-                if let Ok(text) = String::from_utf8(bytes) {
-                    // Nothing was there before.
-                    let _ = TYPED.set(text);
-                }
-                Ok(source)
-            }
+        return match streams::input() {
+            Ok(bytes) => Ok(Source::from_bytes("<stdin>", &bytes)),
             Err(error) => Err(Failure::usage(
                 Code::UnreadableSource,
                 format!("standard input cannot be read: {error}"),

@@ -1,9 +1,6 @@
 //! What goes wrong, as the person or the program that called sees it.
 
-use std::io::Write as _;
 use std::ops::RangeInclusive;
-use std::process::ExitCode;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use clap::ValueEnum;
 use roundelay::Algorithm as _;
@@ -15,6 +12,8 @@ use roundelay_core::source::Span;
 use roundelay_core::syntax::Source;
 use roundelay_core::topology::Problem;
 use serde::Serialize;
+
+use crate::streams::{print_json, say};
 
 /// Who a report is for.
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -53,24 +52,36 @@ impl Failure {
         }
     }
 
-    pub(crate) fn print(self) -> ExitCode {
+    /// Its code: where the program is wrong, that was printed with it.
+    pub(crate) fn code(&self) -> Code {
+        match self {
+            Self::Usage(problem) => problem.code,
+            Self::Value(diagnostics, _) => {
+                diagnostics.first().map_or(Code::BadCall, |first| first.code)
+            }
+            Self::Program => Code::BadCall,
+        }
+    }
+
+    /// Says it, and returns the exit code.
+    pub(crate) fn print(self) -> u8 {
         match self {
             Self::Usage(problem) => {
                 let Problem { code, title, notes, help } = *problem;
-                anstream::eprintln!("\x1b[1;91merror[{code}]\x1b[0m\x1b[1m: {title}\x1b[0m");
+                say(format!("\x1b[1;91merror[{code}]\x1b[0m\x1b[1m: {title}\x1b[0m"));
                 for note in notes {
-                    anstream::eprintln!("  = note: {note}");
+                    say(format!("  = note: {note}"));
                 }
                 if let Some(help) = help {
-                    anstream::eprintln!("  = help: {help}");
+                    say(format!("  = help: {help}"));
                 }
-                ExitCode::from(2)
+                2
             }
             Self::Value(diagnostics, source) => {
                 print_all(&diagnostics, &source);
-                ExitCode::from(2)
+                2
             }
-            Self::Program => ExitCode::from(1),
+            Self::Program => 1,
         }
     }
 }
@@ -158,44 +169,8 @@ impl JsonDiagnostic {
 
 /// Prints diagnostics like rustc does, to standard error.
 pub(crate) fn print_all(diagnostics: &[Diagnostic], source: &Source) {
-    let mut out = anstream::stderr().lock();
     for diagnostic in diagnostics {
-        let text = roundelay_core::render::render(diagnostic, source, true);
-        // A closed pipe is no reason to fail twice.
-        let _ = writeln!(out, "{text}\n");
-    }
-}
-
-/// Prints a value as one JSON document, to standard output.
-pub(crate) fn print_json(value: &impl Serialize) {
-    let text = serde_json::to_string_pretty(value).expect("plain data serializes");
-    print(&text);
-}
-
-/// Whether standard output belongs to a file that was asked for as `-`.
-static GIVEN_AWAY: AtomicBool = AtomicBool::new(false);
-
-/// From now on the report goes to standard error.
-pub(crate) fn give_way() {
-    GIVEN_AWAY.store(true, Ordering::Relaxed);
-}
-
-/// Prints a line of the report; a closed pipe ends the program quietly.
-pub(crate) fn print(text: &str) {
-    let printed = if GIVEN_AWAY.load(Ordering::Relaxed) {
-        writeln!(anstream::stderr().lock(), "{text}")
-    } else {
-        writeln!(anstream::stdout().lock(), "{text}")
-    };
-    if printed.is_err() {
-        std::process::exit(0);
-    }
-}
-
-/// Prints what was asked for as `-`, to standard output as it is.
-pub(crate) fn print_alone(text: &str) {
-    if std::io::stdout().lock().write_all(text.as_bytes()).is_err() {
-        std::process::exit(0);
+        say(format!("{}\n", roundelay_core::render::render(diagnostic, source, true)));
     }
 }
 
@@ -255,10 +230,7 @@ pub(crate) fn refuse<J: Serialize>(
                 0 => counted(errors, "error"),
                 n => format!("{} and {}", counted(errors, "error"), counted(n, "warning")),
             };
-            anstream::eprintln!(
-                "\x1b[1;91merror\x1b[0m\x1b[1m: {found} in {}\x1b[0m",
-                source.name()
-            );
+            say(format!("\x1b[1;91merror\x1b[0m\x1b[1m: {found} in {}\x1b[0m", source.name()));
         }
         Format::Json => {
             let all = diagnostics.iter().map(|d| JsonDiagnostic::new(d, source)).collect();

@@ -20,9 +20,8 @@ use crate::flags::{CalledBy, CallerFlags, EngineFlags, SourceFlags};
 use crate::memory;
 use crate::program::{Loaded, load, load_with, one, read};
 use crate::ranks;
-use crate::report::{
-    Failure, Format, JsonDiagnostic, name_counts, print, print_all, print_json, refuse,
-};
+use crate::report::{Failure, Format, JsonDiagnostic, name_counts, print_all, refuse};
+use crate::streams::{print, print_json};
 use crate::topology;
 use crate::values::{RankCounts, at_least, count, dtype, rank_counts, reduce_op};
 use crate::way::{Asked, Calls, Way};
@@ -129,7 +128,7 @@ pub(crate) fn main(flags: &RunFlags) -> Result<bool, Failure> {
 }
 
 /// Answers as a rank of a command with these flags.
-pub(crate) fn answer(flags: &RunFlags) -> std::process::ExitCode {
+pub(crate) fn answer(flags: &RunFlags) -> u8 {
     let options = flags.engine.options();
     ranks::answer(options, flags.callers.alloc, &mut |nranks, _| {
         let source = read(&flags.source.source)?;

@@ -6,7 +6,8 @@ use clap::{Args, Command};
 use clap_complete::Shell;
 use clap_mangen::Man;
 
-use crate::report::{Failure, print};
+use crate::report::Failure;
+use crate::streams::print;
 use crate::{markdown, output};
 
 #[derive(Args)]

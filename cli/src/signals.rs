@@ -10,7 +10,8 @@ use serde::Serialize;
 
 use crate::flags::{Callers, SourceFlags};
 use crate::program::{Loaded, load, one, read};
-use crate::report::{Failure, Format, JsonDiagnostic, name_counts, print, print_json, refuse};
+use crate::report::{Failure, Format, JsonDiagnostic, name_counts, refuse};
+use crate::streams::{print, print_json};
 use crate::values::{RankCounts, rank_counts};
 
 #[derive(Args)]

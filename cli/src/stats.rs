@@ -6,7 +6,7 @@ use std::time::Duration;
 use roundelay_core::stages::Spent;
 use serde::Serialize;
 
-use crate::report::print;
+use crate::streams::print;
 
 #[derive(Serialize)]
 pub(crate) struct Stats {

@@ -4,18 +4,38 @@ use roundelay_core::ids::RankId;
 
 use crate::{Collective, DType, Element, Error, ReduceOp};
 
-/// The shape of a call.
+/// A call of a collective as a value: what a binding of another language has, whose buffers are bytes.
+/// [`Rank::call_bytes`](crate::Rank::call_bytes) makes it. The lengths of buffers are those of [`Collective`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct Call {
-    pub(crate) collective: Collective,
-    pub(crate) root: u32,
-    /// Elements a unit.
-    pub(crate) count: u64,
-    pub(crate) dtype: DType,
-    pub(crate) op: ReduceOp,
+pub struct Call {
+    /// What is called.
+    pub collective: Collective,
+    /// The root, which has a meaning for rooted collectives only.
+    pub root: u32,
+    /// Elements a unit: c in the lengths of [`Collective`].
+    pub count: u64,
+    /// The type of the elements.
+    pub dtype: DType,
+    /// How contributions are combined, which has a meaning for collectives that reduce only.
+    pub op: ReduceOp,
 }
 
 impl Call {
+    /// The call, without what has no meaning for it: calls that mean the same are equal.
+    pub(crate) fn of(mut self, nranks: u32) -> Result<Self, Error> {
+        if !self.collective.is_rooted() {
+            self.root = 0;
+        }
+        if !self.collective.reduces() {
+            self.op = ReduceOp::Sum;
+        }
+        if self.root >= nranks {
+            let rank = RankId(self.root);
+            return Err(roundelay_kernels::Error::NoSuchRank { rank, nranks }.into());
+        }
+        Ok(self)
+    }
+
     /// A call of `nranks` ranks.
     pub(crate) fn new<T: Element>(
         nranks: u32,
@@ -23,11 +43,7 @@ impl Call {
         count: usize,
         op: ReduceOp,
     ) -> Result<Self, Error> {
-        if root >= nranks {
-            let rank = RankId(root);
-            return Err(roundelay_kernels::Error::NoSuchRank { rank, nranks }.into());
-        }
-        Ok(Self { collective, root, count: count as u64, dtype: T::DTYPE, op })
+        Self { collective, root, count: count as u64, dtype: T::DTYPE, op }.of(nranks)
     }
 
     /// A call of `nranks` ranks with an input and an output of these lengths.

@@ -2,8 +2,11 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::ops::RangeInclusive;
 use std::sync::Arc;
 
+use roundelay_core::program::Configured;
+use roundelay_core::schedule::params::ParamValue;
 use roundelay_core::verify::Proved;
 
 use super::call::Call;
@@ -24,6 +27,7 @@ pub(crate) struct Chosen(BTreeMap<&'static str, BTreeMap<u64, Choice>>);
 /// What makes the algorithm of a call.
 #[derive(Clone)]
 enum Choice {
+    Library,
     Fixed(Arc<dyn Algorithm + Send + Sync>),
     ByRoot(Arc<dyn Fn(u32) -> Box<dyn Algorithm> + Send + Sync>),
 }
@@ -41,6 +45,32 @@ impl Chosen {
     ) {
         let collective = make(0).collective();
         self.insert(collective, up_to, Choice::ByRoot(Arc::new(move |root| Box::new(make(root)))));
+    }
+
+    /// Uses `algorithm` for calls of so many bytes, and for others what was used before. What it is rooted at is the
+    /// root of the call, where it says by a parameter `root` what that is.
+    pub(crate) fn between(&mut self, bytes: &RangeInclusive<u64>, algorithm: Configured) {
+        if bytes.is_empty() {
+            return;
+        }
+        let collective = algorithm.collective();
+        let choice = if collective.is_rooted() {
+            Choice::ByRoot(Arc::new(move |root| {
+                let mut algorithm = algorithm.clone();
+                // Without such a parameter it is for one root, which each call is compared with.
+                _ = algorithm.set("root", ParamValue::Int(i64::from(root)));
+                Box::new(algorithm)
+            }))
+        } else {
+            Choice::Fixed(Arc::new(algorithm))
+        };
+        let table = self.0.entry(collective.name()).or_default();
+        if let Some(below) = bytes.start().checked_sub(1) {
+            let before = table.range(below..).next().map(|(_, choice)| choice.clone());
+            table.insert(below, before.unwrap_or(Choice::Library));
+        }
+        table.retain(|up_to, _| !bytes.contains(up_to));
+        table.insert(*bytes.end(), choice);
     }
 
     fn insert(&mut self, collective: Collective, up_to: u64, choice: Choice) {
@@ -66,7 +96,7 @@ impl Chosen {
         match table.and_then(|table| table.range(bytes..).next()) {
             Some((_, Choice::Fixed(algorithm))) => then(&**algorithm),
             Some((_, Choice::ByRoot(make))) => then(&*make(call.root)),
-            None => then(&*of_library(call, nranks)),
+            Some((_, Choice::Library)) | None => then(&*of_library(call, nranks)),
         }
     }
 }
@@ -101,6 +131,7 @@ impl fmt::Debug for Chosen {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let table = |table: &BTreeMap<u64, Choice>| -> Vec<(u64, String)> {
             let name = |choice: &Choice| match choice {
+                Choice::Library => "the library's".to_owned(),
                 Choice::Fixed(algorithm) => algorithm.name().to_owned(),
                 Choice::ByRoot(make) => make(0).name().to_owned(),
             };

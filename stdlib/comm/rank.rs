@@ -102,6 +102,42 @@ impl<'c> Rank<'c> {
         Ok(())
     }
 
+    /// Makes a call that is a value, on bytes: `input` and `output` are as long as the [`Collective`] says, in elements of
+    /// the call's type. [Errors](crate::Comm#errors-of-calls): E0404 for bytes that are not aligned for the type.
+    ///
+    /// ```
+    /// use roundelay::{Call, Collective, Comm, DType, ReduceOp};
+    ///
+    /// let comm = Comm::new(1)?;
+    /// let (collective, dtype, op) = (Collective::AllGather, DType::U8, ReduceOp::Sum);
+    /// let call = Call { collective, root: 0, count: 3, dtype, op };
+    /// let mut output = [0; 3];
+    /// comm.rank(0)?.call_bytes(call, &[1, 2, 3], &mut output)?;
+    /// assert_eq!(output, [1, 2, 3]);
+    /// # Ok::<(), roundelay::Error>(())
+    /// ```
+    pub fn call_bytes(&mut self, call: Call, input: &[u8], output: &mut [u8]) -> Result<(), Error> {
+        let (call, rank) = (call.of(self.nranks())?, self.id);
+        match self.plan(call)? {
+            Made::Threads(plan) => plan.rank(rank)?.run_bytes(input, output)?,
+            Made::Processes(plan) => plan.run_bytes(input, output)?,
+        }
+        Ok(())
+    }
+
+    /// Makes a call that is a value, in place, on bytes: `buffer` holds the rank's input before and its output after,
+    /// and is as long as the larger of the two. Where one of them is a block of the other, as of `AllGather`, it is
+    /// block r of rank r. [Errors](crate::Comm#errors-of-calls): E0408 where there is no form in place; those of
+    /// [`Self::call_bytes`].
+    pub fn call_bytes_in_place(&mut self, call: Call, buffer: &mut [u8]) -> Result<(), Error> {
+        let (call, rank) = (call.of(self.nranks())?, self.id);
+        match self.plan(call)? {
+            Made::Threads(plan) => plan.rank(rank)?.run_bytes_in_place(buffer)?,
+            Made::Processes(plan) => plan.run_bytes_in_place(buffer)?,
+        }
+        Ok(())
+    }
+
     /// Returns when all ranks have called it. It is an `AllReduce` of one byte.
     /// [Errors](crate::Comm#errors-of-calls): E0414 where another rank makes another call.
     pub fn barrier(&mut self) -> Result<(), Error> {

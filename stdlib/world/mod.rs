@@ -5,10 +5,12 @@ mod parts;
 mod progress;
 
 use std::num::NonZeroUsize;
+use std::ops::RangeInclusive;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::thread;
 
 use roundelay_core::ids::RankId;
+use roundelay_core::program::Configured;
 use roundelay_kernels::process::{self, Lent, Prepared, UniqueId, WorldPlan};
 
 use crate::comm::call::Call;
@@ -134,6 +136,20 @@ impl World {
         rank: u32,
         allgather: impl FnOnce(&[u8]) -> Result<Vec<u8>, String>,
     ) -> Result<Self, Error> {
+        Self::bootstrap_with(nranks, rank, Options::default(), allgather)
+    }
+
+    /// Joins by whatever brings the processes together already, as [`World::bootstrap`] does; plans are made and run as
+    /// `options` say.
+    ///
+    /// # Errors
+    /// E0406 for options that no run can have; else those of [`World::bootstrap`].
+    pub fn bootstrap_with(
+        nranks: u32,
+        rank: u32,
+        options: Options,
+        allgather: impl FnOnce(&[u8]) -> Result<Vec<u8>, String>,
+    ) -> Result<Self, Error> {
         let wrong = |what: String| -> Error { roundelay_kernels::Error::NotJoined { what }.into() };
         let mine = UniqueId::new()?;
         let all = allgather(mine.as_bytes())
@@ -153,7 +169,7 @@ impl World {
         }
         // That of rank 0 names the world.
         let first = all.first_chunk().ok_or_else(|| wrong("a world of no ranks".to_owned()))?;
-        Self::join(&UniqueId::from_bytes(*first), nranks, rank)
+        Self::join_with(&UniqueId::from_bytes(*first), nranks, rank, options)
     }
 
     fn of(engine: process::World) -> Self {
@@ -195,6 +211,15 @@ impl World {
         self.forgotten()
     }
 
+    /// Runs from now on, for calls of its collective whose bytes are in this range, an algorithm that was compiled when
+    /// the program ran; for others what was used before. Where its collective has a root, its parameter `root` is that
+    /// of the call. All ranks must use the same: a call in which they do not is refused (E0414).
+    #[must_use]
+    pub fn using_between(mut self, bytes: &RangeInclusive<u64>, algorithm: Configured) -> Self {
+        self.chosen.between(bytes, algorithm);
+        self.forgotten()
+    }
+
     fn forgotten(self) -> Self {
         let most = self.plans_kept();
         self.keeping(most)
@@ -228,6 +253,24 @@ impl World {
     /// E0407 where there is not so much memory left.
     pub fn alloc<T: Element>(&self, len: usize) -> Result<Lent<T>, Error> {
         Ok(self.engine.alloc(len)?)
+    }
+
+    /// Ends all calls of all ranks, also those under way, for a reason in words: they and all later ones fail with it
+    /// (E0413), unless the world failed before. Any thread may call it, and calling it twice is calling it once.
+    ///
+    /// ```
+    /// use roundelay::{UniqueId, World};
+    ///
+    /// let world = World::join(&UniqueId::new()?, 1, 0)?;
+    /// world.abort("the input is not what it should be")?;
+    /// assert_eq!(world.rank().barrier().unwrap_err().code().as_str(), "E0413");
+    /// # Ok::<(), roundelay::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// E0427 in a forked child, which is no rank.
+    pub fn abort(&self, why: &str) -> Result<(), Error> {
+        Ok(self.engine.abort(why)?)
     }
 
     /// Has this rank fail at a place of a call: for tests.

@@ -81,6 +81,16 @@ impl World {
         })
     }
 
+    /// A call on bytes, for the thread of `queue`.
+    fn bytes<'env, R: Send + 'env>(
+        &self,
+        queue: Result<&Queue<'env>, Error>,
+        call: Call,
+        run: impl FnOnce(&WorldPlan) -> Result<R, Error> + Send + 'env,
+    ) -> Pending<R> {
+        self.later(queue, call.of(self.nranks()), run)
+    }
+
     fn later_barrier(&self, queue: Result<&Queue<'_>, Error>) -> Pending<()> {
         let call = Call::new::<u8>(self.nranks(), (Collective::AllReduce, 0), 1, ReduceOp::Max);
         self.later(queue, call, |plan| Ok(plan.run_in_place(&mut [0_u8])?))
@@ -195,6 +205,32 @@ impl<'w> Nonblocking<'w> {
         O: DerefMut<Target = [T]> + Send + 'static,
     {
         self.world.apart(self.queue(), (Collective::AllToAll, 0), ReduceOp::Sum, (input, output))
+    }
+
+    /// [`Rank::call_bytes`](crate::Rank::call_bytes), which gives both buffers back.
+    #[must_use = "the buffers and the errors come from `wait`"]
+    pub fn call_bytes<I, O>(&self, call: Call, input: I, mut output: O) -> Pending<(I, O)>
+    where
+        I: Deref<Target = [u8]> + Send + 'static,
+        O: DerefMut<Target = [u8]> + Send + 'static,
+    {
+        self.world.bytes(self.queue(), call, move |plan| {
+            plan.run_bytes(&input, &mut output)?;
+            Ok((input, output))
+        })
+    }
+
+    /// [`Rank::call_bytes_in_place`](crate::Rank::call_bytes_in_place), which gives its buffer back.
+    #[must_use = "the buffers and the errors come from `wait`"]
+    pub fn call_bytes_in_place<B: DerefMut<Target = [u8]> + Send + 'static>(
+        &self,
+        call: Call,
+        mut buffer: B,
+    ) -> Pending<B> {
+        self.world.bytes(self.queue(), call, move |plan| {
+            plan.run_bytes_in_place(&mut buffer)?;
+            Ok(buffer)
+        })
     }
 
     /// [`Rank::barrier`](crate::Rank::barrier).

@@ -9,6 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
+use std::time::Duration;
 
 use crate::Error;
 
@@ -271,6 +272,14 @@ impl<B> Pending<B> {
             State::Made(made) => made,
             State::UnderWay | State::Left => unreachable!("it is made, and this takes it"),
         }
+    }
+
+    /// Waits for so long at most, and says whether the call is done, so that [`Self::wait`] returns at once.
+    pub fn wait_timeout(&self, timeout: Duration) -> bool {
+        let under_way = |state: &mut State<B>| matches!(state, State::UnderWay);
+        let waited = self.outcome.made.wait_timeout_while(self.outcome.state(), timeout, under_way);
+        let (state, _) = waited.unwrap_or_else(PoisonError::into_inner);
+        !matches!(&*state, State::UnderWay)
     }
 
     /// Whether the call is done, so that [`Self::wait`] returns at once.

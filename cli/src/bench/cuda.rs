@@ -14,7 +14,8 @@ use super::subject::{Refused, Subject};
 use super::timing::Timing;
 use super::{Case, Config, Summary, table};
 use crate::built;
-use crate::report::{Failure, Format, print, print_json};
+use crate::report::{Failure, Format};
+use crate::streams::{print, print_json};
 
 /// What the floor is, once for all sizes.
 const WHAT: &str = "every input read once and every output written once, at the speed of copies within the device; \

@@ -100,7 +100,7 @@ fn asked(flags: &BenchFlags, warn: bool) -> Result<Vec<Named>, Failure> {
 }
 
 /// Answers as a rank of a command with these flags.
-pub(crate) fn answer(flags: &BenchFlags) -> std::process::ExitCode {
+pub(crate) fn answer(flags: &BenchFlags) -> u8 {
     let mut algorithms = None;
     ranks::answer(flags.engine.options(), flags.callers.alloc, &mut |nranks, shape| {
         let algorithms = match &mut algorithms {

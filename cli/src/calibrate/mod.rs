@@ -13,7 +13,8 @@ use serde::Serialize;
 
 use crate::built;
 use crate::output;
-use crate::report::{Failure, Format, print, print_json};
+use crate::report::{Failure, Format};
+use crate::streams::{print, print_json};
 use crate::values::whole;
 
 #[derive(Args)]

@@ -10,7 +10,8 @@ use super::flags::CheckFlags;
 use super::list::{Class, Listed};
 use super::{size, wrong};
 use crate::optimum::Optimum;
-use crate::report::{Failure, Format, print, print_json, refuse};
+use crate::report::{Failure, Format, refuse};
+use crate::streams::{print, print_json};
 use crate::topo::count;
 
 #[derive(Serialize)]

@@ -6,7 +6,8 @@ use roundelay_core::syntax::Source;
 
 use super::{Stopped, one, read};
 use crate::flags::SourceFlags;
-use crate::report::{Failure, Format, print, refuse};
+use crate::report::{Failure, Format, refuse};
+use crate::streams::print;
 
 pub(crate) fn export(flags: &SourceFlags) -> Result<bool, Failure> {
     let source = read(&flags.source)?;

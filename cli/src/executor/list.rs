@@ -6,7 +6,8 @@ use serde::Serialize;
 
 use super::flags::ListFlags;
 use super::{compiled, read, size, wrong};
-use crate::report::{Failure, Format, print, print_json, refuse};
+use crate::report::{Failure, Format, refuse};
+use crate::streams::{print, print_json};
 
 #[derive(Serialize)]
 pub(super) struct Listed {

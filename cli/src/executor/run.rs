@@ -14,7 +14,8 @@ use super::size;
 use super::sizes::{Tested, tested};
 use crate::built;
 use crate::memory;
-use crate::report::{Failure, Format, print, print_json};
+use crate::report::{Failure, Format};
+use crate::streams::{print, print_json};
 
 /// A size that was run.
 #[derive(Serialize)]

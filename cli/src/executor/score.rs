@@ -15,7 +15,8 @@ use super::flags::ScoreFlags;
 use super::run::{Row, Runner, Runs};
 use super::{check, size};
 use crate::built;
-use crate::report::{Failure, Format, print, print_json};
+use crate::report::{Failure, Format};
+use crate::streams::{print, print_json};
 use crate::topo::short;
 
 #[derive(Serialize)]

@@ -7,7 +7,8 @@ use clap::Args;
 use roundelay_core::diagnostics::Code;
 
 use crate::program::or_nearest;
-use crate::report::{Failure, print};
+use crate::report::Failure;
+use crate::streams::print;
 
 #[derive(Args)]
 pub(crate) struct ExplainFlags {

@@ -1,9 +1,8 @@
 //! Processes of this command that are ranks and answer it: each has a pipe for what it is asked, and one for its answers.
 
-use std::env::args_os;
 use std::os::fd::OwnedFd;
-use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
-use std::process::{ChildStdin, ChildStdout, Command, ExitStatus, Stdio};
+use std::os::unix::process::ExitStatusExt as _;
+use std::process::{ChildStdin, ChildStdout, ExitStatus, Stdio};
 use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 use std::{io, process};
@@ -12,6 +11,7 @@ use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 
 use super::endings::{Ending, Endings};
 use super::environment::{Environment, refused};
+use crate::called;
 use crate::report::Failure;
 
 /// What all of them share.
@@ -30,6 +30,7 @@ pub(crate) struct Child {
 impl Children {
     /// What so many ranks share.
     pub(crate) fn new(nranks: u32) -> Result<Self, Failure> {
+        called::alone()?;
         let endings =
             Endings::new(nranks).map_err(|error| refused("memory for the endings", &error))?;
         let environment = Environment::new(nranks, endings.descriptor())?;
@@ -54,10 +55,8 @@ impl Children {
         rank: u32,
         arguments: &[String],
     ) -> io::Result<(ChildStdin, ChildStdout, Child)> {
-        // What this process runs, even if the file has been replaced since.
-        let mut command = Command::new("/proc/self/exe");
-        command.arg0("roundelay").envs(self.environment.of(rank));
-        command.args(arguments).args(args_os().skip(1));
+        let mut command = called::again();
+        command.envs(self.environment.of(rank)).args(arguments).args(called::args());
         command.stdin(Stdio::piped()).stdout(Stdio::piped());
         let mut child = command.spawn()?;
         let asks = child.stdin.take().expect("a pipe");

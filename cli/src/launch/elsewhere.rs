@@ -1,7 +1,7 @@
 //! `roundelay launch`, and processes that answer, where ranks as processes do not run: whoever asks for them is refused.
 
 use std::convert::Infallible;
-use std::process::{ChildStdin, ChildStdout, ExitCode};
+use std::process::{ChildStdin, ChildStdout};
 
 use roundelay_core::diagnostics::Code;
 
@@ -12,17 +12,17 @@ mod flags;
 
 pub(crate) use flags::LaunchFlags;
 
-pub(crate) fn main(_: &LaunchFlags) -> Result<ExitCode, Failure> {
+pub(crate) fn main(_: &LaunchFlags) -> Result<u8, Failure> {
     let title = "`roundelay launch` starts processes on Linux only";
     Err(Failure::usage(Code::SystemRefused, title))
 }
 
 /// No process was started to become a rank.
-pub(crate) fn become_rank() -> Option<ExitCode> {
+pub(crate) fn become_rank() -> Option<u8> {
     None
 }
 
-pub(crate) fn tie_to(_: i32) -> Result<(), ExitCode> {
+pub(crate) fn tie_to(_: i32) -> Result<(), u8> {
     Err(refused().print())
 }
 

@@ -16,10 +16,9 @@ mod rank;
 mod signals;
 mod told;
 
-use std::process::ExitCode;
-
 use roundelay_core::diagnostics::Code;
 
+use crate::called;
 use crate::report::Failure;
 
 pub(crate) use children::{Child, Children};
@@ -27,17 +26,18 @@ pub(crate) use flags::LaunchFlags;
 pub(crate) use rank::{become_rank, tie_to};
 
 /// The exit code is that of the job.
-pub(crate) fn main(flags: &LaunchFlags) -> Result<ExitCode, Failure> {
+pub(crate) fn main(flags: &LaunchFlags) -> Result<u8, Failure> {
     if flags.timeout.is_some_and(|timeout| timeout.is_zero()) {
         let failure = Failure::usage(Code::BadFlag, "--timeout 0 leaves a job no time");
         return Err(failure.with_help("a job without the flag may take any time"));
     }
+    called::alone()?;
     program::find(&flags.command[0])?;
     let (sender, events) = std::sync::mpsc::channel();
     // Before there are ranks, so that no signal passes them by.
     signals::listen(&sender)?;
     let job = job::Job::start(flags, &sender)?;
-    Ok(ExitCode::from(job.wait(&events)))
+    Ok(job.wait(&events))
 }
 
 /// What the launcher waits for.

@@ -1,7 +1,7 @@
 //! The processes of a job.
 
 use std::io::{IsTerminal as _, Result, copy, stderr, stdin, stdout};
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Stdio};
 use std::sync::mpsc::Sender;
 use std::thread;
 use std::time::Instant;
@@ -18,6 +18,7 @@ use super::environment::Environment;
 use super::flags::LaunchFlags;
 use super::lines::relay;
 use super::rank::arguments;
+use crate::called;
 
 pub(super) struct Rank {
     /// Its process, and the group that this leads.
@@ -38,9 +39,8 @@ pub(super) fn start(
 ) -> Result<Rank> {
     use std::os::unix::process::CommandExt as _;
 
-    // What this process runs, even if the file has been replaced since.
-    let mut command = Command::new("/proc/self/exe");
-    command.arg0("roundelay").process_group(0).envs(environment.of(rank));
+    let mut command = called::again();
+    command.process_group(0).envs(environment.of(rank));
     command.args(arguments(rank)).args(&flags.command);
     let typed = rank == 0 && is_typed();
     command.stdin(match rank {

@@ -1,16 +1,16 @@
 //! The process that becomes a rank: this command again, which ties its life to the launcher's and then becomes the
 //! program. What is done between a fork and an exec would not be safe code.
 
-use std::env;
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsStr;
 use std::io::ErrorKind;
 use std::os::unix::process::CommandExt as _;
-use std::process::{Command, ExitCode, id};
+use std::process::{Command, id};
 
 use roundelay_core::diagnostics::Code;
 use rustix::process::{Pid, Signal, getppid, set_parent_process_death_signal};
 
 use super::environment::refused;
+use crate::called;
 use crate::report::Failure;
 
 /// The first argument of such a process. It is no subcommand that helps and completions would list.
@@ -23,8 +23,8 @@ pub(super) fn arguments(rank: u32) -> [String; 3] {
 
 /// Becomes a rank, if this process was started for it. Returns only where it was not, or where the program cannot be
 /// executed: with the exit code that shells give then.
-pub(crate) fn become_rank() -> Option<ExitCode> {
-    let args: Vec<OsString> = env::args_os().skip(1).collect();
+pub(crate) fn become_rank() -> Option<u8> {
+    let args = called::args();
     let [word, launcher, rank, program, args @ ..] = &args[..] else { return None };
     if word != WORD {
         return None;
@@ -39,7 +39,7 @@ pub(crate) fn become_rank() -> Option<ExitCode> {
         let title = format!("`{}` cannot be executed: {error}", program.to_string_lossy());
         Failure::usage(Code::BadCall, title).print();
     }
-    Some(ExitCode::from(if error.kind() == ErrorKind::NotFound { 127 } else { 126 }))
+    Some(if error.kind() == ErrorKind::NotFound { 127 } else { 126 })
 }
 
 /// A number among the arguments.
@@ -48,9 +48,9 @@ fn number(text: &OsStr) -> Option<i32> {
 }
 
 /// Ties this process's life to that of the process that started it: the kernel kills it where that ends.
-pub(crate) fn tie_to(parent: i32) -> Result<(), ExitCode> {
+pub(crate) fn tie_to(parent: i32) -> Result<(), u8> {
     set_parent_process_death_signal(Some(Signal::KILL))
         .map_err(|error| refused("the signal of the launcher's death", &error.into()).print())?;
     // It may have died before.
-    if getppid().map(Pid::as_raw_pid) == Some(parent) { Ok(()) } else { Err(ExitCode::FAILURE) }
+    if getppid().map(Pid::as_raw_pid) == Some(parent) { Ok(()) } else { Err(1) }
 }

@@ -1,6 +1,5 @@
 //! How a job ended, in one line.
 
-use std::io::Write as _;
 use std::iter;
 use std::time::Duration;
 
@@ -10,6 +9,7 @@ use signal_hook::low_level::signal_name;
 
 use super::endings::Ending;
 use super::processes::Rank;
+use crate::streams::say;
 
 /// Why a job does not end well: what came first.
 #[derive(Clone, Copy)]
@@ -53,18 +53,13 @@ pub(super) fn tell(cause: Cause, ranks: &[Rank]) {
         format!("{what}: {rank} {}", counted(which))
     });
     let line = iter::once(what).chain(others).collect::<Vec<_>>().join("; ");
-    print(&format!("\x1b[1;91merror\x1b[0m\x1b[1m: {line}\x1b[0m"));
+    say(format!("\x1b[1;91merror\x1b[0m\x1b[1m: {line}\x1b[0m"));
 }
 
 /// Says that a rank failed, where the others go on.
 pub(super) fn tell_of_one(rank: usize, ranks: &[Rank]) {
     let (failed, how) = (failed(rank, ranks), how(ranks[rank].ending));
-    print(&format!("\x1b[1;93mwarning\x1b[0m\x1b[1m: {failed}: {how}; the others go on\x1b[0m"));
-}
-
-/// Prints a line, if anybody reads it: the ranks do not end because nobody does.
-fn print(line: &str) {
-    let _ = writeln!(anstream::stderr(), "{line}");
+    say(format!("\x1b[1;93mwarning\x1b[0m\x1b[1m: {failed}: {how}; the others go on\x1b[0m"));
 }
 
 fn failed(rank: usize, ranks: &[Rank]) -> String {

@@ -15,7 +15,8 @@ use roundelay_core::program::Configured;
 use roundelay_core::schedule::Algorithm;
 
 use crate::program::{compile, read};
-use crate::report::{Failure, Format, print, print_json, refuse};
+use crate::report::{Failure, Format, refuse};
+use crate::streams::{print, print_json};
 use crate::values::{collective_named, collectives};
 use facts::Listed;
 pub(crate) use flags::ListFlags;

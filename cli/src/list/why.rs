@@ -11,7 +11,8 @@ use serde::Serialize;
 
 use super::SHOWN;
 use super::flags::ListFlags;
-use crate::report::{Failure, Format, print, print_json};
+use crate::report::{Failure, Format};
+use crate::streams::{print, print_json};
 use crate::topology;
 
 /// Bytes of a file of constants beyond which none is read.

@@ -2,10 +2,9 @@
 //! failure.
 
 use std::collections::BTreeMap;
-use std::env::args_os;
 use std::ffi::OsString;
 use std::io::{BufRead as _, Result, Write as _, stdin, stdout};
-use std::process::{ExitCode, id};
+use std::process::id;
 
 use roundelay::Options;
 use roundelay_core::verify::Proved;
@@ -13,9 +12,10 @@ use roundelay_core::verify::Proved;
 use super::Shape;
 use super::held::{Held, Place};
 use super::lines::{Answer, Ask, Reply, Told};
+use crate::called;
 use crate::launch::tie_to;
-use crate::program;
 use crate::report::Failure;
+use crate::streams;
 use crate::values::{dtype, reduce_op};
 
 /// The first argument of such a process. It is no subcommand that helps and completions would list.
@@ -27,8 +27,8 @@ pub(super) fn arguments() -> [String; 2] {
 }
 
 /// What follows the name of the command, if this process was started to answer it; its life is tied to the command's.
-pub(crate) fn become_rank() -> Option<std::result::Result<Vec<OsString>, ExitCode>> {
-    let mut args = args_os().skip(1);
+pub(crate) fn become_rank() -> Option<std::result::Result<Vec<OsString>, u8>> {
+    let mut args = called::args().into_iter();
     let (word, asker) = (args.next()?, args.next()?);
     if word != WORD {
         return None;
@@ -41,12 +41,12 @@ pub(crate) fn become_rank() -> Option<std::result::Result<Vec<OsString>, ExitCod
 type Find<'a> = dyn FnMut(u32, &Shape) -> std::result::Result<Proved, Failure> + 'a;
 
 /// Answers all questions.
-pub(crate) fn answer(options: Options, alloc: bool, find: &mut Find<'_>) -> ExitCode {
+pub(crate) fn answer(options: Options, alloc: bool, find: &mut Find<'_>) -> u8 {
     let rank = Rank { options, alloc, place: None, held: None, proved: BTreeMap::new() };
     match rank.serve(find) {
-        Ok(true) => ExitCode::SUCCESS,
+        Ok(true) => 0,
         // The command says what was wrong, if it is still there.
-        Ok(false) | Err(_) => ExitCode::FAILURE,
+        Ok(false) | Err(_) => 1,
     }
 }
 
@@ -87,7 +87,7 @@ impl Rank {
     fn reply(&mut self, ask: Ask, find: &mut Find<'_>) -> std::result::Result<Answer, Failure> {
         let mut answer = Answer::default();
         if let Ask::Join { typed } = ask {
-            program::retype(typed);
+            streams::retype(typed);
             self.place = Some(Place::join(self.options, self.alloc)?);
             return Ok(answer);
         }

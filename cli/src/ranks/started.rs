@@ -9,8 +9,8 @@ use super::Shape;
 use super::answers::arguments;
 use super::lines::{Answer, Ask, Reply, Told};
 use crate::launch::{Child, Children};
-use crate::program;
 use crate::report::Failure;
+use crate::streams;
 
 /// As many processes of this command as there are ranks. They end when this is dropped, or when this process ends.
 pub(crate) struct Ranks {
@@ -32,7 +32,7 @@ impl Ranks {
             let (asks, answers, process) = children.start(rank, &arguments())?;
             ranks.ranks.push(Rank { asks, answers: BufReader::new(answers), process });
         }
-        ranks.ask(&Ask::Join { typed: program::typed() })?;
+        ranks.ask(&Ask::Join { typed: streams::typed() })?;
         Ok(ranks)
     }
 

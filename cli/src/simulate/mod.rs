@@ -24,7 +24,8 @@ use roundelay_core::verify;
 use crate::bench::count;
 use crate::output;
 use crate::program::{Loaded, load_on, one, read};
-use crate::report::{Failure, Format, JsonDiagnostic, print, print_json, refuse};
+use crate::report::{Failure, Format, JsonDiagnostic, refuse};
+use crate::streams::{print, print_json};
 use crate::topology;
 use picture::Size;
 

@@ -11,6 +11,7 @@ use roundelay_core::simulate::Timeline;
 use super::Run;
 use crate::output;
 use crate::report::Failure;
+use crate::streams::say;
 use crate::values::{Refused, bytes};
 
 /// Pixels that a picture may be wide.
@@ -198,10 +199,10 @@ impl PictureFlags {
         if self.view.is_none()
             && let (View::Matrix, messages) = spacetime::view(schedule, timeline, &drawing)
         {
-            anstream::eprintln!(
+            say(format!(
                 "note: {messages} messages are too many for arrows, and the picture has colors instead: \
                  it says how to get arrows, and --view matrix says that this is meant"
-            );
+            ));
         }
         Ok(())
     }

@@ -11,7 +11,8 @@ use roundelay_core::ids::RankId;
 use roundelay_core::topology::nccl;
 
 use crate::output;
-use crate::report::{Failure, JsonDiagnostic, print, print_json};
+use crate::report::{Failure, JsonDiagnostic};
+use crate::streams::{print, print_json};
 use crate::topology::{self, Given};
 use describe::Description;
 pub(crate) use flags::TopoFlags;

@@ -70,6 +70,10 @@ impl World {
         match *self {}
     }
 
+    pub fn abort(&self, _: &str) -> Result<(), Error> {
+        match *self {}
+    }
+
     pub fn inject(&self, _: u64, _: u32, _: fn(), _: Fault) {
         match *self {}
     }

@@ -183,6 +183,19 @@ impl World {
         self.give_up(&Cause::Gave { by: self.id(), why: error.text() }, error)
     }
 
+    /// Ends all calls and messages for a reason of the caller's: those under way and all later ones fail (E0413), unless
+    /// the world has failed before.
+    ///
+    /// # Errors
+    /// E0427 in a forked child.
+    pub fn abort(&self, why: &str) -> Result<(), Error> {
+        self.here()?;
+        let why = format!("it aborted: {why}");
+        _ = failure::write(&self.board.arena, &Cause::Gave { by: self.id(), why });
+        self.board.wake_all();
+        Ok(())
+    }
+
     /// Another rank wrote what none of ours writes: nothing can be trusted any more.
     pub(super) fn corrupt(&self, what: String) -> Error {
         self.give_up_for(Error::Corrupt { what })

@@ -13,7 +13,8 @@ use roundelay_core::simulate::Machine;
 
 use super::flags::SimulateFlags;
 use crate::output;
-use crate::report::{Failure, Format, print, print_json};
+use crate::report::{Failure, Format};
+use crate::streams::{print, print_json};
 use crate::topology::Given;
 use levels::Levels;
 use points::{Missing, Point};

@@ -1,0 +1,13 @@
+//! The name by which the dynamic linker knows the library, and versions for its symbols.
+
+fn main() {
+    println!("cargo::rerun-if-changed=build.rs");
+    let says = |name| std::env::var(name).unwrap_or_default();
+    if says("CARGO_CFG_TARGET_OS") == "linux" {
+        let major = says("CARGO_PKG_VERSION_MAJOR");
+        println!("cargo::rustc-cdylib-link-arg=-Wl,-soname,libroundelay.so.{major}");
+        // Each symbol has the version of that name; the linker that Rust brings along knows no such thing.
+        println!("cargo::rustc-cdylib-link-arg=-fuse-ld=bfd");
+        println!("cargo::rustc-cdylib-link-arg=-Wl,--default-symver");
+    }
+}

@@ -1,0 +1,425 @@
+//! The C library of Roundelay: what `roundelay.h` declares, and describes.
+//!
+//! Handles are numbers that are looked up, so that a stale one is an error. Whatever a function does, it returns: a panic
+//! is caught and is an error like others. A function that can fail returns 0, or the number of the error's code.
+
+mod alone;
+mod buffers;
+mod codes;
+mod compiler;
+mod memory;
+mod requests;
+mod status;
+mod table;
+mod worlds;
+
+use std::ffi::{c_char, c_int, c_void};
+
+use alone::Run;
+use buffers::Place;
+use requests::Waited;
+use roundelay::UniqueId;
+use status::{guarded, returning};
+use worlds::Bootstrap;
+
+/// What a world is made with; the header has its description.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct Options {
+    /// Bytes of the structure as the caller knows it.
+    pub size: u64,
+    /// The deadline of every wait, in milliseconds; 0 for the default.
+    pub timeout_ms: u64,
+    /// The level of the optimizer: 0, 1 or 2.
+    pub level: u32,
+    /// For what comes; 0.
+    pub reserved: u32,
+}
+
+/// A call, by the header's codes.
+#[derive(Clone, Copy)]
+struct Called {
+    collective: c_int,
+    count: u64,
+    dtype: c_int,
+    op: c_int,
+    root: u32,
+}
+
+/// The version of this library.
+#[unsafe(no_mangle)]
+pub extern "C" fn roundelay_version() -> *const c_char {
+    concat!(env!("CARGO_PKG_VERSION"), "\0").as_ptr().cast()
+}
+
+/// The text of this thread's last error.
+#[unsafe(no_mangle)]
+pub extern "C" fn roundelay_last_error() -> *const c_char {
+    status::last()
+}
+
+/// Makes an id, by which one world meets.
+///
+/// # Safety
+/// `id` has room for 128 bytes.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn roundelay_unique_id(id: *mut u8) -> c_int {
+    guarded(|| {
+        let made = UniqueId::new()?;
+        // SAFETY: the caller's promise.
+        let id = unsafe { buffers::write(id, UniqueId::BYTES, "id") }?;
+        id.copy_from_slice(made.as_bytes());
+        Ok(())
+    })
+}
+
+/// Joins the world that a launcher started this process in.
+///
+/// # Safety
+/// `options` is null or points to the structure, `world` to a handle.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn roundelay_init_from_env(
+    options: *const Options,
+    world: *mut u64,
+) -> c_int {
+    // SAFETY: the caller's promise.
+    guarded(|| unsafe { returning(world, "world", worlds::join(Bootstrap::Environment, options)) })
+}
+
+/// Joins the world of this id.
+///
+/// # Safety
+/// `id` has 128 bytes; `options` is null or points to the structure, `world` to a handle.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn roundelay_init_id(
+    id: *const u8,
+    nranks: u32,
+    rank: u32,
+    options: *const Options,
+    world: *mut u64,
+) -> c_int {
+    guarded(|| {
+        // SAFETY: the caller's promise.
+        let id = unsafe { buffers::read(id, UniqueId::BYTES, "id") }?;
+        let id = id.first_chunk().map(|id| UniqueId::from_bytes(*id));
+        let way = Bootstrap::Id { id: id.expect("it has as many bytes"), nranks, rank };
+        // SAFETY: the caller's promise.
+        unsafe { returning(world, "world", worlds::join(way, options)) }
+    })
+}
+
+/// Brings together bytes of all ranks: `mine` has `bytes` of them, `all` has room for as many of each.
+pub type Allgather = unsafe extern "C" fn(
+    mine: *const c_void,
+    all: *mut c_void,
+    bytes: u64,
+    context: *mut c_void,
+) -> c_int;
+
+/// Joins a world by what brings the processes together already.
+///
+/// # Safety
+/// `allgather` may be called once with `context`, by this thread; `options` is null or points to the structure, `world`
+/// to a handle.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn roundelay_init_allgather(
+    nranks: u32,
+    rank: u32,
+    allgather: Option<Allgather>,
+    context: *mut c_void,
+    options: *const Options,
+    world: *mut u64,
+) -> c_int {
+    let way = Bootstrap::Allgather { nranks, rank, allgather, context };
+    // SAFETY: the caller's promise.
+    guarded(|| unsafe { returning(world, "world", worlds::join(way, options)) })
+}
+
+/// The rank of this process.
+///
+/// # Safety
+/// `rank` points to a number.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn roundelay_rank(world: u64, rank: *mut u32) -> c_int {
+    // SAFETY: the caller's promise.
+    guarded(|| unsafe { returning(rank, "rank", worlds::with(world, |w| Ok(w.rank().id()))) })
+}
+
+/// The number of ranks.
+///
+/// # Safety
+/// `nranks` points to a number.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn roundelay_nranks(world: u64, nranks: *mut u32) -> c_int {
+    // SAFETY: the caller's promise.
+    guarded(|| unsafe { returning(nranks, "nranks", worlds::with(world, |w| Ok(w.nranks()))) })
+}
+
+/// Makes a call, and returns when this rank is done.
+///
+/// # Safety
+/// `input` and `output` have as many elements as the collective says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn roundelay_call(
+    world: u64,
+    collective: c_int,
+    input: *const c_void,
+    output: *mut c_void,
+    count: u64,
+    dtype: c_int,
+    op: c_int,
+    root: u32,
+) -> c_int {
+    let called = Called { collective, count, dtype, op, root };
+    guarded(|| {
+        worlds::with(world, |world| {
+            let place = Place::new(world, called, input.cast(), output.cast())?;
+            // SAFETY: the caller's promise.
+            Ok(unsafe { place.run(world) }?)
+        })
+    })
+}
+
+/// Starts a call, and returns at once.
+///
+/// # Safety
+/// `input` and `output` have as many elements as the collective says, which nobody touches until the request is done;
+/// `request` points to a handle.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn roundelay_start(
+    world: u64,
+    collective: c_int,
+    input: *const c_void,
+    output: *mut c_void,
+    count: u64,
+    dtype: c_int,
+    op: c_int,
+    root: u32,
+    request: *mut u64,
+) -> c_int {
+    let called = Called { collective, count, dtype, op, root };
+    let start = || {
+        worlds::with(world, |world| {
+            let place = Place::new(world, called, input.cast(), output.cast())?;
+            // SAFETY: the caller's promise.
+            Ok(unsafe { place.start(world) })
+        })
+    };
+    // SAFETY: the caller's promise.
+    guarded(|| unsafe { returning(request, "request", start()) })
+}
+
+/// Waits for a call that was started: 1 is that it is not done in that time.
+#[unsafe(no_mangle)]
+pub extern "C" fn roundelay_wait(request: u64, timeout_ms: i64) -> c_int {
+    let mut waited = Waited::Done;
+    let status = guarded(|| {
+        waited = requests::wait(request, timeout_ms)?;
+        Ok(())
+    });
+    if waited == Waited::UnderWay { status::UNDER_WAY } else { status }
+}
+
+/// Lets a call that was started go on by itself.
+#[unsafe(no_mangle)]
+pub extern "C" fn roundelay_release(request: u64) -> c_int {
+    guarded(|| requests::release(request))
+}
+
+/// Sends to a rank, which receives.
+///
+/// # Safety
+/// `buffer` has `count` elements.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn roundelay_send(
+    world: u64,
+    buffer: *const c_void,
+    count: u64,
+    dtype: c_int,
+    to: u32,
+) -> c_int {
+    // SAFETY: the caller's promise.
+    guarded(|| worlds::with(world, |w| unsafe { buffers::send(w, buffer, count, dtype, to) }))
+}
+
+/// Receives from a rank, which sends.
+///
+/// # Safety
+/// `buffer` has `count` elements.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn roundelay_recv(
+    world: u64,
+    buffer: *mut c_void,
+    count: u64,
+    dtype: c_int,
+    from: u32,
+) -> c_int {
+    // SAFETY: the caller's promise.
+    guarded(|| worlds::with(world, |w| unsafe { buffers::recv(w, buffer, count, dtype, from) }))
+}
+
+/// Returns when all ranks have called it.
+#[unsafe(no_mangle)]
+pub extern "C" fn roundelay_barrier(world: u64) -> c_int {
+    guarded(|| worlds::with(world, |world| Ok(world.rank().barrier()?)))
+}
+
+/// Uses an algorithm for calls of its collective.
+///
+/// # Safety
+/// `source` ends with a zero; `algorithm` is null or ends with one.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn roundelay_use(
+    world: u64,
+    source: *const c_char,
+    algorithm: *const c_char,
+    collective: c_int,
+    min_bytes: u64,
+    max_bytes: u64,
+) -> c_int {
+    guarded(|| {
+        // SAFETY: the caller's promise.
+        let source = unsafe { compiler::Source::new(source, algorithm) }?;
+        worlds::use_algorithm(world, source.algorithm(collective)?, &(min_bytes..=max_bytes))
+    })
+}
+
+/// Makes of the ranks of each color a world of its own.
+///
+/// # Safety
+/// `part` points to a handle.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn roundelay_split(
+    world: u64,
+    color: i64,
+    key: i64,
+    part: *mut u64,
+) -> c_int {
+    // SAFETY: the caller's promise.
+    guarded(|| unsafe { returning(part, "part", worlds::split(world, color, key)) })
+}
+
+/// Makes a world of those who are left.
+///
+/// # Safety
+/// `rest` points to a handle.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn roundelay_shrink(world: u64, rest: *mut u64) -> c_int {
+    // SAFETY: the caller's promise.
+    guarded(|| unsafe { returning(rest, "rest", worlds::shrink(world)) })
+}
+
+/// Lends memory that all ranks can touch.
+///
+/// # Safety
+/// `memory` points to a pointer.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn roundelay_alloc(
+    world: u64,
+    bytes: u64,
+    memory: *mut *mut c_void,
+) -> c_int {
+    // SAFETY: the caller's promise.
+    guarded(|| unsafe { returning(memory, "memory", memory::alloc(world, bytes)) })
+}
+
+/// Gives memory back.
+#[unsafe(no_mangle)]
+pub extern "C" fn roundelay_free(memory: *mut c_void) -> c_int {
+    guarded(|| memory::free(memory))
+}
+
+/// Ends all calls of all ranks.
+///
+/// # Safety
+/// `why` is null or ends with a zero.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn roundelay_abort(world: u64, why: *const c_char) -> c_int {
+    guarded(|| {
+        let none = "the program called roundelay_abort";
+        // SAFETY: the caller's promise.
+        let why = if why.is_null() { none } else { unsafe { buffers::text(why, "why") }? };
+        worlds::with(world, |world| Ok(world.abort(why)?))
+    })
+}
+
+/// Leaves a world.
+#[unsafe(no_mangle)]
+pub extern "C" fn roundelay_finalize(world: u64) -> c_int {
+    guarded(|| worlds::leave(world))
+}
+
+/// Runs an algorithm in this process, for all ranks.
+///
+/// # Safety
+/// `source` ends with a zero; `algorithm` is null or ends with one; `inputs` and `outputs` have `nranks` pointers to as
+/// many elements as the collective says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn roundelay_run(
+    source: *const c_char,
+    algorithm: *const c_char,
+    nranks: u32,
+    inputs: *const *const c_void,
+    outputs: *const *mut c_void,
+    count: u64,
+    dtype: c_int,
+    op: c_int,
+) -> c_int {
+    guarded(|| {
+        // SAFETY: the caller's promise.
+        let source = unsafe { compiler::Source::new(source, algorithm) }?;
+        let run = Run::new(&source, nranks, count, dtype, op)?;
+        // SAFETY: the caller's promise.
+        unsafe { run.on(inputs, outputs) }
+    })
+}
+
+/// Runs the command as a function.
+///
+/// # Safety
+/// `args` has `nargs` texts that end with zeros; `input` is null or ends with one; `code`, `out` and `err` are null or
+/// point to what is returned.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn roundelay_command(
+    nargs: u64,
+    args: *const *const c_char,
+    input: *const c_char,
+    code: *mut c_int,
+    out: *mut *mut c_char,
+    err: *mut *mut c_char,
+) -> c_int {
+    // SAFETY: the caller's promise.
+    guarded(|| unsafe { compiler::command(nargs, args, input, [out, err], code) })
+}
+
+/// Frees a text of [`roundelay_command`].
+///
+/// # Safety
+/// It is null or such a text, and was not freed.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn roundelay_free_text(text: *mut c_char) {
+    // SAFETY: the caller's promise.
+    unsafe { compiler::free(text) }
+}
+
+/// Runs the command in the place of this program, and returns its exit code.
+///
+/// # Safety
+/// `again` has `nagain` texts that end with zeros, `args` has `nargs`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn roundelay_main(
+    nagain: u64,
+    again: *const *const c_char,
+    nargs: u64,
+    args: *const *const c_char,
+) -> c_int {
+    let mut code = 0;
+    // SAFETY: the caller's promise.
+    let status = guarded(|| unsafe {
+        let again = buffers::texts(again, nagain, "again")?;
+        let args = buffers::texts(args, nargs, "args")?;
+        code = compiler::main(&again, &args);
+        Ok(())
+    });
+    if status == 0 { code } else { 2 }
+}

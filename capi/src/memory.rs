@@ -1,0 +1,46 @@
+//! Memory that all ranks can touch, lent until it is given back or its world is left.
+
+use std::ffi::c_void;
+
+use roundelay::Lent;
+
+use crate::status::{Outcome, bad};
+use crate::table::Table;
+use crate::worlds;
+
+/// By no handle: by where it lies.
+static LENT: Table<Piece> = Table::new("memory");
+
+struct Piece {
+    world: u64,
+    at: usize,
+    /// As wide as the widest element type, so that any may lie there.
+    _lent: Lent<u64>,
+}
+
+pub(crate) fn alloc(handle: u64, bytes: u64) -> Outcome<*mut c_void> {
+    worlds::with(handle, |world| {
+        let words = usize::try_from(bytes.div_ceil(8)).unwrap_or(usize::MAX);
+        let mut lent = world.alloc::<u64>(words)?;
+        let memory: *mut c_void = lent.as_mut_ptr().cast();
+        LENT.insert(Piece { world: handle, at: memory.addr(), _lent: lent });
+        Ok(memory)
+    })
+}
+
+pub(crate) fn free(memory: *mut c_void) -> Outcome<()> {
+    if memory.is_null() {
+        return Ok(());
+    }
+    let freed = LENT.take_all(|piece| piece.at == memory.addr());
+    if freed.is_empty() {
+        let fix = "give what roundelay_alloc returned, once, and before its world is left";
+        return Err(bad(format!("no memory was lent at {memory:p}"), fix));
+    }
+    Ok(())
+}
+
+/// Takes back what a world has lent.
+pub(crate) fn forget(world: u64) {
+    drop(LENT.take_all(|piece| piece.world == world));
+}

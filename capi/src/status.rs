@@ -1,0 +1,92 @@
+//! What functions return, and the text of an error.
+
+use std::cell::RefCell;
+use std::ffi::{CStr, CString, c_char, c_int};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use roundelay::EngineError;
+use roundelay_core::diagnostics::Code;
+
+/// A call that was started is not done.
+pub(crate) const UNDER_WAY: c_int = 1;
+
+/// An error: its code, and its text.
+pub(crate) struct Fault {
+    code: Code,
+    message: String,
+}
+
+pub(crate) type Outcome<T> = Result<T, Fault>;
+
+impl Fault {
+    pub(crate) fn new(code: Code, message: String) -> Self {
+        Self { code, message }
+    }
+}
+
+impl From<roundelay::Error> for Fault {
+    fn from(error: roundelay::Error) -> Self {
+        Self::new(error.code(), error.to_string())
+    }
+}
+
+impl From<EngineError> for Fault {
+    fn from(error: EngineError) -> Self {
+        roundelay::Error::from(error).into()
+    }
+}
+
+/// An argument that makes no sense.
+pub(crate) fn bad(what: String, fix: &'static str) -> Fault {
+    EngineError::BadOption { what, fix }.into()
+}
+
+thread_local! {
+    static LAST: RefCell<CString> = RefCell::default();
+}
+
+/// The text of this thread's last error: empty where there was none.
+pub(crate) fn last() -> *const c_char {
+    const NONE: &CStr = c"";
+    // While the thread ends there is no text any more.
+    LAST.try_with(|last| last.borrow().as_ptr()).unwrap_or(NONE.as_ptr())
+}
+
+/// Runs what a function does, and says how it ended.
+pub(crate) fn guarded(run: impl FnOnce() -> Outcome<()>) -> c_int {
+    let outcome = catch_unwind(AssertUnwindSafe(run)).unwrap_or_else(|what| {
+        let text = what.downcast_ref::<&str>().copied().map(str::to_owned);
+        let text = text.or_else(|| what.downcast_ref::<String>().cloned());
+        let message = text.unwrap_or_else(|| "a panic without a text".to_owned());
+        Err(EngineError::WorkerPanicked { message }.into())
+    });
+    let Err(Fault { code, message }) = outcome else { return 0 };
+    // A text of C ends at its first zero.
+    let text = CString::new(message.replace('\0', " ")).unwrap_or_default();
+    _ = LAST.try_with(|last| *last.borrow_mut() = text);
+    number(code)
+}
+
+/// 405 of E0405.
+fn number(code: Code) -> c_int {
+    code.as_str().trim_start_matches(|c: char| !c.is_ascii_digit()).parse().unwrap_or(c_int::MAX)
+}
+
+/// Writes what a function made to where its caller wants it.
+///
+/// # Safety
+/// `to` is null, or points to what can be written.
+pub(crate) unsafe fn returning<T>(to: *mut T, name: &str, made: Outcome<T>) -> Outcome<()> {
+    let made = made?;
+    if to.is_null() {
+        return Err(null(name));
+    }
+    // SAFETY: the caller's promise; it need not be aligned.
+    unsafe { to.write_unaligned(made) };
+    Ok(())
+}
+
+/// A pointer that is null.
+pub(crate) fn null(name: &str) -> Fault {
+    bad(format!("`{name}` is a null pointer"), "give memory of the size that roundelay.h says")
+}

@@ -1,0 +1,139 @@
+//! Worlds by their handles.
+
+use std::ffi::{c_int, c_void};
+use std::ops::RangeInclusive;
+use std::sync::{Arc, PoisonError, RwLock};
+use std::time::Duration;
+
+use roundelay::{Level, UniqueId, World};
+use roundelay_core::program::Configured;
+
+use crate::status::{Outcome, bad};
+use crate::table::Table;
+use crate::{Allgather, Options, memory};
+
+static WORLDS: Table<Arc<Seat>> = Table::new("world");
+
+/// A world, which calls share, and which is taken out to be given an algorithm.
+struct Seat(RwLock<Option<World>>);
+
+/// How processes meet.
+pub(crate) enum Bootstrap {
+    Environment,
+    Id { id: UniqueId, nranks: u32, rank: u32 },
+    Allgather { nranks: u32, rank: u32, allgather: Option<Allgather>, context: *mut c_void },
+}
+
+/// Joins a world.
+///
+/// # Safety
+/// `options` is null or points to the structure, whose `size` is right; the callback may be called once.
+pub(crate) unsafe fn join(way: Bootstrap, options: *const Options) -> Outcome<u64> {
+    // SAFETY: the caller's promise.
+    let options = unsafe { read(options) }?;
+    let world = match way {
+        Bootstrap::Environment => World::from_env_with(options)?,
+        Bootstrap::Id { id, nranks, rank } => World::join_with(&id, nranks, rank, options)?,
+        Bootstrap::Allgather { nranks, rank, allgather, context } => {
+            let Some(allgather) = allgather else { return Err(crate::status::null("allgather")) };
+            World::bootstrap_with(nranks, rank, options, |mine| {
+                let mut all = vec![0_u8; mine.len() * nranks as usize];
+                let (from, to) = (mine.as_ptr().cast(), all.as_mut_ptr().cast());
+                // SAFETY: as long as it says, and the caller's promise.
+                let status: c_int = unsafe { allgather(from, to, mine.len() as u64, context) };
+                if status == 0 { Ok(all) } else { Err(format!("it returned {status}")) }
+            })?
+        }
+    };
+    Ok(held(world))
+}
+
+/// The options that a caller gives.
+///
+/// # Safety
+/// `options` is null or points to the structure, whose `size` is right.
+unsafe fn read(options: *const Options) -> Outcome<roundelay::Options> {
+    let read = roundelay::Options::new();
+    if options.is_null() {
+        return Ok(read);
+    }
+    // SAFETY: the caller's promise: each has at least the size.
+    let size = unsafe { options.cast::<u64>().read_unaligned() };
+    if size < size_of::<Options>() as u64 {
+        let what = format!("options of {size} bytes");
+        return Err(bad(what, "begin with ROUNDELAY_OPTIONS_INIT, which sets their size"));
+    }
+    // SAFETY: it is as large as this.
+    let Options { timeout_ms, level, reserved, .. } = unsafe { options.read_unaligned() };
+    let level = match (level, reserved) {
+        (0, 0) => Level::O0,
+        (1, 0) => Level::O1,
+        (2, 0) => Level::O2,
+        (_, 0) => return Err(bad(format!("level {level}"), "the levels are 0, 1 and 2")),
+        _ => return Err(bad("options that this version does not know".to_owned(), "leave them 0")),
+    };
+    let read = read.level(level);
+    Ok(if timeout_ms == 0 { read } else { read.deadline(Duration::from_millis(timeout_ms)) })
+}
+
+fn held(world: World) -> u64 {
+    WORLDS.insert(Arc::new(Seat(RwLock::new(Some(world)))))
+}
+
+fn seat(handle: u64) -> Outcome<Arc<Seat>> {
+    WORLDS.look(handle, Arc::clone)
+}
+
+/// What `then` makes of a world, which other threads may call meanwhile.
+pub(crate) fn with<R>(handle: u64, then: impl FnOnce(&World) -> Outcome<R>) -> Outcome<R> {
+    let seat = seat(handle)?;
+    let world = seat.0.read().unwrap_or_else(PoisonError::into_inner);
+    match &*world {
+        Some(world) => then(world),
+        // It left between the two lines above.
+        None => WORLDS.look(handle, |_| unreachable!("handles are not used again")),
+    }
+}
+
+/// Uses an algorithm from now on, after the calls that other threads are in.
+pub(crate) fn use_algorithm(
+    handle: u64,
+    algorithm: Configured,
+    bytes: &RangeInclusive<u64>,
+) -> Outcome<()> {
+    if bytes.is_empty() {
+        let what = format!("min_bytes {} is more than max_bytes {}", bytes.start(), bytes.end());
+        return Err(bad(what, "give the smaller one first"));
+    }
+    let seat = seat(handle)?;
+    let mut world = seat.0.write().unwrap_or_else(PoisonError::into_inner);
+    *world = world.take().map(|world| world.using_between(bytes, algorithm));
+    Ok(())
+}
+
+/// The part of this rank's color; 0 for no color.
+pub(crate) fn split(handle: u64, color: i64, key: i64) -> Outcome<u64> {
+    let color = match color {
+        -1 => None,
+        color => Some(u32::try_from(color).map_err(|_| {
+            let fix = "give a number of 32 bits, or -1 for no part";
+            bad(format!("color {color}"), fix)
+        })?),
+    };
+    let part = with(handle, |world| Ok(world.split(color, key)?))?;
+    Ok(part.map_or(0, held))
+}
+
+/// A world of those who are left.
+pub(crate) fn shrink(handle: u64) -> Outcome<u64> {
+    Ok(held(with(handle, |world| Ok(world.shrink()?))?))
+}
+
+/// Leaves a world, when the calls are done that are under way.
+pub(crate) fn leave(handle: u64) -> Outcome<()> {
+    let seat = WORLDS.take(handle)?;
+    memory::forget(handle);
+    let world = seat.0.write().unwrap_or_else(PoisonError::into_inner).take();
+    drop(world);
+    Ok(())
+}

@@ -1,0 +1,66 @@
+//! How this command was called, and how it is called again: processes that it starts of itself need both.
+
+use std::env::args_os;
+use std::ffi::OsString;
+use std::process::Command;
+use std::sync::OnceLock;
+
+use roundelay_core::diagnostics::Code;
+
+use crate::report::Failure;
+use crate::streams;
+
+/// How another program calls this command: what starts it anew, and the arguments after that.
+struct Called {
+    again: Vec<OsString>,
+    args: Vec<OsString>,
+}
+
+/// Nothing where the process is the command itself.
+static CALLED: OnceLock<Called> = OnceLock::new();
+
+/// Says that the process is a program which calls the command with `args`, as running `again` with them would. It is
+/// said once.
+pub(crate) fn set(again: Vec<OsString>, args: Vec<OsString>) {
+    // A second call would be by the same program.
+    _ = CALLED.set(Called { again, args });
+}
+
+/// What follows the name of the command.
+pub(crate) fn args() -> Vec<OsString> {
+    match CALLED.get() {
+        Some(called) => called.args.clone(),
+        None => args_os().skip(1).collect(),
+    }
+}
+
+/// This command, to be started with other arguments.
+#[cfg(target_os = "linux")]
+pub(crate) fn again() -> Command {
+    use std::os::unix::process::CommandExt as _;
+
+    if let Some(Called { again, .. }) = CALLED.get()
+        && let [program, leading @ ..] = &again[..]
+    {
+        let mut command = Command::new(program);
+        command.args(leading);
+        return command;
+    }
+    // What this process runs, even if the file has been replaced since.
+    let mut command = Command::new("/proc/self/exe");
+    command.arg0("roundelay");
+    command
+}
+
+/// Whether the command may start processes of itself.
+///
+/// # Errors
+/// Where it runs as a function of another program, which may know nothing of processes.
+pub(crate) fn alone() -> Result<(), Failure> {
+    if streams::is_kept() {
+        let title = "this command starts processes of itself, which it does not as a function of another program";
+        return Err(Failure::usage(Code::BadCall, title)
+            .with_help("start the command `roundelay` with the same arguments"));
+    }
+    Ok(())
+}

@@ -1,0 +1,135 @@
+//! The `roundelay` command, as a function: for the program of that name, for others that are it by another name, and for
+//! libraries that want what it prints.
+//!
+//! Exit codes: 0, all is well; 1, the program is wrong; 2, the call is. `launch` has those of what it runs.
+
+mod aligned;
+mod bench;
+mod built;
+mod calibrate;
+mod called;
+mod certificate;
+mod chart;
+mod check;
+mod command;
+mod device;
+mod emit;
+mod executor;
+mod explain;
+mod flags;
+mod fmt;
+mod function;
+mod kernel;
+#[cfg_attr(not(target_os = "linux"), path = "launch/elsewhere.rs")]
+mod launch;
+mod lints;
+mod list;
+mod markdown;
+mod memory;
+mod messages;
+mod optimum;
+mod output;
+mod program;
+mod ranks;
+mod report;
+mod run;
+mod shell;
+mod signals;
+mod simulate;
+mod stats;
+mod streams;
+mod topo;
+mod topology;
+mod usage;
+mod values;
+mod way;
+
+use std::ffi::OsString;
+use std::process::ExitCode;
+
+use clap::error::ErrorKind;
+use clap::{CommandFactory as _, Parser as _};
+use command::{Cli, Command};
+use report::Failure;
+
+pub use function::{Output, Refused, algorithms, output};
+
+/// Runs the command with the arguments of this process, and returns its exit code.
+pub fn main() -> ExitCode {
+    ExitCode::from(process())
+}
+
+/// Runs the command in a process that is another program, such as an interpreter, with `args` after its name. Processes
+/// that the command starts of itself are started by `again`, a program and its first arguments, which are to call this
+/// with the arguments that follow. It returns the exit code, and is called once in the life of a process.
+pub fn main_of(again: Vec<OsString>, args: Vec<OsString>) -> u8 {
+    called::set(again, args);
+    process()
+}
+
+/// The command, or what a process does that a command started as one of its ranks.
+fn process() -> u8 {
+    launch::become_rank().or_else(answer).unwrap_or_else(|| command(called::args()))
+}
+
+fn parsed(args: Vec<OsString>) -> Result<Cli, clap::Error> {
+    Cli::try_parse_from(std::iter::once("roundelay".into()).chain(args))
+}
+
+fn command(args: Vec<OsString>) -> u8 {
+    let call = match parsed(args) {
+        Ok(call) => call,
+        Err(error) => {
+            let text = error.render().ansi().to_string();
+            return match error.kind() {
+                ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => {
+                    streams::put(&text);
+                    0
+                }
+                ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
+                    streams::say(text.trim_end_matches('\n'));
+                    2
+                }
+                _ => Failure::from(usage::problem(&error)).print(),
+            };
+        }
+    };
+    let outcome = match call.command {
+        Command::Check(flags) => check::main(&flags),
+        Command::Run(flags) => run::main(&flags),
+        Command::Bench(flags) => bench::main(&flags),
+        Command::Simulate(flags) => simulate::main(&flags),
+        Command::Fmt(flags) => fmt::main(&flags),
+        Command::Emit(flags) => emit::main(&flags),
+        Command::Executor(flags) => executor::main(&flags),
+        Command::Signals(flags) => signals::main(&flags),
+        Command::List(flags) => list::main(&flags),
+        Command::Topo(flags) => topo::main(&flags),
+        Command::Calibrate(flags) => calibrate::main(&flags),
+        Command::Launch(flags) => return launch::main(&flags).unwrap_or_else(Failure::print),
+        Command::Explain(flags) => explain::main(&flags),
+        Command::Completions(flags) => {
+            shell::completions(&flags, Cli::command());
+            Ok(true)
+        }
+        Command::Man(flags) => shell::man(&flags, Cli::command()),
+    };
+    match outcome {
+        Ok(true) => 0,
+        Ok(false) => 1,
+        Err(failure) => failure.print(),
+    }
+}
+
+/// What a process does that a command started as one of its ranks; nothing where it is not one.
+fn answer() -> Option<u8> {
+    let args = match ranks::become_rank()? {
+        Ok(args) => args,
+        Err(code) => return Some(code),
+    };
+    Some(match parsed(args).map(|call| call.command) {
+        Ok(Command::Bench(flags)) => bench::answer(&flags),
+        Ok(Command::Run(flags)) => run::answer(&flags),
+        _ => 1,
+    })
+}

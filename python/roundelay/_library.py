@@ -1,0 +1,510 @@
+"""The C library, by ctypes: every function here is one of ``roundelay.h``, which describes it.
+
+A foreign call releases the interpreter's lock, so other threads run while a rank waits.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import sys
+from ctypes import (
+    CFUNCTYPE,
+    POINTER,
+    Structure,
+    byref,
+    c_char_p,
+    c_int,
+    c_int64,
+    c_uint32,
+    c_uint64,
+    c_void_p,
+)
+from pathlib import Path
+from typing import Callable, NoReturn, Sequence
+
+__all__ = [
+    "COLLECTIVES",
+    "DTYPES",
+    "OPS",
+    "Error",
+    "Memory",
+    "Request",
+    "World",
+    "command",
+    "main",
+    "run",
+    "unique_id",
+    "version",
+]
+
+#: Codes of collectives, by the names of the language.
+COLLECTIVES = {
+    name: code
+    for code, name in enumerate(
+        (
+            "AllReduce",
+            "ReduceScatter",
+            "AllGather",
+            "Broadcast",
+            "Reduce",
+            "Scatter",
+            "Gather",
+            "AllToAll",
+        )
+    )
+}
+
+#: Codes of element types. They are NCCL's.
+DTYPES = {
+    name: code
+    for code, name in enumerate(
+        ("i8", "u8", "i32", "u32", "i64", "u64", "f16", "f32", "f64", "bf16")
+    )
+}
+
+#: Bytes of an element of each type, by its code.
+SIZES = (1, 1, 4, 4, 8, 8, 2, 4, 8, 2)
+
+#: Codes of reduce ops. Those that NCCL has are NCCL's.
+OPS = {
+    name: code
+    for code, name in enumerate(
+        ("sum", "prod", "max", "min", "avg", "band", "bor", "bxor", "land", "lor", "lxor")
+    )
+}
+
+#: What ``roundelay_wait`` returns for a call that is not done.
+_UNDER_WAY = 1
+#: For ever, in milliseconds.
+_EVER = -1
+#: A size without a bound.
+_NO_BOUND = 2**64 - 1
+
+
+class Error(RuntimeError):
+    """A call of the library that failed. ``code`` is the error's code, such as ``"E0428"``: ``python -m roundelay
+    explain E0428`` says what it means."""
+
+    def __init__(self, message: str, code: str) -> None:
+        super().__init__(message)
+        self.code = code
+
+
+class _Options(Structure):
+    _fields_ = [
+        ("size", c_uint64),
+        ("timeout_ms", c_uint64),
+        ("level", c_uint32),
+        ("reserved", c_uint32),
+    ]
+
+
+_ALLGATHER = CFUNCTYPE(c_int, c_void_p, c_void_p, c_uint64, c_void_p)
+
+_ARGUMENTS: dict[str, list[object]] = {
+    "unique_id": [c_char_p],
+    "init_from_env": [POINTER(_Options), POINTER(c_uint64)],
+    "init_id": [c_char_p, c_uint32, c_uint32, POINTER(_Options), POINTER(c_uint64)],
+    "init_allgather": [
+        c_uint32,
+        c_uint32,
+        _ALLGATHER,
+        c_void_p,
+        POINTER(_Options),
+        POINTER(c_uint64),
+    ],
+    "rank": [c_uint64, POINTER(c_uint32)],
+    "nranks": [c_uint64, POINTER(c_uint32)],
+    "call": [c_uint64, c_int, c_void_p, c_void_p, c_uint64, c_int, c_int, c_uint32],
+    "start": [
+        c_uint64,
+        c_int,
+        c_void_p,
+        c_void_p,
+        c_uint64,
+        c_int,
+        c_int,
+        c_uint32,
+        POINTER(c_uint64),
+    ],
+    "wait": [c_uint64, c_int64],
+    "release": [c_uint64],
+    "send": [c_uint64, c_void_p, c_uint64, c_int, c_uint32],
+    "recv": [c_uint64, c_void_p, c_uint64, c_int, c_uint32],
+    "barrier": [c_uint64],
+    "use": [c_uint64, c_char_p, c_char_p, c_int, c_uint64, c_uint64],
+    "split": [c_uint64, c_int64, c_int64, POINTER(c_uint64)],
+    "shrink": [c_uint64, POINTER(c_uint64)],
+    "alloc": [c_uint64, c_uint64, POINTER(c_void_p)],
+    "free": [c_void_p],
+    "abort": [c_uint64, c_char_p],
+    "finalize": [c_uint64],
+    "run": [
+        c_char_p,
+        c_char_p,
+        c_uint32,
+        POINTER(c_void_p),
+        POINTER(c_void_p),
+        c_uint64,
+        c_int,
+        c_int,
+    ],
+    "command": [
+        c_uint64,
+        POINTER(c_char_p),
+        c_char_p,
+        POINTER(c_int),
+        POINTER(c_void_p),
+        POINTER(c_void_p),
+    ],
+    "main": [c_uint64, POINTER(c_char_p), c_uint64, POINTER(c_char_p)],
+}
+
+
+def _path() -> Path:
+    """The library that comes with the package, or that ``ROUNDELAY_LIBRARY`` names."""
+    named = os.environ.get("ROUNDELAY_LIBRARY")
+    if named:
+        return Path(named)
+    found = sorted(Path(__file__).parent.glob("_native*.so"))
+    if not found:
+        raise ImportError(
+            f"the library of roundelay is not in {Path(__file__).parent}: install the package "
+            "(`pip install ./python` in the repository), or name the library in ROUNDELAY_LIBRARY"
+        )
+    return found[0]
+
+
+def _load() -> ctypes.CDLL:
+    if not sys.platform.startswith("linux"):
+        raise ImportError(f"roundelay's library runs on Linux, and this is {sys.platform}")
+    path = _path()
+    try:
+        library = ctypes.CDLL(str(path))
+    except OSError as why:
+        raise ImportError(f"the library {path} cannot be loaded: {why}") from why
+    for name, arguments in _ARGUMENTS.items():
+        function = getattr(library, f"roundelay_{name}")
+        function.argtypes = arguments
+        function.restype = c_int
+    for name in ("version", "last_error"):
+        getattr(library, f"roundelay_{name}").restype = c_char_p
+    library.roundelay_free_text.argtypes = [c_void_p]
+    library.roundelay_free_text.restype = None
+    return library
+
+
+_library = _load()
+_call = _library.roundelay_call
+
+
+def _failed(status: int) -> NoReturn:
+    text = _library.roundelay_last_error().decode(errors="replace")
+    raise Error(text, f"E{status:04}")
+
+
+def _checked(status: int) -> None:
+    if status:
+        _failed(status)
+
+
+def _options(timeout: float | None) -> _Options:
+    if timeout is not None and not timeout > 0:
+        raise ValueError(f"a timeout of {timeout} seconds leaves no time; None is the default")
+    milliseconds = 0 if timeout is None else max(1, min(round(timeout * 1000), 2**62))
+    return _Options(ctypes.sizeof(_Options), milliseconds, 2, 0)
+
+
+def _texts(words: Sequence[str]) -> ctypes.Array[c_char_p]:
+    return (c_char_p * len(words))(*(word.encode() for word in words))
+
+
+def version() -> str:
+    """The version of the library."""
+    return _library.roundelay_version().decode()
+
+
+def unique_id() -> bytes:
+    """An id, by which one world meets: one process makes it, and hands it to the others."""
+    made = ctypes.create_string_buffer(128)
+    _checked(_library.roundelay_unique_id(made))
+    return made.raw
+
+
+class Request:
+    """A call that was started. Its buffers must live, and are the library's, until it is done."""
+
+    __slots__ = ("_handle", "_outcome")
+
+    def __init__(self, handle: int) -> None:
+        self._handle = handle
+        self._outcome: Error | None = None
+
+    def wait(self, timeout: float | None = None) -> bool:
+        """Waits until the call is done, or for so many seconds at most: whether it is done. Raises its error, each time
+        that it is waited for."""
+        if self._handle:
+            milliseconds = _EVER if timeout is None else max(0, round(timeout * 1000))
+            status = _library.roundelay_wait(self._handle, milliseconds)
+            if status == _UNDER_WAY:
+                return False
+            self._handle = 0
+            try:
+                _checked(status)
+            except Error as error:
+                self._outcome = error
+        if self._outcome is not None:
+            raise self._outcome
+        return True
+
+    def test(self) -> bool:
+        """Whether the call is done, also where it failed."""
+        try:
+            return self.wait(0)
+        except Error:
+            return True
+
+    def __del__(self) -> None:
+        # A call whose outcome nobody wants is made all the same; the next call says its error.
+        if self._handle and _library is not None:
+            _library.roundelay_release(self._handle)
+
+
+class Memory:
+    """Memory of a world that all its ranks can touch: calls on such buffers copy nothing aside. ``address`` and
+    ``bytes`` say where it is; it is given back when this goes, or when the world is closed."""
+
+    __slots__ = ("__weakref__", "_world", "address", "bytes")
+
+    def __init__(self, world: World, size: int) -> None:
+        memory = c_void_p()
+        _checked(_library.roundelay_alloc(world._handle, size, byref(memory)))
+        self._world = world
+        self.address: int = memory.value or 0
+        self.bytes = size
+
+    def __del__(self) -> None:
+        if getattr(self, "address", 0) and self._world._handle and _library is not None:
+            _library.roundelay_free(self.address)
+
+
+class World:
+    """Processes of one host that run collectives together, and this process's place among them."""
+
+    __slots__ = ("__weakref__", "_handle", "nranks", "rank")
+
+    rank: int
+    nranks: int
+
+    def __init__(self, handle: int) -> None:
+        self._handle = handle
+        number = c_uint32()
+        _checked(_library.roundelay_rank(handle, byref(number)))
+        self.rank = number.value
+        _checked(_library.roundelay_nranks(handle, byref(number)))
+        self.nranks = number.value
+
+    @classmethod
+    def from_env(cls, timeout: float | None = None) -> World:
+        """The world that a launcher started this process in: ``roundelay launch``, torchrun, mpirun or srun.
+        ``timeout`` is the deadline of every wait, in seconds; a minute unless told."""
+        world = c_uint64()
+        _checked(_library.roundelay_init_from_env(byref(_options(timeout)), byref(world)))
+        return cls(world.value)
+
+    @classmethod
+    def join(cls, id: bytes, nranks: int, rank: int, timeout: float | None = None) -> World:
+        """Joins the world of an id of :func:`unique_id`, as rank ``rank`` of ``nranks``; all join at once."""
+        if len(id) != 128:
+            raise ValueError(f"an id has 128 bytes, and this has {len(id)}")
+        world = c_uint64()
+        options = _options(timeout)
+        _checked(_library.roundelay_init_id(id, nranks, rank, byref(options), byref(world)))
+        return cls(world.value)
+
+    @classmethod
+    def bootstrap(
+        cls,
+        nranks: int,
+        rank: int,
+        allgather: Callable[[bytes], bytes],
+        timeout: float | None = None,
+    ) -> World:
+        """Joins by what brings the processes together already: ``allgather`` is given bytes, and returns those of all
+        ranks in their order, as many of each. What it raises is raised here."""
+        raised: list[BaseException] = []
+
+        def gather(mine: int, all: int, size: int, _: int) -> int:
+            try:
+                got = allgather(ctypes.string_at(mine, size))
+                if len(got) != size * nranks:
+                    raise ValueError(
+                        f"allgather returned {len(got)} bytes for {nranks} ranks of {size} each"
+                    )
+                ctypes.memmove(all, got, len(got))
+            except BaseException as error:
+                raised.append(error)
+                return 1
+            return 0
+
+        world = c_uint64()
+        options = _options(timeout)
+        status = _library.roundelay_init_allgather(
+            nranks, rank, _ALLGATHER(gather), None, byref(options), byref(world)
+        )
+        if raised:
+            raise raised[0]
+        _checked(status)
+        return cls(world.value)
+
+    def call(
+        self,
+        collective: int,
+        input: int,
+        output: int,
+        count: int,
+        dtype: int,
+        op: int = 0,
+        root: int = 0,
+    ) -> None:
+        """Makes a call, by codes and addresses, and returns when this rank is done."""
+        status = _call(self._handle, collective, input, output, count, dtype, op, root)
+        if status:
+            _failed(status)
+
+    def start(
+        self,
+        collective: int,
+        input: int,
+        output: int,
+        count: int,
+        dtype: int,
+        op: int = 0,
+        root: int = 0,
+    ) -> Request:
+        """Starts a call, by codes and addresses, and returns at once."""
+        request = c_uint64()
+        _checked(
+            _library.roundelay_start(
+                self._handle, collective, input, output, count, dtype, op, root, byref(request)
+            )
+        )
+        return Request(request.value)
+
+    def send(self, address: int, count: int, dtype: int, to: int) -> None:
+        """Sends to rank ``to``, which receives as many elements of the same type."""
+        _checked(_library.roundelay_send(self._handle, address, count, dtype, to))
+
+    def recv(self, address: int, count: int, dtype: int, sender: int) -> None:
+        """Receives what rank ``sender`` sends."""
+        _checked(_library.roundelay_recv(self._handle, address, count, dtype, sender))
+
+    def barrier(self) -> None:
+        """Returns when all ranks have called it."""
+        _checked(_library.roundelay_barrier(self._handle))
+
+    def use(
+        self,
+        source: str,
+        algorithm: str | None = None,
+        collective: str | None = None,
+        min_bytes: int = 0,
+        max_bytes: int | None = None,
+    ) -> None:
+        """Runs an algorithm from now on for calls of its collective of so many bytes. ``source`` is a text in the
+        language, a path, or the name of an algorithm of the library; ``algorithm`` names the one that is meant, if there
+        are several, and sets parameters: ``"MyRing slices=4"``. All ranks must use the same."""
+        code = -1
+        if collective is not None:
+            if collective not in COLLECTIVES:
+                raise ValueError(f"{collective!r} is none of {', '.join(COLLECTIVES)}")
+            code = COLLECTIVES[collective]
+        most = _NO_BOUND if max_bytes is None else max_bytes
+        name = None if algorithm is None else algorithm.encode()
+        _checked(
+            _library.roundelay_use(self._handle, source.encode(), name, code, min_bytes, most)
+        )
+
+    def split(self, color: int | None, key: int = 0) -> World | None:
+        """Makes of the ranks of each color a world of its own, in the order of their keys; None for no color."""
+        part = c_uint64()
+        number = -1 if color is None else color
+        if number < 0 and color is not None:
+            raise ValueError(f"color {color} is negative; None is no color")
+        _checked(_library.roundelay_split(self._handle, number, key, byref(part)))
+        return World(part.value) if part.value else None
+
+    def shrink(self) -> World:
+        """After a failure, a new world of the ranks that are left; all of them call it."""
+        rest = c_uint64()
+        _checked(_library.roundelay_shrink(self._handle, byref(rest)))
+        return World(rest.value)
+
+    def alloc(self, size: int) -> Memory:
+        """Memory of ``size`` bytes, all zero, that all ranks can touch."""
+        return Memory(self, size)
+
+    def abort(self, why: str | None = None) -> None:
+        """Ends all calls of all ranks: they and all later ones fail."""
+        _checked(_library.roundelay_abort(self._handle, None if why is None else why.encode()))
+
+    def close(self) -> None:
+        """Leaves the world, when the calls are done that are under way. Its memory goes with it."""
+        handle, self._handle = self._handle, 0
+        if handle:
+            _checked(_library.roundelay_finalize(handle))
+
+    def __enter__(self) -> World:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def __del__(self) -> None:
+        if getattr(self, "_handle", 0) and _library is not None:
+            _library.roundelay_finalize(self._handle)
+
+
+def run(
+    source: str,
+    algorithm: str | None,
+    inputs: Sequence[int],
+    outputs: Sequence[int],
+    count: int,
+    dtype: int,
+    op: int,
+) -> None:
+    """Runs an algorithm in this process for all ranks, from the buffers at ``inputs`` to those at ``outputs``."""
+    ranks = len(inputs)
+    _checked(
+        _library.roundelay_run(
+            source.encode(),
+            None if algorithm is None else algorithm.encode(),
+            ranks,
+            (c_void_p * ranks)(*inputs),
+            (c_void_p * ranks)(*outputs),
+            count,
+            dtype,
+            op,
+        )
+    )
+
+
+def command(*words: str, input: str = "") -> tuple[int, str, str]:
+    """Runs the command as a function: its exit code, what it prints, and what it says on standard error."""
+    code, out, err = c_int(), c_void_p(), c_void_p()
+    status = _library.roundelay_command(
+        len(words), _texts(words), input.encode(), byref(code), byref(out), byref(err)
+    )
+    _checked(status)
+    texts = []
+    for text in (out, err):
+        texts.append(ctypes.string_at(text).decode())
+        _library.roundelay_free_text(text)
+    return code.value, texts[0], texts[1]
+
+
+def main(again: Sequence[str], words: Sequence[str]) -> int:
+    """Runs the command in the place of this program: its exit code. ``again`` starts it anew, as ranks are."""
+    return _library.roundelay_main(len(again), _texts(again), len(words), _texts(words))
