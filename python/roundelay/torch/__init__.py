@@ -26,6 +26,7 @@ from roundelay._library import World
 
 from . import _handles
 from ._bootstrap import meet
+from ._errors import named
 
 if not _handles.possible():
     raise ImportError(
@@ -59,34 +60,36 @@ def _create(options: Any, _: Any) -> Group:
         world = meet(World.bootstrap, options.store, rank, nranks, timeout)
     except Exception as error:
         group = f" of the group of ranks {members}" if members else ""
-        error.args = (f"roundelay: init_process_group at rank {rank}{group}: {error}",)
-        raise
+        raise named(error, "init_process_group", f"rank {rank}{group}") from error.__cause__
     return Group(world, options.store, rank, nranks, timeout, members)
 
 
 def use(
     source: Union[str, PathLike[str]],
-    collective: Optional[str] = None,
+    algorithm: Optional[str] = None,
     *,
+    collective: Optional[str] = None,
     min_bytes: int = 0,
     max_bytes: Optional[int] = None,
     group: Optional[dist.ProcessGroup] = None,
 ) -> None:
-    """Has calls of a group made by an algorithm of one's own.
+    """Has calls of a group made by an algorithm of one's own, which is proved first.
 
-    ``source`` is the text of an algorithm, or the path of one, which ends in ``.coll``. It is proved before it is used.
-    ``collective`` is torch's name of the collective, as ``"all_reduce"``, and need not be given where the source says it.
-    The algorithm makes calls of at least ``min_bytes`` and at most ``max_bytes``. All ranks of the group have to call
-    this alike; the default group is that of ``init_process_group``.
+    ``source`` is the text of algorithms, the path of a file of them, or the name of one of the library; ``algorithm``
+    names the one that is meant, where there are several, and sets its parameters: ``"MyRing slices=4"``. ``collective``
+    is torch's name of the collective, as ``"all_reduce"``: given, algorithms of others are refused. It makes the calls
+    of at least ``min_bytes`` and at most ``max_bytes``. All ranks of the group call this alike; the default group is
+    that of ``init_process_group``.
     """
-    name = None
-    if collective is not None:
-        name = COLLECTIVES.get(collective)
-        if name is None:
-            raise ValueError(
-                f"roundelay: use: there are no algorithms for {collective!r}: these have them: {', '.join(COLLECTIVES)}"
-            )
-    _group_of(group).world.use(str(source), name, min_bytes, max_bytes)
+    of = _group_of(group)
+    if collective is not None and collective not in COLLECTIVES:
+        known = ", ".join(COLLECTIVES)
+        raise ValueError(f"roundelay: use: there are no algorithms for {collective!r}: these have them: {known}")
+    name = None if collective is None else COLLECTIVES[collective]
+    try:
+        of.world.use(str(source), algorithm, name, min_bytes, max_bytes)
+    except Exception as error:
+        raise of.named("use", error) from None
 
 
 def _group_of(group: Optional[dist.ProcessGroup]) -> Group:

@@ -18,6 +18,7 @@ from torch.distributed import Store
 
 from . import _parts as parts
 from ._elements import MAX, U8
+from ._errors import named
 from ._layout import check
 from ._mail import Mail
 from ._monitored import monitored_barrier
@@ -36,19 +37,27 @@ def _names(call: str) -> Callable[[_Method], _Method]:
 
     def of(method: _Method) -> _Method:
         @functools.wraps(method)
-        def named(self: Group, *args: Any) -> Any:
+        def made(self: Group, *args: Any) -> Any:
             try:
                 return method(self, *args)
             except Exception as error:
                 raise self.named(call, error) from error.__cause__
 
-        return cast(_Method, named)
+        return cast(_Method, made)
 
     return of
 
 
 class Group(Backend):
     """A process group whose ranks are processes of one host."""
+
+    # torch asks a backend that is written in Python for these by their names, and for its own ones for ever.
+    supports_splitting = False
+    supports_coalescing = False
+    supports_shrinking = False
+    supports_reconfigure = False
+    supports_window = False
+    _supports_time_estimate = False
 
     def __init__(
         self, world: Any, store: Store, rank: int, nranks: int, timeout: timedelta, members: Sequence[int]
@@ -59,6 +68,7 @@ class Group(Backend):
         self._rank = rank
         self._nranks = nranks
         self._timeout = timeout
+        self._options = Backend.Options("roundelay", timeout)
         self._members = list(members)
         """The ranks of the default group that this one is of; none where it is of all."""
         self._calls = 0
@@ -73,13 +83,15 @@ class Group(Backend):
         """The name that the backend is registered by."""
         return "roundelay"
 
+    @property
+    def options(self) -> Backend.Options:
+        """The name of the backend and the deadline of its waits."""
+        return self._options
+
     def named(self, call: str, error: Exception) -> Exception:
         """The error, whose message says which call it was, and at which rank."""
-        if not getattr(error, "_roundelay_named", False):
-            group = f" of the group of ranks {self._members}" if self._members else ""
-            error.args = (f"roundelay: {call} at rank {self._rank}{group}: {error}",)
-            error._roundelay_named = True  # type: ignore[attr-defined]
-        return error
+        group = f" of the group of ranks {self._members}" if self._members else ""
+        return named(error, call, f"rank {self._rank}{group}")
 
     # How a call is made.
 

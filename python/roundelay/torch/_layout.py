@@ -22,21 +22,14 @@ def check(tensor: torch.Tensor, what: str = "the tensor") -> None:
         )
 
 
-def plain(tensor: torch.Tensor) -> bool:
-    """Whether the elements lie in memory one after the other, as they are."""
-    return tensor.is_contiguous() and not tensor.is_neg() and not tensor.is_conj()
-
-
 def read(tensor: torch.Tensor) -> torch.Tensor:
     """A tensor that a call can read: the same, or a copy."""
-    if plain(tensor):
-        return tensor
-    return tensor.detach().resolve_neg().resolve_conj().contiguous()
+    return tensor if tensor.is_contiguous() else tensor.detach().contiguous()
 
 
 def write(tensor: torch.Tensor) -> tuple[torch.Tensor, Copy]:
     """A tensor that a call can write, and what copies it to the one that is meant."""
-    if plain(tensor):
+    if tensor.is_contiguous():
         return tensor, None
     buffer = torch.empty(tensor.shape, dtype=tensor.dtype)
     return buffer, lambda: tensor.detach().copy_(buffer)
@@ -44,7 +37,7 @@ def write(tensor: torch.Tensor) -> tuple[torch.Tensor, Copy]:
 
 def update(tensor: torch.Tensor) -> tuple[torch.Tensor, Copy]:
     """A tensor that a call can read and write, and what copies it to the one that is meant."""
-    if plain(tensor):
+    if tensor.is_contiguous():
         return tensor, None
     buffer = read(tensor)
     return buffer, lambda: tensor.detach().copy_(buffer)
@@ -54,7 +47,7 @@ def adjacent(tensors: Sequence[torch.Tensor]) -> bool:
     """Whether tensors lie one after the other, as the parts of one."""
     at = tensors[0].data_ptr()
     for tensor in tensors:
-        if not plain(tensor) or tensor.data_ptr() != at:
+        if not tensor.is_contiguous() or tensor.data_ptr() != at:
             return False
         at += tensor.numel() * tensor.element_size()
     return True

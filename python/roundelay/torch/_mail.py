@@ -8,7 +8,6 @@ a tensor goes a header with its tag, its size and its type. What comes before so
 from __future__ import annotations
 
 import collections
-import copy
 import ctypes
 import queue
 import struct
@@ -18,7 +17,8 @@ from typing import Any, NamedTuple, Optional
 import torch
 
 from ._elements import U8
-from ._layout import plain, read, shown
+from ._errors import again
+from ._layout import read, shown
 from ._work import Message, Named
 
 HEADER = struct.Struct("<qq112s")
@@ -187,7 +187,7 @@ class _Receiver:
                 sent = text.rstrip(b"\0").decode(errors="replace")
                 with self._changed:
                     post = self._taken(tag)
-                if post is not None and plain(post.tensor) and _fits(post.tensor, sent, size):
+                if post is not None and post.tensor.is_contiguous() and _fits(post.tensor, sent, size):
                     if size:
                         self._world.recv(post.tensor.data_ptr(), size, U8, self._rank)
                     post.work.finish(None)
@@ -223,7 +223,7 @@ class _Receiver:
 
 def _refuse(work: Message, error: Exception) -> None:
     """Ends a receive with an error that others end with too."""
-    work.finish(work.named(work.call, copy.copy(error)))
+    work.finish(work.named(work.call, again(error)))
 
 
 def _bytes(tensor: torch.Tensor) -> torch.Tensor:
