@@ -7,10 +7,14 @@ mod alone;
 mod buffers;
 mod codes;
 mod compiler;
+#[cfg(test)]
+mod header;
 mod memory;
 mod requests;
 mod status;
 mod table;
+#[cfg(test)]
+mod tests;
 mod worlds;
 
 use std::ffi::{c_char, c_int, c_void};
@@ -21,6 +25,9 @@ use requests::Waited;
 use roundelay::UniqueId;
 use status::{guarded, returning};
 use worlds::Bootstrap;
+
+/// The version of this library.
+pub const VERSION: &str = env!("CARGO_PKG_VERSION");
 
 /// What a world is made with; the header has its description.
 #[repr(C)]
@@ -209,7 +216,7 @@ pub unsafe extern "C" fn roundelay_start(
     guarded(|| unsafe { returning(request, "request", start()) })
 }
 
-/// Waits for a call that was started: 1 is that it is not done in that time.
+/// Waits for a call that was started: -1 is that it is not done in that time.
 #[unsafe(no_mangle)]
 pub extern "C" fn roundelay_wait(request: u64, timeout_ms: i64) -> c_int {
     let mut waited = Waited::Done;
@@ -346,7 +353,11 @@ pub unsafe extern "C" fn roundelay_abort(world: u64, why: *const c_char) -> c_in
 /// Leaves a world.
 #[unsafe(no_mangle)]
 pub extern "C" fn roundelay_finalize(world: u64) -> c_int {
-    guarded(|| worlds::leave(world))
+    guarded(|| {
+        worlds::leave(world)?;
+        memory::forget(world);
+        Ok(())
+    })
 }
 
 /// Runs an algorithm in this process, for all ranks.

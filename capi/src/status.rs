@@ -8,7 +8,7 @@ use roundelay::EngineError;
 use roundelay_core::diagnostics::Code;
 
 /// A call that was started is not done.
-pub(crate) const UNDER_WAY: c_int = 1;
+pub(crate) const UNDER_WAY: c_int = -1;
 
 /// An error: its code, and its text.
 pub(crate) struct Fault {

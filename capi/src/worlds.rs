@@ -10,7 +10,7 @@ use roundelay_core::program::Configured;
 
 use crate::status::{Outcome, bad};
 use crate::table::Table;
-use crate::{Allgather, Options, memory};
+use crate::{Allgather, Options};
 
 static WORLDS: Table<Arc<Seat>> = Table::new("world");
 
@@ -132,7 +132,6 @@ pub(crate) fn shrink(handle: u64) -> Outcome<u64> {
 /// Leaves a world, when the calls are done that are under way.
 pub(crate) fn leave(handle: u64) -> Outcome<()> {
     let seat = WORLDS.take(handle)?;
-    memory::forget(handle);
     let world = seat.0.write().unwrap_or_else(PoisonError::into_inner).take();
     drop(world);
     Ok(())

@@ -75,7 +75,7 @@ OPS = {
 }
 
 #: What ``roundelay_wait`` returns for a call that is not done.
-_UNDER_WAY = 1
+_UNDER_WAY = -1
 #: For ever, in milliseconds.
 _EVER = -1
 #: A size without a bound.
@@ -222,7 +222,7 @@ def _texts(words: Sequence[str]) -> ctypes.Array[c_char_p]:
 
 def version() -> str:
     """The version of the library."""
-    return _library.roundelay_version().decode()
+    return str(_library.roundelay_version().decode())
 
 
 def unique_id() -> bytes:
@@ -507,4 +507,5 @@ def command(*words: str, input: str = "") -> tuple[int, str, str]:
 
 def main(again: Sequence[str], words: Sequence[str]) -> int:
     """Runs the command in the place of this program: its exit code. ``again`` starts it anew, as ranks are."""
-    return _library.roundelay_main(len(again), _texts(again), len(words), _texts(words))
+    code = _library.roundelay_main(len(again), _texts(again), len(words), _texts(words))
+    return int(code)

@@ -2,10 +2,11 @@
 //! none, and a program is told so.
 
 use std::thread;
+use std::time::Duration;
 
 use roundelay::{
-    Code, Ended, EngineError, Error, Lent, Message, Nonblocking, Pending, ReduceOp, Scope,
-    UniqueId, World,
+    Call, Code, Collective, DType, Ended, EngineError, Error, Lent, Message, Nonblocking, Options,
+    Pending, ReduceOp, Scope, UniqueId, World, compiler,
 };
 
 #[test]
@@ -92,4 +93,93 @@ fn survivors_go_on() {
         assert_eq!(world.shrink()?.nranks(), 1);
         Ok(())
     });
+}
+
+#[test]
+fn calls_may_be_values_on_bytes() {
+    both(|world| {
+        let (me, collective, dtype) = (world.rank().id(), Collective::AllReduce, DType::U8);
+        let sum = Call { collective, root: 0, count: 3, dtype, op: ReduceOp::Sum };
+        let (input, mut output) = ([1, 2, me as u8], [0; 3]);
+        world.rank().call_bytes(sum, &input, &mut output)?;
+        assert_eq!(output, [2, 4, 1]);
+        world.rank().call_bytes_in_place(sum, &mut output)?;
+        assert_eq!(output, [4, 8, 2]);
+
+        // The root of a collective that has none, and the op of one that only copies, mean nothing.
+        let all = Call { collective: Collective::AllGather, root: 9, count: 1, ..sum };
+        let all = Call { op: if me == 0 { ReduceOp::Sum } else { ReduceOp::Max }, ..all };
+        let pending = world.nonblocking().call_bytes(all, vec![me as u8], vec![0; 2]);
+        let in_place = world.nonblocking().call_bytes_in_place(sum, vec![1; 3]);
+        assert!(in_place.wait_timeout(Duration::from_secs(30)), "both are made by now");
+        assert_eq!((pending.wait()?.1, in_place.wait()?), (vec![0, 1], vec![2; 3]));
+
+        let nowhere = Call { collective: Collective::Broadcast, root: 2, ..sum };
+        let refused = world.rank().call_bytes_in_place(nowhere, &mut output);
+        assert_eq!(refused.expect_err("no such rank").code(), Code::NoSuchRank);
+        Ok(())
+    });
+}
+
+/// An algorithm of this text, which was compiled now.
+fn compiled(text: &str) -> compiler::program::Configured {
+    let source = compiler::syntax::Source::from_text("text.coll", text);
+    let checked = compiler::compile(&source, compiler::check::Frontend::File).expect("no errors");
+    let algorithm = checked.algorithms.into_iter().next().expect("one algorithm");
+    compiler::program::Configured::new(algorithm, &source)
+}
+
+#[test]
+fn sizes_have_algorithms_that_were_compiled_when_the_program_ran() {
+    both(|world| {
+        // What is wrong is refused where it is called, and so tells for which sizes it is.
+        let wrong = || compiled("algorithm Wrong() -> AllReduce { }");
+        let world = world.using_between(&(8..=16), wrong()).using_between(&(12..=12), wrong());
+        for (bytes, right) in [(7, true), (8, false), (12, false), (16, false), (17, true)] {
+            let refused = world.rank().all_reduce(&mut vec![0_u8; bytes], ReduceOp::Sum).err();
+            assert_eq!(refused.is_none(), right, "{bytes} bytes: {refused:?}");
+        }
+        // Another one in the midst of it leaves both ends as they were.
+        let world = world.using_between(&(10..=11), compiled(MIDST));
+        for (bytes, right) in [(7, true), (9, false), (10, true), (11, true), (12, false)] {
+            let refused = world.rank().all_reduce(&mut vec![0_u8; bytes], ReduceOp::Sum).err();
+            assert_eq!(refused.is_none(), right, "{bytes} bytes: {refused:?}");
+        }
+        Ok(())
+    });
+}
+
+/// For two ranks: each takes what the other has.
+const MIDST: &str = "algorithm Midst() -> AllReduce {
+    scratch theirs: 1 like output;
+    let other = peer(1 - rank);
+    other.TxAck();
+    other.RxAck();
+    copy(other.input, local.theirs[0]);
+    other.TxDataSignal();
+    other.RxDataSignal();
+    copy(local.input, local.output);
+    reduce(local.theirs[0], local.output);
+}";
+
+#[test]
+fn a_world_is_aborted() {
+    both(|world| {
+        world.rank().barrier()?;
+        world.abort("a test wants it")?;
+        let error = world.rank().barrier().expect_err("it was aborted");
+        assert_eq!(error.code(), Code::Abandoned, "{error}");
+        assert!(error.to_string().contains("a test wants it"), "{error}");
+        Ok(())
+    });
+}
+
+#[test]
+fn options_are_for_worlds_that_bootstrap() {
+    if !cfg!(target_os = "linux") {
+        return;
+    }
+    let options = Options::new().deadline(Duration::from_secs(7));
+    let world = World::bootstrap_with(1, 0, options, |mine| Ok(mine.to_vec())).expect("one rank");
+    assert_eq!(world.nranks(), 1);
 }

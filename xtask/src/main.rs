@@ -1,10 +1,11 @@
 //! The repository's own tasks: `cargo xtask test`, `cargo xtask book`, `cargo xtask mutants`, `cargo xtask sweeps`, `cargo xtask failures`, `cargo xtask calibrate [--write]`,
-//! `cargo xtask gpu-test [--dry-run]`, `cargo xtask mpi`, `cargo xtask nvrtc`, `cargo xtask peers [--processes] [OPTION]...`, `cargo xtask parser [--check]`.
+//! `cargo xtask gpu-test [--dry-run]`, `cargo xtask mpi`, `cargo xtask nvrtc`, `cargo xtask peers [--processes] [OPTION]...`, `cargo xtask capi --prefix DIR`, `cargo xtask python`, `cargo xtask parser [--check]`.
 
 use std::process::ExitCode;
 
 mod book;
 mod calibrate;
+mod capi;
 mod command;
 mod gpu;
 mod mpi;
@@ -13,6 +14,7 @@ mod nvrtc;
 mod packages;
 mod parser;
 mod peers;
+mod python;
 mod test;
 
 const USAGE: &str = "\
@@ -28,6 +30,8 @@ usage: cargo xtask test              every check that CI runs, after installing 
        cargo xtask nvrtc             CUDA's compiler below target/, which tests of kernels need
        cargo xtask peers             our algorithms beside Open MPI's, which it installs, in one run
        cargo xtask peers --processes ranks as processes, beside Intel MPI and Open MPI of PyPI
+       cargo xtask capi --prefix DIR the C library, optimized, with its header and pkg-config file
+       cargo xtask python            the Python package's tests, without torch
        cargo xtask parser            generate the parser and the lexer from the grammar
        cargo xtask parser --check    say whether the committed ones are fresh";
 
@@ -46,6 +50,8 @@ fn main() -> ExitCode {
         ["mpi"] => mpi::all(),
         ["nvrtc"] => nvrtc::install(&command::root()),
         ["peers", rest @ ..] => peers::run(rest),
+        ["capi", rest @ ..] => capi::install(rest),
+        ["python"] => python::check(&command::root()),
         ["parser"] => parser::write(),
         ["parser", "--check"] => parser::check(),
         _ => {

@@ -16,7 +16,7 @@ const ALL: [&str; 3] = ["--workspace", "--exclude", "xtask"];
 
 type Step = (&'static str, fn(&Path) -> Result<(), String>);
 
-const STEPS: [Step; 15] = [
+const STEPS: [Step; 16] = [
     ("format", |root| cargo(root, &["fmt", "--all", "--check"])),
     ("generated parser", |_| crate::parser::check()),
     ("CUDA's compiler", crate::nvrtc::install),
@@ -36,6 +36,7 @@ const STEPS: [Step; 15] = [
     ("engines, library and command", |root| {
         cargo(root, &[&["test"], &ALL[..], &["--exclude", "roundelay-core"]].concat())
     }),
+    ("Python", crate::python::check),
     ("examples", examples),
     ("signal and park protocol", loom),
     ("sources in canonical form", canonical),

@@ -1,0 +1,221 @@
+/*
+ * Roundelay: proved collectives between the processes of one host, and their compiler.
+ *
+ * A world is a number of processes that run collectives together; each of them is a rank. All ranks make the same calls
+ * in the same order, as in MPI and NCCL. A function that can fail returns ROUNDELAY_SUCCESS, or the number of the code of
+ * its error: 428 is E0428, which `roundelay explain E0428` explains. The text of the error is roundelay_last_error().
+ *
+ * Handles are numbers; 0 is none. A handle that was given back, or was never made, is an error (E0406). Functions may be
+ * called by any thread. The calls of one world must be asked for in one order, so two threads that call for the same
+ * world at once need an order of their own; a second call while another is in progress is E0412.
+ *
+ * Link with -lroundelay, or by `pkg-config --cflags --libs roundelay`.
+ */
+#ifndef ROUNDELAY_H
+#define ROUNDELAY_H
+
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* What a function returns: 0, -1 (of roundelay_wait alone), or the number of an error's code. */
+#define ROUNDELAY_SUCCESS 0
+#define ROUNDELAY_UNDER_WAY (-1)
+
+/* Collectives. `count` is c in the lengths of input and output, as elements at each of n ranks. */
+enum {
+    ROUNDELAY_ALL_REDUCE = 0,     /* every rank gets the reduction of all inputs; c, c */
+    ROUNDELAY_REDUCE_SCATTER = 1, /* rank r gets block r of the reduction; n*c, c */
+    ROUNDELAY_ALL_GATHER = 2,     /* every rank gets all inputs, in the order of ranks; c, n*c */
+    ROUNDELAY_BROADCAST = 3,      /* every rank gets the root's input; c at the root, c */
+    ROUNDELAY_REDUCE = 4,         /* the root gets the reduction of all inputs; c, c at the root */
+    ROUNDELAY_SCATTER = 5,        /* rank r gets block r of the root's input; n*c at the root, c */
+    ROUNDELAY_GATHER = 6,         /* the root gets all inputs, in the order of ranks; c, n*c at the root */
+    ROUNDELAY_ALL_TO_ALL = 7      /* rank r gets block r of every rank's input; n*c, n*c */
+};
+
+/* Any collective, where one may be chosen. */
+#define ROUNDELAY_ANY (-1)
+
+/* Element types. The codes are NCCL's. */
+enum {
+    ROUNDELAY_INT8 = 0,
+    ROUNDELAY_UINT8 = 1,
+    ROUNDELAY_INT32 = 2,
+    ROUNDELAY_UINT32 = 3,
+    ROUNDELAY_INT64 = 4,
+    ROUNDELAY_UINT64 = 5,
+    ROUNDELAY_FLOAT16 = 6,
+    ROUNDELAY_FLOAT32 = 7,
+    ROUNDELAY_FLOAT64 = 8,
+    ROUNDELAY_BFLOAT16 = 9
+};
+
+/* Reduce ops. Those that NCCL has are NCCL's codes. Integers wrap around; an average of them truncates toward zero. */
+enum {
+    ROUNDELAY_SUM = 0,
+    ROUNDELAY_PROD = 1,
+    ROUNDELAY_MAX = 2,
+    ROUNDELAY_MIN = 3,
+    ROUNDELAY_AVG = 4
+};
+
+typedef uint64_t roundelay_world_t;
+typedef uint64_t roundelay_request_t;
+
+/* What a world is made with. Begin with ROUNDELAY_OPTIONS_INIT. */
+typedef struct roundelay_options {
+    uint64_t size;       /* of this structure, as the caller knows it */
+    uint64_t timeout_ms; /* the deadline of every wait in milliseconds; 0 is the default, a minute */
+    uint32_t level;      /* of the optimizer: 0 nothing, 1 drops signals and joins moves, 2 fuses moves */
+    uint32_t reserved;   /* 0 */
+} roundelay_options_t;
+
+#define ROUNDELAY_OPTIONS_INIT {sizeof(roundelay_options_t), 0, 2, 0}
+
+/* The version of the library, such as "0.1.0". */
+const char *roundelay_version(void);
+
+/* The text of the last error of the calling thread, "" if there was none. It stays until the thread's next error. */
+const char *roundelay_last_error(void);
+
+/* Makes an id of 128 bytes, by which one world meets. One process makes it and hands it to the others. */
+int roundelay_unique_id(uint8_t *id);
+
+/*
+ * Joins the world that a launcher started this process in: `roundelay launch`, torchrun, mpirun of Open MPI, MPICH or
+ * Intel MPI, or srun. `options` may be NULL. Returns when all ranks have joined, or E0427 with what was tried.
+ */
+int roundelay_init_from_env(const roundelay_options_t *options, roundelay_world_t *world);
+
+/* Joins the world of an id of 128 bytes, as rank `rank` of `nranks`. */
+int roundelay_init_id(const uint8_t *id, uint32_t nranks, uint32_t rank, const roundelay_options_t *options,
+                      roundelay_world_t *world);
+
+/*
+ * Brings bytes together: `mine` has `bytes` of them, and `all` gets as many of each rank, in the order of ranks. It
+ * returns 0, or anything else if it failed.
+ */
+typedef int (*roundelay_allgather_t)(const void *mine, void *all, uint64_t bytes, void *context);
+
+/* Joins a world by what brings the processes together already, such as MPI or a store. It is called once. */
+int roundelay_init_allgather(uint32_t nranks, uint32_t rank, roundelay_allgather_t allgather, void *context,
+                             const roundelay_options_t *options, roundelay_world_t *world);
+
+/* The rank of this process, counted from 0. */
+int roundelay_rank(roundelay_world_t world, uint32_t *rank);
+
+/* The number of ranks. */
+int roundelay_nranks(roundelay_world_t world, uint32_t *nranks);
+
+/*
+ * Makes a call, and returns when this rank is done. A buffer without elements may be NULL. In place are equal pointers
+ * for collectives whose input and output are equally long; the input of an all-gather that is block r of the output of
+ * rank r; and so on, as in NCCL. All-to-all has no form in place. Other overlaps are refused (E0406).
+ *
+ * Errors: E0411 for a root that is no rank; E0414 where ranks make different calls; E0405 where a rank does not come
+ * within the deadline; E0428 where one ended; E0413 after another rank gave up. After the last three every later call
+ * fails with the first cause, and outputs are undefined.
+ */
+int roundelay_call(roundelay_world_t world, int collective, const void *input, void *output, uint64_t count, int dtype,
+                   int op, uint32_t root);
+
+/*
+ * Starts a call, and returns at once. Calls are made in the order in which they were started, by a thread of the
+ * library; roundelay_call waits for those under way. The buffers are the library's until the request is done.
+ */
+int roundelay_start(roundelay_world_t world, int collective, const void *input, void *output, uint64_t count, int dtype,
+                    int op, uint32_t root, roundelay_request_t *request);
+
+/*
+ * Waits for a call that was started, for so many milliseconds at most, or for ever where they are negative. Returns
+ * ROUNDELAY_UNDER_WAY where it is not done, and nothing else happens; else the call's outcome, and the handle is gone.
+ * 0 milliseconds ask whether it is done.
+ */
+int roundelay_wait(roundelay_request_t request, int64_t timeout_ms);
+
+/* Gives a request back without waiting. The call is made all the same; its error is that of the next call. */
+int roundelay_release(roundelay_request_t request);
+
+/*
+ * Sends to rank `to`, which receives as many elements of the same type; returns when the buffer may be used again.
+ * Messages have nothing to do with calls and their order, and another thread may be in a call meanwhile.
+ */
+int roundelay_send(roundelay_world_t world, const void *buffer, uint64_t count, int dtype, uint32_t to);
+
+/* Receives the next message of rank `from`. E0402 and E0403 for one of another length or type, which is gone then. */
+int roundelay_recv(roundelay_world_t world, void *buffer, uint64_t count, int dtype, uint32_t from);
+
+/* Returns when all ranks have called it. */
+int roundelay_barrier(roundelay_world_t world);
+
+/*
+ * Runs an algorithm from now on for calls of its collective of `min_bytes` to `max_bytes` bytes, nccl-tests' size: of
+ * the larger of a rank's two buffers. `source` is a text in the language, or the path of a .coll file, or the name of
+ * an algorithm of the library. `algorithm` may be NULL, or name the one of several that is meant and set parameters:
+ * "MyRing slices=4". `collective` says of which collective it must be, or ROUNDELAY_ANY. If the collective has a root,
+ * its parameter `root` is that of each call. It is proved for the number of ranks at the first call. All ranks must use
+ * the same: a call in which they do not is refused (E0414).
+ */
+int roundelay_use(roundelay_world_t world, const char *source, const char *algorithm, int collective,
+                  uint64_t min_bytes, uint64_t max_bytes);
+
+/*
+ * Makes of the ranks of each color a world of its own, in the order of their keys, and of their ranks where keys are
+ * the same; a color is a number of 32 bits, and -1 is none, which gets no world (0). All ranks call it.
+ */
+int roundelay_split(roundelay_world_t world, int64_t color, int64_t key, roundelay_world_t *part);
+
+/* After a failure, a new world of the ranks that are left, in their order; all of them call it. */
+int roundelay_shrink(roundelay_world_t world, roundelay_world_t *rest);
+
+/*
+ * Lends memory, all zero, that all ranks can touch: calls copy nothing aside where the buffers of all ranks are such.
+ * It is good until it is given back, or the world is left.
+ */
+int roundelay_alloc(roundelay_world_t world, uint64_t bytes, void **memory);
+
+/* Gives memory back; NULL is nothing. */
+int roundelay_free(void *memory);
+
+/* Ends all calls of all ranks, for a reason in words or NULL: they and all later ones fail (E0413). */
+int roundelay_abort(roundelay_world_t world, const char *why);
+
+/*
+ * Leaves a world, when the calls of this process are done that are under way. A rank that leaves while others still
+ * need it is a failure of theirs.
+ */
+int roundelay_finalize(roundelay_world_t world);
+
+/*
+ * Runs an algorithm in this process, for all ranks: from the buffers at `inputs` to those at `outputs`, one for each
+ * rank. `source` and `algorithm` are those of roundelay_use. It is proved before.
+ */
+int roundelay_run(const char *source, const char *algorithm, uint32_t nranks, const void *const *inputs,
+                  void *const *outputs, uint64_t count, int dtype, int op);
+
+/*
+ * Runs the command as a function, with these arguments after its name and `input` (or NULL) on its standard input:
+ * what `roundelay ARGS` prints is left in `out` and `err`, and its exit code in `code`; each of the three may be NULL.
+ * With `--format json` that is a document: `check - --format json` has diagnostics and certificates, `simulate` the
+ * times, `topo` the bounds. Free both texts by roundelay_free_text. Commands that start processes of themselves are
+ * refused (E0507).
+ */
+int roundelay_command(uint64_t nargs, const char *const *args, const char *input, int *code, char **out, char **err);
+
+/* Frees a text of roundelay_command; NULL is nothing. */
+void roundelay_free_text(char *text);
+
+/*
+ * Runs the command in the place of this program, and returns its exit code: for programs that are the command by
+ * another name. `again` are the program and the first arguments that start it anew. It is called once.
+ */
+int roundelay_main(uint64_t nagain, const char *const *again, uint64_t nargs, const char *const *args);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,162 @@
+//! Whether `roundelay.h` says what the library has: each function with its types, and each code.
+
+use std::collections::BTreeMap;
+
+use quote::ToTokens as _;
+use roundelay::{Collective, DType, ReduceOp};
+
+use crate::codes;
+
+const HEADER: &str = include_str!("../include/roundelay.h");
+
+/// The header without comments, on one line.
+fn header() -> String {
+    let mut text = String::new();
+    let mut rest = HEADER;
+    while let Some((code, comment)) = rest.split_once("/*") {
+        text.push_str(code);
+        rest = comment.split_once("*/").expect("a comment ends").1;
+    }
+    text.push_str(rest);
+    let lines: Vec<&str> = text.lines().filter(|line| !line.starts_with('#')).collect();
+    lines.join(" ").split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// A type of C without the names of handles, which are numbers, and without spaces that mean nothing.
+fn plain(ty: &str) -> String {
+    let ty = ty.replace("roundelay_world_t", "uint64_t").replace("roundelay_request_t", "uint64_t");
+    ty.replace(" *", "*").trim().to_owned()
+}
+
+/// Functions by name: the types of their parameters, and what they return.
+fn declared() -> BTreeMap<String, String> {
+    let text = header();
+    let mut found = BTreeMap::new();
+    for statement in text.split(';') {
+        let statement = statement.rsplit(['{', '}']).next().unwrap_or_default().trim();
+        let Some((head, parameters)) = statement.strip_suffix(')').and_then(|s| s.split_once('('))
+        else {
+            continue;
+        };
+        if head.starts_with("typedef") {
+            continue;
+        }
+        let at = head.rfind("roundelay_").expect("a function of ours");
+        let (returned, name) = head.split_at(at);
+        let parameter = |text: &str| {
+            // The name stands last.
+            let name =
+                text.rfind(|c: char| !(c.is_alphanumeric() || c == '_')).map_or(0, |at| at + 1);
+            if text.trim() == "void" { String::new() } else { plain(&text[..name]) }
+        };
+        let parameters: Vec<String> = parameters.split(',').map(parameter).collect();
+        found.insert(name.to_owned(), format!("{} ({})", plain(returned), parameters.join(", ")));
+    }
+    found
+}
+
+/// A type of Rust as C writes it.
+fn in_c(ty: &syn::Type) -> String {
+    let text = ty.to_token_stream().to_string().replace(' ', "");
+    let pointed = |text: &str| -> Option<(String, bool)> {
+        let (rest, constant) = match text.strip_prefix("*const") {
+            Some(rest) => (rest, true),
+            None => (text.strip_prefix("*mut")?, false),
+        };
+        Some((rest.to_owned(), constant))
+    };
+    let Some((to, constant)) = pointed(&text) else { return name_in_c(&text) };
+    match pointed(&to) {
+        Some((to, inner)) => {
+            let inner = if inner { "const " } else { "" };
+            let outer = if constant { " const*" } else { "*" };
+            format!("{inner}{}*{}", name_in_c(&to), outer.trim_start())
+        }
+        None => format!("{}{}*", if constant { "const " } else { "" }, name_in_c(&to)),
+    }
+}
+
+fn name_in_c(name: &str) -> String {
+    let known = match name {
+        "c_int" => "int",
+        "c_char" => "char",
+        "c_void" => "void",
+        "u8" => "uint8_t",
+        "u32" => "uint32_t",
+        "u64" => "uint64_t",
+        "i64" => "int64_t",
+        "Options" => "roundelay_options_t",
+        "Option<Allgather>" => "roundelay_allgather_t",
+        other => panic!("no type of C for {other}"),
+    };
+    known.to_owned()
+}
+
+/// Functions by name, as the library has them.
+fn defined() -> BTreeMap<String, String> {
+    let file = syn::parse_file(include_str!("lib.rs")).expect("it compiles");
+    let functions = file.items.iter().filter_map(|item| match item {
+        syn::Item::Fn(function) if function.sig.abi.is_some() => Some(&function.sig),
+        _ => None,
+    });
+    let signature = |signature: &syn::Signature| {
+        let parameters: Vec<String> = signature
+            .inputs
+            .iter()
+            .map(|input| match input {
+                syn::FnArg::Typed(typed) => in_c(&typed.ty),
+                syn::FnArg::Receiver(_) => panic!("no method is called from C"),
+            })
+            .collect();
+        let returned = match &signature.output {
+            syn::ReturnType::Default => "void".to_owned(),
+            syn::ReturnType::Type(_, ty) => in_c(ty),
+        };
+        (signature.ident.to_string(), format!("{returned} ({})", parameters.join(", ")))
+    };
+    functions.map(signature).collect()
+}
+
+#[test]
+fn the_header_declares_what_there_is() {
+    let (declared, defined) = (declared(), defined());
+    assert_eq!(declared, defined);
+    assert!(defined.len() > 20, "{}", defined.len());
+}
+
+/// The value of a code in the header.
+fn code(name: &str) -> i32 {
+    let text = header();
+    let after = text.split_once(&format!("ROUNDELAY_{name} = ")).map(|(_, after)| after);
+    let digits = after.unwrap_or_else(|| panic!("no ROUNDELAY_{name}")).split([',', ' ']).next();
+    digits.and_then(|digits| digits.parse().ok()).expect("a number")
+}
+
+#[test]
+fn codes_are_those_of_the_header() {
+    for dtype in DType::ALL {
+        let bits = 8 * dtype.size();
+        let name = match dtype.name().chars().next() {
+            Some('i') => format!("INT{bits}"),
+            Some('u') => format!("UINT{bits}"),
+            Some('b') => format!("BFLOAT{bits}"),
+            _ => format!("FLOAT{bits}"),
+        };
+        assert_eq!(codes::dtype(code(&name)).ok(), Some(*dtype), "{name}");
+    }
+    for op in ReduceOp::ALL {
+        assert_eq!(codes::op(code(&op.name().to_uppercase())).ok(), Some(*op), "{op}");
+    }
+    for collective in Collective::ALL {
+        // `AllReduce` is ALL_REDUCE.
+        let mut name = String::new();
+        for letter in collective.name().chars() {
+            if letter.is_uppercase() && !name.is_empty() {
+                name.push('_');
+            }
+            name.push(letter.to_ascii_uppercase());
+        }
+        assert_eq!(codes::collective(code(&name)).ok(), Some(collective), "{name}");
+    }
+    assert!(codes::dtype(-1).is_err() && codes::dtype(10).is_err());
+}

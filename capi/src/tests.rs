@@ -1,0 +1,238 @@
+//! The functions as C calls them, in a world of one rank; calls of several are the programs' of `tests/`.
+
+use std::ffi::{CStr, CString, c_char, c_int, c_void};
+use std::ptr::{null, null_mut};
+
+use crate::*;
+
+const SUM: c_int = 0;
+const F32: c_int = 7;
+const ALL_REDUCE: c_int = 0;
+const ALL_GATHER: c_int = 2;
+
+fn world() -> u64 {
+    let (mut id, mut world) = ([0; 128], 0);
+    // SAFETY: as long as they are to be.
+    let status = unsafe {
+        assert_eq!(roundelay_unique_id(id.as_mut_ptr()), 0, "{}", error());
+        roundelay_init_id(id.as_ptr(), 1, 0, null(), &raw mut world)
+    };
+    assert_eq!(status, 0, "{}", error());
+    world
+}
+
+fn error() -> String {
+    // SAFETY: a text of this thread.
+    unsafe { CStr::from_ptr(roundelay_last_error()) }.to_string_lossy().into_owned()
+}
+
+/// A call of `count` floats.
+fn call(world: u64, collective: c_int, input: *const f32, output: *mut f32, count: u64) -> c_int {
+    // SAFETY: the tests give as many as they say, or what is refused.
+    unsafe {
+        let (input, output) = (input.cast(), output.cast());
+        roundelay_call(world, collective, input, output, count, F32, SUM, 0)
+    }
+}
+
+#[test]
+fn a_world_is_joined_called_and_left() {
+    let world = world();
+    let (input, mut output) = ([1.5_f32; 10], [0_f32; 10]);
+    assert_eq!(call(world, ALL_REDUCE, input.as_ptr(), output.as_mut_ptr(), 10), 0, "{}", error());
+    assert_eq!(output, input);
+    assert_eq!(call(world, ALL_GATHER, output.as_ptr(), output.as_mut_ptr(), 10), 0, "{}", error());
+    assert_eq!(call(world, ALL_REDUCE, null(), null_mut(), 0), 0, "{}", error());
+    assert_eq!((roundelay_barrier(world), roundelay_finalize(world)), (0, 0), "{}", error());
+
+    // What was given back is no handle any more.
+    assert_eq!(roundelay_barrier(world), 406);
+    assert!(error().starts_with("there is no world with the handle"), "{}", error());
+    assert_eq!((roundelay_finalize(world), roundelay_finalize(0)), (406, 406));
+}
+
+#[test]
+fn what_makes_no_sense_is_refused() {
+    let world = world();
+    let mut data = [0_f32; 10];
+    let at = data.as_mut_ptr();
+    let said = |status: c_int, text: &str| {
+        assert_eq!(status, 406, "{}", error());
+        assert!(error().contains(text), "{}", error());
+    };
+    said(call(world, ALL_REDUCE, null(), at, 10), "`input` is a null pointer");
+    said(call(world, ALL_REDUCE, at, null_mut(), 10), "`output` is a null pointer");
+    said(call(world, 8, at, at, 10), "collective 8 is none of 0 to 7");
+    said(call(world, ALL_REDUCE, at, at.wrapping_add(1), 5), "overlap");
+    said(call(world, ALL_REDUCE, at, at, u64::MAX), "no memory is so large");
+    said(call(world, ALL_REDUCE, at, at, 1 << 62), "no memory is so large");
+    // SAFETY: nothing is touched.
+    unsafe {
+        let void: *mut c_void = at.cast();
+        said(roundelay_call(world, 0, void, void, 1, 10, SUM, 0), "dtype 10 is none of");
+        said(roundelay_call(world, 0, void, void, 1, F32, -1, 0), "op -1 is none of");
+        assert_eq!(roundelay_call(world, 3, void, void, 1, F32, SUM, 1), 411, "{}", error());
+        assert_eq!(roundelay_call(world, 0, void.byte_add(1), void, 0, F32, SUM, 0), 0);
+        let aside = void.byte_add(2);
+        assert_eq!(roundelay_call(world, 0, aside, aside, 4, F32, SUM, 0), 404, "{}", error());
+        assert_eq!(roundelay_send(world, aside, 1, F32, 0), 404, "{}", error());
+        said(roundelay_rank(world, null_mut()), "`rank` is a null pointer");
+        said(roundelay_use(world, null(), null(), -1, 0, 1), "`source` is a null pointer");
+        let mut part = 0;
+        said(roundelay_split(world, -2, 0, &raw mut part), "color -2");
+        said(roundelay_init_id(null(), 1, 0, null(), null_mut()), "`id` is a null pointer");
+        let none = Options { size: 8, timeout_ms: 0, level: 2, reserved: 0 };
+        said(roundelay_init_from_env(&raw const none, null_mut()), "options of 8 bytes");
+        let none = Options { size: 24, timeout_ms: 0, level: 3, reserved: 0 };
+        said(roundelay_init_from_env(&raw const none, null_mut()), "level 3");
+    }
+    said(roundelay_free(at.cast()), "no memory was lent");
+    said(roundelay_wait(77, -1), "no request");
+    assert_eq!(roundelay_finalize(world), 0);
+}
+
+#[test]
+fn calls_are_started_and_waited_for() {
+    let world = world();
+    let mut data = [2_f32; 10];
+    let mut request = 0;
+    let at: *mut c_void = data.as_mut_ptr().cast();
+    // SAFETY: the data are there until both are waited for.
+    let start = |request: *mut u64| unsafe {
+        roundelay_start(world, ALL_REDUCE, at, at, 10, F32, SUM, 0, request)
+    };
+    assert_eq!(start(&raw mut request), 0, "{}", error());
+    assert_eq!(roundelay_wait(request, -1), 0, "{}", error());
+    assert_eq!(roundelay_wait(request, 0), 406, "it was given back");
+    assert_eq!(start(&raw mut request), 0, "{}", error());
+    assert_eq!(roundelay_release(request), 0);
+    assert_eq!(roundelay_barrier(world), 0, "{}", error());
+
+    // Nothing comes to be received, until another thread sends it.
+    let mut got = [0_f32; 3];
+    let (status, sent) = std::thread::scope(|threads| {
+        let to: usize = got.as_mut_ptr().addr();
+        let recv = threads.spawn(move || {
+            let to: *mut c_void = std::ptr::with_exposed_provenance_mut(to);
+            // SAFETY: there until the thread ends.
+            unsafe { roundelay_recv(world, to, 3, F32, 0) }
+        });
+        let data = [7_f32, 8.0, 9.0];
+        // SAFETY: as many as it says.
+        let sent = unsafe { roundelay_send(world, data.as_ptr().cast(), 3, F32, 0) };
+        (recv.join().expect("no panic"), sent)
+    });
+    assert_eq!((status, sent, got), (0, 0, [7.0, 8.0, 9.0]), "{}", error());
+    assert_eq!(roundelay_finalize(world), 0);
+}
+
+#[test]
+fn memory_is_lent_until_its_world_is_left() {
+    let world = world();
+    let (mut a, mut b) = (null_mut(), null_mut());
+    // SAFETY: pointers to pointers.
+    unsafe {
+        assert_eq!(roundelay_alloc(world, 100, &raw mut a), 0, "{}", error());
+        assert_eq!(roundelay_alloc(world, 0, &raw mut b), 0, "{}", error());
+        assert_eq!(roundelay_alloc(world, 1 << 60, &raw mut b), 407, "{}", error());
+    }
+    let floats: *mut f32 = a.cast();
+    assert_eq!(call(world, ALL_REDUCE, floats, floats, 25), 0, "{}", error());
+    assert_eq!((roundelay_free(a), roundelay_free(a), roundelay_free(null_mut())), (0, 406, 0));
+    assert_eq!((roundelay_finalize(world), roundelay_free(b)), (0, 406));
+}
+
+#[test]
+fn a_world_that_was_aborted_says_why() {
+    let world = world();
+    // SAFETY: a text.
+    assert_eq!(unsafe { roundelay_abort(world, c"the data are wrong".as_ptr()) }, 0);
+    // SAFETY: no text.
+    assert_eq!(unsafe { roundelay_abort(world, null()) }, 0, "twice is once");
+    assert_eq!(roundelay_barrier(world), 413);
+    assert!(error().contains("the data are wrong"), "{}", error());
+    assert_eq!(roundelay_finalize(world), 0);
+}
+
+/// What `roundelay_use` of a source says.
+fn used(world: u64, source: &str, algorithm: Option<&str>, collective: c_int) -> c_int {
+    let source = CString::new(source).expect("no zeros");
+    let algorithm = algorithm.map(|text| CString::new(text).expect("no zeros"));
+    let algorithm: *const c_char = algorithm.as_ref().map_or(null(), |text| text.as_ptr());
+    // SAFETY: texts.
+    unsafe { roundelay_use(world, source.as_ptr(), algorithm, collective, 0, u64::MAX) }
+}
+
+#[test]
+fn algorithms_are_compiled_or_refused() {
+    let world = world();
+    assert_eq!(used(world, "RingAllReduce", None, -1), 0, "{}", error());
+    assert_eq!(used(world, "RingReduce", Some("RingReduce slices=2"), 4), 0, "{}", error());
+    assert_eq!(used(world, "RingReduce", Some("slices=2"), -1), 0, "{}", error());
+    assert_eq!(used(world, "no/such.coll", None, -1), 1, "{}", error());
+    assert_eq!(used(world, "RingAllReduce", None, ALL_GATHER), number("E0503"), "{}", error());
+    assert_eq!(used(world, "RingAllReduse", None, -1), number("E0502"), "{}", error());
+    assert!(error().contains("did you mean `RingAllReduce`?"), "{}", error());
+    assert_eq!(used(world, "algorithm X() -> AllReduce { copy(local.input); }", None, -1), 104);
+    assert!(error().contains("<stdin>:1:"), "{}", error());
+    let two = "algorithm A() -> AllReduce { } algorithm B() -> AllReduce { }";
+    assert_eq!(used(world, two, None, -1), 406);
+    assert!(error().contains("several algorithms: A, B"), "{}", error());
+    assert_eq!(used(world, two, Some("A"), -1), 0, "{}", error());
+    // It is proved when it is called.
+    let mut data = [0_f32; 4];
+    assert_eq!(call(world, ALL_REDUCE, [1_f32; 4].as_ptr(), data.as_mut_ptr(), 4), 304);
+    assert_eq!(roundelay_finalize(world), 0);
+}
+
+fn number(code: &str) -> c_int {
+    code[1..].parse().expect("a number")
+}
+
+#[test]
+fn an_algorithm_runs_for_all_ranks() {
+    let (a, b) = ([1_f32, 2.0], [10_f32, 20.0]);
+    let (mut x, mut y) = ([0_f32; 2], [0_f32; 2]);
+    let inputs = [a.as_ptr().cast(), b.as_ptr().cast()];
+    let outputs = [x.as_mut_ptr().cast(), y.as_mut_ptr().cast()];
+    // SAFETY: as many as it says.
+    let status = unsafe {
+        let (inputs, outputs) = (inputs.as_ptr(), outputs.as_ptr());
+        roundelay_run(c"RingAllReduce".as_ptr(), null(), 2, inputs, outputs, 2, F32, SUM)
+    };
+    assert_eq!((status, x, y), (0, [11.0, 22.0], [11.0, 22.0]), "{}", error());
+}
+
+#[test]
+fn the_command_is_a_function() {
+    let args = [c"check", c"-", c"--format", c"json"].map(CStr::as_ptr);
+    let (mut code, mut out, mut err) = (-1, null_mut(), null_mut());
+    let input = c"algorithm X() -> AllReduce { }";
+    // SAFETY: as many as it says.
+    let (out, err) = unsafe {
+        let status = roundelay_command(
+            4,
+            args.as_ptr(),
+            input.as_ptr(),
+            &raw mut code,
+            &raw mut out,
+            &raw mut err,
+        );
+        assert_eq!(status, 0, "{}", error());
+        let texts = [out, err].map(|text| CStr::from_ptr(text).to_string_lossy().into_owned());
+        roundelay_free_text(out);
+        roundelay_free_text(err);
+        roundelay_free_text(null_mut());
+        texts.into()
+    };
+    assert_eq!(code, 1);
+    assert!(out.contains("\"code\": \"E0304\"") && err.is_empty(), "{out}{err}");
+}
+
+#[test]
+fn a_panic_is_an_error() {
+    assert_eq!(guarded(|| panic!("by a test")), 410);
+    assert!(error().contains("by a test"), "{}", error());
+    assert_eq!(guarded(|| panic!("by {}", "two")), 410);
+    assert!(error().contains("by two"), "{}", error());
+}

@@ -1,0 +1,104 @@
+//! Programs of C against the library, as its users build them.
+
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+
+/// The folder of this package.
+fn package() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+/// The library, which was built with this test: beside it.
+fn library() -> PathBuf {
+    let test = std::env::current_exe().expect("a test has a path");
+    let beside = test.with_file_name("libroundelay_capi.so");
+    assert!(beside.exists(), "{} is not there", beside.display());
+    beside
+}
+
+/// A folder that holds programs, and the library under the name by which the system looks for it.
+fn folder() -> tempfile::TempDir {
+    let folder = tempfile::tempdir().expect("a folder");
+    for name in ["libroundelay.so", "libroundelay.so.0"] {
+        std::os::unix::fs::symlink(library(), folder.path().join(name)).expect("a link");
+    }
+    folder
+}
+
+/// Compiles a program, and says where it is; or what the compiler says.
+fn compiled(folder: &Path, source: &Path, flags: &[&str]) -> Result<PathBuf, String> {
+    let program = folder.join(source.file_stem().expect("a file"));
+    let mut cc = Command::new("cc");
+    cc.args(["-std=c11", "-Wall", "-Wextra", "-Wpedantic", "-Werror", "-g"]).args(flags);
+    cc.arg("-I").arg(package().join("include")).arg(source).arg("-o").arg(&program);
+    cc.arg("-L").arg(folder).args(["-lroundelay", "-lpthread"]);
+    let output = cc.output().expect("a C compiler, which Rust links by");
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    if output.status.success() { Ok(program) } else { Err(said) }
+}
+
+fn started(program: &Path, folder: &Path, variables: &[(&str, String)]) -> Child {
+    let mut command = Command::new(program);
+    command.env("LD_LIBRARY_PATH", folder).envs(variables.iter().cloned());
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    command.spawn().expect("it starts")
+}
+
+fn ended(child: Child) -> (Output, String) {
+    let output = child.wait_with_output().expect("it ends");
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    (output, said)
+}
+
+#[test]
+fn four_processes_call_from_c() {
+    let folder = folder();
+    let source = package().join("../examples/world.c");
+    let program = compiled(folder.path(), &source, &[]).unwrap_or_else(|said| panic!("{said}"));
+    let job = format!("a test of C {}", std::process::id());
+    let variables = |rank: u32| {
+        let (rank, nranks) = (rank.to_string(), 4.to_string());
+        [("ROUNDELAY_RANK", rank), ("ROUNDELAY_NRANKS", nranks), ("ROUNDELAY_JOB", job.clone())]
+    };
+    let ranks: Vec<Child> =
+        (0..4).map(|rank| started(&program, folder.path(), &variables(rank))).collect();
+    let outputs: Vec<_> = ranks.into_iter().map(ended).collect();
+    for (output, said) in &outputs {
+        assert!(output.status.success(), "{said}");
+    }
+    let first = String::from_utf8_lossy(&outputs[0].0.stdout);
+    assert_eq!(first, concat!("4 ranks agree, says Roundelay ", env!("CARGO_PKG_VERSION"), "\n"));
+}
+
+/// Compiles a program with a sanitizer of the C compiler; without it, and a line that says so, where that has none.
+fn sanitized(folder: &Path, source: &Path, flag: &str) -> PathBuf {
+    let instrumented = compiled(folder, source, &[flag]);
+    instrumented.unwrap_or_else(|said| {
+        assert!(said.contains("libtsan") || said.contains("libasan"), "{said}");
+        println!("without {flag}, for which the C compiler has no library: {said}");
+        compiled(folder, source, &[]).unwrap_or_else(|said| panic!("{said}"))
+    })
+}
+
+/// What the program and the library have in common: memory that is lent, and that others write. Locks of the library
+/// itself are not seen by the sanitizer, so what it does under them is left out.
+#[test]
+fn threads_of_c_race_for_nothing() {
+    let folder = folder();
+    let program = sanitized(folder.path(), &package().join("tests/threads.c"), "-fsanitize=thread");
+    let left_out = folder.path().join("left_out");
+    std::fs::write(&left_out, "called_from_lib:libroundelay\n").expect("a file");
+    let options = format!("suppressions={} exitcode=66", left_out.display());
+    let (output, said) = ended(started(&program, folder.path(), &[("TSAN_OPTIONS", options)]));
+    assert!(output.status.success() && !said.contains("WARNING"), "{}: {said}", output.status);
+}
+
+/// Whatever the library writes lies where the program said, and all that it took is given back.
+#[test]
+fn memory_of_c_is_left_as_it_was() {
+    let folder = folder();
+    let flag = "-fsanitize=address,undefined";
+    let program = sanitized(folder.path(), &package().join("tests/threads.c"), flag);
+    let (output, said) = ended(started(&program, folder.path(), &[]));
+    assert!(output.status.success() && said.is_empty(), "{}: {said}", output.status);
+}
