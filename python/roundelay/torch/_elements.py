@@ -51,36 +51,45 @@ _LOGICAL = {
 _BITWISE = (ReduceOp.BAND, ReduceOp.BOR, ReduceOp.BXOR)
 
 
-def _reductions() -> dict[tuple[torch.dtype, object], tuple[int, int]]:
-    known = {}
+PREMUL_SUM = ReduceOp.RedOpType.PREMUL_SUM.value
+
+
+def _reductions() -> dict[torch.dtype, dict[int, tuple[int, int]]]:
+    known: dict[torch.dtype, dict[int, tuple[int, int]]] = {}
     for dtype, code in CODES.items():
-        for op, number in (_LOGICAL if dtype is torch.bool else _OPS).items():
-            if op not in _BITWISE or not dtype.is_floating_point:
-                known[dtype, op] = (code, number)
+        ops = _LOGICAL if dtype is torch.bool else _OPS
+        known[dtype] = {
+            op.value: (code, number)
+            for op, number in ops.items()
+            if op not in _BITWISE or not dtype.is_floating_point
+        }
+        # The factor is applied by whoever calls, and what is left is a sum.
+        if dtype.is_floating_point:
+            known[dtype][PREMUL_SUM] = (code, SUM)
     return known
 
 
 _REDUCTIONS = _reductions()
 
 
-def reduction(tensor: torch.Tensor, op: object) -> tuple[int, int]:
-    """The library's codes for a reduction of the elements of ``tensor`` by ``op``, one of torch's ``RedOpType``.
+def reduction(tensor: torch.Tensor, op: int) -> tuple[int, int]:
+    """The library's codes for a reduction of the elements of ``tensor`` by ``op``, the number of one of torch's.
 
     Raises TypeError for an element type that is not reduced, ValueError for an operation that it does not have.
     """
-    codes = _REDUCTIONS.get((tensor.dtype, op))
-    if codes is None:
-        raise _refused(tensor.dtype, op)
-    return codes
+    try:
+        return _REDUCTIONS[tensor.dtype][op]
+    except KeyError:
+        raise _refused(tensor.dtype, op) from None
 
 
-def _refused(dtype: torch.dtype, op: object) -> Exception:
+def _refused(dtype: torch.dtype, op: int) -> Exception:
     if dtype not in CODES:
         names = ", ".join(str(known) for known in CODES)
         return TypeError(f"elements of {dtype} are not reduced: convert the tensor to one of {names}")
-    name = getattr(op, "name", str(op))
-    works = ", ".join(known.name for of, known in _REDUCTIONS if of is dtype)
-    return ValueError(f"{name} does not reduce elements of {dtype}: these do: {works}")
+    kind = ReduceOp.RedOpType
+    works = ", ".join(kind(known).name for known in _REDUCTIONS[dtype])
+    return ValueError(f"{kind(op).name} does not reduce elements of {dtype}: these do: {works}")
 
 
 def copied(tensor: torch.Tensor) -> tuple[int, int]:

@@ -9,15 +9,12 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple, Optional
 
 import torch
-from torch.distributed import ReduceOp
 
-from ._elements import copied, reduction
+from ._elements import PREMUL_SUM, copied, reduction
 from ._layout import Copy, alike, apart, check, joined, read, shown, update, write
 
 ALL_REDUCE, REDUCE_SCATTER, ALL_GATHER, BROADCAST, REDUCE, SCATTER, GATHER, ALL_TO_ALL = range(8)
 """The library's codes of collectives."""
-
-_PREMUL_SUM = ReduceOp.RedOpType.PREMUL_SUM
 
 
 class Part(NamedTuple):
@@ -46,11 +43,11 @@ def one(tensors: Sequence[torch.Tensor]) -> torch.Tensor:
 
 def _scaled(tensor: torch.Tensor, op: Any) -> tuple[torch.Tensor, int, int]:
     """The tensor to reduce, and the codes of its elements and of the operation."""
-    kind = op.op
-    if kind == _PREMUL_SUM:
-        # The factor is applied here, and what is left is a sum.
-        return (tensor.detach() * op.factor).to(tensor.dtype), *reduction(tensor, ReduceOp.SUM)
-    return tensor, *reduction(tensor, kind)
+    kind = op.op.value
+    dtype, code = reduction(tensor, kind)
+    if kind == PREMUL_SUM:
+        tensor = (tensor.detach() * op.factor).to(tensor.dtype)
+    return tensor, dtype, code
 
 
 def _reduced_in_place(tensor: torch.Tensor, op: Any) -> tuple[torch.Tensor, Copy, int, int]:
