@@ -24,7 +24,7 @@ use crate::{Algorithm, DType, Error, ReduceOp, Topology};
 /// * [`Error::Unproved`], which has the findings of the proof: E02xx where the algorithm cannot be laid out for this
 ///   number of ranks (E0205 where it refuses it, E0409 for no ranks or too many), E03xx where it is wrong;
 /// * [`Error::Engine`] where no run is possible: E0406 for options that no run can have, E0407 for buffers larger
-///   than this machine can hold.
+///   than this machine can hold, E0431 for an op that the dtype does not have ([`ReduceOp::takes`]).
 pub trait ToPlan: Algorithm {
     /// A plan that one thread runs for all ranks, with a slice for each, with the default [`Options`].
     ///

@@ -275,6 +275,12 @@ fn wrong_calls_are_told() {
     assert_eq!(call(u64::MAX, 4, framework), Err(Code::WrongBufferLength));
     assert_eq!(call(4, 4, framework.ccl_buffer(3)), Err(Code::OverBudget));
     assert!(call(4, 4, framework).is_ok());
+    let reads = inputs.each_ref().map(|i| &i[..]);
+    let mut writes = outputs.each_mut().map(|o| &mut o[..]);
+    let bits = framework.run(&Itself, 4, ReduceOp::Band, &reads, &mut writes);
+    let error = bits.expect_err("the contest has none");
+    assert_eq!(error.code(), Code::NoSuchOp);
+    assert!(error.to_string().contains("no op band"), "{error}");
 }
 
 #[test]

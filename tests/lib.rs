@@ -6,6 +6,7 @@ use roundelay_core::check::Frontend;
 use roundelay_core::check::dependencies::Dependencies;
 use roundelay_core::check::hir::CheckedSource;
 use roundelay_core::diagnostics::Diagnostic;
+use roundelay_core::dtype::{DType, ReduceOp};
 use roundelay_core::syntax::Source;
 
 /// A source, with the library; paths begin in this package.
@@ -22,6 +23,16 @@ pub fn compile(source: &Source, frontend: Frontend) -> Result<CheckedSource, Vec
 /// `cargo xtask sweeps` runs all of each.
 pub fn taken(at: usize, every: usize) -> bool {
     at.is_multiple_of(every) || std::env::var_os("ROUNDELAY_WHOLE").is_some()
+}
+
+/// Every dtype with every op that all of them have, and then each op of integers with one of these: what is wrong of an op
+/// with some dtype alone, the kernels' own tests see, which have all.
+pub fn kinds() -> Vec<(DType, ReduceOp)> {
+    let (of_integers, of_all): (Vec<ReduceOp>, Vec<ReduceOp>) =
+        ReduceOp::ALL.iter().partition(|op| op.is_for_integers());
+    let integers = DType::ALL.iter().filter(|dtype| !dtype.is_float()).cycle();
+    let all = DType::ALL.iter().flat_map(|dtype| of_all.iter().map(|op| (*dtype, *op)));
+    all.chain(integers.copied().zip(of_integers)).collect()
 }
 
 /// The repository's root.

@@ -9,6 +9,8 @@ mod calls;
 mod collectives;
 #[path = "semantics/library.rs"]
 mod library;
+#[path = "semantics/ops.rs"]
+mod ops;
 #[path = "semantics/oversubscribed.rs"]
 mod oversubscribed;
 #[path = "semantics/ranks.rs"]

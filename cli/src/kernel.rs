@@ -23,7 +23,7 @@ pub(crate) struct KernelFlags {
     /// Element type: i8 u8 i32 u32 i64 u64 f16 bf16 f32 f64, or fp8 as f8e4m3 or f8e5m2
     #[arg(long, default_value = "f32", value_parser = element)]
     dtype: Element,
-    /// Reduce op: sum prod min max avg
+    /// Reduce op: sum prod min max avg band bor bxor land lor lxor; those from band on are for integers
     #[arg(long, default_value = "sum", value_parser = reduce_op)]
     op: ReduceOp,
     /// How data travels: direct, simple or ll [default: simple for a program that sends and
@@ -98,6 +98,7 @@ impl KernelFlags {
     pub(crate) fn check(&self) -> Result<(), Failure> {
         #[cfg(feature = "cuda")]
         compiled::arch(&self.arch)?;
+        self.dtype.check_op(self.op)?;
         let slots = self.protocol.filter(|protocol| *protocol != Protocol::Direct);
         match slots {
             Some(protocol) if self.form == FormFlag::Table => Err(Failure::usage(
@@ -127,11 +128,11 @@ impl KernelFlags {
             Form::Loops => Kernel::of_loops(algorithm, &proved, spec),
             Form::Table => {
                 let goal = Goal { level: self.level, callers: spec.callers, reassociate: false };
+                let at = algorithm.checked().name_span;
                 let made = proved.optimized(goal).map_err(|unproved| {
-                    let at = algorithm.checked().name_span;
                     vec![Diagnostic::new(Code::Unproved, at, unproved.to_string())]
                 })?;
-                Ok(Kernel::of_table(&made, spec))
+                Kernel::of_table(&made, spec).map_err(|none| vec![none.at(at)])
             }
         }
     }

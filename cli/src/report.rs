@@ -5,6 +5,7 @@ use std::ops::RangeInclusive;
 use clap::ValueEnum;
 use roundelay::Algorithm as _;
 use roundelay_core::diagnostics::{Code, Diagnostic, Finding, Severity};
+use roundelay_core::dtype::NoSuchOp;
 use roundelay_core::expansion::counted;
 use roundelay_core::program::Configured;
 use roundelay_core::schedule::Limits;
@@ -89,6 +90,12 @@ impl Failure {
 impl From<Problem> for Failure {
     fn from(problem: Problem) -> Self {
         Self::Usage(Box::new(problem))
+    }
+}
+
+impl From<NoSuchOp> for Failure {
+    fn from(none: NoSuchOp) -> Self {
+        Self::usage(Code::NoSuchOp, none.to_string()).with_help(NoSuchOp::help())
     }
 }
 

@@ -40,7 +40,7 @@ pub(crate) struct RunFlags {
     /// Element type: i8 u8 i32 u32 i64 u64 f16 bf16 f32 f64
     #[arg(long, default_value = "f32", value_parser = dtype)]
     pub(crate) dtype: DType,
-    /// Reduce op: sum prod min max avg
+    /// Reduce op: sum prod min max avg band bor bxor land lor lxor; those from band on are for integers
     #[arg(long, default_value = "sum", value_parser = reduce_op)]
     pub(crate) op: ReduceOp,
     /// Input and output share memory, by NCCL's rules
@@ -86,6 +86,7 @@ struct Report {
 pub(crate) fn main(flags: &RunFlags) -> Result<bool, Failure> {
     flags.device.check(&flags.engine)?;
     flags.callers.check()?;
+    flags.op.check(flags.dtype)?;
     if flags.device.device != Device::Host && flags.callers.callers != CalledBy::One {
         let title = format!("--callers {} is for the host's engine", flags.callers.callers.name());
         return Err(

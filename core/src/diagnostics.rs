@@ -136,6 +136,7 @@ codes! {
     E0428 RankEnded "a rank whose process ended",
     E0429 SystemRefused "the system refuses what ranks as processes need",
     E0430 Corrupt "shared memory holds what no rank writes",
+    E0431 NoSuchOp "a reduce op that is not there for these elements, or for an executor",
 
     // The command line.
     E0501 BadFlag "a flag value that cannot be read",

@@ -2,6 +2,9 @@
 
 use std::fmt;
 
+use crate::diagnostics::{Code, Diagnostic};
+use crate::source::Span;
+
 macro_rules! named_enum {
     ($(#[$doc:meta])* $name:ident { $($(#[$vdoc:meta])* $variant:ident = $text:literal,)* }) => {
         $(#[$doc])*
@@ -59,7 +62,11 @@ named_enum! {
 
 named_enum! {
     /// How two contributions are combined to one. Integers wrap around; `Min` and `Max` of floats are minimum and
-    /// maximum of IEEE 754-2019. Collectives that only copy ignore it.
+    /// maximum of IEEE 754-2019. The bitwise and the logical ops are MPI's, and for integers alone
+    /// ([`ReduceOp::takes`]). Collectives that only copy ignore it.
+    ///
+    /// One rank has nothing to combine: whatever the op, its result is its contribution as it is. So the result of a
+    /// logical op is 0 or 1 wherever there are two ranks or more, in whatever order they are combined.
     ReduceOp {
         /// The sum, `a + b`.
         Sum = "sum",
@@ -71,6 +78,18 @@ named_enum! {
         Max = "max",
         /// The sum, divided by the number of ranks once it is complete; integers truncate toward zero.
         Avg = "avg",
+        /// The bitwise and, `a & b`.
+        Band = "band",
+        /// The bitwise or, `a | b`.
+        Bor = "bor",
+        /// The bitwise exclusive or, `a ^ b`.
+        Bxor = "bxor",
+        /// The logical and: 1 if both are not 0, else 0.
+        Land = "land",
+        /// The logical or: 1 if one of the two is not 0 or both are, else 0.
+        Lor = "lor",
+        /// The logical exclusive or: 1 if one of the two is not 0 and the other is, else 0.
+        Lxor = "lxor",
     }
 }
 
@@ -88,5 +107,63 @@ impl DType {
     /// Whether it is a floating-point type, whose arithmetic rounds.
     pub const fn is_float(self) -> bool {
         matches!(self, Self::F16 | Self::Bf16 | Self::F32 | Self::F64)
+    }
+}
+
+impl ReduceOp {
+    /// Whether it is an op of bits or of truth values, which only integers have.
+    pub const fn is_for_integers(self) -> bool {
+        match self {
+            Self::Sum | Self::Prod | Self::Min | Self::Max | Self::Avg => false,
+            Self::Band | Self::Bor | Self::Bxor | Self::Land | Self::Lor | Self::Lxor => true,
+        }
+    }
+
+    /// Whether elements of `dtype` can be combined by it.
+    pub const fn takes(self, dtype: DType) -> bool {
+        !(self.is_for_integers() && dtype.is_float())
+    }
+
+    /// Refuses elements that [`Self::takes`] does not name.
+    ///
+    /// # Errors
+    /// E0431 where elements of `dtype` cannot be combined by it.
+    pub const fn check(self, dtype: DType) -> Result<(), NoSuchOp> {
+        if self.takes(dtype) { Ok(()) } else { Err(NoSuchOp { op: self, element: dtype.name() }) }
+    }
+}
+
+/// E0431: an op that combines integers alone, for elements that are floats.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NoSuchOp {
+    /// The op that was asked for.
+    pub op: ReduceOp,
+    /// The name of the type of the elements.
+    pub element: &'static str,
+}
+
+impl NoSuchOp {
+    /// The error of a kernel that is asked for of what stands at `place`.
+    pub fn at(self, place: Span) -> Diagnostic {
+        Diagnostic::new(Code::NoSuchOp, place, self.to_string()).help(Self::help())
+    }
+
+    /// What would work.
+    pub fn help() -> String {
+        fn names<T: fmt::Display>(all: impl Iterator<Item = T>) -> String {
+            all.map(|one| one.to_string()).collect::<Vec<_>>().join(" ")
+        }
+        format!(
+            "take one of the ops {}, or elements of one of {}",
+            names(ReduceOp::ALL.iter().filter(|op| !op.is_for_integers())),
+            names(DType::ALL.iter().filter(|dtype| !dtype.is_float()))
+        )
+    }
+}
+
+impl fmt::Display for NoSuchOp {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { op, element } = self;
+        write!(f, "the op {op} is for integers, and {element} is a type of floats")
     }
 }

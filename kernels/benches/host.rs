@@ -60,7 +60,7 @@ fn ops_as_written(bencher: Bencher, nranks: u32) {
 /// Bytes of the destination per second; both sources are in the second-level cache.
 #[divan::bench(args = DType::ALL, consts = [0, 2, 4])]
 fn reduce_64_kib<const OP: usize>(bencher: Bencher, dtype: &DType) {
-    let kernel = Kernel::new(*dtype, ReduceOp::ALL[OP]);
+    let kernel = Kernel::new(*dtype, ReduceOp::ALL[OP]).expect("all dtypes have these");
     let divide = (ReduceOp::ALL[OP] == ReduceOp::Avg).then_some(3);
     let bytes = 64 << 10;
     let (mut acc, src) = (vec![0u64; bytes / 8], vec![0u64; bytes / 8]);
@@ -83,7 +83,7 @@ fn reduce_64_kib<const OP: usize>(bencher: Bencher, dtype: &DType) {
 /// One pass over eight sources.
 #[divan::bench]
 fn fold_8_sources_1mb_f32(bencher: Bencher) {
-    let kernel = Kernel::new(DType::F32, ReduceOp::Sum);
+    let kernel = Kernel::new(DType::F32, ReduceOp::Sum).expect("numbers have sums");
     let srcs = vec![vec![1f32; 1 << 18]; 8];
     let mut dst = vec![0f32; 1 << 18];
     let srcs: Vec<*const u8> = srcs.iter().map(|s| s.as_ptr().cast()).collect();

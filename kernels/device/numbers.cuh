@@ -10,7 +10,7 @@
 #error "ROUNDELAY_ELEMENT names the type of the elements: i8 u8 i32 u32 i64 u64 f16 bf16 f32 f64 f8e4m3 f8e5m2"
 #endif
 #ifndef ROUNDELAY_OP
-#error "ROUNDELAY_OP names the reduce op: Sum Prod Min Max Avg"
+#error "ROUNDELAY_OP names the reduce op: Sum Prod Min Max Avg, or for integers Band Bor Bxor Land Lor Lxor"
 #endif
 
 #define ROUNDELAY_FORMAT_f16 16
@@ -189,6 +189,40 @@ struct Max {
     }
 };
 
+// For integers alone.
+struct Bitwise {
+    static constexpr bool AVERAGES = false;
+
+    template <class T> ROUNDELAY_DEVICE static bool holds(T x) {
+        static_assert(!FLOATING<T>, "a logical op is for integers");
+        return x != 0;
+    }
+};
+
+struct Band : Bitwise {
+    template <class T> ROUNDELAY_DEVICE static T fold(T src, T acc) { return T(src & acc); }
+};
+
+struct Bor : Bitwise {
+    template <class T> ROUNDELAY_DEVICE static T fold(T src, T acc) { return T(src | acc); }
+};
+
+struct Bxor : Bitwise {
+    template <class T> ROUNDELAY_DEVICE static T fold(T src, T acc) { return T(src ^ acc); }
+};
+
+struct Land : Bitwise {
+    template <class T> ROUNDELAY_DEVICE static T fold(T src, T acc) { return T(holds(src) & holds(acc)); }
+};
+
+struct Lor : Bitwise {
+    template <class T> ROUNDELAY_DEVICE static T fold(T src, T acc) { return T(holds(src) | holds(acc)); }
+};
+
+struct Lxor : Bitwise {
+    template <class T> ROUNDELAY_DEVICE static T fold(T src, T acc) { return T(holds(src) ^ holds(acc)); }
+};
+
 using Op = ROUNDELAY_OP;
 constexpr bool AVERAGE = Op::AVERAGES;
 
@@ -270,6 +304,12 @@ ROUNDELAY_DEVICE u32 fold_bytes(Sum, u32 src, u32 acc) { return __vadd4(src, acc
 ROUNDELAY_DEVICE u32 fold_bytes(Min, u32 src, u32 acc) { return SIGNED ? __vmins4(src, acc) : __vminu4(src, acc); }
 ROUNDELAY_DEVICE u32 fold_bytes(Max, u32 src, u32 acc) { return SIGNED ? __vmaxs4(src, acc) : __vmaxu4(src, acc); }
 ROUNDELAY_DEVICE u32 fold_bytes(Prod, u32 src, u32 acc) { return u32(each(src, acc, Folding{})); }
+ROUNDELAY_DEVICE u32 fold_bytes(Band, u32 src, u32 acc) { return src & acc; }
+ROUNDELAY_DEVICE u32 fold_bytes(Bor, u32 src, u32 acc) { return src | acc; }
+ROUNDELAY_DEVICE u32 fold_bytes(Bxor, u32 src, u32 acc) { return src ^ acc; }
+ROUNDELAY_DEVICE u32 fold_bytes(Land, u32 src, u32 acc) { return __vsetne4(src, 0) & __vsetne4(acc, 0); }
+ROUNDELAY_DEVICE u32 fold_bytes(Lor, u32 src, u32 acc) { return __vsetne4(src | acc, 0); }
+ROUNDELAY_DEVICE u32 fold_bytes(Lxor, u32 src, u32 acc) { return __vsetne4(src, 0) ^ __vsetne4(acc, 0); }
 #endif
 
 // Every element of `src` into its neighbor of `acc`.

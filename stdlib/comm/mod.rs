@@ -52,7 +52,7 @@ use crate::{Algorithm, Collective, Element, Error, Options, Plan, ReduceOp};
 /// one buffer for each rank), E0402 (a wrong length), E0411 (a root that is no rank), E0412 (a second thread calls
 /// for a rank). The first call of a shape may also say what making its plan says: E02xx and E03xx for an algorithm
 /// that is not right, E0211 for one with another root, E0407 for buffers that are too large, E0408 for an algorithm
-/// without an in-place form.
+/// without an in-place form, E0431 for an op that the elements do not have ([`ReduceOp::takes`]).
 ///
 /// A call of [`Rank`] in which ranks differ is refused (E0414): it is void for all of them, each is told once, and
 /// everything works as before. After any other failure, such as a rank that does not come within the deadline of the

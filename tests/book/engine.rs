@@ -52,6 +52,7 @@ pub(crate) fn example(code: Code) -> (String, String) {
         Code::RankEnded => rank_ended(),
         Code::SystemRefused => system_refused(),
         Code::Corrupt => corrupt(),
+        Code::NoSuchOp => no_such_op(),
         other => Err(crate::book::device::example(other).into()),
     };
     let error = made.err().unwrap_or_else(|| panic!("the call for {code} succeeds"));
@@ -275,4 +276,11 @@ fn system_refused() -> Result<(), Error> {
 fn corrupt() -> Result<(), Error> {
     let what = "rank 1 says that a buffer of 4000 bytes lies at 12 of the arena, whose heaps begin at 4096".to_owned();
     Err(roundelay_kernels::Error::Corrupt { what }.into())
+}
+
+fn no_such_op() -> Result<(), Error> {
+    // E0431
+    RingAllReduce::new().plan(4, 10, DType::F32, ReduceOp::Bxor)?;
+    // end
+    Ok(())
 }

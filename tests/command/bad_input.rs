@@ -132,11 +132,30 @@ fn loops_that_do_not_end_soon() {
 }
 
 #[test]
+fn ops_that_elements_do_not_have() {
+    for command in [
+        &["run", "RingAllReduce", "--op", "band"][..],
+        &["run", "RingAllReduce", "--op", "lor", "--dtype", "f64", "--callers", "processes"],
+        &["bench", "RingAllReduce", "--op", "sum,land", "-d", "i32,bf16"],
+        &["emit", "cuda", "RingAllReduce", "--op", "lxor"],
+        &["emit", "ptx", "RingAllReduce", "--op", "bor", "--dtype", "f8e5m2", "--form", "table"],
+    ] {
+        let call = roundelay(command).refused(2, "E0431");
+        let told = [" is for integers, and ", " avg, or elements of one of i8 u8 "];
+        assert!(told.iter().all(|part| call.err.contains(part)), "{command:?}:\n{}", call.err);
+    }
+    let executor = ["executor", "run", "CustomHugeAllReduceMesh", "--sizes", "1K"];
+    let call = roundelay(&[&executor[..], &["--dtype", "i32", "--op", "bxor"]].concat());
+    let call = call.refused(2, "E0431");
+    assert!(call.err.contains("executors have no op bxor"), "{}", call.err);
+}
+
+#[test]
 fn flags_that_do_not_exist() {
     let call = roundelay(&["run", "RingAllReduce", "--dtype", "f31"]).refused(2, "E0501");
     assert!(call.err.contains("bf16"), "says what there is:\n{}", call.err);
     let call = roundelay(&["run", "RingAllReduce", "--op", "mean"]).refused(2, "E0501");
-    assert!(call.err.contains("avg"), "{}", call.err);
+    assert!(call.err.contains("avg") && call.err.contains("bxor"), "{}", call.err);
     roundelay(&["run", "RingAllReduce", "--set", "ring"]).refused(2, "E0501");
     roundelay(&["run", "RingAllReduce", "--no-such-flag"]).refused(2, "E0507");
     roundelay(&["no-such-command"]).refused(2, "E0507");

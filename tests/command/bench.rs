@@ -161,6 +161,11 @@ fn types_ops_and_roots() {
     let report = json(&["RingReduce", "-n", "2", "-b", "1K", "--op", "all", "--root", "1"]);
     assert_eq!(of(&report, "redop"), ["sum", "prod", "min", "max", "avg"]);
     assert!(of(&report, "root").iter().all(|root| **root == 1));
+    // Of all types those that have the op.
+    let report = json(&["RingReduce", "-n", "2", "-b", "1K", "--op", "max,lxor", "-d", "all"]);
+    assert_eq!(of(&report, "redop").iter().filter(|op| **op == "lxor").count(), 6);
+    assert_eq!(results(&report).len(), 16);
+    assert_eq!(report["out_of_bounds"]["okay"], true);
     let report = json(&["RingAllReduce", "-n", "2", "-b", "1K", "-d", "all", "-w", "0"]);
     assert_eq!(results(&report).len(), 10);
     assert_eq!(report["out_of_bounds"]["okay"], true);

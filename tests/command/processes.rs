@@ -98,6 +98,8 @@ fn all_ops_and_levels() {
             assert_eq!(call.ends(0).json()["wrong"], 0, "{op} {more:?}");
         }
     }
+    let args = ["RingAllReduce", "-n", "3", "--count", "100", "--dtype", "i8", "--op", "land"];
+    assert_eq!(run(&[&args[..], &["--format", "json"]].concat()).ends(0).json()["wrong"], 0);
     for callers in ["one", "each"] {
         let call = roundelay(&["run", "RingAllReduce", "-n", "2..=4", "--callers", callers]);
         assert_eq!(call.ends(0).out.lines().filter(|line| line.ends_with(" 0")).count(), 3);

@@ -1,8 +1,9 @@
 //! The texts: how they grow, and what they leave out.
 
-use roundelay::{Algorithm as _, DType, ReduceOp, Ring, select};
+use roundelay::{Algorithm as _, DType, Level, ReduceOp, Ring, select};
 use roundelay_core::diagnostics::Code;
-use roundelay_core::emit::cuda::{Kernel, Protocol, Spec};
+use roundelay_core::emit::cuda::{Element, Kernel, Protocol, Spec};
+use roundelay_core::optimize::Goal;
 use roundelay_core::verify::Callers;
 
 use super::runs::{algorithm, code, loops, named, proved, spec};
@@ -48,6 +49,29 @@ fn a_protocol_that_does_not_fit_is_refused() {
         let errors = Kernel::of_loops(algorithm, &proved, spec).expect_err("it does not fit");
         assert_eq!(errors[0].code, Code::NoSuchKernel, "{name}");
         assert!(errors[0].help.is_some(), "{name}");
+    }
+}
+
+/// Elements that are floats have no bits and no truth values, also where the host has no such type.
+#[test]
+fn an_op_that_the_elements_do_not_have_is_refused() {
+    let algorithm = named("RingAllReduce");
+    let proved = proved(algorithm, 4).expect("any rank count will do");
+    let goal = Goal { level: Level::O1, callers: Callers::One, reassociate: false };
+    let made = proved.optimized(goal).expect("what is made is proved");
+    for (element, op) in [
+        (Element::Host(DType::F64), ReduceOp::Band),
+        (Element::F8E4m3, ReduceOp::Lor),
+        (Element::F8E5m2, ReduceOp::Bxor),
+    ] {
+        let spec = Spec { element, op, ..spec(algorithm) };
+        let errors = Kernel::of_loops(algorithm, &proved, spec).expect_err("floats have no bits");
+        let none = Kernel::of_table(&made, spec).expect_err("floats have no bits");
+        assert_eq!((errors[0].code, &errors[0].title), (Code::NoSuchOp, &none.to_string()));
+        assert_eq!((none.op, none.element), (op, element.name()));
+        let spec = Spec { element: Element::Host(DType::I8), ..spec };
+        Kernel::of_loops(algorithm, &proved, spec).expect("integers have bits");
+        Kernel::of_table(&made, spec).expect("integers have bits");
     }
 }
 

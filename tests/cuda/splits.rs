@@ -78,7 +78,8 @@ fn too_fine(text: &str, what: &str) -> Diagnostic {
     let proved = proved(algorithm, 3).expect("three ranks will do");
     let spec = Spec { protocol: Protocol::Direct, ..spec(algorithm) };
     let goal = Goal { level: Level::O0, callers: Callers::One, reassociate: false };
-    let table = Kernel::of_table(&proved.optimized(goal).expect("what is made is proved"), spec);
+    let made = proved.optimized(goal).expect("what is made is proved");
+    let table = Kernel::of_table(&made, spec).expect("floats have sums");
     let data = inputs(&table, 61);
     let ran = try_run(&program(&table), &Job::new(&table, 61, &data));
     let outputs = ran.unwrap_or_else(|why| panic!("{what}: {why}")).outputs;

@@ -23,13 +23,14 @@ pub(crate) struct Data {
     pub(crate) op: ReduceOp,
 }
 
-const KINDS: [(DType, ReduceOp); 6] = [
+const KINDS: [(DType, ReduceOp); 7] = [
     (DType::F32, ReduceOp::Sum),
     (DType::Bf16, ReduceOp::Avg),
     (DType::I8, ReduceOp::Sum),
     (DType::F16, ReduceOp::Min),
     (DType::U64, ReduceOp::Max),
     (DType::F64, ReduceOp::Prod),
+    (DType::U8, ReduceOp::Lxor),
 ];
 
 pub(crate) fn rank_counts(engine: &dyn Engine, quick: bool) -> Vec<u32> {
@@ -109,7 +110,7 @@ impl Case<'_> {
             Form::Table => {
                 let goal = Goal { level: Level::O2, callers, reassociate: false };
                 let made = self.proved.optimized(goal).map_err(|unproved| unproved.to_string())?;
-                Ok(Kernel::of_table(&made, spec))
+                Kernel::of_table(&made, spec).map_err(|none| none.to_string())
             }
         }
     }

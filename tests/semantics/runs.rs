@@ -7,6 +7,7 @@ use roundelay_core::collective::Alias;
 use roundelay_core::ids::RankId;
 use roundelay_core::verify::Proved;
 use roundelay_kernels::reference::Reference;
+use roundelay_tests::kinds;
 
 /// One point of the product that the tests sample.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -17,10 +18,10 @@ pub(super) struct Kind {
 }
 
 impl Kind {
-    /// All ten dtypes x five ops x out of place and in place.
+    /// All [`kinds`] x out of place and in place.
     pub(super) fn all() -> Vec<Self> {
-        let pairs = DType::ALL.iter().flat_map(|d| ReduceOp::ALL.iter().map(move |op| (*d, *op)));
-        pairs
+        kinds()
+            .into_iter()
             .flat_map(|(dtype, op)| [false, true].map(|in_place| Self { dtype, op, in_place }))
             .collect()
     }

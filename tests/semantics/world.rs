@@ -6,6 +6,8 @@
 mod mail;
 #[path = "world/nonblocking.rs"]
 mod nonblocking;
+#[path = "world/ops.rs"]
+mod ops;
 #[path = "world/parts.rs"]
 mod parts;
 

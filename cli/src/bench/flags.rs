@@ -65,7 +65,8 @@ pub(crate) struct BenchFlags {
     /// The sizes of the contest: 1 KB, 1 MB and 1 GB, and the mean of their bandwidths
     #[arg(long, conflicts_with_all = ["smallest", "largest", "factor", "step"])]
     pub(super) contest: bool,
-    /// Reduce ops: sum prod min max avg, a list of them, or all
+    /// Reduce ops: sum prod min max avg band bor bxor land lor lxor, a list of them, or all; those from band on are
+    /// for integers
     #[arg(short = 'o', long = "op", default_value = "sum", value_parser = reduce_ops)]
     pub(super) ops: Several<ReduceOp>,
     /// Element types: i8 u8 i32 u32 i64 u64 f16 bf16 f32 f64 (or by nccl-tests' names), a list, or all
@@ -97,7 +98,11 @@ pub(crate) struct BenchFlags {
 
 /// The values of a list.
 #[derive(Clone)]
-pub(super) struct Several<T>(pub(super) Vec<T>);
+pub(super) struct Several<T> {
+    pub(super) of: Vec<T>,
+    /// Whether these are all that there are.
+    all: bool,
+}
 
 fn several<T: Clone>(
     text: &str,
@@ -105,8 +110,11 @@ fn several<T: Clone>(
     one: impl Fn(&str) -> Result<T, Refused>,
 ) -> Result<Several<T>, Refused> {
     match text {
-        "all" => Ok(Several(all.to_vec())),
-        _ => Ok(Several(text.split(',').map(|word| one(word.trim())).collect::<Result<_, _>>()?)),
+        "all" => Ok(Several { of: all.to_vec(), all: true }),
+        _ => {
+            let of = text.split(',').map(|word| one(word.trim())).collect::<Result<_, _>>()?;
+            Ok(Several { of, all: false })
+        }
     }
 }
 
@@ -144,6 +152,17 @@ impl BenchFlags {
         };
         Err(Failure::usage(CODE, format!("{useless} is for the host's engine"))
             .with_help("leave it out, or take --device host"))
+    }
+
+    /// Refuses ops that elements do not have, unless one or the other was meant with all else.
+    pub(super) fn check_ops(&self) -> Result<(), Failure> {
+        if self.ops.all || self.dtypes.all {
+            return Ok(());
+        }
+        for &dtype in &self.dtypes.of {
+            self.ops.of.iter().try_for_each(|op| op.check(dtype))?;
+        }
+        Ok(())
     }
 
     /// Refuses to let ranks write their inputs that do not call.

@@ -122,6 +122,7 @@ pub(crate) fn main(flags: &BenchFlags) -> Result<bool, Failure> {
     flags.device.check(&flags.engine)?;
     flags.check_device()?;
     flags.check_callers()?;
+    flags.check_ops()?;
     let mut calls = Calls::new(flags.callers.callers, flags.engine.options(), flags.rewrite);
     output::reserve(&[("--svg", flags.svg.as_deref())], flags.format == Format::Json)?;
     let nranks = RankCounts::or(flags.nranks.as_ref(), flags::NRANKS);
@@ -215,10 +216,10 @@ fn cases<'a>(
         let schedule = group.subjects[0].proved.schedule();
         let (collective, nranks, root) = (schedule.collective, schedule.nranks, schedule.root);
         // An op that reduces nothing is one.
-        let ops: &[ReduceOp] = if collective.reduces() { &flags.ops.0 } else { &[ReduceOp::Sum] };
-        for &dtype in &flags.dtypes.0 {
+        let ops: &[ReduceOp] = if collective.reduces() { &flags.ops.of } else { &[ReduceOp::Sum] };
+        for &dtype in &flags.dtypes.of {
             let bytes = dtype.size() as u64;
-            for &op in ops {
+            for &op in ops.iter().filter(|op| op.takes(dtype)) {
                 for &size in sizes {
                     let count = count(collective, nranks, size, bytes);
                     for subject in &group.subjects {

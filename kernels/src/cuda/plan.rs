@@ -72,7 +72,7 @@ impl CudaPlan {
     /// E0401 where the proof is for another number of ranks; E0407 for scratch with more bytes than addresses; E0415
     /// without NVRTC; E0417 where it refuses the kernel; E0418 where a device does not hold all CTAs at once; E0419
     /// where its memory does not suffice; E0423 where the algorithm does not fit the form, or a CTA cannot have so
-    /// many threads; E0425 for a fault of the optimizer.
+    /// many threads; E0425 for a fault of the optimizer; E0431 where the elements do not have the op.
     pub fn new(
         world: &CudaWorld,
         algorithm: &Configured,
@@ -88,7 +88,8 @@ impl CudaPlan {
             Form::Loops => Kernel::of_loops(algorithm, proved, spec),
             Form::Table => {
                 let made = proved.optimized(options.common.goal(callers));
-                Ok(Kernel::of_table(&*made.map_err(host::Error::Unproved)?, spec))
+                let made = made.map_err(host::Error::Unproved)?;
+                Ok(Kernel::of_table(&made, spec).map_err(host::Error::NoSuchOp)?)
             }
         };
         Self::of_kernel(world, kernel.map_err(Error::NoKernel)?, count, options)

@@ -49,7 +49,8 @@ impl Framework {
     /// rank lacks one. After an error the outputs are undefined.
     ///
     /// # Errors
-    /// E0315 where a plan takes more than the executor asked for; else those of [`Plan::run`](crate::Plan::run).
+    /// E0315 where a plan takes more than the executor asked for; E0431 for a bitwise or a logical op, which the
+    /// contest's framework does not have; else those of [`Plan::run`](crate::Plan::run).
     pub fn run<T: Element, E: Executor + ?Sized>(
         &self,
         executor: &E,
@@ -219,8 +220,12 @@ impl<'e, E: Executor + ?Sized> Call<'e, E> {
         }
     }
 
-    /// Whether the caller's buffers are what the call says.
+    /// Whether executors have the op, and the caller's buffers are what the call says.
     fn check(&self, memory: &Memory<'_, '_>) -> Result<(), Error> {
+        let op = self.param.op;
+        if op.is_for_integers() {
+            return Err(Error::NotForExecutors { op });
+        }
         let nranks = self.executor.nranks();
         let counted = |what: &'static str, given: usize| {
             let right = given == nranks as usize;

@@ -4,7 +4,7 @@ use std::fmt;
 use std::time::Duration;
 
 use roundelay_core::diagnostics::Code;
-use roundelay_core::dtype::DType;
+use roundelay_core::dtype::{DType, NoSuchOp, ReduceOp};
 use roundelay_core::ids::RankId;
 use roundelay_core::optimize::Unproved;
 use roundelay_core::schedule::RANK_LIMIT;
@@ -150,6 +150,13 @@ pub enum Error {
         /// What was found, and where.
         what: String,
     },
+    /// E0431: an op for integers alone, for elements that are floats.
+    NoSuchOp(NoSuchOp),
+    /// E0431: an op that executors do not have, as the contest's framework has none of that kind.
+    NotForExecutors {
+        /// The op that was asked for.
+        op: ReduceOp,
+    },
     /// E0315: an executor uses more of a resource than it asked for.
     Exceeded {
         /// The resource, how much was asked for, and how much is used.
@@ -226,6 +233,12 @@ pub struct Ended {
     pub what: String,
 }
 
+impl From<NoSuchOp> for Error {
+    fn from(none: NoSuchOp) -> Self {
+        Self::NoSuchOp(none)
+    }
+}
+
 impl From<Unproved> for Error {
     fn from(unproved: Unproved) -> Self {
         Self::Unproved(unproved)
@@ -260,6 +273,7 @@ impl Error {
             Self::RankEnded(_) => Code::RankEnded,
             Self::SystemRefused { .. } => Code::SystemRefused,
             Self::Corrupt { .. } => Code::Corrupt,
+            Self::NoSuchOp(_) | Self::NotForExecutors { .. } => Code::NoSuchOp,
             Self::BadSchedule { code, .. } => *code,
         }
     }
@@ -344,6 +358,11 @@ impl Error {
             Self::Corrupt { what } => {
                 write!(f, "{what}; nothing that these ranks share can be trusted any more")
             }
+            Self::NoSuchOp(none) => write!(f, "{none}; {}", NoSuchOp::help()),
+            Self::NotForExecutors { op } => write!(
+                f,
+                "executors have no op {op}, as the contest's framework has none; take sum, prod, min or max, or run a plan of the algorithm"
+            ),
             Self::BadSchedule { what, .. } => {
                 write!(f, "{what}; run only schedules that were proved")
             }

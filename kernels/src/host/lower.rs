@@ -15,7 +15,8 @@ use super::error::Error;
 use super::segments::{MAX_OPERANDS, Move, Operand, PARTIAL, Segment, Segments};
 use crate::reduce::{Kernel, Stores, last_level_cache};
 
-/// The code of a schedule. `optimized` is fused if it says so: all its scratch is partials then.
+/// The code of a schedule. `optimized` is fused if it says so: all its scratch is partials then. Every engine's plan is
+/// made of it, so an op that `dtype` does not have is refused by all of them.
 pub(crate) fn lower(
     optimized: &Optimized,
     count: u64,
@@ -40,7 +41,7 @@ pub(crate) fn lower(
             })? = true;
         }
     }
-    let kernel = Kernel::new(dtype, op);
+    let kernel = Kernel::new(dtype, op)?;
     let mut lower = Lower::new(optimized, &buffers, kernel, count);
     let mut tasks = Vec::with_capacity(schedule.streams.len());
     for (at, stream) in schedule.streams.iter().enumerate() {

@@ -80,7 +80,8 @@ impl Plan {
     /// A plan for a schedule that was proved, and for `count` elements a unit, with the default [`Options`].
     ///
     /// # Errors
-    /// E0407 for buffers larger than this machine can hold; E0425 for a fault of the optimizer.
+    /// E0407 for buffers larger than this machine can hold; E0425 for a fault of the optimizer; E0431 where the dtype
+    /// does not have the op.
     pub fn new(proved: &Proved, count: u64, dtype: DType, op: ReduceOp) -> Result<Self, Error> {
         Self::with(proved, count, dtype, op, Options::default())
     }

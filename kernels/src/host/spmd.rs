@@ -108,8 +108,8 @@ impl SpmdPlan {
     ///
     /// # Errors
     /// E0406 for options that no run can have; E0407 for buffers larger than this machine can hold; E0424 where ranks
-    /// could not choose by themselves whether they run in place; E0425 for a fault of the optimizer; E0306 for a
-    /// schedule that was proved for one caller of all ranks.
+    /// could not choose by themselves whether they run in place; E0425 for a fault of the optimizer; E0431 where the
+    /// dtype does not have the op; E0306 for a schedule that was proved for one caller of all ranks.
     pub fn new(
         proved: &Proved,
         count: u64,

@@ -69,9 +69,9 @@ impl WorldPlan {
     ///
     /// # Errors
     /// E0401 for a schedule of another number of ranks; E0407 for buffers that are too large; E0424 where ranks could
-    /// not choose by themselves whether they run in place; E0425 for a fault of the optimizer; E0306 for a schedule
-    /// that was proved for one caller of all ranks; E0406 for one with more signals between two ranks than there is
-    /// room for.
+    /// not choose by themselves whether they run in place; E0425 for a fault of the optimizer; E0431 where the dtype
+    /// does not have the op; E0306 for a schedule that was proved for one caller of all ranks; E0406 for one with more
+    /// signals between two ranks than there is room for.
     pub fn new(
         world: &Arc<World>,
         proved: &Proved,

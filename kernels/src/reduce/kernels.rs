@@ -6,9 +6,10 @@ use roundelay_core::dtype::{DType, ReduceOp};
 #[cfg(target_arch = "x86_64")]
 use super::lanes::f16c::{F16x8, F16x16};
 use super::lanes::{
-    Bf16, Combine, Divide, FloatExtremum, HalfExtremum, Lanes, Max, Min, Plain, Prod, Sum,
+    Band, Bf16, Bor, Bxor, Combine, Divide, FloatExtremum, HalfExtremum, Land, Lanes, Lor, Lxor,
+    Max, Min, Plain, Prod, Sum,
 };
-use super::number::Number;
+use super::number::{Number, Whole};
 
 /// `acc[i] = srcs[last][i] op (.. (srcs[0][i] op acc[i]))`, where `acc` overlaps no source.
 type Fold = unsafe fn(acc: *mut u8, srcs: *const *const u8, len: usize);
@@ -241,28 +242,47 @@ impl InstructionSet {
         }
     }
 
-    fn integer<T: Number>(self, op: ReduceOp) -> Loops {
-        match op {
+    /// Of the machine's numbers; `None` for the ops of [`Self::bits`].
+    fn number<T: Number>(self, op: ReduceOp) -> Option<Loops> {
+        Some(match op {
             ReduceOp::Sum | ReduceOp::Avg => self.loops::<Plain<T, Sum>, Plain<T, Sum>>(),
             ReduceOp::Prod => self.loops::<Plain<T, Prod>, Plain<T, Sum>>(),
             ReduceOp::Min => self.loops::<Plain<T, Min>, Plain<T, Sum>>(),
             ReduceOp::Max => self.loops::<Plain<T, Max>, Plain<T, Sum>>(),
-        }
+            _ => return None,
+        })
     }
 
-    fn float<T: Number>(self, op: ReduceOp) -> Loops
+    /// Of the bits of integers, and of whether one is set; `None` for the ops of [`Self::number`].
+    fn bits<T: Whole>(self, op: ReduceOp) -> Option<Loops> {
+        Some(match op {
+            ReduceOp::Band => self.loops::<Plain<T, Band>, Plain<T, Sum>>(),
+            ReduceOp::Bor => self.loops::<Plain<T, Bor>, Plain<T, Sum>>(),
+            ReduceOp::Bxor => self.loops::<Plain<T, Bxor>, Plain<T, Sum>>(),
+            ReduceOp::Land => self.loops::<Plain<T, Land>, Plain<T, Sum>>(),
+            ReduceOp::Lor => self.loops::<Plain<T, Lor>, Plain<T, Sum>>(),
+            ReduceOp::Lxor => self.loops::<Plain<T, Lxor>, Plain<T, Sum>>(),
+            _ => return None,
+        })
+    }
+
+    fn integer<T: Number, U: Whole>(self, op: ReduceOp) -> Option<Loops> {
+        self.number::<T>(op).or_else(|| self.bits::<U>(op))
+    }
+
+    fn float<T: Number>(self, op: ReduceOp) -> Option<Loops>
     where
         FloatExtremum<T, Min>: Lanes,
         FloatExtremum<T, Max>: Lanes,
     {
         match op {
-            ReduceOp::Min => self.loops::<FloatExtremum<T, Min>, Plain<T, Sum>>(),
-            ReduceOp::Max => self.loops::<FloatExtremum<T, Max>, Plain<T, Sum>>(),
-            ReduceOp::Sum | ReduceOp::Avg | ReduceOp::Prod => self.integer::<T>(op),
+            ReduceOp::Min => Some(self.loops::<FloatExtremum<T, Min>, Plain<T, Sum>>()),
+            ReduceOp::Max => Some(self.loops::<FloatExtremum<T, Max>, Plain<T, Sum>>()),
+            _ => self.number::<T>(op),
         }
     }
 
-    fn f16<O: Combine>(self) -> Loops {
+    fn f16<O: Combine<f32> + Combine<f16>>(self) -> Loops {
         match self {
             #[cfg(target_arch = "x86_64")]
             Self::Avx512 => avx512::loops::<F16x16<O>, F16x16<Sum>>(),
@@ -272,18 +292,19 @@ impl InstructionSet {
         }
     }
 
-    pub(super) fn table(self, dtype: DType, op: ReduceOp) -> Loops {
+    /// `None` where the dtype does not have the op.
+    pub(super) fn table(self, dtype: DType, op: ReduceOp) -> Option<Loops> {
         const F16: i16 = f16::INFINITY.to_bits() as i16;
         const BF16: i16 = bf16::INFINITY.to_bits() as i16;
-        match (dtype, op) {
-            (DType::I8, _) => self.integer::<i8>(op),
-            (DType::U8, _) => self.integer::<u8>(op),
-            (DType::I32, _) => self.integer::<i32>(op),
-            (DType::U32, _) => self.integer::<u32>(op),
-            (DType::I64, _) => self.integer::<i64>(op),
-            (DType::U64, _) => self.integer::<u64>(op),
-            (DType::F32, _) => self.float::<f32>(op),
-            (DType::F64, _) => self.float::<f64>(op),
+        Some(match (dtype, op) {
+            (DType::I8, _) => return self.integer::<i8, u8>(op),
+            (DType::U8, _) => return self.integer::<u8, u8>(op),
+            (DType::I32, _) => return self.integer::<i32, u32>(op),
+            (DType::U32, _) => return self.integer::<u32, u32>(op),
+            (DType::I64, _) => return self.integer::<i64, u64>(op),
+            (DType::U64, _) => return self.integer::<u64, u64>(op),
+            (DType::F32, _) => return self.float::<f32>(op),
+            (DType::F64, _) => return self.float::<f64>(op),
             (DType::F16, ReduceOp::Sum | ReduceOp::Avg) => self.f16::<Sum>(),
             (DType::F16, ReduceOp::Prod) => self.f16::<Prod>(),
             (DType::F16, ReduceOp::Min) => self.loops::<HalfExtremum<F16, Min>, Plain<f16, Sum>>(),
@@ -292,13 +313,14 @@ impl InstructionSet {
             (DType::Bf16, ReduceOp::Prod) => self.loops::<Bf16<Prod>, Bf16<Sum>>(),
             (DType::Bf16, ReduceOp::Min) => self.loops::<HalfExtremum<BF16, Min>, Bf16<Sum>>(),
             (DType::Bf16, ReduceOp::Max) => self.loops::<HalfExtremum<BF16, Max>, Bf16<Sum>>(),
-        }
+            (DType::F16 | DType::Bf16, _) => return None,
+        })
     }
 }
 
 impl Loops {
-    /// The widest loops that this machine runs.
-    pub(super) fn new(dtype: DType, op: ReduceOp) -> Self {
+    /// The widest loops that this machine runs; `None` where the dtype does not have the op.
+    pub(super) fn new(dtype: DType, op: ReduceOp) -> Option<Self> {
         InstructionSet::supported()[0].table(dtype, op)
     }
 }

@@ -5,7 +5,7 @@
 
 use std::marker::PhantomData;
 
-use super::number::Number;
+use super::number::{Number, Whole};
 
 /// One dtype and op.
 pub(super) trait Lanes {
@@ -30,33 +30,31 @@ pub(super) trait Divide {
 }
 
 /// A reduce op as a type, so that every loop is compiled for its own.
-pub(super) trait Combine {
-    fn combine<T: Number>(src: T, acc: T) -> T;
+pub(super) trait Combine<T> {
+    fn combine(src: T, acc: T) -> T;
 }
 
 macro_rules! ops {
-    ($($name:ident $method:ident;)*) => {$(
+    ($($of:ident: $($name:ident $method:ident)*;)*) => {$($(
         pub(super) struct $name;
-        impl Combine for $name {
+        impl<T: $of> Combine<T> for $name {
             #[inline(always)]
-            fn combine<T: Number>(src: T, acc: T) -> T {
+            fn combine(src: T, acc: T) -> T {
                 src.$method(acc)
             }
         }
-    )*};
+    )*)*};
 }
 
 ops! {
-    Sum sum;
-    Prod prod;
-    Min min;
-    Max max;
+    Number: Sum sum Prod prod Min min Max max;
+    Whole: Band band Bor bor Bxor bxor Land land Lor lor Lxor lxor;
 }
 
 /// Element by element, as [`Number`] says.
 pub(super) struct Plain<T, O>(PhantomData<(T, O)>);
 
-impl<T: Number, O: Combine> Lanes for Plain<T, O> {
+impl<T: Number, O: Combine<T>> Lanes for Plain<T, O> {
     type Item = T;
     type Acc = T;
     const ELEMENTS: usize = 1;
@@ -212,7 +210,7 @@ fn quiet_bf16(value: f32) -> u32 {
     if value.is_nan() { 0x7fc0_0000 } else { value.to_bits() }
 }
 
-impl<O: Combine> Lanes for Bf16<O> {
+impl<O: Combine<f32>> Lanes for Bf16<O> {
     type Item = Bf16Pair;
     type Acc = (f32, f32);
     const ELEMENTS: usize = 2;
@@ -275,7 +273,7 @@ pub(super) mod f16c {
                 }
             }
 
-            impl<O: Combine> Lanes for $name<O> {
+            impl<O: Combine<f32>> Lanes for $name<O> {
                 type Item = [u16; $elements];
                 type Acc = $floats;
                 const ELEMENTS: usize = $elements;

@@ -9,7 +9,7 @@ mod number;
 
 use std::mem::MaybeUninit;
 
-use roundelay_core::dtype::{DType, ReduceOp};
+use roundelay_core::dtype::{DType, NoSuchOp, ReduceOp};
 
 pub use cache::last_level_cache;
 use copy::{LINE, copy_unfenced, fence};
@@ -37,8 +37,12 @@ pub struct Kernel {
 
 impl Kernel {
     /// The kernel of `dtype` and `op` for this machine.
-    pub fn new(dtype: DType, op: ReduceOp) -> Self {
-        Self { size: dtype.size(), loops: Loops::new(dtype, op) }
+    ///
+    /// # Errors
+    /// E0431 where the dtype does not have the op ([`ReduceOp::takes`]).
+    pub fn new(dtype: DType, op: ReduceOp) -> Result<Self, NoSuchOp> {
+        let none = NoSuchOp { op, element: dtype.name() };
+        Ok(Self { size: dtype.size(), loops: Loops::new(dtype, op).ok_or(none)? })
     }
 
     /// Bytes of an element.

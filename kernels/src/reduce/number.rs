@@ -14,6 +14,16 @@ pub(super) trait Number: Copy {
     fn divide(self, nranks: u32) -> Self;
 }
 
+/// What integers have besides. Signs make no difference: the unsigned types do for the signed ones.
+pub(super) trait Whole: Number {
+    fn band(self, other: Self) -> Self;
+    fn bor(self, other: Self) -> Self;
+    fn bxor(self, other: Self) -> Self;
+    fn land(self, other: Self) -> Self;
+    fn lor(self, other: Self) -> Self;
+    fn lxor(self, other: Self) -> Self;
+}
+
 macro_rules! integers {
     ($($t:ty, |$x:ident, $n:ident| $divide:expr;)*) => {$(
         impl Number for $t {
@@ -52,6 +62,39 @@ integers! {
     i64, |x, n| x / i64::from(n);
     u64, |x, n| x / u64::from(n);
 }
+
+macro_rules! wholes {
+    ($($t:ty)*) => {$(
+        impl Whole for $t {
+            #[inline(always)]
+            fn band(self, other: Self) -> Self {
+                self & other
+            }
+            #[inline(always)]
+            fn bor(self, other: Self) -> Self {
+                self | other
+            }
+            #[inline(always)]
+            fn bxor(self, other: Self) -> Self {
+                self ^ other
+            }
+            #[inline(always)]
+            fn land(self, other: Self) -> Self {
+                Self::from(self != 0) & Self::from(other != 0)
+            }
+            #[inline(always)]
+            fn lor(self, other: Self) -> Self {
+                Self::from(self | other != 0)
+            }
+            #[inline(always)]
+            fn lxor(self, other: Self) -> Self {
+                Self::from(self != 0) ^ Self::from(other != 0)
+            }
+        }
+    )*};
+}
+
+wholes! { u8 u32 u64 }
 
 macro_rules! floats {
     ($($t:ty)*) => {$(

@@ -14,7 +14,7 @@ fn sources(n: usize) -> Vec<Vec<i32>> {
 }
 
 fn run(memory: &mut [Vec<i32>], srcs: &[usize], dsts: &[usize], divide: Option<u32>) {
-    let kernel = Kernel::new(DType::I32, ReduceOp::Sum);
+    let kernel = Kernel::new(DType::I32, ReduceOp::Sum).expect("numbers have sums");
     let len = memory[0].len();
     let at: Vec<*mut u8> = memory.iter_mut().map(|v| v.as_mut_ptr().cast()).collect();
     let srcs: Vec<*const u8> = srcs.iter().map(|&s| at[s].cast_const()).collect();
@@ -59,7 +59,7 @@ fn a_source_given_twice_counts_twice() {
 #[test]
 fn halves_round_after_each_step() {
     // 2048 + 1 ties to even and stays 2048 in f16: three sources must give 2048, not 2050.
-    let kernel = Kernel::new(DType::F16, ReduceOp::Sum);
+    let kernel = Kernel::new(DType::F16, ReduceOp::Sum).expect("numbers have sums");
     let (mut acc, one) = ([::half::f16::from_f32(2048.0); 3], [::half::f16::ONE; 3]);
     let one = one.as_ptr().cast::<u8>();
     let at = acc.as_mut_ptr().cast::<u8>();
@@ -85,7 +85,7 @@ fn float(dtype: DType) -> Option<(u64, u64, u64)> {
     }
 }
 
-/// Random bits; floats also around zero, one and infinity, with either sign.
+/// Random bits, or 0 for one in eight integers; floats also around zero, one and infinity, with either sign.
 fn element(dtype: DType, random: &mut Random) -> u64 {
     let bits = random.next();
     let sign = (bits & 1) << (dtype.size() * 8 - 1);
@@ -96,6 +96,7 @@ fn element(dtype: DType, random: &mut Random) -> u64 {
         }
         // Of one magnitude, so that sums have ties.
         Some((_, _, one)) if bits >> 62 == 1 => (one + (bits >> 8) % 64) ^ sign,
+        None if bits >> 61 == 0 => 0,
         _ => bits,
     }
 }
@@ -128,11 +129,24 @@ fn defined(dtype: DType, op: ReduceOp, values: &[u64], divide: Option<u32>) -> u
             ReduceOp::Prod => src.prod(acc),
             ReduceOp::Min => src.min(acc),
             ReduceOp::Max => src.max(acc),
+            _ => panic!("{op} is of bits"),
         });
         let folded = folded.expect("a source");
         divide.map_or(folded, |nranks| folded.divide(nranks))
     }
     let values = values.iter().copied();
+    if op.is_for_integers() {
+        let unused = 64 - 8 * dtype.size();
+        let folded = values.map(|x| x << unused >> unused).reduce(|acc, src| match op {
+            ReduceOp::Band => src & acc,
+            ReduceOp::Bor => src | acc,
+            ReduceOp::Bxor => src ^ acc,
+            ReduceOp::Land => (src > 0 && acc > 0).into(),
+            ReduceOp::Lor => (src > 0 || acc > 0).into(),
+            _ => ((src > 0) != (acc > 0)).into(),
+        });
+        return folded.expect("a source");
+    }
     match dtype {
         DType::I8 => of(op, values.map(|x| x as i8), divide) as u8 as u64,
         DType::U8 => of(op, values.map(|x| x as u8), divide) as u64,
@@ -195,7 +209,8 @@ impl Case {
         }
         let before = memory.clone();
         let start = memory.as_mut_ptr();
-        let kernel = Kernel { size, loops: self.set.table(self.dtype, self.op) };
+        let loops = self.set.table(self.dtype, self.op).expect("the dtype has the op");
+        let kernel = Kernel { size, loops };
         // SAFETY: all places are in `memory`, `stride` apart or equal, and aligned for the dtype.
         unsafe {
             let at: Vec<*mut u8> = places.iter().map(|&place| start.add(place)).collect();
@@ -231,11 +246,24 @@ impl Case {
     }
 }
 
-/// Every instruction set, dtype, op and kind of store.
-fn each_kernel(mut check: impl FnMut(InstructionSet, DType, ReduceOp, Stores)) {
+#[test]
+fn there_are_loops_for_each_op_that_a_dtype_has_and_no_others() {
     for set in InstructionSet::supported() {
         for &dtype in DType::ALL {
             for &op in ReduceOp::ALL {
+                assert_eq!(set.table(dtype, op).is_some(), op.takes(dtype), "{set:?} {dtype} {op}");
+            }
+        }
+    }
+    let none = Kernel::new(DType::Bf16, ReduceOp::Lor).err().expect("floats have no bits");
+    assert_eq!((none.op, none.element), (ReduceOp::Lor, "bf16"));
+}
+
+/// Every instruction set, dtype, op that it has, and kind of store.
+fn each_kernel(mut check: impl FnMut(InstructionSet, DType, ReduceOp, Stores)) {
+    for set in InstructionSet::supported() {
+        for &dtype in DType::ALL {
+            for &op in ReduceOp::ALL.iter().filter(|op| op.takes(dtype)) {
                 for stores in STORES {
                     check(set, dtype, op, stores);
                 }
@@ -311,8 +339,9 @@ fn every_number_of_sources_and_destinations_gives_what_is_defined() {
 fn every_half_meets_every_exponent() {
     for set in InstructionSet::supported() {
         for dtype in [DType::F16, DType::Bf16] {
-            for &op in ReduceOp::ALL {
-                let kernel = Kernel { size: 2, loops: set.table(dtype, op) };
+            for &op in ReduceOp::ALL.iter().filter(|op| op.takes(dtype)) {
+                let loops = set.table(dtype, op).expect("the dtype has the op");
+                let kernel = Kernel { size: 2, loops };
                 let divide = (op == ReduceOp::Avg).then_some(3);
                 let all: Vec<u16> = (0..=u16::MAX).collect();
                 for k in 0..64u16 {

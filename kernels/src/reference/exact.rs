@@ -90,9 +90,17 @@ fn wrapped(dtype: DType, bits: u64) -> u64 {
     bits & (u64::MAX >> (64 - 8 * dtype.size()))
 }
 
-/// The reduction of one element of every rank, given by their bits.
+/// The reduction of one element of every rank, given by their bits. One element alone is the result as it is.
 pub(super) fn reduce(dtype: DType, op: ReduceOp, elements: &[u64]) -> Exact {
+    let (all, not_0) = (elements.iter().copied(), elements.iter().filter(|bits| **bits != 0));
     match op {
+        _ if op.is_for_integers() && elements.len() == 1 => Exact::Bits(elements[0]),
+        ReduceOp::Band => Exact::Bits(wrapped(dtype, all.fold(u64::MAX, |a, x| a & x))),
+        ReduceOp::Bor => Exact::Bits(all.fold(0, |a, x| a | x)),
+        ReduceOp::Bxor => Exact::Bits(all.fold(0, |a, x| a ^ x)),
+        ReduceOp::Land => Exact::Bits(u64::from(not_0.count() == elements.len())),
+        ReduceOp::Lor => Exact::Bits(u64::from(not_0.count() > 0)),
+        ReduceOp::Lxor => Exact::Bits(not_0.count() as u64 % 2),
         ReduceOp::Min | ReduceOp::Max => {
             let better = |a: u64, b: u64| if wins(dtype, op, b, a) { b } else { a };
             Exact::Bits(elements.iter().copied().reduce(better).unwrap_or(0))
@@ -224,6 +232,18 @@ mod tests {
         assert_eq!(reduce(DType::I64, ReduceOp::Max, &[bits(-5), 3, bits(-9)]), 3);
         assert_eq!(reduce(DType::U64, ReduceOp::Max, &[bits(-5), 3, bits(-9)]), bits(-5));
         assert_eq!(reduce(DType::F32, ReduceOp::Min, &f32s(&[0.0, -0.0, 0.0])), 0x8000_0000);
+    }
+
+    #[test]
+    fn bits_and_truth_values_are_those_of_all_elements() {
+        let of = |op, elements: &[u64]| reduce(DType::U8, op, elements).bits(DType::U8);
+        assert_eq!(of(ReduceOp::Band, &[0b1110, 0b0111, 0b1111]), 0b0110);
+        assert_eq!(of(ReduceOp::Bor, &[0b1000, 0b0010, 0b1010]), 0b1010);
+        assert_eq!(of(ReduceOp::Bxor, &[0b1100, 0b1010, 0b0001]), 0b0111);
+        assert_eq!([of(ReduceOp::Land, &[2, 4, 6]), of(ReduceOp::Land, &[2, 0, 6])], [1, 0]);
+        assert_eq!([of(ReduceOp::Lor, &[0, 4, 0]), of(ReduceOp::Lor, &[0, 0])], [1, 0]);
+        assert_eq!([of(ReduceOp::Lxor, &[2, 4, 6]), of(ReduceOp::Lxor, &[2, 0, 6])], [1, 0]);
+        assert!(ReduceOp::ALL.iter().all(|op| of(*op, &[5]) == 5), "one alone is as it is");
     }
 
     #[test]

@@ -18,14 +18,25 @@ impl SplitMix64 {
 
 /// `len` random elements for `rank`, as bytes.
 ///
-/// Integers have all bits random (odd for `prod`, whose result would else soon be 0). Floats lie in -1..1;
+/// Integers have all bits random (odd for `prod`, whose result would else soon be 0), and for the logical ops some
+/// are 0: so few for `land` and so many for `lor` that either result is met. Floats lie in -1..1;
 /// for `prod` in ±(15/16..17/16), so that the product of 1000 ranks neither overflows nor vanishes.
 pub fn fill(dtype: DType, op: ReduceOp, seed: u64, rank: u32, len: usize) -> Vec<u8> {
     let mut random = SplitMix64(seed);
     let mut random =
         SplitMix64(random.next() ^ u64::from(rank).wrapping_mul(0xd6e8_feb8_6659_fd93));
     let product = op == ReduceOp::Prod;
-    let mut integer = || random.next() | u64::from(product);
+    // Of eight elements.
+    let zeros = match op {
+        ReduceOp::Land => 1,
+        ReduceOp::Lxor => 4,
+        ReduceOp::Lor => 7,
+        _ => 0,
+    };
+    let mut integer = || {
+        let bits = random.next() | u64::from(product);
+        if bits >> 61 < zeros { 0 } else { bits }
+    };
     let float = |bits: u64| {
         let uniform = (bits >> 11) as f64 / (1u64 << 52) as f64 - 1.0;
         let sign = if bits & 2 == 0 { 1.0 } else { -1.0 };

@@ -24,7 +24,7 @@ pub struct Reference {
     pub count: usize,
     /// Element type.
     pub dtype: DType,
-    /// Reduce op.
+    /// Reduce op, one that the element type has.
     pub op: ReduceOp,
 }
 

@@ -54,10 +54,9 @@ impl Chain {
     }
 
     fn program(&self, sanitize: bool) -> Executable {
-        let op = ["Sum", "Prod", "Min", "Max", "Avg"][self.op as usize];
         let defines = [
             format!("ROUNDELAY_ELEMENT={}", self.kind.name()),
-            format!("ROUNDELAY_OP={op}"),
+            format!("ROUNDELAY_OP={:?}", self.op),
             format!("ROLE={}", u64::from(self.folds) | u64::from(self.keeps) << 1),
         ];
         Executable::new(TEXT, &defines.each_ref().map(String::as_str), sanitize)

@@ -51,7 +51,7 @@ impl Kind {
         }
     }
 
-    /// Bits of an element: any, of floats often such as meet ties, zeros, infinities and NaN.
+    /// Bits of an element: any, of integers often 0, of floats such as meet ties, zeros, infinities and NaN.
     pub fn random(self, random: &mut Random, to: &mut [u8]) {
         let any = random.next();
         let sign = (any & 1) << (self.size() * 8 - 1);
@@ -61,6 +61,7 @@ impl Kind {
                 near[random.below(near.len())] | sign
             }
             Some((_, one)) if any >> 62 == 1 => (one + (any >> 8) % 16) ^ sign,
+            None if any >> 61 == 0 => 0,
             _ => any,
         };
         to.copy_from_slice(&bits.to_le_bytes()[..self.size()]);
@@ -103,6 +104,7 @@ impl Kind {
                 ReduceOp::Max if a == b => src & acc,
                 ReduceOp::Min => [src, acc][usize::from(b < a)],
                 ReduceOp::Max => [src, acc][usize::from(b > a)],
+                _ => panic!("{op} is for integers"),
             }
         });
         if divisor == 0 {
@@ -165,10 +167,11 @@ fn on_host(dtype: DType, op: ReduceOp, srcs: &[&[u8]], divisor: u32) -> Vec<u8> 
     let from: Vec<*const u8> = owned.iter().map(|words| words.as_ptr().cast()).collect();
     let len = srcs[0].len() / dtype.size();
     let divide = (divisor != 0).then_some(divisor);
+    let kernel = Kernel::new(dtype, op).expect("the dtype has the op");
     // SAFETY: all are vectors of as many elements, apart, and at most 8.
     unsafe {
         let to = [result.as_mut_ptr().cast()];
-        Kernel::new(dtype, op).run(&from, &to, len, divide, Stores::Cached);
+        kernel.run(&from, &to, len, divide, Stores::Cached);
     }
     let bytes: Vec<u8> = result.into_iter().flat_map(u64::to_le_bytes).collect();
     bytes[..srcs[0].len()].to_vec()

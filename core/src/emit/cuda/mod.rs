@@ -20,7 +20,7 @@ use std::sync::Arc;
 
 use crate::check::hir::{self, Stmt, StmtKind};
 use crate::diagnostics::{Code, Diagnostic, Finding};
-use crate::dtype::{DType, ReduceOp};
+use crate::dtype::{DType, NoSuchOp, ReduceOp};
 use crate::ids::{OpId, RankId};
 use crate::optimize::Optimized;
 use crate::program::Configured;
@@ -63,6 +63,18 @@ impl Element {
         match self {
             Self::Host(dtype) => dtype.size(),
             Self::F8E4m3 | Self::F8E5m2 => 1,
+        }
+    }
+
+    /// Refuses an op that these elements do not have.
+    ///
+    /// # Errors
+    /// E0431 for an op of integers alone, where these are floats.
+    pub fn check_op(self, op: ReduceOp) -> Result<(), NoSuchOp> {
+        match self {
+            Self::Host(dtype) => op.check(dtype),
+            _ if op.is_for_integers() => Err(NoSuchOp { op, element: self.name() }),
+            Self::F8E4m3 | Self::F8E5m2 => Ok(()),
         }
     }
 }
@@ -213,7 +225,8 @@ impl Kernel {
     /// The author's loops as a kernel. Its schedule is the proved one without the signals that others imply.
     ///
     /// # Errors
-    /// E0423 where the loops do not fit a kernel, or not the protocol, each at its place.
+    /// E0423 where the loops do not fit a kernel, or not the protocol, each at its place; E0431 where the elements do
+    /// not have the op.
     pub fn of_loops(
         algorithm: &Configured,
         proved: &Proved,
@@ -223,6 +236,7 @@ impl Kernel {
         let refuse = |title: String, help: &str| {
             vec![Diagnostic::new(Code::NoSuchKernel, checked.name_span, title).help(help)]
         };
+        spec.element.check_op(spec.op).map_err(|none| vec![none.at(checked.name_span)])?;
         if checked.escapes {
             return Err(refuse(
                 format!("{} calls Rust functions, which a kernel cannot", checked.name),
@@ -294,14 +308,18 @@ impl Kernel {
 
     /// A kernel that walks a table of the ops of a schedule: of what the optimizer made, or of a program with
     /// escapes, which only Rust can run.
-    pub fn of_table(optimized: &Optimized, spec: Spec) -> Self {
+    ///
+    /// # Errors
+    /// E0431 where the elements do not have the op.
+    pub fn of_table(optimized: &Optimized, spec: Spec) -> Result<Self, NoSuchOp> {
+        spec.element.check_op(spec.op)?;
         let (schedule, proof) = (optimized.schedule.clone(), optimized.proof.clone());
         let name = schedule.algorithm.clone();
         let spec = Spec { protocol: Protocol::Direct, ..spec };
         let about = summary::about(&name, &[], Form::Table, spec, (&schedule, &proof));
         let text = text::table(&schedule, spec, &about, scales(spec, &proof));
         let finish = finishing(spec, &proof);
-        Self { name, text, form: Form::Table, spec, schedule, proof, finish, record: None }
+        Ok(Self { name, text, form: Form::Table, spec, schedule, proof, finish, record: None })
     }
 
     /// Whether `avg` divides whole outputs, after the kernel.

@@ -7,7 +7,6 @@ use super::source::{Notes, Source};
 use super::stmts::Writer;
 use super::{Protocol, Site, Spec};
 use crate::check::hir::{Algorithm, ExprKind, ParamTy, walk};
-use crate::dtype::ReduceOp;
 use crate::program::Configured;
 use crate::schedule::{Algorithm as _, OpKind, Schedule};
 
@@ -94,13 +93,6 @@ fn whole(
         let line = format!("// {}", line.trim_end().trim_end_matches('\\'));
         let _ = writeln!(text, "{}", line.trim_end());
     }
-    let op = match spec.op {
-        ReduceOp::Sum => "Sum",
-        ReduceOp::Prod => "Prod",
-        ReduceOp::Min => "Min",
-        ReduceOp::Max => "Max",
-        ReduceOp::Avg => "Avg",
-    };
     let protocol = match spec.protocol {
         Protocol::Direct => "Direct",
         Protocol::Simple => "Simple",
@@ -108,7 +100,7 @@ fn whole(
     };
     let element = spec.element.name();
     let _ = writeln!(text, "#define ROUNDELAY_ELEMENT {element}");
-    let _ = writeln!(text, "#define ROUNDELAY_OP {op}");
+    let _ = writeln!(text, "#define ROUNDELAY_OP {:?}", spec.op);
     let _ = writeln!(text, "#define ROUNDELAY_PROTOCOL {protocol}");
     let _ = writeln!(text, "#define ROUNDELAY_VECTOR {}", spec.vector);
     text.push_str(defines);
