@@ -8,7 +8,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
-from torch.distributed import Store
+from torch._C._distributed_c10d import Store
 
 
 class _Exchange:

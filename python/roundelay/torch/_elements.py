@@ -51,7 +51,7 @@ _LOGICAL = {
 _BITWISE = (ReduceOp.BAND, ReduceOp.BOR, ReduceOp.BXOR)
 
 
-PREMUL_SUM = ReduceOp.RedOpType.PREMUL_SUM.value
+PREMUL_SUM = ReduceOp.PREMUL_SUM.value
 
 
 def _reductions() -> dict[torch.dtype, dict[int, tuple[int, int]]]:

@@ -5,6 +5,10 @@ from __future__ import annotations
 from roundelay._library import Error
 
 
+_LATE = ("E0405", "E0413")
+"""The codes of a deadline that has passed."""
+
+
 def again(error: Exception) -> Exception:
     """The same error once more, for a call that ends with what another one met."""
     if isinstance(error, Error):
@@ -15,6 +19,8 @@ def again(error: Exception) -> Exception:
 def named(error: Exception, call: str, where: str) -> Exception:
     """The error, whose message says which call it was, and where."""
     if not getattr(error, "_roundelay_named", False):
-        error.args = (f"roundelay: {call} at {where}: {error}",)
+        late = isinstance(error, Error) and error.code in _LATE
+        hint = "; the deadline is the timeout that init_process_group or new_group was given" if late else ""
+        error.args = (f"roundelay: {call} at {where}: {error}{hint}",)
         error._roundelay_named = True  # type: ignore[attr-defined]
     return error

@@ -13,8 +13,7 @@ from datetime import timedelta
 from typing import Any, Optional, TypeVar, cast
 
 import torch
-from torch._C._distributed_c10d import Backend
-from torch.distributed import Store
+from torch._C._distributed_c10d import Backend, Store
 
 from . import _parts as parts
 from ._elements import MAX, U8

@@ -68,7 +68,7 @@ def apart(tensors: Sequence[torch.Tensor]) -> tuple[torch.Tensor, Copy]:
     buffer = torch.empty(sum(tensor.numel() for tensor in tensors), dtype=first.dtype)
 
     def copy() -> None:
-        parts = buffer.split([tensor.numel() for tensor in tensors])
+        parts = torch.split(buffer, [tensor.numel() for tensor in tensors])
         for tensor, part in zip(tensors, parts):
             tensor.detach().copy_(part.view(tensor.shape))
 

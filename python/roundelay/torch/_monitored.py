@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from datetime import timedelta
 
-from torch.distributed import Store
+from torch._C._distributed_c10d import Store
 
 
 def monitored_barrier(
@@ -25,23 +25,30 @@ def monitored_barrier(
             raise RuntimeError(f"rank 0 did not come to the barrier within {seconds:g} s: {error}") from error
         text = store.get(verdict).decode()
         if text:
-            raise RuntimeError(text)
+            raise RuntimeError(
+                f"Rank {rank} successfully reached monitoredBarrier, but received errors while waiting for send/recv "
+                f"from rank 0, which says: {text}"
+            )
         return
-    until = time.monotonic() + seconds
-    missing = []
-    for other in range(1, nranks):
-        left = timedelta(seconds=max(0.001, until - time.monotonic()))
-        try:
-            store.wait([f"{prefix}/{other}"], left)
-        except Exception:
-            missing.append(other)
-            if not wait_all_ranks:
-                break
-    text = ""
-    if missing:
-        ranks = ", ".join(str(other) for other in missing)
-        word = "Rank" if len(missing) == 1 else "Ranks"
-        text = f"{word} {ranks} failed to pass monitoredBarrier in {round(seconds * 1000)} ms"
+    text = _missing(store, prefix, nranks, seconds, wait_all_ranks)
     store.set(verdict, text)
     if text:
         raise RuntimeError(text)
+
+
+def _missing(store: Store, prefix: str, nranks: int, seconds: float, wait_all_ranks: bool) -> str:
+    """Which ranks did not come, in the words of Gloo; nothing where all did."""
+    until = time.monotonic() + seconds
+    shown = f"{round(seconds * 1000)} ms"
+    missing = []
+    for other in range(1, nranks):
+        left = until - time.monotonic()
+        if left <= 0 and not wait_all_ranks:
+            return f"Rank 0 timed out in monitoredBarrier after {shown}, before rank {other} was seen"
+        try:
+            store.wait([f"{prefix}/{other}"], timedelta(seconds=max(0.001, left)))
+        except RuntimeError:
+            if not wait_all_ranks:
+                return f"Rank {other} failed to pass monitoredBarrier in {shown}"
+            missing.append(str(other))
+    return f"Ranks {', '.join(missing)} failed to pass monitoredBarrier in {shown}" if missing else ""

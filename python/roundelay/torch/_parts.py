@@ -25,7 +25,8 @@ class Part(NamedTuple):
     """Begins at the address of the input."""
     taken: Optional[torch.Tensor]
     """Begins at the address of the output."""
-    count: int
+    elements: int
+    """How many, as the library counts them for the collective."""
     dtype: int
     op: int = 0
     root: int = 0

@@ -31,7 +31,7 @@ def blocks(tensor: torch.Tensor, sizes: Sequence[int], nranks: int, what: str) -
             f"the {what} is {shown(tensor)}, and its sizes {list(sizes)}: give one for each of the {nranks} ranks, "
             "which make all rows together"
         )
-    return list(tensor.split(list(sizes)))
+    return list(torch.split(tensor, list(sizes)))
 
 
 def all_to_all(world: Any, outputs: Sequence[torch.Tensor], inputs: Sequence[torch.Tensor]) -> None:
@@ -70,11 +70,11 @@ def _rounds(
     taken = torch.empty_like(given)
     for at in range(0, largest, width):
         count = min(width, largest - at)
-        for block, source in zip(given.reshape(-1).split(count), sources):
+        for block, source in zip(torch.split(given.reshape(-1), count), sources):
             part = source[at : at + count]
             block[: len(part)] = part
         world.call(ALL_TO_ALL, given.data_ptr(), taken.data_ptr(), count, code, 0, 0)
-        for target, block in zip(targets, taken.reshape(-1).split(count)):
+        for target, block in zip(targets, torch.split(taken.reshape(-1), count)):
             part = target[at : at + count]
             part.copy_(block[: len(part)])
     for _, copy in written:
