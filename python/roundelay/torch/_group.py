@@ -175,7 +175,7 @@ class Group(Backend):
     @_names("all_reduce_coalesced")
     def allreduce_coalesced(self, tensors: list[torch.Tensor], opts: Any) -> Optional[Pending]:
         """Reduces several tensors of each rank, in place."""
-        several = [parts.all_reduce(tensor, opts.reduceOp) for tensor in tensors]
+        several = [parts.all_reduce(one([tensor]), opts.reduceOp) for tensor in tensors]
         return self._make_all("all_reduce_coalesced", opts, several, tensors)
 
     @_names("reduce")

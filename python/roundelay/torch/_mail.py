@@ -25,6 +25,9 @@ HEADER = struct.Struct("<qq112s")
 """Tag, bytes, and the tensor as it is shown in a message."""
 
 
+_LEFT = "the group was left before the message came"
+
+
 class _Post(NamedTuple):
     """A receive that waits for its message."""
 
@@ -135,6 +138,8 @@ class _Receiver:
         self._posts: list[_Post] = []
         self._kept: dict[int, collections.deque[_Kept]] = {}
         self._closed = False
+        self._receiving = False
+        """Whether the thread is in the middle of a receive, or about to be."""
         self._failed: Optional[Exception] = None
         self._changed = threading.Condition()
         self._thread: Optional[threading.Thread] = None
@@ -177,9 +182,12 @@ class _Receiver:
         header = ctypes.create_string_buffer(HEADER.size)
         while True:
             with self._changed:
+                self._receiving = False
                 self._changed.wait_for(lambda: self._posts or self._closed)
-                if self._closed:
-                    return
+                self._receiving = not self._closed
+            if not self._receiving:
+                self._fail(None, RuntimeError(_LEFT))
+                return
             post: Optional[_Post] = None
             try:
                 self._world.recv(ctypes.addressof(header), HEADER.size, U8, self._rank)
@@ -211,14 +219,17 @@ class _Receiver:
             _refuse(waiting.work, error)
 
     def close(self) -> bool:
-        """Ends the thread; whether it was not in the middle of receiving."""
+        """Ends the thread; whether it was not in the middle of a receive."""
         with self._changed:
             self._closed = True
-            idle = not self._posts
+            if self._receiving:
+                return False
             self._changed.notify()
-        if idle and self._thread is not None:
+        if self._thread is None:
+            self._fail(None, RuntimeError(_LEFT))
+        else:
             self._thread.join()
-        return idle or self._thread is None
+        return True
 
 
 def _refuse(work: Message, error: Exception) -> None:

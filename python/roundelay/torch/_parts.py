@@ -62,9 +62,8 @@ def _reduced_in_place(tensor: torch.Tensor, op: Any) -> tuple[torch.Tensor, Copy
 
 def all_reduce(tensor: torch.Tensor, op: Any) -> Part:
     """In place."""
-    check(tensor)
     buffer, copy, dtype, code = _reduced_in_place(tensor, op)
-    return Part(ALL_REDUCE, buffer, buffer, buffer.numel(), dtype, code, copy=copy)
+    return Part(ALL_REDUCE, buffer, buffer, buffer.numel(), dtype, code, 0, copy)
 
 
 def reduce(tensor: torch.Tensor, op: Any, root: int, rank: int) -> Part:
@@ -82,7 +81,7 @@ def reduce_scatter(output: torch.Tensor, given: torch.Tensor, op: Any, nranks: i
     _whole("input", given, "output", output, nranks)
     scaled, dtype, code = _scaled(given, op)
     buffer, copy = write(output)
-    return Part(REDUCE_SCATTER, read(scaled), buffer, buffer.numel(), dtype, code, copy=copy)
+    return Part(REDUCE_SCATTER, read(scaled), buffer, buffer.numel(), dtype, code, 0, copy)
 
 
 def reduce_scatter_list(output: torch.Tensor, inputs: Sequence[torch.Tensor], op: Any, nranks: int) -> Part:
@@ -90,14 +89,14 @@ def reduce_scatter_list(output: torch.Tensor, inputs: Sequence[torch.Tensor], op
     alike(inputs, output, nranks, "the inputs")
     scaled, dtype, code = _scaled(joined(inputs), op)
     buffer, copy = write(output)
-    return Part(REDUCE_SCATTER, scaled, buffer, buffer.numel(), dtype, code, copy=copy)
+    return Part(REDUCE_SCATTER, scaled, buffer, buffer.numel(), dtype, code, 0, copy)
 
 
 def broadcast(tensor: torch.Tensor, root: int) -> Part:
     """In place."""
     buffer, copy = update(tensor)
     dtype, count = copied(tensor)
-    return Part(BROADCAST, buffer, buffer, count, dtype, root=root, copy=copy)
+    return Part(BROADCAST, buffer, buffer, count, dtype, 0, root, copy)
 
 
 def all_gather(output: torch.Tensor, given: torch.Tensor, nranks: int) -> Part:
@@ -105,7 +104,7 @@ def all_gather(output: torch.Tensor, given: torch.Tensor, nranks: int) -> Part:
     _whole("output", output, "input", given, nranks)
     buffer, copy = write(output)
     dtype, count = copied(given)
-    return Part(ALL_GATHER, read(given), buffer, count, dtype, copy=copy)
+    return Part(ALL_GATHER, read(given), buffer, count, dtype, 0, 0, copy)
 
 
 def all_gather_list(outputs: Sequence[torch.Tensor], given: torch.Tensor, nranks: int) -> Part:
@@ -113,7 +112,7 @@ def all_gather_list(outputs: Sequence[torch.Tensor], given: torch.Tensor, nranks
     alike(outputs, given, nranks, "the outputs")
     buffer, copy = apart(outputs)
     dtype, count = copied(given)
-    return Part(ALL_GATHER, read(given), buffer, count, dtype, copy=copy)
+    return Part(ALL_GATHER, read(given), buffer, count, dtype, 0, 0, copy)
 
 
 def gather(outputs: Sequence[torch.Tensor], given: torch.Tensor, root: int, rank: int, nranks: int) -> Part:
@@ -121,10 +120,10 @@ def gather(outputs: Sequence[torch.Tensor], given: torch.Tensor, root: int, rank
     dtype, count = copied(given)
     if rank != root:
         _none(outputs, "outputs", root)
-        return Part(GATHER, read(given), None, count, dtype, root=root)
+        return Part(GATHER, read(given), None, count, dtype, 0, root)
     alike(outputs, given, nranks, "the outputs")
     buffer, copy = apart(outputs)
-    return Part(GATHER, read(given), buffer, count, dtype, root=root, copy=copy)
+    return Part(GATHER, read(given), buffer, count, dtype, 0, root, copy)
 
 
 def scatter(output: torch.Tensor, inputs: Sequence[torch.Tensor], root: int, rank: int, nranks: int) -> Part:
@@ -133,9 +132,9 @@ def scatter(output: torch.Tensor, inputs: Sequence[torch.Tensor], root: int, ran
     buffer, copy = write(output)
     if rank != root:
         _none(inputs, "inputs", root)
-        return Part(SCATTER, None, buffer, count, dtype, root=root, copy=copy)
+        return Part(SCATTER, None, buffer, count, dtype, 0, root, copy)
     alike(inputs, output, nranks, "the inputs")
-    return Part(SCATTER, joined(inputs), buffer, count, dtype, root=root, copy=copy)
+    return Part(SCATTER, joined(inputs), buffer, count, dtype, 0, root, copy)
 
 
 def all_to_all(output: torch.Tensor, given: torch.Tensor, nranks: int) -> Part:
@@ -149,7 +148,7 @@ def all_to_all(output: torch.Tensor, given: torch.Tensor, nranks: int) -> Part:
         )
     buffer, copy = write(output)
     dtype, count = copied(given)
-    return Part(ALL_TO_ALL, read(given), buffer, count // nranks, dtype, copy=copy)
+    return Part(ALL_TO_ALL, read(given), buffer, count // nranks, dtype, 0, 0, copy)
 
 
 def _none(tensors: Sequence[torch.Tensor], what: str, root: int) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 import torch
 import torch.distributed as dist
@@ -113,3 +115,24 @@ def mistakes(rank: int, nranks: int) -> bool:
 
 def test_mistakes() -> None:
     assert all(fine(run(2, mistakes)))
+
+
+def unmatched(rank: int, nranks: int) -> str:
+    """A receive that no message comes for ends with the group, at once."""
+    work = dist.irecv(torch.ones(3), (rank + 1) % nranks)
+    alone = dist.irecv(torch.ones(3), rank)
+    dist.barrier()
+    dist.destroy_process_group()
+    with pytest.raises(RuntimeError, match="the group was left before the message came"):
+        alone.wait()
+    with pytest.raises(RuntimeError) as raised:
+        work.wait()
+    return str(raised.value)
+
+
+def test_unmatched() -> None:
+    begun = time.monotonic()
+    for _ in range(5):
+        for text in fine(run(2, unmatched)):
+            assert "recv of float32[3] from rank" in text, text
+    assert time.monotonic() - begun < 20
