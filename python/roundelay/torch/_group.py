@@ -369,7 +369,8 @@ class Group(Backend):
             self.world.close()
         else:
             # A thread is in the middle of a receive that no message came for: it ends with the world.
-            self.world.abort()
+            why = f"rank {self._rank} left the group while it waited for a message"
+            self.world.abort(why)
 
 
 def _list(lists: Sequence[list[torch.Tensor]], what: str) -> list[torch.Tensor]:

@@ -78,6 +78,27 @@ def named(rank: int, nranks: int) -> bool:
     return True
 
 
+def functional(rank: int, nranks: int) -> bool:
+    """The collectives that torch.compile and DTensor use, which find a group by its name."""
+    from torch.distributed import _functional_collectives as functional
+    from torch.distributed.device_mesh import init_device_mesh
+    from torch.distributed.tensor import Replicate, Shard, distribute_tensor
+
+    group = dist.group.WORLD
+    total = functional.all_reduce(torch.full((3,), rank + 1.0), "sum", group)
+    assert (total + 0 == nranks * (nranks + 1) / 2).all()
+    rows = functional.all_gather_tensor(torch.full((1, 2), float(rank)), 0, group)
+    assert torch.equal(rows + 0, torch.arange(float(nranks))[:, None].expand(nranks, 2))
+    part = functional.reduce_scatter_tensor(torch.ones(nranks, 2), "sum", 0, group)
+    assert (part + 0 == nranks).all()
+    sent = functional.all_to_all_single(torch.full((nranks,), float(rank)), None, None, group)
+    assert torch.equal(sent + 0, torch.arange(float(nranks)))
+    whole = torch.arange(4.0 * nranks).view(-1, 2)
+    mesh = init_device_mesh("cpu", (nranks,))
+    shards = distribute_tensor(whole, mesh, [Shard(0)])
+    return torch.equal(shards.redistribute(mesh, [Replicate()]).to_local(), whole)
+
+
 def both(rank: int, nranks: int, path: str) -> bool:
     """One backend for each device, as with ``cuda:nccl``; here the other one stands for a device that is not there."""
     import torch.testing._internal.distributed.fake_pg  # noqa: F401  (registers the other one)
@@ -91,7 +112,7 @@ def both(rank: int, nranks: int, path: str) -> bool:
 
 
 @pytest.mark.parametrize("nranks", [2, 3])
-@pytest.mark.parametrize("body", [parts, objects, barriers, named], ids=lambda body: body.__name__)
+@pytest.mark.parametrize("body", [parts, objects, barriers, named, functional], ids=lambda body: body.__name__)
 def test_groups(body, nranks) -> None:  # type: ignore[no-untyped-def]
     assert all(fine(run(nranks, body)))
 
