@@ -85,7 +85,7 @@ pub use half;
 pub use roundelay_core::{
     collective::Collective,
     diagnostics::{Code, Finding},
-    dtype::{DType, ReduceOp},
+    dtype::{DType, NoSuchOp, ReduceOp},
     ids::RankId,
     optimize::Level,
     schedule::{Algorithm, Schedule, groups::Groups, ring::Ring, rings::Rings, tree::Tree},

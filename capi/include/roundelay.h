@@ -53,13 +53,22 @@ enum {
     ROUNDELAY_BFLOAT16 = 9
 };
 
-/* Reduce ops. Those that NCCL has are NCCL's codes. Integers wrap around; an average of them truncates toward zero. */
+/*
+ * Reduce ops. Those that NCCL has are NCCL's codes. Integers wrap around; an average of them truncates toward zero. The
+ * bitwise and the logical ops are for integers (E0431); what is not 0 is true, and a logical result is 0 or 1.
+ */
 enum {
     ROUNDELAY_SUM = 0,
     ROUNDELAY_PROD = 1,
     ROUNDELAY_MAX = 2,
     ROUNDELAY_MIN = 3,
-    ROUNDELAY_AVG = 4
+    ROUNDELAY_AVG = 4,
+    ROUNDELAY_BAND = 5,
+    ROUNDELAY_BOR = 6,
+    ROUNDELAY_BXOR = 7,
+    ROUNDELAY_LAND = 8,
+    ROUNDELAY_LOR = 9,
+    ROUNDELAY_LXOR = 10
 };
 
 typedef uint64_t roundelay_world_t;

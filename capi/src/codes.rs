@@ -22,8 +22,19 @@ const DTYPES: [DType; 10] = [
 ];
 
 /// The reduce ops by their codes: those that NCCL has are where it has them.
-const OPS: [ReduceOp; 5] =
-    [ReduceOp::Sum, ReduceOp::Prod, ReduceOp::Max, ReduceOp::Min, ReduceOp::Avg];
+const OPS: [ReduceOp; 11] = [
+    ReduceOp::Sum,
+    ReduceOp::Prod,
+    ReduceOp::Max,
+    ReduceOp::Min,
+    ReduceOp::Avg,
+    ReduceOp::Band,
+    ReduceOp::Bor,
+    ReduceOp::Bxor,
+    ReduceOp::Land,
+    ReduceOp::Lor,
+    ReduceOp::Lxor,
+];
 
 fn of<T: Copy>(all: &[T], code: c_int, what: &str) -> Outcome<T> {
     let found = usize::try_from(code).ok().and_then(|code| all.get(code)).copied();

@@ -2,7 +2,6 @@
 
 use std::env::args_os;
 use std::ffi::OsString;
-use std::process::Command;
 use std::sync::OnceLock;
 
 use roundelay_core::diagnostics::Code;
@@ -36,8 +35,9 @@ pub(crate) fn args() -> Vec<OsString> {
 
 /// This command, to be started with other arguments.
 #[cfg(target_os = "linux")]
-pub(crate) fn again() -> Command {
+pub(crate) fn again() -> std::process::Command {
     use std::os::unix::process::CommandExt as _;
+    use std::process::Command;
 
     if let Some(Called { again, .. }) = CALLED.get()
         && let [program, leading @ ..] = &again[..]

@@ -7,6 +7,7 @@ mod aligned;
 mod bench;
 mod built;
 mod calibrate;
+#[cfg_attr(not(target_os = "linux"), allow(dead_code, reason = "nothing is started there"))]
 mod called;
 mod certificate;
 mod chart;

@@ -198,6 +198,18 @@ def _load() -> ctypes.CDLL:
 _library = _load()
 _call = _library.roundelay_call
 
+#: How often this process was forked off another one. What was made before is the other's: nothing of it is given back
+#: here, where locks are as the fork found them.
+_forks = 0
+
+
+def _forked() -> None:
+    global _forks
+    _forks += 1
+
+
+os.register_at_fork(after_in_child=_forked)
+
 
 def _failed(status: int) -> NoReturn:
     text = _library.roundelay_last_error().decode(errors="replace")
@@ -235,10 +247,11 @@ def unique_id() -> bytes:
 class Request:
     """A call that was started. Its buffers must live, and are the library's, until it is done."""
 
-    __slots__ = ("_handle", "_outcome")
+    __slots__ = ("_forks", "_handle", "_outcome")
 
     def __init__(self, handle: int) -> None:
         self._handle = handle
+        self._forks = _forks
         self._outcome: Error | None = None
 
     def wait(self, timeout: float | None = None) -> bool:
@@ -267,7 +280,7 @@ class Request:
 
     def __del__(self) -> None:
         # A call whose outcome nobody wants is made all the same; the next call says its error.
-        if self._handle and _library is not None:
+        if self._handle and self._forks == _forks and _library is not None:
             _library.roundelay_release(self._handle)
 
 
@@ -285,20 +298,21 @@ class Memory:
         self.bytes = size
 
     def __del__(self) -> None:
-        if getattr(self, "address", 0) and self._world._handle and _library is not None:
+        if getattr(self, "address", 0) and self._world._is_open():
             _library.roundelay_free(self.address)
 
 
 class World:
     """Processes of one host that run collectives together, and this process's place among them."""
 
-    __slots__ = ("__weakref__", "_handle", "nranks", "rank")
+    __slots__ = ("__weakref__", "_forks", "_handle", "nranks", "rank")
 
     rank: int
     nranks: int
 
     def __init__(self, handle: int) -> None:
         self._handle = handle
+        self._forks = _forks
         number = c_uint32()
         _checked(_library.roundelay_rank(handle, byref(number)))
         self.rank = number.value
@@ -461,8 +475,12 @@ class World:
     def __exit__(self, *_: object) -> None:
         self.close()
 
+    def _is_open(self) -> bool:
+        """Whether it is this process's, and was not closed."""
+        return bool(getattr(self, "_handle", 0)) and self._forks == _forks and _library is not None
+
     def __del__(self) -> None:
-        if getattr(self, "_handle", 0) and _library is not None:
+        if self._is_open():
             _library.roundelay_finalize(self._handle)
 
 

@@ -212,6 +212,39 @@ def test_a_world_that_is_closed_is_no_more(world) -> None:
         world.barrier()
 
 
+def test_a_forked_child_has_no_world(launch) -> None:
+    done = launch(
+        2,
+        """
+        import gc, os
+        import numpy
+        from roundelay import COLLECTIVES, DTYPES, Error, World
+
+        world = World.from_env(timeout=20)
+        data = numpy.ones(10)
+        at = data.ctypes.data
+        request = world.start(COLLECTIVES["AllReduce"], at, at, 10, DTYPES["f64"])
+        child = os.fork()
+        if child == 0:
+            try:
+                world.barrier()
+                os._exit(1)
+            except Error as error:
+                if error.code != "E0427":
+                    os._exit(2)
+            del world, request
+            gc.collect()
+            os._exit(0)
+        _, status = os.waitpid(child, 0)
+        assert request.wait()
+        # The child has left nothing, and taken nothing with it.
+        world.barrier()
+        print(os.waitstatus_to_exitcode(status), data[0])
+        """,
+    )
+    assert done.stdout == "0 2.0\n" * 2, done.stderr
+
+
 def test_a_library_that_is_missing_is_named(tmp_path) -> None:
     import os
     import subprocess

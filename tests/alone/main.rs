@@ -19,9 +19,9 @@ use roundelay::select::{
 };
 use roundelay::{
     Algorithm, Choice, Code, Collective, Comm, Costs, DType, Differ, Element, EngineError, Error,
-    Finding, Groups, Level, Missing, Options, Plan, Problem, Proof, Proved, Rank, RankId, RankPlan,
-    ReduceOp, Ring, Rings, Schedule, SpmdPlan, Stats, Stuck, ToPlan, Topology, Tree, Unproved,
-    collective, half, include_collective, select, select_with, stay_on_core,
+    Finding, Groups, Level, Missing, NoSuchOp, Options, Plan, Problem, Proof, Proved, Rank, RankId,
+    RankPlan, ReduceOp, Ring, Rings, Schedule, SpmdPlan, Stats, Stuck, ToPlan, Topology, Tree,
+    Unproved, collective, half, include_collective, select, select_with, stay_on_core,
 };
 
 include_collective!("../../examples/recursive_doubling.coll");
@@ -84,6 +84,12 @@ fn one_caller_runs_a_plan() -> Result<(), Error> {
     let proved: Proved = roundelay::compiler::prove(&RecursiveDoubling::new(), 4).expect("right");
     run(&Plan::new(&proved, 10, DType::I32, ReduceOp::Max)?, 7, 7);
     run(&BothWays::new().root(1).plan(2, 5, DType::U8, ReduceOp::Sum)?, 1_u8, 1);
+    assert!(ReduceOp::Lor.takes(DType::U8) && !ReduceOp::Lor.takes(DType::F32));
+    let none = RingAllReduce::new().plan(2, 5, DType::F32, ReduceOp::Lor);
+    let Err(Error::Engine(EngineError::NoSuchOp(NoSuchOp { op, element }))) = none else {
+        panic!("{none:?}")
+    };
+    assert_eq!((op, element), (ReduceOp::Lor, "f32"));
     Ok(())
 }
 

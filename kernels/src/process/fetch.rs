@@ -22,6 +22,7 @@ use crate::Error;
 /// Bytes of an input for which one copy by the system is quicker than two of our own. Below, a call of the system costs
 /// more than it saves; above, memory is what counts.
 const WORTH: RangeInclusive<usize> = 48 << 10..=12 << 20;
+
 impl World {
     /// Whether all ranks can read the memory of all others, as far as this one knows: none has refused, and all have
     /// tried.
@@ -68,8 +69,12 @@ impl WorldPlan {
         let world = visit.world;
         let [inputs, outputs] = self.lens.map(|elements| elements * self.size);
         let (input, output) = (outside.input.addr(), outside.output.addr());
-        // In place, what others still read would be overwritten.
-        let apart = input + inputs <= output || output + outputs <= input;
+        // In place, what others still read would be overwritten: where data are only copied, by the same bytes.
+        let [before_input, before_output] = self.within;
+        let whole = input.wrapping_sub(before_input);
+        let same =
+            whole == output.wrapping_sub(before_output) && !self.call.schedule.collective.reduces();
+        let apart = same || input + inputs <= output || output + outputs <= input;
         // Ranks that share a core have nothing to wait for while the others copy: two copies are quicker then.
         let fits = world.spins && world.board.nranks() * SLOT <= ROOM;
         let worth = apart && fits && !pull.readers.is_empty() && WORTH.contains(&inputs);

@@ -30,6 +30,51 @@ fn gather(nranks: u32) -> Proved {
     Proved::new(schedule).expect("it is right")
 }
 
+/// In place the others read where the owner's output is, too, if it writes there what is there already; else it stages.
+#[test]
+fn in_place_what_is_only_copied_is_read_where_it_lies() {
+    const COUNT: usize = 100_000;
+    // Two ranks reduce each for itself; more share the work, and lend nothing.
+    for (nranks, reduces) in [(2, true), (3, false)] {
+        let proved = if reduces { one_shot(nranks) } else { gather(nranks) };
+        let mut worlds = worlds(nranks, Duration::from_secs(20));
+        for world in &mut worlds {
+            Arc::get_mut(world).expect("nobody else has it").spins = true;
+        }
+        thread::scope(|threads| {
+            for world in &worlds {
+                let proved = &proved;
+                threads.spawn(move || {
+                    let me = world.rank();
+                    let plan = plan(world, proved, COUNT as u64);
+                    let blocks = if reduces { 1 } else { nranks };
+                    let mine = if reduces { 0 } else { COUNT * me as usize };
+                    let mut all = vec![0; COUNT * blocks as usize];
+                    // Whether others can be read is found in the first calls.
+                    let (mut slots, tried) = (0, 10);
+                    for turn in 0..30 {
+                        all.fill(u32::MAX);
+                        all[mine..][..COUNT].fill(turn * nranks + me);
+                        if turn % nranks == me {
+                            world.inject(u64::from(turn) + 1, 2 + turn % 3, || {}, Fault::Late(1));
+                        }
+                        plan.run_in_place(&mut all).expect("a run");
+                        let sum = nranks * nranks * turn + nranks * (nranks - 1) / 2;
+                        let copied = |at: usize| turn * nranks + (at / COUNT) as u32;
+                        let wanted = |at: usize| if reduces { sum } else { copied(at) };
+                        assert!((0..all.len()).all(|at| all[at] == wanted(at)), "turn {turn}");
+                        if turn == tried {
+                            slots = world.enter().expect("no call").slots;
+                        }
+                    }
+                    let now = world.enter().expect("no call").slots;
+                    assert_eq!(now > slots, reduces, "{slots} slots, and {now} at the end");
+                });
+            }
+        });
+    }
+}
+
 /// Inputs of one and of several tiles are what they were when the call was made, though their owners write others there
 /// as soon as it ends for them, and any rank is late in the middle of any call.
 #[test]
