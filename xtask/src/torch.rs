@@ -1,4 +1,4 @@
-//! `cargo xtask torch`: the backend of `torch.distributed`, beside Gloo, with the PyTorch of `PyPI`; also PyTorch's own
+//! `cargo xtask torch`: the backend of `torch.distributed`, beside Gloo, with the `PyTorch` of `PyPI`; also `PyTorch`'s own
 //! tests, and times.
 
 use std::fs;
@@ -10,7 +10,7 @@ use crate::command::{output, root, run};
 /// Its wheel is one for CUDA. NVIDIA's libraries, which are five times as large, are left out: `stubs.py` stands in.
 const TORCH: &str = "torch==2.15.*";
 
-/// What it needs beside them, what the tests need, and what PyTorch's own tests need.
+/// What it needs beside them, what the tests need, and what `PyTorch`'s own tests need.
 const PACKAGES: [&str; 11] = [
     "filelock",
     "fsspec",
@@ -25,7 +25,7 @@ const PACKAGES: [&str; 11] = [
     "packaging",
 ];
 
-/// Installs what is needed and runs what is asked for: the tests, PyTorch's own (`--suite`), or times (`--bench`).
+/// Installs what is needed and runs what is asked for: the tests, `PyTorch`'s own (`--suite`), or times (`--bench`).
 pub(crate) fn all(asked: &[&str]) -> Result<(), String> {
     let root = root();
     let python = install(&root)?;
