@@ -10,7 +10,8 @@ Ranks are processes of one host and share memory. Tensors are those of the CPU: 
 a call is named on all others.
 
 Where a call is asked for with ``async_op=True`` a thread of the library makes it, which does not hold Python's lock. A
-synchronous one is made by the thread that calls.
+synchronous one is made by the thread that calls. torch's flight recorder records the calls of this backend where
+TORCH_FR_BUFFER_SIZE is set.
 """
 
 from __future__ import annotations
@@ -106,3 +107,4 @@ def _group_of(group: Optional[dist.ProcessGroup]) -> Group:
 
 dist.Backend.register_backend("roundelay", _create, extended_api=True, devices=["cpu"])
 _handles.install()
+_handles.unrecorded("roundelay")

@@ -1,4 +1,4 @@
-"""What torch's own handle of a call lacks where the backend is written in Python.
+"""What torch does for a backend that is written in Python, and where that is not what a user expects.
 
 torch wraps the ``Work`` of such a backend in a handle of its own, which passes on ``wait`` and ``get_future`` alone:
 ``is_completed`` would say no for ever. Here the handle's other questions find the wrapped one by way of ``get_future``.
@@ -6,10 +6,12 @@ torch wraps the ``Work`` of such a backend in a handle of its own, which passes 
 
 from __future__ import annotations
 
+import os
 import threading
 from typing import Any, Optional
 
 import torch
+import torch.distributed.distributed_c10d as c10d
 from torch._C._distributed_c10d import Backend
 from torch.distributed import Work
 
@@ -60,6 +62,17 @@ def install() -> None:
     """Has handles pass on what they are asked. Those of other backends answer as before."""
     for question in ("is_completed", "is_success", "exception", "result", "synchronize"):
         _pass_on(question)
+
+
+def unrecorded(backend: str) -> None:
+    """Keeps torch's flight recorder away from a backend, unless its size is set: it costs more than a small call.
+
+    What a rank was doing when another one failed is in the error itself.
+    """
+    asked = any(os.environ.get(name) for name in ("TORCH_FR_BUFFER_SIZE", "TORCH_NCCL_TRACE_BUFFER_SIZE"))
+    left_out = getattr(c10d, "_FR_SELF_RECORDING_BACKENDS", None)
+    if not asked and isinstance(left_out, set):
+        left_out.add(backend)
 
 
 def _pass_on(question: str) -> None:

@@ -75,6 +75,8 @@ def named(rank: int, nranks: int) -> bool:
     assert isinstance(backend, roundelay.torch.Group) and backend.rank() == rank and backend.size() == nranks
     assert backend.options.backend == "roundelay" and not backend.supports_coalescing
     assert "roundelay" in dist.Backend.backend_list
+    # Unless it is asked for, nothing records the calls.
+    assert dist.group.WORLD not in dist.distributed_c10d._world.pg_flight_recorder_hooks
     return True
 
 
