@@ -1,5 +1,5 @@
 //! The repository's own tasks: `cargo xtask test`, `cargo xtask book`, `cargo xtask mutants`, `cargo xtask sweeps`, `cargo xtask failures`, `cargo xtask calibrate [--write]`,
-//! `cargo xtask gpu-test [--dry-run]`, `cargo xtask mpi`, `cargo xtask nvrtc`, `cargo xtask peers [--processes] [OPTION]...`, `cargo xtask capi --prefix DIR`, `cargo xtask python`, `cargo xtask parser [--check]`.
+//! `cargo xtask gpu-test [--dry-run]`, `cargo xtask mpi`, `cargo xtask nvrtc`, `cargo xtask peers [--processes] [OPTION]...`, `cargo xtask capi --prefix DIR`, `cargo xtask python`, `cargo xtask torch [--suite|--bench] [OPTION]...`, `cargo xtask parser [--check]`.
 
 use std::process::ExitCode;
 
@@ -16,6 +16,7 @@ mod parser;
 mod peers;
 mod python;
 mod test;
+mod torch;
 
 const USAGE: &str = "\
 usage: cargo xtask test              every check that CI runs, after installing what they need
@@ -32,6 +33,9 @@ usage: cargo xtask test              every check that CI runs, after installing 
        cargo xtask peers --processes ranks as processes, beside Intel MPI and Open MPI of PyPI
        cargo xtask capi --prefix DIR the C library, optimized, with its header and pkg-config file
        cargo xtask python            the Python package's tests, without torch
+       cargo xtask torch             its backend of torch.distributed beside Gloo, with PyTorch, which it installs
+       cargo xtask torch --suite     PyTorch's own tests of backends, by both
+       cargo xtask torch --bench     times of collectives and of a training step, by both
        cargo xtask parser            generate the parser and the lexer from the grammar
        cargo xtask parser --check    say whether the committed ones are fresh";
 
@@ -52,6 +56,7 @@ fn main() -> ExitCode {
         ["peers", rest @ ..] => peers::run(rest),
         ["capi", rest @ ..] => capi::install(rest),
         ["python"] => python::check(&command::root()),
+        ["torch", rest @ ..] => torch::all(rest),
         ["parser"] => parser::write(),
         ["parser", "--check"] => parser::check(),
         _ => {

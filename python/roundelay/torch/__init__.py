@@ -1,0 +1,110 @@
+"""PyTorch's collectives on one host without TCP: the backend ``roundelay`` of ``torch.distributed``.
+
+    import roundelay.torch
+    import torch.distributed as dist
+
+    dist.init_process_group("roundelay")  # or "cpu:roundelay,cuda:nccl"
+
+Ranks are processes of one host and share memory. Tensors are those of the CPU: of f32, f64, f16, bf16, integers of 8,
+32 and 64 bits, and booleans where they are reduced; of any type where they are copied. A rank that ends in the middle of
+a call is named on all others.
+
+Where a call is asked for with ``async_op=True`` a thread of the library makes it, which does not hold Python's lock. A
+synchronous one is made by the thread that calls. torch's flight recorder records the calls of this backend where
+TORCH_FR_BUFFER_SIZE is set.
+"""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from os import PathLike
+from typing import Any, Optional, Union
+
+import torch
+import torch.distributed as dist
+
+from roundelay._library import World
+
+from . import _handles
+from ._bootstrap import meet
+from ._errors import named
+
+if not _handles.possible():
+    raise ImportError(
+        f"torch {torch.__version__} cannot have a backend that is written in Python: "
+        "roundelay.torch needs torch 2.15 or a later one"
+    )
+
+from ._group import Group  # noqa: E402  (its base class is what was looked for)
+
+__all__ = ["COLLECTIVES", "Group", "use"]
+
+COLLECTIVES = {
+    "all_reduce": "AllReduce",
+    "reduce_scatter": "ReduceScatter",
+    "all_gather": "AllGather",
+    "broadcast": "Broadcast",
+    "reduce": "Reduce",
+    "scatter": "Scatter",
+    "gather": "Gather",
+    "all_to_all": "AllToAll",
+}
+"""torch's names of the collectives that an algorithm can be given for, and the language's."""
+
+
+def _create(options: Any, _: Any) -> Group:
+    """What torch calls to make a group."""
+    rank, nranks = options.group_rank, options.group_size
+    timeout: timedelta = options.timeout
+    members = list(options.global_ranks_in_group)
+    try:
+        world = meet(World.bootstrap, options.store, rank, nranks, timeout)
+    except Exception as error:
+        group = f" of the group of ranks {members}" if members else ""
+        raise named(error, "init_process_group", f"rank {rank}{group}") from error.__cause__
+    return Group(world, options.store, rank, nranks, timeout, members)
+
+
+def use(
+    source: Union[str, PathLike[str]],
+    algorithm: Optional[str] = None,
+    *,
+    collective: Optional[str] = None,
+    min_bytes: int = 0,
+    max_bytes: Optional[int] = None,
+    group: Optional[dist.ProcessGroup] = None,
+) -> None:
+    """Has calls of a group made by an algorithm of one's own, which is proved first.
+
+    ``source`` is the text of algorithms, the path of a file of them, or the name of one of the library; ``algorithm``
+    names the one that is meant, where there are several, and sets its parameters: ``"MyRing slices=4"``. ``collective``
+    is torch's name of the collective, as ``"all_reduce"``: given, algorithms of others are refused. It makes the calls
+    of at least ``min_bytes`` and at most ``max_bytes``. All ranks of the group call this alike; the default group is
+    that of ``init_process_group``.
+    """
+    of = _group_of(group)
+    if collective is not None and collective not in COLLECTIVES:
+        known = ", ".join(COLLECTIVES)
+        raise ValueError(f"roundelay: use: there are no algorithms for {collective!r}: these have them: {known}")
+    name = None if collective is None else COLLECTIVES[collective]
+    try:
+        of.world.use(str(source), algorithm, name, min_bytes, max_bytes)
+    except Exception as error:
+        raise of.named("use", error) from None
+
+
+def _group_of(group: Optional[dist.ProcessGroup]) -> Group:
+    """The backend of a process group, also below the wrapper that TORCH_DISTRIBUTED_DEBUG=DETAIL puts around it."""
+    of = group or dist.group.WORLD
+    if of is None:
+        raise RuntimeError('roundelay: use: there is no group yet: init_process_group("roundelay") makes one')
+    backend: Any = of._get_backend(torch.device("cpu"))
+    backend = getattr(backend, "wrapped_pg", backend)
+    if not isinstance(backend, Group):
+        raise TypeError(f"roundelay: use: the CPU's backend of this group is {backend.name()}, not roundelay")
+    return backend
+
+
+dist.Backend.register_backend("roundelay", _create, extended_api=True, devices=["cpu"])
+_handles.install()
+_handles.unrecorded("roundelay")

@@ -1,0 +1,100 @@
+"""Element types and reduce operations: which of torch's are carried, and how.
+
+A boolean travels as the byte that it is, 0 or 1, and is reduced by logical operations. Where a collective only copies,
+elements of any type travel: those that the library has no name for as their bytes.
+"""
+
+from __future__ import annotations
+
+import torch
+from torch.distributed import ReduceOp
+
+SUM, PROD, MAX, MIN, AVG, BAND, BOR, BXOR, LAND, LOR, LXOR = range(11)
+"""The library's codes of reduce operations; the first five are NCCL's."""
+
+U8 = 1
+I64 = 4
+CODES: dict[torch.dtype, int] = {
+    torch.int8: 0,
+    torch.uint8: U8,
+    torch.int32: 2,
+    torch.uint32: 3,
+    torch.int64: I64,
+    torch.uint64: 5,
+    torch.float16: 6,
+    torch.float32: 7,
+    torch.float64: 8,
+    torch.bfloat16: 9,
+    torch.bool: U8,
+}
+"""The library's codes of element types, which are NCCL's."""
+
+_OPS = {
+    ReduceOp.SUM: SUM,
+    ReduceOp.AVG: AVG,
+    ReduceOp.PRODUCT: PROD,
+    ReduceOp.MIN: MIN,
+    ReduceOp.MAX: MAX,
+    ReduceOp.BAND: BAND,
+    ReduceOp.BOR: BOR,
+    ReduceOp.BXOR: BXOR,
+}
+_LOGICAL = {
+    ReduceOp.SUM: LOR,
+    ReduceOp.MAX: LOR,
+    ReduceOp.BOR: LOR,
+    ReduceOp.PRODUCT: LAND,
+    ReduceOp.MIN: LAND,
+    ReduceOp.BAND: LAND,
+    ReduceOp.BXOR: LXOR,
+}
+_BITWISE = (ReduceOp.BAND, ReduceOp.BOR, ReduceOp.BXOR)
+
+
+PREMUL_SUM = ReduceOp.PREMUL_SUM.value
+
+
+def _reductions() -> dict[torch.dtype, dict[int, tuple[int, int]]]:
+    known: dict[torch.dtype, dict[int, tuple[int, int]]] = {}
+    for dtype, code in CODES.items():
+        ops = _LOGICAL if dtype is torch.bool else _OPS
+        known[dtype] = {
+            op.value: (code, number)
+            for op, number in ops.items()
+            if op not in _BITWISE or not dtype.is_floating_point
+        }
+        # The factor is applied by whoever calls, and what is left is a sum.
+        if dtype.is_floating_point:
+            known[dtype][PREMUL_SUM] = (code, SUM)
+    return known
+
+
+_REDUCTIONS = _reductions()
+
+
+def reduction(tensor: torch.Tensor, op: int) -> tuple[int, int]:
+    """The library's codes for a reduction of the elements of ``tensor`` by ``op``, the number of one of torch's.
+
+    Raises TypeError for an element type that is not reduced, ValueError for an operation that it does not have.
+    """
+    try:
+        return _REDUCTIONS[tensor.dtype][op]
+    except KeyError:
+        raise _refused(tensor.dtype, op) from None
+
+
+def _refused(dtype: torch.dtype, op: int) -> Exception:
+    if dtype not in CODES:
+        names = ", ".join(str(known) for known in CODES)
+        return TypeError(f"elements of {dtype} are not reduced: convert the tensor to one of {names}")
+    kind = ReduceOp.RedOpType
+    works = ", ".join(kind(known).name for known in _REDUCTIONS[dtype])
+    return ValueError(f"{kind(op).name} does not reduce elements of {dtype}: these do: {works}")
+
+
+def copied(tensor: torch.Tensor) -> tuple[int, int]:
+    """The library's code and the number of elements, for a collective that only copies ``tensor``."""
+    code = CODES.get(tensor.dtype)
+    if code is None:
+        return U8, tensor.numel() * tensor.element_size()
+    return code, tensor.numel()

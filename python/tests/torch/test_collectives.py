@@ -1,0 +1,272 @@
+"""Every collective, element type and operation, beside Gloo in the same processes.
+
+Values are small integers, so that sums and products are exact in every type, in whatever order they are made.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import torch
+import torch.distributed as dist
+
+from ranks import fine, run
+
+DTYPES = [
+    torch.float32,
+    torch.float64,
+    torch.float16,
+    torch.bfloat16,
+    torch.int8,
+    torch.uint8,
+    torch.int32,
+    torch.int64,
+    torch.bool,
+]
+COPIED = [*DTYPES, torch.int16, torch.complex64, torch.float8_e4m3fn]
+OPS = ["SUM", "AVG", "PRODUCT", "MIN", "MAX", "BAND", "BOR", "BXOR"]
+SHAPES = [(1,), (7,), (64, 33), (5000,)]
+
+
+def values(shape: tuple[int, ...], dtype: torch.dtype, rank: int) -> torch.Tensor:
+    """What a rank gives."""
+    generator = torch.Generator().manual_seed(1000 * rank + sum(shape))
+    low, high = (0, 2) if dtype is torch.bool else (1, 4)
+    return torch.randint(low, high, shape, generator=generator).to(dtype)
+
+
+def reduced(tensors: list[torch.Tensor], op: str) -> torch.Tensor:
+    """What a reduction gives, by definition."""
+    dtype = tensors[0].dtype
+    if dtype is torch.bool:
+        logical = {"SUM": torch.logical_or, "MAX": torch.logical_or, "BOR": torch.logical_or, "BXOR": torch.logical_xor}
+        fold = logical.get(op, torch.logical_and)
+    else:
+        fold = {
+            "SUM": torch.add,
+            "AVG": torch.add,
+            "PRODUCT": torch.mul,
+            "MIN": torch.minimum,
+            "MAX": torch.maximum,
+            "BAND": torch.bitwise_and,
+            "BOR": torch.bitwise_or,
+            "BXOR": torch.bitwise_xor,
+        }[op]
+    wide = torch.float64 if dtype.is_floating_point else dtype
+    result = tensors[0].to(wide)
+    for tensor in tensors[1:]:
+        result = fold(result, tensor.to(wide))
+    if op == "AVG":
+        result = result / len(tensors) if dtype.is_floating_point else torch.div(result, len(tensors), rounding_mode="trunc")
+    return result.to(dtype)
+
+
+def carried(dtype: torch.dtype, op: str) -> bool:
+    """Whether an operation reduces elements of a type."""
+    if dtype is torch.bool:
+        return op != "AVG"
+    return op not in ("BAND", "BOR", "BXOR") or not dtype.is_floating_point
+
+
+def same(ours: torch.Tensor, right: torch.Tensor, what: str) -> None:
+    assert ours.dtype == right.dtype and ours.shape == right.shape, what
+    if ours.dtype is torch.bfloat16 or ours.dtype is torch.float16:
+        # An average is rounded once here and twice by definition.
+        torch.testing.assert_close(ours, right, msg=lambda text: f"{what}: {text}")
+        return
+    width = ours.contiguous().reshape(-1).view(torch.uint8), right.contiguous().reshape(-1).view(torch.uint8)
+    assert torch.equal(*width), f"{what}: {ours} is not {right}"
+
+
+def reductions(rank: int, nranks: int) -> int:
+    seen = 0
+    for dtype in DTYPES:
+        for op in (op for op in OPS if carried(dtype, op)):
+            kind = getattr(dist.ReduceOp, op)
+            for shape in SHAPES:
+                what = f"{op} of {dtype}{shape}"
+                given = [values(shape, dtype, other) for other in range(nranks)]
+                right = reduced(given, op)
+                tensor = given[rank].clone()
+                dist.all_reduce(tensor, op=kind)
+                same(tensor, right, f"all_reduce {what}")
+                for root in range(nranks):
+                    tensor = given[rank].clone()
+                    dist.reduce(tensor, root, op=kind)
+                    same(tensor, right if rank == root else given[rank], f"reduce {what}")
+                rows = [values((nranks, *shape), dtype, other) for other in range(nranks)]
+                right = reduced(rows, op)[rank]
+                output = torch.empty_like(right)
+                dist.reduce_scatter_tensor(output, rows[rank], op=kind)
+                same(output, right, f"reduce_scatter_single {what}")
+                output = torch.empty_like(right)
+                dist.reduce_scatter(output, [row.clone() for row in rows[rank]], op=kind)
+                same(output, right, f"reduce_scatter {what}")
+                seen += 1
+    return seen
+
+
+def copies(rank: int, nranks: int) -> int:
+    seen = 0
+    for dtype in COPIED:
+        for shape in SHAPES:
+            what = f"{dtype}{shape}"
+            given = [values(shape, dtype, other) for other in range(nranks)]
+            for root in range(nranks):
+                tensor = given[rank].clone()
+                dist.broadcast(tensor, root)
+                same(tensor, given[root], f"broadcast {what}")
+                outputs = [torch.empty_like(each) for each in given] if rank == root else None
+                dist.gather(given[rank], outputs, root)
+                for output, right in zip(outputs or [], given):
+                    same(output, right, f"gather {what}")
+                output = torch.empty_like(given[rank])
+                dist.scatter(output, [each.clone() for each in given] if rank == root else None, root)
+                same(output, given[rank], f"scatter {what}")
+            outputs = [torch.empty_like(each) for each in given]
+            dist.all_gather(outputs, given[rank])
+            for output, right in zip(outputs, given):
+                same(output, right, f"all_gather {what}")
+            whole = torch.empty((nranks, *shape), dtype=dtype)
+            dist.all_gather_into_tensor(whole, given[rank])
+            for output, right in zip(whole, given):
+                same(output, right, f"all_gather_single {what}")
+            rows = [values((nranks, *shape), dtype, other) for other in range(nranks)]
+            output = torch.empty_like(rows[rank])
+            dist.all_to_all_single(output, rows[rank])
+            for source in range(nranks):
+                same(output[source], rows[source][rank], f"all_to_all_single {what}")
+            outputs = [torch.empty_like(row) for row in rows[rank]]
+            dist.all_to_all(outputs, list(rows[rank]))
+            for source in range(nranks):
+                same(outputs[source], rows[source][rank], f"all_to_all {what}")
+            seen += 1
+    return seen
+
+
+def beside_gloo(rank: int, nranks: int) -> int:
+    """Whatever Gloo does not refuse has the same outcome, bit for bit."""
+    gloo = dist.new_group(backend="gloo")
+    seen = 0
+    for dtype in DTYPES:
+        if dtype is torch.bool:
+            continue  # Gloo adds the bytes: its sum of two `True` is a byte of 2.
+        for op in OPS:
+            kind = getattr(dist.ReduceOp, op)
+            for shape in SHAPES:
+                given = values(shape, dtype, rank)
+                ours, theirs = given.clone(), given.clone()
+                try:
+                    dist.all_reduce(theirs, op=kind, group=gloo)
+                except (RuntimeError, ValueError):
+                    continue
+                if op == "AVG" and not dtype.is_floating_point:
+                    continue
+                dist.all_reduce(ours, op=kind)
+                same(ours, theirs, f"{op} of {dtype}{shape}")
+                seen += 1
+    return seen
+
+
+def coalesced(rank: int, nranks: int) -> bool:
+    shapes = [(3,), (4, 5), (1000,)]
+    tensors = [torch.full(shape, rank + 1.0) for shape in shapes]
+    with dist._coalescing_manager():
+        for tensor in tensors:
+            dist.all_reduce(tensor)
+    total = nranks * (nranks + 1) / 2
+    assert all((tensor == total).all() for tensor in tensors)
+    with dist._coalescing_manager(async_ops=True) as manager:
+        for tensor in tensors:
+            dist.all_reduce(tensor)
+    manager.wait()
+    assert all((tensor == total * nranks).all() for tensor in tensors)
+    outputs = [torch.empty(nranks, *shape) for shape in shapes]
+    inputs = [torch.full(shape, float(rank)) for shape in shapes]
+    with dist._coalescing_manager():
+        for output, given in zip(outputs, inputs):
+            dist.all_gather_into_tensor(output, given)
+    assert all((output[other] == other).all() for output in outputs for other in range(nranks))
+    inputs = [torch.arange(float(nranks)).repeat_interleave(10) + rank for _ in shapes]
+    outputs = [torch.empty(10) for _ in shapes]
+    with dist._coalescing_manager():
+        for output, given in zip(outputs, inputs):
+            dist.reduce_scatter_tensor(output, given)
+    right = rank * nranks + nranks * (nranks - 1) / 2
+    assert all((output == right).all() for output in outputs)
+    return True
+
+
+def layouts(rank: int, nranks: int) -> bool:
+    """Tensors whose elements do not lie one after the other, and none at all."""
+    matrix = torch.arange(12.0).view(3, 4)
+    tensor = matrix.clone().t()
+    dist.all_reduce(tensor)
+    assert torch.equal(tensor, nranks * matrix.t())
+    tensor = matrix.clone()[:, 1:3]
+    dist.broadcast(tensor, 0)
+    work = dist.all_reduce(tensor, async_op=True)
+    work.wait()
+    assert torch.equal(tensor, nranks * matrix[:, 1:3])
+    whole = torch.zeros(2 * nranks, 4).t()[:, ::2]
+    dist.all_gather_into_tensor(whole.t(), matrix[0][None].expand(1, 4))
+    assert torch.equal(whole.t(), matrix[0].expand(nranks, 4))
+    picture = torch.rand(2, 3, 4, 5).to(memory_format=torch.channels_last)
+    dist.broadcast(picture, 0)
+    again = [torch.empty_like(picture) for _ in range(nranks)]
+    dist.all_gather(again, picture)
+    assert all(torch.equal(other, picture) for other in again)
+    for empty in (torch.empty(0), torch.empty(3, 0)):
+        dist.all_reduce(empty)
+        dist.broadcast(empty, 0)
+        dist.all_gather([torch.empty_like(empty) for _ in range(nranks)], empty)
+    leaf = torch.nn.Parameter(torch.ones(4, 2))
+    dist.all_reduce(leaf.t())
+    assert (leaf == nranks).all()
+    return True
+
+
+def scaled(rank: int, nranks: int) -> bool:
+    """A sum of what was multiplied before."""
+    op = dist._make_nccl_premul_sum(0.5)
+    tensor = torch.full((10,), rank + 1.0)
+    dist.all_reduce(tensor, op=op)
+    total = nranks * (nranks + 1) / 4
+    assert (tensor == total).all()
+    given, output = torch.full((nranks, 3), rank + 1.0), torch.empty(3)
+    dist.reduce_scatter_tensor(output, given, op=op)
+    assert (output == total).all() and (given == rank + 1).all()
+    return True
+
+
+def splits(rank: int, nranks: int) -> bool:
+    """Blocks of different sizes: from i to j there are i + 2 j rows, and some of none."""
+    for rows, dtype in ((1, torch.float32), (3000, torch.float64), (2, torch.int16)):
+        sizes = [[rows * ((i + 2 * j) % 4) for j in range(nranks)] for i in range(nranks)]
+        sent = [
+            [torch.full((sizes[i][j], 3), i * nranks + j + 1).to(dtype) for j in range(nranks)] for i in range(nranks)
+        ]
+        given = torch.cat(sent[rank])
+        taken = [sizes[i][rank] for i in range(nranks)]
+        output = torch.zeros(sum(taken), 3, dtype=dtype)
+        work = dist.all_to_all_single(output, given, taken, sizes[rank], async_op=True)
+        work.wait()
+        assert torch.equal(output, torch.cat([sent[i][rank] for i in range(nranks)]))
+        outputs = [torch.zeros(sizes[i][rank], 3, dtype=dtype) for i in range(nranks)]
+        dist.all_to_all(outputs, sent[rank])
+        assert all(torch.equal(outputs[i], sent[i][rank]) for i in range(nranks))
+    even, output = torch.arange(4.0 * nranks) + rank, torch.empty(4 * nranks)
+    dist.all_to_all_single(output, even, [4] * nranks, [4] * nranks)
+    assert torch.equal(output, torch.cat([torch.arange(4.0) + 4 * rank + i for i in range(nranks)]))
+    return True
+
+
+BODIES: list[Any] = [reductions, copies, beside_gloo, coalesced, layouts, scaled, splits]
+
+
+@pytest.mark.parametrize("nranks", [2, 3])
+@pytest.mark.parametrize("body", BODIES, ids=lambda body: body.__name__)
+def test_outcomes(body: Any, nranks: int) -> None:
+    answers = fine(run(nranks, body))
+    assert all(answer == answers[0] and answer for answer in answers)

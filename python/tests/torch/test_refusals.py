@@ -1,0 +1,215 @@
+"""What is refused: each error names the call, the rank, and what would work."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import torch
+import torch.distributed as dist
+
+from ranks import CONTEXT, Failed, fine, run
+
+
+def said(call: Callable[[], Any], *kinds: type[Exception]) -> str:
+    """The message of what a call raises."""
+    try:
+        call()
+    except kinds as error:
+        return str(error)
+    raise AssertionError("nothing was raised")
+
+
+def inputs(rank: int, nranks: int) -> list[str]:
+    """What is seen before anybody else is asked, so all ranks go on."""
+    ones = torch.ones(4)
+    op = dist.ReduceOp
+    texts = [
+        said(lambda: dist.all_reduce(ones.to(torch.int16)), TypeError),
+        said(lambda: dist.all_reduce(ones.to(torch.float8_e4m3fn)), TypeError),
+        said(lambda: dist.all_reduce(ones.bool(), op=op.AVG), ValueError),
+        said(lambda: dist.all_reduce(ones, op=op.BXOR), ValueError),
+        said(lambda: dist.all_reduce(ones.to_sparse()), TypeError),
+        said(lambda: dist.all_gather_into_tensor(ones, ones), ValueError),
+        said(lambda: dist.all_gather_into_tensor(torch.ones(4 * nranks).int(), ones), TypeError),
+        said(lambda: dist.all_gather([ones], ones), ValueError),
+        said(lambda: dist.all_gather([torch.ones(3) for _ in range(nranks)], ones), ValueError),
+        said(lambda: dist.reduce_scatter_tensor(ones, ones), ValueError),
+        said(lambda: dist.reduce_scatter(ones, [ones]), ValueError),
+        said(lambda: dist.all_to_all_single(torch.ones(3), torch.ones(3 + nranks)), ValueError),
+        said(lambda: dist.all_to_all_single(ones, ones, [4], [4]), ValueError, RuntimeError),
+        said(lambda: dist.all_to_all([ones], [ones]), ValueError),
+        said(lambda: dist.recv(ones), NotImplementedError),
+        said(lambda: dist.set_timeout(timedelta(seconds=1)), NotImplementedError),
+    ]
+    # Nothing is left under way.
+    dist.all_reduce(ones)
+    assert (ones == nranks).all()
+    return texts
+
+
+def test_inputs() -> None:
+    answers = fine(run(2, inputs))
+    for rank, texts in enumerate(answers):
+        for text in texts:
+            assert re.match(rf"roundelay: \w+ at rank {rank}: ", text), text
+        assert "convert the tensor to one of torch.int8" in texts[0]
+        assert "these do: SUM, MAX" in texts[2]
+        assert "tensor.to_dense()" in texts[4]
+
+
+def devices(rank: int, nranks: int) -> str:
+    import roundelay.torch
+
+    group = dist.group.WORLD._get_backend(torch.device("cpu"))
+    assert isinstance(group, roundelay.torch.Group)
+    # What torch would hand over, if tensors of that device came here.
+    options = dist.AllreduceOptions()
+    return said(lambda: group.allreduce([torch.ones(1, device="meta")], options), TypeError)
+
+
+def test_devices() -> None:
+    for text in fine(run(2, devices)):
+        assert "the tensor is on meta" in text and "cpu:roundelay,cuda:nccl" in text, text
+
+
+def shapes(rank: int, nranks: int) -> list[str]:
+    begun = time.monotonic()
+    texts = [said(lambda: dist.all_reduce(torch.ones(4 + rank)), RuntimeError)]
+    assert time.monotonic() - begun < 1
+    return texts
+
+
+def kinds(rank: int, nranks: int) -> list[str]:
+    dtype = torch.float64 if rank else torch.int64
+    return [said(lambda: dist.all_reduce(torch.ones(4, dtype=dtype)), RuntimeError)]
+
+
+def collectives(rank: int, nranks: int) -> list[str]:
+    tensor = torch.ones(4)
+    return [said(lambda: dist.broadcast(tensor, 0) if rank else dist.all_reduce(tensor), RuntimeError)]
+
+
+def roots(rank: int, nranks: int) -> list[str]:
+    return [said(lambda: dist.broadcast(torch.ones(4), 1 - rank), RuntimeError)]
+
+
+def splits(rank: int, nranks: int) -> list[str]:
+    given, sizes = torch.ones(2 * nranks), [2] * nranks
+    return [said(lambda: dist.all_to_all_single(torch.ones(3 * nranks), given, [3] * nranks, sizes), ValueError)]
+
+
+def test_mismatches() -> None:
+    """Named at once, at all ranks, which are both ranks and what both called."""
+    for body, words in (
+        (shapes, ["AllReduce of 4 f32", "AllReduce of 5 f32"]),
+        (kinds, ["i64", "f64"]),
+        (collectives, ["AllReduce", "Broadcast"]),
+        (roots, ["root 0", "root 1"]),
+        (splits, ["rank 0 sends 2 elements to rank 0, which receives 3"]),
+    ):
+        begun = time.monotonic()
+        for texts in fine(run(2, body)):
+            for word in words:
+                assert word in texts[0], texts
+        assert time.monotonic() - begun < 8
+
+
+def group(rank: int, nranks: int) -> str:
+    part = dist.new_group([0, 2])
+    if rank == 1:
+        return ""
+    return said(lambda: dist.all_reduce(torch.ones(3).short(), group=part), TypeError)
+
+
+def test_group() -> None:
+    texts = fine(run(3, group))
+    assert "all_reduce at rank 1 of the group of ranks [0, 2]: " in texts[2], texts
+
+
+def hosts(rank: int, nranks: int, folder: str) -> str:
+    from roundelay.torch import _bootstrap
+
+    _bootstrap._host = lambda: f"host{rank} number{rank}"
+    store = dist.FileStore(f"{folder}/store", nranks)
+    return said(
+        lambda: dist.init_process_group("roundelay", store=store, rank=rank, world_size=nranks), RuntimeError
+    )
+
+
+def test_hosts(tmp_path: Path) -> None:
+    texts = fine(run(2, hosts, str(tmp_path), backend=""))
+    assert "rank 0 is on host host0, rank 1 on host1" in texts[0] and "gloo or mpi between hosts" in texts[0], texts
+
+
+def alone(rank: int, nranks: int, folder: str) -> str:
+    store = dist.FileStore(f"{folder}/store", 2)
+    begun = time.monotonic()
+    text = said(
+        lambda: dist.init_process_group(
+            "roundelay", store=store, rank=1, world_size=2, timeout=timedelta(seconds=0.5)
+        ),
+        RuntimeError,
+    )
+    assert time.monotonic() - begun < 3
+    return text
+
+
+def test_alone(tmp_path: Path) -> None:
+    (text,) = fine(run(1, alone, str(tmp_path), backend=""))
+    assert "init_process_group at rank 1: of 2 ranks these did not come to the store within 0.5 s: 0" in text, text
+
+
+def serve(answer: Any) -> None:
+    store = dist.TCPStore("127.0.0.1", 0, is_master=True, wait_for_workers=False)
+    answer.send((store.port, os.getpid()))
+    time.sleep(60)
+
+
+def orphan(rank: int, nranks: int, port: int, server: int) -> str:
+    import threading
+
+    store = dist.TCPStore("127.0.0.1", port, is_master=False, wait_for_workers=False)
+    threading.Timer(0.5, lambda: os.kill(server, signal.SIGKILL)).start()
+    return said(
+        lambda: dist.init_process_group(
+            "roundelay", store=store, rank=1, world_size=2, timeout=timedelta(seconds=20)
+        ),
+        RuntimeError,
+    )
+
+
+def test_store_dies() -> None:
+    mine, theirs = CONTEXT.Pipe(duplex=False)
+    server = CONTEXT.Process(target=serve, args=(theirs,), daemon=True)
+    server.start()
+    port, number = mine.recv()
+    (text,) = fine(run(1, orphan, port, number, backend=""))
+    assert "init_process_group at rank 1: the store that torch handed to the group does not answer" in text, text
+    server.join()
+
+
+def test_library_missing() -> None:
+    environment = {**os.environ, "ROUNDELAY_LIBRARY": "/nowhere/libroundelay.so"}
+    ended = subprocess.run(
+        [sys.executable, "-c", "import roundelay.torch"], env=environment, capture_output=True, text=True, timeout=60
+    )
+    assert ended.returncode == 1 and "ImportError: the library /nowhere/libroundelay.so" in ended.stderr, ended.stderr
+
+
+def test_ranks_that_fail_are_seen() -> None:
+    """The tests' own harness: a rank that raises is not taken for one that is fine."""
+    answers = run(1, wrong)
+    assert isinstance(answers[0], Failed) and "on purpose" in answers[0].text
+
+
+def wrong(rank: int, nranks: int) -> None:
+    raise ValueError("on purpose")
