@@ -162,6 +162,37 @@ const MIDST: &str = "algorithm Midst() -> AllReduce {
     reduce(local.theirs[0], local.output);
 }";
 
+/// Roots and others that only send wait for nobody, and are told all the same.
+#[test]
+fn ranks_that_wait_for_nobody_are_told_of_other_calls() {
+    for collective in [Collective::Broadcast, Collective::Reduce] {
+        for turn in 0..50 {
+            both(|world| {
+                let me = world.rank().id();
+                // Each is the root; or each gives to the other.
+                let root = if collective == Collective::Broadcast { me } else { 1 - me };
+                let (count, dtype, op) = (3, DType::U8, ReduceOp::Sum);
+                let call = Call { collective, root, count, dtype, op };
+                if turn % 3 == me {
+                    thread::sleep(Duration::from_micros(100));
+                }
+                let mut told =
+                    Vec::from_iter(world.rank().call_bytes_in_place(call, &mut [1; 3]).err());
+                // Who has left the call already is told in place of one of the next, which it has not made then.
+                for made in 0..3 {
+                    while let Err(error) = world.rank().barrier() {
+                        assert_eq!(error.code(), Code::CallsDiffer, "{made}: {error}");
+                        told.push(error);
+                    }
+                }
+                let codes: Vec<Code> = told.iter().map(Error::code).collect();
+                assert_eq!(codes, [Code::CallsDiffer], "{told:?}");
+                Ok(())
+            });
+        }
+    }
+}
+
 #[test]
 fn a_world_is_aborted() {
     both(|world| {

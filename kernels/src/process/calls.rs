@@ -15,7 +15,7 @@ use super::board::{MOST_TILES, Made, Place};
 use super::failure::{self, Cause};
 use super::watch::{self, LOOK, Watch};
 use super::world::{Own, World};
-use crate::host::sync::{AtomicU64, Ordering};
+use crate::host::sync::{AtomicU64, Ordering, fence};
 use crate::host::{Differ, Ended, Missing};
 use crate::{Error, Stuck};
 
@@ -195,6 +195,23 @@ impl Visit<'_> {
         })?;
         // Where the first tile is was not known before it was there.
         Ok(board.made(other, number))
+    }
+
+    /// Compares the call with those of the ranks that read from this one, which it does not wait for, as far as they have
+    /// made it: for a rank that meets nobody. Of ranks that all wait for none, the last to come here finds out.
+    pub(super) fn glance(&self, readers: &[usize]) -> Result<(), Error> {
+        // After its own call was published.
+        fence(Ordering::SeqCst);
+        let (board, number) = (&self.world.board, self.number);
+        for &reader in readers {
+            if board.staged(reader, number).is_some() {
+                let theirs = board.made(reader, number);
+                if !theirs.is(&self.made) {
+                    return Err(self.refuse(reader, &theirs));
+                }
+            }
+        }
+        Ok(())
     }
 
     /// Whether a rank is done with so many tiles of a call.

@@ -278,6 +278,9 @@ impl WorldPlan {
                 visit.world.board.finish(visit.world.rank, visit.number, tile + 1);
             }
         }
+        if pull.sources.is_empty() {
+            visit.glance(&pull.readers)?;
+        }
         if lent.is_some() || fetches { self.give_back(visit, pull, lent.is_some()) } else { Ok(()) }
     }
 
