@@ -88,7 +88,7 @@ fn nothing_is_left_of_a_launch() {
         let folder = tempfile::tempdir().expect("a folder");
         let launcher = binary();
         let launcher = launcher.get_program().to_str().expect("of text");
-        let under = [launcher, "launch", "-n", "3", "--grace", "300ms", "--"];
+        let under = [launcher, "launch", "-n", "3", "--grace", "2s", "--"];
         let mut command = of_test(&under, test, how);
         for name in ["ROUNDELAY_RANK", "ROUNDELAY_NRANKS", "ROUNDELAY_ID", "ROUNDELAY_ENDINGS"] {
             command.env_remove(name);
