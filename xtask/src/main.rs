@@ -36,6 +36,7 @@ usage: cargo xtask test              every check that CI runs, after installing 
        cargo xtask torch             its backend of torch.distributed beside Gloo, with PyTorch, which it installs
        cargo xtask torch --suite     PyTorch's own tests of backends, by both
        cargo xtask torch --bench     times of collectives and of a training step, by both
+       cargo xtask packages          what would be published, packed and compiled by itself
        cargo xtask parser            generate the parser and the lexer from the grammar
        cargo xtask parser --check    say whether the committed ones are fresh";
 
@@ -57,6 +58,7 @@ fn main() -> ExitCode {
         ["capi", rest @ ..] => capi::install(rest),
         ["python"] => python::check(&command::root()),
         ["torch", rest @ ..] => torch::all(rest),
+        ["packages"] => packages::check(&command::root()),
         ["parser"] => parser::write(),
         ["parser", "--check"] => parser::check(),
         _ => {
