@@ -65,8 +65,8 @@ struct Source {
 /// ```
 /// use roundelay::Algorithm as _;
 ///
-/// let rings = roundelay_cli::algorithms(["RingAllReduce", "--set", "slices=2"], "").unwrap();
-/// assert_eq!(rings[0].name(), "RingAllReduce");
+/// let rings = roundelay_cli::algorithms(["RingReduce", "--set", "slices=2"], "").unwrap();
+/// assert_eq!(rings[0].name(), "RingReduce");
 /// let refused = roundelay_cli::algorithms(["-"], "algorithm").unwrap_err();
 /// assert!(refused.message.contains("<stdin>:1:10"), "{}", refused.message);
 /// ```
