@@ -21,6 +21,8 @@ pub mod host;
 pub mod limit;
 #[cfg(all(test, loom))]
 mod modelled;
+#[cfg(all(target_os = "linux", target_pointer_width = "64", target_endian = "little"))]
+pub mod mpi;
 #[cfg_attr(not(target_os = "linux"), path = "process/elsewhere.rs")]
 pub mod process;
 pub mod reduce;

@@ -8,6 +8,7 @@ use std::num::NonZeroUsize;
 use std::ops::RangeInclusive;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::thread;
+use std::time::Duration;
 
 use roundelay_core::ids::RankId;
 use roundelay_core::program::Configured;
@@ -82,6 +83,48 @@ impl World {
     /// E0406 for options that no run can have; else those of [`World::from_env`].
     pub fn from_env_with(options: Options) -> Result<Self, Error> {
         Ok(Self::of(process::World::from_env(options)?))
+    }
+
+    /// The world of those ranks of a launch that run on this host, with these options: under `mpirun` and torchrun there
+    /// may be more elsewhere. They have their numbers on the host, which their launcher tells.
+    ///
+    /// # Errors
+    /// E0427 where none does; else those of [`World::from_env_with`].
+    pub fn from_env_of_host(options: Options) -> Result<Self, Error> {
+        Ok(Self::of(process::World::from_env_of_host(options)?))
+    }
+
+    /// Has a rank that waits in a call of this world run `progress` from time to time, in the thread that called: for a
+    /// library whose messages go on only while somebody calls it, as those of MPI do. While nothing comes, that is every
+    /// tenth of a millisecond or more often; a rank that waits takes more of its core for it.
+    ///
+    /// ```
+    /// use std::sync::Arc;
+    /// use std::sync::atomic::{AtomicU64, Ordering};
+    ///
+    /// use roundelay::{UniqueId, World};
+    ///
+    /// let calls = Arc::new(AtomicU64::new(0));
+    /// let counted = calls.clone();
+    /// let world = World::join(&UniqueId::new()?, 1, 0)?
+    ///     .progressing(move || drop(counted.fetch_add(1, Ordering::Relaxed)));
+    /// // Nobody waits in a world of one.
+    /// world.rank().barrier()?;
+    /// assert_eq!(calls.load(Ordering::Relaxed), 0);
+    /// # Ok::<(), roundelay::Error>(())
+    /// ```
+    #[must_use]
+    pub fn progressing(self, progress: impl Fn() + Send + Sync + 'static) -> Self {
+        self.engine.set_progress(progress);
+        self
+    }
+
+    /// Lets calls wait so long for other ranks from now on, in the place of the deadline of the [`Options`] that the
+    /// world was joined with.
+    #[must_use]
+    pub fn deadline(self, deadline: Duration) -> Self {
+        self.engine.set_deadline(deadline);
+        self
     }
 
     /// Joins the world `id` as rank `rank` of `nranks`, with the default [`Options`]. One process makes the id, and

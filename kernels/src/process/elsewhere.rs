@@ -56,6 +56,18 @@ impl World {
         Err(refused())
     }
 
+    pub fn from_env_of_host(_: Options) -> Result<Self, Error> {
+        Err(refused())
+    }
+
+    pub fn set_progress(&self, _: impl Fn() + Send + Sync + 'static) {
+        match *self {}
+    }
+
+    pub fn set_deadline(&self, _: std::time::Duration) {
+        match *self {}
+    }
+
     pub fn join(_: &UniqueId, _: u32, _: u32, _: Options) -> Result<Self, Error> {
         Err(refused())
     }
@@ -225,6 +237,7 @@ mod tests {
         let refusals = [
             UniqueId::new().map(drop),
             World::from_env(options).map(drop),
+            World::from_env_of_host(options).map(drop),
             World::join(&id, 1, 0, options).map(drop),
             World::together(1, options).map(drop),
         ];

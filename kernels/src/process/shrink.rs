@@ -35,7 +35,9 @@ impl World {
         // Whatever becomes of it, an id serves once.
         *attempt = attempt.saturating_add(1);
         let rank = survivors.iter().filter(|rank| **rank < self.rank).count();
-        Self::join(&id, survivors.len() as u32, rank as u32, self.options)
+        let world = Self::join(&id, survivors.len() as u32, rank as u32, self.options())?;
+        world.goes_on_as(self);
+        Ok(world)
     }
 
     /// The id of the new world and who is left. An attempt is given up for a later one that another rank is in.

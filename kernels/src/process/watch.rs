@@ -23,6 +23,8 @@ pub(super) const LOOK: Duration =
     if cfg!(all(test, loom)) { Duration::MAX } else { Duration::from_millis(10) };
 /// Nanoseconds of a sleep.
 const SLEEP: i64 = 10_000_000;
+/// Nanoseconds of it where something else is to go on meanwhile.
+const NAP: i64 = 100_000;
 
 /// What waits for other ranks.
 pub(super) trait Watch {
@@ -89,9 +91,13 @@ fn wait_long(
     let (world, board) = (watch.world(), &watch.world().board);
     let since = Instant::now();
     let mut looked = since;
+    let progress = world.progress();
     let outcome = loop {
         if let Err(ends) = watch.goes_on() {
             break Err(ends);
+        }
+        if let Some(progress) = &progress {
+            progress();
         }
         let waited = since.elapsed();
         if waited < AWAKE {
@@ -104,7 +110,8 @@ fn wait_long(
             continue;
         }
         board.waits_for(world.rank, on);
-        board.sleep(world.rank, SLEEP, || ready() || watch.ends());
+        let sleep = if progress.is_some() { NAP } else { SLEEP };
+        board.sleep(world.rank, sleep, || ready() || watch.ends());
         if ready() {
             break Ok(());
         }

@@ -1,8 +1,8 @@
 //! A process's rank in a world: what it shares with the others, and what it keeps for itself.
 
 use std::collections::BTreeSet;
-use std::sync::atomic::Ordering;
-use std::sync::{Mutex, MutexGuard, TryLockError};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, TryLockError};
 use std::time::Duration;
 
 use roundelay_core::ids::RankId;
@@ -16,7 +16,7 @@ use super::arena::{Arena, Layout, RING};
 use super::board::Board;
 use super::ending::{Endings, Peer};
 use super::ends::Mail;
-use super::env::from_env;
+use super::env::{from_env, from_env_of_host};
 use super::fault::{Fault, Faults};
 use super::heap::Heap;
 use super::join::{Joined, join};
@@ -47,7 +47,14 @@ pub struct World {
     pub(super) mail: Mail,
     /// The next attempt to make a world of those who are left.
     pub(super) shrinks: Mutex<u64>,
+    /// What else is to go on while this rank waits.
+    progress: RwLock<Option<Progress>>,
+    /// Nanoseconds that a wait may take.
+    deadline: AtomicU64,
 }
+
+/// What else is to go on while a rank waits.
+pub(super) type Progress = Arc<dyn Fn() + Send + Sync>;
 
 /// What a rank keeps of its calls for itself.
 pub(super) struct Own {
@@ -131,6 +138,37 @@ impl World {
         Self::join(&place.id, place.nranks, place.rank, options)
     }
 
+    /// Joins those ranks of a launch that run on this host, under a launcher that tells each its number among them.
+    ///
+    /// # Errors
+    /// E0427 where none does, or a rank does not come; else those of [`Self::join`].
+    pub fn from_env_of_host(options: Options) -> Result<Self, Error> {
+        let place = from_env_of_host()?;
+        Self::join(&place.id, place.nranks, place.rank, options)
+    }
+
+    /// Has a rank that waits call `progress` from time to time, in the thread that waits: for what must go on meanwhile
+    /// and has no thread of its own. While nothing comes, that is every tenth of a millisecond or more often.
+    pub fn set_progress(&self, progress: impl Fn() + Send + Sync + 'static) {
+        *self.progress.write().unwrap_or_else(PoisonError::into_inner) = Some(Arc::new(progress));
+    }
+
+    /// Lets go on here what goes on in `other`.
+    pub(super) fn goes_on_as(&self, other: &Self) {
+        *self.progress.write().unwrap_or_else(PoisonError::into_inner) = other.progress();
+    }
+
+    /// What else is to go on while this rank waits.
+    pub(super) fn progress(&self) -> Option<Progress> {
+        self.progress.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// How long a call may wait for another rank from now on.
+    pub fn set_deadline(&self, deadline: Duration) {
+        let nanos = u64::try_from(deadline.as_nanos()).unwrap_or(u64::MAX);
+        self.deadline.store(nanos, Ordering::Relaxed);
+    }
+
     /// All ranks of a world in this process, whose threads are to call for them: for tests.
     ///
     /// # Errors
@@ -182,6 +220,10 @@ impl World {
             fault: Faults::new(),
             mail: Mail::new(n),
             shrinks: Mutex::new(1),
+            progress: RwLock::new(None),
+            deadline: AtomicU64::new(
+                u64::try_from(options.deadline.as_nanos()).unwrap_or(u64::MAX),
+            ),
             board: Board::new(arena),
             rank: rank as usize,
             options,
@@ -228,7 +270,7 @@ impl World {
 
     /// What calls and waits go by.
     pub fn options(&self) -> Options {
-        self.options
+        self.options.deadline(self.deadline())
     }
 
     pub(super) fn id(&self) -> RankId {
@@ -236,7 +278,7 @@ impl World {
     }
 
     pub(super) fn deadline(&self) -> Duration {
-        self.options.deadline
+        Duration::from_nanos(self.deadline.load(Ordering::Relaxed))
     }
 
     /// All others, the nearest after this one first, so that nobody is everybody's first.

@@ -28,6 +28,8 @@ struct Launcher {
     also: &'static [&'static str],
     /// How many of the ranks are on this host.
     local: Option<&'static str>,
+    /// The rank among those on this host.
+    local_rank: Option<&'static str>,
     /// How many hosts there are.
     hosts: Option<&'static str>,
 }
@@ -46,6 +48,7 @@ const LAUNCHERS: [Launcher; 4] = [
         job: &["MASTER_ADDR", "MASTER_PORT"],
         also: &["TORCHELASTIC_RUN_ID", "TORCHELASTIC_RESTART_COUNT"],
         local: Some("LOCAL_WORLD_SIZE"),
+        local_rank: Some("LOCAL_RANK"),
         hosts: None,
     },
     Launcher {
@@ -55,6 +58,7 @@ const LAUNCHERS: [Launcher; 4] = [
         job: &["PMIX_NAMESPACE"],
         also: &[],
         local: Some("OMPI_COMM_WORLD_LOCAL_SIZE"),
+        local_rank: Some("OMPI_COMM_WORLD_LOCAL_RANK"),
         hosts: None,
     },
     Launcher {
@@ -64,6 +68,7 @@ const LAUNCHERS: [Launcher; 4] = [
         job: &[],
         also: &[],
         local: Some("MPI_LOCALNRANKS"),
+        local_rank: Some("MPI_LOCALRANKID"),
         hosts: None,
     },
     Launcher {
@@ -73,6 +78,7 @@ const LAUNCHERS: [Launcher; 4] = [
         job: &["SLURM_JOB_ID", "SLURM_STEP_ID"],
         also: &[],
         local: None,
+        local_rank: None,
         hosts: Some("SLURM_STEP_NUM_NODES"),
     },
 ];
@@ -83,13 +89,26 @@ fn not_joined<T>(what: String) -> Result<T, Error> {
 
 /// The place that the first launcher tells whose names are there.
 pub(super) fn place(sources: &Sources<'_>) -> Result<Place, Error> {
+    by(sources, Launcher::place)
+}
+
+/// The place among those ranks that run on the host of this name, which the launcher must tell.
+pub(super) fn place_on(host: &str, sources: &Sources<'_>) -> Result<Place, Error> {
+    by(sources, |launcher, sources| launcher.place_on(host, sources))
+}
+
+/// What the first launcher tells whose names are there.
+fn by(
+    sources: &Sources<'_>,
+    then: impl Fn(&Launcher, &Sources<'_>) -> Result<Place, Error>,
+) -> Result<Place, Error> {
     let is_there = |name: &str| (sources.var)(name).is_some();
     if OWN.iter().any(|name| is_there(name)) {
         return own(sources);
     }
     for launcher in &LAUNCHERS {
         if launcher.needed().all(is_there) {
-            return launcher.place(sources);
+            return then(launcher, sources);
         }
     }
     let sets = [found_and_missing("`roundelay launch`", OWN.into_iter(), &is_there)].into_iter();
@@ -166,6 +185,31 @@ impl Launcher {
                 "{who} started {nranks} ranks ({size}) on {hosts} hosts ({name}); ranks on several hosts cannot meet yet: start all of them on one"
             ));
         }
+        Ok(Place { id: UniqueId::of_job(&self.job(sources)?), nranks, rank })
+    }
+
+    /// What it says of the ranks on the host of this name.
+    fn place_on(&self, host: &str, sources: &Sources<'_>) -> Result<Place, Error> {
+        let (Some(rank), Some(size)) = (self.local_rank, self.local) else {
+            return not_joined(format!(
+                "{} does not tell which rank of its host a process is",
+                self.who
+            ));
+        };
+        let is_there = |name: &str| (sources.var)(name).is_some();
+        if !(is_there(rank) && is_there(size)) {
+            let sets = found_and_missing(self.who, [rank, size].into_iter(), &is_there);
+            return not_joined(format!("the variables of {sets} are not all there"));
+        }
+        let (rank, nranks) = rank_of(sources, rank, size)?;
+        // Hosts may share what keeps sockets apart, as containers on one machine may.
+        let job = format!("{} on {host}", self.job(sources)?);
+        Ok(Place { id: UniqueId::of_job(&job), nranks, rank })
+    }
+
+    /// What names the job: no other job of the user has it.
+    fn job(&self, sources: &Sources<'_>) -> Result<String, Error> {
+        let who = self.who;
         let mut job = format!("{who}:");
         for name in self.job.iter().chain(self.also) {
             // The length keeps values apart.
@@ -180,7 +224,7 @@ impl Launcher {
                 ))
             })?;
         }
-        Ok(Place { id: UniqueId::of_job(&job), nranks, rank })
+        Ok(job)
     }
 }
 

@@ -5,6 +5,8 @@ mod parent;
 
 use std::env;
 
+use rustix::system::uname;
+
 use self::launchers::Sources;
 use super::unique::UniqueId;
 use crate::Error;
@@ -37,8 +39,21 @@ pub(super) struct Place {
 /// # Errors
 /// E0427 where no launcher did, or what is there makes no sense.
 pub(super) fn from_env() -> Result<Place, Error> {
-    launchers::place(&Sources {
-        var: &|name| env::var_os(name).map(|value| value.to_string_lossy().into_owned()),
-        starter: &|mark| parent::starter(mark),
-    })
+    launchers::place(&SOURCES)
 }
+
+/// What a launcher left in the environment of this process's place among the ranks of this host: under `mpirun` and
+/// torchrun there may be more elsewhere.
+///
+/// # Errors
+/// E0427 where no launcher did, or it does not tell that.
+pub(super) fn from_env_of_host() -> Result<Place, Error> {
+    let host = uname();
+    launchers::place_on(&host.nodename().to_string_lossy(), &SOURCES)
+}
+
+/// This process.
+const SOURCES: Sources<'static> = Sources {
+    var: &|name| env::var_os(name).map(|value| value.to_string_lossy().into_owned()),
+    starter: &|mark| parent::starter(mark),
+};

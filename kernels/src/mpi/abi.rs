@@ -1,0 +1,112 @@
+//! What the handles and constants of an MPI library look like.
+
+use std::ffi::c_int;
+
+use super::find::Library;
+
+/// A handle, as wide as the widest; of an `int` only the low half counts ([`Abi::clean`]).
+pub type Handle = usize;
+
+/// The shape of handles, and the numbers of constants.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Abi {
+    /// Handles are addresses of the library's data.
+    OpenMpi,
+    /// Handles are numbers of 32 bits: MPICH, Intel MPI, MVAPICH and Cray's.
+    Mpich,
+    /// The ABI of the MPI standard, from 5.0 on: handles are pointers, the predefined ones small numbers.
+    Standard,
+}
+
+impl Abi {
+    /// That of a library, if it is one of them.
+    pub(super) fn of(library: &Library, version: &str) -> Option<Self> {
+        if library.name().starts_with("libmpi_abi.") {
+            return Some(Self::Standard);
+        }
+        if !library.symbol(c"ompi_mpi_comm_world").is_null() {
+            return Some(Self::OpenMpi);
+        }
+        let mpich = ["MPICH", "Intel(R) MPI", "MVAPICH"].iter().any(|name| version.contains(name));
+        mpich.then_some(Self::Mpich)
+    }
+
+    /// The handle without what a caller left in the upper half of an `int`'s register.
+    pub const fn clean(self, handle: Handle) -> Handle {
+        match self {
+            Self::Mpich => handle & 0xffff_ffff,
+            Self::OpenMpi | Self::Standard => handle,
+        }
+    }
+
+    /// `MPI_IN_PLACE`.
+    pub const fn in_place(self) -> usize {
+        match self {
+            Self::Mpich => usize::MAX,
+            Self::OpenMpi | Self::Standard => 1,
+        }
+    }
+
+    /// `MPI_STATUS_IGNORE`.
+    pub const fn status_ignore(self) -> usize {
+        match self {
+            Self::Mpich => 1,
+            Self::OpenMpi | Self::Standard => 0,
+        }
+    }
+
+    /// `MPI_ANY_SOURCE`.
+    pub const fn any_source(self) -> c_int {
+        match self {
+            Self::Mpich => -2,
+            Self::OpenMpi | Self::Standard => -1,
+        }
+    }
+
+    /// `MPI_ANY_TAG`.
+    pub const fn any_tag(self) -> c_int {
+        match self {
+            Self::Standard => -2,
+            Self::OpenMpi | Self::Mpich => -1,
+        }
+    }
+
+    /// `MPI_UNDEFINED`, which is the same in all.
+    pub const UNDEFINED: c_int = -32766;
+
+    /// `MPI_COMBINER_NAMED`: what a predefined type is made by.
+    pub const fn combiner_named(self) -> c_int {
+        match self {
+            Self::OpenMpi => 0,
+            Self::Mpich => 1,
+            Self::Standard => 101,
+        }
+    }
+
+    /// `MPI_THREAD_SERIALIZED`.
+    pub const fn thread_serialized(self) -> c_int {
+        match self {
+            Self::OpenMpi | Self::Mpich => 2,
+            Self::Standard => 2048,
+        }
+    }
+
+    /// `MPI_THREAD_MULTIPLE`.
+    pub const fn thread_multiple(self) -> c_int {
+        match self {
+            Self::OpenMpi | Self::Mpich => 3,
+            Self::Standard => 4096,
+        }
+    }
+
+    /// `MPI_ERR_OTHER`.
+    pub const fn err_other(self) -> c_int {
+        match self {
+            Self::Mpich => 15,
+            Self::OpenMpi | Self::Standard => 16,
+        }
+    }
+
+    /// `MPI_ERR_COUNT`, which is the same in all.
+    pub const ERR_COUNT: c_int = 2;
+}

@@ -1,0 +1,167 @@
+//! The functions of an MPI library that are called here, by the names that no tool may take over (`PMPI_`).
+
+use std::ffi::{CStr, c_char, c_int, c_void};
+
+use super::Lookup;
+use super::abi::Handle;
+
+/// A function of MPI that the standard may not know yet where this was built: its pointer.
+pub type Symbol = *mut c_void;
+
+/// Buffers of a caller.
+type In = *const c_void;
+type Out = *mut c_void;
+/// `MPI_Count` and `MPI_Aint`: 64 bits on all systems that this runs on.
+type Count = i64;
+type Keyval = c_int;
+
+macro_rules! functions {
+    (
+        required { $($(#[$doc:meta])* $name:ident $symbol:literal ($($arg:ty),*);)* }
+        optional { $($(#[$large_doc:meta])* $large:ident $large_symbol:literal ($($large_arg:ty),*);)* }
+    ) => {
+        /// Pointers to the functions.
+        #[derive(Clone, Debug)]
+        pub struct Functions {
+            $($(#[$doc])* pub $name: unsafe extern "C" fn($($arg),*) -> c_int,)*
+            $($(#[$large_doc])* pub $large: Option<unsafe extern "C" fn($($large_arg),*) -> c_int>,)*
+        }
+
+        impl Functions {
+            /// What a library has.
+            ///
+            /// # Errors
+            /// The name of what it lacks.
+            pub(super) fn of(symbol: Lookup<'_>) -> Result<Self, &'static str> {
+                let at = |name: &'static CStr| {
+                    let found = symbol(name);
+                    if found.is_null() { Err(name.to_str().unwrap_or_default()) } else { Ok(found) }
+                };
+                $(
+                    // SAFETY: the MPI standard says what a function of this name is given and returns; handles that are
+                    // numbers of 32 bits are passed in the registers and places on the stack of wider ones.
+                    let $name = unsafe {
+                        std::mem::transmute::<Symbol, unsafe extern "C" fn($($arg),*) -> c_int>(at($symbol)?)
+                    };
+                )*
+                $(
+                    let found = symbol($large_symbol);
+                    // SAFETY: as above.
+                    let $large = (!found.is_null()).then(|| unsafe {
+                        std::mem::transmute::<Symbol, unsafe extern "C" fn($($large_arg),*) -> c_int>(found)
+                    });
+                )*
+                Ok(Self { $($name,)* $($large,)* })
+            }
+        }
+    };
+}
+
+functions! {
+    required {
+        /// `MPI_Get_library_version`
+        get_library_version c"PMPI_Get_library_version" (*mut c_char, *mut c_int);
+        /// `MPI_Init`
+        init c"PMPI_Init" (*mut c_int, *mut *mut *mut c_char);
+        /// `MPI_Init_thread`
+        init_thread c"PMPI_Init_thread" (*mut c_int, *mut *mut *mut c_char, c_int, *mut c_int);
+        /// `MPI_Initialized`
+        initialized c"PMPI_Initialized" (*mut c_int);
+        /// `MPI_Finalized`
+        finalized c"PMPI_Finalized" (*mut c_int);
+        /// `MPI_Finalize`
+        finalize c"PMPI_Finalize" ();
+        /// `MPI_Query_thread`
+        query_thread c"PMPI_Query_thread" (*mut c_int);
+        /// `MPI_Comm_size`
+        comm_size c"PMPI_Comm_size" (Handle, *mut c_int);
+        /// `MPI_Comm_rank`
+        comm_rank c"PMPI_Comm_rank" (Handle, *mut c_int);
+        /// `MPI_Comm_test_inter`
+        comm_test_inter c"PMPI_Comm_test_inter" (Handle, *mut c_int);
+        /// `MPI_Comm_get_parent`
+        comm_get_parent c"PMPI_Comm_get_parent" (*mut Handle);
+        /// `MPI_Comm_dup`
+        comm_dup c"PMPI_Comm_dup" (Handle, *mut Handle);
+        /// `MPI_Comm_free`
+        comm_free c"PMPI_Comm_free" (*mut Handle);
+        /// `MPI_Comm_group`
+        comm_group c"PMPI_Comm_group" (Handle, *mut Handle);
+        /// `MPI_Group_translate_ranks`
+        group_translate_ranks c"PMPI_Group_translate_ranks" (Handle, c_int, *const c_int, Handle, *mut c_int);
+        /// `MPI_Group_free`
+        group_free c"PMPI_Group_free" (*mut Handle);
+        /// `MPI_Comm_create_keyval`
+        comm_create_keyval c"PMPI_Comm_create_keyval" (Symbol, Symbol, *mut Keyval, *mut c_void);
+        /// `MPI_Comm_set_attr`
+        comm_set_attr c"PMPI_Comm_set_attr" (Handle, Keyval, *mut c_void);
+        /// `MPI_Comm_call_errhandler`
+        comm_call_errhandler c"PMPI_Comm_call_errhandler" (Handle, c_int);
+        /// `MPI_Add_error_code`
+        add_error_code c"PMPI_Add_error_code" (c_int, *mut c_int);
+        /// `MPI_Add_error_string`
+        add_error_string c"PMPI_Add_error_string" (c_int, *const c_char);
+        /// `MPI_Error_string`
+        error_string c"PMPI_Error_string" (c_int, *mut c_char, *mut c_int);
+        /// `MPI_Type_size_x`, whose size is a count
+        type_size c"PMPI_Type_size_x" (Handle, *mut Count);
+        /// `MPI_Type_get_extent`
+        type_get_extent c"PMPI_Type_get_extent" (Handle, *mut Count, *mut Count);
+        /// `MPI_Type_get_envelope`
+        type_get_envelope c"PMPI_Type_get_envelope" (Handle, *mut c_int, *mut c_int, *mut c_int, *mut c_int);
+        /// `MPI_Pack_size`
+        pack_size c"PMPI_Pack_size" (c_int, Handle, Handle, *mut c_int);
+        /// `MPI_Pack`
+        pack c"PMPI_Pack" (In, c_int, Handle, Out, c_int, *mut c_int, Handle);
+        /// `MPI_Unpack`
+        unpack c"PMPI_Unpack" (In, c_int, *mut c_int, Out, c_int, Handle, Handle);
+        /// `MPI_Iprobe`; the status is a pointer as a number
+        iprobe c"PMPI_Iprobe" (c_int, c_int, Handle, *mut c_int, usize);
+        /// `MPI_Isend`
+        isend c"PMPI_Isend" (In, c_int, Handle, c_int, c_int, Handle, *mut Handle);
+        /// `MPI_Irecv`
+        irecv c"PMPI_Irecv" (Out, c_int, Handle, c_int, c_int, Handle, *mut Handle);
+        /// `MPI_Test`; the status is a pointer as a number
+        test c"PMPI_Test" (*mut Handle, *mut c_int, usize);
+        /// `MPI_Cancel`
+        cancel c"PMPI_Cancel" (*mut Handle);
+        /// `MPI_Request_free`
+        request_free c"PMPI_Request_free" (*mut Handle);
+        /// `MPI_Allreduce`
+        allreduce c"PMPI_Allreduce" (In, Out, c_int, Handle, Handle, Handle);
+        /// `MPI_Allgather`
+        allgather c"PMPI_Allgather" (In, c_int, Handle, Out, c_int, Handle, Handle);
+        /// `MPI_Reduce_scatter_block`
+        reduce_scatter_block c"PMPI_Reduce_scatter_block" (In, Out, c_int, Handle, Handle, Handle);
+        /// `MPI_Bcast`
+        bcast c"PMPI_Bcast" (Out, c_int, Handle, c_int, Handle);
+        /// `MPI_Reduce`
+        reduce c"PMPI_Reduce" (In, Out, c_int, Handle, Handle, c_int, Handle);
+        /// `MPI_Scatter`
+        scatter c"PMPI_Scatter" (In, c_int, Handle, Out, c_int, Handle, c_int, Handle);
+        /// `MPI_Gather`
+        gather c"PMPI_Gather" (In, c_int, Handle, Out, c_int, Handle, c_int, Handle);
+        /// `MPI_Alltoall`
+        alltoall c"PMPI_Alltoall" (In, c_int, Handle, Out, c_int, Handle, Handle);
+        /// `MPI_Barrier`
+        barrier c"PMPI_Barrier" (Handle);
+    }
+    optional {
+        /// `MPI_Allreduce_c`
+        allreduce_c c"PMPI_Allreduce_c" (In, Out, Count, Handle, Handle, Handle);
+        /// `MPI_Allgather_c`
+        allgather_c c"PMPI_Allgather_c" (In, Count, Handle, Out, Count, Handle, Handle);
+        /// `MPI_Reduce_scatter_block_c`
+        reduce_scatter_block_c c"PMPI_Reduce_scatter_block_c" (In, Out, Count, Handle, Handle, Handle);
+        /// `MPI_Bcast_c`
+        bcast_c c"PMPI_Bcast_c" (Out, Count, Handle, c_int, Handle);
+        /// `MPI_Reduce_c`
+        reduce_c c"PMPI_Reduce_c" (In, Out, Count, Handle, Handle, c_int, Handle);
+        /// `MPI_Scatter_c`
+        scatter_c c"PMPI_Scatter_c" (In, Count, Handle, Out, Count, Handle, c_int, Handle);
+        /// `MPI_Gather_c`
+        gather_c c"PMPI_Gather_c" (In, Count, Handle, Out, Count, Handle, c_int, Handle);
+        /// `MPI_Alltoall_c`
+        alltoall_c c"PMPI_Alltoall_c" (In, Count, Handle, Out, Count, Handle, Handle);
+    }
+}
