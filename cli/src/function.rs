@@ -1,6 +1,7 @@
 //! The command as a function, for libraries: what it prints, and the algorithms that it would run.
 
 use std::ffi::OsString;
+use std::ops::RangeInclusive;
 
 use clap::Parser;
 use roundelay_core::diagnostics::Code;
@@ -11,6 +12,7 @@ use crate::program::{Loaded, load, read};
 use crate::report::{Failure, print_all};
 use crate::streams::keeping;
 use crate::usage;
+use crate::values::bytes;
 
 /// What a command wrote, and its exit code.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -96,4 +98,32 @@ pub fn algorithms<A: Into<OsString>>(
     });
     let message = kept.err.trim_end().to_owned();
     outcome.map_err(|code| Refused { code, message })
+}
+
+/// The sizes in bytes that a range such as `64K..1M`, `..=4096` or `1M..` stands for; as in Rust, `..=` takes in its end.
+///
+/// # Errors
+/// Why the text is no such range, or one that no size is in.
+///
+/// ```
+/// assert_eq!(roundelay_cli::byte_range("64K..1M").unwrap(), 65_536..=1_048_575);
+/// assert_eq!(roundelay_cli::byte_range("1M..").unwrap(), 1_048_576..=u64::MAX);
+/// assert!(roundelay_cli::byte_range("2..2").unwrap_err().message.contains("`2..2`"));
+/// ```
+pub fn byte_range(text: &str) -> Result<RangeInclusive<u64>, Refused> {
+    let wrong = || Refused {
+        code: Code::BadFlag,
+        message: format!(
+            "`{text}` is no range of sizes; write `64K..1M`, `..=4096` or `1M..`, in bytes, K, M or G"
+        ),
+    };
+    let (first, end) = text.split_once("..").ok_or_else(wrong)?;
+    let size = |text: &str| bytes(text).map_err(|_| wrong());
+    let first = if first.is_empty() { 0 } else { size(first)? };
+    let last = match end.strip_prefix('=') {
+        Some(last) => size(last)?,
+        None if end.is_empty() => u64::MAX,
+        None => size(end)?.checked_sub(1).ok_or_else(wrong)?,
+    };
+    if first > last { Err(wrong()) } else { Ok(first..=last) }
 }

@@ -53,7 +53,7 @@ use clap::{CommandFactory as _, Parser as _};
 use command::{Cli, Command};
 use report::Failure;
 
-pub use function::{Output, Refused, algorithms, output};
+pub use function::{Output, Refused, algorithms, byte_range, output};
 
 /// Runs the command with the arguments of this process, and returns its exit code.
 pub fn main() -> ExitCode {

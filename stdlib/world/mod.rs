@@ -316,6 +316,12 @@ impl World {
         Ok(self.engine.abort(why)?)
     }
 
+    /// The name of the algorithm that such a call runs: for reports.
+    #[doc(hidden)]
+    pub fn algorithm_of(&self, call: &Call) -> String {
+        self.chosen.with(call, self.nranks(), |algorithm| algorithm.name().to_owned())
+    }
+
     /// Has this rank fail at a place of a call: for tests.
     #[doc(hidden)]
     pub fn inject(&self, number: u64, place: u32, first: fn(), what: process::Fault) {

@@ -15,6 +15,11 @@ type Out = *mut c_void;
 type Count = i64;
 type Keyval = c_int;
 
+/// In the place of a function that a library does not have: `MPI_ERR_OTHER` of most, and no success anywhere.
+extern "C" fn lacking() -> c_int {
+    16
+}
+
 macro_rules! functions {
     (
         required { $($(#[$doc:meta])* $name:ident $symbol:literal ($($arg:ty),*);)* }
@@ -28,20 +33,22 @@ macro_rules! functions {
         }
 
         impl Functions {
-            /// What a library has.
-            ///
-            /// # Errors
-            /// The name of what it lacks.
-            pub(super) fn of(symbol: Lookup<'_>) -> Result<Self, &'static str> {
-                let at = |name: &'static CStr| {
+            /// What a library has, and the names of what it lacks: such functions return an error.
+            pub(super) fn of(symbol: Lookup<'_>) -> (Self, Vec<&'static str>) {
+                let mut lacks = Vec::new();
+                let mut at = |name: &'static CStr| {
                     let found = symbol(name);
-                    if found.is_null() { Err(name.to_str().unwrap_or_default()) } else { Ok(found) }
+                    if !found.is_null() {
+                        return found;
+                    }
+                    lacks.push(name.to_str().unwrap_or_default());
+                    lacking as extern "C" fn() -> c_int as Symbol
                 };
                 $(
                     // SAFETY: the MPI standard says what a function of this name is given and returns; handles that are
                     // numbers of 32 bits are passed in the registers and places on the stack of wider ones.
                     let $name = unsafe {
-                        std::mem::transmute::<Symbol, unsafe extern "C" fn($($arg),*) -> c_int>(at($symbol)?)
+                        std::mem::transmute::<Symbol, unsafe extern "C" fn($($arg),*) -> c_int>(at($symbol))
                     };
                 )*
                 $(
@@ -51,7 +58,7 @@ macro_rules! functions {
                         std::mem::transmute::<Symbol, unsafe extern "C" fn($($large_arg),*) -> c_int>(found)
                     });
                 )*
-                Ok(Self { $($name,)* $($large,)* })
+                (Self { $($name,)* $($large,)* }, lacks)
             }
         }
     };

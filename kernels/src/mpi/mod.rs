@@ -34,17 +34,12 @@ pub struct Mpi {
 pub enum Found {
     /// One library that can be called.
     One(Box<Mpi>),
-    /// A library whose handles nobody knows here, by what it says of itself, or several libraries.
+    /// A library that lacks a function, or whose handles nobody knows here, or several libraries.
     Other {
         /// In words, what was found.
         what: String,
         /// The functions of the first one.
         functions: Box<Functions>,
-    },
-    /// A library that cannot be called, as it lacks a function.
-    Lacking {
-        /// In words, which.
-        what: String,
     },
     /// None.
     None,
@@ -55,16 +50,14 @@ impl Mpi {
     pub fn loaded() -> Found {
         let libraries = find::loaded();
         let Some(first) = libraries.first() else { return Found::None };
-        let functions = match Functions::of(&|name| first.symbol(name)) {
-            Ok(functions) => functions,
-            Err(missing) => {
-                return Found::Lacking { what: format!("{} has no {missing}", first.path()) };
-            }
-        };
+        let (functions, lacks) = Functions::of(&|name| first.symbol(name));
         let other = |what, functions| Found::Other { what, functions: Box::new(functions) };
         if libraries.len() > 1 {
             let paths: Vec<_> = libraries.iter().map(find::Library::path).collect();
             return other(format!("several MPI libraries: {}", paths.join(", ")), functions);
+        }
+        if let Some(missing) = lacks.first() {
+            return other(format!("{} without {missing}", first.path()), functions);
         }
         let version = version(&functions);
         match Abi::of(first, &version) {
@@ -85,17 +78,13 @@ impl Mpi {
         let not = |what: String| Err(Error::NotJoined { what });
         match Self::loaded() {
             Found::One(mpi) => return Ok(*mpi),
-            Found::Other { what, .. } | Found::Lacking { what } => {
-                return not(format!("this process has {what}"));
-            }
+            Found::Other { what, .. } => return not(format!("this process has {what}")),
             Found::None => {}
         }
         find::load().map_err(|what| Error::NotJoined { what })?;
         match Self::loaded() {
             Found::One(mpi) => Ok(*mpi),
-            Found::Other { what, .. } | Found::Lacking { what } => {
-                not(format!("what was loaded: {what}"))
-            }
+            Found::Other { what, .. } => not(format!("what was loaded is {what}")),
             Found::None => not("the library that was loaded is no MPI".to_owned()),
         }
     }

@@ -9,7 +9,7 @@ use roundelay_core::ids::RankId;
 use roundelay_core::schedule::RANK_LIMIT;
 use rustix::fd::AsFd as _;
 use rustix::fs::{MemfdFlags, ftruncate, memfd_create};
-use rustix::process::{PidfdFlags, getpid, pidfd_open};
+use rustix::process::{PidfdFlags, Resource, getpid, getrlimit, pidfd_open};
 use rustix::system::sysinfo;
 
 use super::arena::{Arena, Layout, RING};
@@ -161,6 +161,16 @@ impl World {
     /// What else is to go on while this rank waits.
     pub(super) fn progress(&self) -> Option<Progress> {
         self.progress.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Cores that the ranks of this host have together, as far as this process can tell.
+    pub fn cores() -> u32 {
+        cores()
+    }
+
+    /// Descriptors that this process may hold.
+    pub fn most_descriptors() -> u64 {
+        getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX)
     }
 
     /// How long a call may wait for another rank from now on.

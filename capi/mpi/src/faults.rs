@@ -1,0 +1,38 @@
+//! Errors of our own, as MPI's: through the communicator's handler, with a text.
+
+use std::ffi::{CString, c_int};
+use std::sync::OnceLock;
+
+use roundelay_kernels::mpi::{Handle, Mpi};
+
+/// The longest text of an error that every library takes: `MPI_MAX_ERROR_STRING` is 256 in the smallest.
+const LONGEST: usize = 255;
+
+/// The error code that is ours; -1 where MPI gave none.
+static CODE: OnceLock<c_int> = OnceLock::new();
+
+/// What the communicator's handler makes of an error of this text: it may end the program.
+pub(crate) fn raise(mpi: &Mpi, comm: Handle, text: &str) -> c_int {
+    let functions = mpi.functions();
+    let other = mpi.abi().err_other();
+    let code = *CODE.get_or_init(|| {
+        let mut code = 0;
+        // SAFETY: there is room for the code; MPI is begun.
+        let wrong = unsafe { (functions.add_error_code)(other, &raw mut code) };
+        if wrong == 0 { code } else { -1 }
+    });
+    let mut code = code;
+    if code == -1 {
+        code = other;
+    } else {
+        let mut text = text.replace('\0', " ");
+        text.truncate(text.floor_char_boundary(LONGEST));
+        let text = CString::new(text).unwrap_or_default();
+        // SAFETY: the text ends with a zero and is copied; the code is our own.
+        unsafe { (functions.add_error_string)(code, text.as_ptr()) };
+    }
+    eprintln!("roundelay: {text}");
+    // SAFETY: the communicator is the caller's.
+    unsafe { (functions.comm_call_errhandler)(comm, code) };
+    code
+}

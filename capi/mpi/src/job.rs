@@ -1,0 +1,139 @@
+//! What `MPI_Init` finds out: which ranks are on this host, and whether all of them have this library. It is found
+//! without a call of MPI, which ranks without it would not join.
+
+use std::fmt;
+use std::time::Duration;
+
+use roundelay::{Options, World};
+use roundelay_kernels::mpi::Mpi;
+
+use crate::rendezvous::{self, Known};
+
+/// How long ranks wait for those that should have this library, and may not.
+const DEADLINE: Duration = Duration::from_secs(10);
+
+/// The job as this process sees it.
+pub(crate) struct Job {
+    pub(crate) rank: u32,
+    /// Where the ranks are, or why all calls are MPI's.
+    pub(crate) here: Result<Here, Not>,
+}
+
+/// Why all calls are MPI's.
+#[derive(Clone, Debug)]
+pub(crate) enum Not {
+    /// There is nothing to take.
+    Nothing(&'static str),
+    /// Ranks did not meet, which whoever started them wants to know.
+    Unmet(String),
+}
+
+impl fmt::Display for Not {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Nothing(why) => f.write_str(why),
+            Self::Unmet(why) => f.write_str(why),
+        }
+    }
+}
+
+/// Where the ranks are.
+pub(crate) struct Here {
+    pub(crate) known: Known,
+    /// Why nothing is known of some ranks.
+    pub(crate) elsewhere: String,
+}
+
+impl Job {
+    /// The job of a process whose MPI has begun, and whose settings have this digest.
+    pub(crate) fn new(mpi: &Mpi, settings: u64) -> Self {
+        let functions = mpi.functions();
+        let (mut size, mut rank, mut parent) = (0, 0, 0);
+        // SAFETY: there is room for the answers.
+        let wrong = unsafe {
+            [
+                (functions.comm_size)(mpi.comm_world(), &raw mut size),
+                (functions.comm_rank)(mpi.comm_world(), &raw mut rank),
+                (functions.comm_get_parent)(&raw mut parent),
+            ]
+        };
+        let (size, rank) = (size as u32, rank as u32);
+        let here = if wrong != [0; 3] {
+            Err(Not::Nothing("MPI does not tell its ranks"))
+        } else if size == 1 {
+            Err(Not::Nothing("one rank"))
+        } else if parent != mpi.comm_null() {
+            // Their launcher tells them the names of the job that started them.
+            Err(Not::Nothing("ranks that were spawned"))
+        } else {
+            here(size, rank, settings).map_err(Not::Unmet)
+        };
+        Self { rank, here }
+    }
+}
+
+/// Meets the ranks of this host, and then, if somebody brings them together, those of the others.
+///
+/// # Errors
+/// Why all calls are MPI's.
+fn here(size: u32, rank: u32, settings: u64) -> Result<Here, String> {
+    let met = meet(size, rank, settings);
+    let (world, mine) = match met {
+        Ok(met) => met,
+        Err(why) => {
+            // The others need not wait for this host.
+            rendezvous::give_up(&why);
+            return Err(why);
+        }
+    };
+    if mine.hosts.iter().all(Option::is_some) {
+        return Ok(Here { known: mine, elsewhere: String::new() });
+    }
+    let told = world.rank().id() == 0;
+    let all = if told { rendezvous::of_hosts(&mine, settings) } else { Err(String::new()) };
+    let all = spread(&world, all)?;
+    Ok(match all {
+        Ok(known) => Here { known, elsewhere: String::new() },
+        Err(elsewhere) => Here { known: mine, elsewhere },
+    })
+}
+
+/// The ranks of this host, which all have this library.
+///
+/// # Errors
+/// Why they do not meet, in words that are the same for all of them.
+fn meet(size: u32, rank: u32, settings: u64) -> Result<(World, Known), String> {
+    let world = World::from_env_of_host(Options::new().deadline(DEADLINE)).map_err(unmet)?;
+    let mine = [u64::from(rank), u64::from(roundelay_kernels::process::World::cores()), settings];
+    let mut all = vec![0; mine.len() * world.nranks() as usize];
+    world.rank().all_gather(&mine, &mut all).map_err(unmet)?;
+    if all.chunks_exact(3).any(|said| said[2] != settings) {
+        return Err(rendezvous::DIFFER.to_owned());
+    }
+    let mut hosts = vec![None; size as usize];
+    for said in all.chunks_exact(3) {
+        match hosts.get_mut(said[0] as usize) {
+            Some(host @ None) => *host = Some(0),
+            _ => return Err("the ranks of this host are of several jobs".to_owned()),
+        }
+    }
+    let cores = all.chunks_exact(3).map(|said| said[1] as u32).min().unwrap_or(1);
+    Ok((world, Known { hosts, cores: vec![cores] }))
+}
+
+fn unmet(error: roundelay::Error) -> String {
+    format!("the ranks of this host did not meet: {error}")
+}
+
+/// What the first rank of a host was told, on all of its ranks.
+fn spread(world: &World, told: Result<Known, String>) -> Result<Result<Known, String>, String> {
+    let mut bytes = match told {
+        Ok(known) => known.to_bytes(),
+        Err(why) => [&[0], why.as_bytes()].concat(),
+    };
+    let mut len = [bytes.len() as u64];
+    world.rank().broadcast(&mut len, 0).map_err(unmet)?;
+    bytes.resize(len[0] as usize, 0);
+    world.rank().broadcast(&mut bytes, 0).map_err(unmet)?;
+    Ok(Known::from_bytes(&bytes).ok_or_else(|| String::from_utf8_lossy(&bytes[1..]).into_owned()))
+}

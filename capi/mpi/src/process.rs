@@ -1,0 +1,130 @@
+//! This process: its MPI, what the environment asks for, and the job once MPI has begun.
+
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
+use std::os::linux::net::SocketAddrExt as _;
+use std::os::unix::net::{SocketAddr, UnixListener};
+use std::os::unix::process::parent_id;
+use std::sync::{Mutex, OnceLock, PoisonError};
+
+use roundelay::Algorithm as _;
+use roundelay_kernels::mpi::{Found, Functions, Mpi};
+
+use crate::job::{Job, Not};
+use crate::report::Report;
+use crate::settings::{Mode, Settings, Take};
+
+/// What there is of a process.
+pub(crate) struct Process {
+    found: Found,
+    /// What the environment asks for; nothing is taken where it makes no sense.
+    pub(crate) settings: Settings,
+    /// Why nothing is taken, whatever the job.
+    problem: Option<String>,
+    job: OnceLock<Job>,
+    /// What the one holds that said something.
+    said: OnceLock<Option<UnixListener>>,
+    pub(crate) report: Mutex<Report>,
+}
+
+static PROCESS: OnceLock<Process> = OnceLock::new();
+
+/// This process.
+pub(crate) fn process() -> &'static Process {
+    PROCESS.get_or_init(|| {
+        let found = Mpi::loaded();
+        let (settings, wrong) = match Settings::of_process() {
+            Ok(settings) => (settings, None),
+            Err(why) => (
+                Settings { mode: Mode::Off, take: Take::Faster, own: Vec::new(), report: false },
+                Some(why),
+            ),
+        };
+        let problem = match &found {
+            Found::Other { what, .. } => Some(format!("this process has {what}")),
+            Found::One(_) | Found::None => wrong,
+        };
+        let report = Mutex::new(Report::default());
+        Process { found, settings, problem, job: OnceLock::new(), said: OnceLock::new(), report }
+    })
+}
+
+impl Process {
+    /// The MPI library whose calls can be taken.
+    pub(crate) fn mpi(&self) -> Option<&Mpi> {
+        match &self.found {
+            Found::One(mpi) => Some(mpi),
+            Found::Other { .. } | Found::None => None,
+        }
+    }
+
+    /// The functions that calls are passed on to; there are none where the process has no MPI, which is said.
+    pub(crate) fn functions(&self) -> Option<&Functions> {
+        match &self.found {
+            Found::One(mpi) => Some(mpi.functions()),
+            Found::Other { functions, .. } => Some(functions),
+            Found::None => {
+                self.say_once("an MPI function was called, and this process has no MPI library");
+                None
+            }
+        }
+    }
+
+    /// The job, once MPI has begun.
+    pub(crate) fn job(&self) -> Option<&Job> {
+        self.job.get()
+    }
+
+    /// MPI has begun.
+    pub(crate) fn begin(&self) {
+        if let Some(why) = &self.problem {
+            self.say_once(&format!("all collectives are left to MPI: {why}"));
+        }
+        let Some(mpi) = self.mpi() else { return };
+        if self.settings.mode == Mode::Off {
+            return;
+        }
+        let job = self.job.get_or_init(|| Job::new(mpi, self.digest()));
+        if let Err(Not::Unmet(why)) = &job.here {
+            self.say_once(&format!("all collectives are left to MPI: {why}"));
+        }
+    }
+
+    /// What must be the same on all ranks.
+    fn digest(&self) -> u64 {
+        let Settings { mode, take, own, .. } = &self.settings;
+        let mut hasher = DefaultHasher::new();
+        (*mode as u8, *take as u8, env!("CARGO_PKG_VERSION")).hash(&mut hasher);
+        for own in own {
+            own.bytes.hash(&mut hasher);
+            own.algorithm.source().hash(&mut hasher);
+            own.algorithm.name().hash(&mut hasher);
+            format!("{:?}", own.algorithm.given()).hash(&mut hasher);
+        }
+        hasher.finish()
+    }
+
+    /// Says something on standard error, unless this process or another of its launcher on this host has said something.
+    fn say_once(&self, what: &str) {
+        let said = self.said.get_or_init(|| {
+            let name = format!("roundelay said {} {}", parent_id(), env!("CARGO_PKG_VERSION"));
+            let address = SocketAddr::from_abstract_name(name).ok();
+            // A name of the system that only one process has at a time; it has it until it ends.
+            let first = address.map(|address| UnixListener::bind_addr(&address));
+            if !first.as_ref().is_some_and(Result::is_err) {
+                eprintln!("roundelay: {what}");
+            }
+            first.and_then(Result::ok)
+        });
+        _ = said;
+    }
+
+    /// MPI is to end.
+    pub(crate) fn end(&self) {
+        let first = self.job().is_some_and(|job| job.rank == 0);
+        if self.settings.report && first {
+            let report = self.report.lock().unwrap_or_else(PoisonError::into_inner);
+            eprint!("{report}");
+        }
+        crate::seats::leave_all();
+    }
+}

@@ -1,0 +1,137 @@
+//! How hosts find out that all of them have this library: `roundelay mpirun` listens, and the first rank of each host
+//! tells it which ranks are there. An answer comes when all have, or one cannot, or the time is up.
+//!
+//! What goes over the line is one line of text each way.
+
+use std::env;
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::net::{TcpStream, ToSocketAddrs as _};
+use std::time::Duration;
+
+/// Where somebody listens, and the word that lets in: `10.0.0.1:4000,192.168.0.7:4000 3f29…`.
+const WHERE: &str = "ROUNDELAY_RENDEZVOUS";
+/// How long an address is tried.
+const CONNECT: Duration = Duration::from_secs(3);
+/// How long an answer may take: longer than the one who listens waits.
+const ANSWER: Duration = Duration::from_secs(30);
+/// Ranks whose settings are not the same.
+pub(crate) const DIFFER: &str = "the ranks have different settings";
+
+/// What is known of the ranks of a job.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Known {
+    /// The host of each rank; `None` of those of whom nothing is known.
+    pub(crate) hosts: Vec<Option<usize>>,
+    /// Cores of each host.
+    pub(crate) cores: Vec<u32>,
+}
+
+impl Known {
+    pub(crate) fn host_of(&self, member: u32) -> Option<usize> {
+        *self.hosts.get(member as usize)?
+    }
+
+    /// Hosts with their cores, and the host of each rank, behind a one.
+    pub(crate) fn to_bytes(&self) -> Vec<u8> {
+        let mut bytes = vec![1];
+        let mut put = |number: u32| bytes.extend(number.to_le_bytes());
+        put(self.cores.len() as u32);
+        self.cores.iter().for_each(|cores| put(*cores));
+        self.hosts.iter().for_each(|host| put(host.map_or(0, |host| host as u32 + 1)));
+        bytes
+    }
+
+    pub(crate) fn from_bytes(bytes: &[u8]) -> Option<Self> {
+        let (1, rest) = bytes.split_first()? else { return None };
+        let mut numbers = rest
+            .chunks_exact(4)
+            .map(|four| u32::from_le_bytes([four[0], four[1], four[2], four[3]]));
+        let hosts = numbers.next()? as usize;
+        let cores: Vec<u32> = numbers.by_ref().take(hosts).collect();
+        let hosts = numbers.map(|host| (host as usize).checked_sub(1)).collect();
+        Some(Self { hosts, cores })
+    }
+}
+
+/// The ranks of all hosts, for the first rank of a host that tells of its own.
+///
+/// # Errors
+/// Why they are not known.
+pub(crate) fn of_hosts(mine: &Known, settings: u64) -> Result<Known, String> {
+    let ranks: Vec<_> = (0..mine.hosts.len()).filter(|rank| mine.hosts[*rank].is_some()).collect();
+    let names: Vec<_> = ranks.iter().map(ToString::to_string).collect();
+    let size = mine.hosts.len();
+    let said = format!("here {size} {} {settings:x} {}", mine.cores[0], names.join(","));
+    let told = ask(&said)?;
+    read(&told, size).ok_or_else(|| format!("the ranks of several hosts did not meet: {told}"))
+}
+
+/// What was told: `there`, and of each host its cores and ranks, as `2:0,1,2,3`.
+fn read(told: &str, size: usize) -> Option<Known> {
+    let hosts = told.strip_prefix("there ")?;
+    let mut known = Known { hosts: vec![None; size], cores: Vec::new() };
+    for (host, text) in hosts.split(' ').enumerate() {
+        let (cores, ranks) = text.split_once(':')?;
+        known.cores.push(cores.parse().ok()?);
+        for rank in ranks.split(',') {
+            *known.hosts.get_mut(rank.parse::<usize>().ok()?)? = Some(host);
+        }
+    }
+    known.hosts.iter().all(Option::is_some).then_some(known)
+}
+
+/// Tells the other hosts that they need not wait for this one.
+pub(crate) fn give_up(why: &str) {
+    let why = why.lines().next().unwrap_or_default();
+    _ = ask(&format!("without {why}"));
+}
+
+/// Says something to whoever listens; the answer.
+fn ask(said: &str) -> Result<String, String> {
+    let there = env::var(WHERE).unwrap_or_default();
+    let Some((addresses, word)) = there.split_once(' ') else {
+        return Err(format!(
+            "ranks on several hosts whom nobody brings together ({WHERE} is not set): start them by `roundelay mpirun`"
+        ));
+    };
+    let mut tried = Vec::new();
+    for address in addresses.split(',') {
+        match talk(address, &format!("{word} {said}\n")) {
+            Ok(told) => return Ok(told),
+            Err(error) => tried.push(format!("{address}: {error}")),
+        }
+    }
+    Err(format!("`roundelay mpirun` is not reached ({})", tried.join("; ")))
+}
+
+fn talk(address: &str, said: &str) -> std::io::Result<String> {
+    let address = address.to_socket_addrs()?.next().ok_or(std::io::ErrorKind::NotFound)?;
+    let mut line = TcpStream::connect_timeout(&address, CONNECT)?;
+    line.set_read_timeout(Some(ANSWER))?;
+    line.write_all(said.as_bytes())?;
+    let mut told = String::new();
+    BufReader::new(line).read_line(&mut told)?;
+    Ok(told.trim_end().to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Known, read};
+
+    #[test]
+    fn what_is_known_is_read_back() {
+        let known = Known { hosts: vec![Some(0), None, Some(1)], cores: vec![2, 64] };
+        assert_eq!(Known::from_bytes(&known.to_bytes()), Some(known));
+        assert_eq!(Known::from_bytes(b"\0why"), None);
+    }
+
+    #[test]
+    fn hosts_are_read() {
+        let known = read("there 2:0,2 4:1,3", 4).expect("all ranks");
+        assert_eq!(known.hosts, [Some(0), Some(1), Some(0), Some(1)]);
+        assert_eq!(known.cores, [2, 4]);
+        for wrong in ["there 2:0,2 4:1", "there 2:0,1,2,9", "late", "there x:0,1,2,3", "there 2"] {
+            assert_eq!(read(wrong, 4), None, "{wrong}");
+        }
+    }
+}

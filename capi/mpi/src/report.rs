@@ -1,0 +1,86 @@
+//! What became of the calls: for `ROUNDELAY_REPORT=1`.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::time::Duration;
+
+use crate::call::What;
+use crate::decide::Why;
+
+/// What became of the calls of each kind.
+#[derive(Debug, Default)]
+pub(crate) struct Report {
+    rows: BTreeMap<What, Row>,
+}
+
+#[derive(Debug, Default)]
+struct Row {
+    taken: u64,
+    passed: BTreeMap<Why, u64>,
+    algorithms: BTreeMap<String, u64>,
+    time: Duration,
+}
+
+impl Report {
+    pub(crate) fn passed(&mut self, what: What, why: Why) {
+        *self.rows.entry(what).or_default().passed.entry(why).or_default() += 1;
+    }
+
+    pub(crate) fn taken(&mut self, what: What, algorithm: &str, time: Duration) {
+        let row = self.rows.entry(what).or_default();
+        row.taken += 1;
+        row.time += time;
+        *row.algorithms.entry(algorithm.to_owned()).or_default() += 1;
+    }
+}
+
+impl fmt::Display for Report {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.rows.is_empty() {
+            writeln!(f, "roundelay: no collective was called that could be taken")?;
+        }
+        for (what, row) in &self.rows {
+            let Row { taken, passed, algorithms, time, .. } = row;
+            let left: u64 = passed.values().sum();
+            write!(f, "roundelay: {what} {} calls, {taken} taken, {left} passed on", taken + left)?;
+            let list = |map: &BTreeMap<String, u64>| {
+                let items: Vec<_> = map.iter().map(|(name, k)| format!("{name} {k}")).collect();
+                items.join(", ")
+            };
+            if left > 0 {
+                let why = passed.iter().map(|(why, calls)| (why.to_string(), *calls)).collect();
+                write!(f, " ({})", list(&why))?;
+            }
+            if *taken > 0 {
+                write!(f, "; {} us a taken call; by {}", micros(*time, *taken), list(algorithms))?;
+            }
+            writeln!(f)?;
+        }
+        Ok(())
+    }
+}
+
+/// Microseconds of one of so many calls.
+fn micros(time: Duration, calls: u64) -> String {
+    format!("{:.1}", time.as_secs_f64() * 1e6 / calls as f64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn calls_are_counted_by_what_became_of_them() {
+        let mut report = Report::default();
+        assert_eq!(report.to_string().lines().count(), 1);
+        report.passed(What::Bcast, Why::Size);
+        report.taken(What::Bcast, "NhrBroadcast", Duration::from_micros(3));
+        report.taken(What::Bcast, "NhrBroadcast", Duration::from_micros(5));
+        report.passed(What::Allreduce, Why::Op);
+        assert_eq!(
+            report.to_string(),
+            "roundelay: Allreduce 1 calls, 0 taken, 1 passed on (an op that is not ours 1)\n\
+             roundelay: Bcast 3 calls, 2 taken, 1 passed on (MPI is as fast at this size 1); 4.0 us a taken call; by NhrBroadcast 2\n"
+        );
+    }
+}

@@ -1,0 +1,200 @@
+//! What the environment asks for.
+
+use std::env;
+use std::ops::RangeInclusive;
+
+use roundelay::{Algorithm as _, Collective};
+use roundelay_core::program::Configured;
+
+/// What is done with a program's calls.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Mode {
+    /// All are MPI's.
+    Off,
+    /// Those that we make faster are ours.
+    On,
+    /// Those are made twice, and the results compared.
+    Verify,
+}
+
+/// Which calls are taken of those that can be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Take {
+    /// Those that the table of choices says we make faster.
+    Faster,
+    /// All.
+    All,
+}
+
+/// An algorithm of the user's, and the calls that it is for.
+#[derive(Clone, Debug)]
+pub(crate) struct Own {
+    pub(crate) bytes: RangeInclusive<u64>,
+    pub(crate) algorithm: Configured,
+}
+
+/// All of it. A setting that makes no sense leaves all calls to MPI, and is told once.
+#[derive(Debug)]
+pub(crate) struct Settings {
+    pub(crate) mode: Mode,
+    pub(crate) take: Take,
+    pub(crate) own: Vec<Own>,
+    pub(crate) report: bool,
+}
+
+const MODE: &str = "ROUNDELAY_MPI";
+const TAKE: &str = "ROUNDELAY_MPI_TAKE";
+const REPORT: &str = "ROUNDELAY_REPORT";
+const ALGORITHM: &str = "ROUNDELAY_ALGORITHM";
+
+impl Settings {
+    /// What the environment of this process says.
+    ///
+    /// # Errors
+    /// What makes no sense in it.
+    pub(crate) fn of_process() -> Result<Self, String> {
+        Self::of(&|name| env::var_os(name).map(|value| value.to_string_lossy().into_owned()))
+    }
+
+    fn of(var: &dyn Fn(&str) -> Option<String>) -> Result<Self, String> {
+        let one_of = |name: &str, words: &[&str]| {
+            let said = var(name).filter(|said| !said.is_empty());
+            let Some(said) = said else { return Ok(0) };
+            words.iter().position(|word| *word == said).ok_or_else(|| {
+                format!("{name} is `{}`; it is one of {}", said.escape_debug(), words.join(", "))
+            })
+        };
+        let mode = [Mode::On, Mode::Off, Mode::Verify][one_of(MODE, &["on", "off", "verify"])?];
+        let take = [Take::Faster, Take::All][one_of(TAKE, &["faster", "all"])?];
+        let report = one_of(REPORT, &["0", "1"])? == 1;
+        let own = match var(ALGORITHM) {
+            Some(text) if mode != Mode::Off => all_own(&text)?,
+            _ => Vec::new(),
+        };
+        Ok(Self { mode, take, own, report })
+    }
+
+    /// The algorithm that the user wants for such a call.
+    pub(crate) fn own(&self, collective: Collective, bytes: u64) -> Option<&Own> {
+        self.own
+            .iter()
+            .rev()
+            .find(|own| own.algorithm.collective() == collective && own.bytes.contains(&bytes))
+    }
+}
+
+/// `AllReduce: my.coll; Broadcast 64K..=1M: MyTree arity=2`.
+fn all_own(text: &str) -> Result<Vec<Own>, String> {
+    let entries = text.split(';').map(str::trim).filter(|entry| !entry.is_empty());
+    entries
+        .map(|entry| own(entry).map_err(|why| format!("{ALGORITHM}, `{entry}`: {why}")))
+        .collect()
+}
+
+fn own(entry: &str) -> Result<Own, String> {
+    let (calls, source) = entry.split_once(':').ok_or(
+        "it has no colon; write a collective, a colon and a source, as in `AllReduce: my.coll`",
+    )?;
+    let mut calls = calls.split_whitespace();
+    let name = calls.next().unwrap_or_default();
+    let collective = collective(name).ok_or_else(|| {
+        let names: Vec<_> = Collective::ALL.iter().map(|known| known.name()).collect();
+        format!("`{name}` is no collective; there are {}", names.join(", "))
+    })?;
+    let bytes = match calls.next() {
+        None => 0..=u64::MAX,
+        Some(range) => roundelay_cli::byte_range(range).map_err(|refused| refused.message)?,
+    };
+    if let Some(more) = calls.next() {
+        return Err(format!(
+            "`{more}` before the colon; a range of sizes is one word, as `64K..1M`"
+        ));
+    }
+    let mut words = source.split_whitespace();
+    let file = words.next().ok_or("it names no source behind the colon")?;
+    let flags = words.enumerate().map(|(at, word)| match at {
+        0 if !word.contains('=') => format!("--algorithm={word}"),
+        _ => format!("--set={word}"),
+    });
+    let args: Vec<String> = flags.chain(["--".to_owned(), file.to_owned()]).collect();
+    let mut found = roundelay_cli::algorithms(args, "").map_err(|refused| refused.message)?;
+    found.retain(|algorithm| algorithm.collective() == collective);
+    let names: Vec<_> = found.iter().map(|algorithm| algorithm.name().to_owned()).collect();
+    match (found.pop(), found.is_empty()) {
+        (Some(algorithm), true) => Ok(Own { bytes, algorithm }),
+        (Some(_), false) => Err(format!(
+            "{file} has several algorithms for {collective}: {}; name one behind the file",
+            names.join(", ")
+        )),
+        (None, _) => Err(format!("{file} has no algorithm for {collective}")),
+    }
+}
+
+/// A collective by its name here or in MPI.
+fn collective(name: &str) -> Option<Collective> {
+    let mpi = name.strip_prefix("MPI_").unwrap_or(name);
+    Some(match mpi.to_ascii_lowercase().as_str() {
+        "bcast" => Collective::Broadcast,
+        "reduce_scatter_block" => Collective::ReduceScatter,
+        lower => {
+            Collective::ALL.into_iter().find(|known| known.name().eq_ignore_ascii_case(lower))?
+        }
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Collective, Mode, Settings, Take};
+
+    fn of(vars: &[(&str, &str)]) -> Result<Settings, String> {
+        Settings::of(&|name| {
+            let found = vars.iter().find(|(known, _)| *known == name);
+            found.map(|(_, value)| (*value).to_owned())
+        })
+    }
+
+    #[test]
+    fn nothing_is_asked_for() {
+        let settings = of(&[]).expect("nothing");
+        let Settings { mode, take, own, report } = settings;
+        assert_eq!((mode, take, own.len(), report), (Mode::On, Take::Faster, 0, false));
+        let settings =
+            of(&[("ROUNDELAY_MPI", "verify"), ("ROUNDELAY_MPI_TAKE", "all")]).expect("words");
+        assert_eq!((settings.mode, settings.take), (Mode::Verify, Take::All));
+    }
+
+    #[test]
+    fn algorithms_are_by_collective_and_size() {
+        let text = "allreduce: RingAllReduce; MPI_Bcast 64K..1M: NhrBroadcast;AllReduce ..=4K:NhrAllReduce;";
+        let settings = of(&[("ROUNDELAY_ALGORITHM", text)]).expect("algorithms of the library");
+        let name = |collective, bytes| {
+            use roundelay::Algorithm as _;
+            settings.own(collective, bytes).map(|own| own.algorithm.name().to_owned())
+        };
+        assert_eq!(name(Collective::AllReduce, 4096).as_deref(), Some("NhrAllReduce"));
+        assert_eq!(name(Collective::AllReduce, 4097).as_deref(), Some("RingAllReduce"));
+        assert_eq!(name(Collective::Broadcast, 1 << 16).as_deref(), Some("NhrBroadcast"));
+        assert_eq!(
+            (name(Collective::Broadcast, 1 << 20), name(Collective::Reduce, 8)),
+            (None, None)
+        );
+    }
+
+    #[test]
+    fn what_makes_no_sense_is_told() {
+        let told = [
+            ("ROUNDELAY_MPI", "yes", "one of on, off, verify"),
+            ("ROUNDELAY_REPORT", "2", "one of 0, 1"),
+            ("ROUNDELAY_ALGORITHM", "AllReduce", "no colon"),
+            ("ROUNDELAY_ALGORITHM", "Sum: RingAllReduce", "no collective"),
+            ("ROUNDELAY_ALGORITHM", "AllReduce 1..x: RingAllReduce", "`1..x`"),
+            ("ROUNDELAY_ALGORITHM", "AllReduce: RingAllGather", "no algorithm for AllReduce"),
+            ("ROUNDELAY_ALGORITHM", "AllReduce: nowhere.coll", "nowhere.coll"),
+            ("ROUNDELAY_ALGORITHM", "AllReduce 1K 2K: RingAllReduce", "one word"),
+        ];
+        for (name, value, words) in told {
+            let why = of(&[(name, value)]).expect_err(value);
+            assert!(why.contains(words) && why.contains(name), "{why}");
+        }
+    }
+}

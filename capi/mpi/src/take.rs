@@ -1,0 +1,209 @@
+//! A call of the program: ours or MPI's, and if it is ours, made.
+
+use std::ffi::c_int;
+use std::sync::PoisonError;
+use std::time::Instant;
+
+use roundelay::{Call, Error};
+use roundelay_kernels::mpi::Mpi;
+
+use crate::buffers::{Copied, Side};
+use crate::call::{Asked, What};
+use crate::decide::{Ours, Why, decide};
+use crate::faults::raise;
+use crate::pass::pass;
+use crate::process::{Process, process};
+use crate::progress;
+use crate::seats::{Seat, seat};
+use crate::settings::Mode;
+use crate::verify;
+use crate::worlds::{Joined, Ready};
+
+/// Makes the call, here or in MPI; MPI's code.
+pub(crate) fn collective(asked: &Asked, large: bool) -> c_int {
+    let process = process();
+    let Some(functions) = process.functions() else { return 16 };
+    let all = process.mpi().zip(process.job());
+    let Some((mpi, job)) = all else { return pass(functions, asked, large) };
+    let Some(seat) = seat(mpi, job, asked.comm) else { return pass(functions, asked, large) };
+    let outcome = match decide(mpi, &process.settings, &seat, asked) {
+        Ok(ours) => Taking { process, mpi, seat: &seat, asked, ours, large }.take(),
+        Err(why) => Err(why),
+    };
+    match outcome {
+        Ok(code) => code,
+        Err(why) => {
+            if process.settings.report {
+                let mut report = process.report.lock().unwrap_or_else(PoisonError::into_inner);
+                report.passed(asked.what, why);
+            }
+            pass(functions, asked, large)
+        }
+    }
+}
+
+/// Why a call of ours failed.
+pub(crate) enum Wrong {
+    /// MPI's code.
+    Code(c_int),
+    /// Ours.
+    Error(Error),
+}
+
+/// A call that is ours.
+struct Taking<'a> {
+    process: &'a Process,
+    mpi: &'static Mpi,
+    seat: &'a Seat,
+    asked: &'a Asked,
+    ours: Ours,
+    large: bool,
+}
+
+impl Taking<'_> {
+    /// Makes it; MPI's code, or why it is MPI's after all, on all ranks.
+    fn take(&self) -> Result<c_int, Why> {
+        let Self { process, mpi, seat, asked, ours, .. } = self;
+        let mut joined = seat.joined.lock().unwrap_or_else(PoisonError::into_inner);
+        if matches!(*joined, Joined::NotYet) {
+            *joined = Joined::new(mpi, &process.settings, seat);
+        }
+        let ready = match &mut *joined {
+            Joined::World(ready) => ready,
+            Joined::Refused(why) => return Err(Why::All(why.clone())),
+            Joined::NotYet => unreachable!("it was just made"),
+        };
+        if let Some((_, why)) = ready.unfit.iter().find(|(call, _)| *call == ours.call) {
+            return Err(Why::Unfit(why.clone()));
+        }
+        let since = process.settings.report.then(Instant::now);
+        let verifies = process.settings.mode == Mode::Verify;
+        let made = progress::calling(|| self.made(ready, verifies));
+        let copy = match made {
+            Ok(copy) => copy,
+            Err(Wrong::Code(code)) => return Ok(code),
+            // Found before anything moved, and by all ranks alike.
+            Err(Wrong::Error(error @ (Error::Unproved(_) | Error::WrongRoot { .. }))) => {
+                let why = unfit(ready, &ours.call, &error);
+                ready.unfit.push((ours.call, why.clone()));
+                return Err(Why::Unfit(why));
+            }
+            Err(Wrong::Error(error)) => {
+                return Ok(raise(mpi, seat.comm, &format!("MPI_{}: {error}", asked.what)));
+            }
+        };
+        if let Some(since) = since {
+            let algorithm = ready.world.algorithm_of(&ours.call);
+            let mut report = process.report.lock().unwrap_or_else(PoisonError::into_inner);
+            report.taken(asked.what, &algorithm, since.elapsed());
+        }
+        drop(joined);
+        Ok(if verifies { self.verified(copy) } else { 0 })
+    }
+
+    /// The same call by MPI, whose results the program gets, and the comparison.
+    fn verified(&self, ours: Option<Copied>) -> c_int {
+        let Self { mpi, seat, asked, large, .. } = self;
+        let bound = match verify::bound(mpi, seat.comm, asked, &self.ours) {
+            Ok(bound) => bound,
+            Err(code) => return code,
+        };
+        let code = pass(mpi.functions(), asked, *large);
+        if code != 0 {
+            return code;
+        }
+        let theirs = match self.ours.output.map(|output| self.side(output)) {
+            // SAFETY: MPI has written it, and the call is not over.
+            Some(side) => match unsafe { side.packed() } {
+                Ok(theirs) => Some(theirs),
+                Err(code) => return code,
+            },
+            None => None,
+        };
+        let (Some(ours), Some(theirs)) = (ours, theirs) else { return 0 };
+        match verify::differs(&self.ours.call, seat.size, &ours, &theirs, bound.as_deref()) {
+            None => 0,
+            Some(what) => {
+                let text = format!("MPI_{}, rank {}: {what}", asked.what, seat.rank);
+                raise(mpi, seat.comm, &text)
+            }
+        }
+    }
+
+    fn side(&self, (values, kind): (crate::call::Values, crate::types::Kind)) -> Side<'_> {
+        Side { mpi: self.mpi, comm: self.seat.comm, values, kind }
+    }
+
+    /// Makes the call in the program's buffers; or, `apart`, with its output in a copy.
+    fn made(&self, ready: &mut Ready, apart: bool) -> Result<Option<Copied>, Wrong> {
+        let Self { ours: Ours { call, input, output, in_place }, asked, .. } = self;
+        let wrong = Wrong::Error;
+        if asked.what == What::Barrier {
+            ready.rank.call_bytes_in_place(*call, &mut [0]).map_err(wrong)?;
+            return Ok(None);
+        }
+        let align = call.dtype.size();
+        let input = input.map(|input| self.side(input));
+        let output = output.map(|output| self.side(output));
+        // A rank that gets nothing has nothing that lies elsewhere.
+        let there = output.filter(|side| side.is_dense(align) && !apart);
+        let mut copy = match output.filter(|_| there.is_none()) {
+            // SAFETY: the program's values, during its call.
+            Some(side) if *in_place => Some(unsafe { side.packed() }.map_err(Wrong::Code)?),
+            Some(side) => Some(Copied::new(side.bytes())),
+            None => None,
+        };
+        // What is read where it lies must not be written meanwhile.
+        let dense = input.filter(|side| {
+            side.is_dense(align) && there.is_none_or(|there| !side.overlaps(&there))
+        });
+        let copied_input = match input.filter(|_| dense.is_none()) {
+            // SAFETY: the program's values, during its call.
+            Some(side) => Some(unsafe { side.packed() }.map_err(Wrong::Code)?),
+            None => None,
+        };
+        let input: &[u8] = match (dense, &copied_input) {
+            // SAFETY: it is dense, the program's during the call, and apart from the output.
+            (Some(side), _) => unsafe { side.there() },
+            (None, Some(copied)) => copied,
+            (None, None) => &[],
+        };
+        {
+            let output: &mut [u8] = match (there, &mut copy) {
+                // SAFETY: it is dense, the program's during the call, and apart from the input.
+                (Some(side), _) => unsafe { side.there_mut() },
+                (None, Some(copied)) => copied,
+                (None, None) => &mut [],
+            };
+            if *in_place {
+                ready.rank.call_bytes_in_place(*call, output).map_err(wrong)?;
+            } else if self.needs_output() && output.is_empty() {
+                // The root's own block of a scatter in place, which is where it is.
+                let mut nowhere = Copied::new((call.count as usize) * call.dtype.size());
+                ready.rank.call_bytes(*call, input, &mut nowhere).map_err(wrong)?;
+            } else {
+                ready.rank.call_bytes(*call, input, output).map_err(wrong)?;
+            }
+        }
+        match (output, copy) {
+            (Some(side), Some(copied)) if !apart => {
+                // SAFETY: the program's values, during its call, and as many bytes.
+                unsafe { side.unpack(&copied) }.map_err(Wrong::Code)?;
+                Ok(None)
+            }
+            (_, copy) => Ok(copy),
+        }
+    }
+
+    /// Whether this rank has an output in the collective, and the program wants none.
+    fn needs_output(&self) -> bool {
+        self.asked.what == What::Scatter && self.ours.output.is_none()
+    }
+}
+
+/// Why an algorithm cannot run such a call, in a line.
+fn unfit(ready: &Ready, call: &Call, error: &Error) -> String {
+    let text = error.to_string();
+    let first = text.lines().next().unwrap_or_default();
+    format!("{} cannot run it: {first}", ready.world.algorithm_of(call))
+}

@@ -1,0 +1,43 @@
+//! What a datatype of a call is: bytes, and whether they lie side by side.
+
+use std::ffi::c_int;
+
+use roundelay_kernels::mpi::{Handle, Mpi};
+
+/// A datatype.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Kind {
+    /// Bytes of data in a value.
+    pub(crate) size: u64,
+    /// Bytes from one value to the next.
+    pub(crate) extent: i64,
+    /// Whether values lie side by side, in the order in which they are packed.
+    pub(crate) dense: bool,
+}
+
+/// What MPI says of a type; `None` where it knows no such type.
+pub(crate) fn kind(mpi: &Mpi, of: Handle) -> Option<Kind> {
+    if let Some(known) = mpi.elements(of) {
+        let (size, extent) = (known.size, known.size as i64);
+        return Some(Kind { size, extent, dense: true });
+    }
+    let functions = mpi.functions();
+    let (mut size, mut least, mut extent) = (0, 0, 0);
+    let mut envelope: [c_int; 4] = [0; 4];
+    let [integers, addresses, types, combiner] = envelope.each_mut().map(std::ptr::from_mut);
+    // SAFETY: the caller gave MPI this handle, and there is room for each answer.
+    let wrong = unsafe {
+        [
+            (functions.type_size)(of, &raw mut size),
+            (functions.type_get_extent)(of, &raw mut least, &raw mut extent),
+            (functions.type_get_envelope)(of, integers, addresses, types, combiner),
+        ]
+    };
+    if wrong != [0; 3] || size < 0 {
+        return None;
+    }
+    // A type of the program's own may have its parts in any order, and a predefined pair may have a gap.
+    let named = envelope[3] == mpi.abi().combiner_named();
+    let dense = named && least == 0 && extent == size;
+    Some(Kind { size: size as u64, extent, dense })
+}

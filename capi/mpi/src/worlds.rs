@@ -1,0 +1,95 @@
+//! The world of a communicator's ranks: made in its first call that is ours, in which all of them are.
+
+use std::time::Duration;
+
+use roundelay::{Call, Options, Rank, UniqueId, World};
+use roundelay_kernels::mpi::Mpi;
+
+use crate::progress;
+use crate::seats::Seat;
+use crate::settings::Settings;
+
+/// How long ranks may take to meet that are all in one call.
+const DEADLINE: Duration = Duration::from_secs(60);
+/// Descriptors that a process keeps for itself, at the least.
+const KEPT: u64 = 64;
+
+/// What the first call of ours made of a communicator.
+pub(crate) enum Joined {
+    NotYet,
+    World(Box<Ready>),
+    /// Its ranks could not meet, and all of them know that.
+    Refused(String),
+}
+
+/// A world that is ready for calls.
+pub(crate) struct Ready {
+    // Before the world that it is of.
+    pub(crate) rank: Rank<'static>,
+    pub(crate) world: Box<World>,
+    /// Calls that the algorithm for them cannot run, and why.
+    pub(crate) unfit: Vec<(Call, String)>,
+}
+
+impl Joined {
+    /// Brings the ranks of a communicator together, which are all in the same call of it.
+    pub(crate) fn new(mpi: &'static Mpi, settings: &Settings, seat: &Seat) -> Self {
+        match join(mpi, settings, seat) {
+            Ok(world) => {
+                let world = Box::new(world);
+                let there = std::ptr::from_ref(&*world);
+                // SAFETY: the world stays where it is, in its box, and goes after the rank that looks at it.
+                let rank = unsafe { &*there }.rank();
+                Self::World(Box::new(Ready { rank, world, unfit: Vec::new() }))
+            }
+            Err(why) => Self::Refused(why),
+        }
+    }
+}
+
+/// What a rank tells the others: whether it can hold the descriptors, and an id for its host.
+const RECORD: usize = 8 + UniqueId::BYTES;
+
+fn join(mpi: &'static Mpi, settings: &Settings, seat: &Seat) -> Result<World, String> {
+    let id = UniqueId::new();
+    let able = id.is_ok() && has_room(seat.size);
+    let mut mine = vec![u8::from(able); RECORD];
+    if let Ok(id) = &id {
+        mine[8..].copy_from_slice(id.as_bytes());
+    }
+    let all = allgather(mpi, seat, &mine)?;
+    let of = |rank: u32| &all[rank as usize * RECORD..][..RECORD];
+    if (0..seat.size).any(|rank| of(rank)[0] == 0) {
+        return Err("a rank has no descriptors left for another world".to_owned());
+    }
+    let host = seat.by_host.iter().find(|ranks| ranks.contains(&seat.rank));
+    let host = host.ok_or("the host of this rank is not known")?;
+    let local = host.iter().position(|rank| *rank == seat.rank).unwrap_or_default();
+    let id = UniqueId::from_bytes(*of(host[0])[8..].first_chunk().ok_or("no id")?);
+    let options = Options::new().deadline(DEADLINE);
+    let joined = World::join_with(&id, host.len() as u32, local as u32, options);
+    let world = joined.map_err(|error| format!("the ranks did not meet: {error}"))?;
+    let world = settings
+        .own
+        .iter()
+        .fold(world, |world, own| world.using_between(&own.bytes, own.algorithm.clone()));
+    Ok(world.deadline(Duration::MAX).progressing(|| progress::make(mpi)))
+}
+
+/// Whether this process can hold a descriptor for each rank, and the program still some.
+fn has_room(ranks: u32) -> bool {
+    let open = std::fs::read_dir("/proc/self/fd").map_or(0, Iterator::count) as u64;
+    let most = roundelay_kernels::process::World::most_descriptors();
+    // Half of what there is stays the program's.
+    open + 2 * u64::from(ranks) + KEPT < most / 2
+}
+
+/// MPI's own allgather of bytes.
+fn allgather(mpi: &Mpi, seat: &Seat, mine: &[u8]) -> Result<Vec<u8>, String> {
+    let mut all = vec![0_u8; mine.len() * seat.size as usize];
+    let (from, to) = (mine.as_ptr().cast(), all.as_mut_ptr().cast());
+    let (len, byte) = (mine.len() as i32, mpi.byte());
+    // SAFETY: all ranks of the communicator are in this call of it, with as many bytes.
+    let wrong = unsafe { (mpi.functions().allgather)(from, len, byte, to, len, byte, seat.comm) };
+    if wrong == 0 { Ok(all) } else { Err(format!("MPI_Allgather returned {wrong}")) }
+}
