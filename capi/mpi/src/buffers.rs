@@ -102,7 +102,8 @@ impl Side<'_> {
             unsafe { std::ptr::copy(self.values.at.cast::<u8>(), to, self.bytes()) };
             return Ok(copied);
         }
-        self.pieces(|values, first, bytes| {
+        let values = Somewhere::new(self)?;
+        values.pieces(|values, first, bytes| {
             let mut at = 0;
             // SAFETY: the type says where the data lies, which is the caller's; the copy has room for what MPI is told.
             let wrong = unsafe {
@@ -129,7 +130,8 @@ impl Side<'_> {
             unsafe { std::ptr::copy(from, self.values.at.cast::<u8>(), self.bytes()) };
             return Ok(());
         }
-        self.pieces(|values, first, bytes| {
+        let values = Somewhere::new(self)?;
+        values.pieces(|values, first, bytes| {
             let mut at = 0;
             // SAFETY: as in `packed`, the other way.
             let wrong = unsafe {
@@ -141,27 +143,69 @@ impl Side<'_> {
             (wrong, at)
         })
     }
+}
+
+/// An address that is somewhere, from which one that is nowhere is counted.
+const BASE: usize = 4096;
+
+/// Values whose address is not null. Those that begin at `MPI_BOTTOM` have a type with addresses of their own, and
+/// MPICH packs nothing from there, so they are given a type that counts from another place.
+struct Somewhere<'a> {
+    side: &'a Side<'a>,
+    values: Values,
+    made: bool,
+}
+
+impl<'a> Somewhere<'a> {
+    fn new(side: &'a Side<'a>) -> Result<Self, c_int> {
+        let values = side.values;
+        if !values.at.is_null() {
+            return Ok(Self { side, values, made: false });
+        }
+        let functions = side.mpi.functions();
+        let (one, back, mut of) = (1, -(BASE as i64), 0);
+        // SAFETY: there is one block of one value, and room for the handle.
+        let wrong = unsafe {
+            let make = functions.type_create_hindexed;
+            match make(1, &raw const one, &raw const back, values.of, &raw mut of) {
+                0 => (functions.type_commit)(&raw mut of),
+                wrong => wrong,
+            }
+        };
+        let at = std::ptr::without_provenance_mut(BASE);
+        let values = Values { at, of, ..values };
+        if wrong == 0 { Ok(Self { side, values, made: true }) } else { Err(wrong) }
+    }
 
     /// Does `then` for so many values at a time as MPI packs at once: with them, with the bytes before them, and with
     /// theirs; it returns MPI's code, and the bytes that it went through.
     fn pieces(&self, then: impl Fn(Values, usize, c_int) -> (c_int, c_int)) -> Result<(), c_int> {
-        let most = (PIECE / self.kind.size.max(1)).max(1) as i64;
+        let most = (PIECE / self.side.kind.size.max(1)).max(1) as i64;
         let mut done = 0;
         while done < self.values.count {
             let count = most.min(self.values.count - done);
-            let offset = (done * self.kind.extent) as isize;
+            let offset = (done * self.side.kind.extent) as isize;
             let at = self.values.at.wrapping_byte_offset(offset);
-            let first = (done as u64 * self.kind.size) as usize;
-            let bytes = c_int::try_from(count as u64 * self.kind.size)
-                .map_err(|_| self.mpi.abi().err_other())?;
+            let first = (done as u64 * self.side.kind.size) as usize;
+            let bytes = c_int::try_from(count as u64 * self.side.kind.size)
+                .map_err(|_| self.side.mpi.abi().err_other())?;
             match then(Values { at, count, ..self.values }, first, bytes) {
                 (0, packed) if packed == bytes => {}
                 // It writes something else beside the data, which we know nothing of.
-                (0, _) => return Err(self.mpi.abi().err_other()),
+                (0, _) => return Err(self.side.mpi.abi().err_other()),
                 (wrong, _) => return Err(wrong),
             }
             done += count;
         }
         Ok(())
+    }
+}
+
+impl Drop for Somewhere<'_> {
+    fn drop(&mut self) {
+        if self.made {
+            // SAFETY: it was made here, and nothing is under way with it.
+            unsafe { (self.side.mpi.functions().type_free)(&raw mut self.values.of) };
+        }
     }
 }

@@ -11,10 +11,8 @@ const PIECE: i64 = 1 << 30;
 
 /// Has MPI make the call; `large` says whether its program counts in 64 bits.
 pub(crate) fn pass(functions: &Functions, asked: &Asked, large: bool) -> c_int {
-    match wide(functions, asked).filter(|_| large) {
-        Some(code) => code,
-        None => narrow(functions, asked),
-    }
+    let made = if large { wide(functions, asked) } else { None };
+    made.unwrap_or_else(|| narrow(functions, asked))
 }
 
 /// By the function with wide counts, where there is one.

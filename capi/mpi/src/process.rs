@@ -126,5 +126,8 @@ impl Process {
             eprint!("{report}");
         }
         crate::seats::leave_all();
+        if let Some(mpi) = self.mpi() {
+            crate::progress::end(mpi);
+        }
     }
 }

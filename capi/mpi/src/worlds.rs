@@ -47,12 +47,12 @@ impl Joined {
     }
 }
 
-/// What a rank tells the others: whether it can hold the descriptors, and an id for its host.
+/// What a rank tells the others: whether it can be in another world, and an id for its host.
 const RECORD: usize = 8 + UniqueId::BYTES;
 
 fn join(mpi: &'static Mpi, settings: &Settings, seat: &Seat) -> Result<World, String> {
     let id = UniqueId::new();
-    let able = id.is_ok() && has_room(seat.size);
+    let able = id.is_ok() && has_room(seat.size) && progress::begin(mpi).is_ok();
     let mut mine = vec![u8::from(able); RECORD];
     if let Ok(id) = &id {
         mine[8..].copy_from_slice(id.as_bytes());
@@ -60,7 +60,7 @@ fn join(mpi: &'static Mpi, settings: &Settings, seat: &Seat) -> Result<World, St
     let all = allgather(mpi, seat, &mine)?;
     let of = |rank: u32| &all[rank as usize * RECORD..][..RECORD];
     if (0..seat.size).any(|rank| of(rank)[0] == 0) {
-        return Err("a rank has no descriptors left for another world".to_owned());
+        return Err("a rank has no room for another world".to_owned());
     }
     let host = seat.by_host.iter().find(|ranks| ranks.contains(&seat.rank));
     let host = host.ok_or("the host of this rank is not known")?;

@@ -122,8 +122,12 @@ functions! {
         pack c"PMPI_Pack" (In, c_int, Handle, Out, c_int, *mut c_int, Handle);
         /// `MPI_Unpack`
         unpack c"PMPI_Unpack" (In, c_int, *mut c_int, Out, c_int, Handle, Handle);
-        /// `MPI_Iprobe`; the status is a pointer as a number
-        iprobe c"PMPI_Iprobe" (c_int, c_int, Handle, *mut c_int, usize);
+        /// `MPI_Type_create_hindexed`
+        type_create_hindexed c"PMPI_Type_create_hindexed" (c_int, *const c_int, *const Count, Handle, *mut Handle);
+        /// `MPI_Type_commit`
+        type_commit c"PMPI_Type_commit" (*mut Handle);
+        /// `MPI_Type_free`
+        type_free c"PMPI_Type_free" (*mut Handle);
         /// `MPI_Isend`
         isend c"PMPI_Isend" (In, c_int, Handle, c_int, c_int, Handle, *mut Handle);
         /// `MPI_Irecv`
