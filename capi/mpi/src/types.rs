@@ -2,7 +2,7 @@
 
 use std::ffi::c_int;
 
-use roundelay_kernels::mpi::{Handle, Mpi};
+use roundelay_kernels::mpi::{Abi, Handle, Mpi};
 
 /// A datatype.
 #[derive(Clone, Copy, Debug)]
@@ -23,21 +23,35 @@ pub(crate) fn kind(mpi: &Mpi, of: Handle) -> Option<Kind> {
     }
     let functions = mpi.functions();
     let (mut size, mut least, mut extent) = (0, 0, 0);
-    let mut envelope: [c_int; 4] = [0; 4];
-    let [integers, addresses, types, combiner] = envelope.each_mut().map(std::ptr::from_mut);
     // SAFETY: the caller gave MPI this handle, and there is room for each answer.
     let wrong = unsafe {
         [
             (functions.type_size)(of, &raw mut size),
             (functions.type_get_extent)(of, &raw mut least, &raw mut extent),
-            (functions.type_get_envelope)(of, integers, addresses, types, combiner),
         ]
     };
-    if wrong != [0; 3] || size < 0 {
+    if wrong != [0; 2] || size < 0 {
         return None;
     }
     // A type of the program's own may have its parts in any order, and a predefined pair may have a gap.
-    let named = envelope[3] == mpi.abi().combiner_named();
-    let dense = named && least == 0 && extent == size;
+    let dense = least == 0 && extent == size && is_predefined(mpi, of);
     Some(Kind { size: size as u64, extent, dense })
+}
+
+/// Whether MPI defines the type. Where handles tell it, MPI is not asked: it refuses to tell of types that were made with
+/// wide counts, and refusing may end the program.
+fn is_predefined(mpi: &Mpi, of: Handle) -> bool {
+    match mpi.abi() {
+        Abi::Mpich => Abi::Mpich.clean(of) >> 30 == 1,
+        Abi::Standard => of < 1 << 12,
+        Abi::OpenMpi => {
+            let mut envelope: [c_int; 4] = [0; 4];
+            let [integers, addresses, types, combiner] =
+                envelope.each_mut().map(std::ptr::from_mut);
+            let ask = mpi.functions().type_get_envelope;
+            // SAFETY: there is room for each answer.
+            let wrong = unsafe { ask(of, integers, addresses, types, combiner) };
+            wrong == 0 && envelope[3] == mpi.abi().combiner_named()
+        }
+    }
 }
