@@ -11,6 +11,7 @@ use crate::explain::ExplainFlags;
 use crate::fmt::FmtFlags;
 use crate::launch::LaunchFlags;
 use crate::list::ListFlags;
+use crate::mpirun::MpirunFlags;
 use crate::run::RunFlags;
 use crate::shell::{CompletionsFlags, ManFlags};
 use crate::signals::SignalsFlags;
@@ -28,6 +29,7 @@ Examples:
   roundelay simulate RingAllReduce --topology \"full_mesh(8, 25GB/s, 2us)\" --svg run.svg
   roundelay emit steps RingAllReduce -n 4             what goes between the ranks
   roundelay launch -n 8 -- ./worker --epochs 3        eight processes, each of them a rank
+  roundelay mpirun --report -- -n 8 ./solver          an MPI program as it is
   roundelay explain E0301                             what an error means, and what to do
 
 roundelay help SUBCOMMAND lists the flags of one, with the values that they take.
@@ -68,6 +70,8 @@ pub(crate) enum Command {
     Calibrate(CalibrateFlags),
     /// Start a program as several processes of this host, each of them a rank
     Launch(LaunchFlags),
+    /// Run an MPI program as it is, with its collectives made here where that is faster
+    Mpirun(MpirunFlags),
     /// Explain the code of an error or a warning: an example, the message, the fix
     Explain(ExplainFlags),
     /// Print what a shell needs to complete subcommands and flags

@@ -1,7 +1,7 @@
 //! The `roundelay` command, as a function: for the program of that name, for others that are it by another name, and for
 //! libraries that want what it prints.
 //!
-//! Exit codes: 0, all is well; 1, the program is wrong; 2, the call is. `launch` has those of what it runs.
+//! Exit codes: 0, all is well; 1, the program is wrong; 2, the call is. `launch` and `mpirun` have those of what they run.
 
 mod aligned;
 mod bench;
@@ -28,6 +28,8 @@ mod list;
 mod markdown;
 mod memory;
 mod messages;
+#[cfg_attr(not(target_os = "linux"), path = "mpirun/elsewhere.rs")]
+mod mpirun;
 mod optimum;
 mod output;
 mod program;
@@ -107,6 +109,7 @@ fn command(args: Vec<OsString>) -> u8 {
         Command::List(flags) => list::main(&flags),
         Command::Topo(flags) => topo::main(&flags),
         Command::Calibrate(flags) => calibrate::main(&flags),
+        Command::Mpirun(flags) => return mpirun::main(&flags).unwrap_or_else(Failure::print),
         Command::Launch(flags) => return launch::main(&flags).unwrap_or_else(Failure::print),
         Command::Explain(flags) => explain::main(&flags),
         Command::Completions(flags) => {

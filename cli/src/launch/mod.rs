@@ -24,6 +24,7 @@ use crate::report::Failure;
 pub(crate) use children::{Child, Children};
 pub(crate) use flags::LaunchFlags;
 pub(crate) use rank::{become_rank, tie_to};
+pub(crate) use signals::listen;
 
 /// The exit code is that of the job.
 pub(crate) fn main(flags: &LaunchFlags) -> Result<u8, Failure> {
@@ -41,7 +42,7 @@ pub(crate) fn main(flags: &LaunchFlags) -> Result<u8, Failure> {
 }
 
 /// What the launcher waits for.
-enum Event {
+pub(crate) enum Event {
     /// A signal came.
     Signal(i32),
     /// A stream of a rank is at its end.

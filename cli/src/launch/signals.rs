@@ -17,7 +17,7 @@ use crate::report::Failure;
 const FORWARDED: [i32; 8] = [SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGTSTP, SIGCONT];
 
 /// Sends an event for each signal from now on.
-pub(super) fn listen(events: &Sender<Event>) -> Result<(), Failure> {
+pub(crate) fn listen(events: &Sender<Event>) -> Result<(), Failure> {
     let ignored = ignored();
     // What this process was started to ignore, as `nohup` does it, its ranks ignore too.
     let taken = FORWARDED.into_iter().filter(|signal| ignored & (1 << (signal - 1)) == 0);

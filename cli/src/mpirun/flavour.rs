@@ -1,0 +1,84 @@
+//! The launchers of MPI libraries, and how each gives its ranks a variable.
+
+use std::path::Path;
+use std::process::Command;
+
+use roundelay_core::diagnostics::Code;
+
+use crate::report::Failure;
+
+/// Whose launcher it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Flavour {
+    OpenMpi,
+    /// MPICH's, and all that are made of it.
+    Hydra,
+}
+
+impl Flavour {
+    /// What a launcher says it is, and the line that says so.
+    pub(super) fn of(launcher: &Path) -> Result<(Self, String), Failure> {
+        let name = launcher.display();
+        let said = Command::new(launcher).arg("--version").output().map_err(|error| {
+            Failure::usage(Code::BadCall, format!("{name} cannot be started: {error}"))
+                .with_help("--launcher says where the `mpirun` of your MPI library is")
+        })?;
+        let said = [said.stdout, said.stderr].concat();
+        let said = String::from_utf8_lossy(&said).into_owned();
+        let known = read(&said).ok_or_else(|| {
+            let first = said.lines().next().unwrap_or_default();
+            Failure::usage(Code::BadCall, format!("{name} is no launcher that is known here: `{first}`"))
+                .with_help("Open MPI's, MPICH's and Intel MPI's are; with another set LD_PRELOAD for the ranks by hand")
+        })?;
+        Ok(known)
+    }
+
+    /// Has the launcher give its ranks these variables.
+    pub(super) fn set(self, command: &mut Command, variables: &[(&str, String)]) {
+        for (name, value) in variables {
+            match self {
+                Self::OpenMpi => command.args(["-x", &format!("{name}={value}")]),
+                Self::Hydra => command.args(["-genv", name, value]),
+            };
+        }
+    }
+}
+
+fn read(said: &str) -> Option<(Flavour, String)> {
+    let line = |word: &str| said.lines().find(|line| line.contains(word)).map(str::trim);
+    if let Some(line) = line("(Open MPI)").or_else(|| line("(OpenRTE)")) {
+        return Some((Flavour::OpenMpi, line.to_owned()));
+    }
+    if let Some(line) = line("Intel(R) MPI") {
+        return Some((Flavour::Hydra, line.to_owned()));
+    }
+    line("HYDRA")?;
+    let version = line("Version:").and_then(|line| line.split_once(':'));
+    let version = version.map_or("", |(_, version)| version.trim());
+    Some((Flavour::Hydra, format!("MPICH's (Hydra {version})")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Flavour, read};
+
+    #[test]
+    fn launchers_are_known_by_what_they_say() {
+        let hydra = "HYDRA build details:\n    Version:                                 5.0.2\n";
+        let told = [
+            ("mpirun (Open MPI) 5.0.11\n\nReport bugs to x\n", Flavour::OpenMpi, "5.0.11"),
+            ("mpiexec (OpenRTE) 4.1.4\n", Flavour::OpenMpi, "4.1.4"),
+            (hydra, Flavour::Hydra, "5.0.2"),
+            (
+                "Intel(R) MPI Library for Linux* OS, Version 2021.18 Build 2\n",
+                Flavour::Hydra,
+                "2021.18",
+            ),
+        ];
+        for (said, flavour, version) in told {
+            let (known, line) = read(said).expect("a launcher");
+            assert!(known == flavour && line.contains(version), "{line}");
+        }
+        assert_eq!(read("srun 23.02"), None);
+    }
+}

@@ -1,0 +1,115 @@
+//! `roundelay mpirun`: an MPI program as it is, whose ranks preload the library that takes over collectives.
+
+mod flags;
+mod flavour;
+mod rendezvous;
+
+use std::os::unix::process::ExitStatusExt as _;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::mpsc::channel;
+use std::thread;
+
+use roundelay_core::diagnostics::Code;
+use rustix::process::{Pid, Signal, kill_process};
+use signal_hook::consts::{SIGHUP, SIGTERM, SIGUSR1, SIGUSR2};
+
+use crate::called;
+use crate::launch::{Event, listen};
+use crate::report::Failure;
+use crate::streams::say;
+pub(crate) use flags::MpirunFlags;
+use flavour::Flavour;
+use rendezvous::Rendezvous;
+
+/// Signals that a terminal sends to this command alone; those of its keys reach the launcher by themselves.
+const FORWARDED: [i32; 4] = [SIGTERM, SIGHUP, SIGUSR1, SIGUSR2];
+
+/// The exit code is that of the launcher.
+pub(crate) fn main(flags: &MpirunFlags) -> Result<u8, Failure> {
+    called::alone()?;
+    let library = library(flags)?;
+    let (flavour, version) = Flavour::of(&flags.launcher)?;
+    let rendezvous = Rendezvous::open()?;
+    let mut variables = vec![
+        ("LD_PRELOAD", preloaded(&library)),
+        ("ROUNDELAY_MPI", flags.mode.name().to_owned()),
+        (rendezvous::NAME, rendezvous.text()),
+    ];
+    if flags.all {
+        variables.push(("ROUNDELAY_MPI_TAKE", "all".to_owned()));
+    }
+    if flags.report {
+        variables.push(("ROUNDELAY_REPORT", "1".to_owned()));
+    }
+    if let Some(text) = &flags.algorithm {
+        variables.push(("ROUNDELAY_ALGORITHM", text.clone()));
+    }
+    say(format!("roundelay: {} is {version}", flags.launcher.display()));
+    for (name, value) in &variables {
+        // The word that lets in is nobody's to read.
+        let shown = if *name == rendezvous::NAME { value.split(' ').next() } else { None };
+        say(format!("roundelay: ranks have {name}={}", shown.unwrap_or(value)));
+    }
+    let mut command = Command::new(&flags.launcher);
+    flavour.set(&mut command, &variables);
+    command.args(&flags.command);
+    rendezvous.serve();
+    run(command)
+}
+
+/// Runs the launcher, with what is sent to this command.
+fn run(mut command: Command) -> Result<u8, Failure> {
+    let (sender, events) = channel();
+    listen(&sender)?;
+    let mut child = command.spawn().map_err(|error| {
+        let program = command.get_program().display();
+        Failure::usage(Code::BadCall, format!("{program} cannot be started: {error}"))
+    })?;
+    let pid = Pid::from_child(&child);
+    thread::spawn(move || {
+        for event in events {
+            if let Event::Signal(signal) = event
+                && FORWARDED.contains(&signal)
+                && let Some(signal) = Signal::from_named_raw(signal)
+            {
+                // It may have ended.
+                _ = kill_process(pid, signal);
+            }
+        }
+    });
+    let status = child.wait().map_err(|error| {
+        Failure::usage(Code::SystemRefused, format!("the launcher is not waited for: {error}"))
+    })?;
+    let code = status.code().unwrap_or_else(|| 128 + status.signal().unwrap_or_default());
+    Ok(code as u8)
+}
+
+/// The library and whatever is preloaded already, as a list.
+fn preloaded(library: &Path) -> String {
+    let library = library.display().to_string();
+    match std::env::var("LD_PRELOAD") {
+        Ok(others) if !others.is_empty() => format!("{library}:{others}"),
+        _ => library,
+    }
+}
+
+/// The library that ranks preload.
+fn library(flags: &MpirunFlags) -> Result<PathBuf, Failure> {
+    const NAME: &str = "libroundelay_mpi.so";
+    let none = |title: String| {
+        let failure = Failure::usage(Code::BadCall, title);
+        failure.with_help("build it by `cargo build --release --package roundelay-mpi`, or say by --library where it is")
+    };
+    if let Some(given) = &flags.library {
+        let file = given.canonicalize();
+        return file.map_err(|error| none(format!("{} cannot be read: {error}", given.display())));
+    }
+    let own = std::env::current_exe().unwrap_or_default();
+    let folder = own.parent().unwrap_or(Path::new("."));
+    let places = [folder.join(NAME), folder.join("../lib").join(NAME)];
+    places
+        .iter()
+        .find_map(|place| place.canonicalize().ok())
+        .ok_or_else(|| none(format!("{NAME} is not beside this command, in {}", folder.display())))
+}

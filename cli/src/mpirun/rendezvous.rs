@@ -1,0 +1,202 @@
+//! Where the hosts of a job find out that all of them have the library: the first rank of each tells which ranks are
+//! there, and is told all of them when all are known, or else why not.
+//!
+//! A host says one line: the word that lets in, then `here`, the number of ranks of the job, the host's cores, the
+//! digest of its settings, and its ranks with commas between; or `without`, and why its ranks did not meet. It is told
+//! one line: `there`, and for each host its cores, a colon and its ranks; or why there is no such answer.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::net::{Ipv4Addr, TcpListener, TcpStream};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use roundelay::UniqueId;
+use roundelay_core::diagnostics::Code;
+
+use crate::report::Failure;
+
+/// The variable that tells ranks where it is.
+pub(super) const NAME: &str = "ROUNDELAY_RENDEZVOUS";
+/// How long hosts have from the first one on.
+const DEADLINE: Duration = Duration::from_secs(20);
+/// How long a line may take that somebody began.
+const LINE: Duration = Duration::from_secs(5);
+/// The longest line: as many ranks as there may be.
+const LONGEST: u64 = 1 << 20;
+
+pub(super) struct Rendezvous {
+    listener: TcpListener,
+    word: String,
+}
+
+/// A host that came, with what it said.
+struct Guest {
+    line: TcpStream,
+    said: String,
+}
+
+impl Rendezvous {
+    pub(super) fn open() -> Result<Self, Failure> {
+        let refused = |error: std::io::Error| {
+            Failure::usage(Code::SystemRefused, format!("the hosts have no place to meet: {error}"))
+        };
+        let listener = TcpListener::bind((Ipv4Addr::UNSPECIFIED, 0)).map_err(refused)?;
+        // A secret that nobody can guess is part of each id.
+        let word = UniqueId::new()?.to_hex()[32..96].to_owned();
+        Ok(Self { listener, word })
+    }
+
+    /// What ranks are told: the addresses of this host, and the word.
+    pub(super) fn text(&self) -> String {
+        let port = self.listener.local_addr().map_or(0, |address| address.port());
+        let own = fs::read_to_string("/proc/self/net/fib_trie").unwrap_or_default();
+        let mut own: Vec<_> =
+            addresses(&own).into_iter().filter(|own| !own.is_loopback()).collect();
+        // On another host it leads nowhere, so it comes last.
+        own.push(Ipv4Addr::LOCALHOST);
+        let own: Vec<_> = own.iter().map(|address| format!("{address}:{port}")).collect();
+        format!("{} {}", own.join(","), self.word)
+    }
+
+    /// Answers from now on, for as long as this process lives.
+    pub(super) fn serve(self) {
+        let (sender, guests) = channel();
+        thread::spawn(move || answer(&guests));
+        thread::spawn(move || {
+            for line in self.listener.incoming().flatten() {
+                let (sender, word) = (sender.clone(), self.word.clone());
+                thread::spawn(move || read(line, &word, &sender));
+            }
+        });
+    }
+}
+
+/// The addresses of this host, as the kernel's table of routes has them.
+fn addresses(trie: &str) -> BTreeSet<Ipv4Addr> {
+    let mut last: Option<Ipv4Addr> = None;
+    let mut found = BTreeSet::new();
+    for line in trie.lines() {
+        match line.trim().strip_prefix("|-- ") {
+            Some(address) => last = address.parse().ok(),
+            None if line.contains("/32 host LOCAL") => found.extend(last),
+            None => {}
+        }
+    }
+    found
+}
+
+/// Reads what a guest says, if it knows the word.
+fn read(line: TcpStream, word: &str, guests: &Sender<Guest>) {
+    let read = || -> std::io::Result<String> {
+        line.set_read_timeout(Some(LINE))?;
+        let mut said = String::new();
+        BufReader::new((&line).take(LONGEST)).read_line(&mut said)?;
+        Ok(said)
+    };
+    if let Ok(said) = read()
+        && let Some(said) = said.strip_prefix(word)
+    {
+        // Nobody answers any more when the process ends.
+        _ = guests.send(Guest { said: said.trim().to_owned(), line });
+    }
+}
+
+/// Answers the hosts of one job after another.
+fn answer(guests: &Receiver<Guest>) {
+    while let Ok(first) = guests.recv() {
+        let until = Instant::now() + DEADLINE;
+        let mut here = vec![first];
+        let told = loop {
+            let said: Vec<&str> = here.iter().map(|guest| guest.said.as_str()).collect();
+            if let Some(told) = told(&said) {
+                break told;
+            }
+            match guests.recv_timeout(until.saturating_duration_since(Instant::now())) {
+                Ok(guest) => here.push(guest),
+                Err(RecvTimeoutError::Timeout) => break late(&said),
+                Err(RecvTimeoutError::Disconnected) => return,
+            }
+        };
+        for mut guest in here {
+            // Whoever went is told nothing.
+            _ = guest.line.write_all(format!("{told}\n").as_bytes());
+        }
+    }
+}
+
+/// What a host said of its ranks.
+struct Host<'a> {
+    size: usize,
+    cores: &'a str,
+    settings: &'a str,
+    ranks: &'a str,
+}
+
+impl<'a> Host<'a> {
+    fn read(said: &'a str) -> Option<Self> {
+        let mut words = said.strip_prefix("here ")?.split(' ');
+        let size = words.next()?.parse().ok()?;
+        let (cores, settings, ranks) = (words.next()?, words.next()?, words.next()?);
+        Some(Self { size, cores, settings, ranks })
+    }
+
+    fn ranks(&self) -> impl Iterator<Item = usize> + use<'a> {
+        self.ranks.split(',').filter_map(|rank| rank.parse().ok())
+    }
+}
+
+/// The answer, once there is one.
+fn told(said: &[&str]) -> Option<String> {
+    if let Some(why) = said.iter().find_map(|said| said.strip_prefix("without ")) {
+        return Some(why.to_owned());
+    }
+    let hosts: Vec<Host<'_>> = said.iter().filter_map(|said| Host::read(said)).collect();
+    let Some(first) = hosts.first().filter(|_| hosts.len() == said.len()) else {
+        return Some("a host said what nobody understands".to_owned());
+    };
+    if hosts.iter().any(|host| host.settings != first.settings || host.size != first.size) {
+        return Some("the hosts have different settings".to_owned());
+    }
+    let ranks: BTreeSet<usize> = hosts.iter().flat_map(Host::ranks).collect();
+    if ranks.len() < first.size {
+        return None;
+    }
+    let hosts: Vec<_> = hosts.iter().map(|host| format!("{}:{}", host.cores, host.ranks)).collect();
+    Some(format!("there {}", hosts.join(" ")))
+}
+
+/// Why there is no answer at the deadline.
+fn late(said: &[&str]) -> String {
+    let ranks: usize =
+        said.iter().filter_map(|said| Host::read(said)).map(|host| host.ranks().count()).sum();
+    let size = said.iter().find_map(|said| Host::read(said)).map_or(0, |host| host.size);
+    format!(
+        "{ranks} of {size} ranks told within {DEADLINE:?} that they have the library; is it on every host?"
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{addresses, late, told};
+
+    #[test]
+    fn hosts_are_told_of_all_when_all_have_come() {
+        let (a, b) = ("here 4 2 1f 0,2", "here 4 8 1f 1,3");
+        assert_eq!(told(&[a]), None);
+        assert_eq!(told(&[a, b]).as_deref(), Some("there 2:0,2 8:1,3"));
+        assert_eq!(told(&[a, "without why not"]).as_deref(), Some("why not"));
+        assert!(told(&[a, "here 4 8 20 1,3"]).is_some_and(|text| text.contains("settings")));
+        assert!(told(&[a, "rubbish"]).is_some_and(|text| text.contains("understands")));
+        assert!(late(&[a]).starts_with("2 of 4 ranks"));
+    }
+
+    #[test]
+    fn the_addresses_of_a_host_are_read() {
+        let trie = "Main:\n  +-- 0.0.0.0/0 3 0 5\n     |-- 0.0.0.0\n        /0 universe UNICAST\n     |-- 10.77.0.1\n        /32 host LOCAL\n     |-- 10.77.0.255\n        /32 link BROADCAST\n";
+        let found: Vec<_> = addresses(trie).iter().map(ToString::to_string).collect();
+        assert_eq!(found, ["10.77.0.1"]);
+    }
+}
