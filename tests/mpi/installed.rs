@@ -90,7 +90,24 @@ impl Mpi {
 
     /// Runs a program on so many ranks; what it prints, and whether it ends well.
     pub(crate) fn run(&self, program: &Path, nranks: u32, args: &[&str]) -> (bool, String) {
+        self.run_with(&[], program, nranks, args)
+    }
+
+    /// Runs a program on ranks that have these variables.
+    pub(crate) fn run_with(
+        &self,
+        variables: &[(&str, String)],
+        program: &Path,
+        nranks: u32,
+        args: &[&str],
+    ) -> (bool, String) {
         let mut command = Command::new(&self.launcher);
+        for (name, value) in variables {
+            match self.kind {
+                Kind::OpenMpi => command.args(["-x", &format!("{name}={value}")]),
+                Kind::Mpich | Kind::Intel => command.args(["-genv", name, value]),
+            };
+        }
         if self.kind == Kind::OpenMpi {
             command.arg("--oversubscribe");
             command.env("OMPI_ALLOW_RUN_AS_ROOT", "1").env("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1");

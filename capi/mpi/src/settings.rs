@@ -190,7 +190,7 @@ mod tests {
             ("ROUNDELAY_ALGORITHM", "AllReduce 1..x: RingAllReduce", "`1..x`"),
             ("ROUNDELAY_ALGORITHM", "AllReduce: RingAllGather", "no algorithm for AllReduce"),
             ("ROUNDELAY_ALGORITHM", "AllReduce: nowhere.coll", "nowhere.coll"),
-            ("ROUNDELAY_ALGORITHM", "AllReduce 1K 2K: RingAllReduce", "one word"),
+            ("ROUNDELAY_ALGORITHM", "AllReduce 1K.. 2K: RingAllReduce", "one word"),
         ];
         for (name, value, words) in told {
             let why = of(&[(name, value)]).expect_err(value);

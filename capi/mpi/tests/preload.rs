@@ -1,0 +1,13 @@
+//! Programs of MPI with the library preloaded, by whatever MPI is installed below `target/mpi`: Open MPI and Intel MPI
+//! where `cargo xtask test` runs. `cargo xtask mpi` runs foreign suites and more ranks.
+#![cfg(all(target_os = "linux", target_pointer_width = "64", target_endian = "little"))]
+
+#[path = "preload/errors.rs"]
+mod errors;
+#[path = "../../../tests/mpi/installed.rs"]
+#[allow(dead_code, reason = "it is there for another test, too")]
+mod installed;
+#[path = "preload/launched.rs"]
+mod launched;
+#[path = "preload/programs.rs"]
+mod programs;

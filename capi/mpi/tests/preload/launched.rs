@@ -1,0 +1,100 @@
+//! Programs, compiled and launched.
+
+use std::path::{Path, PathBuf};
+
+use tempfile::TempDir;
+
+use crate::installed::{Mpi, all};
+
+/// The library, which was built with this test: beside it.
+pub(crate) fn library() -> PathBuf {
+    let test = std::env::current_exe().expect("a test has a path");
+    let beside = test.with_file_name("libroundelay_mpi.so");
+    assert!(beside.exists(), "{} is not there", beside.display());
+    beside
+}
+
+/// The folder of the programs.
+pub(crate) fn source(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs").join(name)
+}
+
+/// The MPIs whose ranks may outnumber the cores: there must be one.
+pub(crate) fn mpis() -> Vec<Mpi> {
+    let found: Vec<_> = all().into_iter().filter(|mpi| mpi.yields).collect();
+    assert!(!found.is_empty(), "no MPI: `cargo xtask test` installs some below target/mpi");
+    println!("{}", found.iter().map(|mpi| &mpi.name[..]).collect::<Vec<_>>().join(", "));
+    found
+}
+
+/// A program that one MPI compiled.
+pub(crate) struct Compiled {
+    mpi: Mpi,
+    program: PathBuf,
+    _folder: TempDir,
+}
+
+/// The program `name` of each MPI.
+pub(crate) fn compiled(name: &str) -> Vec<Compiled> {
+    let compile = |mpi: Mpi| {
+        let folder = tempfile::tempdir().expect("a folder for the tests");
+        let program = folder.path().join(name);
+        let source = source(name).with_extension("c");
+        mpi.compile(&[source, "-lm".into(), "-lpthread".into()], &program);
+        Compiled { mpi, program, _folder: folder }
+    };
+    mpis().into_iter().map(compile).collect()
+}
+
+impl Compiled {
+    pub(crate) fn name(&self) -> &str {
+        &self.mpi.name
+    }
+
+    /// Runs it on so many ranks, which preload the library and have these variables; what is printed, if it ends well.
+    pub(crate) fn taken(&self, nranks: u32, variables: &[(&str, &str)]) -> String {
+        let (well, text) = self.launched(nranks, variables);
+        assert!(well, "{} on {nranks} ranks, {variables:?}:\n{text}", self.mpi.name);
+        text
+    }
+
+    /// The same, and whether it ends well.
+    pub(crate) fn launched(&self, nranks: u32, variables: &[(&str, &str)]) -> (bool, String) {
+        let program = self.program.clone();
+        self.launched_by(&program, &[], nranks, variables)
+    }
+
+    /// The same by another program, which is given this one.
+    pub(crate) fn launched_by(
+        &self,
+        program: &Path,
+        args: &[&str],
+        nranks: u32,
+        variables: &[(&str, &str)],
+    ) -> (bool, String) {
+        let mut all = vec![
+            ("LD_PRELOAD", library().display().to_string()),
+            ("ROUNDELAY_REPORT", "1".to_owned()),
+        ];
+        all.extend(variables.iter().map(|(name, value)| (*name, (*value).to_owned())));
+        self.mpi.run_with(&all, program, nranks, args)
+    }
+
+    pub(crate) fn program(&self) -> &Path {
+        &self.program
+    }
+}
+
+/// The line of a report about a collective.
+pub(crate) fn row<'t>(text: &'t str, what: &str) -> &'t str {
+    let begin = format!("roundelay: {what} ");
+    let row = text.lines().find(|line| line.starts_with(&begin));
+    row.unwrap_or_else(|| panic!("no line of {what} in:\n{text}"))
+}
+
+/// How many calls a row says were taken.
+pub(crate) fn taken(row: &str) -> u64 {
+    let (before, _) = row.split_once(" taken").unwrap_or_else(|| panic!("no `taken` in {row}"));
+    let number = before.rsplit(' ').next().and_then(|number| number.parse().ok());
+    number.unwrap_or_else(|| panic!("no number before `taken` in {row}"))
+}

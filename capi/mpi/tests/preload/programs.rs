@@ -1,0 +1,64 @@
+//! Programs that are right without us are right with us.
+
+use crate::launched::{compiled, row, taken};
+
+const ALL: (&str, &str) = ("ROUNDELAY_MPI_TAKE", "all");
+
+#[test]
+fn all_collectives_are_right_to_the_last_bit() {
+    for program in compiled("collectives") {
+        for (nranks, mode) in [(2, "on"), (3, "verify")] {
+            let text = program.taken(nranks, &[ALL, ("ROUNDELAY_MPI", mode)]);
+            assert!(text.contains("OK: "), "{}:\n{text}", program.name());
+            for what in [
+                "Allreduce",
+                "Allgather",
+                "Reduce_scatter_block",
+                "Bcast",
+                "Reduce",
+                "Scatter",
+                "Gather",
+                "Alltoall",
+                "Barrier",
+            ] {
+                assert!(taken(row(&text, what)) > 0, "{}: {}", program.name(), row(&text, what));
+            }
+        }
+        // What nobody asks for is not there.
+        let text = program.taken(2, &[("ROUNDELAY_MPI", "off"), ("ROUNDELAY_REPORT", "0")]);
+        assert!(!text.contains("roundelay"), "{text}");
+    }
+}
+
+#[test]
+fn mpi_goes_on_while_a_rank_waits() {
+    for program in compiled("progress") {
+        let text = program.taken(2, &[ALL]);
+        assert!(text.contains("OK: ") && taken(row(&text, "Allreduce")) > 0, "{text}");
+    }
+}
+
+#[test]
+fn threads_call_at_once_on_communicators_of_their_own() {
+    for program in compiled("threads") {
+        let text = program.taken(2, &[ALL]);
+        assert!(text.contains("OK: ") && taken(row(&text, "Allreduce")) > 0, "{text}");
+    }
+}
+
+#[test]
+fn an_algorithm_of_the_user_runs_where_it_can() {
+    for program in compiled("collectives") {
+        let own = ("ROUNDELAY_ALGORITHM", "Allreduce ..1M: HalvingDoublingAllReduce");
+        let text = program.taken(2, &[own]);
+        let line = row(&text, "Allreduce");
+        assert!(taken(line) > 0 && line.contains("by HalvingDoublingAllReduce"), "{line}");
+        // It is for powers of two. All ranks know that, and none waits for another.
+        let text = program.taken(3, &[own]);
+        let line = row(&text, "Allreduce");
+        assert!(
+            line.contains("HalvingDoublingAllReduce cannot run it") && text.contains("OK: "),
+            "{line}"
+        );
+    }
+}
