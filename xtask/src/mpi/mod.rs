@@ -1,7 +1,13 @@
 //! `cargo xtask mpi [JOB]`: what is run by the MPIs of `PyPI`, which it installs below `target/mpi`: exported C files of the
 //! whole library, and programs of others and ours whose calls for MPI our library takes over.
 
+mod bench;
+mod cells;
+mod coll;
+mod driver;
 mod exports;
+mod hosts;
+mod imb;
 mod mpi4py;
 mod options;
 mod preload;
@@ -37,7 +43,10 @@ pub(crate) fn run(args: &[&str]) -> Result<(), String> {
         Job::Exports => Ok(()),
         Job::Programs => programs::run(&field),
         Job::Mpi4py => mpi4py::run(&field),
-        Job::Imb | Job::Mpich | Job::Hosts | Job::Bench => Err("not yet".to_owned()),
+        Job::Hosts => hosts::run(&field),
+        Job::Imb => imb::run(&field),
+        Job::Mpich => coll::run(&field),
+        Job::Bench => bench::run(&field),
     }
 }
 
@@ -78,6 +87,11 @@ impl<'a> Field<'a> {
         std::iter::once(Mode::Without).chain(asked).collect()
     }
 
+    /// The two that are timed by turns, or one.
+    fn compared(&self) -> Vec<Mode> {
+        self.modes().into_iter().take(2).collect()
+    }
+
     /// Variables of ranks that may be more than cores and whose calls are taken over at every size.
     fn variables(&self, mpi: &Mpi, mode: Mode) -> pypi::Variables {
         let mut variables = self.preload.variables(mode, true);
@@ -87,8 +101,13 @@ impl<'a> Field<'a> {
 
     /// Writes the table to the file that was asked for. What was found is not lost if a later launch does not end.
     fn keep(&self, table: &Table) -> Result<(), String> {
+        self.keep_all(&[table])
+    }
+
+    fn keep_all(&self, tables: &[&Table]) -> Result<(), String> {
         let Some(file) = &self.options.markdown else { return Ok(()) };
-        fs::write(file, table.text()).map_err(|error| format!("{}: {error}", file.display()))
+        let texts: Vec<String> = tables.iter().map(|table| table.text()).collect();
+        fs::write(file, texts.join("\n")).map_err(|error| format!("{}: {error}", file.display()))
     }
 }
 

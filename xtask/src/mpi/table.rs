@@ -21,7 +21,12 @@ impl Table {
     /// What stands below the table; it is printed at once.
     pub(super) fn note(&mut self, note: &str) {
         println!("{note}");
-        self.notes.push(note.to_owned());
+        self.remark(note);
+    }
+
+    /// What stands below the table.
+    pub(super) fn remark(&mut self, remark: &str) {
+        self.notes.push(remark.to_owned());
     }
 
     /// The row that was added last.
