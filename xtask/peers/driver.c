@@ -1,9 +1,10 @@
 /* Times one collective of an MPI library as users of it would: f32 sum, out of place, private buffers, results verified.
  *
- *     driver [--pinned] [--rewritten] [--seconds N] OP SIZE...
+ *     driver [--pinned] [--rewritten] [--part] [--seconds N] OP SIZE...
  *
- *     OP           AllReduce ReduceScatter AllGather Broadcast Reduce
+ *     OP           AllReduce ReduceScatter ReduceScatterBlock AllGather Broadcast Reduce
  *     SIZE         in bytes, as nccl-tests counts it: the larger of a rank's input and output
+ *     --part       SIZE is the smaller of both, as Intel's benchmarks count it
  *     --pinned     rank r stays on the r-th allowed core, counted round; the launcher must bind no rank
  *     --rewritten  each rank writes its input again before each timed call, and no more than that call is timed
  *     --seconds    a rank that lives longer ends, whatever becomes of the launcher
@@ -37,6 +38,8 @@ static void call(const char *op, int count) {
         MPI_Allreduce(input, output, count, MPI_FLOAT, MPI_SUM, MPI_COMM_WORLD);
     else if (!strcmp(op, "ReduceScatter"))
         MPI_Reduce_scatter(input, output, counts, MPI_FLOAT, MPI_SUM, MPI_COMM_WORLD);
+    else if (!strcmp(op, "ReduceScatterBlock"))
+        MPI_Reduce_scatter_block(input, output, count, MPI_FLOAT, MPI_SUM, MPI_COMM_WORLD);
     else if (!strcmp(op, "AllGather"))
         MPI_Allgather(input, count, MPI_FLOAT, output, count, MPI_FLOAT, MPI_COMM_WORLD);
     else if (!strcmp(op, "Reduce"))
@@ -69,7 +72,7 @@ static double wrong_elements(const char *op, int count) {
     for (size_t i = 0; i < (size_t)count; i++) {
         if (!strcmp(op, "AllReduce") || (!strcmp(op, "Reduce") && rank == 0))
             wrong += output[i] != sum(i);
-        else if (!strcmp(op, "ReduceScatter"))
+        else if (!strncmp(op, "ReduceScatter", 13))
             wrong += output[i] != sum((size_t)rank * count + i);
         else if (!strcmp(op, "Broadcast") && rank != 0)
             wrong += output[i] != value(0, i);
@@ -133,10 +136,11 @@ static double timed_row(const char *op, int count, size_t units, int row, int re
 }
 
 int main(int argc, char **argv) {
-    int a = 1, pins = 0, rewritten = 0;
+    int a = 1, pins = 0, rewritten = 0, part = 0;
     for (; a < argc && !strncmp(argv[a], "--", 2); a++) {
         if (!strcmp(argv[a], "--pinned")) pins = 1;
         if (!strcmp(argv[a], "--rewritten")) rewritten = 1;
+        if (!strcmp(argv[a], "--part")) part = 1;
         if (!strcmp(argv[a], "--seconds") && a + 1 < argc) alarm(atoi(argv[++a]));
     }
     if (pins) pin();
@@ -144,9 +148,9 @@ int main(int argc, char **argv) {
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &nranks);
     const char *op = a < argc ? argv[a++] : "";
-    const char *known = " AllReduce ReduceScatter AllGather Broadcast Reduce ";
+    const char *known = " AllReduce ReduceScatter ReduceScatterBlock AllGather Broadcast Reduce ";
     if (a >= argc || !strstr(known, op)) {
-        fprintf(stderr, "usage: driver [--pinned] [--rewritten] [--seconds N] OP SIZE...\n");
+        fprintf(stderr, "usage: driver [--pinned] [--rewritten] [--part] [--seconds N] OP SIZE...\n");
         MPI_Abort(MPI_COMM_WORLD, 2);
     }
     if (pins && !pinned()) {
@@ -155,8 +159,8 @@ int main(int argc, char **argv) {
     }
     for (; a < argc; a++) {
         size_t size = strtoull(argv[a], NULL, 10), units = size / sizeof(float);
-        int shared = !strcmp(op, "ReduceScatter") || !strcmp(op, "AllGather");
-        int count = (int)(shared ? units / nranks : units);
+        int shared = !strncmp(op, "ReduceScatter", 13) || !strcmp(op, "AllGather");
+        int count = (int)(shared && !part ? units / nranks : units);
         units = shared ? (size_t)count * nranks : units;
         size_t bytes = (units * sizeof(float) + 4095) / 4096 * 4096 + 4096;
         input = aligned_alloc(4096, bytes);

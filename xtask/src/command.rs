@@ -2,7 +2,7 @@
 
 use std::io::{Read as _, Seek as _};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 /// The workspace.
@@ -25,6 +25,11 @@ pub(crate) fn there(program: &str) -> bool {
     std::env::split_paths(&path).any(|folder| folder.join(program).is_file())
 }
 
+/// Whether this is the user who may do all.
+pub(crate) fn privileged() -> bool {
+    output(Command::new("id").arg("-u")).is_ok_and(|id| id.trim() == "0")
+}
+
 /// What a command prints, if it ends well.
 pub(crate) fn output(command: &mut Command) -> Result<String, String> {
     let shown = format!("{command:?}");
@@ -37,6 +42,17 @@ pub(crate) fn output(command: &mut Command) -> Result<String, String> {
         return Err(format!("{shown} ended with {}:\n{errors}", done.status));
     }
     Ok(String::from_utf8_lossy(&done.stdout).into_owned())
+}
+
+/// Builds a package's library for C; its file.
+pub(crate) fn library(root: &Path, package: &str, profile: &str) -> Result<PathBuf, String> {
+    let mut cargo = Command::new(env!("CARGO"));
+    cargo.current_dir(root).args(["build", "--package", package, "--lib", "--profile", profile]);
+    run(&mut cargo)?;
+    let target = std::env::var_os("CARGO_TARGET_DIR");
+    let target = target.map_or_else(|| root.join("target"), |folder| root.join(folder));
+    let folder = if profile == "dev" { "debug" } else { profile };
+    Ok(target.join(folder).join(format!("lib{}.so", package.replace('-', "_"))))
 }
 
 /// What a command printed.
@@ -60,8 +76,7 @@ pub(crate) fn within(command: &mut Command, longest: Duration) -> Result<Printed
             break Some(status);
         }
         if begun.elapsed() > longest {
-            child.kill().map_err(failed)?;
-            child.wait().map_err(failed)?;
+            end(&mut child).map_err(failed)?;
             break None;
         }
         std::thread::sleep(Duration::from_millis(20));
@@ -79,4 +94,35 @@ pub(crate) fn within(command: &mut Command, longest: Duration) -> Result<Printed
         Some(status) if status.success() => Ok(Printed { stdout, stderr }),
         Some(status) => Err(format!("ended with {status}\n{said}")),
     }
+}
+
+/// How long a child may take for its end after it was asked to come to one.
+const LAST_WORDS: Duration = Duration::from_secs(5);
+
+/// Asks a child to end, and makes it: a launcher that is only killed leaves its ranks behind.
+fn end(child: &mut Child) -> std::io::Result<()> {
+    if cfg!(unix) {
+        // A shell has this command where there is no such program.
+        let asked = format!("kill -TERM {}", child.id());
+        Command::new("sh")
+            .args(["-c", &asked])
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .status()?;
+        let begun = Instant::now();
+        while begun.elapsed() < LAST_WORDS {
+            if child.try_wait()?.is_some() {
+                return Ok(());
+            }
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    }
+    child.kill()?;
+    child.wait().map(drop)
+}
+
+/// The first two lines that say anything: what happened, and what the program said of it.
+pub(crate) fn brief(why: &str) -> String {
+    let lines = why.lines().map(str::trim).filter(|line| line.contains(char::is_alphabetic));
+    lines.take(2).collect::<Vec<_>>().join(": ")
 }

@@ -8,6 +8,7 @@ mod calibrate;
 mod capi;
 mod command;
 mod gpu;
+mod install;
 mod mpi;
 mod mutants;
 mod nvrtc;
@@ -15,6 +16,8 @@ mod packages;
 mod parser;
 mod peers;
 mod python;
+mod sizes;
+mod spread;
 mod test;
 mod torch;
 
@@ -52,7 +55,7 @@ fn main() -> ExitCode {
         ["calibrate"] => calibrate::run(false),
         ["calibrate", "--write"] => calibrate::run(true),
         ["gpu-test", rest @ ..] => gpu::run(rest),
-        ["mpi"] => mpi::all(),
+        ["mpi", rest @ ..] => mpi::run(rest),
         ["nvrtc"] => nvrtc::install(&command::root()),
         ["peers", rest @ ..] => peers::run(rest),
         ["capi", rest @ ..] => capi::install(rest),

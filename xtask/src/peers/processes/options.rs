@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use super::OPS;
 use super::ours::Mode;
+use crate::sizes::{list, size};
 
 const USAGE: &str = "\
 usage: cargo xtask peers --processes [OPTION]...
@@ -83,23 +84,8 @@ impl Options {
     }
 }
 
-fn list<T>(text: &str, one: impl Fn(&str) -> Option<T>) -> Option<Vec<T>> {
-    text.split(',').map(one).collect()
-}
-
 fn op(name: &str) -> Option<&'static str> {
     OPS.iter().map(|op| op.name).find(|op| *op == name)
-}
-
-/// Bytes, of which the MPIs' counts are numbers of four.
-fn size(text: &str) -> Option<u64> {
-    let (digits, unit) = match text.strip_suffix(['K', 'M', 'G']) {
-        Some(digits) if text.ends_with('K') => (digits, 1 << 10),
-        Some(digits) if text.ends_with('M') => (digits, 1 << 20),
-        Some(digits) => (digits, 1 << 30),
-        None => (text, 1),
-    };
-    digits.parse::<u64>().ok()?.checked_mul(unit).filter(|bytes| *bytes > 0)
 }
 
 #[cfg(test)]

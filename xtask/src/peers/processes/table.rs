@@ -4,7 +4,9 @@ use std::fmt::Write as _;
 
 use serde_json::{Value, json};
 
-use super::figures::{Cell, Column, Figures, Series, Spread};
+use super::figures::{Cell, Column, Figures, Series};
+use crate::sizes::told as size;
+use crate::spread::{Spread, micros};
 
 const HEADS: [&str; 14] = [
     "op",
@@ -69,24 +71,6 @@ fn told(Spread { median, min, max }: Spread) -> String {
         format!("{} [{}-{}]", micros(median), micros(min), micros(max))
     } else {
         micros(median)
-    }
-}
-
-/// Three digits that count, or all before the point.
-fn micros(time: f64) -> String {
-    let digits = match time {
-        ..9.995 => 2,
-        ..99.95 => 1,
-        _ => 0,
-    };
-    format!("{time:.digits$}")
-}
-
-fn size(bytes: u64) -> String {
-    match bytes {
-        _ if bytes.is_multiple_of(1 << 20) => format!("{} MB", bytes >> 20),
-        _ if bytes.is_multiple_of(1 << 10) => format!("{} KB", bytes >> 10),
-        _ => format!("{bytes} B"),
     }
 }
 

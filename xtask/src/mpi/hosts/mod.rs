@@ -1,0 +1,162 @@
+//! Programs on several hosts, which are namespaces of this machine: our own, whose results are known, and times.
+
+mod namespaces;
+
+use std::path::Path;
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use super::cells::Cells;
+use super::driver::{Driver, Share};
+use super::programs::{GRACE, LONGEST, NAMES, compile, judged, variables};
+use super::pypi::{Kind, Mpi};
+use super::table::Table;
+use super::{Field, cores};
+use crate::command::within;
+use namespaces::{Hosts, NETWORK, missing};
+
+/// Ranks of each host.
+const EACH: [u32; 2] = [1, 2];
+/// The same for times, on two hosts.
+const TIMED: u32 = 4;
+const SIZES: [u64; 6] = [1 << 10, 8 << 10, 64 << 10, 512 << 10, 4 << 20, 16 << 20];
+
+pub(super) fn run(field: &Field<'_>) -> Result<(), String> {
+    if let Some(why) = missing() {
+        println!("skipped: {why}");
+        return Ok(());
+    }
+    let mut table =
+        Table::new(&["MPI", "hosts", "ranks", "program", "mode", "result", "taken", "seconds"]);
+    let mut failures = 0;
+    let able = |mpi: &&Mpi| mpi.kind != Kind::Intel;
+    for mpi in field.mpis.iter().filter(able) {
+        for number in &field.options.hosts {
+            for each in EACH {
+                let nranks = number * each;
+                if !mpi.kind.yields() && nranks > cores() {
+                    println!(
+                        "{} with {nranks} ranks is left out: they do not leave the core",
+                        mpi.kind.name()
+                    );
+                    continue;
+                }
+                failures += programs(field, mpi, *number, each, &mut table)?;
+                field.keep(&table)?;
+            }
+        }
+    }
+    println!("\n{}", table.text());
+    let mut cells = Cells::default();
+    for mpi in field.mpis.iter().filter(|mpi| mpi.kind == Kind::OpenMpi) {
+        times(field, mpi, &mut cells)?;
+    }
+    if !cells.is_empty() {
+        let times = cells.table();
+        println!("{}", times.text());
+        field.keep_all(&[&table, &times])?;
+    }
+    failures += cells.failures();
+    match failures {
+        0 => Ok(()),
+        some => Err(format!("{some} launches failed")),
+    }
+}
+
+/// Our programs on so many hosts; how many launches failed.
+fn programs(
+    field: &Field<'_>,
+    mpi: &Mpi,
+    number: u32,
+    each: u32,
+    table: &mut Table,
+) -> Result<usize, String> {
+    let seconds = field.options.seconds.unwrap_or(LONGEST);
+    let programs = compile(field.root, mpi)?;
+    let hosts = Hosts::new(number, field.options.rate.as_deref())?;
+    let mut failures = 0;
+    for (name, program) in NAMES.iter().zip(&programs) {
+        for mode in field.modes() {
+            let begun = Instant::now();
+            let mut line = line(mpi, &hosts, each, &variables(field, mpi, mode));
+            line.extend([shown(program), "--seconds".to_owned(), seconds.to_string()]);
+            let mut command = on(&hosts, mpi, field.root, &line);
+            let (result, report) =
+                judged(within(&mut command, Duration::from_secs(seconds) + GRACE));
+            if let Err(why) = &result {
+                failures += 1;
+                table.note(&format!(
+                    "{}, {number} x {each}, {name}, {mode}: {why}",
+                    mpi.kind.name()
+                ));
+            }
+            table.add(&[
+                mpi.kind.name().to_owned(),
+                number.to_string(),
+                (number * each).to_string(),
+                (*name).to_owned(),
+                mode.to_string(),
+                if result.is_ok() { "right" } else { "FAILED" }.to_owned(),
+                report.taken.to_string(),
+                format!("{:.1}", begun.elapsed().as_secs_f64()),
+            ]);
+            println!("{}", table.last());
+        }
+    }
+    Ok(failures)
+}
+
+/// Times of AllReduce on two hosts, by turns.
+fn times(field: &Field<'_>, mpi: &Mpi, cells: &mut Cells) -> Result<(), String> {
+    let sizes = field.options.sizes.clone().unwrap_or_else(|| SIZES.to_vec());
+    let hosts = Hosts::new(2, field.options.rate.as_deref())?;
+    let driver = Driver::compile(field.root, mpi)?;
+    let ranks = format!("{TIMED} + {TIMED}");
+    for _ in 0..field.options.launches {
+        for mode in field.compared() {
+            let mut variables = field.preload.variables(mode, false);
+            // There are more ranks than cores, which the launcher is not to know.
+            variables.extend(mpi.kind.patience());
+            let mut line = line(mpi, &hosts, TIMED, &variables);
+            line.extend(driver.line(Share::Whole, "Allreduce", &sizes));
+            let found = driver.times(&mut on(&hosts, mpi, field.root, &line), &sizes);
+            cells.add(mpi.kind.name(), "Allreduce", &ranks, &sizes, mode, found);
+        }
+    }
+    Ok(())
+}
+
+fn shown(path: &Path) -> String {
+    path.display().to_string()
+}
+
+/// The launcher's command line on the first host.
+fn on(hosts: &Hosts, mpi: &Mpi, folder: &Path, line: &[String]) -> Command {
+    let mut command = hosts.command(folder, line);
+    command.envs(mpi.environment());
+    command
+}
+
+/// A launch over all hosts, up to the program.
+fn line(mpi: &Mpi, hosts: &Hosts, each: u32, variables: &[(String, String)]) -> Vec<String> {
+    let (agent, nranks) = (shown(&hosts.agent()), hosts.number() * each);
+    let mut line = vec![shown(&mpi.prefix.join("bin/mpiexec"))];
+    let words = match mpi.kind {
+        Kind::OpenMpi => {
+            let slots: Vec<String> =
+                hosts.addresses().iter().map(|address| format!("{address}:{each}")).collect();
+            format!(
+                "--prtemca plm_ssh_agent {agent} --host {} --bind-to none --mca pml ob1 \
+                 --mca btl tcp,sm,self --mca btl_tcp_if_include {NETWORK}.0/24",
+                slots.join(",")
+            )
+        }
+        Kind::Mpich | Kind::Intel => format!(
+            "-launcher ssh -launcher-exec {agent} -hosts {} -ppn {each}",
+            hosts.addresses().join(",")
+        ),
+    };
+    line.extend(words.split_whitespace().map(str::to_owned));
+    line.extend(mpi.ranks(nranks, variables));
+    line
+}

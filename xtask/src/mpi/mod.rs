@@ -1,0 +1,116 @@
+//! `cargo xtask mpi [JOB]`: what is run by the MPIs of `PyPI`, which it installs below `target/mpi`: exported C files of the
+//! whole library, and programs of others and ours whose calls for MPI our library takes over.
+
+mod bench;
+mod cells;
+mod coll;
+mod driver;
+mod exports;
+mod hosts;
+mod imb;
+mod mpi4py;
+mod options;
+mod preload;
+mod programs;
+mod pypi;
+mod records;
+mod table;
+
+use std::fs;
+use std::path::Path;
+use std::thread::available_parallelism;
+
+use crate::command::root;
+use options::{Job, Options};
+use preload::{Mode, Preload};
+pub(crate) use pypi::{Kind, Mpi};
+use table::Table;
+
+/// The one that each run of the tests needs.
+pub(crate) fn install(root: &Path) -> Result<(), String> {
+    Mpi::install(root, Kind::OpenMpi).map(drop)
+}
+
+pub(crate) fn run(args: &[&str]) -> Result<(), String> {
+    let options = Options::read(args)?;
+    let root = root();
+    let root = root.canonicalize().map_err(|error| format!("{}: {error}", root.display()))?;
+    if options.job == Job::Exports {
+        return exports::all(&root);
+    }
+    let field = Field::find(&root, &options)?;
+    match options.job {
+        Job::Exports => Ok(()),
+        Job::Programs => programs::run(&field),
+        Job::Mpi4py => mpi4py::run(&field),
+        Job::Hosts => hosts::run(&field),
+        Job::Imb => imb::run(&field),
+        Job::Mpich => coll::run(&field),
+        Job::Bench => bench::run(&field),
+    }
+}
+
+/// What all jobs have in common.
+struct Field<'a> {
+    root: &'a Path,
+    options: &'a Options,
+    mpis: Vec<Mpi>,
+    preload: Preload,
+}
+
+impl<'a> Field<'a> {
+    fn find(root: &'a Path, options: &'a Options) -> Result<Self, String> {
+        let preload = Preload::find(root, &options.modes, options.library.as_deref())?;
+        let kinds = options.mpis.clone().unwrap_or_else(|| Kind::ALL.to_vec());
+        let mpis = kinds.into_iter().map(|kind| Mpi::install(root, kind));
+        Ok(Self { root, options, mpis: mpis.collect::<Result<_, _>>()?, preload })
+    }
+
+    /// The numbers of ranks of an MPI: those that were asked for, or else these.
+    fn ranks(&self, mpi: &Mpi, otherwise: &[u32]) -> Vec<u32> {
+        let cores = cores();
+        let asked = self.options.ranks.clone().unwrap_or_else(|| otherwise.to_vec());
+        let (able, left_out): (Vec<u32>, Vec<u32>) =
+            asked.into_iter().partition(|nranks| mpi.kind.yields() || *nranks <= cores);
+        if !left_out.is_empty() {
+            println!(
+                "{} with {left_out:?} ranks is left out: its ranks wait without leaving the core, of which there are {cores}",
+                mpi.kind.name()
+            );
+        }
+        able
+    }
+
+    /// The modes that were asked for; first without the library.
+    fn modes(&self) -> Vec<Mode> {
+        let asked = self.options.modes.iter().copied().filter(|mode| *mode != Mode::Without);
+        std::iter::once(Mode::Without).chain(asked).collect()
+    }
+
+    /// The two that are timed by turns, or one.
+    fn compared(&self) -> Vec<Mode> {
+        self.modes().into_iter().take(2).collect()
+    }
+
+    /// Variables of ranks that may be more than cores and whose calls are taken over at every size.
+    fn variables(&self, mpi: &Mpi, mode: Mode) -> pypi::Variables {
+        let mut variables = self.preload.variables(mode, true);
+        variables.extend(mpi.kind.patience());
+        variables
+    }
+
+    /// Writes the table to the file that was asked for. What was found is not lost if a later launch does not end.
+    fn keep(&self, table: &Table) -> Result<(), String> {
+        self.keep_all(&[table])
+    }
+
+    fn keep_all(&self, tables: &[&Table]) -> Result<(), String> {
+        let Some(file) = &self.options.markdown else { return Ok(()) };
+        let texts: Vec<String> = tables.iter().map(|table| table.text()).collect();
+        fs::write(file, texts.join("\n")).map_err(|error| format!("{}: {error}", file.display()))
+    }
+}
+
+fn cores() -> u32 {
+    available_parallelism().map_or(1, |n| u32::try_from(n.get()).unwrap_or(u32::MAX))
+}

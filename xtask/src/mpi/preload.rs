@@ -1,0 +1,148 @@
+//! The library that takes over calls of programs for MPI, in all that it can be told to do, and what it says of them.
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+use super::pypi::Variables;
+use crate::command::library;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Mode {
+    /// It is not loaded.
+    Without,
+    Off,
+    On,
+    Verify,
+}
+
+impl Mode {
+    pub(super) const ALL: [Self; 4] = [Self::Without, Self::Off, Self::On, Self::Verify];
+
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Self::Without => "without",
+            Self::Off => "off",
+            Self::On => "on",
+            Self::Verify => "verify",
+        }
+    }
+
+    pub(super) fn named(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|mode| mode.name() == name)
+    }
+}
+
+impl fmt::Display for Mode {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// The library, if any of the modes loads it.
+pub(super) struct Preload(Option<PathBuf>);
+
+impl Preload {
+    /// Takes the file that is given, or builds one.
+    pub(super) fn find(root: &Path, modes: &[Mode], given: Option<&Path>) -> Result<Self, String> {
+        if modes.iter().all(|mode| *mode == Mode::Without) {
+            return Ok(Self(None));
+        }
+        let file = match given {
+            Some(file) => file.to_owned(),
+            None => library(root, "roundelay-mpi", "release")?,
+        };
+        let file = file.canonicalize().map_err(|error| format!("{}: {error}", file.display()))?;
+        Ok(Self(Some(file)))
+    }
+
+    /// What ranks are told. `all` has it take calls of every size, and not those alone for which it is faster.
+    pub(super) fn variables(&self, mode: Mode, all: bool) -> Variables {
+        let Some(library) = self.0.as_ref().filter(|_| mode != Mode::Without) else {
+            return Vec::new();
+        };
+        let library = library.display().to_string();
+        let mut variables = vec![
+            ("LD_PRELOAD", library),
+            ("ROUNDELAY_MPI", mode.name().to_owned()),
+            ("ROUNDELAY_REPORT", "1".to_owned()),
+        ];
+        if all {
+            variables.push(("ROUNDELAY_MPI_TAKE", "all".to_owned()));
+        }
+        variables.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
+    }
+}
+
+/// What it says of calls when the ranks end.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Report {
+    pub(super) calls: u64,
+    pub(super) taken: u64,
+    pub(super) passed: u64,
+    /// What else it says, such as a difference between its results and MPI's.
+    pub(super) remarks: Vec<String>,
+}
+
+/// How lines of it begin. Launchers may put something before.
+const MARK: &str = "roundelay: ";
+
+impl Report {
+    pub(super) fn read(text: &str) -> Self {
+        let mut report = Self::default();
+        for line in text.lines() {
+            let Some((_, said)) = line.split_once(MARK) else { continue };
+            if let Some((calls, taken, passed)) = counts(said) {
+                report.add(&Self { calls, taken, passed, remarks: Vec::new() });
+            } else {
+                report.remarks.push(said.trim().to_owned());
+            }
+        }
+        report
+    }
+
+    pub(super) fn add(&mut self, other: &Self) {
+        self.calls += other.calls;
+        self.taken += other.taken;
+        self.passed += other.passed;
+        self.remarks.extend(other.remarks.iter().cloned());
+    }
+}
+
+/// `Allreduce 12 calls, 10 taken, 2 passed on ...`.
+fn counts(said: &str) -> Option<(u64, u64, u64)> {
+    let (calls, rest) = said.split_once(" calls, ")?;
+    let (taken, rest) = rest.split_once(" taken, ")?;
+    let (passed, _) = rest.split_once(" passed on")?;
+    let (_, calls) = calls.rsplit_once(' ')?;
+    Some((calls.parse().ok()?, taken.parse().ok()?, passed.parse().ok()?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn counts_of_all_collectives_are_added_and_the_rest_is_told() {
+        let text = "\
+of the program
+roundelay: Allreduce 12 calls, 10 taken, 2 passed on (type: 2), algorithm Ring, time 3 us
+[1,0]<stderr>: roundelay: Bcast 5 calls, 5 taken, 0 passed on
+roundelay: Allreduce on rank 1: element 7 differs
+";
+        let report = Report::read(text);
+        assert_eq!((report.calls, report.taken, report.passed), (17, 15, 2));
+        assert_eq!(report.remarks, ["Allreduce on rank 1: element 7 differs"]);
+        assert_eq!(Report::read("nothing of ours"), Report::default());
+    }
+
+    #[test]
+    fn only_a_mode_that_loads_it_has_variables() {
+        let preload = Preload(Some("a.so".into()));
+        assert!(preload.variables(Mode::Without, true).is_empty());
+        let names = |all| preload.variables(Mode::Verify, all).len();
+        assert_eq!((names(false), names(true)), (3, 4));
+        for mode in Mode::ALL {
+            assert_eq!(Mode::named(mode.name()), Some(mode));
+        }
+    }
+}

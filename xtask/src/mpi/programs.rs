@@ -1,0 +1,140 @@
+//! Our own programs of MPI, whose results are known, without the library that takes over calls and with it.
+
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use super::Field;
+use super::preload::{Mode, Report};
+use super::pypi::{Kind, Mpi, Variables};
+use super::table::Table;
+use crate::command::{brief, within};
+
+/// Each is a file of C.
+pub(super) const NAMES: [&str; 3] = ["collectives", "progress", "threads"];
+/// As strict as users may be. MPI's own headers may use what C99 has not.
+const FLAGS: [&str; 8] =
+    ["-std=c99", "-pedantic", "-Wall", "-Wextra", "-Werror", "-Wno-long-long", "-O1", "-pthread"];
+/// How long one may take, if nothing is said.
+pub(super) const LONGEST: u64 = 120;
+/// A launcher has so much more to clear up after its ranks.
+pub(super) const GRACE: Duration = Duration::from_secs(10);
+
+pub(super) fn run(field: &Field<'_>) -> Result<(), String> {
+    let seconds = field.options.seconds.unwrap_or(LONGEST);
+    let mut table = Table::new(&[
+        "MPI",
+        "program",
+        "ranks",
+        "mode",
+        "result",
+        "calls taken",
+        "passed on",
+        "seconds",
+    ]);
+    let mut failures = 0;
+    for mpi in &field.mpis {
+        let programs = compile(field.root, mpi)?;
+        for nranks in field.ranks(mpi, &[1, 2, 3, 4]) {
+            for (name, program) in NAMES.iter().zip(&programs) {
+                if *name == "progress" && nranks < 2 {
+                    continue;
+                }
+                for mode in field.modes() {
+                    let begun = Instant::now();
+                    let variables = variables(field, mpi, mode);
+                    let (result, report) = ran(mpi, program, nranks, &variables, seconds);
+                    let place = format!("{}, {name}, {nranks} ranks, {mode}", mpi.kind.name());
+                    let shown = if let Err(why) = &result {
+                        failures += 1;
+                        table.note(&format!("{place}: {why}"));
+                        "FAILED"
+                    } else {
+                        "right"
+                    };
+                    for remark in report.remarks.iter().take(5) {
+                        table.note(&format!("{place}, said: {remark}"));
+                    }
+                    table.add(&[
+                        mpi.kind.name().to_owned(),
+                        (*name).to_owned(),
+                        nranks.to_string(),
+                        mode.to_string(),
+                        shown.to_owned(),
+                        report.taken.to_string(),
+                        report.passed.to_string(),
+                        format!("{:.1}", begun.elapsed().as_secs_f64()),
+                    ]);
+                    println!("{}", table.last());
+                }
+            }
+            field.keep(&table)?;
+        }
+    }
+    println!("\n{}", table.text());
+    match failures {
+        0 => Ok(()),
+        some => Err(format!("{some} launches failed")),
+    }
+}
+
+/// Without what an MPI by itself does wrong in these programs: Open MPI 5.0 crashes between hosts where types have absolute
+/// addresses, and the threads of Intel MPI 2021.18 get each other's data.
+pub(super) fn variables(field: &Field<'_>, mpi: &Mpi, mode: Mode) -> Variables {
+    let mut variables = field.variables(mpi, mode);
+    let spared = match mpi.kind {
+        Kind::OpenMpi => ("OMPI_MCA_coll", "^han"),
+        Kind::Intel => ("I_MPI_COLL_INTRANODE", "pt2pt"),
+        Kind::Mpich => return variables,
+    };
+    variables.push((spared.0.to_owned(), spared.1.to_owned()));
+    variables
+}
+
+/// The programs, in the order of their names.
+pub(super) fn compile(root: &Path, mpi: &Mpi) -> Result<Vec<PathBuf>, String> {
+    let folder = root.join("target/mpi/programs").join(mpi.kind.name());
+    std::fs::create_dir_all(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
+    let compiled = NAMES.iter().map(|name| {
+        let source = root.join(format!("capi/mpi/tests/programs/{name}.c"));
+        let program = folder.join(name);
+        mpi.compile(&source, &FLAGS, &program).map(|()| program)
+    });
+    compiled.collect()
+}
+
+/// One launch: whether all was right, and what the library says.
+fn ran(
+    mpi: &Mpi,
+    program: &Path,
+    nranks: u32,
+    variables: &Variables,
+    seconds: u64,
+) -> (Result<(), String>, Report) {
+    let mut command = mpi.launch(nranks, variables);
+    command.arg(program).args(["--seconds", &seconds.to_string()]);
+    // Its own results are wrong without this.
+    command.args((mpi.kind == Kind::Intel).then_some("--simple"));
+    judged(within(&mut command, Duration::from_secs(seconds) + GRACE))
+}
+
+/// What a launch of one of the programs came to.
+pub(super) fn judged(
+    ended: Result<crate::command::Printed, String>,
+) -> (Result<(), String>, Report) {
+    match ended {
+        Ok(printed) => {
+            let report = Report::read(&format!("{}\n{}", printed.stdout, printed.stderr));
+            let said = ["OK: ", "SKIPPED: "];
+            let well =
+                printed.stdout.lines().any(|line| said.iter().any(|word| line.contains(word)));
+            let why = || format!("it did not say that all was right: {}", brief(&printed.stderr));
+            (if well { Ok(()) } else { Err(why()) }, report)
+        }
+        Err(why) => {
+            let report = Report::read(&why);
+            let words = ["WRONG: ", "HANGS: ", "CRASHES: "];
+            let told = why.lines().find(|line| words.iter().any(|word| line.contains(word)));
+            (Err(told.map_or_else(|| brief(&why), str::to_owned)), report)
+        }
+    }
+}

