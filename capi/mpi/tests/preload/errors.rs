@@ -98,7 +98,7 @@ fn settings_that_make_no_sense_leave_all_to_mpi() {
 #[test]
 fn ranks_that_are_not_alike_leave_all_to_mpi() {
     let programs = compiled("collectives");
-    let program = programs.last().expect("an MPI");
+    let program = programs.first().expect("an MPI");
     let differ = |change: &str, why: &str| {
         let script = format!(
             "if [ \"${{OMPI_COMM_WORLD_RANK:-$PMI_RANK}}\" = 1 ]; then {change}; fi; exec \"$0\""
