@@ -6,6 +6,8 @@
 pub(crate) mod call;
 pub(crate) mod chosen;
 pub(crate) mod kept;
+pub(crate) mod planned;
+pub(crate) mod spread;
 mod rank;
 
 use std::num::NonZeroUsize;

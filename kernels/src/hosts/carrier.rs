@@ -11,7 +11,12 @@ use crate::Error;
 ///
 /// Threads of a rank may call it at once: one in a collective and others that send or receive beside it.
 pub trait Carrier: Send + Sync {
-    /// Begins to send `bytes` bytes, at least 1 and at most [`MOST`], to rank `to`, and returns what
+    /// The most bytes of one message: longer ones are cut. It is the same at both ends.
+    fn most(&self) -> usize {
+        MOST
+    }
+
+    /// Begins to send `bytes` bytes, at least 1 and at most [`Self::most`], to rank `to`, and returns what
     /// [`Self::ended`] asks about. `tag` is below [`TAGS`].
     ///
     /// # Safety
@@ -23,7 +28,7 @@ pub trait Carrier: Send + Sync {
     unsafe fn send(&self, to: u32, tag: u32, from: *const u8, bytes: usize)
     -> Result<usize, Error>;
 
-    /// Begins to receive `bytes` bytes, at least 1 and at most [`MOST`], from rank `from`, and returns what
+    /// Begins to receive `bytes` bytes, at least 1 and at most [`Self::most`], from rank `from`, and returns what
     /// [`Self::ended`] asks about. `tag` is below [`TAGS`]. A message of another length is an error, here or of
     /// [`Self::ended`].
     ///
@@ -49,7 +54,7 @@ pub trait Carrier: Send + Sync {
     fn cancel(&self, request: usize);
 }
 
-/// The most bytes of one message: longer ones are cut, at both ends alike.
+/// The most bytes of one message, where a carrier says nothing else: an `int` counts them.
 pub const MOST: usize = 1 << 30;
 
 /// Tags are below this number, which every MPI has.

@@ -236,6 +236,10 @@ impl Legs<'_> {
             let what = format!("a message of {bytes} bytes where {theirs} are received");
             return Err(bad(ErrorCode::LengthMismatch, what));
         }
+        if !sends && self.form.schedule().regions[target.index()].buffer == Buffer::Input {
+            let what = format!("a message goes to the input of rank {to}");
+            return Err(bad(ErrorCode::InputWritten, what));
+        }
         let peer = if sends { to.0 } else { from.0 };
         let nearby = self.hosts.nearby(peer);
         Ok(Leg { number: id.0, sends, peer, nearby, buffer, offset, bytes, at })

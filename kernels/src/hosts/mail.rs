@@ -7,7 +7,6 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use roundelay_core::dtype::DType;
 use roundelay_core::ids::RankId;
 
-use super::carrier::MOST;
 use super::place::Hosts;
 use super::traffic::CALLS;
 use crate::Error;
@@ -81,8 +80,9 @@ impl Hosts {
             return unsafe { self.carry(false, from, buffer.as_mut_ptr().cast(), bytes, &wanted) };
         }
         // Read to nowhere, a part at a time.
-        let mut nowhere = vec![0_u8; bytes.min(MOST)];
-        for part in parts(bytes) {
+        let most = self.carrier.most();
+        let mut nowhere = vec![0_u8; bytes.min(most)];
+        for part in parts(bytes, most) {
             // SAFETY: it is this function's, and has room for a part.
             unsafe { self.carry(false, from, nowhere.as_mut_ptr(), part.len(), &wanted)? };
         }
@@ -118,7 +118,7 @@ impl Hosts {
         wanted: &dyn Fn() -> String,
     ) -> Result<(), Error> {
         let (world, carrier) = (&self.world, &*self.carrier);
-        for part in parts(bytes) {
+        for part in parts(bytes, carrier.most()) {
             let (at, len) = (at.wrapping_add(part.start), part.len());
             // SAFETY: within the memory that the caller promises; the request ends here, or is cancelled.
             let request = unsafe {
@@ -131,8 +131,10 @@ impl Hosts {
             let mut request = request.map_err(|error| world.give_up_for(error))?;
             let mut ended = Ok(false);
             let waited = world.await_beside(wanted, || {
-                ended = carrier.ended(&mut request);
-                !matches!(ended, Ok(false))
+                if ended == Ok(false) {
+                    ended = carrier.ended(&mut request);
+                }
+                ended != Ok(false)
             });
             match (waited, ended) {
                 (_, Ok(true)) => {}
@@ -148,6 +150,6 @@ impl Hosts {
 }
 
 /// So many bytes, as the carrier takes them.
-fn parts(bytes: usize) -> impl Iterator<Item = Range<usize>> {
-    (0..bytes).step_by(MOST).map(move |first| first..bytes.min(first + MOST))
+fn parts(bytes: usize, most: usize) -> impl Iterator<Item = Range<usize>> {
+    (0..bytes).step_by(most).map(move |first| first..bytes.min(first + most))
 }

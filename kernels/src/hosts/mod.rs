@@ -3,9 +3,11 @@
 //! a [`Carrier`].
 //!
 //! carrier (what brings messages between hosts) -> place (who is on which host) -> form (what a rank does in a call) ->
-//! traffic (the messages under way) -> run (a call). Beside calls: mail.
+//! traffic (the messages under way) -> run (a call). Beside calls: mail. For tests there is a carrier between threads:
+//! channels.
 
 mod carrier;
+mod channels;
 mod form;
 mod mail;
 mod place;
@@ -13,5 +15,7 @@ mod run;
 mod traffic;
 
 pub use carrier::{Carrier, MOST, TAGS};
+#[doc(hidden)]
+pub use channels::{Channels, How};
 pub use form::HostsPlan;
 pub use place::Hosts;

@@ -161,13 +161,15 @@ impl HostsPlan {
             visit.stand_at(step, message.at);
             let what = || words(message);
             let on = message.nearby.ok_or(&what as &dyn Fn() -> String);
-            let mut failed = Ok(false);
-            // Whatever goes on, the deadline counts anew.
+            let mut moved = Ok(false);
+            // Whatever goes on, the deadline counts anew. What has gone on once is asked about more than once.
             visit.await_message(on, traffic.polls(), || {
-                failed = traffic.go_on();
-                failed != Ok(false)
+                if moved == Ok(false) {
+                    moved = traffic.go_on();
+                }
+                moved != Ok(false)
             })?;
-            failed?;
+            moved?;
         }
         Ok(())
     }

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use super::carrier::{Carrier, MOST, TAGS};
+use super::carrier::{Carrier, TAGS};
 use super::form::{HostsPlan, Leg};
 use crate::Error;
 use crate::process::{Counter, Parcel, Visit};
@@ -79,8 +79,8 @@ impl<'c, 'w> Traffic<'c, 'w> {
             return Ok(());
         }
         let carrier = self.requests.carrier;
-        for first in (0..bytes).step_by(MOST) {
-            let (at, len) = (at.wrapping_add(first), MOST.min(bytes - first));
+        for first in (0..bytes).step_by(carrier.most()) {
+            let (at, len) = (at.wrapping_add(first), carrier.most().min(bytes - first));
             // SAFETY: within the message's region, which lowering found in its buffer; the caller's promise, as requests
             // end or are cancelled before this is gone.
             let request = unsafe {
