@@ -7,8 +7,8 @@ pub(crate) mod call;
 pub(crate) mod chosen;
 pub(crate) mod kept;
 pub(crate) mod planned;
-pub(crate) mod spread;
 mod rank;
+pub(crate) mod spread;
 
 use std::num::NonZeroUsize;
 use std::sync::{Arc, Mutex, PoisonError, RwLock};

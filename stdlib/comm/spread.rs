@@ -57,9 +57,7 @@ impl Spread {
                 Box::new(HierarchicalBroadcast::new().root(root).groups(groups()))
             }
             Collective::Broadcast => Box::new(NhrBroadcast::new().root(root)),
-            Collective::Reduce => {
-                Box::new(TreeReduce::new().root(root))
-            }
+            Collective::Reduce => Box::new(TreeReduce::new().root(root)),
             Collective::Scatter => Box::new(MeshScatter::new().root(root)),
             Collective::Gather => Box::new(MeshGather::new().root(root)),
             Collective::AllToAll if nranks as usize > MESH => Box::new(PairwiseAllToAll::new()),

@@ -6,11 +6,11 @@ use roundelay_kernels::hosts::{Carrier, Hosts};
 use roundelay_kernels::process;
 
 use super::World;
+use crate::Error;
 use crate::comm::Comm;
 use crate::comm::chosen::Chosen;
 use crate::comm::kept::Kept;
 use crate::comm::spread::Spread;
-use crate::Error;
 
 impl World {
     /// A world of several hosts, in which this process is rank `rank`: `hosts` has the ranks of each host, the same for all
@@ -57,7 +57,9 @@ impl World {
         if self.hosts.is_none() {
             return Ok(());
         }
-        let what = format!("{what} in a world of several hosts: make the other world as this one was made");
+        let what = format!(
+            "{what} in a world of several hosts: make the other world as this one was made"
+        );
         Err(roundelay_kernels::Error::NotJoined { what }.into())
     }
 

@@ -38,8 +38,13 @@ pub trait Carrier: Send + Sync {
     ///
     /// # Errors
     /// Those of [`Self::send`].
-    unsafe fn receive(&self, from: u32, tag: u32, to: *mut u8, bytes: usize)
-    -> Result<usize, Error>;
+    unsafe fn receive(
+        &self,
+        from: u32,
+        tag: u32,
+        to: *mut u8,
+        bytes: usize,
+    ) -> Result<usize, Error>;
 
     /// Whether a request has ended, and its memory is the caller's again; lets the transport go on with all others. It
     /// does not wait. It may change what stands for the request, and is not asked again about one that has ended or

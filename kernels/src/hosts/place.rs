@@ -58,7 +58,9 @@ impl Hosts {
             for (at, member) in (0..).zip(ranks) {
                 match places.get_mut(*member as usize) {
                     Some(place @ (u32::MAX, _)) => *place = (host, at),
-                    Some(_) => return wrong(format!("rank {member} is named twice among the hosts")),
+                    Some(_) => {
+                        return wrong(format!("rank {member} is named twice among the hosts"));
+                    }
                     None => {
                         return wrong(format!(
                             "the hosts have {nranks} ranks together, and one of them is rank {member}; name each of 0..{nranks} once"

@@ -229,8 +229,8 @@ impl Watch for Post<'_> {
 mod tests {
     use std::sync::atomic::Ordering;
 
-    use super::World;
     use super::super::arena::LINE;
+    use super::World;
     use crate::{Error, Options};
 
     /// What rank 1 is told when it receives, and rank 0 when it sends so much, after `spoil` wrote to the ring.

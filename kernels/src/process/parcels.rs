@@ -17,8 +17,8 @@ use super::ring::{Ring, UNIT};
 use super::watch::{self, Watch};
 use super::world::World;
 use crate::Error;
-use crate::host::sync::Ordering;
 use crate::host::PlannedCall;
+use crate::host::sync::Ordering;
 use crate::reduce::{Stores, copy};
 
 /// Bytes of a header: what it is of, its length, and where it lies if it is to be read there.
