@@ -103,12 +103,12 @@ impl HostsPlan {
         }
         let form = TwoSided::of(proved).map_err(|found| not_two_sided(&found))?;
         let rank = RankId(hosts.rank());
-        let (own, ids) = own(&form, rank)?;
+        let own = own(&form, rank)?;
         let code = lower(&own, count, dtype, op)?;
         let call = PlannedCall::new(form.proved(), count, dtype, op);
         let schedule = &*call.schedule;
         let legs = Legs { hosts, form: &form, code: &code, rank, count, size: dtype.size() };
-        let (steps, legs) = legs.of(&ids)?;
+        let (steps, legs) = legs.of()?;
         let elements = schedule.scratch.iter().map(|scratch| scratch.elements(count));
         let scratch = Scratch::new(elements.map(|elements| elements as usize * dtype.size()))?;
         let bases = Bases::new(code.buffers.len.len());
@@ -149,8 +149,8 @@ fn not_two_sided(found: &[roundelay_core::diagnostics::Finding]) -> Error {
     Error::NotTwoSided { code, what }
 }
 
-/// The moves that a rank does by itself, as a schedule of their own, and their numbers in the form.
-fn own(form: &TwoSided, rank: RankId) -> Result<(Optimized, Vec<OpId>), Error> {
+/// The moves that a rank does by itself, as a schedule of their own.
+fn own(form: &TwoSided, rank: RankId) -> Result<Optimized, Error> {
     let moves = form.actions(rank).iter().filter_map(|action| match action {
         Action::Move(id) => Some(*id),
         _ => None,
@@ -179,8 +179,11 @@ fn own(form: &TwoSided, rank: RankId) -> Result<(Optimized, Vec<OpId>), Error> {
     };
     let proof = Proof { finish, ..proof.clone() };
     let (schedule, proof) = (Arc::new(schedule), Arc::new(proof));
-    Ok((Optimized { schedule, proof, level: Level::O0, unfit: None }, ids))
+    Ok(Optimized { schedule, proof, level: Level::O0, unfit: None })
 }
+
+/// What a rank does, and its messages.
+type Doing = (Box<[Step]>, Box<[Leg]>);
 
 /// What the messages of a rank are made of.
 struct Legs<'a> {
@@ -194,7 +197,7 @@ struct Legs<'a> {
 
 impl Legs<'_> {
     /// What the rank does, and its messages, but for those that are empty at this count.
-    fn of(&self, moves: &[OpId]) -> Result<(Box<[Step]>, Box<[Leg]>), Error> {
+    fn of(&self) -> Result<Doing, Error> {
         let mut numbers = vec![None; self.form.messages().len()];
         let (mut steps, mut legs) = (Vec::new(), Vec::new());
         let mut next = 0;
@@ -220,7 +223,6 @@ impl Legs<'_> {
         // What divides a whole output comes last.
         let rest = next..self.code.segments.all.len() as u32;
         steps.extend(rest.map(|segment| Step::Move(segment, SpanId(0))));
-        debug_assert_eq!(next as usize, moves.len());
         Ok((steps.into(), legs.into()))
     }
 

@@ -26,7 +26,7 @@ const HEADER: usize = 2 * UNIT;
 /// What every header has in it.
 const MARK: u64 = 0x7270 << 48;
 /// Bytes of a message from which on one copy by the system is quicker than two of our own.
-const LENT: usize = 32 << 10;
+const LENT: usize = 48 << 10;
 /// Bytes that are read at once from another's memory, before this rank looks at its other messages.
 const READ: usize = 4 << 20;
 /// Nanoseconds of a sleep between looks at messages that do not ring, those of other hosts.
