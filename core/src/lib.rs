@@ -2,8 +2,7 @@
 //!
 //! The pipeline is this page, in the order of the modules:
 //! **syntax -> check -> schedule -> verify -> optimize -> messages / simulate / emit / run**.
-//! The feature `tools` adds what a program that proves and runs algorithms never calls: [`messages`], [`topology::bounds`]
-//! and the back ends of [`emit`] other than Rust.
+//! The feature `tools` adds what a program that proves and runs algorithms never calls: [`topology::bounds`] and the back ends of [`emit`] other than Rust.
 //! Nothing here knows an engine, a thread or a proc macro's bridge.
 
 // The tools are built with every check of this project; without them, what only they use is not dead.
@@ -24,7 +23,6 @@ pub mod verify;
 
 pub mod optimize;
 
-#[cfg(feature = "tools")]
 pub mod messages;
 
 pub mod simulate;

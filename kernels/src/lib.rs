@@ -18,6 +18,8 @@ pub mod executor;
 #[cfg(feature = "tools")]
 pub mod grid;
 pub mod host;
+#[cfg_attr(not(target_os = "linux"), path = "hosts/elsewhere.rs")]
+pub mod hosts;
 pub mod limit;
 #[cfg(all(test, loom))]
 mod modelled;

@@ -10,6 +10,7 @@ use roundelay_core::schedule::params::ParamValue;
 use roundelay_core::verify::Proved;
 
 use super::call::Call;
+use super::spread::Spread;
 use crate::library::{
     MeshAllGather, MeshAllToAll, MeshGather, MeshReduceScatter, MeshScatter, NhrAllReduce,
     NhrBroadcast, OneShotMeshAllReduce, RingReduce,
@@ -22,7 +23,11 @@ const MESH: u32 = 64;
 
 /// By collective, and then by the size in bytes up to which an algorithm is used.
 #[derive(Clone, Default)]
-pub(crate) struct Chosen(BTreeMap<&'static str, BTreeMap<u64, Choice>>);
+pub(crate) struct Chosen {
+    tables: BTreeMap<&'static str, BTreeMap<u64, Choice>>,
+    /// Where ranks are on several hosts.
+    spread: Option<Spread>,
+}
 
 /// What makes the algorithm of a call.
 #[derive(Clone)]
@@ -33,6 +38,11 @@ enum Choice {
 }
 
 impl Chosen {
+    /// For ranks on several hosts.
+    pub(crate) fn over(spread: Spread) -> Self {
+        Self { spread: Some(spread), ..Self::default() }
+    }
+
     pub(crate) fn fixed(&mut self, up_to: u64, algorithm: Arc<dyn Algorithm + Send + Sync>) {
         let collective = algorithm.collective();
         self.insert(collective, up_to, Choice::Fixed(algorithm));
@@ -64,7 +74,7 @@ impl Chosen {
         } else {
             Choice::Fixed(Arc::new(algorithm))
         };
-        let table = self.0.entry(collective.name()).or_default();
+        let table = self.tables.entry(collective.name()).or_default();
         if let Some(below) = bytes.start().checked_sub(1) {
             let before = table.range(below..).next().map(|(_, choice)| choice.clone());
             table.insert(below, before.unwrap_or(Choice::Library));
@@ -74,7 +84,7 @@ impl Chosen {
     }
 
     fn insert(&mut self, collective: Collective, up_to: u64, choice: Choice) {
-        self.0.entry(collective.name()).or_default().insert(up_to, choice);
+        self.tables.entry(collective.name()).or_default().insert(up_to, choice);
     }
 
     /// The proof of the algorithm that such a call of `nranks` ranks runs.
@@ -92,11 +102,14 @@ impl Chosen {
         then: impl FnOnce(&dyn Algorithm) -> R,
     ) -> R {
         let bytes = call.collective.bytes(call.count, nranks, call.dtype.size() as u64);
-        let table = self.0.get(call.collective.name());
+        let table = self.tables.get(call.collective.name());
         match table.and_then(|table| table.range(bytes..).next()) {
             Some((_, Choice::Fixed(algorithm))) => then(&**algorithm),
             Some((_, Choice::ByRoot(make))) => then(&*make(call.root)),
-            Some((_, Choice::Library)) | None => then(&*of_library(call, nranks)),
+            Some((_, Choice::Library)) | None => match &self.spread {
+                Some(spread) => then(&*spread.algorithm(call, nranks)),
+                None => then(&*of_library(call, nranks)),
+            },
         }
     }
 }
@@ -137,6 +150,6 @@ impl fmt::Debug for Chosen {
             };
             table.iter().map(|(up_to, choice)| (*up_to, name(choice))).collect()
         };
-        f.debug_map().entries(self.0.iter().map(|(name, all)| (name, table(all)))).finish()
+        f.debug_map().entries(self.tables.iter().map(|(name, all)| (name, table(all)))).finish()
     }
 }

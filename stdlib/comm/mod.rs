@@ -6,7 +6,9 @@
 pub(crate) mod call;
 pub(crate) mod chosen;
 pub(crate) mod kept;
+pub(crate) mod planned;
 mod rank;
+pub(crate) mod spread;
 
 use std::num::NonZeroUsize;
 use std::sync::{Arc, Mutex, PoisonError, RwLock};

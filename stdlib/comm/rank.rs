@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use roundelay_core::ids::RankId;
 use roundelay_kernels::SpmdPlan;
-use roundelay_kernels::process::WorldPlan;
 
 use super::call::Call;
+use super::planned::Planned;
 use crate::{Collective, Element, Error, ReduceOp};
 
 /// One rank, for the thread that calls for it: [`Comm::rank`](crate::Comm::rank) makes it for ranks that are threads of this
@@ -40,7 +40,7 @@ pub(crate) trait Home: fmt::Debug + Sync {
 #[derive(Clone, Debug)]
 pub(crate) enum Made {
     Threads(Arc<SpmdPlan>),
-    Processes(Arc<WorldPlan>),
+    Processes(Planned),
 }
 
 impl<'c> Rank<'c> {

@@ -1,6 +1,7 @@
 //! A world: ranks that are processes of one host, and plans for what they call, made once for each shape.
 
 mod nonblocking;
+mod over;
 mod parts;
 mod progress;
 
@@ -12,11 +13,13 @@ use std::time::Duration;
 
 use roundelay_core::ids::RankId;
 use roundelay_core::program::Configured;
+use roundelay_kernels::hosts::{Hosts, HostsPlan};
 use roundelay_kernels::process::{self, Lent, Prepared, UniqueId, WorldPlan};
 
 use crate::comm::call::Call;
 use crate::comm::chosen::{Chosen, rooted};
 use crate::comm::kept::Kept;
+use crate::comm::planned::Planned;
 use crate::comm::{Comm, Home, Made, Rank};
 use progress::{Progress, Queue, Turns};
 
@@ -60,8 +63,10 @@ pub struct World {
     progress: OnceLock<Result<Progress, String>>,
     turns: Arc<Turns>,
     engine: Arc<process::World>,
+    /// Where ranks are on several hosts: the engine is that of this one.
+    hosts: Option<Arc<Hosts>>,
     chosen: Chosen,
-    plans: Mutex<Kept<Arc<WorldPlan>>>,
+    plans: Mutex<Kept<Planned>>,
 }
 
 impl World {
@@ -222,7 +227,7 @@ impl World {
     fn with(engine: process::World, chosen: Chosen, plans: NonZeroUsize) -> Self {
         let (progress, turns) = (OnceLock::new(), Arc::default());
         let plans = Mutex::new(Kept::new(plans));
-        Self { progress, turns, engine: Arc::new(engine), chosen, plans }
+        Self { progress, turns, engine: Arc::new(engine), hosts: None, chosen, plans }
     }
 
     /// Runs `algorithm` from now on for calls of its collective, as [`Comm::using`] does. All ranks must use the same:
@@ -281,12 +286,13 @@ impl World {
 
     /// The number of ranks.
     pub fn nranks(&self) -> u32 {
-        self.engine.nranks()
+        self.hosts.as_ref().map_or_else(|| self.engine.nranks(), |hosts| hosts.nranks())
     }
 
     /// The rank of this process, for the thread that calls for it.
     pub fn rank(&self) -> Rank<'_> {
-        Rank::new(self, RankId(self.engine.rank()))
+        let rank = self.hosts.as_ref().map_or_else(|| self.engine.rank(), |hosts| hosts.rank());
+        Rank::new(self, RankId(rank))
     }
 
     /// Lends `len` elements of memory that all ranks can touch, all zero: calls on such buffers copy nothing aside where
@@ -433,7 +439,11 @@ impl World {
     /// # Ok::<(), roundelay::Error>(())
     /// ```
     pub fn send<T: Element>(&self, buffer: &[T], to: u32) -> Result<(), Error> {
-        Ok(self.engine.send(buffer, to)?)
+        match &self.hosts {
+            Some(hosts) => hosts.send(buffer, to)?,
+            None => self.engine.send(buffer, to)?,
+        }
+        Ok(())
     }
 
     /// Receives the next message that rank `from` sends to this one by [`World::send`], and returns when it is there.
@@ -458,7 +468,11 @@ impl World {
     /// # Ok::<(), roundelay::Error>(())
     /// ```
     pub fn recv<T: Element>(&self, buffer: &mut [T], from: u32) -> Result<(), Error> {
-        Ok(self.engine.recv(buffer, from)?)
+        match &self.hosts {
+            Some(hosts) => hosts.recv(buffer, from)?,
+            None => self.engine.recv(buffer, from)?,
+        }
+        Ok(())
     }
 
     /// The schedule of an algorithm, which one rank lays out and proves for all. What an author's own Rust does shows in
@@ -479,16 +493,25 @@ impl World {
         self.engine.prepare(&words, || proved(algorithm, nranks))
     }
 
-    pub(crate) fn plan(&self, call: Call) -> Result<Arc<WorldPlan>, Error> {
+    pub(crate) fn plan(&self, call: Call) -> Result<Planned, Error> {
         let mut plans = self.plans.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(plan) = plans.get(&call) {
             return Ok(plan.clone());
         }
         let Call { count, dtype, op, .. } = call;
-        let prepared =
-            self.chosen.with(&call, self.nranks(), |algorithm| self.prepared(algorithm))?;
-        rooted(prepared.schedule(), &call)?;
-        let plan = Arc::new(WorldPlan::of(&self.engine, &prepared, count, dtype, op)?);
+        let plan = match &self.hosts {
+            Some(hosts) => {
+                let proved = self.chosen.of(&call, self.nranks())?;
+                Planned::Hosts(Arc::new(HostsPlan::new(hosts, &proved, count, dtype, op)?))
+            }
+            None => {
+                let prepared =
+                    self.chosen.with(&call, self.nranks(), |algorithm| self.prepared(algorithm))?;
+                rooted(prepared.schedule(), &call)?;
+                let plan = WorldPlan::of(&self.engine, &prepared, count, dtype, op)?;
+                Planned::Host(Arc::new(plan))
+            }
+        };
         plans.make_room(|_| true);
         plans.insert(call, plan.clone());
         Ok(plan)

@@ -47,6 +47,9 @@ impl World {
         if color.is_none() {
             return Ok(None);
         }
+        if !self.share_a_host(members.iter().map(|(_, member)| *member as u32)) {
+            self.on_one_host("ranks of one color are on several hosts")?;
+        }
         let place = |(_, member): &(i64, usize)| *member == rank.id() as usize;
         let place = members.iter().position(place).expect("a rank has its own color");
         let first = &all[members[0].1 * RECORD + 16..];
@@ -83,6 +86,7 @@ impl World {
     /// ```
     pub fn shrink(&self) -> Result<Self, Error> {
         self.engine.here()?;
+        self.on_one_host("nothing brings those who are left together")?;
         self.turns.idle();
         let engine = self.engine.shrink()?;
         let most = self.plans_kept();

@@ -4,6 +4,8 @@
 mod around;
 #[path = "library/fifo.rs"]
 mod fifo;
+#[path = "library/hosts.rs"]
+mod hosts;
 #[path = "library/islands.rs"]
 mod islands;
 #[path = "library/kinds.rs"]

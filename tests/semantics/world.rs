@@ -2,6 +2,8 @@
 //! parts of others, calls that do not block, and worlds of survivors.
 #![cfg(target_os = "linux")]
 
+#[path = "world/hosts.rs"]
+mod hosts;
 #[path = "world/mail.rs"]
 mod mail;
 #[path = "world/nonblocking.rs"]

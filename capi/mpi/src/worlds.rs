@@ -1,9 +1,12 @@
 //! The world of a communicator's ranks: made in its first call that is ours, in which all of them are.
 
+use std::fmt::Display;
+use std::sync::Arc;
 use std::time::Duration;
 
 use roundelay::{Call, Options, Rank, UniqueId, World};
-use roundelay_kernels::mpi::Mpi;
+use roundelay_kernels::mpi::{Mpi, MpiCarrier};
+use roundelay_kernels::process;
 
 use crate::progress;
 use crate::seats::Seat;
@@ -67,19 +70,38 @@ fn join(mpi: &'static Mpi, settings: &Settings, seat: &Seat) -> Result<World, St
     let local = host.iter().position(|rank| *rank == seat.rank).unwrap_or_default();
     let id = UniqueId::from_bytes(*of(host[0])[8..].first_chunk().ok_or("no id")?);
     let options = Options::new().deadline(DEADLINE);
-    let joined = World::join_with(&id, host.len() as u32, local as u32, options);
-    let world = joined.map_err(|error| format!("the ranks did not meet: {error}"))?;
-    let world = settings
+    let unmet = |error: &dyn Display| format!("the ranks did not meet: {error}");
+    let joined = process::World::join(&id, host.len() as u32, local as u32, options);
+    if seat.hosts() > 1 {
+        // Those of another host may not have met.
+        let met = allgather(mpi, seat, &[u8::from(joined.is_ok())])?;
+        if met.contains(&0) {
+            let why =
+                joined.err().map_or("those of another host".to_owned(), |error| error.to_string());
+            return Err(unmet(&why));
+        }
+    }
+    let engine = joined.map_err(|error| unmet(&error))?;
+    engine.set_deadline(Duration::MAX);
+    engine.set_progress(|| progress::make(mpi));
+    let world = if seat.hosts() == 1 {
+        World::over_host(engine)
+    } else {
+        let carrier = MpiCarrier::of_copy(mpi, seat.comm).map_err(|error| unmet(&error))?;
+        let hosts = seat.by_host.clone();
+        World::over_hosts(engine, hosts, seat.rank, Arc::new(carrier))
+            .map_err(|error| unmet(&error))?
+    };
+    Ok(settings
         .own
         .iter()
-        .fold(world, |world, own| world.using_between(&own.bytes, own.algorithm.clone()));
-    Ok(world.deadline(Duration::MAX).progressing(|| progress::make(mpi)))
+        .fold(world, |world, own| world.using_between(&own.bytes, own.algorithm.clone())))
 }
 
 /// Whether this process can hold a descriptor for each rank, and the program still some.
 fn has_room(ranks: u32) -> bool {
     let open = std::fs::read_dir("/proc/self/fd").map_or(0, Iterator::count) as u64;
-    let most = roundelay_kernels::process::World::most_descriptors();
+    let most = process::World::most_descriptors();
     // Half of what there is stays the program's.
     open + 2 * u64::from(ranks) + KEPT < most / 2
 }

@@ -92,6 +92,18 @@ impl TwoSided {
         Self::new_with(author, LIMIT, |_, _| ())
     }
 
+    /// The form of an author's schedule, made once: it is kept beside the schedule, and all clones share it.
+    ///
+    /// # Errors
+    /// Those of [`Self::new`].
+    pub fn of(author: &Proved) -> Result<Arc<Self>, Vec<Finding>> {
+        if let Some(made) = author.keep(|kept: &mut Option<Arc<Self>>| kept.clone()) {
+            return Ok(made);
+        }
+        let made = Arc::new(Self::new(author)?);
+        Ok(author.keep(|kept: &mut Option<Arc<Self>>| kept.get_or_insert(made).clone()))
+    }
+
     /// [`Self::new`] with so many messages and moves at most, and with a pass that goes wrong, for tests: `breaks`
     /// changes the operands of moves, and what ranks do. There a move has the number of its act and not of its op.
     #[doc(hidden)]

@@ -150,6 +150,13 @@ pub enum Error {
         /// What was found, and where.
         what: String,
     },
+    /// E0426, E0206, E0425: a schedule that cannot be brought to sends and receives, which ranks of several hosts need.
+    NotTwoSided {
+        /// The code of what is in the way.
+        code: Code,
+        /// What is in the way, and where.
+        what: String,
+    },
     /// E0431: an op for integers alone, for elements that are floats.
     NoSuchOp(NoSuchOp),
     /// E0431: an op that executors do not have, as the contest's framework has none of that kind.
@@ -274,7 +281,7 @@ impl Error {
             Self::SystemRefused { .. } => Code::SystemRefused,
             Self::Corrupt { .. } => Code::Corrupt,
             Self::NoSuchOp(_) | Self::NotForExecutors { .. } => Code::NoSuchOp,
-            Self::BadSchedule { code, .. } => *code,
+            Self::BadSchedule { code, .. } | Self::NotTwoSided { code, .. } => *code,
         }
     }
 }
@@ -358,6 +365,10 @@ impl Error {
             Self::Corrupt { what } => {
                 write!(f, "{what}; nothing that these ranks share can be trusted any more")
             }
+            Self::NotTwoSided { what, .. } => write!(
+                f,
+                "{what}; ranks of several hosts send each other messages: use another algorithm"
+            ),
             Self::NoSuchOp(none) => write!(f, "{none}; {}", NoSuchOp::help()),
             Self::NotForExecutors { op } => write!(
                 f,

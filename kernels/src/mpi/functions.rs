@@ -78,6 +78,8 @@ functions! {
         finalized c"PMPI_Finalized" (*mut c_int);
         /// `MPI_Finalize`
         finalize c"PMPI_Finalize" ();
+        /// `MPI_Abort`
+        abort c"PMPI_Abort" (Handle, c_int);
         /// `MPI_Query_thread`
         query_thread c"PMPI_Query_thread" (*mut c_int);
         /// `MPI_Comm_size`

@@ -2,12 +2,13 @@
 //! pointers. Nothing is linked, and no header is needed.
 //!
 //! find (which library) -> abi (what its handles look like) -> functions (what is called) -> types (what its types and
-//! ops mean here).
+//! ops mean here). carrier brings the messages of ranks on several hosts.
 //!
 //! A handle is a number here, whatever it is in the library's header: a pointer in Open MPI and in the standard ABI, an
 //! `int` in MPICH and Intel MPI.
 
 mod abi;
+mod carrier;
 mod find;
 mod functions;
 mod types;
@@ -16,6 +17,7 @@ use std::ffi::{CStr, c_char, c_int, c_void};
 
 use crate::Error;
 pub use abi::{Abi, Handle};
+pub use carrier::MpiCarrier;
 pub use functions::{Functions, Symbol};
 use types::Types;
 pub use types::{Elements, Type};

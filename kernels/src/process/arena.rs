@@ -52,6 +52,7 @@ pub(super) struct Layout {
     claims: usize,
     signals: usize,
     mail: usize,
+    parcels: usize,
     offers: usize,
     slots: usize,
     common: usize,
@@ -78,6 +79,7 @@ impl Layout {
         let claims = take(RING as usize * 2 * LINE);
         let signals = take(n * n * SIGNALS * 8);
         let mail = take(n * n * (2 * LINE + MAIL));
+        let parcels = take(n * n * (2 * LINE + MAIL));
         let offers = take(OFFERS * OFFER);
         let slots = take(n * RING as usize * SLOT);
         let common = take(RING as usize * SLOT);
@@ -91,6 +93,7 @@ impl Layout {
             claims,
             signals,
             mail,
+            parcels,
             offers,
             slots,
             common,
@@ -139,6 +142,11 @@ impl Layout {
     /// What is under way from a rank to another: two lines and then the bytes.
     pub(super) fn mail(&self, from: usize, to: usize) -> usize {
         self.mail + (from * self.nranks + to) * (2 * LINE + MAIL)
+    }
+
+    /// The same for the messages of calls.
+    pub(super) fn parcels(&self, from: usize, to: usize) -> usize {
+        self.parcels + (from * self.nranks + to) * (2 * LINE + MAIL)
     }
 
     /// The place of a schedule that is offered under that key.

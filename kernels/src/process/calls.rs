@@ -7,7 +7,7 @@ use std::cell::Cell;
 use std::sync::MutexGuard;
 use std::time::Instant;
 
-use roundelay_core::ids::{RankId, SpanId};
+use roundelay_core::ids::SpanId;
 use roundelay_core::schedule::Schedule;
 
 use super::arena::WINDOW;
@@ -34,7 +34,7 @@ fn is_stopped(pid: u32) -> bool {
 }
 
 /// A call under way.
-pub(super) struct Visit<'w> {
+pub(crate) struct Visit<'w> {
     pub(super) world: &'w World,
     pub(super) own: MutexGuard<'w, Own>,
     pub(super) number: u64,
@@ -93,7 +93,7 @@ impl World {
                 own.told.push(before);
                 own.told.retain(|told| *told >= first);
                 let mut differ = self.differ(before);
-                differ.late = Some(self.id());
+                differ.late = Some(self.named(self.rank));
                 return Err(Error::CallsDiffer(Box::new(differ)));
             }
         }
@@ -112,7 +112,8 @@ impl World {
             std::thread::yield_now();
         }
         let word = |at: usize| self.void(number, at).load(Ordering::Relaxed);
-        let ranks = [word(1), word(2)].map(|rank| RankId(rank as u32));
+        let known = |rank: u64| (rank as usize).min(self.board.nranks() - 1);
+        let ranks = [word(1), word(2)].map(|rank| self.named(known(rank)));
         let made = [[word(3), word(4), word(5)], [word(6), word(7), word(8)]].map(Made::of_words);
         let calls = [0, 1].map(|at: usize| {
             let name = made[at].name().unwrap_or_else(|| "no call that there is".to_owned());
@@ -225,13 +226,13 @@ impl Visit<'_> {
     }
 
     /// Why the call ends early, if it does.
-    pub(super) fn goes_on(&self) -> Result<(), Error> {
+    pub(crate) fn goes_on(&self) -> Result<(), Error> {
         let world = self.world;
-        world.intact()?;
+        // First, for it may be what ended the world.
         if world.is_void(self.number) {
             return Err(Error::CallsDiffer(Box::new(world.differ(self.number))));
         }
-        Ok(())
+        world.intact()
     }
 
     /// Makes the call void for all. The first who finds out says why.
@@ -296,9 +297,9 @@ impl Visit<'_> {
         } else {
             format!("before call {}, {ours}; its last was {}", self.number, call(made))
         };
-        let who = self.world.who_waits(rank);
+        let (who, rank) = (self.world.who_waits(rank), self.world.named(rank));
         let what = format!("rank {rank} (process {pid}) {how} {place}; {who}");
-        let ended = Ended { rank: RankId(rank as u32), pid, number: self.number, what };
+        let ended = Ended { rank, pid, number: self.number, what };
         let error = Error::RankEnded(Box::new(ended.clone()));
         self.world.give_up(&Cause::Ended(ended), error)
     }
@@ -315,9 +316,9 @@ impl Visit<'_> {
             };
             let busy = made != 0 && !board.finished(on, made, MOST_TILES);
             Error::Missing(Box::new(Missing {
-                rank: world.id(),
+                rank: world.named(world.rank),
                 waits_in: self.number,
-                missing: RankId(on as u32),
+                missing: world.named(on),
                 number: made + 1,
                 call: name(made + 1).or_else(|| self.made.name()).unwrap_or_default(),
                 last: (made != 0).then(|| (made, name(made).unwrap_or_default())),
@@ -327,21 +328,33 @@ impl Visit<'_> {
         } else {
             let state = if is_stopped(world.peers[on].pid) { "which is stopped " } else { "" };
             let there = self.at(on);
-            let Place { step, at } = board.place(world.rank);
-            let line = at.checked_sub(1).map_or(0, |at| self.schedule.location(SpanId(at)).line);
-            Error::Timeout(Box::new(Stuck {
-                rank: world.id(),
-                stream: roundelay_core::ids::StreamId(0),
-                step,
-                waiting_on: format!("rank {on} (process {}, {state}{there})", world.peers[on].pid),
-                expected: 1,
-                seen: 0,
-                file: self.schedule.file.clone(),
-                line,
-                after: Some(world.deadline()),
-            }))
+            let (pid, on) = (world.peers[on].pid, world.named(on));
+            self.stuck(format!("rank {on} (process {pid}, {state}{there})"))
         };
         world.give_up_for(error)
+    }
+
+    /// The deadline came for what no rank of this host does, in words.
+    pub(super) fn late_for(&self, what: String) -> Error {
+        self.world.give_up_for(self.stuck(what))
+    }
+
+    /// This rank waited in vain, where it stands.
+    fn stuck(&self, waiting_on: String) -> Error {
+        let world = self.world;
+        let Place { step, at } = world.board.place(world.rank);
+        let line = at.checked_sub(1).map_or(0, |at| self.schedule.location(SpanId(at)).line);
+        Error::Timeout(Box::new(Stuck {
+            rank: world.named(world.rank),
+            stream: roundelay_core::ids::StreamId(0),
+            step,
+            waiting_on,
+            expected: 1,
+            seen: 0,
+            file: self.schedule.file.clone(),
+            line,
+            after: Some(world.deadline()),
+        }))
     }
 
     /// The rank for which this one waits in the end, where it waits for `on` or for any.
@@ -356,7 +369,7 @@ impl Visit<'_> {
     }
 
     /// The end of the call, with what became of it.
-    pub(super) fn end(mut self, result: Result<(), Error>) -> Result<(), Error> {
+    pub(crate) fn end(mut self, result: Result<(), Error>) -> Result<(), Error> {
         let world = self.world;
         let result = match result {
             // What is done is done, but if the call is void nobody needs to wait for the next to say so.

@@ -15,6 +15,19 @@ impl Mail {
     }
 }
 
+/// What a rank keeps of the messages of its calls for itself, which are made one at a time.
+pub(super) struct Parcels {
+    pub(super) sent: Box<[End]>,
+    pub(super) received: Box<[End]>,
+}
+
+impl Parcels {
+    pub(super) fn new(nranks: usize) -> Self {
+        let ends = || (0..nranks).map(|_| End::default()).collect();
+        Self { sent: ends(), received: ends() }
+    }
+}
+
 /// One end of a ring.
 #[derive(Default)]
 pub(super) struct End {

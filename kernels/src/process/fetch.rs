@@ -26,7 +26,7 @@ const WORTH: RangeInclusive<usize> = 48 << 10..=12 << 20;
 impl World {
     /// Whether all ranks can read the memory of all others, as far as this one knows: none has refused, and all have
     /// tried.
-    fn all_reach(&self, own: &mut Own) -> bool {
+    pub(super) fn all_reach(&self, own: &mut Own) -> bool {
         if !own.reach.all {
             own.reach.all = self.finds_all(own);
         }
@@ -104,22 +104,9 @@ impl WorldPlan {
         };
         let units = source.units.iter().copied();
         let stretches: Vec<_> = self.tiles.stripes_of(tile, units).map(stretch).collect();
-        let pid = visit.world.peers[source.rank].pid;
         // SAFETY: stripes lie within a tile, for which the place has room; it is this rank's, whose call this is.
-        match unsafe { read(pid, &stretches) } {
-            Ok(()) => Ok(to),
-            // It ended, and whoever waits for it finds out how.
-            Err(Errno::SRCH) => visit.wait(Some(source.rank), || false).map(|()| to),
-            // It could when it tried. Who gives up rights later, as by another user's number, is no longer read.
-            Err(errno @ (Errno::PERM | Errno::ACCESS)) => {
-                let what = format!("to read the memory of rank {} (process_vm_readv)", source.rank);
-                Err(visit.world.give_up_for(refused(what, errno)))
-            }
-            Err(errno) => Err(visit.corrupt(format!(
-                "rank {} says that its input lies at {from:#x} of its memory, which the system does not read: {errno}",
-                source.rank
-            ))),
-        }
+        unsafe { visit.read_from(source.rank, &stretches)? };
+        Ok(to)
     }
 
     /// Copies what this rank needs of a tile of its own input, which it has not staged, and returns where it is now.
@@ -149,18 +136,57 @@ impl WorldPlan {
                 visit.wait(Some(reader), done)?;
             }
         }
-        let fetched = |source: &&Source| visit.own.lent[source.rank] != 0;
-        if pull.sources.iter().any(|source| fetched(&source)) {
-            // Its owner ends a call that fails, and may then write there.
-            visit.goes_on()?;
-            let dead = ending::ended(&world.peers, world.rank);
-            let dead = dead.map_err(|error| world.give_up_for(error))?;
-            for source in pull.sources.iter().filter(fetched).filter(|source| dead[source.rank]) {
-                let left = || world.board.finished(source.rank, number, tiles);
-                if !left() {
-                    // Its number may have been another process's when it was read.
-                    visit.wait(Some(source.rank), left)?;
-                }
+        let fetched = pull.sources.iter().map(|source| source.rank);
+        let fetched: Vec<usize> = fetched.filter(|rank| visit.own.lent[*rank] != 0).collect();
+        visit.were_there(&fetched, tiles)
+    }
+}
+
+impl Visit<'_> {
+    /// Copies stretches of a rank's memory: where each lies there, where it goes here, and its bytes.
+    ///
+    /// # Safety
+    /// What lies here is writable and nobody else's meanwhile.
+    pub(super) unsafe fn read_from(
+        &self,
+        rank: usize,
+        stretches: &[(u64, *mut u8, usize)],
+    ) -> Result<(), Error> {
+        // SAFETY: the caller's promise.
+        match unsafe { read(self.world.peers[rank].pid, stretches) } {
+            Ok(()) => Ok(()),
+            // It ended, and whoever waits for it finds out how.
+            Err(Errno::SRCH) => self.wait(Some(rank), || false),
+            // It could when it tried. Who gives up rights later, as by another user's number, is no longer read.
+            Err(errno @ (Errno::PERM | Errno::ACCESS)) => {
+                let rank = self.world.named(rank);
+                let what = format!("to read the memory of rank {rank} (process_vm_readv)");
+                Err(self.world.give_up_for(refused(what, errno)))
+            }
+            Err(errno) => {
+                let (rank, from) = (self.world.named(rank), stretches[0].0);
+                Err(self.corrupt(format!(
+                    "rank {rank} says that its data lies at {from:#x} of its memory, which the system does not read: {errno}"
+                )))
+            }
+        }
+    }
+
+    /// Makes sure that ranks whose memory this one has read were there until then, or are done with so many tiles.
+    pub(super) fn were_there(&self, read: &[usize], tiles: u64) -> Result<(), Error> {
+        if read.is_empty() {
+            return Ok(());
+        }
+        let (world, number) = (self.world, self.number);
+        // The owner ends a call that fails, and may then write there.
+        self.goes_on()?;
+        let dead = ending::ended(&world.peers, world.rank);
+        let dead = dead.map_err(|error| world.give_up_for(error))?;
+        for &rank in read.iter().filter(|rank| dead[**rank]) {
+            let left = || world.board.finished(rank, number, tiles);
+            if !left() {
+                // Its number may have been another process's when it was read.
+                self.wait(Some(rank), left)?;
             }
         }
         Ok(())

@@ -35,7 +35,7 @@ impl World {
             Error::TooLarge {
                 what: format!(
                     "{len} elements of {size} bytes of shared memory for rank {}: {why}",
-                    self.id()
+                    self.named(self.rank)
                 ),
             }
         };
@@ -80,7 +80,7 @@ impl<T: Element> Lent<T> {
 
     /// The rank that it was lent to.
     pub fn rank(&self) -> RankId {
-        self.world.id()
+        self.world.named(self.world.rank)
     }
 }
 

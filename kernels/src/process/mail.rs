@@ -1,25 +1,20 @@
-//! Messages from one rank to another, beside all calls: each ordered pair has a ring of bytes with one writer and one
-//! reader. A message is a header and its bytes, filled up to whole units, so no header lies across the ring's end.
+//! Messages from one rank to another, beside all calls: each ordered pair has a ring for them. A message is a header and
+//! its bytes.
 
-use std::sync::atomic::Ordering;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use roundelay_core::dtype::DType;
 use roundelay_core::ids::RankId;
 
-use super::arena::{Arena, LINE, MAIL};
 use super::ends::End;
 use super::failure::Cause;
+use super::ring::{Ring, UNIT};
 use super::watch::{self, Watch};
 use super::world::World;
 use crate::Error;
 use crate::host::{Element, Ended, Message};
 use crate::reduce::{Stores, copy};
 
-/// Bytes of a header, of which all that is in a ring is a multiple.
-const UNIT: usize = 16;
-/// Bytes that are made known at once, so that both sides of a long message copy at a time.
-const PIECE: usize = MAIL / 4;
 /// What every header has in it.
 const MARK: u64 = 0x72_646c;
 
@@ -37,22 +32,21 @@ impl World {
         let bytes = size_of_val(buffer);
         let mut post = self.post::<T>(&mut end, (true, to as usize), bytes);
         let from = buffer.as_ptr().cast::<u8>();
-        while post.room()? == 0 {
-            watch::wait(&post, Some(post.to), || post.room() != Ok(0))?;
+        while post.ring.room()? == 0 {
+            watch::wait(&post, Some(post.ring.to), || post.ring.room() != Ok(0))?;
         }
         post.write_header();
-        post.publish();
+        post.ring.publish();
         while post.done < bytes {
-            let room = post.room()?;
+            let room = post.ring.room()?;
             if room == 0 {
-                watch::wait(&post, Some(post.to), || post.room() != Ok(0))?;
+                watch::wait(&post, Some(post.ring.to), || post.ring.room() != Ok(0))?;
                 continue;
             }
             let (place, len) = post.piece(room);
             // SAFETY: what is left of the buffer has these bytes, and the ring's reader has done with the room.
             unsafe { copy(place, from.add(post.done), len, Stores::Cached) };
             post.step(len);
-            post.publish();
         }
         Ok(())
     }
@@ -70,19 +64,19 @@ impl World {
         end.messages += 1;
         let bytes = size_of_val(buffer);
         let mut post = self.post::<T>(&mut end, (false, from as usize), bytes);
-        while post.filled()? == 0 {
-            watch::wait(&post, Some(post.from), || post.filled() != Ok(0))?;
+        while post.ring.filled()? == 0 {
+            watch::wait(&post, Some(post.ring.from), || post.ring.filled() != Ok(0))?;
         }
         let sent = post.read_header()?;
-        post.publish();
+        post.ring.publish();
         // What does not fit is read to nowhere.
         let fits = sent == (bytes, T::DTYPE);
         post.bytes = sent.0;
         let to = buffer.as_mut_ptr().cast::<u8>();
         while post.done < post.bytes {
-            let filled = post.filled()?;
+            let filled = post.ring.filled()?;
             if filled == 0 {
-                watch::wait(&post, Some(post.from), || post.filled() != Ok(0))?;
+                watch::wait(&post, Some(post.ring.from), || post.ring.filled() != Ok(0))?;
                 continue;
             }
             let (place, len) = post.piece(filled);
@@ -92,14 +86,13 @@ impl World {
                 unsafe { copy(to.add(post.done), place, len, Stores::Cached) };
             }
             post.step(len);
-            post.publish();
         }
         if fits {
             return Ok(());
         }
         let message = |bytes: usize, dtype: DType| Message { len: bytes / dtype.size(), dtype };
         Err(Error::WrongMessage {
-            ranks: [RankId(from), self.id()],
+            ranks: [self.named(from as usize), self.named(self.rank)],
             sent: message(sent.0, sent.1),
             received: message(bytes, T::DTYPE),
         })
@@ -108,11 +101,13 @@ impl World {
     fn post<'w, T: Element>(
         &'w self,
         end: &'w mut End,
-        (sends, other): (bool, usize),
+        (writes, other): (bool, usize),
         bytes: usize,
     ) -> Post<'w> {
-        let (from, to) = if sends { (self.rank, other) } else { (other, self.rank) };
-        Post { world: self, end, from, to, sends, dtype: T::DTYPE, bytes, done: 0 }
+        let (from, to) = if writes { (self.rank, other) } else { (other, self.rank) };
+        let at = self.board.arena.layout.mail(from, to);
+        let ring = Ring { world: self, end, at, from, to, writes };
+        Post { ring, dtype: T::DTYPE, bytes, done: 0 }
     }
 }
 
@@ -125,12 +120,7 @@ fn end(ends: &[Mutex<End>], rank: u32) -> Result<MutexGuard<'_, End>, Error> {
 
 /// A message under way, for one of its ends.
 struct Post<'w> {
-    world: &'w World,
-    end: &'w mut End,
-    from: usize,
-    to: usize,
-    /// Whether this rank sends, which may be to itself.
-    sends: bool,
+    ring: Ring<'w>,
     dtype: DType,
     bytes: usize,
     /// Bytes of the message that went in or out.
@@ -138,101 +128,53 @@ struct Post<'w> {
 }
 
 impl Post<'_> {
-    fn arena(&self) -> &Arena {
-        &self.world.board.arena
-    }
-
-    fn at(&self) -> usize {
-        self.arena().layout.mail(self.from, self.to)
-    }
-
-    /// Bytes between the reader and the writer, as the other end tells of itself.
-    fn filled_to(&self, written: u64, read: u64) -> Result<usize, Error> {
-        let filled = written.wrapping_sub(read);
-        if filled > MAIL as u64 || !filled.is_multiple_of(UNIT as u64) {
-            let [from, to] = [self.from, self.to];
-            return Err(self.world.corrupt(format!(
-                "of {written} bytes that rank {from} wrote for rank {to} that one has read {read}, by a ring of {MAIL} bytes"
-            )));
-        }
-        Ok(filled as usize)
-    }
-
-    /// Bytes that can be written.
-    fn room(&self) -> Result<usize, Error> {
-        let read = self.arena().word(self.at() + LINE).load(Ordering::Acquire);
-        Ok(MAIL - self.filled_to(self.end.bytes, read)?)
-    }
-
-    /// Bytes that can be read.
-    fn filled(&self) -> Result<usize, Error> {
-        let written = self.arena().word(self.at()).load(Ordering::Acquire);
-        self.filled_to(written, self.end.bytes)
-    }
-
-    /// Where this end stands in the ring, and how far it is from there to the ring's end.
-    fn place(&self) -> (usize, usize) {
-        let place = (self.end.bytes % MAIL as u64) as usize;
-        (self.at() + 2 * LINE + place, MAIL - place)
-    }
-
     /// What every header of a message of this pair has in its first word, but for the type.
     fn mark(&self) -> u64 {
-        self.end.messages << 32 | MARK << 8
+        self.ring.end.messages << 32 | MARK << 8
     }
 
     fn write_header(&mut self) {
-        let (at, _) = self.place();
         let dtype = DType::ALL.iter().position(|dtype| *dtype == self.dtype);
         let dtype = dtype.expect("it is in the list of all") as u64;
-        self.arena().word(at).store(self.mark() | dtype, Ordering::Relaxed);
-        self.arena().word(at + 8).store(self.bytes as u64, Ordering::Relaxed);
-        self.end.bytes += UNIT as u64;
+        self.ring.write([self.mark() | dtype, self.bytes as u64]);
     }
 
     /// The length in bytes and the type of the next message.
     fn read_header(&mut self) -> Result<(usize, DType), Error> {
-        let (at, _) = self.place();
-        let [word, bytes] = [0, 8].map(|word| self.arena().word(at + word).load(Ordering::Relaxed));
+        let [word, bytes] = self.ring.look(0);
         let dtype = DType::ALL.get((word & 0xff) as usize).copied();
         let dtype = dtype.filter(|_| word & !0xff == self.mark());
         let whole = dtype.filter(|dtype| bytes.is_multiple_of(dtype.size() as u64));
         let Some(dtype) = whole else {
-            let [from, to, number] = [self.from as u64, self.to as u64, self.end.messages];
-            return Err(self.world.corrupt(format!(
+            let world = self.ring.world;
+            let [from, to] = [self.ring.from, self.ring.to].map(|rank| world.named(rank));
+            let number = self.ring.end.messages;
+            return Err(world.corrupt(format!(
                 "message {number} of rank {from} to rank {to} begins with {word:#x} and a length of {bytes} bytes"
             )));
         };
-        self.end.bytes += UNIT as u64;
+        self.ring.step(UNIT);
         Ok((bytes as usize, dtype))
     }
 
     /// The next bytes of the message that lie in one piece, of so many that there are.
     fn piece(&self, there: usize) -> (*mut u8, usize) {
-        let (at, to_end) = self.place();
-        let len = there.min(to_end).min(PIECE).min(self.bytes - self.done);
-        (self.arena().address(at, len), len)
+        self.ring.piece(there, self.bytes - self.done)
     }
 
-    /// Goes on behind so many bytes, and at the end of the message to a whole unit.
+    /// Goes on behind so many bytes, and tells the other end.
     fn step(&mut self, len: usize) {
         self.done += len;
-        self.end.bytes += len.next_multiple_of(UNIT) as u64;
-    }
-
-    /// Tells the other end how far this one is.
-    fn publish(&self) {
-        let (line, other) = if self.sends { (0, self.to) } else { (LINE, self.from) };
-        // Release: the bytes are there, or are read.
-        self.arena().word(self.at() + line).store(self.end.bytes, Ordering::Release);
-        self.world.board.ring_for(other);
+        self.ring.step(len);
+        self.ring.publish();
     }
 
     /// What the other rank is to do, in words.
     fn wanted(&self) -> String {
-        let (number, Self { from, to, bytes, done, .. }) = (self.end.messages, self);
+        let (Self { bytes, done, .. }, number) = (self, self.ring.end.messages);
+        let [from, to] = [self.ring.from, self.ring.to].map(|rank| self.ring.world.named(rank));
         let Message { len, dtype } = Message { len: bytes / self.dtype.size(), dtype: self.dtype };
-        match (self.sends, done) {
+        match (self.ring.writes, done) {
             (true, _) => format!(
                 "received message {number} of rank {from}, {len} elements of {dtype}, {done} of whose {bytes} bytes were on their way"
             ),
@@ -246,7 +188,7 @@ impl Post<'_> {
 
 impl Watch for Post<'_> {
     fn world(&self) -> &World {
-        self.world
+        self.ring.world
     }
 
     fn ends(&self) -> bool {
@@ -254,7 +196,7 @@ impl Watch for Post<'_> {
     }
 
     fn goes_on(&self) -> Result<(), Error> {
-        self.world.intact()
+        self.ring.world.intact()
     }
 
     fn needs(&self, _: usize) -> bool {
@@ -262,20 +204,20 @@ impl Watch for Post<'_> {
     }
 
     fn lost(&self, rank: usize, how: &str) -> Error {
-        let (pid, who) = (self.world.peers[rank].pid, self.world.who_waits(rank));
-        let wanted = self.wanted();
+        let world = self.ring.world;
+        let (pid, who) = (world.peers[rank].pid, world.who_waits(rank));
+        let (wanted, number, rank) = (self.wanted(), world.board.number(rank), world.named(rank));
         let what = format!("rank {rank} (process {pid}) {how} before it {wanted}; {who}");
-        let number = self.world.board.number(rank);
-        let ended = Ended { rank: RankId(rank as u32), pid, number, what };
+        let ended = Ended { rank, pid, number, what };
         let error = Error::RankEnded(Box::new(ended.clone()));
-        self.world.give_up(&Cause::Ended(ended), error)
+        world.give_up(&Cause::Ended(ended), error)
     }
 
     fn late(&self, _: Option<usize>) -> Error {
-        let (world, wanted) = (self.world, self.wanted());
-        let other = if self.sends { self.to } else { self.from };
-        let (rank, after) = (world.id(), world.deadline());
-        let pid = world.peers[other].pid;
+        let (world, wanted) = (self.ring.world, self.wanted());
+        let other = self.ring.other();
+        let (rank, after) = (world.named(world.rank), world.deadline());
+        let (pid, other) = (world.peers[other].pid, world.named(other));
         let what = format!(
             "rank {rank} waited {after:?} for rank {other} (process {pid}), which has not {wanted}"
         );
@@ -287,7 +229,8 @@ impl Watch for Post<'_> {
 mod tests {
     use std::sync::atomic::Ordering;
 
-    use super::{LINE, World};
+    use super::super::arena::LINE;
+    use super::World;
     use crate::{Error, Options};
 
     /// What rank 1 is told when it receives, and rank 0 when it sends so much, after `spoil` wrote to the ring.

@@ -25,8 +25,10 @@ mod lent;
 mod loom;
 mod mail;
 mod offers;
+mod parcels;
 mod plan;
 mod reach;
+mod ring;
 mod run;
 mod shrink;
 mod spinning;
@@ -45,3 +47,8 @@ pub use offers::Prepared;
 pub use plan::WorldPlan;
 pub use unique::UniqueId;
 pub use world::World;
+pub(crate) use {
+    calls::Visit,
+    parcels::{Counter, Parcel},
+    plan::check,
+};

@@ -201,7 +201,7 @@ impl WorldPlan {
 }
 
 /// Whether ranks that call by themselves can run what was proved.
-fn check(proved: &Proved) -> Result<(), Error> {
+pub(crate) fn check(proved: &Proved) -> Result<(), Error> {
     if proved.callers() != Callers::Each {
         let what = "the schedule was proved for one caller of all ranks".to_owned();
         return Err(bad(ErrorCode::RaceWithCaller, what));
@@ -214,7 +214,7 @@ fn check(proved: &Proved) -> Result<(), Error> {
 }
 
 /// A number that ranks have in common which run the same schedule in the same way.
-fn identity(author: &[u8; 32], goal: Goal, streams: bool) -> u64 {
+pub(super) fn identity(author: &[u8; 32], goal: Goal, streams: bool) -> u64 {
     use sha2::{Digest as _, Sha256};
     let mut digest = Sha256::new();
     digest.update(author);

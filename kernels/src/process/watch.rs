@@ -42,6 +42,11 @@ pub(super) trait Watch {
     /// A rank that it waits for ended or left.
     fn lost(&self, rank: usize, how: &str) -> Error;
 
+    /// For how many nanoseconds it may sleep between looks.
+    fn nap(&self) -> i64 {
+        SLEEP
+    }
+
     /// How long this wait may take.
     fn deadline(&self) -> Duration {
         self.world().deadline()
@@ -110,8 +115,8 @@ fn wait_long(
             continue;
         }
         board.waits_for(world.rank, on);
-        let sleep = if progress.is_some() { NAP } else { SLEEP };
-        board.sleep(world.rank, sleep, || ready() || watch.ends());
+        let nap = if progress.is_some() { watch.nap().min(NAP) } else { watch.nap() };
+        board.sleep(world.rank, nap, || ready() || watch.ends());
         if ready() {
             break Ok(());
         }
@@ -165,12 +170,14 @@ impl World {
 
     /// Which ranks wait for that one, this one among them, in words.
     pub(super) fn who_waits(&self, rank: usize) -> String {
-        let mut waiting = self.board.waiting_for(rank);
-        if rank != self.rank && !waiting.contains(&self.id()) {
-            waiting.push(self.id());
-            waiting.sort_unstable();
+        let waiting = self.board.waiting_for(rank);
+        let mut waiting: Vec<_> = waiting.iter().map(|rank| self.named(rank.index())).collect();
+        let mine = self.named(self.rank);
+        if rank != self.rank && !waiting.contains(&mine) {
+            waiting.push(mine);
         }
-        let names: Vec<String> = waiting.iter().map(|rank| rank.0.to_string()).collect();
+        waiting.sort_unstable();
+        let names: Vec<String> = waiting.iter().map(ToString::to_string).collect();
         match &names[..] {
             [one] => format!("rank {one} waited for it"),
             [some @ .., last] => format!("ranks {} and {last} waited for it", some.join(", ")),
@@ -182,12 +189,12 @@ impl World {
     pub(super) fn give_up(&self, cause: &Cause, error: Error) -> Error {
         let ours = failure::write(&self.board.arena, cause);
         self.board.wake_all();
-        if ours { error } else { failure::told(&self.board.arena, self.id()) }
+        if ours { error } else { failure::told(&self.board.arena, self.named(self.rank)) }
     }
 
     /// Ends all calls and messages for a reason that is this rank's own.
-    pub(super) fn give_up_for(&self, error: Error) -> Error {
-        self.give_up(&Cause::Gave { by: self.id(), why: error.text() }, error)
+    pub(crate) fn give_up_for(&self, error: Error) -> Error {
+        self.give_up(&Cause::Gave { by: self.named(self.rank), why: error.text() }, error)
     }
 
     /// Ends all calls and messages for a reason of the caller's: those under way and all later ones fail (E0413), unless
@@ -198,7 +205,7 @@ impl World {
     pub fn abort(&self, why: &str) -> Result<(), Error> {
         self.here()?;
         let why = format!("it aborted: {why}");
-        _ = failure::write(&self.board.arena, &Cause::Gave { by: self.id(), why });
+        _ = failure::write(&self.board.arena, &Cause::Gave { by: self.named(self.rank), why });
         self.board.wake_all();
         Ok(())
     }
@@ -209,9 +216,9 @@ impl World {
     }
 
     /// The world's failure, if it has failed.
-    pub(super) fn intact(&self) -> Result<(), Error> {
+    pub(crate) fn intact(&self) -> Result<(), Error> {
         if failure::has_failed(&self.board.arena) {
-            return Err(failure::told(&self.board.arena, self.id()));
+            return Err(failure::told(&self.board.arena, self.named(self.rank)));
         }
         Ok(())
     }

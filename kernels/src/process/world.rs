@@ -15,7 +15,7 @@ use rustix::system::sysinfo;
 use super::arena::{Arena, Layout, RING};
 use super::board::Board;
 use super::ending::{Endings, Peer};
-use super::ends::Mail;
+use super::ends::{Mail, Parcels};
 use super::env::{from_env, from_env_of_host};
 use super::fault::{Fault, Faults};
 use super::heap::Heap;
@@ -45,6 +45,10 @@ pub struct World {
     pub(super) heap: Mutex<Heap>,
     pub(super) fault: Faults,
     pub(super) mail: Mail,
+    /// This rank's ends of the rings of its calls.
+    pub(super) parcels: Mutex<Parcels>,
+    /// What the ranks are called in messages, where this world is a part of another.
+    names: Box<[RankId]>,
     /// The next attempt to make a world of those who are left.
     pub(super) shrinks: Mutex<u64>,
     /// What else is to go on while this rank waits.
@@ -229,6 +233,8 @@ impl World {
             heap: Mutex::new(Heap::new(arena.layout.heap)),
             fault: Faults::new(),
             mail: Mail::new(n),
+            parcels: Mutex::new(Parcels::new(n)),
+            names: (0..n as u32).map(RankId).collect(),
             shrinks: Mutex::new(1),
             progress: RwLock::new(None),
             deadline: AtomicU64::new(
@@ -287,6 +293,17 @@ impl World {
         RankId(self.rank as u32)
     }
 
+    /// Has messages call the ranks by these names, one for each: what they are in a world of which this is a part.
+    pub(crate) fn call_ranks(&mut self, names: impl IntoIterator<Item = u32>) {
+        self.names = names.into_iter().map(RankId).collect();
+        assert_eq!(self.names.len(), self.board.nranks(), "each rank has a name");
+    }
+
+    /// What a rank is called in messages.
+    pub(super) fn named(&self, rank: usize) -> RankId {
+        self.names[rank]
+    }
+
     pub(super) fn deadline(&self) -> Duration {
         Duration::from_nanos(self.deadline.load(Ordering::Relaxed))
     }
@@ -323,7 +340,7 @@ impl World {
         self.here()?;
         match self.own.try_lock() {
             Ok(own) => Ok(own),
-            Err(TryLockError::WouldBlock) => Err(Error::RankBusy { rank: self.id() }),
+            Err(TryLockError::WouldBlock) => Err(Error::RankBusy { rank: self.named(self.rank) }),
             // A panic in a call has ended the world.
             Err(TryLockError::Poisoned(own)) => Ok(own.into_inner()),
         }

@@ -1,0 +1,123 @@
+//! Messages between hosts by MPI.
+
+use std::ffi::{CStr, c_char, c_int, c_void};
+use std::time::{Duration, Instant};
+
+use super::Mpi;
+use super::abi::Handle;
+use crate::Error;
+use crate::hosts::Carrier;
+
+/// Brings messages between the ranks of a communicator by its functions for single messages. Nobody else uses the
+/// communicator. MPI must have begun; where it was not told that several threads call it at once, whoever makes calls
+/// sees to it that they do not.
+#[derive(Debug)]
+pub struct MpiCarrier {
+    mpi: &'static Mpi,
+    comm: Handle,
+}
+
+/// How long a message may take that is taken back: MPI takes back what it has not begun, and what it has begun ends when
+/// the other rank goes on.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+impl MpiCarrier {
+    /// A carrier over a communicator of the same ranks as `comm`, whose numbers are those of the messages. All ranks
+    /// call it, as `MPI_Comm_dup`.
+    ///
+    /// # Errors
+    /// E0427 where MPI makes none.
+    pub fn of_copy(mpi: &'static Mpi, comm: Handle) -> Result<Self, Error> {
+        let mut copy = 0;
+        // SAFETY: there is room for the handle, and MPI knows whether `comm` is one.
+        let code = unsafe { (mpi.functions().comm_dup)(comm, &raw mut copy) };
+        if code == 0 { Ok(Self { mpi, comm: copy }) } else { Err(mpi.failed("MPI_Comm_dup", code)) }
+    }
+}
+
+impl Drop for MpiCarrier {
+    fn drop(&mut self) {
+        let functions = self.mpi.functions();
+        let mut over: c_int = 0;
+        // SAFETY: the communicator is ours, and nothing is under way on it. After the end of MPI there is none.
+        unsafe {
+            if (functions.finalized)(&raw mut over) == 0 && over == 0 {
+                (functions.comm_free)(&raw mut self.comm);
+            }
+        }
+    }
+}
+
+impl Carrier for MpiCarrier {
+    unsafe fn send(
+        &self,
+        to: u32,
+        tag: u32,
+        from: *const u8,
+        bytes: usize,
+    ) -> Result<usize, Error> {
+        let (mut request, from) = (0, from.cast::<c_void>());
+        let (bytes, to, tag) = (bytes as c_int, to as c_int, tag as c_int);
+        let isend = self.mpi.functions().isend;
+        // SAFETY: the caller's promise for the memory; there is room for the request.
+        let code =
+            unsafe { isend(from, bytes, self.mpi.byte(), to, tag, self.comm, &raw mut request) };
+        if code == 0 { Ok(request) } else { Err(self.mpi.failed("MPI_Isend", code)) }
+    }
+
+    unsafe fn receive(
+        &self,
+        from: u32,
+        tag: u32,
+        to: *mut u8,
+        bytes: usize,
+    ) -> Result<usize, Error> {
+        let (mut request, to) = (0, to.cast::<c_void>());
+        let (bytes, from, tag) = (bytes as c_int, from as c_int, tag as c_int);
+        let irecv = self.mpi.functions().irecv;
+        // SAFETY: the caller's promise for the memory; there is room for the request.
+        let code =
+            unsafe { irecv(to, bytes, self.mpi.byte(), from, tag, self.comm, &raw mut request) };
+        if code == 0 { Ok(request) } else { Err(self.mpi.failed("MPI_Irecv", code)) }
+    }
+
+    fn ended(&self, request: &mut usize) -> Result<bool, Error> {
+        let mut flag: c_int = 0;
+        // SAFETY: the request is one of ours that has not ended, and there is room for the answer.
+        let code = unsafe {
+            (self.mpi.functions().test)(request, &raw mut flag, self.mpi.abi().status_ignore())
+        };
+        if code == 0 { Ok(flag != 0) } else { Err(self.mpi.failed("MPI_Test", code)) }
+    }
+
+    fn cancel(&self, request: usize) {
+        let mut request = request;
+        // SAFETY: the request is one of ours that has not ended.
+        unsafe { (self.mpi.functions().cancel)(&raw mut request) };
+        let begun = Instant::now();
+        while matches!(self.ended(&mut request), Ok(false)) {
+            if begun.elapsed() > PATIENCE {
+                // Its memory is about to be somebody else's, while MPI may read it or write there.
+                eprintln!("roundelay: a message under way cannot be taken back from MPI");
+                // SAFETY: it may be called at any time once MPI has begun.
+                unsafe { (self.mpi.functions().abort)(self.comm, 1) };
+                std::process::abort();
+            }
+            std::thread::yield_now();
+        }
+    }
+}
+
+impl Mpi {
+    /// E0427 with what MPI says of one of its codes.
+    pub fn failed(&self, what: &str, code: c_int) -> Error {
+        // `MPI_MAX_ERROR_STRING` is 1024 at most.
+        let (mut text, mut len) = (vec![0_u8; 1 << 12], 0);
+        let to = text.as_mut_ptr().cast::<c_char>();
+        // SAFETY: there is room for the text.
+        let known = unsafe { (self.functions().error_string)(code, to, &raw mut len) } == 0;
+        let text = CStr::from_bytes_until_nul(&text).unwrap_or_default().to_string_lossy();
+        let text = if known { text.into_owned() } else { format!("error {code}") };
+        Error::NotJoined { what: format!("{what} failed: {text}") }
+    }
+}

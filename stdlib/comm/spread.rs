@@ -1,0 +1,67 @@
+//! How ranks are spread over hosts, and the algorithms that suit that.
+
+use crate::library::{
+    HierarchicalAllGather, HierarchicalAllReduce, HierarchicalBroadcast, HierarchicalReduceScatter,
+    MeshAllToAll, MeshGather, MeshScatter, NhrAllGather, NhrAllReduce, NhrBroadcast,
+    NhrReduceScatter, PairwiseAllToAll, TreeReduce,
+};
+use crate::{Algorithm, Collective, Groups};
+
+use super::call::Call;
+
+/// From so many ranks on a direct exchange has too many messages at once.
+const MESH: usize = 64;
+
+/// The ranks of several hosts.
+#[derive(Clone, Debug)]
+pub(crate) struct Spread {
+    groups: Groups,
+    /// Ranks a host, where all hosts have equally many.
+    each: Option<usize>,
+    hosts: usize,
+}
+
+impl Spread {
+    pub(crate) fn new(hosts: &[Vec<u32>]) -> Self {
+        let mut colors = vec![0; hosts.iter().map(Vec::len).sum()];
+        let filled: Vec<_> = hosts.iter().filter(|ranks| !ranks.is_empty()).collect();
+        for (color, ranks) in (0..).zip(&filled) {
+            ranks.iter().for_each(|rank| colors[*rank as usize] = color);
+        }
+        let each = filled.first().map(|first| first.len());
+        let each = each.filter(|each| filled.iter().all(|ranks| ranks.len() == *each));
+        Self { groups: Groups::colors(colors), each, hosts: filled.len() }
+    }
+
+    /// The library's algorithm for a call: on two levels where all hosts have equally many ranks, so that as little as
+    /// can be goes between them.
+    pub(crate) fn algorithm(&self, call: &Call, nranks: u32) -> Box<dyn Algorithm> {
+        let root = i64::from(call.root);
+        let groups = || self.groups.clone();
+        let levels = self.hosts > 1 && self.each.is_some_and(|each| each > 1);
+        let ring = self.each.is_some_and(|each| each > MESH);
+        match call.collective {
+            Collective::AllReduce if levels => {
+                Box::new(HierarchicalAllReduce::new().groups(groups()).ring_inside(ring))
+            }
+            Collective::AllReduce => Box::new(NhrAllReduce::new()),
+            Collective::ReduceScatter if levels => {
+                Box::new(HierarchicalReduceScatter::new().groups(groups()).ring_inside(ring))
+            }
+            Collective::ReduceScatter => Box::new(NhrReduceScatter::new()),
+            Collective::AllGather if levels => {
+                Box::new(HierarchicalAllGather::new().groups(groups()).ring_inside(ring))
+            }
+            Collective::AllGather => Box::new(NhrAllGather::new()),
+            Collective::Broadcast if levels => {
+                Box::new(HierarchicalBroadcast::new().root(root).groups(groups()))
+            }
+            Collective::Broadcast => Box::new(NhrBroadcast::new().root(root)),
+            Collective::Reduce => Box::new(TreeReduce::new().root(root)),
+            Collective::Scatter => Box::new(MeshScatter::new().root(root)),
+            Collective::Gather => Box::new(MeshGather::new().root(root)),
+            Collective::AllToAll if nranks as usize > MESH => Box::new(PairwiseAllToAll::new()),
+            Collective::AllToAll => Box::new(MeshAllToAll::new()),
+        }
+    }
+}

@@ -1,0 +1,79 @@
+//! Worlds whose ranks are on several hosts.
+
+use std::sync::{Arc, Mutex, OnceLock};
+
+use roundelay_kernels::hosts::{Carrier, Hosts};
+use roundelay_kernels::process;
+
+use super::World;
+use crate::Error;
+use crate::comm::Comm;
+use crate::comm::chosen::Chosen;
+use crate::comm::kept::Kept;
+use crate::comm::spread::Spread;
+
+impl World {
+    /// The world of an engine that has met.
+    #[doc(hidden)]
+    pub fn over_host(host: process::World) -> Self {
+        Self::of(host)
+    }
+
+    /// A world of several hosts, in which this process is rank `rank`: `hosts` has the ranks of each host, the same for all
+    /// processes; `host` joins those of this one's host, in the order in which they stand there; and `carrier` brings
+    /// messages to the ranks of others. Its options are those of `host`.
+    ///
+    /// All calls are those of a world of one host, by algorithms that are brought to sends and receives. Where all hosts
+    /// have equally many ranks, unless told otherwise, they are those of the library on two levels.
+    ///
+    /// * What is lent by [`World::alloc`] is memory of this host.
+    /// * [`World::split`] makes worlds whose ranks are all on one host, and refuses others (E0427). [`World::shrink`]
+    ///   is refused (E0427).
+    /// * [`World::abort`] ends this host's calls. Ranks of other hosts wait for it until the deadline.
+    /// * A call in which ranks of this host differ (E0414) ends the world, for other hosts may be in it already. What
+    ///   ranks of different hosts call is not compared: those that differ wait for each other until the deadline.
+    ///
+    /// # Errors
+    /// E0427 where `hosts` does not hold each rank once, or `host` is not this one's host; E0409 for no ranks or too many;
+    /// E0411 for a rank beyond the last.
+    #[doc(hidden)]
+    pub fn over_hosts(
+        host: process::World,
+        hosts: Vec<Vec<u32>>,
+        rank: u32,
+        carrier: Arc<dyn Carrier>,
+    ) -> Result<Self, Error> {
+        let hosts = Arc::new(Hosts::new(host, hosts, rank, carrier)?);
+        let chosen = Chosen::over(Spread::new(hosts.hosts()));
+        Ok(Self {
+            progress: OnceLock::new(),
+            turns: Arc::default(),
+            engine: hosts.world().clone(),
+            hosts: Some(hosts),
+            chosen,
+            plans: Mutex::new(Kept::new(Comm::PLANS)),
+        })
+    }
+
+    /// What only a world of one host has.
+    ///
+    /// # Errors
+    /// E0427 in a world of several.
+    pub(super) fn on_one_host(&self, what: &str) -> Result<(), Error> {
+        if self.hosts.is_none() {
+            return Ok(());
+        }
+        let what = format!(
+            "{what} in a world of several hosts: make the other world as this one was made"
+        );
+        Err(roundelay_kernels::Error::NotJoined { what }.into())
+    }
+
+    /// Whether ranks are all on one host.
+    pub(super) fn share_a_host(&self, mut ranks: impl Iterator<Item = u32>) -> bool {
+        let Some(hosts) = &self.hosts else { return true };
+        let host = |rank: u32| hosts.hosts().iter().position(|ranks| ranks.contains(&rank));
+        let first = ranks.next().and_then(host);
+        ranks.all(|rank| host(rank) == first)
+    }
+}

@@ -1,0 +1,348 @@
+//! Worlds of several hosts: each host is threads that share an arena, and a carrier between threads brings messages from
+//! host to host.
+
+use std::sync::Arc;
+use std::thread;
+use std::time::Duration;
+
+use roundelay::library::{RingAllReduce, RingBroadcast};
+use roundelay::{Call, Collective, DType, Error, Options, ReduceOp, World};
+use roundelay_kernels::hosts::{Channels, How};
+use roundelay_kernels::process;
+
+use super::{code, hasty, me, patient};
+
+/// A carrier that takes its time.
+const SLOW: How =
+    How { synchronous: true, patience: 5, most: 1 << 12, fails_after: u64::MAX, seed: 3 };
+/// One that is done at once.
+const EAGER: How =
+    How { synchronous: false, patience: 0, most: 1 << 30, fails_after: u64::MAX, seed: 4 };
+
+/// All hosts, in any order and size.
+fn places() -> [Vec<Vec<u32>>; 4] {
+    [
+        vec![vec![0, 1], vec![2, 3]],
+        vec![vec![2], vec![3, 0, 1]],
+        vec![vec![0], vec![1], vec![2]],
+        vec![vec![5, 0, 3], vec![1, 2, 4]],
+    ]
+}
+
+/// What each rank returns, in their order; and how many requests of the carrier are left.
+fn each<R: Send>(
+    places: &[Vec<u32>],
+    how: How,
+    options: Options,
+    rank: impl Fn(World) -> R + Sync,
+) -> (Vec<R>, usize) {
+    let nranks = places.iter().map(Vec::len).sum::<usize>();
+    let channels = Channels::new(nranks as u32, how);
+    let mut returned: Vec<Option<R>> = (0..nranks).map(|_| None).collect();
+    thread::scope(|threads| {
+        let mut ranks = Vec::new();
+        for host in places {
+            let worlds = process::World::together(host.len() as u32, options).expect("worlds");
+            for (world, me) in worlds.into_iter().zip(host) {
+                let (carrier, rank) = (channels[*me as usize].clone(), &rank);
+                let world = World::over_hosts(world, places.to_vec(), *me, carrier);
+                let world = world.expect("a world");
+                ranks.push((*me as usize, threads.spawn(move || rank(world))));
+            }
+        }
+        for (me, thread) in ranks {
+            returned[me] = Some(thread.join().expect("no panic"));
+        }
+    });
+    (returned.into_iter().flatten().collect(), channels[0].open())
+}
+
+/// Everything that a rank can call, of a length that leaves pieces of unequal length.
+fn all(world: &World, len: usize) {
+    let (mut rank, me, n) = (world.rank(), me(world), world.nranks());
+    let everybody: u32 = (0..n).sum();
+    let mut buffer = vec![me; len];
+    rank.all_reduce(&mut buffer, ReduceOp::Sum).expect("a sum");
+    assert_eq!(buffer, vec![everybody; len]);
+    let mut sums = vec![0; len];
+    rank.all_reduce_into(&vec![me; len], &mut sums, ReduceOp::Sum).expect("a sum");
+    assert_eq!(sums, vec![everybody; len]);
+    let blocks = |of: &dyn Fn(u32) -> u32| -> Vec<u32> {
+        (0..n).flat_map(|block| vec![of(block); len]).collect()
+    };
+    rank.reduce_scatter(&blocks(&|block| block + me), &mut sums, ReduceOp::Sum).expect("sums");
+    assert_eq!(sums, vec![n * me + everybody; len]);
+    let mut gathered = vec![0; len * n as usize];
+    rank.all_gather(&vec![me * 7; len], &mut gathered).expect("all");
+    assert_eq!(gathered, blocks(&|block| block * 7));
+    rank.all_to_all(&blocks(&|block| 100 * me + block), &mut gathered).expect("all");
+    assert_eq!(gathered, blocks(&|block| 100 * block + me));
+    for root in [0, n - 1] {
+        let mut buffer = vec![me; len];
+        rank.broadcast(&mut buffer, root).expect("the root's");
+        assert_eq!(buffer, vec![root; len]);
+        let mut buffer = vec![me + 1; len];
+        rank.reduce(&mut buffer, ReduceOp::Max, root).expect("the largest");
+        assert_eq!(buffer, vec![if me == root { n } else { me + 1 }; len]);
+        let whole = if me == root { blocks(&|block| block + 5) } else { Vec::new() };
+        rank.scatter(&whole, &mut sums, root).expect("mine");
+        assert_eq!(sums, vec![me + 5; len]);
+        let mut whole = if me == root { vec![0; len * n as usize] } else { Vec::new() };
+        rank.gather(&vec![me * 3; len], &mut whole, root).expect("all");
+        assert_eq!(whole, if me == root { blocks(&|block| block * 3) } else { Vec::new() });
+    }
+    let (collective, dtype, op) = (Collective::AllGather, DType::U8, ReduceOp::Sum);
+    let call = Call { collective, root: 0, count: 1, dtype, op };
+    let mut bytes = vec![0; n as usize];
+    rank.call_bytes(call, &[me as u8], &mut bytes).expect("all");
+    assert_eq!(bytes, (0..n as u8).collect::<Vec<_>>());
+    bytes.fill(0);
+    bytes[me as usize] = me as u8 + 1;
+    rank.call_bytes_in_place(call, &mut bytes).expect("all");
+    assert_eq!(bytes, (1..=n as u8).collect::<Vec<_>>());
+    rank.barrier().expect("all are there");
+}
+
+#[test]
+fn every_collective() {
+    for places in places() {
+        for how in [SLOW, EAGER] {
+            let (_, open) = each(&places, how, patient(), |world| {
+                [0, 1, 7, 30_001].into_iter().for_each(|len| all(&world, len));
+            });
+            assert_eq!(open, 0, "{places:?}");
+        }
+    }
+}
+
+#[test]
+fn algorithms_that_are_named_and_calls_that_do_not_block() {
+    for places in places() {
+        each(&places, SLOW, patient(), |world| {
+            let world = world
+                .using(RingAllReduce::new())
+                .using_rooted(|root| RingBroadcast::new().root(root));
+            let (me, n) = (me(&world), world.nranks());
+            let sum = world.nonblocking().all_reduce(vec![me; 10_000], ReduceOp::Sum);
+            let all = world.nonblocking().all_gather(vec![me], vec![0; n as usize]);
+            assert_eq!(sum.wait().expect("a sum"), vec![(0..n).sum::<u32>(); 10_000]);
+            assert_eq!(all.wait().expect("all").1, (0..n).collect::<Vec<_>>());
+            let mut buffer = [me; 100];
+            world
+                .scope(|scope| {
+                    scope.broadcast(&mut buffer[..], n - 1).wait()?;
+                    Ok(())
+                })
+                .expect("the last one's");
+            assert_eq!(buffer, [n - 1; 100]);
+            let mut lent = world.alloc::<u32>(1000).expect("memory");
+            lent.fill(me);
+            world.rank().all_reduce(&mut lent, ReduceOp::Max).expect("the largest");
+            assert_eq!(lent[999], n - 1);
+        });
+    }
+}
+
+/// Messages of one rank to another come in order, whatever calls go on beside, between hosts and on one.
+#[test]
+fn messages_beside_calls() {
+    for places in places() {
+        each(&places, EAGER, patient(), |world| {
+            let (me, n) = (me(&world), world.nranks());
+            let (to, from) = ((me + 1) % n, (me + n - 1) % n);
+            thread::scope(|threads| {
+                threads.spawn(|| {
+                    for turn in 0..30 {
+                        world
+                            .send(&vec![me * 100 + turn; turn as usize * 97], to)
+                            .expect("it goes");
+                    }
+                });
+                threads.spawn(|| {
+                    for turn in 0..30 {
+                        let mut buffer = vec![0; turn as usize * 97];
+                        world.recv(&mut buffer, from).expect("it comes");
+                        assert_eq!(buffer, vec![from * 100 + turn; turn as usize * 97]);
+                    }
+                });
+                for turn in 0..30 {
+                    let mut buffer = vec![me + turn; 20_000];
+                    world.rank().all_reduce(&mut buffer, ReduceOp::Sum).expect("a sum");
+                    assert_eq!(buffer, vec![(0..n).sum::<u32>() + n * turn; 20_000]);
+                }
+            });
+            // One that does not fit is gone, and the next is as good as ever.
+            world.send(&[1_u32, 2], to).expect("it goes");
+            world.send(&[3.5_f32], to).expect("it goes");
+            world.send(&[4_u8], to).expect("it goes");
+            assert_eq!(code(world.recv(&mut [0_u32], from)), "E0402");
+            assert_eq!(code(world.recv(&mut [0_u32], from)), "E0403");
+            let mut last = [0_u8];
+            world.recv(&mut last, from).expect("it comes");
+            assert_eq!(last, [4]);
+            assert_eq!(code(world.send(&[1_u8], n)), "E0411");
+            assert_eq!(code(world.recv(&mut [1_u8], n)), "E0411");
+        });
+    }
+}
+
+#[test]
+fn ranks_of_one_host_can_be_a_world() {
+    let places = places()[3].clone();
+    each(&places, SLOW, patient(), |world| {
+        let me = me(&world);
+        let host = places.iter().position(|ranks| ranks.contains(&me)).expect("a host") as u32;
+        let part = world.split(Some(host), -i64::from(me)).expect("a world").expect("a color");
+        let mut sum = [me];
+        part.rank().all_reduce(&mut sum, ReduceOp::Sum).expect("a sum");
+        assert_eq!(sum, [places[host as usize].iter().sum::<u32>()]);
+        assert_eq!(code(world.split(Some(0), 0)), "E0427");
+        assert_eq!(code(world.shrink()), "E0427");
+        world.rank().barrier().expect("nothing is broken");
+    });
+}
+
+/// A carrier that fails ends the call with what it says, for the rank that it says so to; all others are told by it, or
+/// wait for it in vain. Nothing of the call is left with it.
+#[test]
+fn a_carrier_that_fails() {
+    let mut cut = 0;
+    for places in places() {
+        for fails_after in [0, 1, 5, 12] {
+            let how = How { fails_after, ..SLOW };
+            let (codes, open) = each(&places, how, hasty(), |world| {
+                let mut buffer = vec![1_u32; 5000];
+                let first = world.rank().all_reduce(&mut buffer, ReduceOp::Sum).err();
+                let second = code(world.rank().barrier());
+                (first.map(|error| error.to_string()).unwrap_or_default(), second)
+            });
+            assert_eq!(open, 0, "what was begun is taken back");
+            cut += codes.iter().filter(|(first, _)| first.contains("wire is cut")).count();
+            for (first, second) in codes {
+                let known = ["E0429", "E0413", "E0405"].iter().any(|code| first.contains(code));
+                assert!(known, "{first}");
+                assert_eq!(second, "E0413", "{first}");
+            }
+        }
+    }
+    assert!(cut >= 16, "{cut}");
+}
+
+/// A rank that never comes is waited for until the deadline, and the message says what for.
+#[test]
+fn a_rank_that_does_not_come() {
+    let places = vec![vec![0, 1], vec![2, 3]];
+    let (told, open) = each(&places, SLOW, hasty(), |world| {
+        if me(&world) == 3 {
+            // It stays until the others have given up.
+            thread::sleep(Duration::from_millis(2500));
+            return String::new();
+        }
+        let mut buffer = vec![1_u32; 1000];
+        let error =
+            world.rank().all_reduce(&mut buffer, ReduceOp::Sum).expect_err("one is missing");
+        error.to_string()
+    });
+    assert_eq!(open, 0);
+    // Of its host, it is known that it did not make the call.
+    assert!(told[2].contains("rank 2 waited") && told[2].contains("for rank 3"), "{}", told[2]);
+    for told in &told[..2] {
+        let far = told.contains("of another host to") && told.contains("hierarchical.coll:");
+        assert!(told.contains("E0405") && far || told.contains("E0413"), "{told}");
+    }
+    assert!(told[..2].iter().any(|told| told.contains("E0405")), "{told:?}");
+}
+
+/// A rank that leaves is told by its name among all ranks.
+#[test]
+fn a_rank_that_leaves() {
+    let places = vec![vec![1], vec![0, 3, 2]];
+    let (told, _) = each(&places, SLOW, patient().deadline(Duration::from_secs(5)), |world| {
+        match me(&world) {
+            3 => {
+                drop(world);
+                return "E0428 rank 3".to_owned();
+            }
+            1 => return "E0428 rank 3".to_owned(),
+            _ => {}
+        }
+        world.rank().barrier().expect_err("one left").to_string()
+    });
+    for told in told {
+        assert!(told.contains("rank 3") && told.contains("E0428"), "{told}");
+    }
+}
+
+#[test]
+fn calls_that_differ() {
+    let places = vec![vec![0, 1], vec![3, 2]];
+    // On one host they are compared, and on the other nothing comes.
+    let (codes, open) = each(&places, SLOW, hasty(), |world| {
+        let len = if me(&world) == 3 { 50 } else { 40 };
+        let first = code(world.rank().all_reduce(&mut vec![1_u32; len], ReduceOp::Sum));
+        (first, code(world.rank().barrier()))
+    });
+    assert_eq!(open, 0);
+    assert!(codes[2..].iter().all(|(first, _)| first == "E0414"), "{codes:?}");
+    assert!(codes[..2].iter().all(|(first, _)| first == "E0405" || first == "E0413"), "{codes:?}");
+    assert!(codes.iter().all(|(_, second)| second == "E0413"), "{codes:?}");
+    // Between hosts, messages of other calls do not meet, of whatever length they are.
+    for (ours, theirs) in [(ReduceOp::Sum, ReduceOp::Max), (ReduceOp::Sum, ReduceOp::Prod)] {
+        let (codes, open) = each(&places, EAGER, hasty(), |world| {
+            let op = if me(&world) < 2 { ours } else { theirs };
+            code(world.rank().all_reduce(&mut [1_u32; 40], op))
+        });
+        assert_eq!(open, 0);
+        assert!(codes.iter().all(|code| code == "E0405" || code == "E0413"), "{codes:?}");
+    }
+    // A world of one host is as good as ever after it.
+    each(&[vec![1, 0]], EAGER, patient(), |world| {
+        let len = me(&world) as usize + 1;
+        let refused = world.rank().all_reduce(&mut vec![1_u32; len], ReduceOp::Sum);
+        let text = refused.expect_err("they differ").to_string();
+        assert!(text.contains("E0414"), "{text}");
+        world.rank().barrier().expect("all are there");
+    });
+}
+
+#[test]
+fn hosts_that_make_no_sense() {
+    let carrier = || Channels::new(8, EAGER)[0].clone();
+    let of = |ranks: u32, hosts: Vec<Vec<u32>>, rank: u32| -> Result<World, Error> {
+        let world = process::World::together(ranks, patient()).expect("worlds").remove(0);
+        World::over_hosts(world, hosts, rank, carrier())
+    };
+    assert_eq!(code(of(1, vec![], 0)), "E0409");
+    assert_eq!(code(of(1, vec![vec![0], vec![1]], 2)), "E0411");
+    for (ranks, hosts, rank) in [
+        (1, vec![vec![0], vec![0]], 0),
+        (1, vec![vec![0], vec![2]], 0),
+        (2, vec![vec![0], vec![1]], 0),
+        (2, vec![vec![0, 1], vec![2]], 1),
+        (1, vec![vec![0], vec![u32::MAX]], 0),
+    ] {
+        assert_eq!(code(of(ranks, hosts.clone(), rank)), "E0427", "{hosts:?}");
+    }
+    assert_eq!(code(of(2, vec![vec![1], vec![], vec![0, 2]], 0)), "none");
+}
+
+/// An abort ends the calls of this host with its reason.
+#[test]
+fn an_abort_is_told() {
+    let (told, _) = each(&[vec![0, 1], vec![2]], SLOW, hasty(), |world| match me(&world) {
+        0 => {
+            world.abort("of a wrong input").expect("it is told");
+            String::new()
+        }
+        1 => world.rank().barrier().expect_err("it is ended").to_string(),
+        _ => String::new(),
+    });
+    assert!(told[1].contains("of a wrong input"), "{}", told[1]);
+}
+
+/// The same carrier serves threads that send and others that are in calls.
+#[test]
+fn worlds_are_shared_by_threads() {
+    fn shared<T: Send + Sync>(_: &T) {}
+    each(&[vec![0], vec![1]], EAGER, patient(), |world| shared(&Arc::new(world)));
+}
