@@ -1,5 +1,7 @@
 //! A world: ranks that are processes of one host, and plans for what they call, made once for each shape.
 
+#[cfg(all(target_os = "linux", target_pointer_width = "64", target_endian = "little"))]
+mod job;
 mod nonblocking;
 mod over;
 mod parts;
@@ -87,6 +89,10 @@ impl World {
     /// # Errors
     /// E0406 for options that no run can have; else those of [`World::from_env`].
     pub fn from_env_with(options: Options) -> Result<Self, Error> {
+        #[cfg(all(target_os = "linux", target_pointer_width = "64", target_endian = "little"))]
+        if process::World::spans_hosts()? {
+            return Self::over_mpi(options);
+        }
         Ok(Self::of(process::World::from_env(options)?))
     }
 

@@ -73,7 +73,12 @@ pub(crate) fn leave_all() {
     let seats = std::mem::take(&mut *all());
     GONE.fetch_add(1, Ordering::Release);
     LAST.set(None);
-    drop(seats);
+    for (_, seat) in seats {
+        if seat.hosts() > 1 {
+            // Freeing a communicator is for all of its ranks at once, and MPI ends all that are left.
+            std::mem::forget(seat);
+        }
+    }
 }
 
 fn all() -> std::sync::MutexGuard<'static, BTreeMap<Handle, Arc<Seat>>> {

@@ -54,13 +54,16 @@ impl Joined {
 const RECORD: usize = 8 + UniqueId::BYTES;
 
 fn join(mpi: &'static Mpi, settings: &Settings, seat: &Seat) -> Result<World, String> {
+    let unmet = |error: &dyn Display| format!("the ranks did not meet: {error}");
     let id = UniqueId::new();
     let able = id.is_ok() && has_room(seat.size) && progress::begin(mpi).is_ok();
     let mut mine = vec![u8::from(able); RECORD];
     if let Ok(id) = &id {
         mine[8..].copy_from_slice(id.as_bytes());
     }
-    let all = allgather(mpi, seat, &mine)?;
+    let allgather =
+        |mine: &[u8]| mpi.allgather(seat.comm, seat.size, mine).map_err(|error| unmet(&error));
+    let all = allgather(&mine)?;
     let of = |rank: u32| &all[rank as usize * RECORD..][..RECORD];
     if (0..seat.size).any(|rank| of(rank)[0] == 0) {
         return Err("a rank has no room for another world".to_owned());
@@ -70,11 +73,10 @@ fn join(mpi: &'static Mpi, settings: &Settings, seat: &Seat) -> Result<World, St
     let local = host.iter().position(|rank| *rank == seat.rank).unwrap_or_default();
     let id = UniqueId::from_bytes(*of(host[0])[8..].first_chunk().ok_or("no id")?);
     let options = Options::new().deadline(DEADLINE);
-    let unmet = |error: &dyn Display| format!("the ranks did not meet: {error}");
     let joined = process::World::join(&id, host.len() as u32, local as u32, options);
     if seat.hosts() > 1 {
         // Those of another host may not have met.
-        let met = allgather(mpi, seat, &[u8::from(joined.is_ok())])?;
+        let met = allgather(&[u8::from(joined.is_ok())])?;
         if met.contains(&0) {
             let why =
                 joined.err().map_or("those of another host".to_owned(), |error| error.to_string());
@@ -104,14 +106,4 @@ fn has_room(ranks: u32) -> bool {
     let most = process::World::most_descriptors();
     // Half of what there is stays the program's.
     open + 2 * u64::from(ranks) + KEPT < most / 2
-}
-
-/// MPI's own allgather of bytes.
-fn allgather(mpi: &Mpi, seat: &Seat, mine: &[u8]) -> Result<Vec<u8>, String> {
-    let mut all = vec![0_u8; mine.len() * seat.size as usize];
-    let (from, to) = (mine.as_ptr().cast(), all.as_mut_ptr().cast());
-    let (len, byte) = (mine.len() as i32, mpi.byte());
-    // SAFETY: all ranks of the communicator are in this call of it, with as many bytes.
-    let wrong = unsafe { (mpi.functions().allgather)(from, len, byte, to, len, byte, seat.comm) };
-    if wrong == 0 { Ok(all) } else { Err(format!("MPI_Allgather returned {wrong}")) }
 }

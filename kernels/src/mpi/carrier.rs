@@ -1,10 +1,13 @@
 //! Messages between hosts by MPI.
 
 use std::ffi::{CStr, c_char, c_int, c_void};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, PoisonError};
+use std::thread::{self, ThreadId};
 use std::time::{Duration, Instant};
 
-use super::Mpi;
 use super::abi::Handle;
+use super::{Functions, Mpi};
 use crate::Error;
 use crate::hosts::Carrier;
 
@@ -15,6 +18,21 @@ use crate::hosts::Carrier;
 pub struct MpiCarrier {
     mpi: &'static Mpi,
     comm: Handle,
+    turns: Turns,
+}
+
+/// Whether a call failed with messages under way: then the launcher is to hear of it.
+pub(super) static FAILED: AtomicBool = AtomicBool::new(false);
+
+/// Which threads may call MPI.
+#[derive(Debug)]
+enum Turns {
+    /// Any, at once.
+    Any,
+    /// One at a time.
+    OneByOne(Mutex<()>),
+    /// That one alone.
+    Alone(ThreadId),
 }
 
 /// How long a message may take that is taken back: MPI takes back what it has not begun, and what it has begun ends when
@@ -31,12 +49,43 @@ impl MpiCarrier {
         let mut copy = 0;
         // SAFETY: there is room for the handle, and MPI knows whether `comm` is one.
         let code = unsafe { (mpi.functions().comm_dup)(comm, &raw mut copy) };
-        if code == 0 { Ok(Self { mpi, comm: copy }) } else { Err(mpi.failed("MPI_Comm_dup", code)) }
+        if code != 0 {
+            return Err(mpi.failed("MPI_Comm_dup", code));
+        }
+        Ok(Self { mpi, comm: copy, turns: Turns::Any })
+    }
+
+    /// Lets threads call MPI one at a time, as it was begun; or `alone` this thread.
+    #[must_use]
+    pub(super) fn by_turns(mut self, alone: bool) -> Self {
+        self.turns = match alone {
+            true => Turns::Alone(thread::current().id()),
+            false => Turns::OneByOne(Mutex::new(())),
+        };
+        self
+    }
+
+    /// Calls MPI when it is this thread's turn.
+    fn with<R>(&self, call: impl FnOnce(&Functions) -> R) -> Result<R, Error> {
+        let _turn = match &self.turns {
+            Turns::Any => None,
+            Turns::OneByOne(turn) => Some(turn.lock().unwrap_or_else(PoisonError::into_inner)),
+            Turns::Alone(thread) if *thread == thread::current().id() => None,
+            Turns::Alone(_) => {
+                let what = "MPI was begun for one thread, and another calls for ranks on other hosts; begin MPI by MPI_Init_thread with MPI_THREAD_SERIALIZED or more, or not at all".to_owned();
+                return Err(Error::NotJoined { what });
+            }
+        };
+        Ok(call(self.mpi.functions()))
     }
 }
 
 impl Drop for MpiCarrier {
     fn drop(&mut self) {
+        if thread::panicking() {
+            FAILED.store(true, Ordering::Relaxed);
+            return;
+        }
         let functions = self.mpi.functions();
         let mut over: c_int = 0;
         // SAFETY: the communicator is ours, and nothing is under way on it. After the end of MPI there is none.
@@ -58,10 +107,11 @@ impl Carrier for MpiCarrier {
     ) -> Result<usize, Error> {
         let (mut request, from) = (0, from.cast::<c_void>());
         let (bytes, to, tag) = (bytes as c_int, to as c_int, tag as c_int);
-        let isend = self.mpi.functions().isend;
+        let (byte, comm) = (self.mpi.byte(), self.comm);
         // SAFETY: the caller's promise for the memory; there is room for the request.
-        let code =
-            unsafe { isend(from, bytes, self.mpi.byte(), to, tag, self.comm, &raw mut request) };
+        let code = self.with(|functions| unsafe {
+            (functions.isend)(from, bytes, byte, to, tag, comm, &raw mut request)
+        })?;
         if code == 0 { Ok(request) } else { Err(self.mpi.failed("MPI_Isend", code)) }
     }
 
@@ -74,26 +124,29 @@ impl Carrier for MpiCarrier {
     ) -> Result<usize, Error> {
         let (mut request, to) = (0, to.cast::<c_void>());
         let (bytes, from, tag) = (bytes as c_int, from as c_int, tag as c_int);
-        let irecv = self.mpi.functions().irecv;
+        let (byte, comm) = (self.mpi.byte(), self.comm);
         // SAFETY: the caller's promise for the memory; there is room for the request.
-        let code =
-            unsafe { irecv(to, bytes, self.mpi.byte(), from, tag, self.comm, &raw mut request) };
+        let code = self.with(|functions| unsafe {
+            (functions.irecv)(to, bytes, byte, from, tag, comm, &raw mut request)
+        })?;
         if code == 0 { Ok(request) } else { Err(self.mpi.failed("MPI_Irecv", code)) }
     }
 
     fn ended(&self, request: &mut usize) -> Result<bool, Error> {
         let mut flag: c_int = 0;
+        let status = self.mpi.abi().status_ignore();
         // SAFETY: the request is one of ours that has not ended, and there is room for the answer.
-        let code = unsafe {
-            (self.mpi.functions().test)(request, &raw mut flag, self.mpi.abi().status_ignore())
-        };
+        let code =
+            self.with(|functions| unsafe { (functions.test)(request, &raw mut flag, status) })?;
         if code == 0 { Ok(flag != 0) } else { Err(self.mpi.failed("MPI_Test", code)) }
     }
 
     fn cancel(&self, request: usize) {
+        FAILED.store(true, Ordering::Relaxed);
         let mut request = request;
-        // SAFETY: the request is one of ours that has not ended.
-        unsafe { (self.mpi.functions().cancel)(&raw mut request) };
+        // SAFETY: the request is one of ours that has not ended. Where it is another thread's turn alone, nothing was
+        // begun.
+        _ = self.with(|functions| unsafe { (functions.cancel)(&raw mut request) });
         let begun = Instant::now();
         while matches!(self.ended(&mut request), Ok(false)) {
             if begun.elapsed() > PATIENCE {

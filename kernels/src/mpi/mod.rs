@@ -2,7 +2,8 @@
 //! pointers. Nothing is linked, and no header is needed.
 //!
 //! find (which library) -> abi (what its handles look like) -> functions (what is called) -> types (what its types and
-//! ops mean here). carrier brings the messages of ranks on several hosts.
+//! ops mean here). carrier brings the messages of ranks on
+//! several hosts, and job is the MPI of programs that have none of their own.
 //!
 //! A handle is a number here, whatever it is in the library's header: a pointer in Open MPI and in the standard ABI, an
 //! `int` in MPICH and Intel MPI.
@@ -11,6 +12,7 @@ mod abi;
 mod carrier;
 mod find;
 mod functions;
+mod job;
 mod types;
 
 use std::ffi::{CStr, c_char, c_int, c_void};
@@ -19,6 +21,7 @@ use crate::Error;
 pub use abi::{Abi, Handle};
 pub use carrier::MpiCarrier;
 pub use functions::{Functions, Symbol};
+pub use job::MpiJob;
 use types::Types;
 pub use types::{Elements, Type};
 

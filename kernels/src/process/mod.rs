@@ -46,7 +46,7 @@ pub use lent::Lent;
 pub use offers::Prepared;
 pub use plan::WorldPlan;
 pub use unique::UniqueId;
-pub use world::World;
+pub use world::{World, host_key};
 pub(crate) use {
     calls::Visit,
     parcels::{Counter, Parcel},

@@ -10,18 +10,20 @@ use roundelay_core::schedule::RANK_LIMIT;
 use rustix::fd::AsFd as _;
 use rustix::fs::{MemfdFlags, ftruncate, memfd_create};
 use rustix::process::{PidfdFlags, Resource, getpid, getrlimit, pidfd_open};
-use rustix::system::sysinfo;
+use rustix::system::{sysinfo, uname};
+use sha2::{Digest as _, Sha256};
 
 use super::arena::{Arena, Layout, RING};
 use super::board::Board;
 use super::ending::{Endings, Peer};
 use super::ends::{Mail, Parcels};
-use super::env::{from_env, from_env_of_host};
+use super::env::{from_env, from_env_of_host, spans_hosts};
 use super::fault::{Fault, Faults};
 use super::heap::Heap;
 use super::join::{Joined, join};
 use super::reach::Reach;
 use super::spinning::Spinning;
+use super::system::{boot, network};
 use super::unique::UniqueId;
 use crate::{Error, Options};
 
@@ -140,6 +142,14 @@ impl World {
     pub fn from_env(options: Options) -> Result<Self, Error> {
         let place = from_env()?;
         Self::join(&place.id, place.nranks, place.rank, options)
+    }
+
+    /// Whether a launcher says that this process is one of an MPI job on several hosts.
+    ///
+    /// # Errors
+    /// E0427 where what it says makes no sense.
+    pub fn spans_hosts() -> Result<bool, Error> {
+        spans_hosts()
     }
 
     /// Joins those ranks of a launch that run on this host, under a launcher that tells each its number among them.
@@ -345,6 +355,16 @@ impl World {
             Err(TryLockError::Poisoned(own)) => Ok(own.into_inner()),
         }
     }
+}
+
+/// What tells this host from others: nobody on another host has the same bytes.
+pub fn host_key() -> [u8; 32] {
+    let mut hash = Sha256::new();
+    hash.update(b"roundelay host\0");
+    hash.update(boot().unwrap_or_default());
+    hash.update(network().unwrap_or_default().to_le_bytes());
+    hash.update(uname().nodename().to_bytes());
+    hash.finalize().into()
 }
 
 /// Where things lie in the arena of so many ranks on this machine.

@@ -32,6 +32,8 @@ struct Launcher {
     local_rank: Option<&'static str>,
     /// How many hosts there are.
     hosts: Option<&'static str>,
+    /// Whether its processes may be an MPI job, whose messages reach other hosts.
+    mpi: bool,
 }
 
 /// By `roundelay launch`, or by hand.
@@ -50,6 +52,7 @@ const LAUNCHERS: [Launcher; 4] = [
         local: Some("LOCAL_WORLD_SIZE"),
         local_rank: Some("LOCAL_RANK"),
         hosts: None,
+        mpi: false,
     },
     Launcher {
         who: "Open MPI",
@@ -60,6 +63,7 @@ const LAUNCHERS: [Launcher; 4] = [
         local: Some("OMPI_COMM_WORLD_LOCAL_SIZE"),
         local_rank: Some("OMPI_COMM_WORLD_LOCAL_RANK"),
         hosts: None,
+        mpi: true,
     },
     Launcher {
         who: "MPICH or Intel MPI",
@@ -70,6 +74,7 @@ const LAUNCHERS: [Launcher; 4] = [
         local: Some("MPI_LOCALNRANKS"),
         local_rank: Some("MPI_LOCALRANKID"),
         hosts: None,
+        mpi: true,
     },
     Launcher {
         who: "Slurm",
@@ -80,6 +85,7 @@ const LAUNCHERS: [Launcher; 4] = [
         local: None,
         local_rank: None,
         hosts: Some("SLURM_STEP_NUM_NODES"),
+        mpi: true,
     },
 ];
 
@@ -97,6 +103,23 @@ pub(super) fn place_on(host: &str, sources: &Sources<'_>) -> Result<Place, Error
     by(sources, |launcher, sources| launcher.place_on(host, sources))
 }
 
+/// Whether the first launcher whose names are there started an MPI job on several hosts.
+pub(super) fn spans_hosts(sources: &Sources<'_>) -> Result<bool, Error> {
+    match launcher(sources) {
+        Some(launcher) if launcher.mpi => Ok(launcher.elsewhere(sources)?.is_some()),
+        _ => Ok(false),
+    }
+}
+
+/// The first launcher whose names are there, unless our own are.
+fn launcher(sources: &Sources<'_>) -> Option<&'static Launcher> {
+    let is_there = |name: &str| (sources.var)(name).is_some();
+    if OWN.iter().any(|name| is_there(name)) {
+        return None;
+    }
+    LAUNCHERS.iter().find(|launcher| launcher.needed().all(is_there))
+}
+
 /// What the first launcher tells whose names are there.
 fn by(
     sources: &Sources<'_>,
@@ -106,10 +129,8 @@ fn by(
     if OWN.iter().any(|name| is_there(name)) {
         return own(sources);
     }
-    for launcher in &LAUNCHERS {
-        if launcher.needed().all(is_there) {
-            return then(launcher, sources);
-        }
+    if let Some(launcher) = launcher(sources) {
+        return then(launcher, sources);
     }
     let sets = [found_and_missing("`roundelay launch`", OWN.into_iter(), &is_there)].into_iter();
     let others = LAUNCHERS
@@ -171,21 +192,28 @@ impl Launcher {
     fn place(&self, sources: &Sources<'_>) -> Result<Place, Error> {
         let Self { who, rank, nranks: size, .. } = self;
         let (rank, nranks) = rank_of(sources, rank, size)?;
+        if let Some(elsewhere) = self.elsewhere(sources)? {
+            return not_joined(format!(
+                "{who} started {nranks} ranks ({size}) {elsewhere}; only ranks of an MPI job meet on several hosts: start all of them on one, or by `mpirun`"
+            ));
+        }
+        Ok(Place { id: UniqueId::of_job(&self.job(sources)?), nranks, rank })
+    }
+
+    /// What it says of ranks on other hosts, in words, if there are any.
+    fn elsewhere(&self, sources: &Sources<'_>) -> Result<Option<String>, Error> {
+        let (_, nranks) = rank_of(sources, self.rank, self.nranks)?;
         if let Some((name, local)) = number_if_there(sources, self.local)?
             && local != nranks
         {
-            return not_joined(format!(
-                "{who} started {nranks} ranks ({size}) and {local} of them on this host ({name}); ranks on several hosts cannot meet yet: start all of them on one"
-            ));
+            return Ok(Some(format!("and {local} of them on this host ({name})")));
         }
         if let Some((name, hosts)) = number_if_there(sources, self.hosts)?
             && hosts != 1
         {
-            return not_joined(format!(
-                "{who} started {nranks} ranks ({size}) on {hosts} hosts ({name}); ranks on several hosts cannot meet yet: start all of them on one"
-            ));
+            return Ok(Some(format!("on {hosts} hosts ({name})")));
         }
-        Ok(Place { id: UniqueId::of_job(&self.job(sources)?), nranks, rank })
+        Ok(None)
     }
 
     /// What it says of the ranks on the host of this name.

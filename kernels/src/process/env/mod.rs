@@ -42,6 +42,14 @@ pub(super) fn from_env() -> Result<Place, Error> {
     launchers::place(&SOURCES)
 }
 
+/// Whether a launcher says that this process is one of an MPI job on several hosts.
+///
+/// # Errors
+/// E0427 where what is there makes no sense.
+pub(super) fn spans_hosts() -> Result<bool, Error> {
+    launchers::spans_hosts(&SOURCES)
+}
+
 /// What a launcher left in the environment of this process's place among the ranks of this host: under `mpirun` and
 /// torchrun there may be more elsewhere.
 ///
