@@ -10,13 +10,9 @@
 
 mod meets;
 
-use std::collections::HashMap;
-use std::hash::BuildHasherDefault;
-
 use super::{Action, MessageId, TwoSided, fault};
 use crate::diagnostics::Finding;
 use crate::ids::{OpId, RankId};
-use crate::schedule::interner::Mix;
 use crate::stages::stage;
 use meets::{Windows, meets};
 
@@ -113,19 +109,17 @@ impl Highest {
     }
 }
 
-/// The round of each message, from 1. What ends before a message begins comes before it among the messages, too.
+/// The round of each message, from 1. What ends before a message begins comes before it among the messages, too; and of
+/// two messages from one rank to another the second begins later at both ends, so its round is no lower.
 fn rounds(form: &TwoSided, windows: &Windows) -> Vec<u32> {
     let ranks = (0..form.schedule().nranks).map(RankId);
     let mut ended: Vec<Highest> =
         ranks.map(|rank| Highest(vec![0; form.actions(rank).len() + 1])).collect();
-    let mut of_pair: HashMap<(RankId, RankId), u32, BuildHasherDefault<Mix>> = HashMap::default();
     let mut rounds = Vec::with_capacity(form.messages().len());
     for (at, message) in form.messages().iter().enumerate() {
         let ends = [(message.from, windows.sends[at]), (message.to, windows.receives[at])];
         let before = ends.map(|(rank, window)| ended[rank.index()].before(window.begins));
-        let last = of_pair.entry((message.from, message.to)).or_insert(0);
-        let round = (before[0].max(before[1]) + 1).max(*last);
-        *last = round;
+        let round = before[0].max(before[1]) + 1;
         for (rank, window) in ends {
             ended[rank.index()].raise(window.ends, round);
         }
