@@ -2,11 +2,10 @@
 
 use std::time::Duration;
 
-use roundelay_kernels::Stuck;
 use roundelay_kernels::cuda::{CudaOptions, CudaPlan, CudaWorld, Error, Rooms};
 
 use super::cases::Case;
-use super::engine::Engine;
+use super::engine::{Engine, blames_last};
 
 /// Launches between two looks at the results.
 const BETWEEN: u32 = 10;
@@ -81,7 +80,7 @@ impl Engine for Cuda {
         launches(&world, &plan, case, in_place, repeats).map_err(|error| coded(&error))?
     }
 
-    fn stuck(&self, case: &Case) -> Result<Stuck, String> {
+    fn stuck(&self, case: &Case) -> Result<String, String> {
         let (world, mut plan) = self.plan(case, Duration::from_millis(300))?;
         let rooms = Rooms::new(&world, case.buffers(), &case.inputs());
         let (mut rooms, stream) = (rooms.map_err(|error| coded(&error))?, world.stream());
@@ -90,7 +89,7 @@ impl Engine for Cuda {
         for _ in 0..3 {
             rooms.launch(&plan, &stream, false).map_err(|error| coded(&error))?;
             report = match plan.wait() {
-                Err(Error::Host(roundelay_kernels::Error::Timeout(stuck))) => Ok(*stuck),
+                Err(Error::Host(roundelay_kernels::Error::Timeout(stuck))) => blames_last(&stuck, case),
                 Err(error) => Err(coded(&error)),
                 Ok(()) => Err("no wait gave up".to_owned()),
             };

@@ -334,6 +334,7 @@ pub struct NcclComm(Arc<Shared>);
 pub(super) struct Shared {
     pub(super) link: Mutex<Link>,
     pub(super) device: Device,
+    stream: Arc<CudaStream>,
     pub(super) rank: RankId,
     pub(super) nranks: u32,
     pub(super) deadline: Duration,
@@ -364,9 +365,11 @@ impl NcclComm {
         let device = Device::open(device)?;
         let opening = format!("opening device {}", device.ordinal);
         device.context.bind_to_thread().map_err(failed(opening))?;
+        let making = format!("making a stream on device {}", device.ordinal);
+        let stream = device.context.new_stream().map_err(failed(making))?;
         let rank = rank.into();
         let link = Mutex::new(Link::join(nccl, id, (rank, nranks), deadline)?);
-        Ok(Self(Arc::new(Shared { link, device, rank, nranks, deadline })))
+        Ok(Self(Arc::new(Shared { link, device, stream, rank, nranks, deadline })))
     }
 
     /// The version of NCCL, as it counts: 2.30.4 is 23004.
@@ -392,9 +395,9 @@ impl NcclComm {
         &self.0.device.context
     }
 
-    /// The default stream of its device.
-    pub fn stream(&self) -> Arc<CudaStream> {
-        self.0.device.context.default_stream()
+    /// A stream of the rank's own. Ranks of one device must not share a stream: each would wait for what comes after it.
+    pub fn stream(&self) -> &Arc<CudaStream> {
+        &self.0.stream
     }
 
     /// A buffer of `bytes` zero bytes on its device; of one byte where `bytes` is 0. `what` names it in messages.

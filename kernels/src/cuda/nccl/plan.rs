@@ -104,7 +104,9 @@ impl NcclPlan {
             comm: comm.clone(),
             last: Mutex::new(None),
         };
-        device.finish("preparing the plan")?;
+        // Not the whole device: another rank of this process may be on it, and wait for this one.
+        let zeroed = device.context.default_stream().synchronize();
+        zeroed.map_err(failed("preparing the plan"))?;
         Ok(plan)
     }
 
@@ -134,7 +136,7 @@ impl NcclPlan {
     }
 
     /// Issues the rank's part on its slices, and returns when NCCL has taken all of it, which other ranks must issue
-    /// theirs for: results are there when `stream` has come so far.
+    /// theirs for: results are there when `stream` has come so far. No other rank uses `stream`.
     ///
     /// # Errors
     /// E0402 for slices of wrong length; E0403 for another element type than the plan's; E0405 where other ranks do not
@@ -300,8 +302,11 @@ fn unfit(findings: Vec<Finding>) -> Error {
 impl Drop for NcclPlan {
     /// Waits: what is under way uses the plan's scratch. Past the deadline, the communicator is given up, which ends it.
     fn drop(&mut self) {
-        // A context that is lost runs nothing any more.
-        let _ = self.wait();
-        let _ = self.comm.shared().device.finish("ending the plan");
+        let waited = self.wait();
+        if let (Err(_), Some(Last { done, .. })) = (waited, &*self.last()) {
+            self.comm.link().give_up();
+            // A context that is lost runs nothing any more.
+            let _ = done.synchronize();
+        }
     }
 }

@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::ptr;
-use std::sync::{Barrier, OnceLock};
+use std::sync::OnceLock;
 use std::time::Duration;
 
 use roundelay_core::dtype::{DType, ReduceOp};
@@ -134,18 +134,13 @@ impl Case {
         breaks: Breaks<'_>,
     ) -> Vec<Result<Vec<u8>, Error>> {
         let id = NcclId::of(nccl()).expect("a name");
-        // Who has an error stays until all have come to an end.
-        let all = Barrier::new(self.ranks().count());
         std::thread::scope(|scope| {
             let of_rank = |rank| {
-                let (id, all) = (&id, &all);
+                let id = &id;
                 scope.spawn(move || {
                     let nranks = self.form.schedule().nranks;
-                    let mut link = Link::join(nccl(), id, (rank, nranks), deadline);
-                    let joined = link.as_mut().map_err(|error| error.clone());
-                    let done = joined.and_then(|link| self.issue(rank, in_place, link, breaks));
-                    all.wait();
-                    done
+                    let mut link = Link::join(nccl(), id, (rank, nranks), deadline)?;
+                    self.issue(rank, in_place, &mut link, breaks)
                 })
             };
             let threads: Vec<_> = self.ranks().map(of_rank).collect();

@@ -1,0 +1,158 @@
+//! Algorithms over NCCL's sends and receives: each rank a thread, all of them on one GPU.
+
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use roundelay_kernels::cuda::cudarc::driver::CudaSlice;
+use roundelay_kernels::cuda::{CudaWorld, Error, NcclComm, NcclId, NcclPlan};
+
+use super::cases::Case;
+use super::engine::Engine;
+
+/// The first that lets ranks share a device, where `NCCL_MULTI_RANK_GPU_ENABLE` is 1.
+const FIRST: u32 = 23_000;
+
+pub(crate) struct Nccl {
+    device: usize,
+    name: String,
+    version: u32,
+    patience: Duration,
+    /// The ranks that met last: meeting takes longer than most calls.
+    met: Mutex<Vec<NcclComm>>,
+}
+
+fn coded(error: &Error) -> String {
+    format!("[{}] {error}", error.code())
+}
+
+/// What each rank does on a thread of its own, all at once.
+fn each<T: Send, R: Send>(
+    ranks: impl IntoIterator<Item = T>,
+    work: impl Fn(T) -> Result<R, Error> + Sync,
+) -> Result<Vec<R>, String> {
+    let (work, ranks): (_, Vec<T>) = (&work, ranks.into_iter().collect());
+    std::thread::scope(|scope| {
+        let threads: Vec<_> =
+            ranks.into_iter().map(|rank| scope.spawn(move || work(rank))).collect();
+        let done = threads.into_iter().map(|thread| thread.join().expect("no panic"));
+        done.collect::<Vec<_>>().into_iter().collect::<Result<_, _>>()
+    })
+    .map_err(|error| coded(&error))
+}
+
+impl Nccl {
+    /// NCCL with ranks on that device, or why there is none.
+    pub(crate) fn new(device: usize, patience: Duration) -> Result<Self, String> {
+        let world = CudaWorld::on(&[device], 1).map_err(|error| coded(&error))?;
+        let name = world.names().next().unwrap_or("a GPU").to_owned();
+        let version = NcclComm::version().map_err(|error| coded(&error))?;
+        if version < FIRST {
+            return Err(format!("NCCL {version} takes one rank a device; 2.30 takes several"));
+        }
+        Ok(Self { device, name, version, patience, met: Mutex::default() })
+    }
+
+    fn meet(&self, nranks: u32, deadline: Duration) -> Result<Vec<NcclComm>, String> {
+        let id = NcclId::new().map_err(|error| coded(&error))?;
+        each(0..nranks, |rank| NcclComm::join(self.device, &id, rank, nranks, deadline))
+    }
+
+    /// Ranks of a communicator, made anew where there are others or an error before.
+    fn ranks(&self, nranks: u32) -> Result<Vec<NcclComm>, String> {
+        let mut met = self.met.lock().unwrap_or_else(PoisonError::into_inner);
+        if met.len() != nranks as usize {
+            // All at once, as they met.
+            each(met.drain(..), |comm| {
+                drop(comm);
+                Ok(())
+            })?;
+            *met = self.meet(nranks, self.patience)?;
+        }
+        Ok(met.clone())
+    }
+
+    fn part(
+        comm: &NcclComm,
+        case: &Case,
+        in_place: bool,
+        repeats: u32,
+    ) -> Result<Vec<u8>, Error> {
+        let stream = comm.stream();
+        let data = case.data;
+        let plan = NcclPlan::new(comm, case.proved, data.count as u64, data.dtype, data.op)?;
+        let (buffers, input) =
+            (case.buffers()[comm.rank().index()], &case.inputs()[comm.rank().index()]);
+        let copied = |what: &str| {
+            let what = what.to_owned();
+            move |error| Error::KernelFailed { what, why: format!("{error:?}") }
+        };
+        let mut given = comm.buffer("input", buffers.input)?;
+        let mut room = comm.buffer("output", buffers.shared)?;
+        let put = |room: &mut CudaSlice<u8>, bytes: &[u8]| {
+            let mut place = room.slice_mut(..bytes.len());
+            stream.memcpy_htod(bytes, &mut place).map_err(copied("copying inputs"))
+        };
+        put(&mut given, input)?;
+        for _ in 0..repeats {
+            if in_place {
+                put(&mut room, &Case::entered(&buffers, input))?;
+                plan.launch_bytes_in_place(stream, &mut room.slice_mut(..buffers.shared))?;
+            } else {
+                put(&mut room, &vec![0xA5; buffers.output])?;
+                let mut output = room.slice_mut(..buffers.output);
+                plan.launch_bytes(stream, &given.slice(..buffers.input), &mut output)?;
+            }
+        }
+        plan.wait()?;
+        let at = if in_place { buffers.output_at } else { 0 };
+        let mut result = vec![0; buffers.output];
+        if !result.is_empty() {
+            let place = room.slice(at..at + buffers.output);
+            stream.memcpy_dtoh(&place, &mut result).map_err(copied("copying outputs"))?;
+            stream.synchronize().map_err(copied("copying outputs"))?;
+        }
+        Ok(result)
+    }
+}
+
+impl Engine for Nccl {
+    fn about(&self) -> String {
+        let Self { device, name, version, .. } = self;
+        format!("sends and receives of NCCL {version} on device {device}, {name}, a thread for each rank")
+    }
+
+    fn is_slow(&self) -> bool {
+        true
+    }
+
+    fn has_kernels(&self) -> bool {
+        false
+    }
+
+    fn run(&self, case: &Case, in_place: bool, repeats: u32) -> Result<Vec<Vec<u8>>, String> {
+        let ranks = self.ranks(case.nranks)?;
+        let outputs = each(ranks, |comm| Self::part(&comm, case, in_place, repeats));
+        if outputs.is_err() {
+            self.met.lock().unwrap_or_else(PoisonError::into_inner).clear();
+        }
+        outputs
+    }
+
+    fn stuck(&self, case: &Case) -> Result<String, String> {
+        let ranks = self.meet(case.nranks, Duration::from_secs(2))?;
+        let last = case.nranks - 1;
+        let told = each(ranks, |comm| {
+            // It is there until the others have given up, and makes no call.
+            if comm.rank().0 == last {
+                std::thread::sleep(Duration::from_secs(4));
+                return Ok(None);
+            }
+            Ok(Self::part(&comm, case, false, 1).err())
+        })?;
+        let told: Vec<String> = told.iter().flatten().map(coded).collect();
+        match told.iter().find(|told| told.starts_with("[E0405]")) {
+            Some(late) => Ok(late.clone()),
+            None => Err(format!("no rank was late: {told:?}")),
+        }
+    }
+}
