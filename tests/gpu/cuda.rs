@@ -89,7 +89,9 @@ impl Engine for Cuda {
         for _ in 0..3 {
             rooms.launch(&plan, &stream, false).map_err(|error| coded(&error))?;
             report = match plan.wait() {
-                Err(Error::Host(roundelay_kernels::Error::Timeout(stuck))) => blames_last(&stuck, case),
+                Err(Error::Host(roundelay_kernels::Error::Timeout(stuck))) => {
+                    blames_last(&stuck, case)
+                }
                 Err(error) => Err(coded(&error)),
                 Ok(()) => Err("no wait gave up".to_owned()),
             };

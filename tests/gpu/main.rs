@@ -147,7 +147,8 @@ fn one(engine: &dyn Engine, algorithm: &Configured, quick: bool) -> (usize, Vec<
         for data in Data::all(engine, nranks, quick) {
             let kinds = protocols.iter().map(|protocol| (Form::Loops, *protocol));
             // A table is another text, so one set of data will do.
-            let table = (data.is_first() && engine.has_kernels()).then_some((Form::Table, Protocol::Direct));
+            let table = (data.is_first() && engine.has_kernels())
+                .then_some((Form::Table, Protocol::Direct));
             for (form, protocol) in kinds.chain(table) {
                 let case = Case { algorithm, proved: &proved, nranks, data, form, protocol };
                 for in_place in [false, true] {

@@ -40,6 +40,23 @@ fn each<T: Send, R: Send>(
     .map_err(|error| coded(&error))
 }
 
+/// Ranks end all at once, as they met.
+fn leave(met: &mut Vec<NcclComm>) -> Result<(), String> {
+    each(met.drain(..), |comm| {
+        drop(comm);
+        Ok(())
+    })
+    .map(|_: Vec<()>| ())
+}
+
+impl Drop for Nccl {
+    fn drop(&mut self) {
+        if let Err(why) = leave(self.met.get_mut().unwrap_or_else(PoisonError::into_inner)) {
+            println!("# ending NCCL: {why}");
+        }
+    }
+}
+
 impl Nccl {
     /// NCCL with ranks on that device, or why there is none.
     pub(crate) fn new(device: usize, patience: Duration) -> Result<Self, String> {
@@ -61,22 +78,13 @@ impl Nccl {
     fn ranks(&self, nranks: u32) -> Result<Vec<NcclComm>, String> {
         let mut met = self.met.lock().unwrap_or_else(PoisonError::into_inner);
         if met.len() != nranks as usize {
-            // All at once, as they met.
-            each(met.drain(..), |comm| {
-                drop(comm);
-                Ok(())
-            })?;
+            leave(&mut met)?;
             *met = self.meet(nranks, self.patience)?;
         }
         Ok(met.clone())
     }
 
-    fn part(
-        comm: &NcclComm,
-        case: &Case,
-        in_place: bool,
-        repeats: u32,
-    ) -> Result<Vec<u8>, Error> {
+    fn part(comm: &NcclComm, case: &Case, in_place: bool, repeats: u32) -> Result<Vec<u8>, Error> {
         let stream = comm.stream();
         let data = case.data;
         let plan = NcclPlan::new(comm, case.proved, data.count as u64, data.dtype, data.op)?;
@@ -118,7 +126,9 @@ impl Nccl {
 impl Engine for Nccl {
     fn about(&self) -> String {
         let Self { device, name, version, .. } = self;
-        format!("sends and receives of NCCL {version} on device {device}, {name}, a thread for each rank")
+        format!(
+            "sends and receives of NCCL {version} on device {device}, {name}, a thread for each rank"
+        )
     }
 
     fn is_slow(&self) -> bool {
@@ -133,7 +143,7 @@ impl Engine for Nccl {
         let ranks = self.ranks(case.nranks)?;
         let outputs = each(ranks, |comm| Self::part(&comm, case, in_place, repeats));
         if outputs.is_err() {
-            self.met.lock().unwrap_or_else(PoisonError::into_inner).clear();
+            leave(&mut self.met.lock().unwrap_or_else(PoisonError::into_inner))?;
         }
         outputs
     }
