@@ -136,7 +136,7 @@ pub trait OnDevice: Algorithm {
     /// bits.
     ///
     /// # Errors
-    /// [`Error::Unproved`](crate::Error::Unproved) with the findings of the proof; E0407 for scratch with more bytes than
+    /// [`Error::Unproved`](crate::Error::Unproved) with the findings of the proof; E0407 for a buffer with more bytes than
     /// addresses; E0415 without NVRTC, which compiles what folds; E0419 where the device's memory does not suffice;
     /// E0426 where the algorithm does not come to sends and receives; E0431 where the elements do not have the op.
     fn plan_over_nccl(

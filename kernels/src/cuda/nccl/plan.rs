@@ -75,7 +75,7 @@ impl NcclPlan {
     /// elements a unit. The kernel that folds is compiled now.
     ///
     /// # Errors
-    /// E0401 where the proof is for another number of ranks; E0407 for scratch with more bytes than addresses; E0415
+    /// E0401 where the proof is for another number of ranks; E0407 for a buffer with more bytes than addresses; E0415
     /// without NVRTC; E0419 where the device's memory does not suffice; E0425 for a fault of the compiler; E0426 where
     /// the algorithm does not come to sends and receives; E0431 where the elements do not have the op.
     pub fn new(

@@ -11,6 +11,8 @@ use crate::host::Error;
 
 /// Where scratch of another name begins: where any element type and any load may.
 const ALIGNMENT: u64 = 256;
+/// No buffer has so many bytes.
+const MOST: u64 = 1 << 62;
 
 /// A rank's input, its output and its scratch.
 #[derive(Clone, Copy, Debug)]
@@ -76,7 +78,7 @@ impl Steps {
     /// The steps of `rank` for `count` elements a unit.
     ///
     /// # Errors
-    /// E0407 for scratch with more bytes than addresses.
+    /// E0407 for a buffer with more bytes than addresses.
     pub(super) fn new(
         form: &TwoSided,
         groups: &Groups,
@@ -85,7 +87,7 @@ impl Steps {
         (dtype, op): (DType, ReduceOp),
     ) -> Result<Self, Error> {
         let (schedule, proof, size) = (&**form.schedule(), form.proof(), dtype.size() as u64);
-        let starts = starts(schedule, count, size)?;
+        let starts = starts(schedule, rank, count, size)?;
         let average = if op == ReduceOp::Avg { i64::from(schedule.nranks) } else { 0 };
         let writer = Writer { form, schedule, starts: &starts, count, size };
         let finish: HashSet<OpId> = proof.finish.iter().copied().collect();
@@ -108,17 +110,22 @@ impl Steps {
     }
 }
 
-/// Where scratch of each name begins, and where all of it ends.
-fn starts(schedule: &Schedule, count: u64, size: u64) -> Result<Vec<u64>, Error> {
-    let mut starts = vec![0_u64];
+/// Where scratch of each name begins, and where all of it ends; E0407 where that, or a buffer of the caller, has more
+/// bytes than addresses.
+fn starts(schedule: &Schedule, rank: RankId, count: u64, size: u64) -> Result<Vec<u64>, Error> {
+    let too_large = |what: &str| Error::TooLarge {
+        what: format!("{what} for {count} elements a unit has more bytes than addresses"),
+    };
+    let bytes = |elements: u64| elements.checked_mul(size).filter(|bytes| *bytes < MOST);
+    for (buffer, what) in [(Buffer::Input, "the input"), (Buffer::Output, "the output")] {
+        bytes(schedule.elements(buffer, rank, count)).ok_or_else(|| too_large(what))?;
+    }
+    let mut starts = vec![0];
     let mut end = 0_u64;
     for scratch in &schedule.scratch {
-        let bytes = scratch.elements(count).checked_mul(size);
-        let bytes = bytes.and_then(|bytes| bytes.checked_next_multiple_of(ALIGNMENT));
-        let next = bytes.and_then(|bytes| end.checked_add(bytes)).filter(|end| *end < 1 << 62);
-        end = next.ok_or_else(|| Error::TooLarge {
-            what: format!("scratch for {count} elements a unit has more bytes than addresses"),
-        })?;
+        let next =
+            bytes(scratch.elements(count)).map(|bytes| end + bytes.next_multiple_of(ALIGNMENT));
+        end = next.filter(|end| *end < MOST).ok_or_else(|| too_large("scratch"))?;
         starts.push(end);
     }
     Ok(starts)

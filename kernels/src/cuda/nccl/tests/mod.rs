@@ -4,4 +4,5 @@
 mod broken;
 mod library;
 mod programs;
+mod steps;
 mod world;

@@ -7,6 +7,7 @@ use roundelay_core::check::dependencies::Dependencies;
 use roundelay_core::compile_with;
 use roundelay_core::dtype::{DType, ReduceOp};
 use roundelay_core::program::Configured;
+use roundelay_core::rational::Rat;
 use roundelay_core::schedule::{Algorithm as _, text};
 use roundelay_core::syntax::Source;
 use roundelay_core::verify::{Callers, Proved};
@@ -28,7 +29,7 @@ const KINDS: [(DType, ReduceOp); 6] = [
 /// All algorithms of the library.
 pub(super) fn library() -> Vec<Configured> {
     let algorithms = |(name, text): &(&str, &str)| {
-        let source = Source::from_text(*name, *text);
+        let source = Source::from_text(*name, text);
         let program = compile_with(&source, Frontend::File, &Dependencies::library(LIBRARY));
         let program = program.unwrap_or_else(|errors| panic!("{errors:#?}"));
         let all = program.algorithms.into_iter();
@@ -121,15 +122,10 @@ pub(super) fn trees(dice: &mut SplitMix64) -> String {
     schedule
 }
 
+/// The beginning of a piece, as a fraction in lowest terms.
 fn part(piece: u64, pieces: u64) -> String {
-    match (piece, pieces - piece) {
-        (0, _) => "0".to_owned(),
-        (_, 0) => "1".to_owned(),
-        _ => {
-            let both = if piece % 2 == 0 && pieces % 2 == 0 { 2 } else { 1 };
-            format!("{}/{}", piece / both, pieces / both)
-        }
-    }
+    let whole = Rat::new(piece, pieces).expect("a fraction");
+    whole.to_string()
 }
 
 /// What was proved of such a text, for one call of all ranks: its peers do not say when they have read.

@@ -89,7 +89,7 @@ impl Case {
         let what = &proved.schedule().algorithm;
         let form = TwoSided::new(&proved).unwrap_or_else(|found| panic!("{what}: {found:?}"));
         let groups = Groups::new(&form).unwrap_or_else(|found| panic!("{what}: {found:?}"));
-        Self { form, groups, proved, count, kind }
+        Self { proved, form, groups, count, kind }
     }
 
     pub(super) fn steps(&self, rank: RankId) -> Steps {
