@@ -19,11 +19,11 @@ pub(crate) trait Engine {
     /// The outputs of all ranks, the same after each of so many launches in a row.
     fn run(&self, case: &Case, in_place: bool, repeats: u32) -> Result<Vec<Vec<u8>>, String>;
 
-    /// The report of a launch in which the last rank never runs; an error if it blames another.
-    fn stuck(&self, case: &Case) -> Result<String, String>;
+    /// What is reported where the last rank never runs; an error if another is blamed, or none.
+    fn without_last(&self, case: &Case) -> Result<String, String>;
 }
 
-/// The report, if it blames the last rank.
+/// The report of a wait, if it blames the last rank.
 pub(crate) fn blames_last(stuck: &Stuck, case: &Case) -> Result<String, String> {
     let last = case.nranks - 1;
     if stuck.waiting_on.ends_with(&format!("from rank {last}")) {

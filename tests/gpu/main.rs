@@ -113,7 +113,7 @@ fn check(args: &Args) -> usize {
             println!("  {why}");
         }
     }
-    match stuck(engine) {
+    match without_last(engine) {
         Ok(report) => println!("a rank that never runs is reported: {report}"),
         Err(why) => {
             failed += 1;
@@ -167,12 +167,12 @@ fn one(engine: &dyn Engine, algorithm: &Configured, quick: bool) -> (usize, Vec<
 }
 
 /// The report of a ring whose last rank never runs.
-fn stuck(engine: &dyn Engine) -> Result<String, String> {
+fn without_last(engine: &dyn Engine) -> Result<String, String> {
     const NRANKS: u32 = 4;
     let ring = select::library().iter().find(|algorithm| algorithm.name() == "RingAllReduce");
     let algorithm = ring.ok_or("the library has no RingAllReduce")?;
     let proved = prove_source(algorithm, NRANKS).map_err(|all| all[0].title.clone())?;
     let data = Data { count: 100, dtype: DType::F32, op: ReduceOp::Sum };
     let (form, protocol) = (Form::Loops, Protocol::Direct);
-    engine.stuck(&Case { algorithm, proved: &proved, nranks: NRANKS, data, form, protocol })
+    engine.without_last(&Case { algorithm, proved: &proved, nranks: NRANKS, data, form, protocol })
 }

@@ -3,10 +3,11 @@
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use roundelay_kernels::cuda::cudarc::driver::CudaSlice;
+use roundelay_kernels::cuda::cudarc::driver::{CudaSlice, DriverError};
 use roundelay_kernels::cuda::{CudaWorld, Error, NcclComm, NcclId, NcclPlan};
+use roundelay_kernels::grid::Buffers;
 
-use super::cases::Case;
+use super::cases::{Case, Data};
 use super::engine::Engine;
 
 /// The first that lets ranks share a device, where `NCCL_MULTI_RANK_GPU_ENABLE` is 1.
@@ -84,31 +85,56 @@ impl Nccl {
         Ok(met.clone())
     }
 
-    fn part(comm: &NcclComm, case: &Case, in_place: bool, repeats: u32) -> Result<Vec<u8>, Error> {
+    /// The outputs of a run. All ranks are ready before one of them launches: what is loaded or allocated may wait for
+    /// the whole device, on which others would wait for this one.
+    fn outputs(
+        ranks: Vec<NcclComm>,
+        case: &Case,
+        in_place: bool,
+        repeats: u32,
+    ) -> Result<Vec<Vec<u8>>, String> {
+        let parts = each(ranks, |comm| Part::new(comm, case))?;
+        each(parts, |mut part| part.run(in_place, repeats))
+    }
+}
+
+/// A rank with its part of a case.
+struct Part {
+    comm: NcclComm,
+    plan: NcclPlan,
+    buffers: Buffers,
+    bytes: Vec<u8>,
+    input: CudaSlice<u8>,
+    room: CudaSlice<u8>,
+}
+
+impl Part {
+    fn new(comm: NcclComm, case: &Case) -> Result<Self, Error> {
+        let Data { count, dtype, op } = case.data;
+        let rank = comm.rank().index();
+        let (buffers, bytes) = (case.buffers()[rank], case.inputs().swap_remove(rank));
+        let plan = NcclPlan::new(&comm, case.proved, count as u64, dtype, op)?;
+        let mut input = comm.buffer("input", buffers.input)?;
+        let room = comm.buffer("output", buffers.shared)?;
+        let mut place = input.slice_mut(..bytes.len());
+        comm.stream().memcpy_htod(&bytes, &mut place).map_err(copying)?;
+        comm.stream().synchronize().map_err(copying)?;
+        Ok(Self { comm, plan, buffers, bytes, input, room })
+    }
+
+    fn run(&mut self, in_place: bool, repeats: u32) -> Result<Vec<u8>, Error> {
+        let Self { comm, plan, buffers, bytes, input, room } = self;
         let stream = comm.stream();
-        let data = case.data;
-        let plan = NcclPlan::new(comm, case.proved, data.count as u64, data.dtype, data.op)?;
-        let (buffers, input) =
-            (case.buffers()[comm.rank().index()], &case.inputs()[comm.rank().index()]);
-        let copied = |what: &str| {
-            let what = what.to_owned();
-            move |error| Error::KernelFailed { what, why: format!("{error:?}") }
-        };
-        let mut given = comm.buffer("input", buffers.input)?;
-        let mut room = comm.buffer("output", buffers.shared)?;
-        let put = |room: &mut CudaSlice<u8>, bytes: &[u8]| {
-            let mut place = room.slice_mut(..bytes.len());
-            stream.memcpy_htod(bytes, &mut place).map_err(copied("copying inputs"))
-        };
-        put(&mut given, input)?;
+        // What is not written again would be right from the last time; in place, inputs are gone.
+        let fresh =
+            if in_place { Case::entered(buffers, bytes) } else { vec![0xA5; buffers.output] };
         for _ in 0..repeats {
+            let mut room = room.slice_mut(..fresh.len());
+            stream.memcpy_htod(&fresh, &mut room).map_err(copying)?;
             if in_place {
-                put(&mut room, &Case::entered(&buffers, input))?;
-                plan.launch_bytes_in_place(stream, &mut room.slice_mut(..buffers.shared))?;
+                plan.launch_bytes_in_place(stream, &mut room)?;
             } else {
-                put(&mut room, &vec![0xA5; buffers.output])?;
-                let mut output = room.slice_mut(..buffers.output);
-                plan.launch_bytes(stream, &given.slice(..buffers.input), &mut output)?;
+                plan.launch_bytes(stream, &input.slice(..buffers.input), &mut room)?;
             }
         }
         plan.wait()?;
@@ -116,11 +142,15 @@ impl Nccl {
         let mut result = vec![0; buffers.output];
         if !result.is_empty() {
             let place = room.slice(at..at + buffers.output);
-            stream.memcpy_dtoh(&place, &mut result).map_err(copied("copying outputs"))?;
-            stream.synchronize().map_err(copied("copying outputs"))?;
+            stream.memcpy_dtoh(&place, &mut result).map_err(copying)?;
+            stream.synchronize().map_err(copying)?;
         }
         Ok(result)
     }
+}
+
+fn copying(error: DriverError) -> Error {
+    Error::KernelFailed { what: "copying".into(), why: format!("{error:?}") }
 }
 
 impl Engine for Nccl {
@@ -141,23 +171,24 @@ impl Engine for Nccl {
 
     fn run(&self, case: &Case, in_place: bool, repeats: u32) -> Result<Vec<Vec<u8>>, String> {
         let ranks = self.ranks(case.nranks)?;
-        let outputs = each(ranks, |comm| Self::part(&comm, case, in_place, repeats));
+        let outputs = Self::outputs(ranks, case, in_place, repeats);
         if outputs.is_err() {
             leave(&mut self.met.lock().unwrap_or_else(PoisonError::into_inner))?;
         }
         outputs
     }
 
-    fn stuck(&self, case: &Case) -> Result<String, String> {
+    fn without_last(&self, case: &Case) -> Result<String, String> {
         let ranks = self.meet(case.nranks, Duration::from_secs(2))?;
         let last = case.nranks - 1;
-        let told = each(ranks, |comm| {
+        let parts = each(ranks, |comm| Part::new(comm, case))?;
+        let told = each(parts, |mut part| {
             // It is there until the others have given up, and makes no call.
-            if comm.rank().0 == last {
+            if part.comm.rank().0 == last {
                 std::thread::sleep(Duration::from_secs(4));
                 return Ok(None);
             }
-            Ok(Self::part(&comm, case, false, 1).err())
+            Ok(part.run(false, 1).err())
         })?;
         let told: Vec<String> = told.iter().flatten().map(coded).collect();
         match told.iter().find(|told| told.starts_with("[E0405]")) {

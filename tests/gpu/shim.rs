@@ -34,7 +34,7 @@ impl Engine for Threads {
         }
     }
 
-    fn stuck(&self, case: &Case) -> Result<String, String> {
+    fn without_last(&self, case: &Case) -> Result<String, String> {
         let kernel = case.kernel()?;
         let shim = Shim::compile(&kernel.text, &kernel.name).map_err(|e| e.to_string())?;
         let inputs = case.inputs();

@@ -1,5 +1,6 @@
-//! The CUDA engine: kernels compiled by NVRTC, launched by the driver. Both libraries are looked for when they
-//! are used, so a machine that has neither can still build this, and gets [`Error::NoCuda`].
+//! The CUDA engine: kernels compiled by NVRTC, launched by the driver; and ranks that send to each other over NCCL. The
+//! libraries are looked for when they are used, so a machine that has none can still build this, and gets
+//! [`Error::NoCuda`].
 
 mod arch;
 mod bandwidth;

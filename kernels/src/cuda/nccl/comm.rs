@@ -324,7 +324,9 @@ fn datatype(dtype: DType) -> c_int {
     datatype as c_int
 }
 
-/// One rank of a communicator, and the GPU that its buffers are on. Each rank is a thread or a process of its own.
+/// One rank of a communicator, and the GPU that its buffers are on. Each rank is a thread or a process of its own. Where
+/// ranks share a device, which NCCL has to be told to allow, all make their plans and buffers before one of them launches:
+/// what is loaded or allocated may wait for the whole device, on which others wait for this rank.
 ///
 /// It ends with the last of its clones and plans. Where a call of it fails or comes to its deadline, the communicator is
 /// given up: other ranks get an error too, and all make a new one.

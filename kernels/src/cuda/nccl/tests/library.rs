@@ -27,7 +27,7 @@ fn a_named_place_is_the_only_one() {
 
 #[test]
 fn a_library_in_a_folder_is_found() {
-    assert_eq!(nccl().version, 22_800);
+    assert_eq!(nccl().version, 23_004);
 }
 
 #[test]

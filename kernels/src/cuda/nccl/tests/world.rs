@@ -32,7 +32,7 @@ fn compiled() -> PathBuf {
     let mut command = Command::new(compiler);
     command
         .args(["-std=c11", "-shared", "-fPIC", "-O1", "-pthread", "-Wall", "-Wextra", "-Werror"]);
-    command.arg("-o").arg(folder.join("libnccl.so.2")).arg(text);
+    command.arg("-o").arg(folder.join("libnccl.so.2")).arg(text).arg("-ldl");
     let status = command.status().expect("a C compiler, as CC or cc");
     assert!(status.success(), "{command:?}: {status}");
     folder
