@@ -83,7 +83,9 @@ fn what_does_not_fit_is_refused_with_a_code() {
     plan.wait().expect("nothing is under way");
     let stream = comm.stream();
     let buffer = |bytes| comm.buffer("buffer", bytes).expect("room");
-    let (input, mut output) = (buffer(40), buffer(40));
+    let (mut input, mut output) = (buffer(40), buffer(40));
+    let bytes: Vec<u8> = (1..=40).collect();
+    stream.memcpy_htod(&bytes, &mut input).expect("copied");
     refused(plan.launch_bytes(stream, &buffer(36), &mut output), "E0402");
     refused(plan.launch_bytes(stream, &input, &mut buffer(44)), "E0402");
     let (wide, mut long) = (buffer(44), buffer(44));
@@ -102,5 +104,6 @@ fn what_does_not_fit_is_refused_with_a_code() {
     }
     plan.wait().expect("it ends");
     let left = stream.clone_dtoh(&output).expect("copied");
-    assert_eq!(left, [0; 40], "the input of one rank is its output");
+    stream.synchronize().expect("it ends");
+    assert_eq!(left, bytes, "the input of one rank is its output");
 }
