@@ -13,6 +13,29 @@
 //!
 //! A [`CudaPlan`] is launched on slices of [`cudarc`], one for each rank, and a launch returns at once.
 //!
+//! Ranks that are threads or processes of their own, on one machine or on many, have [`NcclPlan`]s instead: the same
+//! algorithms over NCCL's sends and receives.
+//!
+//! ```no_run
+//! use std::time::Duration;
+//!
+//! use roundelay::cuda::{NcclComm, NcclId, OnDevice as _};
+//! use roundelay::{DType, ReduceOp, library::RingAllReduce};
+//!
+//! # fn rank_of_this_process() -> (u32, u32) { (0, 2) }
+//! # fn shared_by_all(id: NcclId) -> NcclId { id }
+//! // Rank 0 makes the name, and the others get it by whatever way they have.
+//! let (rank, nranks) = rank_of_this_process();
+//! let id = shared_by_all(NcclId::new()?);
+//! let comm = NcclComm::join(0, &id, rank, nranks, Duration::from_secs(60))?;
+//! let plan = RingAllReduce::new().plan_over_nccl(&comm, 1 << 20, DType::F32, ReduceOp::Sum)?;
+//! let input = comm.buffer("input", 4 * plan.input_len())?;
+//! let mut output = comm.buffer("output", 4 * plan.output_len())?;
+//! plan.launch_bytes(comm.stream(), &input, &mut output)?;
+//! plan.wait()?;
+//! # Ok::<(), roundelay::Error>(())
+//! ```
+//!
 //! Neither CUDA nor a driver is needed to build this module, nor for [`OnDevice::kernel`]: both libraries are looked
 //! for when they are used, and E0415 says which part is missing and where it was looked for.
 
@@ -29,12 +52,12 @@ pub use roundelay_core::verify::Callers;
 pub use roundelay_kernels::cuda::cudarc;
 #[doc(inline)]
 pub use roundelay_kernels::cuda::{
-    CudaOptions, CudaPlan, CudaWorld, Error, Missing, Part, Refused,
+    CudaOptions, CudaPlan, CudaWorld, Error, Missing, NcclComm, NcclId, NcclPlan, Part, Refused,
 };
 
 use crate::library::SOURCES;
 use crate::plans::proved;
-use crate::{Algorithm, ReduceOp};
+use crate::{Algorithm, DType, ReduceOp};
 
 /// Bytes of the widest load that GPUs have.
 const VECTOR: u32 = 16;
@@ -106,6 +129,24 @@ pub trait OnDevice: Algorithm {
         let (algorithm, proved) = (read(self)?, proved(self, world.nranks())?);
         let kind = (element.into(), op);
         Ok(CudaPlan::new(world, &algorithm, &proved, count, kind, options)?)
+    }
+
+    /// The part of a rank of `comm` over NCCL's sends and receives, for `count` elements a unit (NCCL's count). All
+    /// ranks make the same plan. The algorithm is proved first, and brought to sends and receives that give the same
+    /// bits.
+    ///
+    /// # Errors
+    /// [`Error::Unproved`](crate::Error::Unproved) with the findings of the proof; E0407 for a buffer with more bytes than
+    /// addresses; E0415 without NVRTC, which compiles what folds; E0419 where the device's memory does not suffice;
+    /// E0426 where the algorithm does not come to sends and receives; E0431 where the elements do not have the op.
+    fn plan_over_nccl(
+        &self,
+        comm: &NcclComm,
+        count: u64,
+        dtype: DType,
+        op: ReduceOp,
+    ) -> Result<NcclPlan, crate::Error> {
+        Ok(NcclPlan::new(comm, &proved(self, comm.nranks())?, count, dtype, op)?)
     }
 }
 

@@ -12,9 +12,13 @@ mod cuda;
 #[path = "gpu/engine.rs"]
 #[allow(dead_code, reason = "gpu-check uses the rest")]
 mod engine;
+#[path = "gpu/nccl.rs"]
+#[allow(dead_code, reason = "gpu-check uses the rest")]
+mod nccl;
 
 mod below;
 pub(crate) mod build;
+mod over_nccl;
 
 use std::process::Command;
 
@@ -25,6 +29,7 @@ fn run_below(devices: u32, name: &str) {
     command.args(["--ignored", "--test-threads", "1", name]);
     command.env("LD_LIBRARY_PATH", folder).env("ROUNDELAY_FAKE", folder);
     command.env("ROUNDELAY_FAKE_DEVICES", devices.to_string());
+    command.env("ROUNDELAY_NCCL", build::nccl());
     let ran = command.output().expect("it starts");
     let said = String::from_utf8_lossy(&ran.stdout);
     let errors = String::from_utf8_lossy(&ran.stderr);
@@ -40,4 +45,9 @@ fn plans_on_one_device() {
 #[test]
 fn plans_on_several_devices() {
     run_below(3, "driver::below::several_devices");
+}
+
+#[test]
+fn plans_over_nccl() {
+    run_below(2, "driver::over_nccl");
 }

@@ -1,8 +1,10 @@
 //! Kernels: their texts need no GPU; what a device lacks is said by code.
 
+use std::time::Duration;
+
 use roundelay::cuda::{
-    Callers, CudaOptions, CudaPlan, CudaWorld, Element, Error, Form, Kernel, Missing,
-    OnDevice as _, Part, Protocol, Refused, Spec, cudarc,
+    Callers, CudaOptions, CudaPlan, CudaWorld, Element, Error, Form, Kernel, Missing, NcclComm,
+    NcclId, NcclPlan, OnDevice as _, Part, Protocol, Refused, Spec, cudarc,
 };
 use roundelay::library::RingAllReduce;
 use roundelay::{DType, ReduceOp};
@@ -42,6 +44,24 @@ fn what_a_device_lacks_is_said() {
             let Refused { log, .. } = *refused;
             panic!("{log}");
         }
+        Err(other) => panic!("{other}"),
+    }
+}
+
+#[test]
+fn what_nccl_lacks_is_said() {
+    let made = NcclId::new()
+        .and_then(|id| NcclComm::join(0, &id, 0, 1, Duration::from_secs(10)))
+        .map_err(roundelay::Error::from);
+    let planned: Result<NcclPlan, _> = made
+        .and_then(|comm| RingAllReduce::new().plan_over_nccl(&comm, 4, DType::F32, ReduceOp::Sum));
+    match planned {
+        Ok(plan) => assert_eq!((plan.count(), plan.groups()), (4, 0), "one rank has no peers"),
+        Err(roundelay::Error::Cuda(Error::NoCuda(missing))) => {
+            println!("there is no {:?} here: {:?}", missing.part, missing.tried);
+        }
+        // A library without a driver.
+        Err(roundelay::Error::Cuda(Error::NcclFailed { what, why })) => println!("{what}: {why}"),
         Err(other) => panic!("{other}"),
     }
 }

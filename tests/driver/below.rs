@@ -1,6 +1,6 @@
 //! What runs below the driver for tests.
 
-mod one_device {
+pub(super) mod one_device {
     use std::time::Duration;
 
     use roundelay::{DType, ReduceOp, select};
@@ -19,13 +19,13 @@ mod one_device {
 
     const WHY: Duration = Duration::from_secs(20);
 
-    pub(super) fn proved(name: &str, nranks: u32) -> (&'static Configured, Proved) {
+    pub(in super::super) fn proved(name: &str, nranks: u32) -> (&'static Configured, Proved) {
         let named = |a: &&Configured| roundelay::Algorithm::name(*a) == name;
         let algorithm = select::library().iter().find(named).expect("in the library");
         (algorithm, prove_source(algorithm, nranks).expect("a right algorithm"))
     }
 
-    pub(super) fn case<'a>(
+    pub(in super::super) fn case<'a>(
         (algorithm, proved): &'a (&'static Configured, Proved),
         data: Data,
         form: Form,
@@ -37,7 +37,7 @@ mod one_device {
         Case { algorithm, proved, nranks: proved.schedule().nranks, data, form, protocol }
     }
 
-    fn sums(count: usize) -> Data {
+    pub(in super::super) fn sums(count: usize) -> Data {
         Data { count, dtype: DType::F32, op: ReduceOp::Sum }
     }
 

@@ -40,6 +40,21 @@ pub(crate) fn driver() -> &'static Path {
     &MADE
 }
 
+/// NCCL's library of our own, below which memory and streams are the driver's: where it is.
+pub(crate) fn nccl() -> &'static Path {
+    static MADE: LazyLock<PathBuf> = LazyLock::new(|| {
+        let (text, folder) = (root().join("kernels/tests/nccl/nccl.c"), folder().join("nccl"));
+        std::fs::create_dir_all(&folder).expect("a folder below target");
+        let made = folder.join("libnccl.so.2");
+        let mut command = Command::new("gcc");
+        command.args(["-std=c11", "-O1", "-shared", "-fPIC", "-pthread"]).arg(text);
+        let ran = command.arg("-o").arg(&made).arg("-ldl").output().expect("gcc is installed");
+        assert!(ran.status.success(), "{}", String::from_utf8_lossy(&ran.stderr));
+        made
+    });
+    &MADE
+}
+
 /// FNV-1a of the machine code, by which the driver finds a kernel.
 fn hash(code: &[u8]) -> u64 {
     let step = |hash: u64, byte: &u8| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);

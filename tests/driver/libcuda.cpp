@@ -26,7 +26,7 @@ using u64 = uint64_t;
 
 namespace {
 
-enum Result { SUCCESS = 0, INVALID_VALUE = 1, OUT_OF_MEMORY = 2, INVALID_DEVICE = 101, PEER_ALREADY = 704, NOT_FOUND = 500 };
+enum Result { SUCCESS = 0, INVALID_VALUE = 1, OUT_OF_MEMORY = 2, INVALID_DEVICE = 101, PEER_ALREADY = 704, NOT_FOUND = 500, NOT_READY = 600 };
 
 constexpr u64 ROOM = 64 << 20;
 constexpr int MULTIPROCESSORS = 16, RESIDENT = 2;
@@ -49,6 +49,10 @@ struct Flag {
     void wait() {
         std::unique_lock<std::mutex> hold(mutex);
         changed.wait(hold, [this] { return set; });
+    }
+    bool is_set() {
+        std::lock_guard<std::mutex> hold(mutex);
+        return set;
     }
 };
 
@@ -382,6 +386,10 @@ int cuEventRecord(void* event, void* stream) {
     static_cast<Event*>(event)->last = flag;
     stream_of(stream).push([flag] { flag->raise(); });
     return SUCCESS;
+}
+int cuEventQuery(void* event) {
+    const auto last = static_cast<Event*>(event)->last;
+    return last && !last->is_set() ? NOT_READY : SUCCESS;
 }
 int cuEventSynchronize(void* event) {
     if (const auto last = static_cast<Event*>(event)->last) {

@@ -6,7 +6,7 @@ use roundelay_kernels::Stuck;
 use roundelay_kernels::cuda::{CudaOptions, CudaPlan, CudaWorld, Error, Rooms};
 
 use super::cases::Case;
-use super::engine::Engine;
+use super::engine::{Engine, blames_last};
 
 /// Launches between two looks at the results.
 const BETWEEN: u32 = 10;
@@ -29,6 +29,35 @@ impl Cuda {
         let options = CudaOptions::new().deadline(deadline);
         let plan = CudaPlan::of_kernel(&world, case.kernel()?, case.data.count as u64, options);
         Ok((world, plan.map_err(|error| coded(&error))?))
+    }
+
+    /// The wait that is reported where the last rank never runs.
+    pub(crate) fn stuck(&self, case: &Case) -> Result<Stuck, String> {
+        let (world, mut plan) = self.plan(case, Duration::from_millis(300))?;
+        let rooms = Rooms::new(&world, case.buffers(), &case.inputs());
+        let (mut rooms, stream) = (rooms.map_err(|error| coded(&error))?, world.stream());
+        let mut report = Err("it was never launched".to_owned());
+        plan.leave_out_last_rank(true);
+        for _ in 0..3 {
+            rooms.launch(&plan, &stream, false).map_err(|error| coded(&error))?;
+            report = match plan.wait() {
+                Err(Error::Host(roundelay_kernels::Error::Timeout(stuck))) => Ok(*stuck),
+                Err(error) => Err(coded(&error)),
+                Ok(()) => Err("no wait gave up".to_owned()),
+            };
+        }
+        // Posts that nobody took would be taken for new ones.
+        plan.leave_out_last_rank(false);
+        let expected = case.expected(false).ok_or("the host has no result")?;
+        for _ in 0..BETWEEN {
+            rooms.clear().map_err(|error| coded(&error))?;
+            rooms.launch(&plan, &stream, false).map_err(|error| coded(&error))?;
+            plan.wait().map_err(|error| format!("after it: {}", coded(&error)))?;
+            if rooms.results(false).map_err(|error| coded(&error))? != expected {
+                return Err("after it, results are wrong".to_owned());
+            }
+        }
+        report
     }
 }
 
@@ -81,31 +110,7 @@ impl Engine for Cuda {
         launches(&world, &plan, case, in_place, repeats).map_err(|error| coded(&error))?
     }
 
-    fn stuck(&self, case: &Case) -> Result<Stuck, String> {
-        let (world, mut plan) = self.plan(case, Duration::from_millis(300))?;
-        let rooms = Rooms::new(&world, case.buffers(), &case.inputs());
-        let (mut rooms, stream) = (rooms.map_err(|error| coded(&error))?, world.stream());
-        let mut report = Err("it was never launched".to_owned());
-        plan.leave_out_last_rank(true);
-        for _ in 0..3 {
-            rooms.launch(&plan, &stream, false).map_err(|error| coded(&error))?;
-            report = match plan.wait() {
-                Err(Error::Host(roundelay_kernels::Error::Timeout(stuck))) => Ok(*stuck),
-                Err(error) => Err(coded(&error)),
-                Ok(()) => Err("no wait gave up".to_owned()),
-            };
-        }
-        // Posts that nobody took would be taken for new ones.
-        plan.leave_out_last_rank(false);
-        let expected = case.expected(false).ok_or("the host has no result")?;
-        for _ in 0..BETWEEN {
-            rooms.clear().map_err(|error| coded(&error))?;
-            rooms.launch(&plan, &stream, false).map_err(|error| coded(&error))?;
-            plan.wait().map_err(|error| format!("after it: {}", coded(&error)))?;
-            if rooms.results(false).map_err(|error| coded(&error))? != expected {
-                return Err("after it, results are wrong".to_owned());
-            }
-        }
-        report
+    fn without_last(&self, case: &Case) -> Result<String, String> {
+        blames_last(&self.stuck(case)?, case)
     }
 }

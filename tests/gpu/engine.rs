@@ -11,9 +11,24 @@ pub(crate) trait Engine {
     /// Whether each kernel costs so much that there are to be few.
     fn is_slow(&self) -> bool;
 
+    /// Whether it runs kernels, each in a form and with a protocol; if not, all that counts is the schedule.
+    fn has_kernels(&self) -> bool {
+        true
+    }
+
     /// The outputs of all ranks, the same after each of so many launches in a row.
     fn run(&self, case: &Case, in_place: bool, repeats: u32) -> Result<Vec<Vec<u8>>, String>;
 
-    /// The report of a launch in which the last rank never runs.
-    fn stuck(&self, case: &Case) -> Result<Stuck, String>;
+    /// What is reported where the last rank never runs; an error if another is blamed, or none.
+    fn without_last(&self, case: &Case) -> Result<String, String>;
+}
+
+/// The report of a wait, if it blames the last rank.
+pub(crate) fn blames_last(stuck: &Stuck, case: &Case) -> Result<String, String> {
+    let last = case.nranks - 1;
+    if stuck.waiting_on.ends_with(&format!("from rank {last}")) {
+        Ok(stuck.to_string())
+    } else {
+        Err(format!("rank {last} is not blamed: {stuck}"))
+    }
 }

@@ -1,11 +1,12 @@
 //! Every algorithm of the library as a kernel, on a GPU or on CPU threads, bit for bit against the host's engine:
-//! `gpu-check cuda|shim [--quick] [--only NAME,…] [--device N] [--patience SECONDS]`.
+//! `gpu-check cuda|shim|nccl [--quick] [--only NAME,…] [--device N] [--patience SECONDS]`.
 //! `cargo xtask gpu-test` calls it, also below
-//! compute-sanitizer.
+//! compute-sanitizer. Where there is no NCCL for it, `gpu-check nccl` says so and ends with 3.
 
 mod cases;
 mod cuda;
 mod engine;
+mod nccl;
 mod shim;
 
 use std::process::ExitCode;
@@ -20,7 +21,7 @@ use roundelay_core::program::Configured;
 use roundelay_core::prove_source;
 
 const USAGE: &str =
-    "usage: gpu-check cuda|shim [--quick] [--only NAME,...] [--device N] [--patience SECONDS]";
+    "usage: gpu-check cuda|shim|nccl [--quick] [--only NAME,...] [--device N] [--patience SECONDS]";
 
 struct Args {
     engine: Box<dyn Engine>,
@@ -28,13 +29,26 @@ struct Args {
     only: Vec<String>,
 }
 
+/// Why nothing is checked.
+enum Refused {
+    Usage(String),
+    /// Something that this machine does not have.
+    NotThere(String),
+}
+
+impl From<String> for Refused {
+    fn from(why: String) -> Self {
+        Self::Usage(why)
+    }
+}
+
 fn number(flag: &str, value: &str) -> Result<u64, String> {
     value.parse().map_err(|_| format!("{flag} takes a number, not `{value}`; {USAGE}"))
 }
 
-fn args() -> Result<Args, String> {
+fn args() -> Result<Args, Refused> {
     let mut given = std::env::args().skip(1);
-    let kind = given.next().ok_or(USAGE)?;
+    let kind = given.next().ok_or(USAGE.to_owned())?;
     let (mut quick, mut only, mut device, mut patience) = (false, Vec::new(), 0, 10);
     while let Some(flag) = given.next() {
         let mut value = || given.next().ok_or(format!("{flag} takes a value; {USAGE}"));
@@ -43,18 +57,23 @@ fn args() -> Result<Args, String> {
             "--only" => only.extend(value()?.split(',').map(str::to_owned)),
             "--device" => device = number(&flag, &value()?)?,
             "--patience" => patience = number(&flag, &value()?)?,
-            other => return Err(format!("no flag {other}; {USAGE}")),
+            other => return Err(format!("no flag {other}; {USAGE}").into()),
         }
     }
     let engine: Box<dyn Engine> = match kind.as_str() {
         "cuda" => Box::new(cuda::Cuda::new(device as usize, Duration::from_secs(patience))?),
         "shim" => Box::new(shim::Threads),
-        other => return Err(format!("no engine {other}; {USAGE}")),
+        "nccl" => match nccl::Nccl::new(device as usize, Duration::from_secs(patience)) {
+            Ok(nccl) => Box::new(nccl),
+            Err(why) => return Err(Refused::NotThere(why)),
+        },
+        other => return Err(format!("no engine {other}; {USAGE}").into()),
     };
     if let Some(name) =
         only.iter().find(|name| select::library().iter().all(|a| a.name() != **name))
     {
-        return Err(format!("the library has no algorithm {name}; `roundelay list` shows all"));
+        let why = format!("the library has no algorithm {name}; `roundelay list` shows all");
+        return Err(why.into());
     }
     Ok(Args { engine, quick, only })
 }
@@ -63,9 +82,13 @@ fn main() -> ExitCode {
     match args().map(|args| check(&args)) {
         Ok(0) => ExitCode::SUCCESS,
         Ok(_) => ExitCode::FAILURE,
-        Err(why) => {
+        Err(Refused::Usage(why)) => {
             eprintln!("error: {why}");
             ExitCode::from(2)
+        }
+        Err(Refused::NotThere(why)) => {
+            println!("# not checked: {why}");
+            ExitCode::from(3)
         }
     }
 }
@@ -90,7 +113,7 @@ fn check(args: &Args) -> usize {
             println!("  {why}");
         }
     }
-    match stuck(engine) {
+    match without_last(engine) {
         Ok(report) => println!("a rank that never runs is reported: {report}"),
         Err(why) => {
             failed += 1;
@@ -117,13 +140,15 @@ fn one(engine: &dyn Engine, algorithm: &Configured, quick: bool) -> (usize, Vec<
         let asked = Protocol::of(algorithm.checked());
         // Slots may carry flags with the data, too.
         let protocols: &[Protocol] = match asked {
+            _ if !engine.has_kernels() => &[Protocol::Direct],
             Protocol::Direct => &[Protocol::Direct],
             _ => &[Protocol::Simple, Protocol::Ll],
         };
         for data in Data::all(engine, nranks, quick) {
             let kinds = protocols.iter().map(|protocol| (Form::Loops, *protocol));
             // A table is another text, so one set of data will do.
-            let table = data.is_first().then_some((Form::Table, Protocol::Direct));
+            let table = (data.is_first() && engine.has_kernels())
+                .then_some((Form::Table, Protocol::Direct));
             for (form, protocol) in kinds.chain(table) {
                 let case = Case { algorithm, proved: &proved, nranks, data, form, protocol };
                 for in_place in [false, true] {
@@ -141,19 +166,13 @@ fn one(engine: &dyn Engine, algorithm: &Configured, quick: bool) -> (usize, Vec<
     (runs, wrong)
 }
 
-/// The report of a ring whose last rank never runs; an error if it blames another.
-fn stuck(engine: &dyn Engine) -> Result<String, String> {
+/// The report of a ring whose last rank never runs.
+fn without_last(engine: &dyn Engine) -> Result<String, String> {
     const NRANKS: u32 = 4;
     let ring = select::library().iter().find(|algorithm| algorithm.name() == "RingAllReduce");
     let algorithm = ring.ok_or("the library has no RingAllReduce")?;
     let proved = prove_source(algorithm, NRANKS).map_err(|all| all[0].title.clone())?;
     let data = Data { count: 100, dtype: DType::F32, op: ReduceOp::Sum };
     let (form, protocol) = (Form::Loops, Protocol::Direct);
-    let stuck =
-        engine.stuck(&Case { algorithm, proved: &proved, nranks: NRANKS, data, form, protocol })?;
-    if stuck.waiting_on.ends_with("from rank 3") {
-        Ok(stuck.to_string())
-    } else {
-        Err(format!("rank 3 is not blamed: {stuck}"))
-    }
+    engine.without_last(&Case { algorithm, proved: &proved, nranks: NRANKS, data, form, protocol })
 }

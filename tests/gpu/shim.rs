@@ -3,11 +3,10 @@
 use std::time::Duration;
 
 use roundelay_core::ids::RankId;
-use roundelay_kernels::Stuck;
 use roundelay_kernels::shim::{Job, Shim};
 
 use super::cases::Case;
-use super::engine::Engine;
+use super::engine::{Engine, blames_last};
 
 pub(crate) struct Threads;
 
@@ -35,7 +34,7 @@ impl Engine for Threads {
         }
     }
 
-    fn stuck(&self, case: &Case) -> Result<Stuck, String> {
+    fn without_last(&self, case: &Case) -> Result<String, String> {
         let kernel = case.kernel()?;
         let shim = Shim::compile(&kernel.text, &kernel.name).map_err(|e| e.to_string())?;
         let inputs = case.inputs();
@@ -43,6 +42,6 @@ impl Engine for Threads {
         job.stuck_rank = Some(RankId(case.nranks - 1));
         job.poll_limit = Duration::from_millis(300);
         let outcome = shim.run(&job).map_err(|e| e.to_string())?;
-        outcome.stuck(&job).ok_or_else(|| "no wait gave up".to_owned())
+        blames_last(&outcome.stuck(&job).ok_or("no wait gave up")?, case)
     }
 }

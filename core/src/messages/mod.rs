@@ -7,6 +7,7 @@
 mod acts;
 mod check;
 mod form;
+mod groups;
 mod levels;
 mod slots;
 mod text;
@@ -23,6 +24,7 @@ use crate::verify::layout::Mode;
 use crate::verify::{Proof, Proved, in_order, too_fine};
 use acts::Acts;
 use check::Wrong;
+pub use groups::{Group, Groups, Step};
 pub use text::print;
 use windows::Windows;
 
@@ -134,13 +136,7 @@ impl TwoSided {
         check::check(&form, &messages, &actions, modes)
             .and_then(|()| proved(author, form))
             .map(|proved| Self { proved, messages, actions })
-            .map_err(|(at, what)| {
-                let what = format!("two-sided form of {}: {what}", joined.algorithm);
-                vec![
-                    Finding::new(Code::Unproved, at, what)
-                        .note("this is a fault of the compiler, not of the program"),
-                ]
-            })
+            .map_err(|why| fault(&format!("two-sided form of {}", joined.algorithm), why))
     }
 
     /// The schedule in normal form: every move between ranks is a pull by the receiver between two signals, *sent*
@@ -173,6 +169,12 @@ impl TwoSided {
     pub fn actions(&self, rank: RankId) -> &[Action] {
         &self.actions[rank.index()]
     }
+}
+
+/// What is wrong with what this module made of an algorithm.
+fn fault(made: &str, (at, why): Wrong) -> Vec<Finding> {
+    let finding = Finding::new(Code::Unproved, at, format!("{made}: {why}"));
+    vec![finding.note("this is a fault of the compiler, not of the program")]
 }
 
 /// The normal form with its proof, if it keeps what the author's schedule promises.

@@ -131,34 +131,40 @@ impl Memory {
 }
 
 /// Memory of all ranks, and the schedule whose moves are run in it.
-struct World<'a> {
-    schedule: &'a Schedule,
+pub(super) struct World<'a> {
+    pub(super) schedule: &'a Schedule,
     proof: &'a Proof,
     run: Run,
     memory: Vec<Memory>,
 }
 
 impl<'a> World<'a> {
-    fn new(schedule: &'a Schedule, proof: &'a Proof, run: Run) -> Self {
+    pub(super) fn new(schedule: &'a Schedule, proof: &'a Proof, run: Run) -> Self {
         let ranks = (0..schedule.nranks).map(RankId);
         let memory = ranks.map(|rank| Memory::new(schedule, rank, run)).collect();
         Self { schedule, proof, run, memory }
     }
 
-    fn read(&self, operand: Operand) -> Vec<u32> {
+    pub(super) fn read(&self, operand: Operand) -> Vec<u32> {
         self.memory[operand.rank.index()].read(self.schedule, operand.region, self.run.count)
     }
 
-    fn write(&self, operand: Operand, values: &[u32]) {
+    pub(super) fn write(&self, operand: Operand, values: &[u32]) {
         let memory = &self.memory[operand.rank.index()];
         memory.write(self.schedule, operand.region, self.run.count, values);
+    }
+
+    /// From here on it holds garbage.
+    pub(super) fn spoil(&self, target: Operand) {
+        let len = self.read(target).len();
+        self.write(target, &vec![GARBAGE; len]);
     }
 
     fn share(&self, value: u32) -> u32 {
         (f32::from_bits(value) / self.schedule.nranks as f32).to_bits()
     }
 
-    fn do_move(&self, at: OpId, op: &Op) {
+    pub(super) fn do_move(&self, at: OpId, op: &Op) {
         let mut operands = self.schedule.srcs(op).iter().map(|src| self.read(*src));
         let mut values = operands.next().expect("a move has a source");
         for operand in operands {
@@ -174,7 +180,7 @@ impl<'a> World<'a> {
         self.schedule.dsts(op).iter().for_each(|dst| self.write(*dst, &values));
     }
 
-    fn outputs(&self) -> Vec<Vec<u32>> {
+    pub(super) fn outputs(&self) -> Vec<Vec<u32>> {
         let scales = self.run.averages && self.proof.scale_outputs;
         let output = |(rank, memory): (u32, &Memory)| {
             let mut output = memory.output(self.schedule, RankId(rank), self.run);
@@ -277,8 +283,7 @@ impl Rank<'_> {
             Action::Receive(id) => {
                 let (message, way) = self.message(id);
                 let target = Operand { rank: message.to, region: message.target };
-                let len = world.read(target).len();
-                world.write(target, &vec![GARBAGE; len]);
+                world.spoil(target);
                 let begun = self.begun.entry(way).or_default();
                 self.place.insert(id, *begun);
                 *begun += 1;

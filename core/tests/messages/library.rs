@@ -7,7 +7,7 @@ use super::engine::Dice;
 use super::{admitted, library, same_bits};
 
 /// Rank counts of each run of the tests; with `ROUNDELAY_WHOLE` all up to 17.
-fn counts() -> Vec<u32> {
+pub(super) fn counts() -> Vec<u32> {
     if std::env::var_os("ROUNDELAY_WHOLE").is_some() {
         return (1..=17).collect();
     }

@@ -3,6 +3,7 @@
 mod broken;
 mod engine;
 mod forms;
+mod groups;
 mod library;
 mod random;
 mod refused;

@@ -4,42 +4,19 @@
 use std::collections::{HashSet, VecDeque};
 use std::sync::Arc;
 
-use cudarc::driver::{
-    CudaContext, CudaEvent, CudaFunction, CudaSlice, CudaStream, DevicePtr, DeviceRepr,
-    LaunchConfig, PushKernelArg, result,
-};
+use cudarc::driver::{CudaContext, CudaEvent, CudaSlice, CudaStream, DevicePtr};
 use roundelay_core::dtype::ReduceOp;
-use roundelay_core::emit::cuda::{Element, Spec};
+use roundelay_core::emit::cuda::Spec;
 use roundelay_core::ids::{OpId, RankId, StreamId};
 use roundelay_core::schedule::{Buffer, OpKind, Operand, Schedule};
 
-use super::compile::{Target, compile};
 use super::device::failed;
 use super::error::Error;
+use super::fold::Folds;
 use super::plan::CudaPlan;
 use super::rooms::Rooms;
 use super::world::CudaWorld;
 use crate::grid;
-
-const NAME: &str = "roundelay_driven";
-/// Bytes of a move for which one more block pays.
-const BYTES_PER_BLOCK: u64 = 16 << 10;
-/// More would only wait for each other.
-const MOST_BLOCKS: u64 = 512;
-
-/// The argument of the kernel.
-#[repr(C)]
-#[derive(Clone, Copy)]
-struct Call {
-    sources: u64,
-    len: u64,
-    divisor: i64,
-    to: u64,
-    from: [u64; 8],
-}
-
-// SAFETY: words without padding, as the kernel's text has them.
-unsafe impl DeviceRepr for Call {}
 
 /// One op, as it is issued; the addresses of inputs and outputs are found then.
 enum Step {
@@ -71,10 +48,8 @@ enum BufferOffset {
 /// The ops of a plan on one device, issued one by one from the host: copies, and a kernel for each fold.
 pub struct Driven {
     steps: Vec<Step>,
-    element_size: u64,
     divisor: i64,
-    fold: CudaFunction,
-    threads: u32,
+    folds: Folds,
     streams: Vec<Arc<CudaStream>>,
     events: Vec<CudaEvent>,
     begun: CudaEvent,
@@ -89,9 +64,7 @@ impl Driven {
         let device = &world.devices[0];
         let (schedule, proof) = (&*plan.kernel().schedule, &*plan.kernel().proof);
         let Spec { element, op, .. } = plan.kernel().spec;
-        let target = Target::new(device.arch);
-        let text = text(element, op);
-        let [fold] = device.load(&*compile(&text, NAME, &target)?, [NAME])?;
+        let folds = Folds::new(device, element, op)?;
         // Not the world's context: many streams make cudarc track every slice.
         let what = || format!("making streams on device {}", device.ordinal);
         let context = CudaContext::new(device.ordinal).map_err(failed(what()))?;
@@ -109,10 +82,8 @@ impl Driven {
         };
         Ok(Self {
             steps,
-            element_size: element.size() as u64,
             divisor: if averages { schedule.nranks.into() } else { 0 },
-            fold,
-            threads: target.threads,
+            folds,
             streams,
             events: (0..events).map(event).collect::<Result<_, _>>()?,
             begun: context.new_event(None).map_err(failed(what()))?,
@@ -169,7 +140,6 @@ impl Driven {
         Ok(())
     }
 
-    /// A copy where that does, else the kernel.
     fn fold(
         &self,
         stream: &CudaStream,
@@ -178,42 +148,10 @@ impl Driven {
         len: u64,
         divisor: i64,
     ) -> Result<(), Error> {
-        let bytes = len * self.element_size;
-        let nothing = from == [to] && divisor == 0;
-        if bytes == 0 || nothing {
-            return Ok(());
-        }
-        let issue = || failed("driving a schedule");
-        if let ([from], 0) = (from, divisor) {
-            stream.context().bind_to_thread().map_err(issue())?;
-            // SAFETY: both are within buffers of the device, which the caller lends for this.
-            let copied =
-                unsafe { result::memcpy_dtod_async(to, *from, bytes as usize, stream.cu_stream()) };
-            return copied.map_err(issue());
-        }
-        let mut all = [0; 8];
-        all[..from.len()].copy_from_slice(from);
-        let call = Call { sources: from.len() as u64, len, divisor, to, from: all };
-        let blocks = bytes.div_ceil(BYTES_PER_BLOCK).min(MOST_BLOCKS) as u32;
-        let config = LaunchConfig {
-            grid_dim: (blocks, 1, 1),
-            block_dim: (self.threads, 1, 1),
-            shared_mem_bytes: 0,
-        };
-        let mut builder = stream.launch_builder(&self.fold);
-        builder.arg(&call);
-        // SAFETY: the kernel takes this argument; the schedule was proved, so it keeps to the buffers.
-        unsafe { builder.launch(config) }.map_err(issue())?;
-        Ok(())
+        // SAFETY: all lie within buffers of the device, which the caller lends for this, because the schedule was
+        // proved.
+        unsafe { self.folds.run(stream, from, to, len, divisor) }
     }
-}
-
-/// The kernel that adds, for an element type and op.
-fn text(element: Element, op: ReduceOp) -> String {
-    let element = element.name();
-    format!(
-        "#define ROUNDELAY_ELEMENT {element}\n#define ROUNDELAY_OP {op:?}\n#include \"driven.cuh\"\n"
-    )
 }
 
 /// The ops in an order in which they can be issued, those that `finish` dividing, how many events they take, and
@@ -267,27 +205,9 @@ fn steps(schedule: &Schedule, finish: &[OpId], count: u64, size: u64) -> (Vec<St
 
 #[cfg(test)]
 mod tests {
-    use roundelay_core::dtype::DType;
     use roundelay_core::schedule::text as schedule_text;
 
-    use super::super::compile::tests::compiled;
     use super::*;
-
-    #[test]
-    fn what_adds_compiles_for_every_type_and_op_without_spills() {
-        let f32s = ["sm_80", "sm_100"].map(|arch| (DType::F32, ReduceOp::Sum, arch));
-        let (bits, others): (Vec<ReduceOp>, Vec<ReduceOp>) =
-            ReduceOp::ALL.iter().partition(|op| op.is_for_integers());
-        let kinds =
-            DType::ALL.iter().zip(others.iter().cycle()).chain(DType::ALL.iter().zip(&bits));
-        let all = kinds.map(|(dtype, op)| (*dtype, *op, "sm_90"));
-        for (dtype, op, arch) in all.chain(f32s) {
-            let compiled = compiled(&text(dtype.into(), op), NAME, arch);
-            assert!(compiled.usage.iter().any(|usage| usage.name == NAME), "{}", compiled.log);
-            let spills = compiled.usage.iter().find(|usage| usage.spill_stores > 0);
-            assert_eq!(spills, None, "{dtype} {op} {arch}");
-        }
-    }
 
     /// Rank 1 takes what rank 0 has, by way of scratch.
     const THROUGH: &str = "\

@@ -68,6 +68,13 @@ pub enum Error {
         /// The driver's message.
         why: String,
     },
+    /// E0421: NCCL reports an error; the communicator is given up.
+    NcclFailed {
+        /// What failed, such as `joining rank 1 of 8`.
+        what: String,
+        /// NCCL's message.
+        why: String,
+    },
     /// E0422: two devices of which one cannot reach the other's memory.
     NoPeerAccess {
         /// The number of the device that should read and write the other's memory.
@@ -85,7 +92,8 @@ pub enum Error {
         /// The element type of the plan.
         element: Element,
     },
-    /// The algorithm cannot be made into a kernel of that form: E0423, or what is wrong with the algorithm itself.
+    /// The algorithm cannot be made into a kernel of that form (E0423) or into sends and receives (E0426), or what is
+    /// wrong with the algorithm itself.
     /// The first diagnostic has the code.
     NoKernel(Vec<Diagnostic>),
     /// E0401, E0402, E0405 and others: an error that the host's engine has too.
@@ -112,6 +120,8 @@ pub enum Part {
     Driver,
     /// An NVIDIA GPU.
     Device,
+    /// NCCL, the library of sends and receives between GPUs.
+    Nccl,
 }
 
 /// The details of [`Error::KernelRefused`] (E0417): what NVRTC says of a kernel that it refuses.
@@ -137,7 +147,7 @@ impl Error {
             Self::NotResident { .. } => Code::NotResident,
             Self::DeviceMemory { .. } => Code::DeviceMemory,
             Self::WrongDevice { .. } => Code::WrongDevice,
-            Self::KernelFailed { .. } => Code::KernelFailed,
+            Self::KernelFailed { .. } | Self::NcclFailed { .. } => Code::KernelFailed,
             Self::NoPeerAccess { .. } => Code::NoPeerAccess,
             Self::BadThreads { .. } => Code::NoSuchKernel,
             Self::NoSlices { .. } => Code::WrongDType,
@@ -158,6 +168,7 @@ impl fmt::Display for Part {
             Self::Header(name) => write!(f, "CUDA's header {name}"),
             Self::Driver => f.write_str("the NVIDIA driver's library"),
             Self::Device => f.write_str("an NVIDIA GPU"),
+            Self::Nccl => f.write_str("NCCL"),
         }
     }
 }
@@ -176,6 +187,9 @@ impl fmt::Display for Missing {
                 "`cargo xtask nvrtc` installs the headers beside NVRTC, as do the packages of the CUDA toolkit"
             }
             Part::Driver => "install the NVIDIA driver, or run with the host's engine",
+            Part::Nccl => {
+                "install NCCL 2.14 or newer, or set ROUNDELAY_NCCL to the library or its folder"
+            }
             Part::Device => "run with the host's engine, or on a machine that has one",
         };
         write!(f, "\n  = help: {help}")
@@ -224,6 +238,10 @@ impl fmt::Display for Error {
             Self::KernelFailed { what, why } => write!(
                 f,
                 "{what} failed: {why}; the context and all buffers in it are lost, so begin with a new one"
+            ),
+            Self::NcclFailed { what, why } => write!(
+                f,
+                "{what} failed: {why}; the communicator is given up, so all its ranks make a new one"
             ),
             Self::NoPeerAccess { from, to } => write!(
                 f,

@@ -104,7 +104,7 @@ fn at(place: &Path) -> Result<Found, String> {
 }
 
 /// The file of a folder with that stem and the highest version.
-fn newest(folder: &Path, stem: &str) -> Option<PathBuf> {
+pub(super) fn newest(folder: &Path, stem: &str) -> Option<PathBuf> {
     let version = |path: &PathBuf| -> Option<Vec<u32>> {
         let rest = path.file_name()?.to_str()?.strip_prefix(stem)?;
         rest.split('.').skip(1).map(|part| part.parse().ok()).collect()

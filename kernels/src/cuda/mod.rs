@@ -1,5 +1,6 @@
-//! The CUDA engine: kernels compiled by NVRTC, launched by the driver. Both libraries are looked for when they
-//! are used, so a machine that has neither can still build this, and gets [`Error::NoCuda`].
+//! The CUDA engine: kernels compiled by NVRTC, launched by the driver; and ranks that send to each other over NCCL. The
+//! libraries are looked for when they are used, so a machine that has none can still build this, and gets
+//! [`Error::NoCuda`].
 
 mod arch;
 mod bandwidth;
@@ -10,8 +11,10 @@ mod device;
 mod driven;
 mod error;
 mod find;
+mod fold;
 mod launch;
 mod log;
+mod nccl;
 mod nvrtc;
 mod options;
 mod plan;
@@ -19,6 +22,7 @@ mod report;
 mod rooms;
 mod site;
 mod state;
+mod symbols;
 mod world;
 
 pub use arch::Arch;
@@ -29,6 +33,7 @@ pub use cudarc;
 pub use driven::Driven;
 pub use error::{Error, Missing, Part, Refused};
 pub use log::{Message, Severity};
+pub use nccl::{NcclComm, NcclId, NcclPlan};
 pub use options::CudaOptions;
 pub use plan::CudaPlan;
 pub use report::{Resources, Usage};

@@ -10,29 +10,12 @@ use libloading::Library;
 
 use super::error::{Error, Part};
 use super::find::{self, Found, Hints};
+use super::symbols::functions;
 
 /// `nvrtcProgram`.
 type Handle = *mut c_void;
 
-macro_rules! functions {
-    ($($name:ident: $symbol:ident($($arg:ty),*) -> $result:ty;)*) => {
-        struct Functions {
-            $($name: unsafe extern "C" fn($($arg),*) -> $result,)*
-        }
-
-        impl Functions {
-            fn of(library: &Library) -> Result<Self, libloading::Error> {
-                Ok(Self {
-                    $(
-                        // SAFETY: the type is that of the function in `nvrtc.h`, the same since CUDA 11.2.
-                        $name: *unsafe { library.get(stringify!($symbol)) }?,
-                    )*
-                })
-            }
-        }
-    };
-}
-
+// The same since CUDA 11.2.
 functions! {
     version: nvrtcVersion(*mut c_int, *mut c_int) -> c_int;
     error_string: nvrtcGetErrorString(c_int) -> *const c_char;

@@ -1,5 +1,5 @@
 //! `cargo xtask gpu-test`: everything that only a GPU can show. Correctness of every algorithm, also below
-//! compute-sanitizer, then speed beside torch and NCCL; the figures become a page of the book.
+//! compute-sanitizer and over NCCL's sends and receives, then speed beside torch and NCCL; the figures become a page of the book.
 
 mod figures;
 mod page;
@@ -19,6 +19,8 @@ usage: cargo xtask gpu-test [--quick] [--device N] [--dry-run]
 
 /// Where the figures go.
 const PAGE: &str = "book/src/results/gpu.md";
+/// How `gpu-check` ends where something that it needs is not there.
+const NOT_THERE: i32 = 3;
 /// How long a wait may last below a sanitizer, which makes kernels a hundred times slower.
 const PATIENCE: &str = "600";
 
@@ -61,6 +63,7 @@ pub(crate) fn run(given: &[&str]) -> Result<(), String> {
     let on_gpu = ["cuda", "--device", &device];
     println!("== every algorithm against the host's engine");
     show(Command::new(&check).args(on_gpu).args(quick))?;
+    over_nccl(&check, &device, args.quick)?;
     let sanitized = sanitize(&check, &on_gpu)?;
     println!("== speed");
     let ours = peers::build(&root, "roundelay-cli", "roundelay")?;
@@ -71,6 +74,34 @@ pub(crate) fn run(given: &[&str]) -> Result<(), String> {
     std::fs::write(&path, page).map_err(|error| format!("{}: {error}", path.display()))?;
     println!("== {PAGE} is written");
     figures.verdict()
+}
+
+/// The same over NCCL's sends and receives, or why not: from 2.30 on it lets ranks share a device.
+fn over_nccl(check: &Path, device: &str, quick: bool) -> Result<(), String> {
+    println!("== every algorithm over NCCL's sends and receives");
+    let mut command = Command::new(check);
+    command.args(["nccl", "--device", device]).args(quick.then_some("--quick"));
+    // What is loaded late waits for the whole device, and so for ranks that wait.
+    command.env("NCCL_MULTI_RANK_GPU_ENABLE", "1").env("CUDA_MODULE_LOADING", "EAGER");
+    if let (None, Some(wheel)) = (std::env::var_os("ROUNDELAY_NCCL"), wheel()) {
+        command.env("ROUNDELAY_NCCL", wheel);
+    }
+    match command.status() {
+        Ok(status) if status.code() == Some(NOT_THERE) => {
+            println!("== skipped: no NCCL that can do it");
+            Ok(())
+        }
+        Ok(status) if status.success() => Ok(()),
+        Ok(status) => Err(format!("{command:?} ended with {status}")),
+        Err(error) => Err(format!("{command:?} did not start: {error}")),
+    }
+}
+
+/// The folder of the NCCL that Python's packages bring, if they do.
+fn wheel() -> Option<String> {
+    let script = "import nvidia.nccl; print(list(nvidia.nccl.__path__)[0] + '/lib')";
+    let found = output(Command::new("python3").args(["-c", script])).ok()?;
+    Some(found.trim().to_owned())
 }
 
 /// A few of the checks below NVIDIA's sanitizer: what each tool said, or why it was not asked.

@@ -1,0 +1,119 @@
+//! Folds that the host issues one by one: copies, and a kernel that folds up to eight sources.
+
+use cudarc::driver::{CudaFunction, CudaStream, DeviceRepr, LaunchConfig, PushKernelArg, result};
+use roundelay_core::dtype::ReduceOp;
+use roundelay_core::emit::cuda::Element;
+
+use super::compile::{Target, compile};
+use super::device::{Device, failed};
+use super::error::Error;
+
+const NAME: &str = "roundelay_driven";
+/// Bytes of a move for which one more block pays.
+const BYTES_PER_BLOCK: u64 = 16 << 10;
+/// More would only wait for each other.
+const MOST_BLOCKS: u64 = 512;
+
+/// The argument of the kernel.
+#[repr(C)]
+#[derive(Clone, Copy)]
+struct Call {
+    sources: u64,
+    len: u64,
+    divisor: i64,
+    to: u64,
+    from: [u64; 8],
+}
+
+// SAFETY: words without padding, as the kernel's text has them.
+unsafe impl DeviceRepr for Call {}
+
+/// Folds of one element type and op on a device.
+pub(super) struct Folds {
+    kernel: CudaFunction,
+    threads: u32,
+    element_size: u64,
+}
+
+impl Folds {
+    /// Compiles the kernel for the device.
+    pub(super) fn new(device: &Device, element: Element, op: ReduceOp) -> Result<Self, Error> {
+        let target = Target::new(device.arch);
+        let [kernel] = device.load(&*compile(&text(element, op), NAME, &target)?, [NAME])?;
+        Ok(Self { kernel, threads: target.threads, element_size: element.size() as u64 })
+    }
+
+    /// Enqueues `to = from[0]`, with each other source folded into it in turn, divided by `divisor` unless that is 0:
+    /// a copy where that does, else the kernel.
+    ///
+    /// # Safety
+    /// The addresses are those of `len` elements each, on the device of `stream`, and stay so until it is done.
+    pub(super) unsafe fn run(
+        &self,
+        stream: &CudaStream,
+        from: &[u64],
+        to: u64,
+        len: u64,
+        divisor: i64,
+    ) -> Result<(), Error> {
+        let bytes = len * self.element_size;
+        let nothing = from == [to] && divisor == 0;
+        if bytes == 0 || nothing {
+            return Ok(());
+        }
+        let issue = || failed("issuing a fold");
+        if let ([from], 0) = (from, divisor) {
+            stream.context().bind_to_thread().map_err(issue())?;
+            // SAFETY: the caller's promise.
+            let copied =
+                unsafe { result::memcpy_dtod_async(to, *from, bytes as usize, stream.cu_stream()) };
+            return copied.map_err(issue());
+        }
+        let mut all = [0; 8];
+        all[..from.len()].copy_from_slice(from);
+        let call = Call { sources: from.len() as u64, len, divisor, to, from: all };
+        let blocks = bytes.div_ceil(BYTES_PER_BLOCK).min(MOST_BLOCKS) as u32;
+        let config = LaunchConfig {
+            grid_dim: (blocks, 1, 1),
+            block_dim: (self.threads, 1, 1),
+            shared_mem_bytes: 0,
+        };
+        let mut builder = stream.launch_builder(&self.kernel);
+        builder.arg(&call);
+        // SAFETY: the kernel takes this argument, and keeps to these elements.
+        unsafe { builder.launch(config) }.map_err(issue())?;
+        Ok(())
+    }
+}
+
+/// The kernel that folds, for an element type and op.
+fn text(element: Element, op: ReduceOp) -> String {
+    let element = element.name();
+    format!(
+        "#define ROUNDELAY_ELEMENT {element}\n#define ROUNDELAY_OP {op:?}\n#include \"driven.cuh\"\n"
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use roundelay_core::dtype::DType;
+
+    use super::super::compile::tests::compiled;
+    use super::*;
+
+    #[test]
+    fn what_folds_compiles_for_every_type_and_op_without_spills() {
+        let f32s = ["sm_80", "sm_100"].map(|arch| (DType::F32, ReduceOp::Sum, arch));
+        let (bits, others): (Vec<ReduceOp>, Vec<ReduceOp>) =
+            ReduceOp::ALL.iter().partition(|op| op.is_for_integers());
+        let kinds =
+            DType::ALL.iter().zip(others.iter().cycle()).chain(DType::ALL.iter().zip(&bits));
+        let all = kinds.map(|(dtype, op)| (*dtype, *op, "sm_90"));
+        for (dtype, op, arch) in all.chain(f32s) {
+            let compiled = compiled(&text(dtype.into(), op), NAME, arch);
+            assert!(compiled.usage.iter().any(|usage| usage.name == NAME), "{}", compiled.log);
+            let spills = compiled.usage.iter().find(|usage| usage.spill_stores > 0);
+            assert_eq!(spills, None, "{dtype} {op} {arch}");
+        }
+    }
+}

@@ -1,0 +1,420 @@
+//! Communicators: the ranks that send to each other. No call waits longer than the deadline for other ranks.
+
+use std::ffi::{c_char, c_int};
+use std::fmt;
+use std::ptr;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use cudarc::driver::{CudaContext, CudaSlice, CudaStream};
+use cudarc::nccl::sys::{cudaStream_t, ncclComm_t, ncclConfig_t, ncclDataType_t, ncclUniqueId};
+use roundelay_core::dtype::DType;
+use roundelay_core::ids::RankId;
+
+use super::super::device::{Device, failed};
+use super::super::error::Error;
+use super::library::Nccl;
+use crate::host;
+
+const SUCCESS: c_int = 0;
+const IN_PROGRESS: c_int = 7;
+/// What NCCL's header puts at the beginning of a configuration.
+const MAGIC: u32 = 0xcafe_beef;
+/// The version of the header that cudarc's types are of.
+const HEADER: u32 = 23_000;
+/// What a configuration leaves to NCCL.
+const UNDEFINED: c_int = c_int::MIN;
+/// Looks at the state of a call before others may have the core.
+const SPINS: u32 = 2000;
+/// Between two looks from then on.
+const PAUSE: Duration = Duration::from_micros(50);
+
+/// A name for the ranks that are to meet: one rank makes it, and all get it by whatever way they have.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct NcclId([u8; 128]);
+
+impl NcclId {
+    /// A new name, which no other communicator has.
+    ///
+    /// # Errors
+    /// E0415 without NCCL; E0421 where NCCL has no network to be found on.
+    pub fn new() -> Result<Self, Error> {
+        Self::of(Nccl::of_process()?)
+    }
+
+    pub(super) fn of(nccl: &Nccl) -> Result<Self, Error> {
+        let mut id = ncclUniqueId { internal: [0; 128] };
+        // SAFETY: it points to a name to be filled in.
+        match unsafe { (nccl.functions.unique_id)(&raw mut id) } {
+            SUCCESS => Ok(Self(id.internal.map(|byte| byte as u8))),
+            code => {
+                let (what, why) =
+                    ("making a name for ranks".into(), nccl.words(code, ptr::null_mut()));
+                Err(Error::NcclFailed { what, why })
+            }
+        }
+    }
+
+    /// Its bytes, to be handed to the other ranks.
+    pub fn to_bytes(&self) -> [u8; 128] {
+        self.0
+    }
+
+    /// The name of these bytes, as [`Self::to_bytes`] gave them.
+    pub fn from_bytes(bytes: [u8; 128]) -> Self {
+        Self(bytes)
+    }
+}
+
+impl fmt::Debug for NcclId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("NcclId(…)")
+    }
+}
+
+/// A stream, as NCCL takes it.
+pub(super) type Stream = cudaStream_t;
+
+/// One end of a message.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct End {
+    pub(super) peer: u32,
+    pub(super) address: u64,
+    /// Elements.
+    pub(super) len: u64,
+}
+
+/// A rank's own end of a communicator.
+pub(super) struct Link {
+    nccl: &'static Nccl,
+    /// Null once it was given up.
+    handle: ncclComm_t,
+    rank: RankId,
+    deadline: Duration,
+}
+
+// SAFETY: NCCL's communicators are of no thread; they take one call at a time, and whoever calls has the link alone.
+unsafe impl Send for Link {}
+
+impl Link {
+    /// Meets the other ranks. With a real NCCL, the context of the rank's device is the thread's.
+    pub(super) fn join(
+        nccl: &'static Nccl,
+        id: &NcclId,
+        (rank, nranks): (RankId, u32),
+        deadline: Duration,
+    ) -> Result<Self, Error> {
+        if nranks == 0 {
+            return Err(host::Error::NoRanks { nranks }.into());
+        }
+        if rank.0 >= nranks {
+            return Err(host::Error::NoSuchRank { rank, nranks }.into());
+        }
+        let id = ncclUniqueId { internal: id.0.map(|byte| byte as c_char) };
+        let mut config = config();
+        let mut link = Self { nccl, handle: ptr::null_mut(), rank, deadline };
+        // SAFETY: it points to a handle and a configuration; this thread has the context of the rank's device.
+        let code = unsafe {
+            (nccl.functions.init)(
+                &raw mut link.handle,
+                nranks as c_int,
+                id,
+                rank.0 as c_int,
+                &raw mut config,
+            )
+        };
+        let late = |waited: String| host::Error::NotJoined {
+            what: format!(
+                "rank {rank} of {nranks}: the ranks of an NCCL communicator did not all come: {waited}"
+            ),
+        };
+        link.settle(code, &|| format!("joining rank {rank} of {nranks}"), &late)?;
+        Ok(link)
+    }
+
+    /// Issues sends and receives that end together on `stream`. The k-th send to a rank meets its k-th receive.
+    ///
+    /// # Safety
+    /// The addresses are those of as many elements of `dtype`, which stay lent until `stream` is done, and nobody writes
+    /// what is sent or touches what is received until then, but what is ordered behind this on `stream`.
+    pub(super) unsafe fn group(
+        &mut self,
+        sends: &[End],
+        receives: &[End],
+        dtype: DType,
+        stream: Stream,
+    ) -> Result<(), Error> {
+        let handle = self.alive()?;
+        let (functions, dtype) = (&self.nccl.functions, datatype(dtype));
+        // SAFETY: it takes nothing.
+        let mut code = unsafe { (functions.group_start)() };
+        if code == SUCCESS {
+            for End { peer, address, len } in receives {
+                let to = ptr::with_exposed_provenance_mut(*address as usize);
+                let (len, peer) = (*len as usize, *peer as c_int);
+                // SAFETY: the caller's promise, and the handle is a communicator's.
+                code =
+                    worse(code, unsafe { (functions.recv)(to, len, dtype, peer, handle, stream) });
+            }
+            for End { peer, address, len } in sends {
+                let from = ptr::with_exposed_provenance(*address as usize);
+                let (len, peer) = (*len as usize, *peer as c_int);
+                // SAFETY: as above.
+                code = worse(code, unsafe {
+                    (functions.send)(from, len, dtype, peer, handle, stream)
+                });
+            }
+            // SAFETY: a group was begun. It ends whatever went wrong in it, or the thread would stay in it.
+            code = worse(code, unsafe { (functions.group_end)() });
+        }
+        let rank = self.rank;
+        let what = || {
+            let peers = |ends: &[End]| {
+                let peers: Vec<String> = ends.iter().map(|end| end.peer.to_string()).collect();
+                peers.join(", ")
+            };
+            format!(
+                "a group of rank {rank} that sends to [{}] and receives from [{}]",
+                peers(sends),
+                peers(receives)
+            )
+        };
+        let late = |waited: String| host::Error::Late {
+            what: format!(
+                "{}: {waited}; all ranks must make the same call, with the same algorithm, count and element type",
+                what()
+            ),
+        };
+        self.settle(code, &what, &late)
+    }
+
+    /// Whether the communicator is still good, without waiting for anybody.
+    pub(super) fn check(&mut self, what: &str) -> Result<(), Error> {
+        self.alive()?;
+        match self.state() {
+            SUCCESS | IN_PROGRESS => Ok(()),
+            code => Err(self.failed(code, what.to_owned())),
+        }
+    }
+
+    /// Waits until a call is through, which returned `code`.
+    fn settle(
+        &mut self,
+        mut code: c_int,
+        what: &dyn Fn() -> String,
+        late: &dyn Fn(String) -> host::Error,
+    ) -> Result<(), Error> {
+        let begun = Instant::now();
+        let mut looks = 0;
+        while code == IN_PROGRESS {
+            if looks >= SPINS {
+                if begun.elapsed() > self.deadline {
+                    let said = self.nccl.words(IN_PROGRESS, self.handle);
+                    self.give_up();
+                    return Err(late(format!("waited {:?} ({said})", self.deadline)).into());
+                }
+                std::thread::sleep(PAUSE);
+            } else {
+                std::thread::yield_now();
+            }
+            looks += 1;
+            code = self.state();
+        }
+        if code == SUCCESS { Ok(()) } else { Err(self.failed(code, what())) }
+    }
+
+    fn state(&self) -> c_int {
+        let mut state = SUCCESS;
+        // SAFETY: the handle is a communicator's, and it points to an integer.
+        let code = unsafe { (self.nccl.functions.state)(self.handle, &raw mut state) };
+        if code == SUCCESS { state } else { code }
+    }
+
+    fn alive(&self) -> Result<ncclComm_t, Error> {
+        if self.handle.is_null() {
+            let what = format!("a call of rank {}", self.rank);
+            let why = "its communicator was given up after an error".into();
+            return Err(Error::NcclFailed { what, why });
+        }
+        Ok(self.handle)
+    }
+
+    fn failed(&mut self, code: c_int, what: String) -> Error {
+        let why = self.nccl.words(code, self.handle);
+        self.give_up();
+        Error::NcclFailed { what, why }
+    }
+
+    /// Ends what is under way; other ranks learn of it.
+    pub(super) fn give_up(&mut self) {
+        let handle = std::mem::replace(&mut self.handle, ptr::null_mut());
+        if !handle.is_null() {
+            // SAFETY: the handle is a communicator's, and nobody uses it from here on. There is nothing to do about an
+            // error of this.
+            let _ = unsafe { (self.nccl.functions.abort)(handle) };
+        }
+    }
+}
+
+impl Drop for Link {
+    fn drop(&mut self) {
+        if self.handle.is_null() {
+            return;
+        }
+        // SAFETY: the handle is a communicator's.
+        let code = unsafe { (self.nccl.functions.finalize)(self.handle) };
+        let rank = self.rank;
+        let what = || format!("ending the communicator of rank {rank}");
+        let late = |waited: String| host::Error::Late { what: waited };
+        if self.settle(code, &what, &late).is_ok() {
+            // SAFETY: the handle is a communicator's, and nobody uses it from here on.
+            let _ = unsafe { (self.nccl.functions.destroy)(self.handle) };
+        }
+    }
+}
+
+/// The first of two that is an error, else whether one of them is in progress.
+fn worse(before: c_int, now: c_int) -> c_int {
+    match (before, now) {
+        (IN_PROGRESS, SUCCESS) => IN_PROGRESS,
+        (SUCCESS | IN_PROGRESS, now) => now,
+        (before, _) => before,
+    }
+}
+
+/// Calls do not wait for other ranks, and everything else is as NCCL likes it.
+fn config() -> ncclConfig_t {
+    ncclConfig_t {
+        size: size_of::<ncclConfig_t>(),
+        magic: MAGIC,
+        version: HEADER,
+        blocking: 0,
+        cgaClusterSize: UNDEFINED,
+        minCTAs: UNDEFINED,
+        maxCTAs: UNDEFINED,
+        netName: ptr::null(),
+        splitShare: UNDEFINED,
+        trafficClass: UNDEFINED,
+        commName: ptr::null(),
+        collnetEnable: UNDEFINED,
+        CTAPolicy: UNDEFINED,
+        shrinkShare: UNDEFINED,
+        nvlsCTAs: UNDEFINED,
+        nChannelsPerNetPeer: UNDEFINED,
+        nvlinkCentricSched: UNDEFINED,
+        graphUsageMode: UNDEFINED,
+        numRmaCtx: UNDEFINED,
+        maxP2pPeers: UNDEFINED,
+    }
+}
+
+fn datatype(dtype: DType) -> c_int {
+    let datatype = match dtype {
+        DType::I8 => ncclDataType_t::ncclInt8,
+        DType::U8 => ncclDataType_t::ncclUint8,
+        DType::I32 => ncclDataType_t::ncclInt32,
+        DType::U32 => ncclDataType_t::ncclUint32,
+        DType::I64 => ncclDataType_t::ncclInt64,
+        DType::U64 => ncclDataType_t::ncclUint64,
+        DType::F16 => ncclDataType_t::ncclFloat16,
+        DType::Bf16 => ncclDataType_t::ncclBfloat16,
+        DType::F32 => ncclDataType_t::ncclFloat32,
+        DType::F64 => ncclDataType_t::ncclFloat64,
+    };
+    datatype as c_int
+}
+
+/// One rank of a communicator, and the GPU that its buffers are on. Each rank is a thread or a process of its own. Where
+/// ranks share a device, which NCCL has to be told to allow, all make their plans and buffers before one of them launches:
+/// what is loaded or allocated may wait for the whole device, on which others wait for this rank.
+///
+/// It ends with the last of its clones and plans. Where a call of it fails or comes to its deadline, the communicator is
+/// given up: other ranks get an error too, and all make a new one.
+#[derive(Clone)]
+pub struct NcclComm(Arc<Shared>);
+
+pub(super) struct Shared {
+    pub(super) link: Mutex<Link>,
+    pub(super) device: Device,
+    stream: Arc<CudaStream>,
+    pub(super) rank: RankId,
+    pub(super) nranks: u32,
+    pub(super) deadline: Duration,
+}
+
+impl fmt::Debug for NcclComm {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Shared { rank, nranks, device, .. } = &*self.0;
+        write!(f, "NcclComm(rank {rank} of {nranks} on device {})", device.ordinal)
+    }
+}
+
+impl NcclComm {
+    /// Meets the other ranks as `rank` of `nranks`, on the device of that number; all ranks call it with the same `id`.
+    /// No call of the communicator waits for other ranks longer than `deadline`.
+    ///
+    /// # Errors
+    /// E0409 for no ranks; E0411 for a rank beyond the last; E0415 without NCCL, a driver or that device; E0421 where
+    /// NCCL refuses, such as two ranks on one device; E0427 where not all ranks come.
+    pub fn join(
+        device: usize,
+        id: &NcclId,
+        rank: impl Into<RankId>,
+        nranks: u32,
+        deadline: Duration,
+    ) -> Result<Self, Error> {
+        let nccl = Nccl::of_process()?;
+        let device = Device::open(device)?;
+        let opening = format!("opening device {}", device.ordinal);
+        device.context.bind_to_thread().map_err(failed(opening))?;
+        let making = format!("making a stream on device {}", device.ordinal);
+        let stream = device.context.new_stream().map_err(failed(making))?;
+        let rank = rank.into();
+        let link = Mutex::new(Link::join(nccl, id, (rank, nranks), deadline)?);
+        Ok(Self(Arc::new(Shared { link, device, stream, rank, nranks, deadline })))
+    }
+
+    /// The version of NCCL, as it counts: 2.30.4 is 23004.
+    ///
+    /// # Errors
+    /// E0415 without NCCL.
+    pub fn version() -> Result<u32, Error> {
+        Ok(Nccl::of_process()?.version as u32)
+    }
+
+    /// Which rank it is.
+    pub fn rank(&self) -> RankId {
+        self.0.rank
+    }
+
+    /// The number of ranks.
+    pub fn nranks(&self) -> u32 {
+        self.0.nranks
+    }
+
+    /// The context of its device: the rank's buffers are slices of it.
+    pub fn context(&self) -> &Arc<CudaContext> {
+        &self.0.device.context
+    }
+
+    /// A stream of the rank's own. Ranks of one device must not share a stream: each would wait for what comes after it.
+    pub fn stream(&self) -> &Arc<CudaStream> {
+        &self.0.stream
+    }
+
+    /// A buffer of `bytes` zero bytes on its device; of one byte where `bytes` is 0. `what` names it in messages.
+    ///
+    /// # Errors
+    /// E0419 where the device has no room for it.
+    pub fn buffer(&self, what: &str, bytes: usize) -> Result<CudaSlice<u8>, Error> {
+        self.0.device.zeros(&format!("{what} of rank {}", self.0.rank), bytes)
+    }
+
+    pub(super) fn shared(&self) -> &Shared {
+        &self.0
+    }
+
+    pub(super) fn link(&self) -> MutexGuard<'_, Link> {
+        self.0.link.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

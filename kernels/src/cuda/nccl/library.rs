@@ -1,0 +1,126 @@
+//! NCCL's functions, loaded when they are needed, with the types that cudarc has from NCCL's header. Not through cudarc's
+//! own loader: it panics where there is no library, and does not know the name `libnccl.so.2` that packages give it.
+
+use std::ffi::{CStr, OsString, c_char, c_int, c_void};
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, OnceLock, PoisonError};
+
+use cudarc::nccl::sys::{cudaStream_t, ncclComm_t, ncclConfig_t, ncclUniqueId};
+use libloading::Library;
+
+use super::super::error::{Error, Part};
+use super::super::find::newest;
+use super::super::symbols::functions;
+
+/// Names the library or its folder.
+const VARIABLE: &str = "ROUNDELAY_NCCL";
+const NAMES: [&str; 2] = ["libnccl.so.2", "libnccl.so"];
+const STEM: &str = "libnccl.so";
+/// From this version on, calls need not wait for other ranks.
+const OLDEST: c_int = 21_400;
+
+functions! {
+    version: ncclGetVersion(*mut c_int) -> c_int;
+    error_string: ncclGetErrorString(c_int) -> *const c_char;
+    last_error: ncclGetLastError(ncclComm_t) -> *const c_char;
+    unique_id: ncclGetUniqueId(*mut ncclUniqueId) -> c_int;
+    init: ncclCommInitRankConfig(*mut ncclComm_t, c_int, ncclUniqueId, c_int, *mut ncclConfig_t) -> c_int;
+    state: ncclCommGetAsyncError(ncclComm_t, *mut c_int) -> c_int;
+    finalize: ncclCommFinalize(ncclComm_t) -> c_int;
+    destroy: ncclCommDestroy(ncclComm_t) -> c_int;
+    abort: ncclCommAbort(ncclComm_t) -> c_int;
+    group_start: ncclGroupStart() -> c_int;
+    group_end: ncclGroupEnd() -> c_int;
+    send: ncclSend(*const c_void, usize, c_int, c_int, ncclComm_t, cudaStream_t) -> c_int;
+    recv: ncclRecv(*mut c_void, usize, c_int, c_int, ncclComm_t, cudaStream_t) -> c_int;
+}
+
+/// NCCL.
+pub(super) struct Nccl {
+    pub(super) functions: Functions,
+    /// As NCCL counts: 2.30.4 is 23004.
+    pub(super) version: c_int,
+    _library: Library,
+}
+
+impl Nccl {
+    /// The one of this process. Looked for again until it is found, then kept.
+    pub(super) fn of_process() -> Result<&'static Self, Error> {
+        static FOUND: OnceLock<Nccl> = OnceLock::new();
+        static SEARCH: Mutex<()> = Mutex::new(());
+        let _search = SEARCH.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(found) = FOUND.get() {
+            return Ok(found);
+        }
+        let found = Self::find(std::env::var_os(VARIABLE).filter(|value| !value.is_empty()))?;
+        Ok(FOUND.get_or_init(|| found))
+    }
+
+    /// The library at the place that was named, or else the loader's.
+    pub(super) fn find(named: Option<OsString>) -> Result<Self, Error> {
+        if let Some(named) = named {
+            let of_named =
+                |why| Error::missing(Part::Nccl, [format!("{VARIABLE} is set, and {why}")]);
+            let path = file(Path::new(&named)).map_err(of_named)?;
+            // SAFETY: NCCL's initializers ask nothing of the caller.
+            let library = unsafe { Library::new(&path) };
+            let library = library.map_err(|error| {
+                of_named(format!("{} cannot be loaded: {error}", path.display()))
+            })?;
+            return Self::of(library, &path.display().to_string());
+        }
+        for name in NAMES {
+            // SAFETY: NCCL's initializers ask nothing of the caller.
+            if let Ok(library) = unsafe { Library::new(name) } {
+                return Self::of(library, name);
+            }
+        }
+        let tried = [
+            format!("{VARIABLE} is not set"),
+            format!("the loader knows none of {}", NAMES.join(", ")),
+        ];
+        Err(Error::missing(Part::Nccl, tried))
+    }
+
+    fn of(library: Library, name: &str) -> Result<Self, Error> {
+        let unfit = |why: String| Error::missing(Part::Nccl, [format!("{name} {why}")]);
+        let functions = Functions::of(&library)
+            .map_err(|error| unfit(format!("is not it, or older than 2.14: {error}")))?;
+        let mut version = 0;
+        // SAFETY: it points to an integer.
+        let code = unsafe { (functions.version)(&raw mut version) };
+        if code != 0 || version < OLDEST {
+            return Err(unfit(format!("is version {version}, and 2.14 is the oldest that does")));
+        }
+        Ok(Self { functions, version, _library: library })
+    }
+
+    /// NCCL's words for an error, and what it said last of a communicator.
+    pub(super) fn words(&self, code: c_int, comm: ncclComm_t) -> String {
+        let text = |text: *const c_char| {
+            if text.is_null() {
+                return String::new();
+            }
+            // SAFETY: NCCL's texts end with a zero, and stay as long as it is loaded or until its next error.
+            unsafe { CStr::from_ptr(text) }.to_string_lossy().into_owned()
+        };
+        // SAFETY: any number will do.
+        let word = text(unsafe { (self.functions.error_string)(code) });
+        // SAFETY: the communicator may be null, and is else one of NCCL's.
+        let said = text(unsafe { (self.functions.last_error)(comm) });
+        if said.is_empty() { word } else { format!("{word}: {said}") }
+    }
+}
+
+/// A library, or one in a folder, as packages and the wheel lay them out.
+fn file(place: &Path) -> Result<PathBuf, String> {
+    if place.is_dir() {
+        let inner = ["", "lib64", "lib", "nvidia/nccl/lib"];
+        let found = inner.iter().find_map(|inner| newest(&place.join(inner), STEM));
+        found.ok_or_else(|| format!("{} holds no {STEM}", place.display()))
+    } else if place.exists() {
+        Ok(place.to_owned())
+    } else {
+        Err(format!("{} does not exist", place.display()))
+    }
+}

@@ -1,0 +1,185 @@
+//! What one rank does for one count: transfers in groups, and folds, as places in its buffers.
+
+use std::collections::HashSet;
+
+use roundelay_core::dtype::{DType, ReduceOp};
+use roundelay_core::ids::{OpId, RankId, RegionId};
+use roundelay_core::messages::{Group, Groups, MessageId, Step as GroupStep, TwoSided};
+use roundelay_core::schedule::{Buffer, Schedule};
+
+use crate::host::Error;
+
+/// Where scratch of another name begins: where any element type and any load may.
+const ALIGNMENT: u64 = 256;
+/// No buffer has so many bytes.
+const MOST: u64 = 1 << 62;
+
+/// A rank's input, its output and its scratch.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Bases {
+    pub(super) input: u64,
+    pub(super) output: u64,
+    pub(super) scratch: u64,
+}
+
+/// Bytes from the beginning of a buffer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Place {
+    Input(u64),
+    Output(u64),
+    Scratch(u64),
+}
+
+/// One end of a message, never of none.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Transfer {
+    pub(super) peer: u32,
+    pub(super) place: Place,
+    /// Elements.
+    pub(super) len: u64,
+}
+
+/// What is issued before anything else.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Step {
+    Group {
+        sends: Vec<Transfer>,
+        receives: Vec<Transfer>,
+    },
+    /// The first source with each other folded into it in turn, to all targets.
+    Fold {
+        from: Vec<Place>,
+        to: Vec<Place>,
+        len: u64,
+        divisor: i64,
+    },
+}
+
+/// All of a rank.
+#[derive(Clone, Debug)]
+pub(super) struct Steps {
+    pub(super) list: Vec<Step>,
+    pub(super) dtype: DType,
+    /// Bytes of scratch.
+    pub(super) scratch: u64,
+}
+
+impl Bases {
+    pub(super) fn address(&self, place: Place) -> u64 {
+        match place {
+            Place::Input(at) => self.input + at,
+            Place::Output(at) => self.output + at,
+            Place::Scratch(at) => self.scratch + at,
+        }
+    }
+}
+
+impl Steps {
+    /// The steps of `rank` for `count` elements a unit.
+    ///
+    /// # Errors
+    /// E0407 for a buffer with more bytes than addresses.
+    pub(super) fn new(
+        form: &TwoSided,
+        groups: &Groups,
+        rank: RankId,
+        count: u64,
+        (dtype, op): (DType, ReduceOp),
+    ) -> Result<Self, Error> {
+        let (schedule, proof, size) = (&**form.schedule(), form.proof(), dtype.size() as u64);
+        let starts = starts(schedule, rank, count, size)?;
+        let average = if op == ReduceOp::Avg { i64::from(schedule.nranks) } else { 0 };
+        let writer = Writer { form, schedule, starts: &starts, count, size };
+        let finish: HashSet<OpId> = proof.finish.iter().copied().collect();
+        let mut list = Vec::new();
+        for step in groups.steps(rank) {
+            match step {
+                GroupStep::Group(group) => list.extend(writer.group(group)),
+                GroupStep::Move(id) => {
+                    let divisor = if finish.contains(id) { average } else { 0 };
+                    list.extend(writer.fold(*id, divisor));
+                }
+            }
+        }
+        if proof.scale_outputs && average != 0 {
+            let (output, len) =
+                (vec![Place::Output(0)], schedule.elements(Buffer::Output, rank, count));
+            list.push(Step::Fold { from: output.clone(), to: output, len, divisor: average });
+        }
+        Ok(Self { list, dtype, scratch: starts[schedule.scratch.len()] })
+    }
+}
+
+/// Where scratch of each name begins, and where all of it ends; E0407 where that, or a buffer of the caller, has more
+/// bytes than addresses.
+fn starts(schedule: &Schedule, rank: RankId, count: u64, size: u64) -> Result<Vec<u64>, Error> {
+    let too_large = |what: &str| Error::TooLarge {
+        what: format!("{what} for {count} elements a unit has more bytes than addresses"),
+    };
+    let bytes = |elements: u64| elements.checked_mul(size).filter(|bytes| *bytes < MOST);
+    for (buffer, what) in [(Buffer::Input, "the input"), (Buffer::Output, "the output")] {
+        bytes(schedule.elements(buffer, rank, count)).ok_or_else(|| too_large(what))?;
+    }
+    let mut starts = vec![0];
+    let mut end = 0_u64;
+    for scratch in &schedule.scratch {
+        let next =
+            bytes(scratch.elements(count)).map(|bytes| end + bytes.next_multiple_of(ALIGNMENT));
+        end = next.filter(|end| *end < MOST).ok_or_else(|| too_large("scratch"))?;
+        starts.push(end);
+    }
+    Ok(starts)
+}
+
+/// Places in bytes.
+struct Writer<'a> {
+    form: &'a TwoSided,
+    schedule: &'a Schedule,
+    starts: &'a [u64],
+    count: u64,
+    size: u64,
+}
+
+impl Writer<'_> {
+    fn place(&self, region: RegionId) -> (Place, u64) {
+        let region = &self.schedule.regions[region.index()];
+        let (first, len) = self.schedule.extent(region, self.count);
+        let at = first * self.size;
+        let place = match region.buffer {
+            Buffer::Input => Place::Input(at),
+            Buffer::Output => Place::Output(at),
+            Buffer::Scratch(id) => Place::Scratch(self.starts[id.index()] + at),
+        };
+        (place, len)
+    }
+
+    /// What is empty for this count is so at both ends, and left out at both.
+    fn group(&self, group: &Group) -> Option<Step> {
+        let transfer = |peer: RankId, region| {
+            let (place, len) = self.place(region);
+            (len > 0).then_some(Transfer { peer: peer.0, place, len })
+        };
+        let send = |id: &MessageId| {
+            let message = self.form.message(*id);
+            transfer(message.to, message.source)
+        };
+        let receive = |id: &MessageId| {
+            let message = self.form.message(*id);
+            transfer(message.from, message.target)
+        };
+        let sends: Vec<Transfer> = group.sends.iter().filter_map(send).collect();
+        let receives: Vec<Transfer> = group.receives.iter().filter_map(receive).collect();
+        let empty = sends.is_empty() && receives.is_empty();
+        (!empty).then_some(Step::Group { sends, receives })
+    }
+
+    fn fold(&self, id: OpId, divisor: i64) -> Option<Step> {
+        let op = self.schedule.op(id);
+        let places = |operands: &[roundelay_core::schedule::Operand]| -> Vec<Place> {
+            operands.iter().map(|operand| self.place(operand.region).0).collect()
+        };
+        let (from, to) = (places(self.schedule.srcs(op)), places(self.schedule.dsts(op)));
+        let (_, len) = self.place(self.schedule.dsts(op)[0].region);
+        (len > 0).then_some(Step::Fold { from, to, len, divisor })
+    }
+}
