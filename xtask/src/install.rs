@@ -9,7 +9,7 @@ pub(crate) struct Packages {
     pub(crate) folder: &'static str,
     /// As Python's packages (`--target`), or as programs with their libraries (`--prefix`).
     pub(crate) into: &'static str,
-    pub(crate) packages: &'static [&'static str],
+    pub(crate) names: &'static [&'static str],
     /// What is needed of them.
     pub(crate) files: &'static [&'static str],
 }
@@ -17,10 +17,10 @@ pub(crate) struct Packages {
 impl Packages {
     /// Installs them unless they are there; the folder that they lie in.
     pub(crate) fn install(&self, root: &Path) -> Result<PathBuf, String> {
-        let wanted = self.packages.join("\n");
+        let wanted = self.names.join("\n");
         once(root, self.folder, &wanted, self.files, |folder| {
-            println!("installing {} into target/{}", self.packages.join(" and "), self.folder);
-            pip(self.into, folder, self.packages)
+            println!("installing {} into target/{}", self.names.join(" and "), self.folder);
+            pip(self.into, folder, self.names)
         })
     }
 }

@@ -1,5 +1,5 @@
 //! The repository's own tasks: `cargo xtask test`, `cargo xtask book`, `cargo xtask mutants`, `cargo xtask sweeps`, `cargo xtask failures`, `cargo xtask calibrate [--write]`,
-//! `cargo xtask gpu-test [--dry-run]`, `cargo xtask mpi`, `cargo xtask nvrtc`, `cargo xtask peers [--processes] [OPTION]...`, `cargo xtask capi --prefix DIR`, `cargo xtask python`, `cargo xtask torch [--suite|--bench] [OPTION]...`, `cargo xtask parser [--check]`.
+//! `cargo xtask gpu-test [--dry-run]`, `cargo xtask mpi [JOB] [OPTION]...`, `cargo xtask nvrtc`, `cargo xtask peers [--processes] [OPTION]...`, `cargo xtask capi --prefix DIR`, `cargo xtask python`, `cargo xtask torch [--suite|--bench] [OPTION]...`, `cargo xtask parser [--check]`.
 
 use std::process::ExitCode;
 
@@ -31,6 +31,7 @@ usage: cargo xtask test              every check that CI runs, after installing 
        cargo xtask calibrate --write the same, into stdlib/host.costs
        cargo xtask gpu-test          kernels on a GPU: right, below sanitizers, and how fast; --dry-run without one
        cargo xtask mpi               the whole library as C files, by every MPI that can be installed
+       cargo xtask mpi JOB           programs of MPI whose calls our library takes over: programs, mpi4py, imb, mpich, hosts, bench
        cargo xtask nvrtc             CUDA's compiler below target/, which tests of kernels need
        cargo xtask peers             our algorithms beside Open MPI's, which it installs, in one run
        cargo xtask peers --processes ranks as processes, beside Intel MPI and Open MPI of PyPI

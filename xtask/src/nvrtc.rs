@@ -8,7 +8,7 @@ use crate::install::Packages;
 const NVRTC: Packages = Packages {
     folder: "nvrtc",
     into: "--target",
-    packages: &["nvidia-cuda-nvrtc==13.0.*", "nvidia-cuda-runtime==13.0.*"],
+    names: &["nvidia-cuda-nvrtc==13.0.*", "nvidia-cuda-runtime==13.0.*"],
     files: &[
         "nvidia/cu13/lib/libnvrtc.so.13",
         "nvidia/cu13/include/cuda_bf16.h",

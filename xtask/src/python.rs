@@ -10,7 +10,7 @@ use crate::install::Packages;
 const PYTEST: Packages = Packages {
     folder: "python",
     into: "--target",
-    packages: &[
+    names: &[
         "numpy",
         "pytest>=8",
         "iniconfig",

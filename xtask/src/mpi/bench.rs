@@ -1,6 +1,8 @@
 //! Times of the same program without the library that takes over calls and with it, by turns: Intel's benchmarks where they
 //! run, and the driver of this project for Open MPI, for which they are not to be had.
 
+use std::time::{Duration, Instant};
+
 use super::cells::Cells;
 use super::driver::{Driver, Share};
 use super::imb::{Benchmarks, read, write};
@@ -9,13 +11,14 @@ use super::pypi::{Kind, Mpi};
 use super::{Field, Mode, cores};
 use crate::command::within;
 use crate::sizes::told;
-use std::time::Duration;
 
 const SIZES: [u64; 8] = [4, 64, 1 << 10, 32 << 10, 256 << 10, 1 << 20, 16 << 20, 64 << 20];
 /// The same where ranks wait without leaving the core and there are fewer cores.
 const SPINNING: [&str; 2] = ["Allreduce", "Reduce_scatter_block"];
 /// Their sizes.
 const SPINNING_SIZES: [u64; 2] = [32 << 10, 1 << 20];
+/// What Intel's benchmarks are told there: ten calls of a size, and so many megabytes at most.
+const SPINNING_CALLS: [&str; 2] = ["-iter", "10,64"];
 /// How much memory a rank's larger buffer may have.
 const MOST: u64 = 256 << 20;
 /// How long a launch of Intel's benchmarks may take.
@@ -54,7 +57,8 @@ impl Timer {
             Self::Benchmarks(benchmarks) => {
                 let folder = tempfile::tempdir().map_err(|error| error.to_string())?;
                 let file = write(sizes, folder.path())?;
-                let mut launch = benchmarks.launch(mpi, nranks, variables, &[op], &file, &[]);
+                let calls = if spins(mpi, nranks) { &SPINNING_CALLS[..] } else { &[] };
+                let mut launch = benchmarks.launch(mpi, nranks, variables, &[op], &file, calls);
                 let rows = read(&within(&mut launch, LONGEST)?.stdout);
                 let found: Vec<u64> = rows.iter().filter_map(|(bytes, _)| *bytes).collect();
                 if found != sizes {
@@ -67,6 +71,7 @@ impl Timer {
 }
 
 pub(super) fn run(field: &Field<'_>) -> Result<(), String> {
+    let begun = Instant::now();
     let mut cells = Cells::default();
     for mpi in &field.mpis {
         let timer = Timer::find(field, mpi)?;
@@ -81,6 +86,8 @@ pub(super) fn run(field: &Field<'_>) -> Result<(), String> {
                         cells.add(mpi.kind.name(), op, &ranks, &sizes, mode, times);
                     }
                 }
+                let seconds = begun.elapsed().as_secs();
+                println!("{}, {op}, {nranks} ranks: timed, {seconds} s", mpi.kind.name());
                 field.keep(&cells.table())?;
             }
         }
@@ -92,10 +99,15 @@ pub(super) fn run(field: &Field<'_>) -> Result<(), String> {
     }
 }
 
+/// Whether ranks wait on cores that others of them need.
+fn spins(mpi: &Mpi, nranks: u32) -> bool {
+    !mpi.kind.yields() && nranks > cores()
+}
+
 /// The sizes of an operation. What is left out is told.
 fn sizes(field: &Field<'_>, mpi: &Mpi, op: &str, nranks: u32) -> Option<Vec<u64>> {
     let name = mpi.kind.name();
-    let spins = !mpi.kind.yields() && nranks > cores();
+    let spins = spins(mpi, nranks);
     // Whoever asks for it waits for it.
     if spins && field.options.ops.is_none() && !SPINNING.contains(&op) {
         println!(

@@ -70,8 +70,9 @@ impl Benchmarks {
 /// Writes sizes for a launch.
 pub(super) fn write(sizes: &[u64], folder: &Path) -> Result<PathBuf, String> {
     let file = folder.join("sizes");
-    let lines: String = sizes.iter().map(|bytes| format!("{bytes}\n")).collect();
-    fs::write(&file, lines).map_err(|error| format!("{}: {error}", file.display()))?;
+    let lines: Vec<String> = sizes.iter().map(u64::to_string).collect();
+    fs::write(&file, lines.join("\n") + "\n")
+        .map_err(|error| format!("{}: {error}", file.display()))?;
     Ok(file)
 }
 

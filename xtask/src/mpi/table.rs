@@ -1,5 +1,7 @@
 //! A table with notes below it, as Markdown, which people read as well.
 
+use std::fmt::Write as _;
+
 /// Rows of text.
 pub(super) struct Table {
     rows: Vec<Vec<String>>,
@@ -66,7 +68,7 @@ fn line(row: &[String], widths: &[usize]) -> String {
     let mut line = "|".to_owned();
     for (at, text) in row.iter().enumerate() {
         let width = widths.get(at).copied().unwrap_or_default();
-        line.push_str(&format!(" {text:width$} |"));
+        let _ = write!(line, " {text:width$} |");
     }
     line
 }
