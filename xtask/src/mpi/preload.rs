@@ -55,6 +55,25 @@ impl Preload {
         Ok(Self(Some(file)))
     }
 
+    /// The command that brings hosts together and starts a launcher: it lies beside the library.
+    ///
+    /// # Errors
+    /// That it does not.
+    pub(super) fn command(&self, mode: Mode) -> Result<Option<PathBuf>, String> {
+        let Some(library) = self.0.as_ref().filter(|_| mode != Mode::Without) else {
+            return Ok(None);
+        };
+        let command = library.with_file_name("roundelay");
+        if command.is_file() {
+            return Ok(Some(command));
+        }
+        let package = "--package roundelay-cli";
+        Err(format!(
+            "{} is not there: `cargo build --release {package}` makes it",
+            command.display()
+        ))
+    }
+
     /// What ranks are told. `all` has it take calls of every size, and not those alone for which it is faster.
     pub(super) fn variables(&self, mode: Mode, all: bool) -> Variables {
         let Some(library) = self.0.as_ref().filter(|_| mode != Mode::Without) else {

@@ -78,7 +78,9 @@ fn programs(
     for (name, program) in NAMES.iter().zip(&programs) {
         for mode in field.modes() {
             let begun = Instant::now();
-            let mut line = line(mpi, &hosts, each, &variables(field, mpi, mode));
+            let through = field.preload.command(mode)?;
+            let variables = variables(field, mpi, mode);
+            let mut line = line(mpi, &hosts, each, through.as_deref(), &variables);
             line.extend([shown(program), "--seconds".to_owned(), seconds.to_string()]);
             let mut command = on(&hosts, mpi, field.root, &line);
             let (result, report) =
@@ -117,7 +119,8 @@ fn times(field: &Field<'_>, mpi: &Mpi, cells: &mut Cells) -> Result<(), String> 
             let mut variables = field.preload.variables(mode, false);
             // There are more ranks than cores, which the launcher is not to know.
             variables.extend(mpi.kind.patience());
-            let mut line = line(mpi, &hosts, TIMED, &variables);
+            let through = field.preload.command(mode)?;
+            let mut line = line(mpi, &hosts, TIMED, through.as_deref(), &variables);
             line.extend(driver.line(Share::Whole, "Allreduce", &sizes));
             let found = driver.times(&mut on(&hosts, mpi, field.root, &line), &sizes);
             cells.add(mpi.kind.name(), "Allreduce", &ranks, &sizes, mode, found);
@@ -137,10 +140,40 @@ fn on(hosts: &Hosts, mpi: &Mpi, folder: &Path, line: &[String]) -> Command {
     command
 }
 
-/// A launch over all hosts, up to the program.
-fn line(mpi: &Mpi, hosts: &Hosts, each: u32, variables: &[(String, String)]) -> Vec<String> {
+/// What the command is told for each variable of the library.
+const FLAGS: [(&str, &str); 4] = [
+    ("LD_PRELOAD", "--library=VALUE"),
+    ("ROUNDELAY_MPI", "--mode=VALUE"),
+    ("ROUNDELAY_REPORT", "--report"),
+    ("ROUNDELAY_MPI_TAKE", "--all"),
+];
+
+/// A launch over all hosts, up to the program: through the command that brings hosts together, where ranks preload the
+/// library. What they are told beside its own variables is as given.
+fn line(
+    mpi: &Mpi,
+    hosts: &Hosts,
+    each: u32,
+    through: Option<&Path>,
+    variables: &[(String, String)],
+) -> Vec<String> {
     let (agent, nranks) = (shown(&hosts.agent()), hosts.number() * each);
-    let mut line = vec![shown(&mpi.prefix.join("bin/mpiexec"))];
+    let launcher = shown(&mpi.prefix.join("bin/mpiexec"));
+    let (ours, others): (Vec<_>, Vec<_>) =
+        variables.iter().cloned().partition(|(name, _)| FLAGS.iter().any(|(ours, _)| ours == name));
+    let mut line: Vec<String> = match through {
+        Some(command) => {
+            let mut line = vec![shown(command), "mpirun".to_owned()];
+            line.extend(["--launcher".to_owned(), launcher]);
+            for (name, value) in &ours {
+                let flag = FLAGS.iter().find(|(ours, _)| ours == name).map(|(_, flag)| *flag);
+                line.extend(flag.map(|flag| flag.replace("VALUE", value)));
+            }
+            line.push("--".to_owned());
+            line
+        }
+        None => vec![launcher],
+    };
     let words = match mpi.kind {
         Kind::OpenMpi => {
             let slots: Vec<String> =
@@ -157,6 +190,6 @@ fn line(mpi: &Mpi, hosts: &Hosts, each: u32, variables: &[(String, String)]) -> 
         ),
     };
     line.extend(words.split_whitespace().map(str::to_owned));
-    line.extend(mpi.ranks(nranks, variables));
+    line.extend(mpi.ranks(nranks, &others));
     line
 }
