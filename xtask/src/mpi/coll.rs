@@ -79,7 +79,7 @@ pub(super) fn run(field: &Field<'_>) -> Result<(), String> {
                 table.note(&format!("{name}, {mode}, {whose}: {}: {why}", test.line));
             }
             failures += ours;
-            for remark in report.remarks.iter().take(5) {
+            for remark in report.told() {
                 table.note(&format!("{name}, {mode}, said: {remark}"));
             }
             table.add(&[

@@ -119,6 +119,11 @@ impl Report {
         report
     }
 
+    /// The first of what else it says: one mistake may be told by every call.
+    pub(super) fn told(&self) -> impl Iterator<Item = &String> {
+        self.remarks.iter().take(5)
+    }
+
     pub(super) fn add(&mut self, other: &Self) {
         self.calls += other.calls;
         self.taken += other.taken;

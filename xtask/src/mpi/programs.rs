@@ -51,7 +51,7 @@ pub(super) fn run(field: &Field<'_>) -> Result<(), String> {
                     } else {
                         "right"
                     };
-                    for remark in report.remarks.iter().take(5) {
+                    for remark in report.told() {
                         table.note(&format!("{place}, said: {remark}"));
                     }
                     table.add(&[

@@ -1,6 +1,6 @@
 //! What the ranks of a suite wrote down of its cases.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// How a case ended, the best first: of all ranks the worst counts.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -11,7 +11,7 @@ pub(super) enum Outcome {
 }
 
 /// Of all ranks together.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Records {
     pub(super) cases: BTreeMap<String, Outcome>,
     /// The last case that a rank began and did not end, in the order of the cases.
@@ -83,6 +83,11 @@ impl Records {
     pub(super) fn counts(&self) -> (usize, usize) {
         let count = |wanted: &Outcome| self.cases.values().filter(|found| *found == wanted).count();
         (count(&Outcome::Passed), count(&Outcome::Skipped))
+    }
+
+    /// The cases that failed.
+    pub(super) fn names(&self) -> BTreeSet<String> {
+        self.failed().into_iter().map(|(case, _)| case.to_owned()).collect()
     }
 
     /// The cases that failed, each with a reason.

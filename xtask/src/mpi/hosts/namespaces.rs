@@ -166,13 +166,13 @@ mod tests {
         let said = on("h3", "ip -o address show wire | grep -c 10.77.0.3; ip neighbour");
         assert!(said.starts_with("1\n"), "{said}");
         // The switch joins them.
-        let script = "exec 3<> /dev/tcp/10.77.0.1/7777 && echo joined";
+        let script = "timeout 2 bash -c 'exec 3<> /dev/tcp/10.77.0.1/7777'";
         let listens = "import socket; s = socket.create_server(('10.77.0.1', 7777)); s.settimeout(20); s.accept()";
         let mut server = Command::new(hosts.agent())
             .args(["h1", &format!("python3 -c {}", quoted(listens))])
             .spawn()
             .expect("it starts");
-        let joined = (0..100).any(|_| {
+        let joined = (0..30).any(|_| {
             std::thread::sleep(std::time::Duration::from_millis(100));
             output(Command::new(hosts.agent()).args(["h2", script])).is_ok()
         });
