@@ -1,4 +1,5 @@
-//! A world: ranks that are processes of one host, and plans for what they call, made once for each shape.
+//! A world: ranks that are processes, of one host or of an MPI job on several, and plans for what they call, made once for
+//! each shape.
 
 #[cfg(all(target_os = "linux", target_pointer_width = "64", target_endian = "little"))]
 mod job;
@@ -31,14 +32,15 @@ pub use progress::Pending;
 use crate::plans::proved;
 use crate::{Algorithm, Element, Error, Options};
 
-/// Processes of one host that run collectives together, and this process's place among them.
+/// Processes that run collectives together, on one host or as an MPI job on several, and this process's place among them.
 ///
 /// A [`Comm`] has ranks that are threads of one process; here each rank is a process, as in MPI. The calls are those of
 /// [`Rank`], with the same lengths and errors: [`Comm`] lists them. `roundelay launch -n 8 -- PROGRAM` starts a program
 /// as ranks that [`World::from_env`] brings together, and so do torchrun, `mpirun` and `srun`.
 ///
 /// Ranks meet over an abstract socket and share memory that has no name: nothing is left in the file system, however
-/// they end. All are processes of one user on one host, which runs Linux: elsewhere whatever makes a world or a
+/// they end. All are processes of one user on Linux; those of several hosts are an MPI job
+/// ([`World::from_env`]). Elsewhere whatever makes a world or a
 /// [`UniqueId`] is refused (E0429), and ranks are the threads of a [`Comm`].
 ///
 /// # Errors of calls
@@ -77,6 +79,16 @@ impl World {
     /// The names that it looks for are those of `roundelay launch` (`ROUNDELAY_RANK`, `ROUNDELAY_NRANKS` and
     /// `ROUNDELAY_ID`, or `ROUNDELAY_JOB` with any name where they are set by hand), of torchrun, Open MPI, MPICH, Intel
     /// MPI, and Slurm's srun.
+    ///
+    /// Where Open MPI's, MPICH's, Intel MPI's or Slurm's say that there are more ranks on other hosts, messages between
+    /// hosts are MPI's: of the library that the process has, else of the one that `ROUNDELAY_MPI_LIB` names, else of the one
+    /// that the loader finds. MPI is begun if the program has not begun it, and then ended when the process exits.
+    ///
+    /// * What is lent by [`World::alloc`] is memory of this host.
+    /// * [`World::split`] makes worlds whose ranks are all on one host, and refuses others (E0427). [`World::shrink`]
+    ///   is refused (E0427).
+    /// * Ranks of one host compare their calls before data moves. Ranks of different hosts that make different calls wait
+    ///   for each other until the deadline (E0405).
     ///
     /// # Errors
     /// E0427 where none of them is there, or the ranks that they tell of do not meet; else those of [`World::join`].

@@ -20,7 +20,7 @@ const STEPS: [Step; 16] = [
     ("format", |root| cargo(root, &["fmt", "--all", "--check"])),
     ("generated parser", |_| crate::parser::check()),
     ("CUDA's compiler", crate::nvrtc::install),
-    ("an MPI", crate::mpi::install),
+    ("two MPIs", crate::mpi::install),
     ("lints", |root| {
         let strict = ["--all-targets", "--", "-D", "warnings"];
         cargo(root, &[&["clippy", "--package", "xtask"], &strict[..]].concat())?;

