@@ -31,6 +31,8 @@ mod launch;
 mod list;
 #[path = "command/messages.rs"]
 mod messages;
+#[path = "command/mpirun.rs"]
+mod mpirun;
 #[path = "command/outputs.rs"]
 mod outputs;
 #[cfg(target_os = "linux")]

@@ -1,6 +1,8 @@
 //! Ranks that are processes: here each is a thread, which joins as a process would. Elsewhere than on Linux there are
 //! none, and a program is told so.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 use std::time::Duration;
 
@@ -213,4 +215,43 @@ fn options_are_for_worlds_that_bootstrap() {
     let options = Options::new().deadline(Duration::from_secs(7));
     let world = World::bootstrap_with(1, 0, options, |mine| Ok(mine.to_vec())).expect("one rank");
     assert_eq!(world.nranks(), 1);
+}
+
+#[test]
+fn something_else_goes_on_while_a_rank_waits() {
+    both(|world| {
+        let calls = Arc::new(AtomicU64::new(0));
+        let counted = calls.clone();
+        let world = world.progressing(move || drop(counted.fetch_add(1, Ordering::Relaxed)));
+        let late = world.rank().id() == 1;
+        if late {
+            thread::sleep(Duration::from_millis(50));
+        }
+        world.rank().barrier()?;
+        // Every tenth of a millisecond or more often, on a machine that does something else, too.
+        let calls = calls.load(Ordering::Relaxed);
+        assert!(late || calls >= 50, "{calls} calls in 50 ms");
+        Ok(())
+    });
+}
+
+#[test]
+fn a_world_may_be_given_another_deadline() {
+    both(|world| {
+        let world = world.deadline(Duration::from_millis(30));
+        if world.rank().id() == 0 {
+            let error = world.rank().barrier().expect_err("nobody else comes");
+            assert_eq!(error.code(), Code::Timeout, "{error}");
+        } else {
+            thread::sleep(Duration::from_millis(300));
+        }
+        Ok(())
+    });
+}
+
+#[test]
+fn ranks_of_a_host_are_told_by_a_launcher() {
+    let error = World::from_env_of_host(Options::new()).expect_err("nothing launched this test");
+    let code = if cfg!(target_os = "linux") { Code::NotJoined } else { Code::SystemRefused };
+    assert_eq!(error.code(), code, "{error}");
 }

@@ -1,23 +1,94 @@
-//! Which calls we make faster than MPI does: the table of choices.
+//! Which calls we make faster than MPI does: the table of choices. It has what was measured on two cores, with 2, 4 and 8
+//! ranks, for blocks of 4 B to 4 MB (`cargo xtask mpi bench`, with all sizes taken); where we were not faster, and where
+//! nothing was measured, calls are MPI's.
 
-use roundelay_kernels::mpi::Abi;
+use std::ops::RangeInclusive;
 
 use crate::call::What;
+
+/// Whose library it is, as far as that matters for its speed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Maker {
+    OpenMpi,
+    Mpich,
+    /// The quickest on one host, for which all that are not known are taken.
+    Intel,
+}
+
+impl Maker {
+    /// By what a library says of itself.
+    pub(crate) fn of(version: &str) -> Self {
+        match version {
+            text if text.contains("Open MPI") => Self::OpenMpi,
+            text if text.contains("MPICH") => Self::Mpich,
+            _ => Self::Intel,
+        }
+    }
+}
 
 /// What the choice goes by. It is the same on all ranks.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Shape {
     pub(crate) what: What,
-    pub(crate) nranks: u32,
-    /// Bytes of the larger of a rank's two buffers.
-    pub(crate) bytes: u64,
+    /// Bytes of a block: what a rank gives to another, or all of a buffer that is combined or broadcast.
+    pub(crate) block: u64,
     /// Hosts that the ranks are on.
     pub(crate) hosts: usize,
+    /// Whether ranks outnumber cores.
+    pub(crate) crowded: bool,
 }
 
+const KIB: u64 = 1 << 10;
+const MIB: u64 = 1 << 20;
+const END: u64 = u64::MAX;
+
 impl Shape {
-    /// Whether it is worth taking; `crowded` says whether ranks outnumber cores.
-    pub(crate) fn is_faster(self, _: Abi, _: bool) -> bool {
-        self.bytes >= 32 << 10
+    /// Whether we are faster.
+    pub(crate) fn is_faster(self, than: Maker) -> bool {
+        self.hosts == 1 && self.faster(than).is_some_and(|range| range.contains(&self.block))
+    }
+
+    /// The blocks for which we are faster.
+    fn faster(self, than: Maker) -> Option<RangeInclusive<u64>> {
+        use What::{Allgather, Allreduce, Bcast, ReduceScatterBlock};
+        Some(match (than, self.crowded, self.what) {
+            // Its ranks keep their cores while they wait.
+            (Maker::Mpich, true, _) => 0..=END,
+            (Maker::OpenMpi, true, Allreduce | Allgather)
+            | (Maker::Intel, true, Allgather)
+            | (Maker::OpenMpi | Maker::Intel, true, ReduceScatterBlock)
+            | (Maker::OpenMpi, false, ReduceScatterBlock) => KIB..=END,
+            (Maker::OpenMpi, true, Bcast) => 8 * KIB..=END,
+            (Maker::Intel, true, Allreduce) => KIB..=MIB / 2,
+            (Maker::Intel, true, Bcast) | (Maker::Mpich, false, Allgather) => KIB..=256 * KIB,
+            (Maker::OpenMpi | Maker::Mpich, false, Allreduce) => 4 * KIB..=END,
+            (Maker::Mpich, false, ReduceScatterBlock) => KIB..=MIB,
+            (Maker::Intel, false, Allreduce) => 4 * MIB..=END,
+            (Maker::Intel, false, ReduceScatterBlock) => 32 * KIB..=END,
+            _ => return None,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Maker, Shape, What};
+
+    #[test]
+    fn makers_are_known_by_what_they_say() {
+        let makers =
+            ["Open MPI v5.0.11, package", "MPICH Version: 5.0.2", "Intel(R) MPI Library 2021"];
+        assert_eq!(makers.map(Maker::of), [Maker::OpenMpi, Maker::Mpich, Maker::Intel]);
+    }
+
+    #[test]
+    fn the_table_is_by_maker_cores_hosts_and_size() {
+        let shape = |block, hosts, crowded| Shape { what: What::Allreduce, block, hosts, crowded };
+        assert!(shape(4096, 1, false).is_faster(Maker::OpenMpi));
+        assert!(!shape(4095, 1, false).is_faster(Maker::OpenMpi));
+        assert!(!shape(4096, 1, false).is_faster(Maker::Intel));
+        assert!(shape(4096, 1, true).is_faster(Maker::Intel));
+        assert!(!shape(1 << 20, 2, true).is_faster(Maker::Mpich));
+        assert!(!Shape { what: What::Gather, ..shape(4096, 1, true) }.is_faster(Maker::OpenMpi));
     }
 }

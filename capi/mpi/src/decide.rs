@@ -72,8 +72,9 @@ pub(crate) fn decide(
     }
     let bytes = collective.bytes(count, seat.size, dtype.size() as u64);
     let own = asked.what != What::Barrier && settings.own(collective, bytes).is_some();
-    let shape = Shape { what: asked.what, nranks: seat.size, bytes, hosts: seat.hosts() };
-    if own || settings.take == Take::All || shape.is_faster(mpi.abi(), seat.crowded) {
+    let Seat { crowded, .. } = *seat;
+    let shape = Shape { what: asked.what, block, hosts: seat.hosts(), crowded };
+    if own || settings.take == Take::All || shape.is_faster(seat.maker) {
         Ok(ours)
     } else {
         Err(Why::Size)

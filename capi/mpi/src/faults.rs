@@ -25,9 +25,9 @@ pub(crate) fn raise(mpi: &Mpi, comm: Handle, text: &str) -> c_int {
     if code == -1 {
         code = other;
     } else {
-        let mut text = text.replace('\0', " ");
-        text.truncate(text.floor_char_boundary(LONGEST));
-        let text = CString::new(text).unwrap_or_default();
+        let text = text.replace('\0', " ");
+        let end = (0..=LONGEST.min(text.len())).rev().find(|at| text.is_char_boundary(*at));
+        let text = CString::new(&text[..end.unwrap_or_default()]).unwrap_or_default();
         // SAFETY: the text ends with a zero and is copied; the code is our own.
         unsafe { (functions.add_error_string)(code, text.as_ptr()) };
     }

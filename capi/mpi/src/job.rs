@@ -103,10 +103,11 @@ fn here(size: u32, rank: u32, settings: u64) -> Result<Here, String> {
 /// # Errors
 /// Why they do not meet, in words that are the same for all of them.
 fn meet(size: u32, rank: u32, settings: u64) -> Result<(World, Known), String> {
-    let world = World::from_env_of_host(Options::new().deadline(DEADLINE)).map_err(unmet)?;
+    let world = World::from_env_of_host(Options::new().deadline(DEADLINE))
+        .map_err(|error| unmet(&error))?;
     let mine = [u64::from(rank), u64::from(roundelay_kernels::process::World::cores()), settings];
     let mut all = vec![0; mine.len() * world.nranks() as usize];
-    world.rank().all_gather(&mine, &mut all).map_err(unmet)?;
+    world.rank().all_gather(&mine, &mut all).map_err(|error| unmet(&error))?;
     if all.chunks_exact(3).any(|said| said[2] != settings) {
         return Err(rendezvous::DIFFER.to_owned());
     }
@@ -121,7 +122,7 @@ fn meet(size: u32, rank: u32, settings: u64) -> Result<(World, Known), String> {
     Ok((world, Known { hosts, cores: vec![cores] }))
 }
 
-fn unmet(error: roundelay::Error) -> String {
+fn unmet(error: &roundelay::Error) -> String {
     format!("the ranks of this host did not meet: {error}")
 }
 
@@ -132,8 +133,8 @@ fn spread(world: &World, told: Result<Known, String>) -> Result<Result<Known, St
         Err(why) => [&[0], why.as_bytes()].concat(),
     };
     let mut len = [bytes.len() as u64];
-    world.rank().broadcast(&mut len, 0).map_err(unmet)?;
+    world.rank().broadcast(&mut len, 0).map_err(|error| unmet(&error))?;
     bytes.resize(len[0] as usize, 0);
-    world.rank().broadcast(&mut bytes, 0).map_err(unmet)?;
+    world.rank().broadcast(&mut bytes, 0).map_err(|error| unmet(&error))?;
     Ok(Known::from_bytes(&bytes).ok_or_else(|| String::from_utf8_lossy(&bytes[1..]).into_owned()))
 }

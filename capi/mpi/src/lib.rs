@@ -46,10 +46,10 @@ const fn values(at: *mut c_void, count: i64, of: Handle) -> Values {
 /// # Safety
 /// As MPI says.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn MPI_Init(argc: *mut c_int, argv: *mut *mut *mut c_char) -> c_int {
+pub unsafe extern "C" fn MPI_Init(count: *mut c_int, words: *mut *mut *mut c_char) -> c_int {
     let Some(functions) = process().functions() else { return 16 };
     // SAFETY: the caller's arguments.
-    let code = unsafe { (functions.init)(argc, argv) };
+    let code = unsafe { (functions.init)(count, words) };
     if code == 0 {
         process().begin();
     }
@@ -62,14 +62,14 @@ pub unsafe extern "C" fn MPI_Init(argc: *mut c_int, argv: *mut *mut *mut c_char)
 /// As MPI says.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn MPI_Init_thread(
-    argc: *mut c_int,
-    argv: *mut *mut *mut c_char,
+    count: *mut c_int,
+    words: *mut *mut *mut c_char,
     required: c_int,
     provided: *mut c_int,
 ) -> c_int {
     let Some(functions) = process().functions() else { return 16 };
     // SAFETY: the caller's arguments.
-    let code = unsafe { (functions.init_thread)(argc, argv, required, provided) };
+    let code = unsafe { (functions.init_thread)(count, words, required, provided) };
     if code == 0 {
         process().begin();
     }

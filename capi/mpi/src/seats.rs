@@ -9,6 +9,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use roundelay_kernels::mpi::{Abi, Functions, Handle, Mpi};
 
+use crate::choice::Maker;
 use crate::job::Job;
 use crate::worlds::Joined;
 
@@ -23,6 +24,7 @@ pub(crate) struct Seat {
     pub(crate) by_host: Vec<Vec<u32>>,
     /// Whether some host has more ranks than cores.
     pub(crate) crowded: bool,
+    pub(crate) maker: Maker,
     /// Why all its calls are MPI's, if they are.
     pub(crate) all: Option<String>,
     /// What its first call of ours made of it.
@@ -111,6 +113,7 @@ fn first(mpi: &Mpi, job: &Job, comm: Handle) -> Option<Arc<Seat>> {
         rank: u32::try_from(rank).ok()?,
         by_host: Vec::new(),
         crowded: false,
+        maker: Maker::of(mpi.version()),
         all: None,
         joined: Mutex::new(Joined::NotYet),
     };

@@ -70,9 +70,13 @@ pub(crate) fn differs(
         if float && close(call, nranks, values.map(|bytes| float_of(call.dtype, bytes))) {
             continue;
         }
-        let text = |bytes: &[u8]| match float {
-            true => float_of(call.dtype, bytes).to_string(),
-            false => bytes.iter().rev().map(|byte| format!("{byte:02x}")).collect(),
+        let text = |bytes: &[u8]| {
+            if float {
+                return float_of(call.dtype, bytes).to_string();
+            }
+            let mut number = [0; 8];
+            number[..size].copy_from_slice(bytes);
+            format!("{:01$x}", u64::from_le_bytes(number), 2 * size)
         };
         return Some(format!(
             "element {at} of {} is {} here and {} by MPI",
@@ -93,7 +97,7 @@ fn close(call: &Call, nranks: u32, [ours, theirs, sum]: [f64; 3]) -> bool {
     let steps = 2.0 * f64::from(nranks - 1) * roundoff;
     match call.op {
         // Zeros of either sign are equal, and what comes of a NaN is nobody's promise.
-        ReduceOp::Min | ReduceOp::Max => ours == theirs || ours.is_nan() || theirs.is_nan(),
+        ReduceOp::Min | ReduceOp::Max => ours.is_nan() || theirs.is_nan() || (ours - theirs) == 0.0,
         ReduceOp::Sum if sum.is_finite() => (ours - theirs).abs() <= steps * sum * (1.0 + steps),
         ReduceOp::Prod if ours.is_finite() && theirs.is_finite() => {
             // Below the smallest normal number the roundoff is a fixed one.

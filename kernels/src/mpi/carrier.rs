@@ -58,9 +58,10 @@ impl MpiCarrier {
     /// Lets threads call MPI one at a time, as it was begun; or `alone` this thread.
     #[must_use]
     pub(super) fn by_turns(mut self, alone: bool) -> Self {
-        self.turns = match alone {
-            true => Turns::Alone(thread::current().id()),
-            false => Turns::OneByOne(Mutex::new(())),
+        self.turns = if alone {
+            Turns::Alone(thread::current().id())
+        } else {
+            Turns::OneByOne(Mutex::new(()))
         };
         self
     }
