@@ -129,8 +129,9 @@ impl World {
     ///
     /// let calls = Arc::new(AtomicU64::new(0));
     /// let counted = calls.clone();
-    /// let world = World::join(&UniqueId::new()?, 1, 0)?
-    ///     .progressing(move || drop(counted.fetch_add(1, Ordering::Relaxed)));
+    /// let world = World::join(&UniqueId::new()?, 1, 0)?.progressing(move || {
+    ///     counted.fetch_add(1, Ordering::Relaxed);
+    /// });
     /// // Nobody waits in a world of one.
     /// world.rank().barrier()?;
     /// assert_eq!(calls.load(Ordering::Relaxed), 0);
