@@ -49,10 +49,21 @@ pub(crate) fn library(root: &Path, package: &str, profile: &str) -> Result<PathB
     let mut cargo = Command::new(env!("CARGO"));
     cargo.current_dir(root).args(["build", "--package", package, "--lib", "--profile", profile]);
     run(&mut cargo)?;
-    let target = std::env::var_os("CARGO_TARGET_DIR");
-    let target = target.map_or_else(|| root.join("target"), |folder| root.join(folder));
     let folder = if profile == "dev" { "debug" } else { profile };
-    Ok(target.join(folder).join(format!("lib{}.so", package.replace('-', "_"))))
+    Ok(target(root).join(folder).join(format!("lib{}.so", package.replace('-', "_"))))
+}
+
+/// An example of the crate `roundelay`, built.
+pub(crate) fn example(root: &Path, name: &str) -> Result<PathBuf, String> {
+    let mut cargo = Command::new(env!("CARGO"));
+    run(cargo.current_dir(root).args(["build", "--package", "roundelay", "--example", name]))?;
+    Ok(target(root).join("debug/examples").join(name))
+}
+
+/// Where cargo puts what it builds.
+fn target(root: &Path) -> PathBuf {
+    let target = std::env::var_os("CARGO_TARGET_DIR");
+    target.map_or_else(|| root.join("target"), |folder| root.join(folder))
 }
 
 /// What a command printed.

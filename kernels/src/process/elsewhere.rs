@@ -56,10 +56,6 @@ impl World {
         Err(refused())
     }
 
-    pub fn spans_hosts() -> Result<bool, Error> {
-        Ok(false)
-    }
-
     pub fn from_env_of_host(_: Options) -> Result<Self, Error> {
         Err(refused())
     }

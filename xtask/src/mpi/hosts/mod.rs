@@ -12,7 +12,7 @@ use super::programs::{GRACE, LONGEST, NAMES, compile, judged, variables};
 use super::pypi::{Kind, Mpi};
 use super::table::Table;
 use super::{Field, cores};
-use crate::command::within;
+use crate::command::{brief, within};
 use namespaces::{Hosts, NETWORK, missing};
 
 /// Ranks of each host.
@@ -105,7 +105,48 @@ fn programs(
             println!("{}", table.last());
         }
     }
+    failures += world(field, mpi, &hosts, each, table)?;
     Ok(failures)
+}
+
+/// A program of ours without MPI, whose world finds the library by itself; how many launches failed.
+fn world(
+    field: &Field<'_>,
+    mpi: &Mpi,
+    hosts: &Hosts,
+    each: u32,
+    table: &mut Table,
+) -> Result<usize, String> {
+    const NAME: &str = "processes";
+    let begun = Instant::now();
+    let program = crate::command::example(field.root, NAME)?;
+    let nranks = hosts.number() * each;
+    let mut variables = mpi.kind.patience();
+    variables.push(("ROUNDELAY_MPI_LIB".to_owned(), shown(&mpi.library())));
+    let mut line = line(mpi, hosts, each, None, &variables);
+    line.push(shown(&program));
+    let printed = within(&mut on(hosts, mpi, field.root, &line), GRACE * 6);
+    let right = format!("{nranks} ranks, and the sum of their numbers");
+    let failed = match &printed {
+        Ok(printed) if printed.stdout.contains(&right) => None,
+        Ok(printed) => Some(printed.stderr.clone()),
+        Err(why) => Some(why.clone()),
+    };
+    if let Some(why) = &failed {
+        table.note(&format!("{}, {nranks} ranks, a world: {}", mpi.kind.name(), brief(why)));
+    }
+    table.add(&[
+        mpi.kind.name().to_owned(),
+        hosts.number().to_string(),
+        nranks.to_string(),
+        NAME.to_owned(),
+        "a world".to_owned(),
+        if failed.is_none() { "right" } else { "FAILED" }.to_owned(),
+        String::new(),
+        format!("{:.1}", begun.elapsed().as_secs_f64()),
+    ]);
+    println!("{}", table.last());
+    Ok(usize::from(failed.is_some()))
 }
 
 /// Times of AllReduce on two hosts, by turns.
