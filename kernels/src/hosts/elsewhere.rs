@@ -2,6 +2,7 @@
 //! programs compile everywhere.
 
 #![allow(missing_docs, reason = "the modules for Linux say what each of these is")]
+#![allow(clippy::needless_pass_by_value, reason = "there are no values")]
 
 mod carrier;
 
