@@ -66,7 +66,7 @@ const VECTOR: u32 = 16;
 /// [`ToPlan`](crate::ToPlan) makes plans for the host.
 ///
 /// Every algorithm has these methods; `use roundelay::cuda::OnDevice as _` brings them into scope. Elements are those
-/// of the host ([`DType`](crate::DType)) and two kinds of fp8. Counts are NCCL's, elements of one unit of the
+/// of the host ([`DType`]) and two kinds of fp8. Counts are NCCL's, elements of one unit of the
 /// collective.
 pub trait OnDevice: Algorithm {
     /// The kernel of the author's loops for `nranks` ranks, all of them in one launch, with the protocol that the
