@@ -226,6 +226,7 @@ unsafe extern "C" fn goes(
     let found = seats.iter().find(|(_, seat)| seat.id == id).map(|(comm, _)| *comm);
     let seat = found.and_then(|comm| seats.remove(&comm));
     GONE.fetch_add(1, Ordering::Release);
+    LAST.set(None);
     // Leaving a world is not for others to wait for.
     drop(seats);
     drop(seat);
