@@ -71,6 +71,16 @@ fn on_path(program: &str) -> Option<PathBuf> {
 }
 
 impl Mpi {
+    /// Whether it can be asked on so many ranks for what its own collectives do: those that keep their cores take minutes
+    /// where there are more of them, and Intel MPI's reductions of pairs are wrong from four ranks on.
+    pub(crate) fn is_able(&self, nranks: u32) -> bool {
+        match self.kind {
+            Kind::OpenMpi => true,
+            Kind::Mpich => nranks <= 2,
+            Kind::Intel => nranks <= 3,
+        }
+    }
+
     /// Compiles files without a warning into a program.
     pub(crate) fn compile(&self, files: &[PathBuf], program: &Path) {
         let mut command = Command::new(&self.compiler);

@@ -70,7 +70,7 @@ fn a_few_algorithms_do_what_mpi_does() {
     let runs = (0..).zip([1, 2, 3, 4, 8]).map(|(at, nranks)| {
         let cases: Vec<_> =
             names.iter().filter_map(|name| Case::new(named(name), nranks)).collect();
-        let mut able = mpis.iter().filter(|mpi| mpi.yields || nranks <= 2).cycle().skip(at);
+        let mut able = mpis.iter().filter(|mpi| mpi.is_able(nranks)).cycle().skip(at);
         able.next().map_or(Ok(()), |mpi| wrong(mpi, &cases, &[]))
     });
     report(runs.collect());
@@ -95,7 +95,7 @@ fn the_library_does_what_mpi_does() {
         let names: Vec<_> = cases.iter().map(|case| case.name.as_str()).collect();
         let left_out = select::library().iter().filter(|a| !names.contains(&a.name()));
         let left_out: Vec<_> = left_out.map(roundelay::Algorithm::name).collect();
-        for mpi in mpis.iter().filter(|mpi| mpi.yields || nranks <= 2) {
+        for mpi in mpis.iter().filter(|mpi| mpi.is_able(nranks)) {
             let begun = std::time::Instant::now();
             all.push(wrong(mpi, &cases, &[]));
             let state = if all.last().is_some_and(Result::is_ok) { "right" } else { "WRONG" };
