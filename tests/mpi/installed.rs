@@ -15,8 +15,6 @@ pub(crate) struct Mpi {
     compiler: PathBuf,
     launcher: PathBuf,
     prefix: Option<PathBuf>,
-    /// Whether its ranks wait without the core, so that there may be more of them than cores.
-    pub(crate) yields: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -44,7 +42,6 @@ pub(crate) fn all() -> Vec<Mpi> {
             kind,
             compiler: if kind == Kind::Intel { "cc".into() } else { bin("mpicc") },
             launcher: bin("mpiexec"),
-            yields: kind != Kind::Mpich,
             prefix: Some(prefix),
         })
     });
@@ -52,15 +49,7 @@ pub(crate) fn all() -> Vec<Mpi> {
     let of_debian = of_debian.into_iter().filter_map(|(name, kind)| {
         let compiler = on_path(&format!("mpicc.{name}"))?;
         let launcher = on_path(&format!("mpiexec.{name}"))?;
-        let yields = kind != Kind::Mpich;
-        Some(Mpi {
-            name: format!("Debian's {name}"),
-            kind,
-            compiler,
-            launcher,
-            prefix: None,
-            yields,
-        })
+        Some(Mpi { name: format!("Debian's {name}"), kind, compiler, launcher, prefix: None })
     });
     of_pypi.chain(of_debian).collect()
 }
