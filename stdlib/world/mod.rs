@@ -3,6 +3,7 @@
 
 #[cfg(all(target_os = "linux", target_pointer_width = "64", target_endian = "little"))]
 mod job;
+mod joining;
 mod nonblocking;
 mod over;
 mod parts;
@@ -12,12 +13,11 @@ use std::num::NonZeroUsize;
 use std::ops::RangeInclusive;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::thread;
-use std::time::Duration;
 
 use roundelay_core::ids::RankId;
 use roundelay_core::program::Configured;
 use roundelay_kernels::hosts::{Hosts, HostsPlan};
-use roundelay_kernels::process::{self, Lent, Prepared, UniqueId, WorldPlan};
+use roundelay_kernels::process::{self, Lent, Prepared, WorldPlan};
 
 use crate::comm::call::Call;
 use crate::comm::chosen::{Chosen, rooted};
@@ -30,7 +30,7 @@ pub use nonblocking::{Nonblocking, Scope};
 pub use progress::Pending;
 
 use crate::plans::proved;
-use crate::{Algorithm, Element, Error, Options};
+use crate::{Algorithm, Element, Error};
 
 /// Processes that run collectives together, on one host or as an MPI job on several, and this process's place among them.
 ///
@@ -41,7 +41,7 @@ use crate::{Algorithm, Element, Error, Options};
 /// Ranks meet over an abstract socket and share memory that has no name: nothing is left in the file system, however
 /// they end. All are processes of one user on Linux; those of several hosts are an MPI job
 /// ([`World::from_env`]). Elsewhere whatever makes a world or a
-/// [`UniqueId`] is refused (E0429), and ranks are the threads of a [`Comm`].
+/// [`UniqueId`](crate::UniqueId) is refused (E0429), and ranks are the threads of a [`Comm`].
 ///
 /// # Errors of calls
 ///
@@ -74,171 +74,6 @@ pub struct World {
 }
 
 impl World {
-    /// The world that a launcher started this process in, with the default [`Options`].
-    ///
-    /// The names that it looks for are those of `roundelay launch` (`ROUNDELAY_RANK`, `ROUNDELAY_NRANKS` and
-    /// `ROUNDELAY_ID`, or `ROUNDELAY_JOB` with any name where they are set by hand), of torchrun, Open MPI, MPICH, Intel
-    /// MPI, and Slurm's srun.
-    ///
-    /// Where Open MPI's, MPICH's, Intel MPI's or Slurm's say that there are more ranks on other hosts, messages between
-    /// hosts are MPI's: of the library that the process has, else of the one that `ROUNDELAY_MPI_LIB` names, else of the one
-    /// that the loader finds. MPI is begun if the program has not begun it, and then ended when the process exits.
-    ///
-    /// * What is lent by [`World::alloc`] is memory of this host.
-    /// * [`World::split`] makes worlds whose ranks are all on one host, and refuses others (E0427). [`World::shrink`]
-    ///   is refused (E0427).
-    /// * Ranks of one host compare their calls before data moves. Ranks of different hosts that make different calls wait
-    ///   for each other until the deadline (E0405).
-    ///
-    /// # Errors
-    /// E0427 where none of them is there, or the ranks that they tell of do not meet; else those of [`World::join`].
-    pub fn from_env() -> Result<Self, Error> {
-        Self::from_env_with(Options::default())
-    }
-
-    /// The world that a launcher started this process in, whose plans are made and run as `options` say.
-    ///
-    /// # Errors
-    /// E0406 for options that no run can have; else those of [`World::from_env`].
-    pub fn from_env_with(options: Options) -> Result<Self, Error> {
-        #[cfg(all(target_os = "linux", target_pointer_width = "64", target_endian = "little"))]
-        if process::World::spans_hosts()? {
-            return Self::over_mpi(options);
-        }
-        Ok(Self::of(process::World::from_env(options)?))
-    }
-
-    /// The world of those ranks of a launch that run on this host, with these options: under `mpirun` and torchrun there
-    /// may be more elsewhere. They have their numbers on the host, which their launcher tells.
-    ///
-    /// # Errors
-    /// E0427 where none does; else those of [`World::from_env_with`].
-    pub fn from_env_of_host(options: Options) -> Result<Self, Error> {
-        Ok(Self::of(process::World::from_env_of_host(options)?))
-    }
-
-    /// Has a rank that waits in a call of this world run `progress` from time to time, in the thread that called: for a
-    /// library whose messages go on only while somebody calls it, as those of MPI do. While nothing comes, that is every
-    /// tenth of a millisecond or more often; a rank that waits takes more of its core for it.
-    ///
-    /// ```
-    /// use std::sync::Arc;
-    /// use std::sync::atomic::{AtomicU64, Ordering};
-    ///
-    /// use roundelay::{UniqueId, World};
-    ///
-    /// let calls = Arc::new(AtomicU64::new(0));
-    /// let counted = calls.clone();
-    /// let world = World::join(&UniqueId::new()?, 1, 0)?.progressing(move || {
-    ///     counted.fetch_add(1, Ordering::Relaxed);
-    /// });
-    /// // Nobody waits in a world of one.
-    /// world.rank().barrier()?;
-    /// assert_eq!(calls.load(Ordering::Relaxed), 0);
-    /// # Ok::<(), roundelay::Error>(())
-    /// ```
-    #[must_use]
-    pub fn progressing(self, progress: impl Fn() + Send + Sync + 'static) -> Self {
-        self.engine.set_progress(progress);
-        self
-    }
-
-    /// Lets calls wait so long for other ranks from now on, in the place of the deadline of the [`Options`] that the
-    /// world was joined with.
-    #[must_use]
-    pub fn deadline(self, deadline: Duration) -> Self {
-        self.engine.set_deadline(deadline);
-        self
-    }
-
-    /// Joins the world `id` as rank `rank` of `nranks`, with the default [`Options`]. One process makes the id, and
-    /// hands it to the others in any way; all join at once.
-    ///
-    /// # Errors
-    /// E0427 where the processes do not meet within the deadline: two with one rank, other numbers of ranks, a stale id
-    /// or one of another host, a rank that does not come; E0429 where the system refuses what they need; E0409 for no
-    /// ranks or too many, E0411 for a rank beyond the last.
-    ///
-    /// ```
-    /// use roundelay::{UniqueId, World};
-    ///
-    /// let id = UniqueId::new()?;
-    /// let world = World::join(&id, 1, 0)?;
-    /// assert_eq!((world.nranks(), world.rank().id()), (1, 0));
-    /// # Ok::<(), roundelay::Error>(())
-    /// ```
-    pub fn join(id: &UniqueId, nranks: u32, rank: u32) -> Result<Self, Error> {
-        Self::join_with(id, nranks, rank, Options::default())
-    }
-
-    /// Joins the world `id`, whose plans are made and run as `options` say. Their deadline also bounds the joining.
-    ///
-    /// # Errors
-    /// E0406 for options that no run can have; else those of [`World::join`].
-    pub fn join_with(
-        id: &UniqueId,
-        nranks: u32,
-        rank: u32,
-        options: Options,
-    ) -> Result<Self, Error> {
-        Ok(Self::of(process::World::join(id, nranks, rank, options)?))
-    }
-
-    /// Joins by whatever brings the processes together already: `allgather` is given bytes, and returns those of all
-    /// ranks in their order, as many of each.
-    ///
-    /// # Errors
-    /// E0427 where it returns something else; else those of [`World::join`].
-    ///
-    /// ```
-    /// use roundelay::World;
-    ///
-    /// // One process, whose bytes are all there are.
-    /// let world = World::bootstrap(1, 0, |mine| Ok(mine.to_vec()))?;
-    /// assert_eq!(world.nranks(), 1);
-    /// # Ok::<(), roundelay::Error>(())
-    /// ```
-    pub fn bootstrap(
-        nranks: u32,
-        rank: u32,
-        allgather: impl FnOnce(&[u8]) -> Result<Vec<u8>, String>,
-    ) -> Result<Self, Error> {
-        Self::bootstrap_with(nranks, rank, Options::default(), allgather)
-    }
-
-    /// Joins by whatever brings the processes together already, as [`World::bootstrap`] does; plans are made and run as
-    /// `options` say.
-    ///
-    /// # Errors
-    /// E0406 for options that no run can have; else those of [`World::bootstrap`].
-    pub fn bootstrap_with(
-        nranks: u32,
-        rank: u32,
-        options: Options,
-        allgather: impl FnOnce(&[u8]) -> Result<Vec<u8>, String>,
-    ) -> Result<Self, Error> {
-        let wrong = |what: String| -> Error { roundelay_kernels::Error::NotJoined { what }.into() };
-        let mine = UniqueId::new()?;
-        let all = allgather(mine.as_bytes())
-            .map_err(|why| wrong(format!("the caller's allgather failed: {why}")))?;
-        let expected = nranks as usize * UniqueId::BYTES;
-        if all.len() != expected {
-            return Err(wrong(format!(
-                "the caller's allgather returned {} bytes for {nranks} ranks, not {expected}",
-                all.len()
-            )));
-        }
-        let own = all.chunks(UniqueId::BYTES).nth(rank as usize);
-        if own.is_some_and(|own| own != mine.as_bytes()) {
-            return Err(wrong(format!(
-                "the caller's allgather did not return what rank {rank} gave it in its place"
-            )));
-        }
-        // That of rank 0 names the world.
-        let first = all.first_chunk().ok_or_else(|| wrong("a world of no ranks".to_owned()))?;
-        Self::join_with(&UniqueId::from_bytes(*first), nranks, rank, options)
-    }
-
     fn of(engine: process::World) -> Self {
         Self::with(engine, Chosen::default(), Comm::PLANS)
     }

@@ -105,7 +105,7 @@ impl Process {
 
     /// Says something on standard error, unless this process or another of its launcher on this host has said something.
     fn say_once(&self, what: &str) {
-        let said = self.said.get_or_init(|| {
+        _ = self.said.get_or_init(|| {
             let name = format!("roundelay said {} {}", parent_id(), env!("CARGO_PKG_VERSION"));
             let address = SocketAddr::from_abstract_name(name).ok();
             // A name of the system that only one process has at a time; it has it until it ends.
@@ -115,7 +115,6 @@ impl Process {
             }
             first.and_then(Result::ok)
         });
-        _ = said;
     }
 
     /// MPI is to end.

@@ -55,22 +55,6 @@ impl Abi {
         }
     }
 
-    /// `MPI_ANY_SOURCE`.
-    pub const fn any_source(self) -> c_int {
-        match self {
-            Self::Mpich => -2,
-            Self::OpenMpi | Self::Standard => -1,
-        }
-    }
-
-    /// `MPI_ANY_TAG`.
-    pub const fn any_tag(self) -> c_int {
-        match self {
-            Self::Standard => -2,
-            Self::OpenMpi | Self::Mpich => -1,
-        }
-    }
-
     /// `MPI_UNDEFINED`, which is the same in all.
     pub const UNDEFINED: c_int = -32766;
 

@@ -43,8 +43,8 @@ impl Elements {
     }
 }
 
-/// A predefined type: its symbol in Open MPI, its numbers in MPICH's and in the standard's ABI, and what it is.
-type Row = (&'static CStr, Handle, Handle, Type);
+/// A predefined type or op: its symbol in Open MPI, its numbers in MPICH's and in the standard's ABI, and what it is.
+type Row<T> = (&'static CStr, Handle, Handle, T);
 
 const fn number(dtype: DType) -> Type {
     Type { size: dtype.size() as u64, elements: Elements::Numbers(dtype) }
@@ -59,7 +59,7 @@ const LONG: Type = number(if size_of::<c_long>() == 8 { DType::I64 } else { DTyp
 const UNSIGNED_LONG: Type = number(if size_of::<c_long>() == 8 { DType::U64 } else { DType::U32 });
 
 /// The types of MPI 3.1 and later that have no gaps. Handles are of the three headers.
-const TYPES: [Row; 38] = [
+const TYPES: [Row<Type>; 38] = [
     (c"ompi_mpi_char", 0x4c00_0101, 0x243, opaque(1)),
     (c"ompi_mpi_signed_char", 0x4c00_0118, 0x244, number(DType::I8)),
     (c"ompi_mpi_unsigned_char", 0x4c00_0102, 0x245, number(DType::U8)),
@@ -101,7 +101,7 @@ const TYPES: [Row; 38] = [
 ];
 
 /// The ops that are ours, too.
-const OPS: [(&CStr, Handle, Handle, ReduceOp); 10] = [
+const OPS: [Row<ReduceOp>; 10] = [
     (c"ompi_mpi_op_max", 0x5800_0001, 0x23, ReduceOp::Max),
     (c"ompi_mpi_op_min", 0x5800_0002, 0x22, ReduceOp::Min),
     (c"ompi_mpi_op_sum", 0x5800_0003, 0x21, ReduceOp::Sum),
@@ -133,22 +133,9 @@ impl Types {
             Abi::Mpich => mpich,
             Abi::Standard => standard,
         };
-        // What a library does not have stays away: nobody can name it.
-        let mut known: Vec<(Handle, Type)> = TYPES
-            .iter()
-            .map(|(name, mpich, standard, what)| (handle(name, *mpich, *standard), *what))
-            .filter(|(handle, _)| *handle != 0)
-            .collect();
-        known.sort_unstable_by_key(|(handle, _)| *handle);
-        let mut ops: Vec<(Handle, ReduceOp)> = OPS
-            .iter()
-            .map(|(name, mpich, standard, op)| (handle(name, *mpich, *standard), *op))
-            .filter(|(handle, _)| *handle != 0)
-            .collect();
-        ops.sort_unstable_by_key(|(handle, _)| *handle);
         Self {
-            known,
-            ops,
+            known: sorted(&TYPES, &handle),
+            ops: sorted(&OPS, &handle),
             comm_world: handle(c"ompi_mpi_comm_world", 0x4400_0000, 0x101),
             comm_self: handle(c"ompi_mpi_comm_self", 0x4400_0001, 0x102),
             comm_null: handle(c"ompi_mpi_comm_null", 0x0400_0000, 0x100),
@@ -157,14 +144,31 @@ impl Types {
     }
 
     pub(super) fn of(&self, handle: Handle) -> Option<Type> {
-        let at = self.known.binary_search_by_key(&handle, |(known, _)| *known).ok()?;
-        Some(self.known[at].1)
+        found(&self.known, handle)
     }
 
     pub(super) fn op(&self, handle: Handle) -> Option<ReduceOp> {
-        let at = self.ops.binary_search_by_key(&handle, |(known, _)| *known).ok()?;
-        Some(self.ops[at].1)
+        found(&self.ops, handle)
     }
+}
+
+/// What rows say, by their handles. What a library does not have stays away: nobody can name it.
+fn sorted<T: Copy>(
+    rows: &[Row<T>],
+    handle: &dyn Fn(&CStr, Handle, Handle) -> Handle,
+) -> Vec<(Handle, T)> {
+    let mut all: Vec<_> = rows
+        .iter()
+        .map(|(name, mpich, standard, what)| (handle(name, *mpich, *standard), *what))
+        .filter(|(handle, _)| *handle != 0)
+        .collect();
+    all.sort_unstable_by_key(|(handle, _)| *handle);
+    all
+}
+
+fn found<T: Copy>(all: &[(Handle, T)], handle: Handle) -> Option<T> {
+    let at = all.binary_search_by_key(&handle, |(known, _)| *known).ok()?;
+    Some(all[at].1)
 }
 
 #[cfg(test)]
