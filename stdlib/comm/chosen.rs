@@ -10,16 +10,10 @@ use roundelay_core::schedule::params::ParamValue;
 use roundelay_core::verify::Proved;
 
 use super::call::Call;
+use super::on_host::of_library;
 use super::spread::Spread;
-use crate::library::{
-    MeshAllGather, MeshAllToAll, MeshGather, MeshReduceScatter, MeshScatter, NhrAllReduce,
-    NhrBroadcast, OneShotMeshAllReduce, RingReduce,
-};
 use crate::plans::proved;
 use crate::{Algorithm, Collective, Error, Schedule};
-
-/// From here on a direct exchange takes longer to prove than to run.
-const MESH: u32 = 64;
 
 /// By collective, and then by the size in bytes up to which an algorithm is used.
 #[derive(Clone, Default)]
@@ -101,33 +95,36 @@ impl Chosen {
         nranks: u32,
         then: impl FnOnce(&dyn Algorithm) -> R,
     ) -> R {
-        let bytes = call.collective.bytes(call.count, nranks, call.dtype.size() as u64);
-        let table = self.tables.get(call.collective.name());
-        match table.and_then(|table| table.range(bytes..).next()) {
-            Some((_, Choice::Fixed(algorithm))) => then(&**algorithm),
-            Some((_, Choice::ByRoot(make))) => then(&*make(call.root)),
-            Some((_, Choice::Library)) | None => match &self.spread {
+        match self.choice(call, nranks) {
+            Choice::Fixed(algorithm) => then(&**algorithm),
+            Choice::ByRoot(make) => then(&*make(call.root)),
+            Choice::Library => match &self.spread {
                 Some(spread) => then(&*spread.algorithm(call, nranks)),
                 None => then(&*of_library(call, nranks)),
             },
         }
     }
-}
 
-/// The library's algorithm that is the quickest to lay out and prove: on one host the optimizer brings all of them to the
-/// same data flow.
-fn of_library(call: &Call, nranks: u32) -> Box<dyn Algorithm> {
-    let root = i64::from(call.root);
-    match call.collective {
-        Collective::AllReduce if nranks <= MESH => Box::new(OneShotMeshAllReduce::new()),
-        Collective::AllReduce => Box::new(NhrAllReduce::new()),
-        Collective::ReduceScatter => Box::new(MeshReduceScatter::new()),
-        Collective::AllGather => Box::new(MeshAllGather::new()),
-        Collective::Broadcast => Box::new(NhrBroadcast::new().root(root)),
-        Collective::Reduce => Box::new(RingReduce::new().root(root).slices(1)),
-        Collective::Scatter => Box::new(MeshScatter::new().root(root)),
-        Collective::Gather => Box::new(MeshGather::new().root(root)),
-        Collective::AllToAll => Box::new(MeshAllToAll::new()),
+    /// The algorithms of the two levels, for a call of `rank` of `nranks` that the library makes on two levels part by
+    /// part.
+    pub(crate) fn levels(
+        &self,
+        call: &Call,
+        rank: u32,
+        nranks: u32,
+    ) -> Option<[Box<dyn Algorithm>; 3]> {
+        match self.choice(call, nranks) {
+            Choice::Library => self.spread.as_ref()?.levels(call, rank),
+            Choice::Fixed(_) | Choice::ByRoot(_) => None,
+        }
+    }
+
+    fn choice(&self, call: &Call, nranks: u32) -> &Choice {
+        let bytes = call.collective.bytes(call.count, nranks, call.dtype.size() as u64);
+        let table = self.tables.get(call.collective.name());
+        table
+            .and_then(|table| table.range(bytes..).next())
+            .map_or(&Choice::Library, |found| found.1)
     }
 }
 

@@ -6,6 +6,7 @@
 pub(crate) mod call;
 pub(crate) mod chosen;
 pub(crate) mod kept;
+mod on_host;
 pub(crate) mod planned;
 mod rank;
 pub(crate) mod spread;

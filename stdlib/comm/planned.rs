@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use roundelay_kernels::hosts::HostsPlan;
+use roundelay_kernels::hosts::{HostsPlan, LevelsPlan};
 use roundelay_kernels::process::WorldPlan;
 
 use crate::{Element, Error};
@@ -14,6 +14,8 @@ pub(crate) enum Planned {
     Host(Arc<WorldPlan>),
     /// By messages, some of which go between hosts.
     Hosts(Arc<HostsPlan>),
+    /// An AllReduce on two levels.
+    Levels(Arc<LevelsPlan>),
 }
 
 impl Planned {
@@ -21,6 +23,7 @@ impl Planned {
         match self {
             Self::Host(plan) => plan.run(input, output)?,
             Self::Hosts(plan) => plan.run(input, output)?,
+            Self::Levels(plan) => plan.run(input, output)?,
         }
         Ok(())
     }
@@ -29,6 +32,7 @@ impl Planned {
         match self {
             Self::Host(plan) => plan.run_in_place(buffer)?,
             Self::Hosts(plan) => plan.run_in_place(buffer)?,
+            Self::Levels(plan) => plan.run_in_place(buffer)?,
         }
         Ok(())
     }
@@ -37,6 +41,7 @@ impl Planned {
         match self {
             Self::Host(plan) => plan.run_bytes(input, output)?,
             Self::Hosts(plan) => plan.run_bytes(input, output)?,
+            Self::Levels(plan) => plan.run_bytes(input, output)?,
         }
         Ok(())
     }
@@ -45,6 +50,7 @@ impl Planned {
         match self {
             Self::Host(plan) => plan.run_bytes_in_place(buffer)?,
             Self::Hosts(plan) => plan.run_bytes_in_place(buffer)?,
+            Self::Levels(plan) => plan.run_bytes_in_place(buffer)?,
         }
         Ok(())
     }

@@ -5,11 +5,12 @@ use std::sync::Arc;
 use crate::library::{
     HierarchicalAllGather, HierarchicalAllReduce, HierarchicalBroadcast, HierarchicalReduceScatter,
     MeshAllToAll, MeshGather, MeshScatter, NhrAllGather, NhrAllReduce, NhrBroadcast,
-    NhrReduceScatter, PairwiseAllToAll, TreeBroadcast, TreeReduce,
+    NhrReduceScatter, PairwiseAllToAll, RecursiveDoublingAllReduce, TreeBroadcast, TreeReduce,
 };
-use crate::{Algorithm, Collective, Groups, Tree};
+use crate::{Algorithm, Collective, Groups, ReduceOp, Tree};
 
 use super::call::Call;
+use super::on_host::of_library;
 
 /// From so many ranks on a direct exchange has too many messages at once.
 const MESH: usize = 64;
@@ -41,7 +42,7 @@ impl Spread {
     /// A binomial tree of the hosts, below the one of the root, and one in each host.
     fn tree(&self, root: u32) -> Tree {
         let mut lists = self.lists.to_vec();
-        let nranks = lists.iter().map(Vec::len).sum();
+        let nranks = self.ranks();
         if let Some(host) = lists.iter().position(|ranks| ranks.contains(&root)) {
             lists.swap(0, host);
             let place = lists[0].iter().position(|rank| *rank == root).unwrap_or(0);
@@ -56,6 +57,29 @@ impl Spread {
             }
         }
         Tree::parents(parents)
+    }
+
+    /// The library's algorithms of the two levels, for a call that is better made part by part: the one between hosts is
+    /// then busy all the time. That is an AllReduce where any host has several ranks. It is the sum of sums, which an
+    /// average is not.
+    pub(crate) fn levels(&self, call: &Call, rank: u32) -> Option<[Box<dyn Algorithm>; 3]> {
+        let hosts = self.lists.len();
+        let here = self.lists.iter().find(|ranks| ranks.contains(&rank))?;
+        let pays = call.collective == Collective::AllReduce
+            && call.op != ReduceOp::Avg
+            && hosts > 1
+            && hosts < self.ranks();
+        let across: Box<dyn Algorithm> = match hosts {
+            2 => Box::new(RecursiveDoublingAllReduce::new()),
+            _ => Box::new(NhrAllReduce::new()),
+        };
+        let inside =
+            |collective| of_library(&Call { collective, root: 0, ..*call }, here.len() as u32);
+        pays.then(|| [inside(Collective::Reduce), across, inside(Collective::Broadcast)])
+    }
+
+    fn ranks(&self) -> usize {
+        self.lists.iter().map(Vec::len).sum()
     }
 
     /// The library's algorithm for a call: on two levels where all hosts have equally many ranks, so that as little as

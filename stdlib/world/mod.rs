@@ -16,7 +16,7 @@ use std::thread;
 
 use roundelay_core::ids::RankId;
 use roundelay_core::program::Configured;
-use roundelay_kernels::hosts::{Hosts, HostsPlan};
+use roundelay_kernels::hosts::{Hosts, HostsPlan, Levels, LevelsPlan};
 use roundelay_kernels::process::{self, Lent, Prepared, WorldPlan};
 
 use crate::comm::call::Call;
@@ -179,7 +179,11 @@ impl World {
     /// The name of the algorithm that such a call runs: for reports.
     #[doc(hidden)]
     pub fn algorithm_of(&self, call: &Call) -> String {
-        self.chosen.with(call, self.nranks(), |algorithm| algorithm.name().to_owned())
+        let nranks = self.nranks();
+        match self.chosen.levels(call, self.rank().id(), nranks) {
+            Some(levels) => levels.map(|algorithm| algorithm.name().to_owned()).join(" + "),
+            None => self.chosen.with(call, nranks, |algorithm| algorithm.name().to_owned()),
+        }
     }
 
     /// Has this rank fail at a place of a call: for tests.
@@ -347,6 +351,18 @@ impl World {
         self.engine.prepare(&words, || proved(algorithm, nranks))
     }
 
+    /// The proofs of the two levels, for a call that is made so.
+    fn levels(&self, hosts: &Hosts, call: &Call) -> Result<Option<Levels>, Error> {
+        let found = self.chosen.levels(call, hosts.rank(), hosts.nranks());
+        let Some([reduce, across, broadcast]) = found else { return Ok(None) };
+        let here = hosts.world().nranks();
+        Ok(Some(Levels {
+            reduce: proved(&*reduce, here)?,
+            across: proved(&*across, hosts.hosts().len() as u32)?,
+            broadcast: proved(&*broadcast, here)?,
+        }))
+    }
+
     pub(crate) fn plan(&self, call: Call) -> Result<Planned, Error> {
         let mut plans = self.plans.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(plan) = plans.get(&call) {
@@ -354,10 +370,16 @@ impl World {
         }
         let Call { count, dtype, op, .. } = call;
         let plan = match &self.hosts {
-            Some(hosts) => {
-                let proved = self.chosen.of(&call, self.nranks())?;
-                Planned::Hosts(Arc::new(HostsPlan::new(hosts, &proved, count, dtype, op)?))
-            }
+            Some(hosts) => match self.levels(hosts, &call)? {
+                Some(levels) => {
+                    let plan = LevelsPlan::new(hosts, &levels, count, dtype, op)?;
+                    Planned::Levels(Arc::new(plan))
+                }
+                None => {
+                    let proved = self.chosen.of(&call, self.nranks())?;
+                    Planned::Hosts(Arc::new(HostsPlan::new(hosts, &proved, count, dtype, op)?))
+                }
+            },
             None => {
                 let prepared =
                     self.chosen.with(&call, self.nranks(), |algorithm| self.prepared(algorithm))?;

@@ -1,6 +1,6 @@
 //! Which calls we make faster than MPI does: the table of choices. It has what was measured on two cores, with 2, 4 and 8
-//! ranks, for blocks of 4 B to 4 MB (`cargo xtask mpi bench`, with all sizes taken); where we were not faster, and where
-//! nothing was measured, calls are MPI's.
+//! ranks, for blocks of 4 B to 4 MB (`cargo xtask mpi bench`, with all sizes taken), and with 4 ranks on each of two hosts
+//! (`cargo xtask mpi hosts`); where we were not faster, and where nothing was measured, calls are MPI's.
 
 use std::ops::RangeInclusive;
 
@@ -45,10 +45,19 @@ const END: u64 = u64::MAX;
 impl Shape {
     /// Whether we are faster.
     pub(crate) fn is_faster(self, than: Maker) -> bool {
-        self.hosts == 1 && self.faster(than).is_some_and(|range| range.contains(&self.block))
+        let range = if self.hosts == 1 { self.faster(than) } else { self.faster_across(than) };
+        range.is_some_and(|range| range.contains(&self.block))
     }
 
-    /// The blocks for which we are faster.
+    /// The blocks for which we are faster on several hosts.
+    fn faster_across(self, than: Maker) -> Option<RangeInclusive<u64>> {
+        match (than, self.crowded, self.what) {
+            (Maker::OpenMpi | Maker::Mpich, true, What::Allreduce) => Some(0..=END),
+            _ => None,
+        }
+    }
+
+    /// The blocks for which we are faster on one host.
     fn faster(self, than: Maker) -> Option<RangeInclusive<u64>> {
         use What::{Allgather, Allreduce, Bcast, ReduceScatterBlock};
         Some(match (than, self.crowded, self.what) {
@@ -88,7 +97,9 @@ mod tests {
         assert!(!shape(4095, 1, false).is_faster(Maker::OpenMpi));
         assert!(!shape(4096, 1, false).is_faster(Maker::Intel));
         assert!(shape(4096, 1, true).is_faster(Maker::Intel));
-        assert!(!shape(1 << 20, 2, true).is_faster(Maker::Mpich));
+        assert!(shape(1 << 20, 2, true).is_faster(Maker::OpenMpi));
+        assert!(!shape(1 << 20, 2, false).is_faster(Maker::OpenMpi));
+        assert!(!shape(1 << 20, 2, true).is_faster(Maker::Intel));
         assert!(!Shape { what: What::Gather, ..shape(4096, 1, true) }.is_faster(Maker::OpenMpi));
     }
 }

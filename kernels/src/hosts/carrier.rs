@@ -16,6 +16,12 @@ pub trait Carrier: Send + Sync {
         MOST
     }
 
+    /// The most bytes of the parts that a message of a call is cut into, of which a few are under way at a time: at least
+    /// 1 and at most [`Self::most`], and the same at both ends.
+    fn piece(&self) -> usize {
+        self.most()
+    }
+
     /// Begins to send `bytes` bytes, at least 1 and at most [`Self::most`], to rank `to`, and returns what
     /// [`Self::ended`] asks about. `tag` is below [`TAGS`].
     ///

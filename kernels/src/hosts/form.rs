@@ -25,6 +25,8 @@ pub struct HostsPlan {
     pub(super) identity: u64,
     pub(super) steps: Box<[Step]>,
     pub(super) legs: Box<[Leg]>,
+    /// How many ways it has to ranks of other hosts, and from them.
+    pub(super) ways: usize,
     pub(super) data: Segments,
     pub(super) bases: Bases,
     /// This rank's input and output among the bases.
@@ -62,6 +64,16 @@ pub(super) enum Step {
     Move(u32, SpanId),
 }
 
+/// Where the other end of a message is.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Place {
+    /// On this host, and which of its ranks that is.
+    Nearby(usize),
+    /// On another one. A rank's ways are numbered: there is one to each rank that it sends to, and one from each that it
+    /// receives from.
+    Far(usize),
+}
+
 /// A message of a rank, at its end of it.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Leg {
@@ -70,8 +82,7 @@ pub(super) struct Leg {
     /// Whether it is sent, and to whom or from whom.
     pub(super) sends: bool,
     pub(super) peer: u32,
-    /// Which rank of this host that is, if it is one.
-    pub(super) nearby: Option<usize>,
+    pub(super) place: Place,
     /// Where it lies: a base, and bytes from there.
     pub(super) buffer: u32,
     pub(super) offset: usize,
@@ -107,8 +118,9 @@ impl HostsPlan {
         let code = lower(&own, count, dtype, op)?;
         let call = PlannedCall::new(form.proved(), count, dtype, op);
         let schedule = &*call.schedule;
-        let legs = Legs { hosts, form: &form, code: &code, rank, count, size: dtype.size() };
-        let (steps, legs) = legs.of()?;
+        let size = dtype.size();
+        let legs = Legs { hosts, form: &form, code: &code, rank, count, size, ways: Vec::new() };
+        let Doing { steps, legs, ways } = legs.of()?;
         let elements = schedule.scratch.iter().map(|scratch| scratch.elements(count));
         let scratch = Scratch::new(elements.map(|elements| elements as usize * dtype.size()))?;
         let bases = Bases::new(code.buffers.len.len());
@@ -125,6 +137,7 @@ impl HostsPlan {
             identity,
             steps,
             legs,
+            ways,
             partials: Scratch::new([code.segments.partial_bytes()].into_iter())?,
             data: code.segments,
             bases,
@@ -182,8 +195,12 @@ fn own(form: &TwoSided, rank: RankId) -> Result<Optimized, Error> {
     Ok(Optimized { schedule, proof, level: Level::O0, unfit: None })
 }
 
-/// What a rank does, and its messages.
-type Doing = (Box<[Step]>, Box<[Leg]>);
+/// What a rank does, its messages, and the number of its ways.
+struct Doing {
+    steps: Box<[Step]>,
+    legs: Box<[Leg]>,
+    ways: usize,
+}
 
 /// What the messages of a rank are made of.
 struct Legs<'a> {
@@ -193,11 +210,13 @@ struct Legs<'a> {
     rank: RankId,
     count: u64,
     size: usize,
+    /// Whom messages go to on other hosts, and whom they come from, by the number of the way.
+    ways: Vec<(bool, u32)>,
 }
 
 impl Legs<'_> {
     /// What the rank does, and its messages, but for those that are empty at this count.
-    fn of(&self) -> Result<Doing, Error> {
+    fn of(mut self) -> Result<Doing, Error> {
         let mut numbers = vec![None; self.form.messages().len()];
         let (mut steps, mut legs) = (Vec::new(), Vec::new());
         let mut next = 0;
@@ -223,10 +242,10 @@ impl Legs<'_> {
         // What divides a whole output comes last.
         let rest = next..self.code.segments.all.len() as u32;
         steps.extend(rest.map(|segment| Step::Move(segment, SpanId(0))));
-        Ok((steps.into(), legs.into()))
+        Ok(Doing { steps: steps.into(), legs: legs.into(), ways: self.ways.len() })
     }
 
-    fn leg(&self, id: MessageId) -> Result<Leg, Error> {
+    fn leg(&mut self, id: MessageId) -> Result<Leg, Error> {
         let Message { from, to, source, target, at, .. } = *self.form.message(id);
         let sends = from == self.rank;
         let [(buffer, offset, bytes), (_, _, theirs)] = if sends {
@@ -244,7 +263,18 @@ impl Legs<'_> {
         }
         let peer = if sends { to.0 } else { from.0 };
         let nearby = self.hosts.nearby(peer);
-        Ok(Leg { number: id.0, sends, peer, nearby, buffer, offset, bytes, at })
+        let peer = self.hosts.numbers[peer as usize];
+        let place = nearby.map_or_else(|| self.way(sends, peer), Place::Nearby);
+        Ok(Leg { number: id.0, sends, peer, place, buffer, offset, bytes, at })
+    }
+
+    /// The way to a rank of another host, or from there.
+    fn way(&mut self, sends: bool, peer: u32) -> Place {
+        let known = self.ways.iter().position(|way| *way == (sends, peer));
+        Place::Far(known.unwrap_or_else(|| {
+            self.ways.push((sends, peer));
+            self.ways.len() - 1
+        }))
     }
 
     /// The base of a region, where it begins from there, and its bytes.

@@ -3,12 +3,14 @@
 //! a [`Carrier`].
 //!
 //! carrier (what brings messages between hosts) -> place (who is on which host) -> form (what a rank does in a call) ->
-//! traffic (the messages under way) -> run (a call). Beside calls: mail. For tests there is a carrier between threads:
+//! traffic (the messages under way) -> run (a call) -> levels (a call whose ranks of a host meet in their memory, and first
+//! ranks alone bring messages between hosts). Beside calls: mail. For tests there is a carrier between threads:
 //! channels.
 
 mod carrier;
 mod channels;
 mod form;
+mod levels;
 mod mail;
 mod place;
 mod run;
@@ -18,4 +20,5 @@ pub use carrier::{Carrier, MOST, TAGS};
 #[doc(hidden)]
 pub use channels::{Channels, How};
 pub use form::HostsPlan;
+pub use levels::{Levels, LevelsPlan};
 pub use place::Hosts;

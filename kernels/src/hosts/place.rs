@@ -1,13 +1,13 @@
 //! A rank of a world of several hosts: who is where, and by what messages go.
 
 use std::fmt;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, TryLockError};
 
 use roundelay_core::ids::RankId;
 use roundelay_core::schedule::RANK_LIMIT;
 
 use super::carrier::Carrier;
-use crate::process::World;
+use crate::process::{UniqueId, World};
 use crate::{Error, Options};
 
 /// The rank of this process in a world of several hosts.
@@ -20,6 +20,12 @@ pub struct Hosts {
     /// Of each rank its host, and which of that host's ranks it is.
     places: Box<[(u32, u32)]>,
     rank: u32,
+    /// What the carrier calls each rank.
+    pub(super) numbers: Box<[u32]>,
+    /// Held by a call.
+    calling: Mutex<()>,
+    /// The first ranks of all hosts, made when they are needed, if this is one.
+    leaders: OnceLock<Result<Arc<Hosts>, Error>>,
     /// Held by whoever sends to a rank of another host beside calls, or receives from it.
     pub(super) sending: Box<[Mutex<()>]>,
     pub(super) receiving: Box<[Mutex<()>]>,
@@ -44,11 +50,12 @@ impl Hosts {
     /// many.
     pub fn new(
         mut world: World,
-        hosts: Vec<Vec<u32>>,
+        mut hosts: Vec<Vec<u32>>,
         rank: u32,
         carrier: Arc<dyn Carrier>,
     ) -> Result<Self, Error> {
         let wrong = |what: String| Err(Error::NotJoined { what });
+        hosts.retain(|ranks| !ranks.is_empty());
         let nranks: usize = hosts.iter().map(Vec::len).sum();
         if nranks == 0 || nranks > RANK_LIMIT as usize {
             return Err(Error::NoRanks { nranks: nranks.min(u32::MAX as usize) as u32 });
@@ -89,6 +96,9 @@ impl Hosts {
             lists: hosts.into(),
             places: places.into(),
             rank,
+            numbers: (0..nranks as u32).collect(),
+            calling: Mutex::default(),
+            leaders: OnceLock::new(),
             sending: locks(),
             receiving: locks(),
         })
@@ -117,6 +127,37 @@ impl Hosts {
     /// What calls and waits go by.
     pub fn options(&self) -> Options {
         self.world.options()
+    }
+
+    /// The first ranks of all hosts, as ranks of hosts with one each, if this rank is one of them.
+    ///
+    /// # Errors
+    /// E0429 where the system refuses what a world of one rank needs.
+    pub(super) fn leaders(&self) -> Result<Option<Arc<Self>>, Error> {
+        let (host, place) = self.places[self.rank as usize];
+        if place != 0 {
+            return Ok(None);
+        }
+        let leaders = self.leaders.get_or_init(|| {
+            let alone = World::join(&UniqueId::new()?, 1, 0, self.options())?;
+            let lists = (0..self.lists.len() as u32).map(|host| vec![host]).collect();
+            let mut leaders = Self::new(alone, lists, host, self.carrier.clone())?;
+            leaders.numbers = self.lists.iter().map(|ranks| ranks[0]).collect();
+            Ok(Arc::new(leaders))
+        });
+        leaders.clone().map(Some)
+    }
+
+    /// The turn of a call.
+    ///
+    /// # Errors
+    /// E0412 where another thread is in one.
+    pub(super) fn call(&self) -> Result<MutexGuard<'_, ()>, Error> {
+        match self.calling.try_lock() {
+            Ok(turn) => Ok(turn),
+            Err(TryLockError::Poisoned(turn)) => Ok(turn.into_inner()),
+            Err(TryLockError::WouldBlock) => Err(Error::RankBusy { rank: RankId(self.rank) }),
+        }
     }
 
     /// Whether any rank is on another host.

@@ -5,7 +5,7 @@
 
 use std::cell::Cell;
 use std::sync::MutexGuard;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use roundelay_core::ids::SpanId;
 use roundelay_core::schedule::Schedule;
@@ -41,6 +41,8 @@ pub(crate) struct Visit<'w> {
     pub(super) made: Made,
     /// What it runs, for messages.
     schedule: &'w Schedule,
+    /// Whether it waits for what takes other ranks long.
+    pub(super) patient: bool,
     published: bool,
     /// Places that it came by, for tests that end a process at one of them.
     places: Cell<u32>,
@@ -54,13 +56,15 @@ impl World {
         schedule: &'w Schedule,
     ) -> Result<Visit<'w>, Error> {
         let mut own = self.enter()?;
-        self.intact()?;
         let number = own.number + 1;
+        // First, for it may be what ended the world.
         if self.refused().load(Ordering::Acquire) != own.heard {
             self.hear(&mut own, number)?;
         }
+        self.intact()?;
         let places = Cell::new(0);
-        let visit = Visit { world: self, own, number, made, schedule, published: false, places };
+        let (patient, published) = (false, false);
+        let visit = Visit { world: self, own, number, made, schedule, patient, published, places };
         visit.fault();
         visit.make_room()
     }
@@ -99,6 +103,13 @@ impl World {
         }
         own.heard = heard;
         Ok(())
+    }
+
+    /// That a call before was refused, if this rank was not told so.
+    pub(crate) fn refusal(&self) -> Option<Error> {
+        let mut own = self.enter().ok()?;
+        let number = own.number + 1;
+        self.hear(&mut own, number).err()
     }
 
     /// What was written of a refused call.
@@ -399,6 +410,16 @@ impl Watch for Visit<'_> {
 
     fn goes_on(&self) -> Result<(), Error> {
         Visit::goes_on(self)
+    }
+
+    fn is_patient(&self) -> bool {
+        self.patient
+    }
+
+    fn deadline(&self) -> Duration {
+        let deadline = self.world.deadline();
+        // The first rank waits for other hosts meanwhile, and is to be the one that says so.
+        if self.patient && self.world.rank != 0 { deadline.saturating_mul(2) } else { deadline }
     }
 
     fn needs(&self, rank: usize) -> bool {

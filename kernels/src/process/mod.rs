@@ -51,4 +51,5 @@ pub(crate) use {
     calls::Visit,
     parcels::{Counter, Parcel},
     plan::check,
+    run::Outside,
 };

@@ -6,6 +6,7 @@
 //! only its address is, and the send ends when the receiver has gone past that.
 
 use std::sync::{MutexGuard, PoisonError};
+use std::time::Duration;
 
 use roundelay_core::ids::SpanId;
 
@@ -14,7 +15,7 @@ use super::board::{MOST_TILES, Made, Place};
 use super::calls::Visit;
 use super::ends::Parcels;
 use super::ring::{Ring, UNIT};
-use super::watch::{self, Watch};
+use super::watch::{self, AWAKE, Watch};
 use super::world::World;
 use crate::Error;
 use crate::host::PlannedCall;
@@ -31,6 +32,9 @@ const LENT: usize = 48 << 10;
 const READ: usize = 4 << 20;
 /// Nanoseconds of a sleep between looks at messages that do not ring, those of other hosts.
 const NAP: i64 = 50_000;
+/// For so long a rank that has a core for itself looks for such messages before it sleeps in between. One that shares its
+/// core sleeps at once: where ranks only give others turns, systems are known to leave some without a turn for seconds.
+const POLLED: Duration = Duration::from_secs(1);
 
 /// A message under way, for one of its ends.
 pub(crate) struct Parcel {
@@ -249,6 +253,10 @@ fn header(visit: &Visit<'_>, ring: &Ring<'_>, parcel: &Parcel) -> Result<State, 
     Ok(if place == 0 { State::InRing(0) } else { State::Read(place, 0) })
 }
 
+fn polled(world: &World) -> Duration {
+    if world.spins { POLLED } else { Duration::ZERO }
+}
+
 /// A rank that waits for messages, some of which may come from other hosts.
 struct Awaiting<'v, 'w> {
     visit: &'v Visit<'w>,
@@ -281,6 +289,10 @@ impl Watch for Awaiting<'_, '_> {
 
     fn nap(&self) -> i64 {
         if self.polls { NAP } else { self.visit.nap() }
+    }
+
+    fn awake(&self) -> Duration {
+        if self.polls { polled(self.visit.world) } else { AWAKE }
     }
 
     fn late(&self, on: Option<usize>) -> Error {
@@ -317,6 +329,10 @@ impl Watch for Beside<'_> {
 
     fn nap(&self) -> i64 {
         NAP
+    }
+
+    fn awake(&self) -> Duration {
+        polled(self.world)
     }
 
     fn lost(&self, rank: usize, how: &str) -> Error {

@@ -49,6 +49,8 @@ pub struct WorldPlan {
     pub(super) units: [u32; 2],
     pub(super) stores: Stores,
     pub(super) partials: Scratch,
+    /// Whether other ranks have long work of their own in each call.
+    pub(super) patient: bool,
 }
 
 impl std::fmt::Debug for WorldPlan {
@@ -170,7 +172,21 @@ impl WorldPlan {
             units,
             stores,
             partials,
+            patient: false,
         })
+    }
+
+    /// The same as a part of another call, which is what messages name and ranks compare. Some ranks wait in it while others
+    /// do other parts.
+    #[must_use]
+    pub(crate) fn within(mut self, call: &PlannedCall) -> Self {
+        let PlannedCall { schedule, count, dtype, op, .. } = call;
+        let shape = (schedule.collective, schedule.root);
+        // What runs differs, if only in its length.
+        let identity = self.made.identity ^ self.call.count.rotate_left(32);
+        let made = Made::new(identity, shape, (*count, *dtype, *op));
+        (self.made, self.patient) = (made, true);
+        self
     }
 
     /// The code for buffers in shared memory, if there is such.

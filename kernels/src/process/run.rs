@@ -18,9 +18,9 @@ const LARGE: usize = 256 << 10;
 
 /// A rank's buffers in its own memory, for one call.
 #[derive(Clone, Copy)]
-pub(super) struct Outside {
-    pub(super) input: *const u8,
-    pub(super) output: *mut u8,
+pub(crate) struct Outside {
+    pub(crate) input: *const u8,
+    pub(crate) output: *mut u8,
 }
 
 impl WorldPlan {
@@ -87,10 +87,11 @@ impl WorldPlan {
     /// # Safety
     /// Both addresses are good for the rank's buffers, aligned and initialized, the output's writable, and lent for
     /// the call.
-    unsafe fn make(&self, outside: Outside) -> Result<(), Error> {
+    pub(crate) unsafe fn make(&self, outside: Outside) -> Result<(), Error> {
         let mut made = self.made;
         made.direct = self.places(outside);
         let mut visit = self.world.begin(made, self.running())?;
+        visit.patient = self.patient;
         // SAFETY: the caller's promise.
         let done = unsafe { self.parts(&mut visit, outside) };
         visit.end(done)

@@ -16,7 +16,7 @@ const BARE: u32 = 100;
 /// Turns that others are given before a rank looks at the clock.
 const TURNS: u32 = if cfg!(all(test, loom)) { 0 } else { 32 };
 /// For so long turns are cheaper than sleep.
-const AWAKE: Duration =
+pub(super) const AWAKE: Duration =
     if cfg!(all(test, loom)) { Duration::ZERO } else { Duration::from_millis(2) };
 /// How often a rank that waits looks whether the others are alive.
 pub(super) const LOOK: Duration =
@@ -25,6 +25,9 @@ pub(super) const LOOK: Duration =
 const SLEEP: i64 = 10_000_000;
 /// Nanoseconds of it where something else is to go on meanwhile.
 const NAP: i64 = 100_000;
+
+/// The same for ranks that are known to wait long.
+const LONG_NAP: i64 = 1_000_000;
 
 /// What waits for other ranks.
 pub(super) trait Watch {
@@ -45,6 +48,16 @@ pub(super) trait Watch {
     /// For how many nanoseconds it may sleep between looks.
     fn nap(&self) -> i64 {
         SLEEP
+    }
+
+    /// Whether it is known that the wait is long: then a rank that shares its core sleeps at once.
+    fn is_patient(&self) -> bool {
+        false
+    }
+
+    /// For how long it gives others turns before it sleeps.
+    fn awake(&self) -> Duration {
+        if self.is_patient() && !self.world().spins { Duration::ZERO } else { AWAKE }
     }
 
     /// How long this wait may take.
@@ -105,7 +118,7 @@ fn wait_long(
             progress();
         }
         let waited = since.elapsed();
-        if waited < AWAKE {
+        if waited < watch.awake() {
             if (0..TURNS).any(|_| {
                 std::thread::yield_now();
                 ready()
@@ -115,7 +128,8 @@ fn wait_long(
             continue;
         }
         board.waits_for(world.rank, on);
-        let nap = if progress.is_some() { watch.nap().min(NAP) } else { watch.nap() };
+        let most = if watch.is_patient() { LONG_NAP } else { NAP };
+        let nap = if progress.is_some() { watch.nap().min(most) } else { watch.nap() };
         board.sleep(world.rank, nap, || ready() || watch.ends());
         if ready() {
             break Ok(());

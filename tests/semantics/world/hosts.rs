@@ -117,6 +117,89 @@ fn every_collective() {
     }
 }
 
+/// An AllReduce of several parts, of which one is between hosts while others are on them: each op, each length of the last
+/// part, and with an average, which is not made of parts.
+#[test]
+fn sums_in_parts() {
+    for places in places() {
+        for how in [SLOW, EAGER] {
+            let (_, open) = each(&places, how, patient(), |world| {
+                let (mut rank, me, n) = (world.rank(), me(&world), world.nranks());
+                for (len, op) in [
+                    (65_536, ReduceOp::Sum),
+                    (65_537, ReduceOp::Max),
+                    (200_003, ReduceOp::Prod),
+                    (196_608, ReduceOp::Bxor),
+                    (100_000, ReduceOp::Avg),
+                ] {
+                    // Values of which each op makes something else, everywhere.
+                    let value = |rank: u32, at: usize| (at as u32 % 251 + 1) * (rank + 1);
+                    let input: Vec<u32> = (0..len).map(|at| value(me, at)).collect();
+                    let right: Vec<u32> = (0..len)
+                        .map(|at| {
+                            let all = (0..n).map(|rank| value(rank, at));
+                            match op {
+                                ReduceOp::Max => all.max().expect("ranks"),
+                                ReduceOp::Prod => all.fold(1, u32::wrapping_mul),
+                                ReduceOp::Bxor => all.fold(0, |a, b| a ^ b),
+                                ReduceOp::Avg => all.sum::<u32>() / n,
+                                _ => all.sum(),
+                            }
+                        })
+                        .collect();
+                    let mut output = vec![0; len];
+                    rank.all_reduce_into(&input, &mut output, op).expect("a sum");
+                    assert!(output == right, "{places:?} {len} {op}");
+                    let mut buffer = input.clone();
+                    rank.all_reduce(&mut buffer, op).expect("a sum");
+                    assert!(buffer == right, "{places:?} {len} {op} in place");
+                }
+                // All ranks have the same bits, of whatever order sums are.
+                let mut floats: Vec<f32> =
+                    (0..70_000).map(|at| 1.0 / (at + me + 1) as f32).collect();
+                rank.all_reduce(&mut floats, ReduceOp::Sum).expect("a sum");
+                let bits: Vec<u32> = floats.iter().map(|float| float.to_bits()).collect();
+                let mut root = bits.clone();
+                rank.broadcast(&mut root, 0).expect("the root's");
+                assert!(bits == root, "{places:?}");
+            });
+            assert_eq!(open, 0, "{places:?}");
+        }
+    }
+}
+
+/// While a thread is in a call, another is refused, between the parts of the call too, and the call goes on.
+#[test]
+fn threads_that_call_at_once() {
+    let places = vec![vec![0, 1], vec![2, 3]];
+    let (refused, _) = each(&places, SLOW, patient(), |world| {
+        let me = me(&world);
+        if me == 3 {
+            thread::sleep(Duration::from_millis(300));
+        }
+        thread::scope(|threads| {
+            let call = threads.spawn(|| {
+                let mut buffer = vec![1_u32; 100_000];
+                world.rank().all_reduce(&mut buffer, ReduceOp::Sum).expect("a sum");
+                assert_eq!(buffer, vec![4; 100_000]);
+            });
+            let mut refused = 0;
+            while me == 0 && !call.is_finished() {
+                thread::sleep(Duration::from_millis(20));
+                if call.is_finished() {
+                    break;
+                }
+                // The others do not make this call: it must not begin.
+                let error = world.rank().all_reduce(&mut [1_u32], ReduceOp::Max).expect_err("busy");
+                assert_eq!(error.code().as_str(), "E0412", "{error}");
+                refused += 1;
+            }
+            refused
+        })
+    });
+    assert!(refused[0] > 3, "{refused:?}");
+}
+
 #[test]
 fn algorithms_that_are_named_and_calls_that_do_not_block() {
     for places in places() {
@@ -210,10 +293,10 @@ fn ranks_of_one_host_can_be_a_world() {
 fn a_carrier_that_fails() {
     let mut cut = 0;
     for places in places() {
-        for fails_after in [0, 1, 5, 12] {
+        for (fails_after, len) in [(0, 5000), (1, 5000), (5, 5000), (12, 5000), (150, 200_000)] {
             let how = How { fails_after, ..SLOW };
             let (codes, open) = each(&places, how, hasty(), |world| {
-                let mut buffer = vec![1_u32; 5000];
+                let mut buffer = vec![1_u32; len];
                 let first = world.rank().all_reduce(&mut buffer, ReduceOp::Sum).err();
                 let second = code(world.rank().barrier());
                 (first.map(|error| error.to_string()).unwrap_or_default(), second)
@@ -249,7 +332,7 @@ fn a_rank_that_does_not_come() {
     // Of its host, it is known that it did not make the call.
     assert!(told[2].contains("rank 2 waited") && told[2].contains("for rank 3"), "{}", told[2]);
     for told in &told[..2] {
-        let far = told.contains("of another host to") && told.contains("hierarchical.coll:");
+        let far = told.contains("of another host has not") && told.contains("doubling.coll:");
         assert!(told.contains("E0405") && far || told.contains("E0413"), "{told}");
     }
     assert!(told[..2].iter().any(|told| told.contains("E0405")), "{told:?}");

@@ -1,5 +1,5 @@
 //! Hosts that are network namespaces of this machine, joined by a switch: each has an address, a name and a `/dev/shm` of its
-//! own, so that ranks on two of them meet by messages only.
+//! own, so that ranks on two of them meet by messages only, and cores of its own, as far as there are enough.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
@@ -9,7 +9,7 @@ use std::process::{Child, Command, Stdio};
 use crate::command::{output, privileged, there};
 
 /// Programs that make them.
-const NEEDED: [&str; 4] = ["ip", "unshare", "mount", "hostname"];
+const NEEDED: [&str; 5] = ["ip", "unshare", "taskset", "mount", "hostname"];
 /// The first three bytes of all addresses.
 pub(super) const NETWORK: &str = "10.77.0";
 
@@ -56,7 +56,10 @@ const AGENT: &str = r#"#!/bin/bash
 while [[ $1 == -* ]]; do shift; done
 host=h${1##*[.h]}
 shift
-exec ip netns exec "@name@$host" unshare --uts --ipc --mount bash -c \
+case $host in
+@cores@
+esac
+exec ip netns exec "@name@$host" taskset -c "$cores" unshare --uts --ipc --mount bash -c \
     'hostname "$0" && mount -t tmpfs tmpfs /dev/shm && exec bash -c "$1"' "$host" "$*"
 "#;
 
@@ -98,7 +101,12 @@ impl Hosts {
         set_up.args(["-e", "-c", SET_UP, "sh", &name, &count, rate.unwrap_or_default(), NETWORK]);
         output(&mut set_up)?;
         let agent = hosts.agent();
-        fs::write(&agent, AGENT.replace("@name@", &name)).map_err(failed)?;
+        let cores: Vec<String> = (1..)
+            .zip(shares(&allowed()?, number as usize))
+            .map(|(host, cores)| format!("h{host}) cores={cores};;"))
+            .collect();
+        let script = AGENT.replace("@name@", &name).replace("@cores@", &cores.join("\n"));
+        fs::write(&agent, script).map_err(failed)?;
         fs::set_permissions(&agent, fs::Permissions::from_mode(0o755)).map_err(failed)?;
         Ok(hosts)
     }
@@ -134,6 +142,31 @@ impl Drop for Hosts {
     }
 }
 
+/// The cores that this process may run on.
+fn allowed() -> Result<Vec<u32>, String> {
+    let status = fs::read_to_string("/proc/self/status").map_err(|error| error.to_string())?;
+    let list = status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:"));
+    let number = |text: &str| text.trim().parse::<u32>().ok();
+    let range = |part: &str| match part.split_once('-') {
+        Some((first, last)) => Some((number(first)?..=number(last)?).collect::<Vec<_>>()),
+        None => Some(vec![number(part)?]),
+    };
+    let cores = list.and_then(|list| list.split(',').map(range).collect::<Option<Vec<_>>>());
+    cores
+        .map(|cores| cores.concat())
+        .ok_or_else(|| "the system does not say which cores there are".to_owned())
+}
+
+/// The cores of each of so many hosts: none is of two hosts, as far as there are so many.
+fn shares(cores: &[u32], hosts: usize) -> Vec<String> {
+    let several = hosts.min(cores.len());
+    let of = |host: usize| {
+        let own = cores.iter().skip(host % several).step_by(several);
+        own.map(u32::to_string).collect::<Vec<_>>().join(",")
+    };
+    (0..hosts).map(of).collect()
+}
+
 /// One word of a shell, whatever is in it.
 fn quoted(word: &str) -> String {
     format!("'{}'", word.replace('\'', r"'\''"))
@@ -142,6 +175,13 @@ fn quoted(word: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn hosts_share_no_core_where_there_are_enough() {
+        assert_eq!(shares(&[0, 1, 2, 5], 2), ["0,2", "1,5"]);
+        assert_eq!(shares(&[3, 4], 3), ["3", "4", "3"]);
+        assert!(!allowed().expect("a list").is_empty());
+    }
 
     #[test]
     fn words_stay_what_they_are() {
