@@ -35,7 +35,7 @@ for i in $(seq 1 "$2"); do
     ip -n "$1h$i" link set lo up
     ip -n "$1h$i" link set wire up
     if [ -n "$3" ]; then
-        tc -n "$1h$i" qdisc add dev wire root tbf rate "$3" burst 64kb latency 50ms
+        tc -n "$1h$i" qdisc add dev wire root tbf rate "$3" burst 256kb latency 50ms
     fi
 done
 "#;
