@@ -156,8 +156,7 @@ const MOVES: &[Rule<Placed>] = &[
     rule("lengths", "operands are equally long and cut alike for every count", |s, (_, op)| {
         let interval = |o: &Operand| (s.region(*o).lo, s.region(*o).hi);
         let first = interval(&s.srcs(op)[0]);
-        all(s, op)
-            .all(|o| lengths::compare(first, interval(o), s.multiple) == Lengths::Equal)
+        all(s, op).all(|o| lengths::compare(first, interval(o), s.multiple) == Lengths::Equal)
     }),
     rule(
         "overlap",
