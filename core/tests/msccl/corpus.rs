@@ -33,10 +33,16 @@ fn verdict(name: &str, bytes: &[u8]) -> String {
     if said.is_empty() {
         let orders = verdict.orders.map_or(String::new(), |n| format!(", {n} orders"));
         let safe = match verdict.safe {
-            Some(msccl::Safe { bytes: Some(bytes), chunks }) => format!(", {bytes} bytes m {chunks}"),
+            Some(msccl::Safe { bytes: Some(bytes), chunks }) => {
+                format!(", {bytes} bytes m {chunks}")
+            }
             _ => String::new(),
         };
-        let what = if program.header.collective.is_some() { "right" } else { "no contract, nothing found" };
+        let what = if program.header.collective.is_some() {
+            "right"
+        } else {
+            "no contract, nothing found"
+        };
         said = format!("{what}{orders}{safe}");
     }
     said
@@ -56,7 +62,8 @@ fn published_programs() {
         return;
     };
     let directory = Path::new(&directory);
-    let table = std::fs::read_to_string(directory.join("verdicts.tsv")).expect("a table of verdicts");
+    let table =
+        std::fs::read_to_string(directory.join("verdicts.tsv")).expect("a table of verdicts");
     let (mut good, mut bad) = (0, 0);
     for line in table.lines().skip(1) {
         let columns: Vec<&str> = line.split('\t').collect();
@@ -69,7 +76,10 @@ fn published_programs() {
         *(if same { &mut good } else { &mut bad }) += 1;
         let mark = if same { "agrees" } else { "DIFFERS" };
         let name = file.rsplit('/').next().unwrap_or(file);
-        eprintln!("{mark} {name} {:.3} s\n    ours:  {ours}\n    known: {known}", took.as_secs_f64());
+        eprintln!(
+            "{mark} {name} {:.3} s\n    ours:  {ours}\n    known: {known}",
+            took.as_secs_f64()
+        );
     }
     eprintln!("{good} agree, {bad} differ");
     assert_eq!(bad, 0, "verdicts differ");

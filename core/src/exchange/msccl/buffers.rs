@@ -40,7 +40,11 @@ impl Buffers {
         let named = |gpu: &Gpu| gpu.chunks[0].max(gpu.chunks[1]);
         let chunks = match promised {
             true => header.chunks,
-            false => program.gpus.iter().map(named).fold(header.chunks, u32::max),
+            // As many a block as will do: then a chunk is a whole part of a unit.
+            false => {
+                let most = program.gpus.iter().map(named).fold(header.chunks, u32::max);
+                most.div_ceil(nranks).saturating_mul(nranks)
+            }
         };
         let width = Rat::new(whole, u64::from(chunks.max(1))).unwrap_or(Rat::ONE);
         let in_place = mode == Mode::InPlace;

@@ -22,6 +22,7 @@ use std::sync::Arc;
 
 use crate::diagnostics::{Code, Diagnostic};
 use crate::ids::SpanId;
+use crate::stages::stage;
 use crate::syntax::Source;
 pub use bytes::{Connections, Safe};
 pub use program::{Await, Block, Gpu, Header, Kind, Memory, Mode, Operation, Place, StepName};
@@ -46,7 +47,7 @@ pub struct Program {
 pub struct Text {
     /// The text, with the places that messages point at.
     pub source: Arc<Source>,
-    /// The program, where it makes sense: also where the runtime does not know its collective.
+    /// The program, where it makes sense: also where the runtime refuses it for its collective or a chain of waits.
     pub program: Option<Program>,
     /// Why the runtime does not take it, each at its place.
     pub errors: Vec<Diagnostic>,
@@ -56,6 +57,10 @@ pub struct Text {
 
 /// Reads the file `name`, for one runtime; or for any of them, so that it is refused only where all refuse it.
 pub fn read(name: &str, bytes: &[u8], runtime: Option<Runtime>) -> Text {
+    stage("read", || read_text(name, bytes, runtime))
+}
+
+fn read_text(name: &str, bytes: &[u8], runtime: Option<Runtime>) -> Text {
     let mut report = report::Report::default();
     let text = String::from_utf8_lossy(bytes);
     let program = match std::str::from_utf8(bytes) {

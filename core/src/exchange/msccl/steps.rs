@@ -171,7 +171,8 @@ impl<'a, 't, 'r> Steps<'a, 't, 'r> {
             self.reader.report.error(Code::RefusedByRuntime, element.at.clone(), title, |all| {
                 all.note("the last wait of a chain must be that of the step itself")
             });
-            return false;
+            // What was meant is plain.
+            self.reader.report.was_mild();
         }
         let waits = std::mem::take(&mut self.pending);
         self.level += (waits.len() as u64).saturating_sub(1);

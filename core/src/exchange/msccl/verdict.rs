@@ -1,6 +1,8 @@
 //! Whether a program is right: its schedule is proved like any other, once with each step as one message and, for
 //! what a connection holds, with as many messages as the largest call makes of it.
 
+use std::collections::BTreeMap;
+
 use super::Program;
 use super::bytes::{Connections, Safe};
 use super::program::Mode;
@@ -10,6 +12,7 @@ use crate::collective::Collective;
 use crate::diagnostics::{Code, Diagnostic, Finding};
 use crate::ids::{OpId, SpanId};
 use crate::schedule::{Schedule, SignalKind};
+use crate::stages::stage;
 use crate::syntax::Source;
 use crate::units::size_text;
 use crate::verify::{self, Proved};
@@ -75,18 +78,18 @@ impl Program {
             error.code >= Code::Deadlock && error.code != Code::OutOfBounds && !hangs(error.code)
         };
         if verdict.modes.iter().flat_map(|checked| &checked.errors).all(laid_out) {
-            self.sizes(source, connections, &mut verdict);
+            stage("sizes", || self.sizes(source, connections, &mut verdict));
         }
         verdict
     }
 
     fn check(&self, source: &Source, mode: Mode) -> Checked {
-        let schedule = match self.schedule(source, mode, COUNT) {
+        let schedule = match stage("schedule", || self.schedule(source, mode, COUNT)) {
             Ok(schedule) => schedule,
             Err(errors) => return Checked { mode, proved: None, errors },
         };
         if let Some(cycle) = verify::stuck(&schedule).filter(|cycle| !cycle.is_empty()) {
-            let error = self.cycle(&schedule, &cycle).note("at every size of a call");
+            let error = self.cycle(source, &schedule, &cycle).note("at every size of a call");
             return Checked { mode, proved: None, errors: vec![error] };
         }
         match Proved::new(schedule) {
@@ -100,8 +103,8 @@ impl Program {
                     promised || !matches!(finding.code, Code::WrongResult | Code::UninitializedRead)
                 };
                 let findings = findings.into_iter().filter(counts);
-                let errors = findings.map(|finding| self.diagnostic(finding)).collect();
-                Checked { mode, proved: None, errors }
+                let errors = findings.map(|finding| self.diagnostic(source, finding)).collect();
+                Checked { mode, proved: None, errors: first_of_each(errors) }
             }
         }
     }
@@ -139,19 +142,25 @@ impl Program {
             match self.schedule(source, mode, chunks) {
                 Ok(schedule) => {
                     let cycle = verify::stuck(&schedule).unwrap_or_default();
-                    verdict.errors.push(self.too_large(&schedule, &cycle, most));
+                    verdict.errors.push(self.too_large(source, &schedule, &cycle, most));
                 }
                 Err(errors) => verdict.errors.extend(errors),
             }
         }
     }
 
-    fn too_large(&self, schedule: &Schedule, cycle: &[(OpId, OpId)], most: u64) -> Diagnostic {
+    fn too_large(
+        &self,
+        source: &Source,
+        schedule: &Schedule,
+        cycle: &[(OpId, OpId)],
+        most: u64,
+    ) -> Diagnostic {
         let declared = match self.header.max_bytes {
             Some(bytes) => format!("calls of up to {bytes} bytes are declared"),
             None => "no largest call is declared".to_owned(),
         };
-        let mut error = self.cycle(schedule, cycle);
+        let mut error = self.cycle(source, schedule, cycle);
         error.title = format!("calls of more than {most} bytes hang, and {declared}");
         error
             .help(format!("write `maxBytes=\"{most}\"`, or cut the step into several"))
@@ -159,7 +168,7 @@ impl Program {
     }
 
     /// Steps that wait for each other.
-    fn cycle(&self, schedule: &Schedule, cycle: &[(OpId, OpId)]) -> Diagnostic {
+    fn cycle(&self, source: &Source, schedule: &Schedule, cycle: &[(OpId, OpId)]) -> Diagnostic {
         let at = |op: OpId| schedule.op(op).at;
         let head = |op: OpId| {
             let channel = schedule.channel(schedule.op(op));
@@ -175,14 +184,11 @@ impl Program {
             several => format!("{why} {several} blocks wait for each other"),
         };
         let first = cycle.first().map_or(self.whole, |(wait, _)| at(*wait));
-        let mut error = Diagnostic::new(code, span(first), title).label("never gets past this");
-        if let Some((_, post)) = cycle.first() {
-            error.others.push((span(at(*post)), "this would let it go on".to_owned()));
-        }
+        let error = Diagnostic::new(code, span(first), title).label("never gets past this");
         let lines: Vec<_> = cycle
             .iter()
             .take(SHOWN)
-            .map(|(wait, post)| self.who_waits(schedule, *wait, *post))
+            .map(|(wait, post)| self.who_waits(source, schedule, (*wait, *post)))
             .collect();
         let more = match cycle.len().saturating_sub(SHOWN) {
             0 => String::new(),
@@ -191,8 +197,13 @@ impl Program {
         error.note(format!("who waits for whom:\n  {}{more}", lines.join("\n  ")))
     }
 
-    fn who_waits(&self, schedule: &Schedule, wait: OpId, post: OpId) -> String {
-        let [waits, posts] = [wait, post].map(|op| self.name(schedule.op(op).at));
+    fn who_waits(
+        &self,
+        source: &Source,
+        schedule: &Schedule,
+        (wait, post): (OpId, OpId),
+    ) -> String {
+        let [waits, posts] = [wait, post].map(|op| self.name(source, schedule.op(op).at));
         let channel = schedule.channel(schedule.op(wait));
         match channel.kind {
             SignalKind::Tail => {
@@ -206,26 +217,58 @@ impl Program {
     }
 
     /// A step with its line.
-    fn name(&self, at: SpanId) -> String {
-        self.step(at).map_or_else(|| "the end of a block".to_owned(), |step| step.to_string())
+    fn name(&self, source: &Source, at: SpanId) -> String {
+        let line = source.location(span(at)).line;
+        match self.step(at) {
+            Some(step) => format!("{step} (line {line})"),
+            None => "the end of a block".to_owned(),
+        }
     }
 
     /// What the proof found, at the steps that it is about.
-    fn diagnostic(&self, finding: Finding) -> Diagnostic {
+    fn diagnostic(&self, source: &Source, finding: Finding) -> Diagnostic {
         let Finding { code, title, at, label, others, notes, .. } = finding;
         let mut diagnostic = Diagnostic::new(code, span(at), title).label(label);
         let places: Vec<_> = std::iter::once(at).chain(others.iter().map(|(at, _)| *at)).collect();
-        diagnostic.others = others.into_iter().map(|(at, label)| (span(at), label)).collect();
+        // Lines that are far apart are not shown together, and then none would be.
+        let start = |at: SpanId| source.range(span(at)).start;
+        let near = |(other, _): &(SpanId, String)| start(*other).abs_diff(start(at)) < NEAR;
+        let others = others.into_iter().filter(near).map(|(at, label)| (span(at), label));
+        diagnostic.others = others.collect();
         diagnostic.notes = notes;
-        let mut names: Vec<_> = places.into_iter().filter_map(|at| self.step(at)).collect();
+        let steps = places.into_iter().filter(|at| self.step(*at).is_some());
+        let mut names: Vec<_> = steps.map(|at| self.name(source, at)).collect();
         names.dedup();
         if !names.is_empty() {
-            let names: Vec<_> = names.iter().map(ToString::to_string).collect();
             diagnostic.notes.insert(0, names.join("; "));
         }
         diagnostic
     }
 }
+
+/// The first few errors of each code; the last of them says how many more there are.
+fn first_of_each(errors: Vec<Diagnostic>) -> Vec<Diagnostic> {
+    let mut kept: Vec<Diagnostic> = Vec::new();
+    let mut more: BTreeMap<Code, usize> = BTreeMap::new();
+    for error in errors {
+        if kept.iter().filter(|known| known.code == error.code).count() < OF_EACH {
+            kept.push(error);
+        } else {
+            *more.entry(error.code).or_default() += 1;
+        }
+    }
+    for (code, more) in more {
+        if let Some(last) = kept.iter_mut().rfind(|known| known.code == code) {
+            last.notes.push(format!("and {more} more errors like this"));
+        }
+    }
+    kept
+}
+
+/// Errors of one code that are told.
+const OF_EACH: usize = 4;
+/// Bytes between lines that are shown together.
+const NEAR: usize = 1 << 13;
 
 /// Lines of a table.
 const SHOWN: usize = 8;
