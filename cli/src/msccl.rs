@@ -3,6 +3,7 @@
 use std::fs::File;
 use std::io::Read as _;
 use std::path::Path;
+use std::sync::Arc;
 use std::time::Instant;
 
 use clap::{Args, ValueEnum};
@@ -10,10 +11,12 @@ use roundelay_core::diagnostics::{Code, Diagnostic, Severity};
 use roundelay_core::exchange::msccl::{self, Connections, Header, Mode, Program, Safe, Verdict};
 use roundelay_core::source::Span;
 use roundelay_core::stages;
+use roundelay_core::syntax::Source;
+use roundelay_core::verify;
 use serde::Serialize;
 
 use crate::lints::LintFlags;
-use crate::report::{Failure, Format, JsonDiagnostic, print_all, within_a_page};
+use crate::report::{Failure, Format, JsonDiagnostic, print_all, refuse, within_a_page};
 use crate::stats::Stats;
 use crate::streams::{print, print_json};
 use crate::topo::count;
@@ -224,6 +227,41 @@ pub(crate) fn check(asked: &Asked<'_>) -> Result<bool, Failure> {
         }),
     }
     Ok(ok)
+}
+
+/// A program that is right, in the mode that is asked for if it has that: a run in place, or out of place.
+pub(crate) fn proved(
+    path: &str,
+    lints: &LintFlags,
+    in_place: bool,
+    format: Format,
+) -> Result<(Arc<Source>, verify::Proved), Failure> {
+    let text = msccl::read(path, &load(path)?, None);
+    let verdict =
+        text.program.as_ref().map(|program| program.verdict(&text.source, &Connections::default()));
+    let mut all = lints.warnings(text.warnings.clone())?;
+    all.extend(text.errors.iter().chain(verdict.iter().flat_map(Verdict::errors)).cloned());
+    if all.iter().any(|d| d.severity == Severity::Error) {
+        return Err(refuse(
+            format,
+            &all,
+            &text.source,
+            |all| serde_json::json!({ "ok": false, "diagnostics": all }),
+        ));
+    }
+    print_all(&all, &text.source);
+    let asked = if in_place { Mode::InPlace } else { Mode::OutOfPlace };
+    let mut modes = verdict.map(|verdict| verdict.modes).unwrap_or_default();
+    // That which is asked for comes first.
+    modes.sort_by_key(|checked| checked.mode != asked && checked.mode != Mode::Both);
+    match modes.into_iter().find_map(|checked| checked.proved) {
+        Some(proved) => Ok((text.source, proved)),
+        None => {
+            let title = format!("what `{path}` must have at its end is not known");
+            Err(Failure::usage(Code::UnknownCollective, title)
+                .with_help("`roundelay check` looks at what else there is to see"))
+        }
+    }
 }
 
 fn describe(program: &Program, verdict: &Verdict, asked: &Asked<'_>, seconds: f64) -> Described {

@@ -1,6 +1,6 @@
 //! What the runtime refuses is an error at its exact place, and what it passes over is a warning.
 
-use roundelay_core::diagnostics::{Code, Diagnostic};
+use roundelay_core::diagnostics::Diagnostic;
 use roundelay_core::exchange::msccl::{self, Connections, Runtime, Text};
 
 use super::generate::{pairs, ring};
@@ -26,19 +26,20 @@ fn refused(from: &str, to: &str) -> String {
 
 #[test]
 fn what_the_parser_refuses() {
+    let mut differ = Vec::new();
     for (from, to, expected) in [
         ("proto=\"LL\"", "proto=\"ll\"", "E0801 1:26 no protocol is called `ll`"),
         (" coll=\"allreduce\"", "", "E0801 1:1 a <algo> without `coll`"),
-        ("ngpus=\"3\"", "ngpus=\"0\"", "E0801 1:77 `ngpus` is 0, and the least is 1"),
-        ("ngpus=\"3\"", "ngpus=\"x\"", "E0801 1:77 `ngpus` is \"x\", which is no decimal number"),
+        ("ngpus=\"3\"", "ngpus=\"0\"", "E0801 1:70 `ngpus` is 0, and the least is 1"),
+        ("ngpus=\"3\"", "ngpus=\"x\"", "E0801 1:70 `ngpus` is \"x\", which is no decimal number"),
         (
             "ngpus=\"3\"",
             "ngpus=\"010\"",
-            "E0801 1:77 `ngpus` is \"010\", which is no decimal number",
+            "E0801 1:70 `ngpus` is \"010\", which is no decimal number",
         ),
-        ("send=\"1\"", "send=\"0\"", "E0801 3:24 rank 0 is no peer of itself"),
-        ("send=\"1\"", "send=\"3\"", "E0801 3:24 `send` is 3, and the most is 2"),
-        ("chan=\"0\"", "chan=\"1\"", "E0801 3:44 channel 1, and `nchannels` is 1"),
+        ("send=\"1\"", "send=\"0\"", "E0801 3:22 rank 0 is no peer of itself"),
+        ("send=\"1\"", "send=\"3\"", "E0801 3:22 `send` is 3, and the most is 2"),
+        ("chan=\"0\"", "chan=\"1\"", "E0801 3:40 channel 1, and `nchannels` is 1"),
         ("<tb id=\"0\"", "<tb id=\"1\"", "E0801 3:5 block 1 of rank 0, which has 1 blocks"),
         ("<gpu id=\"1\"", "<gpu id=\"0\"", "E0801 11:3 a second <gpu> of rank 0"),
         ("type=\"rrs\"", "type=\"sr\"", "E0801 5:25 no step is of the type `sr`"),
@@ -66,15 +67,19 @@ fn what_the_parser_refuses() {
             "E0801 2:1 a tab, where the runtime's reader takes blanks and line ends alone",
         ),
         (
-            "s=\"0\"",
-            "s='0'",
+            "<step s=\"0\"",
+            "<step s='0'",
             "E0801 4:13 this is no attribute as the runtime's reader takes them: NAME=\"VALUE\"",
         ),
-        ("</algo>", "", "E0606 31:1 the file ends inside of an element"),
+        ("</algo>", "", "E0606 30:1 the file ends inside of an element"),
         ("type=\"s\"", "type=\"s\" type=\"s\"", "E0606 4:28 <step> has `type` twice"),
     ] {
-        assert_eq!(refused(from, to), expected, "{from} -> {to}");
+        let told = refused(from, to);
+        if told != expected {
+            differ.push(format!("{from} -> {to}: {told}, not {expected}"));
+        }
     }
+    assert!(differ.is_empty(), "{differ:#?}");
     let system = read("<system version=\"1\"></system>");
     assert!(first(&system, &system.errors).starts_with("E0801 1:1 the file begins with <system>"));
     let bytes = msccl::read("test.xml", b"<algo \xff", None);
@@ -132,7 +137,6 @@ fn what_the_parser_passes_over() {
         "W0007 1:7 the runtime does not read this attribute: `redop` of <algo>",
     );
     told("</tb>", "</tb><copy a=\"1\"/>", "the runtime passes over this element: <copy>");
-    told("type=\"s\"", "type=\"nop\"", "nothing");
 }
 
 #[test]

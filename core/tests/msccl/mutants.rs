@@ -103,8 +103,10 @@ fn right_programs() {
         let expected = Model::new(&text).outcome();
         let (ours, titles) = proved(&text);
         assert_eq!(ours, expected, "{name}: {titles:#?}\n{text}");
-        // Pairs of two chunks fit the connections also as single chunks: all of them are right.
-        assert_eq!(ours, Outcome::Right, "{name}");
+        // With two messages of each rank on their way, a ring of connections that hold two is full.
+        let full = name == "ring 3 1 2 Simple";
+        let known = if full { Outcome::HangsWhenLarge } else { Outcome::Right };
+        assert_eq!(ours, known, "{name}");
     }
 }
 

@@ -77,10 +77,15 @@ impl Report {
 
     /// The text with its places, what is wrong, and warnings.
     pub(super) fn finish(
-        self,
+        mut self,
         name: &str,
         text: &str,
     ) -> (Source, Vec<Diagnostic>, Vec<Diagnostic>) {
+        for place in &mut self.places {
+            // A reader may have stopped in the middle of a character.
+            let [start, end] = [place.start, place.end].map(|at| floor(text, at as usize) as u32);
+            *place = start..end;
+        }
         let places = locations(text, &self.places).into_iter().zip(self.places.iter().cloned());
         let source = Source::pointed(name, text, places);
         let mut warnings: Vec<_> = self
@@ -110,7 +115,7 @@ fn locations(text: &str, ranges: &[Range<u32>]) -> Vec<Location> {
     let mut places = Vec::with_capacity(ends.len());
     let (mut line, mut column, mut at) = (1, 1, 0);
     for end in &ends {
-        let until = floor(text, *end as usize);
+        let until = *end as usize;
         let passed = &text[at.min(until)..until];
         match passed.rfind('\n') {
             None => column += passed.chars().count() as u32,

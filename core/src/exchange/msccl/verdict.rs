@@ -86,7 +86,9 @@ impl Program {
     fn check(&self, source: &Source, mode: Mode) -> Checked {
         let schedule = match stage("schedule", || self.schedule(source, mode, COUNT)) {
             Ok(schedule) => schedule,
-            Err(errors) => return Checked { mode, proved: None, errors },
+            Err(errors) => {
+                return Checked { mode, proved: None, errors: first_of_each(errors) };
+            }
         };
         if let Some(cycle) = verify::stuck(&schedule).filter(|cycle| !cycle.is_empty()) {
             let error = self.cycle(source, &schedule, &cycle).note("at every size of a call");
