@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use clap::{Args, ValueEnum};
+use roundelay_core::collective::Collective;
 use roundelay_core::diagnostics::{Code, Diagnostic, Severity};
 use roundelay_core::exchange::msccl::{self, Connections, Header, Mode, Program, Safe, Verdict};
 use roundelay_core::source::Span;
@@ -181,12 +182,11 @@ pub(crate) fn check(asked: &Asked<'_>) -> Result<bool, Failure> {
             text.program.as_ref().map(|program| program.verdict(&text.source, &connections));
         (text, verdict)
     };
-    let ((text, verdict), spent) = match asked.stats {
-        true => {
-            let (done, spent) = stages::record(work);
-            (done, Some(spent))
-        }
-        false => (work(), None),
+    let ((text, verdict), spent) = if asked.stats {
+        let (done, spent) = stages::record(work);
+        (done, Some(spent))
+    } else {
+        (work(), None)
     };
     let seconds = start.elapsed().as_secs_f64();
     let mut all = asked.lints.warnings(text.warnings.clone())?;
@@ -211,7 +211,10 @@ pub(crate) fn check(asked: &Asked<'_>) -> Result<bool, Failure> {
                     print_human(program, verdict, asked, (errors, seconds));
                 }
                 None => {
-                    print(&format!("   \x1b[1;91mfailed\x1b[0m {path}: {}", count(errors, "error")))
+                    print(&format!(
+                        "   \x1b[1;91mfailed\x1b[0m {path}: {}",
+                        count(errors, "error")
+                    ));
                 }
             }
             if let Some(stats) = &stats {
@@ -280,7 +283,7 @@ fn describe(program: &Program, verdict: &Verdict, asked: &Asked<'_>, seconds: f6
     Described {
         name,
         coll,
-        collective: collective.map(|collective| collective.name()),
+        collective: collective.map(Collective::name),
         nranks,
         protocol: protocol.name(),
         channels,

@@ -38,13 +38,12 @@ impl Buffers {
             _ => u64::from(nranks),
         };
         let named = |gpu: &Gpu| gpu.chunks[0].max(gpu.chunks[1]);
-        let chunks = match promised {
-            true => header.chunks,
+        let chunks = if promised {
+            header.chunks
+        } else {
             // As many a block as will do: then a chunk is a whole part of a unit.
-            false => {
-                let most = program.gpus.iter().map(named).fold(header.chunks, u32::max);
-                most.div_ceil(nranks).saturating_mul(nranks)
-            }
+            let most = program.gpus.iter().map(named).fold(header.chunks, u32::max);
+            most.div_ceil(nranks).saturating_mul(nranks)
         };
         let width = Rat::new(whole, u64::from(chunks.max(1))).unwrap_or(Rat::ONE);
         let in_place = mode == Mode::InPlace;
@@ -104,10 +103,8 @@ impl Buffers {
 
     /// The buffer that a memory of the program is part of, and where it begins there.
     fn lies(&self, rank: RankId, memory: Memory) -> (Buffer, Rat) {
-        let alias = match self.in_place && self.promised {
-            true => self.collective_alias(rank),
-            false => Alias::Apart,
-        };
+        let shared = self.in_place && self.promised;
+        let alias = if shared { self.collective_alias(rank) } else { Alias::Apart };
         let (input, output) = alias.starts();
         let home = self.home.map(Buffer::Scratch);
         let whole = |units: u32| Rat::whole(units.into());

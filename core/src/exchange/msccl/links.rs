@@ -107,9 +107,8 @@ impl Links {
 impl End {
     /// The end of a block that uses it.
     fn new(id: u32, block: &Block, sends: bool) -> Option<Self> {
-        let operations = block.operations.iter().filter(|operation| match sends {
-            true => operation.kind.sends(),
-            false => operation.kind.receives(),
+        let operations = block.operations.iter().filter(|operation| {
+            if sends { operation.kind.sends() } else { operation.kind.receives() }
         });
         // A step of no chunks passes no message.
         let steps = operations.filter(|operation| operation.count > 0);
@@ -119,9 +118,10 @@ impl End {
 }
 
 fn shared(link: Link, first: &End, second: &End, sends: bool) -> Diagnostic {
-    let (rank, verb, preposition, peer) = match sends {
-        true => (link.from, "send", "to", link.to),
-        false => (link.to, "receive", "from", link.from),
+    let (rank, verb, preposition, peer) = if sends {
+        (link.from, "send", "to", link.to)
+    } else {
+        (link.to, "receive", "from", link.from)
     };
     let title = format!(
         "tb {} and tb {} of gpu {rank} both {verb} {preposition} gpu {peer} on channel {}",

@@ -177,9 +177,10 @@ impl Program {
             channel.kind == SignalKind::Head
         };
         let full = cycle.iter().any(|(wait, _)| head(*wait));
-        let (code, why) = match full {
-            true => (Code::FifoTooShallow, "connections are full, and"),
-            false => (Code::Deadlock, "deadlock:"),
+        let (code, why) = if full {
+            (Code::FifoTooShallow, "connections are full, and")
+        } else {
+            (Code::Deadlock, "deadlock:")
         };
         let title = match cycle.len() {
             1 => format!("{why} a block waits for itself"),

@@ -190,7 +190,7 @@ impl<'t> Parser<'t, '_> {
                     let title = "the runtime's reader takes elements and comments alone";
                     return stopped(Code::RefusedByRuntime, at, title);
                 }
-                _ => {
+                Event::GeneralRef(_) => {
                     let title = "the runtime's reader knows no references";
                     return stopped(Code::RefusedByRuntime, at, title);
                 }
