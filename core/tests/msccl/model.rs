@@ -16,6 +16,8 @@ pub(super) enum Outcome {
     Refused,
 }
 
+/// One end of a connection: sender, receiver, channel, and whether it is the sender's.
+type End = (i64, i64, i64, bool);
 type Value = BTreeMap<(usize, usize), u32>;
 type Clock = Vec<u32>;
 
@@ -91,7 +93,7 @@ impl Model {
             if line.starts_with("<algo") {
                 model.ranks = int(line, "ngpus") as usize;
                 model.chunks = int(line, "nchunksperloop") as usize;
-                model.coll = get(line, "coll").to_owned();
+                get(line, "coll").clone_into(&mut model.coll);
                 model.slots = if get(line, "proto") == "Simple" { 2 } else { 8 };
                 model.in_place = get(line, "inplace") == "1";
             } else if line.starts_with("<gpu") {
@@ -213,7 +215,7 @@ impl Model {
     }
 
     fn check(&mut self) {
-        let mut passing: BTreeMap<(i64, i64, i64, bool), (usize, Vec<i64>)> = BTreeMap::new();
+        let mut passing: BTreeMap<End, (usize, Vec<i64>)> = BTreeMap::new();
         for (id, block) in self.blocks.iter().enumerate() {
             let me = block.gpu as i64;
             for step in block.steps.iter().filter(|step| step.count > 0) {
@@ -391,7 +393,9 @@ impl<'m> Run<'m> {
             };
             heard.push(clock.clone());
         }
-        heard.iter().for_each(|clock| join(&mut self.clocks[id], clock));
+        for clock in &heard {
+            join(&mut self.clocks[id], clock);
+        }
         true
     }
 

@@ -23,8 +23,9 @@ fn proved(text: &str) -> (Outcome, Vec<String>) {
     let (_, verdict) = verdict_of(&text, &Connections::default());
     let of_mode =
         verdict.modes.iter().flat_map(|checked| &checked.errors).map(|error| match error.code {
-            Code::Deadlock | Code::FifoTooShallow => Outcome::Hangs,
-            Code::UnmatchedWait | Code::LeftOverSignal => Outcome::Hangs,
+            Code::Deadlock | Code::FifoTooShallow | Code::UnmatchedWait | Code::LeftOverSignal => {
+                Outcome::Hangs
+            }
             Code::Race => Outcome::Race,
             Code::WrongResult | Code::UninitializedRead => Outcome::Wrong,
             _ => Outcome::Refused,
