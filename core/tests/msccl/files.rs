@@ -2,6 +2,7 @@
 
 use roundelay_core::diagnostics::Code;
 use roundelay_core::exchange::msccl::{self, Connections, Mode, Protocol};
+use roundelay_core::schedule::{SignalKind, text as written};
 
 use super::{bytes, codes, verdict_of};
 
@@ -71,4 +72,45 @@ fn a_race_without_a_contract() {
         assert_eq!(!codes(&verdict).is_empty(), race, "{name}");
         assert!(codes(&verdict).iter().all(|code| *code == Code::Race), "{name}");
     }
+}
+
+/// The schedule of a program is one like any other: its text form is read back, and it says what it assumes.
+#[test]
+fn schedules_are_written_and_read() {
+    for (name, multiple) in
+        [("azure-allgather-hierarchical-4.xml", 4), ("msccl-small-allreduce-8.xml", 8)]
+    {
+        let text = msccl::read(name, &bytes(name), None);
+        let program = text.program.expect("it is read");
+        let schedule = program.schedule(&text.source, program.modes()[0], 71).expect("it fits");
+        assert_eq!(schedule.multiple, multiple, "{name}");
+        let local =
+            |channel: &&roundelay_core::schedule::Channel| channel.kind == SignalKind::Local;
+        assert!(schedule.channels.iter().find(local).is_some(), "{name}");
+        let read = written::parse(&written::print(&schedule)).expect("it is read back");
+        assert!(read == schedule, "{name}");
+        // Of other counts nothing holds: pieces are not cut alike.
+        let every = roundelay_core::schedule::Schedule { multiple: 1, ..schedule };
+        assert!(roundelay_core::schedule::legality::check(&every).is_err(), "{name}");
+    }
+}
+
+/// Programs of more ranks, chunks and messages than a proof can hold end at once.
+#[test]
+fn numbers_that_lie() {
+    let ring = super::generate::ring(3, 1, 1, "LL");
+    for (from, to) in [
+        ("nchunksperloop=\"3\"", "nchunksperloop=\"1000000\""),
+        ("ngpus=\"3\"", "ngpus=\"60000\""),
+        ("s_chunks=\"0\"", "s_chunks=\"16000000\""),
+    ] {
+        let text = super::read(&ring.replace(from, to));
+        if let Some(program) = &text.program {
+            program.verdict(&text.source, &Connections::default());
+        }
+    }
+    let huge = ring.replace("nchunksperloop=\"3\"", "nchunksperloop=\"1000000\"");
+    let text = super::read(&huge.replace("ngpus=\"3\"", "ngpus=\"30\""));
+    let (_, verdict) = verdict_of(&text, &Connections::default());
+    assert_eq!(codes(&verdict), [Code::StepLimit]);
 }

@@ -132,6 +132,21 @@ impl Buffers {
         }
     }
 
+    /// Chunks of the buffers of all ranks, as far as the program uses them.
+    pub(super) fn places(&self, program: &Program) -> u64 {
+        let end = |place: Place, count: u32| match place.memory {
+            Memory::Scratch => place.offset.saturating_add(count.into()),
+            _ => 0,
+        };
+        let all = program.gpus.iter().flat_map(|gpu| &gpu.blocks).flat_map(|b| &b.operations);
+        let ends = all.map(|o| end(o.src, o.count).max(end(o.dst, o.count)));
+        let scratch = u64::try_from(ends.max().unwrap_or(0)).unwrap_or(0);
+        let of_unit = self.width.den() / self.width.num().max(1) + 1;
+        let units = self.collective.max_units(self.nranks) * 2;
+        let rank = of_unit.saturating_mul(units).saturating_add(scratch);
+        rank.saturating_mul(self.nranks.into())
+    }
+
     /// Where the input is brought before all else, so that the program may write there.
     pub(super) fn entry(&self, rank: RankId) -> Option<[Region; 2]> {
         if !self.in_place && self.home.is_none() {

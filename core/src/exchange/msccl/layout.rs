@@ -19,6 +19,8 @@ use crate::syntax::Source;
 
 /// Ops of a schedule.
 const OPS: u64 = 1 << 24;
+/// Chunks of all buffers of all ranks.
+const PLACES: u64 = 1 << 24;
 
 impl Program {
     /// The ways to call it that it says it has, each to be proved.
@@ -54,6 +56,12 @@ impl Program {
             return Err(vec![Diagnostic::new(Code::StepLimit, span(self.whole), title)]);
         }
         let buffers = Buffers::new(self, mode);
+        let places = buffers.places(self);
+        if places > PLACES {
+            let title =
+                format!("a program of {places} chunks of memory, more than a proof can hold");
+            return Err(vec![Diagnostic::new(Code::StepLimit, span(self.whole), title)]);
+        }
         let mut wrong = buffers.wrong(self);
         let links = Links::new(self).map_err(|more| wrong.extend(more));
         let words = Words::new(self).map_err(|more| wrong.extend(more));
@@ -308,7 +316,10 @@ impl<'p> Layout<'p> {
     fn finish(self, source: &Source, mode: Mode) -> Schedule {
         let name = |c: char| if c.is_ascii_alphanumeric() { c } else { '_' };
         Schedule {
-            algorithm: self.program.header.name.chars().map(name).collect(),
+            algorithm: match &*self.program.header.name {
+                "" => "program".to_owned(),
+                named => named.chars().map(name).collect(),
+            },
             collective: self.buffers.collective(),
             nranks: self.program.header.nranks,
             root: RankId(0),

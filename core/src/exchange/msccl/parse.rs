@@ -19,8 +19,9 @@ const NONE: i64 = -1;
 impl<'t> Reader<'t, '_> {
     /// The whole program, as far as it makes sense.
     pub(super) fn program(&mut self, algo: &Algo<'t>) -> Option<Program> {
-        let header = self.header(&algo.element)?;
+        // The first place: that of findings about all of it.
         let whole = self.report.place(algo.element.at.clone());
+        let header = self.header(&algo.element)?;
         let mut gpus = vec![Gpu { at: whole, ..Gpu::default() }; header.nranks as usize];
         let mut seen = vec![false; gpus.len()];
         for raw in &algo.gpus {
@@ -235,6 +236,6 @@ impl<'t> Reader<'t, '_> {
         }
         let block =
             Block { send: peers[0], receive: peers[1], channel, operations: Vec::new(), at };
-        Steps::new(self, gpu, (rank, id), block).read(tb)
+        Steps::new(self, gpu, header.protocol, (rank, id), block).read(tb)
     }
 }

@@ -4,7 +4,7 @@
 use super::program::{Await, Block, Gpu, Kind, Memory, Operation, Place, StepName};
 use super::reader::Reader;
 use super::report::shown;
-use super::runtime::{COUNT, FUSED, LAST_AWAITED, Runtime};
+use super::runtime::{COUNT, FUSED, LAST_AWAITED, Protocol, Runtime};
 use super::xml::{self, Element, Tb};
 use crate::diagnostics::Code;
 use crate::ids::SpanId;
@@ -16,6 +16,7 @@ const ANY: std::ops::RangeInclusive<i64> = i32::MIN as i64..=i32::MAX as i64;
 pub(super) struct Steps<'a, 't, 'r> {
     reader: &'a mut Reader<'t, 'r>,
     gpu: &'a Gpu,
+    protocol: Protocol,
     block: Block,
     name: (u32, u32),
     /// Waits of `nop`s that no operation has taken yet.
@@ -46,12 +47,14 @@ impl<'a, 't, 'r> Steps<'a, 't, 'r> {
     pub(super) fn new(
         reader: &'a mut Reader<'t, 'r>,
         gpu: &'a Gpu,
+        protocol: Protocol,
         name: (u32, u32),
         block: Block,
     ) -> Self {
         Self {
             reader,
             gpu,
+            protocol,
             block,
             name,
             pending: Vec::new(),
@@ -177,6 +180,13 @@ impl<'a, 't, 'r> Steps<'a, 't, 'r> {
         let waits = std::mem::take(&mut self.pending);
         self.level += (waits.len() as u64).saturating_sub(1);
         let posts = step.posts == 1;
+        let rccl = self.reader.runtime == Some(Runtime::Rccl);
+        if posts && kind == Kind::Send && rccl && self.protocol == Protocol::Ll {
+            let title = "a `s` with `hasdep`, by the protocol LL";
+            self.reader.report.warn("fence", element.at.clone(), title, |all| {
+                all.note("with LL, RCCL may say so before all threads have read what is sent")
+            });
+        }
         if posts && self.level != step.number as u64 {
             let title = format!("step {} tells others that {} is done", step.number, self.level);
             self.reader.report.warn("level", element.at.clone(), title, |all| {
