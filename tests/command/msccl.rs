@@ -65,7 +65,7 @@ fn limits_and_buffers_of_a_runtime() {
     assert!(out.contains(told), "{out}");
     roundelay(&["check", "RingAllReduce", "--runtime", "rccl"]).refused(2, "E0507");
     roundelay(&["check", RING, "--nranks", "8"]).refused(2, "E0507");
-    roundelay(&["simulate", RING, "--topology", "ring(8)"]).refused(2, "E0001");
+    roundelay(&["simulate", RING, "--topology", "ring(8, 25GB/s)"]).refused(2, "E0001");
 }
 
 #[test]

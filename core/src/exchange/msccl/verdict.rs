@@ -187,7 +187,7 @@ impl Program {
             several => format!("{why} {several} blocks wait for each other"),
         };
         let first = cycle.first().map_or(self.whole, |(wait, _)| at(*wait));
-        let error = Diagnostic::new(code, span(first), title).label("never gets past this");
+        let error = Diagnostic::new(code, span(first), title);
         let lines: Vec<_> = cycle
             .iter()
             .take(SHOWN)
