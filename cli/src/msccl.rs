@@ -157,6 +157,16 @@ pub(crate) fn is_program(source: &str) -> bool {
     Path::new(source).extension().is_some_and(|e| e.eq_ignore_ascii_case("xml"))
 }
 
+/// Refuses a number of ranks beside a program, which says itself how many there are.
+pub(crate) fn counts_ranks(given: bool) -> Result<(), Failure> {
+    if !given {
+        return Ok(());
+    }
+    let title = "--nranks does not go with a program for MSCCL";
+    Err(Failure::usage(Code::BadCall, title)
+        .with_help("the number of its ranks stands in the file"))
+}
+
 /// The bytes of a program.
 fn load(path: &str) -> Result<Vec<u8>, Failure> {
     let read = || {

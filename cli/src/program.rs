@@ -35,7 +35,7 @@ pub(crate) fn read(source: &str) -> Result<Source, Failure> {
     if Path::new(source).extension().is_some_and(|e| e.eq_ignore_ascii_case("xml")) {
         let title = format!("`{source}` is no source of this language");
         return Err(Failure::usage(Code::UnreadableSource, title)
-            .with_help("of a program for MSCCL `roundelay check` says whether it is right, and `roundelay run` runs it"));
+            .with_help("of a program for MSCCL `check` says whether it is right; `run` and `simulate` take it, too"));
     }
     match std::fs::read(source) {
         Ok(bytes) => Ok(Source::from_bytes(source, &bytes)),

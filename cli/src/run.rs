@@ -137,11 +137,7 @@ pub(crate) fn main(flags: &RunFlags) -> Result<bool, Failure> {
 
 /// Runs a program for MSCCL, which says itself how many ranks there are.
 fn program(flags: &RunFlags) -> Result<bool, Failure> {
-    if flags.nranks.is_some() {
-        let title = "--nranks does not go with a program for MSCCL";
-        return Err(Failure::usage(Code::BadCall, title)
-            .with_help("the number of its ranks stands in the file"));
-    }
+    msccl::counts_ranks(flags.nranks.is_some())?;
     let (source, proved) = given(flags)?;
     let mut calls = Calls::new(flags.callers.callers, flags.engine.options(), false);
     let report = match run_proved(&proved, None, flags, &mut calls) {

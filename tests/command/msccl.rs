@@ -65,7 +65,23 @@ fn limits_and_buffers_of_a_runtime() {
     assert!(out.contains(told), "{out}");
     roundelay(&["check", "RingAllReduce", "--runtime", "rccl"]).refused(2, "E0507");
     roundelay(&["check", RING, "--nranks", "8"]).refused(2, "E0507");
-    roundelay(&["simulate", RING, "--topology", "ring(8, 25GB/s)"]).refused(2, "E0001");
+    roundelay(&["list", RING]).refused(2, "E0001");
+}
+
+#[test]
+fn a_program_is_simulated_and_printed() {
+    let mesh = ["--topology", "full_mesh(8, 25GB/s, 2us)"];
+    let call = roundelay(&[&["simulate", RING, "--bytes", "1M"][..], &mesh].concat()).ends(0);
+    assert!(call.out.contains("allreduce_ring_4channelsperring"), "{}", call.out);
+    roundelay(&[&["simulate", RING, "--count", "1601"][..], &mesh].concat()).refused(2, "E0406");
+    roundelay(&[&["simulate", RING, "-n", "8"][..], &mesh].concat()).refused(2, "E0507");
+    let call = roundelay(&["emit", "schedule", GATHER]).ends(0);
+    let head = "schedule allgather_hierarchical AllGather nranks 4 root 0 multiple 4 out_of_place";
+    assert!(call.out.starts_with(head), "{}", call.out);
+    let call = roundelay(&["emit", "schedule", "tests/msccl/msccl-small-allreduce-8.xml"]).ends(0);
+    assert!(call.out.contains("  wait local 0->0 lane "), "{}", call.out);
+    roundelay(&["emit", "steps", GATHER]).ends(0);
+    roundelay(&["emit", "cuda", GATHER]).refused(2, "E0507");
 }
 
 #[test]
