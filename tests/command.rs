@@ -33,6 +33,8 @@ mod list;
 mod messages;
 #[path = "command/mpirun.rs"]
 mod mpirun;
+#[path = "command/msccl.rs"]
+mod msccl;
 #[path = "command/outputs.rs"]
 mod outputs;
 #[cfg(target_os = "linux")]

@@ -17,6 +17,7 @@ use serde::Serialize;
 
 use crate::certificate::{Certificate, Every};
 use crate::flags::SourceFlags;
+use crate::msccl::{self, MscclFlags};
 use crate::optimum::Optimum;
 use crate::program::{Loaded, load_with, read};
 use crate::report::{Failure, Format, JsonDiagnostic, print_all, refuse, within_a_page};
@@ -45,6 +46,8 @@ pub(crate) struct CheckFlags {
     /// Require the same order of reduction on every rank
     #[arg(long)]
     pub(crate) deterministic: bool,
+    #[command(flatten)]
+    pub(crate) msccl: MscclFlags,
     /// Print the time of each stage of the proof, the ops per second and the peak memory
     #[arg(long)]
     pub(crate) stats: bool,
@@ -90,6 +93,10 @@ struct Refused {
 }
 
 pub(crate) fn main(flags: &CheckFlags) -> Result<bool, Failure> {
+    if msccl::is_program(&flags.source.source) {
+        return check_program(flags);
+    }
+    flags.msccl.absent()?;
     let source = read(&flags.source.source)?;
     let given = topology::given(&flags.source.topology)?;
     let report = |ok, algorithms, diagnostics| Report { ok, algorithms, diagnostics };
@@ -131,6 +138,32 @@ pub(crate) fn main(flags: &CheckFlags) -> Result<bool, Failure> {
         }
     }
     Ok(ok)
+}
+
+/// Checks a program for MSCCL, which says itself what most flags say of an algorithm.
+fn check_program(flags: &CheckFlags) -> Result<bool, Failure> {
+    let source = &flags.source;
+    let given = [
+        ("--nranks", flags.nranks.is_some()),
+        ("--algorithm", source.algorithm.is_some()),
+        ("--set", !source.settings.is_empty()),
+        ("--topology", source.topology.topology.is_some()),
+        ("--budget", !flags.budgets.is_empty()),
+        ("--signals", flags.signals != Signals::default()),
+    ];
+    if let Some((flag, _)) = given.iter().find(|(_, given)| *given) {
+        let title = format!("{flag} does not go with a program for MSCCL");
+        return Err(Failure::usage(Code::BadCall, title)
+            .with_help("its ranks, blocks and signals stand in the file"));
+    }
+    msccl::check(&msccl::Asked {
+        path: &source.source,
+        msccl: &flags.msccl,
+        lints: &source.lints,
+        deterministic: flags.deterministic,
+        stats: flags.stats,
+        format: flags.format,
+    })
 }
 
 /// What was asked for: by a flag, by the machine that was given, by an attribute, or small ones.

@@ -20,6 +20,7 @@ use crate::executor;
 use crate::flags::SourceFlags;
 use crate::kernel::KernelFlags;
 use crate::messages::{self, GoalFlags};
+use crate::msccl;
 use crate::program::{self, Loaded, compile, load, one, read};
 use crate::report::{Failure, Format, name_counts, print_all, refuse};
 use crate::streams::print;
@@ -87,6 +88,9 @@ pub(crate) fn main(flags: &EmitFlags) -> Result<bool, Failure> {
     }
     if let Emit::HcclCpp = flags.what {
         return executor::export(&flags.source);
+    }
+    if msccl::is_program(&flags.source.source) {
+        return exchanged(flags);
     }
     let source = read(&flags.source.source)?;
     let refuse = |errors: &[_]| refuse(Format::Human, errors, &source, |_| ());
@@ -191,6 +195,30 @@ pub(crate) fn main(flags: &EmitFlags) -> Result<bool, Failure> {
             }
         }
     }
+    Ok(true)
+}
+
+/// Prints the schedule that a program for MSCCL was proved as, or what goes between its ranks.
+fn exchanged(flags: &EmitFlags) -> Result<bool, Failure> {
+    if !matches!(flags.what, Emit::Schedule | Emit::Steps) || flags.rank.is_some() {
+        let title = "of a program for MSCCL only its schedule and its steps are printed";
+        return Err(Failure::usage(Code::BadCall, title)
+            .with_help("write `emit schedule FILE.xml` or `emit steps FILE.xml`"));
+    }
+    msccl::counts_ranks(flags.nranks.is_some())?;
+    let (path, lints) = (&flags.source.source, &flags.source.lints);
+    let (_, proved) = msccl::proved(path, lints, false, Format::Human)?;
+    let schedule = proved.schedule();
+    let printed = match flags.what {
+        Emit::Steps => {
+            table(schedule, &[]).map_err(|findings| match findings.into_iter().next() {
+                Some(finding) => Failure::usage(finding.code, finding.title),
+                None => Failure::Program,
+            })?
+        }
+        _ => text::print(schedule),
+    };
+    print(printed.trim_end());
     Ok(true)
 }
 

@@ -30,6 +30,7 @@ mod memory;
 mod messages;
 #[cfg_attr(not(target_os = "linux"), path = "mpirun/elsewhere.rs")]
 mod mpirun;
+mod msccl;
 mod optimum;
 mod output;
 mod program;

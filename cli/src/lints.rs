@@ -40,6 +40,11 @@ impl LintFlags {
         Ok(levels)
     }
 
+    /// What is left of warnings by these flags.
+    pub(crate) fn warnings(&self, warnings: Vec<Diagnostic>) -> Result<Vec<Diagnostic>, Failure> {
+        Ok(self.levels()?.apply(warnings))
+    }
+
     /// What comes of a source by these flags.
     pub(crate) fn apply(
         &self,

@@ -1,5 +1,7 @@
 //! From a SOURCE on the command line to checked algorithms with their parameters set.
 
+use std::path::Path;
+
 use roundelay::library;
 use roundelay_core::check::Frontend;
 use roundelay_core::check::dependencies::Dependencies;
@@ -29,6 +31,11 @@ pub(crate) fn read(source: &str) -> Result<Source, Failure> {
     }
     if let Some((file, text)) = in_library(source) {
         return Ok(Source::from_text(file, text));
+    }
+    if Path::new(source).extension().is_some_and(|e| e.eq_ignore_ascii_case("xml")) {
+        let title = format!("`{source}` is no source of this language");
+        return Err(Failure::usage(Code::UnreadableSource, title)
+            .with_help("of a program for MSCCL `check` says whether it is right; `run` and `simulate` take it, too"));
     }
     match std::fs::read(source) {
         Ok(bytes) => Ok(Source::from_bytes(source, &bytes)),

@@ -1,10 +1,12 @@
 //! `roundelay run`: seeded random data, real buffers, and every element compared with a plain reference.
 
+use std::sync::Arc;
 #[cfg(feature = "cuda")]
 use std::time::{Duration, Instant};
 
 use clap::Args;
 use roundelay::{Algorithm as _, DType, ReduceOp, Schedule};
+use roundelay_core::collective::Collective;
 use roundelay_core::diagnostics::{Code, Diagnostic};
 use roundelay_core::ids::RankId;
 use roundelay_core::program::Configured;
@@ -18,6 +20,7 @@ use serde::Serialize;
 use crate::device::{Device, DeviceFlags};
 use crate::flags::{CalledBy, CallerFlags, EngineFlags, SourceFlags};
 use crate::memory;
+use crate::msccl;
 use crate::program::{Loaded, load, load_with, one, read};
 use crate::ranks;
 use crate::report::{Failure, Format, JsonDiagnostic, name_counts, print_all, refuse};
@@ -93,6 +96,9 @@ pub(crate) fn main(flags: &RunFlags) -> Result<bool, Failure> {
             Failure::usage(Code::BadFlag, title).with_help("leave it out, or take --device host")
         );
     }
+    if msccl::is_program(&flags.source.source) {
+        return program(flags);
+    }
     let source = read(&flags.source.source)?;
     let failed = |errors: &[Diagnostic]| {
         refuse(
@@ -124,14 +130,39 @@ pub(crate) fn main(flags: &RunFlags) -> Result<bool, Failure> {
             Err(Stopped::Failure(failure)) => return Err(failure),
         }
     }
-    show(flags, &source, &algorithm, &reports, &refused);
+    let name = (algorithm.name(), algorithm.collective());
+    show(flags, &source, name, &reports, &refused);
     Ok(!reports.is_empty() && reports.iter().all(|r| r.ok))
+}
+
+/// Runs a program for MSCCL, which says itself how many ranks there are.
+fn program(flags: &RunFlags) -> Result<bool, Failure> {
+    msccl::counts_ranks(flags.nranks.is_some())?;
+    let (source, proved) = given(flags)?;
+    let mut calls = Calls::new(flags.callers.callers, flags.engine.options(), false);
+    let report = match run_proved(&proved, None, flags, &mut calls) {
+        Ok(report) => report,
+        Err(Stopped::Failure(failure)) => return Err(failure),
+        Err(Stopped::Unproved(_)) => return Err(Failure::Program),
+    };
+    let (ok, schedule) = (report.ok, proved.schedule());
+    show(flags, &source, (&schedule.algorithm, schedule.collective), &[report], &[]);
+    Ok(ok)
+}
+
+/// A program for MSCCL that was proved, in the mode that is asked for if it has that.
+fn given(flags: &RunFlags) -> Result<(Arc<Source>, Proved), Failure> {
+    let (source, lints) = (&flags.source.source, &flags.source.lints);
+    msccl::proved(source, lints, flags.in_place, flags.format)
 }
 
 /// Answers as a rank of a command with these flags.
 pub(crate) fn answer(flags: &RunFlags) -> u8 {
     let options = flags.engine.options();
     ranks::answer(options, flags.callers.alloc, &mut |nranks, _| {
+        if msccl::is_program(&flags.source.source) {
+            return Ok(given(flags)?.1);
+        }
         let source = read(&flags.source.source)?;
         let given = topology::given(&flags.source.topology)?;
         // The command has printed the warnings.
@@ -177,8 +208,18 @@ fn run(
     flags: &RunFlags,
     calls: &mut Calls,
 ) -> Result<Report, Stopped> {
-    let collective = algorithm.collective();
     let proved = prove_source(algorithm, nranks).map_err(Stopped::Unproved)?;
+    run_proved(&proved, Some(algorithm), flags, calls)
+}
+
+/// Runs what was proved; kernels for GPUs are made of the algorithm that it is.
+fn run_proved(
+    proved: &Proved,
+    algorithm: Option<&Configured>,
+    flags: &RunFlags,
+    calls: &mut Calls,
+) -> Result<Report, Stopped> {
+    let (collective, nranks) = (proved.schedule().collective, proved.schedule().nranks);
     let needed = memory::needed(proved.schedule(), flags.count, flags.dtype, &BUFFERS);
     // Processes have their own, beside those that are compared here.
     let needed = if flags.callers.callers == CalledBy::Processes { 2 * needed } else { needed };
@@ -193,8 +234,15 @@ fn run(
     };
     let mut inputs = reference.inputs(flags.seed);
     let Measured { outputs, seconds, reduce_depth, device } = match &flags.device.device {
-        Device::Host => host(&proved, &mut inputs, flags, calls)?,
-        Device::Cuda(devices) => cuda(devices, algorithm, &proved, &inputs, flags)?,
+        Device::Host => host(proved, &mut inputs, flags, calls)?,
+        Device::Cuda(devices) => match algorithm {
+            Some(algorithm) => cuda(devices, algorithm, proved, &inputs, flags)?,
+            None => {
+                let title = "a program for MSCCL runs on the host";
+                let failure = Failure::usage(Code::BadFlag, title);
+                return Err(Stopped::Failure(failure.with_help("leave --device out")));
+            }
+        },
     };
     let views: Vec<&[u8]> = outputs.iter().map(Vec::as_slice).collect();
     let wrong = reference.count_wrong(&inputs, &views, reduce_depth);
@@ -203,7 +251,7 @@ fn run(
     let algbw = if seconds > 0.0 { moved / seconds / 1e9 } else { 0.0 };
     Ok(Report {
         ok: wrong == 0,
-        algorithm: algorithm.name().to_owned(),
+        algorithm: proved.schedule().algorithm.clone(),
         nranks,
         count: flags.count,
         dtype: flags.dtype.name(),
@@ -362,7 +410,7 @@ fn in_place(
 fn show(
     flags: &RunFlags,
     source: &Source,
-    algorithm: &Configured,
+    (name, collective): (&str, Collective),
     reports: &[Report],
     refused: &[Diagnostic],
 ) {
@@ -382,7 +430,6 @@ fn show(
     for error in refused {
         print(&format!("  \x1b[1;93mrefused\x1b[0m {}", error.title));
     }
-    let (name, collective) = (algorithm.name(), algorithm.collective());
     let place = if flags.in_place { "in place" } else { "out of place" };
     print(&format!(
         "{name} ({collective}), {} {}, {place}, seed {}, mean of {} runs",

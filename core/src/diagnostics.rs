@@ -12,8 +12,8 @@ macro_rules! codes {
         /// A stable code of an error or a warning, such as E0306: what it stands for does not change from version to version.
         ///
         /// The first two digits say where it comes from: E00 the text, E01 names and types, E02 laying out for a
-        /// number of ranks, E03 the proof, E04 plans and runs, E05 the command line, E06 topologies, E07 executors.
-        /// W00 are warnings.
+        /// number of ranks, E03 the proof, E04 plans and runs, E05 the command line, E06 topologies, E07 executors,
+        /// E08 programs of other runtimes. W00 are warnings.
         /// `roundelay explain E0306` and the book's page `book/errors/E0306.md` explain one.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
         pub enum Code { $(#[doc = $summary] $variant,)* }
@@ -165,6 +165,9 @@ codes! {
     E0703 WrongCollective "an executor for one collective that names an algorithm for another",
     E0704 NotExportable "what does not fit the form of an export",
 
+    // Programs of other runtimes.
+    E0801 RefusedByRuntime "a program that the runtime it is written for refuses",
+
     // Warnings.
     W0001 UnusedScratch "scratch that no rank reads",
     W0002 UnusedParameter "a parameter that is never used",
@@ -172,6 +175,7 @@ codes! {
     W0004 UnusedView "a view that is never used",
     W0005 UnusedStep "a step that is never called",
     W0006 UnusedFifo "a fifo that no data passes through",
+    W0007 PassedOver "a part of a program that the runtime it is written for passes over",
 }
 
 /// How bad it is.

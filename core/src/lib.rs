@@ -29,6 +29,9 @@ pub mod simulate;
 
 pub mod executor;
 
+#[cfg(feature = "tools")]
+pub mod exchange;
+
 pub mod expansion;
 
 pub mod emit;

@@ -115,6 +115,18 @@ impl Rat {
         Self::reduced((a * d).checked_sub(c.checked_mul(b)?)?, b * d)
     }
 
+    /// `self * times`; `None` if out of range.
+    pub const fn times(self, times: u64) -> Option<Self> {
+        if times == 1 {
+            return Some(self);
+        }
+        let shared = gcd(self.den, times);
+        match self.num.checked_mul(times / shared) {
+            Some(num) => Self::new(num, self.den / shared),
+            None => None,
+        }
+    }
+
     /// The least denominator in which both can be counted.
     pub const fn common(self, other: Self) -> u128 {
         (self.den / gcd(self.den, other.den)) as u128 * other.den as u128

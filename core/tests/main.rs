@@ -11,6 +11,7 @@ mod expansion;
 mod families;
 mod fusion;
 mod messages;
+mod msccl;
 mod nccl;
 mod optimize;
 mod parametric;

@@ -88,6 +88,7 @@ pub(crate) fn signal_name(schedule: &Schedule, id: ChannelId) -> String {
         SignalKind::Tail => "a slot of the fifo with data",
         SignalKind::Fork => "the fork",
         SignalKind::Join => "the join",
+        SignalKind::Local => "the word of another stream",
     };
     match schedule.lanes.get(channel.lane.index()) {
         Some(lane) if !lane.is_empty() => {

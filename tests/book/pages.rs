@@ -51,7 +51,11 @@ pub(crate) fn page(code: Code) -> String {
                 fence(&mut page, "text", &wrong(name, "stderr"));
             }
             Some(("console", args)) => {
-                let listings = if code.as_str() > "E0605" { "topology" } else { "one_ring" };
+                let listings = match code.as_str() {
+                    code if code > "E0800" => "msccl",
+                    code if code > "E0605" => "topology",
+                    _ => "one_ring",
+                };
                 let folder = root().join("book/src/listings").join(listings);
                 fence(
                     &mut page,
@@ -158,6 +162,7 @@ pub(crate) fn index() -> String {
             "E05" => "The command line",
             "E06" => "Topologies",
             "E07" => "Executors",
+            "E08" => "Programs of other runtimes",
             _ => "Warnings",
         };
         if part != group {

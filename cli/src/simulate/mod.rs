@@ -22,6 +22,7 @@ use roundelay_core::topology::bounds::{self, Bound};
 use roundelay_core::verify;
 
 use crate::bench::count;
+use crate::msccl;
 use crate::output;
 use crate::program::{Loaded, load_on, one, read};
 use crate::report::{Failure, Format, JsonDiagnostic, refuse};
@@ -53,6 +54,9 @@ pub(crate) fn main(flags: &SimulateFlags) -> Result<bool, Failure> {
             .with_help("such as --topology \"full_mesh(8, 25GB/s, 2us)\""));
     };
     let machine = flags.machine(&given.topology)?;
+    if msccl::is_program(&flags.source.source) {
+        return program(flags, &machine);
+    }
     if curves::wanted(flags) {
         return curves::main(flags, &given, &machine);
     }
@@ -88,14 +92,54 @@ pub(crate) fn main(flags: &SimulateFlags) -> Result<bool, Failure> {
         count,
         size,
     };
+    show(flags, &run)
+}
+
+/// Prints a run, and draws what is asked for.
+fn show(flags: &SimulateFlags, run: &Run<'_>) -> Result<bool, Failure> {
     if let Some(timeline) = &run.simulated.timeline {
-        flags.picture.write(&run, timeline)?;
+        flags.picture.write(run, timeline)?;
     }
     match flags.format {
-        Format::Json => print_json(&json::Json::new(&run)),
-        Format::Human => print(tables::print(&run, flags.path).trim_end()),
+        Format::Json => print_json(&json::Json::new(run)),
+        Format::Human => print(tables::print(run, flags.path).trim_end()),
     }
     Ok(true)
+}
+
+/// Simulates a program for MSCCL, as the schedule that it was proved as.
+fn program(flags: &SimulateFlags, machine: &Machine) -> Result<bool, Failure> {
+    msccl::counts_ranks(flags.nranks.is_some())?;
+    let (path, lints) = (&flags.source.source, &flags.source.lints);
+    let (source, proved) = msccl::proved(path, lints, false, flags.format)?;
+    let written = Schedule::clone(proved.schedule());
+    machine.check(written.nranks)?;
+    flags.picture.check(written.nranks)?;
+    let multiple = written.multiple;
+    if let Some(count) = flags.count.filter(|count| !count.is_multiple_of(multiple)) {
+        let title = format!("a count of {count}, where every count is a multiple of {multiple}");
+        return Err(Failure::usage(Code::BadOption, title));
+    }
+    // What was proved is only too large to be simulated.
+    let wrong = |findings: Vec<Finding>| match findings.into_iter().next() {
+        Some(finding) => Failure::usage(finding.code, finding.title),
+        None => Failure::Program,
+    };
+    let (schedule, count, simulated) =
+        timed(written, flags, machine, flags.picture.any()).map_err(wrong)?;
+    let size = shown(flags, simulated.bytes);
+    let run = Run {
+        source: &source,
+        bound: bound(&schedule, machine, simulated.bytes),
+        closed: None,
+        steps: verify::steps(&schedule).map_err(wrong)?.into_iter().max().unwrap_or(0),
+        schedule: &schedule,
+        machine,
+        simulated,
+        count,
+        size,
+    };
+    show(flags, &run)
 }
 
 /// The run of an algorithm on `nranks` ranks: its schedule, the count that follows from the flags, and what it takes.
@@ -106,13 +150,26 @@ fn simulated(
     nranks: u32,
     record: bool,
 ) -> Result<(Schedule, u64, Simulated), Vec<Finding>> {
-    let written = algorithm.schedule(nranks)?;
+    timed(algorithm.schedule(nranks)?, flags, machine, record)
+}
+
+/// The run of a schedule: as it is simulated, the count that follows from the flags, and what it takes.
+fn timed(
+    written: Schedule,
+    flags: &SimulateFlags,
+    machine: &Machine,
+    record: bool,
+) -> Result<(Schedule, u64, Simulated), Vec<Finding>> {
     // Where streams go by data, regions that lie side by side are one piece; a contest's tasks are as they are written.
     let schedule = if machine.streams == Streams::ByData { join(&written) } else { written };
     let element = flags.dtype.size() as u64;
-    let count = flags
-        .count
-        .unwrap_or_else(|| count(schedule.collective, nranks, flags.bytes.bytes, element));
+    let Schedule { collective, nranks, multiple, .. } = schedule;
+    let whole = |count: u64| (count / multiple * multiple).max(multiple);
+    let of_size = || count(collective, nranks, flags.bytes.bytes, element);
+    let count = flags.count.unwrap_or_else(|| match multiple {
+        1 => of_size(),
+        _ => whole(of_size()),
+    });
     let simulated = simulate(&schedule, machine, count, flags.dtype, record)?;
     Ok((schedule, count, simulated))
 }

@@ -92,6 +92,7 @@ pub(super) fn words(schedule: &Schedule, step: &Step) -> String {
                 SignalKind::Tail => "data in the fifo",
                 SignalKind::Fork => return "is forked".to_owned(),
                 SignalKind::Join => return "waits for the stream it joins".to_owned(),
+                SignalKind::Local => return "waits for another stream of its rank".to_owned(),
             };
             format!("waits for {what} of rank {from}, line {line}")
         }

@@ -57,7 +57,7 @@ fn equal_ends(form: &Schedule, message: &Message) -> Result<(), Wrong> {
     if message.from == message.to {
         return Err((message.at, format!("rank {} sends to itself", message.from)));
     }
-    match lengths::compare(interval(message.source), interval(message.target)) {
+    match lengths::compare(interval(message.source), interval(message.target), form.multiple) {
         Lengths::Equal => Ok(()),
         _ => Err((message.at, "a message has other elements at its ends".into())),
     }

@@ -28,6 +28,7 @@ pub fn content(schedule: &Schedule) -> ContentDigest {
         nranks,
         root,
         out_of_place,
+        multiple,
         scratch,
         streams,
         ops,
@@ -43,7 +44,7 @@ pub fn content(schedule: &Schedule) -> ContentDigest {
     let mut words = Words { digest: Sha256::new(), block: Vec::with_capacity(8 * BLOCK) };
     words.text(algorithm);
     words.text(collective.name());
-    words.all([u64::from(*nranks), u64::from(root.0), u64::from(*out_of_place)]);
+    words.all([u64::from(*nranks), u64::from(root.0), u64::from(*out_of_place), *multiple]);
     // Each table begins with its length: so none can be taken for the end of the one before.
     words.one(scratch.len() as u64);
     for scratch in scratch {

@@ -42,6 +42,7 @@ const fn rule<T: ?Sized>(
 
 const WHOLE: &[Rule<()>] = &[
     rule("ranks", "there is a rank, and the root is one", |s, ()| s.root.0 < s.nranks),
+    rule("multiple", "a count is a multiple of 1 at least", |s, ()| s.multiple > 0),
     rule("tiling", "streams cover the ops one after the other", |s, ()| tiled(s)),
     rule(
         "stream order",
@@ -83,8 +84,8 @@ const CHANNELS: &[Rule<Channel>] = &[
     }),
     rule(
         "signal ends",
-        "a fork or join joins a rank with itself, any other signal two ranks",
-        |_, c| (c.from != c.to) == c.kind.has_lane(),
+        "a signal of streams joins a rank with itself, any other signal two ranks",
+        |_, c| (c.from != c.to) == c.kind.of_pairs(),
     ),
     rule(
         "lane",
@@ -155,7 +156,7 @@ const MOVES: &[Rule<Placed>] = &[
     rule("lengths", "operands are equally long and cut alike for every count", |s, (_, op)| {
         let interval = |o: &Operand| (s.region(*o).lo, s.region(*o).hi);
         let first = interval(&s.srcs(op)[0]);
-        all(s, op).all(|o| lengths::compare(first, interval(o)) == Lengths::Equal)
+        all(s, op).all(|o| lengths::compare(first, interval(o), s.multiple) == Lengths::Equal)
     }),
     rule(
         "overlap",

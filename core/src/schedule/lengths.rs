@@ -1,8 +1,9 @@
 //! Whether two intervals have the same number of elements, cut alike, for every count.
 //!
 //! `floor(hi * c) - floor(lo * c)` is the same function of c for two intervals when their ends lie at the
-//! same fractions of a unit and they span equally many units. Where the fractions differ, a count that
-//! tells the two apart is looked for, because it makes the better message.
+//! same fractions of a unit and they span equally many units. Where every count is a multiple of some m, the
+//! same holds of m-ths of a unit. Where the fractions differ, a count that tells the two apart is looked for,
+//! because it makes the better message.
 
 use crate::rational::Rat;
 
@@ -27,11 +28,13 @@ pub enum Lengths {
 /// Counts tried before two intervals are called misaligned.
 const TRIED: u64 = 4096;
 
-/// Compares `left` and `right`, each `(lo, hi)`.
-pub fn compare(left: (Rat, Rat), right: (Rat, Rat)) -> Lengths {
+/// Compares `left` and `right`, each `(lo, hi)`, over all counts that are multiples of `multiple`.
+pub fn compare(left: (Rat, Rat), right: (Rat, Rat), multiple: u64) -> Lengths {
     if left == right {
         return Lengths::Equal;
     }
+    let scaled = |(lo, hi): (Rat, Rat)| Some((lo.times(multiple)?, hi.times(multiple)?));
+    let Some((left, right)) = scaled(left).zip(scaled(right)) else { return Lengths::Misaligned };
     let whole = |(lo, hi): (Rat, Rat)| i128::from(hi.floor()) - i128::from(lo.floor());
     let aligned = same_fraction(left.0, right.0) && same_fraction(left.1, right.1);
     if aligned && whole(left) == whole(right) {
@@ -41,7 +44,10 @@ pub fn compare(left: (Rat, Rat), right: (Rat, Rat)) -> Lengths {
     (1..=TRIED)
         .map(|count| (count, length(left, count), length(right, count)))
         .find(|(_, left, right)| left != right)
-        .map_or(Lengths::Misaligned, |(count, left, right)| Lengths::Differ { count, left, right })
+        .map_or(Lengths::Misaligned, |(parts, left, right)| {
+            let count = parts.saturating_mul(multiple);
+            Lengths::Differ { count, left, right }
+        })
 }
 
 fn same_fraction(a: Rat, b: Rat) -> bool {
@@ -59,21 +65,31 @@ mod tests {
 
     #[test]
     fn the_same_piece_of_two_buffers() {
-        assert_eq!(compare((at(1, 3), at(2, 3)), (at(1, 3), at(2, 3))), Lengths::Equal);
-        assert_eq!(compare((at(0, 1), at(1, 1)), (at(5, 1), at(6, 1))), Lengths::Equal);
-        assert_eq!(compare((at(1, 3), at(4, 3)), (at(7, 3), at(10, 3))), Lengths::Equal);
+        assert_eq!(compare((at(1, 3), at(2, 3)), (at(1, 3), at(2, 3)), 1), Lengths::Equal);
+        assert_eq!(compare((at(0, 1), at(1, 1)), (at(5, 1), at(6, 1)), 1), Lengths::Equal);
+        assert_eq!(compare((at(1, 3), at(4, 3)), (at(7, 3), at(10, 3)), 1), Lengths::Equal);
     }
 
     #[test]
     fn pieces_of_one_split_differ_at_some_count() {
-        let thirds = compare((at(0, 1), at(1, 3)), (at(1, 3), at(2, 3)));
+        let thirds = compare((at(0, 1), at(1, 3)), (at(1, 3), at(2, 3)), 1);
         assert_eq!(thirds, Lengths::Differ { count: 2, left: 0, right: 1 });
-        let halves = compare((at(0, 1), at(1, 2)), (at(0, 1), at(1, 1)));
+        let halves = compare((at(0, 1), at(1, 2)), (at(0, 1), at(1, 1)), 1);
         assert_eq!(halves, Lengths::Differ { count: 1, left: 0, right: 1 });
     }
 
     #[test]
     fn whole_units_cut_elsewhere_are_misaligned() {
-        assert_eq!(compare((at(0, 1), at(1, 1)), (at(1, 3), at(4, 3))), Lengths::Misaligned);
+        assert_eq!(compare((at(0, 1), at(1, 1)), (at(1, 3), at(4, 3)), 1), Lengths::Misaligned);
+    }
+
+    #[test]
+    fn pieces_of_a_multiple_are_alike() {
+        let (first, second) = ((at(0, 1), at(1, 3)), (at(1, 3), at(2, 3)));
+        assert_eq!(compare(first, second, 3), Lengths::Equal);
+        assert_eq!(compare(first, second, 6), Lengths::Equal);
+        assert_eq!(compare(first, second, 2), Lengths::Differ { count: 2, left: 0, right: 1 });
+        let halves = compare((at(0, 1), at(1, 2)), (at(1, 1), at(2, 1)), 2);
+        assert_eq!(halves, Lengths::Differ { count: 2, left: 1, right: 2 });
     }
 }

@@ -62,6 +62,9 @@ pub struct Schedule {
     pub root: RankId,
     /// Whether the author said that this algorithm has no in-place form.
     pub out_of_place: bool,
+    /// Every count that it is run with is a multiple of this, and only of such counts is anything proved; 1 for all
+    /// counts. Regions that lie on multiples of `1/multiple` are cut alike, wherever they lie.
+    pub multiple: u64,
     /// Scratch buffers; every rank has all of them.
     pub scratch: Vec<Scratch>,
     /// Streams, sorted by rank, main stream first.
@@ -210,17 +213,27 @@ pub enum SignalKind {
     Fork,
     /// Child stream to parent stream at its end.
     Join,
+    /// One stream of a rank to another in the middle of both; the lane is the numbers of the two.
+    Local,
 }
 
 impl SignalKind {
     /// All kinds, in the order of their numbers.
-    pub const ALL: [Self; 6] =
-        [Self::Ack, Self::Data, Self::Head, Self::Tail, Self::Fork, Self::Join];
+    pub const ALL: [Self; 7] =
+        [Self::Ack, Self::Data, Self::Head, Self::Tail, Self::Fork, Self::Join, Self::Local];
 
     /// The number of kinds that go from rank to rank: these come first.
     pub const OF_PAIRS: usize = 4;
 
-    /// Whether it goes from rank to rank, in a lane; if not, from stream to stream of one rank.
+    /// The number of kinds that go between a stream and its child: these come next.
+    pub const OF_CHILDREN: usize = 2;
+
+    /// Whether it goes from rank to rank; if not, from stream to stream of one rank.
+    pub const fn of_pairs(self) -> bool {
+        !matches!(self, Self::Fork | Self::Join | Self::Local)
+    }
+
+    /// Whether it is in a lane; if not, between a stream and its child, whose number stands for the lane.
     pub const fn has_lane(self) -> bool {
         !matches!(self, Self::Fork | Self::Join)
     }

@@ -46,13 +46,14 @@ impl fmt::Display for TextError {
 
 impl std::error::Error for TextError {}
 
-const KINDS: [(SignalKind, &str); 6] = [
+const KINDS: [(SignalKind, &str); 7] = [
     (SignalKind::Ack, "ack"),
     (SignalKind::Data, "data"),
     (SignalKind::Head, "head"),
     (SignalKind::Tail, "tail"),
     (SignalKind::Fork, "fork"),
     (SignalKind::Join, "join"),
+    (SignalKind::Local, "local"),
 ];
 
 /// The schedule as text.
@@ -65,7 +66,11 @@ pub fn print(schedule: &Schedule) -> String {
 fn write(schedule: &Schedule, out: &mut String) -> fmt::Result {
     let Schedule { algorithm, collective, nranks, root, .. } = schedule;
     let mark = if schedule.out_of_place { " out_of_place" } else { "" };
-    writeln!(out, "schedule {algorithm} {collective} nranks {nranks} root {root}{mark}")?;
+    let multiple = match schedule.multiple {
+        1 => String::new(),
+        multiple => format!(" multiple {multiple}"),
+    };
+    writeln!(out, "schedule {algorithm} {collective} nranks {nranks} root {root}{multiple}{mark}")?;
     for Scratch { name, slots, width } in &schedule.scratch {
         writeln!(out, "scratch {name} slots {slots} width {width}")?;
     }
@@ -380,12 +385,16 @@ fn several(text: &str, statements: usize) -> Result<Box<[SpanId]>, String> {
 
 fn header(text: &str) -> Result<Schedule, String> {
     let words: Vec<&str> = text.split_whitespace().collect();
-    let (name, collective, nranks, root, mark) = match words[..] {
-        [name, collective, "nranks", n, "root", r] => (name, collective, n, r, false),
-        [name, collective, "nranks", n, "root", r, "out_of_place"] => {
-            (name, collective, n, r, true)
-        }
-        _ => return Err("expected `schedule NAME COLLECTIVE nranks N root R`".into()),
+    let expected = || Err("expected `schedule NAME COLLECTIVE nranks N root R`".into());
+    let [name, collective, "nranks", nranks, "root", root, ref marks @ ..] = words[..] else {
+        return expected();
+    };
+    let (multiple, mark) = match *marks {
+        [] => ("1", false),
+        ["out_of_place"] => ("1", true),
+        ["multiple", multiple] => (multiple, false),
+        ["multiple", multiple, "out_of_place"] => (multiple, true),
+        _ => return expected(),
     };
     let collective = Collective::from_name(collective)
         .ok_or_else(|| format!("no collective is called `{collective}`"))?;
@@ -395,6 +404,7 @@ fn header(text: &str) -> Result<Schedule, String> {
         nranks: number(nranks)?,
         root: RankId(number(root)?),
         out_of_place: mark,
+        multiple: number(multiple)?,
         scratch: Vec::new(),
         streams: Vec::new(),
         ops: Vec::new(),

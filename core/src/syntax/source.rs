@@ -45,6 +45,21 @@ impl Source {
         Self { name, text, ..Self::default() }
     }
 
+    /// A text of another language, in which messages point at `places`: ranges of its bytes, each of them a token
+    /// that means nothing here.
+    #[cfg(feature = "tools")]
+    pub(crate) fn pointed(
+        name: &str,
+        text: &str,
+        places: impl IntoIterator<Item = (Location, Range<u32>)>,
+    ) -> Self {
+        let mut source = Self::new(name.to_owned(), Some(text.into()));
+        for (place, bytes) in places {
+            source.push(Tok::Unknown, place, bytes);
+        }
+        source
+    }
+
     /// Tells words that mean something in their place only from names.
     pub(super) fn mark_contextual(&mut self) {
         token::mark_contextual(&mut self.tokens);

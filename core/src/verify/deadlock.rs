@@ -29,6 +29,17 @@ pub(crate) fn order(schedule: &Schedule, reporter: &Reporter<'_>) -> Result<Orde
     Err(cycle.into_iter().chain(unmatched).collect())
 }
 
+/// Waits that keep each other for ever, if streams do not end.
+pub(super) fn stuck(schedule: &Schedule) -> Option<Vec<(OpId, OpId)>> {
+    let mut progress = Progress::new(schedule);
+    progress.all();
+    let stuck = progress.stuck();
+    if stuck.is_empty() {
+        return None;
+    }
+    Some(progress.shortest_cycle(&stuck).map_or_else(Vec::new, |cycle| cycle.waits))
+}
+
 /// A cycle of waits that more slots of the fifos would resolve.
 fn too_shallow(
     schedule: &Schedule,

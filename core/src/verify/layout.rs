@@ -1,5 +1,6 @@
 //! Memory as the proof sees it: every unit of every buffer is cut at the same fractions, namely all those
-//! at which some region begins or ends, so a region is a run of cells and cells map one to one.
+//! at which some region begins or ends, so a region is a run of cells and cells map one to one. Where every
+//! count is a multiple of some m, it is the m-ths of units that are cut at the same fractions.
 
 use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
@@ -28,7 +29,9 @@ pub(crate) enum Mode {
 pub(crate) struct Cells {
     /// Cells of a unit.
     pub(crate) per_unit: u32,
-    /// Where within a unit each of them begins.
+    /// Parts of a unit that are cut alike: as many as divide every count.
+    parts: u64,
+    /// Where within a part each of its cells begins.
     cuts: Vec<Rat>,
     /// Each region: first cell within its buffer, and number of cells.
     regions: Vec<(u32, u32)>,
@@ -41,16 +44,19 @@ pub(crate) struct Cells {
 impl Cells {
     /// Or, where cells cannot be numbered, how many a unit would have.
     pub(crate) fn new(schedule: &Schedule) -> Result<Self, u32> {
+        let parts = schedule.multiple;
         let mut cuts = BTreeMap::from([(Rat::ZERO, 0_u32)]);
         for region in &schedule.regions {
             for at in [region.base, region.lo, region.hi] {
-                cuts.insert(at.fraction(), 0);
+                cuts.insert(at.times(parts).ok_or(u32::MAX)?.fraction(), 0);
             }
         }
         for (index, cut) in cuts.values_mut().enumerate() {
             *cut = index as u32;
         }
-        let per_unit = cuts.len() as u32;
+        let per_part = cuts.len() as u32;
+        let per_unit = u64::from(per_part).saturating_mul(parts);
+        let per_unit = u32::try_from(per_unit).map_err(|_| u32::MAX)?;
         let units = schedule.regions.iter().map(|region| region.hi.floor()).max().unwrap_or(0);
         let inputs = u64::from(schedule.collective.max_input_units(schedule.nranks));
         let most = units.saturating_add(1).max(inputs);
@@ -58,7 +64,10 @@ impl Cells {
         if leaves >= NUMBERED {
             return Err(per_unit);
         }
-        let cell = |at: Rat| at.floor() as u32 * per_unit + cuts[&at.fraction()];
+        let cell = |at: Rat| {
+            let at = at.times(parts).unwrap_or(at);
+            at.floor() as u32 * per_part + cuts[&at.fraction()]
+        };
         let mut slot = vec![0; schedule.scratch.len()];
         let mut bases: Vec<Option<Rat>> = vec![None; schedule.scratch.len()];
         let mut reshaped = vec![false; schedule.scratch.len()];
@@ -83,7 +92,7 @@ impl Cells {
         };
         let regions = schedule.regions.iter().map(place).collect();
         let cuts = cuts.into_keys().collect();
-        Ok(Self { per_unit, cuts, regions, slot, reshaped })
+        Ok(Self { per_unit, parts, cuts, regions, slot, reshaped })
     }
 
     /// The stretch of a user buffer that cell `cell` is.
@@ -94,8 +103,10 @@ impl Cells {
 
     /// Where a cell of a user buffer begins, in units.
     pub(crate) fn boundary(&self, cell: u32) -> Rat {
-        let (unit, cut) = (cell / self.per_unit, self.cuts[(cell % self.per_unit) as usize]);
-        Rat::new(cut.num() + u64::from(unit) * cut.den(), cut.den()).unwrap_or(Rat::ZERO)
+        let per_part = self.cuts.len() as u32;
+        let (part, cut) = (cell / per_part, self.cuts[(cell % per_part) as usize]);
+        let num = cut.num() + u64::from(part) * cut.den();
+        cut.den().checked_mul(self.parts).and_then(|den| Rat::new(num, den)).unwrap_or(Rat::ZERO)
     }
 
     /// A region's slot within its scratch buffer: first cell, and number of cells.

@@ -101,6 +101,12 @@ pub(crate) fn in_order(schedule: &Schedule) -> Result<Order, Vec<Finding>> {
     stage("order", || deadlock::order(schedule, &reporter)).map_err(ranking::fold)
 }
 
+/// Waits that keep each other for ever, each with the post that would meet it; `None` where all streams end, and
+/// empty where they do not for want of a post.
+pub(crate) fn stuck(schedule: &Schedule) -> Option<Vec<(OpId, OpId)>> {
+    deadlock::stuck(schedule)
+}
+
 /// The step of each op: the length of the longest chain of messages that ends with it, of which each needs the one
 /// before. That of a move between ranks is its own, from 1. The largest is the number of steps of the schedule.
 ///

@@ -92,6 +92,29 @@ impl Orders {
         }
     }
 
+    /// The most orders in which ranks reduce one and the same piece, where all of them hold it.
+    pub fn of_one_piece(&self) -> usize {
+        let mut used: Vec<usize> = self.of.clone();
+        used.sort_unstable();
+        used.dedup();
+        let mut ends: Vec<Rat> = self.outputs.iter().flatten().map(|(end, _)| *end).collect();
+        ends.sort_unstable();
+        ends.dedup();
+        let mut next: Vec<_> = used.iter().map(|at| self.outputs[*at].iter().peekable()).collect();
+        let mut most = 0;
+        for end in ends {
+            let mut folds: Vec<u32> = Vec::with_capacity(next.len());
+            for stretches in &mut next {
+                folds.extend(stretches.peek().map(|(_, fold)| *fold));
+                stretches.next_if(|(until, _)| *until <= end);
+            }
+            folds.sort_unstable();
+            folds.dedup();
+            most = most.max(folds.len());
+        }
+        most
+    }
+
     /// A rank and the end of a stretch of its output where `other` is reduced in another order, if there is one.
     pub fn differs(&self, other: &Self) -> Option<(RankId, Rat)> {
         let known: HashMap<[u32; 2], u32> = self.folds.iter().copied().zip(self.leaves..).collect();

@@ -12,13 +12,14 @@ pub(super) fn piece_text(schedule: &Schedule, region: &Region) -> String {
         _ => String::new(),
     };
     let name = schedule.buffer_name(region.buffer);
-    let (lo, hi) = common(region.lo, region.hi);
+    let (lo, hi) = common(region.lo, region.hi, schedule.multiple);
     format!("{name}{slot}[{lo}..{hi}]")
 }
 
-/// Both boundaries over one denominator: `1/4..2/4` reads better than `1/4..1/2`.
-fn common(lo: Rat, hi: Rat) -> (String, String) {
-    let den = lo.den().max(hi.den());
+/// Both boundaries over one denominator: `1/4..2/4` reads better than `1/4..1/2`. Where every count is a multiple of
+/// some number, that is the denominator.
+fn common(lo: Rat, hi: Rat, multiple: u64) -> (String, String) {
+    let den = lo.den().max(hi.den()).max(multiple);
     if den == 1 || !den.is_multiple_of(lo.den()) || !den.is_multiple_of(hi.den()) {
         return (lo.to_string(), hi.to_string());
     }

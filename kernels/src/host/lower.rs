@@ -12,6 +12,7 @@ use roundelay_core::schedule::{Buffer, Op, OpKind, Schedule};
 
 use super::code::{Buffers, Code, Instr, Kind, Task, bad};
 use super::error::Error;
+use super::planned::check_multiple;
 use super::segments::{MAX_OPERANDS, Move, Operand, PARTIAL, Segment, Segments};
 use crate::reduce::{Kernel, Stores, last_level_cache};
 
@@ -27,6 +28,7 @@ pub(crate) fn lower(
     if schedule.nranks == 0 {
         return Err(Error::NoRanks { nranks: 0 });
     }
+    check_multiple(schedule, count)?;
     let in_memory = if optimized.level == Level::O2 { 0 } else { schedule.scratch.len() };
     let buffers = Buffers::new(schedule, in_memory, count, dtype)?;
     let averages = op == ReduceOp::Avg && schedule.collective.reduces();

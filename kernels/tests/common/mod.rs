@@ -28,6 +28,7 @@ impl Builder {
                 nranks,
                 root: RankId(0),
                 out_of_place: false,
+                multiple: 1,
                 scratch: Vec::new(),
                 streams: Vec::new(),
                 ops: Vec::new(),

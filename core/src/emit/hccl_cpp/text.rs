@@ -340,6 +340,7 @@ fn signal(stream: &Stream, op: &Op, channel: &Channel) -> (What, Vec<Vec<u64>>) 
             debug_assert!(stream.index > 0, "the main stream is nobody's child");
             (What::Bare("End"), Vec::new())
         }
+        (SignalKind::Local, _) => unreachable!("no program has such a signal"),
     }
 }
 

@@ -60,6 +60,7 @@ fn name(kind: SignalKind) -> &'static str {
         SignalKind::Tail => "data in the fifo",
         SignalKind::Fork => "fork",
         SignalKind::Join => "join",
+        SignalKind::Local => "word between streams",
     }
 }
 

@@ -117,6 +117,7 @@ impl Builder<'_> {
             let equal = lengths::compare(
                 (shape.region.lo, shape.region.hi),
                 (area.region.lo, area.region.hi),
+                1,
             );
             if equal != Lengths::Equal {
                 return Err(self.unequal(at, equal, &shape, area));

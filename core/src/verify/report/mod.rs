@@ -109,6 +109,17 @@ impl<'s> Reporter<'s> {
             }
             (OpKind::Post, SignalKind::Fork) => return format!("fork of stream {}", channel.lane),
             (OpKind::Post, SignalKind::Join) => return format!("join of stream {}", channel.lane),
+            (_, SignalKind::Local) => {
+                let streams = self.schedule.lanes.get(channel.lane.index());
+                let [from, to] = streams.map_or([0, 0], |lane| match lane[..] {
+                    [from, to] => [from, to],
+                    _ => [0, 0],
+                });
+                return match op.kind {
+                    OpKind::Post => format!("the word of stream {from} to stream {to}"),
+                    _ => format!("the word of stream {from}"),
+                };
+            }
             (_, SignalKind::Fork) => return "start of the parallel block".to_owned(),
             (_, SignalKind::Join) => return format!("end of stream {}", channel.lane),
         };

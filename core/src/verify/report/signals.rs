@@ -96,6 +96,9 @@ impl Reporter<'_> {
             SignalKind::Tail => {
                 format!("rank {from} must send to rank {to} as often as rank {to} receives from it")
             }
+            SignalKind::Local => {
+                format!("rank {from} must post it in that stream, before it waits for this one")
+            }
             _ => {
                 let post = if kind == SignalKind::Ack { "TxAck" } else { "TxDataSignal" };
                 format!("rank {from} must post one `{post}` to rank {to} for each wait")
@@ -184,6 +187,7 @@ impl Reporter<'_> {
                     "rank {to} must receive from rank {from} as often as rank {from} sends to it"
                 )
             }
+            SignalKind::Local => format!("rank {to} must wait for it in that stream"),
             _ => {
                 let wait = if kind == SignalKind::Ack { "RxAck" } else { "RxDataSignal" };
                 format!("rank {to} must wait for it: `{wait}` from rank {from}")

@@ -17,7 +17,7 @@ use super::super::fold::Folds;
 use super::comm::NcclComm;
 use super::issue::{Memory, issue};
 use super::steps::{Bases, Step, Steps};
-use crate::host::planned::PlannedCall;
+use crate::host::planned::{PlannedCall, check_multiple};
 use crate::host::{self, Element};
 
 /// Between two looks at what is under way.
@@ -91,6 +91,7 @@ impl NcclPlan {
             return Err(host::Error::WrongBufferCount { what, given, nranks }.into());
         }
         op.check(dtype).map_err(host::Error::NoSuchOp)?;
+        check_multiple(proved.schedule(), count)?;
         let form = TwoSided::new(proved).map_err(unfit)?;
         let groups = Groups::new(&form).map_err(unfit)?;
         let steps = Steps::new(&form, &groups, comm.rank(), count, (dtype, op))?;

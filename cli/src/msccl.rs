@@ -1,0 +1,385 @@
+//! `roundelay check FILE.xml`: a program for MSCCL's runtime, proved as what that runtime makes of it.
+
+use std::fs::File;
+use std::io::Read as _;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Instant;
+
+use clap::{Args, ValueEnum};
+use roundelay_core::collective::Collective;
+use roundelay_core::diagnostics::{Code, Diagnostic, Severity};
+use roundelay_core::exchange::msccl::{self, Connections, Header, Mode, Program, Safe, Verdict};
+use roundelay_core::source::Span;
+use roundelay_core::stages;
+use roundelay_core::syntax::Source;
+use roundelay_core::verify;
+use serde::Serialize;
+
+use crate::lints::LintFlags;
+use crate::report::{Failure, Format, JsonDiagnostic, print_all, refuse, within_a_page};
+use crate::stats::Stats;
+use crate::streams::{print, print_json};
+use crate::topo::count;
+use crate::values::bytes;
+
+/// Bytes of a file beyond which none is read.
+const LARGEST: u64 = 256 << 20;
+
+/// What runs a program for MSCCL.
+#[derive(Args)]
+pub(crate) struct MscclFlags {
+    /// For a program for MSCCL (.xml): the runtime that it is for, whose limits and buffers count [default: what all of
+    /// them refuse is an error, and buffers are RCCL's]
+    #[arg(long, value_enum)]
+    pub(crate) runtime: Option<Runtime>,
+    /// For a program for MSCCL: the size of a connection's buffer, as `NCCL_BUFFSIZE` and the like set it, such as 8M
+    /// [default: the runtime's for the protocol]
+    #[arg(long, value_name = "SIZE", value_parser = bytes)]
+    pub(crate) buffer: Option<u64>,
+}
+
+impl MscclFlags {
+    /// Refuses what is said of a runtime where no program for it is given.
+    pub(crate) fn absent(&self) -> Result<(), Failure> {
+        let given = [("--runtime", self.runtime.is_some()), ("--buffer", self.buffer.is_some())];
+        match given.iter().find(|(_, given)| *given) {
+            Some((flag, _)) => {
+                let title =
+                    format!("{flag} is for programs for MSCCL, which are files that end in .xml");
+                Err(Failure::usage(Code::BadCall, title))
+            }
+            None => Ok(()),
+        }
+    }
+
+    fn connections(&self) -> Connections {
+        let runtime = self.runtime.map_or_else(msccl::Runtime::default, Into::into);
+        Connections { runtime, buffer: self.buffer }
+    }
+}
+
+/// The runtimes.
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Runtime {
+    /// AMD's RCCL
+    Rccl,
+    /// Azure's msccl-executor-nccl
+    Azure,
+    /// microsoft/msccl
+    Microsoft,
+}
+
+impl From<Runtime> for msccl::Runtime {
+    fn from(runtime: Runtime) -> Self {
+        match runtime {
+            Runtime::Rccl => Self::Rccl,
+            Runtime::Azure => Self::Azure,
+            Runtime::Microsoft => Self::Microsoft,
+        }
+    }
+}
+
+#[derive(Serialize)]
+struct Report {
+    ok: bool,
+    file: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    program: Option<Described>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    stats: Option<Stats>,
+    diagnostics: Vec<JsonDiagnostic>,
+}
+
+#[derive(Serialize)]
+struct Described {
+    name: String,
+    /// As the program writes it.
+    coll: String,
+    /// What it promises; absent where that cannot be compared.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    collective: Option<&'static str>,
+    nranks: u32,
+    protocol: &'static str,
+    channels: u32,
+    chunks: u32,
+    operations: usize,
+    /// Of the rank that has most.
+    blocks: usize,
+    seconds: f64,
+    modes: Vec<Proved>,
+    /// The most orders in which ranks reduce one and the same piece.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    orders: Option<usize>,
+    min_bytes: u64,
+    /// Absent for no limit.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    max_bytes: Option<u64>,
+    connections: Connected,
+}
+
+#[derive(Serialize)]
+struct Proved {
+    mode: &'static str,
+    right: bool,
+}
+
+#[derive(Serialize)]
+struct Connected {
+    runtime: &'static str,
+    /// Messages that a connection holds.
+    slots: u32,
+    /// Bytes of data in a message.
+    message_bytes: u64,
+    /// Whether calls end at some size.
+    ends: bool,
+    /// The most bytes of a call that ends; absent for any.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    safe_bytes: Option<u64>,
+    /// The fewest chunks of a message with which calls end.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    least_chunks: Option<u32>,
+}
+
+/// A check that is asked for.
+pub(crate) struct Asked<'f> {
+    pub(crate) path: &'f str,
+    pub(crate) msccl: &'f MscclFlags,
+    pub(crate) lints: &'f LintFlags,
+    /// Whether all ranks must reduce in one order.
+    pub(crate) deterministic: bool,
+    pub(crate) stats: bool,
+    pub(crate) format: Format,
+}
+
+/// Whether a source is a program for MSCCL, by its name.
+pub(crate) fn is_program(source: &str) -> bool {
+    Path::new(source).extension().is_some_and(|e| e.eq_ignore_ascii_case("xml"))
+}
+
+/// Refuses a number of ranks beside a program, which says itself how many there are.
+pub(crate) fn counts_ranks(given: bool) -> Result<(), Failure> {
+    if !given {
+        return Ok(());
+    }
+    let title = "--nranks does not go with a program for MSCCL";
+    Err(Failure::usage(Code::BadCall, title)
+        .with_help("the number of its ranks stands in the file"))
+}
+
+/// The bytes of a program.
+fn load(path: &str) -> Result<Vec<u8>, Failure> {
+    let read = || {
+        let mut bytes = Vec::new();
+        File::open(path)?.take(LARGEST + 1).read_to_end(&mut bytes)?;
+        Ok(bytes)
+    };
+    read().map_err(|error: std::io::Error| {
+        Failure::usage(Code::UnreadableXml, format!("`{path}` cannot be read: {error}"))
+    })
+}
+
+/// `roundelay check FILE.xml`
+pub(crate) fn check(asked: &Asked<'_>) -> Result<bool, Failure> {
+    let path = asked.path;
+    let bytes = load(path)?;
+    let start = Instant::now();
+    let work = || {
+        let runtime = asked.msccl.runtime.map(Into::into);
+        let text = msccl::read(path, &bytes, runtime);
+        let connections = asked.msccl.connections();
+        let verdict =
+            text.program.as_ref().map(|program| program.verdict(&text.source, &connections));
+        (text, verdict)
+    };
+    let ((text, verdict), spent) = if asked.stats {
+        let (done, spent) = stages::record(work);
+        (done, Some(spent))
+    } else {
+        (work(), None)
+    };
+    let seconds = start.elapsed().as_secs_f64();
+    let mut all = asked.lints.warnings(text.warnings.clone())?;
+    all.extend(text.errors.iter().chain(verdict.iter().flat_map(Verdict::errors)).cloned());
+    if asked.deterministic
+        && let Some(orders) = verdict.as_ref().and_then(|verdict| verdict.orders)
+        && orders > 1
+    {
+        let title = format!("ranks reduce in {orders} different orders");
+        all.push(Diagnostic::new(Code::OrderDiffers, Span::default(), title));
+    }
+    let errors = all.iter().filter(|d| d.severity == Severity::Error).count();
+    let ok = errors == 0;
+    let program = text.program.as_ref().zip(verdict.as_ref());
+    let operations = program.map_or(0, |(program, _)| program.size().0);
+    let stats = spent.map(|spent| Stats::new(spent, operations));
+    match asked.format {
+        Format::Human => {
+            print_all(&all, &text.source);
+            match program {
+                Some((program, verdict)) => {
+                    print_human(program, verdict, asked, (errors, seconds));
+                }
+                None => {
+                    print(&format!(
+                        "   \x1b[1;91mfailed\x1b[0m {path}: {}",
+                        count(errors, "error")
+                    ));
+                }
+            }
+            if let Some(stats) = &stats {
+                stats.print();
+            }
+        }
+        Format::Json => print_json(&Report {
+            ok,
+            file: path.to_owned(),
+            program: program.map(|(program, verdict)| describe(program, verdict, asked, seconds)),
+            stats,
+            diagnostics: all.iter().map(|d| JsonDiagnostic::new(d, &text.source)).collect(),
+        }),
+    }
+    Ok(ok)
+}
+
+/// A program that is right, in the mode that is asked for if it has that: a run in place, or out of place.
+pub(crate) fn proved(
+    path: &str,
+    lints: &LintFlags,
+    in_place: bool,
+    format: Format,
+) -> Result<(Arc<Source>, verify::Proved), Failure> {
+    let text = msccl::read(path, &load(path)?, None);
+    let verdict =
+        text.program.as_ref().map(|program| program.verdict(&text.source, &Connections::default()));
+    let mut all = lints.warnings(text.warnings.clone())?;
+    all.extend(text.errors.iter().chain(verdict.iter().flat_map(Verdict::errors)).cloned());
+    if all.iter().any(|d| d.severity == Severity::Error) {
+        return Err(refuse(
+            format,
+            &all,
+            &text.source,
+            |all| serde_json::json!({ "ok": false, "diagnostics": all }),
+        ));
+    }
+    print_all(&all, &text.source);
+    let asked = if in_place { Mode::InPlace } else { Mode::OutOfPlace };
+    let mut modes = verdict.map(|verdict| verdict.modes).unwrap_or_default();
+    // That which is asked for comes first.
+    modes.sort_by_key(|checked| checked.mode != asked && checked.mode != Mode::Both);
+    match modes.into_iter().find_map(|checked| checked.proved) {
+        Some(proved) => Ok((text.source, proved)),
+        None => {
+            let title = format!("what `{path}` must have at its end is not known");
+            Err(Failure::usage(Code::UnknownCollective, title)
+                .with_help("`roundelay check` looks at what else there is to see"))
+        }
+    }
+}
+
+fn describe(program: &Program, verdict: &Verdict, asked: &Asked<'_>, seconds: f64) -> Described {
+    let Header { name, coll, collective, protocol, nranks, channels, chunks, .. } =
+        program.header.clone();
+    let (operations, blocks) = program.size();
+    let connections = asked.msccl.connections();
+    let mode = |checked: &msccl::Checked| Proved {
+        mode: match checked.mode {
+            Mode::OutOfPlace => "out_of_place",
+            Mode::InPlace => "in_place",
+            Mode::Both => "both",
+        },
+        right: checked.errors.is_empty(),
+    };
+    Described {
+        name,
+        coll,
+        collective: collective.map(Collective::name),
+        nranks,
+        protocol: protocol.name(),
+        channels,
+        chunks,
+        operations,
+        blocks,
+        seconds,
+        modes: verdict.modes.iter().map(mode).collect(),
+        orders: verdict.orders,
+        min_bytes: program.header.min_bytes,
+        max_bytes: program.header.max_bytes,
+        connections: Connected {
+            runtime: connections.runtime.name(),
+            slots: protocol.slots(),
+            message_bytes: connections.message(&program.header),
+            ends: verdict.safe.is_some(),
+            safe_bytes: verdict.safe.and_then(|safe| safe.bytes),
+            least_chunks: verdict.safe.map(|safe| safe.chunks),
+        },
+    }
+}
+
+fn print_human(
+    program: &Program,
+    verdict: &Verdict,
+    asked: &Asked<'_>,
+    (errors, seconds): (usize, f64),
+) {
+    let header = &program.header;
+    let what = header.collective.map_or(&*header.coll, |collective| collective.name());
+    let name = format!(
+        "{} ({what}, {}, {})",
+        header.name,
+        count(header.nranks as usize, "rank"),
+        header.protocol.name()
+    );
+    let (operations, blocks) = program.size();
+    let size = format!(
+        "{} in up to {} a rank, in {:.1} ms",
+        count(operations, "operation"),
+        count(blocks, "block"),
+        seconds * 1e3
+    );
+    if errors > 0 {
+        print(&format!("   \x1b[1;91mfailed\x1b[0m {name}: {}", count(errors, "error")));
+    } else {
+        let word = if header.collective.is_some() { "proved" } else { "looked at" };
+        print(&format!("   \x1b[1;92m{word}\x1b[0m {name}: {size}"));
+        for line in lines(program, verdict, asked) {
+            print(&within_a_page(&format!("          {line}"), 14));
+        }
+    }
+}
+
+/// What holds of a program that is right.
+fn lines(program: &Program, verdict: &Verdict, asked: &Asked<'_>) -> Vec<String> {
+    let header = &program.header;
+    let contribution = match header.collective {
+        Some(_) => "every contribution exactly once",
+        None => "what it must have at its end is not known",
+    };
+    let modes: Vec<_> = verdict.modes.iter().map(|checked| checked.mode.name()).collect();
+    let mut lines =
+        vec![format!("no deadlock, no data race, {contribution}; {}", modes.join(", and "))];
+    if let Some(orders) = verdict.orders {
+        lines.push(match orders {
+            1 => "all ranks reduce in one order".to_owned(),
+            _ => format!("ranks reduce in {orders} orders: floats may differ from rank to rank"),
+        });
+    }
+    let connections = asked.msccl.connections();
+    let of = format!(
+        "connections of {} with {} of up to {} bytes",
+        connections.runtime.name(),
+        count(header.protocol.slots() as usize, "message"),
+        connections.message(header)
+    );
+    let declared = match (header.min_bytes, header.max_bytes) {
+        (least, None) => format!("{least} bytes and more are declared"),
+        (least, Some(most)) => format!("{least} to {most} bytes are declared"),
+    };
+    lines.extend(verdict.safe.map(|safe| match safe {
+        Safe { bytes: None, .. } => format!("calls of any size end; {declared}; {of}"),
+        Safe { bytes: Some(bytes), chunks } => format!(
+            "calls of up to {bytes} bytes end, as {chunks} chunks fit a message; {declared}; {of}"
+        ),
+    }));
+    lines
+}

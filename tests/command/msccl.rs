@@ -1,0 +1,102 @@
+//! Programs for MSCCL's runtime: `check` and `run` of files that end in .xml.
+
+use super::call::{TempFile, roundelay};
+
+const RING: &str = "tests/msccl/msccl-tools-ring-8.xml";
+const GATHER: &str = "tests/msccl/azure-allgather-hierarchical-4.xml";
+const WRONG: &str = "tests/msccl/msccl-small-allreduce-8-wrong.xml";
+
+#[test]
+fn a_right_program_is_proved() {
+    let call = roundelay(&["check", GATHER]).ends(0);
+    let told = [
+        "proved allgather_hierarchical (AllGather, 4 ranks, LL): 96 operations",
+        "no deadlock, no data race, every contribution exactly once; out of place",
+        "calls of any size end; 64 to 792576 bytes are declared",
+    ];
+    assert!(told.iter().all(|part| call.out.contains(part)), "{}", call.out);
+    let call = roundelay(&["check", RING, "--deterministic", "--stats"]).ends(0);
+    assert!(call.out.contains("all ranks reduce in one order"), "{}", call.out);
+    assert!(call.err.contains("warning[W0007]: an <algo> without `outofplace`"), "{}", call.err);
+}
+
+#[test]
+fn json_holds_the_verdict() {
+    let json = roundelay(&["check", GATHER, "--format", "json"]).ends(0).json();
+    let program = &json["program"];
+    assert_eq!(
+        (json["ok"].as_bool(), program["collective"].as_str()),
+        (Some(true), Some("AllGather"))
+    );
+    assert_eq!(
+        (program["nranks"].as_u64(), program["max_bytes"].as_u64()),
+        (Some(4), Some(792_576))
+    );
+    assert_eq!(program["modes"][0]["mode"], "out_of_place");
+    assert_eq!(program["connections"]["message_bytes"], 16 << 10);
+    assert_eq!(program["connections"]["ends"], true);
+    assert!(program["connections"]["safe_bytes"].is_null());
+    let json = roundelay(&["check", WRONG, "--format", "json"]).ends(1).json();
+    assert_eq!(json["ok"], false);
+    let all = json["diagnostics"].as_array().expect("what is said");
+    let refused = all.iter().find(|said| said["code"] == "E0801").expect("it is refused");
+    assert_eq!((refused["line"].as_u64(), refused["severity"].as_str()), (Some(12), Some("error")));
+    assert_eq!(all[0]["severity"], "warning");
+}
+
+#[test]
+fn a_wrong_program_is_refused() {
+    let call = roundelay(&["check", WRONG]).refused(1, "E0801");
+    assert!(call.err.contains("error[E0304]"), "{}", call.err);
+    assert!(call.err.contains("wrong.xml:12:7"), "{}", call.err);
+    roundelay(&["run", WRONG]).refused(1, "E0801");
+    let file = TempFile::new("cut.xml", b"<algo name=\"x\"><gpu id=\"0\"");
+    roundelay(&["check", file.path()]).refused(1, "E0606");
+    roundelay(&["check", "no_such_file.xml"]).refused(2, "E0606");
+}
+
+#[test]
+fn limits_and_buffers_of_a_runtime() {
+    roundelay(&["check", RING, "--runtime", "microsoft"]).ends(0);
+    roundelay(&["check", RING, "--runtime", "rccl"]).refused(1, "E0801");
+    let call = roundelay(&["check", GATHER, "--runtime", "azure", "--buffer", "1M"]).ends(0);
+    let told = "connections of msccl-executor-nccl with 8 messages of up to 65536 bytes";
+    let out = call.out.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(out.contains(told), "{out}");
+    roundelay(&["check", "RingAllReduce", "--runtime", "rccl"]).refused(2, "E0507");
+    roundelay(&["check", RING, "--nranks", "8"]).refused(2, "E0507");
+    roundelay(&["list", RING]).refused(2, "E0001");
+}
+
+#[test]
+fn a_program_is_simulated_and_printed() {
+    let mesh = ["--topology", "full_mesh(8, 25GB/s, 2us)"];
+    let call = roundelay(&[&["simulate", RING, "--bytes", "1M"][..], &mesh].concat()).ends(0);
+    assert!(call.out.contains("allreduce_ring_4channelsperring"), "{}", call.out);
+    roundelay(&[&["simulate", RING, "--count", "1601"][..], &mesh].concat()).refused(2, "E0406");
+    roundelay(&[&["simulate", RING, "-n", "8"][..], &mesh].concat()).refused(2, "E0507");
+    let call = roundelay(&["emit", "schedule", GATHER]).ends(0);
+    let head = "schedule allgather_hierarchical AllGather nranks 4 root 0 multiple 4 out_of_place";
+    assert!(call.out.starts_with(head), "{}", call.out);
+    let call = roundelay(&["emit", "schedule", "tests/msccl/msccl-small-allreduce-8.xml"]).ends(0);
+    assert!(call.out.contains("  wait local 0->0 lane "), "{}", call.out);
+    roundelay(&["emit", "steps", GATHER]).ends(0);
+    roundelay(&["emit", "cuda", GATHER]).refused(2, "E0507");
+}
+
+#[test]
+fn a_program_runs() {
+    for (file, count) in
+        [(RING, "1600"), (GATHER, "400"), ("tests/msccl/msccl-small-allreduce-8.xml", "800")]
+    {
+        for flags in [&["-O", "0"][..], &["-O", "1"], &["-O", "2"], &["--callers", "each"]] {
+            let all = [&["run", file, "--count", count, "--iterations", "1"][..], flags].concat();
+            roundelay(&all).ends(0);
+        }
+    }
+    roundelay(&["run", RING, "--count", "1600", "--in-place", "--iterations", "1"]).ends(0);
+    let call = roundelay(&["run", RING, "--count", "1601"]).refused(2, "E0406");
+    assert!(call.err.contains("every count is a multiple of 16"), "{}", call.err);
+    roundelay(&["run", GATHER, "--count", "400", "--in-place"]).refused(2, "E0408");
+    roundelay(&["run", RING, "--nranks", "8"]).refused(2, "E0507");
+}
