@@ -12,6 +12,7 @@ use roundelay_core::verify::Proved;
 use super::call::Call;
 use super::on_host::of_library;
 use super::spread::Spread;
+use super::wire::Wire;
 use crate::plans::proved;
 use crate::{Algorithm, Collective, Error, Schedule};
 
@@ -116,6 +117,13 @@ impl Chosen {
         match self.choice(call, nranks) {
             Choice::Library => self.spread.as_ref()?.levels(call, rank),
             Choice::Fixed(_) | Choice::ByRoot(_) => None,
+        }
+    }
+
+    /// Takes it from now on that this is the link between hosts.
+    pub(crate) fn joined_by(&self, wire: Wire) {
+        if let Some(spread) = &self.spread {
+            spread.joined_by(wire);
         }
     }
 

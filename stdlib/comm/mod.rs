@@ -10,6 +10,7 @@ mod on_host;
 pub(crate) mod planned;
 mod rank;
 pub(crate) mod spread;
+pub(crate) mod wire;
 
 use std::num::NonZeroUsize;
 use std::sync::{Arc, Mutex, PoisonError, RwLock};

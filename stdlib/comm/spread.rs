@@ -1,6 +1,7 @@
 //! How ranks are spread over hosts, and the algorithms that suit that.
 
-use std::sync::Arc;
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use crate::library::{
     HierarchicalAllGather, HierarchicalAllReduce, HierarchicalBroadcast, HierarchicalReduceScatter,
@@ -11,9 +12,12 @@ use crate::{Algorithm, Collective, Groups, ReduceOp, Tree};
 
 use super::call::Call;
 use super::on_host::of_library;
+use super::wire::Wire;
 
 /// From so many ranks on a direct exchange has too many messages at once.
 const MESH: usize = 64;
+/// Into so many slices trees cut what is to go through them piece by piece.
+const SLICES: [i64; 2] = [4, 16];
 
 /// The ranks of several hosts.
 #[derive(Clone, Debug)]
@@ -23,6 +27,10 @@ pub(crate) struct Spread {
     lists: Arc<[Vec<u32>]>,
     /// Ranks a host, where all hosts have equally many.
     each: Option<usize>,
+    /// What is between hosts, if it was measured.
+    wire: OnceLock<Wire>,
+    /// What was chosen by it: by collective, root and the logarithm of the size.
+    known: Arc<Mutex<BTreeMap<(&'static str, u32, u32), usize>>>,
 }
 
 impl Spread {
@@ -36,7 +44,13 @@ impl Spread {
         }
         let each = filled.first().map(Vec::len);
         let each = each.filter(|each| filled.iter().all(|ranks| ranks.len() == *each));
-        Self { groups: Groups::colors(colors), lists: filled.into(), each }
+        Self {
+            groups: Groups::colors(colors),
+            lists: filled.into(),
+            each,
+            wire: OnceLock::new(),
+            known: Arc::default(),
+        }
     }
 
     /// A binomial tree of the hosts, below the one of the root, and one in each host.
@@ -82,39 +96,132 @@ impl Spread {
         self.lists.iter().map(Vec::len).sum()
     }
 
-    /// The library's algorithm for a call: on two levels where all hosts have equally many ranks, so that as little as
-    /// can be goes between them.
+    /// The library's algorithm for a call: of those that suit hosts, the one that takes the least time by simulation on
+    /// the link between them that was measured; where none was, the first of them.
     pub(crate) fn algorithm(&self, call: &Call, nranks: u32) -> Box<dyn Algorithm> {
+        let mut candidates = self.candidates(call, nranks);
+        let at = match self.wire.get() {
+            Some(wire) if candidates.len() > 1 => {
+                // Sizes between two powers of two are alike.
+                let size = call.count.saturating_mul(call.dtype.size() as u64).max(1).ilog2();
+                let key = (call.collective.name(), call.root, size);
+                let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+                *known.entry(key).or_insert_with(|| wire.fastest(&self.lists, call, &candidates))
+            }
+            _ => 0,
+        };
+        candidates.swap_remove(at)
+    }
+
+    /// Takes it from now on that this is the link between hosts. All ranks say the same, once.
+    pub(crate) fn joined_by(&self, wire: Wire) {
+        _ = self.wire.set(wire);
+    }
+
+    /// The library's algorithms that suit a call: first the one on two levels where all hosts have equally many ranks, so
+    /// that as little as can be goes between them.
+    fn candidates(&self, call: &Call, nranks: u32) -> Vec<Box<dyn Algorithm>> {
         let root = i64::from(call.root);
         let groups = || self.groups.clone();
         let hosts = self.lists.len();
         let levels = hosts > 1 && self.each.is_some_and(|each| each > 1);
         let ring = self.each.is_some_and(|each| each > MESH);
         match call.collective {
-            Collective::AllReduce if levels => {
-                Box::new(HierarchicalAllReduce::new().groups(groups()).ring_inside(ring))
-            }
-            Collective::AllReduce => Box::new(NhrAllReduce::new()),
+            Collective::AllReduce if levels => vec![
+                Box::new(HierarchicalAllReduce::new().groups(groups()).ring_inside(ring)),
+                Box::new(NhrAllReduce::new()),
+            ],
+            Collective::AllReduce => vec![Box::new(NhrAllReduce::new())],
             Collective::ReduceScatter if levels => {
-                Box::new(HierarchicalReduceScatter::new().groups(groups()).ring_inside(ring))
+                let levels = || HierarchicalReduceScatter::new().groups(groups()).ring_inside(ring);
+                vec![
+                    Box::new(levels()),
+                    Box::new(levels().ring_across(true)),
+                    Box::new(NhrReduceScatter::new()),
+                ]
             }
-            Collective::ReduceScatter => Box::new(NhrReduceScatter::new()),
+            Collective::ReduceScatter => vec![Box::new(NhrReduceScatter::new())],
             Collective::AllGather if levels => {
-                Box::new(HierarchicalAllGather::new().groups(groups()).ring_inside(ring))
+                let levels = || HierarchicalAllGather::new().groups(groups()).ring_inside(ring);
+                vec![
+                    Box::new(levels()),
+                    Box::new(levels().ring_across(true)),
+                    Box::new(NhrAllGather::new()),
+                ]
             }
-            Collective::AllGather => Box::new(NhrAllGather::new()),
+            Collective::AllGather => vec![Box::new(NhrAllGather::new())],
             Collective::Broadcast if levels => {
-                Box::new(HierarchicalBroadcast::new().root(root).groups(groups()))
+                let levels = |slices| {
+                    HierarchicalBroadcast::new().root(root).groups(groups()).slices(slices)
+                };
+                let mut all: Vec<Box<dyn Algorithm>> = vec![Box::new(levels(1))];
+                all.extend(SLICES.map(|slices| Box::new(levels(slices)) as Box<dyn Algorithm>));
+                all.push(Box::new(NhrBroadcast::new().root(root)));
+                all
             }
             Collective::Broadcast if hosts < nranks as usize => {
-                Box::new(TreeBroadcast::new().root(root).tree(self.tree(call.root)))
+                vec![Box::new(TreeBroadcast::new().root(root).tree(self.tree(call.root)))]
             }
-            Collective::Broadcast => Box::new(NhrBroadcast::new().root(root)),
-            Collective::Reduce => Box::new(TreeReduce::new().root(root).tree(self.tree(call.root))),
-            Collective::Scatter => Box::new(MeshScatter::new().root(root)),
-            Collective::Gather => Box::new(MeshGather::new().root(root)),
-            Collective::AllToAll if nranks as usize > MESH => Box::new(PairwiseAllToAll::new()),
-            Collective::AllToAll => Box::new(MeshAllToAll::new()),
+            Collective::Broadcast => vec![Box::new(NhrBroadcast::new().root(root))],
+            Collective::Reduce => {
+                let tree =
+                    |slices| TreeReduce::new().root(root).tree(self.tree(call.root)).slices(slices);
+                let mut all: Vec<Box<dyn Algorithm>> = vec![Box::new(tree(1))];
+                all.extend(SLICES.map(|slices| Box::new(tree(slices)) as Box<dyn Algorithm>));
+                all
+            }
+            Collective::Scatter => vec![Box::new(MeshScatter::new().root(root))],
+            Collective::Gather => vec![Box::new(MeshGather::new().root(root))],
+            Collective::AllToAll if nranks as usize > MESH => {
+                vec![Box::new(PairwiseAllToAll::new())]
+            }
+            Collective::AllToAll => {
+                vec![Box::new(MeshAllToAll::new()), Box::new(PairwiseAllToAll::new())]
+            }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::DType;
+
+    /// A slow link, where what goes over it decides, and one that is quicker than the memory.
+    const LINKS: [Wire; 2] =
+        [Wire { latency: 50e-6, bandwidth: 125e6 }, Wire { latency: 1e-7, bandwidth: 200e9 }];
+
+    #[test]
+    fn what_is_chosen_goes_by_link_and_size() {
+        let hosts: Vec<Vec<u32>> = vec![vec![3, 0, 5, 6], vec![2, 1, 7, 4]];
+        let (dtype, op) = (DType::F32, ReduceOp::Sum);
+        let mut chosen = Vec::new();
+        for wire in LINKS {
+            let spread = Spread::new(&hosts);
+            spread.joined_by(wire);
+            for collective in Collective::ALL {
+                let mut of = Vec::new();
+                for count in [1, 1 << 10, 1 << 20] {
+                    let call = Call { collective, root: 0, count, dtype, op };
+                    let algorithm = spread.algorithm(&call, 8);
+                    assert_eq!(algorithm.collective(), collective);
+                    of.push((algorithm.name().to_owned(), format!("{:?}", algorithm.given())));
+                }
+                chosen.push((collective.name(), of));
+            }
+        }
+        let of = |wire: usize, name: &str| {
+            let at = chosen.iter().skip(wire * Collective::ALL.len());
+            at.clone().find(|(collective, _)| *collective == name).expect("it is there").1.clone()
+        };
+        // Two levels where the link is slow, whatever the size, and not where it is not.
+        assert!(
+            of(0, "AllGather").iter().all(|(name, _)| name.starts_with("Hierarchical")),
+            "{chosen:?}"
+        );
+        assert!(of(1, "AllGather") != of(0, "AllGather"), "{chosen:?}");
+        // Slices only where there is something to cut.
+        let broadcasts = of(0, "Broadcast");
+        assert_ne!(broadcasts[0], broadcasts[2], "{chosen:?}");
     }
 }

@@ -1,16 +1,22 @@
 //! Worlds whose ranks are on several hosts.
 
 use std::sync::{Arc, Mutex, OnceLock};
+use std::time::Instant;
 
 use roundelay_kernels::hosts::{Carrier, Hosts};
 use roundelay_kernels::process;
 
 use super::World;
-use crate::Error;
 use crate::comm::Comm;
 use crate::comm::chosen::Chosen;
 use crate::comm::kept::Kept;
 use crate::comm::spread::Spread;
+use crate::comm::wire::{LONG, Wire};
+use crate::{Error, ReduceOp};
+
+/// How many calls of one element are timed, and of long ones: the first brings about what later ones have.
+const SHORT: u32 = 12;
+const FEW: u32 = 4;
 
 impl World {
     /// The world of an engine that has met.
@@ -53,6 +59,37 @@ impl World {
             chosen,
             plans: Mutex::new(Kept::new(Comm::PLANS)),
         })
+    }
+
+    /// The same, with the link between hosts measured, by which the library's algorithms are chosen from now on; nothing on
+    /// one host. All ranks call it at once, as any call: it is some of them, which take as long as 3 MB between hosts.
+    ///
+    /// # Errors
+    /// Those of a call.
+    #[doc(hidden)]
+    pub fn measured(self) -> Result<Self, Error> {
+        let Some(hosts) = self.hosts.as_ref().map(|hosts| hosts.hosts().len()) else {
+            return Ok(self);
+        };
+        if hosts > 1 {
+            let mut times = [self.seconds(1, SHORT)?, self.seconds(LONG / size_of::<f32>(), FEW)?];
+            // The slowest link, and the same for all.
+            self.rank().all_reduce(&mut times, ReduceOp::Max)?;
+            self.chosen.joined_by(Wire::of(times, hosts));
+        }
+        Ok(self)
+    }
+
+    /// The least time of some calls.
+    fn seconds(&self, count: usize, calls: u32) -> Result<f64, Error> {
+        let (mut rank, mut buffer) = (self.rank(), vec![0.0_f32; count]);
+        let mut least = f64::INFINITY;
+        for _ in 0..calls {
+            let begun = Instant::now();
+            rank.all_reduce(&mut buffer, ReduceOp::Sum)?;
+            least = least.min(begun.elapsed().as_secs_f64());
+        }
+        Ok(least)
     }
 
     /// What only a world of one host has.

@@ -10,7 +10,7 @@ use roundelay_kernels::process;
 
 use crate::progress;
 use crate::seats::Seat;
-use crate::settings::Settings;
+use crate::settings::{Settings, Take};
 
 /// How long ranks may take to meet that are all in one call.
 const DEADLINE: Duration = Duration::from_secs(60);
@@ -91,8 +91,13 @@ fn join(mpi: &'static Mpi, settings: &Settings, seat: &Seat) -> Result<World, St
     } else {
         let carrier = MpiCarrier::of_copy(mpi, seat.comm).map_err(|error| unmet(&error))?;
         let hosts = seat.by_host.clone();
-        World::over_hosts(engine, hosts, seat.rank, Arc::new(carrier))
-            .map_err(|error| unmet(&error))?
+        let world = World::over_hosts(engine, hosts, seat.rank, Arc::new(carrier));
+        // What is taken by itself has one algorithm, and needs no measure.
+        match settings.take {
+            Take::All => world.and_then(World::measured),
+            Take::Faster => world,
+        }
+        .map_err(|error| unmet(&error))?
     };
     Ok(settings
         .own

@@ -1,0 +1,106 @@
+//! What lies between hosts, as it was measured, and what algorithms take there.
+
+use roundelay_core::optimize::join;
+use roundelay_core::rational::Rat;
+use roundelay_core::schedule::Limits;
+use roundelay_core::simulate::{Machine, simulate};
+use roundelay_core::topology::draft::Draft;
+use roundelay_core::topology::{LinkKind, NodeId, NodeKind, Problem};
+
+use super::call::Call;
+use crate::select::host;
+use crate::{Algorithm, DType, Topology};
+
+use std::sync::Arc;
+
+/// Work beyond which a schedule is not laid out to be looked at.
+const LIMITS: Limits = Limits { steps: 1 << 16, ops: 1 << 18 };
+
+/// Bytes of the longer of the two calls that are timed.
+pub(crate) const LONG: usize = 256 << 10;
+
+/// The link of a host to the others: seconds that a message takes from host to host beside its bytes, and bytes a second
+/// each way.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Wire {
+    pub(crate) latency: f64,
+    pub(crate) bandwidth: f64,
+}
+
+impl Wire {
+    /// From the seconds of an AllReduce on so many hosts, of one element and of [`LONG`] bytes. Of two hosts each sends
+    /// the other all of it, of more the two halves of an AllReduce are (m - 1) / m of it each.
+    pub(crate) fn of([short, long]: [f64; 2], hosts: usize) -> Self {
+        let (hosts, steps) = (hosts as f64, (hosts as f64).log2().ceil());
+        let (volume, steps) =
+            if hosts > 2.0 { (2.0 * (hosts - 1.0) / hosts, 2.0 * steps) } else { (1.0, 1.0) };
+        // Times that make no sense, as of a machine with other work, are those of a link without end.
+        let bandwidth = volume * LONG as f64 / (long - short);
+        let most = host().bandwidth;
+        let bandwidth = if bandwidth > 0.0 { bandwidth.min(most) } else { most };
+        Self { latency: (short / steps).max(0.0), bandwidth }
+    }
+
+    /// The hosts: their ranks at a switch each, and those at one that joins them.
+    fn topology(self, hosts: &[Vec<u32>]) -> Result<Topology, Problem> {
+        let costs = host();
+        let nanoseconds = |seconds: f64| (seconds * 1e9).round() as u64;
+        let ranks: usize = hosts.iter().map(Vec::len).sum();
+        let mut draft = Draft::new("hosts", ranks as u64, false)?;
+        let between = draft.switch("network", NodeKind::Net, None);
+        for (number, ranks) in (0..).zip(hosts) {
+            let within = draft.switch(format!("host {number}"), NodeKind::Net, Some(number));
+            let (rate, latency) = (costs.bandwidth as u64, nanoseconds(costs.latency / 2.0));
+            for rank in ranks {
+                draft.group(NodeId(*rank), number);
+                draft.cable(NodeId(*rank), within, LinkKind::Net, Rat::whole(rate), latency)?;
+            }
+            let (rate, latency) = (self.bandwidth.max(1.0) as u64, nanoseconds(self.latency / 2.0));
+            draft.cable(within, between, LinkKind::Net, Rat::whole(rate), latency)?;
+        }
+        draft.build()
+    }
+
+    /// Which of some algorithms takes the least time for a call, by simulation; the first of those that take the same,
+    /// and the first of all where none can be simulated.
+    pub(crate) fn fastest(
+        self,
+        hosts: &[Vec<u32>],
+        call: &Call,
+        candidates: &[Box<dyn Algorithm>],
+    ) -> usize {
+        let nranks = hosts.iter().map(Vec::len).sum::<usize>() as u32;
+        let machine = self.topology(hosts).ok();
+        let machine =
+            machine.and_then(|hosts| Machine::of_costs(host(), Some(&Arc::new(hosts)), nranks));
+        let Some(machine) = machine else { return 0 };
+        let bytes = call.count.saturating_mul(call.dtype.size() as u64);
+        let time = |algorithm: &dyn Algorithm| {
+            let schedule = algorithm.schedule_within(nranks, LIMITS).ok()?;
+            let done = simulate(&join(&schedule), &machine, bytes, DType::U8, false).ok()?;
+            // Times that differ by less are the same to whoever waits.
+            Some((done.seconds * 1e9).round())
+        };
+        let times = candidates.iter().map(|algorithm| time(&**algorithm).unwrap_or(f64::INFINITY));
+        let fastest = times.enumerate().min_by(|(_, a), (_, b)| a.total_cmp(b));
+        fastest.map_or(0, |(at, _)| at)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_wire_is_what_two_calls_say() {
+        // 256 KiB by a link of 1 Gbit/s, after 30 us.
+        let wire = Wire::of([30e-6, 30e-6 + LONG as f64 / 125e6], 2);
+        assert!((wire.bandwidth - 125e6).abs() < 1.0 && wire.latency == 30e-6, "{wire:?}");
+        // Of four hosts: four steps, and 3/4 of it twice.
+        let wire = Wire::of([40e-6, 40e-6 + 1.5 * LONG as f64 / 1e9], 4);
+        assert!((wire.bandwidth - 1e9).abs() < 10.0 && wire.latency == 10e-6, "{wire:?}");
+        // The longer call was the quicker one.
+        assert_eq!(Wire::of([2.0, 1.0], 2).bandwidth, host().bandwidth);
+        assert_eq!(Wire::of([f64::NAN, 1.0], 2).bandwidth, host().bandwidth);
+    }
+}
