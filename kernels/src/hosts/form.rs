@@ -148,6 +148,13 @@ impl HostsPlan {
         })
     }
 
+    /// The same as a part of another call: its messages meet those of no other.
+    #[must_use]
+    pub(super) fn within(mut self, call: &PlannedCall) -> Self {
+        self.identity ^= call.count.rotate_left(32);
+        self
+    }
+
     /// The reduce op, which has no meaning for collectives that only copy.
     pub fn op(&self) -> ReduceOp {
         self.call.op

@@ -44,16 +44,18 @@ pub struct Levels {
 pub struct LevelsPlan {
     hosts: Arc<Hosts>,
     call: PlannedCall,
-    /// All parts but the last are of one length.
+    /// How many parts there are.
     number: usize,
-    whole: Part,
+    /// Where each part but the first begins after the one before, in bytes.
+    each: usize,
+    /// The last part, and what all others are alike, if there are others.
     last: Part,
+    others: Option<Part>,
     size: usize,
 }
 
 /// What a rank does with a part of the buffer.
 struct Part {
-    bytes: usize,
     reduce: WorldPlan,
     /// If it is the first of its host.
     across: Option<HostsPlan>,
@@ -63,9 +65,9 @@ struct Part {
 impl fmt::Debug for LevelsPlan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("LevelsPlan")
-            .field("reduce", &self.whole.reduce)
+            .field("reduce", &self.last.reduce)
             .field("across", &self.call.schedule.algorithm)
-            .field("broadcast", &self.whole.broadcast)
+            .field("broadcast", &self.last.broadcast)
             .field("rank", &self.hosts.rank())
             .field("count", &self.call.count)
             .field("dtype", &self.call.dtype)
@@ -113,18 +115,26 @@ impl LevelsPlan {
         let [number, whole, last] = cut(elements, dtype.size());
         let part = |elements: usize| {
             let inside = |proved| WorldPlan::new(hosts.world(), proved, elements as u64, dtype, op);
-            let across = leaders
-                .as_ref()
-                .map(|leaders| HostsPlan::new(leaders, &levels.across, elements as u64, dtype, op));
+            let across = leaders.as_ref().map(|leaders| {
+                let plan = HostsPlan::new(leaders, &levels.across, elements as u64, dtype, op)?;
+                Ok::<_, Error>(plan.within(&call))
+            });
             Ok::<_, Error>(Part {
-                bytes: elements * dtype.size(),
                 reduce: inside(&levels.reduce)?.within(&call),
                 across: across.transpose()?,
                 broadcast: inside(&levels.broadcast)?.within(&call),
             })
         };
-        let (whole, last) = (part(whole)?, part(last)?);
-        Ok(Self { hosts: hosts.clone(), number, whole, last, size: dtype.size(), call })
+        let size = dtype.size();
+        Ok(Self {
+            hosts: hosts.clone(),
+            number,
+            each: whole * size,
+            last: part(last)?,
+            others: (number > 1).then(|| part(whole)).transpose()?,
+            size,
+            call,
+        })
     }
 
     /// The reduce op.
@@ -192,6 +202,8 @@ impl LevelsPlan {
     /// Both addresses are good for the elements of the call, aligned and initialized, the output's writable, and lent
     /// for the call. They may be the same.
     unsafe fn make(&self, input: *const u8, output: *mut u8) -> Result<(), Error> {
+        // A forked child is no rank, and ends nothing.
+        self.hosts.world().here()?;
         let _turn = self.hosts.call()?;
         let mut crossing = None;
         // SAFETY: the caller's promise; what crosses has ended when this returns.
@@ -246,8 +258,8 @@ impl LevelsPlan {
 
     /// A part, and where it begins, in bytes.
     fn part(&self, at: usize) -> (&Part, usize) {
-        let part = if at + 1 == self.number { &self.last } else { &self.whole };
-        (part, at * self.whole.bytes)
+        let others = self.others.as_ref().filter(|_| at + 1 < self.number);
+        (others.unwrap_or(&self.last), at * self.each)
     }
 
     /// Waits until what crosses is there.
