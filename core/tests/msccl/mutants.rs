@@ -31,8 +31,7 @@ fn proved(text: &str) -> (Outcome, Vec<String>) {
             Code::InPlaceOnly if error.notes.iter().any(|note| note.contains("[E0305]")) => {
                 Outcome::Race
             }
-            Code::InPlaceOnly => Outcome::Wrong,
-            Code::WrongResult | Code::UninitializedRead => Outcome::Wrong,
+            Code::InPlaceOnly | Code::WrongResult | Code::UninitializedRead => Outcome::Wrong,
             _ => Outcome::Refused,
         });
     let of_size = verdict.errors.iter().map(|_| Outcome::HangsWhenLarge);
