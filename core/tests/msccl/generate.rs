@@ -219,5 +219,11 @@ pub(super) fn all() -> Vec<(String, String)> {
             all.push((name, exchange(coll, ranks, count, whole)));
         }
     }
+    // In place the copy of a rank's own block is none.
+    for (ranks, count) in [(3, 2), (4, 1)] {
+        let text = exchange("allgather", ranks, count, true);
+        let both = text.replace("inplace=\"0\" outofplace", "inplace=\"1\" outofplace");
+        all.push((format!("allgather {ranks} {count} in both modes"), both));
+    }
     all
 }

@@ -8,6 +8,7 @@ mod generate;
 mod limits;
 mod model;
 mod mutants;
+mod run;
 
 use roundelay_core::diagnostics::Code;
 use roundelay_core::exchange::msccl::{self, Connections, Program, Text, Verdict};
