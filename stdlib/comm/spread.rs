@@ -29,9 +29,12 @@ pub(crate) struct Spread {
     each: Option<usize>,
     /// What is between hosts, if it was measured.
     wire: OnceLock<Wire>,
-    /// What was chosen by it: by collective, root and the logarithm of the size.
-    known: Arc<Mutex<BTreeMap<(&'static str, u32, u32), usize>>>,
+    /// Which candidate was chosen by it.
+    known: Arc<Mutex<BTreeMap<Sort, usize>>>,
 }
+
+/// What a choice goes by: the collective, the root, and the logarithm of the size.
+type Sort = (&'static str, u32, u32);
 
 impl Spread {
     pub(crate) fn new(hosts: &[Vec<u32>]) -> Self {
