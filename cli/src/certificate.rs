@@ -16,6 +16,9 @@ pub(crate) struct Certificate {
     /// What holds in every interleaving.
     proved: Vec<&'static str>,
     in_place: bool,
+    /// What every count must be a multiple of, where not every count will do.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    multiple: Option<u64>,
     /// Whether each rank may choose by itself between in place and not.
     any_mode: bool,
     signals: String,
@@ -169,6 +172,7 @@ impl Certificate {
             ops: schedule.ops.len(),
             proved: holds,
             in_place: proof.in_place,
+            multiple: (schedule.multiple > 1).then_some(schedule.multiple),
             any_mode: proof.one_mode.is_none(),
             signals: signals.to_string(),
             streams: needs.streams,
@@ -209,7 +213,11 @@ impl Certificate {
         let conditions: Vec<_> =
             conditions.iter().map(|c| (*c).to_owned()).chain(signals).collect();
         let Self { messages, pieces, sends_to, receives_from, .. } = self;
-        let mut lines = vec![always.join(", ")];
+        let mut lines = Vec::new();
+        if let Some(multiple) = self.multiple {
+            lines.push(format!("only for counts that are multiples of {multiple}, at {n} ranks"));
+        }
+        lines.push(always.join(", "));
         if !conditions.is_empty() {
             lines.push(conditions.join("; "));
         }

@@ -3,10 +3,11 @@
 use clap::Args;
 use roundelay::library::SOURCES;
 use roundelay::select::{Costs, host};
-use roundelay_core::diagnostics::{Diagnostic, Finding};
+use roundelay_core::diagnostics::{Code, Diagnostic, Finding};
 use roundelay_core::emit::cuda::Element;
 use roundelay_core::emit::goal;
 use roundelay_core::emit::mpi::{self, Export};
+use roundelay_core::ids::SpanId;
 use roundelay_core::messages::TwoSided;
 use roundelay_core::program::Configured;
 use roundelay_core::prove_source;
@@ -92,6 +93,13 @@ impl GoalFlags {
             ..known.clone()
         };
         let count = self.count.unwrap_or_else(elements);
+        if let Some(title) = form.schedule().refuses(count) {
+            return Err(place(
+                algorithm,
+                nranks,
+                vec![Finding::new(Code::BadOption, SpanId(0), title)],
+            ));
+        }
         let command = command("goal", flags, nranks);
         let command = format!("{command} --count {count} --dtype {}", element.name());
         let export =

@@ -13,8 +13,16 @@ pub struct Rat {
     den: u64,
 }
 
-/// By shifts and differences, which cost less than divisions.
-const fn gcd(mut a: u64, mut b: u64) -> u64 {
+/// The least common multiple; `None` beyond 64 bits.
+pub(crate) const fn lcm(a: u64, b: u64) -> Option<u64> {
+    if a == 0 || b == 0 {
+        return Some(0);
+    }
+    (a / gcd(a, b)).checked_mul(b)
+}
+
+/// The greatest common divisor, by shifts and differences, which cost less than divisions.
+pub(crate) const fn gcd(mut a: u64, mut b: u64) -> u64 {
     if a == 0 || b == 0 {
         return a | b;
     }

@@ -12,6 +12,7 @@ use roundelay::select::size;
 use roundelay_core::cost;
 use roundelay_core::diagnostics::{Code, Finding};
 use roundelay_core::emit::spacetime::Units;
+use roundelay_core::ids::SpanId;
 use roundelay_core::optimize::join;
 use roundelay_core::program::Configured;
 use roundelay_core::schedule::Schedule;
@@ -115,11 +116,6 @@ fn program(flags: &SimulateFlags, machine: &Machine) -> Result<bool, Failure> {
     let written = Schedule::clone(proved.schedule());
     machine.check(written.nranks)?;
     flags.picture.check(written.nranks)?;
-    let multiple = written.multiple;
-    if let Some(count) = flags.count.filter(|count| !count.is_multiple_of(multiple)) {
-        let title = format!("a count of {count}, where every count is a multiple of {multiple}");
-        return Err(Failure::usage(Code::BadOption, title));
-    }
     // What was proved is only too large to be simulated.
     let wrong = |findings: Vec<Finding>| match findings.into_iter().next() {
         Some(finding) => Failure::usage(finding.code, finding.title),
@@ -170,6 +166,9 @@ fn timed(
         1 => of_size(),
         _ => whole(of_size()),
     });
+    if let Some(title) = schedule.refuses(count) {
+        return Err(vec![Finding::new(Code::BadOption, SpanId(0), title)]);
+    }
     let simulated = simulate(&schedule, machine, count, flags.dtype, record)?;
     Ok((schedule, count, simulated))
 }

@@ -1,6 +1,7 @@
 //! Expressions: the type of each, and the names in it resolved.
 
 use super::hir::{Expr, ExprKind, Ty};
+use super::stmts::COUNT;
 use super::{Checker, Frontend, constructors, scope};
 use crate::diagnostics::{Code, Diagnostic};
 use crate::source::Span;
@@ -157,6 +158,10 @@ impl Checker<'_> {
         }
         let near = scope::nearest(name, self.scope.names().chain(scope::PREDEFINED));
         let help = match (ShapeKind::from_name(name), habits::instead(name)) {
+            _ if name == COUNT => Some(
+                "the count of a call is known to `require count % OF == 0, \"why\";` alone"
+                    .to_owned(),
+            ),
             (Some(shape), _) => Some(format!("a topology has sizes: `{}`", shape.form())),
             (None, Some(instead)) => Some(instead.to_owned()),
             (None, None) => near.map(|near| format!("did you mean `{near}`?")),

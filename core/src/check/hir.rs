@@ -283,7 +283,7 @@ pub enum Home {
     Library,
 }
 
-/// What a schedule must keep to, by an attribute.
+/// What a schedule must keep to, by an attribute, or what counts it is for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Demand {
     /// `#[topology(…)]`
@@ -292,6 +292,8 @@ pub enum Demand {
     Deterministic,
     /// `#[budget(streams = …)]` and its kin
     Budget(Resource, Expr),
+    /// `require count % OF == 0, "why";`
+    Multiple(Expr, String),
 }
 
 /// The four signals.

@@ -1,7 +1,9 @@
 //! Statements: what each declares, and where each may stand.
 
 use super::exprs::wrong;
-use super::hir::{Expr, ExprKind, Iter, Primitive, Signal, Step, Stmt, StmtKind, Ty, VarId};
+use super::hir::{
+    Demand, Expr, ExprKind, Iter, Primitive, Signal, Step, Stmt, StmtKind, Ty, VarId,
+};
 use super::{Checker, DeclaredStep, ast_type};
 use crate::diagnostics::{Code, Diagnostic};
 use crate::ids::SpanId;
@@ -10,6 +12,19 @@ use crate::syntax::{ast, habits};
 
 /// Why nobody signals itself.
 const ORDERED: &str = "ops of one rank are ordered already; `parallel` is joined at its end";
+
+/// The number of elements of a call, which only a `require` may ask about.
+pub(super) const COUNT: &str = "count";
+
+/// What a condition says that the count is a multiple of, if that is what it says.
+fn divisor(condition: &ast::Expr) -> Option<&ast::Expr> {
+    use ast::ExprKind::{Binary, Int, Name};
+    let Binary(ast::BinOp::Eq, left, right) = &*condition.kind else { return None };
+    let (Binary(ast::BinOp::Rem, count, of), Int(0)) = (&*left.kind, &*right.kind) else {
+        return None;
+    };
+    matches!(&*count.kind, Name(name) if name == COUNT).then_some(of)
+}
 
 impl Checker<'_> {
     /// The statements of a block, in a scope of their own.
@@ -43,9 +58,7 @@ impl Checker<'_> {
                     .collect();
                 StmtKind::If(arms, otherwise.as_ref().map(|body| self.inner(body)))
             }
-            ast::StmtKind::Require { condition, why } => {
-                StmtKind::Require(self.expect(condition, Ty::Bool), why.clone())
-            }
+            ast::StmtKind::Require { condition, why } => self.require(condition, why),
             ast::StmtKind::Scratch { name, count, like } => {
                 self.scratch(name, count.as_ref(), like, stmt)
             }
@@ -57,6 +70,16 @@ impl Checker<'_> {
             ast::StmtKind::Error => return None,
         };
         Some(Stmt { at, kind })
+    }
+
+    /// `require CONDITION, "why";`, or `require count % OF == 0, "why";`, which is about the calls of the algorithm.
+    fn require(&mut self, condition: &ast::Expr, why: &str) -> StmtKind {
+        match divisor(condition).filter(|_| self.scope.find(COUNT).is_none()) {
+            Some(of) => {
+                StmtKind::Demand(Demand::Multiple(self.expect(of, Ty::Int), why.to_owned()))
+            }
+            None => StmtKind::Require(self.expect(condition, Ty::Bool), why.to_owned()),
+        }
     }
 
     fn let_stmt(

@@ -94,6 +94,10 @@ impl Body<'_> {
                 let most = self.operand(most);
                 quote!(#s.budget(#number, #resources::#resource, #most)?;)
             }
+            Demand::Multiple(of, why) => {
+                let of = self.operand(of);
+                quote!(#s.multiple(#number, #of, #why)?;)
+            }
         }
     }
 

@@ -92,7 +92,7 @@ impl Acts {
             locations: schedule.locations.clone(),
             origins: schedule.origins.clone(),
             file: schedule.file.clone(),
-            demands: crate::schedule::demands::Demands::default(),
+            demands: schedule.demands.of_calls(),
             ..*schedule
         }
     }

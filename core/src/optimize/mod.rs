@@ -21,7 +21,6 @@ use std::str::FromStr;
 use std::sync::Arc;
 
 use crate::schedule::Schedule;
-use crate::schedule::demands::Demands;
 use crate::stages::stage;
 use crate::verify::{Callers, Proof, Proved};
 
@@ -161,7 +160,8 @@ fn fusion(proved: &Proved, goal: Goal) -> Result<Schedule, Unfit> {
 
 fn elision(proved: &Proved, callers: Callers) -> Result<Schedule, Unfit> {
     // Budgets are the author's, about the schedule as it was written, and were held against that.
-    let schedule = Schedule { demands: Demands::default(), ..Schedule::clone(proved.schedule()) };
+    let demands = proved.schedule().demands.of_calls();
+    let schedule = Schedule { demands, ..Schedule::clone(proved.schedule()) };
     let elided = elide::elide(&schedule, callers).map_err(|_| Unfit("it is not proved".into()))?;
     match elided.unchanged {
         Some(why) => Err(Unfit(why.to_string())),

@@ -2,7 +2,6 @@
 
 use crate::ids::{OpId, RankId, RegionId, ScratchId, SpanId};
 use crate::rational::Rat;
-use crate::schedule::demands::Demands;
 use crate::schedule::interner::Interner;
 use crate::schedule::origins::Origins;
 use crate::schedule::{Buffer, Op, OpKind, Operand, Region, Schedule, Scratch};
@@ -122,7 +121,7 @@ impl<'s> Writer<'s> {
             locations: schedule.locations.clone(),
             origins: origins.table(),
             file: schedule.file.clone(),
-            demands: Demands::default(),
+            demands: schedule.demands.of_calls(),
             ..*schedule
         };
         if slots > 0 {

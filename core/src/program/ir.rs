@@ -293,6 +293,8 @@ pub enum Demand {
     OneOrder,
     /// No more than so much of a resource.
     AtMost(Resource, Expr),
+    /// Counts that are multiples of this; the text says why they must be.
+    Multiple(Expr, String),
 }
 
 /// An expression: an operator on its operands.

@@ -137,6 +137,7 @@ impl Lower<'_> {
                 hir::Demand::Topology(topology) => Demand::Links(expr(topology)),
                 hir::Demand::Deterministic => Demand::OneOrder,
                 hir::Demand::Budget(resource, most) => Demand::AtMost(*resource, expr(most)),
+                hir::Demand::Multiple(of, why) => Demand::Multiple(expr(of), why.clone()),
             }),
         })
     }

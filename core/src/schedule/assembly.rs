@@ -163,7 +163,7 @@ impl Assembly {
             nranks: tables.nranks,
             root: tables.root,
             out_of_place: algorithm.out_of_place(),
-            multiple: 1,
+            multiple: tables.multiple,
             scratch: tables.scratch,
             streams: self.streams,
             ops: self.ops,

@@ -14,6 +14,14 @@ pub(crate) enum Bound {
     Block(Area),
 }
 
+impl Bound {
+    /// The region, of every rank or in blocks.
+    pub(crate) const fn area(self) -> Area {
+        let (Self::Whole(area) | Self::Block(area)) = self;
+        area
+    }
+}
+
 /// Which of a rank's calls: the statements that led there, the lane, and how often it came by before.
 pub(crate) type CallId = (Vec<u32>, LaneId, u32);
 

@@ -20,6 +20,16 @@ pub struct Demands {
     pub deterministic: Option<SpanId>,
     /// The resources of which there is only so much (E0315).
     pub budgets: Vec<Budget>,
+    /// Why counts must be multiples of [`Schedule::multiple`](super::Schedule::multiple), in the words of who said so
+    /// first.
+    pub multiple: Option<Arc<str>>,
+}
+
+impl Demands {
+    /// Those that are about calls, and so hold of whatever the schedule is turned into.
+    pub(crate) fn of_calls(&self) -> Self {
+        Self { multiple: self.multiple.clone(), ..Self::default() }
+    }
 }
 
 /// How much a schedule may take of a resource.

@@ -299,6 +299,17 @@ impl Schedule {
         }
     }
 
+    /// Why the schedule is not for calls of so many elements a unit: its counts are multiples of a number.
+    pub fn refuses(&self, count: u64) -> Option<String> {
+        let multiple = self.multiple;
+        if multiple > 0 && count.is_multiple_of(multiple) {
+            return None;
+        }
+        let why =
+            self.demands.multiple.as_ref().map_or_else(String::new, |why| format!(" ({why})"));
+        Some(format!("a count of {count}, where every count is a multiple of {multiple}{why}"))
+    }
+
     /// The length of `buffer` at `rank` in elements, for `count` elements a unit; for scratch of all slots together.
     pub fn elements(&self, buffer: Buffer, rank: RankId, count: u64) -> u64 {
         match buffer {

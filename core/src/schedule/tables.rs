@@ -43,6 +43,8 @@ pub(crate) struct Tables {
     trees: Vec<((Tree, u32), Arc<Rooted>)>,
     groups: Vec<((Groups, u32), Arc<Partition>)>,
     pub(crate) demands: Demands,
+    /// What every count is a multiple of.
+    pub(crate) multiple: u64,
     /// Who first made a call, and on which regions.
     pub(crate) calls: HashMap<CallOf, (RankId, (Bound, Bound))>,
     /// Scratch by who declares it: the calls that lead there, the lane, and which of its declarations.
@@ -106,6 +108,7 @@ impl Tables {
             trees: Vec::new(),
             groups: Vec::new(),
             demands: Demands::default(),
+            multiple: 1,
             calls: HashMap::new(),
             declared: HashMap::new(),
             record: None,

@@ -20,7 +20,7 @@ use super::state::{Last, Sides};
 use super::world::CudaWorld;
 use crate::grid::{self, Crowded, Layout};
 use crate::host;
-use crate::host::planned::PlannedCall;
+use crate::host::planned::{PlannedCall, check_multiple};
 
 /// Bytes of the widest load.
 const VECTOR: u32 = 16;
@@ -111,6 +111,7 @@ impl CudaPlan {
             let (what, given) = ("ranks of the world", world.nranks() as usize);
             return Err(host::Error::WrongBufferCount { what, given, nranks }.into());
         }
+        check_multiple(&kernel.schedule, count)?;
         let threads = options.threads;
         if threads == 0 || threads > MOST_THREADS || !threads.is_multiple_of(32) {
             return Err(Error::BadThreads { given: threads });

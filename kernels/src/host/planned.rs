@@ -120,12 +120,10 @@ impl PlannedCall {
 
 /// Refuses a count of which nothing was proved.
 pub(crate) fn check_multiple(schedule: &Schedule, count: u64) -> Result<(), Error> {
-    let multiple = schedule.multiple;
-    if multiple > 0 && count.is_multiple_of(multiple) {
-        return Ok(());
+    match schedule.refuses(count) {
+        Some(what) => Err(Error::BadOption { what, fix: "choose such a count" }),
+        None => Ok(()),
     }
-    let what = format!("a count of {count}, where every count is a multiple of {multiple}");
-    Err(Error::BadOption { what, fix: "choose such a count" })
 }
 
 /// A call, as messages name it.

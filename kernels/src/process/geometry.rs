@@ -46,7 +46,8 @@ pub(super) struct Stripe {
     pub(super) len: u64,
 }
 
-/// The fractions of a unit at which a schedule cuts, 0 first, and the least multiple of their denominators.
+/// The fractions of a unit at which a schedule cuts, 0 first, and the least multiple of their denominators and of what
+/// every count is a multiple of.
 pub(super) fn cuts(schedule: &Schedule) -> Option<(Vec<Rat>, u64)> {
     let mut cuts = BTreeSet::from([(0, 1)]);
     for region in &schedule.regions {
@@ -55,7 +56,7 @@ pub(super) fn cuts(schedule: &Schedule) -> Option<(Vec<Rat>, u64)> {
             cuts.insert((at.num(), at.den()));
         }
     }
-    let mut all = 1_u64;
+    let mut all = schedule.multiple;
     for (_, den) in &cuts {
         all = all.checked_mul(den / gcd(all, *den))?;
     }

@@ -24,6 +24,7 @@ use super::geometry::Tiles;
 use super::offers::{Prepared, Source};
 use super::world::World;
 use crate::Error;
+use crate::host::planned::check_multiple;
 use crate::host::{PlannedCall, Scratch, bad};
 use crate::reduce::Stores;
 
@@ -73,7 +74,7 @@ impl WorldPlan {
     /// E0401 for a schedule of another number of ranks; E0407 for buffers that are too large; E0424 where ranks could
     /// not choose by themselves whether they run in place; E0425 for a fault of the optimizer; E0431 where the dtype
     /// does not have the op; E0306 for a schedule that was proved for one caller of all ranks; E0406 for one with more
-    /// signals between two ranks than there is room for.
+    /// signals between two ranks than there is room for, and for a count that its algorithm does not take.
     pub fn new(
         world: &Arc<World>,
         proved: &Proved,
@@ -109,6 +110,7 @@ impl WorldPlan {
                 (*author, PlannedCall { schedule, proof, count, dtype, op }, Some(made.clone()))
             }
         };
+        check_multiple(&call.schedule, count)?;
         let (schedule, rank) = (call.schedule.clone(), world.id());
         let nranks = schedule.nranks;
         if nranks != world.nranks() {

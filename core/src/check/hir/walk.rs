@@ -1,6 +1,6 @@
 //! Walks over the checked tree: all statements, and all expressions of a statement.
 
-use super::{Expr, ExprKind, GroupsForm, Iter, ShapeArg, Stmt, StmtKind, TreeForm};
+use super::{Demand, Expr, ExprKind, GroupsForm, Iter, ShapeArg, Stmt, StmtKind, TreeForm};
 
 /// Visits statements and all those inside them, in the order of the source.
 pub fn walk<'a>(body: &'a [Stmt], visit: &mut impl FnMut(&'a Stmt)) {
@@ -34,6 +34,7 @@ impl Stmt {
             StmtKind::If(arms, _) => arms.iter().map(|(condition, _)| condition).collect(),
             StmtKind::Require(condition, _) => vec![condition],
             StmtKind::Scratch(_, count, like) => count.iter().chain([like]).collect(),
+            StmtKind::Demand(Demand::Multiple(of, _)) => vec![of],
             StmtKind::Step(_) | StmtKind::Demand(_) => Vec::new(),
             StmtKind::Call(_, args) => args.iter().collect(),
             StmtKind::Copy(src, dsts) => std::iter::once(src).chain(dsts).collect(),

@@ -123,6 +123,15 @@ impl Part {
             let note = |f: Finding| f.note(format!("with {SIGNALS} signals, as its links have"));
             findings.into_iter().map(note).collect()
         };
+        if class.schedule.multiple > 1 {
+            let title = format!("counts are multiples of {} here", class.schedule.multiple);
+            let help = "cut regions by `split`, whose pieces differ by an element at most, and leave the `require` out";
+            return Err(vec![
+                Finding::new(Code::NotExportable, SpanId(0), title)
+                    .note("a contest's executor takes calls of any count")
+                    .help(help),
+            ]);
+        }
         let schedule = handshakes::closed(class.schedule).map_err(noted)?;
         verify_with(&schedule, SIGNALS).map_err(noted)?;
         let writer = Writer::new(&schedule, class.source)?;

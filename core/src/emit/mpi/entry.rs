@@ -152,6 +152,18 @@ impl Program<'_> {
         } else {
             text += "    if (count < 0) {\n        return MPI_ERR_COUNT;\n    }\n";
         }
+        if schedule.multiple > 1 {
+            let why = schedule
+                .demands
+                .multiple
+                .as_ref()
+                .map_or_else(String::new, |why| format!(": {}", why.replace("*/", "* /")));
+            let _ = writeln!(
+                text,
+                "    /* Counts are multiples of {0}{why}. */\n    if (count % {0} != 0) {{\n        return MPI_ERR_COUNT;\n    }}",
+                schedule.multiple
+            );
+        }
         text += "    if (type == MPI_DATATYPE_NULL) {\n        return MPI_ERR_TYPE;\n    }\n";
         if schedule.collective.reduces() {
             text += "    if (op == MPI_OP_NULL) {\n        return MPI_ERR_OP;\n    }\n";

@@ -340,6 +340,10 @@ impl Body<'_, '_> {
             "demand" => StmtKind::Demand(match line.word()?.as_str() {
                 "one_order" => Demand::OneOrder,
                 "links" => Demand::Links(line.expr_of(&[Kind::Topology])?),
+                "multiple" => {
+                    let why = line.string()?;
+                    Demand::Multiple(line.number()?, why)
+                }
                 resource => {
                     let resource = Resource::from_name(resource).ok_or("no such resource")?;
                     Demand::AtMost(resource, line.number()?)

@@ -207,6 +207,10 @@ impl<'p> Writer<'p> {
                 write!(self.out, "demand {} ", resource.name())?;
                 self.expr(most)?;
             }
+            StmtKind::Demand(Demand::Multiple(of, why)) => {
+                write!(self.out, "demand multiple {} ", quoted(why))?;
+                self.expr(of)?;
+            }
         }
         self.end()
     }

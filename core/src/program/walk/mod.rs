@@ -348,6 +348,10 @@ impl<'p> Walk<'p> {
                 let most = self.int(b, most)?;
                 b.budget(at, *resource, most)?;
             }
+            StmtKind::Demand(Demand::Multiple(of, why)) => {
+                let of = self.int(b, of)?;
+                b.multiple(at, of, why)?;
+            }
         }
         Ok(())
     }

@@ -4,7 +4,7 @@
 use super::{At, Builder, Stop};
 use crate::diagnostics::{Code, Finding};
 use crate::ids::{RankId, SpanId};
-use crate::rational::Rat;
+use crate::rational::{Rat, lcm};
 use crate::schedule::area::Area;
 use crate::schedule::lengths::{self, Lengths};
 use crate::schedule::tables::Tables;
@@ -117,7 +117,7 @@ impl Builder<'_> {
             let equal = lengths::compare(
                 (shape.region.lo, shape.region.hi),
                 (area.region.lo, area.region.hi),
-                1,
+                self.tables.multiple,
             );
             if equal != Lengths::Equal {
                 return Err(self.unequal(at, equal, &shape, area));
@@ -209,7 +209,19 @@ impl Builder<'_> {
                 format!("{l} and {r} are cut at different fractions of the count"),
             ),
         };
-        self.fail(finding.help("operands of one op are pieces of the same split"))
+        // What differs by the rounding of pieces alone is equal where every count is a multiple of some number.
+        let ends = |area: &Area| (area.region.lo, area.region.hi);
+        let [left, right] = [ends(left), ends(right)];
+        let dens = [left.0, left.1, right.0, right.1].map(Rat::den);
+        let multiple = dens.into_iter().try_fold(self.tables.multiple, lcm);
+        let rounded = multiple.filter(|of| lengths::compare(left, right, *of) == Lengths::Equal);
+        self.fail(finding.help(match rounded {
+            Some(of) => format!(
+                "operands of one op are pieces of the same split; or, where every count is a multiple of {of}, say so \
+                 by `require count % … == 0, \"…\";`"
+            ),
+            None => "operands of one op are pieces of the same split".to_owned(),
+        }))
     }
 }
 

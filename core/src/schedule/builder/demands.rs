@@ -4,6 +4,8 @@
 use super::{At, Builder, Stop};
 use crate::diagnostics::{Code, Finding};
 use crate::ids::SpanId;
+use crate::rational::lcm;
+use crate::schedule::arith::Fault;
 use crate::schedule::demands::{Budget, Resource};
 use crate::schedule::site::Site;
 use crate::schedule::value::Int;
@@ -24,6 +26,19 @@ impl Builder<'_> {
         if !self.is_called() {
             self.tables.demands.deterministic.get_or_insert(SpanId(at));
         }
+        Ok(())
+    }
+
+    /// `require count % of == 0, "why";`: every count of the algorithm that is running is a multiple of `of`.
+    pub fn multiple(&mut self, at: At, of: impl Into<Int>, why: &str) -> Result<(), Stop> {
+        let of = self.settle(at, of.into().0)?;
+        let positive = u64::try_from(of).ok().filter(|of| *of > 0);
+        let takes = "a divisor of 1 at least";
+        let fault = Fault::Argument { function: "require count %", takes, got: of };
+        let of = self.settle(at, positive.ok_or(fault))?;
+        let all = self.in_counts_of_run(of).and_then(|of| lcm(self.tables.multiple, of));
+        self.tables.multiple = self.settle(at, all.ok_or(Fault::Fraction))?;
+        self.tables.demands.multiple.get_or_insert_with(|| why.into());
         Ok(())
     }
 

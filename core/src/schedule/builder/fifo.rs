@@ -291,7 +291,7 @@ impl Builder<'_> {
                 *area = super::data::settle_slot(*area, shape);
             }
             let ends = |area: &Area| (area.region.lo, area.region.hi);
-            let equal = lengths::compare(ends(&shape), ends(area), 1);
+            let equal = lengths::compare(ends(&shape), ends(area), self.tables.multiple);
             if equal != Lengths::Equal {
                 return Err(self.unequal(at, equal, &shape, area));
             }

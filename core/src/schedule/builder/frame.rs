@@ -7,7 +7,7 @@ use super::{At, Builder, Stop};
 use crate::collective::Collective;
 use crate::diagnostics::{Code, Finding};
 use crate::ids::{RankId, SpanId};
-use crate::rational::Rat;
+use crate::rational::{Rat, gcd, lcm};
 use crate::schedule::area::Area;
 use crate::schedule::arith::Fault;
 use crate::schedule::calls::Bound;
@@ -47,6 +47,8 @@ struct Call {
     name: String,
     input: Bound,
     output: Bound,
+    /// How wide a unit of its count is, in units of the run's.
+    unit: Rat,
 }
 
 impl Group {
@@ -91,6 +93,18 @@ impl Builder<'_> {
     /// How many ranks the whole run has.
     pub(crate) fn ranks_of_run(&self) -> u32 {
         self.tables.nranks
+    }
+
+    /// What the count of the run must be a multiple of, so that of the algorithm that is running is one of `of` and
+    /// its regions begin where elements do; `None` beyond 64 bits.
+    pub(super) fn in_counts_of_run(&self, of: u64) -> Option<u64> {
+        let Some(call) = self.frames.iter().rev().find_map(|frame| frame.call.as_ref()) else {
+            return Some(of);
+        };
+        let unit = call.unit;
+        let whole = of.checked_mul(unit.den())? / gcd(unit.num(), of);
+        let begins = [call.input, call.output].map(|bound| bound.area().region.lo.den());
+        begins.into_iter().try_fold(whole, lcm)
     }
 
     /// Inside `within`, who they are.
@@ -276,7 +290,10 @@ impl Builder<'_> {
                     .help("give it an output of its own: `on (input_region, output_region)`"),
             ));
         }
-        Ok(Call { name: algorithm.name().to_owned(), input, output })
+        let width = input.area().width().max(output.area().width());
+        let unit = Rat::ZERO.between(width, 1, many.into()).ok_or(Fault::Fraction);
+        let unit = self.settle(at, unit)?;
+        Ok(Call { name: algorithm.name().to_owned(), input, output, unit })
     }
 
     fn misfit(&mut self, at: At, name: &str, of: Collective, input: Area, output: Area) -> Stop {
@@ -402,7 +419,6 @@ fn number_in(group: Option<&Group>, rank: RankId) -> Result<u32, Fault> {
 
 /// Whether the two buffers of a call lie in the same memory.
 fn shares(input: Bound, output: Bound) -> bool {
-    let (Bound::Whole(a) | Bound::Block(a), Bound::Whole(b) | Bound::Block(b)) = (input, output);
-    let (a, b) = (a.region, b.region);
+    let (a, b) = (input.area().region, output.area().region);
     a.buffer == b.buffer && a.slot == b.slot && a.lo < b.hi && b.lo < a.hi
 }
