@@ -12,12 +12,15 @@ mod fusion;
 mod limits;
 mod write;
 
+use std::sync::Arc;
+
 use super::{Connections, Protocol, Runtime, Verdict, read};
 use crate::collective::Collective;
 use crate::diagnostics::{Code, Diagnostic, Finding};
 use crate::ids::SpanId;
 use crate::messages::TwoSided;
 use crate::stages::stage;
+use crate::syntax::Source;
 use blocks::Plan;
 use chunks::Grid;
 use fusion::Shape;
@@ -38,6 +41,8 @@ pub struct Options {
 pub struct Exported {
     /// The XML.
     pub text: String,
+    /// The XML with the places that warnings point at.
+    pub source: Arc<Source>,
     /// What the runtime passes over.
     pub warnings: Vec<Diagnostic>,
     /// What was found when it was read again.
@@ -112,7 +117,8 @@ fn proved(
         };
         let verdict = program.verdict(&back.source, &connections);
         if verdict.is_right() {
-            return Ok(Exported { text, warnings: back.warnings, verdict });
+            let (source, warnings) = (back.source, back.warnings);
+            return Ok(Exported { text, source, warnings, verdict });
         }
         match verdict.safe.and_then(|safe| safe.bytes).filter(|bytes| *bytes != sizes.max) {
             Some(bytes) if verdict.modes.iter().all(|mode| mode.errors.is_empty()) => {
