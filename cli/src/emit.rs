@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use clap::{Args, ValueEnum};
 use roundelay::{Algorithm as _, select};
-use roundelay_core::diagnostics::{Code, Finding};
+use roundelay_core::diagnostics::{Code, Finding, Severity};
 use roundelay_core::emit::rust::{Origin, expand};
 use roundelay_core::emit::steps::steps;
 use roundelay_core::ids::RankId;
@@ -185,6 +185,9 @@ pub(crate) fn main(flags: &EmitFlags) -> Result<bool, Failure> {
                 Ok(program) => {
                     let told = flags.source.lints.warnings(program.warnings)?;
                     print_all(&told, &program.source);
+                    if told.iter().any(|said| said.severity == Severity::Error) {
+                        return Err(Failure::Program);
+                    }
                     print(program.text.trim_end());
                 }
                 Err(mut errors) => {

@@ -18,7 +18,7 @@ use crate::values::whole;
 #[command(next_help_heading = "Options of msccl, which has --protocol simple, ll and ll128")]
 pub(crate) struct ExportFlags {
     /// Copies of the algorithm, each on a part of the data and in channels of its own [default: 1]
-    #[arg(long, value_name = "N", value_parser = whole(1..=32))]
+    #[arg(long, value_name = "N", value_parser = whole(1..=32_u32))]
     instances: Option<u32>,
     /// The runtime whose limits the program keeps, and whose buffers its sizes are for [default: rccl]
     #[arg(long, value_enum)]
