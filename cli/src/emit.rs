@@ -181,7 +181,7 @@ pub(crate) fn main(flags: &EmitFlags) -> Result<bool, Failure> {
             let nranks = one_count(flags)?;
             let options = flags.export.options(flags.kernel.protocol)?;
             let algorithm = algorithm()?;
-            match exported::program(&algorithm, nranks, &options) {
+            match exported::program(&algorithm, nranks, options) {
                 Ok(program) => {
                     let told = flags.source.lints.warnings(program.warnings)?;
                     print_all(&told, &program.source);

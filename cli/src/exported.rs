@@ -54,7 +54,7 @@ impl ExportFlags {
 pub(crate) fn program(
     algorithm: &Configured,
     nranks: u32,
-    options: &Options,
+    options: Options,
 ) -> Result<Exported, Vec<Diagnostic>> {
     let proved = prove_source(algorithm, nranks)?;
     let exported = TwoSided::of(&proved).and_then(|form| msccl::export(&form, options));

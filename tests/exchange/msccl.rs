@@ -22,7 +22,7 @@ use roundelay_core::prove_source;
 const PLAIN: Options = Options { protocol: Protocol::Simple, instances: 1, runtime: Runtime::Rccl };
 
 /// The program of an algorithm of the library; `None` where the algorithm refuses so many ranks.
-fn exported(name: &str, nranks: u32, options: &Options) -> Option<Result<Exported, Vec<Finding>>> {
+fn exported(name: &str, nranks: u32, options: Options) -> Option<Result<Exported, Vec<Finding>>> {
     let algorithm = select::library().iter().find(|a| a.name() == name)?;
     let proved = prove_source(algorithm, nranks).ok()?;
     let form = TwoSided::of(&proved).expect("it has the form");
@@ -31,7 +31,7 @@ fn exported(name: &str, nranks: u32, options: &Options) -> Option<Result<Exporte
 
 /// A line for each algorithm: at which numbers of ranks it is a program, of how many steps in the longest block of how
 /// many blocks, for which modes and sizes; or why it is none.
-fn table(options: &Options, counts: &[u32]) -> String {
+fn table(options: Options, counts: &[u32]) -> String {
     let mut text = String::new();
     for algorithm in select::library() {
         let mut said: BTreeMap<String, Vec<u32>> = BTreeMap::new();
@@ -122,7 +122,7 @@ fn the_library() {
         HierarchicalAllGather at 2, 3, 5, 8: in place and out of place, any size
         HierarchicalBroadcast at 2, 3, 5, 8: Broadcast has a root, and programs for MSCCL have none
         HierarchicalMeshAllReduce at 2, 3, 5, 8: in place and out of place, any size
-    "#]].assert_eq(&table(&PLAIN, &[2, 3, 5, 8]));
+    "#]].assert_eq(&table(PLAIN, &[2, 3, 5, 8]));
 }
 
 /// Every protocol, several instances and every runtime: what comes out is right by the proof and by the model of the
@@ -137,7 +137,7 @@ fn every_way_to_write_the_library() {
             turn += 1;
             let runtime = Runtime::ALL[turn % 3];
             let options = Options { protocol: protocols[turn / 3 % 3], instances, runtime };
-            let Some(Ok(exported)) = exported(name, nranks, &options) else { continue };
+            let Some(Ok(exported)) = exported(name, nranks, options) else { continue };
             let what = format!("{name} at {nranks} ranks, {options:?}");
             written += 1;
             let back = read("back.xml", exported.text.as_bytes(), Some(runtime));
@@ -164,7 +164,7 @@ fn every_way_to_write_the_library() {
 #[test]
 fn a_ring_is_one_block_a_channel() {
     let options = Options { protocol: Protocol::Ll128, instances: 2, ..PLAIN };
-    let ring = exported("NcclRingAllReduce", 3, &options).expect("a ring").expect("it fits");
+    let ring = exported("NcclRingAllReduce", 3, options).expect("a ring").expect("it fits");
     let end = ring.text.find("  <gpu id=\"1\"").expect("a second rank");
     expect![[r#"
         <algo name="NcclRingAllReduce" proto="LL128" nchannels="2" nchunksperloop="12" ngpus="3" coll="allreduce" inplace="1" outofplace="1" minBytes="12" maxBytes="0">
@@ -209,8 +209,8 @@ fn a_ring_is_one_block_a_channel() {
 #[test]
 fn limits_are_named() {
     let refused = |name: &str, nranks, options: Options| {
-        let findings =
-            exported(name, nranks, &options).expect("so many ranks").expect_err("a limit");
+        let made = exported(name, nranks, options).expect("so many ranks");
+        let Err(findings) = made else { panic!("{name} at {nranks} ranks, {options:?}") };
         assert_eq!(findings[0].code, Code::NotExportable);
         assert!(findings[0].help.is_some());
         findings[0].title.clone()
@@ -222,11 +222,11 @@ fn limits_are_named() {
         refused("RingAllReduce", 33, PLAIN),
         "it needs 66 steps of a block, and RCCL has 64"
     );
-    assert!(exported("RingAllReduce", 33, &microsoft).is_some_and(|ring| ring.is_ok()));
+    assert!(exported("RingAllReduce", 33, microsoft).is_some_and(|ring| ring.is_ok()));
     let all = [
         refused("MeshAllGather", 8, many(8, PLAIN)),
         refused("MeshAllGather", 20, azure),
-        refused("MeshAllGather", 8, many(32, azure)),
+        refused("MeshAllGather", 10, many(32, azure)),
         refused("MultiRingAllGather", 3, many(33, PLAIN)),
         refused("NcclRingAllReduce", 32, many(32, Options { runtime: Runtime::Rccl, ..PLAIN })),
     ];

@@ -58,7 +58,7 @@ pub(super) struct Grid {
 }
 
 impl Grid {
-    pub(super) fn new(form: &TwoSided, options: &Options) -> Result<Self, Box<Finding>> {
+    pub(super) fn new(form: &TwoSided, options: Options) -> Result<Self, Box<Finding>> {
         let schedule = form.schedule();
         let (collective, nranks) = (schedule.collective, schedule.nranks);
         let coll = name(collective)?;

@@ -36,6 +36,20 @@ impl Deed {
         }
     }
 
+    /// The same, with one place to read in place of another.
+    pub(super) fn reading(self, old: Span, new: Span) -> Self {
+        let at = |span: Span| if span == old { new } else { span };
+        match self {
+            Self::Send { message, src } => Self::Send { message, src: at(src) },
+            Self::Receive { .. } => self,
+            Self::ReceiveFold { message, own, dst } => {
+                Self::ReceiveFold { message, own: at(own), dst }
+            }
+            Self::Copy { src, dst } => Self::Copy { src: at(src), dst },
+            Self::Fold { left, right, dst } => Self::Fold { left: at(left), right: at(right), dst },
+        }
+    }
+
     /// What it writes.
     pub(super) fn writes(&self) -> Option<Span> {
         match *self {
@@ -105,7 +119,7 @@ pub(super) struct Deeds {
 pub(super) fn all(
     form: &TwoSided,
     grid: &Grid,
-    options: &Options,
+    options: Options,
 ) -> Result<(Deeds, u32), Box<Finding>> {
     let lanes: Vec<LaneId> = form.messages().iter().map(|message| message.lane).collect();
     let (channel_of, channels) = channels(&lanes, options)?;
@@ -148,7 +162,7 @@ pub(super) fn all(
                 Action::Move(op) => moves(form, grid, (rank, slots), op, &mut list),
             }
         }
-        deeds.of.push(in_order(list, grid, rank.index()));
+        deeds.of.push(in_order(&list, grid, rank.index()));
     }
     Ok((deeds, channels))
 }
@@ -156,7 +170,7 @@ pub(super) fn all(
 /// The channel of each lane. Where there are more lanes than channels, several share one.
 fn channels(
     lanes: &[LaneId],
-    options: &Options,
+    options: Options,
 ) -> Result<(BTreeMap<LaneId, u32>, u32), Box<Finding>> {
     let instances = options.instances;
     let most = CHANNELS / instances.max(1);
@@ -216,8 +230,8 @@ fn moves(
 }
 
 /// Messages by their numbers, and each move as soon as what comes before it in memory is done.
-fn in_order(list: Vec<Deed>, grid: &Grid, rank: usize) -> Vec<Deed> {
-    let before = Past::new(&list, grid, rank);
+fn in_order(list: &[Deed], grid: &Grid, rank: usize) -> Vec<Deed> {
+    let before = before(list, grid, rank);
     let mut messages: Vec<(u32, usize)> =
         list.iter().enumerate().filter_map(|(at, deed)| Some((deed.message()?, at))).collect();
     messages.sort_unstable();
@@ -243,43 +257,38 @@ fn in_order(list: Vec<Deed>, grid: &Grid, rank: usize) -> Vec<Deed> {
     order
 }
 
-/// Who touched each cell last.
-pub(super) struct Past;
-
-impl Past {
-    /// Of each deed of a rank those before it that touch the same memory, and one of the two writes it: the last
-    /// writer, and its readers since.
-    pub(super) fn new(list: &[Deed], grid: &Grid, rank: usize) -> Vec<Vec<usize>> {
-        let mut wrote: Vec<Option<usize>> = Vec::new();
-        let mut read: Vec<Vec<usize>> = Vec::new();
-        let mut all = Vec::with_capacity(list.len());
-        for (at, deed) in list.iter().enumerate() {
-            let Cells { reads, writes } = deed.cells(grid, rank);
-            let end = reads.iter().chain(&writes).map(|cells| cells.end).max().unwrap_or(0);
-            if end > wrote.len() {
-                wrote.resize(end, None);
-                read.resize(end, Vec::new());
-            }
-            let mut before: Vec<usize> = Vec::new();
-            for cell in reads.iter().cloned().flatten() {
-                before.extend(wrote[cell]);
-            }
-            for cell in writes.iter().cloned().flatten() {
-                before.extend(wrote[cell]);
-                before.extend(&read[cell]);
-            }
-            for cell in reads.into_iter().flatten() {
-                read[cell].push(at);
-            }
-            for cell in writes.into_iter().flatten() {
-                wrote[cell] = Some(at);
-                read[cell].clear();
-            }
-            before.sort_unstable();
-            before.dedup();
-            before.retain(|before| *before != at);
-            all.push(before);
+/// Of each deed of a rank those before it that touch the same memory, and one of the two writes it: the last
+/// writer, and its readers since.
+pub(super) fn before(list: &[Deed], grid: &Grid, rank: usize) -> Vec<Vec<usize>> {
+    let mut wrote: Vec<Option<usize>> = Vec::new();
+    let mut read: Vec<Vec<usize>> = Vec::new();
+    let mut all = Vec::with_capacity(list.len());
+    for (at, deed) in list.iter().enumerate() {
+        let Cells { reads, writes } = deed.cells(grid, rank);
+        let end = reads.iter().chain(&writes).map(|cells| cells.end).max().unwrap_or(0);
+        if end > wrote.len() {
+            wrote.resize(end, None);
+            read.resize(end, Vec::new());
         }
-        all
+        let mut before: Vec<usize> = Vec::new();
+        for cell in reads.iter().cloned().flatten() {
+            before.extend(wrote[cell]);
+        }
+        for cell in writes.iter().cloned().flatten() {
+            before.extend(wrote[cell]);
+            before.extend(&read[cell]);
+        }
+        for cell in reads.into_iter().flatten() {
+            read[cell].push(at);
+        }
+        for cell in writes.into_iter().flatten() {
+            wrote[cell] = Some(at);
+            read[cell].clear();
+        }
+        before.sort_unstable();
+        before.dedup();
+        before.retain(|before| *before != at);
+        all.push(before);
     }
+    all
 }

@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
 use super::super::program::Memory;
 use super::Options;
 use super::chunks::{Grid, Span};
-use super::deeds::{Cells, Deed, Deeds, Link, Past};
+use super::deeds::{Cells, Deed, Deeds, Link, before};
 use crate::diagnostics::Finding;
 
 /// How blocks are made.
@@ -46,15 +46,15 @@ const TRIES: usize = 32;
 pub(super) fn order(
     deeds: &Deeds,
     grid: &Grid,
-    options: &Options,
+    options: Options,
     shape: Shape,
 ) -> Result<Ordered, Box<Finding>> {
     let lists: Vec<Vec<Deed>> =
-        deeds.of.iter().enumerate().map(|(rank, list)| folded(list, grid, rank)).collect();
+        deeds.of.iter().enumerate().map(|(rank, list)| shorter(list, grid, rank)).collect();
     let before: Vec<_> =
-        lists.iter().enumerate().map(|(rank, list)| Past::new(list, grid, rank)).collect();
+        lists.iter().enumerate().map(|(rank, list)| before(list, grid, rank)).collect();
     let slots = options.protocol.slots() as usize;
-    let all = Lists { lists: &lists, before: &before, links: &deeds.links, slots };
+    let all = Lists { of: &lists, before: &before, links: &deeds.links, slots };
     let (mut fused, pairs) = match shape {
         Shape::Through => all.fused(grid),
         Shape::Apart => Default::default(),
@@ -81,40 +81,107 @@ pub(super) fn order(
     Err(super::unfit("its steps wait for each other"))
 }
 
-/// Receives with the reduction of what comes, where that can be done at once.
-fn folded(list: &[Deed], grid: &Grid, rank: usize) -> Vec<Deed> {
+/// The same with fewer steps: what comes is received where it is copied to, and reduced as it comes.
+fn shorter(list: &[Deed], grid: &Grid, rank: usize) -> Vec<Deed> {
     let mut list: Vec<Option<Deed>> = list.iter().copied().map(Some).collect();
     for at in 0..list.len() {
         let Some(Deed::Receive { message, dst }) = list[at] else { continue };
         if dst.memory != Memory::Scratch {
             continue;
         }
-        let next = list[at + 1..].iter().position(|deed| {
-            deed.is_some_and(|deed| {
-                deed.reads().into_iter().chain(deed.writes()).any(|span| span.meets(dst))
-            })
-        });
-        let Some(next) = next.map(|next| at + 1 + next) else { continue };
-        let Some(Deed::Fold { left, right, dst: into }) = list[next] else { continue };
-        let own = match (left == dst, right == dst) {
-            (true, false) => right,
-            (false, true) => left,
-            _ => continue,
-        };
-        let gone = into == dst || !into.meets(dst) && unread(&list[next + 1..], dst);
-        if own.meets(dst) || !gone {
-            continue;
+        let next =
+            list[at + 1..].iter().position(|deed| deed.is_some_and(|deed| touches(&deed, dst)));
+        match next.map(|next| at + 1 + next).map(|next| (next, list[next])) {
+            Some((next, Some(Deed::Copy { src, dst: into }))) if src == dst => {
+                landed(&mut list, (grid, rank), (at, next), Deed::Receive { message, dst: into });
+            }
+            Some((next, Some(fold @ Deed::Fold { .. }))) => {
+                folded(&mut list, (grid, rank), (at, next), fold);
+            }
+            _ => {}
         }
-        let both = Deed::ReceiveFold { message, own, dst: into };
-        let cells = both.cells(grid, rank);
-        let between = list[at + 1..next].iter().flatten();
-        if between.into_iter().any(|deed| deed.cells(grid, rank).conflicts(&cells)) {
-            continue;
+    }
+    list.into_iter().flatten().collect()
+}
+
+fn touches(deed: &Deed, span: Span) -> bool {
+    deed.reads().into_iter().chain(deed.writes()).any(|other| other.meets(span))
+}
+
+/// Whether a deed can be done already at the first of two places, as far as those between them go.
+fn moves(
+    list: &[Option<Deed>],
+    (grid, rank): (&Grid, usize),
+    (at, next): (usize, usize),
+    deed: &Deed,
+) -> bool {
+    let cells = deed.cells(grid, rank);
+    !list[at + 1..next].iter().flatten().any(|deed| deed.cells(grid, rank).conflicts(&cells))
+}
+
+/// Receives into the place that a copy goes to, which is then read in place of the scratch.
+fn landed(
+    list: &mut [Option<Deed>],
+    (grid, rank): (&Grid, usize),
+    (at, next): (usize, usize),
+    receive: Deed,
+) {
+    let (Some(from), Some(into)) = (list[at].and_then(|deed| deed.writes()), receive.writes())
+    else {
+        return;
+    };
+    if !moves(list, (grid, rank), (at, next), &receive) {
+        return;
+    }
+    let cells = receive.cells(grid, rank);
+    let (mut readers, mut lost) = (Vec::new(), false);
+    for (later, deed) in (next + 1..).zip(&list[next + 1..]) {
+        let Some(deed) = deed else { continue };
+        let reads: Vec<Span> = deed.reads().into_iter().filter(|read| read.meets(from)).collect();
+        if reads.iter().any(|read| *read != from || lost) {
+            return;
         }
+        if !reads.is_empty() {
+            readers.push(later);
+        }
+        let written = Cells { reads: Vec::new(), writes: deed.cells(grid, rank).writes };
+        lost |= written.conflicts(&cells);
+        match deed.writes().filter(|write| write.meets(from)) {
+            None => {}
+            Some(write) if write == from => break,
+            Some(_) => return,
+        }
+    }
+    list[at] = Some(receive);
+    list[next] = None;
+    for later in readers {
+        list[later] = list[later].map(|deed| deed.reading(from, into));
+    }
+}
+
+/// Receives with the reduction of what comes, where that can be done at once.
+fn folded(
+    list: &mut [Option<Deed>],
+    (grid, rank): (&Grid, usize),
+    (at, next): (usize, usize),
+    fold: Deed,
+) {
+    let (Some(Deed::Receive { message, dst }), Deed::Fold { left, right, dst: into }) =
+        (list[at], fold)
+    else {
+        return;
+    };
+    let own = match (left == dst, right == dst) {
+        (true, false) => right,
+        (false, true) => left,
+        _ => return,
+    };
+    let gone = into == dst || !into.meets(dst) && unread(&list[next + 1..], dst);
+    let both = Deed::ReceiveFold { message, own, dst: into };
+    if !own.meets(dst) && gone && moves(list, (grid, rank), (at, next), &both) {
         list[at] = Some(both);
         list[next] = None;
     }
-    list.into_iter().flatten().collect()
 }
 
 /// Whether nobody reads scratch before all of it is written again.
@@ -147,7 +214,8 @@ fn dead(list: &[Deed], at: usize, send: Option<usize>) -> bool {
 }
 
 struct Lists<'a> {
-    lists: &'a [Vec<Deed>],
+    /// What each rank does.
+    of: &'a [Vec<Deed>],
     /// Of each deed those before it that it must follow in memory.
     before: &'a [Vec<Vec<usize>>],
     links: &'a [Link],
@@ -158,7 +226,7 @@ impl Lists<'_> {
     /// The sends that can be done with a receive, and the connections that pass through one block for them.
     fn fused(&self, grid: &Grid) -> (Fused, BTreeSet<(Link, Link)>) {
         let (mut fused, mut pairs) = (Fused::new(), BTreeSet::new());
-        for (rank, list) in self.lists.iter().enumerate() {
+        for (rank, list) in self.of.iter().enumerate() {
             let mut of: BTreeMap<(Link, Link), Vec<(usize, usize)>> = BTreeMap::new();
             let cells: Vec<Cells> = list.iter().map(|deed| deed.cells(grid, rank)).collect();
             for (at, deed) in list.iter().enumerate() {
@@ -205,7 +273,7 @@ impl Lists<'_> {
         // Numbers of nodes: a send that is done with a receive has that one's.
         let mut first = Vec::new();
         let mut count = 0;
-        for list in self.lists {
+        for list in self.of {
             first.push(count);
             count += list.len();
         }
@@ -216,7 +284,7 @@ impl Lists<'_> {
         let mut graph = Graph { after: vec![Vec::new(); count], open: vec![0; count] };
         let mut keys = vec![(0, 0); count];
         let mut ends = [vec![0; self.links.len()], vec![0; self.links.len()]];
-        for (rank, list) in self.lists.iter().enumerate() {
+        for (rank, list) in self.of.iter().enumerate() {
             let mut last = 0;
             for (at, deed) in list.iter().enumerate() {
                 let me = first[rank] + at;

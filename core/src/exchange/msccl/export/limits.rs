@@ -9,8 +9,8 @@ use crate::diagnostics::Finding;
 const OF_CHANNEL: usize = 32;
 
 /// Refuses a program that the runtime would refuse.
-pub(super) fn check(plan: &Plan, channels: u32, options: &Options) -> Result<(), Box<Finding>> {
-    let Options { runtime, instances, .. } = *options;
+pub(super) fn check(plan: &Plan, channels: u32, options: Options) -> Result<(), Box<Finding>> {
+    let Options { runtime, instances, .. } = options;
     let times = instances as usize;
     let most =
         |of: &dyn Fn(&Block) -> usize| plan.blocks.iter().flatten().map(of).max().unwrap_or(0);

@@ -64,11 +64,11 @@ struct Sizes {
 /// # Errors
 /// E0704 for a collective that has no counterpart, for cuts that are no whole chunks and for a limit of the runtime;
 /// E0425 for a fault of this module.
-pub fn export(form: &TwoSided, options: &Options) -> Result<Exported, Vec<Finding>> {
+pub fn export(form: &TwoSided, options: Options) -> Result<Exported, Vec<Finding>> {
     stage("export", || made(form, options)).map_err(|why| vec![*why])
 }
 
-fn made(form: &TwoSided, options: &Options) -> Result<Exported, Box<Finding>> {
+fn made(form: &TwoSided, options: Options) -> Result<Exported, Box<Finding>> {
     let grid = Grid::new(form, options)?;
     let (deeds, channels) = deeds::all(form, &grid, options)?;
     let mut best: Result<Exported, Box<Finding>> = Err(unfit("it has no shape"));
@@ -99,7 +99,7 @@ fn proved(
     grid: &Grid,
     plan: &Plan,
     channels: u32,
-    options: &Options,
+    options: Options,
 ) -> Result<Exported, Box<Finding>> {
     let unlimited = match options.runtime {
         // Of this one 0 is no size at all.

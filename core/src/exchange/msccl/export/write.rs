@@ -13,7 +13,7 @@ pub(super) fn write(
     grid: &Grid,
     plan: &Plan,
     channels: u32,
-    options: &Options,
+    options: Options,
     sizes: Sizes,
 ) -> String {
     let mut text = format!(
