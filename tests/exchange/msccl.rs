@@ -225,5 +225,6 @@ fn limits_are_named() {
         it needs 112 thread blocks of a rank, and RCCL has 64
         it needs 38 blocks of a rank in one channel, and msccl-executor-nccl has 32
         it needs 416 blocks up to one that others wait for, and msccl-executor-nccl has 128
-        33 instances, and there are 32 channels"#]].assert_eq(&all.join("\n"));
+        33 instances, and there are 32 channels"#]]
+    .assert_eq(&all.join("\n"));
 }
