@@ -64,7 +64,7 @@ fn table(options: Options, counts: &[u32]) -> String {
 
 #[test]
 fn the_library() {
-    expect![[r#"
+    expect![[r"
         RingAllReduce at 2, 3, 5, 8: in place and out of place, any size
         RingReduceScatter at 2, 3, 5, 8: in place and out of place, any size
         RingAllGather at 2, 3, 5, 8: in place and out of place, any size
@@ -122,7 +122,7 @@ fn the_library() {
         HierarchicalAllGather at 2, 3, 5, 8: in place and out of place, any size
         HierarchicalBroadcast at 2, 3, 5, 8: Broadcast has a root, and programs for MSCCL have none
         HierarchicalMeshAllReduce at 2, 3, 5, 8: in place and out of place, any size
-    "#]].assert_eq(&table(PLAIN, &[2, 3, 5, 8]));
+    "]].assert_eq(&table(PLAIN, &[2, 3, 5, 8]));
 }
 
 /// Every protocol, several instances and every runtime: what comes out is right by the proof and by the model of the
@@ -221,10 +221,10 @@ fn limits_are_named() {
         refused("MeshAllReduce", 8, many(32, azure)),
         refused("MultiRingAllGather", 3, many(33, PLAIN)),
     ];
-    expect![[r#"
+    expect![[r"
         it needs 112 thread blocks of a rank, and RCCL has 64
         it needs 38 blocks of a rank in one channel, and msccl-executor-nccl has 32
         it needs 416 blocks up to one that others wait for, and msccl-executor-nccl has 128
-        33 instances, and there are 32 channels"#]]
+        33 instances, and there are 32 channels"]]
     .assert_eq(&all.join("\n"));
 }
