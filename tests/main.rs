@@ -8,6 +8,7 @@ mod command;
 mod contest;
 mod cuda;
 mod driver;
+mod exchange;
 mod executor;
 mod formulas;
 mod frontends;

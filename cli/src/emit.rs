@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use clap::{Args, ValueEnum};
 use roundelay::{Algorithm as _, select};
-use roundelay_core::diagnostics::{Code, Finding};
+use roundelay_core::diagnostics::{Code, Finding, Severity};
 use roundelay_core::emit::rust::{Origin, expand};
 use roundelay_core::emit::steps::steps;
 use roundelay_core::ids::RankId;
@@ -17,6 +17,7 @@ use roundelay_core::syntax::ast::File;
 use roundelay_core::syntax::token::Tok;
 
 use crate::executor;
+use crate::exported::{self, ExportFlags};
 use crate::flags::SourceFlags;
 use crate::kernel::KernelFlags;
 use crate::messages::{self, GoalFlags};
@@ -33,7 +34,7 @@ pub(crate) struct EmitFlags {
     pub(crate) what: Emit,
     #[command(flatten)]
     pub(crate) source: SourceFlags,
-    /// Rank counts, for schedule, steps, cuda and ptx: 4, 2..=9, or a list such as 2,4,8; one for mpi and goal
+    /// Rank counts, for schedule, steps, cuda and ptx: 4, 2..=9, or a list such as 2,4,8; one for mpi, goal and msccl
     /// [default: 4]
     #[arg(short, long, value_name = "RANKS", value_parser = rank_counts)]
     pub(crate) nranks: Option<RankCounts>,
@@ -44,6 +45,8 @@ pub(crate) struct EmitFlags {
     pub(crate) kernel: KernelFlags,
     #[command(flatten)]
     pub(crate) goal: GoalFlags,
+    #[command(flatten)]
+    pub(crate) export: ExportFlags,
 }
 
 #[derive(Clone, Copy, ValueEnum)]
@@ -68,6 +71,8 @@ pub(crate) enum Emit {
     Mpi,
     /// Sends, receives and times in GOAL, for simulators
     Goal,
+    /// A program in XML for MSCCL's runtime, in RCCL or elsewhere
+    Msccl,
     /// An executor as C++ in the form of the contest
     HcclCpp,
 }
@@ -84,6 +89,12 @@ pub(crate) fn main(flags: &EmitFlags) -> Result<bool, Failure> {
         let help = "`roundelay run`, `bench` and `simulate` have sizes, too";
         return Err(
             Failure::usage(Code::BadFlag, format!("`{flag}` is for `emit goal`")).with_help(help)
+        );
+    }
+    if let Some(flag) = flags.export.given().filter(|_| !matches!(flags.what, Emit::Msccl)) {
+        let help = "`roundelay check FILE.xml` has a runtime, too";
+        return Err(
+            Failure::usage(Code::BadFlag, format!("`{flag}` is for `emit msccl`")).with_help(help)
         );
     }
     if let Emit::HcclCpp = flags.what {
@@ -160,6 +171,25 @@ pub(crate) fn main(flags: &EmitFlags) -> Result<bool, Failure> {
             };
             match text {
                 Ok(text) => print(text.trim_end()),
+                Err(mut errors) => {
+                    name_counts(&mut errors, &algorithm, default);
+                    return stop(&errors);
+                }
+            }
+        }
+        Emit::Msccl => {
+            let nranks = one_count(flags)?;
+            let options = flags.export.options(flags.kernel.protocol)?;
+            let algorithm = algorithm()?;
+            match exported::program(&algorithm, nranks, options) {
+                Ok(program) => {
+                    let told = flags.source.lints.warnings(program.warnings)?;
+                    print_all(&told, &program.source);
+                    if told.iter().any(|said| said.severity == Severity::Error) {
+                        return Err(Failure::Program);
+                    }
+                    print(program.text.trim_end());
+                }
                 Err(mut errors) => {
                     name_counts(&mut errors, &algorithm, default);
                     return stop(&errors);

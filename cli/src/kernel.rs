@@ -4,7 +4,7 @@
 use clap::{Args, ValueEnum};
 use roundelay::{Level, ReduceOp};
 use roundelay_core::diagnostics::{Code, Diagnostic};
-use roundelay_core::emit::cuda::{Element, Form, Kernel, Protocol, Spec};
+use roundelay_core::emit::cuda::{self, Element, Form, Kernel, Spec};
 use roundelay_core::optimize::Goal;
 use roundelay_core::program::Configured;
 use roundelay_core::prove_source;
@@ -26,10 +26,10 @@ pub(crate) struct KernelFlags {
     /// Reduce op: sum prod min max avg band bor bxor land lor lxor; those from band on are for integers
     #[arg(long, default_value = "sum", value_parser = reduce_op)]
     op: ReduceOp,
-    /// How data travels: direct, simple or ll [default: simple for a program that sends and
-    /// receives, else direct]
-    #[arg(long, value_parser = protocol)]
-    protocol: Option<Protocol>,
+    /// How data travels: direct, simple or ll; in programs for MSCCL simple, ll or ll128 [default: simple for msccl
+    /// and for a program that sends and receives, else direct]
+    #[arg(long, value_parser = protocol_or_ll128)]
+    pub(crate) protocol: Option<Protocol>,
     /// How the kernel holds the algorithm
     #[arg(long, value_enum, default_value_t = FormFlag::Loops)]
     form: FormFlag,
@@ -45,6 +45,29 @@ pub(crate) struct KernelFlags {
     /// Threads of a thread block (CTA), in whole warps of 32, up to 1024; if there are more, each has fewer registers
     #[arg(long, default_value_t = 256, value_parser = threads)]
     threads: u32,
+}
+
+/// How data travels.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Protocol {
+    /// As kernels have it, too.
+    Kernel(cuda::Protocol),
+    /// As programs for MSCCL alone have it.
+    Ll128,
+}
+
+impl Protocol {
+    /// That of a kernel.
+    fn of_kernel(self) -> Result<cuda::Protocol, Failure> {
+        match self {
+            Self::Kernel(protocol) => Ok(protocol),
+            Self::Ll128 => {
+                let title = "kernels have no protocol ll128";
+                let help = "theirs are direct, simple and ll; `emit msccl` has ll128";
+                Err(Failure::usage(Code::BadFlag, title).with_help(help))
+            }
+        }
+    }
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -73,9 +96,13 @@ fn element(text: &str) -> Result<Element, Refused> {
     })
 }
 
-pub(crate) fn protocol(text: &str) -> Result<Protocol, Refused> {
-    Protocol::from_name(text).ok_or_else(|| {
-        let names = Protocol::ALL.map(Protocol::name).join(", ");
+fn protocol_or_ll128(text: &str) -> Result<Protocol, Refused> {
+    if text == "ll128" { Ok(Protocol::Ll128) } else { protocol(text).map(Protocol::Kernel) }
+}
+
+pub(crate) fn protocol(text: &str) -> Result<cuda::Protocol, Refused> {
+    cuda::Protocol::from_name(text).ok_or_else(|| {
+        let names = cuda::Protocol::ALL.map(cuda::Protocol::name).join(", ");
         Refused::new("is not a protocol").help(format!("the protocols are {names}"))
     })
 }
@@ -99,7 +126,8 @@ impl KernelFlags {
         #[cfg(feature = "cuda")]
         compiled::arch(&self.arch)?;
         self.dtype.check_op(self.op)?;
-        let slots = self.protocol.filter(|protocol| *protocol != Protocol::Direct);
+        let protocol = self.protocol.map(Protocol::of_kernel).transpose()?;
+        let slots = protocol.filter(|protocol| *protocol != cuda::Protocol::Direct);
         match slots {
             Some(protocol) if self.form == FormFlag::Table => Err(Failure::usage(
                 Code::NoSuchKernel,
@@ -120,7 +148,11 @@ impl KernelFlags {
         let spec = Spec {
             element: self.dtype,
             op: self.op,
-            protocol: self.protocol.unwrap_or_else(|| Protocol::of(algorithm.checked())),
+            protocol: match self.protocol {
+                Some(Protocol::Kernel(protocol)) => protocol,
+                // Refused before.
+                Some(Protocol::Ll128) | None => cuda::Protocol::of(algorithm.checked()),
+            },
             vector: VECTOR,
             callers: self.callers.into(),
         };

@@ -17,6 +17,7 @@ mod device;
 mod emit;
 mod executor;
 mod explain;
+mod exported;
 mod flags;
 mod fmt;
 mod function;

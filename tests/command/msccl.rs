@@ -1,4 +1,4 @@
-//! Programs for MSCCL's runtime: `check` and `run` of files that end in .xml.
+//! Programs for MSCCL's runtime: `check` and `run` of files that end in .xml, and `emit msccl`.
 
 use super::call::{TempFile, roundelay};
 
@@ -99,4 +99,34 @@ fn a_program_runs() {
     assert!(call.err.contains("every count is a multiple of 16"), "{}", call.err);
     roundelay(&["run", GATHER, "--count", "400", "--in-place"]).refused(2, "E0408");
     roundelay(&["run", RING, "--nranks", "8"]).refused(2, "E0507");
+}
+
+#[test]
+fn an_algorithm_is_written_as_a_program() {
+    let call = ["emit", "msccl", "RingAllReduce", "-n", "3", "--protocol", "ll128", "--instances"];
+    let out = roundelay(&[&call[..], &["2", "--runtime", "azure"]].concat()).ends(0).out;
+    let file = TempFile::new("ring.xml", out.as_bytes());
+    let call = roundelay(&["check", file.path(), "--runtime", "azure"]).ends(0);
+    let told = ["proved RingAllReduce (AllReduce, 3 ranks, LL128)", "in place and out of place"];
+    assert!(told.iter().all(|part| call.out.contains(part)), "{}", call.out);
+    roundelay(&["run", file.path(), "--count", "600", "--iterations", "1"]).ends(0);
+    let refused = |args: &[&str], code: i32, error: &str, word: &str| {
+        let call = roundelay(&[&["emit"], args].concat()).refused(code, error);
+        assert!(call.err.contains(word), "{}", call.err);
+    };
+    refused(&["msccl", "RingBroadcast"], 1, "E0704", "Broadcast has a root");
+    refused(&["msccl", "RingAllReduce", "-n", "40"], 1, "E0704", "80 steps of a block");
+    refused(&["msccl", "RingAllReduce", "-n", "2,4"], 2, "E0501", "2 rank counts");
+    refused(
+        &["msccl", "RingAllReduce", "--protocol", "direct"],
+        2,
+        "E0501",
+        "simple, ll and ll128",
+    );
+    refused(&["msccl", "RingAllReduce", "--instances", "0"], 2, "E0501", "1..=32");
+    refused(&["msccl", "RingAllReduce", "--bytes", "5"], 2, "E0501", "`emit goal`");
+    refused(&["cuda", "RingAllReduce", "--runtime", "rccl"], 2, "E0501", "`emit msccl`");
+    refused(&["cuda", "RingAllReduce", "--protocol", "ll128"], 2, "E0501", "no protocol ll128");
+    refused(&["mpi", "RingAllReduce", "--instances", "2"], 2, "E0501", "`--instances`");
+    refused(&["msccl", GATHER], 2, "E0507", "emit schedule");
 }

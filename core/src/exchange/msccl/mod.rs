@@ -6,6 +6,7 @@
 
 mod buffers;
 mod bytes;
+mod export;
 mod layout;
 mod links;
 mod parse;
@@ -25,6 +26,7 @@ use crate::ids::SpanId;
 use crate::stages::stage;
 use crate::syntax::Source;
 pub use bytes::{Connections, Safe};
+pub use export::{Exported, Options, export};
 pub use program::{Await, Block, Gpu, Header, Kind, Memory, Mode, Operation, Place, StepName};
 pub use runtime::{Protocol, Runtime};
 pub use verdict::{Checked, Verdict};

@@ -1,0 +1,3 @@
+//! Algorithms of the library in the forms of other runtimes.
+
+mod msccl;
