@@ -113,26 +113,30 @@ impl Draft {
         self.signal(at, kind, Channel { from: rank, to: rank, kind: signal, lane });
     }
 
-    /// The main stream of a rank, which brings the data home and lets the streams run that are its blocks.
+    /// The main stream of a rank, which in each of its rounds brings the data home and lets the streams run that are its
+    /// blocks.
     pub(super) fn main(
         &mut self,
         rank: RankId,
         at: SpanId,
-        streams: u32,
+        (streams, rounds): (u32, u32),
         [entry, exit]: [Option<[Region; 2]>; 2],
     ) {
         self.begin(rank, 0);
-        if let Some([from, to]) = entry {
-            self.data(at, &[(rank, from)], &[(rank, to)]);
-        }
-        for stream in 1..=streams {
-            self.child(at, OpKind::Post, rank, SignalKind::Fork, stream);
-        }
-        for stream in 1..=streams {
-            self.child(at, OpKind::Wait, rank, SignalKind::Join, stream);
-        }
-        if let Some([from, to]) = exit {
-            self.data(at, &[(rank, from)], &[(rank, to)]);
+        for round in 0..rounds {
+            let all = round * streams + 1..=(round + 1) * streams;
+            if let Some([from, to]) = entry {
+                self.data(at, &[(rank, from)], &[(rank, to)]);
+            }
+            for stream in all.clone() {
+                self.child(at, OpKind::Post, rank, SignalKind::Fork, stream);
+            }
+            for stream in all {
+                self.child(at, OpKind::Wait, rank, SignalKind::Join, stream);
+            }
+            if let Some([from, to]) = exit {
+                self.data(at, &[(rank, from)], &[(rank, to)]);
+            }
         }
     }
 

@@ -4,6 +4,7 @@ mod draft;
 mod findings;
 mod memory;
 pub mod msccl;
+pub mod mscclpp;
 mod report;
 mod terms;
 

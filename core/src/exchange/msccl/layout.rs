@@ -117,7 +117,7 @@ impl<'p> Layout<'p> {
         let streams: Vec<&Block> =
             gpu.blocks.iter().filter(|block| !block.operations.is_empty()).collect();
         let ends = [self.buffers.entry(rank), self.buffers.exit(rank)];
-        self.draft.main(rank, gpu.at, streams.len() as u32, ends);
+        self.draft.main(rank, gpu.at, (streams.len() as u32, 1), ends);
         // Blocks without operations are no streams, and numbers of streams follow each other.
         let mut numbers = vec![0; gpu.blocks.len()];
         let mut next = 0;
