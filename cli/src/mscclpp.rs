@@ -1,9 +1,13 @@
-//! Plans for MSCCL++'s executor: what is said of one that was checked.
+//! Plans for MSCCL++'s executor: what is said of one that was checked, and the plan of an algorithm.
 
 use roundelay_core::collective::Collective;
+use roundelay_core::diagnostics::Diagnostic;
+use roundelay_core::exchange::mscclpp::export;
 pub(crate) use roundelay_core::exchange::mscclpp::read;
 use roundelay_core::exchange::mscclpp::{Program, Verdict};
 use roundelay_core::exchange::{Checked, Mode};
+use roundelay_core::program::Configured;
+use roundelay_core::prove_source;
 use serde::Serialize;
 
 use crate::topo::count;
@@ -128,4 +132,15 @@ pub(crate) fn describe(program: &Program, verdict: &Verdict) -> Described {
         min_bytes: header.min_bytes,
         max_bytes: header.max_bytes,
     }
+}
+
+/// `roundelay emit mscclpp`: the plan of an algorithm at one number of ranks.
+pub(crate) fn plan(
+    algorithm: &Configured,
+    nranks: u32,
+    in_place: bool,
+) -> Result<String, Vec<Diagnostic>> {
+    let proved = prove_source(algorithm, nranks)?;
+    let place = |all: Vec<_>| all.into_iter().map(|f| algorithm.diagnostic(f, nranks)).collect();
+    export(&proved, in_place).map_err(place)
 }

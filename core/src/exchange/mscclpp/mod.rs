@@ -1,6 +1,7 @@
 //! Execution plans for MSCCL++'s executor, in JSON: read as that executor reads them, and proved as what it makes of
 //! them.
 
+mod export;
 mod json;
 mod layout;
 mod local;
@@ -22,6 +23,7 @@ use crate::diagnostics::{Code, Diagnostic};
 use crate::ids::SpanId;
 use crate::stages::stage;
 use crate::syntax::Source;
+pub use export::export;
 pub use program::{Act, Block, Chunk, Gpu, Header, OpName, Operation, Program, Wire};
 pub use table::Name;
 pub use verdict::Verdict;
