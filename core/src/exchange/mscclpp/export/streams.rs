@@ -99,12 +99,18 @@ impl<'s> Streams<'s> {
         });
         let ordinals = ordinals.collect();
         let mut idle = BTreeSet::new();
+        let mut posts: BTreeMap<ChannelId, u32> = BTreeMap::new();
+        for op in schedule.ops.iter().filter(|op| op.kind == OpKind::Post) {
+            *posts.entry(Schedule::channel_id(op)).or_default() += 1;
+        }
         for stream in schedule.streams.iter().filter(|stream| stream.index == 0) {
             let ops = ops(schedule, stream);
             let is = |op: &&Op, kind| op.kind != OpKind::Move && schedule.channel(op).kind == kind;
             let forks = ops.iter().take_while(|op| is(op, SignalKind::Fork));
             let joins = ops.iter().rev().take_while(|op| is(op, SignalKind::Join));
-            idle.extend(forks.chain(joins).map(Schedule::channel_id));
+            // A stream that is forked again waits for what stands between.
+            let once = |id: &ChannelId| posts.get(id) == Some(&1);
+            idle.extend(forks.chain(joins).map(Schedule::channel_id).filter(once));
         }
         Self { schedule, grid, in_place, ordinals, counts, idle }
     }
@@ -131,14 +137,12 @@ impl<'s> Streams<'s> {
     ) -> Result<(Vec<Block>, u32), Box<Finding>> {
         let meet = |one: &Chunk, other: &Chunk| meet(&self.home(one), &self.home(other));
         let mut semaphores = BTreeMap::new();
+        // The first channel to each peer.
         let mut firsts = BTreeMap::new();
-        for channel in (0_u32..).zip(&self.schedule.channels) {
-            if channel.1.from == rank || channel.1.to == rank {
-                let peer = if channel.1.from == rank { channel.1.to.0 } else { channel.1.from.0 };
-                firsts.entry(peer).or_insert_with(|| {
-                    (0..peer).map(|below| self.between(rank.0, below)).sum::<u32>()
-                });
-            }
+        let mut next = 0;
+        for peer in (0..self.schedule.nranks).filter(|peer| *peer != rank.0) {
+            firsts.insert(peer, next);
+            next += self.between(rank.0, peer);
         }
         let (mut blocks, mut spare) = (Vec::new(), 0);
         for stream in self.schedule.streams.iter().filter(|stream| stream.rank == rank) {
