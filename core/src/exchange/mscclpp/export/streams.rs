@@ -76,6 +76,24 @@ fn gcd(a: u64, b: u64) -> u64 {
     if b == 0 { a } else { gcd(b, a % b) }
 }
 
+/// The semaphores of a rank. Each post has one of its own, so that one block releases it also where a stream goes on in
+/// another block.
+#[derive(Default)]
+struct Semaphores {
+    ids: BTreeMap<(ChannelId, u32), u32>,
+    /// The posts and the waits of each channel so far.
+    counts: BTreeMap<(ChannelId, bool), u32>,
+}
+
+impl Semaphores {
+    fn next(&mut self, channel: ChannelId, posts: bool, numbers: &mut Numbers) -> u32 {
+        let count = self.counts.entry((channel, posts)).or_default();
+        let turn = *count;
+        *count += 1;
+        *self.ids.entry((channel, turn)).or_insert_with(|| numbers.semaphore())
+    }
+}
+
 /// The streams of a schedule.
 pub(super) struct Streams<'s> {
     schedule: &'s Schedule,
@@ -136,7 +154,7 @@ impl<'s> Streams<'s> {
         numbers: &mut Numbers,
     ) -> Result<(Vec<Block>, u32), Box<Finding>> {
         let meet = |one: &Chunk, other: &Chunk| meet(&self.home(one), &self.home(other));
-        let mut semaphores = BTreeMap::new();
+        let mut semaphores = Semaphores::default();
         // The first channel to each peer.
         let mut firsts = BTreeMap::new();
         let mut next = 0;
@@ -190,7 +208,7 @@ impl<'s> Streams<'s> {
         rank: RankId,
         op: &Op,
         firsts: &BTreeMap<u32, u32>,
-        (semaphores, numbers): (&mut BTreeMap<ChannelId, u32>, &mut Numbers),
+        (semaphores, numbers): (&mut Semaphores, &mut Numbers),
     ) -> Option<Item> {
         let id = Schedule::channel_id(op);
         let channel = self.schedule.channel(op);
@@ -199,7 +217,7 @@ impl<'s> Streams<'s> {
             return None;
         }
         if channel.from == channel.to {
-            let semaphore = *semaphores.entry(id).or_insert_with(|| numbers.semaphore());
+            let semaphore = semaphores.next(id, posts, numbers);
             return Some(if posts { Item::Release(semaphore) } else { Item::Acquire(semaphore) });
         }
         let peer = if channel.from == rank { channel.to.0 } else { channel.from.0 };
