@@ -8,7 +8,7 @@ use crate::diagnostics::{Code, Diagnostic};
 use crate::exchange::draft::{Draft, Whole};
 use crate::exchange::memory::{Memories, Shape};
 use crate::exchange::report::span;
-use crate::exchange::terms::{Memory, Place};
+use crate::exchange::terms::{Memory, Mode, Place};
 use crate::ids::{RankId, ScratchId};
 use crate::schedule::{Buffer, OpKind, Region, Schedule, SignalKind};
 use crate::syntax::Source;
@@ -236,7 +236,8 @@ impl<'p> Layout<'p> {
                 name: &header.name,
                 collective: self.memories.collective(),
                 nranks: header.nranks,
-                mode: header.mode(),
+                // A second call begins with the caller's data again, which it would not find in place.
+                mode: if self.rounds > 1 { Mode::OutOfPlace } else { header.mode() },
                 multiple: self.memories.multiple(),
             },
         ))
