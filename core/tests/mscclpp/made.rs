@@ -99,6 +99,16 @@ pub(super) fn packets(doubled: bool) -> Json {
     })
 }
 
+/// Each rank sends all that it has, and reduces what comes.
+pub(super) fn one_shot(doubled: bool) -> Json {
+    let head = json!({"protocol": "LL", "use_double_scratch_buffer": doubled});
+    plan(&head, |_| {
+        let send = |at| data("ppkt", &[chunk("i", at)], &[far(0, at)]);
+        let reduce = |at| data("repkt", &[chunk("i", at), chunk("s", at)], &[chunk("i", at)]);
+        vec![vec![send(0), send(1), reduce(0), reduce(1)]]
+    })
+}
+
 /// Two blocks copy a chunk each, and each reduces what the other has copied.
 pub(super) fn barrier() -> Json {
     plan(&json!({"inplace": false}), |_| {
@@ -172,6 +182,7 @@ pub(super) fn all() -> Vec<(String, Json)> {
     let mut all: Vec<(String, Json)> = vec![
         ("two ranks".to_owned(), parse(&two_ranks())),
         ("packets".to_owned(), packets(true)),
+        ("one shot".to_owned(), one_shot(true)),
         ("barrier".to_owned(), barrier()),
         ("pipeline".to_owned(), pipeline()),
         ("shared".to_owned(), shared()),

@@ -81,7 +81,8 @@ fn a_nop_is_needed() {
 fn packets_and_halves_of_scratch() {
     assert!(verdict(&made::packets(true)).is_right());
     // With one scratch for all calls, the next call writes packets that may still be read.
-    let one = codes(&made::packets(false));
+    assert!(verdict(&made::one_shot(true)).is_right());
+    let one = codes(&made::one_shot(false));
     assert!(one.contains(&Code::ScratchRace), "{one:?}");
     let mut simple = made::packets(true);
     simple["protocol"] = json!("Simple");
