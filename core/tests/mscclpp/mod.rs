@@ -3,7 +3,9 @@
 mod bad;
 mod fuzz;
 mod made;
+mod model;
 mod mutants;
+mod refusals;
 mod rules;
 mod run;
 

@@ -4,7 +4,8 @@
 use roundelay_core::diagnostics::Code;
 use serde_json::{Value as Json, json};
 
-use super::run::{Outcome, items, number, outcome};
+use super::model::{Outcome, items, number};
+use super::run::outcome;
 use super::{Dice, made, told};
 
 /// Mutants of a normal run; `ROUNDELAY_MSCCLPP_MUTANTS` asks for more.
@@ -82,10 +83,10 @@ fn mutate(plan: &mut Json, dice: &mut Dice) {
             let chunk = &mut op[side][dice.roll(count)];
             match kind {
                 4 if chunk.get("type").is_some() => {
-                    chunk["type"] = json!(["i", "o", "s"][dice.roll(3)])
+                    chunk["type"] = json!(["i", "o", "s"][dice.roll(3)]);
                 }
                 5 if chunk.get("buffer_id").is_some() => {
-                    chunk["buffer_id"] = json!(dice.roll(remotes))
+                    chunk["buffer_id"] = json!(dice.roll(remotes));
                 }
                 _ => chunk["index"] = json!(dice.roll(inputs.max(scratch))),
             }

@@ -7,25 +7,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::Value as Json;
 
 use super::Dice;
+use super::model::{CALLS, ELEMENTS, Model, Outcome, Place, Sum, THREADS, items, number, word};
 
-/// What comes of a plan.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Outcome {
-    Right,
-    Wrong,
-    Race,
-    /// Two blocks use one end of a signal, in no order.
-    Shared,
-    Hangs,
-    Refused,
-}
-
-/// Elements of a chunk, threads of a block, and calls one after the other.
-const ELEMENTS: usize = 6;
-const THREADS: usize = 2;
-const CALLS: usize = 3;
-
-type Sum = BTreeMap<(usize, usize), u32>;
 type Clock = Vec<u32>;
 
 #[derive(Clone, Default)]
@@ -46,20 +29,20 @@ struct Thread {
     call: usize,
 }
 
-/// An op, and which of how many stretches of a loop.
-type Flat = (Json, (usize, usize));
+/// A direction of a channel: from, to, type and number.
+type Wire = (usize, usize, String, usize);
+/// What releases of a semaphore knew, and how many were taken.
+type Semaphore = (Vec<Option<Clock>>, usize);
 
-struct Machine<'p> {
-    plan: &'p Json,
-    ranks: usize,
-    programs: Vec<Vec<Vec<Flat>>>,
+struct Machine<'m> {
+    model: &'m Model<'m>,
     threads: Vec<Thread>,
     clocks: Vec<Clock>,
     memory: BTreeMap<(usize, char, usize), Cell>,
     /// Signals by from, to, type and number: what posters knew, and how many were taken by whom.
-    signals: BTreeMap<(usize, usize, String, usize), (Vec<Clock>, Vec<Clock>)>,
+    signals: BTreeMap<Wire, (Vec<Clock>, Vec<Clock>)>,
     /// Semaphores of ranks.
-    semaphores: BTreeMap<(usize, usize), (Vec<Option<Clock>>, usize)>,
+    semaphores: BTreeMap<(usize, usize), Semaphore>,
     /// Who has come to a point of synchronization: threads by what they wait for.
     arrived: BTreeMap<(usize, usize), Vec<usize>>,
     /// The call that each rank is in, and whether its caller has begun it.
@@ -67,51 +50,23 @@ struct Machine<'p> {
     found: BTreeSet<Outcome>,
 }
 
-pub(super) fn number(value: &Json) -> usize {
-    value.as_u64().expect("a number") as usize
-}
-
-pub(super) fn items(value: &Json) -> &[Json] {
-    value.as_array().map_or(&[], Vec::as_slice)
-}
-
-fn word(value: &Json) -> &str {
-    value.as_str().unwrap_or("")
-}
-
 /// What comes of a plan whose loops go through so many stretches.
 pub(super) fn outcome(plan: &Json, stretches: usize, dice: &mut Dice) -> Outcome {
-    let mut machine = Machine::new(plan, stretches);
-    if let Some(wrong) = machine.refused() {
+    let model = Model::new(plan, stretches);
+    if let Some(wrong) = model.refused() {
         return wrong;
     }
+    let mut machine = Machine::new(&model);
     if !machine.run(dice) {
         return Outcome::Hangs;
     }
     machine.found.last().copied().unwrap_or(Outcome::Right)
 }
 
-impl<'p> Machine<'p> {
-    fn new(plan: &'p Json, stretches: usize) -> Self {
-        let gpus = items(&plan["gpus"]);
-        let flat = |ops: &Json| -> Vec<Flat> {
-            let mut all = Vec::new();
-            for op in items(ops) {
-                if word(&op["name"]) == "pipeline" {
-                    for stretch in 0..stretches {
-                        let inner = items(&op["ops"]).iter();
-                        all.extend(inner.map(|op| (op.clone(), (stretch, stretches))));
-                    }
-                } else {
-                    all.push((op.clone(), (0, 1)));
-                }
-            }
-            all
-        };
-        let programs: Vec<Vec<Vec<Flat>>> = gpus
-            .iter()
-            .map(|gpu| items(&gpu["threadblocks"]).iter().map(|tb| flat(&tb["ops"])).collect())
-            .collect();
+impl<'m> Machine<'m> {
+    fn new(model: &'m Model<'m>) -> Self {
+        let Model { plan, ranks, programs } = model;
+        let (ranks, gpus) = (*ranks, items(&plan["gpus"]));
         let mut threads = Vec::new();
         for (rank, blocks) in programs.iter().enumerate() {
             for block in 0..blocks.len() {
@@ -130,11 +85,8 @@ impl<'p> Machine<'p> {
         let width = threads.len() + gpus.len();
         let clocks = (0..width).map(|id| (0..width).map(|at| u32::from(at == id)).collect());
         let clocks = clocks.collect();
-        let ranks = gpus.len();
         let mut machine = Self {
-            plan,
-            ranks,
-            programs,
+            model,
             threads,
             clocks,
             memory: BTreeMap::new(),
@@ -150,46 +102,14 @@ impl<'p> Machine<'p> {
         machine
     }
 
-    fn gpu(&self, rank: usize) -> &'p Json {
-        &self.plan["gpus"][rank]
-    }
-
-    fn chunks(&self, rank: usize, letter: char) -> usize {
-        let key = match letter {
-            'i' => "input_chunks",
-            'o' => "output_chunks",
-            _ => "scratch_chunks",
-        };
-        number(&self.gpu(rank)[key])
-    }
-
-    /// Where an element lies, in place in the one buffer that is the longer.
-    fn cell(&self, call: usize, rank: usize, letter: char, element: usize) -> (usize, char, usize) {
-        let inputs = self.chunks(rank, 'i') * ELEMENTS;
-        let outputs = self.chunks(rank, 'o') * ELEMENTS;
-        if self.plan["inplace"] == true {
-            match (word(&self.plan["collective"]), letter) {
-                ("allgather", 'i') => return (rank, 'o', rank * inputs + element),
-                ("reducescatter", 'o') => return (rank, 'i', rank * outputs + element),
-                ("allreduce" | "alltoall", 'i') => return (rank, 'o', element),
-                _ => {}
-            }
-        }
-        let half = match letter {
-            's' | 'p' if self.plan["use_double_scratch_buffer"] == true => call % 2,
-            _ => 0,
-        };
-        (rank, letter, element + half * 1_000_000)
-    }
-
     /// A caller writes all of a rank's buffers, and a call begins.
     fn enter(&mut self, rank: usize) {
         let caller = self.threads.len() + rank;
         let call = self.calls[rank];
         for letter in ['o', 'i'] {
-            for element in 0..self.chunks(rank, letter) * ELEMENTS {
+            for element in 0..self.model.chunks(rank, letter) * ELEMENTS {
                 let value = (letter == 'i').then(|| Sum::from([((rank, element), 1)]));
-                let cell = self.cell(call, rank, letter, element);
+                let cell = self.model.cell(call, rank, letter, element);
                 self.write(caller, cell, value);
             }
         }
@@ -209,10 +129,10 @@ impl<'p> Machine<'p> {
             self.clocks[at][at] += 1;
         }
         let call = self.calls[rank];
-        for element in 0..self.chunks(rank, 'o') * ELEMENTS {
-            let cell = self.cell(call, rank, 'o', element);
+        for element in 0..self.model.chunks(rank, 'o') * ELEMENTS {
+            let cell = self.model.cell(call, rank, 'o', element);
             let got = self.read(caller, cell);
-            if got != Some(self.expected(rank, element)) {
+            if got != Some(self.model.expected(rank, element)) {
                 self.found.insert(Outcome::Wrong);
             }
         }
@@ -222,20 +142,6 @@ impl<'p> Machine<'p> {
         if self.calls[rank] < CALLS {
             for thread in self.threads.iter_mut().filter(|thread| thread.rank == rank) {
                 (thread.next, thread.call) = (0, thread.call + 1);
-            }
-        }
-    }
-
-    fn expected(&self, rank: usize, element: usize) -> Sum {
-        let n = self.ranks;
-        let part = self.chunks(rank, 'i') * ELEMENTS;
-        match word(&self.plan["collective"]) {
-            "allreduce" => (0..n).map(|from| ((from, element), 1)).collect(),
-            "allgather" => Sum::from([((element / part, element % part), 1)]),
-            "reducescatter" => (0..n).map(|from| ((from, rank * part / n + element), 1)).collect(),
-            _ => {
-                let block = part / n;
-                Sum::from([((element / block, rank * block + element % block), 1)])
             }
         }
     }
@@ -251,9 +157,10 @@ impl<'p> Machine<'p> {
             for at in order {
                 moved |= self.advance(at);
             }
-            for rank in 0..self.ranks {
+            for rank in 0..self.model.ranks {
                 let done = |thread: &Thread| {
-                    thread.rank != rank || thread.next == self.programs[rank][thread.block].len()
+                    thread.rank != rank
+                        || thread.next == self.model.programs[rank][thread.block].len()
                 };
                 if self.calls[rank] < CALLS && self.threads.iter().all(done) {
                     self.leave(rank);
@@ -274,7 +181,7 @@ impl<'p> Machine<'p> {
     /// The next op of a thread; whether anything was done.
     fn advance(&mut self, at: usize) -> bool {
         let Thread { rank, block, next, lane, call } = self.threads[at];
-        let Some((op, stretch)) = self.programs[rank][block].get(next).cloned() else {
+        let Some((op, stretch)) = self.model.programs[rank][block].get(next).cloned() else {
             return false;
         };
         let ready = match word(&op["name"]) {
@@ -288,7 +195,7 @@ impl<'p> Machine<'p> {
                 for (turn, id) in items(&op["channel_ids"]).iter().enumerate() {
                     if turn % THREADS == lane {
                         let clock = self.clocks[at].clone();
-                        let wire = self.wire(rank, block, &op, id, true);
+                        let wire = self.model.wire(rank, block, &op, id, true);
                         let (posts, _) = self.signals.entry(wire).or_default();
                         let shared = posts.last().is_some_and(|last| !knows(&clock, last));
                         posts.push(clock);
@@ -304,8 +211,10 @@ impl<'p> Machine<'p> {
                 let mine = |turn: usize| turn % THREADS == lane;
                 let ids: Vec<_> = items(&op["channel_ids"]).iter().enumerate().collect();
                 let ids: Vec<_> = ids.into_iter().filter(|(turn, _)| mine(*turn)).collect();
-                let wires: Vec<_> =
-                    ids.iter().map(|(_, id)| self.wire(rank, block, &op, id, false)).collect();
+                let wires: Vec<_> = ids
+                    .iter()
+                    .map(|(_, id)| self.model.wire(rank, block, &op, id, false))
+                    .collect();
                 let come = wires.iter().all(|wire| {
                     self.signals.get(wire).is_some_and(|(posts, waits)| posts.len() > waits.len())
                 });
@@ -372,7 +281,9 @@ impl<'p> Machine<'p> {
         if here.len() == all {
             let here = std::mem::take(here);
             let mut clock = self.clocks[here[0]].clone();
-            here.iter().for_each(|other| join(&mut clock, &self.clocks[*other]));
+            for other in &here {
+                join(&mut clock, &self.clocks[*other]);
+            }
             for other in here {
                 self.clocks[other].clone_from(&clock);
                 self.clocks[other][other] += 1;
@@ -386,68 +297,14 @@ impl<'p> Machine<'p> {
         self.meet(at, place, all)
     }
 
-    /// The direction of a channel that an op of a block uses.
-    fn wire(
-        &self,
-        rank: usize,
-        block: usize,
-        op: &Json,
-        id: &Json,
-        out: bool,
-    ) -> (usize, usize, String, usize) {
-        let kind = word(&op["channel_type"]);
-        let own: Vec<usize> = items(&self.gpu(rank)["threadblocks"][block]["channels"])
-            .iter()
-            .filter(|channel| word(&channel["channel_type"]) == kind)
-            .flat_map(|channel| items(&channel["channel_ids"]).iter().map(number))
-            .collect();
-        let peers: Vec<usize> = items(&self.gpu(rank)["channels"])
-            .iter()
-            .filter(|channel| word(&channel["channel_type"]) == kind)
-            .flat_map(|channel| items(&channel["connected_to"]).iter().map(number))
-            .collect();
-        let id = own[number(id)];
-        let peer = peers[id];
-        let turn = peers[..id].iter().filter(|other| **other == peer).count();
-        let (from, to) = if out { (rank, peer) } else { (peer, rank) };
-        (from, to, kind.to_owned(), turn)
-    }
-
-    /// A chunk of an op: its rank, buffer and first and last element.
-    fn place(
-        &self,
-        rank: usize,
-        block: usize,
-        op: &Json,
-        chunk: &Json,
-    ) -> (usize, char, usize, usize) {
-        let (owner, letter) = match chunk.get("buffer_id") {
-            None => (rank, word(&chunk["type"])),
-            Some(id) => {
-                let kind = word(&op["channel_type"]);
-                let ids: Vec<usize> =
-                    items(&self.gpu(rank)["threadblocks"][block]["remote_buffer_refs"])
-                        .iter()
-                        .filter(|refs| word(&refs["access_channel_type"]) == kind)
-                        .flat_map(|refs| items(&refs["remote_buffer_ids"]).iter().map(number))
-                        .collect();
-                let remote = &self.gpu(rank)["remote_buffers"][ids[number(id)]];
-                (number(&remote["rank"]), word(&remote["type"]))
-            }
-        };
-        let first = number(&chunk["index"]) * ELEMENTS;
-        let letter = letter.chars().next().expect("a letter");
-        (owner, letter, first, first + number(&chunk["size"]) * ELEMENTS)
-    }
-
     /// What a thread moves for an op; whether what it reads is there.
     fn data(&mut self, at: usize, op: &Json, stretch: (usize, usize), call: usize) -> bool {
         let Thread { rank, block, lane, .. } = self.threads[at];
         let name = word(&op["name"]).to_owned();
-        let place = |chunk: &Json| self.place(rank, block, op, chunk);
+        let place = |chunk: &Json| self.model.place(rank, block, op, chunk);
         let mut srcs: Vec<_> = items(&op["src_buff"]).iter().map(place).collect();
         let mut dsts: Vec<_> = items(&op["dst_buff"]).iter().map(place).collect();
-        let packet = |place: &mut (usize, char, usize, usize)| place.1 = 'p';
+        let packet = |place: &mut Place| place.1 = 'p';
         match &*name {
             "ppkt" | "cpkt" => dsts.iter_mut().for_each(packet),
             "upkt" => srcs.iter_mut().for_each(packet),
@@ -470,7 +327,7 @@ impl<'p> Machine<'p> {
         let part = op
             .get("tbg_info")
             .map_or((0, 1), |info| (number(&info["tb_id"]), number(&info["tbg_size"])));
-        let length = |place: &(usize, char, usize, usize)| (place.3 - place.2) / part.1;
+        let length = |place: &Place| (place.3 - place.2) / part.1;
         let mine: Vec<(usize, usize)> = (0..groups.len())
             .flat_map(|group| {
                 let whole = length(&groups[group].0[0]);
@@ -481,8 +338,8 @@ impl<'p> Machine<'p> {
                 own.map(move |k| (group, first + k)).collect::<Vec<_>>()
             })
             .collect();
-        let cell = |machine: &Self, place: &(usize, char, usize, usize), k: usize| {
-            machine.cell(call, place.0, place.1, place.2 + k)
+        let cell = |machine: &Self, place: &Place, k: usize| {
+            machine.model.cell(call, place.0, place.1, place.2 + k)
         };
         for (group, k) in &mine {
             for src in groups[*group].0.iter().filter(|src| src.1 == 'p') {
@@ -548,154 +405,6 @@ impl<'p> Machine<'p> {
         cell.write = Some((by, clock[by]));
         cell.reads.clear();
         cell.value = value;
-    }
-
-    /// What can be said without running.
-    fn refused(&self) -> Option<Outcome> {
-        let mut worst = None;
-        if self.packets_meet_chunks() {
-            return Some(Outcome::Refused);
-        }
-        for rank in 0..self.ranks {
-            let mut released: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
-            let mut acquired: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
-            let mut barriers: BTreeMap<usize, Vec<(usize, usize)>> = BTreeMap::new();
-            for (block, ops) in self.programs[rank].iter().enumerate() {
-                for (op, _) in ops {
-                    let name = word(&op["name"]);
-                    let uses = match name {
-                        "sem_release" => Some(&mut released),
-                        "sem_acquire" => Some(&mut acquired),
-                        _ => None,
-                    };
-                    if let Some(uses) = uses {
-                        for id in items(&op["semaphore_ids"]) {
-                            uses.entry(number(id)).or_default().push(block);
-                        }
-                    }
-                    if name == "barrier" {
-                        let blocks = number(&op["num_threadblocks"]);
-                        barriers
-                            .entry(number(&op["barrier_id"]))
-                            .or_default()
-                            .push((block, blocks));
-                    }
-                    if self.refuses(rank, block, op) {
-                        return Some(Outcome::Refused);
-                    }
-                }
-            }
-            for id in 0..items(&self.gpu(rank)["semaphores"]).len() {
-                let [given, taken] =
-                    [&released, &acquired].map(|uses| uses.get(&id).cloned().unwrap_or_default());
-                if given.len() != taken.len() {
-                    worst = worst.max(Some(Outcome::Hangs));
-                }
-                let blocks = |uses: &[usize]| uses.iter().collect::<BTreeSet<_>>().len();
-                if blocks(&given) > 1 || blocks(&taken) > 1 {
-                    worst = worst.max(Some(Outcome::Shared));
-                }
-            }
-            for uses in barriers.values() {
-                let mut count: BTreeMap<usize, usize> = BTreeMap::new();
-                uses.iter().for_each(|(block, _)| *count.entry(*block).or_default() += 1);
-                let all = uses[0].1;
-                let level = count.values().all(|times| *times == count[&uses[0].0]);
-                if count.len() < all || !level || uses.iter().any(|(_, blocks)| *blocks != all) {
-                    worst = worst.max(Some(Outcome::Hangs));
-                } else if count.len() > all {
-                    worst = worst.max(Some(Outcome::Shared));
-                }
-            }
-        }
-        worst
-    }
-
-    /// Whether packets, which take twice their room, lie where chunks do.
-    fn packets_meet_chunks(&self) -> bool {
-        let [mut packets, mut chunks] = [BTreeSet::new(), BTreeSet::new()];
-        for (rank, blocks) in self.programs.iter().enumerate() {
-            for (block, ops) in blocks.iter().enumerate() {
-                for (op, _) in ops {
-                    let name = word(&op["name"]);
-                    let sides = [&op["src_buff"], &op["dst_buff"]];
-                    for (side, all) in sides.into_iter().enumerate() {
-                        for (turn, chunk) in items(all).iter().enumerate() {
-                            let (owner, letter, first, end) = self.place(rank, block, op, chunk);
-                            let packet = match name {
-                                "ppkt" | "cpkt" => side == 1,
-                                "upkt" => side == 0,
-                                "rppkt" => true,
-                                _ => name.ends_with("pkt") && turn > 0,
-                            };
-                            for at in first..end {
-                                match (letter, packet) {
-                                    ('s', true) => {
-                                        packets.extend([(owner, 2 * at), (owner, 2 * at + 1)])
-                                    }
-                                    ('s', false) => chunks.extend([(owner, at)]),
-                                    _ => {}
-                                }
-                            }
-                        }
-                    }
-                }
-            }
-        }
-        packets.intersection(&chunks).next().is_some()
-    }
-
-    /// Whether an op makes no sense: beyond its buffers, over itself, or where it must not write.
-    fn refuses(&self, rank: usize, block: usize, op: &Json) -> bool {
-        let place = |chunk: &Json| self.place(rank, block, op, chunk);
-        let mut srcs: Vec<_> = items(&op["src_buff"]).iter().map(place).collect();
-        let mut dsts: Vec<_> = items(&op["dst_buff"]).iter().map(place).collect();
-        let name = word(&op["name"]);
-        if name == "get" {
-            for (src, dst) in srcs.iter_mut().zip(&mut dsts) {
-                std::mem::swap(&mut src.2, &mut dst.2);
-                std::mem::swap(&mut src.3, &mut dst.3);
-            }
-        }
-        let out = |place: &(usize, char, usize, usize)| {
-            place.3 > self.chunks(place.0, place.1) * ELEMENTS
-        };
-        if srcs.iter().chain(&dsts).any(out) {
-            return true;
-        }
-        if self.plan["inplace"] == false && dsts.iter().any(|dst| dst.1 == 'i') {
-            return true;
-        }
-        if name.ends_with("pkt") {
-            let (from, to) = match name {
-                "ppkt" | "cpkt" => (srcs.len(), 0),
-                "upkt" => (0, dsts.len()),
-                "rppkt" => (0, 0),
-                _ => (1, 1),
-            };
-            return srcs[from..].iter().chain(&dsts[to..]).any(|place| place.1 != 's');
-        }
-        if name == "put" && srcs.iter().any(|src| src.1 != srcs[0].1) {
-            return true;
-        }
-        let cells = |place: &(usize, char, usize, usize)| {
-            let (owner, letter, start) = self.cell(0, place.0, place.1, place.2);
-            (owner, letter, start, start + place.3 - place.2)
-        };
-        let overlap = |one: &(usize, char, usize, usize), other: &(usize, char, usize, usize)| {
-            let (one, other) = (cells(one), cells(other));
-            (one.0, one.1) == (other.0, other.1) && one.2 < other.3 && other.2 < one.3
-        };
-        let same = |one: &(usize, char, usize, usize), other: &(usize, char, usize, usize)| {
-            cells(one) == cells(other)
-        };
-        let pairs = matches!(name, "put" | "get");
-        dsts.iter().enumerate().any(|(at, dst)| {
-            srcs.iter()
-                .enumerate()
-                .any(|(from, src)| (!pairs || from == at) && overlap(src, dst) && !same(src, dst))
-                || !pairs && dsts[..at].iter().any(|other| overlap(other, dst))
-        })
     }
 }
 

@@ -210,7 +210,7 @@ impl<'p> Layout<'p> {
                 let lies = |part: &Part| self.region(part, 0);
                 match threads::arrange(steps, &lies) {
                     Ok(steps) => arranged.push((block.at, steps)),
-                    Err(error) => wrong.push(error),
+                    Err(error) => wrong.push(*error),
                 }
             }
             for round in 0..self.rounds {
@@ -220,7 +220,9 @@ impl<'p> Layout<'p> {
                     let own = round * count + number;
                     self.draft.begin(rank, own);
                     self.draft.child(*at, OpKind::Wait, rank, SignalKind::Fork, own);
-                    steps.iter().for_each(|step| self.step(step, round));
+                    for step in steps {
+                        self.step(step, round);
+                    }
                     self.draft.child(*at, OpKind::Post, rank, SignalKind::Join, own);
                 }
             }

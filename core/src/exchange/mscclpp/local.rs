@@ -20,18 +20,18 @@ type Uses = BTreeMap<usize, Vec<usize>>;
 pub(super) fn connect(program: &Program, all: &mut All) -> Vec<Diagnostic> {
     let mut wrong = Vec::new();
     for (rank, blocks) in all.iter_mut().enumerate() {
-        let mut rank = Rank { rank, streams: streams(blocks), blocks };
+        let mut rank = Rank { number: rank, streams: streams(blocks), blocks };
         rank.barriers(&mut wrong);
-        let semaphores = &program.gpus[rank.rank].semaphores;
+        let semaphores = &program.gpus[rank.number].semaphores;
         for (id, init) in (0..).zip(semaphores) {
-            wrong.extend(rank.semaphore(id, *init as usize).err());
+            wrong.extend(rank.semaphore(id, *init as usize));
         }
     }
     wrong
 }
 
 struct Rank<'a> {
-    rank: usize,
+    number: usize,
     streams: Vec<u32>,
     blocks: &'a mut Vec<Vec<Step>>,
 }
@@ -56,7 +56,7 @@ impl Rank<'_> {
     /// A signal from block to block, for a purpose.
     fn word(&self, kind: OpKind, [from, to]: [usize; 2], purpose: [i64; 2]) -> Word {
         let ends = [self.streams[from], self.streams[to]].map(i64::from);
-        let rank = self.rank as u32;
+        let rank = self.number as u32;
         Word {
             kind,
             ends: (rank, rank),
@@ -81,29 +81,29 @@ impl Rank<'_> {
             }
         }
         for (id, blocks) in ids {
-            wrong.extend(self.barrier(id, blocks as usize).err());
+            wrong.extend(self.barrier(id, blocks as usize));
         }
     }
 
     /// All come to the first block that takes part, and go on when it has seen all.
-    fn barrier(&mut self, id: u32, blocks: usize) -> Result<(), Diagnostic> {
+    fn barrier(&mut self, id: u32, blocks: usize) -> Option<Diagnostic> {
         let uses = self.uses(|what| matches!(what, What::Barrier { id: used, .. } if *used == id));
-        let Some((&leader, first)) = uses.first_key_value() else { return Ok(()) };
+        let (&leader, first) = uses.first_key_value()?;
         let at = span(self.at(leader, first[0]));
         if uses.len() != blocks {
             let title = format!(
                 "barrier {id} of gpu {} is for {blocks} blocks, and {} use it",
-                self.rank,
+                self.number,
                 uses.len()
             );
             let code = if uses.len() < blocks { Code::Deadlock } else { Code::SharedSignal };
-            return Err(Diagnostic::new(code, at, title));
+            return Some(Diagnostic::new(code, at, title));
         }
         let times = uses.values().map(Vec::len).min().unwrap_or(0);
         for (block, used) in &uses {
             if let Some(more) = used.get(times) {
                 let title = format!("barrier {id}, to which another block does not come so often");
-                return Err(Diagnostic::new(
+                return Some(Diagnostic::new(
                     Code::UnmatchedWait,
                     span(self.at(*block, *more)),
                     title,
@@ -125,10 +125,10 @@ impl Rank<'_> {
                 self.blocks[leader][led].after.push(post);
             }
         }
-        Ok(())
+        None
     }
 
-    fn semaphore(&mut self, id: u32, init: usize) -> Result<(), Diagnostic> {
+    fn semaphore(&mut self, id: u32, init: usize) -> Option<Diagnostic> {
         let releases = self.uses(|what| matches!(what, What::Release(used) if *used == id));
         let acquires = self.uses(|what| matches!(what, What::Acquire(used) if *used == id));
         let count = |uses: &Uses| uses.values().map(Vec::len).sum::<usize>();
@@ -137,11 +137,11 @@ impl Rank<'_> {
             let first = uses.first_key_value().map(|(block, used)| self.at(*block, used[0]));
             Diagnostic::new(code, span(first.unwrap_or_default()), title)
         };
-        let name = format!("semaphore {id} of gpu {}", self.rank);
+        let name = format!("semaphore {id} of gpu {}", self.number);
         if given < taken {
             let title = format!("{name} is released {given} times, and acquired {taken} times");
             let error = told(&acquires, Code::UnmatchedWait, title);
-            return Err(if init == 0 {
+            return Some(if init == 0 {
                 error
             } else {
                 error.note(format!("it begins at {init}, and keeps what a call leaves"))
@@ -150,11 +150,11 @@ impl Rank<'_> {
         if given > taken {
             let title = format!("{name} is released {given} times, and acquired {taken} times");
             let error = told(&releases, Code::LeftOverSignal, title);
-            return Err(error.note("it keeps what a call leaves, so the next call does not wait"));
+            return Some(error.note("it keeps what a call leaves, so the next call does not wait"));
         }
         let purpose = [2, id.into()];
         match (releases.len(), acquires.len()) {
-            (0, _) | (_, 0) => Ok(()),
+            (0, _) | (_, 0) => None,
             (1, 1) => self.pair(&name, init, (&releases, &acquires), purpose),
             (_, 1) if init == 0 && self.together(&acquires) => {
                 // Nothing happens between the waits, so all releases come before what follows.
@@ -168,7 +168,7 @@ impl Rank<'_> {
                         self.blocks[to][last].before.push(wait);
                     }
                 }
-                Ok(())
+                None
             }
             (1, _) if init == 0 && self.together(&releases) => {
                 // Nothing happens between the releases, so each wait comes after what was done before them.
@@ -182,12 +182,12 @@ impl Rank<'_> {
                         self.blocks[to][index].before.push(wait);
                     }
                 }
-                Ok(())
+                None
             }
             (from, to) => {
                 let title = format!("{name} is released by {from} blocks, and acquired by {to}");
                 let error = told(&acquires, Code::SharedSignal, title);
-                Err(error.note("which of the releases ends a wait is open"))
+                Some(error.note("which of the releases ends a wait is open"))
             }
         }
     }
@@ -200,7 +200,7 @@ impl Rank<'_> {
         init: usize,
         (releases, acquires): (&Uses, &Uses),
         purpose: [i64; 2],
-    ) -> Result<(), Diagnostic> {
+    ) -> Option<Diagnostic> {
         let (&from, posts) = releases.first_key_value().unwrap_or((&0, &EMPTY));
         let (&to, waits) = acquires.first_key_value().unwrap_or((&0, &EMPTY));
         if from == to {
@@ -210,10 +210,10 @@ impl Rank<'_> {
                     let title =
                         format!("deadlock: {name} is released by the same block, and later");
                     let at = span(self.at(to, wait));
-                    return Err(Diagnostic::new(Code::Deadlock, at, title));
+                    return Some(Diagnostic::new(Code::Deadlock, at, title));
                 }
             }
-            return Ok(());
+            return None;
         }
         for &index in posts {
             let post = self.word(OpKind::Post, [from, to], purpose);
@@ -226,7 +226,7 @@ impl Rank<'_> {
         if let Some(last) = self.blocks[to].last_mut() {
             last.after.extend(std::iter::repeat_n(wait, init.min(waits.len())));
         }
-        Ok(())
+        None
     }
 
     /// Whether the steps of the one block are neighbours, but for what does nothing between them.

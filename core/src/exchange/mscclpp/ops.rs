@@ -32,7 +32,7 @@ impl Reader<'_> {
         refs: &Refs,
         block: u32,
         ops: &[Value<'_>],
-    ) -> Option<(Vec<Operation>, usize)> {
+    ) -> (Vec<Operation>, usize) {
         let (mut operations, mut count) = (Vec::new(), 0);
         for (op, value) in (0..).zip(ops) {
             let name = OpName { gpu: resources.rank, block, op, inner: None };
@@ -44,7 +44,7 @@ impl Reader<'_> {
             }
             operations.push(operation);
         }
-        Some((operations, count))
+        (operations, count)
     }
 
     fn operation(
@@ -127,8 +127,11 @@ impl Reader<'_> {
             _ => reads_peer && at > 0,
         })?;
         let dsts = self.chunks(op, "dst_buff", way, |at| match op.name {
-            Name::Put | Name::PutSignal | Name::PutSignalFlush => true,
-            Name::PutPackets | Name::ReadPutPackets => true,
+            Name::Put
+            | Name::PutSignal
+            | Name::PutSignalFlush
+            | Name::PutPackets
+            | Name::ReadPutPackets => true,
             Name::ReduceCopyPackets | Name::ReduceCopySendPackets => at > 1,
             Name::Copy | Name::CopyPackets | Name::Unpack | Name::Get => false,
             _ => at > 0,

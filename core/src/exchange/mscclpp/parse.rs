@@ -269,7 +269,7 @@ impl Reader<'_> {
         let refs = self.refs(resources, fields)?;
         let ops = self.list_of(fields, "ops")?;
         let before = self.report.failed();
-        let (operations, count) = self.operations(resources, &refs, id, ops)?;
+        let (operations, count) = self.operations(resources, &refs, id, ops);
         if count > OPERATIONS && !before {
             let title = format!(
                 "block {id} of rank {} has {count} ops, and the executor takes {OPERATIONS}",

@@ -29,7 +29,7 @@ struct Stretch {
 /// # Errors
 /// E0305 where data meets data of which other threads are not yet done, or where a wait, data and a signal follow each
 /// other without a `nop`.
-pub(super) fn arrange(steps: Vec<Step>, lies: Lies<'_>) -> Result<Vec<Step>, Diagnostic> {
+pub(super) fn arrange(steps: Vec<Step>, lies: Lies<'_>) -> Result<Vec<Step>, Box<Diagnostic>> {
     let (mut all, mut stretch) = (Vec::new(), Stretch::default());
     for step in steps {
         match step.what {
@@ -51,13 +51,13 @@ impl Stretch {
         self.out
     }
 
-    fn take(&mut self, step: Step, lies: Lies<'_>) -> Result<(), Diagnostic> {
+    fn take(&mut self, step: Step, lies: Lies<'_>) -> Result<(), Box<Diagnostic>> {
         match &step.what {
             What::Wait(_) | What::Acquire(_) => self.waits.push(step),
             What::Signal(_) | What::Release(_) => {
                 if !self.waits.is_empty() || self.waited[1] {
                     if self.waited[0] {
-                        return Err(unsynchronized(&step, "a wait, data and a signal"));
+                        return Err(Box::new(unsynchronized(&step, "a wait, data and a signal")));
                     }
                     self.waited[1] = true;
                     self.out.append(&mut self.waits);
@@ -72,13 +72,15 @@ impl Stretch {
             }
             _ => {
                 if self.waited[1] {
-                    return Err(unsynchronized(&step, "a wait, a signal and data"));
+                    return Err(Box::new(unsynchronized(&step, "a wait, a signal and data")));
                 }
                 self.waited[0] |= !self.waits.is_empty();
                 let early = self.moved.iter().find(|early| collide(early, &step, lies));
                 if let Some(early) = early {
                     let error = unsynchronized(&step, "two ops on the same chunks");
-                    return Err(error.other(span(early.at), "other threads may still be here"));
+                    return Err(Box::new(
+                        error.other(span(early.at), "other threads may still be here"),
+                    ));
                 }
                 self.moved.push(step.clone());
                 self.out.push(step);

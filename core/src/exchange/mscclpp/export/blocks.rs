@@ -185,7 +185,7 @@ impl<'a> Writer<'a> {
 }
 
 /// Whether one more fits an op: two threads must not use one channel.
-fn joins<T: PartialEq>(ids: &[T], id: T) -> bool {
+fn joins<T: PartialEq + Copy>(ids: &[T], id: T) -> bool {
     ids.len() < CHANNELS_OF_OP && !ids.contains(&id)
 }
 

@@ -101,12 +101,10 @@ impl Gpu {
             block.write(id, text);
             text.push_str(if id + 1 < self.blocks.len() { ",\n" } else { "" });
         }
-        let channels = match self.channels.is_empty() {
-            true => String::new(),
-            false => format!(
-                "{{\"channel_type\": \"memory\", \"connected_to\": {}}}",
-                list(&self.channels)
-            ),
+        let channels = if self.channels.is_empty() {
+            String::new()
+        } else {
+            format!("{{\"channel_type\": \"memory\", \"connected_to\": {}}}", list(&self.channels))
         };
         let remotes = self.remotes.iter().map(|(rank, memory)| {
             let letter = memory.letter();
@@ -132,19 +130,18 @@ impl Block {
             let _ = write!(text, "      {}", op.text());
             text.push_str(if at + 1 < self.ops.len() { ",\n" } else { "],\n" });
         }
-        let channels = match self.channels.is_empty() {
-            true => String::new(),
-            false => format!(
-                "{{\"channel_type\": \"memory\", \"channel_ids\": {}}}",
-                list(&self.channels)
-            ),
+        let channels = if self.channels.is_empty() {
+            String::new()
+        } else {
+            format!("{{\"channel_type\": \"memory\", \"channel_ids\": {}}}", list(&self.channels))
         };
-        let remotes = match self.remotes.is_empty() {
-            true => String::new(),
-            false => format!(
+        let remotes = if self.remotes.is_empty() {
+            String::new()
+        } else {
+            format!(
                 "{{\"access_channel_type\": \"memory\", \"remote_buffer_ids\": {}}}",
                 list(&self.remotes)
-            ),
+            )
         };
         let _ =
             write!(text, "     \"channels\": [{channels}], \"remote_buffer_refs\": [{remotes}]}}");
