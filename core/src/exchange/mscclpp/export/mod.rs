@@ -4,6 +4,7 @@
 mod blocks;
 mod moves;
 mod plan;
+mod pulls;
 mod streams;
 
 use self::blocks::Numbers;
@@ -57,11 +58,11 @@ fn plan(schedule: &Schedule, in_place: bool) -> Result<Plan, Box<Finding>> {
         let title = format!("the data is cut into more than {CHUNKS} equal chunks");
         return Err(refused(SpanId::default(), title));
     };
-    let streams = Streams::new(schedule, &grid, in_place);
+    let streams = Streams::new(schedule, &grid, in_place)?;
     let mut gpus = Vec::new();
     for rank in (0..schedule.nranks).map(RankId) {
         let mut numbers = Numbers::default();
-        let (blocks, spare) = streams.blocks(rank, &mut numbers)?;
+        let (blocks, spare) = streams.blocks(rank, &mut numbers);
         if blocks.len() > BLOCKS {
             let title = format!("{} blocks of a rank, and {BLOCKS} run at once", blocks.len());
             return Err(refused(SpanId::default(), title));

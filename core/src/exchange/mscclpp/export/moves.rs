@@ -11,7 +11,7 @@ pub(super) type Refused = &'static str;
 /// A sum has the same bits whichever of its two sides comes first, so the first two sources may change their places.
 ///
 /// # Errors
-/// What needs a `get` between chunks of different numbers.
+/// A move between two peers.
 pub(super) fn ops(
     own: u32,
     srcs: &[Chunk],
@@ -28,7 +28,7 @@ pub(super) fn ops(
         let Some((first, rest)) = near.split_first() else {
             return Err("a move from peer to peer");
         };
-        all.push(get(*src, *first)?);
+        all.push(get(*src, *first));
         spread(*first, rest, &far, &mut all);
         return Ok(all);
     }
@@ -51,7 +51,7 @@ pub(super) fn ops(
     };
     if sum.rank != own {
         let place = partial(result);
-        all.push(get(sum, place)?);
+        all.push(get(sum, place));
         sum = place;
     }
     let last = runs.len() - 1;
@@ -85,14 +85,8 @@ fn spread(src: Chunk, near: &[Chunk], far: &[Chunk], all: &mut Vec<Data>) {
     }
 }
 
-/// The executor takes the number of each side for the other.
-fn get(src: Chunk, dst: Chunk) -> Result<Data, Refused> {
-    if src.index != dst.index {
-        return Err(
-            "a read of a peer's chunk into one of another number, which the executor mixes up",
-        );
-    }
-    Ok(Data { name: "get", srcs: vec![src], dsts: vec![dst] })
+fn get(src: Chunk, dst: Chunk) -> Data {
+    Data { name: "get", srcs: vec![src], dsts: vec![dst] }
 }
 
 /// Sources that follow each other and are all of the rank, or all of peers.

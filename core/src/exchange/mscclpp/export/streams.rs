@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::blocks::{Item, Numbers, Writer};
 use super::moves::{self, meet};
 use super::plan::{Block, Chunk, Data};
+use super::pulls::{Pulls, mixed_up};
 use super::refused;
 use crate::collective::Alias;
 use crate::diagnostics::Finding;
@@ -105,10 +106,21 @@ pub(super) struct Streams<'s> {
     counts: BTreeMap<(u32, u32), u32>,
     /// Signals of streams that order nothing: blocks begin and end together.
     idle: BTreeSet<ChannelId>,
+    /// What each op of each stream moves.
+    data: Vec<Vec<Vec<Data>>>,
+    /// Chunks of scratch that each rank needs for itself.
+    spare: Vec<u32>,
+    pulls: Pulls,
 }
 
 impl<'s> Streams<'s> {
-    pub(super) fn new(schedule: &'s Schedule, grid: &'s Grid, in_place: bool) -> Self {
+    /// # Errors
+    /// E0704 for a move that no op does.
+    pub(super) fn new(
+        schedule: &'s Schedule,
+        grid: &'s Grid,
+        in_place: bool,
+    ) -> Result<Self, Box<Finding>> {
         let mut counts: BTreeMap<(u32, u32), u32> = BTreeMap::new();
         let ordinals = schedule.channels.iter().map(|channel| {
             let count = counts.entry((channel.from.0, channel.to.0)).or_insert(0);
@@ -130,13 +142,56 @@ impl<'s> Streams<'s> {
             let once = |id: &ChannelId| posts.get(id) == Some(&1);
             idle.extend(forks.chain(joins).map(Schedule::channel_id).filter(once));
         }
-        Self { schedule, grid, in_place, ordinals, counts, idle }
+        let mut streams = Self {
+            schedule,
+            grid,
+            in_place,
+            ordinals,
+            counts,
+            idle,
+            data: Vec::new(),
+            spare: vec![0; schedule.nranks as usize],
+            pulls: Pulls::default(),
+        };
+        for (id, stream) in schedule.streams.iter().enumerate() {
+            let data = streams.stream(stream)?;
+            for pulled in data.iter().flatten().filter_map(mixed_up) {
+                streams.pulls.add(id, pulled);
+            }
+            streams.data.push(data);
+        }
+        Ok(streams)
     }
 
-    /// Channels between two ranks: each has a signal each way.
-    fn between(&self, one: u32, other: u32) -> u32 {
+    /// What each op of a stream moves.
+    fn stream(&mut self, stream: &Stream) -> Result<Vec<Vec<Data>>, Box<Finding>> {
+        let rank = stream.rank;
+        let first = self.grid.scratch() + self.spare[rank.index()];
+        let mut room = 0;
+        let mut spare = |size: u32| {
+            room = room.max(size);
+            Chunk { rank: rank.0, memory: Memory::Scratch, index: first, size }
+        };
+        let mut all = Vec::new();
+        for op in ops(self.schedule, stream) {
+            all.push(match op.kind {
+                OpKind::Move => self.data(rank, op, &mut spare)?,
+                _ => Vec::new(),
+            });
+        }
+        self.spare[rank.index()] += room;
+        Ok(all)
+    }
+
+    /// Channels between two ranks for signals of the schedule: each has a signal each way.
+    fn signals(&self, one: u32, other: u32) -> u32 {
         let count = |from, to| self.counts.get(&(from, to)).copied().unwrap_or(0);
         count(one, other).max(count(other, one))
+    }
+
+    /// All channels between two ranks.
+    fn between(&self, one: u32, other: u32) -> u32 {
+        self.signals(one, other) + self.pulls.between(one, other)
     }
 
     /// The peer of each channel of a rank.
@@ -148,11 +203,7 @@ impl<'s> Streams<'s> {
     }
 
     /// The blocks of a rank, and the chunks of scratch that they need for themselves.
-    pub(super) fn blocks(
-        &self,
-        rank: RankId,
-        numbers: &mut Numbers,
-    ) -> Result<(Vec<Block>, u32), Box<Finding>> {
+    pub(super) fn blocks(&self, rank: RankId, numbers: &mut Numbers) -> (Vec<Block>, u32) {
         let meet = |one: &Chunk, other: &Chunk| meet(&self.home(one), &self.home(other));
         let mut semaphores = Semaphores::default();
         // The first channel to each peer.
@@ -162,29 +213,38 @@ impl<'s> Streams<'s> {
             firsts.insert(peer, next);
             next += self.between(rank.0, peer);
         }
-        let (mut blocks, mut spare) = (Vec::new(), 0);
-        for stream in self.schedule.streams.iter().filter(|stream| stream.rank == rank) {
+        let asks = |peer: u32, ordinal: u32| {
+            firsts.get(&peer).copied().unwrap_or(0) + self.signals(rank.0, peer) + ordinal
+        };
+        let mut blocks = Vec::new();
+        let of_rank = self.schedule.streams.iter().zip(&self.data).enumerate();
+        for (id, (stream, moved)) in of_rank.filter(|(_, (stream, _))| stream.rank == rank) {
             let mut items = Vec::new();
-            let first = self.grid.scratch() + spare;
-            let mut room = 0;
-            for op in ops(self.schedule, stream) {
-                match op.kind {
-                    OpKind::Move => {
-                        let mut spare = |size: u32| {
-                            room = room.max(size);
-                            Chunk { rank: rank.0, memory: Memory::Scratch, index: first, size }
-                        };
-                        items.extend(self.data(rank, op, &mut spare)?.into_iter().map(Item::Data));
-                    }
-                    _ => items.extend(self.signal(rank, op, &firsts, (&mut semaphores, numbers))),
+            for (op, moved) in ops(self.schedule, stream).iter().zip(moved) {
+                if op.kind != OpKind::Move {
+                    items.extend(self.signal(rank, op, &firsts, (&mut semaphores, numbers)));
+                }
+                for data in moved {
+                    let Some((src, _)) = mixed_up(data) else {
+                        items.push(Item::Data(data.clone()));
+                        continue;
+                    };
+                    let channel = asks(src.rank, self.pulls.ordinal(id, src.rank));
+                    items.extend([Item::Signal(channel), Item::Wait(channel)]);
                 }
             }
-            spare += room;
             if !items.is_empty() {
                 blocks.extend(Writer::new(rank.0, numbers, &meet).blocks(items));
             }
         }
-        Ok((blocks, spare))
+        for pull in self.pulls.served_by(rank.0) {
+            let channel = asks(pull.client, pull.ordinal);
+            let one =
+                |put: &Data| [Item::Wait(channel), Item::Data(put.clone()), Item::Signal(channel)];
+            let items = pull.puts.iter().flat_map(one).collect();
+            blocks.extend(Writer::new(rank.0, numbers, &meet).blocks(items));
+        }
+        (blocks, self.spare[rank.index()])
     }
 
     fn data(
