@@ -192,6 +192,8 @@ pub(super) fn all() -> Vec<(String, Json)> {
         ("ring.coll", "RingReduceScatter", 3, false),
         ("ring.coll", "RingAllGather", 3, true),
         ("twisted_ring.coll", "TwistedRingAllReduce", 2, false),
+        ("mesh.coll", "MeshAllGather", 2, false),
+        ("mesh.coll", "MeshAllToAll", 2, false),
     ] {
         let text = exported(file, name, nranks, in_place);
         all.push((format!("{name} {nranks} {in_place}"), parse(&text)));

@@ -27,10 +27,13 @@ fn proved(plan: &Json) -> (Outcome, bool, Vec<(Code, String)>) {
     (worst, careful, told)
 }
 
-/// What the executor does in any of a few orders, with one stretch of each loop and with two.
+/// What the executor does in two orders, with one stretch of each loop and, where that is right, with two.
 fn expected(plan: &Json) -> Outcome {
-    let run = |seed: u64| outcome(plan, 1 + seed as usize % 2, &mut Dice(seed));
-    (0..2).map(run).max().expect("it was run")
+    let run = |stretches, seed| outcome(plan, stretches, &mut Dice(seed));
+    match run(1, 1).max(run(1, 2)) {
+        Outcome::Right => run(2, 3),
+        wrong => wrong,
+    }
 }
 
 fn blocks(plan: &Json) -> Vec<(usize, usize)> {

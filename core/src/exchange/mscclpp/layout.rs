@@ -10,7 +10,7 @@ use crate::exchange::memory::{Memories, Shape};
 use crate::exchange::report::span;
 use crate::exchange::terms::{Memory, Mode, Place};
 use crate::ids::{RankId, ScratchId};
-use crate::schedule::{Buffer, OpKind, Region, Schedule, SignalKind};
+use crate::schedule::{Buffer, OpKind, Region, Schedule, Scratch, SignalKind};
 use crate::syntax::Source;
 
 /// Ops of a schedule.
@@ -62,7 +62,9 @@ impl Program {
             wrong.truncate(MOST);
             return Err(wrong);
         }
-        let layout = Layout::new(self, &memories, scratch > 0);
+        let packets = all.iter().flatten().flatten().flat_map(|step| step.parts()).flatten();
+        let packets = packets.into_iter().any(|part| part.packets);
+        let layout = Layout::new(self, &memories, (scratch > 0, packets));
         let schedule = layout.lay_out(source, all)?;
         Ok(Laid { schedule, warnings })
     }
@@ -184,15 +186,18 @@ struct Layout<'p> {
 }
 
 impl<'p> Layout<'p> {
-    fn new(program: &'p Program, memories: &'p Memories, scratch: bool) -> Self {
+    fn new(program: &'p Program, memories: &'p Memories, (scratch, packets): (bool, bool)) -> Self {
         let rounds = if program.header.doubled { 2 } else { 1 };
         let mut all = memories.scratch();
         let mut ids = None;
         if scratch && let Some(own) = all.first_mut() {
             own.slots = rounds;
-            let packets = crate::schedule::Scratch { name: "packets".to_owned(), ..own.clone() };
-            all.push(packets);
-            ids = Some([ScratchId(0), ScratchId(all.len() as u32 - 1)]);
+            let own = own.clone();
+            ids = Some([ScratchId(0); 2]);
+            if packets {
+                all.push(Scratch { name: "packets".to_owned(), ..own });
+                ids = Some([ScratchId(0), ScratchId(all.len() as u32 - 1)]);
+            }
         }
         Self { program, memories, rounds, draft: Draft::new(all), scratch: ids }
     }
