@@ -9,7 +9,7 @@ use super::run::outcome;
 use super::{Dice, made, told};
 
 /// Mutants of a normal run; `ROUNDELAY_MSCCLPP_MUTANTS` asks for more.
-const MUTANTS: usize = 300;
+const MUTANTS: usize = 800;
 
 /// What the proof says, in the words of the model; and whether that is for want of a `nop` alone, which is said also
 /// where the threads of the model happen to do no harm.
@@ -126,7 +126,7 @@ fn mutants_are_judged_as_they_run() {
         // What is read before it is written may be read in no order, too.
         let unwritten = told.iter().any(|(code, _)| *code == Code::UninitializedRead);
         let agree = ours == expected
-            || careful && ours == Outcome::Race && expected < ours
+            || careful && ours == Outcome::Race
             || early
             || unwritten && ours == Outcome::Wrong && expected == Outcome::Race;
         assert!(agree, "mutant {mutant} of {name}: {ours:?}, not {expected:?}: {told:#?}\n{plan}");

@@ -223,8 +223,11 @@ impl Rank<'_> {
         for &index in waits.iter().skip(init) {
             self.blocks[to][index].before.push(wait.clone());
         }
-        if let Some(last) = self.blocks[to].last_mut() {
-            last.after.extend(std::iter::repeat_n(wait, init.min(waits.len())));
+        let passing = init.min(waits.len());
+        if let Some(at) = self.blocks[to].last().map(|step| step.at).filter(|_| passing > 0) {
+            // Behind all that the block does, in whatever order.
+            let before = vec![wait; passing];
+            self.blocks[to].push(Step { at, what: What::Sync, before, after: Vec::new() });
         }
         None
     }
