@@ -57,6 +57,11 @@ fn a_nop_is_needed() {
     let mut late = two();
     ops(&mut late, 0, 0).remove(4);
     assert!(!codes(&late).is_empty());
+    // Between what is read and a signal, also where a wait stands there.
+    let mut read = made::shared();
+    ops(&mut read, 0, 0).swap(8, 9);
+    ops(&mut read, 0, 0).remove(7);
+    says(&read, Code::Race, "a wait, data and a signal without a `nop` between them");
     // Between ops on the same chunks, unless each thread has what it had.
     let same = |dst: Json| {
         plan(&json!({"inplace": false}), |_| {

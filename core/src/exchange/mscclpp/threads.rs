@@ -20,8 +20,8 @@ struct Stretch {
     waits: Vec<Step>,
     /// What was moved, and not by threads that have waited for each other since.
     moved: Vec<Step>,
-    /// Whether a wait stands before what was moved, and before a signal.
-    waited: [bool; 2],
+    /// Whether a wait stands before a signal.
+    waited: bool,
 }
 
 /// The steps of a block in the order in which they are laid out.
@@ -55,11 +55,11 @@ impl Stretch {
         match &step.what {
             What::Wait(_) | What::Acquire(_) => self.waits.push(step),
             What::Signal(_) | What::Release(_) => {
-                if !self.waits.is_empty() || self.waited[1] {
-                    if self.waited[0] {
+                if !self.waits.is_empty() || self.waited {
+                    if !self.moved.is_empty() {
                         return Err(Box::new(unsynchronized(&step, "a wait, data and a signal")));
                     }
-                    self.waited[1] = true;
+                    self.waited = true;
                     self.out.append(&mut self.waits);
                 }
                 let plain = |step: &Step| matches!(step.what, What::Data { .. }) && !blocks(step);
@@ -71,10 +71,9 @@ impl Stretch {
                 self.out.push(step);
             }
             _ => {
-                if self.waited[1] {
+                if self.waited {
                     return Err(Box::new(unsynchronized(&step, "a wait, a signal and data")));
                 }
-                self.waited[0] |= !self.waits.is_empty();
                 let early = self.moved.iter().find(|early| collide(early, &step, lies));
                 if let Some(early) = early {
                     let error = unsynchronized(&step, "two ops on the same chunks");
