@@ -9,7 +9,7 @@ use super::run::outcome;
 use super::{Dice, made, told};
 
 /// Mutants of a normal run; `ROUNDELAY_MSCCLPP_MUTANTS` asks for more.
-const MUTANTS: usize = 800;
+const MUTANTS: usize = 300;
 
 /// What the proof says, in the words of the model; and whether that is for want of a `nop` alone, which is said also
 /// where the threads of the model happen to do no harm.
