@@ -62,7 +62,7 @@ impl Program {
             wrong.truncate(MOST);
             return Err(wrong);
         }
-        let packets = all.iter().flatten().flatten().flat_map(|step| step.parts()).flatten();
+        let packets = all.iter().flatten().flatten().flat_map(Step::parts).flatten();
         let packets = packets.into_iter().any(|part| part.packets);
         let layout = Layout::new(self, &memories, (scratch > 0, packets));
         let schedule = layout.lay_out(source, all)?;
