@@ -35,6 +35,7 @@ mod messages;
 mod mpirun;
 #[path = "command/msccl.rs"]
 mod msccl;
+mod mscclpp;
 #[path = "command/outputs.rs"]
 mod outputs;
 #[cfg(target_os = "linux")]

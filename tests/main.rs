@@ -16,6 +16,7 @@ mod goal;
 mod golden;
 mod modules;
 mod mpi;
+mod mscclpp;
 mod processes;
 mod random;
 mod select;

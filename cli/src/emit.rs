@@ -22,6 +22,7 @@ use crate::flags::SourceFlags;
 use crate::kernel::KernelFlags;
 use crate::messages::{self, GoalFlags};
 use crate::msccl;
+use crate::mscclpp;
 use crate::program::{self, Loaded, compile, load, one, read};
 use crate::report::{Failure, Format, name_counts, print_all, refuse};
 use crate::streams::print;
@@ -34,13 +35,17 @@ pub(crate) struct EmitFlags {
     pub(crate) what: Emit,
     #[command(flatten)]
     pub(crate) source: SourceFlags,
-    /// Rank counts, for schedule, steps, cuda and ptx: 4, 2..=9, or a list such as 2,4,8; one for mpi, goal and msccl
+    /// Rank counts, for schedule, steps, cuda and ptx: 4, 2..=9, or a list such as 2,4,8; one for mpi, goal, msccl and
+    /// mscclpp
     /// [default: 4]
     #[arg(short, long, value_name = "RANKS", value_parser = rank_counts)]
     pub(crate) nranks: Option<RankCounts>,
     /// For steps: the ops of this rank alone, whose schedule may be too large to lay out for all ranks
     #[arg(long, value_name = "RANK")]
     pub(crate) rank: Option<u32>,
+    /// For mscclpp: a plan for calls in place [default: input and output apart]
+    #[arg(long)]
+    pub(crate) in_place: bool,
     #[command(flatten)]
     pub(crate) kernel: KernelFlags,
     #[command(flatten)]
@@ -73,6 +78,8 @@ pub(crate) enum Emit {
     Goal,
     /// A program in XML for MSCCL's runtime, in RCCL or elsewhere
     Msccl,
+    /// An execution plan for MSCCL++, in JSON
+    Mscclpp,
     /// An executor as C++ in the form of the contest
     HcclCpp,
 }
@@ -96,6 +103,10 @@ pub(crate) fn main(flags: &EmitFlags) -> Result<bool, Failure> {
         return Err(
             Failure::usage(Code::BadFlag, format!("`{flag}` is for `emit msccl`")).with_help(help)
         );
+    }
+    if flags.in_place && !matches!(flags.what, Emit::Mscclpp) {
+        return Err(Failure::usage(Code::BadFlag, "`--in-place` is for `emit mscclpp`")
+            .with_help("everything else that is printed holds for both ways to call it"));
     }
     if let Emit::HcclCpp = flags.what {
         return executor::export(&flags.source);
@@ -162,11 +173,12 @@ pub(crate) fn main(flags: &EmitFlags) -> Result<bool, Failure> {
                 }
             }
         }
-        Emit::Mpi | Emit::Goal => {
+        Emit::Mpi | Emit::Goal | Emit::Mscclpp => {
             let nranks = one_count(flags)?;
             let algorithm = algorithm()?;
             let text = match flags.what {
                 Emit::Mpi => messages::mpi(&algorithm, &source, &flags.source, nranks),
+                Emit::Mscclpp => mscclpp::plan(&algorithm, nranks, flags.in_place),
                 _ => flags.goal.goal(&algorithm, &flags.source, nranks, flags.kernel.element()),
             };
             match text {
@@ -233,7 +245,7 @@ fn exchanged(flags: &EmitFlags) -> Result<bool, Failure> {
     if !matches!(flags.what, Emit::Schedule | Emit::Steps) || flags.rank.is_some() {
         let title = "of a program for MSCCL only its schedule and its steps are printed";
         return Err(Failure::usage(Code::BadCall, title)
-            .with_help("write `emit schedule FILE.xml` or `emit steps FILE.xml`"));
+            .with_help("write `emit schedule FILE` or `emit steps FILE`"));
     }
     msccl::counts_ranks(flags.nranks.is_some())?;
     let (path, lints) = (&flags.source.source, &flags.source.lints);

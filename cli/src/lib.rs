@@ -32,6 +32,7 @@ mod messages;
 #[cfg_attr(not(target_os = "linux"), path = "mpirun/elsewhere.rs")]
 mod mpirun;
 mod msccl;
+mod mscclpp;
 mod optimum;
 mod output;
 mod program;

@@ -1,4 +1,5 @@
-//! `roundelay check FILE.xml`: a program for MSCCL's runtime, proved as what that runtime makes of it.
+//! `roundelay check FILE.xml` and `check PLAN.json`: a program for MSCCL's runtime or for MSCCL++'s executor, proved as
+//! what that makes of it.
 
 use std::fs::File;
 use std::io::Read as _;
@@ -9,7 +10,8 @@ use std::time::Instant;
 use clap::{Args, ValueEnum};
 use roundelay_core::collective::Collective;
 use roundelay_core::diagnostics::{Code, Diagnostic, Severity};
-use roundelay_core::exchange::msccl::{self, Connections, Header, Mode, Program, Safe, Verdict};
+use roundelay_core::exchange::msccl::{self, Connections, Header, Program, Safe, Verdict};
+use roundelay_core::exchange::{Checked, Mode};
 use roundelay_core::source::Span;
 use roundelay_core::stages;
 use roundelay_core::syntax::Source;
@@ -17,6 +19,7 @@ use roundelay_core::verify;
 use serde::Serialize;
 
 use crate::lints::LintFlags;
+use crate::mscclpp::{self, Proved, claims};
 use crate::report::{Failure, Format, JsonDiagnostic, print_all, refuse, within_a_page};
 use crate::stats::Stats;
 use crate::streams::{print, print_json};
@@ -85,10 +88,18 @@ struct Report {
     ok: bool,
     file: String,
     #[serde(skip_serializing_if = "Option::is_none")]
-    program: Option<Described>,
+    program: Option<Either>,
     #[serde(skip_serializing_if = "Option::is_none")]
     stats: Option<Stats>,
     diagnostics: Vec<JsonDiagnostic>,
+}
+
+/// A program of either kind.
+#[derive(Serialize)]
+#[serde(untagged)]
+enum Either {
+    Program(Described),
+    Plan(mscclpp::Described),
 }
 
 #[derive(Serialize)]
@@ -119,12 +130,6 @@ struct Described {
 }
 
 #[derive(Serialize)]
-struct Proved {
-    mode: &'static str,
-    right: bool,
-}
-
-#[derive(Serialize)]
 struct Connected {
     runtime: &'static str,
     /// Messages that a connection holds.
@@ -152,9 +157,18 @@ pub(crate) struct Asked<'f> {
     pub(crate) format: Format,
 }
 
-/// Whether a source is a program for MSCCL, by its name.
+/// Whether a source is a program for MSCCL or a plan for MSCCL++, by its name.
 pub(crate) fn is_program(source: &str) -> bool {
-    Path::new(source).extension().is_some_and(|e| e.eq_ignore_ascii_case("xml"))
+    ends_in(source, "xml") || is_plan(source)
+}
+
+/// Whether a source is a plan for MSCCL++, by its name.
+fn is_plan(source: &str) -> bool {
+    ends_in(source, "json")
+}
+
+fn ends_in(source: &str, ending: &str) -> bool {
+    Path::new(source).extension().is_some_and(|e| e.eq_ignore_ascii_case(ending))
 }
 
 /// Refuses a number of ranks beside a program, which says itself how many there are.
@@ -175,34 +189,115 @@ fn load(path: &str) -> Result<Vec<u8>, Failure> {
         Ok(bytes)
     };
     read().map_err(|error: std::io::Error| {
-        Failure::usage(Code::UnreadableXml, format!("`{path}` cannot be read: {error}"))
+        let code = if is_plan(path) { Code::UnreadableSource } else { Code::UnreadableXml };
+        Failure::usage(code, format!("`{path}` cannot be read: {error}"))
     })
 }
 
-/// `roundelay check FILE.xml`
+/// What was found in a program of either kind.
+struct Found {
+    source: Arc<Source>,
+    warnings: Vec<Diagnostic>,
+    errors: Vec<Diagnostic>,
+    modes: Vec<Checked>,
+    orders: Option<usize>,
+    /// The program, where it makes sense.
+    shown: Option<Shown>,
+}
+
+/// A program in words.
+struct Shown {
+    name: String,
+    operations: usize,
+    /// Blocks of the rank that has most.
+    blocks: usize,
+    promised: bool,
+    lines: Vec<String>,
+    described: Either,
+}
+
+/// Reads and proves what is asked for.
+fn examine(path: &str, bytes: &[u8], flags: &MscclFlags) -> Found {
+    if is_plan(path) {
+        let text = mscclpp::read(path, bytes);
+        let verdict = text.program.as_ref().map(|program| program.verdict(&text.source));
+        let shown = text.program.as_ref().zip(verdict.as_ref()).map(|(program, verdict)| {
+            let (operations, blocks) = program.size();
+            Shown {
+                name: mscclpp::title(program),
+                operations,
+                blocks,
+                promised: program.header.collective.is_some(),
+                lines: mscclpp::lines(program, verdict),
+                described: Either::Plan(mscclpp::describe(program, verdict)),
+            }
+        });
+        let (mut warnings, mut errors, mut modes, mut orders) =
+            (text.warnings, text.errors, Vec::new(), None);
+        if let Some(verdict) = verdict {
+            warnings.extend(verdict.warnings);
+            errors.extend(verdict.checked.errors.iter().cloned());
+            orders = verdict.orders;
+            modes.push(verdict.checked);
+        }
+        return Found { source: text.source, warnings, errors, modes, orders, shown };
+    }
+    let text = msccl::read(path, bytes, flags.runtime.map(Into::into));
+    let connections = flags.connections();
+    let verdict = text.program.as_ref().map(|program| program.verdict(&text.source, &connections));
+    let shown = text.program.as_ref().zip(verdict.as_ref()).map(|(program, verdict)| {
+        let header = &program.header;
+        let what = header.collective.map_or(&*header.coll, |collective| collective.name());
+        let (operations, blocks) = program.size();
+        Shown {
+            name: format!(
+                "{} ({what}, {}, {})",
+                header.name,
+                count(header.nranks as usize, "rank"),
+                header.protocol.name()
+            ),
+            operations,
+            blocks,
+            promised: header.collective.is_some(),
+            lines: lines(program, verdict, connections),
+            described: Either::Program(describe(program, verdict, connections)),
+        }
+    });
+    let mut errors = text.errors;
+    errors.extend(verdict.iter().flat_map(Verdict::errors).cloned());
+    let orders = verdict.as_ref().and_then(|verdict| verdict.orders);
+    let modes = verdict.map(|verdict| verdict.modes).unwrap_or_default();
+    Found { source: text.source, warnings: text.warnings, errors, modes, orders, shown }
+}
+
+impl Found {
+    /// Everything that is to be said.
+    fn said(&self, lints: &LintFlags) -> Result<Vec<Diagnostic>, Failure> {
+        let mut all = lints.warnings(self.warnings.clone())?;
+        all.extend(self.errors.iter().cloned());
+        Ok(all)
+    }
+}
+
+/// `roundelay check FILE.xml` and `check PLAN.json`
 pub(crate) fn check(asked: &Asked<'_>) -> Result<bool, Failure> {
     let path = asked.path;
+    if is_plan(path) {
+        asked.msccl.absent()?;
+    }
     let bytes = load(path)?;
     let start = Instant::now();
-    let work = || {
-        let runtime = asked.msccl.runtime.map(Into::into);
-        let text = msccl::read(path, &bytes, runtime);
-        let connections = asked.msccl.connections();
-        let verdict =
-            text.program.as_ref().map(|program| program.verdict(&text.source, &connections));
-        (text, verdict)
-    };
-    let ((text, verdict), spent) = if asked.stats {
+    let work = || examine(path, &bytes, asked.msccl);
+    let (found, spent) = if asked.stats {
         let (done, spent) = stages::record(work);
         (done, Some(spent))
     } else {
         (work(), None)
     };
     let seconds = start.elapsed().as_secs_f64();
-    let mut all = asked.lints.warnings(text.warnings.clone())?;
-    all.extend(text.errors.iter().chain(verdict.iter().flat_map(Verdict::errors)).cloned());
+    let mut all = found.said(asked.lints)?;
     if asked.deterministic
-        && let Some(orders) = verdict.as_ref().and_then(|verdict| verdict.orders)
+        && let Some(orders) = found.orders
         && orders > 1
     {
         let title = format!("ranks reduce in {orders} different orders");
@@ -210,16 +305,13 @@ pub(crate) fn check(asked: &Asked<'_>) -> Result<bool, Failure> {
     }
     let errors = all.iter().filter(|d| d.severity == Severity::Error).count();
     let ok = errors == 0;
-    let program = text.program.as_ref().zip(verdict.as_ref());
-    let operations = program.map_or(0, |(program, _)| program.size().0);
+    let operations = found.shown.as_ref().map_or(0, |shown| shown.operations);
     let stats = spent.map(|spent| Stats::new(spent, operations));
     match asked.format {
         Format::Human => {
-            print_all(&all, &text.source);
-            match program {
-                Some((program, verdict)) => {
-                    print_human(program, verdict, asked, (errors, seconds));
-                }
+            print_all(&all, &found.source);
+            match &found.shown {
+                Some(shown) => print_human(shown, (errors, seconds)),
                 None => {
                     print(&format!(
                         "   \x1b[1;91mfailed\x1b[0m {path}: {}",
@@ -234,12 +326,23 @@ pub(crate) fn check(asked: &Asked<'_>) -> Result<bool, Failure> {
         Format::Json => print_json(&Report {
             ok,
             file: path.to_owned(),
-            program: program.map(|(program, verdict)| describe(program, verdict, asked, seconds)),
+            program: found.shown.map(|shown| shown.described.after(seconds)),
             stats,
-            diagnostics: all.iter().map(|d| JsonDiagnostic::new(d, &text.source)).collect(),
+            diagnostics: all.iter().map(|d| JsonDiagnostic::new(d, &found.source)).collect(),
         }),
     }
     Ok(ok)
+}
+
+impl Either {
+    /// With the time that it took.
+    fn after(mut self, seconds: f64) -> Self {
+        match &mut self {
+            Self::Program(described) => described.seconds = seconds,
+            Self::Plan(described) => described.seconds = seconds,
+        }
+        self
+    }
 }
 
 /// A program that is right, in the mode that is asked for if it has that: a run in place, or out of place.
@@ -249,26 +352,22 @@ pub(crate) fn proved(
     in_place: bool,
     format: Format,
 ) -> Result<(Arc<Source>, verify::Proved), Failure> {
-    let text = msccl::read(path, &load(path)?, None);
-    let verdict =
-        text.program.as_ref().map(|program| program.verdict(&text.source, &Connections::default()));
-    let mut all = lints.warnings(text.warnings.clone())?;
-    all.extend(text.errors.iter().chain(verdict.iter().flat_map(Verdict::errors)).cloned());
+    let mut found = examine(path, &load(path)?, &MscclFlags { runtime: None, buffer: None });
+    let all = found.said(lints)?;
     if all.iter().any(|d| d.severity == Severity::Error) {
         return Err(refuse(
             format,
             &all,
-            &text.source,
+            &found.source,
             |all| serde_json::json!({ "ok": false, "diagnostics": all }),
         ));
     }
-    print_all(&all, &text.source);
+    print_all(&all, &found.source);
     let asked = if in_place { Mode::InPlace } else { Mode::OutOfPlace };
-    let mut modes = verdict.map(|verdict| verdict.modes).unwrap_or_default();
     // That which is asked for comes first.
-    modes.sort_by_key(|checked| checked.mode != asked && checked.mode != Mode::Both);
-    match modes.into_iter().find_map(|checked| checked.proved) {
-        Some(proved) => Ok((text.source, proved)),
+    found.modes.sort_by_key(|checked| checked.mode != asked && checked.mode != Mode::Both);
+    match found.modes.into_iter().find_map(|checked| checked.proved) {
+        Some(proved) => Ok((found.source, proved)),
         None => {
             let title = format!("what `{path}` must have at its end is not known");
             Err(Failure::usage(Code::UnknownCollective, title)
@@ -277,19 +376,10 @@ pub(crate) fn proved(
     }
 }
 
-fn describe(program: &Program, verdict: &Verdict, asked: &Asked<'_>, seconds: f64) -> Described {
+fn describe(program: &Program, verdict: &Verdict, connections: Connections) -> Described {
     let Header { name, coll, collective, protocol, nranks, channels, chunks, .. } =
         program.header.clone();
     let (operations, blocks) = program.size();
-    let connections = asked.msccl.connections();
-    let mode = |checked: &msccl::Checked| Proved {
-        mode: match checked.mode {
-            Mode::OutOfPlace => "out_of_place",
-            Mode::InPlace => "in_place",
-            Mode::Both => "both",
-        },
-        right: checked.errors.is_empty(),
-    };
     Described {
         name,
         coll,
@@ -300,8 +390,8 @@ fn describe(program: &Program, verdict: &Verdict, asked: &Asked<'_>, seconds: f6
         chunks,
         operations,
         blocks,
-        seconds,
-        modes: verdict.modes.iter().map(mode).collect(),
+        seconds: 0.0,
+        modes: verdict.modes.iter().map(Proved::new).collect(),
         orders: verdict.orders,
         min_bytes: program.header.min_bytes,
         max_bytes: program.header.max_bytes,
@@ -316,55 +406,30 @@ fn describe(program: &Program, verdict: &Verdict, asked: &Asked<'_>, seconds: f6
     }
 }
 
-fn print_human(
-    program: &Program,
-    verdict: &Verdict,
-    asked: &Asked<'_>,
-    (errors, seconds): (usize, f64),
-) {
-    let header = &program.header;
-    let what = header.collective.map_or(&*header.coll, |collective| collective.name());
-    let name = format!(
-        "{} ({what}, {}, {})",
-        header.name,
-        count(header.nranks as usize, "rank"),
-        header.protocol.name()
-    );
-    let (operations, blocks) = program.size();
-    let size = format!(
-        "{} in up to {} a rank, in {:.1} ms",
-        count(operations, "operation"),
-        count(blocks, "block"),
-        seconds * 1e3
-    );
+fn print_human(shown: &Shown, (errors, seconds): (usize, f64)) {
+    let name = &shown.name;
     if errors > 0 {
         print(&format!("   \x1b[1;91mfailed\x1b[0m {name}: {}", count(errors, "error")));
-    } else {
-        let word = if header.collective.is_some() { "proved" } else { "looked at" };
-        print(&format!("   \x1b[1;92m{word}\x1b[0m {name}: {size}"));
-        for line in lines(program, verdict, asked) {
-            print(&within_a_page(&format!("          {line}"), 14));
-        }
+        return;
+    }
+    let size = format!(
+        "{} in up to {} a rank, in {:.1} ms",
+        count(shown.operations, "operation"),
+        count(shown.blocks, "block"),
+        seconds * 1e3
+    );
+    let word = if shown.promised { "proved" } else { "looked at" };
+    print(&format!("   \x1b[1;92m{word}\x1b[0m {name}: {size}"));
+    for line in &shown.lines {
+        print(&within_a_page(&format!("          {line}"), 14));
     }
 }
 
 /// What holds of a program that is right.
-fn lines(program: &Program, verdict: &Verdict, asked: &Asked<'_>) -> Vec<String> {
+fn lines(program: &Program, verdict: &Verdict, connections: Connections) -> Vec<String> {
     let header = &program.header;
-    let contribution = match header.collective {
-        Some(_) => "every contribution exactly once",
-        None => "what it must have at its end is not known",
-    };
-    let modes: Vec<_> = verdict.modes.iter().map(|checked| checked.mode.name()).collect();
-    let mut lines =
-        vec![format!("no deadlock, no data race, {contribution}; {}", modes.join(", and "))];
-    if let Some(orders) = verdict.orders {
-        lines.push(match orders {
-            1 => "all ranks reduce in one order".to_owned(),
-            _ => format!("ranks reduce in {orders} orders: floats may differ from rank to rank"),
-        });
-    }
-    let connections = asked.msccl.connections();
+    let modes: Vec<_> = verdict.modes.iter().map(|checked| checked.mode).collect();
+    let mut lines = claims(header.collective, &modes, verdict.orders);
     let of = format!(
         "connections of {} with {} of up to {} bytes",
         connections.runtime.name(),

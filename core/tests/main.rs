@@ -12,6 +12,7 @@ mod families;
 mod fusion;
 mod messages;
 mod msccl;
+mod mscclpp;
 mod nccl;
 mod optimize;
 mod parametric;

@@ -53,6 +53,6 @@ fn iteration_0_has_a_lane_of_its_own() {
     assert_eq!(lanes_of(&schedule, SignalKind::Tail), inner, "links of fifos are in a lane, too");
     let names: Vec<_> = schedule.scratch.iter().map(|scratch| scratch.name.as_str()).collect();
     assert_eq!(names, ["own", "fifo", "own_2", "fifo_2"], "scratch of a call is in a lane, too");
-    assert_eq!(schedule.lanes[0], [], "lane 0 of the tables is the lane outside");
+    assert_eq!(schedule.lanes[0], [0_i64; 0], "lane 0 of the tables is the lane outside");
     assert_eq!(parse(&print(&schedule)), Ok(schedule));
 }

@@ -3,18 +3,18 @@
 
 use std::collections::HashMap;
 
-use super::Program;
-use super::buffers::Buffers;
 use super::links::{Link, Links};
-use super::program::{Block, Gpu, Kind, Mode, Operation, Place};
+use super::program::{Block, Gpu, Kind, Operation};
 use super::report::span;
 use super::words::Words;
+use super::{Program, buffers};
 use crate::diagnostics::{Code, Diagnostic};
-use crate::ids::{LaneId, OpId, RankId, RegionId, ScratchId, SpanId};
+use crate::exchange::draft::{Draft, Whole};
+use crate::exchange::memory::Memories;
+use crate::exchange::terms::{Mode, Place};
+use crate::ids::{RankId, ScratchId, SpanId};
 use crate::rational::Rat;
-use crate::schedule::demands::Demands;
-use crate::schedule::interner::Interner;
-use crate::schedule::{Buffer, Channel, Op, OpKind, Operand, Region, Schedule, SignalKind, Stream};
+use crate::schedule::{Buffer, OpKind, Region, Schedule, Scratch, SignalKind};
 use crate::syntax::Source;
 
 /// Ops of a schedule.
@@ -55,14 +55,14 @@ impl Program {
             let title = format!("a program of {all} messages, more than a proof can hold");
             return Err(vec![Diagnostic::new(Code::StepLimit, span(self.whole), title)]);
         }
-        let buffers = Buffers::new(self, mode);
-        let places = buffers.places(self);
+        let buffers = buffers::memories(self, mode);
+        let places = buffers::places(&buffers, self);
         if places > PLACES {
             let title =
                 format!("a program of {places} chunks of memory, more than a proof can hold");
             return Err(vec![Diagnostic::new(Code::StepLimit, span(self.whole), title)]);
         }
-        let mut wrong = buffers.wrong(self);
+        let mut wrong = buffers::wrong(&buffers, self);
         let links = Links::new(self).map_err(|more| wrong.extend(more));
         let words = Words::new(self).map_err(|more| wrong.extend(more));
         let (Ok(links), Ok(words), true) = (links, words, wrong.is_empty()) else {
@@ -78,50 +78,35 @@ impl Program {
 
 struct Layout<'p> {
     program: &'p Program,
-    buffers: &'p Buffers,
+    buffers: &'p Memories,
     links: &'p Links,
     /// Chunks of a message.
     chunks: u32,
-    streams: Vec<Stream>,
-    ops: Vec<Op>,
-    operands: Vec<Operand>,
-    regions: Interner<Region>,
-    channels: Interner<Channel>,
-    lanes: Interner<Vec<i64>>,
+    draft: Draft,
     fifo: Option<ScratchId>,
-    scratch: Vec<crate::schedule::Scratch>,
     /// Messages that each link has carried, as its sender and as its receiver counts.
     sent: HashMap<Link, u32>,
     received: HashMap<Link, u32>,
 }
 
 impl<'p> Layout<'p> {
-    fn new(program: &'p Program, buffers: &'p Buffers, links: &'p Links, chunks: u32) -> Self {
-        let mut lanes = Interner::default();
-        lanes.intern(Vec::new());
-        let mut scratch = buffers.scratch();
+    fn new(program: &'p Program, buffers: &'p Memories, links: &'p Links, chunks: u32) -> Self {
+        let mut draft = Draft::new(buffers.scratch());
         let width = links.widest().min(chunks);
         let fifo = (width > 0).then(|| {
-            scratch.push(crate::schedule::Scratch {
+            draft.declare(Scratch {
                 name: "fifo".to_owned(),
                 slots: links.slots(),
                 width: buffers.chunks(width),
-            });
-            ScratchId(scratch.len() as u32 - 1)
+            })
         });
         Self {
             program,
             buffers,
             links,
             chunks,
-            streams: Vec::new(),
-            ops: Vec::new(),
-            operands: Vec::new(),
-            regions: Interner::default(),
-            channels: Interner::default(),
-            lanes,
+            draft,
             fifo,
-            scratch,
             sent: HashMap::new(),
             received: HashMap::new(),
         }
@@ -131,20 +116,8 @@ impl<'p> Layout<'p> {
     fn rank(&mut self, rank: RankId, gpu: &'p Gpu, words: &Words) {
         let streams: Vec<&Block> =
             gpu.blocks.iter().filter(|block| !block.operations.is_empty()).collect();
-        let all = 1..=streams.len() as u32;
-        self.begin(rank, 0);
-        if let Some([from, to]) = self.buffers.entry(rank) {
-            self.data(gpu.at, &[(rank, from)], &[(rank, to)]);
-        }
-        for stream in all.clone() {
-            self.child(gpu.at, OpKind::Post, rank, SignalKind::Fork, stream);
-        }
-        for stream in all {
-            self.child(gpu.at, OpKind::Wait, rank, SignalKind::Join, stream);
-        }
-        if let Some([from, to]) = self.buffers.exit(rank) {
-            self.data(gpu.at, &[(rank, from)], &[(rank, to)]);
-        }
+        let ends = [self.buffers.entry(rank), self.buffers.exit(rank)];
+        self.draft.main(rank, gpu.at, (streams.len() as u32, 1), ends);
         // Blocks without operations are no streams, and numbers of streams follow each other.
         let mut numbers = vec![0; gpu.blocks.len()];
         let mut next = 0;
@@ -167,8 +140,8 @@ impl<'p> Layout<'p> {
         words: &Words,
     ) {
         let own = streams[id];
-        self.begin(rank, own);
-        self.child(block.at, OpKind::Wait, rank, SignalKind::Fork, own);
+        self.draft.begin(rank, own);
+        self.draft.child(block.at, OpKind::Wait, rank, SignalKind::Fork, own);
         for (index, operation) in block.operations.iter().enumerate() {
             for from in words.waits(rank, id, index) {
                 let ends = [streams[from as usize], own];
@@ -181,7 +154,7 @@ impl<'p> Layout<'p> {
             }
         }
         self.drain(rank, block);
-        self.child(block.at, OpKind::Post, rank, SignalKind::Join, own);
+        self.draft.child(block.at, OpKind::Post, rank, SignalKind::Join, own);
     }
 
     /// What is sent and not yet taken when a block ends is taken later: the next run begins with empty slots.
@@ -214,7 +187,7 @@ impl<'p> Layout<'p> {
             let outgoing = to.map(|link| self.fill(at, link, count));
             let srcs: Vec<_> = [src, incoming].into_iter().flatten().collect();
             let dsts: Vec<_> = [dst, outgoing].into_iter().flatten().collect();
-            self.data(at, &srcs, &dsts);
+            self.draft.data(at, &srcs, &dsts);
             if let Some(link) = to {
                 self.link(at, OpKind::Post, link, SignalKind::Tail);
             }
@@ -238,7 +211,7 @@ impl<'p> Layout<'p> {
         let srcs: Vec<_> = std::iter::once(operation.src).chain(more).map(place).collect();
         for some in srcs.chunks(7) {
             let all: Vec<_> = std::iter::once(dst).chain(some.iter().copied()).collect();
-            self.data(operation.at, &all, &[dst]);
+            self.draft.data(operation.at, &all, &[dst]);
         }
     }
 
@@ -269,73 +242,28 @@ impl<'p> Layout<'p> {
         (RankId(link.to), Region { buffer, slot, base: Rat::ZERO, lo: Rat::ZERO, hi })
     }
 
-    fn begin(&mut self, rank: RankId, index: u32) {
-        let first = OpId(self.ops.len() as u32);
-        self.streams.push(Stream { rank, index, first, len: 0 });
-    }
-
-    fn push(&mut self, op: Op) {
-        self.ops.push(op);
-        if let Some(stream) = self.streams.last_mut() {
-            stream.len += 1;
-        }
-    }
-
-    fn data(&mut self, at: SpanId, srcs: &[(RankId, Region)], dsts: &[(RankId, Region)]) {
-        let arg = self.operands.len() as u32;
-        for (rank, region) in srcs.iter().chain(dsts) {
-            let region = RegionId(self.regions.intern(*region));
-            self.operands.push(Operand { rank: *rank, region });
-        }
-        let (srcs, dsts) = (srcs.len() as u8, dsts.len() as u8);
-        self.push(Op { kind: OpKind::Move, srcs, dsts, finish: false, at, arg });
-    }
-
-    fn signal(&mut self, at: SpanId, kind: OpKind, channel: Channel) {
-        let arg = self.channels.intern(channel);
-        self.push(Op { kind, srcs: 0, dsts: 0, finish: false, at, arg });
-    }
-
     fn link(&mut self, at: SpanId, kind: OpKind, link: Link, signal: SignalKind) {
-        let lane = LaneId(self.lanes.intern(vec![link.channel.into()]));
         let (from, to) = (RankId(link.from), RankId(link.to));
-        let (from, to) = if signal == SignalKind::Tail { (from, to) } else { (to, from) };
-        self.signal(at, kind, Channel { from, to, kind: signal, lane });
-    }
-
-    fn child(&mut self, at: SpanId, kind: OpKind, rank: RankId, signal: SignalKind, stream: u32) {
-        let lane = LaneId(stream);
-        self.signal(at, kind, Channel { from: rank, to: rank, kind: signal, lane });
+        let ends = if signal == SignalKind::Tail { (from, to) } else { (to, from) };
+        self.draft.word(at, kind, ends, (signal, vec![link.channel.into()]));
     }
 
     fn word(&mut self, at: SpanId, kind: OpKind, rank: RankId, ends: [u32; 2]) {
-        let lane = LaneId(self.lanes.intern(ends.map(i64::from).to_vec()));
-        self.signal(at, kind, Channel { from: rank, to: rank, kind: SignalKind::Local, lane });
+        let lane = ends.map(i64::from).to_vec();
+        self.draft.word(at, kind, (rank, rank), (SignalKind::Local, lane));
     }
 
     fn finish(self, source: &Source, mode: Mode) -> Schedule {
-        let name = |c: char| if c.is_ascii_alphanumeric() { c } else { '_' };
-        Schedule {
-            algorithm: match &*self.program.header.name {
-                "" => "program".to_owned(),
-                named => named.chars().map(name).collect(),
+        let header = &self.program.header;
+        self.draft.finish(
+            source,
+            &Whole {
+                name: &header.name,
+                collective: self.buffers.collective(),
+                nranks: header.nranks,
+                mode,
+                multiple: self.buffers.multiple(),
             },
-            collective: self.buffers.collective(),
-            nranks: self.program.header.nranks,
-            root: RankId(0),
-            out_of_place: mode == Mode::OutOfPlace,
-            multiple: self.buffers.multiple(),
-            scratch: self.scratch,
-            streams: self.streams,
-            ops: self.ops,
-            operands: self.operands,
-            regions: self.regions.items,
-            channels: self.channels.items,
-            lanes: self.lanes.items,
-            locations: source.places().to_vec(),
-            origins: Vec::new(),
-            file: source.name().into(),
-            demands: Demands::default(),
-        }
+        )
     }
 }

@@ -12,7 +12,6 @@ mod links;
 mod parse;
 mod program;
 mod reader;
-mod report;
 mod runtime;
 mod steps;
 mod verdict;
@@ -21,15 +20,18 @@ mod xml;
 
 use std::sync::Arc;
 
+pub use super::findings::Checked;
+use super::report;
+pub use super::terms::{Memory, Mode, Place};
 use crate::diagnostics::{Code, Diagnostic};
 use crate::ids::SpanId;
 use crate::stages::stage;
 use crate::syntax::Source;
 pub use bytes::{Connections, Safe};
 pub use export::{Exported, Options, export};
-pub use program::{Await, Block, Gpu, Header, Kind, Memory, Mode, Operation, Place, StepName};
+pub use program::{Await, Block, Gpu, Header, Kind, Operation, StepName};
 pub use runtime::{Protocol, Runtime};
-pub use verdict::{Checked, Verdict};
+pub use verdict::Verdict;
 
 /// A program: what it says of itself, and what each rank does.
 #[derive(Clone, Debug, PartialEq, Eq)]

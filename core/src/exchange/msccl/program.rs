@@ -2,6 +2,7 @@
 
 use super::runtime::Protocol;
 use crate::collective::Collective;
+use crate::exchange::terms::{Memory, Place};
 use crate::ids::SpanId;
 
 /// What a program says of itself.
@@ -31,47 +32,6 @@ pub struct Header {
     pub max_bytes: Option<u64>,
     /// Whether it says `maxBytes` at all.
     pub says_bytes: bool,
-}
-
-/// A buffer of a rank.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Memory {
-    /// `i`
-    Input,
-    /// `o`
-    Output,
-    /// `s`
-    Scratch,
-}
-
-impl Memory {
-    /// The buffer of that letter.
-    pub fn parse(letter: &str) -> Option<Self> {
-        match letter {
-            "i" => Some(Self::Input),
-            "o" => Some(Self::Output),
-            "s" => Some(Self::Scratch),
-            _ => None,
-        }
-    }
-
-    /// As a program writes it.
-    pub const fn letter(self) -> char {
-        match self {
-            Self::Input => 'i',
-            Self::Output => 'o',
-            Self::Scratch => 's',
-        }
-    }
-}
-
-/// Chunks of a buffer: the first of them. How many there are is said by the operation.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Place {
-    /// The buffer.
-    pub memory: Memory,
-    /// The first chunk. A program may write a number that no chunk has.
-    pub offset: i64,
 }
 
 /// What an operation does.
@@ -228,27 +188,5 @@ pub struct StepName {
 impl std::fmt::Display for StepName {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "gpu {} tb {} step {}", self.gpu, self.block, self.step)
-    }
-}
-
-/// How input and output lie when a program is called.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Mode {
-    /// Apart: nothing writes the input.
-    OutOfPlace,
-    /// In one buffer, which the program may write everywhere.
-    InPlace,
-    /// As the caller likes.
-    Both,
-}
-
-impl Mode {
-    /// In words.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::OutOfPlace => "out of place",
-            Self::InPlace => "in place",
-            Self::Both => "in place and out of place",
-        }
     }
 }

@@ -1,12 +1,13 @@
 //! The steps of a block, lowered as the runtime's parser lowers them: a `nop` hands its wait on, reductions into one
 //! place become one operation, and what a block says of its progress counts operations, waits and reductions.
 
-use super::program::{Await, Block, Gpu, Kind, Memory, Operation, Place, StepName};
+use super::program::{Await, Block, Gpu, Kind, Operation, StepName};
 use super::reader::Reader;
 use super::report::shown;
 use super::runtime::{COUNT, FUSED, LAST_AWAITED, Protocol, Runtime};
 use super::xml::{self, Element, Tb};
 use crate::diagnostics::Code;
+use crate::exchange::terms::{Memory, Place};
 use crate::ids::SpanId;
 
 /// Any number that the runtime can read.

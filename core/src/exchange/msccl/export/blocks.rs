@@ -4,11 +4,12 @@
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
-use super::super::program::{Kind, Memory};
+use super::super::program::Kind;
 use super::super::runtime::FUSED;
 use super::chunks::{Grid, Span};
 use super::deeds::{Cells, Deed, Deeds, Link};
 use super::fusion::{Node, Ordered};
+use crate::exchange::terms::Memory;
 
 /// A step.
 #[derive(Clone, Debug)]

@@ -4,11 +4,11 @@
 use std::collections::HashMap;
 use std::ops::Range;
 
-use super::super::program::Memory;
 use super::super::runtime::COUNT;
 use super::{Options, name, unfit};
 use crate::collective::Alias;
 use crate::diagnostics::Finding;
+use crate::exchange::terms::Memory;
 use crate::ids::{RankId, RegionId};
 use crate::messages::TwoSided;
 use crate::rational::Rat;

@@ -4,11 +4,11 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
 
-use super::super::program::Memory;
 use super::Options;
 use super::chunks::{Grid, Span};
 use super::deeds::{Cells, Deed, Deeds, Link, before};
 use crate::diagnostics::Finding;
+use crate::exchange::terms::Memory;
 
 /// How blocks are made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

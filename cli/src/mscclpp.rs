@@ -1,0 +1,146 @@
+//! Plans for MSCCL++'s executor: what is said of one that was checked, and the plan of an algorithm.
+
+use roundelay_core::collective::Collective;
+use roundelay_core::diagnostics::Diagnostic;
+use roundelay_core::exchange::mscclpp::export;
+pub(crate) use roundelay_core::exchange::mscclpp::read;
+use roundelay_core::exchange::mscclpp::{Program, Verdict};
+use roundelay_core::exchange::{Checked, Mode};
+use roundelay_core::program::Configured;
+use roundelay_core::prove_source;
+use serde::Serialize;
+
+use crate::topo::count;
+
+/// A plan, for other programs.
+#[derive(Serialize)]
+pub(crate) struct Described {
+    name: String,
+    /// As the plan writes it.
+    coll: String,
+    /// What it promises; absent where that cannot be compared.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    collective: Option<&'static str>,
+    nranks: u32,
+    protocol: &'static str,
+    operations: usize,
+    /// Of the rank that has most.
+    blocks: usize,
+    pub(crate) seconds: f64,
+    modes: Vec<Proved>,
+    /// The most orders in which ranks reduce one and the same piece.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    orders: Option<usize>,
+    /// Stretches of each loop that were looked at.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    stretches: Vec<u32>,
+    min_bytes: u64,
+    /// Absent for no limit.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    max_bytes: Option<u64>,
+}
+
+/// Whether a program is right in a mode.
+#[derive(Serialize)]
+pub(crate) struct Proved {
+    mode: &'static str,
+    right: bool,
+}
+
+impl Proved {
+    pub(crate) fn new(checked: &Checked) -> Self {
+        let mode = match checked.mode {
+            Mode::OutOfPlace => "out_of_place",
+            Mode::InPlace => "in_place",
+            Mode::Both => "both",
+        };
+        Self { mode, right: checked.errors.is_empty() }
+    }
+}
+
+/// What holds of every program that is right.
+pub(crate) fn claims(
+    collective: Option<Collective>,
+    modes: &[Mode],
+    orders: Option<usize>,
+) -> Vec<String> {
+    let contribution = match collective {
+        Some(_) => "every contribution exactly once",
+        None => "what it must have at its end is not known",
+    };
+    let modes: Vec<_> = modes.iter().map(|mode| mode.name()).collect();
+    let mut lines =
+        vec![format!("no deadlock, no data race, {contribution}; {}", modes.join(", and "))];
+    lines.extend(orders.map(|orders| match orders {
+        1 => "all ranks reduce in one order".to_owned(),
+        _ => format!("ranks reduce in {orders} orders: floats may differ from rank to rank"),
+    }));
+    lines
+}
+
+fn protocol(program: &Program) -> &'static str {
+    if program.header.packets { "LL" } else { "Simple" }
+}
+
+/// A plan in a few words.
+pub(crate) fn title(program: &Program) -> String {
+    let header = &program.header;
+    let what = header.collective.map_or(&*header.coll, |collective| collective.name());
+    let ranks = count(header.nranks as usize, "rank");
+    format!("{} ({what}, {ranks}, {})", header.name, protocol(program))
+}
+
+/// What holds of a plan that is right.
+pub(crate) fn lines(program: &Program, verdict: &Verdict) -> Vec<String> {
+    let header = &program.header;
+    let mut lines = claims(header.collective, &[header.mode()], verdict.orders);
+    let [input, output, _] = program.gpus.first().map_or([0; 3], |gpu| gpu.chunks);
+    let declared = match (header.min_bytes, header.max_bytes) {
+        (0, None) => "calls of any size are declared".to_owned(),
+        (least, None) => format!("calls of {least} bytes and more are declared"),
+        (least, Some(most)) => format!("calls of {least} to {most} bytes are declared"),
+    };
+    lines.push(format!(
+        "{declared}; the executor takes multiples of {} bytes for each of {input} chunks of input and {output} of \
+         output",
+        header.alignment
+    ));
+    if let [one, several] = verdict.stretches[..] {
+        lines.push(format!("loops were laid out with {one} and with {several} stretches"));
+    }
+    if header.doubled {
+        lines.push("two calls were laid out, one for each half of the scratch".to_owned());
+    }
+    lines
+}
+
+pub(crate) fn describe(program: &Program, verdict: &Verdict) -> Described {
+    let header = &program.header;
+    let (operations, blocks) = program.size();
+    Described {
+        name: header.name.clone(),
+        coll: header.coll.clone(),
+        collective: header.collective.map(Collective::name),
+        nranks: header.nranks,
+        protocol: protocol(program),
+        operations,
+        blocks,
+        seconds: 0.0,
+        modes: vec![Proved::new(&verdict.checked)],
+        orders: verdict.orders,
+        stretches: verdict.stretches.clone(),
+        min_bytes: header.min_bytes,
+        max_bytes: header.max_bytes,
+    }
+}
+
+/// `roundelay emit mscclpp`: the plan of an algorithm at one number of ranks.
+pub(crate) fn plan(
+    algorithm: &Configured,
+    nranks: u32,
+    in_place: bool,
+) -> Result<String, Vec<Diagnostic>> {
+    let proved = prove_source(algorithm, nranks)?;
+    let place = |all: Vec<_>| all.into_iter().map(|f| algorithm.diagnostic(f, nranks)).collect();
+    export(&proved, in_place).map_err(place)
+}

@@ -1,0 +1,199 @@
+//! A stream as thread blocks. Threads of a block wait for each other at a `nop`, which stands between what is written
+//! and its signal, between a wait and what relies on it, and between ops on the same chunks. A stream that is too long
+//! for one block goes on in another, which waits for the first.
+
+use super::plan::{Block, Chunk, Data, Op, Side};
+use crate::exchange::mscclpp::table::{CHANNELS, CHANNELS_OF_OP, OPERATIONS};
+use crate::exchange::terms::Memory;
+
+/// What a stream does.
+pub(super) enum Item {
+    Data(Data),
+    /// A post or a wait on a channel of the rank.
+    Signal(u32),
+    Wait(u32),
+    /// The same on a semaphore.
+    Release(u32),
+    Acquire(u32),
+}
+
+/// What numbers mean that are given out as they are needed.
+#[derive(Default)]
+pub(super) struct Numbers {
+    pub(super) remotes: Vec<(u32, Memory)>,
+    pub(super) semaphores: u32,
+}
+
+impl Numbers {
+    fn remote(&mut self, chunk: &Chunk) -> u32 {
+        let buffer = (chunk.rank, chunk.memory);
+        let known = self.remotes.iter().position(|known| *known == buffer);
+        known.unwrap_or_else(|| {
+            self.remotes.push(buffer);
+            self.remotes.len() - 1
+        }) as u32
+    }
+
+    /// A semaphore that nobody uses yet.
+    pub(super) fn semaphore(&mut self) -> u32 {
+        self.semaphores += 1;
+        self.semaphores - 1
+    }
+}
+
+/// A stream on its way to blocks.
+pub(super) struct Writer<'a> {
+    own: u32,
+    numbers: &'a mut Numbers,
+    /// Whether two places share memory.
+    meet: &'a dyn Fn(&Chunk, &Chunk) -> bool,
+    done: Vec<Block>,
+    block: Block,
+    /// What was moved since the last `nop`, and whether there was a wait.
+    moved: Vec<Data>,
+    waited: bool,
+}
+
+/// Ops that an item may take: a `nop` and itself.
+const ITEM: usize = 2;
+/// Ops that the end of a block may take: a `nop` and the release of the next.
+const END: usize = 2;
+
+impl<'a> Writer<'a> {
+    pub(super) fn new(
+        own: u32,
+        numbers: &'a mut Numbers,
+        meet: &'a dyn Fn(&Chunk, &Chunk) -> bool,
+    ) -> Self {
+        let (done, block, moved) = (Vec::new(), Block::default(), Vec::new());
+        Self { own, numbers, meet, done, block, moved, waited: false }
+    }
+
+    /// The blocks of a stream.
+    pub(super) fn blocks(mut self, items: Vec<Item>) -> Vec<Block> {
+        for item in items {
+            if !self.fits(&item) {
+                self.go_on();
+            }
+            self.item(item);
+        }
+        self.done.push(self.block);
+        self.done
+    }
+
+    /// Whether a block has room for one more item.
+    fn fits(&self, item: &Item) -> bool {
+        let more = |known: &[u32], new: &[u32]| {
+            known.len() + new.iter().filter(|id| !known.contains(id)).count() <= CHANNELS
+        };
+        let room = self.block.ops.len() + ITEM + END <= OPERATIONS;
+        room && match item {
+            Item::Signal(id) | Item::Wait(id) => more(&self.block.channels, &[*id]),
+            // Each buffer of a peer may be new.
+            Item::Data(data) => {
+                let far = data.srcs.iter().chain(&data.dsts).filter(|chunk| chunk.rank != self.own);
+                self.block.remotes.len() + far.count() <= CHANNELS
+            }
+            Item::Release(_) | Item::Acquire(_) => true,
+        }
+    }
+
+    fn go_on(&mut self) {
+        let next = self.numbers.semaphore();
+        self.item(Item::Release(next));
+        self.done.push(std::mem::take(&mut self.block));
+        (self.moved, self.waited) = (Vec::new(), false);
+        self.item(Item::Acquire(next));
+    }
+
+    fn nop(&mut self) {
+        self.block.ops.push(Op::Nop);
+        (self.moved, self.waited) = (Vec::new(), false);
+    }
+
+    fn item(&mut self, item: Item) {
+        match item {
+            Item::Data(data) => {
+                if self.waited || self.moved.iter().any(|early| self.collide(early, &data)) {
+                    self.nop();
+                }
+                let op = self.data(&data);
+                self.block.ops.push(op);
+                self.moved.push(data);
+            }
+            Item::Signal(id) => {
+                self.settle();
+                let id = number(&mut self.block.channels, id);
+                match self.block.ops.last_mut() {
+                    Some(Op::Signal(ids)) if joins(ids, id) => ids.push(id),
+                    _ => self.block.ops.push(Op::Signal(vec![id])),
+                }
+            }
+            Item::Release(id) => {
+                self.settle();
+                match self.block.ops.last_mut() {
+                    Some(Op::Release(ids)) if joins(ids, id) => ids.push(id),
+                    _ => self.block.ops.push(Op::Release(vec![id])),
+                }
+            }
+            Item::Wait(id) => {
+                let id = number(&mut self.block.channels, id);
+                match self.block.ops.last_mut() {
+                    Some(Op::Wait(ids)) if joins(ids, id) => ids.push(id),
+                    _ => self.block.ops.push(Op::Wait(vec![id])),
+                }
+                self.waited = true;
+            }
+            Item::Acquire(id) => {
+                match self.block.ops.last_mut() {
+                    Some(Op::Acquire(ids)) if joins(ids, id) => ids.push(id),
+                    _ => self.block.ops.push(Op::Acquire(vec![id])),
+                }
+                self.waited = true;
+            }
+        }
+    }
+
+    /// Before a signal all threads are done with what it is for.
+    fn settle(&mut self) {
+        if self.waited || !self.moved.is_empty() {
+            self.nop();
+        }
+    }
+
+    fn collide(&self, early: &Data, late: &Data) -> bool {
+        let any = |left: &[Chunk], right: &[Chunk]| {
+            left.iter().any(|left| right.iter().any(|right| (self.meet)(left, right)))
+        };
+        any(&early.srcs, &late.dsts) || any(&early.dsts, &late.srcs) || any(&early.dsts, &late.dsts)
+    }
+
+    fn data(&mut self, data: &Data) -> Op {
+        let mut sides = |chunks: &[Chunk]| -> Vec<(Side, Chunk)> {
+            let side = |chunk: &Chunk| {
+                if chunk.rank == self.own {
+                    return (Side::Own(chunk.memory), *chunk);
+                }
+                let id = self.numbers.remote(chunk);
+                (Side::Peer(number(&mut self.block.remotes, id)), *chunk)
+            };
+            chunks.iter().map(side).collect()
+        };
+        let (srcs, dsts) = (sides(&data.srcs), sides(&data.dsts));
+        Op::Data { name: data.name, srcs, dsts }
+    }
+}
+
+/// Whether one more fits an op: two threads must not use one channel.
+fn joins<T: PartialEq + Copy>(ids: &[T], id: T) -> bool {
+    ids.len() < CHANNELS_OF_OP && !ids.contains(&id)
+}
+
+/// The number of something in a block.
+fn number(known: &mut Vec<u32>, id: u32) -> usize {
+    let at = known.iter().position(|known| *known == id);
+    at.unwrap_or_else(|| {
+        known.push(id);
+        known.len() - 1
+    })
+}

@@ -1,0 +1,112 @@
+//! A proved schedule as an execution plan: streams are thread blocks, signals between ranks are channels, and signals
+//! between streams of a rank are semaphores. The text is read and proved before anybody sees it.
+
+mod blocks;
+mod moves;
+mod plan;
+mod pulls;
+mod streams;
+
+use self::blocks::Numbers;
+use self::plan::{Gpu, Plan};
+use self::streams::{Grid, Streams};
+use super::Text;
+use crate::collective::Collective;
+use crate::diagnostics::{Code, Finding};
+use crate::ids::{RankId, SpanId};
+use crate::schedule::{Buffer, Schedule};
+use crate::verify::Proved;
+
+/// Blocks of a rank: each wants a multiprocessor for itself, and all must run at once. An A100 has so many.
+const BLOCKS: usize = 108;
+/// Chunks of a buffer.
+const CHUNKS: u64 = 1 << 20;
+
+/// The text of the plan of a schedule, for calls in place or with input and output apart.
+///
+/// # Errors
+/// E0704 for what plans or the executor do not have; E0408 for an algorithm that has no in-place form.
+pub fn export(proved: &Proved, in_place: bool) -> Result<String, Vec<Finding>> {
+    let schedule = proved.schedule();
+    if in_place && !proved.proof().in_place {
+        let title = "this algorithm has no in-place form".to_owned();
+        return Err(vec![Finding::new(Code::NoInPlace, SpanId::default(), title)]);
+    }
+    let plan = plan(schedule, in_place).map_err(|finding| vec![*finding])?;
+    let text = plan.text();
+    check(schedule, &text, in_place)?;
+    Ok(text)
+}
+
+fn refused(at: SpanId, title: impl Into<String>) -> Box<Finding> {
+    Box::new(Finding::new(Code::NotExportable, at, title.into()))
+}
+
+fn plan(schedule: &Schedule, in_place: bool) -> Result<Plan, Box<Finding>> {
+    let collective = match schedule.collective {
+        Collective::AllReduce => "allreduce",
+        Collective::AllGather => "allgather",
+        Collective::ReduceScatter => "reducescatter",
+        Collective::AllToAll => "alltoall",
+        other => {
+            let title =
+                format!("no plan is for {other}: a plan does not say which rank is the root");
+            return Err(refused(SpanId::default(), title));
+        }
+    };
+    let Some(grid) = Grid::new(schedule, CHUNKS) else {
+        let title = format!("the data is cut into more than {CHUNKS} equal chunks");
+        return Err(refused(SpanId::default(), title));
+    };
+    let streams = Streams::new(schedule, &grid, in_place)?;
+    let mut gpus = Vec::new();
+    for rank in (0..schedule.nranks).map(RankId) {
+        let mut numbers = Numbers::default();
+        let (blocks, spare) = streams.blocks(rank, &mut numbers);
+        if blocks.len() > BLOCKS {
+            let title = format!("{} blocks of a rank, and {BLOCKS} run at once", blocks.len());
+            return Err(refused(SpanId::default(), title));
+        }
+        let chunks = |buffer| grid.chunks(schedule.units(buffer, rank));
+        gpus.push(Gpu {
+            chunks: [chunks(Buffer::Input), chunks(Buffer::Output), grid.scratch() + spare],
+            blocks,
+            channels: streams.channels(rank),
+            remotes: numbers.remotes,
+            semaphores: numbers.semaphores,
+        });
+    }
+    let size = gpus.iter().flat_map(|gpu| gpu.chunks).max().unwrap_or(1).max(1);
+    let of_call = match schedule.collective {
+        Collective::AllGather => gpus[0].chunks[1],
+        _ => gpus[0].chunks[0],
+    };
+    // Offsets have 32 bits.
+    let max_bytes = u64::from(u32::MAX) / u64::from(size) * u64::from(of_call);
+    Ok(Plan { name: schedule.algorithm.clone(), collective, in_place, max_bytes, gpus })
+}
+
+/// Reads and proves what was written.
+fn check(schedule: &Schedule, text: &str, in_place: bool) -> Result<(), Vec<Finding>> {
+    let Text { source, program, errors, .. } = super::read("plan.json", text.as_bytes());
+    let verdict = program.map(|program| (program.header.clone(), program.verdict(&source)));
+    let wrong = match &verdict {
+        Some((header, verdict)) => {
+            let same = header.collective == Some(schedule.collective)
+                && header.nranks == schedule.nranks
+                && header.in_place == in_place;
+            match verdict.checked.errors.first() {
+                Some(error) => Some(format!("{}: {}", error.code, error.title)),
+                None => (!same || verdict.checked.proved.is_none()).then(|| "its head".to_owned()),
+            }
+        }
+        None => Some(errors.first().map_or_else(String::new, |error| error.title.clone())),
+    };
+    match wrong {
+        None => Ok(()),
+        Some(why) => {
+            let title = format!("the plan that was made is not right: {why}");
+            Err(vec![Finding::new(Code::Unproved, SpanId::default(), title)])
+        }
+    }
+}
