@@ -176,6 +176,34 @@ fn calls_mean_the_same_to_both() {
     }
 }
 
+/// Algorithms for counts that are multiples of a number.
+pub(crate) mod multiples {
+    roundelay::include_collective!("data/multiples.coll");
+}
+
+#[test]
+fn multiples_mean_the_same_to_both() {
+    use multiples::{PackedAllReduce, PackedByAll, PackedInPairs, PackedInParts, Several};
+
+    let text = std::fs::read_to_string(root().join("tests/data/multiples.coll")).unwrap();
+    let source = Source::from_text("data/multiples.coll", &text);
+    let program = compile(&source, Frontend::File).expect("a right source");
+    let expanded: [(&dyn Algorithm, u64); 5] = [
+        (&PackedAllReduce::new(), 6),
+        (&PackedInParts::new(), 36),
+        (&PackedInPairs::new(), 6),
+        (&PackedByAll::new(), 18),
+        (&Several::new(), 72),
+    ];
+    for (algorithm, (expanded, multiple)) in program.algorithms.into_iter().zip(expanded) {
+        let walked = Configured::new(algorithm, &source);
+        for nranks in 1..=8 {
+            same(expanded, &walked, nranks);
+        }
+        assert_eq!(expanded.schedule(6).expect("a schedule").multiple, multiple);
+    }
+}
+
 /// Every primitive, and every form of a fifo.
 mod fifo {
     roundelay::include_collective!("data/fifo.coll");

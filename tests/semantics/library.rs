@@ -14,6 +14,8 @@ mod kinds;
 mod levels;
 #[path = "library/matrix.rs"]
 mod matrix;
+#[path = "library/multiples.rs"]
+mod multiples;
 #[path = "library/processes.rs"]
 mod processes;
 #[path = "library/random.rs"]

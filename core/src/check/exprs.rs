@@ -1,7 +1,7 @@
 //! Expressions: the type of each, and the names in it resolved.
 
 use super::hir::{Expr, ExprKind, Ty};
-use super::stmts::COUNT;
+use super::scope::COUNT;
 use super::{Checker, Frontend, constructors, scope};
 use crate::diagnostics::{Code, Diagnostic};
 use crate::source::Span;

@@ -36,6 +36,9 @@ impl Scope {
 /// Values that every program has.
 pub(super) const PREDEFINED: [&str; 5] = ["rank", "nranks", "local", "input", "output"];
 
+/// The number of elements of a call, which only a `require` may ask about. A page may name something else so.
+pub(super) const COUNT: &str = "count";
+
 /// Why a name cannot be declared, if so.
 pub(super) fn reserved(name: &str) -> Option<&'static str> {
     match name {

@@ -4,6 +4,7 @@ use super::exprs::wrong;
 use super::hir::{
     Demand, Expr, ExprKind, Iter, Primitive, Signal, Step, Stmt, StmtKind, Ty, VarId,
 };
+use super::scope::COUNT;
 use super::{Checker, DeclaredStep, ast_type};
 use crate::diagnostics::{Code, Diagnostic};
 use crate::ids::SpanId;
@@ -12,9 +13,6 @@ use crate::syntax::{ast, habits};
 
 /// Why nobody signals itself.
 const ORDERED: &str = "ops of one rank are ordered already; `parallel` is joined at its end";
-
-/// The number of elements of a call, which only a `require` may ask about.
-pub(super) const COUNT: &str = "count";
 
 /// What a condition says that the count is a multiple of, if that is what it says.
 fn divisor(condition: &ast::Expr) -> Option<&ast::Expr> {

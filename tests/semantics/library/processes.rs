@@ -16,7 +16,7 @@ use super::values::{Told, Values};
 
 /// Where the buffers of ranks lie.
 #[derive(Clone, Copy, Debug, PartialEq)]
-enum Memory {
+pub(super) enum Memory {
     Own,
     Arena,
     /// Every other rank's in the arena.
@@ -57,7 +57,7 @@ fn run(subject: Subject) {
 }
 
 /// Runs out of place, and in place where there is that, each a few times; results are held against one caller's.
-fn check(
+pub(super) fn check(
     worlds: &[Arc<World>],
     proved: &Proved,
     (level, count, kind): (Level, u64, Kind),
