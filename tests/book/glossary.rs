@@ -17,8 +17,8 @@ const GLOSSARY: &str = "reference/glossary.md";
 const AVOIDED: &[(&str, &str, &[&str])] = &[
     ("team", "communicator, or group", &["guide/coming_from.md"]),
     ("teams", "communicators, or groups", &["guide/coming_from.md"]),
-    ("chunk", "piece", &["guide/coming_from.md", "guide/contest.md"]),
-    ("chunks", "pieces", &["guide/coming_from.md", "guide/contest.md"]),
+    ("chunk", "piece", &["guide/coming_from.md", "guide/contest.md", "guide/msccl.md"]),
+    ("chunks", "pieces", &["guide/coming_from.md", "guide/contest.md", "guide/msccl.md"]),
     ("alpha", "L", &["guide/coming_from.md"]),
     ("beta", "1/B", &["guide/coming_from.md"]),
     ("M/b", "S/B", &[]),
