@@ -12,6 +12,7 @@ mod regions;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::fmt::Write as _;
 
+use super::picture::wrapped;
 use crate::check::Frontend;
 use crate::diagnostics::{Code, Diagnostic, Finding};
 use crate::ids::{RankId, SpanId};
@@ -21,7 +22,7 @@ use crate::schedule::Operand;
 use crate::stages::stage;
 use crate::syntax::{Source, parse, printer};
 use crate::{compile, prove_source};
-use moves::moves;
+use moves::Move;
 use regions::Regions;
 
 /// What is written as an algorithm.
@@ -48,7 +49,7 @@ fn made(export: &Export<'_>) -> Result<String, Box<Finding>> {
     let mut text = head(export);
     text.push_str(&regions.declared());
     for rank in (0..schedule.nranks).map(RankId) {
-        let lines = Rank::lines(export.form, &regions, rank)?;
+        let lines = Lines::of(export.form, &regions, rank)?;
         if !lines.is_empty() {
             let _ = write!(text, "\nif rank == {rank} {{\n{lines}}}\n");
         }
@@ -73,14 +74,19 @@ fn head(export: &Export<'_>) -> String {
     };
     let modes =
         if export.form.proof().in_place { "out of place and in place" } else { "out of place" };
-    let mut text = format!(
-        "/// `{}` of {file}, line by line for each of its {nranks} ranks.\n///\n\
-         /// Written by `roundelay emit coll`, which proved it for {counts}, {modes}: no deadlock, no data\n\
-         /// race, every contribution exactly once. `TxDataSignal` says that data is there, the peer\n\
-         /// pulls it, and its `TxAck` says that it was taken.\n\
-         #[verify(nranks = {nranks})]\n",
-        one_line(name),
+    let told = format!(
+        "Written by `roundelay emit coll`, which proved it for {counts}, {modes}: no deadlock, no data race, every \
+         contribution exactly once. `TxDataSignal` says that data is there, its peer pulls it, and `TxAck` says that it \
+         was taken.",
     );
+    let name_there = one_line(name);
+    let mut text = format!(
+        "/// `{name_there}` of {file}, line by line for each of its {nranks} ranks.\n///\n"
+    );
+    for line in wrapped(&told, 100) {
+        let _ = writeln!(text, "/// {line}");
+    }
+    let _ = writeln!(text, "#[verify(nranks = {nranks})]");
     if schedule.out_of_place {
         text.push_str("#[out_of_place]\n");
     }
@@ -145,27 +151,30 @@ fn read_back(export: &Export<'_>, text: &str) -> Result<String, Box<Finding>> {
 }
 
 /// The lines of a rank in the making.
-struct Rank<'a> {
+struct Lines<'a> {
     form: &'a TwoSided,
     regions: &'a Regions<'a>,
     rank: RankId,
     peers: BTreeSet<RankId>,
     /// Messages on their way, by whether this rank sends them and by peer, in the order in which they began.
     open: BTreeMap<(bool, RankId), VecDeque<MessageId>>,
+    /// What is moved next, as long as it may grow.
+    next: Option<Move>,
     text: String,
 }
 
-impl<'a> Rank<'a> {
-    fn lines(
+impl<'a> Lines<'a> {
+    fn of(
         form: &'a TwoSided,
         regions: &'a Regions<'a>,
         rank: RankId,
     ) -> Result<String, Box<Finding>> {
         let (peers, open) = (BTreeSet::new(), BTreeMap::new());
-        let mut all = Self { form, regions, rank, peers, open, text: String::new() };
+        let mut all = Self { form, regions, rank, peers, open, next: None, text: String::new() };
         for action in form.actions(rank) {
             all.action(*action)?;
         }
+        all.done()?;
         let peers = all.peers.iter().map(|peer| format!("let p{peer} = peer({peer});\n"));
         Ok(peers.collect::<String>() + &all.text)
     }
@@ -174,9 +183,10 @@ impl<'a> Rank<'a> {
         match action {
             Action::Send(id) => {
                 let Message { to, source, .. } = *self.form.message(id);
+                self.done()?;
                 self.peers.insert(to);
                 let source = Operand { rank: self.rank, region: source };
-                let what = self.regions.name(source, None);
+                let what = self.regions.whole(source);
                 let _ = writeln!(self.text, "p{to}.TxDataSignal(); // {what}");
                 self.open.entry((true, to)).or_default().push_back(id);
             }
@@ -190,9 +200,26 @@ impl<'a> Rank<'a> {
             Action::Move(id) => {
                 let schedule = self.form.schedule();
                 let op = schedule.op(id);
-                let operands = (schedule.srcs(op), schedule.dsts(op));
-                self.text.push_str(&moves(self.regions, self.rank, operands)?);
+                self.then(Move::new(self.regions, schedule.srcs(op), schedule.dsts(op)))?;
             }
+        }
+        Ok(())
+    }
+
+    /// Moves next, together with what was to be moved before where that is one move.
+    fn then(&mut self, next: Move) -> Result<(), Box<Finding>> {
+        let both = self.next.as_ref().and_then(|before| before.and(&next));
+        if both.is_none() {
+            self.done()?;
+        }
+        self.next = Some(both.unwrap_or(next));
+        Ok(())
+    }
+
+    /// Writes what was to be moved.
+    fn done(&mut self) -> Result<(), Box<Finding>> {
+        if let Some(next) = self.next.take() {
+            self.text.push_str(&next.lines(self.regions, self.rank)?);
         }
         Ok(())
     }
@@ -206,6 +233,7 @@ impl<'a> Rank<'a> {
         let behind = open.iter().position(|other| *other == id).map_or(0, |at| at + 1);
         let ended: Vec<_> = open.drain(..behind).collect();
         let (sends, peer) = way;
+        self.done()?;
         for id in ended {
             if sends {
                 let _ = writeln!(self.text, "p{peer}.RxAck();");
@@ -215,7 +243,8 @@ impl<'a> Rank<'a> {
             let source = Operand { rank: from, region: source };
             let target = Operand { rank: to, region: target };
             let _ = writeln!(self.text, "p{peer}.RxDataSignal();");
-            self.text.push_str(&moves(self.regions, self.rank, (&[source], &[target]))?);
+            self.then(Move::new(self.regions, &[source], &[target]))?;
+            self.done()?;
             let _ = writeln!(self.text, "p{peer}.TxAck();");
         }
         Ok(())

@@ -1,4 +1,6 @@
-//! A move as lines of `copy` and `reduce`.
+//! Moves as lines of `copy` and `reduce`.
+
+use std::fmt::Write as _;
 
 use super::regions::{Regions, Stretch};
 use super::unfit;
@@ -6,36 +8,91 @@ use crate::diagnostics::Finding;
 use crate::ids::RankId;
 use crate::schedule::Operand;
 
-/// The lines of a move of `rank`: of its sources and its destinations.
-pub(super) fn moves(
-    regions: &Regions<'_>,
-    rank: RankId,
-    (srcs, dsts): (&[Operand], &[Operand]),
-) -> Result<String, Box<Finding>> {
-    let all: Vec<Operand> = srcs.iter().chain(dsts).copied().collect();
-    let stretches: Vec<Stretch> = all.iter().map(|operand| regions.stretch(*operand)).collect();
-    let steps = steps(&all, &stretches, srcs.len())?;
-    let mut text = String::new();
-    for part in regions.parts(&stretches) {
-        let name = |at: &usize| {
-            let operand = all[*at];
-            let name = regions.name(operand, Some(part));
-            if operand.rank == rank {
-                format!("local.{name}")
-            } else {
-                format!("p{}.{name}", operand.rank)
-            }
-        };
-        for step in &steps {
-            text.push_str(&match step {
-                Step::Copy(src, dsts) => format!("copy({}, {});\n", name(src), list(dsts, name)),
-                Step::Reduce(srcs, dst) => {
-                    format!("reduce({}, {});\n", list(srcs, name), name(dst))
-                }
-            });
-        }
+/// A move between stretches of one length.
+pub(super) struct Move {
+    /// Its sources and then its destinations.
+    all: Vec<Stretch>,
+    /// The number of its sources.
+    srcs: usize,
+}
+
+impl Move {
+    pub(super) fn new(regions: &Regions<'_>, srcs: &[Operand], dsts: &[Operand]) -> Self {
+        let all = srcs.iter().chain(dsts).map(|operand| regions.stretch(*operand));
+        Self { all: all.collect(), srcs: srcs.len() }
     }
-    Ok(text)
+
+    /// Both moves as one, where the next one goes on behind this one and reads nothing that this one writes.
+    pub(super) fn and(&self, next: &Self) -> Option<Self> {
+        if (self.srcs, self.all.len()) != (next.srcs, next.all.len()) {
+            return None;
+        }
+        let both = self.all.iter().zip(&next.all).map(|(one, next)| one.and(*next));
+        let all = both.collect::<Option<Vec<Stretch>>>()?;
+        let (srcs, dsts) = all.split_at(self.srcs);
+        let apart = |dst: &Stretch| srcs.iter().all(|src| src == dst || !src.meets(*dst));
+        dsts.iter().all(apart).then_some(Self { all, srcs: self.srcs })
+    }
+
+    /// The lines that `rank` does it in.
+    pub(super) fn lines(
+        &self,
+        regions: &Regions<'_>,
+        rank: RankId,
+    ) -> Result<String, Box<Finding>> {
+        let steps = self.steps()?;
+        let mut text = String::new();
+        for part in regions.parts(&self.all) {
+            let name = |at: &usize| {
+                let stretch = self.all[*at].part(part);
+                let whose = match stretch.rank {
+                    own if own == rank => "local".to_owned(),
+                    peer => format!("p{peer}"),
+                };
+                format!("{whose}.{}", regions.name(stretch))
+            };
+            for step in &steps {
+                let (word, from, to) = match step {
+                    Step::Copy(src, dsts) => ("copy", name(src), list(dsts, name)),
+                    Step::Reduce(srcs, dst) => ("reduce", list(srcs, name), name(dst)),
+                };
+                let _ = writeln!(text, "{word}({from}, {to});");
+            }
+        }
+        Ok(text)
+    }
+
+    /// What it is done in.
+    ///
+    /// The language reduces into what the destination holds. Where the first source is no destination, it is copied to
+    /// one that no other source lies in; or, of two sources, the first is reduced into the second.
+    fn steps(&self) -> Result<Vec<Step>, Box<Finding>> {
+        let Self { all, srcs } = self;
+        let dsts = *srcs..all.len();
+        let others = || (1..*srcs).collect::<Vec<_>>();
+        let free = |dst: &usize| !(1..*srcs).any(|src| all[*dst].meets(all[src]));
+        let mut steps = Vec::new();
+        let from = if *srcs == 1 {
+            0
+        } else if all[dsts.clone()].contains(&all[0]) {
+            steps.push(Step::Reduce(others(), 0));
+            0
+        } else if let Some(dst) = dsts.clone().find(free) {
+            steps.push(Step::Copy(0, vec![dst]));
+            steps.push(Step::Reduce(others(), dst));
+            dst
+        } else if *srcs == 2 && all[dsts.clone()].contains(&all[1]) {
+            steps.push(Step::Reduce(vec![0], 1));
+            1
+        } else {
+            return Err(unfit("a sum of several regions is written over a part of one of them"));
+        };
+        let rest: Vec<usize> = dsts.filter(|dst| all[*dst] != all[from]).collect();
+        if !rest.is_empty() {
+            steps.push(Step::Copy(from, rest));
+        }
+        Ok(steps)
+    }
 }
 
 /// A line, with the numbers of its operands.
@@ -51,36 +108,4 @@ fn list(all: &[usize], name: impl Fn(&usize) -> String) -> String {
         [one] => name(one),
         _ => format!("[{}]", all.iter().map(name).collect::<Vec<_>>().join(", ")),
     }
-}
-
-/// What a move is done in, where the first `nsrcs` operands are its sources.
-///
-/// The language reduces into what the destination holds. Where the first source is no destination, it is copied to one
-/// that no other source lies in; or, of two sources, the first is reduced into the second.
-fn steps(all: &[Operand], stretches: &[Stretch], nsrcs: usize) -> Result<Vec<Step>, Box<Finding>> {
-    let same = |a: usize, b: usize| all[a].rank == all[b].rank && stretches[a] == stretches[b];
-    let meets = |a: usize, b: usize| all[a].rank == all[b].rank && stretches[a].meets(stretches[b]);
-    let dsts = nsrcs..all.len();
-    let others = |but: usize| dsts.clone().filter(|at| !same(*at, but)).collect::<Vec<_>>();
-    let mut steps = Vec::new();
-    let from = if nsrcs == 1 {
-        0
-    } else if dsts.clone().any(|dst| same(dst, 0)) {
-        steps.push(Step::Reduce((1..nsrcs).collect(), 0));
-        0
-    } else if let Some(dst) = dsts.clone().find(|dst| !(1..nsrcs).any(|src| meets(*dst, src))) {
-        steps.push(Step::Copy(0, vec![dst]));
-        steps.push(Step::Reduce((1..nsrcs).collect(), dst));
-        dst
-    } else if nsrcs == 2 && dsts.clone().any(|dst| same(dst, 1)) {
-        steps.push(Step::Reduce(vec![0], 1));
-        1
-    } else {
-        return Err(unfit("a sum of several regions is written over a part of one of them"));
-    };
-    let rest = others(from);
-    if !rest.is_empty() {
-        steps.push(Step::Copy(from, rest));
-    }
-    Ok(steps)
 }

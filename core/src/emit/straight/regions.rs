@@ -12,20 +12,32 @@ use crate::schedule::{Buffer, Operand, Region, Schedule};
 /// The most chunks of a buffer.
 const CHUNKS: u64 = 1 << 20;
 
-/// A stretch of chunks of a buffer; of scratch, of its slots one behind the other.
+/// A stretch of chunks of a rank's buffer; of scratch, of its slots one behind the other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Stretch {
+    pub(super) rank: RankId,
     buffer: Buffer,
     first: u64,
-    pub(super) len: u64,
+    len: u64,
 }
 
 impl Stretch {
     /// Whether two have chunks in common.
     pub(super) fn meets(self, other: Self) -> bool {
-        self.buffer == other.buffer
+        (self.rank, self.buffer) == (other.rank, other.buffer)
             && self.first < other.first + other.len
             && other.first < self.first + self.len
+    }
+
+    /// Both as one, if `next` begins where this one ends.
+    pub(super) fn and(self, next: Self) -> Option<Self> {
+        let behind = Self { first: self.first + self.len, len: next.len, ..self };
+        (behind == next).then_some(Self { len: self.len + next.len, ..self })
+    }
+
+    /// So many chunks of it from one on.
+    pub(super) fn part(self, (at, len): (u64, u64)) -> Self {
+        Self { first: self.first + at, len, ..self }
     }
 }
 
@@ -93,8 +105,8 @@ impl<'a> Regions<'a> {
         }
         for operand in operands {
             let stretch = all.stretch(operand);
-            for (at, len) in all.parts(&[stretch]) {
-                all.note(Stretch { first: stretch.first + at, len, ..stretch });
+            for part in all.parts(&[stretch]) {
+                all.note(stretch.part(part));
             }
         }
         let narrow = |slots: &Slots| slots.used && slots.shape != sizes[like];
@@ -132,7 +144,7 @@ impl<'a> Regions<'a> {
             }
             _ => 0,
         };
-        Stretch { buffer, first: slot + lo - base, len: hi - lo }
+        Stretch { rank: operand.rank, buffer, first: slot + lo - base, len: hi - lo }
     }
 
     fn slots(&self, id: ScratchId) -> &Slots {
@@ -196,10 +208,16 @@ impl<'a> Regions<'a> {
         text
     }
 
-    /// A part of an operand without its rank, or all of it.
-    pub(super) fn name(&self, operand: Operand, part: Option<(u64, u64)>) -> String {
-        let Stretch { buffer, first, len } = self.stretch(operand);
-        let (first, len) = part.map_or((first, len), |(at, len)| (first + at, len));
+    /// The name of an operand for a comment, without its rank.
+    pub(super) fn whole(&self, operand: Operand) -> String {
+        let stretch = self.stretch(operand);
+        let parts = self.parts(&[stretch]).into_iter().map(|part| self.name(stretch.part(part)));
+        parts.collect::<Vec<_>>().join(", ")
+    }
+
+    /// The name of a stretch within one declared slot, without its rank.
+    pub(super) fn name(&self, stretch: Stretch) -> String {
+        let Stretch { buffer, first, len, .. } = stretch;
         let user = |at: usize| {
             let [whole, chunks] = NAMES[at];
             if len == self.sizes[at] {
