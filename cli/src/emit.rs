@@ -1,13 +1,16 @@
 //! `roundelay emit`: what a source becomes, at each stage that can be printed.
 
 use std::fmt::Write as _;
+use std::path::Path;
 
 use clap::{Args, ValueEnum};
 use roundelay::{Algorithm as _, select};
-use roundelay_core::diagnostics::{Code, Finding, Severity};
+use roundelay_core::diagnostics::{Code, Diagnostic, Finding, Severity};
 use roundelay_core::emit::rust::{Origin, expand};
 use roundelay_core::emit::steps::steps;
+use roundelay_core::emit::straight::{Export, straight};
 use roundelay_core::ids::RankId;
+use roundelay_core::messages::TwoSided;
 use roundelay_core::program::{self as core_program, Configured};
 use roundelay_core::schedule::{self, Schedule, text};
 use roundelay_core::source::Span;
@@ -240,26 +243,36 @@ pub(crate) fn main(flags: &EmitFlags) -> Result<bool, Failure> {
     Ok(true)
 }
 
-/// Prints the schedule that a program for MSCCL was proved as, or what goes between its ranks.
+/// Prints the schedule that a program for MSCCL was proved as, what goes between its ranks, or an algorithm that does the
+/// same.
 fn exchanged(flags: &EmitFlags) -> Result<bool, Failure> {
-    if !matches!(flags.what, Emit::Schedule | Emit::Steps) || flags.rank.is_some() {
-        let title = "of a program for MSCCL only its schedule and its steps are printed";
+    let printed = matches!(flags.what, Emit::Coll | Emit::Schedule | Emit::Steps);
+    if !printed || flags.rank.is_some() {
+        let title =
+            "of a program for MSCCL only its schedule, its steps and an algorithm are printed";
         return Err(Failure::usage(Code::BadCall, title)
-            .with_help("write `emit schedule FILE` or `emit steps FILE`"));
+            .with_help("write `emit schedule FILE`, `emit steps FILE` or `emit coll FILE`"));
     }
     msccl::counts_ranks(flags.nranks.is_some())?;
     let (path, lints) = (&flags.source.source, &flags.source.lints);
-    let (_, proved) = msccl::proved(path, lints, false, Format::Human)?;
+    let (source, proved) = msccl::proved(path, lints, false, Format::Human)?;
     let schedule = proved.schedule();
     let printed = match flags.what {
-        Emit::Steps => {
-            table(schedule, &[]).map_err(|findings| match findings.into_iter().next() {
-                Some(finding) => Failure::usage(finding.code, finding.title),
-                None => Failure::Program,
-            })?
-        }
-        _ => text::print(schedule),
+        Emit::Steps => table(schedule, &[]),
+        Emit::Coll => TwoSided::of(&proved).and_then(|form| {
+            let file = Path::new(path).file_name().unwrap_or_default().to_string_lossy();
+            straight(&Export { form: &form, file: &file })
+        }),
+        _ => Ok(text::print(schedule)),
     };
+    let printed = printed.map_err(|findings| {
+        let whole = |finding: Finding| {
+            let said = Diagnostic::new(finding.code, Span::default(), finding.title);
+            finding.notes.into_iter().fold(said, Diagnostic::note)
+        };
+        let errors: Vec<_> = findings.into_iter().map(whole).collect();
+        refuse(Format::Human, &errors, &source, |_| ())
+    })?;
     print(printed.trim_end());
     Ok(true)
 }

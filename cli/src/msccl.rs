@@ -345,6 +345,12 @@ impl Either {
     }
 }
 
+/// Why no device takes a program: kernels are made of algorithms.
+pub(crate) fn on_host() -> Failure {
+    Failure::usage(Code::BadFlag, "a program for MSCCL runs on the host")
+        .with_help("leave --device out")
+}
+
 /// A program that is right, in the mode that is asked for if it has that: a run in place, or out of place.
 pub(crate) fn proved(
     path: &str,

@@ -237,11 +237,7 @@ fn run_proved(
         Device::Host => host(proved, &mut inputs, flags, calls)?,
         Device::Cuda(devices) => match algorithm {
             Some(algorithm) => cuda(devices, algorithm, proved, &inputs, flags)?,
-            None => {
-                let title = "a program for MSCCL runs on the host";
-                let failure = Failure::usage(Code::BadFlag, title);
-                return Err(Stopped::Failure(failure.with_help("leave --device out")));
-            }
+            None => return Err(Stopped::Failure(msccl::on_host())),
         },
     };
     let views: Vec<&[u8]> = outputs.iter().map(Vec::as_slice).collect();

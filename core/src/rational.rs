@@ -14,7 +14,7 @@ pub struct Rat {
 }
 
 /// The least common multiple; `None` beyond 64 bits.
-pub(crate) const fn lcm(a: u64, b: u64) -> Option<u64> {
+pub const fn lcm(a: u64, b: u64) -> Option<u64> {
     if a == 0 || b == 0 {
         return Some(0);
     }

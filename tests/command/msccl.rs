@@ -1,6 +1,8 @@
 //! Programs for MSCCL's runtime: `check` and `run` of files that end in .xml, and `emit msccl`.
 
-use super::call::{TempFile, roundelay};
+use expect_test::expect_file;
+
+use super::call::{TempFile, roundelay, with_input};
 
 const RING: &str = "tests/msccl/msccl-tools-ring-8.xml";
 const GATHER: &str = "tests/msccl/azure-allgather-hierarchical-4.xml";
@@ -82,6 +84,80 @@ fn a_program_is_simulated_and_printed() {
     assert!(call.out.contains("  wait local 0->0 lane "), "{}", call.out);
     roundelay(&["emit", "steps", GATHER]).ends(0);
     roundelay(&["emit", "cuda", GATHER]).refused(2, "E0507");
+}
+
+#[test]
+fn a_program_is_printed_as_an_algorithm() {
+    let plan = "tests/mscclpp/two-rank-allreduce.json";
+    let others = ["astra-sim-ring-allreduce-8", "msccl-small-allreduce-8"];
+    let others = others.map(|name| format!("tests/msccl/{name}.xml"));
+    for (file, nranks) in [(RING, 8), (GATHER, 4), (&others[0], 8), (&others[1], 8), (plan, 2)] {
+        let text = roundelay(&["emit", "coll", file]).ends(0).out;
+        let own = TempFile::new("own.coll", text.as_bytes());
+        let call = roundelay(&["check", own.path(), "--deny", "warnings"]).ends(0);
+        assert!(call.out.contains(&format!("for nranks {nranks}:")), "{}", call.out);
+        assert_eq!(call.out.contains("in place too"), file != GATHER, "{}", call.out);
+        assert_eq!(with_input(&["fmt", "-"], text.as_bytes()).ends(0).out, text);
+        if file == plan {
+            expect_file!["../golden/two_rank_allreduce.coll"].assert_eq(&text);
+        }
+    }
+    let wrong = roundelay(&["emit", "coll", WRONG]).refused(1, "E0801");
+    assert_eq!(wrong.out, "");
+    roundelay(&["emit", "coll", RING, "-n", "8"]).refused(2, "E0507");
+}
+
+/// Its scratch is wider than the buffers like which an algorithm declares scratch, and data lies across two of them.
+const WIDE: &str = r#"<algo name="2 wide" proto="Simple" nchannels="1" nchunksperloop="2" ngpus="2" coll="allreduce"
+  inplace="0" outofplace="1">
+  <gpu id="0" i_chunks="2" o_chunks="2" s_chunks="6"><tb id="0" send="1" recv="1" chan="0">STEPS</tb></gpu>
+  <gpu id="1" i_chunks="2" o_chunks="2" s_chunks="6"><tb id="0" send="0" recv="0" chan="0">STEPS</tb></gpu>
+</algo>"#;
+
+#[test]
+fn scratch_that_is_wider_than_the_buffers() {
+    let steps = [
+        ("s", "i", 0, "s", 1),
+        ("r", "i", 0, "s", 3),
+        ("cpy", "i", 0, "o", 0),
+        ("re", "s", 3, "o", 0),
+    ];
+    let steps: String = (0..).zip(steps).map(|(at, (kind, src, from, dst, to))| {
+        format!(r#"<step s="{at}" type="{kind}" srcbuf="{src}" srcoff="{from}" dstbuf="{dst}" dstoff="{to}" cnt="2" depid="-1" deps="-1" hasdep="0"/>"#)
+    }).collect();
+    let file = TempFile::new("wide.xml", WIDE.replace("STEPS", &steps).as_bytes());
+    let text = roundelay(&["emit", "coll", file.path()]).ends(0).out;
+    let told = [
+        "pub algorithm Program2Wide() -> AllReduce {",
+        "scratch work: 3 like output;",
+        "reduce(local.work[1].split(2)[1], local.dst[0]);",
+        "reduce(local.work[2].split(2)[0], local.dst[1]);",
+    ];
+    assert!(told.iter().all(|line| text.contains(line)), "{text}");
+    let own = TempFile::new("wide.coll", text.as_bytes());
+    roundelay(&["check", own.path(), "--deny", "warnings"]).ends(0);
+}
+
+#[test]
+fn a_program_is_timed() {
+    let time = |more: &[&str]| roundelay(&[&["bench", "--iters", "1"], more].concat());
+    let both = format!("{GATHER},tests/mscclpp/two-rank-allreduce.json");
+    let json = time(&[&both, "-b", "1000", "--format", "json"]).ends(0).json();
+    let of = |row: usize, key: &str| json["results"][row][key].as_u64();
+    assert_eq!([of(0, "nranks"), of(0, "count")], [Some(4), Some(60)]);
+    assert_eq!([of(1, "nranks"), of(1, "count")], [Some(2), Some(250)]);
+    assert_eq!(json["config"]["nranks"], serde_json::json!([4, 2]));
+    // 83 floats.
+    let call = time(&["tests/mscclpp/two-rank-allreduce.json", "-b", "332"]).ends(0);
+    let told =
+        "# AllReduce on 2 ranks: counts are rounded down to multiples of 2, as it takes no others";
+    assert!(call.out.contains(told), "{}", call.out);
+    let row = call.out.lines().find(|line| !line.starts_with('#')).expect("a row");
+    assert_eq!(row.split_whitespace().take(2).collect::<Vec<_>>(), ["328", "82"]);
+    time(&[GATHER, "-b", "4K", "--callers", "processes"]).ends(0);
+    time(&[GATHER, "-n", "4"]).refused(2, "E0507");
+    time(&[WRONG]).refused(1, "E0801");
+    time(&[GATHER, "--device", "cuda"]).refused(2, "E0501");
 }
 
 #[test]

@@ -22,7 +22,8 @@ there: ranks are no devices, and one command runs them all.";
 #[derive(Args)]
 #[command(after_help = LETTERS)]
 pub(crate) struct BenchFlags {
-    /// Algorithms of the library and .coll files, separated by commas or blanks
+    /// Algorithms of the library, .coll files, and programs for MSCCL (.xml) or MSCCL++ (.json), separated by commas or
+    /// blanks
     #[arg(value_name = "ALGORITHM|FILE", value_delimiter = ',', conflicts_with = "collective")]
     pub(super) sources: Vec<String>,
     #[arg(long, required_unless_present = "sources", value_parser = collective)]

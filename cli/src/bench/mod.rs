@@ -24,6 +24,7 @@ use crate::built;
 use crate::device::Device;
 use crate::flags::CalledBy;
 use crate::memory;
+use crate::msccl;
 use crate::output;
 use crate::report::{Failure, Format};
 use crate::streams::{print, print_json};
@@ -129,7 +130,7 @@ pub(crate) fn main(flags: &BenchFlags) -> Result<bool, Failure> {
     let (groups, refused) = subject::find(flags, &nranks)?;
     let cases = cases(flags, &groups, &sizes)?;
     let config = Config {
-        nranks: nranks.counts,
+        nranks: ranks(flags, nranks, &groups),
         warmup_iters: flags.warmup,
         iters: flags.iterations,
         check: flags.check > 0,
@@ -151,6 +152,11 @@ pub(crate) fn main(flags: &BenchFlags) -> Result<bool, Failure> {
     if text {
         for line in table::head(&config) {
             print(&line);
+        }
+        for group in &groups {
+            if let Some(line) = table::rounded(group)? {
+                print(&line);
+            }
         }
         for Refused { algo, nranks, code, reason } in &refused {
             print(&format!("# refused {algo} on {nranks} ranks [{code}]: {reason}"));
@@ -201,6 +207,19 @@ fn cuda(
     Err(crate::device::absent())
 }
 
+/// The rank counts that were asked for, and those of programs for MSCCL, which have their own.
+fn ranks(flags: &BenchFlags, asked: RankCounts, groups: &[Group]) -> Vec<u32> {
+    let programs = !flags.sources.is_empty() && flags.sources.iter().all(|s| msccl::is_program(s));
+    let mut all = if programs { Vec::new() } else { asked.counts };
+    for group in groups {
+        let nranks = group.subjects[0].proved.schedule().nranks;
+        if !all.contains(&nranks) {
+            all.push(nranks);
+        }
+    }
+    all
+}
+
 fn cores() -> u32 {
     available_parallelism().map_or(1, |n| u32::try_from(n.get()).unwrap_or(u32::MAX))
 }
@@ -217,11 +236,13 @@ fn cases<'a>(
         let (collective, nranks, root) = (schedule.collective, schedule.nranks, schedule.root);
         // An op that reduces nothing is one.
         let ops: &[ReduceOp] = if collective.reduces() { &flags.ops.of } else { &[ReduceOp::Sum] };
+        let multiple = group.multiple()?;
         for &dtype in &flags.dtypes.of {
             let bytes = dtype.size() as u64;
             for &op in ops.iter().filter(|op| op.takes(dtype)) {
                 for &size in sizes {
                     let count = count(collective, nranks, size, bytes);
+                    let count = count - count % multiple;
                     for subject in &group.subjects {
                         let schedule = subject.proved.schedule();
                         let scratch = memory::needed(schedule, count, dtype, &[]);

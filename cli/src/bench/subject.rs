@@ -4,12 +4,15 @@ use roundelay::{Algorithm as _, Collective, select};
 use roundelay_core::diagnostics::{Code, Diagnostic};
 use roundelay_core::program::Configured;
 use roundelay_core::prove_source;
+use roundelay_core::rational::lcm;
 use roundelay_core::syntax::Source;
 use roundelay_core::verify::Proved;
 use serde::Serialize;
 
 use super::flags::{BenchFlags, NRANKS};
+use crate::device::Device;
 use crate::flags::{SourceFlags, TopologyFlags};
+use crate::msccl;
 use crate::program::{self, Loaded, load_with, read};
 use crate::ranks;
 use crate::report::{Failure, JsonDiagnostic, name_counts, print_all, refuse};
@@ -18,8 +21,9 @@ use crate::topology;
 /// An algorithm, proved for a rank count and a root.
 pub(super) struct Subject {
     pub(super) name: String,
+    /// Not there for a program for MSCCL, which is no algorithm of the language.
     #[cfg_attr(not(feature = "cuda"), expect(dead_code, reason = "only kernels are made of it"))]
-    pub(super) algorithm: Configured,
+    pub(super) algorithm: Option<Configured>,
     pub(super) proved: Proved,
     /// Its place among the algorithms that were asked for.
     pub(super) which: usize,
@@ -43,12 +47,33 @@ pub(super) struct Group {
     pub(super) subjects: Vec<Subject>,
 }
 
+impl Group {
+    /// Counts that all of them take are multiples of this.
+    ///
+    /// # Errors
+    /// E0507 where no such number has 64 bits.
+    pub(super) fn multiple(&self) -> Result<u64, Failure> {
+        let mut all = self.subjects.iter().map(|subject| subject.proved.schedule().multiple);
+        all.try_fold(1, lcm).ok_or_else(|| {
+            let title = "no size fits all of them: they take counts that are multiples of others";
+            Failure::usage(Code::BadCall, title).with_help("time them one by one")
+        })
+    }
+}
+
 /// An algorithm as it was read, with its text for errors in it.
 struct Named {
-    algorithm: Configured,
+    what: What,
     source: Source,
     /// Whether it was asked for by name: then a refusal is an error.
     wanted: bool,
+}
+
+/// What a name on the command line stands for.
+enum What {
+    Algorithm(Box<Configured>),
+    /// A program for MSCCL, which was proved when it was read.
+    Program(Proved),
 }
 
 /// Everything that is to be timed, and what is not.
@@ -61,11 +86,12 @@ pub(super) fn find(
     let mut refused = Vec::new();
     for &n in &nranks.counts {
         for (which, named) in algorithms.iter().enumerate() {
-            for root in roots(flags, named.algorithm.collective(), n)? {
-                let algorithm = named.rooted(root)?;
+            let What::Algorithm(algorithm) = &named.what else { continue };
+            for root in roots(flags, algorithm.collective(), n)? {
+                let algorithm = rooted(algorithm, root)?;
                 match prove_source(&algorithm, n) {
                     Ok(proved) => {
-                        add(&mut groups, Subject::new(&algorithm, proved, (which, root)));
+                        add(&mut groups, Subject::new(Some(algorithm), proved, (which, root)));
                     }
                     Err(mut errors) => {
                         let all_refused = errors.iter().all(|e| e.code == Code::RankCountRefused);
@@ -88,6 +114,11 @@ pub(super) fn find(
             }
         }
     }
+    for (which, named) in algorithms.iter().enumerate() {
+        if let What::Program(proved) = &named.what {
+            add(&mut groups, Subject::new(None, proved.clone(), (which, None)));
+        }
+    }
     Ok((groups, refused))
 }
 
@@ -107,20 +138,23 @@ pub(crate) fn answer(flags: &BenchFlags) -> u8 {
             Some(algorithms) => algorithms,
             none => none.insert(asked(flags, false)?),
         };
-        let algorithm = algorithms[shape.which].rooted(shape.root)?;
-        prove_source(&algorithm, nranks).map_err(|_| Failure::Program)
+        match &algorithms[shape.which].what {
+            What::Algorithm(algorithm) => {
+                let algorithm = rooted(algorithm, shape.root)?;
+                prove_source(&algorithm, nranks).map_err(|_| Failure::Program)
+            }
+            What::Program(proved) => Ok(proved.clone()),
+        }
     })
 }
 
-impl Named {
-    /// The algorithm with this root, or with its own.
-    fn rooted(&self, root: Option<u32>) -> Result<Configured, Failure> {
-        let mut algorithm = self.algorithm.clone();
-        if let Some(root) = root {
-            program::set(&mut algorithm, "root", &root.to_string())?;
-        }
-        Ok(algorithm)
+/// The algorithm with this root, or with its own.
+fn rooted(algorithm: &Configured, root: Option<u32>) -> Result<Configured, Failure> {
+    let mut algorithm = algorithm.clone();
+    if let Some(root) = root {
+        program::set(&mut algorithm, "root", &root.to_string())?;
     }
+    Ok(algorithm)
 }
 
 fn of_library(flags: &BenchFlags, collective: Collective) -> Result<Vec<Named>, Failure> {
@@ -135,7 +169,8 @@ fn of_library(flags: &BenchFlags, collective: Collective) -> Result<Vec<Named>, 
             program::set(&mut algorithm, name, value)?;
         }
         let source = read(algorithm.name())?;
-        wanted.push(Named { algorithm, source, wanted: false });
+        let what = What::Algorithm(Box::new(algorithm));
+        wanted.push(Named { what, source, wanted: false });
     }
     Ok(wanted)
 }
@@ -144,6 +179,10 @@ fn named(flags: &BenchFlags, warn: bool) -> Result<Vec<Named>, Failure> {
     let given = topology::given(&flags.topology)?;
     let mut wanted = Vec::new();
     for name in &flags.sources {
+        if msccl::is_program(name) {
+            wanted.push(of_msccl(flags, name)?);
+            continue;
+        }
         let source = read(name)?;
         let one = SourceFlags {
             source: name.clone(),
@@ -160,7 +199,7 @@ fn named(flags: &BenchFlags, warn: bool) -> Result<Vec<Named>, Failure> {
         match load_with(&source, &one, given.as_ref(), warn)? {
             Loaded::Ready(algorithms) => {
                 wanted.extend(algorithms.into_iter().map(|algorithm| Named {
-                    algorithm,
+                    what: What::Algorithm(Box::new(algorithm)),
                     source: source.clone(),
                     wanted: true,
                 }));
@@ -169,6 +208,17 @@ fn named(flags: &BenchFlags, warn: bool) -> Result<Vec<Named>, Failure> {
         }
     }
     Ok(wanted)
+}
+
+/// A program for MSCCL, which says itself how many ranks there are.
+fn of_msccl(flags: &BenchFlags, path: &str) -> Result<Named, Failure> {
+    msccl::counts_ranks(flags.nranks.is_some())?;
+    if flags.device.device != Device::Host {
+        return Err(msccl::on_host());
+    }
+    let (source, proved) = msccl::proved(path, &flags.lints, false, flags.format)?;
+    let source = Source::clone(&source);
+    Ok(Named { what: What::Program(proved), source, wanted: true })
 }
 
 fn refused_source(flags: &BenchFlags, errors: &[Diagnostic], source: &Source) -> Failure {
@@ -204,14 +254,18 @@ fn add(groups: &mut Vec<Group>, subject: Subject) {
 }
 
 impl Subject {
-    fn new(algorithm: &Configured, proved: Proved, (which, root): (usize, Option<u32>)) -> Self {
+    fn new(
+        algorithm: Option<Configured>,
+        proved: Proved,
+        (which, root): (usize, Option<u32>),
+    ) -> Self {
         let schedule = proved.schedule();
         let mut streams = vec![0; schedule.nranks as usize];
         for stream in &schedule.streams {
             streams[stream.rank.index()] += 1;
         }
         let streams = streams.into_iter().max().unwrap_or(0);
-        let (name, algorithm) = (algorithm.name().to_owned(), algorithm.clone());
+        let name = schedule.algorithm.clone();
         Self { name, algorithm, proved, which, root, streams }
     }
 

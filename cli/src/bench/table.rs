@@ -2,8 +2,10 @@
 
 use super::limit::{Limit, WHAT};
 use super::row::{Measurement, Row};
+use super::subject::Group;
 use super::{Config, Summary};
 use crate::built;
+use crate::report::Failure;
 
 pub(super) fn head(config: &Config) -> Vec<String> {
     let mut lines = vec![
@@ -28,6 +30,16 @@ pub(super) fn head(config: &Config) -> Vec<String> {
     ];
     lines.extend(columns("% of limit"));
     lines
+}
+
+/// What is said where counts are not those of the sizes that were asked for.
+pub(super) fn rounded(group: &Group) -> Result<Option<String>, Failure> {
+    let (multiple, schedule) = (group.multiple()?, group.subjects[0].proved.schedule());
+    let (collective, nranks) = (schedule.collective, schedule.nranks);
+    let told = format!(
+        "# {collective} on {nranks} ranks: counts are rounded down to multiples of {multiple}, as it takes no others"
+    );
+    Ok((multiple > 1).then_some(told))
 }
 
 /// The heads of the columns; the share is of the limit or of the floor.

@@ -24,4 +24,6 @@ pub mod spacetime;
 #[cfg(feature = "tools")]
 pub mod steps;
 #[cfg(feature = "tools")]
+pub mod straight;
+#[cfg(feature = "tools")]
 pub mod topology_svg;
