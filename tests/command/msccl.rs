@@ -108,8 +108,7 @@ fn a_program_is_printed_as_an_algorithm() {
 }
 
 /// Its scratch is wider than the buffers like which an algorithm declares scratch, and data lies across two of them.
-const WIDE: &str = r#"<algo name="2 wide" proto="Simple" nchannels="1" nchunksperloop="2" ngpus="2" coll="allreduce"
-  inplace="0" outofplace="1">
+const WIDE: &str = r#"<algo name="2 wide" proto="Simple" nchannels="1" nchunksperloop="2" ngpus="2" coll="allreduce" inplace="0" outofplace="1">
   <gpu id="0" i_chunks="2" o_chunks="2" s_chunks="6"><tb id="0" send="1" recv="1" chan="0">STEPS</tb></gpu>
   <gpu id="1" i_chunks="2" o_chunks="2" s_chunks="6"><tb id="0" send="0" recv="0" chan="0">STEPS</tb></gpu>
 </algo>"#;

@@ -46,15 +46,14 @@ pub fn straight(export: &Export<'_>) -> Result<String, Vec<Finding>> {
 fn made(export: &Export<'_>) -> Result<String, Box<Finding>> {
     let schedule = export.form.schedule();
     let regions = Regions::new(export.form)?;
-    let mut text = head(export);
-    text.push_str(&regions.declared());
+    let mut body = String::new();
     for rank in (0..schedule.nranks).map(RankId) {
         let lines = Lines::of(export.form, &regions, rank)?;
         if !lines.is_empty() {
-            let _ = write!(text, "\nif rank == {rank} {{\n{lines}}}\n");
+            let _ = write!(body, "\nif rank == {rank} {{\n{lines}}}\n");
         }
     }
-    text.push_str("}\n");
+    let text = head(export) + &regions.declared() + &body + "}\n";
     read_back(export, &text)
 }
 

@@ -1,5 +1,6 @@
 //! Buffers in chunks, and the names of their regions: the views and scratch that a page declares.
 
+use std::cell::Cell;
 use std::fmt::Write as _;
 
 use super::unfit;
@@ -51,8 +52,9 @@ struct Slots {
     shape: u64,
     /// Declared slots.
     count: u64,
-    used: bool,
-    cut: bool,
+    /// Whether it is named, and whether parts of it are.
+    used: Cell<bool>,
+    cut: Cell<bool>,
 }
 
 /// How the buffers of a schedule are cut and called.
@@ -63,7 +65,7 @@ pub(super) struct Regions<'a> {
     /// Chunks of input and output.
     sizes: [u64; 2],
     /// Whether parts of them are named.
-    cut: [bool; 2],
+    cut: [Cell<bool>; 2],
     /// That of the two like which scratch is declared.
     like: usize,
     scratch: Vec<Slots>,
@@ -94,23 +96,23 @@ impl<'a> Regions<'a> {
             .map(|buffer| ranks().map(|rank| schedule.units(buffer, rank)).min());
         let like = usize::from(least[1] >= least[0]);
         let sizes = units.map(|units| u64::from(units) * unit);
-        let mut all = Self { schedule, unit, sizes, cut: [false; 2], like, scratch: Vec::new() };
+        let mut all =
+            Self { schedule, unit, sizes, cut: Default::default(), like, scratch: Vec::new() };
         for scratch in &schedule.scratch {
             let width = all.chunks(scratch.width);
             let each = width.div_ceil(sizes[like].max(1)).max(1);
             let shape = if each == 1 { width } else { sizes[like] };
             let count = u64::from(scratch.slots) * each;
             let name = all.free(&scratch.name);
-            all.scratch.push(Slots { name, each, shape, count, used: false, cut: false });
+            all.scratch.push(Slots {
+                name,
+                each,
+                shape,
+                count,
+                used: Cell::default(),
+                cut: Cell::default(),
+            });
         }
-        for operand in operands {
-            let stretch = all.stretch(operand);
-            for part in all.parts(&[stretch]) {
-                all.note(stretch.part(part));
-            }
-        }
-        let narrow = |slots: &Slots| slots.used && slots.shape != sizes[like];
-        all.cut[like] |= all.scratch.iter().any(narrow);
         Ok(all)
     }
 
@@ -167,29 +169,34 @@ impl<'a> Regions<'a> {
         cuts.windows(2).map(|ends| (ends[0], ends[1] - ends[0])).collect()
     }
 
-    /// Notes what must be declared so that a stretch has a name.
-    fn note(&mut self, stretch: Stretch) {
-        match stretch.buffer {
-            Buffer::Input => self.cut[0] |= stretch.len < self.sizes[0],
-            Buffer::Output => self.cut[1] |= stretch.len < self.sizes[1],
+    /// Notes what must be declared so that a stretch within one declared slot has a name.
+    fn note(&self, Stretch { buffer, len, .. }: Stretch) {
+        let cuts = |cut: &Cell<bool>, whole: u64| cut.set(cut.get() || len < whole);
+        match buffer {
+            Buffer::Input => cuts(&self.cut[0], self.sizes[0]),
+            Buffer::Output => cuts(&self.cut[1], self.sizes[1]),
             Buffer::Scratch(id) => {
-                let slots = &mut self.scratch[id.index()];
-                slots.used = true;
-                slots.cut |= stretch.len < slots.shape;
+                let slots = self.slots(id);
+                slots.used.set(true);
+                cuts(&slots.cut, slots.shape);
             }
         }
     }
 
-    /// The declarations.
+    /// What must be declared for all names that were asked for.
     pub(super) fn declared(&self) -> String {
         let mut text = String::new();
+        let used = || self.scratch.iter().filter(|slots| slots.used.get());
+        if used().any(|slots| slots.shape != self.sizes[self.like]) {
+            self.cut[self.like].set(true);
+        }
         for (at, [buffer, chunks]) in NAMES.into_iter().enumerate() {
-            if self.cut[at] {
+            if self.cut[at].get() {
                 let _ = writeln!(text, "view {chunks} = {buffer}.split({});", self.sizes[at]);
             }
         }
         let [whole, chunks] = NAMES[self.like];
-        for slots in self.scratch.iter().filter(|slots| slots.used) {
+        for slots in used() {
             let like = if slots.shape == self.sizes[self.like] {
                 whole.to_owned()
             } else {
@@ -198,7 +205,7 @@ impl<'a> Regions<'a> {
             let Slots { name, shape, count, .. } = slots;
             if *count == 1 {
                 let _ = writeln!(text, "scratch {name}: like {like};");
-                if slots.cut {
+                if slots.cut.get() {
                     let _ = writeln!(text, "view {name}_part = {name}.split({shape});");
                 }
             } else {
@@ -211,12 +218,17 @@ impl<'a> Regions<'a> {
     /// The name of an operand for a comment, without its rank.
     pub(super) fn whole(&self, operand: Operand) -> String {
         let stretch = self.stretch(operand);
-        let parts = self.parts(&[stretch]).into_iter().map(|part| self.name(stretch.part(part)));
+        let parts = self.parts(&[stretch]).into_iter().map(|part| self.spelled(stretch.part(part)));
         parts.collect::<Vec<_>>().join(", ")
     }
 
     /// The name of a stretch within one declared slot, without its rank.
     pub(super) fn name(&self, stretch: Stretch) -> String {
+        self.note(stretch);
+        self.spelled(stretch)
+    }
+
+    fn spelled(&self, stretch: Stretch) -> String {
         let Stretch { buffer, first, len, .. } = stretch;
         let user = |at: usize| {
             let [whole, chunks] = NAMES[at];
