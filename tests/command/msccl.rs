@@ -121,9 +121,12 @@ fn scratch_that_is_wider_than_the_buffers() {
         ("cpy", "i", 0, "o", 0),
         ("re", "s", 3, "o", 0),
     ];
-    let steps: String = (0..).zip(steps).map(|(at, (kind, src, from, dst, to))| {
-        format!(r#"<step s="{at}" type="{kind}" srcbuf="{src}" srcoff="{from}" dstbuf="{dst}" dstoff="{to}" cnt="2" depid="-1" deps="-1" hasdep="0"/>"#)
-    }).collect();
+    let step = |(at, (kind, src, from, dst, to))| {
+        format!(
+            r#"<step s="{at}" type="{kind}" srcbuf="{src}" srcoff="{from}" dstbuf="{dst}" dstoff="{to}" cnt="2" depid="-1" deps="-1" hasdep="0"/>"#
+        )
+    };
+    let steps = (0..).zip(steps).map(step).collect::<Vec<_>>().concat();
     let file = TempFile::new("wide.xml", WIDE.replace("STEPS", &steps).as_bytes());
     let text = roundelay(&["emit", "coll", file.path()]).ends(0).out;
     let told = [
