@@ -196,6 +196,15 @@ impl Certificate {
         }
     }
 
+    /// For which counts, where that is not all.
+    pub(crate) fn counts(&self) -> Option<String> {
+        let (multiple, n) = (self.multiple?, self.nranks);
+        Some(format!(
+            "only for counts that are multiples of {multiple}, at {}",
+            count(n as usize, "rank")
+        ))
+    }
+
     /// Lines for a terminal.
     pub(crate) fn lines(&self, with_ideal: bool) -> Vec<String> {
         let n = self.nranks;
@@ -213,11 +222,7 @@ impl Certificate {
         let conditions: Vec<_> =
             conditions.iter().map(|c| (*c).to_owned()).chain(signals).collect();
         let Self { messages, pieces, sends_to, receives_from, .. } = self;
-        let mut lines = Vec::new();
-        if let Some(multiple) = self.multiple {
-            lines.push(format!("only for counts that are multiples of {multiple}, at {n} ranks"));
-        }
-        lines.push(always.join(", "));
+        let mut lines = vec![always.join(", ")];
         if !conditions.is_empty() {
             lines.push(conditions.join("; "));
         }

@@ -276,6 +276,9 @@ fn print_human(checked: &Checked) {
         if let Some(every) = &checked.every_nranks {
             print(&within_a_page(&format!("          {}", every.line()), 14));
         }
+        if let Some(counts) = checked.certificates.iter().rev().find_map(Certificate::counts) {
+            print(&within_a_page(&format!("          {counts}"), 14));
+        }
         // The largest run says most.
         let on_topology = !checked.bounds.is_empty();
         for line in checked.certificates.last().map_or(vec![], |c| c.lines(!on_topology)) {

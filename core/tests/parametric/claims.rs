@@ -123,6 +123,12 @@ fn expressions_outside_are_named() {
         "#]],
         ),
         (
+            "require count % (5 - nranks) == 0, \"none for 5 ranks\";",
+            expect![[r#"
+            5: `5 - nranks`: this is no divisor for some nranks
+        "#]],
+        ),
+        (
             "for k in 0..nranks - 1 { if k == 1 { left.TxAck(); } }",
             expect![[r#"
             5: `k == 1`: this holds in some rounds or for some nranks only

@@ -5,7 +5,7 @@ use super::eval::{Frame, Int, Scope, Value};
 use super::linear::{Affine, Facts, N, S};
 use super::rounds::{Action, Outside, Owned, Part, Region, Rounds, Step};
 use crate::ids::ScratchId;
-use crate::program::ir::{self, Expr, Op, Stmt, StmtKind, VarId};
+use crate::program::ir::{self, Demand, Expr, Op, Stmt, StmtKind, VarId};
 use crate::schedule::Buffer;
 use crate::schedule::params::ParamTy;
 use crate::source::Span;
@@ -167,6 +167,15 @@ impl<'a> Walk<'a> {
                     at,
                     "the slots of a fifo are counted, not named by ranks",
                 ));
+            }
+            // What holds for all counts holds for some; but the divisor must be one, at every nranks.
+            StmtKind::Demand(Demand::Multiple(of, _)) => {
+                let one = Expr { op: Op::Int(1), args: Box::new([]), span: of.span };
+                let args = Box::new([of.clone(), one]);
+                let positive = Expr { op: Op::Binary(BinOp::Ge), args, span: of.span };
+                if !self.scope.bool(&positive)? {
+                    return Err(Outside::new(of.span, "this is no divisor for some nranks"));
+                }
             }
             // What is demanded of a schedule is looked at in the schedule, and how long its loops are, too.
             StmtKind::Demand(_) | StmtKind::Limit(_) => {}
