@@ -72,7 +72,7 @@ fn wrong_flags_are_refused_by_name() {
     for (flags, code, fix) in [
         (["--dtype", "f12"], "E0501", "f8e5m2"),
         (["--op", "xor"], "E0501", "avg"),
-        (["--protocol", "ll128"], "E0501", "direct, simple, ll"),
+        (["--protocol", "ll128"], "E0501", "direct, simple and ll"),
         (["--form", "graph"], "E0501", "table"),
         (["--threads", "100"], "E0501", "32, 64"),
         (["--threads", "2048"], "E0501", "or 1024"),
