@@ -8,7 +8,7 @@
 
 use std::collections::BTreeSet;
 
-use roundelay_core::rational::Rat;
+use roundelay_core::rational::{Rat, lcm};
 use roundelay_core::schedule::Schedule;
 
 use super::arena::LINE;
@@ -58,15 +58,11 @@ pub(super) fn cuts(schedule: &Schedule) -> Option<(Vec<Rat>, u64)> {
     }
     let mut all = schedule.multiple;
     for (_, den) in &cuts {
-        all = all.checked_mul(den / gcd(all, *den))?;
+        all = lcm(all, *den)?;
     }
     let mut cuts: Vec<Rat> = cuts.into_iter().filter_map(|(num, den)| Rat::new(num, den)).collect();
     cuts.sort_unstable();
     Some((cuts, all))
-}
-
-fn gcd(a: u64, b: u64) -> u64 {
-    if b == 0 { a } else { gcd(b, a % b) }
 }
 
 impl Tiles {
