@@ -62,10 +62,9 @@ impl Shape {
         use What::{Allgather, Allreduce, Bcast, ReduceScatterBlock};
         Some(match (than, self.crowded, self.what) {
             // Its ranks keep their cores while they wait.
-            (Maker::Mpich, true, _) => 0..=END,
-            (Maker::OpenMpi, true, Allreduce | Allgather)
-            | (Maker::Intel, true, Allgather)
-            | (Maker::OpenMpi | Maker::Intel, true, ReduceScatterBlock)
+            (Maker::Mpich, true, _)
+            | (Maker::OpenMpi, true, Allreduce | Allgather | ReduceScatterBlock) => 0..=END,
+            (Maker::Intel, true, Allgather | ReduceScatterBlock)
             | (Maker::OpenMpi, false, ReduceScatterBlock) => KIB..=END,
             (Maker::OpenMpi, true, Bcast) => 8 * KIB..=END,
             (Maker::Intel, true, Allreduce) => KIB..=MIB / 2,

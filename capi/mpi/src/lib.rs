@@ -13,6 +13,7 @@ mod decide;
 mod faults;
 mod job;
 mod pass;
+mod passed;
 mod process;
 mod progress;
 mod rendezvous;

@@ -53,7 +53,7 @@ thread_local! {
 /// What is known of a communicator; `None` where MPI knows no such communicator.
 pub(crate) fn seat(mpi: &Mpi, job: &Job, comm: Handle) -> Option<Arc<Seat>> {
     let comm = mpi.abi().clean(comm);
-    let gone = GONE.load(Ordering::Acquire);
+    let gone = gone();
     let remembered = LAST.with_borrow(|last| match last {
         Some((known, then, seat)) if *known == comm && *then == gone => Some(seat.clone()),
         _ => None,
@@ -68,6 +68,11 @@ pub(crate) fn seat(mpi: &Mpi, job: &Job, comm: Handle) -> Option<Arc<Seat>> {
     };
     LAST.set(Some((comm, gone, seat.clone())));
     Some(seat)
+}
+
+/// How many communicators have gone: what is remembered of one is good as long as it stays.
+pub(crate) fn gone() -> u64 {
+    GONE.load(Ordering::Acquire)
 }
 
 /// Lets go of all communicators, before MPI ends.

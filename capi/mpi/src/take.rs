@@ -12,9 +12,10 @@ use crate::call::{Asked, What};
 use crate::decide::{Ours, Why, decide};
 use crate::faults::raise;
 use crate::pass::pass;
+use crate::passed;
 use crate::process::{Process, process};
 use crate::progress;
-use crate::seats::{Seat, seat};
+use crate::seats::{Seat, gone, seat};
 use crate::settings::Mode;
 use crate::verify;
 use crate::worlds::{Joined, Ready};
@@ -25,6 +26,11 @@ pub(crate) fn collective(asked: &Asked, large: bool) -> c_int {
     let Some(functions) = process.functions() else { return 16 };
     let all = process.mpi().zip(process.job());
     let Some((mpi, job)) = all else { return pass(functions, asked, large) };
+    let gone = gone();
+    // A report counts all.
+    if !process.settings.report && passed::is_again(mpi, asked, gone) {
+        return pass(functions, asked, large);
+    }
     let Some(seat) = seat(mpi, job, asked.comm) else { return pass(functions, asked, large) };
     let outcome = match decide(mpi, &process.settings, &seat, asked) {
         Ok(ours) => Taking { process, mpi, seat: &seat, asked, ours, large }.take(),
@@ -36,6 +42,8 @@ pub(crate) fn collective(asked: &Asked, large: bool) -> c_int {
             if process.settings.report {
                 let mut report = process.report.lock().unwrap_or_else(PoisonError::into_inner);
                 report.passed(asked.what, why);
+            } else if why == Why::Size {
+                passed::remember(mpi, asked, gone);
             }
             pass(functions, asked, large)
         }

@@ -12,7 +12,9 @@ use super::{Field, Mode, cores};
 use crate::command::within;
 use crate::sizes::told;
 
-const SIZES: [u64; 8] = [4, 64, 1 << 10, 32 << 10, 256 << 10, 1 << 20, 16 << 20, 64 << 20];
+const SIZES: [u64; 9] = [4, 64, 1 << 10, 32 << 10, 256 << 10, 1 << 20, 4 << 20, 16 << 20, 64 << 20];
+/// The largest that Intel's benchmarks time.
+const BENCHMARKED: u64 = 4 << 20;
 /// The same where ranks wait without leaving the core and there are fewer cores.
 const SPINNING: [&str; 2] = ["Allreduce", "Reduce_scatter_block"];
 /// Their sizes.
@@ -124,8 +126,9 @@ fn sizes(field: &Field<'_>, mpi: &Mpi, op: &str, nranks: u32) -> Option<Vec<u64>
         "Allgather" | "Reduce_scatter_block" => bytes * u64::from(nranks),
         _ => bytes,
     };
+    let largest = if mpi.kind == Kind::OpenMpi { MOST } else { BENCHMARKED };
     let (able, too_large): (Vec<u64>, Vec<u64>) =
-        sizes.into_iter().partition(|bytes| whole(*bytes) <= MOST);
+        sizes.into_iter().partition(|bytes| whole(*bytes) <= MOST && *bytes <= largest);
     for bytes in too_large {
         println!("{name}, {op}, {nranks} ranks, {} for each is left out: too large", told(bytes));
     }

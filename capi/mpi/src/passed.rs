@@ -1,0 +1,57 @@
+//! The call before, where it was left to MPI for its size: the same call again is, too, and costs no more than to see that
+//! it is the same.
+
+use std::cell::Cell;
+use std::ffi::c_int;
+
+use roundelay_kernels::mpi::{Handle, Mpi};
+
+use crate::call::{Asked, Values, What};
+
+/// What the choice goes by. Whatever else such calls differ in, they are MPI's.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Before {
+    what: What,
+    /// The communicator, and how many had gone by then: handles come again.
+    comm: (Handle, u64),
+    op: Handle,
+    root: c_int,
+    send: Side,
+    recv: Side,
+}
+
+/// One side of a call. MPI ignores the count and the type of one that is in place.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Side {
+    in_place: bool,
+    count: i64,
+    of: Handle,
+}
+
+thread_local! {
+    static BEFORE: Cell<Option<Before>> = const { Cell::new(None) };
+}
+
+fn summary(mpi: &Mpi, asked: &Asked, gone: u64) -> Before {
+    let side = |values: Values| Side {
+        in_place: values.at.addr() == mpi.abi().in_place(),
+        count: values.count,
+        of: values.of,
+    };
+    let Asked { what, send, recv, op, root, comm } = *asked;
+    Before { what, comm: (comm, gone), op, root, send: side(send), recv: side(recv) }
+}
+
+/// Whether it is the same call as the one before of this thread, which was left to MPI. `gone`: communicators so far.
+pub(crate) fn is_again(mpi: &Mpi, asked: &Asked, gone: u64) -> bool {
+    BEFORE.get().is_some_and(|before| before == summary(mpi, asked, gone))
+}
+
+/// The call was left to MPI for its size. It is remembered if nothing of it can come to mean something else, as the handle
+/// of a type can that the program made.
+pub(crate) fn remember(mpi: &Mpi, asked: &Asked, gone: u64) {
+    let stays = |values: Values| mpi.elements(values.of).is_some();
+    if [asked.send, asked.recv].into_iter().all(stays) {
+        BEFORE.set(Some(summary(mpi, asked, gone)));
+    }
+}
