@@ -11,8 +11,8 @@ use super::error::{Error, Part};
 
 /// Names a library or its folder.
 const VARIABLE: &str = "ROUNDELAY_NVRTC";
-/// The newest first.
-const NAMES: [&str; 3] = ["libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so"];
+/// In the order in which cudarc asks for them, which is to get the same one.
+const NAMES: [&str; 3] = ["libnvrtc.so", "libnvrtc.so.13", "libnvrtc.so.12"];
 const STEM: &str = "libnvrtc.so";
 /// What NVRTC loads by itself, by its bare name.
 const BUILTINS: &str = "libnvrtc-builtins.so";
@@ -119,12 +119,26 @@ pub(super) fn newest(folder: &Path, stem: &str) -> Option<PathBuf> {
 
 /// Where the loader took a library from.
 fn loaded_from(stem: &str) -> Option<PathBuf> {
+    mapped(|path, _| path.file_name().is_some_and(|name| name.to_string_lossy().starts_with(stem)))
+}
+
+/// The file that is mapped at an address, where the system tells.
+pub(super) fn mapped_at(address: usize) -> Option<PathBuf> {
+    mapped(|_, addresses| {
+        let ends = addresses.split_once('-');
+        let ends = ends.map(|(from, to)| [from, to].map(|end| usize::from_str_radix(end, 16)));
+        matches!(ends, Some([Ok(from), Ok(to)]) if (from..to).contains(&address))
+    })
+}
+
+/// The first mapped file that is wanted, by its path and by its addresses as the system writes them.
+fn mapped(is_wanted: impl Fn(&Path, &str) -> bool) -> Option<PathBuf> {
     let maps = fs::read_to_string("/proc/self/maps").ok()?;
-    let paths = maps.lines().filter_map(|line| Some(Path::new(&line[line.find('/')?..])));
-    let mut named = paths.filter(|path| {
-        path.file_name().is_some_and(|name| name.to_string_lossy().starts_with(stem))
-    });
-    named.next().map(Path::to_owned)
+    let rows = maps
+        .lines()
+        .filter_map(|line| Some((line.split(' ').next()?, Path::new(&line[line.find('/')?..]))));
+    let mut wanted = rows.filter(|(addresses, path)| is_wanted(path, addresses));
+    wanted.next().map(|(_, path)| path.to_owned())
 }
 
 /// CUDA's headers, as the toolkit, the wheels of CUDA 13 and 12, and distributions lay them out beside the library;

@@ -1,43 +1,40 @@
-//! NVRTC's functions, loaded when they are needed. Not through cudarc, which takes the first library that the
-//! loader finds and panics if there is none: the library that compiles must be the one that was named.
+//! NVRTC by way of cudarc, which binds to the first library that the loader finds by NVRTC's names and panics if there is
+//! none. So the library that was named is loaded before, which the loader then answers with, and what was bound is held
+//! against it: the library that compiles must be the one that was named.
 
-use std::ffi::{CStr, CString, c_char, c_int, c_void};
+use std::ffi::{CStr, CString, c_char, c_int};
 use std::path::{Path, PathBuf};
 use std::ptr;
 use std::sync::{Mutex, OnceLock, PoisonError};
 
+use cudarc::nvrtc::sys::{self, nvrtcProgram, nvrtcResult};
 use libloading::Library;
 
 use super::error::{Error, Part};
 use super::find::{self, Found, Hints};
-use super::symbols::functions;
 
-/// `nvrtcProgram`.
-type Handle = *mut c_void;
-
-// The same since CUDA 11.2.
-functions! {
-    version: nvrtcVersion(*mut c_int, *mut c_int) -> c_int;
-    error_string: nvrtcGetErrorString(c_int) -> *const c_char;
-    arch_count: nvrtcGetNumSupportedArchs(*mut c_int) -> c_int;
-    archs: nvrtcGetSupportedArchs(*mut c_int) -> c_int;
-    create: nvrtcCreateProgram(*mut Handle, *const c_char, *const c_char, c_int, *const *const c_char, *const *const c_char) -> c_int;
-    compile: nvrtcCompileProgram(Handle, c_int, *const *const c_char) -> c_int;
-    destroy: nvrtcDestroyProgram(*mut Handle) -> c_int;
-    log_size: nvrtcGetProgramLogSize(Handle, *mut usize) -> c_int;
-    log: nvrtcGetProgramLog(Handle, *mut c_char) -> c_int;
-    ptx_size: nvrtcGetPTXSize(Handle, *mut usize) -> c_int;
-    ptx: nvrtcGetPTX(Handle, *mut c_char) -> c_int;
-    cubin_size: nvrtcGetCUBINSize(Handle, *mut usize) -> c_int;
-    cubin: nvrtcGetCUBIN(Handle, *mut c_char) -> c_int;
-}
+/// What is called of it, the same since CUDA 11.2.
+const FUNCTIONS: [&CStr; 13] = [
+    c"nvrtcVersion",
+    c"nvrtcGetErrorString",
+    c"nvrtcGetNumSupportedArchs",
+    c"nvrtcGetSupportedArchs",
+    c"nvrtcCreateProgram",
+    c"nvrtcCompileProgram",
+    c"nvrtcDestroyProgram",
+    c"nvrtcGetProgramLogSize",
+    c"nvrtcGetProgramLog",
+    c"nvrtcGetPTXSize",
+    c"nvrtcGetPTX",
+    c"nvrtcGetCUBINSize",
+    c"nvrtcGetCUBIN",
+];
 
 /// A size, or bytes of that size, of a program.
-type Asks<T> = unsafe extern "C" fn(Handle, *mut T) -> c_int;
+type Asks<T> = unsafe fn(nvrtcProgram, *mut T) -> nvrtcResult;
 
 /// NVRTC.
 pub(super) struct Nvrtc {
-    functions: Functions,
     /// The numbers of the architectures that it knows.
     pub(super) archs: Vec<u32>,
     /// Such as `13.0`.
@@ -48,6 +45,7 @@ pub(super) struct Nvrtc {
     pub(super) headers: Option<PathBuf>,
     /// Where they were looked for.
     pub(super) header_folders: Vec<PathBuf>,
+    /// It stays loaded, and so do its parts.
     _libraries: Vec<Library>,
 }
 
@@ -78,27 +76,25 @@ impl Nvrtc {
         Ok(FOUND.get().expect("it was found before"))
     }
 
-    /// Finds and loads it.
+    /// Finds and loads it, and has cudarc bind to it.
     pub(super) fn find(hints: &Hints) -> Result<Self, Error> {
         let Found { libraries, path } = hints.find()?;
         let place = path.as_deref().unwrap_or(Path::new("the loader's NVRTC"));
         let unfit =
             |why: String| Error::missing(Part::Nvrtc, [format!("{} {why}", place.display())]);
-        let functions = Functions::of(&libraries[0])
-            .map_err(|error| unfit(format!("is not it, or older than CUDA 11.2: {error}")))?;
+        bind(&libraries[0]).map_err(unfit)?;
         let (mut major, mut minor) = (0, 0);
         // SAFETY: both point to integers.
-        let code = unsafe { (functions.version)(&raw mut major, &raw mut minor) };
-        if code != 0 {
-            return Err(unfit(format!("does not say its version: error {code}")));
+        let code = unsafe { sys::nvrtcVersion(&raw mut major, &raw mut minor) };
+        if code != nvrtcResult::NVRTC_SUCCESS {
+            return Err(unfit(format!("does not say its version: {code:?}")));
         }
         let size = path.as_deref().and_then(|path| path.metadata().ok()).map_or(0, |m| m.len());
         let (headers, header_folders) = find::headers(path.as_deref());
         Ok(Self {
-            archs: archs(&functions).ok_or_else(|| unfit("knows no architecture".to_owned()))?,
+            archs: archs().ok_or_else(|| unfit("knows no architecture".to_owned()))?,
             version: format!("{major}.{minor}"),
             size,
-            functions,
             headers,
             header_folders,
             _libraries: libraries,
@@ -119,13 +115,13 @@ impl Nvrtc {
             texts.push(c_string(text)?);
         }
         let options = options.iter().map(|o| c_string(o)).collect::<Result<Vec<_>, _>>()?;
-        let mut program = NvrtcProgram { nvrtc: self, handle: ptr::null_mut() };
+        let mut program = NvrtcProgram(ptr::null_mut());
         let (text, name) = (c_string(text)?, c_string(name)?);
         let (names, texts) = (pointers(&names), pointers(&texts));
         // SAFETY: all strings end in NUL and live until the call is over; there are as many names as texts.
         let code = unsafe {
-            (self.functions.create)(
-                &raw mut program.handle,
+            sys::nvrtcCreateProgram(
+                &raw mut program.0,
                 text.as_ptr(),
                 name.as_ptr(),
                 names.len() as c_int,
@@ -133,46 +129,78 @@ impl Nvrtc {
                 names.as_ptr(),
             )
         };
-        self.check(code, String::new)?;
+        check(code, String::new)?;
         let options = pointers(&options);
         // SAFETY: the program was created; the options end in NUL and live until the call is over.
         let code = unsafe {
-            (self.functions.compile)(program.handle, options.len() as c_int, options.as_ptr())
+            sys::nvrtcCompileProgram(program.0, options.len() as c_int, options.as_ptr())
         };
-        let log = || program.text(self.functions.log_size, self.functions.log).unwrap_or_default();
-        self.check(code, log)?;
+        let log = || {
+            program.text(sys::nvrtcGetProgramLogSize, sys::nvrtcGetProgramLog).unwrap_or_default()
+        };
+        check(code, log)?;
         Ok(Built {
-            cubin: program.bytes(self.functions.cubin_size, self.functions.cubin)?,
-            ptx: program.text(self.functions.ptx_size, self.functions.ptx)?,
+            cubin: program.bytes(sys::nvrtcGetCUBINSize, sys::nvrtcGetCUBIN)?,
+            ptx: program.text(sys::nvrtcGetPTXSize, sys::nvrtcGetPTX)?,
             log: log(),
         })
     }
+}
 
-    fn check(&self, code: c_int, log: impl FnOnce() -> String) -> Result<(), Failure> {
-        if code == 0 {
-            return Ok(());
+/// Has cudarc bind to the library; why it cannot, or bound to another one.
+fn bind(found: &Library) -> Result<(), String> {
+    let address = |library: &Library, name: &CStr| {
+        // SAFETY: what is asked for is an address, which is not used.
+        let symbol = unsafe { library.get::<*const ()>(name.to_bytes_with_nul()) };
+        symbol.map(|symbol| (*symbol).addr()).map_err(|error| error.to_string())
+    };
+    for name in FUNCTIONS {
+        address(found, name)
+            .map_err(|error| format!("is not it, or older than CUDA 11.2: {error}"))?;
+    }
+    // SAFETY: NVRTC's initializers ask nothing of the caller; one library of the names is loaded already.
+    let bound = unsafe {
+        if !sys::is_culib_present() {
+            return Err("is not found again by any of the names that cudarc knows".to_owned());
         }
-        // SAFETY: NVRTC has a text for every number, which lasts.
-        let word = unsafe { CStr::from_ptr((self.functions.error_string)(code)) };
-        Err(Failure { word: word.to_string_lossy().into_owned(), log: log() })
+        sys::culib()
+    };
+    let [here, there] = [found, bound].map(|library| address(library, FUNCTIONS[0]));
+    match (here, there) {
+        (Ok(here), Ok(there)) if here == there => Ok(()),
+        (_, there) => {
+            let other = there.ok().and_then(find::mapped_at);
+            let other =
+                other.map_or("another library".to_owned(), |path| path.display().to_string());
+            Err(format!(
+                "was found, but the loader answers NVRTC's name with {other}: \
+                 take that one, or let the loader find only the one that you name"
+            ))
+        }
     }
 }
 
-/// A program of NVRTC, which is destroyed when it is dropped.
-struct NvrtcProgram<'a> {
-    nvrtc: &'a Nvrtc,
-    handle: Handle,
+fn check(code: nvrtcResult, log: impl FnOnce() -> String) -> Result<(), Failure> {
+    if code == nvrtcResult::NVRTC_SUCCESS {
+        return Ok(());
+    }
+    // SAFETY: NVRTC has a text for every number, which lasts.
+    let word = unsafe { CStr::from_ptr(sys::nvrtcGetErrorString(code)) };
+    Err(Failure { word: word.to_string_lossy().into_owned(), log: log() })
 }
 
-impl NvrtcProgram<'_> {
+/// A program of NVRTC, which is destroyed when it is dropped.
+struct NvrtcProgram(nvrtcProgram);
+
+impl NvrtcProgram {
     fn bytes(&self, size: Asks<usize>, fill: Asks<c_char>) -> Result<Vec<u8>, Failure> {
         let mut len = 0;
         // SAFETY: the program was created, and `len` is a size.
-        self.nvrtc.check(unsafe { size(self.handle, &raw mut len) }, String::new)?;
+        check(unsafe { size(self.0, &raw mut len) }, String::new)?;
         let mut bytes = vec![0_u8; len];
         // SAFETY: there is room for as many bytes as it said.
-        let code = unsafe { fill(self.handle, bytes.as_mut_ptr().cast()) };
-        self.nvrtc.check(code, String::new)?;
+        let code = unsafe { fill(self.0, bytes.as_mut_ptr().cast()) };
+        check(code, String::new)?;
         Ok(bytes)
     }
 
@@ -184,25 +212,27 @@ impl NvrtcProgram<'_> {
     }
 }
 
-impl Drop for NvrtcProgram<'_> {
+impl Drop for NvrtcProgram {
     fn drop(&mut self) {
-        if !self.handle.is_null() {
+        if !self.0.is_null() {
             // SAFETY: it was created, and nobody has it after this.
-            unsafe { (self.nvrtc.functions.destroy)(&raw mut self.handle) };
+            unsafe { sys::nvrtcDestroyProgram(&raw mut self.0) };
         }
     }
 }
 
-fn archs(functions: &Functions) -> Option<Vec<u32>> {
+fn archs() -> Option<Vec<u32>> {
     let mut count = 0;
     // SAFETY: it points to an integer.
-    if unsafe { (functions.arch_count)(&raw mut count) } != 0 || count <= 0 {
+    let code = unsafe { sys::nvrtcGetNumSupportedArchs(&raw mut count) };
+    if code != nvrtcResult::NVRTC_SUCCESS || count <= 0 {
         return None;
     }
     let mut archs: Vec<c_int> = vec![0; count as usize];
     // SAFETY: there is room for as many as it said.
-    let code = unsafe { (functions.archs)(archs.as_mut_ptr()) };
-    (code == 0).then(|| archs.into_iter().map(|arch| arch as u32).collect())
+    let code = unsafe { sys::nvrtcGetSupportedArchs(archs.as_mut_ptr()) };
+    (code == nvrtcResult::NVRTC_SUCCESS)
+        .then(|| archs.into_iter().map(|arch| arch as u32).collect())
 }
 
 fn c_string(text: &str) -> Result<CString, Failure> {

@@ -191,3 +191,17 @@ fn a_cache_that_cannot_be_written_is_said() {
     let why = compiled.not_kept.as_deref().unwrap();
     assert!(why.contains("cannot be written"), "{why}");
 }
+
+#[test]
+fn another_library_than_the_bound_one_is_refused_with_both_paths() {
+    nvrtc();
+    let wheel = hints().find().unwrap().path.expect("a path");
+    let other = wheel.with_file_name("libnvrtc.alt.so.13");
+    let named = Hints { named: Some(other.clone().into()), ..hints() };
+    let Err(error) = Nvrtc::find(&named) else { panic!("two libraries compile") };
+    assert_eq!(error.code().as_str(), "E0415");
+    let why = error.to_string();
+    for path in [&other, &wheel] {
+        assert!(why.contains(&path.canonicalize().unwrap().display().to_string()), "{why}");
+    }
+}
