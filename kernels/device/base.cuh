@@ -63,6 +63,10 @@ struct Traced {
 #ifndef ROUNDELAY_THREADS
 #define ROUNDELAY_THREADS 256
 #endif
+// CTAs that a multiprocessor is to hold at once.
+#ifndef ROUNDELAY_CTAS
+#define ROUNDELAY_CTAS 1
+#endif
 
 #ifdef ROUNDELAY_SHIM
 #include "host_shim.h"
@@ -72,7 +76,7 @@ struct Traced {
 // One copy in the kernel, however often it is called.
 #define ROUNDELAY_SHARED __device__ __noinline__
 #define ROUNDELAY_KERNEL(NAME)                                                                                         \
-    extern "C" __global__ void __launch_bounds__(ROUNDELAY_THREADS, 1)                                                  \
+    extern "C" __global__ void __launch_bounds__(ROUNDELAY_THREADS, ROUNDELAY_CTAS)                                     \
         NAME(const __grid_constant__ roundelay::Launch launch)
 
 namespace roundelay {
@@ -228,6 +232,16 @@ template <class T> ROUNDELAY_DEVICE void store(u64 address, T value) {
     } else {
         asm volatile("st.global.u8 [%0], %1;" ::"l"(address), "r"(u32(bits_as<u8>(value))) : "memory");
     }
+}
+
+// The same for what is not loaded again: it takes no room from what is.
+ROUNDELAY_DEVICE Vector load_once(u64 address) {
+    Vector value;
+    asm volatile("ld.global.L1::no_allocate.v2.u64 {%0, %1}, [%2];"
+                 : "=l"(value.words[0]), "=l"(value.words[1])
+                 : "l"(address)
+                 : "memory");
+    return value;
 }
 
 ROUNDELAY_DEVICE u64 nanoseconds() {

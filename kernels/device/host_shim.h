@@ -101,6 +101,8 @@ template <class T> T load(u64 address) {
     return value;
 }
 
+inline Vector load_once(u64 address) { return load<Vector>(address); }
+
 template <class T> void store(u64 address, T value) { __builtin_memcpy(aligned<T>(address), &value, sizeof(T)); }
 
 namespace shim {

@@ -15,19 +15,15 @@ static_assert(ROUNDELAY_VECTOR == 16, "vectors have 16 bytes");
 
 namespace roundelay {
 
-// Loads of its own that a thread has in flight: enough to hide the way to memory, and still in registers.
+// Vectors that the threads of a multiprocessor have on their way at once, each its share of them: with memory's latency
+// under load of 1 us and 132 multiprocessors, twice of what 4.8 TB/s need (Little's law).
 constexpr int IN_FLIGHT = ROUNDELAY_IN_FLIGHT;
 
-// How often a thread's part of a move is unrolled.
-template <int SOURCES> constexpr int UNROLL = SOURCES >= IN_FLIGHT ? 1 : IN_FLIGHT / SOURCES;
+// How often a thread's part of a move is unrolled, if `LOADS` make a vector of the result.
+template <int LOADS> constexpr int UNROLL = LOADS >= IN_FLIGHT ? 1 : IN_FLIGHT / LOADS;
 
-// Where the units of a loop lie: the first `head` just before the addresses, the others `gap` bytes behind them.
-struct Edges {
-    u64 head;
-    u64 gap;
-};
+// ---- a vector, or a single element ----------------------------------------------------------------------------
 
-// One unit of a move: a vector, or a single element.
 template <class Unit> struct Width;
 template <> struct Width<Vector> {
     static constexpr int REGISTERS = sizeof(Vector) / sizeof(Register);
@@ -39,7 +35,9 @@ template <> struct Width<Element> {
 template <class Unit> using Loaded = Registers<Width<Unit>::REGISTERS>;
 
 template <class Unit> ROUNDELAY_DEVICE Loaded<Unit> load_unit(u64 address) {
-    if constexpr (sizeof(Unit) == sizeof(Loaded<Unit>)) {
+    if constexpr (sizeof(Unit) == sizeof(Vector)) {
+        return bits_as<Loaded<Unit>>(load_once(address));
+    } else if constexpr (sizeof(Unit) == sizeof(Loaded<Unit>)) {
         return bits_as<Loaded<Unit>>(load<Unit>(address));
     } else if constexpr (sizeof(Unit) == 2) {
         return {{load<u16>(address)}};
@@ -58,91 +56,188 @@ template <class Unit> ROUNDELAY_DEVICE void store_unit(u64 address, Loaded<Unit>
     }
 }
 
-// So many units at these addresses.
-template <class Unit, int S, int D>
-ROUNDELAY_DEVICE void units(const u64 (&srcs)[S], const u64 (&dsts)[D], u64 units, Edges edges, i64 divisor) {
-    constexpr int U = UNROLL<S>;
-    // A warp takes units side by side, so that what differs between the rounds of the unrolled loop is known.
-    const u64 warp = thread() / WARP, lane = thread() % WARP;
+template <class Unit, int S> ROUNDELAY_DEVICE Loaded<Unit> folded(const Loaded<Unit> (&got)[S], i64 divisor) {
+    Loaded<Unit> acc = got[0];
+#pragma unroll
+    for (int r = 0; r < Width<Unit>::REGISTERS; ++r) {
+#pragma unroll
+        for (int s = 1; s < S; ++s) acc.at[r] = fold(got[s].at[r], acc.at[r]);
+        if constexpr (AVERAGE) acc.at[r] = divisor != 0 ? finish(acc.at[r], divisor) : acc.at[r];
+    }
+    return acc;
+}
+
+// ---- vectors that do not lie at a multiple of their size --------------------------------------------------------
+
+// The low 64 bits of 128, from bit `bits` on; fewer than 64.
+ROUNDELAY_DEVICE u64 funnel(u64 low, u64 high, u32 bits) { return low >> bits | high << 1 << (63 - bits); }
+
+// The two vectors around it.
+struct Around {
+    Vector low, high;
+};
+
+ROUNDELAY_DEVICE Around load_around(u64 address) {
+    const u64 low = address & ~(sizeof(Vector) - 1);
+    Around around{load<Vector>(low), {}};
+    // Where it does, one holds it all.
+    if (address != low) around.high = load<Vector>(low + sizeof(Vector));
+    return around;
+}
+
+ROUNDELAY_DEVICE Loaded<Vector> within(const Around& around, u64 address) {
+    const u64 a = around.low.words[0], b = around.low.words[1], c = around.high.words[0], d = around.high.words[1];
+    const bool far = address % sizeof(Vector) >= sizeof(u64);
+    const u32 bits = u32(address % sizeof(u64)) * 8;
+    return bits_as<Loaded<Vector>>(Vector{{funnel(far ? b : a, far ? c : b, bits), funnel(far ? c : b, far ? d : c, bits)}});
+}
+
+// How a source's vectors are loaded, and what they are then.
+struct Aligned {
+    using Raw = Loaded<Vector>;
+    static constexpr int LOADS = 1;
+    ROUNDELAY_DEVICE static Raw load(u64 address) { return load_unit<Vector>(address); }
+    ROUNDELAY_DEVICE static Loaded<Vector> value(const Raw& raw, u64) { return raw; }
+};
+
+struct Shifted {
+    using Raw = Around;
+    static constexpr int LOADS = 2;
+    ROUNDELAY_DEVICE static Raw load(u64 address) { return load_around(address); }
+    ROUNDELAY_DEVICE static Loaded<Vector> value(const Raw& raw, u64 address) { return within(raw, address); }
+};
+
+// ---- loops -----------------------------------------------------------------------------------------------------
+
+// So many vectors at these addresses. The loads of a round are on their way before the stores of the round before.
+template <class Lying, int S, int D>
+ROUNDELAY_DEVICE void vectors(const u64 (&srcs)[S], const u64 (&dsts)[D], u64 count, i64 divisor) {
+    constexpr int U = UNROLL<S * Lying::LOADS>;
+    constexpr u64 APART = WARP * sizeof(Vector);
+    // A warp takes vectors side by side, so that what differs between the rounds of the unrolled loop is known.
+    const u64 mine = thread() / WARP * (WARP * U) + thread() % WARP;
     const u64 stride = u64(threads()) * U;
-#pragma unroll 1
-    for (u64 first = warp * (WARP * U) + lane; first < units; first += stride) {
-        const u64 base = (first - edges.head) * sizeof(Unit);
-        Loaded<Unit> got[U][S];
+    typename Lying::Raw got[U][S];
+    const auto fetch = [&](u64 first) {
 #pragma unroll
         for (int u = 0; u < U; ++u) {
-            const u64 unit = first + u * WARP;
-            if (unit < units) {
-                const u64 gap = u * WARP * sizeof(Unit) + (unit < edges.head ? 0 : edges.gap);
+            if (first + u * WARP >= count) continue;
 #pragma unroll
-                for (int s = 0; s < S; ++s) {
-                    got[u][s] = load_unit<Unit>(srcs[s] + base + gap);
-                }
-            }
+            for (int s = 0; s < S; ++s) got[u][s] = Lying::load(srcs[s] + first * sizeof(Vector) + u * APART);
         }
+    };
+    fetch(mine);
+#pragma unroll 1
+    for (u64 first = mine; first < count; first += stride) {
+        Loaded<Vector> acc[U];
 #pragma unroll
         for (int u = 0; u < U; ++u) {
-            const u64 unit = first + u * WARP;
-            if (unit < units) {
-                Loaded<Unit> acc = got[u][0];
+            Loaded<Vector> values[S];
 #pragma unroll
-                for (int r = 0; r < Width<Unit>::REGISTERS; ++r) {
+            for (int s = 0; s < S; ++s) values[s] = Lying::value(got[u][s], srcs[s]);
+            acc[u] = folded<Vector>(values, divisor);
+        }
+        fetch(first + stride);
 #pragma unroll
-                    for (int s = 1; s < S; ++s) {
-                        acc.at[r] = fold(got[u][s].at[r], acc.at[r]);
-                    }
-                    if constexpr (AVERAGE) {
-                        acc.at[r] = divisor != 0 ? finish(acc.at[r], divisor) : acc.at[r];
-                    }
-                }
-                const u64 gap = u * WARP * sizeof(Unit) + (unit < edges.head ? 0 : edges.gap);
+        for (int u = 0; u < U; ++u) {
+            if (first + u * WARP >= count) continue;
 #pragma unroll
-                for (int d = 0; d < D; ++d) {
-                    store_unit<Unit>(dsts[d] + base + gap, acc);
-                }
-            }
+            for (int d = 0; d < D; ++d) store_unit<Vector>(dsts[d] + first * sizeof(Vector) + u * APART, acc[u]);
         }
     }
+}
+
+// Elements `[0, head)` and `[tail, len)` of those at these addresses.
+template <int S, int D>
+ROUNDELAY_DEVICE void elements(const u64 (&srcs)[S], const u64 (&dsts)[D], u64 head, u64 tail, u64 len, i64 divisor) {
+    const u64 between = tail - head;
+#pragma unroll 1
+    for (u64 nth = thread(); nth < len - between; nth += threads()) {
+        const u64 at = (nth < head ? nth : nth + between) * sizeof(Element);
+        Loaded<Element> got[S];
+#pragma unroll
+        for (int s = 0; s < S; ++s) got[s] = load_unit<Element>(srcs[s] + at);
+        const Loaded<Element> acc = folded<Element>(got, divisor);
+#pragma unroll
+        for (int d = 0; d < D; ++d) store_unit<Element>(dsts[d] + at, acc);
+    }
+}
+
+// ---- moves -----------------------------------------------------------------------------------------------------
+
+// So many elements at these addresses, whose destinations lie alike within 16 bytes.
+template <int S, int D>
+ROUNDELAY_SHARED void stretch(const u64 (&srcs)[S], const u64 (&dsts)[D], u64 len, i64 divisor) {
+    constexpr u64 EACH = sizeof(Vector) / sizeof(Element);
+    u64 differ = 0;
+#pragma unroll
+    for (int s = 0; s < S; ++s) differ |= srcs[s] ^ dsts[0];
+    const bool shifted = differ % sizeof(Vector) != 0;
+    // What is loaded around a vector that does not lie at a multiple of its size is of this stretch, too.
+    const u64 around = shifted ? EACH : 0;
+    const u64 head = (0 - dsts[0]) % sizeof(Vector) / sizeof(Element) + around;
+    const u64 count = len > head + around ? (len - head - around) / EACH : 0;
+    if (count > 0) {
+        u64 from[S], to[D];
+#pragma unroll
+        for (int s = 0; s < S; ++s) from[s] = srcs[s] + head * sizeof(Element);
+#pragma unroll
+        for (int d = 0; d < D; ++d) to[d] = dsts[d] + head * sizeof(Element);
+        if (shifted) {
+            vectors<Shifted>(from, to, count, divisor);
+        } else {
+            vectors<Aligned>(from, to, count, divisor);
+        }
+    }
+    const u64 edge = count > 0 ? head : 0;
+    elements(srcs, dsts, edge, edge + count * EACH, len, divisor);
+}
+
+// One destination after the other, as they lie differently; one that is a source, too, is the last.
+template <int S, int D>
+ROUNDELAY_SHARED void stretches(const u64 (&srcs)[S], const u64 (&dsts)[D], u64 len, i64 divisor) {
+    u64 last = dsts[D - 1];
+    int sources = 0;
+#pragma unroll
+    for (int d = 0; d < D; ++d) {
+#pragma unroll
+        for (int s = 0; s < S; ++s) {
+            if (srcs[s] != dsts[d]) continue;
+            last = dsts[d];
+            ++sources;
+        }
+    }
+    if (sources > 1) return elements(srcs, dsts, 0, 0, len, divisor);
+#pragma unroll 1
+    for (int d = 0; d < D; ++d) {
+        const u64 to[1] = {dsts[d]};
+        if (to[0] != last) stretch<S, 1>(srcs, to, len, divisor);
+    }
+    cta_sync();
+    const u64 to[1] = {last};
+    stretch<S, 1>(srcs, to, len, divisor);
 }
 
 // Elements [begin, end) of operands that begin at these addresses:
 // `acc = srcs[0]; for src in srcs[1..] { acc = src op acc }`, divided by `divisor` unless that is 0, to all of `dsts`.
 // Two operands are the same memory or apart.
 template <int S, int D>
-ROUNDELAY_SHARED void move(const u64 (&srcs)[S], const u64 (&dsts)[D], u64 begin, u64 end, i64 divisor) {
-    constexpr u64 SIZE = sizeof(Element);
+ROUNDELAY_DEVICE void move(const u64 (&srcs)[S], const u64 (&dsts)[D], u64 begin, u64 end, i64 divisor) {
     delay();
-    if (begin >= end || (S == 1 && D == 1 && srcs[0] == dsts[0] && (!AVERAGE || divisor == 0))) {
-        return;
-    }
-    const u64 len = end - begin;
+    if (begin >= end || (S == 1 && D == 1 && srcs[0] == dsts[0] && (!AVERAGE || divisor == 0))) return;
+    u64 from[S], to[D];
     u64 differ = 0;
 #pragma unroll
-    for (int s = 0; s < S; ++s) {
-        differ |= srcs[s] ^ dsts[0];
-    }
-#pragma unroll
-    for (int d = 1; d < D; ++d) {
-        differ |= dsts[d] ^ dsts[0];
-    }
-    // Vectors lie at multiples of their size: either in all operands at once, or they would have to be shifted.
-    u64 head = len, vectors = 0;
-    if (differ % sizeof(Vector) == 0) {
-        const u64 before = (0 - (dsts[0] + begin * SIZE)) % sizeof(Vector) / SIZE;
-        head = before < len ? before : len;
-        vectors = (len - head) * SIZE / sizeof(Vector);
-    }
-    u64 from[S], to[D];
-#pragma unroll
-    for (int s = 0; s < S; ++s) {
-        from[s] = srcs[s] + (begin + head) * SIZE;
-    }
+    for (int s = 0; s < S; ++s) from[s] = srcs[s] + begin * sizeof(Element);
 #pragma unroll
     for (int d = 0; d < D; ++d) {
-        to[d] = dsts[d] + (begin + head) * SIZE;
+        to[d] = dsts[d] + begin * sizeof(Element);
+        differ |= dsts[d] ^ dsts[0];
     }
-    units<Vector>(from, to, vectors, {0, 0}, divisor);
-    units<Element>(from, to, len - vectors * (sizeof(Vector) / SIZE), {head, vectors * sizeof(Vector)}, divisor);
+    if constexpr (D > 1) {
+        if (differ % sizeof(Vector) != 0) return stretches<S, D>(from, to, end - begin, divisor);
+    }
+    stretch<S, D>(from, to, end - begin, divisor);
 }
 
 // The part of a move that one of `parts` CTAs does.
