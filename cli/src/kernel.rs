@@ -42,7 +42,7 @@ pub(crate) struct KernelFlags {
     /// The GPU's architecture, such as `sm_80` or `sm_100`
     #[arg(long, default_value = "sm_90")]
     arch: String,
-    /// Threads of a thread block (CTA), in whole warps of 32, up to 1024; if there are more, each has fewer registers
+    /// Threads of a thread block (CTA), in whole warps of 32, from 64 to 1024; one warp walks the program, the others move
     #[arg(long, default_value_t = 256, value_parser = threads)]
     threads: u32,
 }
@@ -109,9 +109,9 @@ pub(crate) fn protocol(text: &str) -> Result<cuda::Protocol, Refused> {
 
 pub(crate) fn threads(text: &str) -> Result<u32, Refused> {
     let threads =
-        text.parse().ok().filter(|n: &u32| (32..=1024).contains(n) && n.is_multiple_of(32));
+        text.parse().ok().filter(|n: &u32| (64..=1024).contains(n) && n.is_multiple_of(32));
     threads.ok_or_else(|| {
-        Refused::new("is not a number of whole warps").help("threads are 32, 64, … or 1024")
+        Refused::new("is not a number of whole warps").help("threads are 64, 96, … or 1024")
     })
 }
 
@@ -191,7 +191,7 @@ mod compiled {
     use std::fmt::Write as _;
 
     use roundelay_core::emit::cuda::Kernel;
-    use roundelay_kernels::cuda::{Arch, Target, compile};
+    use roundelay_kernels::cuda::{Arch, Fitted, Target, fit};
 
     use crate::report::Failure;
 
@@ -201,8 +201,11 @@ mod compiled {
 
     pub(super) fn ptx(kernel: &Kernel, arch: Arch, threads: u32) -> Result<String, Failure> {
         let target = Target { threads, ..Target::new(arch) };
-        let compiled = compile(&kernel.text, &kernel.name, &target)?;
-        let mut lines = vec![format!("for {arch}, {threads} threads a block")];
+        let Fitted { compiled, ctas } = fit(&kernel.text, &kernel.name, &target)?;
+        let blocks = if ctas == 1 { "block" } else { "blocks" };
+        let mut lines = vec![format!(
+            "for {arch}, {threads} threads a block, {ctas} {blocks} a multiprocessor"
+        )];
         lines.extend(compiled.usage.iter().map(ToString::to_string));
         lines.extend(compiled.warnings.iter().map(ToString::to_string));
         lines.extend(

@@ -60,8 +60,13 @@ struct Traced {
 
 } // namespace roundelay
 
+// Threads of a CTA.
 #ifndef ROUNDELAY_THREADS
 #define ROUNDELAY_THREADS 256
+#endif
+// Those of them that move; one warp walks.
+#ifndef ROUNDELAY_MOVERS
+#define ROUNDELAY_MOVERS (ROUNDELAY_THREADS - 32)
 #endif
 // CTAs that a multiprocessor is to hold at once.
 #ifndef ROUNDELAY_CTAS
@@ -75,9 +80,12 @@ struct Traced {
 #define ROUNDELAY_DEVICE __device__ __forceinline__
 // One copy in the kernel, however often it is called.
 #define ROUNDELAY_SHARED __device__ __noinline__
-#define ROUNDELAY_KERNEL(NAME)                                                                                         \
-    extern "C" __global__ void __launch_bounds__(ROUNDELAY_THREADS, ROUNDELAY_CTAS)                                     \
+#define ROUNDELAY_KERNEL_OF(NAME, THREADS)                                                                             \
+    extern "C" __global__ void __launch_bounds__(THREADS, ROUNDELAY_CTAS)                                              \
         NAME(const __grid_constant__ roundelay::Launch launch)
+// Of threads that move; and with the warp that walks, too.
+#define ROUNDELAY_KERNEL(NAME) ROUNDELAY_KERNEL_OF(NAME, ROUNDELAY_MOVERS)
+#define ROUNDELAY_WALKED_KERNEL(NAME) ROUNDELAY_KERNEL_OF(NAME, ROUNDELAY_THREADS)
 
 namespace roundelay {
 
@@ -88,14 +96,60 @@ constexpr int WARP = 32;
 constexpr u32 POLLS = 1024;
 
 ROUNDELAY_DEVICE int thread() { return int(threadIdx.x); }
-ROUNDELAY_DEVICE int threads() { return int(blockDim.x); }
+// Those that move; behind them is the warp that walks, if there is one.
+ROUNDELAY_DEVICE constexpr int threads() { return ROUNDELAY_MOVERS; }
 ROUNDELAY_DEVICE int block_index() { return int(blockIdx.x); }
 
-// ---- barriers of a CTA; each orders what its threads did before it ----------------------------------------
+// ---- barriers; each orders what its threads did before it ---------------------------------------------------
 
-ROUNDELAY_DEVICE void cta_sync() { __syncthreads(); }
+// Of all threads that move.
+ROUNDELAY_DEVICE void cta_sync() { asm volatile("bar.sync 1, %0;" ::"n"(ROUNDELAY_MOVERS) : "memory"); }
 
-ROUNDELAY_DEVICE bool cta_any(bool mine) { return __syncthreads_or(mine) != 0; }
+ROUNDELAY_DEVICE bool cta_any(bool mine) {
+    u32 any;
+    asm volatile("{ .reg .pred mine, any; setp.ne.u32 mine, %1, 0; bar.red.or.pred any, 1, %2, mine; selp.u32 %0, 1, 0, any; }"
+                 : "=r"(any)
+                 : "r"(u32(mine)), "n"(ROUNDELAY_MOVERS)
+                 : "memory");
+    return any != 0;
+}
+
+// Whether it holds for all threads of the warp.
+ROUNDELAY_DEVICE bool warp_all(bool mine) { return __all_sync(~0u, mine) != 0; }
+
+// ---- the warp that walks ---------------------------------------------------------------------------------
+
+ROUNDELAY_DEVICE bool walks() { return thread() >= threads(); }
+// Which of its threads this is.
+ROUNDELAY_DEVICE int walker() { return thread() - threads(); }
+ROUNDELAY_DEVICE bool leads() { return walker() == 0; }
+ROUNDELAY_DEVICE void walker_sync() { __syncwarp(); }
+// It and all others.
+ROUNDELAY_DEVICE void everyone_sync() { __syncthreads(); }
+
+constexpr u32 SHARED_BYTES = 4096;
+
+ROUNDELAY_DEVICE void* shared_memory() {
+    __shared__ Vector memory[SHARED_BYTES / sizeof(Vector)];
+    return memory;
+}
+
+// Says to the CTA what was done before.
+ROUNDELAY_DEVICE void publish(u32* at, u32 value) {
+    asm volatile("st.release.cta.u32 [%0], %1;" ::"l"(at), "r"(value) : "memory");
+}
+
+// What was published, when it is something else.
+ROUNDELAY_DEVICE u32 wait_until_not(const u32* at, u32 known) {
+    u32 value;
+    do {
+        asm volatile("ld.acquire.cta.u32 %0, [%1];" : "=r"(value) : "l"(at) : "memory");
+    } while (value == known);
+    return value;
+}
+
+// No program comes here.
+ROUNDELAY_DEVICE void trap() { __trap(); }
 
 // ---- accesses that other CTAs order themselves by ------------------------------------------------------------
 

@@ -60,14 +60,14 @@ ROUNDELAY_DEVICE void find_shape(const Lane& lane, const Place* places, int coun
 // Lets every place lie where it does, slots in the shape of the op. What slots of this rank hold afterwards is put down.
 ROUNDELAY_SHARED void settle(Lane& lane, int count, int first_written) {
     Place* const places = lane.places;
-    lane.touch();
     Region shape;
     find_shape(lane, places, count, shape);
+    walker_sync();
     for (int i = 0; i < count; ++i) {
         Region& region = places[i].region;
         lane.locate(places[i].rank, region);
         if (!region.floating) continue;
-        if (i >= first_written && places[i].rank == lane.me && thread() == 0) {
+        if (i >= first_written && places[i].rank == lane.me && leads()) {
             u64* const words = held(lane, region);
             words[0] = shape.lo;
             words[1] = shape.hi;
@@ -75,6 +75,7 @@ ROUNDELAY_SHARED void settle(Lane& lane, int count, int first_written) {
         }
         region = region.shaped_like(shape);
     }
+    walker_sync();
 }
 
 // ---- moves ---------------------------------------------------------------------------------------------------
@@ -95,28 +96,29 @@ ROUNDELAY_DEVICE void trace_operands(const Lane& lane, int srcs, int dsts, bool 
     trace_move(traced, srcs, dsts, i64(lane.length), finishes);
 }
 
-// Folds the first S operands into the other D.
-template <int S, int D> ROUNDELAY_SHARED void perform(Lane& lane, i64 by) {
-    if constexpr (TRACING) trace_operands(lane, S, D, by != 0);
+// Folds the first operands into the others.
+ROUNDELAY_SHARED void perform(Lane& lane, int srcs, int dsts, i64 by) {
+    if constexpr (TRACING) trace_operands(lane, srcs, dsts, by != 0);
     ++lane.moves;
     ++lane.steps;
-    if (!lane.signals.begin_move()) return;
-    u64 srcs[S], dsts[D];
-#pragma unroll
-    for (int i = 0; i < S; ++i) srcs[i] = address(lane, lane.operands[i]);
-#pragma unroll
-    for (int i = 0; i < D; ++i) dsts[i] = address(lane, lane.operands[S + i]);
     const Portion mine = portion(lane.length, lane.launch.parts, lane.part);
-    move<S, D>(srcs, dsts, mine.begin, mine.end, by);
+    lane.walker.put([&](Entry& entry) {
+        entry.does = Does::Move;
+        entry.shape = u32(srcs | dsts << 8);
+        entry.begin = mine.begin;
+        entry.end = mine.end;
+        entry.divisor = by;
+        for (int i = 0; i < srcs + dsts; ++i) entry.at[i] = address(lane, lane.operands[i]);
+    });
 }
 
 // Where slots take part that have no shape of their own.
-template <int S, int D> ROUNDELAY_SHARED void data_in_slots(Lane& lane) {
-    settle(lane, S + D, S);
+ROUNDELAY_SHARED void data_in_slots(Lane& lane, int srcs, int dsts) {
+    settle(lane, srcs + dsts, srcs);
     if (!lane.active()) return;
-    for (int i = 0; i < S + D; ++i) lane.operands[i] = operand(lane.places[i].rank, lane.places[i].region);
+    for (int i = 0; i < srcs + dsts; ++i) lane.operands[i] = operand(lane.places[i].rank, lane.places[i].region);
     lane.length = lane.places[0].region.length();
-    perform<S, D>(lane, divisor(lane));
+    perform(lane, srcs, dsts, divisor(lane));
 }
 
 template <int S, int D> ROUNDELAY_DEVICE void data(const Place (&places)[S + D]) {
@@ -127,7 +129,7 @@ template <int S, int D> ROUNDELAY_DEVICE void data(const Place (&places)[S + D])
     if (floats) {
 #pragma unroll
         for (int i = 0; i < S + D; ++i) lane.places[i] = places[i];
-        return data_in_slots<S, D>(lane);
+        return data_in_slots(lane, S, D);
     }
     if (!lane.active()) return;
 #pragma unroll
@@ -136,7 +138,7 @@ template <int S, int D> ROUNDELAY_DEVICE void data(const Place (&places)[S + D])
         lane.operands[i] = operand(places[i].rank, region);
         if (i == 0) lane.length = region.length();
     }
-    perform<S, D>(lane, divisor(lane));
+    perform(lane, S, D, divisor(lane));
 }
 
 // ---- what the text calls -------------------------------------------------------------------------------------

@@ -1,5 +1,8 @@
 // One move of a schedule that the host drives: what it is compared with.
 #pragma once
+// All threads move.
+#define ROUNDELAY_MOVERS ROUNDELAY_THREADS
+#define ROUNDELAY_CTAS 2
 #include "moves.cuh"
 
 namespace roundelay {
@@ -25,7 +28,7 @@ template <int S> ROUNDELAY_DEVICE void driven(const Driven& call) {
 
 } // namespace roundelay
 
-extern "C" __global__ void __launch_bounds__(ROUNDELAY_THREADS)
+extern "C" __global__ void __launch_bounds__(ROUNDELAY_THREADS, ROUNDELAY_CTAS)
     roundelay_driven(const __grid_constant__ roundelay::Driven call) {
     switch (call.sources) {
     case 1:

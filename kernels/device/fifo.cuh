@@ -18,9 +18,9 @@ ROUNDELAY_DEVICE u64* open_link(const Lane& lane, i32 entry) {
     return lane.work + HELD_WORDS * lane.facts[Header::Slots] + LINK_WORDS * entry;
 }
 
-// Puts away what was counted; `work` is touched.
+// Puts away what was counted.
 ROUNDELAY_DEVICE void lay_down(const Lane& lane, Link& link) {
-    if (link.key >= 0 && thread() == 0) {
+    if (link.key >= 0 && leads()) {
         open_link(lane, link.entry)[3] = link.steps;
         if constexpr (LINED) lane.launch.steps[link.end + lane.part] = link.total;
     }
@@ -29,9 +29,9 @@ ROUNDELAY_DEVICE void lay_down(const Lane& lane, Link& link) {
 
 ROUNDELAY_DEVICE void Lane::lay_down_links() {
     if (incoming.key < 0 && outgoing.key < 0) return;
-    touch();
     lay_down(*this, incoming);
     lay_down(*this, outgoing);
+    walker_sync();
 }
 
 // Has this rank's end of the link at hand, in the lane of the walk.
@@ -39,8 +39,8 @@ ROUNDELAY_SHARED void take_up(Lane& lane, Link& link, i32 from, i32 to) {
     const bool sends = from == lane.me;
     const i32 key = (lane.at.lane * lane.ranks + (sends ? to : from)) * 2 + sends;
     if (link.key == key) return;
-    lane.touch();
     lay_down(lane, link);
+    walker_sync();
     link.key = key;
     link.entry = lane.at.fifo.first_link;
     while (link.entry < lane.links && i32(open_link(lane, link.entry)[0]) != key) ++link.entry;
@@ -54,12 +54,13 @@ ROUNDELAY_SHARED void take_up(Lane& lane, Link& link, i32 from, i32 to) {
         link.first_slot = i32(lane.facts[known]);
         link.end = (2 * i32(lane.facts[known + 1]) + !sends) * i32(lane.launch.parts);
         link.steps = 0;
-        if (thread() == 0) {
+        if (leads()) {
             words[0] = u64(key);
             words[1] = u64(link.first_slot);
             words[2] = u64(link.end);
         }
         ++lane.links;
+        walker_sync();
     }
     if constexpr (LINED) link.total = lane.launch.steps[link.end + lane.part];
 }
@@ -171,15 +172,24 @@ template <bool RECEIVES, bool OWN, bool DST, bool SENDS> ROUNDELAY_SHARED void p
     if constexpr (TRACING) trace_operands(lane, S, DST + SENDS, by != 0);
     ++lane.moves;
     ++lane.steps;
-    if (!lane.signals.begin_move()) return;
     Slot in{}, out{};
     Local local{};
     if constexpr (OWN) local.own = address(lane, operands[0]);
     if constexpr (DST) local.dst = address(lane, operands[S]);
     if constexpr (RECEIVES) in = lines_of(lane, lane.incoming, operands[OWN]);
     if constexpr (SENDS) out = lines_of(lane, lane.outgoing, operands[S + DST]);
-    const Waiter waiter = lane.signals.waiter(step, RECEIVES ? lane.incoming.total + 1 : 0);
-    if (!pass_lines<RECEIVES, OWN, DST, SENDS>(lane.launch, waiter, in, out, local, lane.length, by)) lane.signals.fail();
+    lane.walker.put([&](Entry& entry) {
+        entry.does = Does::Pass;
+        entry.shape = u32(RECEIVES) * Has::RECEIVES | u32(OWN) * Has::OWN | u32(DST) * Has::DST | u32(SENDS) * Has::SENDS;
+        entry.step = step;
+        entry.end = lane.length;
+        entry.divisor = by;
+        entry.at[0] = local.own;
+        entry.at[1] = local.dst;
+        entry.in = in;
+        entry.out = out;
+        entry.expected = RECEIVES ? lane.incoming.total + 1 : 0;
+    });
 }
 
 // Slice by slice.
@@ -195,7 +205,7 @@ ROUNDELAY_DEVICE void pass(Lane& lane, i32 from, const Place& own, const Place& 
         if constexpr (LINED) {
             perform_lined<RECEIVES, OWN, DST, SENDS>(lane, divisor(lane), step);
         } else {
-            perform<RECEIVES + OWN, DST + SENDS>(lane, divisor(lane));
+            perform(lane, RECEIVES + OWN, DST + SENDS, divisor(lane));
         }
         end_slice(lane, pass);
     }

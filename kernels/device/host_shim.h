@@ -5,10 +5,12 @@
 
 #define ROUNDELAY_DEVICE inline
 #define ROUNDELAY_SHARED inline __attribute__((noinline))
-#define ROUNDELAY_KERNEL(NAME)                                                                                         \
+#define ROUNDELAY_KERNEL_OF(NAME, WALKERS)                                                                             \
     static void NAME(const roundelay::Launch launch);                                                                  \
-    static const bool NAME##_entered = roundelay::shim::enter(#NAME, NAME);                                            \
+    static const bool NAME##_entered = roundelay::shim::enter(#NAME, {NAME, WALKERS});                                 \
     static void NAME(const roundelay::Launch launch)
+#define ROUNDELAY_KERNEL(NAME) ROUNDELAY_KERNEL_OF(NAME, 0)
+#define ROUNDELAY_WALKED_KERNEL(NAME) ROUNDELAY_KERNEL_OF(NAME, 1)
 
 namespace roundelay {
 
@@ -19,12 +21,15 @@ constexpr u32 POLLS = 1;
 
 namespace shim {
 
-using Kernel = void (*)(const Launch);
+struct Kernel {
+    void (*run)(const Launch);
+    int walkers; // threads of a CTA besides those that move
+};
 
 // Makes a kernel known by its name.
 bool enter(const char* name, Kernel kernel);
 
-// All threads of this CTA meet: whether any came with `mine`.
+// All threads of this CTA that move meet: whether any came with `mine`.
 bool meet(bool mine);
 
 // Ends the program: a device would have trapped.
@@ -43,6 +48,19 @@ void trace_move(const Traced* operands, int sources, int destinations, i64 len, 
 
 inline void cta_sync() { shim::meet(false); }
 inline bool cta_any(bool mine) { return shim::meet(mine); }
+inline bool warp_all(bool mine) { return mine; }
+
+inline bool walks() { return thread() >= threads(); }
+inline int walker() { return thread() - threads(); }
+inline bool leads() { return true; }
+inline void walker_sync() {}
+void everyone_sync();
+
+constexpr u32 SHARED_BYTES = 4096;
+void* shared_memory();
+void publish(u32* at, u32 value);
+u32 wait_until_not(const u32* at, u32 known);
+[[noreturn]] void trap();
 
 template <Scope S> u64 load_acquire(const u64* at) { return __atomic_load_n(at, __ATOMIC_ACQUIRE); }
 

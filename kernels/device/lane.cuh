@@ -1,9 +1,9 @@
 // A CTA's walk through the program of its rank: which stream and lane it is at, whose numbers it sees, which regions
-// are its input and output. All threads walk alike; what differs between them begins inside a move.
+// are its input and output. One warp walks, all its threads alike, and puts down what the others are to do.
 #pragma once
 #include "numbers.cuh"
 #include "peer.cuh"
-#include "signals.cuh"
+#include "queue.cuh"
 
 namespace roundelay {
 
@@ -62,11 +62,10 @@ class Lane {
     const i64 streams; // where the channels between streams of a rank begin
 
     // ---- what does ------------------------------------------------------------------------------------------
-    Signals signals;
+    Walker walker;
     u32 steps = 0;        // ops executed
     u32 moves = 0;        // of which moves
     i32 links = 0;        // open ones
-    bool touched = false; // whether threads used `work` since all met
     Walk at;
     Link incoming, outgoing;
 
@@ -80,8 +79,13 @@ class Lane {
         const i32 slots = i32(facts[Header::Slots]);
         at.next_members = HELD_WORDS * slots + LINK_WORDS * i32(facts[Header::LinksOfARank]);
         // Slots hold nothing yet.
-        for (i32 slot = thread(); slot < slots; slot += threads()) work[HELD_WORDS * slot + 2] = 0;
-        touched = slots > 0;
+        for (i32 slot = roundelay::walker(); slot < slots; slot += WARP) work[HELD_WORDS * slot + 2] = 0;
+        walker_sync();
+    }
+
+    // The program is over.
+    ROUNDELAY_DEVICE ~Lane() {
+        walker.put([](Entry& entry) { entry.does = Does::End; });
     }
 
     Lane(const Lane&) = delete;
@@ -183,7 +187,6 @@ class Lane {
         at.next_members += members.count;
         body(members.me, members.count);
         at = outer;
-        touched = true; // the members were asked for all along
     }
 
     // Another algorithm on these regions. `in_many`, `out_many`: whether its input and output are as long as all ranks'
@@ -215,18 +218,15 @@ class Lane {
 
     // All parts of this stream.
     ROUNDELAY_SHARED void meet() {
-        if (active()) signals.meet_parts(launch.ranks[me], streams + CHILD_SIGNALS * facts[Header::Streams] + mine, steps);
+        if (!active() || launch.parts == 1) return;
+        const i64 channel = streams + CHILD_SIGNALS * facts[Header::Streams] + mine;
+        put_post(launch.ranks[me], channel);
+        put_wait(channel);
     }
 
     // ---- for the rest of the prelude ----------------------------------------------------------------------------------
     // Whether what the walk comes by is for this CTA to do.
-    ROUNDELAY_DEVICE bool active() const { return at.stream == mine && !signals.stopped(); }
-
-    // Before work words are used: what other threads read or wrote of them is over.
-    ROUNDELAY_DEVICE void touch() {
-        if (touched) signals.meet();
-        touched = true;
-    }
+    ROUNDELAY_DEVICE bool active() const { return at.stream == mine; }
 
     ROUNDELAY_SHARED void post(i32 to, Signal kind) {
         if (active()) post_channel(to, channel(me, kind), kind, at.lane);
@@ -238,14 +238,13 @@ class Lane {
 
     ROUNDELAY_DEVICE void post_channel(i32 to, i64 channel, Signal kind, i32 lane) {
         if constexpr (TRACING) trace_signal(true, int(kind), me, to, lane);
-        signals.post(launch.ranks[to], channel);
+        put_post(launch.ranks[to], channel);
         ++steps;
     }
 
     ROUNDELAY_DEVICE void wait_channel(i32 from, i64 channel, Signal kind, i32 lane) {
         if constexpr (TRACING) trace_signal(false, int(kind), from, me, lane);
-        signals.wait(launch.ranks[me], channel, steps);
-        touched = false;
+        put_wait(channel);
         ++steps;
     }
 
@@ -267,6 +266,30 @@ class Lane {
     ROUNDELAY_DEVICE void lay_down_links();
 
   private:
+    // The counter of this part.
+    ROUNDELAY_DEVICE u64 counter(u64 words, i64 channel) const {
+        return words + 8 * (u64(channel) * launch.parts + part);
+    }
+
+    ROUNDELAY_DEVICE void put_post(const Memory& to, i64 channel) {
+        const u64 at = counter(to.posted, channel);
+        walker.put([&](Entry& entry) {
+            entry.does = Does::Post;
+            entry.at[0] = at;
+        });
+    }
+
+    ROUNDELAY_DEVICE void put_wait(i64 channel) {
+        const Memory& mine = launch.ranks[me];
+        const u64 counters = mine.posted + 8 * u64(channel) * launch.parts, waited = counter(mine.waited, channel);
+        walker.put([&](Entry& entry) {
+            entry.does = Does::Wait;
+            entry.step = steps;
+            entry.at[0] = counters;
+            entry.at[1] = waited;
+        });
+    }
+
     // The channel of this kind from that rank, in the lane of the walk: an i32 would overflow where lanes are many.
     ROUNDELAY_DEVICE i64 channel(i32 from, Signal kind) const {
         return (i64(at.lane) * ranks + from) * PAIR_SIGNALS + i32(kind);
@@ -277,7 +300,7 @@ class Lane {
           work(launch.work + u64(block_index()) * u64(facts[Header::Work])),
           part(u32(remainder(u64(block_index()), launch.parts))), me(i32(constant(group))),
           mine(i32(constant(group + 1))), ranks(i32(facts[Header::Ranks])),
-          streams(facts[Header::Lanes] * ranks * PAIR_SIGNALS), signals(launch, row, part) {}
+          streams(facts[Header::Lanes] * ranks * PAIR_SIGNALS) {}
 
     ROUNDELAY_DEVICE Region whole(i32 buffer, Header units) const {
         return {0, u64(facts[units]), {1, launch.count, 0}, 0, buffer, 0, false, nullptr};
@@ -308,9 +331,8 @@ class Lane {
     // The ranks that a `within` block sees. The number of a rank that is none of them is their count.
     ROUNDELAY_SHARED Members number(const List& list) {
         u64* const numbered = work + at.next_members;
-        touch();
-        for (i32 i = thread(); i < len(list); i += threads()) numbered[i] = u64(rank_of(at.seen, list[i]));
-        touch();
+        for (i32 i = roundelay::walker(); i < len(list); i += WARP) numbered[i] = u64(rank_of(at.seen, list[i]));
+        walker_sync();
         Members members{numbered, i32(len(list)), 0};
         while (members.me < members.count && i32(numbered[members.me]) != me) ++members.me;
         return members;

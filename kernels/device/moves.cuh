@@ -8,16 +8,16 @@
 #ifndef ROUNDELAY_VECTOR
 #define ROUNDELAY_VECTOR 16
 #endif
-#ifndef ROUNDELAY_IN_FLIGHT
-#define ROUNDELAY_IN_FLIGHT 6
-#endif
 static_assert(ROUNDELAY_VECTOR == 16, "vectors have 16 bytes");
 
 namespace roundelay {
 
-// Vectors that the threads of a multiprocessor have on their way at once, each its share of them: with memory's latency
-// under load of 1 us and 132 multiprocessors, twice of what 4.8 TB/s need (Little's law).
-constexpr int IN_FLIGHT = ROUNDELAY_IN_FLIGHT;
+// Vectors that a multiprocessor has on their way at once, 56 KiB: 132 of them fill the 4.8 TB/s of a copy, of which half are
+// loads, as long as memory takes less than 3 us (Little's law).
+constexpr int ON_THEIR_WAY = 3584;
+// A thread's share of them, if it has the registers.
+constexpr int SHARE = ON_THEIR_WAY / (ROUNDELAY_MOVERS * ROUNDELAY_CTAS);
+constexpr int IN_FLIGHT = SHARE < 1 ? 1 : SHARE > 16 ? 16 : SHARE;
 
 // How often a thread's part of a move is unrolled, if `LOADS` make a vector of the result.
 template <int LOADS> constexpr int UNROLL = LOADS >= IN_FLIGHT ? 1 : IN_FLIGHT / LOADS;
@@ -56,15 +56,26 @@ template <class Unit> ROUNDELAY_DEVICE void store_unit(u64 address, Loaded<Unit>
     }
 }
 
+// `src op acc`, register by register.
+template <int N> ROUNDELAY_DEVICE Registers<N> folded(const Registers<N>& src, Registers<N> acc) {
+#pragma unroll
+    for (int r = 0; r < N; ++r) acc.at[r] = fold(src.at[r], acc.at[r]);
+    return acc;
+}
+
+template <int N> ROUNDELAY_DEVICE Registers<N> finished(Registers<N> sum, i64 divisor) {
+    if constexpr (AVERAGE) {
+#pragma unroll
+        for (int r = 0; r < N; ++r) sum.at[r] = divisor != 0 ? finish(sum.at[r], divisor) : sum.at[r];
+    }
+    return sum;
+}
+
 template <class Unit, int S> ROUNDELAY_DEVICE Loaded<Unit> folded(const Loaded<Unit> (&got)[S], i64 divisor) {
     Loaded<Unit> acc = got[0];
 #pragma unroll
-    for (int r = 0; r < Width<Unit>::REGISTERS; ++r) {
-#pragma unroll
-        for (int s = 1; s < S; ++s) acc.at[r] = fold(got[s].at[r], acc.at[r]);
-        if constexpr (AVERAGE) acc.at[r] = divisor != 0 ? finish(acc.at[r], divisor) : acc.at[r];
-    }
-    return acc;
+    for (int s = 1; s < S; ++s) acc = folded(got[s], acc);
+    return finished(acc, divisor);
 }
 
 // ---- vectors that do not lie at a multiple of their size --------------------------------------------------------
@@ -92,57 +103,103 @@ ROUNDELAY_DEVICE Loaded<Vector> within(const Around& around, u64 address) {
     return bits_as<Loaded<Vector>>(Vector{{funnel(far ? b : a, far ? c : b, bits), funnel(far ? c : b, far ? d : c, bits)}});
 }
 
-// How a source's vectors are loaded, and what they are then.
-struct Aligned {
-    using Raw = Loaded<Vector>;
-    static constexpr int LOADS = 1;
-    ROUNDELAY_DEVICE static Raw load(u64 address) { return load_unit<Vector>(address); }
-    ROUNDELAY_DEVICE static Loaded<Vector> value(const Raw& raw, u64) { return raw; }
-};
-
-struct Shifted {
-    using Raw = Around;
-    static constexpr int LOADS = 2;
-    ROUNDELAY_DEVICE static Raw load(u64 address) { return load_around(address); }
-    ROUNDELAY_DEVICE static Loaded<Vector> value(const Raw& raw, u64 address) { return within(raw, address); }
-};
-
 // ---- loops -----------------------------------------------------------------------------------------------------
 
+// A thread's way through vectors that the threads of a CTA share, U of them in a round. Those of a warp lie side by side, so
+// that what differs within a round is known.
+template <int U> struct Rounds {
+    static constexpr u64 APART = WARP * sizeof(Vector);
+
+    u64 offset; // of this thread's first
+    u64 left;   // vectors from there to the end
+
+    ROUNDELAY_DEVICE explicit Rounds(u64 count) {
+        const u64 first = u64(thread() / WARP * (WARP * U) + thread() % WARP);
+        offset = first * sizeof(Vector);
+        left = first < count ? count - first : 0;
+    }
+
+    ROUNDELAY_DEVICE Rounds next() const {
+        const u64 all = u64(threads()) * U;
+        Rounds next = *this;
+        next.offset += all * sizeof(Vector);
+        next.left = left > all ? left - all : 0;
+        return next;
+    }
+
+    // Whether the nth of the round is one.
+    ROUNDELAY_DEVICE bool has(int nth) const { return u32(left < (1u << 30) ? left : 1u << 30) > u32(nth * WARP); }
+};
+
 // So many vectors at these addresses. The loads of a round are on their way before the stores of the round before.
-template <class Lying, int S, int D>
+template <int S, int D>
 ROUNDELAY_DEVICE void vectors(const u64 (&srcs)[S], const u64 (&dsts)[D], u64 count, i64 divisor) {
-    constexpr int U = UNROLL<S * Lying::LOADS>;
-    constexpr u64 APART = WARP * sizeof(Vector);
-    // A warp takes vectors side by side, so that what differs between the rounds of the unrolled loop is known.
-    const u64 mine = thread() / WARP * (WARP * U) + thread() % WARP;
-    const u64 stride = u64(threads()) * U;
-    typename Lying::Raw got[U][S];
-    const auto fetch = [&](u64 first) {
+    constexpr int U = UNROLL<S>;
+    using Round = Rounds<U>;
+    // Not left undefined where a thread has none: they would be kept from one move to the next.
+    Loaded<Vector> got[U][S]{};
+    const auto fetch = [&](const Round& round) {
 #pragma unroll
         for (int u = 0; u < U; ++u) {
-            if (first + u * WARP >= count) continue;
+            if (!round.has(u)) continue;
 #pragma unroll
-            for (int s = 0; s < S; ++s) got[u][s] = Lying::load(srcs[s] + first * sizeof(Vector) + u * APART);
+            for (int s = 0; s < S; ++s) got[u][s] = load_unit<Vector>(srcs[s] + round.offset + u * Round::APART);
         }
     };
-    fetch(mine);
+    Round round(count);
+    fetch(round);
 #pragma unroll 1
-    for (u64 first = mine; first < count; first += stride) {
+    while (round.left > 0) {
         Loaded<Vector> acc[U];
 #pragma unroll
-        for (int u = 0; u < U; ++u) {
-            Loaded<Vector> values[S];
+        for (int u = 0; u < U; ++u) acc[u] = folded<Vector>(got[u], divisor);
+        const Round next = round.next();
+        fetch(next);
 #pragma unroll
-            for (int s = 0; s < S; ++s) values[s] = Lying::value(got[u][s], srcs[s]);
-            acc[u] = folded<Vector>(values, divisor);
+        for (int u = 0; u < U; ++u) {
+            if (!round.has(u)) continue;
+#pragma unroll
+            for (int d = 0; d < D; ++d) store_unit<Vector>(dsts[d] + round.offset + u * Round::APART, acc[u]);
         }
-        fetch(first + stride);
+        round = next;
+    }
+}
+
+// The same where sources do not lie as the destinations do; loads are fewer, as each is two.
+template <int S, int D>
+ROUNDELAY_DEVICE void shifted(const u64 (&srcs)[S], const u64 (&dsts)[D], u64 count, i64 divisor) {
+    constexpr int U = UNROLL<2 * S>;
+    // Sources at once.
+    constexpr int B = 2 * S <= IN_FLIGHT ? S : IN_FLIGHT >= 4 ? IN_FLIGHT / 2 : 1;
+    using Round = Rounds<U>;
+    Around got[U][B]{};
+#pragma unroll 1
+    for (Round round(count); round.left > 0; round = round.next()) {
+        Loaded<Vector> acc[U];
+#pragma unroll
+        for (int first = 0; first < S; first += B) {
+#pragma unroll
+            for (int u = 0; u < U; ++u) {
+#pragma unroll
+                for (int s = first; s < S && s < first + B; ++s) {
+                    if (round.has(u)) got[u][s - first] = load_around(srcs[s] + round.offset + u * Round::APART);
+                }
+            }
+#pragma unroll
+            for (int u = 0; u < U; ++u) {
+#pragma unroll
+                for (int s = first; s < S && s < first + B; ++s) {
+                    const Loaded<Vector> value = within(got[u][s - first], srcs[s]);
+                    acc[u] = s == 0 ? value : folded(value, acc[u]);
+                }
+            }
+        }
 #pragma unroll
         for (int u = 0; u < U; ++u) {
-            if (first + u * WARP >= count) continue;
+            if (!round.has(u)) continue;
+            const Loaded<Vector> result = finished(acc[u], divisor);
 #pragma unroll
-            for (int d = 0; d < D; ++d) store_unit<Vector>(dsts[d] + first * sizeof(Vector) + u * APART, acc[u]);
+            for (int d = 0; d < D; ++d) store_unit<Vector>(dsts[d] + round.offset + u * Round::APART, result);
         }
     }
 }
@@ -167,14 +224,14 @@ ROUNDELAY_DEVICE void elements(const u64 (&srcs)[S], const u64 (&dsts)[D], u64 h
 
 // So many elements at these addresses, whose destinations lie alike within 16 bytes.
 template <int S, int D>
-ROUNDELAY_SHARED void stretch(const u64 (&srcs)[S], const u64 (&dsts)[D], u64 len, i64 divisor) {
+ROUNDELAY_DEVICE void stretch(const u64 (&srcs)[S], const u64 (&dsts)[D], u64 len, i64 divisor) {
     constexpr u64 EACH = sizeof(Vector) / sizeof(Element);
     u64 differ = 0;
 #pragma unroll
     for (int s = 0; s < S; ++s) differ |= srcs[s] ^ dsts[0];
-    const bool shifted = differ % sizeof(Vector) != 0;
+    const bool lie_apart = differ % sizeof(Vector) != 0;
     // What is loaded around a vector that does not lie at a multiple of its size is of this stretch, too.
-    const u64 around = shifted ? EACH : 0;
+    const u64 around = lie_apart ? EACH : 0;
     const u64 head = (0 - dsts[0]) % sizeof(Vector) / sizeof(Element) + around;
     const u64 count = len > head + around ? (len - head - around) / EACH : 0;
     if (count > 0) {
@@ -183,10 +240,10 @@ ROUNDELAY_SHARED void stretch(const u64 (&srcs)[S], const u64 (&dsts)[D], u64 le
         for (int s = 0; s < S; ++s) from[s] = srcs[s] + head * sizeof(Element);
 #pragma unroll
         for (int d = 0; d < D; ++d) to[d] = dsts[d] + head * sizeof(Element);
-        if (shifted) {
-            vectors<Shifted>(from, to, count, divisor);
+        if (lie_apart) {
+            shifted(from, to, count, divisor);
         } else {
-            vectors<Aligned>(from, to, count, divisor);
+            vectors(from, to, count, divisor);
         }
     }
     const u64 edge = count > 0 ? head : 0;

@@ -6,6 +6,7 @@
 #include "moves.cuh"
 #include "signals.cuh"
 #include "ll.cuh"
+#include "queue.cuh"
 #include "arith.cuh"
 #include "words.cuh"
 #include "facts.cuh"

@@ -52,10 +52,12 @@ struct Barrier {
 
 struct Cta {
     int index;
-    int threads;
+    int threads; // that move
+    int walkers;
     bool traced;
-    Barrier barrier;
+    Barrier barrier, everyone;
     std::string trace;
+    alignas(16) u8 shared[SHARED_BYTES];
 };
 
 struct Thread {
@@ -131,13 +133,34 @@ bool shim::enter(const char* name, Kernel kernel) {
     return true;
 }
 
-bool shim::meet(bool mine) {
-    Barrier& barrier = self.cta->barrier;
+void* shared_memory() { return self.cta->shared; }
+
+void publish(u32* at, u32 value) {
+    delay();
+    __atomic_store_n(at, value, __ATOMIC_RELEASE);
+    wake_all(at);
+}
+
+u32 wait_until_not(const u32* at, u32 known) {
+    delay();
+    for (;;) {
+        const u32 value = __atomic_load_n(at, __ATOMIC_ACQUIRE);
+        if (value != known) {
+            return value;
+        }
+        sleep_while(at, known);
+    }
+}
+
+void trap() { die(4, "a program came where none does"); }
+
+// So many threads meet.
+static bool meet_at(Barrier& barrier, int threads, bool mine) {
     if (mine) {
         __atomic_store_n(&barrier.any, 1, __ATOMIC_RELAXED);
     }
     const u32 phase = __atomic_load_n(&barrier.phase, __ATOMIC_RELAXED);
-    if (__atomic_add_fetch(&barrier.arrived, 1, __ATOMIC_ACQ_REL) == u32(self.cta->threads)) {
+    if (__atomic_add_fetch(&barrier.arrived, 1, __ATOMIC_ACQ_REL) == u32(threads)) {
         __atomic_store_n(&barrier.arrived, 0, __ATOMIC_RELAXED);
         __atomic_store_n(&barrier.result, barrier.any, __ATOMIC_RELAXED);
         __atomic_store_n(&barrier.any, 0, __ATOMIC_RELAXED);
@@ -155,10 +178,17 @@ bool shim::meet(bool mine) {
     return __atomic_load_n(&barrier.result, __ATOMIC_RELAXED) != 0;
 }
 
+bool shim::meet(bool mine) { return meet_at(self.cta->barrier, self.cta->threads, mine); }
+
+void everyone_sync() { meet_at(self.cta->everyone, self.cta->threads + self.cta->walkers, false); }
+
 // ---- traces ------------------------------------------------------------------------------------------------
 
+// Whether this thread writes them: the last, which walks if one does.
+static bool traces() { return self.cta->traced && self.index == self.cta->threads + self.cta->walkers - 1; }
+
 void trace_signal(bool post, int kind, i64 from, i64 to, i64 lane) {
-    if (!self.cta->traced || self.index != 0) {
+    if (!traces()) {
         return;
     }
     std::string& trace = self.cta->trace;
@@ -168,7 +198,7 @@ void trace_signal(bool post, int kind, i64 from, i64 to, i64 lane) {
 }
 
 void trace_move(const Traced* operands, int sources, int destinations, i64 len, bool finish) {
-    if (!self.cta->traced || self.index != 0) {
+    if (!traces()) {
         return;
     }
     std::string& trace = self.cta->trace;
@@ -347,7 +377,7 @@ void* enter_thread(void* argument) {
         return nullptr;
     }
     delay();
-    start.kernel({run.facts, run.memories.data(), run.control.data(), run.work.data(), run.steps.data(), run.count,
+    start.kernel.run({run.facts, run.memories.data(), run.control.data(), run.work.data(), run.steps.data(), run.count,
                   run.parts, 0, run.poll_limit_ns, run.finish_scale});
     return nullptr;
 }
@@ -358,18 +388,20 @@ void launch(Run& run, shim::Kernel kernel, bool traced, u64 seed) {
         Cta& cta = run.ctas[i];
         cta.index = int(i);
         cta.threads = int(run.threads);
+        cta.walkers = kernel.walkers;
         cta.traced = traced && i % run.parts == 0;
-        cta.barrier = {};
+        cta.barrier = cta.everyone = {};
         cta.trace.clear();
     }
     pthread_attr_t attributes;
     pthread_attr_init(&attributes);
     pthread_attr_setstacksize(&attributes, 512 << 10);
-    std::vector<pthread_t> running(run.ctas.size() * run.threads);
+    const size_t each = run.threads + size_t(kernel.walkers);
+    std::vector<pthread_t> running(run.ctas.size() * each);
     std::vector<Start> starts(running.size());
     for (size_t i = 0; i < running.size(); ++i) {
         const u64 random = seed == 0 ? 0 : (seed * 0x9e3779b97f4a7c15 + i) * 0xd1342543de82ef95 | 1;
-        starts[i] = {&run, &run.ctas[i / run.threads], int(i % run.threads), random, kernel};
+        starts[i] = {&run, &run.ctas[i / each], int(i % each), random, kernel};
         if (pthread_create(&running[i], &attributes, enter_thread, &starts[i]) != 0) {
             die(2, "too many threads: " + std::to_string(running.size()));
         }

@@ -78,38 +78,34 @@ class Patience {
     }
 };
 
-// Waits for one more post of all `parts` than before; by one thread. False: gave up.
+// Waits for one more post of all `parts` than before; by one warp, each of whose threads looks at counters of its own.
+// False: gave up.
 ROUNDELAY_SHARED bool await(const Launch& launch, u64 counters, u64 waited, Waiter waiter) {
     const u64* posted = reinterpret_cast<const u64*>(counters);
     const u64 parts = launch.parts;
     waiter.expected = load<u64>(waited) + 1;
     Patience patience;
-    for (;;) {
-        u64 seen;
-        if (parts == 1) {
-            seen = load_acquire<SCOPE>(posted);
-        } else {
-            seen = ~0ull;
-#pragma unroll 4
-            for (u64 part = 0; part < parts; ++part) {
-                const u64 now = load_relaxed<SCOPE>(posted + part);
-                seen = now < seen ? now : seen;
-            }
+    bool lasts = true;
+    while (lasts) {
+        // The fewest of a part.
+        u64 seen = ~0ull;
+        for (u64 part = u64(thread()); part < parts; part += WARP) {
+            const u64 now = load_relaxed<SCOPE>(posted + part);
+            seen = now < seen ? now : seen;
         }
-        if (seen >= waiter.expected) {
-            break;
-        }
-        if (!patience.lasts(launch, waiter, seen)) {
-            return false;
-        }
+        if (warp_all(seen >= waiter.expected)) break;
+        // Whose part is there waits for the others.
+        lasts = warp_all(seen >= waiter.expected || patience.lasts(launch, waiter, seen));
     }
-    if (parts > 1) {
-        fence<SCOPE>();
-    }
+    if (!lasts) return false;
+    fence<SCOPE>();
     patience.over(launch, waiter);
-    store<u64>(waited, waiter.expected);
+    if (thread() == 0) store<u64>(waited, waiter.expected);
     return true;
 }
+
+// Entries of the walker that are done with: see queue.cuh.
+ROUNDELAY_DEVICE u32& entries_done() { return *static_cast<u32*>(shared_memory()); }
 
 // What a CTA knows about the order of its own threads, and its way to signal others; the same in all threads.
 class Signals {
@@ -117,11 +113,21 @@ class Signals {
     // Narrow, since they are kept in registers all along.
     u32 group;
     u32 part;
-    // Whether a move was begun since the threads last met.
+    // Of what the walker put down, which is at hand, and which was when the threads last met.
+    u32 nth = 0;
+    u32 met = 0;
+    // Whether a move was begun since then.
     bool unmet = false;
     // Whether this thread gave up; and whether all know that one did.
     bool mine_failed = false;
     bool all_stopped = false;
+
+    ROUNDELAY_DEVICE void have_met() {
+        unmet = false;
+        if (nth == met) return;
+        met = nth;
+        if (thread() == 0) publish(&entries_done(), nth);
+    }
 
     ROUNDELAY_DEVICE u64 word(u64 words, i64 index) const { return words + 8 * (u64(index) * launch.parts + part); }
 
@@ -138,11 +144,15 @@ class Signals {
     // This thread gave up; the others learn it at their next wait.
     ROUNDELAY_DEVICE void fail() { mine_failed = true; }
 
-    // All threads of the CTA meet.
+    // All threads that move meet.
     ROUNDELAY_DEVICE void meet() {
         cta_sync();
-        unmet = false;
+        have_met();
     }
+
+    // Which of the entries that the walker put down is at hand.
+    ROUNDELAY_DEVICE void at(u32 entry) { nth = entry; }
+    ROUNDELAY_DEVICE u32 met_at() const { return met; }
 
     // Before a move touches memory: the moves before it are done by all threads. False: leave it out.
     ROUNDELAY_DEVICE bool begin_move() {
@@ -154,7 +164,9 @@ class Signals {
     }
 
     // Posts to channel `index` at `to`, after all that this CTA did before.
-    ROUNDELAY_DEVICE void post(const Memory& to, i64 index) {
+    ROUNDELAY_DEVICE void post(const Memory& to, i64 index) { post_at(word(to.posted, index)); }
+
+    ROUNDELAY_DEVICE void post_at(u64 counter) {
         if (all_stopped) {
             return;
         }
@@ -163,22 +175,26 @@ class Signals {
             meet();
         }
         if (thread() == 0) {
-            add_release<SCOPE>(reinterpret_cast<u64*>(word(to.posted, index)), 1);
+            add_release<SCOPE>(reinterpret_cast<u64*>(counter), 1);
         }
     }
 
     // Waits for the next post to channel `index` at `me`, before all that this CTA does from here on. False: it gave up.
     ROUNDELAY_DEVICE bool wait(const Memory& me, i64 index, i64 step) {
+        return wait_at(me.posted + 8 * u64(index) * launch.parts, word(me.waited, index), step);
+    }
+
+    ROUNDELAY_DEVICE bool wait_at(u64 counters, u64 waited, i64 step) {
         if (all_stopped) {
             return false;
         }
         delay();
-        if (thread() == 0 && !mine_failed) {
-            const u64 counters = me.posted + 8 * u64(index) * launch.parts;
-            mine_failed = !await(launch, counters, word(me.waited, index), waiter(step, 0));
+        if (thread() < WARP) {
+            // What a thread of it could not wait for, none waits for.
+            if (!warp_all(!mine_failed) || !await(launch, counters, waited, waiter(step, 0))) mine_failed = true;
         }
         all_stopped = cta_any(mine_failed);
-        unmet = false;
+        have_met();
         return !all_stopped;
     }
 

@@ -13,7 +13,7 @@ template <int S, int D> ROUNDELAY_DEVICE void perform_row(Lane& lane, const i64*
                             i32(constant(row + OPERAND_WORDS * i + 1))};
     }
     lane.length = length;
-    perform<S, D>(lane, AVERAGE && finishes ? lane.facts[Header::Divisor] : 0);
+    perform(lane, S, D, AVERAGE && finishes ? lane.facts[Header::Divisor] : 0);
 }
 
 ROUNDELAY_DEVICE void move_row(Lane& lane, i64 shape, const i64* row, u64 length) {
@@ -47,7 +47,7 @@ ROUNDELAY_DEVICE void run_table(Lane& lane) {
     lane.at.stream = lane.mine;
     const i64 ops = constant(lane.group + 2);
     const i64* op = lane.facts.words + lane.facts[Header::OpsAt] + OP_WORDS * constant(lane.group + 3);
-    for (i64 i = 0; i < ops && lane.active(); ++i, op += OP_WORDS) {
+    for (i64 i = 0; i < ops; ++i, op += OP_WORDS) {
         const i64 a = constant(op + 1), b = constant(op + 2);
         switch (Kind(constant(op))) {
         case Kind::Move: {

@@ -12,13 +12,13 @@ extern "C" void fake_run(const char* name, unsigned grid, const void* launch) {
     constexpr int THREADS = 2;
     const Launch argument = *static_cast<const Launch*>(launch);
     barrier_limit_ns = 4 * argument.poll_limit_ns + 20000000000;
-    shim::Kernel found = nullptr;
+    shim::Kernel found = {nullptr, 0};
     for (const auto& [known, kernel] : kernels()) {
         if (known == name) {
             found = kernel;
         }
     }
-    if (found == nullptr) {
+    if (found.run == nullptr) {
         die(2, std::string("no kernel ") + name);
     }
     std::vector<Cta> ctas(grid);
@@ -27,10 +27,11 @@ extern "C" void fake_run(const char* name, unsigned grid, const void* launch) {
         ctas[i] = {};
         ctas[i].index = int(i);
         ctas[i].threads = THREADS;
-        for (int thread = 0; thread < THREADS; ++thread) {
+        ctas[i].walkers = found.walkers;
+        for (int thread = 0; thread < THREADS + found.walkers; ++thread) {
             running.emplace_back([&, i, thread] {
                 self = {&ctas[i], thread, 0};
-                found(argument);
+                found.run(argument);
             });
         }
     }

@@ -13,8 +13,12 @@ use super::report::{self, Resources, Usage};
 /// The device headers that every kernel includes, each with its name and its text.
 pub const HEADERS: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/headers.rs"));
 
-/// Threads of a block, unless given: that many have 255 registers each, and spill nothing.
+/// Threads of a block, unless given.
 pub const THREADS: u32 = 256;
+/// Those of them that walk the program, one warp; the others move data.
+pub const WALKERS: u32 = 32;
+/// Threads of the largest block of which a multiprocessor holds two, with 128 registers for each thread.
+const TWICE: u32 = 256;
 
 /// What a kernel's text is compiled for: a generation of GPUs, a size of blocks, and macros.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -23,6 +27,8 @@ pub struct Target {
     pub arch: Arch,
     /// The number of threads of a block, which the text sees as `ROUNDELAY_THREADS`.
     pub threads: u32,
+    /// The number of blocks that a multiprocessor is to hold at once, which the text sees as `ROUNDELAY_CTAS`.
+    pub ctas: u32,
     /// Other macros that are defined, with their values.
     pub defines: Vec<(String, String)>,
 }
@@ -57,9 +63,9 @@ impl Compiled {
 }
 
 impl Target {
-    /// A target of blocks of [`THREADS`] threads, without macros.
+    /// A target of blocks of [`THREADS`] threads, of which a multiprocessor holds one, without macros.
     pub fn new(arch: Arch) -> Self {
-        Self { arch, threads: THREADS, defines: Vec::new() }
+        Self { arch, threads: THREADS, ctas: 1, defines: Vec::new() }
     }
 
     fn options(&self, headers: Option<&std::path::Path>) -> Vec<String> {
@@ -72,12 +78,22 @@ impl Target {
             // Ours is looked into first.
             "--no-cache".to_owned(),
             format!("--define-macro=ROUNDELAY_THREADS={}", self.threads),
+            format!("--define-macro=ROUNDELAY_CTAS={}", self.ctas),
         ];
         let defines = self.defines.iter();
         options.extend(defines.map(|(name, value)| format!("--define-macro={name}={value}")));
         options.extend(headers.map(|path| format!("--include-path={}", path.display())));
         options
     }
+}
+
+/// The result of compiling a kernel's text for as many blocks as a multiprocessor holds.
+#[derive(Clone, Debug)]
+pub struct Fitted {
+    /// The machine code.
+    pub compiled: Arc<Compiled>,
+    /// The number of blocks that it was compiled for.
+    pub ctas: u32,
 }
 
 /// NVRTC with a cache in memory and one on disk.
@@ -92,6 +108,31 @@ pub struct Compiler {
 /// # Errors
 /// E0415 if there is no NVRTC; else those of [`Compiler::compile`].
 pub fn compile(text: &str, name: &str, target: &Target) -> Result<Arc<Compiled>, Error> {
+    of_process()?.compile(text, name, target)
+}
+
+/// Compiles the text of the kernel `name` with the one compiler of this process for as many blocks as a multiprocessor
+/// holds, whatever `target` says of them: two if NVRTC then spills no register, else one, in which each thread has as
+/// many loads under way as the threads of two have.
+///
+/// # Errors
+/// Those of [`compile`].
+pub fn fit(text: &str, name: &str, target: &Target) -> Result<Fitted, Error> {
+    let compiler = of_process()?;
+    let fitted = |ctas| {
+        let target = Target { ctas, ..target.clone() };
+        compiler.compile(text, name, &target).map(|compiled| Fitted { compiled, ctas })
+    };
+    if target.threads <= TWICE {
+        let twice = fitted(2)?;
+        if twice.compiled.spills() == 0 {
+            return Ok(twice);
+        }
+    }
+    fitted(1)
+}
+
+fn of_process() -> Result<&'static Compiler, Error> {
     static COMPILER: OnceLock<Compiler> = OnceLock::new();
     let compiler = match COMPILER.get() {
         Some(compiler) => compiler,
@@ -100,7 +141,7 @@ pub fn compile(text: &str, name: &str, target: &Target) -> Result<Arc<Compiled>,
             COMPILER.get_or_init(|| found)
         }
     };
-    compiler.compile(text, name, target)
+    Ok(compiler)
 }
 
 impl Compiler {

@@ -248,7 +248,7 @@ impl fmt::Display for Error {
                 "device {from} cannot reach the memory of device {to}; use devices that `nvidia-smi topo -p2p r` shows as OK to each other, or keep all ranks on one"
             ),
             Self::BadThreads { given } => {
-                write!(f, "a CTA of {given} threads; it has a multiple of 32, up to 1024")
+                write!(f, "a CTA of {given} threads; it has a multiple of 32, from 64 to 1024")
             }
             Self::NoSlices { element } => write!(
                 f,

@@ -27,7 +27,7 @@ mod world;
 
 pub use arch::Arch;
 pub use cache::Cache;
-pub use compile::{Compiled, Compiler, HEADERS, THREADS, Target, compile};
+pub use compile::{Compiled, Compiler, Fitted, HEADERS, THREADS, Target, WALKERS, compile, fit};
 /// The driver's slices and streams: plans are launched on these.
 pub use cudarc;
 pub use driven::Driven;

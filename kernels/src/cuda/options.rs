@@ -56,7 +56,7 @@ impl CudaOptions {
         self
     }
 
-    /// Sets the number of threads of a CTA: a multiple of 32, 1024 at most. Others are refused when the plan is made
+    /// Sets the number of threads of a CTA: a multiple of 32, from 64 to 1024. Others are refused when the plan is made
     /// (E0423).
     #[must_use]
     pub fn threads(mut self, threads: u32) -> Self {

@@ -10,7 +10,7 @@ use roundelay_core::program::Configured;
 use roundelay_core::verify::Callers;
 use roundelay_core::verify::Proved;
 
-use super::compile::{Compiled, Target, compile};
+use super::compile::{Compiled, Target, WALKERS, fit};
 use super::control::Control;
 use super::device::Device;
 use super::error::Error;
@@ -113,7 +113,7 @@ impl CudaPlan {
         }
         check_multiple(&kernel.schedule, count)?;
         let threads = options.threads;
-        if threads == 0 || threads > MOST_THREADS || !threads.is_multiple_of(32) {
+        if threads <= WALKERS || threads > MOST_THREADS || !threads.is_multiple_of(32) {
             return Err(Error::BadThreads { given: threads });
         }
         let Spec { element, op, .. } = kernel.spec;
@@ -242,7 +242,7 @@ fn compiled(
     if devices > 1 {
         target.defines.push(("ROUNDELAY_SCOPE_SYS".into(), "1".into()));
     }
-    compile(&kernel.text, &kernel.name, &target)
+    Ok(fit(&kernel.text, &kernel.name, &target)?.compiled)
 }
 
 impl Drop for CudaPlan {

@@ -7,7 +7,7 @@ use cudarc::driver::{
 };
 use roundelay_core::emit::cuda::{Facts, Kernel};
 
-use super::compile::{Compiled, Target, compile};
+use super::compile::{Compiled, Target, WALKERS, compile};
 use super::control::Control;
 use super::device::{Device, failed};
 use super::error::Error;
@@ -190,23 +190,26 @@ impl Site {
         grid: u32,
         what: impl Fn() -> String,
     ) -> Result<(), Error> {
-        let config = |grid| LaunchConfig {
+        let config = |grid, threads| LaunchConfig {
             grid_dim: (grid, 1, 1),
-            block_dim: (self.functions.threads, 1, 1),
+            block_dim: (threads, 1, 1),
             shared_mem_bytes: 0,
         };
+        let threads = self.functions.threads;
         let launch = &self.launches[table as usize];
         if grid > 0 {
             let mut builder = stream.launch_builder(&self.functions.kernel);
             builder.arg(launch);
             // SAFETY: the kernel takes this argument; the schedule was proved, so it keeps to the buffers.
-            unsafe { builder.launch_cooperative(config(grid)) }.map_err(failed(what()))?;
+            unsafe { builder.launch_cooperative(config(grid, threads)) }.map_err(failed(what()))?;
         }
         if let Some(scale) = self.functions.scale.as_ref().filter(|_| self.scale_grid > 0) {
             let mut builder = stream.launch_builder(scale);
             builder.arg(launch);
+            // Nobody walks there.
+            let config = config(self.scale_grid, threads - WALKERS);
             // SAFETY: the kernel takes this argument, and writes outputs of the ranks here.
-            unsafe { builder.launch(config(self.scale_grid)) }.map_err(failed(what()))?;
+            unsafe { builder.launch(config) }.map_err(failed(what()))?;
         }
         Ok(())
     }

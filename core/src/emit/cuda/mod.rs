@@ -299,7 +299,7 @@ impl Kernel {
             summary::about(&name, &checked.docs, Form::Loops, spec, (&schedule, &proof));
         about.extend(summary::left_out(&notes, &schedule));
         let scale = scales(spec, &proof);
-        let (text, sites) = text::loops(algorithm, spec, &notes, &about, scale);
+        let (text, sites) = text::loops(algorithm, &schedule, spec, &notes, &about, scale);
         let schedule = Arc::new(schedule);
         let record = Some((record, sites));
         let finish = finishing(spec, &proof);

@@ -1,6 +1,7 @@
 //! Functions in CUDA text, one for each algorithm, and their statements: one for each of the author's, under the line
 //! that it stands in.
 
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
 use super::Site;
@@ -21,6 +22,8 @@ use crate::syntax::expr_text::{Target, Text};
 pub(super) struct Writer<'a> {
     /// Where objects are made: the algorithm and the place of the expression.
     pub(super) sites: Vec<Site>,
+    /// The passes through slots that the program has, by the primitive that first had each.
+    pub(super) passes: BTreeSet<&'static str>,
     functions: Vec<Function<'a>>,
     pub(super) text: String,
 }
@@ -370,6 +373,11 @@ impl<'a, 'w> Body<'a, 'w> {
         places: &[Expr],
         onward: Option<&Expr>,
     ) {
+        self.writer.passes.insert(match primitive {
+            // One place is both.
+            Primitive::RecvReduce => Primitive::RecvReduceCopy.name(),
+            other => other.name(),
+        });
         let peer = self.atom(peer);
         let args: Vec<_> = places.iter().chain(onward).map(|arg| self.expr(arg)).collect();
         self.data(at, &format!("{peer}.{}({});", primitive.name(), args.join(", ")));

@@ -6,13 +6,14 @@ use std::fmt::Write as _;
 use super::source::{Notes, Source};
 use super::stmts::Writer;
 use super::{Protocol, Site, Spec};
-use crate::check::hir::{Algorithm, ExprKind, ParamTy, walk};
+use crate::check::hir::ParamTy;
 use crate::program::Configured;
 use crate::schedule::{Algorithm as _, OpKind, Schedule};
 
 /// A kernel that holds the author's loops, and where it asks for objects.
 pub(super) fn loops(
     algorithm: &Configured,
+    schedule: &Schedule,
     spec: Spec,
     notes: &Notes,
     about: &[String],
@@ -42,41 +43,26 @@ pub(super) fn loops(
         format!(", lane.{kind}_param({index})")
     });
     let call = format!("{name}(lane, lane.input(), lane.output(){})", params.collect::<String>());
-    // Functions of several algorithms, many regions at once, and slices of them leave fewer registers to the moves.
-    let cuts = cuts(checked);
-    let several = !checked.callees().is_empty();
-    let slices = spec.protocol != Protocol::Direct && cuts > CUTS / 2;
-    let defines = match cuts {
-        cuts if cuts > 2 * CUTS => "#define ROUNDELAY_IN_FLIGHT 1\n",
-        cuts if cuts > CUTS => "#define ROUNDELAY_IN_FLIGHT 2\n",
-        _ if several || slices => "#define ROUNDELAY_IN_FLIGHT 4\n",
-        _ => "",
-    };
-    let text = whole(&checked.name, spec, about, (defines, &writer.text), &call, scale);
+    let mut defines = mix(schedule);
+    if spec.protocol == Protocol::Ll {
+        let passes = writer.passes.iter().map(|name| format!(" PASS({name})"));
+        let _ = writeln!(defines, "#define ROUNDELAY_PASSES(PASS){}", passes.collect::<String>());
+    }
+    let text = whole(&checked.name, spec, about, (&defines, &writer.text), &call, scale);
     (text, writer.sites)
 }
 
-/// Times that a page may cut a region before its moves have to do with fewer loads in flight.
-const CUTS: usize = 8;
-
-/// How often `algorithm` cuts a region.
-fn cuts(algorithm: &Algorithm) -> usize {
-    let mut cuts = 0;
-    walk(&algorithm.body, &mut |stmt| {
-        for expr in stmt.exprs() {
-            expr.walk(&mut |part| cuts += usize::from(matches!(*part.kind, ExprKind::Split(..))));
-        }
-    });
-    cuts
+/// The numbers of sources and destinations that moves have: the loops that a kernel needs.
+fn mix(schedule: &Schedule) -> String {
+    let moves = schedule.ops.iter().filter(|op| op.kind == OpKind::Move);
+    let mix: BTreeSet<_> = moves.map(|op| (op.srcs, op.dsts)).collect();
+    let mix = mix.into_iter().map(|(srcs, dsts)| format!(" MOVE({srcs}, {dsts})"));
+    format!("#define ROUNDELAY_MOVES(MOVE){}\n", mix.collect::<String>())
 }
 
 /// A kernel that walks a table.
 pub(super) fn table(schedule: &Schedule, spec: Spec, about: &[String], scale: bool) -> String {
-    let moves = schedule.ops.iter().filter(|op| op.kind == OpKind::Move);
-    let mix: BTreeSet<_> = moves.map(|op| (op.srcs, op.dsts)).collect();
-    let mix = mix.into_iter().map(|(srcs, dsts)| format!(" MOVE({srcs}, {dsts})"));
-    let mix = format!("#define ROUNDELAY_MOVES(MOVE){}\n", mix.collect::<String>());
-    whole(&schedule.algorithm, spec, about, (&mix, ""), "run_table(lane)", scale)
+    whole(&schedule.algorithm, spec, about, (&mix(schedule), ""), "run_table(lane)", scale)
 }
 
 fn whole(
@@ -113,7 +99,7 @@ fn whole(
     let _ = write!(text, "\n#line {line} \"{name}.cu\"\n");
     let _ = write!(
         text,
-        "ROUNDELAY_KERNEL({name}) {{\n    roundelay::Lane lane(launch);\n    roundelay::{call};\n}}\n"
+        "ROUNDELAY_WALK({name}) {{\n    roundelay::Lane lane(launch);\n    roundelay::{call};\n}}\n"
     );
     if scale {
         let _ = write!(text, "\nROUNDELAY_SCALE_KERNEL({name}_scale)\n");

@@ -1,0 +1,168 @@
+// One warp of a CTA walks the program, the walker; the others do what it comes by, the movers. The walker is ahead: where
+// regions lie was found out when a wait is over, and the walk's variables are in no register of those who move.
+//
+// What is to be done goes through a ring of entries in shared memory. The walker waits for an entry that is free, and
+// the movers for one that is written; a mover never waits for another CTA with an entry that the walker needs, since those
+// before the one at hand are given back whenever the movers meet.
+#pragma once
+#include "ll.cuh"
+#include "moves.cuh"
+#include "signals.cuh"
+
+namespace roundelay {
+
+// Entries of the ring.
+constexpr u32 QUEUED = 8;
+
+enum class Does : u32 { Move, Pass, Post, Wait, End };
+
+// What a pass of slots has, as bits.
+enum Has : u32 { RECEIVES = 1, OWN = 2, DST = 4, SENDS = 8 };
+
+// What the primitives have.
+namespace passes {
+constexpr u32 send = OWN | SENDS;
+constexpr u32 recv = RECEIVES | DST;
+constexpr u32 recv_copy_send = RECEIVES | DST | SENDS;
+constexpr u32 recv_reduce_send = RECEIVES | OWN | SENDS;
+constexpr u32 recv_reduce_copy = RECEIVES | OWN | DST;
+constexpr u32 recv_reduce_copy_send = RECEIVES | OWN | DST | SENDS;
+} // namespace passes
+
+struct Entry {
+    Does does;
+    // Of a move, its sources and above 8 bits its destinations; of a pass, what it has.
+    u32 shape;
+    u64 step;
+    // Of a move, the elements of this part; of a pass, those of all.
+    u64 begin, end;
+    i64 divisor;
+    // Of a move, where its sources and then its destinations begin; of a pass, its own elements and those it writes; of
+    // a post, the counter; of a wait, the counters and how often this part has waited.
+    u64 at[16];
+    Slot in, out;
+    u64 expected; // posts, of a pass
+};
+
+struct Queue {
+    u32 done;    // by the movers: see signals.cuh
+    u32 written; // by the walker
+    Entry entries[QUEUED];
+};
+
+static_assert(sizeof(Queue) <= SHARED_BYTES, "it is in shared memory");
+
+ROUNDELAY_DEVICE Queue& queue() { return *static_cast<Queue*>(shared_memory()); }
+
+// The walker's end; the same in all its threads.
+class Walker {
+    u32 written = 0;
+    u32 done = 0;
+
+  public:
+    // Has `fill` write the next entry, when there is room.
+    template <class Fill> ROUNDELAY_DEVICE void put(const Fill& fill) {
+        Queue& ring = queue();
+        while (written - done >= QUEUED) done = wait_until_not(&ring.done, done);
+        if (leads()) fill(ring.entries[written % QUEUED]);
+        written += 1;
+        walker_sync();
+        if (leads()) publish(&ring.written, written);
+    }
+};
+
+// ---- the movers' end -------------------------------------------------------------------------------------------
+
+template <int S, int D> ROUNDELAY_DEVICE void move_entry(const Entry& entry) {
+    u64 srcs[S], dsts[D];
+#pragma unroll
+    for (int i = 0; i < S; ++i) srcs[i] = entry.at[i];
+#pragma unroll
+    for (int i = 0; i < D; ++i) dsts[i] = entry.at[S + i];
+    move<S, D>(srcs, dsts, entry.begin, entry.end, entry.divisor);
+}
+
+// The shapes that the program has.
+ROUNDELAY_DEVICE void move_entry(const Entry& entry) {
+    switch (entry.shape) {
+#ifdef ROUNDELAY_MOVES
+#define ROUNDELAY_MOVE(S, D)                                                                                           \
+    case S | D << 8: return move_entry<S, D>(entry);
+        ROUNDELAY_MOVES(ROUNDELAY_MOVE)
+#undef ROUNDELAY_MOVE
+#endif
+    default: trap();
+    }
+}
+
+template <u32 HAS> ROUNDELAY_DEVICE bool pass_entry(const Launch& launch, const Signals& signals, const Entry& entry) {
+    const Waiter waiter = signals.waiter(i64(entry.step), entry.expected);
+    const Local local{entry.at[0], entry.at[1]};
+    return pass_lines<(HAS & RECEIVES) != 0, (HAS & OWN) != 0, (HAS & DST) != 0, (HAS & SENDS) != 0>(
+        launch, waiter, entry.in, entry.out, local, entry.end, entry.divisor);
+}
+
+// The passes that the program has. False: this thread gave up.
+ROUNDELAY_DEVICE bool pass_entry(const Launch& launch, const Signals& signals, const Entry& entry) {
+    switch (entry.shape) {
+#ifdef ROUNDELAY_PASSES
+#define ROUNDELAY_PASS(NAME)                                                                                           \
+    case passes::NAME: return pass_entry<passes::NAME>(launch, signals, entry);
+        ROUNDELAY_PASSES(ROUNDELAY_PASS)
+#undef ROUNDELAY_PASS
+#endif
+    default: trap();
+    }
+    return false;
+}
+
+// All that the walker of this CTA puts down, to the end. Who gave up goes on without doing anything, so that the walker
+// always comes to its end.
+ROUNDELAY_SHARED void do_entries(const Launch& launch) {
+    Queue& ring = queue();
+    const u64 group = launch.first_group + u64(block_index()) / launch.parts;
+    Signals signals(launch, group, u64(block_index()) % launch.parts);
+    u32 known = 0;
+    for (u32 nth = 0;; ++nth) {
+        signals.at(nth);
+        // Entries that nobody met at are given back, too.
+        if (nth - signals.met_at() >= QUEUED / 2) signals.meet();
+        if (known == nth) known = wait_until_not(&ring.written, nth);
+        const Entry& entry = ring.entries[nth % QUEUED];
+        switch (entry.does) {
+        case Does::Move:
+            if (signals.begin_move()) move_entry(entry);
+            break;
+        case Does::Pass:
+            if (signals.begin_move() && !pass_entry(launch, signals, entry)) signals.fail();
+            break;
+        case Does::Post: signals.post_at(entry.at[0]); break;
+        case Does::Wait: signals.wait_at(entry.at[0], entry.at[1], i64(entry.step)); break;
+        case Does::End: return;
+        }
+    }
+}
+
+// A CTA's whole life: `walk` is the walker's.
+template <class Walk> ROUNDELAY_DEVICE void run_cta(const Launch& launch, const Walk& walk) {
+    if (thread() == 0) {
+        queue().written = 0;
+        queue().done = 0;
+    }
+    everyone_sync();
+    if (walks()) {
+        walk(launch);
+    } else {
+        do_entries(launch);
+    }
+}
+
+} // namespace roundelay
+
+// A kernel whose body the walker goes through.
+#define ROUNDELAY_WALK(NAME)                                                                                           \
+    static ROUNDELAY_DEVICE void NAME##_walk(const roundelay::Launch& launch);                                         \
+    ROUNDELAY_WALKED_KERNEL(NAME) {                                                                                    \
+        roundelay::run_cta(launch, [](const roundelay::Launch& launch) { NAME##_walk(launch); });                      \
+    }                                                                                                                  \
+    static ROUNDELAY_DEVICE void NAME##_walk(const roundelay::Launch& launch)
