@@ -201,7 +201,8 @@ mod compiled {
 
     pub(super) fn ptx(kernel: &Kernel, arch: Arch, threads: u32) -> Result<String, Failure> {
         let target = Target { threads, ..Target::new(arch) };
-        let Fitted { compiled, ctas } = fit(&kernel.text, &kernel.name, &target)?;
+        let Fitted { compiled, target } = fit(&kernel.text, &kernel.name, &target)?;
+        let ctas = target.ctas;
         let blocks = if ctas == 1 { "block" } else { "blocks" };
         let mut lines = vec![format!(
             "for {arch}, {threads} threads a block, {ctas} {blocks} a multiprocessor"

@@ -2,7 +2,6 @@
 #pragma once
 // All threads move.
 #define ROUNDELAY_MOVERS ROUNDELAY_THREADS
-#define ROUNDELAY_CTAS 2
 #include "moves.cuh"
 
 namespace roundelay {

@@ -8,16 +8,15 @@
 #ifndef ROUNDELAY_VECTOR
 #define ROUNDELAY_VECTOR 16
 #endif
+#ifndef ROUNDELAY_IN_FLIGHT
+#define ROUNDELAY_IN_FLIGHT 8
+#endif
 static_assert(ROUNDELAY_VECTOR == 16, "vectors have 16 bytes");
 
 namespace roundelay {
 
-// Vectors that a multiprocessor has on their way at once, 56 KiB: 132 of them fill the 4.8 TB/s of a copy, of which half are
-// loads, as long as memory takes less than 3 us (Little's law).
-constexpr int ON_THEIR_WAY = 3584;
-// A thread's share of them, if it has the registers.
-constexpr int SHARE = ON_THEIR_WAY / (ROUNDELAY_MOVERS * ROUNDELAY_CTAS);
-constexpr int IN_FLIGHT = SHARE < 1 ? 1 : SHARE > 16 ? 16 : SHARE;
+// Vectors that a thread has on their way at once.
+constexpr int IN_FLIGHT = ROUNDELAY_IN_FLIGHT;
 
 // How often a thread's part of a move is unrolled, if `LOADS` make a vector of the result.
 template <int LOADS> constexpr int UNROLL = LOADS >= IN_FLIGHT ? 1 : IN_FLIGHT / LOADS;

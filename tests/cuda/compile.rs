@@ -2,22 +2,25 @@
 
 use std::fmt::Write as _;
 
+use expect_test::expect_file;
+
 use roundelay::{DType, Level, ReduceOp, select};
 use roundelay_core::emit::cuda::{Element, Kernel, Protocol, Spec};
 use roundelay_core::optimize::Goal;
 use roundelay_core::verify::Callers;
-use roundelay_kernels::cuda::{Arch, Target, compile};
-use roundelay_tests::{kinds, taken};
+use roundelay_kernels::cuda::{Arch, Fitted, Resources, Target, fit};
+use roundelay_tests::{kinds, root, taken};
 
 use super::runs::{code, loops, named, proved, spec};
 
 /// Compiles a kernel, and says what is wrong with what came of it.
-fn compiled(kernel: &Kernel, arch: &str, wrong: &mut String) {
+fn compiled(kernel: &Kernel, arch: &str, wrong: &mut String) -> Option<Fitted> {
     let arch: Arch = arch.parse().expect("an architecture");
     let element = kernel.spec.element.name();
     let what = format!("{} {element} {} for {arch}", kernel.name, kernel.spec.op);
-    match compile(&code(&kernel.text), &kernel.name, &Target::new(arch)) {
-        Ok(compiled) => {
+    match fit(&code(&kernel.text), &kernel.name, &Target::new(arch)) {
+        Ok(fitted) => {
+            let compiled = &fitted.compiled;
             assert!(!compiled.usage.is_empty(), "{what}: NVRTC does not say what it takes");
             for usage in compiled.usage.iter().filter(|u| u.spill_stores + u.spill_loads > 0) {
                 let _ = writeln!(wrong, "{what}: {usage}");
@@ -25,25 +28,42 @@ fn compiled(kernel: &Kernel, arch: &str, wrong: &mut String) {
             for warning in &compiled.warnings {
                 let _ = writeln!(wrong, "{what}: {warning:?}");
             }
+            Some(fitted)
         }
-        Err(error) => _ = writeln!(wrong, "{what}: {error}"),
+        Err(error) => {
+            let _ = writeln!(wrong, "{what}: {error}");
+            None
+        }
     }
 }
 
+/// All algorithms on the GPU that is at hand most, and what each takes of it; on the others in turn.
 #[test]
 fn every_algorithm_compiles_and_nothing_spills() {
     let mut wrong = String::new();
+    let mut rows = String::new();
     for (turn, algorithm) in select::library().iter().enumerate() {
         let proved = proved(algorithm, 8).expect("the library takes 8 ranks");
         let kernel = loops(algorithm, &proved, spec(algorithm));
-        // The architectures take turns.
-        for (at, arch) in ["sm_80", "sm_90", "sm_100"].into_iter().enumerate() {
-            if taken(turn + at, 3) {
+        if let Some(fitted) = compiled(&kernel, "sm_90", &mut wrong) {
+            rows += &row(&kernel.name, &fitted);
+        }
+        for (at, arch) in ["sm_80", "sm_100"].into_iter().enumerate() {
+            if taken(turn + at, 6) {
                 compiled(&kernel, arch, &mut wrong);
             }
         }
     }
     assert!(wrong.is_empty(), "{wrong}");
+    let head = "algorithm | registers | stack, bytes | CTAs a multiprocessor | KiB of loads under way there\n";
+    expect_file![root().join("tests/golden/registers.txt")].assert_eq(&format!("{head}{rows}"));
+}
+
+/// What a kernel takes of a multiprocessor.
+fn row(name: &str, Fitted { compiled, target }: &Fitted) -> String {
+    let Resources { registers, stack, .. } = compiled.resources(name).expect("it was compiled");
+    let (ctas, under_way) = (target.ctas, target.bytes_in_flight() / 1024);
+    format!("{name} | {registers} | {stack} | {ctas} | {under_way}\n")
 }
 
 /// Every dtype with every op, on the architectures in turn; fp8 where they have it.

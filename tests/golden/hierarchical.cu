@@ -7,7 +7,7 @@
 #define ROUNDELAY_OP Sum
 #define ROUNDELAY_PROTOCOL Direct
 #define ROUNDELAY_VECTOR 16
-#define ROUNDELAY_IN_FLIGHT 4
+#define ROUNDELAY_MOVES(MOVE) MOVE(1, 1) MOVE(2, 1)
 #include "roundelay.cuh"
 
 namespace roundelay {
@@ -351,7 +351,7 @@ ROUNDELAY_DEVICE void HierarchicalAllReduce(
 } // namespace roundelay
 
 #line 354 "HierarchicalAllReduce.cu"
-ROUNDELAY_KERNEL(HierarchicalAllReduce) {
+ROUNDELAY_WALK(HierarchicalAllReduce) {
     roundelay::Lane lane(launch);
     roundelay::HierarchicalAllReduce(lane, lane.input(), lane.output(), lane.groups_param(0), lane.bool_param(1), lane.bool_param(2));
 }

@@ -7,7 +7,7 @@
 #define ROUNDELAY_OP Sum
 #define ROUNDELAY_PROTOCOL Simple
 #define ROUNDELAY_VECTOR 16
-#define ROUNDELAY_IN_FLIGHT 4
+#define ROUNDELAY_MOVES(MOVE) MOVE(1, 1) MOVE(1, 2) MOVE(2, 1) MOVE(2, 2)
 #include "roundelay.cuh"
 
 namespace roundelay {
@@ -65,7 +65,7 @@ ROUNDELAY_DEVICE void NcclRingAllReduce(
 } // namespace roundelay
 
 #line 68 "NcclRingAllReduce.cu"
-ROUNDELAY_KERNEL(NcclRingAllReduce) {
+ROUNDELAY_WALK(NcclRingAllReduce) {
     roundelay::Lane lane(launch);
     roundelay::NcclRingAllReduce(lane, lane.input(), lane.output(), lane.ring_param(0), lane.int_param(1), lane.int_param(2), lane.int_param(3), lane.bool_param(4));
 }

@@ -8,6 +8,7 @@
 #define ROUNDELAY_OP Sum
 #define ROUNDELAY_PROTOCOL Direct
 #define ROUNDELAY_VECTOR 16
+#define ROUNDELAY_MOVES(MOVE) MOVE(1, 1) MOVE(2, 1)
 #include "roundelay.cuh"
 
 namespace roundelay {
@@ -53,8 +54,8 @@ ROUNDELAY_DEVICE void RingAllReduce(
 
 } // namespace roundelay
 
-#line 57 "RingAllReduce.cu"
-ROUNDELAY_KERNEL(RingAllReduce) {
+#line 58 "RingAllReduce.cu"
+ROUNDELAY_WALK(RingAllReduce) {
     roundelay::Lane lane(launch);
     roundelay::RingAllReduce(lane, lane.input(), lane.output(), lane.ring_param(0));
 }

@@ -10,7 +10,7 @@
 #include "roundelay.cuh"
 
 #line 13 "RingAllReduce.cu"
-ROUNDELAY_KERNEL(RingAllReduce) {
+ROUNDELAY_WALK(RingAllReduce) {
     roundelay::Lane lane(launch);
     roundelay::run_table(lane);
 }

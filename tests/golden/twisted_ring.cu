@@ -9,6 +9,7 @@
 #define ROUNDELAY_OP Sum
 #define ROUNDELAY_PROTOCOL Direct
 #define ROUNDELAY_VECTOR 16
+#define ROUNDELAY_MOVES(MOVE) MOVE(1, 1) MOVE(2, 1)
 #include "roundelay.cuh"
 
 namespace roundelay {
@@ -59,8 +60,8 @@ ROUNDELAY_DEVICE void TwistedRingAllReduce(
 
 } // namespace roundelay
 
-#line 63 "TwistedRingAllReduce.cu"
-ROUNDELAY_KERNEL(TwistedRingAllReduce) {
+#line 64 "TwistedRingAllReduce.cu"
+ROUNDELAY_WALK(TwistedRingAllReduce) {
     roundelay::Lane lane(launch);
     roundelay::TwistedRingAllReduce(lane, lane.input(), lane.output(), lane.ring_param(0));
 }

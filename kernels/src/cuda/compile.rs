@@ -17,6 +17,11 @@ pub const HEADERS: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/headers
 pub const THREADS: u32 = 256;
 /// Those of them that walk the program, one warp; the others move data.
 pub const WALKERS: u32 = 32;
+/// Loads of 16 bytes that a multiprocessor has under way, 56 KiB: 132 of them fill the 4.8 TB/s of a copy, half of which
+/// are loads, as long as memory takes less than 3 us (Little's law).
+const UNDER_WAY: u32 = 3584;
+/// The most that a thread has registers for.
+const MOST_LOADS: u32 = 16;
 /// Threads of the largest block of which a multiprocessor holds two, with 128 registers for each thread.
 const TWICE: u32 = 256;
 
@@ -68,6 +73,22 @@ impl Target {
         Self { arch, threads: THREADS, ctas: 1, defines: Vec::new() }
     }
 
+    /// The number of loads of 16 bytes that each thread that moves data has under way at once: its share of what a
+    /// multiprocessor is to have, if it has the registers.
+    pub fn in_flight(&self) -> u32 {
+        (UNDER_WAY / (self.movers() * self.ctas)).clamp(1, MOST_LOADS)
+    }
+
+    /// The number of bytes that a multiprocessor loads at once in long moves.
+    pub fn bytes_in_flight(&self) -> u32 {
+        self.in_flight() * self.movers() * self.ctas * 16
+    }
+
+    /// Threads of a block that move data.
+    fn movers(&self) -> u32 {
+        self.threads.saturating_sub(WALKERS).max(1)
+    }
+
     fn options(&self, headers: Option<&std::path::Path>) -> Vec<String> {
         let mut options = vec![
             format!("--gpu-architecture={}", self.arch),
@@ -79,6 +100,7 @@ impl Target {
             "--no-cache".to_owned(),
             format!("--define-macro=ROUNDELAY_THREADS={}", self.threads),
             format!("--define-macro=ROUNDELAY_CTAS={}", self.ctas),
+            format!("--define-macro=ROUNDELAY_IN_FLIGHT={}", self.in_flight()),
         ];
         let defines = self.defines.iter();
         options.extend(defines.map(|(name, value)| format!("--define-macro={name}={value}")));
@@ -92,8 +114,8 @@ impl Target {
 pub struct Fitted {
     /// The machine code.
     pub compiled: Arc<Compiled>,
-    /// The number of blocks that it was compiled for.
-    pub ctas: u32,
+    /// What it was compiled for.
+    pub target: Target,
 }
 
 /// NVRTC with a cache in memory and one on disk.
@@ -121,7 +143,7 @@ pub fn fit(text: &str, name: &str, target: &Target) -> Result<Fitted, Error> {
     let compiler = of_process()?;
     let fitted = |ctas| {
         let target = Target { ctas, ..target.clone() };
-        compiler.compile(text, name, &target).map(|compiled| Fitted { compiled, ctas })
+        compiler.compile(text, name, &target).map(|compiled| Fitted { compiled, target })
     };
     if target.threads <= TWICE {
         let twice = fitted(2)?;

@@ -21,11 +21,11 @@ use std::sync::Arc;
 use crate::check::hir::{self, Stmt, StmtKind};
 use crate::diagnostics::{Code, Diagnostic, Finding};
 use crate::dtype::{DType, NoSuchOp, ReduceOp};
-use crate::ids::{OpId, RankId};
+use crate::ids::{OpId, RankId, ScratchId};
 use crate::optimize::Optimized;
 use crate::program::Configured;
 use crate::schedule::record::Record;
-use crate::schedule::{Buffer, OpKind, Schedule, SignalKind, assembly};
+use crate::schedule::{Buffer, Op, OpKind, Schedule, SignalKind, assembly};
 use crate::verify::Callers;
 use crate::verify::{Proof, Proved};
 use source::Notes;
@@ -299,7 +299,10 @@ impl Kernel {
             summary::about(&name, &checked.docs, Form::Loops, spec, (&schedule, &proof));
         about.extend(summary::left_out(&notes, &schedule));
         let scale = scales(spec, &proof);
-        let (text, sites) = text::loops(algorithm, &schedule, spec, &notes, &about, scale);
+        let slots: BTreeSet<_> = record.fifos().collect();
+        let is_move = |op: &Op| spec.protocol != Protocol::Ll || !has_slot(&schedule, &slots, op);
+        let (text, sites) =
+            text::loops(algorithm, (&schedule, is_move), spec, &notes, &about, scale);
         let schedule = Arc::new(schedule);
         let record = Some((record, sites));
         let finish = finishing(spec, &proof);
@@ -326,6 +329,13 @@ impl Kernel {
     fn scales(&self) -> bool {
         scales(self.spec, &self.proof)
     }
+}
+
+/// Whether a move has to do with one of these slots.
+fn has_slot(schedule: &Schedule, slots: &BTreeSet<ScratchId>, op: &Op) -> bool {
+    schedule.srcs(op).iter().chain(schedule.dsts(op)).any(
+        |operand| matches!(schedule.region(*operand).buffer, Buffer::Scratch(id) if slots.contains(&id)),
+    )
 }
 
 /// Whether data passes between ranks otherwise than through a fifo.

@@ -8,12 +8,13 @@ use super::stmts::Writer;
 use super::{Protocol, Site, Spec};
 use crate::check::hir::ParamTy;
 use crate::program::Configured;
-use crate::schedule::{Algorithm as _, OpKind, Schedule};
+use crate::schedule::{Algorithm as _, Op, OpKind, Schedule};
 
-/// A kernel that holds the author's loops, and where it asks for objects.
+/// A kernel that holds the author's loops, and where it asks for objects. `is_move` says which moves of the schedule are moves
+/// there; the others pass through lines.
 pub(super) fn loops(
     algorithm: &Configured,
-    schedule: &Schedule,
+    (schedule, is_move): (&Schedule, impl Fn(&Op) -> bool),
     spec: Spec,
     notes: &Notes,
     about: &[String],
@@ -43,7 +44,7 @@ pub(super) fn loops(
         format!(", lane.{kind}_param({index})")
     });
     let call = format!("{name}(lane, lane.input(), lane.output(){})", params.collect::<String>());
-    let mut defines = mix(schedule);
+    let mut defines = mix(schedule, is_move);
     if spec.protocol == Protocol::Ll {
         let passes = writer.passes.iter().map(|name| format!(" PASS({name})"));
         let _ = writeln!(defines, "#define ROUNDELAY_PASSES(PASS){}", passes.collect::<String>());
@@ -53,8 +54,8 @@ pub(super) fn loops(
 }
 
 /// The numbers of sources and destinations that moves have: the loops that a kernel needs.
-fn mix(schedule: &Schedule) -> String {
-    let moves = schedule.ops.iter().filter(|op| op.kind == OpKind::Move);
+fn mix(schedule: &Schedule, is_move: impl Fn(&Op) -> bool) -> String {
+    let moves = schedule.ops.iter().filter(|op| op.kind == OpKind::Move && is_move(op));
     let mix: BTreeSet<_> = moves.map(|op| (op.srcs, op.dsts)).collect();
     let mix = mix.into_iter().map(|(srcs, dsts)| format!(" MOVE({srcs}, {dsts})"));
     format!("#define ROUNDELAY_MOVES(MOVE){}\n", mix.collect::<String>())
@@ -62,7 +63,14 @@ fn mix(schedule: &Schedule) -> String {
 
 /// A kernel that walks a table.
 pub(super) fn table(schedule: &Schedule, spec: Spec, about: &[String], scale: bool) -> String {
-    whole(&schedule.algorithm, spec, about, (&mix(schedule), ""), "run_table(lane)", scale)
+    whole(
+        &schedule.algorithm,
+        spec,
+        about,
+        (&mix(schedule, |_| true), ""),
+        "run_table(lane)",
+        scale,
+    )
 }
 
 fn whole(
