@@ -4,26 +4,14 @@
 
 namespace roundelay {
 
-#ifdef ROUNDELAY_MOVES
-
-template <int S, int D> ROUNDELAY_DEVICE void perform_row(Lane& lane, const i64* row, u64 length, bool finishes) {
-#pragma unroll
-    for (int i = 0; i < S + D; ++i) {
-        lane.operands[i] = {constant(row + OPERAND_WORDS * i + 2), i32(constant(row + OPERAND_WORDS * i)),
-                            i32(constant(row + OPERAND_WORDS * i + 1))};
+ROUNDELAY_DEVICE void move_row(Lane& lane, i64 shape, const i64* row, u64 length) {
+    const int srcs = int(shape & 0xff), dsts = int(shape >> 8 & 0xff);
+    for (int i = 0; i < srcs + dsts; ++i, row += OPERAND_WORDS) {
+        lane.operands[i] = {constant(row + 2), i32(constant(row)), i32(constant(row + 1))};
     }
     lane.length = length;
-    perform(lane, S, D, AVERAGE && finishes ? lane.facts[Header::Divisor] : 0);
-}
-
-ROUNDELAY_DEVICE void move_row(Lane& lane, i64 shape, const i64* row, u64 length) {
-    const bool finishes = shape >> 16 != 0;
-    switch (shape & 0xffff) {
-#define ROUNDELAY_MOVE(S, D)                                                                                           \
-    case S | D << 8: return perform_row<S, D>(lane, row, length, finishes);
-        ROUNDELAY_MOVES(ROUNDELAY_MOVE)
-#undef ROUNDELAY_MOVE
-    }
+    const bool finishes = AVERAGE && shape >> 16 != 0;
+    perform(lane, srcs, dsts, finishes ? lane.facts[Header::Divisor] : 0);
 }
 
 // What an author would call a channel.
@@ -69,7 +57,5 @@ ROUNDELAY_DEVICE void run_table(Lane& lane) {
         }
     }
 }
-
-#endif
 
 } // namespace roundelay

@@ -6,7 +6,7 @@ use std::sync::LazyLock;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use roundelay_core::emit::cuda::Kernel;
-use roundelay_kernels::cuda::{Target, compile};
+use roundelay_kernels::cuda::{Target, fit};
 use roundelay_tests::root;
 
 /// Where the driver and its kernels are.
@@ -67,10 +67,10 @@ pub(crate) fn kernel(kernel: &Kernel, devices: usize) {
     if devices > 1 {
         target.defines.push(("ROUNDELAY_SCOPE_SYS".into(), "1".into()));
     }
-    let compiled = compile(&kernel.text, &kernel.name, &target)
+    let fitted = fit(&kernel.text, &kernel.name, &target)
         .unwrap_or_else(|error| panic!("{error}; run `cargo xtask nvrtc`"));
     let folder = folder();
-    let made = folder.join(format!("{:016x}.so", hash(&compiled.cubin)));
+    let made = folder.join(format!("{:016x}.so", hash(&fitted.compiled.cubin)));
     let text = made.with_extension("cu");
     std::fs::write(&text, &kernel.text).expect("a file below target");
     let (device, shell) = (root().join("kernels/device"), root().join("tests/driver/kernel.cpp"));
