@@ -6,6 +6,7 @@ mod data;
 mod emitter;
 mod litmus;
 mod runs;
+mod sass;
 mod splits;
 mod trace;
 mod walks;

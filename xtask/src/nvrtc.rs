@@ -1,18 +1,24 @@
-//! `cargo xtask nvrtc`: CUDA's compiler below `target/`, from NVIDIA's wheels. It needs neither a GPU nor a driver.
+//! `cargo xtask nvrtc`: CUDA's compiler and disassembler below `target/`, from NVIDIA's wheels. They need neither a GPU nor a
+//! driver.
 
 use std::path::Path;
 
 use crate::install::Packages;
 
-/// The library, and the headers that kernels include.
+/// The library, the headers that kernels include, and what tests count instructions with.
 const NVRTC: Packages = Packages {
     folder: "nvrtc",
     into: "--target",
-    names: &["nvidia-cuda-nvrtc==13.0.*", "nvidia-cuda-runtime==13.0.*"],
+    names: &[
+        "nvidia-cuda-nvrtc==13.0.*",
+        "nvidia-cuda-runtime==13.0.*",
+        "nvidia-cuda-nvdisasm==13.2.*",
+    ],
     files: &[
         "nvidia/cu13/lib/libnvrtc.so.13",
         "nvidia/cu13/include/cuda_bf16.h",
         "nvidia/cu13/include/cuda_fp8.h",
+        "nvidia/cu13/bin/nvdisasm",
     ],
 };
 
