@@ -242,6 +242,12 @@ template <class To, class From> ROUNDELAY_DEVICE To bits_as(From from) {
     return to;
 }
 
+// The same, which is found once and not again at each use.
+ROUNDELAY_DEVICE u64 at_hand(u64 value) {
+    asm volatile("" : "+l"(value));
+    return value;
+}
+
 // What never changes while a kernel runs.
 ROUNDELAY_DEVICE i64 constant(const i64* at) { return __ldg(at); }
 

@@ -103,6 +103,8 @@ template <class To, class From> To bits_as(From from) {
     return to;
 }
 
+inline u64 at_hand(u64 value) { return value; }
+
 inline i64 constant(const i64* at) { return *at; }
 
 // Aligned, as a device demands.

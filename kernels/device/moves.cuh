@@ -126,8 +126,8 @@ template <int U> struct Rounds {
         return next;
     }
 
-    // Whether the nth of the round is one.
-    ROUNDELAY_DEVICE bool has(int nth) const { return u32(left < (1u << 30) ? left : 1u << 30) > u32(nth * WARP); }
+    // Vectors from there on, as far as a round may go.
+    ROUNDELAY_DEVICE u32 here() const { return u32(left < U * WARP ? left : U * WARP); }
 };
 
 // So many vectors at these addresses. The loads of a round are on their way before the stores of the round before.
@@ -138,11 +138,15 @@ ROUNDELAY_DEVICE void vectors(const u64 (&srcs)[S], const u64 (&dsts)[D], u64 co
     // Not left undefined where a thread has none: they would be kept from one move to the next.
     Loaded<Vector> got[U][S]{};
     const auto fetch = [&](const Round& round) {
+        const u32 here = round.here();
+        u64 from[S];
+#pragma unroll
+        for (int s = 0; s < S; ++s) from[s] = at_hand(srcs[s] + round.offset);
 #pragma unroll
         for (int u = 0; u < U; ++u) {
-            if (!round.has(u)) continue;
+            if (u32(u * WARP) >= here) continue;
 #pragma unroll
-            for (int s = 0; s < S; ++s) got[u][s] = load_unit<Vector>(srcs[s] + round.offset + u * Round::APART);
+            for (int s = 0; s < S; ++s) got[u][s] = load_unit<Vector>(from[s] + u * Round::APART);
         }
     };
     Round round(count);
@@ -154,11 +158,15 @@ ROUNDELAY_DEVICE void vectors(const u64 (&srcs)[S], const u64 (&dsts)[D], u64 co
         for (int u = 0; u < U; ++u) acc[u] = folded<Vector>(got[u], divisor);
         const Round next = round.next();
         fetch(next);
+        const u32 here = round.here();
+        u64 to[D];
+#pragma unroll
+        for (int d = 0; d < D; ++d) to[d] = at_hand(dsts[d] + round.offset);
 #pragma unroll
         for (int u = 0; u < U; ++u) {
-            if (!round.has(u)) continue;
+            if (u32(u * WARP) >= here) continue;
 #pragma unroll
-            for (int d = 0; d < D; ++d) store_unit<Vector>(dsts[d] + round.offset + u * Round::APART, acc[u]);
+            for (int d = 0; d < D; ++d) store_unit<Vector>(to[d] + u * Round::APART, acc[u]);
         }
         round = next;
     }
@@ -174,6 +182,7 @@ ROUNDELAY_DEVICE void shifted(const u64 (&srcs)[S], const u64 (&dsts)[D], u64 co
     Around got[U][B]{};
 #pragma unroll 1
     for (Round round(count); round.left > 0; round = round.next()) {
+        const u32 here = round.here();
         Loaded<Vector> acc[U];
 #pragma unroll
         for (int first = 0; first < S; first += B) {
@@ -181,7 +190,7 @@ ROUNDELAY_DEVICE void shifted(const u64 (&srcs)[S], const u64 (&dsts)[D], u64 co
             for (int u = 0; u < U; ++u) {
 #pragma unroll
                 for (int s = first; s < S && s < first + B; ++s) {
-                    if (round.has(u)) got[u][s - first] = load_around(srcs[s] + round.offset + u * Round::APART);
+                    if (u32(u * WARP) < here) got[u][s - first] = load_around(srcs[s] + round.offset + u * Round::APART);
                 }
             }
 #pragma unroll
@@ -195,7 +204,7 @@ ROUNDELAY_DEVICE void shifted(const u64 (&srcs)[S], const u64 (&dsts)[D], u64 co
         }
 #pragma unroll
         for (int u = 0; u < U; ++u) {
-            if (!round.has(u)) continue;
+            if (u32(u * WARP) >= here) continue;
             const Loaded<Vector> result = finished(acc[u], divisor);
 #pragma unroll
             for (int d = 0; d < D; ++d) store_unit<Vector>(dsts[d] + round.offset + u * Round::APART, result);

@@ -50,14 +50,14 @@ impl Code {
     }
 
     fn is(&self, at: usize, name: &str, part: &str) -> bool {
-        let words = self.instructions[at].text.split_whitespace();
-        let op = words.skip_while(|word| word.starts_with('@')).next().unwrap_or_default();
+        let mut words = self.instructions[at].text.split_whitespace();
+        let op = words.find(|word| !word.starts_with('@')).unwrap_or_default();
         op.starts_with(name) && op.contains(part)
     }
 
     /// Instructions on the shortest way from the end of a wait to a load of a vector, that load among them. Calls are gone
     /// into.
-    fn from_wait_to_load(&self) -> Option<usize> {
+    fn steps_to_load(&self) -> Option<usize> {
         let waits = (0..self.instructions.len()).filter(|at| self.is(*at, "BAR.RED", ""));
         let mut next: VecDeque<(usize, Vec<usize>, usize)> =
             waits.map(|at| (at + 1, Vec::new(), 1)).collect();
@@ -77,8 +77,9 @@ impl Code {
                 continue;
             }
             if self.is(at, "RET", "") {
-                if let Some((back, outer)) = calls.split_last() {
-                    next.push_back((*back, outer.to_vec(), steps + 1));
+                match calls.split_last() {
+                    Some((back, outer)) => next.push_back((*back, outer.to_vec(), steps + 1)),
+                    None => next.extend(self.callers(at).map(|back| (back, Vec::new(), steps + 1))),
                 }
             }
             next.extend(targets.map(|target| (target, calls.clone(), steps + 1)));
@@ -87,6 +88,21 @@ impl Code {
             }
         }
         None
+    }
+
+    /// Where the function of an instruction may return to.
+    fn callers(&self, at: usize) -> impl Iterator<Item = usize> + '_ {
+        let called = move |call: usize| {
+            let targets = &self.instructions[call].targets;
+            targets.iter().find_map(|label| self.at(label))
+        };
+        let calls = (0..self.instructions.len()).filter(|call| self.is(*call, "CALL", ""));
+        let calls: Vec<_> = calls.filter_map(|call| Some((call, called(call)?))).collect();
+        let function = calls.iter().map(|(_, begin)| *begin).filter(|begin| *begin <= at).max();
+        calls
+            .into_iter()
+            .filter(move |(_, begin)| Some(*begin) == function)
+            .map(|(call, _)| call + 1)
     }
 
     /// The innermost loops that load vectors: loads, stores and instructions of each.
@@ -175,7 +191,7 @@ fn what_a_step_costs_is_known() {
         let target = Target::new("sm_90".parse().expect("an architecture"));
         let fitted = fit(&code(&kernel.text), &kernel.name, &target).expect("it compiles");
         let code = disassembled(&fitted.compiled.cubin);
-        let way = code.from_wait_to_load().expect("it waits and loads");
+        let way = code.steps_to_load().expect("it waits and loads");
         let loops: Vec<String> = code
             .loops()
             .iter()
@@ -208,6 +224,6 @@ $K$f:
 ",
     );
     // The jump and the call, what is called, and the load.
-    assert_eq!(code.from_wait_to_load(), Some(4));
+    assert_eq!(code.steps_to_load(), Some(4));
     assert_eq!(code.loops().into_iter().collect::<Vec<_>>(), [(1, 1, 6)]);
 }

@@ -201,7 +201,7 @@ impl Compiler {
             Some(built) => (built, None),
             None => {
                 let file = format!("{name}.cu");
-                let built = self.nvrtc.build(text, &file, HEADERS, &options);
+                let built = Nvrtc::build(text, &file, HEADERS, &options);
                 let built = built.map_err(|failure| self.refusal(failure, name, target))?;
                 let kept = self.disk.store(&key, &built);
                 (built, kept.err())

@@ -101,9 +101,9 @@ impl Nvrtc {
         })
     }
 
-    /// Compiles a text. `headers` are names and texts that it may include.
+    /// Compiles a text with the library that cudarc is bound to, of which there is one. `headers` are names and texts that it
+    /// may include.
     pub(super) fn build(
-        &self,
         text: &str,
         name: &str,
         headers: &[(&str, &str)],
