@@ -39,6 +39,8 @@
 //! Neither CUDA nor a driver is needed to build this module, nor for [`OnDevice::kernel`]: both libraries are looked
 //! for when they are used, and E0415 says which part is missing and where it was looked for.
 
+mod choice;
+
 use roundelay_core::check::dependencies::Dependencies;
 use roundelay_core::diagnostics::Diagnostic;
 use roundelay_core::program::Configured;
@@ -52,8 +54,13 @@ pub use roundelay_core::verify::Callers;
 pub use roundelay_kernels::cuda::cudarc;
 #[doc(inline)]
 pub use roundelay_kernels::cuda::{
-    CudaOptions, CudaPlan, CudaWorld, Error, Missing, NcclComm, NcclId, NcclPlan, Part, Refused,
+    CudaOptions, CudaPlan, CudaWorld, Error, Missing, NcclComm, NcclId, NcclPlan, Part, PlanGraph,
+    Refused,
 };
+#[doc(inline)]
+pub use roundelay_kernels::grid::{Estimate, Gpu, LaunchShape};
+
+pub use choice::{KernelChoice, KernelRow, select};
 
 use crate::library::SOURCES;
 use crate::plans::proved;

@@ -132,6 +132,10 @@ macro_rules! library {
                 MeshScatter any [root]
                 MeshGather any [root]
             }
+            eager {
+                EagerOneShotAllReduce any []
+                EagerMeshAllReduce any []
+            }
             around {
                 OneShotAround any []
                 TwoShotAround any [hubs]

@@ -94,6 +94,24 @@ pub(crate) fn absent() -> Failure {
 
 #[cfg(feature = "cuda")]
 impl DeviceFlags {
+    /// The forms and protocols to look at: those that were asked for, or all that a program has whose own protocol is `own`.
+    pub(crate) fn forms(&self, own: Protocol) -> Vec<(Form, Protocol)> {
+        let loops = match (self.protocol, own) {
+            (Some(protocol), _) => vec![protocol],
+            (None, Protocol::Simple) => vec![Protocol::Simple, Protocol::Ll],
+            (None, own) => vec![own],
+        };
+        let loops = loops.into_iter().map(|protocol| (Form::Loops, protocol));
+        // A table has no slots of its own, and so no protocol.
+        let table = [(Form::Table, Protocol::Direct)];
+        match self.form {
+            Some(FormFlag::Loops) => loops.collect(),
+            Some(FormFlag::Table) => table.to_vec(),
+            None if self.protocol.is_some() => loops.collect(),
+            None => loops.chain(table).collect(),
+        }
+    }
+
     /// How plans are made.
     pub(crate) fn options(&self, engine: &EngineFlags) -> roundelay_kernels::cuda::CudaOptions {
         let options = roundelay_kernels::cuda::CudaOptions::new()

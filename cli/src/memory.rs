@@ -20,7 +20,11 @@ pub(crate) fn needed(schedule: &Schedule, count: u64, dtype: DType, buffers: &[B
 
 /// Refuses a run of `bytes` on a machine that has less.
 pub(crate) fn admit(bytes: u128) -> Result<(), Failure> {
-    let available = available();
+    admit_to(bytes, available())
+}
+
+/// Refuses a run of `bytes` where so many are available.
+pub(crate) fn admit_to(bytes: u128, available: u64) -> Result<(), Failure> {
     if bytes <= u128::from(available) {
         return Ok(());
     }

@@ -3,11 +3,12 @@
 use std::time::Duration;
 
 use roundelay::cuda::{
-    Callers, CudaOptions, CudaPlan, CudaWorld, Element, Error, Form, Kernel, Missing, NcclComm,
-    NcclId, NcclPlan, OnDevice as _, Part, Protocol, Refused, Spec, cudarc,
+    Callers, CudaOptions, CudaPlan, CudaWorld, Element, Error, Estimate, Form, Gpu, Kernel,
+    KernelChoice, KernelRow, LaunchShape, Missing, NcclComm, NcclId, NcclPlan, OnDevice as _, Part,
+    PlanGraph, Protocol, Refused, Spec, cudarc, select,
 };
 use roundelay::library::RingAllReduce;
-use roundelay::{DType, ReduceOp};
+use roundelay::{Collective, DType, ReduceOp};
 
 #[test]
 fn a_kernel_is_a_text() -> Result<(), roundelay::Error> {
@@ -21,6 +22,25 @@ fn a_kernel_is_a_text() -> Result<(), roundelay::Error> {
 }
 
 #[test]
+fn kernels_are_chosen_by_a_model() -> Result<(), roundelay::Error> {
+    let gpu = Gpu::named("H100").expect("the model knows it");
+    let chosen = |bytes| -> KernelRow {
+        let sum = ReduceOp::Sum;
+        let choice: KernelChoice = select(&gpu, Collective::AllReduce, 8, bytes, DType::F32, sum);
+        choice.best().expect("some algorithm takes 8 ranks").clone()
+    };
+    let (small, large) = (chosen(1 << 10), chosen(1 << 26));
+    assert!(small.estimate.time < large.estimate.time);
+    let kernel = RingAllReduce::new().kernel(8, DType::F32, ReduceOp::Sum)?;
+    let by = |graph| {
+        let shape = LaunchShape { parts: 1, in_flight: 56 << 10, graph };
+        Estimate::of(&kernel, 256, &gpu, shape).time
+    };
+    assert!(by(true) < by(false));
+    Ok(())
+}
+
+#[test]
 fn what_a_device_lacks_is_said() {
     let options = CudaOptions::new().threads(256);
     // A launch on slices of cudarc, where there is a device to launch on.
@@ -28,6 +48,8 @@ fn what_a_device_lacks_is_said() {
         CudaWorld::finish(stream).map(|()| plan.count())
     };
     let _: fn(&CudaPlan, &cudarc::driver::CudaStream) -> Result<u64, Error> = launched;
+    let again = |graph: &mut PlanGraph<'_>| graph.launch().and_then(|()| graph.wait());
+    let _: fn(&mut PlanGraph<'_>) -> Result<(), Error> = again;
     let world = CudaWorld::on(&[0], 2).map_err(roundelay::Error::from);
     let made = world.and_then(|world| {
         let ring = RingAllReduce::new();

@@ -123,3 +123,80 @@ fn a_program_that_is_wrong_is_never_a_kernel() {
         call.refused(1, "E0304");
     }
 }
+
+/// The rows of a dry run.
+fn predicted(args: &[&str]) -> Vec<serde_json::Value> {
+    let args = [&["bench", "--device", "cuda", "--dry-run", "--format", "json"], args].concat();
+    let out = compiled(&args, &[]).ends(0).out;
+    let report: serde_json::Value = serde_json::from_str(&out).expect("JSON");
+    report["predicted"].as_array().expect("rows").clone()
+}
+
+#[test]
+fn a_dry_run_predicts_what_launches_take() {
+    let rows =
+        predicted(&["MeshAllReduce,EagerOneShotAllReduce", "-b", "1K", "-e", "64M", "-f", "65536"]);
+    let number = |row: &serde_json::Value, key: &str| row[key].as_f64().expect("a number");
+    for size in [1024.0, 67_108_864.0] {
+        let of_size: Vec<_> = rows.iter().filter(|row| number(row, "size") == size).collect();
+        let forms: Vec<_> = of_size
+            .iter()
+            .map(|row| (row["algo"].as_str(), row["form"].as_str(), row["protocol"].as_str()))
+            .collect();
+        let (mesh, eager) = (Some("MeshAllReduce"), Some("EagerOneShotAllReduce"));
+        let (loops, table, direct) = (Some("loops"), Some("table"), Some("direct"));
+        let expected = [
+            (mesh, loops, direct),
+            (mesh, table, direct),
+            (eager, loops, Some("simple")),
+            (eager, loops, Some("ll")),
+            (eager, table, direct),
+        ];
+        assert_eq!(forms, expected);
+        let fastest: Vec<_> = of_size.iter().filter(|row| row["fastest"] == true).collect();
+        let least =
+            of_size.iter().map(|row| number(row, "predicted")).fold(f64::INFINITY, f64::min);
+        assert!(!fastest.is_empty() && fastest.iter().all(|row| number(row, "predicted") == least));
+        for row in &of_size {
+            let parts = ["launch", "moving", "latency", "signals"].map(|key| number(row, key));
+            let all: f64 = parts.iter().sum();
+            assert!((all - number(row, "predicted")).abs() < 1e-6, "{row}");
+        }
+    }
+    // What the optimizer made reads every input once and writes every output once, with nothing to wait for.
+    let table = &rows[6];
+    assert_eq!((table["form"].as_str(), table["waits"].as_u64()), (Some("table"), Some(0)));
+    assert_eq!(table["traffic"].as_u64(), Some(2 * 8 * (64 << 20)));
+    assert!(number(table, "percent_of_floor") > 95.0, "{table}");
+    // Lines save a signal, and cost twice the bytes.
+    let [simple, lines] = [&rows[2], &rows[3]].map(|row| number(row, "predicted"));
+    assert!(lines < simple, "{lines} {simple}");
+    let [simple, lines] = [&rows[7], &rows[8]].map(|row| number(row, "predicted"));
+    assert!(lines > simple, "{lines} {simple}");
+}
+
+#[test]
+fn a_graph_and_another_gpu_change_what_is_predicted() {
+    let ring = ["RingAllReduce", "--form", "loops", "-b", "64M"];
+    let time = |more: &[&str]| {
+        let rows = predicted(&[&ring, more].concat());
+        assert_eq!(rows.len(), 1);
+        rows[0]["predicted"].as_f64().expect("a number")
+    };
+    let plain = time(&[]);
+    assert!(time(&["--graph"]) < plain);
+    assert!(time(&["--gpu", "H100"]) > 1.2 * plain);
+    assert!((time(&["--gpu", "H200"]) - plain).abs() < 1e-9);
+}
+
+#[test]
+fn what_a_dry_run_cannot_do_is_refused() {
+    let bench = |more: &[&str]| roundelay(&[&["bench", "RingAllReduce"], more].concat());
+    let says = |call: Call, help: &str| assert!(call.err.contains(help), "{}", call.err);
+    says(bench(&["--dry-run"]).refused(2, "E0501"), "add --device cuda");
+    says(bench(&["--graph"]).refused(2, "E0501"), "add --device cuda");
+    bench(&["--device", "cuda", "--gpu", "H200"]).ends(2);
+    let dry = ["--device", "cuda", "--dry-run"];
+    says(bench(&[&dry[..], &["--gpu", "h300"]].concat()).refused(2, "E0501"), "H100 and H200");
+    says(bench(&[&dry[..], &["-b", "64G"]].concat()).refused(2, "E0407"), "lower -e");
+}

@@ -9,7 +9,7 @@ pub(super) mod one_device {
     use roundelay_core::ids::RankId;
     use roundelay_core::program::Configured;
     use roundelay_core::prove_source;
-    use roundelay_core::verify::Proved;
+    use roundelay_core::verify::{Callers, Proved};
     use roundelay_kernels::cuda::{CudaOptions, CudaPlan, CudaWorld, Driven, Error, Rooms};
 
     use crate::driver::build;
@@ -93,6 +93,91 @@ pub(super) mod one_device {
         let expected = case.expected(false).expect("a result");
         for rooms in &all {
             assert!(rooms.results(false).expect("results") == expected);
+        }
+    }
+
+    #[test]
+    #[ignore = "runs below a driver of our own, started by plans_on_one_device"]
+    fn a_graph_launches_a_plan_again_and_again() {
+        let of = proved("RingAllReduce", 3);
+        let case = case(&of, sums(1003), Form::Loops);
+        let kernel = case.kernel().expect("a kernel");
+        build::kernel(&kernel, 1);
+        let world = CudaWorld::on(&[0], 3).expect("a world");
+        let options = CudaOptions::new().deadline(WHY);
+        let mut plan = CudaPlan::of_kernel(&world, kernel, 1003, options).expect("a plan");
+        let rooms = || Rooms::new(&world, case.buffers(), &case.inputs()).expect("room");
+        let mut all = [rooms(), rooms()];
+        for in_place in [false, true] {
+            let expected = case.expected(in_place).expect("a result");
+            for rooms in &mut all {
+                // A launch of its own on other buffers before it, and one on the same after it.
+                rooms.enter().expect("entered");
+                rooms.launch(&plan, &world.stream(), in_place).expect("a launch");
+                rooms.enter().expect("entered");
+                let mut graph = rooms.graph(&mut plan, in_place).expect("a graph");
+                graph.launch().expect("a launch");
+                graph.wait().expect("no wait gave up");
+                // In place, what is reduced again is another sum.
+                for _ in 0..if in_place { 0 } else { 3 } {
+                    graph.launch().expect("a launch");
+                }
+                drop(graph);
+                assert!(rooms.results(in_place).expect("results") == expected);
+            }
+        }
+        let [rooms, _] = &mut all;
+        plan.leave_out_last_rank(true);
+        let mut graph = rooms.graph(&mut plan, false).expect("a graph");
+        graph.launch().expect("a launch");
+        assert_eq!(graph.wait().expect_err("nobody comes").code(), Code::Timeout);
+        drop(graph);
+        plan.leave_out_last_rank(false);
+        rooms.clear().expect("cleared");
+        let mut graph = rooms.graph(&mut plan, false).expect("a graph");
+        graph.launch().expect("a launch");
+        graph.wait().expect("the plan goes on");
+        drop(graph);
+        let expected = case.expected(false).expect("a result");
+        assert!(rooms.results(false).expect("results") == expected);
+
+        let slices = |len| {
+            let slice = |_| world.stream().alloc_zeros::<f32>(len).expect("room");
+            (0..3).map(slice).collect::<Vec<_>>()
+        };
+        let (inputs, mut short, mut outputs) = (slices(1003), slices(1002), slices(1003));
+        let refused = plan.graph(&inputs, &mut short).err().expect("too short");
+        assert_eq!(refused.code(), Code::WrongBufferLength);
+        let mut graph = plan.graph(&inputs, &mut outputs).expect("a graph");
+        graph.launch().expect("a launch");
+        graph.wait().expect("no wait gave up");
+    }
+
+    #[test]
+    #[ignore = "runs below a driver of our own, started by plans_on_one_device"]
+    fn the_kernel_that_is_chosen_is_planned() {
+        let world = CudaWorld::on(&[0], 4).expect("a world");
+        let gpu = world.gpu(1e12).expect("a GPU of the model");
+        assert_eq!((gpu.name.as_str(), gpu.multiprocessors), ("Paper GPU 0", 16));
+        for bytes in [1 << 10, 1 << 20] {
+            let choice = roundelay::cuda::select(
+                &gpu,
+                roundelay::Collective::AllReduce,
+                4,
+                bytes,
+                DType::F32,
+                ReduceOp::Sum,
+            );
+            let best = choice.best().expect("there is one").clone();
+            let (algorithm, proved) = proved(&best.algorithm, 4);
+            let options = CudaOptions::new().form(best.form).protocol(best.protocol);
+            let kind = (DType::F32.into(), ReduceOp::Sum);
+            let kernel = options.kernel(algorithm, &proved, kind, Callers::One).expect("a kernel");
+            build::kernel(&kernel, 1);
+            let plan = choice.plan(&world, 1003, DType::F32, ReduceOp::Sum).expect("a plan");
+            assert_eq!(plan.kernel().text, kernel.text);
+            let estimate = plan.estimate(&gpu, false);
+            assert!(estimate.time > estimate.launch, "{estimate:?}");
         }
     }
 
@@ -211,10 +296,16 @@ mod several_devices {
             build::kernel(&kernel, 2);
             let world = CudaWorld::on(&[0, 1], 5).expect("devices that reach each other");
             let options = CudaOptions::new();
-            let plan = CudaPlan::of_kernel(&world, kernel, 1003, options).expect("a plan");
+            let mut plan = CudaPlan::of_kernel(&world, kernel, 1003, options).expect("a plan");
             let mut rooms = Rooms::new(&world, case.buffers(), &case.inputs()).expect("room");
             for in_place in [false, true] {
                 let expected = case.expected(in_place).expect("a result");
+                rooms.enter().expect("entered");
+                let mut graph = rooms.graph(&mut plan, in_place).expect("a graph");
+                graph.launch().expect("a launch");
+                graph.wait().expect("no wait gave up");
+                drop(graph);
+                assert!(rooms.results(in_place).expect("results") == expected, "by a graph");
                 for _ in 0..5 {
                     rooms.enter().expect("entered");
                     rooms.launch(&plan, &world.stream(), in_place).expect("a launch");

@@ -26,7 +26,9 @@ using u64 = uint64_t;
 
 namespace {
 
-enum Result { SUCCESS = 0, INVALID_VALUE = 1, OUT_OF_MEMORY = 2, INVALID_DEVICE = 101, PEER_ALREADY = 704, NOT_FOUND = 500, NOT_READY = 600 };
+using Graph = std::vector<std::function<void()>>;
+
+enum Result { SUCCESS = 0, INVALID_VALUE = 1, OUT_OF_MEMORY = 2, INVALID_DEVICE = 101, PEER_ALREADY = 704, NOT_FOUND = 500, NOT_READY = 600, CAPTURE_UNSUPPORTED = 900 };
 
 constexpr u64 ROOM = 64 << 20;
 constexpr int MULTIPROCESSORS = 16, RESIDENT = 2;
@@ -60,6 +62,8 @@ struct Stream {
     std::mutex mutex;
     std::condition_variable changed;
     std::deque<std::function<void()>> queue;
+    // While it captures, what a graph will do.
+    std::shared_ptr<Graph> captured;
 
     Stream() {
         std::thread([this] {
@@ -76,6 +80,10 @@ struct Stream {
 
     void push(std::function<void()> work) {
         std::lock_guard<std::mutex> hold(mutex);
+        if (captured != nullptr) {
+            captured->push_back(std::move(work));
+            return;
+        }
         queue.push_back(std::move(work));
         changed.notify_all();
     }
@@ -363,8 +371,41 @@ int cuStreamSynchronize(void* stream) {
     stream_of(stream).finish();
     return SUCCESS;
 }
-int cuStreamIsCapturing(void*, int* status) {
-    *status = 0;
+int cuStreamIsCapturing(void* stream, int* status) {
+    *status = stream_of(stream).captured != nullptr;
+    return SUCCESS;
+}
+// As on a GPU, the default stream captures nothing.
+int cuStreamBeginCapture_v2(void* stream, int) {
+    if (stream == nullptr) {
+        return CAPTURE_UNSUPPORTED;
+    }
+    stream_of(stream).captured = std::make_shared<Graph>();
+    return SUCCESS;
+}
+int cuStreamEndCapture(void* stream, void** graph) {
+    *graph = new std::shared_ptr<Graph>(std::move(stream_of(stream).captured));
+    return SUCCESS;
+}
+int cuGraphInstantiateWithFlags(void** made, void* graph, unsigned long long) {
+    *made = new std::shared_ptr<Graph>(*static_cast<std::shared_ptr<Graph>*>(graph));
+    return SUCCESS;
+}
+int cuGraphLaunch(void* graph, void* stream) {
+    const auto works = *static_cast<std::shared_ptr<Graph>*>(graph);
+    stream_of(stream).push([works] {
+        for (const auto& work : *works) {
+            work();
+        }
+    });
+    return SUCCESS;
+}
+int cuGraphExecDestroy(void* graph) {
+    delete static_cast<std::shared_ptr<Graph>*>(graph);
+    return SUCCESS;
+}
+int cuGraphDestroy(void* graph) {
+    delete static_cast<std::shared_ptr<Graph>*>(graph);
     return SUCCESS;
 }
 int cuStreamWaitEvent(void* stream, void* event, unsigned) {

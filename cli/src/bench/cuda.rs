@@ -2,9 +2,10 @@
 
 use std::time::Instant;
 
+use roundelay_core::diagnostics::Diagnostic;
 use roundelay_core::ids::RankId;
 use roundelay_kernels::cuda::{CudaPlan, CudaWorld, Driven, Error, Rooms};
-use roundelay_kernels::grid::Buffers;
+use roundelay_kernels::grid::{Buffers, Gpu};
 use roundelay_kernels::reference::Reference;
 use serde::Serialize;
 
@@ -18,7 +19,7 @@ use crate::report::{Failure, Format};
 use crate::streams::{print, print_json};
 
 /// What the floor is, once for all sizes.
-const WHAT: &str = "every input read once and every output written once, at the speed of copies within the device; \
+pub(super) const WHAT: &str = "every input read once and every output written once, at the speed of copies within the device; \
                     a size that its caches hold may be faster";
 
 /// What everything is held against.
@@ -28,6 +29,8 @@ struct Floor {
     device: String,
     /// GB/s, read and written.
     copy_bandwidth: f64,
+    /// What the predicted times go by.
+    model: Vec<String>,
 }
 
 #[derive(Serialize)]
@@ -48,10 +51,12 @@ pub(super) fn main(
     mut refused: Vec<Refused>,
 ) -> Result<bool, Failure> {
     let world = CudaWorld::on(devices, 1)?;
+    let gpu = world.gpu(world.copy_bandwidth()?)?;
     let floor = Floor {
         what: WHAT,
         device: world.names().collect::<Vec<_>>().join(", "),
-        copy_bandwidth: world.copy_bandwidth()? / 1e9,
+        copy_bandwidth: gpu.bandwidth / 1e9,
+        model: gpu.assumptions(),
     };
     let text = flags.format == Format::Human;
     if text {
@@ -61,7 +66,7 @@ pub(super) fn main(
     let mut results = Vec::new();
     for case in cases {
         let world = CudaWorld::on(devices, case.reference.nranks)?;
-        let mut bench = Bench::new(&world, case, config, &floor)?;
+        let mut bench = Bench::new(&world, case, config, &gpu)?;
         for subject in &case.group.subjects {
             match bench.rows(subject, flags) {
                 Ok(rows) => {
@@ -71,13 +76,7 @@ pub(super) fn main(
                     results.extend(rows);
                 }
                 Err(Error::NoKernel(why)) => {
-                    let why = why.into_iter().next();
-                    let one = Refused {
-                        algo: subject.name.clone(),
-                        nranks: case.reference.nranks,
-                        code: why.as_ref().map_or("", |why| why.code.as_str()),
-                        reason: why.map_or(String::new(), |why| why.title),
-                    };
+                    let one = no_kernel(subject, case, why);
                     if text {
                         print(&refusal(&one));
                     }
@@ -98,7 +97,18 @@ pub(super) fn main(
     Ok(okay)
 }
 
-fn print_lines(lines: impl IntoIterator<Item = String>) {
+/// Why a subject has no kernel.
+pub(super) fn no_kernel(subject: &Subject, case: &Case, why: Vec<Diagnostic>) -> Refused {
+    let why = why.into_iter().next();
+    Refused {
+        algo: subject.name.clone(),
+        nranks: case.reference.nranks,
+        code: why.as_ref().map_or("", |why| why.code.as_str()),
+        reason: why.map_or(String::new(), |why| why.title),
+    }
+}
+
+pub(super) fn print_lines(lines: impl IntoIterator<Item = String>) {
     for line in lines {
         print(&line);
     }
@@ -121,13 +131,15 @@ fn head(config: &Config, floor: &Floor) -> Vec<String> {
             .to_owned(),
         format!("# copies within the device: {:.1} GB/s, read and written", floor.copy_bandwidth),
         format!("# floor: {}", floor.what),
-        "#".to_owned(),
+        "# predicted: by a model, out of place".to_owned(),
     ];
-    lines.extend(table::columns("% of floor"));
+    lines.extend(floor.model.iter().map(|line| format!("# model: {line}")));
+    lines.push("#".to_owned());
+    lines.extend(table::columns("% of floor  predicted"));
     lines
 }
 
-fn refusal(Refused { algo, nranks, code, reason }: &Refused) -> String {
+pub(super) fn refusal(Refused { algo, nranks, code, reason }: &Refused) -> String {
     format!("# refused {algo} on {nranks} ranks [{code}]: {reason}")
 }
 
@@ -138,6 +150,7 @@ struct Bench<'a> {
     effort: Effort,
     inputs: Vec<Vec<u8>>,
     rooms: Rooms,
+    gpu: &'a Gpu,
     /// Microseconds.
     floor: f64,
 }
@@ -147,20 +160,23 @@ impl<'a> Bench<'a> {
         world: &'a CudaWorld,
         case: &'a Case<'a>,
         config: &Config,
-        floor: &Floor,
+        gpu: &'a Gpu,
     ) -> Result<Self, Error> {
-        let Reference { nranks, count, dtype, .. } = case.reference;
-        let schedule = case.group.subjects[0].proved.schedule();
-        let of_rank = |rank| Buffers::new(schedule, RankId(rank), count as u64, dtype.size());
-        let buffers: Vec<Buffers> = (0..nranks).map(of_rank).collect();
-        let bytes: usize = buffers.iter().map(|rank| rank.input + rank.output).sum();
         let inputs = case.reference.inputs(1);
-        let rooms = Rooms::new(world, buffers, &inputs)?;
-        let floor = bytes as f64 / floor.copy_bandwidth / 1e3;
-        Ok(Self { world, case, effort: config.effort(), inputs, rooms, floor })
+        let rooms = Rooms::new(world, buffers(case), &inputs)?;
+        Ok(Self {
+            world,
+            case,
+            effort: config.effort(),
+            inputs,
+            rooms,
+            gpu,
+            floor: floor(case, gpu),
+        })
     }
 
-    /// The kernel, and beside it the schedule that the host drives, where one device holds it.
+    /// The kernel, launched by a graph too where that is asked for, and beside it the schedule that the host drives, where
+    /// one device holds it.
     fn rows(&mut self, subject: &Subject, flags: &BenchFlags) -> Result<Vec<Row>, Error> {
         let Reference { count, dtype, op, .. } = self.case.reference;
         let options = flags.device.options(&flags.engine);
@@ -168,15 +184,46 @@ impl<'a> Bench<'a> {
         let Some(algorithm) = &subject.algorithm else { return Err(Error::NoKernel(Vec::new())) };
         let proved = &subject.proved;
         let kind = (dtype.into(), op);
-        let plan = CudaPlan::new(self.world, algorithm, proved, count as u64, kind, options)?;
+        let mut plan = CudaPlan::new(self.world, algorithm, proved, count as u64, kind, options)?;
         let stream = self.world.stream();
-        let launch = |rooms: &mut Rooms, in_place| rooms.launch(&plan, &stream, in_place);
-        let mut rows = vec![self.row(subject.name.clone(), subject, &plan, launch)?];
+        let predicted = |graph| Some(1e6 * plan.estimate(self.gpu, graph).time);
+        let (by_launch, by_graph) = (predicted(false), predicted(true));
+        let often = |plan: &mut CudaPlan, rooms: &mut Rooms, in_place, runs| {
+            let begun = Instant::now();
+            for _ in 0..runs {
+                rooms.launch(plan, &stream, in_place)?;
+            }
+            CudaWorld::finish(&stream)?;
+            Ok(begun.elapsed().as_secs_f64())
+        };
+        let mut rows =
+            vec![self.row(subject.name.clone(), subject, &mut plan, by_launch, often)?];
+        if flags.graph {
+            // The graph is made before the clock starts.
+            let often = |plan: &mut CudaPlan, rooms: &mut Rooms, in_place, runs| {
+                let mut graph = rooms.graph(plan, in_place)?;
+                let begun = Instant::now();
+                for _ in 0..runs {
+                    graph.launch()?;
+                }
+                graph.wait()?;
+                Ok(begun.elapsed().as_secs_f64())
+            };
+            let name = format!("{}, by a graph", subject.name);
+            rows.push(self.row(name, subject, &mut plan, by_graph, often)?);
+        }
         if self.world.names().count() == 1 {
             let driven = Driven::new(self.world, &plan)?;
-            let launch = |rooms: &mut Rooms, in_place| driven.launch(rooms, &stream, in_place);
+            let often = |_: &mut CudaPlan, rooms: &mut Rooms, in_place, runs| {
+                let begun = Instant::now();
+                for _ in 0..runs {
+                    driven.launch(rooms, &stream, in_place)?;
+                }
+                CudaWorld::finish(&stream)?;
+                Ok(begun.elapsed().as_secs_f64())
+            };
             let name = format!("{}, driven from the host", subject.name);
-            rows.push(self.row(name, subject, &plan, launch)?);
+            rows.push(self.row(name, subject, &mut plan, None, often)?);
         }
         Ok(rows)
     }
@@ -185,44 +232,41 @@ impl<'a> Bench<'a> {
         &mut self,
         name: String,
         subject: &Subject,
-        plan: &CudaPlan,
-        launch: impl Fn(&mut Rooms, bool) -> Result<(), Error>,
+        plan: &mut CudaPlan,
+        predicted: Option<f64>,
+        often: impl Fn(&mut CudaPlan, &mut Rooms, bool, u32) -> Result<f64, Error>,
     ) -> Result<Row, Error> {
-        let out_of_place = self.place(plan, false, &launch)?;
+        let out_of_place = self.place(plan, false, &often)?;
         let in_place =
-            subject.has_in_place().then(|| self.place(plan, true, &launch)).transpose()?;
+            subject.has_in_place().then(|| self.place(plan, true, &often)).transpose()?;
         let mut row = Row::new(name, subject, self.case, (out_of_place, in_place));
         let time = row.out_of_place.time;
         row.percent_of_floor = (time > 0.0 && row.size > 0).then(|| 100.0 * self.floor / time);
+        row.predicted = predicted;
         Ok(row)
     }
 
     /// Times one form, and counts what is wrong in the result of one more launch.
     fn place(
         &mut self,
-        plan: &CudaPlan,
+        plan: &mut CudaPlan,
         in_place: bool,
-        launch: &impl Fn(&mut Rooms, bool) -> Result<(), Error>,
+        often: &impl Fn(&mut CudaPlan, &mut Rooms, bool, u32) -> Result<f64, Error>,
     ) -> Result<Measurement, Error> {
         let Effort { warmup, iters, check } = self.effort;
         let Reference { collective, nranks, .. } = self.case.reference;
-        let stream = self.world.stream();
         let rooms = &mut self.rooms;
-        let finish = || CudaWorld::finish(&stream).and_then(|()| plan.check());
         rooms.enter()?;
-        let timing = Timing::take(warmup, iters, |runs| {
-            let begun = Instant::now();
-            for _ in 0..runs {
-                launch(rooms, in_place)?;
-            }
-            finish()?;
-            Ok::<_, Error>(begun.elapsed().as_secs_f64())
-        })?;
+        let mut row = |runs| {
+            let seconds = often(plan, rooms, in_place, runs)?;
+            plan.check().map(|()| seconds)
+        };
+        let timing = Timing::take(warmup, iters, &mut row)?;
         let mut nwrong = None;
         if check {
             if in_place { rooms.enter() } else { rooms.clear() }?;
-            launch(rooms, in_place)?;
-            finish()?;
+            often(plan, rooms, in_place, 1)?;
+            plan.check()?;
             let results = rooms.results(in_place)?;
             let results: Vec<&[u8]> = results.iter().map(Vec::as_slice).collect();
             let depth = plan.kernel().proof.reduce_depth;
@@ -230,4 +274,18 @@ impl<'a> Bench<'a> {
         }
         Ok(Measurement::new(&timing, self.case.size, collective.bus_factor(nranks), nwrong))
     }
+}
+
+/// The buffers of each rank.
+fn buffers(case: &Case) -> Vec<Buffers> {
+    let Reference { nranks, count, dtype, .. } = case.reference;
+    let schedule = case.group.subjects[0].proved.schedule();
+    let of_rank = |rank| Buffers::new(schedule, RankId(rank), count as u64, dtype.size());
+    (0..nranks).map(of_rank).collect()
+}
+
+/// How long the floor takes, in microseconds.
+pub(super) fn floor(case: &Case, gpu: &Gpu) -> f64 {
+    let bytes: usize = buffers(case).iter().map(|rank| rank.input + rank.output).sum();
+    bytes as f64 / gpu.bandwidth * 1e6
 }

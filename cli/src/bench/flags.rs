@@ -3,6 +3,7 @@
 use clap::Args;
 use roundelay::{Collective, DType, ReduceOp};
 use roundelay_core::diagnostics::Code;
+use roundelay_kernels::grid::Gpu;
 
 use crate::device::{Device, DeviceFlags};
 use crate::flags::{CalledBy, CallerFlags, EngineFlags, TopologyFlags};
@@ -84,6 +85,15 @@ pub(crate) struct BenchFlags {
     pub(super) engine: EngineFlags,
     #[command(flatten)]
     pub(super) device: DeviceFlags,
+    /// On GPUs: also launch each kernel by a CUDA graph, which costs less
+    #[arg(long)]
+    pub(super) graph: bool,
+    /// On GPUs: launch nothing, and tell what launches would take by a model; no GPU is needed
+    #[arg(long)]
+    pub(super) dry_run: bool,
+    /// With --dry-run: the GPU of the model: H100 or H200 [default: H200]
+    #[arg(long, value_name = "NAME", requires = "dry_run", value_parser = gpu)]
+    pub(super) gpu: Option<Gpu>,
     #[command(flatten)]
     pub(super) callers: CallerFlags,
     /// Each rank writes its input again before each run, as a program does that computes it; that is not timed
@@ -119,6 +129,13 @@ fn several<T: Clone>(
     }
 }
 
+fn gpu(text: &str) -> Result<Gpu, Refused> {
+    Gpu::named(text).ok_or_else(|| {
+        Refused::new("is not a GPU of the model")
+            .help(format!("these are {}", Gpu::NAMES.join(" and ")))
+    })
+}
+
 fn dtypes(text: &str) -> Result<Several<DType>, Refused> {
     several(text, DType::ALL, |name| {
         dtype(match name {
@@ -141,9 +158,25 @@ fn reduce_ops(text: &str) -> Result<Several<ReduceOp>, Refused> {
     several(text, ReduceOp::ALL, reduce_op)
 }
 
+/// The GPU of the model, unless another one is named.
+const GPU: &str = "H200";
+
 impl BenchFlags {
-    /// Refuses what is only there on the host.
+    /// The GPU whose times are told by the model, where nothing is launched.
+    pub(super) fn model(&self) -> Option<Gpu> {
+        let named = || self.gpu.clone().or_else(|| Gpu::named(GPU));
+        self.dry_run.then(named).flatten()
+    }
+
+    /// Refuses what is only there on the host, or only on GPUs.
     pub(super) fn check_device(&self) -> Result<(), Failure> {
+        let on_gpus = [("--graph", self.graph), ("--dry-run", self.dry_run)];
+        if let (Device::Host, Some((flag, _))) =
+            (&self.device.device, on_gpus.iter().find(|(_, given)| *given))
+        {
+            return Err(Failure::usage(CODE, format!("{flag} is for kernels on GPUs"))
+                .with_help("add --device cuda"));
+        }
         let useless = match () {
             () if self.device.device == Device::Host => return Ok(()),
             () if self.callers.callers == CalledBy::Each => "--callers each",

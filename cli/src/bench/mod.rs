@@ -6,6 +6,8 @@ mod buffers;
 mod cuda;
 mod flags;
 mod limit;
+#[cfg(feature = "cuda")]
+mod outlook;
 mod plot;
 mod row;
 mod subject;
@@ -17,6 +19,7 @@ use std::thread::available_parallelism;
 
 use indicatif::{ProgressBar, ProgressStyle};
 use roundelay::ReduceOp;
+use roundelay_kernels::grid::Gpu;
 use roundelay_kernels::reference::Reference;
 use serde::Serialize;
 
@@ -146,6 +149,9 @@ pub(crate) fn main(flags: &BenchFlags) -> Result<bool, Failure> {
     };
     built::warn("bench");
     if let Device::Cuda(devices) = &flags.device.device {
+        if let Some(gpu) = flags.model() {
+            return outlook(flags, &gpu, &cases, refused);
+        }
         return cuda(flags, devices, &cases, &config, refused);
     }
     let text = flags.format == Format::Human;
@@ -194,6 +200,21 @@ fn cuda(
     refused: Vec<Refused>,
 ) -> Result<bool, Failure> {
     cuda::main(flags, devices, cases, config, refused)
+}
+
+#[cfg(feature = "cuda")]
+fn outlook(
+    flags: &BenchFlags,
+    gpu: &Gpu,
+    cases: &[Case],
+    refused: Vec<Refused>,
+) -> Result<bool, Failure> {
+    outlook::main(flags, gpu, cases, refused)
+}
+
+#[cfg(not(feature = "cuda"))]
+fn outlook(_: &BenchFlags, _: &Gpu, _: &[Case], _: Vec<Refused>) -> Result<bool, Failure> {
+    Err(crate::device::absent())
 }
 
 #[cfg(not(feature = "cuda"))]
@@ -251,8 +272,11 @@ fn cases<'a>(
                         // Processes have their own, beside those that are compared here.
                         let times =
                             if flags.callers.callers == CalledBy::Processes { 2 } else { 1 };
-                        memory::admit(scratch + times * buffers)
-                            .map_err(|failure| failure.with_help("lower -e or --nranks"))?;
+                        let admitted = match flags.model() {
+                            Some(gpu) => memory::admit_to(scratch + buffers, gpu.memory),
+                            None => memory::admit(scratch + times * buffers),
+                        };
+                        admitted.map_err(|failure| failure.with_help("lower -e or --nranks"))?;
                     }
                     let count = usize::try_from(count).expect("memory was found for them");
                     let reference = Reference { collective, nranks, root, count, dtype, op };

@@ -35,6 +35,9 @@ pub(super) struct Row {
     /// On GPUs: the floor's time as a percentage of the one out of place.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) percent_of_floor: Option<f64>,
+    /// On GPUs: microseconds out of place, by the model.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) predicted: Option<f64>,
 }
 
 impl Row {
@@ -60,6 +63,7 @@ impl Row {
             in_place,
             percent_of_limit: None,
             percent_of_floor: None,
+            predicted: None,
         }
     }
 

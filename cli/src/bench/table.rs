@@ -73,8 +73,13 @@ pub(super) fn limit(limit: &Limit) -> String {
 pub(super) fn row(row: &Row) -> String {
     let share = row.percent_of_limit.or(row.percent_of_floor);
     let share = share.map_or_else(|| "N/A".to_owned(), |share| format!("{share:.1}"));
+    // Only on GPUs, where all have a share of the floor.
+    let predicted = row.percent_of_floor.map_or(String::new(), |_| {
+        let predicted = row.predicted.map_or_else(|| "N/A".to_owned(), number);
+        format!("{predicted:>11}")
+    });
     format!(
-        " {:>12}{:>13}{:>8}{:>8}{:>6}    {}  {}{:>8}{:>9}{share:>12}  {}",
+        " {:>12}{:>13}{:>8}{:>8}{:>6}    {}  {}{:>8}{:>9}{share:>12}{predicted}  {}",
         row.size,
         row.count,
         row.dtype,
@@ -120,7 +125,7 @@ pub(super) fn foot(summary: &Summary) -> Vec<String> {
 }
 
 /// Four digits, as far as they stand before or soon behind the point.
-fn number(value: f64) -> String {
+pub(super) fn number(value: f64) -> String {
     match value {
         v if v >= 1000.0 => format!("{v:.0}"),
         v if v >= 100.0 => format!("{v:.1}"),

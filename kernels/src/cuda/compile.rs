@@ -79,9 +79,14 @@ impl Target {
         (UNDER_WAY / (self.movers() * self.ctas)).clamp(1, MOST_LOADS)
     }
 
+    /// The number of bytes that the loads of a block have under way at once in long moves.
+    pub fn block_in_flight(&self) -> u32 {
+        self.in_flight() * self.movers() * 16
+    }
+
     /// The number of bytes that a multiprocessor loads at once in long moves.
     pub fn bytes_in_flight(&self) -> u32 {
-        self.in_flight() * self.movers() * self.ctas * 16
+        self.block_in_flight() * self.ctas
     }
 
     /// Threads of a block that move data.

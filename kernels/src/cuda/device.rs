@@ -17,7 +17,7 @@ pub(super) struct Device {
     pub(super) name: String,
     pub(super) arch: Arch,
     /// Multiprocessors, each of which holds so many CTAs.
-    multiprocessors: u32,
+    pub(super) multiprocessors: u32,
 }
 
 /// What is left of a driver's error.

@@ -102,7 +102,7 @@ impl CudaPlan {
         self.last.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn check_dtype(&self, given: DType) -> Result<(), Error> {
+    pub(super) fn check_dtype(&self, given: DType) -> Result<(), Error> {
         let spec = self.kernel.spec.element;
         match spec {
             cuda::Element::Host(_) => Ok(self.call.check_dtype(given)?),
@@ -185,7 +185,7 @@ impl CudaPlan {
         Ok((at.ok_or_else(wrong)?, stream))
     }
 
-    fn check_device<T>(
+    pub(super) fn check_device<T>(
         &self,
         what: &'static str,
         rank: RankId,
@@ -220,23 +220,36 @@ impl CudaPlan {
             // Not known again before all devices have the new ones.
             last.bound = None;
         }
-        self.sides.fork(caller)?;
-        for (at, site) in self.sites.iter().enumerate() {
-            let stream = self.sides.stream(at, caller);
-            if bind {
-                site.bind(stream, table, &io)?;
+        if bind {
+            self.sides.fork(caller)?;
+            for (at, site) in self.sites.iter().enumerate() {
+                site.bind(self.sides.stream(at, caller), table, &io)?;
             }
-            let device = self.world.devices[at].ordinal;
-            let what = || format!("launching {} on device {device}", self.kernel.name);
-            // SAFETY: the buffers were checked, and their events or the caller keep them until the stream is done;
-            // launches are ordered after one another, those of graphs by their owner.
-            unsafe { site.launch(stream, table, site.grid - self.absent_ctas(at), what) }?;
         }
-        self.sides.join(caller)?;
+        self.launch_all(caller, table)?;
         if !captured {
             *last = Last { stream: Some(stream.clone()), bound: Some(io) };
         }
         Ok(())
+    }
+
+    /// Launches on what is bound: on the device of the caller's stream, and on all others beside it.
+    pub(super) fn launch_all(&self, caller: Caller<'_>, table: Table) -> Result<(), Error> {
+        self.sides.fork(caller)?;
+        for (at, site) in self.sites.iter().enumerate() {
+            let device = self.world.devices[at].ordinal;
+            let what = || format!("launching {} on device {device}", self.kernel.name);
+            let (stream, grid) = (self.sides.stream(at, caller), site.grid - self.absent_ctas(at));
+            // SAFETY: the buffers were checked, and their events, a graph or the caller keep them until the stream is
+            // done; launches are ordered after one another, those of graphs by their owner.
+            unsafe { site.launch(stream, table, grid, what) }?;
+        }
+        self.sides.join(caller)
+    }
+
+    /// Waits for all devices: what was written for the plan is there.
+    pub(super) fn settle(&self) -> Result<(), Error> {
+        self.world.devices.iter().try_for_each(|device| device.finish(&self.kernel.name))
     }
 
     /// CTAs of the rank that never runs.
@@ -255,9 +268,7 @@ impl CudaPlan {
             return Ok(());
         }
         // All others of it, and those launched after it, end at once.
-        for device in self.world.devices.iter() {
-            device.finish(&self.kernel.name)?;
-        }
+        self.settle()?;
         let (schedule, groups) = (&self.kernel.schedule, &self.facts.groups);
         let stuck =
             grid::stuck(schedule, groups, &self.control.read(), self.options.common.deadline);

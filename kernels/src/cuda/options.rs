@@ -3,11 +3,18 @@
 use std::num::NonZeroU32;
 use std::time::Duration;
 
-use roundelay_core::emit::cuda::{Form, Protocol};
+use roundelay_core::dtype::ReduceOp;
+use roundelay_core::emit::cuda::{Element, Form, Kernel, Protocol, Spec};
 use roundelay_core::optimize::Level;
+use roundelay_core::program::Configured;
+use roundelay_core::verify::{Callers, Proved};
 
 use super::compile::THREADS;
-use crate::host::Options;
+use super::error::Error;
+use crate::host::{self, Options};
+
+/// Bytes of the widest load.
+const VECTOR: u32 = 16;
 
 /// How a plan for GPUs is made and run: form and protocol of the kernel, threads, deadline.
 ///
@@ -93,6 +100,31 @@ impl CudaOptions {
     pub fn reassociate(mut self, reassociate: bool) -> Self {
         self.common = self.common.reassociate(reassociate);
         self
+    }
+
+    /// The kernel of an algorithm that was proved, in the form and with the protocol that these options name. `callers`: whether
+    /// one launch brings all ranks in, or one for each device. This needs no part of CUDA.
+    ///
+    /// # Errors
+    /// E0423 where the algorithm does not fit the form or the protocol; E0425 for a fault of the optimizer; E0431 where the
+    /// elements do not have the op.
+    pub fn kernel(
+        &self,
+        algorithm: &Configured,
+        proved: &Proved,
+        (element, op): (Element, ReduceOp),
+        callers: Callers,
+    ) -> Result<Kernel, Error> {
+        let protocol = self.protocol.unwrap_or_else(|| Protocol::of(algorithm.checked()));
+        let spec = Spec { element, op, protocol, vector: VECTOR, callers };
+        match self.form {
+            Form::Loops => Kernel::of_loops(algorithm, proved, spec).map_err(Error::NoKernel),
+            Form::Table => {
+                let made = proved.optimized(self.common.goal(callers));
+                let made = made.map_err(host::Error::Unproved)?;
+                Ok(Kernel::of_table(&made, spec).map_err(host::Error::NoSuchOp)?)
+            }
+        }
     }
 
     /// Nanoseconds of the deadline.

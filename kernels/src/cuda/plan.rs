@@ -4,13 +4,13 @@ use std::fmt;
 use std::sync::Mutex;
 
 use roundelay_core::dtype::{DType, ReduceOp};
-use roundelay_core::emit::cuda::{Element, Facts, Form, Kernel, Protocol, Spec};
+use roundelay_core::emit::cuda::{Element, Facts, Kernel, Spec};
 use roundelay_core::ids::RankId;
 use roundelay_core::program::Configured;
 use roundelay_core::verify::Callers;
 use roundelay_core::verify::Proved;
 
-use super::compile::{Compiled, Target, WALKERS, fit};
+use super::compile::{Fitted, Target, WALKERS, fit};
 use super::control::Control;
 use super::device::Device;
 use super::error::Error;
@@ -22,8 +22,6 @@ use crate::grid::{self, Crowded, Layout};
 use crate::host;
 use crate::host::planned::{PlannedCall, check_multiple};
 
-/// Bytes of the widest load.
-const VECTOR: u32 = 16;
 const MOST_THREADS: u32 = 1024;
 
 /// A proved algorithm, compiled for the devices of a [`CudaWorld`], for one count, element type and reduce op.
@@ -41,6 +39,8 @@ pub struct CudaPlan {
     pub(super) facts: Facts,
     pub(super) options: CudaOptions,
     pub(super) parts: u32,
+    /// Bytes that the loads of one CTA have under way at once, of the device where they are fewest.
+    pub(super) in_flight: u32,
     pub(super) control: Control,
     /// By device.
     pub(super) sites: Vec<Site>,
@@ -82,17 +82,8 @@ impl CudaPlan {
         options: CudaOptions,
     ) -> Result<Self, Error> {
         let callers = if world.devices.len() == 1 { Callers::One } else { Callers::Each };
-        let protocol = options.protocol.unwrap_or_else(|| Protocol::of(algorithm.checked()));
-        let spec = Spec { element, op, protocol, vector: VECTOR, callers };
-        let kernel = match options.form {
-            Form::Loops => Kernel::of_loops(algorithm, proved, spec),
-            Form::Table => {
-                let made = proved.optimized(options.common.goal(callers));
-                let made = made.map_err(host::Error::Unproved)?;
-                Ok(Kernel::of_table(&made, spec).map_err(host::Error::NoSuchOp)?)
-            }
-        };
-        Self::of_kernel(world, kernel.map_err(Error::NoKernel)?, count, options)
+        let kernel = options.kernel(algorithm, proved, (element, op), callers)?;
+        Self::of_kernel(world, kernel, count, options)
     }
 
     /// A plan that launches `kernel`, which was made for as many ranks as `world` has, for `count` elements a unit.
@@ -112,10 +103,7 @@ impl CudaPlan {
             return Err(host::Error::WrongBufferCount { what, given, nranks }.into());
         }
         check_multiple(&kernel.schedule, count)?;
-        let threads = options.threads;
-        if threads <= WALKERS || threads > MOST_THREADS || !threads.is_multiple_of(32) {
-            return Err(Error::BadThreads { given: threads });
-        }
+        let threads = check_threads(options.threads)?;
         let Spec { element, op, .. } = kernel.spec;
         // Only its size is looked at: there are no slices of fp8.
         let dtype = match element {
@@ -125,7 +113,7 @@ impl CudaPlan {
         let (schedule, proof) = (kernel.schedule.clone(), kernel.proof.clone());
         let call = PlannedCall { schedule, proof, count, dtype, op };
         let facts = kernel.facts(count);
-        let functions = Self::functions(world, &kernel, &facts, threads)?;
+        let (functions, in_flight) = Self::functions(world, &kernel, &facts, threads)?;
         let parts = Self::parts(world, &kernel, &facts, &functions, count, options)?;
         let layout = Layout::new(&facts, parts, element.size()).map_err(|_| {
             let what = format!("scratch for {count} elements a unit has more bytes than addresses");
@@ -153,6 +141,7 @@ impl CudaPlan {
             facts,
             options,
             parts,
+            in_flight,
             control,
             sites,
             sides: Sides::new(&world.devices)?,
@@ -161,17 +150,20 @@ impl CudaPlan {
         })
     }
 
+    /// The functions of each device, and the fewest bytes that the loads of one CTA have under way at once.
     fn functions(
         world: &CudaWorld,
         kernel: &Kernel,
         facts: &Facts,
         threads: u32,
-    ) -> Result<Vec<Functions>, Error> {
-        let load = |device: &Device| {
-            let compiled = compiled(kernel, device, world.devices.len(), threads)?;
-            Functions::load(device, kernel, &compiled, facts.scale_outputs, threads)
-        };
-        world.devices.iter().map(load).collect()
+    ) -> Result<(Vec<Functions>, u32), Error> {
+        let (mut all, mut in_flight) = (Vec::new(), u32::MAX);
+        for device in world.devices.iter() {
+            let Fitted { compiled, target } = fitted(kernel, device, world.devices.len(), threads)?;
+            all.push(Functions::load(device, kernel, &compiled, facts.scale_outputs, threads)?);
+            in_flight = in_flight.min(target.block_in_flight());
+        }
+        Ok((all, in_flight))
     }
 
     fn parts(
@@ -232,17 +224,18 @@ impl CudaPlan {
     }
 }
 
-fn compiled(
-    kernel: &Kernel,
-    device: &Device,
-    devices: usize,
-    threads: u32,
-) -> Result<std::sync::Arc<Compiled>, Error> {
+/// The threads of a CTA, if it can have so many: some that move, beside the warp that walks.
+pub(super) fn check_threads(given: u32) -> Result<u32, Error> {
+    let can_be = given > WALKERS && given <= MOST_THREADS && given.is_multiple_of(32);
+    if can_be { Ok(given) } else { Err(Error::BadThreads { given }) }
+}
+
+fn fitted(kernel: &Kernel, device: &Device, devices: usize, threads: u32) -> Result<Fitted, Error> {
     let mut target = Target { threads, ..Target::new(device.arch) };
     if devices > 1 {
         target.defines.push(("ROUNDELAY_SCOPE_SYS".into(), "1".into()));
     }
-    Ok(fit(&kernel.text, &kernel.name, &target)?.compiled)
+    fit(&kernel.text, &kernel.name, &target)
 }
 
 impl Drop for CudaPlan {

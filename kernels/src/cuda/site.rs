@@ -35,11 +35,13 @@ unsafe impl DeviceRepr for Addresses {}
 // SAFETY: as above.
 unsafe impl DeviceRepr for Launch {}
 
-/// What launches of one set of addresses share: those made one by one, and those that graphs replay.
+/// What launches of one set of addresses share: those made one by one, those that graphs of the callers' replay, and those of
+/// a graph of the plan's own, which has a table for itself and so need not fill it in at each launch.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Table {
     Direct = 0,
     Captured = 1,
+    Replayed = 2,
 }
 
 /// A plan's functions on one device.
@@ -84,7 +86,7 @@ pub(super) struct Site {
     arena: Arena,
     memory: CudaSlice<u8>,
     /// By table.
-    launches: [Launch; 2],
+    launches: [Launch; Arena::TABLES],
     /// CTAs: streams here times parts.
     pub(super) grid: u32,
     /// Blocks of the kernel that scales: ranks here times parts.
@@ -144,7 +146,7 @@ impl Site {
         })
     }
 
-    /// Fills in both tables, but for the callers' buffers.
+    /// Fills in all tables, but for the callers' buffers.
     pub(super) fn fill(&mut self, device: &Device, homes: &Homes) -> Result<(), Error> {
         let words = homes.iter().flat_map(|rank| rank.words());
         let bytes: Vec<u8> = words.flat_map(u64::to_ne_bytes).collect();

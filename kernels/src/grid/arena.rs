@@ -10,8 +10,9 @@ use super::layout::{Layout, TooLarge};
 pub struct Arena {
     /// The facts.
     pub facts: usize,
-    /// Addresses of all ranks' memory: one table for launches, one for launches that graphs replay.
-    pub tables: [usize; 2],
+    /// Addresses of all ranks' memory: one table for launches, one for launches that graphs of the callers' replay, and one for
+    /// those of a graph of the plan's own.
+    pub tables: [usize; Self::TABLES],
     /// The words that each CTA has for itself.
     pub work: usize,
     /// Step numbers of links.
@@ -38,6 +39,8 @@ pub struct Home {
 impl Arena {
     /// What vectors, lines and other ranks' accesses do not share.
     const ALIGN: usize = 256;
+    /// How many tables of addresses there are.
+    pub const TABLES: usize = 3;
 
     /// The block of a device with so many of the ranks and streams.
     pub fn new(
@@ -54,7 +57,10 @@ impl Arena {
             Ok(at)
         };
         let facts = take(facts_words, 8)?;
-        let tables = [take(nranks, RankMemory::BYTES)?, take(nranks, RankMemory::BYTES)?];
+        let mut tables = [0; Self::TABLES];
+        for table in &mut tables {
+            *table = take(nranks, RankMemory::BYTES)?;
+        }
         let ctas = groups_here.checked_mul(layout.parts).ok_or(TooLarge)?;
         let work = take(ctas, layout.work_words.checked_mul(8).ok_or(TooLarge)?)?;
         let steps = take(layout.steps_words, 8)?;

@@ -3,6 +3,7 @@
 mod arena;
 mod launch;
 mod layout;
+mod model;
 mod order;
 mod parts;
 mod placement;
@@ -12,6 +13,7 @@ pub use crate::buffers::Buffers;
 pub use arena::Arena;
 pub use launch::{Launch, RankMemory};
 pub use layout::{Layout, TooLarge};
+pub use model::{Estimate, Gpu, LaunchShape};
 pub use order::order;
 pub use parts::{Crowded, parts, worth};
 pub use placement::Placement;

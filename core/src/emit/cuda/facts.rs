@@ -131,8 +131,7 @@ impl Kernel {
         let (mut of, mut elements, mut slots) = (Vec::new(), 0_u64, 0);
         for (id, scratch) in (0..).map(ScratchId).zip(&self.schedule.scratch) {
             let data = scratch.slot_elements(count);
-            let lined = self.spec.protocol == Protocol::Ll && self.is_fifo(id);
-            let len = if lined {
+            let len = if self.is_lined(id) {
                 data.saturating_mul(size).div_ceil(8).saturating_mul(line)
             } else {
                 data.div_ceil(line).saturating_mul(line)
@@ -144,8 +143,12 @@ impl Kernel {
         Slots { of, elements, held: slots }
     }
 
-    fn is_fifo(&self, id: ScratchId) -> bool {
-        self.record.as_ref().is_some_and(|(record, _)| record.fifos().any(|fifo| fifo == id))
+    /// Whether the slots of a scratch buffer hold lines that carry data and flag, which take twice the bytes of their data:
+    /// those of a fifo, with the protocol [`Protocol::Ll`].
+    pub fn is_lined(&self, id: ScratchId) -> bool {
+        let is_fifo = |record: &Record| record.fifos().any(|fifo| fifo == id);
+        self.spec.protocol == Protocol::Ll
+            && self.record.as_ref().is_some_and(|(record, _)| is_fifo(record))
     }
 
     /// A bit for each move, set where `avg` divides: the first bit of each stream, and the end of all.

@@ -1,0 +1,212 @@
+//! `roundelay bench --device cuda --dry-run`: what launches would take on a GPU that is not there, by the model, and what that
+//! goes by. A first measured run is held against it.
+
+use roundelay_core::emit::cuda::{Form, Protocol};
+use roundelay_core::program::Configured;
+use roundelay_core::verify::Callers;
+use roundelay_kernels::cuda::{Error, Outlook};
+use roundelay_kernels::grid::Gpu;
+use roundelay_kernels::reference::Reference;
+use serde::Serialize;
+
+use super::Case;
+use super::cuda::{WHAT, floor, no_kernel, print_lines, refusal};
+use super::flags::BenchFlags;
+use super::subject::{Refused, Subject};
+use super::table::number;
+use crate::built;
+use crate::report::{Failure, Format};
+use crate::streams::{print, print_json};
+
+/// What a launch would take, in microseconds, and what it would be.
+#[derive(Serialize)]
+struct Row {
+    algo: String,
+    form: String,
+    protocol: &'static str,
+    nranks: u32,
+    size: u64,
+    count: u64,
+    #[serde(rename = "type")]
+    dtype: &'static str,
+    redop: &'static str,
+    predicted: f64,
+    /// What of it is the launch, moves, latency and signals, along the slowest stream's way.
+    launch: f64,
+    moving: f64,
+    latency: f64,
+    signals: f64,
+    /// Signals on that way.
+    waits: u32,
+    /// Bytes that are loaded and stored.
+    traffic: u64,
+    percent_of_floor: Option<f64>,
+    /// CTAs of each stream.
+    ctas: u32,
+    /// CTAs that a multiprocessor is to hold.
+    ctas_a_multiprocessor: u32,
+    registers: u32,
+    /// Bytes of loads under way at once, of all CTAs.
+    bytes_in_flight: u64,
+    /// Whether none of its size is faster.
+    fastest: bool,
+}
+
+#[derive(Serialize)]
+struct Report<'a> {
+    gpu: &'a str,
+    floor: &'static str,
+    model: &'a [String],
+    graph: bool,
+    predicted: &'a [Row],
+    refused: &'a [Refused],
+}
+
+pub(super) fn main(
+    flags: &BenchFlags,
+    gpu: &Gpu,
+    cases: &[Case],
+    mut refused: Vec<Refused>,
+) -> Result<bool, Failure> {
+    let model = gpu.assumptions();
+    let text = flags.format == Format::Human;
+    if text {
+        print_lines(head(flags, &model));
+        print_lines(refused.iter().map(refusal));
+    }
+    let mut all = Vec::new();
+    for case in cases {
+        let mut rows = Vec::new();
+        for subject in &case.group.subjects {
+            // Programs for MSCCL are refused when they are read.
+            let Some(algorithm) = &subject.algorithm else { continue };
+            for made in flags.device.forms(Protocol::of(algorithm.checked())) {
+                match row(flags, case, (subject, algorithm), made, gpu) {
+                    Ok(row) => rows.push(row),
+                    Err(Error::NoKernel(why)) => {
+                        let one = no_kernel(subject, case, why);
+                        if text {
+                            print(&refusal(&one));
+                        }
+                        refused.push(one);
+                    }
+                    Err(error) => return Err(error.into()),
+                }
+            }
+        }
+        let least = rows.iter().map(|row| row.predicted).fold(f64::INFINITY, f64::min);
+        for row in &mut rows {
+            row.fastest = row.predicted <= least;
+        }
+        if text {
+            print_lines(rows.iter().map(line));
+        }
+        all.extend(rows);
+    }
+    if !text {
+        let (gpu, graph) = (gpu.name.as_str(), flags.graph);
+        let (model, predicted, refused) = (&model[..], &all[..], &refused[..]);
+        print_json(&Report { gpu, floor: WHAT, model, graph, predicted, refused });
+    }
+    Ok(!all.is_empty())
+}
+
+fn row(
+    flags: &BenchFlags,
+    case: &Case,
+    (subject, algorithm): (&Subject, &Configured),
+    (form, protocol): (Form, Protocol),
+    gpu: &Gpu,
+) -> Result<Row, Error> {
+    let Reference { collective, nranks, count, dtype, op, .. } = case.reference;
+    let options = flags.device.options(&flags.engine).form(form).protocol(protocol);
+    let kind = (dtype.into(), op);
+    let kernel = options.kernel(algorithm, &subject.proved, kind, Callers::One)?;
+    let outlook = Outlook::of(&kernel, count as u64, gpu, options, flags.graph)?;
+    let Outlook { shape, ctas, registers, estimate } = outlook;
+    let us = |seconds: f64| seconds * 1e6;
+    let predicted = us(estimate.time);
+    Ok(Row {
+        algo: subject.name.clone(),
+        form: form.to_string(),
+        protocol: kernel.spec.protocol.name(),
+        nranks,
+        size: case.size,
+        count: count as u64,
+        dtype: dtype.name(),
+        redop: if collective.reduces() { op.name() } else { "none" },
+        predicted,
+        launch: us(estimate.launch),
+        moving: us(estimate.moving),
+        latency: us(estimate.latency),
+        signals: us(estimate.signals),
+        waits: estimate.waits,
+        traffic: estimate.traffic,
+        percent_of_floor: (case.size > 0).then(|| 100.0 * floor(case, gpu) / predicted),
+        ctas: shape.parts,
+        ctas_a_multiprocessor: ctas,
+        registers,
+        bytes_in_flight: estimate.in_flight,
+        fastest: false,
+    })
+}
+
+fn head(flags: &BenchFlags, model: &[String]) -> Vec<String> {
+    let mut lines = vec![
+        format!("# roundelay {}", env!("CARGO_PKG_VERSION")),
+        format!("# {}", built::line("bench")),
+        "# dry run: nothing is launched; times are those of a model, and nothing in it was measured on a GPU"
+            .to_owned(),
+    ];
+    lines.extend(model.iter().map(|line| format!("# model: {line}")));
+    let by = if flags.graph { "a CUDA graph" } else { "launches of their own" };
+    lines.push(format!("# kernels are launched by {by}; all ranks are on one GPU"));
+    lines.push(format!("# floor: {WHAT}"));
+    lines.push("# <: none of its size is faster".to_owned());
+    lines.push("#".to_owned());
+    let places =
+        format!("{:>11}{:>9}{:>9}{:>9}{:>9}", "predicted", "launch", "moves", "latency", "signals");
+    let units = format!("{:>11}{:>9}{:>9}{:>9}{:>9}", "(us)", "(us)", "(us)", "(us)", "(us)");
+    lines.push(format!(
+        "#{:>12}{:>13}{:>8}{:>8}{:>8}{places}{:>7}{:>13}{:>12}{:>6}{:>12}   algo",
+        "size",
+        "count",
+        "type",
+        "redop",
+        "nranks",
+        "waits",
+        "traffic",
+        "% of floor",
+        "CTAs",
+        "in flight"
+    ));
+    lines.push(format!(
+        "#{:>12}{:>13}{:24}{units}{:7}{:>13}{:12}{:>6}{:>12}",
+        "(B)", "(elements)", "", "", "(B)", "", "", "(B)"
+    ));
+    lines
+}
+
+fn line(row: &Row) -> String {
+    let share =
+        row.percent_of_floor.map_or_else(|| "N/A".to_owned(), |share| format!("{share:.1}"));
+    let times = [row.launch, row.moving, row.latency, row.signals]
+        .map(|time| format!("{:>9}", number(time)));
+    let mark = if row.fastest { '<' } else { ' ' };
+    format!(
+        " {:>12}{:>13}{:>8}{:>8}{:>8}{:>11}{}{:>7}{:>13}{share:>12}{:>6}{:>12} {mark} {}, {}",
+        row.size,
+        row.count,
+        row.dtype,
+        row.redop,
+        row.nranks,
+        number(row.predicted),
+        times.concat(),
+        row.waits,
+        row.traffic,
+        row.ctas,
+        row.bytes_in_flight,
+        row.algo,
+        if row.form == "table" { "table" } else { row.protocol }
+    )
+}

@@ -1,0 +1,93 @@
+//! What a launch would take, before there is one: of a plan on its device, and of a kernel on a GPU that is not there.
+
+use cudarc::driver::sys::CUdevice_attribute;
+use roundelay_core::emit::cuda::Kernel;
+
+use super::compile::{Target, fit};
+use super::device::failed;
+use super::error::Error;
+use super::options::CudaOptions;
+use super::plan::{CudaPlan, check_threads};
+use super::world::CudaWorld;
+use crate::grid::{self, Crowded, Estimate, Gpu, LaunchShape};
+
+/// What a GPU of the model is compiled for.
+const ARCH: &str = "sm_90";
+
+/// How a kernel would be launched on a GPU that is not there, as NVRTC compiles it, and what that would take.
+#[derive(Clone, Debug)]
+pub struct Outlook {
+    /// CTAs of each stream, and what each of them has under way.
+    pub shape: LaunchShape,
+    /// CTAs that a multiprocessor is to hold at once.
+    pub ctas: u32,
+    /// Registers of a thread.
+    pub registers: u32,
+    /// What a launch takes, by estimate.
+    pub estimate: Estimate,
+}
+
+impl Outlook {
+    /// The outlook of `kernel` for `count` elements a unit, with all ranks on one `gpu`. Of `options` it takes the threads and
+    /// parts. `graph`: whether a CUDA graph launches it. This needs NVRTC, but no GPU.
+    ///
+    /// # Errors
+    /// E0415 without NVRTC; E0417 where it refuses the kernel; E0418 where the GPU would not hold all CTAs at once; E0423 for
+    /// a number of threads that no CTA can have.
+    pub fn of(
+        kernel: &Kernel,
+        count: u64,
+        gpu: &Gpu,
+        options: CudaOptions,
+        graph: bool,
+    ) -> Result<Self, Error> {
+        let threads = check_threads(options.threads)?;
+        let target = Target { threads, ..Target::new(ARCH.parse()?) };
+        let fitted = fit(&kernel.text, &kernel.name, &target)?;
+        let ctas = fitted.target.ctas;
+        let streams = kernel.schedule.streams.len() as u64;
+        let holds = u64::from(gpu.multiprocessors) * u64::from(ctas);
+        let worth = grid::worth(&kernel.schedule, count, kernel.spec.element.size());
+        let wanted = options.parts.map(std::num::NonZeroU32::get);
+        let parts = grid::parts(&[(streams, holds)], wanted, worth);
+        let parts = parts.map_err(|Crowded { streams, ctas, holds, .. }| Error::NotResident {
+            kernel: kernel.name.clone(),
+            ranks: kernel.schedule.nranks,
+            streams,
+            ctas,
+            holds,
+        })?;
+        let shape = LaunchShape { parts, in_flight: fitted.target.block_in_flight(), graph };
+        let registers = fitted.compiled.resources(&kernel.name).map_or(0, |used| used.registers);
+        let estimate = Estimate::of(kernel, count, gpu, shape);
+        Ok(Self { shape, ctas, registers, estimate })
+    }
+}
+
+impl CudaWorld {
+    /// The first device as the model sees it. `copy_bandwidth`: what [`Self::copy_bandwidth`] measured there.
+    ///
+    /// # Errors
+    /// E0421 where the driver reports an error.
+    pub fn gpu(&self, copy_bandwidth: f64) -> Result<Gpu, Error> {
+        let device = &self.devices[0];
+        let attribute = CUdevice_attribute::CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE;
+        let cache = device.context.attribute(attribute);
+        let cache =
+            cache.map_err(failed(format!("asking device {} for its cache", device.ordinal)))?;
+        let cache = u64::try_from(cache).unwrap_or(0);
+        let memory = device.context.mem_get_info();
+        let (_, memory) =
+            memory.map_err(failed(format!("asking device {} for its memory", device.ordinal)))?;
+        let sizes = (memory as u64, cache);
+        Ok(Gpu::like_hopper(&device.name, device.multiprocessors, copy_bandwidth, sizes))
+    }
+}
+
+impl CudaPlan {
+    /// What a launch takes on `gpu`, by estimate. `graph`: whether a CUDA graph launches it.
+    pub fn estimate(&self, gpu: &Gpu, graph: bool) -> Estimate {
+        let shape = LaunchShape { parts: self.parts, in_flight: self.in_flight, graph };
+        Estimate::of(&self.kernel, self.call.count, gpu, shape)
+    }
+}

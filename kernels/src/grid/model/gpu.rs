@@ -1,0 +1,101 @@
+//! What the model knows of a GPU.
+
+/// What a GPU does, as far as the model goes by it. Times are in seconds, rates in bytes a second.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Gpu {
+    /// Its name.
+    pub name: String,
+    /// The number of multiprocessors.
+    pub multiprocessors: u32,
+    /// The rate of copies within its memory, read and written.
+    pub bandwidth: f64,
+    /// The size of its memory in bytes.
+    pub memory: u64,
+    /// The size of its second-level cache in bytes.
+    pub cache: u64,
+    /// The rate of copies of what the cache holds, read and written.
+    pub cache_bandwidth: f64,
+    /// From a load to its data, where many are under way.
+    pub memory_latency: f64,
+    /// From an op of a stream to the next, apart from what it waits for: the walk through the program, and a barrier of a CTA.
+    pub step: f64,
+    /// From a post to the end of the wait for it: a release, and a poll that sees it.
+    pub signal: f64,
+    /// From the store of a line that carries data and flag to the load that sees it.
+    pub line: f64,
+    /// What a launch adds to the kernel's time, where launches follow each other.
+    pub launch: f64,
+    /// The same, where a CUDA graph launches it.
+    pub graph_launch: f64,
+}
+
+impl Gpu {
+    /// The names of the GPUs that the model knows.
+    pub const NAMES: [&str; 2] = ["H100", "H200"];
+
+    /// The GPU of that name: `H100` or `H200`.
+    ///
+    /// Both are one chip with 132 multiprocessors. Their rates of copies were measured by others on such GPUs, 3.0 and 4.3 TB/s.
+    /// All other figures are assumed, from what is generally seen on this generation: a cache that copies about twice as fast
+    /// as memory, 0.7 us for a load where many are under way, and so on.
+    pub fn named(name: &str) -> Option<Self> {
+        let (bandwidth, memory, cache) = match name {
+            "H100" => (3.0e12, 80_000_000_000, 50_000_000),
+            "H200" => (4.3e12, 141_000_000_000, 60_000_000),
+            _ => return None,
+        };
+        Some(Self::like_hopper(name, 132, bandwidth, (memory, cache)))
+    }
+
+    /// A GPU that was found: its name, multiprocessors, memory and cache are what the driver says, and the rate of its copies
+    /// was measured. All else is assumed, as [`Gpu::named`] says.
+    pub fn like_hopper(
+        name: &str,
+        multiprocessors: u32,
+        bandwidth: f64,
+        (memory, cache): (u64, u64),
+    ) -> Self {
+        Self {
+            name: name.to_owned(),
+            multiprocessors,
+            bandwidth,
+            memory,
+            cache,
+            cache_bandwidth: 8.0e12_f64.max(bandwidth),
+            memory_latency: 0.7e-6,
+            step: 0.2e-6,
+            signal: 1.1e-6,
+            line: 0.7e-6,
+            launch: 4.0e-6,
+            graph_launch: 2.0e-6,
+        }
+    }
+
+    /// The rate of memory for a launch that touches so many bytes.
+    pub fn rate(&self, touched: u64) -> f64 {
+        if touched <= self.cache { self.cache_bandwidth } else { self.bandwidth }
+    }
+
+    /// What the model assumes, a line each.
+    pub fn assumptions(&self) -> Vec<String> {
+        let us = |seconds: f64| format!("{:.1} us", seconds * 1e6);
+        let tb = |rate: f64| format!("{:.1} TB/s", rate / 1e12);
+        vec![
+            format!("{}: {} multiprocessors", self.name, self.multiprocessors),
+            format!(
+                "copies, read and written: {} in memory, {} in {} MB of cache",
+                tb(self.bandwidth),
+                tb(self.cache_bandwidth),
+                self.cache / 1_000_000
+            ),
+            format!("a load takes {} where many are under way", us(self.memory_latency)),
+            format!(
+                "a step takes {}; a signal {} more, a line with data and flag {}",
+                us(self.step),
+                us(self.signal),
+                us(self.line)
+            ),
+            format!("a launch takes {}, by a graph {}", us(self.launch), us(self.graph_launch)),
+        ]
+    }
+}

@@ -1,0 +1,224 @@
+//! Choosing on a GPU: what each kernel of the library would take by the model, and so which one to launch.
+
+use std::fmt;
+
+use roundelay_core::diagnostics::{Code, Diagnostic, Finding};
+use roundelay_core::emit::cuda::{Element, Form, Protocol};
+use roundelay_core::program::Configured;
+use roundelay_core::prove;
+use roundelay_core::verify::{Callers, Proved};
+use roundelay_kernels::cuda::{CudaOptions, CudaPlan, CudaWorld, Error};
+use roundelay_kernels::grid::{self, Estimate, Gpu, LaunchShape};
+
+use crate::select::{Refused, library, size, time};
+use crate::{Algorithm as _, Collective, ReduceOp};
+
+/// What the loads of a multiprocessor have under way at once in kernels that NVRTC compiles.
+const IN_FLIGHT: u32 = 56 << 10;
+
+/// The predicted times of all kernels of the library for one collective and size on one GPU, the fastest first, and those that
+/// do not exist, with the reason.
+///
+/// [`select`] makes it; [`KernelChoice::plan`] makes a plan of the fastest. `Display` prints the table.
+#[derive(Clone, Debug)]
+pub struct KernelChoice {
+    /// The collective that was asked about.
+    pub collective: Collective,
+    /// The number of ranks that was asked about, all on one GPU.
+    pub nranks: u32,
+    /// The size in bytes as nccl-tests counts it: that of the larger of a rank's two buffers.
+    pub bytes: u64,
+    /// What the model knows of the GPU.
+    pub gpu: Gpu,
+    /// The kernels, the fastest first.
+    pub ranked: Vec<KernelRow>,
+    /// What has no kernel. The reason names form and protocol.
+    pub refused: Vec<Refused>,
+}
+
+/// A kernel of an algorithm, with its predicted time.
+#[derive(Clone, Debug)]
+pub struct KernelRow {
+    /// The name of the algorithm.
+    pub algorithm: String,
+    /// How the kernel holds it.
+    pub form: Form,
+    /// How its data travels.
+    pub protocol: Protocol,
+    /// The number of CTAs that share a stream.
+    pub parts: u32,
+    /// The predicted time, and what it goes to.
+    pub estimate: Estimate,
+}
+
+/// Ranks the kernels of the library for `collective` by their predicted time for `bytes` bytes (nccl-tests' size: the larger of
+/// input and output) on `nranks` ranks that share `gpu`: each algorithm as the author's loops, with every protocol that it has,
+/// and as a table of what the optimizer made of it. Parameters have their defaults. Nothing is compiled, and no part of CUDA is
+/// needed. The model was not measured yet: see [`Estimate`].
+///
+/// ```
+/// use roundelay::cuda::{Gpu, select};
+/// use roundelay::{Collective, DType, ReduceOp};
+///
+/// let gpu = Gpu::named("H200").expect("the model knows it");
+/// let choice = select(&gpu, Collective::AllReduce, 8, 1 << 10, DType::F32, ReduceOp::Sum);
+/// let best = choice.best().expect("some algorithm takes 8 ranks");
+/// println!("{}, {}: {:.1} us", best.algorithm, best.form, best.estimate.time * 1e6);
+/// ```
+pub fn select(
+    gpu: &Gpu,
+    collective: Collective,
+    nranks: u32,
+    bytes: u64,
+    element: impl Into<Element>,
+    op: ReduceOp,
+) -> KernelChoice {
+    let element = element.into();
+    let count = bytes / (collective.max_units(nranks) * element.size() as u64);
+    let (mut ranked, mut refused) = (Vec::new(), Vec::new());
+    for algorithm in library().iter().filter(|a| a.collective() == collective) {
+        let refuse = |code, reason, help| Refused {
+            algorithm: algorithm.name().to_owned(),
+            code,
+            reason,
+            help,
+        };
+        let proved = match prove(algorithm, nranks) {
+            Ok(proved) => proved,
+            Err(findings) => {
+                // The first is the worst.
+                let first = findings.into_iter().next();
+                refused.extend(
+                    first.map(|Finding { code, title, help, .. }| refuse(code, title, help)),
+                );
+                continue;
+            }
+        };
+        for (form, protocol) in candidates(algorithm) {
+            match row(gpu, algorithm, &proved, (form, protocol), count, (element, op)) {
+                Ok(row) => ranked.push(row),
+                Err(why) => {
+                    let (code, reason, help) = reason(why);
+                    let name = protocol.name();
+                    refused.push(refuse(code, format!("as {form}, {name}: {reason}"), help));
+                }
+            }
+        }
+    }
+    // What the model cannot tell apart has an order all the same.
+    let picoseconds = |row: &KernelRow| (row.estimate.time * 1e12).round();
+    ranked.sort_by(|a, b| {
+        let by_time = picoseconds(a).total_cmp(&picoseconds(b));
+        by_time.then_with(|| a.algorithm.cmp(&b.algorithm))
+    });
+    KernelChoice { collective, nranks, bytes, gpu: gpu.clone(), ranked, refused }
+}
+
+/// The forms and protocols that an algorithm has.
+fn candidates(algorithm: &Configured) -> Vec<(Form, Protocol)> {
+    let own = Protocol::of(algorithm.checked());
+    let loops = if own == Protocol::Simple { vec![own, Protocol::Ll] } else { vec![own] };
+    let loops = loops.into_iter().map(|protocol| (Form::Loops, protocol));
+    loops.chain([(Form::Table, Protocol::Direct)]).collect()
+}
+
+fn row(
+    gpu: &Gpu,
+    algorithm: &Configured,
+    proved: &Proved,
+    (form, protocol): (Form, Protocol),
+    count: u64,
+    (element, op): (Element, ReduceOp),
+) -> Result<KernelRow, Error> {
+    let options = CudaOptions::new().form(form).protocol(protocol);
+    let kernel = options.kernel(algorithm, proved, (element, op), Callers::One)?;
+    let streams = kernel.schedule.streams.len() as u64;
+    let worth = grid::worth(&kernel.schedule, count, element.size());
+    let parts = grid::parts(&[(streams, gpu.multiprocessors.into())], None, worth);
+    let parts = parts.map_err(|grid::Crowded { streams, ctas, holds, .. }| Error::NotResident {
+        kernel: kernel.name.clone(),
+        ranks: kernel.schedule.nranks,
+        streams,
+        ctas,
+        holds,
+    })?;
+    let shape = LaunchShape { parts, in_flight: IN_FLIGHT, graph: false };
+    let estimate = Estimate::of(&kernel, count, gpu, shape);
+    let (algorithm, protocol) = (algorithm.name().to_owned(), kernel.spec.protocol);
+    Ok(KernelRow { algorithm, form, protocol, parts, estimate })
+}
+
+/// Why there is no kernel.
+fn reason(error: Error) -> (Code, String, Option<String>) {
+    match error {
+        Error::NoKernel(why) if !why.is_empty() => {
+            let Diagnostic { code, title, help, .. } =
+                why.into_iter().next().expect("there is one");
+            (code, title, help)
+        }
+        other => (other.code(), other.to_string(), None),
+    }
+}
+
+impl KernelChoice {
+    /// The fastest kernel; `None` where there is none.
+    pub fn best(&self) -> Option<&KernelRow> {
+        self.ranked.first()
+    }
+
+    /// A plan of the fastest kernel for the ranks of `world`, for `count` elements a unit (NCCL's count). The size that was
+    /// asked about does not set the count.
+    ///
+    /// # Errors
+    /// [`Error::NoneFits`](crate::Error::NoneFits) where there is no kernel, with the first reason; else those of
+    /// [`OnDevice`](super::OnDevice).
+    pub fn plan(
+        &self,
+        world: &CudaWorld,
+        count: u64,
+        element: impl Into<Element>,
+        op: ReduceOp,
+    ) -> Result<CudaPlan, crate::Error> {
+        let Some(best) = self.best() else {
+            let why = self.refused.first().map(|refused| (refused.code, refused.reason.clone()));
+            let (collective, nranks) = (self.collective, self.nranks);
+            return Err(crate::Error::NoneFits { collective, nranks, why });
+        };
+        let algorithm = library().iter().find(|known| known.name() == best.algorithm);
+        let algorithm = algorithm.expect("these algorithms were ranked");
+        let proved = crate::plans::proved(algorithm, world.nranks())?;
+        let options = CudaOptions::new().form(best.form).protocol(best.protocol);
+        Ok(CudaPlan::new(world, algorithm, &proved, count, (element.into(), op), options)?)
+    }
+}
+
+impl fmt::Display for KernelChoice {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { collective, nranks, bytes, gpu, ranked, refused } = self;
+        writeln!(f, "{collective} of {} on {nranks} ranks of one GPU\n", size(*bytes))?;
+        let width = ranked.iter().map(|row| row.algorithm.len()).max().unwrap_or(0).max(9);
+        if !ranked.is_empty() {
+            writeln!(f, "{:width$}  form   protocol  predicted  signals  CTAs", "algorithm")?;
+        }
+        for KernelRow { algorithm, form, protocol, parts, estimate } in ranked {
+            let (form, protocol, time) = (form.to_string(), protocol.name(), time(estimate.time));
+            let waits = estimate.waits;
+            writeln!(
+                f,
+                "{algorithm:width$}  {form:5}  {protocol:8} {time:>10} {waits:>8} {parts:>5}"
+            )?;
+        }
+        if !refused.is_empty() {
+            writeln!(f, "\nrefused")?;
+        }
+        for Refused { algorithm, code, reason, .. } in refused {
+            writeln!(f, "{algorithm} [{code}]: {reason}")?;
+        }
+        writeln!(f, "\nby a model of the GPU, of which nothing was measured yet:")?;
+        let lines = gpu.assumptions();
+        for line in &lines[..lines.len() - 1] {
+            writeln!(f, "{line}")?;
+        }
+        write!(f, "{}", lines[lines.len() - 1])
+    }
+}
