@@ -1,6 +1,7 @@
 //! Kernels without a GPU: NVRTC compiles them, and the same texts run on CPU threads, where they must do exactly what
 //! was proved and leave the host engine's bits.
 
+mod choice;
 mod compile;
 mod data;
 mod emitter;

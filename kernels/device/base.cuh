@@ -116,6 +116,10 @@ ROUNDELAY_DEVICE bool cta_any(bool mine) {
 
 // Whether it holds for all threads of the warp.
 ROUNDELAY_DEVICE bool warp_all(bool mine) { return __all_sync(~0u, mine) != 0; }
+// The first thread of the warp for which it holds; -1 where it holds for none.
+ROUNDELAY_DEVICE int warp_first(bool mine) { return __ffs(int(__ballot_sync(~0u, mine))) - 1; }
+// What that thread of the warp has.
+ROUNDELAY_DEVICE u64 warp_get(u64 mine, int from) { return __shfl_sync(~0u, mine, from); }
 
 // ---- the warp that walks ---------------------------------------------------------------------------------
 

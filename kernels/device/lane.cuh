@@ -271,23 +271,11 @@ class Lane {
         return words + 8 * (u64(channel) * launch.parts + part);
     }
 
-    ROUNDELAY_DEVICE void put_post(const Memory& to, i64 channel) {
-        const u64 at = counter(to.posted, channel);
-        walker.put([&](Entry& entry) {
-            entry.does = Does::Post;
-            entry.at[0] = at;
-        });
-    }
+    ROUNDELAY_DEVICE void put_post(const Memory& to, i64 channel) { walker.post(counter(to.posted, channel)); }
 
     ROUNDELAY_DEVICE void put_wait(i64 channel) {
         const Memory& mine = launch.ranks[me];
-        const u64 counters = mine.posted + 8 * u64(channel) * launch.parts, waited = counter(mine.waited, channel);
-        walker.put([&](Entry& entry) {
-            entry.does = Does::Wait;
-            entry.step = steps;
-            entry.at[0] = counters;
-            entry.at[1] = waited;
-        });
+        walker.wait({mine.posted + 8 * u64(channel) * launch.parts, counter(mine.waited, channel), steps});
     }
 
     // The channel of this kind from that rank, in the lane of the walk: an i32 would overflow where lanes are many.

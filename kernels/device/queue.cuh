@@ -29,17 +29,24 @@ constexpr u32 recv_reduce_copy = RECEIVES | OWN | DST;
 constexpr u32 recv_reduce_copy_send = RECEIVES | OWN | DST | SENDS;
 } // namespace passes
 
+// Posts and waits that one entry has, one behind the other in the program.
+constexpr u32 POSTS = 16;
+constexpr u32 WAITS = 5;
+
 struct Entry {
     Does does;
-    // Of a move, its sources and above 8 bits its destinations; of a pass, what it has.
+    // Of a move, its sources and above 8 bits its destinations; of a pass, what it has; of posts and waits, how many.
     u32 shape;
     u64 step;
     // Of a move, the elements of this part; of a pass, those of all.
     u64 begin, end;
     i64 divisor;
-    // Of a move, where its sources and then its destinations begin; of a pass, its own elements and those it writes; of
-    // a post, the counter; of a wait, the counters and how often this part has waited.
-    u64 at[16];
+    union {
+        // Of a move, where its sources and then its destinations begin; of a pass, its own elements and those it writes; of
+        // posts, the counters.
+        u64 at[POSTS];
+        Awaited waits[WAITS];
+    };
     Slot in, out;
     u64 expected; // posts, of a pass
 };
@@ -54,20 +61,70 @@ static_assert(sizeof(Queue) <= SHARED_BYTES, "it is in shared memory");
 
 ROUNDELAY_DEVICE Queue& queue() { return *static_cast<Queue*>(shared_memory()); }
 
-// The walker's end; the same in all its threads.
+// The walker's end; the same in all its threads. Posts that follow each other are one entry, and so are waits: the movers then
+// have one release for the posts, and poll for all waits at once. An entry that may still grow is published when the walker
+// comes by something else, which is soon, as the walk itself waits for nothing but room.
 class Walker {
-    u32 written = 0;
+    u32 written = 0; // the entry at hand, if one is open, is not among them
     u32 done = 0;
+    u32 open = 0; // posts or waits of the entry at hand
+    Does grows = Does::End;
+
+    ROUNDELAY_DEVICE Entry& next() const { return queue().entries[written % QUEUED]; }
+
+    ROUNDELAY_DEVICE void close() {
+        open = 0;
+        written += 1;
+        walker_sync();
+        if (leads()) publish(&queue().written, written);
+    }
+
+    // Room for an entry, behind the one that was open.
+    ROUNDELAY_DEVICE void begin() {
+        if (open > 0) close();
+        while (written - done >= QUEUED) done = wait_until_not(&queue().done, done);
+    }
+
+    ROUNDELAY_DEVICE void grow(Does does, u32 most) {
+        if (open == 0 || open == most || grows != does) begin();
+        grows = does;
+    }
+
+    ROUNDELAY_DEVICE bool has(u64 counters) const {
+        // What its leading thread wrote is seen by all.
+        walker_sync();
+        bool found = false;
+        for (u32 i = 0; i < open; ++i) found = found || next().waits[i].counters == counters;
+        return found;
+    }
 
   public:
     // Has `fill` write the next entry, when there is room.
     template <class Fill> ROUNDELAY_DEVICE void put(const Fill& fill) {
-        Queue& ring = queue();
-        while (written - done >= QUEUED) done = wait_until_not(&ring.done, done);
-        if (leads()) fill(ring.entries[written % QUEUED]);
-        written += 1;
-        walker_sync();
-        if (leads()) publish(&ring.written, written);
+        begin();
+        if (leads()) fill(next());
+        close();
+    }
+
+    ROUNDELAY_SHARED void post(u64 counter) {
+        grow(Does::Post, POSTS);
+        if (leads()) {
+            next().does = Does::Post;
+            next().at[open] = counter;
+            next().shape = open + 1;
+        }
+        open += 1;
+    }
+
+    ROUNDELAY_SHARED void wait(const Awaited& wait) {
+        if (open > 0 && grows == Does::Wait && has(wait.counters)) begin();
+        grow(Does::Wait, WAITS);
+        if (leads()) {
+            next().does = Does::Wait;
+            next().waits[open] = wait;
+            next().shape = open + 1;
+        }
+        open += 1;
     }
 };
 
@@ -136,8 +193,8 @@ ROUNDELAY_SHARED void do_entries(const Launch& launch) {
         case Does::Pass:
             if (signals.begin_move() && !pass_entry(launch, signals, entry)) signals.fail();
             break;
-        case Does::Post: signals.post_at(entry.at[0]); break;
-        case Does::Wait: signals.wait_at(entry.at[0], entry.at[1], i64(entry.step)); break;
+        case Does::Post: signals.post_all(entry.at, entry.shape); break;
+        case Does::Wait: signals.wait_all(entry.waits, entry.shape); break;
         case Does::End: return;
         }
     }

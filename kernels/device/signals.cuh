@@ -46,10 +46,17 @@ class Patience {
   public:
     // After a poll in vain: whether to poll again.
     ROUNDELAY_DEVICE bool lasts(const Launch& launch, const Waiter& waiter, u64 seen) {
+        return !is_time() || still_lasts(launch, waiter, seen);
+    }
+
+    // After a poll in vain: whether it is time to look at the clock.
+    ROUNDELAY_DEVICE bool is_time() {
         polls += 1;
-        if (polls % POLLS != 0) {
-            return true;
-        }
+        return polls % POLLS == 0;
+    }
+
+    // Whether to poll again, by the abort flag and the clock.
+    ROUNDELAY_DEVICE bool still_lasts(const Launch& launch, const Waiter& waiter, u64 seen) {
         make_room();
         if (load_relaxed<Scope::System>(launch.control) != 0) {
             return false;
@@ -78,29 +85,44 @@ class Patience {
     }
 };
 
-// Waits for one more post of all `parts` than before; by one warp, each of whose threads looks at counters of its own.
-// False: gave up.
-ROUNDELAY_SHARED bool await(const Launch& launch, u64 counters, u64 waited, Waiter waiter) {
-    const u64* posted = reinterpret_cast<const u64*>(counters);
+// A wait, as words: where the counters of its channel are, one for each part of the poster; where it says how often this part has
+// waited there; and the ops that the stream had executed.
+struct Awaited {
+    u64 counters;
+    u64 waited;
+    u64 step;
+};
+
+// Waits for one more post of all parts to each of `count` channels than before; by one warp, whose threads share the counters
+// between them. No channel comes twice. False: gave up.
+ROUNDELAY_SHARED bool await(const Launch& launch, const Awaited* waits, u32 count, Waiter waiter) {
     const u64 parts = launch.parts;
-    waiter.expected = load<u64>(waited) + 1;
     Patience patience;
-    bool lasts = true;
-    while (lasts) {
-        // The fewest of a part.
-        u64 seen = ~0ull;
-        for (u64 part = u64(thread()); part < parts; part += WARP) {
-            const u64 now = load_relaxed<SCOPE>(posted + part);
-            seen = now < seen ? now : seen;
+    u32 nth = 0;
+    u64 part = u64(thread());
+    for (;;) {
+        for (; nth < count && part >= parts; ++nth) part -= parts;
+        bool lacks = nth < count;
+        if (warp_all(!lacks)) break;
+        u64 seen = 0, expected = 0;
+        if (lacks) {
+            expected = load<u64>(waits[nth].waited) + 1;
+            seen = load_relaxed<SCOPE>(reinterpret_cast<const u64*>(waits[nth].counters) + part);
+            lacks = seen < expected;
+            if (!lacks) part += WARP;
         }
-        if (warp_all(seen >= waiter.expected)) break;
-        // Whose part is there waits for the others.
-        lasts = warp_all(seen >= waiter.expected || patience.lasts(launch, waiter, seen));
+        if (!patience.is_time()) continue;
+        // One speaks for all, of what the first of them lacks.
+        const int first = warp_first(lacks);
+        if (first < 0) continue;
+        waiter.expected = warp_get(expected, first);
+        waiter.step = waits[warp_get(nth, first)].step;
+        seen = warp_get(seen, first);
+        if (!warp_all(thread() != 0 || patience.still_lasts(launch, waiter, seen))) return false;
     }
-    if (!lasts) return false;
     fence<SCOPE>();
-    patience.over(launch, waiter);
-    if (thread() == 0) store<u64>(waited, waiter.expected);
+    if (thread() == 0) patience.over(launch, waiter);
+    for (u32 i = u32(thread()); i < count; i += WARP) store<u64>(waits[i].waited, load<u64>(waits[i].waited) + 1);
     return true;
 }
 
@@ -164,9 +186,13 @@ class Signals {
     }
 
     // Posts to channel `index` at `to`, after all that this CTA did before.
-    ROUNDELAY_DEVICE void post(const Memory& to, i64 index) { post_at(word(to.posted, index)); }
+    ROUNDELAY_DEVICE void post(const Memory& to, i64 index) {
+        const u64 counter = word(to.posted, index);
+        post_all(&counter, 1);
+    }
 
-    ROUNDELAY_DEVICE void post_at(u64 counter) {
+    // Posts to each of these counters, after all that this CTA did before: with one release for all.
+    ROUNDELAY_DEVICE void post_all(const u64* counters, u32 count) {
         if (all_stopped) {
             return;
         }
@@ -174,24 +200,26 @@ class Signals {
         if (unmet) {
             meet();
         }
-        if (thread() == 0) {
-            add_release<SCOPE>(reinterpret_cast<u64*>(counter), 1);
+        for (u32 i = u32(thread()); i < count; i += u32(threads())) {
+            add_release<SCOPE>(reinterpret_cast<u64*>(counters[i]), 1);
         }
     }
 
     // Waits for the next post to channel `index` at `me`, before all that this CTA does from here on. False: it gave up.
     ROUNDELAY_DEVICE bool wait(const Memory& me, i64 index, i64 step) {
-        return wait_at(me.posted + 8 * u64(index) * launch.parts, word(me.waited, index), step);
+        const Awaited one{me.posted + 8 * u64(index) * launch.parts, word(me.waited, index), u64(step)};
+        return wait_all(&one, 1);
     }
 
-    ROUNDELAY_DEVICE bool wait_at(u64 counters, u64 waited, i64 step) {
+    // The same for the next post to each of several channels.
+    ROUNDELAY_DEVICE bool wait_all(const Awaited* waits, u32 count) {
         if (all_stopped) {
             return false;
         }
         delay();
         if (thread() < WARP) {
             // What a thread of it could not wait for, none waits for.
-            if (!warp_all(!mine_failed) || !await(launch, counters, waited, waiter(step, 0))) mine_failed = true;
+            if (!warp_all(!mine_failed) || !await(launch, waits, count, waiter(0, 0))) mine_failed = true;
         }
         all_stopped = cta_any(mine_failed);
         have_met();

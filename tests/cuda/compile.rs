@@ -13,6 +13,10 @@ use roundelay_tests::{kinds, root, taken};
 
 use super::runs::{code, loops, named, proved, spec};
 
+/// The columns of what kernels take.
+const HEAD: &str =
+    "algorithm | registers | stack, bytes | CTAs a multiprocessor | KiB of loads under way there\n";
+
 /// Compiles a kernel, and says what is wrong with what came of it.
 fn compiled(kernel: &Kernel, arch: &str, wrong: &mut String) -> Option<Fitted> {
     let arch: Arch = arch.parse().expect("an architecture");
@@ -55,8 +59,7 @@ fn every_algorithm_compiles_and_nothing_spills() {
         }
     }
     assert!(wrong.is_empty(), "{wrong}");
-    let head = "algorithm | registers | stack, bytes | CTAs a multiprocessor | KiB of loads under way there\n";
-    expect_file![root().join("tests/golden/registers.txt")].assert_eq(&format!("{head}{rows}"));
+    expect_file![root().join("tests/golden/registers.txt")].assert_eq(&format!("{HEAD}{rows}"));
 }
 
 /// What a kernel takes of a multiprocessor.
@@ -90,14 +93,25 @@ fn every_dtype_and_op_compiles_and_nothing_spills() {
 #[test]
 fn ll_and_tables_compile_and_nothing_spills() {
     let mut wrong = String::new();
-    let algorithm = named("NcclRingAllReduce");
-    let ring = proved(algorithm, 8).expect("any rank count will do");
-    for dtype in [DType::U8, DType::Bf16, DType::F64] {
+    let mut rows = String::new();
+    let lined = [
+        ("NcclRingAllReduce", DType::U8),
+        ("NcclRingAllReduce", DType::Bf16),
+        ("NcclRingAllReduce", DType::F64),
+        ("EagerOneShotAllReduce", DType::F32),
+        ("EagerMeshAllReduce", DType::F32),
+    ];
+    for (name, dtype) in lined {
+        let algorithm = named(name);
+        let proved = proved(algorithm, 8).expect("any rank count will do");
         let element = Element::Host(dtype);
         let spec = Spec { element, protocol: Protocol::Ll, ..spec(algorithm) };
-        compiled(&loops(algorithm, &ring, spec), "sm_90", &mut wrong);
+        if let Some(fitted) = compiled(&loops(algorithm, &proved, spec), "sm_90", &mut wrong) {
+            let _ = write!(rows, "{}, ll | ", dtype.name());
+            rows += &row(name, &fitted);
+        }
     }
-    for name in ["OneShotMeshAllReduce", "TreeAllReduce", "RingAllReduce"] {
+    for name in ["MeshAllReduce", "OneShotMeshAllReduce", "TreeAllReduce", "RingAllReduce"] {
         let algorithm = named(name);
         let proved = proved(algorithm, 8).expect("any rank count will do");
         let goal = Goal { level: Level::O2, callers: Callers::One, reassociate: false };
@@ -106,7 +120,12 @@ fn ll_and_tables_compile_and_nothing_spills() {
             spec(algorithm),
         )
         .expect("floats have sums");
-        compiled(&kernel, "sm_90", &mut wrong);
+        if let Some(fitted) = compiled(&kernel, "sm_90", &mut wrong) {
+            rows += "f32, table | ";
+            rows += &row(name, &fitted);
+        }
     }
     assert!(wrong.is_empty(), "{wrong}");
+    let golden = root().join("tests/golden/registers_other.txt");
+    expect_file![golden].assert_eq(&format!("elements, kernel | {HEAD}{rows}"));
 }

@@ -21,11 +21,19 @@ template <int S, int D> void run(const u64* operands, const Portion& mine, i64 d
 void choose(i64 sources, i64 destinations, const u64* operands, const Portion& mine, i64 divisor) {
     switch (10 * sources + destinations) {
     case 11: return run<1, 1>(operands, mine, divisor);
-    case 13: return run<1, 3>(operands, mine, divisor);
     case 21: return run<2, 1>(operands, mine, divisor);
     case 32: return run<3, 2>(operands, mine, divisor);
-    case 51: return run<5, 1>(operands, mine, divisor);
     case 88: return run<8, 8>(operands, mine, divisor);
+#ifdef ROUNDELAY_MORE_SHAPES
+    case 12: return run<1, 2>(operands, mine, divisor);
+    case 13: return run<1, 3>(operands, mine, divisor);
+    case 31: return run<3, 1>(operands, mine, divisor);
+    case 41: return run<4, 1>(operands, mine, divisor);
+    case 51: return run<5, 1>(operands, mine, divisor);
+    case 61: return run<6, 1>(operands, mine, divisor);
+    case 71: return run<7, 1>(operands, mine, divisor);
+    case 81: return run<8, 1>(operands, mine, divisor);
+#endif
     default: __builtin_trap();
     }
 }

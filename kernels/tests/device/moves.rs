@@ -11,8 +11,23 @@ use crate::device::numbers::Kind;
 use crate::device::shim::{Buffers, Executable, Job};
 
 const TEXT: &str = include_str!("moves.cu");
-/// What `moves.cu` has.
-const SHAPES: [(usize, usize); 6] = [(1, 1), (1, 3), (2, 1), (3, 2), (5, 1), (8, 8)];
+/// Sources and destinations that `moves.cu` has.
+const SHAPES: [(usize, usize); 4] = [(1, 1), (2, 1), (3, 2), (8, 8)];
+/// Those that it has with `ROUNDELAY_MORE_SHAPES`, which is for sums alone, as each takes a compiler's time.
+const MORE_SHAPES: [(usize, usize); 12] = [
+    (1, 1),
+    (1, 2),
+    (2, 1),
+    (3, 1),
+    (4, 1),
+    (5, 1),
+    (6, 1),
+    (7, 1),
+    (8, 1),
+    (1, 3),
+    (3, 2),
+    (8, 8),
+];
 /// Elements of the input, and of the output.
 const ROOM: usize = 12_000;
 /// What the shim fills buffers with.
@@ -36,7 +51,8 @@ struct Move {
 impl Move {
     /// Somewhere; all operands equally far from the start of a vector, or each for itself.
     fn random(random: &mut Random, kind: Kind, len: usize, op: ReduceOp) -> Self {
-        let (srcs, dsts) = SHAPES[random.below(SHAPES.len())];
+        let shapes = shapes(op);
+        let (srcs, dsts) = shapes[random.below(shapes.len())];
         let each = ROOM / 8;
         let vector = 16 / kind.size();
         let (aligned, shift) = (random.below(3) > 0, random.below(vector));
@@ -53,6 +69,23 @@ impl Move {
         let divides = op == ReduceOp::Avg && random.below(3) > 0;
         let divisor = if divides { 1 + random.below(1000) as u32 } else { 0 };
         Self { srcs, dsts, len, divisor }
+    }
+
+    /// From one place in a vector to another; sources after the first are a further element away each.
+    fn between(
+        (from, to): (usize, usize),
+        (srcs, dsts): (usize, usize),
+        kind: Kind,
+        len: usize,
+    ) -> Self {
+        let (each, vector) = (ROOM / 8, 16 / kind.size());
+        let at = |output, slot: usize, shift| {
+            let element = (slot * each).next_multiple_of(vector) + shift % vector;
+            Operand { output, element }
+        };
+        let srcs = (0..srcs).map(|slot| at(false, slot, from + slot)).collect();
+        let dsts = (0..dsts).map(|slot| at(true, slot, to + slot)).collect();
+        Self { srcs, dsts, len, divisor: 0 }
     }
 
     fn facts(&self) -> Vec<i64> {
@@ -79,12 +112,36 @@ impl Move {
 fn moves(random: &mut Random, kind: Kind, op: ReduceOp) -> Vec<Move> {
     let long = [127, 128, 129, 255, 512, 513, 1000, 1400];
     let lengths: Vec<usize> = (0..100).chain(long).chain(long).collect();
-    lengths.into_iter().map(|len| Move::random(random, kind, len, op)).collect()
+    let mut all: Vec<Move> =
+        lengths.into_iter().map(|len| Move::random(random, kind, len, op)).collect();
+    if op == ReduceOp::Sum {
+        // From every place in a vector to every other, each with some shape, and every shape with every place.
+        let vector = 16 / kind.size();
+        let places = (0..vector).flat_map(|from| (0..vector).map(move |to| (from, to)));
+        let shapes = (0..).map(|nth| MORE_SHAPES[nth % MORE_SHAPES.len()]);
+        let lengths = (0..).map(|nth| 3 * vector + nth % (4 * vector));
+        let by_places = places.zip(shapes).zip(lengths);
+        all.extend(by_places.map(|((places, shape), len)| Move::between(places, shape, kind, len)));
+        let by_shapes = MORE_SHAPES.into_iter().flat_map(|shape| {
+            (0..vector).map(move |from| Move::between((from, 0), shape, kind, 5 * vector + 1))
+        });
+        all.extend(by_shapes);
+    }
+    all
+}
+
+fn shapes(op: ReduceOp) -> &'static [(usize, usize)] {
+    if op == ReduceOp::Sum { &MORE_SHAPES } else { &SHAPES }
 }
 
 fn check(kind: Kind, op: ReduceOp, sanitize: bool) {
-    let defines = [format!("ROUNDELAY_ELEMENT={}", kind.name()), format!("ROUNDELAY_OP={op:?}")];
-    let program = Executable::new(TEXT, &[&defines[0], &defines[1]], sanitize);
+    let mut defines =
+        vec![format!("ROUNDELAY_ELEMENT={}", kind.name()), format!("ROUNDELAY_OP={op:?}")];
+    if op == ReduceOp::Sum {
+        defines.push("ROUNDELAY_MORE_SHAPES".to_owned());
+    }
+    let defines: Vec<&str> = defines.iter().map(String::as_str).collect();
+    let program = Executable::new(TEXT, &defines, sanitize);
     for (seed, parts, threads) in [(1, 1, 4), (2, 1, 1), (3, 3, 3)] {
         let mut random = Random(seed);
         let size = kind.size();

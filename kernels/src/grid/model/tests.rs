@@ -38,11 +38,11 @@ const SLOT: &str = "\
 schedule Slot AllReduce nranks 2 root 0
 scratch slot slots 1 width 1
 rank 0 stream 0
-  copy 0.input[0..1] -> 1.slot#0[0..1] @0
+  copy 0.input[0..1] -> 1.slot#0@0[0..1] @0
   post tail 0->1 @0
 rank 1 stream 0
   wait tail 0->1 @0
-  copy 1.slot#0[0..1] -> 1.output[0..1] @0
+  copy 1.slot#0@0[0..1] -> 1.output[0..1] @0
 ";
 
 fn estimate(text: &str, lined: bool, gpu: &Gpu, shape: LaunchShape) -> Estimate {
@@ -57,12 +57,12 @@ fn assert_us(found: f64, expected: f64) {
 #[test]
 fn a_chain_takes_two_moves_a_signal_and_a_launch() {
     let found = estimate(CHAIN, false, &gpu(), SHAPE);
-    // 4 MB read and 4 MB written at half of 1 TB/s: 16 us; the loads could do 1 TB/s.
-    assert_us(found.moving, 32.0);
+    // 4 MB read and 4 MB written at 1 TB/s, of which the loads could do twice as much: 8 us each.
+    assert_us(found.moving, 16.0);
     // Two moves of 1.1 us, a post and a wait of 0.1 us.
     assert_us(found.latency, 2.4);
     assert_us(found.signals, 2.0);
-    assert_us(found.time, 5.0 + 36.4);
+    assert_us(found.time, 5.0 + 20.4);
     assert_eq!((found.waits, found.traffic, found.touched), (1, 16_000_000, 16_000_000));
     assert_eq!(found.in_flight, 2_000_000);
 }
@@ -77,16 +77,16 @@ fn few_loads_under_way_are_the_limit() {
 #[test]
 fn what_the_cache_holds_moves_at_its_rate() {
     let found = estimate(CHAIN, false, &Gpu { cache: 16_000_000, ..gpu() }, SHAPE);
-    // Its rate would be 4 us a move, and the loads take as long.
+    // Its rate would be 2 us a move, and the loads take 4.
     assert_us(found.moving, 8.0);
     let found = estimate(CHAIN, false, &Gpu { cache: 15_999_999, ..gpu() }, SHAPE);
-    assert_us(found.moving, 32.0);
+    assert_us(found.moving, 16.0);
 }
 
 #[test]
 fn a_graph_launches_sooner() {
     let found = estimate(CHAIN, false, &gpu(), LaunchShape { graph: true, ..SHAPE });
-    assert_us(found.time, 3.0 + 36.4);
+    assert_us(found.time, 3.0 + 20.4);
 }
 
 #[test]
@@ -98,13 +98,13 @@ fn lines_save_a_signal_and_double_their_bytes() {
     assert_us(plain.latency, 2.4);
     assert_us(lined.latency, 2.2);
     // 4 MB and 8 MB of lines, once written and once read.
-    assert_us(plain.moving, 32.0);
-    assert_us(lined.moving, 48.0);
+    assert_us(plain.moving, 16.0);
+    assert_us(lined.moving, 24.0);
     assert_eq!((plain.traffic, lined.traffic), (16_000_000, 24_000_000));
 }
 
 #[test]
-fn the_slower_of_two_streams_is_the_launch() {
+fn moves_at_one_time_share_memory() {
     let text = "\
 schedule Two AllReduce nranks 2 root 0
 rank 0 stream 0
@@ -112,7 +112,47 @@ rank 0 stream 0
 rank 1 stream 0
   copy 1.input[0..1] -> 1.output[0..1] @0
 ";
-    assert_us(estimate(text, false, &gpu(), SHAPE).moving, 16.0);
+    // 2 MB beside 8 MB: 4 us at half of 1 TB/s each, then 6 MB alone.
+    let found = estimate(text, false, &gpu(), SHAPE);
+    assert_us(found.moving, 4.0 + 6.0);
+    // Each stream's loads bring 0.2 TB/s of loads, so 0.4 TB/s of traffic: nobody is in the other's way.
+    let few = LaunchShape { parts: 2, ..SHAPE };
+    assert_us(estimate(text, false, &gpu(), few).moving, 20.0);
+}
+
+#[test]
+fn what_one_cannot_use_the_others_have() {
+    let text = "\
+schedule Two AllReduce nranks 2 root 0
+rank 0 stream 0
+  fold 0.output[0..1], 1.input[0..1] -> 0.output[0..1] @0
+rank 1 stream 0
+  copy 1.input[0..1] -> 1.output[0..1] @0
+";
+    // 0.3 TB/s of loads: 0.45 TB/s of the traffic of two loads and a store, 0.6 of a copy; 0.55 are left for it.
+    let found = estimate(text, false, &gpu(), LaunchShape { parts: 3, ..SHAPE });
+    let copied = 8e6 / 0.55e12;
+    assert!(copied < 12e6 / 0.45e12, "the reduce is the slower one");
+    assert_us(found.moving, 12e6 / 0.45e12 * 1e6);
+}
+
+#[test]
+fn posts_meet_waits_in_their_order() {
+    let text = "\
+schedule Two AllReduce nranks 2 root 0
+rank 0 stream 0
+  post data 0->1 @0
+  copy 0.input[0..1] -> 0.output[0..1] @0
+  post data 0->1 @0
+rank 1 stream 0
+  wait data 0->1 @0
+  wait data 0->1 @0
+";
+    let found = estimate(text, false, &gpu(), SHAPE);
+    assert_us(found.moving, 8.0);
+    // A post, a move, a post; the second of two waits in a row is no step.
+    assert_us(found.latency, 0.1 + 1.1 + 0.1);
+    assert_eq!(found.waits, 1, "the first is over by then");
 }
 
 #[test]

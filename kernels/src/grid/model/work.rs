@@ -1,0 +1,63 @@
+//! What the moves of a schedule do to memory.
+
+use roundelay_core::ids::{RankId, ScratchId};
+use roundelay_core::schedule::{Buffer, OpKind, Operand, Schedule};
+
+/// Bytes of a line of LL, and those of them that are data.
+const LINE: u64 = 16;
+const LINE_DATA: u64 = 8;
+
+/// What a move loads and stores, in bytes.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Bytes {
+    pub(super) loaded: u64,
+    pub(super) stored: u64,
+}
+
+pub(super) struct Work {
+    /// By op; nothing for those that are no moves.
+    pub(super) moves: Vec<Bytes>,
+    /// Bytes of all buffers and of all scratch.
+    pub(super) touched: u64,
+}
+
+impl Work {
+    /// `lined`: whether the slots of a scratch buffer hold lines.
+    pub(super) fn of(
+        schedule: &Schedule,
+        (count, element): (u64, u64),
+        lined: impl Fn(ScratchId) -> bool,
+    ) -> Self {
+        let stored = |bytes: u64, buffer| match buffer {
+            Buffer::Scratch(id) if lined(id) => {
+                bytes.next_multiple_of(LINE_DATA) * (LINE / LINE_DATA)
+            }
+            _ => bytes,
+        };
+        let bytes = |operand: &Operand| {
+            let region = schedule.region(*operand);
+            stored(schedule.extent(region, count).1 * element, region.buffer)
+        };
+        let moves = schedule.ops.iter().map(|op| match op.kind {
+            OpKind::Move => Bytes {
+                loaded: schedule.srcs(op).iter().map(bytes).sum(),
+                stored: schedule.dsts(op).iter().map(bytes).sum(),
+            },
+            OpKind::Post | OpKind::Wait => Bytes::default(),
+        });
+        let moves = moves.collect();
+        let scratch = (0..schedule.scratch.len()).map(|id| Buffer::Scratch(ScratchId(id as u32)));
+        let buffers: Vec<Buffer> =
+            [Buffer::Input, Buffer::Output].into_iter().chain(scratch).collect();
+        let of_rank = |rank| -> u64 {
+            let bytes = |buffer| schedule.elements(buffer, RankId(rank), count) * element;
+            buffers.iter().map(|buffer| stored(bytes(*buffer), *buffer)).sum()
+        };
+        Self { moves, touched: (0..schedule.nranks).map(of_rank).sum() }
+    }
+
+    /// Bytes that are loaded and stored.
+    pub(super) fn traffic(&self) -> u64 {
+        self.moves.iter().map(|bytes| bytes.loaded + bytes.stored).sum()
+    }
+}
