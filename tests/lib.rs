@@ -132,9 +132,9 @@ macro_rules! library {
                 MeshScatter any [root]
                 MeshGather any [root]
             }
-            eager {
-                EagerOneShotAllReduce any []
-                EagerMeshAllReduce any []
+            pushed {
+                PushedOneShotAllReduce any []
+                PushedMeshAllReduce any []
             }
             around {
                 OneShotAround any []

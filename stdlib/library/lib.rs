@@ -11,7 +11,7 @@ pub const SOURCES: &[(&str, &str)] = &[
     ("halving_doubling.coll", include_str!("halving_doubling.coll")),
     ("nhr.coll", include_str!("nhr.coll")),
     ("mesh.coll", include_str!("mesh.coll")),
-    ("eager.coll", include_str!("eager.coll")),
+    ("pushed.coll", include_str!("pushed.coll")),
     ("around.coll", include_str!("around.coll")),
     ("doubling.coll", include_str!("doubling.coll")),
     ("bruck.coll", include_str!("bruck.coll")),

@@ -134,8 +134,15 @@ fn predicted(args: &[&str]) -> Vec<serde_json::Value> {
 
 #[test]
 fn a_dry_run_predicts_what_launches_take() {
-    let rows =
-        predicted(&["MeshAllReduce,EagerOneShotAllReduce", "-b", "1K", "-e", "64M", "-f", "65536"]);
+    let rows = predicted(&[
+        "MeshAllReduce,PushedOneShotAllReduce",
+        "-b",
+        "1K",
+        "-e",
+        "64M",
+        "-f",
+        "65536",
+    ]);
     let number = |row: &serde_json::Value, key: &str| row[key].as_f64().expect("a number");
     for size in [1024.0, 67_108_864.0] {
         let of_size: Vec<_> = rows.iter().filter(|row| number(row, "size") == size).collect();
@@ -143,7 +150,7 @@ fn a_dry_run_predicts_what_launches_take() {
             .iter()
             .map(|row| (row["algo"].as_str(), row["form"].as_str(), row["protocol"].as_str()))
             .collect();
-        let (mesh, eager) = (Some("MeshAllReduce"), Some("EagerOneShotAllReduce"));
+        let (mesh, eager) = (Some("MeshAllReduce"), Some("PushedOneShotAllReduce"));
         let (loops, table, direct) = (Some("loops"), Some("table"), Some("direct"));
         let expected = [
             (mesh, loops, direct),

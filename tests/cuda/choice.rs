@@ -20,7 +20,7 @@ fn time(choice: &KernelChoice, name: &str, form: Form, protocol: Protocol) -> f6
 
 #[test]
 fn lines_are_for_small_messages() {
-    let names = ["NcclRingAllReduce", "EagerOneShotAllReduce", "EagerMeshAllReduce"];
+    let names = ["NcclRingAllReduce", "PushedOneShotAllReduce", "PushedMeshAllReduce"];
     for (bytes, lines) in [(1 << 10, true), (64 << 20, false)] {
         let choice = choice(Collective::AllReduce, 8, bytes);
         for name in names {
@@ -36,7 +36,7 @@ fn lines_are_for_small_messages() {
     // Two shots where one would send too much.
     let shots = |bytes| {
         let choice = choice(Collective::AllReduce, 8, bytes);
-        ["EagerOneShotAllReduce", "EagerMeshAllReduce"]
+        ["PushedOneShotAllReduce", "PushedMeshAllReduce"]
             .map(|name| time(&choice, name, Form::Loops, Protocol::Ll))
     };
     let [small, large] = [shots(1 << 10), shots(4 << 20)];

@@ -98,8 +98,8 @@ fn ll_and_tables_compile_and_nothing_spills() {
         ("NcclRingAllReduce", DType::U8),
         ("NcclRingAllReduce", DType::Bf16),
         ("NcclRingAllReduce", DType::F64),
-        ("EagerOneShotAllReduce", DType::F32),
-        ("EagerMeshAllReduce", DType::F32),
+        ("PushedOneShotAllReduce", DType::F32),
+        ("PushedMeshAllReduce", DType::F32),
     ];
     for (name, dtype) in lined {
         let algorithm = named(name);
