@@ -78,7 +78,7 @@ pub(super) fn toolkits() -> Vec<PathBuf> {
     found
 }
 
-/// The first place with an NVRTC that compiles a kernel of ours, for ROUNDELAY_NVRTC: none where that, the loader or
+/// The first place with an NVRTC that compiles a kernel of ours, for `ROUNDELAY_NVRTC`: none where that, the loader or
 /// target/nvrtc have one as they are.
 pub(super) fn nvrtc(check: &Path) -> Result<Option<PathBuf>, String> {
     let others = wheels().into_iter().chain(toolkits()).map(Some);
