@@ -43,7 +43,7 @@ case "$1 $#" in
     ;;
 "kernel 3")
     device=$root/kernels/device
-    make "$3" g++ -std=c++17 -O1 -DROUNDELAY_SHIM -I "$device" -include "$device/host_shim.h" -include "$here/kernel.h" \
+    make "$3" g++ -std=c++17 -O1 -DROUNDELAY_SHIM -I "$device" -include "$device/host_shim.h" -include "$here/kernel.h" -w \
         -x c++ "$2" "$here/kernel.cpp"
     ;;
 *)

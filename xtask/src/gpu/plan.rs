@@ -11,6 +11,7 @@ use crate::command::{output, there};
 /// All of it, in seconds: ten minutes less what a start and a stop take.
 const TOTAL: u64 = 570;
 const QUICK_TOTAL: u64 = 235;
+const REHEARSED_TOTAL: u64 = 170;
 /// How long before its end a step is asked to come to one.
 const GRACE: u64 = 12;
 /// From here on the host takes longer to check a result than the step has.
@@ -91,13 +92,17 @@ impl Setup {
 
     /// Seconds for all of it.
     pub(super) fn total(&self) -> u64 {
-        if self.rehearsal || self.quick { QUICK_TOTAL } else { TOTAL }
+        match (self.rehearsal, self.quick) {
+            (true, _) => REHEARSED_TOTAL,
+            (_, true) => QUICK_TOTAL,
+            _ => TOTAL,
+        }
     }
 
     fn times(&self) -> Times {
         if self.rehearsal {
-            let (first, bench, torch, nccl) = (45, 45, 5, 5);
-            return Times { first, bench, torch, nccl, over_nccl: 30, sanitizer: 25, rest: 15 };
+            let (first, bench, torch, nccl) = (32, 30, 2, 2);
+            return Times { first, bench, torch, nccl, over_nccl: 25, sanitizer: 22, rest: 10 };
         }
         if self.quick {
             let (first, bench, torch, nccl) = (40, 40, 20, 20);
