@@ -1,5 +1,6 @@
 //! The CUDA engine on a driver of our own: worlds, plans, launches, reports and errors, all as on a GPU but for the GPU.
-//! `driver/libcuda.cpp` is the driver; kernels are their texts, compiled by g++ with the shim.
+//! `driver/libcuda.cpp` is the driver; kernels are their texts, compiled by g++ with the shim as soon as NVRTC compiles them
+//! (`driver/libnvrtc.cpp`).
 //!
 //! The loader finds a driver when a process begins, so the tests of `below` run in a process that this one starts.
 
@@ -24,13 +25,10 @@ use std::process::Command;
 
 /// All tests of `below` that run with so many devices.
 fn run_below(devices: u32, name: &str) {
-    let folder = build::driver();
     let mut command = Command::new(std::env::current_exe().expect("a running program"));
     command.args(["--ignored", "--test-threads", "1", name]);
-    command.env("LD_LIBRARY_PATH", folder).env("ROUNDELAY_FAKE", folder);
     command.env("ROUNDELAY_FAKE_DEVICES", devices.to_string());
-    command.env("ROUNDELAY_NCCL", build::nccl());
-    let ran = command.output().expect("it starts");
+    let ran = build::below(&mut command).output().expect("it starts");
     let said = String::from_utf8_lossy(&ran.stdout);
     let errors = String::from_utf8_lossy(&ran.stderr);
     assert!(ran.status.success(), "{}\n{said}\n{errors}", ran.status);

@@ -2,31 +2,16 @@
 
 use std::process::Command;
 
-use roundelay::{Algorithm as _, ReduceOp, select};
-use roundelay_core::emit::cuda::{Element, Kernel, Protocol, Spec};
-use roundelay_core::prove_source;
-use roundelay_core::verify::Callers;
 use serde_json::Value;
 
 use super::call::{binary, roundelay};
 use crate::driver::build;
 
-/// The kernel that the command makes of an algorithm of the library, for the driver to find.
-fn prepare(name: &str, nranks: u32) {
-    let algorithm = select::library().iter().find(|a| a.name() == name).expect("in the library");
-    let proved = prove_source(algorithm, nranks).expect("a right algorithm");
-    let (element, op) = (Element::Host(roundelay::DType::F32), ReduceOp::Sum);
-    let (protocol, callers) = (Protocol::of(algorithm.checked()), Callers::One);
-    let spec = Spec { element, op, protocol, vector: 16, callers };
-    build::kernel(&Kernel::of_loops(algorithm, &proved, spec).expect("a kernel"), 1);
-}
-
 /// The command below the driver.
 fn below(args: &[&str]) -> (String, i32) {
-    let folder = build::driver();
     let mut command: Command = binary();
-    command.args(args).env("LD_LIBRARY_PATH", folder).env("ROUNDELAY_FAKE", folder);
-    let ran = command.output().expect("the command starts");
+    command.args(args);
+    let ran = build::below(&mut command).output().expect("the command starts");
     let text = |bytes| String::from_utf8(bytes).expect("text");
     (text(ran.stdout) + &text(ran.stderr), ran.status.code().expect("it was not killed"))
 }
@@ -67,7 +52,6 @@ fn flags_of_the_other_device_are_refused() {
 
 #[test]
 fn a_run_is_compared_with_the_reference() {
-    prepare("RingAllReduce", 3);
     let args = ["run", "RingAllReduce", "--device", "cuda", "--nranks", "3", "--count", "1003"];
     for place in [&[][..], &["--in-place"]] {
         let mut all = args.to_vec();
@@ -83,7 +67,6 @@ fn a_run_is_compared_with_the_reference() {
 
 #[test]
 fn the_table_has_the_kernel_beside_what_the_host_drives() {
-    prepare("RingAllReduce", 3);
     let args = ["bench", "RingAllReduce", "--device", "cuda", "--nranks", "3", "--iters", "2"];
     let mut all = args.to_vec();
     all.extend(["-b", "4K"]);

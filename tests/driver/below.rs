@@ -12,7 +12,6 @@ pub(super) mod one_device {
     use roundelay_core::verify::{Callers, Proved};
     use roundelay_kernels::cuda::{CudaOptions, CudaPlan, CudaWorld, Driven, Error, Rooms};
 
-    use crate::driver::build;
     use crate::driver::cases::{Case, Data};
     use crate::driver::cuda::Cuda;
     use crate::driver::engine::Engine;
@@ -44,7 +43,7 @@ pub(super) mod one_device {
     #[test]
     #[ignore = "runs below a driver of our own, started by plans_on_one_device"]
     fn results_are_the_hosts() {
-        let engine = Cuda::new(0, WHY).expect("a device");
+        let engine = Cuda::new(0, WHY, true).expect("a device");
         assert!(engine.about().contains("Paper GPU 0"), "{}", engine.about());
         let average = Data { count: 1003, dtype: DType::Bf16, op: ReduceOp::Avg };
         let table = [
@@ -61,7 +60,6 @@ pub(super) mod one_device {
         for (name, nranks, data, form) in table {
             let of = proved(name, nranks);
             let case = case(&of, data, form);
-            build::kernel(&case.kernel().expect("a kernel"), 1);
             for in_place in [false, true] {
                 let Some(expected) = case.expected(in_place) else { continue };
                 let got = engine.run(&case, in_place, 12);
@@ -77,7 +75,6 @@ pub(super) mod one_device {
         let of = proved("RingAllReduce", 3);
         let case = case(&of, sums(1003), Form::Loops);
         let kernel = case.kernel().expect("a kernel");
-        build::kernel(&kernel, 1);
         let world = CudaWorld::on(&[0, 0], 3).expect("a world");
         assert_eq!(world.names().count(), 1, "a device that comes twice counts once");
         let plan = CudaPlan::of_kernel(&world, kernel, 1003, CudaOptions::new()).expect("a plan");
@@ -184,10 +181,9 @@ pub(super) mod one_device {
     #[test]
     #[ignore = "runs below a driver of our own, started by plans_on_one_device"]
     fn a_rank_that_never_runs_is_reported_and_the_plan_survives() {
-        let engine = Cuda::new(0, WHY).expect("a device");
+        let engine = Cuda::new(0, WHY, true).expect("a device");
         let of = proved("RingAllReduce", 4);
         let case = case(&of, sums(100), Form::Loops);
-        build::kernel(&case.kernel().expect("a kernel"), 1);
         let stuck = engine.stuck(&case).expect("a report");
         assert!(stuck.waiting_on.ends_with("from rank 3"), "{stuck}");
         assert_eq!((stuck.expected, stuck.seen), (1, 0), "{stuck}");
@@ -201,7 +197,6 @@ pub(super) mod one_device {
             let of = proved(name, nranks);
             let case = case(&of, sums(1003), Form::Loops);
             let kernel = case.kernel().expect("a kernel");
-            build::kernel(&kernel, 1);
             let world = CudaWorld::on(&[0], nranks).expect("a world");
             let options = CudaOptions::new();
             let plan = CudaPlan::of_kernel(&world, kernel, 1003, options).expect("a plan");
@@ -226,7 +221,6 @@ pub(super) mod one_device {
             let of = proved(name, nranks);
             let case = case(&of, sums(count), Form::Loops);
             let kernel = case.kernel().expect("a kernel");
-            build::kernel(&kernel, 1);
             let world = CudaWorld::on(&[0], nranks).expect("a world");
             let plan = CudaPlan::of_kernel(&world, kernel, count as u64, options);
             plan.map(|plan| (world, plan))
@@ -280,7 +274,6 @@ mod several_devices {
     use roundelay_kernels::cuda::{CudaOptions, CudaPlan, CudaWorld, Rooms};
 
     use super::one_device::{case, proved};
-    use crate::driver::build;
     use crate::driver::cases::Data;
 
     #[test]
@@ -293,7 +286,6 @@ mod several_devices {
             let spec = case.kernel().expect("a kernel").spec;
             let spec = roundelay_core::emit::cuda::Spec { callers: Callers::Each, ..spec };
             let kernel = Kernel::of_loops(of.0, &of.1, spec).expect("a kernel");
-            build::kernel(&kernel, 2);
             let world = CudaWorld::on(&[0, 1], 5).expect("devices that reach each other");
             let options = CudaOptions::new();
             let mut plan = CudaPlan::of_kernel(&world, kernel, 1003, options).expect("a plan");

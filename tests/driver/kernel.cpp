@@ -5,13 +5,42 @@
 
 #include <thread>
 
+thread_local Index gridDim, blockIdx;
+
+// The argument of `roundelay_driven`, which driven.cuh has for one element type at a time.
+struct Driven {
+    roundelay::u64 words[12];
+};
+extern "C" void roundelay_driven(const Driven call) __attribute__((weak));
+
+namespace {
+
+using namespace roundelay;
+
+// One thread a block, one block after another.
+void drive(unsigned grid, const Driven& call) {
+    Cta cta = {};
+    cta.threads = 1;
+    gridDim.x = grid;
+    for (unsigned i = 0; i < grid; ++i) {
+        cta.index = int(i);
+        blockIdx.x = i;
+        self = {&cta, 0, 0};
+        roundelay_driven(call);
+    }
+}
+
+} // namespace
+
 // Runs the kernel of that name on a grid of CTAs, until the last has ended.
-extern "C" void fake_run(const char* name, unsigned grid, const void* launch) {
-    using namespace roundelay;
+extern "C" void fake_run(const char* name, unsigned grid, const void* argument) {
+    if (std::string(name) == "roundelay_driven") {
+        return drive(grid, *static_cast<const Driven*>(argument));
+    }
     // Of each CTA, whatever the driver was asked for.
     constexpr int THREADS = 2;
-    const Launch argument = *static_cast<const Launch*>(launch);
-    barrier_limit_ns = 4 * argument.poll_limit_ns + 20000000000;
+    const Launch launch = *static_cast<const Launch*>(argument);
+    barrier_limit_ns = 4 * launch.poll_limit_ns + 20000000000;
     shim::Kernel found = {nullptr, 0};
     for (const auto& [known, kernel] : kernels()) {
         if (known == name) {
@@ -31,7 +60,7 @@ extern "C" void fake_run(const char* name, unsigned grid, const void* launch) {
         for (int thread = 0; thread < THREADS + found.walkers; ++thread) {
             running.emplace_back([&, i, thread] {
                 self = {&ctas[i], thread, 0};
-                found.run(argument);
+                found.run(launch);
             });
         }
     }

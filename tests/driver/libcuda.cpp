@@ -1,7 +1,8 @@
 // A driver of our own: the few functions of libcuda that the engine calls, on a CPU. Streams are threads with a queue, so
 // everything is as asynchronous as on a GPU; memory is the process's, full of 0xa5 until somebody writes it.
 //
-// A module is found by a hash of its machine code: ROUNDELAY_FAKE/HASH.so is its text, compiled by g++ with the shim.
+// A module is found by a hash of its machine code: ROUNDELAY_FAKE/HASH.so is its text, compiled by g++ with the shim, which
+// libnvrtc.cpp puts there.
 // ROUNDELAY_FAKE_DEVICES devices, of which the last reaches no other; each holds 16 x 2 CTAs and 64 MiB.
 #include <atomic>
 #include <condition_variable>
@@ -20,6 +21,8 @@
 
 #include <dlfcn.h>
 #include <elf.h>
+
+#include "hash.h"
 
 using u32 = uint32_t;
 using u64 = uint64_t;
@@ -167,7 +170,8 @@ struct Function {
     std::string name;
 };
 
-u64 hash(const unsigned char* image) {
+// Bytes of an image, which begins with its own table of contents.
+u64 size_of(const unsigned char* image) {
     const auto* elf = reinterpret_cast<const Elf64_Ehdr*>(image);
     u64 size = elf->e_shoff + u64(elf->e_shnum) * elf->e_shentsize;
     size = std::max(size, elf->e_phoff + u64(elf->e_phnum) * elf->e_phentsize);
@@ -177,11 +181,7 @@ u64 hash(const unsigned char* image) {
             size = std::max(size, section->sh_offset + section->sh_size);
         }
     }
-    u64 value = 0xcbf29ce484222325;
-    for (u64 i = 0; i < size; ++i) {
-        value = (value ^ image[i]) * 0x100000001b3;
-    }
-    return value;
+    return size;
 }
 
 using Run = void (*)(const char* name, unsigned grid, const void* launch);
@@ -190,24 +190,6 @@ struct Addresses {
     u64 (*ranks)[5];
     u64 first, count, at[64][2];
 };
-
-struct Driven {
-    u64 sources, len;
-    int64_t divisor;
-    float* to;
-    const float* from[8];
-};
-
-// Sums of f32 are all that is driven here.
-void driven(const Driven& call) {
-    for (u64 i = 0; i < call.len; ++i) {
-        float sum = call.from[0][i];
-        for (u64 s = 1; s < call.sources; ++s) {
-            sum = call.from[s][i] + sum;
-        }
-        call.to[i] = call.divisor == 0 ? sum : sum / float(call.divisor);
-    }
-}
 
 int launch(Function* function, unsigned grid, void* stream, void** params) {
     if (function->name == "roundelay_bind") {
@@ -220,17 +202,13 @@ int launch(Function* function, unsigned grid, void* stream, void** params) {
         });
         return SUCCESS;
     }
-    if (function->name == "roundelay_driven") {
-        const Driven call = *static_cast<Driven*>(params[0]);
-        stream_of(stream).push([call] { driven(call); });
-        return SUCCESS;
-    }
-    struct Launch {
-        u64 words[10];
-    };
-    const Launch argument = *static_cast<Launch*>(params[0]);
+    // What is driven from the host takes so many words, and a kernel fewer.
+    const size_t words = function->name == "roundelay_driven" ? 12 : 10;
+    const auto* first = static_cast<const u64*>(params[0]);
     const auto run = reinterpret_cast<Run>(dlsym(function->module->library, "fake_run"));
-    stream_of(stream).push([=] { run(function->name.c_str(), grid, &argument); });
+    stream_of(stream).push([=, argument = std::vector<u64>(first, first + words)] {
+        run(function->name.c_str(), grid, argument.data());
+    });
     return SUCCESS;
 }
 
@@ -439,11 +417,10 @@ int cuEventSynchronize(void* event) {
     return SUCCESS;
 }
 int cuModuleLoadData(void** module, const void* image) {
-    char name[32];
-    snprintf(name, sizeof name, "/%016llx.so", (unsigned long long)(hash(static_cast<const unsigned char*>(image))));
+    const auto* code = static_cast<const unsigned char*>(image);
     const char* folder = getenv("ROUNDELAY_FAKE");
-    const std::string path = std::string(folder == nullptr ? "." : folder) + name;
-    // What binds and what is driven from the host is in here.
+    const std::string path = std::string(folder == nullptr ? "." : folder) + "/" + hex(hash(code, size_of(code))) + ".so";
+    // What binds is in here.
     *module = new Module{dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL)};
     return SUCCESS;
 }
@@ -451,7 +428,7 @@ int cuModuleUnload(void*) { return SUCCESS; }
 int cuModuleGetFunction(void** function, void* module, const char* name) {
     auto* of = static_cast<Module*>(module);
     const std::string wanted = name;
-    if (of->library == nullptr && wanted != "roundelay_bind" && wanted != "roundelay_driven") {
+    if (of->library == nullptr && wanted != "roundelay_bind") {
         return NOT_FOUND;
     }
     *function = new Function{of, wanted};

@@ -23,6 +23,9 @@ fn results_are_the_hosts() {
     for (name, nranks, data) in [
         ("RingAllReduce", 4, sums(20_000)),
         ("RingAllReduce", 3, averages),
+        ("RingAllReduce", 3, Data { dtype: DType::Bf16, ..averages }),
+        ("MeshAllReduce", 4, Data { dtype: DType::I64, op: ReduceOp::Lxor, ..averages }),
+        ("RingReduce", 4, Data { dtype: DType::F16, op: ReduceOp::Min, ..averages }),
         ("MeshAllReduce", 5, sums(0)),
         ("OneShotMeshAllReduce", 4, averages),
         ("MeshReduceScatter", 3, sums(7)),

@@ -1,4 +1,4 @@
-//! What is run: rank counts, counts, element types and ops that find faults, and what must come out.
+//! What is run: an algorithm on data, as a kernel, and what must come out.
 
 use roundelay::{Algorithm as _, DType, Options, Plan, ReduceOp};
 use roundelay_core::emit::cuda::{Form, Kernel, Protocol, Spec};
@@ -12,26 +12,17 @@ use roundelay_kernels::reference::Reference;
 
 use super::engine::Engine;
 
-/// How many launches follow one another where so many are to.
+/// How many launches follow one another where so many are to, and where each costs more.
 const REPEATS: u32 = 100;
+const FEW_REPEATS: u32 = 3;
 
 /// What is reduced.
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct Data {
     pub(crate) count: usize,
     pub(crate) dtype: DType,
     pub(crate) op: ReduceOp,
 }
-
-const KINDS: [(DType, ReduceOp); 7] = [
-    (DType::F32, ReduceOp::Sum),
-    (DType::Bf16, ReduceOp::Avg),
-    (DType::I8, ReduceOp::Sum),
-    (DType::F16, ReduceOp::Min),
-    (DType::U64, ReduceOp::Max),
-    (DType::F64, ReduceOp::Prod),
-    (DType::U8, ReduceOp::Lxor),
-];
 
 pub(crate) fn rank_counts(engine: &dyn Engine, quick: bool) -> Vec<u32> {
     match (engine.is_slow(), quick) {
@@ -39,25 +30,6 @@ pub(crate) fn rank_counts(engine: &dyn Engine, quick: bool) -> Vec<u32> {
         // Blocks are threads, and these take turns on a few cores.
         (true, false) => vec![2, 3, 4, 7, 8, 16],
         (false, false) => (2..=16).collect(),
-    }
-}
-
-impl Data {
-    /// Counts of all kinds in one type, one count in the others.
-    pub(crate) fn all(engine: &dyn Engine, nranks: u32, quick: bool) -> Vec<Self> {
-        let few = nranks as usize - 1;
-        let large = if engine.is_slow() { 10_007 } else { 1_000_003 };
-        let (dtype, op) = KINDS[0];
-        let counts: &[usize] = if quick { &[1003] } else { &[large, 0, 1, 7, few] };
-        let mut all: Vec<Self> =
-            counts.iter().map(|count| Self { count: *count, dtype, op }).collect();
-        let kinds = if quick { &KINDS[..2] } else { &KINDS[..] };
-        all.extend(kinds[1..].iter().map(|&(dtype, op)| Self { count: 1003, dtype, op }));
-        all
-    }
-
-    pub(crate) fn is_first(self) -> bool {
-        (self.dtype, self.op) == KINDS[0]
     }
 }
 
@@ -81,7 +53,7 @@ impl Case<'_> {
 
     /// Launches in a row: many where they are cheap.
     pub(crate) fn repeats(&self, quick: bool) -> u32 {
-        if self.data.count > 1000 || quick { 3 } else { REPEATS }
+        if self.data.count > 1000 || quick { FEW_REPEATS } else { REPEATS }
     }
 
     pub(crate) fn inputs(&self) -> Vec<Vec<u8>> {

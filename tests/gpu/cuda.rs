@@ -1,27 +1,75 @@
 //! Kernels on a GPU.
 
+use std::collections::HashMap;
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
+use roundelay_core::ids::RankId;
 use roundelay_kernels::Stuck;
-use roundelay_kernels::cuda::{CudaOptions, CudaPlan, CudaWorld, Error, Rooms};
+use roundelay_kernels::cuda::{Arch, CudaOptions, CudaPlan, CudaWorld, Error, Rooms, Target, fit};
 
 use super::cases::Case;
 use super::engine::{Engine, blames_last};
 
 /// Launches between two looks at the results.
 const BETWEEN: u32 = 10;
+
 pub(crate) struct Cuda {
     device: usize,
     name: String,
+    kernels: Kernels,
     /// For how long a wait may last.
     patience: Duration,
+    /// Whether the device has little room and little speed.
+    small: bool,
+}
+
+/// Whether each text compiles, by a digest of it. Who wants one that another thread compiles waits for it.
+type Compiled = HashMap<u64, Arc<OnceLock<Result<(), String>>>>;
+
+/// Kernels that are compiled for a generation of GPUs, ahead of their launches.
+pub(crate) struct Kernels {
+    arch: Arch,
+    compiled: Mutex<Compiled>,
+}
+
+impl Kernels {
+    pub(crate) fn new(arch: Arch) -> Self {
+        Self { arch, compiled: Mutex::default() }
+    }
+
+    pub(crate) fn compile(&self, case: &Case) -> Result<(), String> {
+        let kernel = case.kernel()?;
+        let mut digest = DefaultHasher::new();
+        kernel.text.hash(&mut digest);
+        let of_text = self.all().entry(digest.finish()).or_default().clone();
+        let fitted = of_text.get_or_init(|| {
+            let fitted = fit(&kernel.text, &kernel.name, &Target::new(self.arch));
+            fitted.map(drop).map_err(|error| coded(&error))
+        });
+        fitted.clone()
+    }
+
+    /// How many there are.
+    pub(crate) fn count(&self) -> usize {
+        self.all().len()
+    }
+
+    fn all(&self) -> MutexGuard<'_, Compiled> {
+        self.compiled.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 impl Cuda {
-    pub(crate) fn new(device: usize, patience: Duration) -> Result<Self, String> {
+    pub(crate) fn new(device: usize, patience: Duration, small: bool) -> Result<Self, String> {
         let world = CudaWorld::on(&[device], 1).map_err(|error| coded(&error))?;
         let name = world.names().next().unwrap_or("a GPU").to_owned();
-        Ok(Self { device, name, patience })
+        let capability = world.context(RankId(0)).compute_capability();
+        let (major, minor) = capability.map_err(|error| format!("{error:?}"))?;
+        let arch = Arch::of_capability(major as u32, minor as u32);
+        let kernels = Kernels::new(arch.map_err(|error| coded(&error))?);
+        Ok(Self { device, name, kernels, patience, small })
     }
 
     fn plan(&self, case: &Case, deadline: Duration) -> Result<(CudaWorld, CudaPlan), String> {
@@ -102,7 +150,17 @@ impl Engine for Cuda {
     }
 
     fn is_slow(&self) -> bool {
-        false
+        self.small
+    }
+
+    fn prepare(&self, case: &Case) -> Result<(), String> {
+        self.kernels.compile(case)
+    }
+
+    fn is_lost(&self) -> bool {
+        // After a fault, no call of this process to this device succeeds.
+        let world = CudaWorld::on(&[self.device], 1);
+        world.and_then(|world| world.buffer("a probe", RankId(0), 1).map(drop)).is_err()
     }
 
     fn run(&self, case: &Case, in_place: bool, repeats: u32) -> Result<Vec<Vec<u8>>, String> {

@@ -4,7 +4,7 @@ use roundelay_kernels::Stuck;
 
 use super::cases::Case;
 
-pub(crate) trait Engine {
+pub(crate) trait Engine: Sync {
     /// What it is, for the report.
     fn about(&self) -> String;
 
@@ -14,6 +14,16 @@ pub(crate) trait Engine {
     /// Whether it runs kernels, each in a form and with a protocol; if not, all that counts is the schedule.
     fn has_kernels(&self) -> bool {
         true
+    }
+
+    /// Compiles what a run of this case needs. Threads do so ahead of the runs.
+    fn prepare(&self, _case: &Case) -> Result<(), String> {
+        Ok(())
+    }
+
+    /// Whether the device is of no use to this process any more, after a run that failed.
+    fn is_lost(&self) -> bool {
+        false
     }
 
     /// The outputs of all ranks, the same after each of so many launches in a row.

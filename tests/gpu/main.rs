@@ -1,32 +1,52 @@
-//! Every algorithm of the library as a kernel, on a GPU or on CPU threads, bit for bit against the host's engine:
-//! `gpu-check cuda|shim|nccl [--quick] [--only NAME,…] [--device N] [--patience SECONDS]`.
-//! `cargo xtask gpu-test` calls it, also below
-//! compute-sanitizer. Where there is no NCCL for it, `gpu-check nccl` says so and ends with 3.
+//! Every algorithm of the library as a kernel, on a GPU or on CPU threads, bit for bit against the host's engine; see
+//! `USAGE`. `cargo xtask gpu-test` calls it, also below compute-sanitizer. Where there is no NCCL for it, `gpu-check nccl`
+//! says so and ends with 3.
 
 mod cases;
 mod cuda;
 mod engine;
 mod nccl;
+mod order;
+mod runner;
 mod shim;
 
-use std::process::ExitCode;
+use std::process::{Command, ExitCode};
 use std::time::{Duration, Instant};
 
-use cases::{Case, Data};
+use cuda::Kernels;
 use engine::Engine;
-use roundelay::{Algorithm as _, DType, ReduceOp, select};
-use roundelay_core::diagnostics::Code;
-use roundelay_core::emit::cuda::{Form, Protocol};
-use roundelay_core::program::Configured;
-use roundelay_core::prove_source;
+use order::Order;
+use roundelay::{Algorithm as _, select};
+use roundelay_kernels::cuda::{Arch, Cache, Compiler, Target};
+use runner::Limits;
 
-const USAGE: &str =
-    "usage: gpu-check cuda|shim|nccl [--quick] [--only NAME,...] [--device N] [--patience SECONDS]";
+const USAGE: &str = "\
+usage: gpu-check cuda|shim|nccl|compile|nvrtc [OPTION]...
+  cuda              kernels on a GPU, all ranks on it
+  shim              kernels on CPU threads, compiled by g++
+  nccl              sends and receives of NCCL on a GPU
+  compile           kernels by NVRTC for --arch, and none of them run
+  nvrtc             one kernel by NVRTC, with CUDA's headers, and where that NVRTC lies
+  --quick           few rank counts and types, and three launches in a row
+  --small           no large counts, for a device with little memory
+  --only NAME,...   these algorithms
+  --device N        the GPU, the first if not given
+  --patience SECS   how long a wait of a kernel may last
+  --budget SECS     when to end, whether all is done or not
+  --from N          the first case that is run, 0 if not given
+  --arch sm_N       what `compile` compiles for, sm_90 if not given";
 
+/// What is given on the command line.
 struct Args {
-    engine: Box<dyn Engine>,
+    kind: String,
     quick: bool,
+    small: bool,
     only: Vec<String>,
+    device: usize,
+    patience: Duration,
+    budget: Option<Duration>,
+    from: usize,
+    arch: Arch,
 }
 
 /// Why nothing is checked.
@@ -46,40 +66,43 @@ fn number(flag: &str, value: &str) -> Result<u64, String> {
     value.parse().map_err(|_| format!("{flag} takes a number, not `{value}`; {USAGE}"))
 }
 
-fn args() -> Result<Args, Refused> {
+fn args() -> Result<Args, String> {
     let mut given = std::env::args().skip(1);
-    let kind = given.next().ok_or(USAGE.to_owned())?;
-    let (mut quick, mut only, mut device, mut patience) = (false, Vec::new(), 0, 10);
+    let mut args = Args {
+        kind: given.next().ok_or(USAGE)?,
+        quick: false,
+        small: false,
+        only: Vec::new(),
+        device: 0,
+        patience: Duration::from_secs(10),
+        budget: None,
+        from: 0,
+        arch: "sm_90".parse().expect("an architecture"),
+    };
     while let Some(flag) = given.next() {
         let mut value = || given.next().ok_or(format!("{flag} takes a value; {USAGE}"));
         match flag.as_str() {
-            "--quick" => quick = true,
-            "--only" => only.extend(value()?.split(',').map(str::to_owned)),
-            "--device" => device = number(&flag, &value()?)?,
-            "--patience" => patience = number(&flag, &value()?)?,
-            other => return Err(format!("no flag {other}; {USAGE}").into()),
+            "--quick" => args.quick = true,
+            "--small" => args.small = true,
+            "--only" => args.only.extend(value()?.split(',').map(str::to_owned)),
+            "--device" => args.device = number(&flag, &value()?)? as usize,
+            "--patience" => args.patience = Duration::from_secs(number(&flag, &value()?)?),
+            "--budget" => args.budget = Some(Duration::from_secs(number(&flag, &value()?)?)),
+            "--from" => args.from = number(&flag, &value()?)? as usize,
+            "--arch" => args.arch = value()?.parse().map_err(|error| format!("{error}"))?,
+            other => return Err(format!("no flag {other}; {USAGE}")),
         }
     }
-    let engine: Box<dyn Engine> = match kind.as_str() {
-        "cuda" => Box::new(cuda::Cuda::new(device as usize, Duration::from_secs(patience))?),
-        "shim" => Box::new(shim::Threads),
-        "nccl" => match nccl::Nccl::new(device as usize, Duration::from_secs(patience)) {
-            Ok(nccl) => Box::new(nccl),
-            Err(why) => return Err(Refused::NotThere(why)),
-        },
-        other => return Err(format!("no engine {other}; {USAGE}").into()),
-    };
-    if let Some(name) =
-        only.iter().find(|name| select::library().iter().all(|a| a.name() != **name))
-    {
-        let why = format!("the library has no algorithm {name}; `roundelay list` shows all");
-        return Err(why.into());
+    let known = |name: &String| select::library().iter().any(|a| a.name() == *name);
+    if let Some(name) = args.only.iter().find(|name| !known(name)) {
+        return Err(format!("the library has no algorithm {name}; `roundelay list` shows all"));
     }
-    Ok(Args { engine, quick, only })
+    Ok(args)
 }
 
 fn main() -> ExitCode {
-    match args().map(|args| check(&args)) {
+    let begun = Instant::now();
+    match args().map_err(Refused::Usage).and_then(|args| check(&args, begun)) {
         Ok(0) => ExitCode::SUCCESS,
         Ok(_) => ExitCode::FAILURE,
         Err(Refused::Usage(why)) => {
@@ -94,85 +117,67 @@ fn main() -> ExitCode {
 }
 
 /// How many checks failed.
-fn check(args: &Args) -> usize {
-    let engine = args.engine.as_ref();
+fn check(args: &Args, begun: Instant) -> Result<usize, Refused> {
+    let Args { device, patience, small, quick, only, .. } = args;
+    let limits =
+        Limits { from: args.from, end: args.budget.map(|budget| begun + budget), quick: *quick };
+    let engine: Box<dyn Engine> = match args.kind.as_str() {
+        "cuda" => Box::new(cuda::Cuda::new(*device, *patience, *small)?),
+        "shim" => Box::new(shim::Threads),
+        "nccl" => match nccl::Nccl::new(*device, *patience) {
+            Ok(nccl) => Box::new(nccl),
+            Err(why) => return Err(Refused::NotThere(why)),
+        },
+        "compile" => {
+            println!("# kernels for {}: none is run", args.arch);
+            let order = Order::new(&shim::Threads, only, *quick);
+            return Ok(runner::compile(&Kernels::new(args.arch), &order, &limits));
+        }
+        "nvrtc" => {
+            println!("{}", nvrtc(args.arch)?);
+            return Ok(0);
+        }
+        other => return Err(format!("no engine {other}; {USAGE}").into()),
+    };
     println!("# {}", engine.about());
-    let begun = Instant::now();
-    let mut failed = 0;
-    let mut ran = 0;
-    for algorithm in select::library() {
-        if !args.only.is_empty() && args.only.iter().all(|name| name != algorithm.name()) {
-            continue;
-        }
-        let (runs, wrong) = one(engine, algorithm, args.quick);
-        ran += runs;
-        failed += wrong.len();
-        let verdict = if wrong.is_empty() { "ok" } else { "WRONG" };
-        println!("{:<44} {runs:>4} runs  {verdict}", algorithm.name());
-        for why in wrong {
-            println!("  {why}");
-        }
+    let order = Order::new(engine.as_ref(), only, *quick);
+    if limits.from > order.len() {
+        return Err(format!("there are {} cases, so none from {}", order.len(), limits.from).into());
     }
-    match without_last(engine) {
-        Ok(report) => println!("a rank that never runs is reported: {report}"),
-        Err(why) => {
-            failed += 1;
-            println!("a rank that never runs: WRONG\n  {why}");
-        }
+    let outcome = runner::run(engine.as_ref(), &order, &limits);
+    if !outcome.lost {
+        return Ok(outcome.failed);
     }
-    println!("# {ran} runs, {failed} wrong, {:.0} s", begun.elapsed().as_secs_f64());
-    failed
+    let left = limits.end.map(|end| end.saturating_duration_since(Instant::now()));
+    println!("# this process has lost the device at case {}", outcome.reached);
+    if outcome.reached == order.len() || left.is_some_and(|left| left.as_secs() == 0) {
+        return Ok(outcome.failed);
+    }
+    // Another process begins after the case that did it, and goes on.
+    let again = again(outcome.reached, left);
+    Ok(outcome.failed + usize::from(!again?))
 }
 
-/// The runs of one algorithm, and what was wrong with them.
-fn one(engine: &dyn Engine, algorithm: &Configured, quick: bool) -> (usize, Vec<String>) {
-    let (mut runs, mut wrong) = (0, Vec::new());
-    for nranks in cases::rank_counts(engine, quick) {
-        let proved = match prove_source(algorithm, nranks) {
-            Ok(proved) => proved,
-            // Such as a power of two that is none.
-            Err(why) if why.iter().all(|why| why.code == Code::RankCountRefused) => continue,
-            Err(why) => {
-                wrong.push(format!("{nranks} ranks: {}", why[0].title));
-                continue;
-            }
-        };
-        let asked = Protocol::of(algorithm.checked());
-        // Slots may carry flags with the data, too.
-        let protocols: &[Protocol] = match asked {
-            _ if !engine.has_kernels() => &[Protocol::Direct],
-            Protocol::Direct => &[Protocol::Direct],
-            _ => &[Protocol::Simple, Protocol::Ll],
-        };
-        for data in Data::all(engine, nranks, quick) {
-            let kinds = protocols.iter().map(|protocol| (Form::Loops, *protocol));
-            // A table is another text, so one set of data will do.
-            let table = (data.is_first() && engine.has_kernels())
-                .then_some((Form::Table, Protocol::Direct));
-            for (form, protocol) in kinds.chain(table) {
-                let case = Case { algorithm, proved: &proved, nranks, data, form, protocol };
-                for in_place in [false, true] {
-                    let Some(expected) = case.expected(in_place) else { continue };
-                    runs += 1;
-                    match engine.run(&case, in_place, case.repeats(quick)) {
-                        Ok(outputs) if outputs == expected => {}
-                        Ok(outputs) => wrong.push(case.difference(in_place, &expected, &outputs)),
-                        Err(why) => wrong.push(format!("{}: {why}", case.name(in_place))),
-                    }
-                }
-            }
-        }
-    }
-    (runs, wrong)
+/// Compiles a kernel that includes CUDA's headers; which NVRTC has done so.
+fn nvrtc(arch: Arch) -> Result<String, String> {
+    let text = "#include <cuda_bf16.h>\nextern \"C\" __global__ void one(__nv_bfloat16* at) { *at = 1; }\n";
+    // Not one that was kept.
+    let compiler = Compiler::new(Cache::off()).map_err(|error| error.to_string())?;
+    compiler.compile(text, "one", &Target::new(arch)).map_err(|error| error.to_string())?;
+    let maps = std::fs::read_to_string("/proc/self/maps").unwrap_or_default();
+    let mut paths = maps.lines().filter_map(|line| line.find('/').map(|at| &line[at..]));
+    let path =
+        paths.find(|path| path.contains("/libnvrtc.so")).unwrap_or("a library of the loader");
+    Ok(format!("{path} compiles for {arch}"))
 }
 
-/// The report of a ring whose last rank never runs.
-fn without_last(engine: &dyn Engine) -> Result<String, String> {
-    const NRANKS: u32 = 4;
-    let ring = select::library().iter().find(|algorithm| algorithm.name() == "RingAllReduce");
-    let algorithm = ring.ok_or("the library has no RingAllReduce")?;
-    let proved = prove_source(algorithm, NRANKS).map_err(|all| all[0].title.clone())?;
-    let data = Data { count: 100, dtype: DType::F32, op: ReduceOp::Sum };
-    let (form, protocol) = (Form::Loops, Protocol::Direct);
-    engine.without_last(&Case { algorithm, proved: &proved, nranks: NRANKS, data, form, protocol })
+/// Goes on in a process of its own; whether nothing was wrong there.
+fn again(from: usize, left: Option<Duration>) -> Result<bool, String> {
+    let failed = |error: std::io::Error| format!("this program does not start again: {error}");
+    let mut command = Command::new(std::env::current_exe().map_err(failed)?);
+    command.args(std::env::args().skip(1)).args(["--from", &from.to_string()]);
+    if let Some(left) = left {
+        command.args(["--budget", &left.as_secs().to_string()]);
+    }
+    Ok(command.status().map_err(failed)?.success())
 }

@@ -19,6 +19,11 @@ impl Engine for Threads {
         true
     }
 
+    fn prepare(&self, case: &Case) -> Result<(), String> {
+        let kernel = case.kernel()?;
+        Shim::compile(&kernel.text, &kernel.name).map(drop).map_err(|e| e.to_string())
+    }
+
     fn run(&self, case: &Case, in_place: bool, repeats: u32) -> Result<Vec<Vec<u8>>, String> {
         let kernel = case.kernel()?;
         let shim = Shim::compile(&kernel.text, &kernel.name).map_err(|e| e.to_string())?;

@@ -1,7 +1,7 @@
 """AllReduce by NCCL with all ranks on one device, which it can from 2.30 with NCCL_MULTI_RANK_GPU_ENABLE=1.
 
 Usage: nccl_one_gpu.py NRANKS SIZE...   (bytes a rank, f32). One JSON line a size, times in microseconds; or one line
-{"skipped": why}. torch brings the library, the memory and the streams.
+{"skipped": why}, and it ends with 3. torch brings the library, the memory and the streams.
 """
 
 import ctypes
@@ -43,7 +43,7 @@ def main(nranks, sizes):
     checked(nccl.ncclGetVersion(ctypes.byref(version)))
     if version.value < FIRST:
         print(json.dumps({"skipped": f"NCCL {version.value} takes one rank a device; 2.30 takes several"}))
-        return
+        sys.exit(3)
     comms = (ctypes.c_void_p * nranks)()
     checked(nccl.ncclCommInitAll(comms, nranks, (ctypes.c_int * nranks)(*[0] * nranks)))
     streams = [torch.cuda.Stream() for _ in range(nranks)]

@@ -1,5 +1,5 @@
 //! The repository's own tasks: `cargo xtask test`, `cargo xtask book`, `cargo xtask mutants`, `cargo xtask sweeps`, `cargo xtask failures`, `cargo xtask calibrate [--write]`,
-//! `cargo xtask gpu-test [--dry-run]`, `cargo xtask mpi [JOB] [OPTION]...`, `cargo xtask nvrtc`, `cargo xtask peers [--processes] [OPTION]...`, `cargo xtask capi --prefix DIR`, `cargo xtask python`, `cargo xtask torch [--suite|--bench] [OPTION]...`, `cargo xtask parser [--check]`.
+//! `cargo xtask gpu-test [OPTION]...`, `cargo xtask mpi [JOB] [OPTION]...`, `cargo xtask nvrtc`, `cargo xtask peers [--processes] [OPTION]...`, `cargo xtask capi --prefix DIR`, `cargo xtask python`, `cargo xtask torch [--suite|--bench] [OPTION]...`, `cargo xtask parser [--check]`.
 
 use std::process::ExitCode;
 
@@ -29,7 +29,7 @@ usage: cargo xtask test              every check that CI runs, after installing 
        cargo xtask failures          a failure of every rank at every place of a call, where ranks are processes
        cargo xtask calibrate         the model's constants of this machine, beside the library's
        cargo xtask calibrate --write the same, into stdlib/host.costs
-       cargo xtask gpu-test          kernels on a GPU: right, below sanitizers, and how fast; --dry-run without one
+       cargo xtask gpu-test          kernels on a GPU in ten minutes: right, below sanitizers, how fast; --rehearse without one
        cargo xtask mpi               the whole library as C files, by every MPI that can be installed
        cargo xtask mpi JOB           programs of MPI whose calls our library takes over: programs, mpi4py, imb, mpich, hosts, bench
        cargo xtask nvrtc             CUDA's compiler below target/, which tests of kernels need

@@ -16,7 +16,7 @@ const ALL: [&str; 3] = ["--workspace", "--exclude", "xtask"];
 
 type Step = (&'static str, fn(&Path) -> Result<(), String>);
 
-const STEPS: [Step; 16] = [
+const STEPS: [Step; 17] = [
     ("format", |root| cargo(root, &["fmt", "--all", "--check"])),
     ("generated parser", |_| crate::parser::check()),
     ("CUDA's compiler", crate::nvrtc::install),
@@ -26,6 +26,8 @@ const STEPS: [Step; 16] = [
         cargo(root, &[&["clippy", "--package", "xtask"], &strict[..]].concat())?;
         cargo(root, &[&["clippy"], &ALL[..], &PROFILE, &strict].concat())
     }),
+    // Not among all, whose features are others: built for the steps that run it, but for itself.
+    ("the tasks themselves", |root| cargo(root, &["test", "--package", "xtask"])),
     ("other systems", elsewhere),
     ("documentation", documentation),
     // Not worth a build of its own that is optimized.

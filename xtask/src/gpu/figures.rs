@@ -1,17 +1,9 @@
-//! What is measured on a GPU: ours, the same schedules driven from the host, and the peers, all in one run.
-
-use std::path::Path;
-use std::process::Command;
+//! What was measured on a GPU: ours, the same schedules driven from the host, and the peers, from what the steps printed.
 
 use serde_json::Value;
 
-use super::lines;
-use crate::command::output;
-
-/// Virtual ranks.
-pub(super) const NRANKS: u32 = 8;
-const OURS: [&str; 3] = ["MeshAllReduce", "OneShotMeshAllReduce", "RingAllReduce"];
-const PEERS: [(&str, &str); 2] = [("torch", "torch_sum.py"), ("NCCL", "nccl_one_gpu.py")];
+use super::PEERS;
+use super::steps::Record;
 
 /// One way to do it, at one size.
 pub(super) struct Time {
@@ -20,25 +12,19 @@ pub(super) struct Time {
     /// Microseconds.
     pub(super) micros: f64,
     pub(super) percent_of_floor: Option<f64>,
-    pub(super) wrong: u64,
+    /// None where results were not looked at.
+    pub(super) wrong: Option<u64>,
 }
 
 pub(super) struct Figures {
-    pub(super) device: String,
-    /// GB/s, read and written.
+    /// As the driver calls it.
+    pub(super) device: Option<String>,
+    pub(super) nranks: u32,
+    /// GB/s, read and written; the best that was seen.
     pub(super) copy_bandwidth: f64,
-    pub(super) sizes: Vec<u64>,
     pub(super) times: Vec<Time>,
-    /// Peers that were not measured, and why.
-    pub(super) skipped: Vec<String>,
-}
-
-/// One to the next by a factor of 4.
-fn sizes(quick: bool) -> Vec<u64> {
-    let largest: u64 = if quick { 16 << 20 } else { 1 << 30 };
-    std::iter::successors(Some(1 << 10), |size| Some(size * 4))
-        .take_while(|s| *s <= largest)
-        .collect()
+    /// What was printed and is no figure.
+    unread: Vec<String>,
 }
 
 fn number(value: &Value, key: &str) -> Result<f64, String> {
@@ -46,25 +32,72 @@ fn number(value: &Value, key: &str) -> Result<f64, String> {
 }
 
 impl Figures {
-    pub(super) fn measure(
-        root: &Path,
-        ours: &Path,
-        device: u32,
-        quick: bool,
-    ) -> Result<Self, String> {
-        let sizes = sizes(quick);
-        let (mut times, mut skipped) = (Vec::new(), Vec::new());
-        let (name, copy_bandwidth) = bench(ours, device, &sizes, &mut times)?;
-        for (peer, script) in PEERS {
-            match peer_times(root, peer, script, device, &sizes)? {
-                Ok(found) => times.extend(found),
-                Err(why) => {
-                    println!("== skipped: {peer}: {why}");
-                    skipped.push(format!("{peer}: {why}"));
+    /// The figures that these steps have printed so far.
+    pub(super) fn of(nranks: u32, records: &[Record]) -> Self {
+        let mut figures = Self {
+            device: None,
+            nranks,
+            copy_bandwidth: 0.0,
+            times: Vec::new(),
+            unread: Vec::new(),
+        };
+        for record in records {
+            let read = |figures: &mut Self, text: &str| match record.name.as_str() {
+                "bench" | "bench, rest" => figures.bench(text),
+                name if PEERS.iter().any(|(peer, _)| *peer == name) => figures.peer(name, text),
+                _ => Ok(()),
+            };
+            // What was cut short has printed nothing, or half a line.
+            for text in record.printed.iter().filter(|text| !text.trim().is_empty()) {
+                if let Err(why) = read(&mut figures, text) {
+                    figures.unread.push(format!("{}: {why}", record.name));
                 }
             }
         }
-        Ok(Self { device: name, copy_bandwidth, sizes, times, skipped })
+        figures
+    }
+
+    /// A report of `bench`: the device's name, its bandwidth, and a time for each row.
+    fn bench(&mut self, text: &str) -> Result<(), String> {
+        let report: Value = serde_json::from_str(text).map_err(|error| error.to_string())?;
+        for row in report["results"].as_array().into_iter().flatten() {
+            let place = &row["out_of_place"];
+            self.times.push(Time {
+                name: row["algo"].as_str().unwrap_or_default().to_owned(),
+                size: number(row, "size")? as u64,
+                micros: number(place, "time")?,
+                percent_of_floor: row["percent_of_floor"].as_f64(),
+                wrong: place["nwrong"].as_u64(),
+            });
+        }
+        let floor = &report["floor"];
+        self.device = floor["device"].as_str().map(str::to_owned);
+        self.copy_bandwidth = self.copy_bandwidth.max(number(floor, "copy_bandwidth")?);
+        Ok(())
+    }
+
+    /// What a peer printed, a document a line.
+    fn peer(&mut self, peer: &str, text: &str) -> Result<(), String> {
+        for line in text.lines().filter(|line| !line.trim().is_empty()) {
+            let line: Value = serde_json::from_str(line).map_err(|e| format!("{e} in `{line}`"))?;
+            // The step's verdict says why.
+            if line["skipped"].is_string() {
+                continue;
+            }
+            let name = line["version"].as_str().unwrap_or(peer).to_owned();
+            let (size, wrong) = (number(&line, "size")? as u64, number(&line, "wrong")? as u64);
+            let (micros, percent_of_floor) = (number(&line, "time")?, None);
+            self.times.push(Time { name, size, micros, percent_of_floor, wrong: Some(wrong) });
+        }
+        Ok(())
+    }
+
+    /// The sizes at which something was measured.
+    pub(super) fn sizes(&self) -> Vec<u64> {
+        let mut sizes: Vec<u64> = self.times.iter().map(|time| time.size).collect();
+        sizes.sort_unstable();
+        sizes.dedup();
+        sizes
     }
 
     /// The time of one at a size.
@@ -86,119 +119,98 @@ impl Figures {
     /// The share in percent of what the ring's own traffic takes at the speed of copies: a copy of the input, then
     /// n - 1 blocks that are read twice and written once, and n - 1 that are read and written once.
     pub(super) fn ring_share(&self, time: &Time) -> f64 {
-        let blocks = f64::from(NRANKS - 1) / f64::from(NRANKS);
-        let bytes = f64::from(NRANKS) * time.size as f64 * (2.0 + (3.0 + 2.0) * blocks);
+        let blocks = f64::from(self.nranks - 1) / f64::from(self.nranks);
+        let bytes = f64::from(self.nranks) * time.size as f64 * (2.0 + (3.0 + 2.0) * blocks);
         100.0 * bytes / (self.copy_bandwidth * 1e3) / time.micros
     }
 
+    /// An error where a result is wrong, or cannot be read.
     pub(super) fn verdict(&self) -> Result<(), String> {
-        let wrong: Vec<&Time> = self.times.iter().filter(|time| time.wrong > 0).collect();
+        if let Some(unread) = self.unread.first() {
+            return Err(format!(
+                "{} outputs are no figures, the first {unread}",
+                self.unread.len()
+            ));
+        }
+        let is_wrong = |time: &&Time| time.wrong.is_some_and(|wrong| wrong > 0);
+        let wrong: Vec<&Time> = self.times.iter().filter(is_wrong).collect();
         match wrong.first() {
             None => Ok(()),
-            Some(first) => Err(format!(
-                "{} results are wrong, the first of {} at {} bytes",
-                wrong.len(),
-                first.name,
-                first.size
-            )),
+            Some(Time { name, size, .. }) => {
+                let count = wrong.len();
+                Err(format!("{count} results are wrong, the first of {name} at {size} bytes"))
+            }
         }
     }
-}
-
-/// Ours: the device's name, its bandwidth, and a time for each row.
-fn bench(
-    ours: &Path,
-    device: u32,
-    sizes: &[u64],
-    times: &mut Vec<Time>,
-) -> Result<(String, f64), String> {
-    let (first, last) = (sizes[0].to_string(), sizes[sizes.len() - 1].to_string());
-    let mut command = Command::new(ours);
-    command.args(["bench", &OURS.join(","), "--device", &format!("cuda:{device}")]);
-    command.args(["--nranks", &NRANKS.to_string(), "-b", &first, "-e", &last, "-f", "4"]);
-    let text = output(command.args(["--format", "json"]))?;
-    let report: Value =
-        serde_json::from_str(&text).map_err(|error| format!("bench: {error}\n{text}"))?;
-    for row in report["results"].as_array().into_iter().flatten() {
-        let place = &row["out_of_place"];
-        times.push(Time {
-            name: row["algo"].as_str().unwrap_or_default().to_owned(),
-            size: number(row, "size")? as u64,
-            micros: number(place, "time")?,
-            percent_of_floor: row["percent_of_floor"].as_f64(),
-            wrong: number(place, "nwrong")? as u64,
-        });
-    }
-    let floor = &report["floor"];
-    let name = floor["device"].as_str().ok_or("bench names no device")?.to_owned();
-    Ok((name, number(floor, "copy_bandwidth")?))
-}
-
-/// A peer's times, or why there are none.
-fn peer_times(
-    root: &Path,
-    peer: &str,
-    script: &str,
-    device: u32,
-    sizes: &[u64],
-) -> Result<Result<Vec<Time>, String>, String> {
-    // Its absence is no error, a script that fails is one.
-    let importable = Command::new("python3").args(["-c", "import torch"]).output();
-    if !importable.is_ok_and(|output| output.status.success()) {
-        return Ok(Err("python3 cannot import torch".to_owned()));
-    }
-    let mut command = Command::new("python3");
-    command.arg(root.join("xtask/peers").join(script)).arg(NRANKS.to_string());
-    command.env("CUDA_VISIBLE_DEVICES", device.to_string()).env("NCCL_MULTI_RANK_GPU_ENABLE", "1");
-    let mut times = Vec::new();
-    for line in lines(command.args(sizes.iter().map(u64::to_string)))? {
-        if let Some(why) = line["skipped"].as_str() {
-            return Ok(Err(why.to_owned()));
-        }
-        let name = line["version"].as_str().unwrap_or(peer).to_owned();
-        let size = number(&line, "size")? as u64;
-        let (micros, wrong) = (number(&line, "time")?, number(&line, "wrong")? as u64);
-        times.push(Time { name, size, micros, percent_of_floor: None, wrong });
-    }
-    Ok(Ok(times))
 }
 
 #[cfg(test)]
 pub(super) mod tests {
+    use std::time::Duration;
+
+    use super::super::steps::Verdict;
     use super::*;
 
-    pub(in super::super) fn figures() -> Figures {
-        let time = |name: &str, size, micros, percent_of_floor| Time {
-            name: name.to_owned(),
-            size,
-            micros,
-            percent_of_floor,
-            wrong: 0,
+    /// What a step printed.
+    pub(in super::super) fn record(name: &str, verdict: Verdict, printed: &[&str]) -> Record {
+        let printed = printed.iter().map(|text| (*text).to_owned()).collect();
+        Record { name: name.to_owned(), verdict, took: Duration::from_millis(1500), printed }
+    }
+
+    /// A report of two algorithms at one size.
+    pub(in super::super) fn report(size: u64, mesh: f64, ring: f64, wrong: u64) -> String {
+        let row = |algo: &str, time: f64, share: f64, wrong: u64| {
+            serde_json::json!({
+                "algo": algo, "size": size, "percent_of_floor": share,
+                "out_of_place": { "time": time, "nwrong": wrong }
+            })
         };
-        Figures {
-            device: "A GPU".to_owned(),
-            copy_bandwidth: 1000.0,
-            sizes: vec![1 << 10, 64 << 20],
-            times: vec![
-                time("MeshAllReduce", 1 << 10, 9.5, Some(0.2)),
-                time("MeshAllReduce", 64 << 20, 1200.0, Some(89.5)),
-                time("RingAllReduce", 64 << 20, 4000.0, Some(26.8)),
-            ],
-            skipped: vec!["torch: python3 cannot import torch".to_owned()],
-        }
+        let rows = [row("MeshAllReduce", mesh, 89.5, 0), row("RingAllReduce", ring, 26.8, wrong)];
+        let floor = serde_json::json!({ "device": "A GPU", "copy_bandwidth": 1000.0 });
+        serde_json::json!({ "floor": floor, "results": rows }).to_string()
     }
 
     #[test]
     fn a_ring_is_held_against_its_own_traffic() {
-        let figures = figures();
+        let bench = record("bench", Verdict::Ok, &[&report(64 << 20, 1200.0, 4000.0, 0)]);
+        let figures = Figures::of(8, &[bench]);
         let ring = figures.at("RingAllReduce", 64 << 20).expect("it was measured");
         // 8 ranks of 64 MiB, (2 + 5 * 7/8) times: 3422.6 MB at 1000 GB/s.
         assert!((figures.ring_share(ring) - 85.56).abs() < 0.01, "{}", figures.ring_share(ring));
     }
 
     #[test]
-    fn sizes_go_up_by_four() {
-        assert_eq!(sizes(true).last(), Some(&(16 << 20)));
-        assert_eq!(sizes(false).len(), 11);
+    fn figures_are_those_of_all_steps_that_have_some() {
+        let failed = || Verdict::Failed("out of time".to_owned());
+        let records = [
+            record("correctness", Verdict::Ok, &["# cases 0 to 3 of 3"]),
+            record("bench", failed(), &[&report(1 << 10, 9.5, 20.0, 0), ""]),
+            record(
+                "torch",
+                failed(),
+                &["{\"size\": 1024, \"time\": 30.5, \"wrong\": 0, \"version\": \"torch 2\"}\n"],
+            ),
+            record(
+                "NCCL",
+                Verdict::Skipped("one rank".to_owned()),
+                &["{\"skipped\": \"one rank\"}"],
+            ),
+            record("bench, rest", Verdict::Ok, &[&report(64 << 20, 1200.0, 4000.0, 0)]),
+        ];
+        let figures = Figures::of(8, &records);
+        assert_eq!(figures.sizes(), [1 << 10, 64 << 20]);
+        assert_eq!(figures.names(), ["MeshAllReduce", "RingAllReduce", "torch 2"]);
+        assert_eq!(figures.device.as_deref(), Some("A GPU"));
+        assert_eq!(figures.verdict(), Ok(()));
+        let none = Figures::of(8, &records[..1]);
+        assert_eq!((none.device, none.times.len()), (None, 0));
+    }
+
+    #[test]
+    fn what_is_wrong_or_no_figure_is_an_error() {
+        let bench = |text: &str| Figures::of(8, &[record("bench", Verdict::Ok, &[text])]).verdict();
+        let why = bench(&report(1 << 10, 9.5, 20.0, 2)).expect_err("two elements are wrong");
+        assert_eq!(why, "1 results are wrong, the first of RingAllReduce at 1024 bytes");
+        assert!(bench("{\"floor\"").expect_err("half a document").contains("the first bench:"));
     }
 }

@@ -1,42 +1,67 @@
-//! `cargo xtask gpu-test`: everything that only a GPU can show. Correctness of every algorithm, also below
-//! compute-sanitizer and over NCCL's sends and receives, then speed beside torch and NCCL; the figures become a page of the book.
+//! `cargo xtask gpu-test`: everything that only a GPU can show, in one command of ten minutes at most. Correctness of every
+//! algorithm, also below compute-sanitizer and over NCCL's sends and receives, and speed beside torch and NCCL. Its steps
+//! survive each other, and after each of them the figures become a page.
 
 mod figures;
+mod pack;
 mod page;
+mod places;
+mod plan;
+mod rehearse;
+mod steps;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::time::Duration;
 
-use crate::command::{output, root, there};
-use crate::peers;
-use figures::Figures;
+use crate::command::{root, run as show};
+use places::Programs;
+use plan::Setup;
+use steps::Record;
 
 const USAGE: &str = "\
-usage: cargo xtask gpu-test [--quick] [--device N] [--dry-run]
-  --quick      few rank counts and types, sizes to 16 MiB
+usage: cargo xtask gpu-test [--quick] [--device N] [--out DIR] [--built DIR]
+       cargo xtask gpu-test --rehearse [--out DIR] [--built DIR]
+       cargo xtask gpu-test --dry-run [--quick]
+       cargo xtask gpu-test --pack DIR
+  --quick      less than four minutes: few rank counts and types, sizes to 16 MiB
   --device N   the GPU to use, the first if not given
-  --dry-run    no GPU: the same checks with kernels on CPU threads, and no figures";
+  --out DIR    where the page and all output of the steps go, target/gpu-test if not given
+  --built DIR  the programs that --pack made, for a machine without Rust: DIR/xtask gpu-test --built DIR
+  --rehearse   the same steps without a GPU, on the driver for tests
+  --dry-run    no GPU: kernels on CPU threads against the host's engine, and nothing else
+  --pack DIR   build and strip what --built needs";
 
-/// Where the figures go.
+/// Where the figures go in a clone.
 const PAGE: &str = "book/src/results/gpu.md";
-/// How `gpu-check` ends where something that it needs is not there.
-const NOT_THERE: i32 = 3;
-/// How long a wait may last below a sanitizer, which makes kernels a hundred times slower.
-const PATIENCE: &str = "600";
+/// Where the output goes if nothing is said.
+const OUT: &str = "target/gpu-test";
+/// What is measured beside ours, each by a script in `xtask/peers`.
+const PEERS: [(&str, &str); 2] = [("torch", "torch_sum.py"), ("NCCL", "nccl_one_gpu.py")];
 
+#[derive(Default)]
 struct Args {
     quick: bool,
     dry_run: bool,
+    rehearse: bool,
     device: u32,
+    out: Option<PathBuf>,
+    built: Option<PathBuf>,
+    pack: Option<PathBuf>,
 }
 
 fn args(given: &[&str]) -> Result<Args, String> {
-    let mut args = Args { quick: false, dry_run: false, device: 0 };
+    let mut args = Args::default();
     let mut given = given.iter();
     while let Some(arg) = given.next() {
+        let mut folder = || given.next().map(PathBuf::from).ok_or(USAGE);
         match *arg {
             "--quick" => args.quick = true,
             "--dry-run" => args.dry_run = true,
+            "--rehearse" => args.rehearse = true,
+            "--out" => args.out = Some(folder()?),
+            "--built" => args.built = Some(folder()?),
+            "--pack" => args.pack = Some(folder()?),
             "--device" => {
                 let number = given.next().and_then(|number| number.parse().ok());
                 args.device = number.ok_or(USAGE)?;
@@ -49,93 +74,65 @@ fn args(given: &[&str]) -> Result<Args, String> {
 
 pub(crate) fn run(given: &[&str]) -> Result<(), String> {
     let args = args(given)?;
-    let root = root();
-    crate::nvrtc::install(&root)?;
-    let check = peers::build(&root, "roundelay-tests", "gpu-check")?;
-    let quick = args.quick.then_some("--quick");
-    if args.dry_run {
-        println!("== dry run: no GPU takes part; kernels run on CPU threads, compiled by g++");
-        show(Command::new(&check).arg("shim").args(quick))?;
-        println!("== nothing ran on hardware, so there are no figures");
-        return Ok(());
+    if let Some(folder) = &args.pack {
+        return pack::pack(folder);
     }
-    let device = args.device.to_string();
-    let on_gpu = ["cuda", "--device", &device];
-    println!("== every algorithm against the host's engine");
-    show(Command::new(&check).args(on_gpu).args(quick))?;
-    over_nccl(&check, &device, args.quick)?;
-    let sanitized = sanitize(&check, &on_gpu)?;
-    println!("== speed");
-    let ours = peers::build(&root, "roundelay-cli", "roundelay")?;
-    let figures = Figures::measure(&root, &ours, args.device, args.quick)?;
-    let page = page::render(&figures, &sanitized);
-    print!("{page}");
-    let path = root.join(PAGE);
-    std::fs::write(&path, page).map_err(|error| format!("{}: {error}", path.display()))?;
-    println!("== {PAGE} is written");
+    if args.dry_run {
+        return dry_run(args.quick);
+    }
+    // Builds are no part of the ten minutes.
+    let programs = match &args.built {
+        Some(folder) => Programs::packed(folder)?,
+        None => Programs::built(if args.rehearse { "dev" } else { "release" })?,
+    };
+    let out = args.out.unwrap_or_else(|| match args.built {
+        Some(_) => OUT.into(),
+        None => root().join(OUT),
+    });
+    std::fs::create_dir_all(&out).map_err(|why| format!("{}: {why}", out.display()))?;
+    let out = out.canonicalize().map_err(|why| format!("{}: {why}", out.display()))?;
+    if args.built.is_none() {
+        crate::nvrtc::install(&root())?;
+    }
+    let setup = if args.rehearse {
+        rehearse::setup(programs, &out)?
+    } else {
+        Setup::new(programs, &out, args.device, args.quick)?
+    };
+    let pages = pages(&setup, &out, args.built.is_some());
+    let total = Duration::from_secs(setup.total());
+    let write = |records: &[Record]| write(&setup, records, &pages);
+    let records = steps::all(&setup.steps(), total, &out, write);
+    println!(
+        "== {}",
+        pages.iter().map(|page| page.display().to_string()).collect::<Vec<_>>().join(" and ")
+    );
+    steps::verdict(&records)
+}
+
+/// Where the page goes: beside the output, and into the book of the clone, or of one that this runs in. What a rehearsal
+/// says has no place in the book.
+fn pages(setup: &Setup, out: &Path, built: bool) -> Vec<PathBuf> {
+    let clone = if built { PathBuf::from(".") } else { root() };
+    let book = clone.join(PAGE);
+    let wanted = !setup.rehearsal && book.exists();
+    std::iter::once(out.join("gpu.md")).chain(wanted.then_some(book)).collect()
+}
+
+/// Writes the page as far as the steps have come; an error where a result is wrong, too.
+fn write(setup: &Setup, records: &[Record], pages: &[PathBuf]) -> Result<(), String> {
+    let figures = figures::Figures::of(setup.nranks, records);
+    let page = page::render(&figures, records, setup.rehearsal);
+    for path in pages {
+        std::fs::write(path, &page).map_err(|error| format!("{}: {error}", path.display()))?;
+    }
     figures.verdict()
 }
 
-/// The same over NCCL's sends and receives, or why not: from 2.30 on it lets ranks share a device.
-fn over_nccl(check: &Path, device: &str, quick: bool) -> Result<(), String> {
-    println!("== every algorithm over NCCL's sends and receives");
-    let mut command = Command::new(check);
-    command.args(["nccl", "--device", device]).args(quick.then_some("--quick"));
-    // What is loaded late waits for the whole device, and so for ranks that wait.
-    command.env("NCCL_MULTI_RANK_GPU_ENABLE", "1").env("CUDA_MODULE_LOADING", "EAGER");
-    if let (None, Some(wheel)) = (std::env::var_os("ROUNDELAY_NCCL"), wheel()) {
-        command.env("ROUNDELAY_NCCL", wheel);
-    }
-    match command.status() {
-        Ok(status) if status.code() == Some(NOT_THERE) => {
-            println!("== skipped: no NCCL that can do it");
-            Ok(())
-        }
-        Ok(status) if status.success() => Ok(()),
-        Ok(status) => Err(format!("{command:?} ended with {status}")),
-        Err(error) => Err(format!("{command:?} did not start: {error}")),
-    }
-}
-
-/// The folder of the NCCL that Python's packages bring, if they do.
-fn wheel() -> Option<String> {
-    let script = "import nvidia.nccl; print(list(nvidia.nccl.__path__)[0] + '/lib')";
-    let found = output(Command::new("python3").args(["-c", script])).ok()?;
-    Some(found.trim().to_owned())
-}
-
-/// A few of the checks below NVIDIA's sanitizer: what each tool said, or why it was not asked.
-fn sanitize(check: &Path, on_gpu: &[&str]) -> Result<Vec<String>, String> {
-    const SANITIZER: &str = "compute-sanitizer";
-    if !there(SANITIZER) {
-        let why = format!("{SANITIZER} is not in the path; the CUDA toolkit has it");
-        println!("== skipped: {why}");
-        return Ok(vec![format!("not asked: {why}")]);
-    }
-    let mut said = Vec::new();
-    for tool in ["memcheck", "racecheck"] {
-        println!("== {SANITIZER} --tool {tool}");
-        let mut command = Command::new(SANITIZER);
-        command.args(["--tool", tool, "--error-exitcode", "9"]).arg(check).args(on_gpu);
-        show(command.args(["--quick", "--patience", PATIENCE]))?;
-        said.push(format!("{tool}: nothing found"));
-    }
-    Ok(said)
-}
-
-/// Runs a command in sight.
-fn show(command: &mut Command) -> Result<(), String> {
-    let shown = format!("{command:?}");
-    match command.status() {
-        Ok(status) if status.success() => Ok(()),
-        Ok(status) => Err(format!("{shown} ended with {status}")),
-        Err(error) => Err(format!("{shown} did not start: {error}")),
-    }
-}
-
-/// The JSON documents of a command's lines.
-fn lines(command: &mut Command) -> Result<Vec<serde_json::Value>, String> {
-    let text = output(command)?;
-    let document = |line: &str| serde_json::from_str(line).map_err(|e| format!("{e} in `{line}`"));
-    text.lines().filter(|line| !line.trim().is_empty()).map(document).collect()
+fn dry_run(quick: bool) -> Result<(), String> {
+    let programs = Programs::built("release")?;
+    println!("== dry run: no GPU takes part; kernels run on CPU threads, compiled by g++");
+    show(Command::new(&programs.check).arg("shim").args(quick.then_some("--quick")))?;
+    println!("== nothing ran on hardware, so there are no figures");
+    Ok(())
 }

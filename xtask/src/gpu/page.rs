@@ -1,31 +1,72 @@
-//! The figures as a page of the book.
+//! The figures as a page, of the book or of a rehearsal.
 
 use std::fmt::Write as _;
 
-use super::figures::{Figures, NRANKS};
+use super::figures::Figures;
+use super::steps::{Record, Verdict};
 
 /// From here on the targets of large messages hold.
 const LARGE: u64 = 64 << 20;
 
-pub(super) fn render(figures: &Figures, sanitized: &[String]) -> String {
-    let Figures { device, copy_bandwidth, sizes, skipped, .. } = figures;
-    let mut page = format!(
-        "# On a GPU\n\n\
-         Measured by `cargo xtask gpu-test` on one {device}, {NRANKS} virtual ranks: all share the GPU's memory, so nothing \
-         here is the speed of a link. AllReduce, f32 sum, out of place, in microseconds.\n\n\
-         Copies within the device run at {copy_bandwidth:.0} GB/s, read and written. The floor is every input read once and \
-         every output written once at that speed; a size that the caches hold may be faster.\n\n"
-    );
+/// The page as far as the steps have come.
+pub(super) fn render(figures: &Figures, records: &[Record], rehearsal: bool) -> String {
+    let Figures { device, nranks, copy_bandwidth, .. } = figures;
+    let mut page = if rehearsal {
+        "# A rehearsal in which no GPU took part\n\n\
+         Kernels ran on CPU threads, below a driver for tests: no time here says anything of a GPU.\n\n"
+            .to_owned()
+    } else {
+        "# On a GPU\n\n".to_owned()
+    };
+    match device {
+        None => page.push_str("`cargo xtask gpu-test` has measured no times.\n\n"),
+        Some(device) => {
+            let _ = write!(
+                page,
+                "Measured by `cargo xtask gpu-test` on one {device}, {nranks} virtual ranks: all share the GPU's memory, so \
+                 nothing here is the speed of a link. AllReduce, f32 sum, out of place, in microseconds.\n\n\
+                 Copies within the device run at {copy_bandwidth:.0} GB/s, read and written. The floor is every input read \
+                 once and every output written once at that speed; a size that the caches hold may be faster.\n\n"
+            );
+            times(&mut page, figures);
+        }
+    }
+    page.push_str("## Steps\n\n| step | seconds | verdict |\n|---|---|---|\n");
+    for record in records {
+        let verdict = match &record.verdict {
+            Verdict::Ok => {
+                format!("ok{}", record.summary().map_or(String::new(), |s| format!(": {s}")))
+            }
+            Verdict::Skipped(why) => format!("skipped: {}", cell(why)),
+            Verdict::Failed(why) => format!("**failed**: {}", cell(why)),
+        };
+        let _ =
+            writeln!(page, "| {} | {:.1} | {verdict} |", record.name, record.took.as_secs_f64());
+    }
+    page
+}
+
+/// As it may stand in a table.
+fn cell(text: &str) -> String {
+    text.replace('|', "/").replace(['\n', '<', '>'], " ")
+}
+
+fn times(page: &mut String, figures: &Figures) {
     let names = figures.names();
     let _ = writeln!(page, "| bytes a rank | {} |", names.join(" | "));
     let _ = writeln!(page, "|---|{}", "---|".repeat(names.len()));
-    for size in sizes {
-        let cells = names.iter().map(|name| match figures.at(name, *size) {
+    for size in figures.sizes() {
+        let cells = names.iter().map(|name| match figures.at(name, size) {
             None => "-".to_owned(),
-            Some(time) => match time.percent_of_floor {
-                Some(share) => format!("{:.1} ({share:.0} % of floor)", time.micros),
-                None => format!("{:.1}", time.micros),
-            },
+            Some(time) => {
+                let share = time.percent_of_floor.map(|share| format!(" ({share:.0} % of floor)"));
+                let wrong = match time.wrong {
+                    Some(0) => "",
+                    Some(_) => " **wrong**",
+                    None => " (result not looked at)",
+                };
+                format!("{:.1}{}{wrong}", time.micros, share.unwrap_or_default())
+            }
         });
         let _ = writeln!(page, "| {size} | {} |", cells.collect::<Vec<_>>().join(" | "));
     }
@@ -33,23 +74,13 @@ pub(super) fn render(figures: &Figures, sanitized: &[String]) -> String {
     for line in targets(figures) {
         let _ = writeln!(page, "* {line}");
     }
-    page.push_str("\n## Sanitizer\n\n");
-    for line in sanitized {
-        let _ = writeln!(page, "* {line}");
-    }
-    if !skipped.is_empty() {
-        page.push_str("\n## Not measured\n\n");
-        for line in skipped {
-            let _ = writeln!(page, "* {line}");
-        }
-    }
-    page
+    page.push('\n');
 }
 
 fn targets(figures: &Figures) -> Vec<String> {
     let verdict = |met: bool| if met { "met" } else { "**missed**" };
     let mut lines = Vec::new();
-    for size in figures.sizes.iter().filter(|size| **size >= LARGE) {
+    for size in figures.sizes().iter().filter(|size| **size >= LARGE) {
         let mib = size >> 20;
         let mesh = figures.at("MeshAllReduce", *size).and_then(|mesh| mesh.percent_of_floor);
         if let Some(share) = mesh {
@@ -70,7 +101,7 @@ fn targets(figures: &Figures) -> Vec<String> {
     if let Some(micros) = best {
         lines.push(format!("1 KiB: {micros:.1} us, 12 wanted: {}", verdict(micros < 12.0)));
     }
-    for size in &figures.sizes {
+    for size in &figures.sizes() {
         let fastest = |ours: bool| {
             let all = figures.times.iter().filter(|time| time.size == *size);
             let wanted = all.filter(|time| time.name.ends_with("AllReduce") == ours);
@@ -88,22 +119,46 @@ fn targets(figures: &Figures) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::figures::tests::figures;
+    use super::super::figures::tests::{record, report};
     use super::*;
 
     #[test]
-    fn the_page_says_what_was_met_and_what_was_not_measured() {
-        let page = render(&figures(), &["memcheck: nothing found".to_owned()]);
+    fn the_page_says_what_was_met_and_what_became_of_each_step() {
+        let (small, large) = (report(1 << 10, 9.5, 20.0, 0), report(64 << 20, 1200.0, 4000.0, 3));
+        let torch = Verdict::Skipped("python3 cannot import torch".to_owned());
+        let records = [
+            record(
+                "correctness",
+                Verdict::Ok,
+                &["# A GPU\n# cases 0 to 3 of 3: 6 runs, 0 wrong, 1 s\n"],
+            ),
+            record("bench", Verdict::Failed("out of time: a | b".to_owned()), &[&small, &large]),
+            record("torch", torch, &[]),
+        ];
+        let page = render(&Figures::of(8, &records), &records, false);
+        assert!(page.starts_with("# On a GPU\n"), "{page}");
         for line in [
             "| bytes a rank | MeshAllReduce | RingAllReduce |",
-            "| 1024 | 9.5 (0 % of floor) | - |",
+            "| 1024 | 9.5 (90 % of floor) | 20.0 (27 % of floor) |",
+            "| 67108864 | 1200.0 (90 % of floor) | 4000.0 (27 % of floor) **wrong** |",
             "* mesh, 64 MiB: 89.5 % of floor, 85 wanted: met",
             "* ring, 64 MiB: 85.6 % of its own traffic, 90 wanted: **missed**",
             "* 1 KiB: 9.5 us, 12 wanted: met",
-            "* memcheck: nothing found",
-            "* torch: python3 cannot import torch",
+            "| correctness | 1.5 | ok: cases 0 to 3 of 3: 6 runs, 0 wrong, 1 s |",
+            "| bench | 1.5 | **failed**: out of time: a / b |",
+            "| torch | 1.5 | skipped: python3 cannot import torch |",
         ] {
             assert!(page.lines().any(|found| found == line), "no `{line}` in\n{page}");
         }
+    }
+
+    #[test]
+    fn a_page_without_figures_is_a_page_and_a_rehearsal_says_so_first() {
+        let records = [record("bench", Verdict::Failed("out of time".to_owned()), &[""])];
+        let page = render(&Figures::of(8, &records), &records, false);
+        assert!(page.contains("has measured no times"), "{page}");
+        assert!(page.contains("| bench | 1.5 | **failed**: out of time |"), "{page}");
+        let page = render(&Figures::of(4, &records), &records, true);
+        assert!(page.starts_with("# A rehearsal in which no GPU took part\n"), "{page}");
     }
 }

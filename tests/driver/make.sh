@@ -1,0 +1,53 @@
+#!/bin/sh
+# Makes the parts of the driver for tests with the compilers of this machine:
+#   make.sh all FOLDER         the driver, the compiler that goes with it, and NCCL of our own; says with which variables
+#                              programs run below them
+#   make.sh kernel TEXT FILE   a kernel's text as a library for the driver
+# Each is made under a name of its own and then moved to its place, for several may want it at once.
+set -eu
+here=$(cd "$(dirname "$0")" && pwd)
+root=$here/../..
+
+make() {
+    made=$1
+    shift
+    "$@" -shared -fPIC -pthread -o "$made.$$" -ldl
+    mv "$made.$$" "$made"
+}
+
+case "$1 $#" in
+"all 2")
+    mkdir -p "$2/lib" "$2/nccl"
+    make "$2/lib/libcuda.so.1" g++ -std=c++17 -O1 "$here/libcuda.cpp"
+    make "$2/lib/libnvrtc.so" g++ -std=c++17 -O1 "$here/libnvrtc.cpp"
+    make "$2/nccl/libnccl.so.2" gcc -std=c11 -O1 "$root/kernels/tests/nccl/nccl.c"
+    folder=$(cd "$2" && pwd)
+    nvrtc=$(cd "$root/target/nvrtc/nvidia/cu13" && pwd) || {
+        echo "run \`cargo xtask nvrtc\` first" >&2
+        exit 1
+    }
+    # Where the compiler looks for CUDA's headers.
+    ln -sfn "$nvrtc/include" "$folder/include"
+    # Kernels are as good as what they were made of.
+    kernels=$folder/kernels-$(cat "$root"/kernels/device/* "$here"/kernel.* "$0" | cksum | cut -d ' ' -f 1)
+    for old in "$folder"/kernels-*; do
+        [ "$old" = "$kernels" ] || rm -rf "$old"
+    done
+    mkdir -p "$kernels"
+    echo "LD_LIBRARY_PATH=$folder/lib:$nvrtc/lib"
+    echo "ROUNDELAY_FAKE=$kernels"
+    echo "ROUNDELAY_FAKE_MAKE=$here/make.sh"
+    echo "ROUNDELAY_NCCL=$folder/nccl"
+    echo "ROUNDELAY_NVRTC="
+    echo "ROUNDELAY_CACHE=$kernels/cache"
+    ;;
+"kernel 3")
+    device=$root/kernels/device
+    make "$3" g++ -std=c++17 -O1 -DROUNDELAY_SHIM -I "$device" -include "$device/host_shim.h" -include "$here/kernel.h" -w \
+        -x c++ "$2" "$here/kernel.cpp"
+    ;;
+*)
+    sed -n 2,5p "$0" >&2
+    exit 2
+    ;;
+esac

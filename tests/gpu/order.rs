@@ -1,0 +1,225 @@
+//! In which order cases are run: a run that is cut short has seen every algorithm once before it goes into depth, and what
+//! shares a kernel comes together.
+
+use std::collections::HashSet;
+use std::num::NonZero;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use roundelay::{Algorithm as _, DType, ReduceOp, select};
+use roundelay_core::diagnostics::Code;
+use roundelay_core::emit::cuda::{Form, Protocol};
+use roundelay_core::program::Configured;
+use roundelay_core::prove_source;
+use roundelay_core::verify::Proved;
+
+use super::cases::{Case, Data};
+use super::engine::Engine;
+
+/// Elements where nothing speaks for another number: nothing divides it.
+const COUNT: usize = 1003;
+/// Ranks where the algorithm takes them.
+const NRANKS: u32 = 5;
+/// How many of the other types a quick run has of each algorithm.
+const QUICK_TYPES: usize = 1;
+
+/// An algorithm with its proofs, by rank count.
+pub(crate) struct Subject {
+    pub(crate) algorithm: &'static Configured,
+    proofs: Vec<(u32, Proved)>,
+    /// What cannot be proved although the rank count is none that the algorithm refuses.
+    pub(crate) unproved: Vec<String>,
+}
+
+/// One case, by numbers.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+struct Planned {
+    subject: usize,
+    proof: usize,
+    data: Data,
+    form: Form,
+    protocol: Protocol,
+}
+
+/// All cases in their order.
+pub(crate) struct Order {
+    pub(crate) subjects: Vec<Subject>,
+    cases: Vec<Planned>,
+    /// So many of them have seen every algorithm.
+    pub(crate) first_pass: usize,
+}
+
+pub(crate) fn cores() -> usize {
+    std::thread::available_parallelism().map_or(1, NonZero::get)
+}
+
+/// The algorithms of the library, or those of these names, proved for all rank counts.
+fn subjects(only: &[String], nranks: &[u32]) -> Vec<Subject> {
+    let wanted = |a: &&Configured| only.is_empty() || only.iter().any(|name| name == a.name());
+    let algorithms: Vec<&'static Configured> = select::library().iter().filter(wanted).collect();
+    let next = AtomicUsize::new(0);
+    let work = || {
+        let mut made = Vec::new();
+        while let Some(&algorithm) = algorithms.get(next.fetch_add(1, Ordering::Relaxed)) {
+            made.push(subject(algorithm, nranks));
+        }
+        made
+    };
+    let mut all: Vec<Subject> = std::thread::scope(|scope| {
+        let threads: Vec<_> = (0..cores()).map(|_| scope.spawn(work)).collect();
+        threads.into_iter().flat_map(|thread| thread.join().expect("no panic")).collect()
+    });
+    let place = |subject: &Subject| {
+        algorithms.iter().position(|algorithm| std::ptr::eq(*algorithm, subject.algorithm))
+    };
+    all.sort_by_key(place);
+    all
+}
+
+fn subject(algorithm: &'static Configured, nranks: &[u32]) -> Subject {
+    let (mut proofs, mut unproved) = (Vec::new(), Vec::new());
+    for &nranks in nranks {
+        match prove_source(algorithm, nranks) {
+            Ok(proved) => proofs.push((nranks, proved)),
+            // Such as a power of two that is none.
+            Err(why) if why.iter().all(|why| why.code == Code::RankCountRefused) => {}
+            Err(why) => unproved.push(format!("{nranks} ranks: {}", why[0].title)),
+        }
+    }
+    // The usual rank count is the first, or the largest below the next power of two.
+    proofs.sort_by_key(|(n, _)| (*n != NRANKS, *n > NRANKS.next_power_of_two(), u32::MAX - n));
+    Subject { algorithm, proofs, unproved }
+}
+
+/// The type and op that the algorithm of that place has in a pass: after a few passes all types were seen of some
+/// algorithm, and after all passes all of every one, with every op that there is.
+fn kind(subject: usize, pass: usize) -> (DType, ReduceOp) {
+    let others: Vec<DType> = DType::ALL.iter().copied().filter(|d| *d != DType::F32).collect();
+    let dtype = others[(subject + pass) % others.len()];
+    let ops: Vec<ReduceOp> = ReduceOp::ALL.iter().copied().filter(|op| op.takes(dtype)).collect();
+    (dtype, ops[(subject + 3 * pass) % ops.len()])
+}
+
+/// How data and signals travel: first as the program asks, then as its slots let them, too.
+fn protocols(engine: &dyn Engine, algorithm: &Configured) -> Vec<Protocol> {
+    if !engine.has_kernels() {
+        return vec![Protocol::Direct];
+    }
+    match Protocol::of(algorithm.checked()) {
+        Protocol::Direct => vec![Protocol::Direct],
+        asked => {
+            let others = [Protocol::Simple, Protocol::Ll].into_iter().filter(|p| *p != asked);
+            std::iter::once(asked).chain(others).collect()
+        }
+    }
+}
+
+impl Order {
+    pub(crate) fn new(engine: &dyn Engine, only: &[String], quick: bool) -> Self {
+        let subjects = subjects(only, &super::cases::rank_counts(engine, quick));
+        let mut order = Self { subjects, cases: Vec::new(), first_pass: 0 };
+        order.cases = order.planned(engine, quick);
+        let proved = order.subjects.iter().filter(|subject| !subject.proofs.is_empty());
+        order.first_pass = proved.count();
+        order
+    }
+
+    fn planned(&self, engine: &dyn Engine, quick: bool) -> Vec<Planned> {
+        let large = if engine.is_slow() { 10_007 } else { 1_000_003 };
+        let sums = |count| Data { count, dtype: DType::F32, op: ReduceOp::Sum };
+        let types = if quick { QUICK_TYPES } else { DType::ALL.len() - 1 };
+        let typed = |subject, pass| {
+            let (dtype, op) = kind(subject, pass);
+            Data { count: COUNT, dtype, op }
+        };
+        let mut all = Cases::default();
+        // The first line alone has no more than one case of an algorithm.
+        self.each(engine, |at, _, asked| all.add(at, 0, sums(COUNT), Form::Loops, asked[0]));
+        self.each(engine, |at, nranks, asked| {
+            let few = nranks[0] as usize - 1;
+            let counts = if quick { vec![large] } else { vec![large, 0, 1, 7, few] };
+            for count in counts {
+                all.add(at, 0, sums(count), Form::Loops, asked[0]);
+            }
+        });
+        for pass in 0..types {
+            self.each(engine, |at, _, asked| {
+                all.add(at, 0, typed(at, pass), Form::Loops, asked[0]);
+            });
+        }
+        self.each(engine, |at, _, asked| {
+            for protocol in &asked[1..] {
+                all.add(at, 0, sums(COUNT), Form::Loops, *protocol);
+                all.add(at, 0, sums(large), Form::Loops, *protocol);
+            }
+        });
+        let tables = if engine.has_kernels() { &[COUNT, large][..] } else { &[] };
+        self.each(engine, |at, _, _| {
+            for count in tables {
+                all.add(at, 0, sums(*count), Form::Table, Protocol::Direct);
+            }
+        });
+        self.each(engine, |at, nranks, asked| {
+            for proof in 1..nranks.len() {
+                all.add(at, proof, sums(COUNT), Form::Loops, asked[0]);
+            }
+        });
+        if !quick {
+            self.each(engine, |at, nranks, asked| {
+                for (proof, nranks) in nranks.iter().enumerate() {
+                    for count in [large, 0, 1, 7, *nranks as usize - 1] {
+                        for protocol in asked {
+                            all.add(at, proof, sums(count), Form::Loops, *protocol);
+                        }
+                        if engine.has_kernels() {
+                            all.add(at, proof, sums(count), Form::Table, Protocol::Direct);
+                        }
+                    }
+                    for pass in 0..types {
+                        for protocol in asked {
+                            all.add(at, proof, typed(at, pass), Form::Loops, *protocol);
+                        }
+                    }
+                }
+            });
+        }
+        all.cases
+    }
+
+    /// Every algorithm that was proved, with its rank counts and protocols.
+    fn each(&self, engine: &dyn Engine, mut add: impl FnMut(usize, &[u32], &[Protocol])) {
+        for (at, subject) in self.subjects.iter().enumerate() {
+            let nranks: Vec<u32> = subject.proofs.iter().map(|(nranks, _)| *nranks).collect();
+            if !nranks.is_empty() {
+                add(at, &nranks, &protocols(engine, subject.algorithm));
+            }
+        }
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.cases.len()
+    }
+
+    /// The case of that number, and the place of its algorithm.
+    pub(crate) fn case(&self, at: usize) -> (usize, Case<'_>) {
+        let Planned { subject, proof, data, form, protocol } = self.cases[at];
+        let Subject { algorithm, proofs, .. } = &self.subjects[subject];
+        let (nranks, proved) = &proofs[proof];
+        (subject, Case { algorithm, proved, nranks: *nranks, data, form, protocol })
+    }
+}
+
+/// Cases in order, each of them once.
+#[derive(Default)]
+struct Cases {
+    cases: Vec<Planned>,
+    seen: HashSet<Planned>,
+}
+
+impl Cases {
+    fn add(&mut self, subject: usize, proof: usize, data: Data, form: Form, protocol: Protocol) {
+        let case = Planned { subject, proof, data, form, protocol };
+        if self.seen.insert(case) {
+            self.cases.push(case);
+        }
+    }
+}
