@@ -104,7 +104,7 @@ impl Process {
     }
 
     /// Says something on standard error, unless this process or another of its launcher on this host has said something.
-    fn say_once(&self, what: &str) {
+    pub(crate) fn say_once(&self, what: &str) {
         _ = self.said.get_or_init(|| {
             let name = format!("roundelay said {} {}", parent_id(), env!("CARGO_PKG_VERSION"));
             let address = SocketAddr::from_abstract_name(name).ok();

@@ -15,7 +15,7 @@ usage: cargo xtask mpi [JOB] [OPTION]...
   mpich              MPICH's own tests of collectives, with it
   hosts              our own programs on some hosts, which are network namespaces of this machine
   bench              times of the same program with it and without, by turns
-  --mpi LIST         of openmpi,mpich,impi
+  --mpi LIST         of openmpi,mpich,impi,openmpi4; the last is Debian's 4.1, if it is installed
   --ranks LIST       such as 1,2,3,4; those that wait without leaving the core are left out where there are fewer cores
   --mode LIST        of without,off,on,verify: nothing loaded, or what ROUNDELAY_MPI is
   --library FILE     the library to load instead of building one

@@ -84,7 +84,7 @@ pub(super) fn variables(field: &Field<'_>, mpi: &Mpi, mode: Mode) -> Variables {
     let spared = match mpi.kind {
         Kind::OpenMpi => ("OMPI_MCA_coll", "^han"),
         Kind::Intel => ("I_MPI_COLL_INTRANODE", "pt2pt"),
-        Kind::Mpich => return variables,
+        Kind::Mpich | Kind::OpenMpi4 => return variables,
     };
     variables.push((spared.0.to_owned(), spared.1.to_owned()));
     variables
