@@ -3,7 +3,7 @@
 //! functions of C.
 //!
 //! A program with `mpif.h` or `use mpi` calls functions with one underscore behind their names, as all compilers for Linux
-//! have it; Open MPI's `use mpi_f08` calls functions of its own for Fortran.
+//! have it. With `use mpi_f08` it calls others, which call functions of C or, in Open MPI, some with names of their own.
 
 use std::ffi::{CStr, c_int, c_void};
 use std::sync::OnceLock;
@@ -180,30 +180,25 @@ fn begun() {
     }
 }
 
-/// MPI is to end by a function that calls none of ours.
-fn ends() {
-    if process().mpi().is_some_and(|mpi| mpi.fortran().is_some()) {
-        process().end();
-    }
-}
-
-/// Both symbols of a function.
-macro_rules! both {
-    ($plain:literal $inner:literal, |$($arg:ident),*; $code:ident, $next:ident| $body:block) => {
-        entry!($plain, |$($arg),*; $code, $next| $body);
-        entry!($inner, |$($arg),*; $code, $next| $body);
+/// All symbols of a function: those of `mpi_f08` of MPICH and Intel MPI, too, call none of C's that are ours.
+macro_rules! all {
+    ([$($symbol:literal),*] $arguments:tt $next:ident $body:block) => {
+        $(all!(@one $symbol $arguments $next $body);)*
+    };
+    (@one $symbol:literal ($($arg:ident),*) $next:ident $body:block) => {
+        entry!($symbol, |$($arg),*; code, $next| $body);
     };
 }
 
-both!("mpi_init_" "ompi_init_f", |; code, next| {
+all!(["mpi_init_", "ompi_init_f", "mpi_init_f08_"] () next {
     next();
     begun();
 });
-both!("mpi_init_thread_" "ompi_init_thread_f", |required, provided; code, next| {
+all!(["mpi_init_thread_", "ompi_init_thread_f", "mpi_init_thread_f08_"] (required, provided) next {
     next();
     begun();
 });
-both!("mpi_finalize_" "ompi_finalize_f", |; code, next| {
-    ends();
+all!(["mpi_finalize_", "ompi_finalize_f", "mpi_finalize_f08_"] () next {
+    process().end();
     next();
 });

@@ -180,11 +180,40 @@ subroutine by_f08()
 end subroutine
 #endif
 
+#ifdef F08
+subroutine begins()
+  use mpi_f08
+  implicit none
+  integer :: provided
+  call MPI_Init_thread(MPI_THREAD_FUNNELED, provided)
+end subroutine
+
+subroutine ends()
+  use mpi_f08
+  implicit none
+  call MPI_Finalize()
+end subroutine
+#else
+subroutine begins()
+  use mpi
+  implicit none
+  integer :: code
+  call MPI_Init(code)
+end subroutine
+
+subroutine ends()
+  use mpi
+  implicit none
+  integer :: code
+  call MPI_Finalize(code)
+end subroutine
+#endif
+
 program fortran
   use mpi
   implicit none
   integer :: comm, rank, nranks, code, allreduces, bcasts
-  call MPI_Init(code)
+  call begins()
   call MPI_Comm_rank(MPI_COMM_WORLD, rank, code)
   call MPI_Comm_size(MPI_COMM_WORLD, nranks, code)
   call by_module(MPI_COMM_WORLD)
@@ -201,5 +230,5 @@ program fortran
 #endif
   call MPI_Barrier(MPI_COMM_WORLD, code)
   if (rank == 0) write (*, '(a, i0, a, i0)') 'OK: Allreduce ', allreduces, ', Bcast ', bcasts
-  call MPI_Finalize(code)
+  call ends()
 end program

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use super::cells::Cells;
 use super::driver::{Driver, Share};
-use super::programs::{GRACE, LONGEST, NAMES, compile, judged, variables};
+use super::programs::{GRACE, LONGEST, compile, judged, variables};
 use super::pypi::{Kind, Mpi};
 use super::table::Table;
 use super::{Field, cores};
@@ -75,7 +75,7 @@ fn programs(
     let programs = compile(field.root, mpi)?;
     let hosts = Hosts::new(number, field.options.rate.as_deref())?;
     let mut failures = 0;
-    for (name, program) in NAMES.iter().zip(&programs) {
+    for (name, program) in &programs {
         for mode in field.modes() {
             let begun = Instant::now();
             let through = field.preload.command(mode)?;
