@@ -154,8 +154,10 @@ fn times(field: &Field<'_>, mpi: &Mpi, cells: &mut Cells) -> Result<(), String> 
     let sizes = field.options.sizes.clone().unwrap_or_else(|| SIZES.to_vec());
     let hosts = Hosts::new(2, field.options.rate.as_deref())?;
     let driver = Driver::compile(field.root, mpi)?;
-    // Those that do not leave the core have one each.
-    let each = if mpi.kind.yields() { TIMED } else { TIMED.min((cores() / hosts.number()).max(1)) };
+    // Those that do not leave the core have one each, unless whoever asks for more waits for it.
+    let own = if mpi.kind.yields() { TIMED } else { (cores() / hosts.number()).max(1) };
+    let asked = field.options.ranks.as_ref().and_then(|all| all.first());
+    let each = asked.map_or(own, |nranks| (nranks / hosts.number()).max(1));
     let ranks = format!("{each} + {each}");
     for _ in 0..field.options.launches {
         for mode in field.compared() {
