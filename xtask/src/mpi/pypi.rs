@@ -16,8 +16,8 @@ pub(crate) enum Kind {
     OpenMpi4,
 }
 
-/// What Debian's Open MPI is known by, and how it is had.
-const DEBIAN: (&str, &str) = ("(Open MPI) 4.1", "apt-get install openmpi-bin libopenmpi-dev");
+/// What Debian's Open MPI says of its version, as itself or as its runtime, and how it is had.
+const DEBIAN: (&str, &str) = (") 4.1.", "apt-get install openmpi-bin libopenmpi-dev");
 
 const OPEN_MPI: Packages = Packages {
     folder: "mpi/openmpi",
