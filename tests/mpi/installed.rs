@@ -76,6 +76,8 @@ impl Mpi {
         command.args(["-std=c99", "-pedantic", "-Wall", "-Wextra", "-Werror", "-O1"]);
         // MPI's own headers may use what C99 has not.
         command.arg("-Wno-long-long").arg("-I").arg(root().join("tests/mpi"));
+        // MPICH 4 tells the compiler that all statuses are written, even where they are to be ignored.
+        command.args((self.kind == Kind::Mpich).then_some("-Wno-stringop-overflow"));
         command.args(files).arg("-o").arg(program);
         if let (Kind::Intel, Some(prefix)) = (self.kind, &self.prefix) {
             let lib = prefix.join("lib");
@@ -85,6 +87,35 @@ impl Mpi {
         let done = command.output().unwrap_or_else(|error| panic!("{command:?}: {error}"));
         let said = String::from_utf8_lossy(&done.stderr);
         assert!(done.status.success(), "{}: {command:?}:\n{said}", self.name);
+    }
+
+    /// Compiles a program of Fortran, or says why there is none.
+    pub(crate) fn compile_fortran(
+        &self,
+        flags: &[&str],
+        source: &Path,
+        program: &Path,
+    ) -> Result<(), String> {
+        let (None, "mpicc", Some(kind)) = (
+            &self.prefix,
+            self.compiler.file_stem().unwrap_or_default().to_str().unwrap_or_default(),
+            self.compiler.extension(),
+        ) else {
+            return Err(format!("{} comes without modules of Fortran", self.name));
+        };
+        let compiler = format!("mpif90.{}", kind.display());
+        let (Some(compiler), Some(_)) = (on_path(&compiler), on_path("gfortran")) else {
+            return Err(format!("{} without {compiler} and gfortran", self.name));
+        };
+        let folder = program.parent().expect("a folder for the tests");
+        let mut command = Command::new(compiler);
+        // Buffers of all types go to functions that have no interface, which compilers doubt.
+        command.args(["-cpp", "-O1", "-w", "-fallow-argument-mismatch"]).args(flags);
+        command.arg("-J").arg(folder).arg(source).arg("-o").arg(program);
+        let done = command.output().unwrap_or_else(|error| panic!("{command:?}: {error}"));
+        let said = String::from_utf8_lossy(&done.stderr);
+        assert!(done.status.success(), "{}: {command:?}:\n{said}", self.name);
+        Ok(())
     }
 
     /// Runs a program on so many ranks; what it prints, and whether it ends well.
@@ -114,6 +145,10 @@ impl Mpi {
             // Not every container lets processes read each other's memory.
             command.env("OMPI_MCA_btl_vader_single_copy_mechanism", "none");
             command.env("OMPI_MCA_smsc", "^cma");
+            if self.prefix.is_none() {
+                // Without that, Open MPI 4.1 makes its windows by messages, which it has to be told.
+                command.env("OMPI_MCA_osc", "pt2pt,sm");
+            }
             command.env("PRTE_MCA_rmaps_default_mapping_policy", ":oversubscribe");
         }
         if self.kind == Kind::Intel {

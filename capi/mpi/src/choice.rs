@@ -1,6 +1,6 @@
 //! Which calls we make faster than MPI does: the table of choices. It has what was measured on two cores, with 2, 4 and 8
-//! ranks, for blocks of 4 B to 4 MB (`cargo xtask mpi bench`, with all sizes taken), and with 4 ranks on each of two hosts
-//! (`cargo xtask mpi hosts`); where we were not faster, and where nothing was measured, calls are MPI's.
+//! ranks, for blocks of 4 B to 64 MB (`cargo xtask mpi bench`), and with 4 ranks on each of two hosts (`cargo xtask mpi
+//! hosts`); where we were not faster, and where nothing was measured, calls are MPI's.
 
 use std::ops::RangeInclusive;
 
@@ -32,6 +32,7 @@ pub(crate) struct Shape {
     pub(crate) what: What,
     /// Bytes of a block: what a rank gives to another, or all of a buffer that is combined or broadcast.
     pub(crate) block: u64,
+    pub(crate) nranks: u32,
     /// Hosts that the ranks are on.
     pub(crate) hosts: usize,
     /// Whether ranks outnumber cores.
@@ -45,8 +46,22 @@ const END: u64 = u64::MAX;
 impl Shape {
     /// Whether we are faster.
     pub(crate) fn is_faster(self, than: Maker) -> bool {
-        let range = if self.hosts == 1 { self.faster(than) } else { self.faster_across(than) };
-        range.is_some_and(|range| range.contains(&self.block))
+        let is_in = |range: Option<RangeInclusive<u64>>| {
+            range.is_some_and(|range| range.contains(&self.block))
+        };
+        if self.hosts > 1 {
+            return is_in(self.faster_across(than));
+        }
+        is_in(self.faster(than)) && !is_in(self.slower(than))
+    }
+
+    /// Blocks among those of [`Self::faster`] for which MPI is faster nevertheless.
+    fn slower(self, than: Maker) -> Option<RangeInclusive<u64>> {
+        match (than, self.crowded, self.what) {
+            (Maker::Intel, true, What::Allgather) if self.nranks < 8 => Some(3 * MIB..=6 * MIB),
+            (Maker::Intel, false, What::Allreduce) => Some(12 * MIB..=24 * MIB),
+            _ => None,
+        }
     }
 
     /// The blocks for which we are faster on several hosts.
@@ -91,7 +106,13 @@ mod tests {
 
     #[test]
     fn the_table_is_by_maker_cores_hosts_and_size() {
-        let shape = |block, hosts, crowded| Shape { what: What::Allreduce, block, hosts, crowded };
+        let shape = |block, hosts, crowded| Shape {
+            what: What::Allreduce,
+            block,
+            nranks: 4,
+            hosts,
+            crowded,
+        };
         assert!(shape(4096, 1, false).is_faster(Maker::OpenMpi));
         assert!(!shape(4095, 1, false).is_faster(Maker::OpenMpi));
         assert!(!shape(4096, 1, false).is_faster(Maker::Intel));
@@ -99,6 +120,12 @@ mod tests {
         assert!(shape(1 << 20, 2, true).is_faster(Maker::OpenMpi));
         assert!(!shape(1 << 20, 2, false).is_faster(Maker::OpenMpi));
         assert!(!shape(1 << 20, 2, true).is_faster(Maker::Intel));
+        assert!(
+            [8 << 20, 32 << 20].map(|at| shape(at, 1, false).is_faster(Maker::Intel)) == [true; 2]
+        );
+        assert!(!shape(16 << 20, 1, false).is_faster(Maker::Intel));
+        let gathers = |nranks| Shape { what: What::Allgather, nranks, ..shape(4 << 20, 1, true) };
+        assert_eq!([4, 8].map(|n| gathers(n).is_faster(Maker::Intel)), [false, true]);
         assert!(!Shape { what: What::Gather, ..shape(4096, 1, true) }.is_faster(Maker::OpenMpi));
     }
 }

@@ -72,8 +72,8 @@ pub(crate) fn decide(
     }
     let bytes = collective.bytes(count, seat.size, dtype.size() as u64);
     let own = asked.what != What::Barrier && settings.own(collective, bytes).is_some();
-    let Seat { crowded, .. } = *seat;
-    let shape = Shape { what: asked.what, block, hosts: seat.hosts(), crowded };
+    let Seat { crowded, size: nranks, .. } = *seat;
+    let shape = Shape { what: asked.what, block, nranks, hosts: seat.hosts(), crowded };
     if own || settings.take == Take::All || shape.is_faster(seat.maker) {
         Ok(ours)
     } else {

@@ -3,7 +3,7 @@
 //! handles of Open MPI, of MPICH and Intel MPI, and of the standard's ABI.
 //!
 //! process (MPI, settings, job) -> seats (communicators) -> decide (ours or MPI's, by choice) -> take (the call, by
-//! worlds, buffers, progress, and verify) or pass.
+//! worlds, buffers, progress, and verify) or pass. fortran brings calls of Fortran to those of C.
 #![cfg(all(target_os = "linux", target_pointer_width = "64", target_endian = "little"))]
 
 mod buffers;
@@ -11,6 +11,7 @@ mod call;
 mod choice;
 mod decide;
 mod faults;
+mod fortran;
 mod job;
 mod pass;
 mod passed;

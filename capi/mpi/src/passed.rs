@@ -1,5 +1,5 @@
-//! The call before, where it was left to MPI for its size: the same call again is, too, and costs no more than to see that
-//! it is the same.
+//! The last call of each collective that was left to MPI for its size: the same call again is, too, and costs no more than
+//! to see that it is the same.
 
 use std::cell::Cell;
 use std::ffi::c_int;
@@ -11,7 +11,6 @@ use crate::call::{Asked, Values, What};
 /// What the choice goes by. Whatever else such calls differ in, they are MPI's.
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct Before {
-    what: What,
     /// The communicator, and how many had gone by then: handles come again.
     comm: (Handle, u64),
     op: Handle,
@@ -28,8 +27,11 @@ struct Side {
     of: Handle,
 }
 
+/// How many collectives there are.
+const ALL: usize = What::Barrier as usize + 1;
+
 thread_local! {
-    static BEFORE: Cell<Option<Before>> = const { Cell::new(None) };
+    static BEFORE: [Cell<Option<Before>>; ALL] = const { [const { Cell::new(None) }; ALL] };
 }
 
 fn summary(mpi: &Mpi, asked: &Asked, gone: u64) -> Before {
@@ -39,19 +41,24 @@ fn summary(mpi: &Mpi, asked: &Asked, gone: u64) -> Before {
         of: values.of,
     };
     let Asked { what, send, recv, op, root, comm } = *asked;
-    Before { what, comm: (comm, gone), op, root, send: side(send), recv: side(recv) }
+    // All ranks give the one count, whoever is the root; of others the root says which side counts.
+    let root = if matches!(what, What::Bcast | What::Reduce) { 0 } else { root };
+    Before { comm: (comm, gone), op, root, send: side(send), recv: side(recv) }
 }
 
-/// Whether it is the same call as the one before of this thread, which was left to MPI. `gone`: communicators so far.
+/// Whether it is the same call as the last one of this collective and thread, which was left to MPI. `gone`: communicators
+/// so far.
 pub(crate) fn is_again(mpi: &Mpi, asked: &Asked, gone: u64) -> bool {
-    BEFORE.get().is_some_and(|before| before == summary(mpi, asked, gone))
+    let before = BEFORE.with(|all| all[asked.what as usize].get());
+    before.is_some_and(|before| before == summary(mpi, asked, gone))
 }
 
 /// The call was left to MPI for its size. It is remembered if nothing of it can come to mean something else, as the handle
 /// of a type can that the program made.
 pub(crate) fn remember(mpi: &Mpi, asked: &Asked, gone: u64) {
     let stays = |values: Values| mpi.elements(values.of).is_some();
-    if [asked.send, asked.recv].into_iter().all(stays) {
-        BEFORE.set(Some(summary(mpi, asked, gone)));
+    // A barrier has no types.
+    if asked.what == What::Barrier || [asked.send, asked.recv].into_iter().all(stays) {
+        BEFORE.with(|all| all[asked.what as usize].set(Some(summary(mpi, asked, gone))));
     }
 }

@@ -4,7 +4,7 @@ use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::os::linux::net::SocketAddrExt as _;
 use std::os::unix::net::{SocketAddr, UnixListener};
 use std::os::unix::process::parent_id;
-use std::sync::{Mutex, OnceLock, PoisonError};
+use std::sync::{Mutex, Once, OnceLock, PoisonError};
 
 use roundelay::Algorithm as _;
 use roundelay_kernels::mpi::{Found, Functions, Mpi};
@@ -23,6 +23,7 @@ pub(crate) struct Process {
     job: OnceLock<Job>,
     /// What the one holds that said something.
     said: OnceLock<Option<UnixListener>>,
+    ended: Once,
     pub(crate) report: Mutex<Report>,
 }
 
@@ -44,7 +45,15 @@ pub(crate) fn process() -> &'static Process {
             Found::One(_) | Found::None => wrong,
         };
         let report = Mutex::new(Report::default());
-        Process { found, settings, problem, job: OnceLock::new(), said: OnceLock::new(), report }
+        Process {
+            found,
+            settings,
+            problem,
+            job: OnceLock::new(),
+            said: OnceLock::new(),
+            ended: Once::new(),
+            report,
+        }
     })
 }
 
@@ -104,7 +113,7 @@ impl Process {
     }
 
     /// Says something on standard error, unless this process or another of its launcher on this host has said something.
-    fn say_once(&self, what: &str) {
+    pub(crate) fn say_once(&self, what: &str) {
         _ = self.said.get_or_init(|| {
             let name = format!("roundelay said {} {}", parent_id(), env!("CARGO_PKG_VERSION"));
             let address = SocketAddr::from_abstract_name(name).ok();
@@ -117,8 +126,12 @@ impl Process {
         });
     }
 
-    /// MPI is to end.
+    /// MPI is to end; functions of several languages may say so one after another.
     pub(crate) fn end(&self) {
+        self.ended.call_once(|| self.leave());
+    }
+
+    fn leave(&self) {
         let first = self.job().is_some_and(|job| job.rank == 0);
         if self.settings.report && first {
             let report = self.report.lock().unwrap_or_else(PoisonError::into_inner);

@@ -4,6 +4,8 @@
 
 #[path = "preload/errors.rs"]
 mod errors;
+#[path = "preload/fortran.rs"]
+mod fortran;
 #[path = "../../../tests/mpi/installed.rs"]
 #[allow(dead_code, reason = "it is there for another test, too")]
 mod installed;

@@ -5,7 +5,7 @@ use std::os::unix::ffi::OsStringExt as _;
 use std::path::{Path, PathBuf};
 
 /// Names of files that MPI libraries have, with whatever version behind.
-const NAMES: [&str; 4] = ["libmpi.so", "libmpi_abi.so", "libmpich.so", "libmpi_cray.so"];
+pub(super) const NAMES: [&str; 4] = ["libmpi.so", "libmpi_abi.so", "libmpich.so", "libmpi_cray.so"];
 /// What a loader is asked for, in this order.
 const ASKED: [&str; 5] =
     ["libmpi_abi.so.0", "libmpi_abi.so.1", "libmpi.so.40", "libmpi.so.12", "libmpi.so"];
@@ -42,11 +42,18 @@ impl Library {
     }
 }
 
-/// All MPI libraries that are in this process, in the order in which they came.
-pub(super) fn loaded() -> Vec<Library> {
-    let mut paths: Vec<PathBuf> = Vec::new();
+/// What is looked for among the objects of a process.
+struct Search<'a> {
+    names: &'a [&'a str],
+    found: Vec<PathBuf>,
+}
+
+/// All libraries of these names that are in this process, in the order in which they came.
+pub(super) fn loaded(names: &[&str]) -> Vec<Library> {
+    let mut search = Search { names, found: Vec::new() };
     // SAFETY: the function gets the pointer that goes with it, and unwinds nowhere.
-    unsafe { libc::dl_iterate_phdr(Some(seen), (&raw mut paths).cast()) };
+    unsafe { libc::dl_iterate_phdr(Some(seen), (&raw mut search).cast()) };
+    let paths = search.found;
     let mut libraries: Vec<(PathBuf, Library)> = Vec::new();
     for path in paths {
         let real = path.canonicalize().unwrap_or_else(|_| path.clone());
@@ -63,29 +70,29 @@ pub(super) fn loaded() -> Vec<Library> {
     libraries.into_iter().map(|(_, library)| library).collect()
 }
 
-/// Keeps the path of an object of this process if it is an MPI library.
+/// Keeps the path of an object of this process if it has one of the names.
 unsafe extern "C" fn seen(
     info: *mut libc::dl_phdr_info,
     _: libc::size_t,
-    paths: *mut c_void,
+    search: *mut c_void,
 ) -> c_int {
     // SAFETY: the loader gives a structure that is good during the call.
     let name: *const c_char = unsafe { (*info).dlpi_name };
     if !name.is_null() {
         // SAFETY: the name ends with a zero; the pointer is the caller's, who waits.
-        let (name, paths) = unsafe { (CStr::from_ptr(name), &mut *paths.cast::<Vec<PathBuf>>()) };
+        let (name, search) = unsafe { (CStr::from_ptr(name), &mut *search.cast::<Search<'_>>()) };
         let path = PathBuf::from(OsString::from_vec(name.to_bytes().to_vec()));
-        if is_mpi(&path) {
-            paths.push(path);
+        if is_named(&path, search.names) {
+            search.found.push(path);
         }
     }
     0
 }
 
-fn is_mpi(path: &Path) -> bool {
+fn is_named(path: &Path, names: &[&str]) -> bool {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     let versions = |rest: &str| rest.is_empty() || rest.starts_with('.');
-    NAMES.iter().any(|known| name.strip_prefix(known).is_some_and(versions))
+    names.iter().any(|known| name.strip_prefix(known).is_some_and(versions))
 }
 
 /// Loads the library that was named by hand, or the first of the usual names that the loader knows.
@@ -130,15 +137,15 @@ fn open(name: &CStr) -> Result<(), String> {
 
 #[cfg(test)]
 mod tests {
-    use super::is_mpi;
+    use super::{NAMES, is_named};
 
     #[test]
     fn libraries_are_known_by_their_names() {
         for name in ["/a/libmpi.so.40", "libmpi.so", "/x/libmpi_abi.so.1.0", "libmpich.so.12.1"] {
-            assert!(is_mpi(name.as_ref()), "{name}");
+            assert!(is_named(name.as_ref(), &NAMES), "{name}");
         }
         for name in ["/a/libmpifort.so.12", "libmpi", "/libmpi.so.d/libz.so", "libmpi_cxx.so.40"] {
-            assert!(!is_mpi(name.as_ref()), "{name}");
+            assert!(!is_named(name.as_ref(), &NAMES), "{name}");
         }
     }
 }

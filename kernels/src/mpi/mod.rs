@@ -2,8 +2,8 @@
 //! pointers. Nothing is linked, and no header is needed.
 //!
 //! find (which library) -> abi (what its handles look like) -> functions (what is called) -> types (what its types and
-//! ops mean here). carrier brings the messages of ranks on
-//! several hosts, and job is the MPI of programs that have none of their own.
+//! ops mean here, fortran the same for its numbers). carrier brings the messages of ranks on several hosts, and job is
+//! the MPI of programs that have none of their own.
 //!
 //! A handle is a number here, whatever it is in the library's header: a pointer in Open MPI and in the standard ABI, an
 //! `int` in MPICH and Intel MPI.
@@ -11,6 +11,7 @@
 mod abi;
 mod carrier;
 mod find;
+mod fortran;
 mod functions;
 mod job;
 mod types;
@@ -20,6 +21,7 @@ use std::ffi::{CStr, c_char, c_int, c_void};
 use crate::Error;
 pub use abi::{Abi, Handle};
 pub use carrier::MpiCarrier;
+pub use fortran::{Fortran, next};
 pub use functions::{Functions, Symbol};
 pub use job::MpiJob;
 use types::Types;
@@ -32,6 +34,7 @@ pub struct Mpi {
     version: String,
     functions: Functions,
     types: Types,
+    fortran: Option<Fortran>,
 }
 
 /// What a process has of MPI.
@@ -53,7 +56,7 @@ pub enum Found {
 impl Mpi {
     /// What there is of MPI in this process: loaded by the program, or before it.
     pub fn loaded() -> Found {
-        let libraries = find::loaded();
+        let libraries = find::loaded(&find::NAMES);
         let Some(first) = libraries.first() else { return Found::None };
         let (functions, lacks) = Functions::of(&|name| first.symbol(name));
         let other = |what, functions| Found::Other { what, functions: Box::new(functions) };
@@ -68,7 +71,8 @@ impl Mpi {
         match Abi::of(first, &version) {
             Some(abi) => {
                 let types = Types::new(abi, &|name| first.data(name));
-                Found::One(Box::new(Self { abi, version, functions, types }))
+                let fortran = Fortran::of(abi, first);
+                Found::One(Box::new(Self { abi, version, functions, types, fortran }))
             }
             None => other(format!("an MPI library of an unknown kind: {version}"), functions),
         }
@@ -117,6 +121,11 @@ impl Mpi {
     /// The op of a predefined handle, if it is one of ours.
     pub fn op(&self, handle: Handle) -> Option<roundelay_core::dtype::ReduceOp> {
         self.types.op(self.abi.clean(handle))
+    }
+
+    /// What calls from Fortran need, where its functions are not made of those of C.
+    pub fn fortran(&self) -> Option<&Fortran> {
+        self.fortran.as_ref()
     }
 
     /// All ranks.

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use super::cells::Cells;
 use super::driver::{Driver, Share};
-use super::imb::{Benchmarks, read, write};
+use super::imb::{Benchmarks, LISTED, Lengths, read, write};
 use super::options::OPS;
 use super::pypi::{Kind, Mpi};
 use super::{Field, Mode, cores};
@@ -13,14 +13,14 @@ use crate::command::within;
 use crate::sizes::told;
 
 const SIZES: [u64; 9] = [4, 64, 1 << 10, 32 << 10, 256 << 10, 1 << 20, 4 << 20, 16 << 20, 64 << 20];
-/// The largest that Intel's benchmarks time.
-const BENCHMARKED: u64 = 4 << 20;
 /// The same where ranks wait without leaving the core and there are fewer cores.
 const SPINNING: [&str; 2] = ["Allreduce", "Reduce_scatter_block"];
 /// Their sizes.
 const SPINNING_SIZES: [u64; 2] = [32 << 10, 1 << 20];
 /// What Intel's benchmarks are told there: ten calls of a size, and so many megabytes at most.
 const SPINNING_CALLS: [&str; 2] = ["-iter", "10,64"];
+/// What they are told elsewhere, first of short calls and then of long ones.
+const CALLS: [[&str; 2]; 2] = [["-iter", "10000,200"], ["-iter", "20,320"]];
 /// How much memory a rank's larger buffer may have.
 const MOST: u64 = 256 << 20;
 /// How long a launch of Intel's benchmarks may take.
@@ -35,7 +35,7 @@ enum Timer {
 impl Timer {
     fn find(field: &Field<'_>, mpi: &Mpi) -> Result<Self, String> {
         Ok(match mpi.kind {
-            Kind::OpenMpi => Self::Driver(Driver::compile(field.root, mpi)?),
+            Kind::OpenMpi | Kind::OpenMpi4 => Self::Driver(Driver::compile(field.root, mpi)?),
             Kind::Mpich | Kind::Intel => Self::Benchmarks(Benchmarks::find(field.root)?),
         })
     }
@@ -57,19 +57,39 @@ impl Timer {
                 driver.times(&mut launch, sizes)
             }
             Self::Benchmarks(benchmarks) => {
-                let folder = tempfile::tempdir().map_err(|error| error.to_string())?;
-                let file = write(sizes, folder.path())?;
-                let calls = if spins(mpi, nranks) { &SPINNING_CALLS[..] } else { &[] };
-                let mut launch = benchmarks.launch(mpi, nranks, variables, &[op], &file, calls);
-                let rows = read(&within(&mut launch, LONGEST)?.stdout);
-                let found: Vec<u64> = rows.iter().filter_map(|(bytes, _)| *bytes).collect();
-                if found != sizes {
-                    return Err(format!("of the sizes {sizes:?} {found:?} were timed"));
+                let calls = if spins(mpi, nranks) { [SPINNING_CALLS; 2] } else { CALLS };
+                let launched = |sizes: &Lengths<'_>, calls: &[&str]| {
+                    let variables = variables.clone();
+                    let mut launch = benchmarks.launch(mpi, nranks, variables, &[op], sizes, calls);
+                    within(&mut launch, LONGEST).map(|printed| read(&printed.stdout))
+                };
+                let (listed, longer): (Vec<u64>, Vec<u64>) =
+                    sizes.iter().partition(|bytes| **bytes <= LISTED);
+                let mut rows = Vec::new();
+                if !listed.is_empty() {
+                    let folder = tempfile::tempdir().map_err(|error| error.to_string())?;
+                    let file = write(&listed, folder.path())?;
+                    rows.extend(launched(&Lengths::Listed(&file), &calls[0])?);
                 }
-                Ok(rows.into_iter().map(|(_, time)| time).collect())
+                if let (Some(first), Some(last)) = (longer.iter().min(), longer.iter().max()) {
+                    let powers = Lengths::Powers(first.ilog2()..=last.ilog2());
+                    rows.extend(launched(&powers, &calls[1])?);
+                }
+                in_order(sizes, &rows)
             }
         }
     }
+}
+
+/// The times of sizes, of all that were timed.
+fn in_order(sizes: &[u64], rows: &[(Option<u64>, f64)]) -> Result<Vec<f64>, String> {
+    let time = |bytes: &u64| {
+        let row = rows.iter().find(|(timed, _)| *timed == Some(*bytes));
+        let found: Vec<u64> = rows.iter().filter_map(|(bytes, _)| *bytes).collect();
+        row.map(|(_, time)| *time)
+            .ok_or_else(|| format!("of the sizes {sizes:?} {found:?} were timed"))
+    };
+    sizes.iter().map(time).collect()
 }
 
 pub(super) fn run(field: &Field<'_>) -> Result<(), String> {
@@ -126,11 +146,30 @@ fn sizes(field: &Field<'_>, mpi: &Mpi, op: &str, nranks: u32) -> Option<Vec<u64>
         "Allgather" | "Reduce_scatter_block" => bytes * u64::from(nranks),
         _ => bytes,
     };
-    let largest = if mpi.kind == Kind::OpenMpi { MOST } else { BENCHMARKED };
     let (able, too_large): (Vec<u64>, Vec<u64>) =
-        sizes.into_iter().partition(|bytes| whole(*bytes) <= MOST && *bytes <= largest);
+        sizes.into_iter().partition(|bytes| whole(*bytes) <= MOST);
     for bytes in too_large {
         println!("{name}, {op}, {nranks} ranks, {} for each is left out: too large", told(bytes));
     }
+    // Intel's benchmarks know no others of this length.
+    let (able, odd): (Vec<u64>, Vec<u64>) = able
+        .into_iter()
+        .partition(|bytes| mpi.kind.is_open_mpi() || *bytes <= LISTED || bytes.is_power_of_two());
+    for bytes in odd {
+        println!("{name}, {op}, {nranks} ranks, {} is left out: no power of two", told(bytes));
+    }
     (!able.is_empty()).then_some(able)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::in_order;
+
+    #[test]
+    fn every_size_has_its_own_time() {
+        let rows = [(Some(4), 0.5), (Some(0), 0.1), (Some(1 << 24), 9.0), (Some(1 << 25), 18.0)];
+        assert_eq!(in_order(&[4, 1 << 24], &rows), Ok(vec![0.5, 9.0]));
+        let why = in_order(&[4, 64], &rows).unwrap_err();
+        assert!(why.contains("[4, 64]"), "{why}");
+    }
 }

@@ -50,7 +50,7 @@ pub(super) fn run(field: &Field<'_>) -> Result<(), String> {
         let name = mpi.kind.name();
         // Intel's library runs what is compiled for MPICH.
         let built = match mpi.kind {
-            Kind::OpenMpi | Kind::Mpich => build(field.root, &source, mpi)?,
+            Kind::OpenMpi | Kind::OpenMpi4 | Kind::Mpich => build(field.root, &source, mpi)?,
             Kind::Intel => build(field.root, &source, &Mpi::install(field.root, Kind::Mpich)?)?,
         };
         let suite = Suite::read(field, mpi, built)?;
@@ -166,7 +166,7 @@ fn build(root: &Path, source: &Path, mpi: &Mpi) -> Result<PathBuf, String> {
         let mut configure = Command::new(source.join("configure"));
         configure.current_dir(folder).args(CONFIGURE);
         configure.arg(format!("--with-mpi={}", mpi.prefix.display()));
-        output(configure.arg(format!("CC={}", mpi.prefix.join("bin/mpicc").display())))?;
+        output(configure.arg(format!("CC={}", mpi.program("mpicc").display())))?;
         for part in ["util", "dtpools", "coll"] {
             let mut make = Command::new("make");
             // A test that an MPI cannot compile is missing, and fails without us, too.

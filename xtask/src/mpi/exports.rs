@@ -12,7 +12,7 @@ const PACKAGES: [&str; 4] = ["openmpi-bin", "libopenmpi-dev", "mpich", "libmpich
 
 /// Installs all and runs the test that uses them.
 pub(super) fn all(root: &Path) -> Result<(), String> {
-    for kind in Kind::ALL {
+    for kind in Kind::OF_PYPI {
         Mpi::install(root, kind)?;
     }
     of_debian()?;

@@ -2,6 +2,7 @@
 //! They do not look at results; the library does where it is told to verify them.
 
 use std::fs;
+use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant};
@@ -35,7 +36,7 @@ const LONGEST: u64 = 180;
 /// So many calls of a size, and no more megabytes in all.
 const CALLS: [&str; 2] = ["-iter", "50,64"];
 /// Seconds for a size at most.
-const SECONDS: &str = "5";
+const SECONDS: &str = "8";
 
 /// The program, wherever it runs.
 pub(super) struct Benchmarks(PathBuf);
@@ -46,14 +47,14 @@ impl Benchmarks {
         Ok(Self(Mpi::install(root, Kind::Intel)?.prefix.join("bin/IMB-MPI1")))
     }
 
-    /// A launch with each rank on a core of its own, as far as there are cores. `sizes` is a file with one on each line.
+    /// A launch with each rank on a core of its own, as far as there are cores.
     pub(super) fn launch(
         &self,
         mpi: &Mpi,
         nranks: u32,
         mut variables: Variables,
         ops: &[&str],
-        sizes: &Path,
+        sizes: &Lengths<'_>,
         calls: &[&str],
     ) -> Command {
         variables.push(mpi.path());
@@ -62,10 +63,27 @@ impl Benchmarks {
         command.args(["sh", "-c", &pinned, "sh"]).arg(&self.0);
         command.args(["-npmin", &nranks.to_string(), "-time", SECONDS, "-mem", "2"]);
         command.args(calls);
-        command.arg("-msglen").arg(sizes).args(ops);
+        match sizes {
+            Lengths::Listed(file) => command.arg("-msglen").arg(file),
+            Lengths::Powers(powers) => {
+                command.arg("-msglog").arg(format!("{}:{}", powers.start(), powers.end()))
+            }
+        };
+        command.args(ops);
         command
     }
 }
+
+/// The sizes that a launch times.
+pub(super) enum Lengths<'a> {
+    /// Those of a file with one on each line; in place of longer ones than [`LISTED`] they time that one again.
+    Listed(&'a Path),
+    /// 2 to the power of each, and no data.
+    Powers(RangeInclusive<u32>),
+}
+
+/// The longest that a file may have.
+pub(super) const LISTED: u64 = 4 << 20;
 
 /// Writes sizes for a launch.
 pub(super) fn write(sizes: &[u64], folder: &Path) -> Result<PathBuf, String> {
@@ -92,11 +110,12 @@ pub(super) fn read(text: &str) -> Vec<(Option<u64>, f64)> {
 
 pub(super) fn run(field: &Field<'_>) -> Result<(), String> {
     let benchmarks = Benchmarks::find(field.root)?;
-    let sizes = field.options.sizes.clone().unwrap_or_else(|| SIZES.to_vec());
+    let asked = field.options.sizes.clone().unwrap_or_else(|| SIZES.to_vec());
     let ops = field.options.ops.clone().unwrap_or_else(|| ALL.to_vec());
     let seconds = field.options.seconds.unwrap_or(LONGEST);
     let folder = tempfile::tempdir().map_err(|error| error.to_string())?;
-    let file = write(&sizes, folder.path())?;
+    let file = write(&asked, folder.path())?;
+    let sizes = Lengths::Listed(&file);
     let mut table = Table::new(&[
         "MPI",
         "op",
@@ -109,9 +128,10 @@ pub(super) fn run(field: &Field<'_>) -> Result<(), String> {
     ]);
     let mut failures = 0;
     for mpi in &field.mpis {
-        if mpi.kind == Kind::OpenMpi {
+        if mpi.kind.is_open_mpi() {
             println!(
-                "openmpi is left out: the benchmarks are compiled for MPICH's binary interface"
+                "{} is left out: the benchmarks are compiled for MPICH's binary interface",
+                mpi.kind.name()
             );
             continue;
         }
@@ -121,9 +141,9 @@ pub(super) fn run(field: &Field<'_>) -> Result<(), String> {
                     let begun = Instant::now();
                     let variables = field.variables(mpi, mode);
                     let mut launch =
-                        benchmarks.launch(mpi, nranks, variables, &[op], &file, &CALLS);
+                        benchmarks.launch(mpi, nranks, variables, &[op], &sizes, &CALLS);
                     let ended = within(&mut launch, Duration::from_secs(seconds));
-                    let rows = if *op == "Barrier" { 1 } else { sizes.len() };
+                    let rows = if *op == "Barrier" { 1 } else { asked.len() };
                     let (result, report) = judged(ended, rows, mode);
                     if let Err(why) = &result {
                         failures += 1;

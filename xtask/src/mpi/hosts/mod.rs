@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use super::cells::Cells;
 use super::driver::{Driver, Share};
-use super::programs::{GRACE, LONGEST, NAMES, compile, judged, variables};
+use super::programs::{GRACE, LONGEST, compile, judged, variables};
 use super::pypi::{Kind, Mpi};
 use super::table::Table;
 use super::{Field, cores};
@@ -48,7 +48,7 @@ pub(super) fn run(field: &Field<'_>) -> Result<(), String> {
     }
     println!("\n{}", table.text());
     let mut cells = Cells::default();
-    for mpi in field.mpis.iter().filter(|mpi| mpi.kind == Kind::OpenMpi) {
+    for mpi in field.mpis.iter().filter(able) {
         times(field, mpi, &mut cells)?;
     }
     if !cells.is_empty() {
@@ -75,7 +75,7 @@ fn programs(
     let programs = compile(field.root, mpi)?;
     let hosts = Hosts::new(number, field.options.rate.as_deref())?;
     let mut failures = 0;
-    for (name, program) in NAMES.iter().zip(&programs) {
+    for (name, program) in &programs {
         for mode in field.modes() {
             let begun = Instant::now();
             let through = field.preload.command(mode)?;
@@ -154,14 +154,18 @@ fn times(field: &Field<'_>, mpi: &Mpi, cells: &mut Cells) -> Result<(), String> 
     let sizes = field.options.sizes.clone().unwrap_or_else(|| SIZES.to_vec());
     let hosts = Hosts::new(2, field.options.rate.as_deref())?;
     let driver = Driver::compile(field.root, mpi)?;
-    let ranks = format!("{TIMED} + {TIMED}");
+    // Those that do not leave the core have one each, unless whoever asks for more waits for it.
+    let own = if mpi.kind.yields() { TIMED } else { (cores() / hosts.number()).max(1) };
+    let asked = field.options.ranks.as_ref().and_then(|all| all.first());
+    let each = asked.map_or(own, |nranks| (nranks / hosts.number()).max(1));
+    let ranks = format!("{each} + {each}");
     for _ in 0..field.options.launches {
         for mode in field.compared() {
             let mut variables = field.preload.variables(mode, false);
             // There are more ranks than cores, which the launcher is not to know.
             variables.extend(mpi.kind.patience());
             let through = field.preload.command(mode)?;
-            let mut line = line(mpi, &hosts, TIMED, through.as_deref(), &variables);
+            let mut line = line(mpi, &hosts, each, through.as_deref(), &variables);
             line.extend(driver.line(Share::Whole, "Allreduce", &sizes));
             let found = driver.times(&mut on(&hosts, mpi, field.root, &line), &sizes);
             cells.add(mpi.kind.name(), "Allreduce", &ranks, &sizes, mode, found);
@@ -199,7 +203,7 @@ fn line(
     variables: &[(String, String)],
 ) -> Vec<String> {
     let (agent, nranks) = (shown(&hosts.agent()), hosts.number() * each);
-    let launcher = shown(&mpi.prefix.join("bin/mpiexec"));
+    let launcher = shown(&mpi.program("mpiexec"));
     let (ours, others): (Vec<_>, Vec<_>) =
         variables.iter().cloned().partition(|(name, _)| FLAGS.iter().any(|(ours, _)| ours == name));
     let mut line: Vec<String> = match through {
@@ -216,11 +220,13 @@ fn line(
         None => vec![launcher],
     };
     let words = match mpi.kind {
-        Kind::OpenMpi => {
+        Kind::OpenMpi | Kind::OpenMpi4 => {
+            let agent_of =
+                if mpi.kind == Kind::OpenMpi { "--prtemca plm_ssh" } else { "--mca plm_rsh" };
             let slots: Vec<String> =
                 hosts.addresses().iter().map(|address| format!("{address}:{each}")).collect();
             format!(
-                "--prtemca plm_ssh_agent {agent} --host {} --bind-to none --mca pml ob1 \
+                "{agent_of}_agent {agent} --host {} --bind-to none --mca pml ob1 \
                  --mca btl tcp,sm,self --mca btl_tcp_if_include {NETWORK}.0/24",
                 slots.join(",")
             )

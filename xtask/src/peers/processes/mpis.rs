@@ -50,7 +50,7 @@ pub(super) fn find(root: &Path) -> Result<Vec<Mpi>, String> {
 fn name(kind: Kind, said: &str) -> Result<String, String> {
     let (name, before) = match kind {
         Kind::Intel => ("Intel MPI", "Version "),
-        Kind::OpenMpi => ("Open MPI", "(Open MPI) "),
+        Kind::OpenMpi | Kind::OpenMpi4 => ("Open MPI", "(Open MPI) "),
         Kind::Mpich => ("MPICH", "Version: "),
     };
     let after = said.split_once(before).map(|(_, after)| after);
@@ -74,7 +74,7 @@ impl Mpi {
         // It binds no rank: the driver does it.
         let mut command = self.installed.launcher();
         if let Some(setting) = forced {
-            if self.installed.kind == Kind::OpenMpi {
+            if self.installed.kind.is_open_mpi() {
                 command.args(["--mca", "coll_tuned_use_dynamic_rules", "1"]);
                 command.args(["--mca", setting.name, &setting.value]);
             } else {
@@ -110,7 +110,7 @@ impl Mpi {
                 };
                 Ok((1..=last).map(|preset| Setting { name, value: preset.to_string() }).collect())
             }
-            Kind::OpenMpi => {
+            Kind::OpenMpi | Kind::OpenMpi4 => {
                 let (name, values) = tuned(op).ok_or_else(no_such)?;
                 let values = values.split(' ');
                 Ok(values.map(|value| Setting { name, value: value.to_owned() }).collect())

@@ -1,0 +1,53 @@
+//! Programs in Fortran, whose calls are taken, and none of them twice.
+
+use crate::installed::{Mpi, all};
+use crate::launched::{Compiled, row, taken};
+
+/// MPICH's keep their cores.
+const RANKS: u32 = 2;
+
+#[test]
+fn calls_of_fortran_are_taken_once() {
+    for mpi in all() {
+        if let Err(why) = with_and_without_f08(&mpi) {
+            println!("skipped: {why}");
+        }
+    }
+}
+
+/// Runs the program, or says why there is none.
+fn with_and_without_f08(mpi: &Mpi) -> Result<(), String> {
+    // With `mpi_f08` there are two allreduces more, and a broadcast.
+    for (flags, more) in [(&[][..], [0, 0]), (&["-DF08"][..], [2, 1])] {
+        let program = Compiled::of_fortran(mpi, flags)?;
+        for mode in ["on", "verify"] {
+            let variables = [("ROUNDELAY_MPI_TAKE", "all"), ("ROUNDELAY_MPI", mode)];
+            let text = program.taken(RANKS, &variables);
+            let name = format!("{}, {mode}, {flags:?}", program.name());
+            let [allreduces, bcasts] = [5 + more[0], 6 + more[1]];
+            let said = format!("OK: Allreduce {allreduces}, Bcast {bcasts}\n");
+            assert!(text.contains(&said), "{name}:\n{text}");
+            // One of the broadcasts has a root that is none.
+            for (what, calls, ours) in [
+                ("Allreduce", allreduces, allreduces),
+                ("Allgather", 4, 4),
+                ("Reduce_scatter_block", 4, 4),
+                ("Bcast", bcasts, bcasts - 1),
+                ("Reduce", 4, 4),
+                ("Scatter", 4, 4),
+                ("Gather", 4, 4),
+                ("Alltoall", 2, 2),
+            ] {
+                let line = row(&text, what);
+                let all = format!("roundelay: {what} {calls} calls, ");
+                assert!(line.starts_with(&all) && taken(line) == ours, "{name}: {line}");
+                // The report is made once, whoever ends MPI.
+                assert_eq!(text.matches(&all).count(), 1, "{name}:\n{text}");
+            }
+            assert!(taken(row(&text, "Barrier")) >= 3, "{name}: {}", row(&text, "Barrier"));
+        }
+        let text = program.taken(RANKS, &[("ROUNDELAY_MPI", "off"), ("ROUNDELAY_REPORT", "0")]);
+        assert!(text.contains("OK: ") && !text.contains("roundelay"), "{text}");
+    }
+    Ok(())
+}
