@@ -99,7 +99,6 @@ pub(super) mod one_device {
         let of = proved("RingAllReduce", 3);
         let case = case(&of, sums(1003), Form::Loops);
         let kernel = case.kernel().expect("a kernel");
-        build::kernel(&kernel, 1);
         let world = CudaWorld::on(&[0], 3).expect("a world");
         let options = CudaOptions::new().deadline(WHY);
         let mut plan = CudaPlan::of_kernel(&world, kernel, 1003, options).expect("a plan");
@@ -170,7 +169,6 @@ pub(super) mod one_device {
             let options = CudaOptions::new().form(best.form).protocol(best.protocol);
             let kind = (DType::F32.into(), ReduceOp::Sum);
             let kernel = options.kernel(algorithm, &proved, kind, Callers::One).expect("a kernel");
-            build::kernel(&kernel, 1);
             let plan = choice.plan(&world, 1003, DType::F32, ReduceOp::Sum).expect("a plan");
             assert_eq!(plan.kernel().text, kernel.text);
             let estimate = plan.estimate(&gpu, false);

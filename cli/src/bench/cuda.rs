@@ -3,6 +3,7 @@
 use std::time::Instant;
 
 use roundelay_core::diagnostics::Diagnostic;
+use roundelay_core::emit::cuda::{Form, Protocol};
 use roundelay_core::ids::RankId;
 use roundelay_kernels::cuda::{CudaPlan, CudaWorld, Driven, Error, Rooms};
 use roundelay_kernels::grid::{Buffers, Gpu};
@@ -196,8 +197,12 @@ impl<'a> Bench<'a> {
             CudaWorld::finish(&stream)?;
             Ok(begun.elapsed().as_secs_f64())
         };
-        let mut rows =
-            vec![self.row(subject.name.clone(), subject, &mut plan, by_launch, often)?];
+        let name = match (plan.kernel().form, plan.kernel().spec.protocol) {
+            (Form::Table, _) => format!("{}, table", subject.name),
+            (Form::Loops, Protocol::Ll) => format!("{}, ll", subject.name),
+            _ => subject.name.clone(),
+        };
+        let mut rows = vec![self.row(name.clone(), subject, &mut plan, by_launch, often)?];
         if flags.graph {
             // The graph is made before the clock starts.
             let often = |plan: &mut CudaPlan, rooms: &mut Rooms, in_place, runs| {
@@ -209,7 +214,7 @@ impl<'a> Bench<'a> {
                 graph.wait()?;
                 Ok(begun.elapsed().as_secs_f64())
             };
-            let name = format!("{}, by a graph", subject.name);
+            let name = format!("{name}, by a graph");
             rows.push(self.row(name, subject, &mut plan, by_graph, often)?);
         }
         if self.world.names().count() == 1 {
@@ -222,7 +227,7 @@ impl<'a> Bench<'a> {
                 CudaWorld::finish(&stream)?;
                 Ok(begun.elapsed().as_secs_f64())
             };
-            let name = format!("{}, driven from the host", subject.name);
+            let name = format!("{name}, driven from the host");
             rows.push(self.row(name, subject, &mut plan, None, often)?);
         }
         Ok(rows)

@@ -12,8 +12,17 @@ pub(super) struct Time {
     /// Microseconds.
     pub(super) micros: f64,
     pub(super) percent_of_floor: Option<f64>,
+    /// Microseconds, by the model.
+    pub(super) predicted: Option<f64>,
     /// None where results were not looked at.
     pub(super) wrong: Option<u64>,
+}
+
+impl Time {
+    /// Whether the host issued op by op.
+    pub(super) fn is_driven(&self) -> bool {
+        self.name.ends_with("driven from the host")
+    }
 }
 
 pub(super) struct Figures {
@@ -67,6 +76,7 @@ impl Figures {
                 size: number(row, "size")? as u64,
                 micros: number(place, "time")?,
                 percent_of_floor: row["percent_of_floor"].as_f64(),
+                predicted: row["predicted"].as_f64(),
                 wrong: place["nwrong"].as_u64(),
             });
         }
@@ -86,8 +96,9 @@ impl Figures {
             }
             let name = line["version"].as_str().unwrap_or(peer).to_owned();
             let (size, wrong) = (number(&line, "size")? as u64, number(&line, "wrong")? as u64);
-            let (micros, percent_of_floor) = (number(&line, "time")?, None);
-            self.times.push(Time { name, size, micros, percent_of_floor, wrong: Some(wrong) });
+            let micros = number(&line, "time")?;
+            let (percent_of_floor, predicted, wrong) = (None, None, Some(wrong));
+            self.times.push(Time { name, size, micros, percent_of_floor, predicted, wrong });
         }
         Ok(())
     }
@@ -98,6 +109,20 @@ impl Figures {
         sizes.sort_unstable();
         sizes.dedup();
         sizes
+    }
+
+    /// Those of our kernels at a size, however they are launched, of the algorithm of that name or of all.
+    pub(super) fn ours<'a>(
+        &'a self,
+        algorithm: Option<&'a str>,
+        size: u64,
+    ) -> impl Iterator<Item = &'a Time> {
+        let is = move |time: &&Time| {
+            let name = time.name.split(", ").next().unwrap_or_default();
+            let wanted = algorithm.map_or(name.ends_with("AllReduce"), |wanted| name == wanted);
+            time.size == size && wanted && !time.is_driven()
+        };
+        self.times.iter().filter(is)
     }
 
     /// The time of one at a size.
@@ -161,7 +186,7 @@ pub(super) mod tests {
     pub(in super::super) fn report(size: u64, mesh: f64, ring: f64, wrong: u64) -> String {
         let row = |algo: &str, time: f64, share: f64, wrong: u64| {
             serde_json::json!({
-                "algo": algo, "size": size, "percent_of_floor": share,
+                "algo": algo, "size": size, "percent_of_floor": share, "predicted": time / 2.0,
                 "out_of_place": { "time": time, "nwrong": wrong }
             })
         };

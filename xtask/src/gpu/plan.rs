@@ -19,8 +19,12 @@ const UNCHECKED: u64 = 128 << 20;
 /// How long a wait may last below a sanitizer, which makes kernels a hundred times slower.
 const PATIENCE: &str = "600";
 const SANITIZER: &str = "compute-sanitizer";
-/// Algorithms whose times are taken.
-const OURS: [&str; 3] = ["MeshAllReduce", "OneShotMeshAllReduce", "RingAllReduce"];
+/// Kernels whose times are taken, and up to which size: what the optimizer makes of a mesh, the author's loops, and slots of lines.
+const OURS: [(&[&str], u64); 3] = [
+    (&["MeshAllReduce", "--form", "table"], u64::MAX),
+    (&["RingAllReduce,MeshAllReduce"], u64::MAX),
+    (&["PushedOneShotAllReduce,PushedMeshAllReduce", "--protocol", "ll"], 256 << 10),
+];
 
 /// Sizes of one call of `bench`, bytes a rank: from the first to the last by a factor of 4.
 type Sizes = [u64; 2];
@@ -203,12 +207,12 @@ impl Setup {
         Ok(command)
     }
 
-    /// Times of ours, with the schedules that the host drives and the floor; a process for each row of sizes, as one
-    /// tells its figures when it ends.
+    /// Times of ours, by launches and by graphs, with the schedules that the host drives and the floor; a process for each
+    /// row of sizes and each kind of kernel, as one tells its figures when it ends.
     fn bench(&self, sizes: &[Sizes]) -> Vec<Command> {
-        let row = |[first, last]: &Sizes| {
+        let row = |[first, last]: &Sizes, kernels: &[&str]| {
             let mut command = self.ours(&self.programs.bench);
-            command.args(["bench", &OURS.join(","), "--format", "json"]);
+            command.arg("bench").args(kernels).args(["--graph", "--format", "json"]);
             command.args(["--device", &format!("cuda:{}", self.device)]);
             command.args(["--nranks", &self.nranks.to_string(), "-f", "4"]);
             command.args(["-b", &first.to_string(), "-e", &last.to_string()]);
@@ -220,7 +224,11 @@ impl Setup {
             }
             command
         };
-        sizes.iter().map(row).collect()
+        let kinds = |sizes: &Sizes| {
+            let sizes = *sizes;
+            OURS.iter().filter(move |(_, most)| sizes[1] <= *most).map(move |(k, _)| (sizes, *k))
+        };
+        sizes.iter().flat_map(kinds).map(|(sizes, kernels)| row(&sizes, kernels)).collect()
     }
 
     /// Times of a peer at all these sizes, those of the first rows first: it tells each figure as soon as it has it.
@@ -306,6 +314,6 @@ mod tests {
         };
         assert!(of(true).contains(r#""-b" "4096" "-e" "4194304""#), "{}", of(true));
         // A result of 2 GiB in all takes the host longer to check than the step has.
-        assert_eq!(of(false).matches(r#""--check" "0""#).count(), 2, "{}", of(false));
+        assert_eq!(of(false).matches(r#""--check" "0""#).count(), 4, "{}", of(false));
     }
 }
