@@ -89,35 +89,6 @@ impl Mpi {
         assert!(done.status.success(), "{}: {command:?}:\n{said}", self.name);
     }
 
-    /// Compiles a program of Fortran, or says why there is none.
-    pub(crate) fn compile_fortran(
-        &self,
-        flags: &[&str],
-        source: &Path,
-        program: &Path,
-    ) -> Result<(), String> {
-        let (None, "mpicc", Some(kind)) = (
-            &self.prefix,
-            self.compiler.file_stem().unwrap_or_default().to_str().unwrap_or_default(),
-            self.compiler.extension(),
-        ) else {
-            return Err(format!("{} comes without modules of Fortran", self.name));
-        };
-        let compiler = format!("mpif90.{}", kind.display());
-        let (Some(compiler), Some(_)) = (on_path(&compiler), on_path("gfortran")) else {
-            return Err(format!("{} without {compiler} and gfortran", self.name));
-        };
-        let folder = program.parent().expect("a folder for the tests");
-        let mut command = Command::new(compiler);
-        // Buffers of all types go to functions that have no interface, which compilers doubt.
-        command.args(["-cpp", "-O1", "-w", "-fallow-argument-mismatch"]).args(flags);
-        command.arg("-J").arg(folder).arg(source).arg("-o").arg(program);
-        let done = command.output().unwrap_or_else(|error| panic!("{command:?}: {error}"));
-        let said = String::from_utf8_lossy(&done.stderr);
-        assert!(done.status.success(), "{}: {command:?}:\n{said}", self.name);
-        Ok(())
-    }
-
     /// Runs a program on so many ranks; what it prints, and whether it ends well.
     pub(crate) fn run(&self, program: &Path, nranks: u32, args: &[&str]) -> (bool, String) {
         self.run_with(&[], program, nranks, args)

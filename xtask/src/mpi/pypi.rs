@@ -195,7 +195,7 @@ impl Mpi {
         for (name, value) in variables {
             match self.kind {
                 Kind::OpenMpi | Kind::OpenMpi4 => {
-                    args.extend(["-x".to_owned(), format!("{name}={value}")])
+                    args.extend(["-x".to_owned(), format!("{name}={value}")]);
                 }
                 Kind::Mpich | Kind::Intel => {
                     args.extend(["-genv".to_owned(), name.clone(), value.clone()]);

@@ -47,11 +47,17 @@ pub(crate) fn compiled(name: &str) -> Vec<Compiled> {
 }
 
 impl Compiled {
-    /// The program of Fortran; why there is none where MPI or the machine has nothing to compile it.
-    pub(crate) fn of_fortran(mpi: &Mpi, flags: &[&str]) -> Result<Self, String> {
+    /// A program that something else compiles into a file of a folder.
+    ///
+    /// # Errors
+    /// Why there is none.
+    pub(crate) fn by(
+        mpi: &Mpi,
+        compile: impl FnOnce(&Path) -> Result<(), String>,
+    ) -> Result<Self, String> {
         let folder = tempfile::tempdir().expect("a folder for the tests");
-        let program = folder.path().join("fortran");
-        mpi.compile_fortran(flags, &source("fortran.f90"), &program)?;
+        let program = folder.path().join("program");
+        compile(&program)?;
         Ok(Self { mpi: mpi.clone(), program, _folder: folder })
     }
 
