@@ -144,8 +144,8 @@ fn a_dry_run_predicts_what_launches_take() {
         "65536",
     ]);
     let number = |row: &serde_json::Value, key: &str| row[key].as_f64().expect("a number");
-    for size in [1024.0, 67_108_864.0] {
-        let of_size: Vec<_> = rows.iter().filter(|row| number(row, "size") == size).collect();
+    for size in [1 << 10, 64 << 20] {
+        let of_size: Vec<_> = rows.iter().filter(|row| row["size"] == size).collect();
         let forms: Vec<_> = of_size
             .iter()
             .map(|row| (row["algo"].as_str(), row["form"].as_str(), row["protocol"].as_str()))
@@ -163,7 +163,7 @@ fn a_dry_run_predicts_what_launches_take() {
         let fastest: Vec<_> = of_size.iter().filter(|row| row["fastest"] == true).collect();
         let least =
             of_size.iter().map(|row| number(row, "predicted")).fold(f64::INFINITY, f64::min);
-        assert!(!fastest.is_empty() && fastest.iter().all(|row| number(row, "predicted") == least));
+        assert!(!fastest.is_empty() && fastest.iter().all(|row| number(row, "predicted") <= least));
         for row in &of_size {
             let parts = ["launch", "moving", "latency", "signals"].map(|key| number(row, key));
             let all: f64 = parts.iter().sum();

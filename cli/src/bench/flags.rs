@@ -22,6 +22,7 @@ there: ranks are no devices, and one command runs them all.";
 
 #[derive(Args)]
 #[command(after_help = LETTERS)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag of the command line")]
 pub(crate) struct BenchFlags {
     /// Algorithms of the library, .coll files, and programs for MSCCL (.xml) or MSCCL++ (.json), separated by commas or
     /// blanks

@@ -52,7 +52,7 @@ impl Figures {
         };
         for record in records {
             let read = |figures: &mut Self, text: &str| match record.name.as_str() {
-                "bench" | "bench, rest" => figures.bench(text),
+                "bench" | "more bench" => figures.bench(text),
                 name if PEERS.iter().any(|(peer, _)| *peer == name) => figures.peer(name, text),
                 _ => Ok(()),
             };
@@ -220,7 +220,7 @@ pub(super) mod tests {
                 Verdict::Skipped("one rank".to_owned()),
                 &["{\"skipped\": \"one rank\"}"],
             ),
-            record("bench, rest", Verdict::Ok, &[&report(64 << 20, 1200.0, 4000.0, 0)]),
+            record("more bench", Verdict::Ok, &[&report(64 << 20, 1200.0, 4000.0, 0)]),
         ];
         let figures = Figures::of(8, &records);
         assert_eq!(figures.sizes(), [1 << 10, 64 << 20]);

@@ -97,7 +97,7 @@ pub(crate) fn run(given: &[&str]) -> Result<(), String> {
     let setup = if args.rehearse {
         rehearse::setup(programs, &out)?
     } else {
-        Setup::new(programs, &out, args.device, args.quick)?
+        Setup::new(programs, &out, args.device, args.quick)
     };
     let pages = pages(&setup, &out, args.built.is_some());
     let total = Duration::from_secs(setup.total());
@@ -123,7 +123,9 @@ fn pages(setup: &Setup, out: &Path, built: bool) -> Vec<PathBuf> {
 fn write(setup: &Setup, records: &[Record], pages: &[PathBuf]) -> Result<(), String> {
     let figures = figures::Figures::of(setup.nranks, records);
     let page = page::render(&figures, records, setup.rehearsal);
-    for path in pages {
+    // Without a figure the book keeps what it has.
+    let many = if figures.device.is_some() { pages.len() } else { 1 };
+    for path in &pages[..many] {
         std::fs::write(path, &page).map_err(|error| format!("{}: {error}", path.display()))?;
     }
     figures.verdict()
