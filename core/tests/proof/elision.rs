@@ -13,7 +13,7 @@ use crate::proof::oracle::judge;
 use crate::proof::random::some;
 
 /// Programs tried; `ROUNDELAY_CASES` asks for another number.
-const CASES: u64 = 600;
+const CASES: u64 = 1_100;
 
 fn right(schedule: &Schedule, callers: Callers) -> bool {
     verify_called(schedule, Signals::default(), callers).is_ok()
