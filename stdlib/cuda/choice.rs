@@ -7,14 +7,11 @@ use roundelay_core::emit::cuda::{Element, Form, Protocol};
 use roundelay_core::program::Configured;
 use roundelay_core::prove;
 use roundelay_core::verify::{Callers, Proved};
-use roundelay_kernels::cuda::{CudaOptions, CudaPlan, CudaWorld, Error};
-use roundelay_kernels::grid::{self, Estimate, Gpu, LaunchShape};
+use roundelay_kernels::cuda::{CudaOptions, CudaPlan, CudaWorld, Error, Outlook};
+use roundelay_kernels::grid::{Estimate, Gpu};
 
 use crate::select::{Refused, library, size, time};
 use crate::{Algorithm as _, Collective, ReduceOp};
-
-/// What the loads of a multiprocessor have under way at once in kernels that NVRTC compiles.
-const IN_FLIGHT: u32 = 56 << 10;
 
 /// The predicted times of all kernels of the library for one collective and size on one GPU, the fastest first, and those that
 /// do not exist, with the reason.
@@ -132,19 +129,10 @@ fn row(
 ) -> Result<KernelRow, Error> {
     let options = CudaOptions::new().form(form).protocol(protocol);
     let kernel = options.kernel(algorithm, proved, (element, op), Callers::One)?;
-    let streams = kernel.schedule.streams.len() as u64;
-    let worth = grid::worth(&kernel.schedule, count, element.size());
-    let parts = grid::parts(&[(streams, gpu.multiprocessors.into())], None, worth);
-    let parts = parts.map_err(|grid::Crowded { streams, ctas, holds, .. }| Error::NotResident {
-        kernel: kernel.name.clone(),
-        ranks: kernel.schedule.nranks,
-        streams,
-        ctas,
-        holds,
-    })?;
-    let shape = LaunchShape { parts, in_flight: IN_FLIGHT, graph: false };
+    let shape = Outlook::expected_shape(&kernel, count, gpu, options)?;
     let estimate = Estimate::of(&kernel, count, gpu, shape);
     let (algorithm, protocol) = (algorithm.name().to_owned(), kernel.spec.protocol);
+    let parts = shape.parts;
     Ok(KernelRow { algorithm, form, protocol, parts, estimate })
 }
 

@@ -7,9 +7,9 @@ use super::compile::{Target, fit};
 use super::device::failed;
 use super::error::Error;
 use super::options::CudaOptions;
-use super::plan::{CudaPlan, check_threads};
+use super::plan::{CudaPlan, check_threads, resident_parts};
 use super::world::CudaWorld;
-use crate::grid::{self, Crowded, Estimate, Gpu, LaunchShape};
+use crate::grid::{Estimate, Gpu, LaunchShape};
 
 /// What a GPU of the model is compiled for.
 const ARCH: &str = "sm_90";
@@ -44,24 +44,42 @@ impl Outlook {
         let threads = check_threads(options.threads)?;
         let target = Target { threads, ..Target::new(ARCH.parse()?) };
         let fitted = fit(&kernel.text, &kernel.name, &target)?;
-        let ctas = fitted.target.ctas;
-        let streams = kernel.schedule.streams.len() as u64;
-        let holds = u64::from(gpu.multiprocessors) * u64::from(ctas);
-        let worth = grid::worth(&kernel.schedule, count, kernel.spec.element.size());
-        let wanted = options.parts.map(std::num::NonZeroU32::get);
-        let parts = grid::parts(&[(streams, holds)], wanted, worth);
-        let parts = parts.map_err(|Crowded { streams, ctas, holds, .. }| Error::NotResident {
-            kernel: kernel.name.clone(),
-            ranks: kernel.schedule.nranks,
-            streams,
-            ctas,
-            holds,
-        })?;
-        let shape = LaunchShape { parts, in_flight: fitted.target.block_in_flight(), graph };
+        let (ctas, shape) =
+            (fitted.target.ctas, shape(kernel, count, gpu, options, &fitted.target)?);
+        let shape = LaunchShape { graph, ..shape };
         let registers = fitted.compiled.resources(&kernel.name).map_or(0, |used| used.registers);
         let estimate = Estimate::of(kernel, count, gpu, shape);
         Ok(Self { shape, ctas, registers, estimate })
     }
+
+    /// How `kernel` would be launched there without a graph, before anything is compiled: a multiprocessor holds one CTA, which
+    /// has as much under way as two would have.
+    ///
+    /// # Errors
+    /// E0418 where the GPU would not hold all CTAs at once.
+    pub fn expected_shape(
+        kernel: &Kernel,
+        count: u64,
+        gpu: &Gpu,
+        options: CudaOptions,
+    ) -> Result<LaunchShape, Error> {
+        shape(kernel, count, gpu, options, &Target::new(ARCH.parse()?))
+    }
+}
+
+/// How a kernel that was compiled for `target` is launched with all ranks on one `gpu`.
+fn shape(
+    kernel: &Kernel,
+    count: u64,
+    gpu: &Gpu,
+    options: CudaOptions,
+    target: &Target,
+) -> Result<LaunchShape, Error> {
+    let streams = kernel.schedule.streams.len() as u64;
+    let holds = u64::from(gpu.multiprocessors) * u64::from(target.ctas);
+    let nranks = kernel.schedule.nranks;
+    let parts = resident_parts(kernel, count, options, &[(streams, holds)], |_| nranks)?;
+    Ok(LaunchShape { parts, in_flight: target.block_in_flight(), graph: false })
 }
 
 impl CudaWorld {

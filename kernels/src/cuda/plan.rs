@@ -179,12 +179,8 @@ impl CudaPlan {
             let streams = world.placement.groups(at, &facts.groups).len() as u64;
             rooms.push((streams, functions.resident(device)?));
         }
-        let worth = grid::worth(&kernel.schedule, count, kernel.spec.element.size());
-        let wanted = options.parts.map(std::num::NonZeroU32::get);
-        grid::parts(&rooms, wanted, worth).map_err(|Crowded { device, streams, ctas, holds }| {
-            let ranks = world.placement.ranks(device).len() as u32;
-            Error::NotResident { kernel: kernel.name.clone(), ranks, streams, ctas, holds }
-        })
+        let ranks = |device| world.placement.ranks(device).len() as u32;
+        resident_parts(kernel, count, options, &rooms, ranks)
     }
 
     /// How many CTAs share the work of each stream of a rank.
@@ -228,6 +224,23 @@ impl CudaPlan {
 pub(super) fn check_threads(given: u32) -> Result<u32, Error> {
     let can_be = given > WALKERS && given <= MOST_THREADS && given.is_multiple_of(32);
     if can_be { Ok(given) } else { Err(Error::BadThreads { given }) }
+}
+
+/// How many CTAs share a stream: as many as `options` want, or as all devices hold and the data is worth. `rooms` has the streams
+/// of each device and the CTAs that it holds, `ranks` says how many ranks a device has.
+pub(super) fn resident_parts(
+    kernel: &Kernel,
+    count: u64,
+    options: CudaOptions,
+    rooms: &[(u64, u64)],
+    ranks: impl Fn(usize) -> u32,
+) -> Result<u32, Error> {
+    let worth = grid::worth(&kernel.schedule, count, kernel.spec.element.size());
+    let wanted = options.parts.map(std::num::NonZeroU32::get);
+    grid::parts(rooms, wanted, worth).map_err(|Crowded { device, streams, ctas, holds }| {
+        let (kernel, ranks) = (kernel.name.clone(), ranks(device));
+        Error::NotResident { kernel, ranks, streams, ctas, holds }
+    })
 }
 
 fn fitted(kernel: &Kernel, device: &Device, devices: usize, threads: u32) -> Result<Fitted, Error> {
