@@ -66,6 +66,9 @@ struct SameOrder {
     for_all_counts: Same,
     /// Equal to `for_all_counts`: where a message is cut moves its elements to other pieces, as another count does.
     for_all_chunkings: Same,
+    /// Between a run in place and one out of place, where these may differ.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    in_both_modes: Option<Same>,
     #[serde(skip_serializing_if = "Option::is_none")]
     witness: Option<Witness>,
 }
@@ -75,6 +78,8 @@ struct Witness {
     ranks: [u32; 2],
     piece: String,
     orders: [String; 2],
+    /// Whether the two differ in place only.
+    in_place: bool,
 }
 
 /// The distance from the best where each rank has one port each way and every pair of ranks is linked.
@@ -161,10 +166,12 @@ impl Certificate {
             on_all_ranks: reduction.ranks.into(),
             for_all_counts: reduction.pieces.into(),
             for_all_chunkings: reduction.pieces.into(),
+            in_both_modes: proof.one_mode.is_some().then(|| reduction.modes.into()),
             witness: reduction.witness.as_ref().map(|witness| Witness {
                 ranks: witness.ranks.map(|rank| rank.0),
                 piece: witness.piece.clone(),
                 orders: witness.orders.clone(),
+                in_place: witness.in_place,
             }),
         });
         Self {
@@ -261,6 +268,12 @@ impl Certificate {
                 "order of reduction for all counts and pieces: {}",
                 order.for_all_counts.text()
             ));
+            if let Some(modes) = order.in_both_modes {
+                lines.push(format!(
+                    "order of reduction in place and out of place: {}",
+                    modes.text()
+                ));
+            }
         }
         if with_ideal && n > 1 {
             let Ideal { units, least_units, steps, least_steps, .. } = self.ideal;

@@ -4,35 +4,34 @@
 use std::collections::HashMap;
 
 use super::layout::Cells;
-use super::memory::Memory;
+use super::replay::ModeState;
 use super::values::{Commuted, ValueId};
 use crate::ids::RankId;
 use crate::rational::Rat;
 use crate::schedule::{Buffer, Schedule};
 
-/// What the outputs of a replay hold.
-pub(super) struct Results<'a, F: Fn(RankId) -> u32> {
+/// What the outputs of a replay hold, in one mode.
+pub(super) struct Results<'a> {
     pub(super) schedule: &'a Schedule,
     pub(super) cells: &'a Cells,
-    pub(super) memory: &'a Memory,
-    /// Where a rank's output begins.
-    pub(super) first: F,
+    pub(super) state: &'a ModeState,
 }
 
-impl<F: Fn(RankId) -> u32> Results<'_, F> {
+impl Results<'_> {
     /// The cells of a rank's output.
     pub(super) fn of(&self, rank: RankId) -> &[ValueId] {
         let units = self.schedule.units(Buffer::Output, rank).floor() as u32;
         let len = (units * self.cells.per_unit) as usize;
-        &self.memory.values[(self.first)(rank) as usize..][..len]
+        let ModeState { layout, memory, .. } = self.state;
+        &memory.values[layout.buffer(rank, Buffer::Output) as usize..][..len]
     }
 }
 
 /// An output in stretches of one order each: where it ends, and the fold that it is.
 type Stretches = Vec<(Rat, u32)>;
 
-/// The order of reduction of every piece of every output, where the collective reduces. Operands of one fold are
-/// taken in either order, as all reduce ops commute bit for bit.
+/// The order of reduction of every piece of every output, where the collective reduces, in every mode. Operands of one
+/// fold are taken in either order, as all reduce ops commute bit for bit.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Orders {
     /// Two operands each, which come before the fold. Numbers below `leaves` are ranks' contributions.
@@ -40,32 +39,38 @@ pub struct Orders {
     leaves: u32,
     /// Outputs that are not the same throughout.
     outputs: Vec<Stretches>,
-    /// Each rank's.
-    of: Vec<usize>,
+    /// Each rank's out of place, and then in place where the orders may be others there.
+    of: Vec<Vec<usize>>,
 }
 
 impl Orders {
-    pub(super) fn new(results: &Results<'_, impl Fn(RankId) -> u32>, commuted: &Commuted) -> Self {
-        let Results { schedule, cells, .. } = results;
-        let leaves = schedule.nranks;
+    pub(super) fn new(modes: &[Results<'_>], commuted: &Commuted) -> Self {
+        let leaves = modes.first().map_or(0, |results| results.schedule.nranks);
         let mut orders = Self { leaves, ..Self::default() };
-        for rank in (0..leaves).map(RankId) {
-            let mut stretches = Stretches::new();
-            for (cell, value) in (0..).zip(results.of(rank)) {
-                let (class, end) = (commuted.class[value.expr as usize], cell + 1);
-                match stretches.last_mut() {
-                    Some(last) if last.1 == class => last.0 = cells.boundary(end),
-                    _ => stretches.push((cells.boundary(end), class)),
-                }
-            }
-            // Mostly all ranks hold the same: one list serves neighbors that do.
-            if orders.outputs.last() != Some(&stretches) {
-                orders.outputs.push(stretches);
-            }
-            orders.of.push(orders.outputs.len() - 1);
+        for results in modes {
+            let of = (0..leaves).map(|rank| orders.output(results, RankId(rank), commuted));
+            let of = of.collect();
+            orders.of.push(of);
         }
         orders.keep(&commuted.folds);
         orders
+    }
+
+    /// The number of the output that a rank holds.
+    fn output(&mut self, results: &Results<'_>, rank: RankId, commuted: &Commuted) -> usize {
+        let mut stretches = Stretches::new();
+        for (cell, value) in (0..).zip(results.of(rank)) {
+            let (class, end) = (commuted.class[value.expr as usize], cell + 1);
+            match stretches.last_mut() {
+                Some(last) if last.1 == class => last.0 = results.cells.boundary(end),
+                _ => stretches.push((results.cells.boundary(end), class)),
+            }
+        }
+        // Mostly all ranks hold the same: one list serves neighbors that do.
+        if self.outputs.last() != Some(&stretches) {
+            self.outputs.push(stretches);
+        }
+        self.outputs.len() - 1
     }
 
     /// Takes over the folds that outputs are made of, and numbers them anew.
@@ -92,12 +97,17 @@ impl Orders {
         }
     }
 
-    /// The most orders in which ranks reduce one and the same piece, where all of them hold it.
+    /// The most orders in which ranks reduce one and the same piece in one mode, where all of them hold it.
     pub fn of_one_piece(&self) -> usize {
-        let mut used: Vec<usize> = self.of.clone();
+        self.of.iter().map(|of| self.of_one_piece_in(of)).max().unwrap_or(0)
+    }
+
+    fn of_one_piece_in(&self, of: &[usize]) -> usize {
+        let mut used = of.to_vec();
         used.sort_unstable();
         used.dedup();
-        let mut ends: Vec<Rat> = self.outputs.iter().flatten().map(|(end, _)| *end).collect();
+        let mut ends: Vec<Rat> =
+            used.iter().flat_map(|at| &self.outputs[*at]).map(|(end, _)| *end).collect();
         ends.sort_unstable();
         ends.dedup();
         let mut next: Vec<_> = used.iter().map(|at| self.outputs[*at].iter().peekable()).collect();
@@ -115,7 +125,8 @@ impl Orders {
         most
     }
 
-    /// A rank and the end of a stretch of its output where `other` is reduced in another order, if there is one.
+    /// A rank and the end of a stretch of its output where `other` is reduced in another order, in either mode, if
+    /// there is one.
     pub fn differs(&self, other: &Self) -> Option<(RankId, Rat)> {
         let known: HashMap<[u32; 2], u32> = self.folds.iter().copied().zip(self.leaves..).collect();
         let mut number: Vec<u32> = (0..self.leaves).collect();
@@ -126,14 +137,25 @@ impl Orders {
         }
         // Pairs of outputs that were compared already.
         let mut equal = HashMap::new();
-        for (rank, pair) in (0..).map(RankId).zip(self.of.iter().zip(&other.of)) {
-            let compare =
-                || first_difference(&self.outputs[*pair.0], &other.outputs[*pair.1], &number);
-            if let Some(end) = *equal.entry(pair).or_insert_with(compare) {
-                return Some((rank, end));
+        for mode in 0..self.of.len().max(other.of.len()) {
+            let (ours, theirs) = (self.of_mode(mode), other.of_mode(mode));
+            if ours.len() != theirs.len() {
+                return Some((RankId(0), Rat::ZERO));
+            }
+            for (rank, pair) in (0..).map(RankId).zip(ours.iter().zip(theirs)) {
+                let compare =
+                    || first_difference(&self.outputs[*pair.0], &other.outputs[*pair.1], &number);
+                if let Some(end) = *equal.entry(pair).or_insert_with(compare) {
+                    return Some((rank, end));
+                }
             }
         }
-        (self.of.len() != other.of.len()).then_some((RankId(0), Rat::ZERO))
+        None
+    }
+
+    /// The outputs of the ranks in a mode: what is known of the modes before, where nothing else is of this one.
+    fn of_mode(&self, mode: usize) -> &[usize] {
+        self.of.get(mode).or(self.of.last()).map_or(&[], Vec::as_slice)
     }
 }
 

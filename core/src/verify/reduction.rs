@@ -19,7 +19,7 @@ pub enum Sameness {
     Differs,
 }
 
-/// How far the orders agree in which the results of a schedule are reduced.
+/// How far the orders agree in which the results of a schedule are reduced, in every mode in which it may run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Reduction {
     /// How far the ranks agree that hold the same element.
@@ -27,6 +27,8 @@ pub struct Reduction {
     /// How far the pieces of the buffer agree: where they do, an element's result does not depend on the count, nor
     /// on how a message is cut into chunks.
     pub pieces: Sameness,
+    /// How far a run in place and one out of place agree, element by element of each rank's output.
+    pub modes: Sameness,
     /// Whether each result is the reduction of all ranks' contributions in the order of the ranks, so that an op need
     /// not commute.
     pub in_rank_order: bool,
@@ -43,46 +45,53 @@ pub struct Witness {
     pub piece: String,
     /// The order of each of the two, such as `((0 1) 2)`: the outermost reduce comes last.
     pub orders: [String; 2],
+    /// Whether they differ in place only, and agree out of place.
+    pub in_place: bool,
 }
 
-/// What the outputs of a right replay say.
-pub(super) fn reduction(
-    results: &Results<'_, impl Fn(RankId) -> u32>,
-    values: &Values,
-    commuted: &Commuted,
-) -> Reduction {
-    let Results { schedule, cells, .. } = results;
-    let input_cells = schedule.collective.max_input_units(schedule.nranks) * cells.per_unit;
-    // The first rank that holds each piece, with what it holds.
-    let mut held: Vec<Option<(RankId, ValueId)>> = vec![None; input_cells as usize];
-    let mut any: Option<ValueId> = None;
-    let (mut ranks, mut pieces) = (Sameness::Exact, Sameness::Exact);
-    let mut witness = None;
+/// What the outputs of a right replay say, mode by mode: the weakest of all modes.
+pub(super) fn reduction(modes: &[Results<'_>], values: &Values, commuted: &Commuted) -> Reduction {
     let stretches = values.stretches();
-    let mut in_rank_order = true;
-    for rank in (0..schedule.nranks).map(RankId) {
-        for (cell, value) in (0..).zip(results.of(rank)) {
-            let (unit, cut) = (cell / cells.per_unit, cell % cells.per_unit);
-            let Expected::Reduced { unit } =
-                schedule.collective.expected(rank, unit, schedule.root)
-            else {
-                continue;
-            };
-            let piece = &mut held[(unit * cells.per_unit + cut) as usize];
-            let (other, same) = *piece.get_or_insert((rank, *value));
-            let sameness = commuted.compare(same, *value);
-            if sameness == Sameness::Differs && witness.is_none() {
-                let orders = [same, *value].map(|v| values.tree(v));
-                let region = cells.region(cell, Buffer::Output);
-                let piece = piece_text(schedule, &region);
-                witness = Some(Witness { ranks: [other, rank], piece, orders });
+    let mut all = Reduction {
+        ranks: Sameness::Exact,
+        pieces: Sameness::Exact,
+        modes: Sameness::Exact,
+        in_rank_order: true,
+        witness: None,
+    };
+    for (mode, results) in modes.iter().enumerate() {
+        let Results { schedule, cells, .. } = results;
+        let input_cells = schedule.collective.max_input_units(schedule.nranks) * cells.per_unit;
+        // The first rank that holds each piece, with what it holds.
+        let mut held: Vec<Option<(RankId, ValueId)>> = vec![None; input_cells as usize];
+        let mut any: Option<ValueId> = None;
+        for rank in (0..schedule.nranks).map(RankId) {
+            let apart = modes[0].of(rank);
+            for ((cell, value), apart) in (0..).zip(results.of(rank)).zip(apart) {
+                let (unit, cut) = (cell / cells.per_unit, cell % cells.per_unit);
+                let Expected::Reduced { unit } =
+                    schedule.collective.expected(rank, unit, schedule.root)
+                else {
+                    continue;
+                };
+                let piece = &mut held[(unit * cells.per_unit + cut) as usize];
+                let (other, same) = *piece.get_or_insert((rank, *value));
+                let sameness = commuted.compare(same, *value);
+                if sameness == Sameness::Differs && all.witness.is_none() {
+                    let orders = [same, *value].map(|v| values.tree(v));
+                    let region = cells.region(cell, Buffer::Output);
+                    let piece = piece_text(schedule, &region);
+                    let (ranks, in_place) = ([other, rank], mode > 0);
+                    all.witness = Some(Witness { ranks, piece, orders, in_place });
+                }
+                all.ranks = all.ranks.max(sameness);
+                all.in_rank_order &= stretches[value.expr as usize].is_some();
+                all.pieces = all.pieces.max(commuted.compare(*any.get_or_insert(*value), *value));
+                all.modes = all.modes.max(commuted.compare(*apart, *value));
             }
-            ranks = ranks.max(sameness);
-            in_rank_order &= stretches[value.expr as usize].is_some();
-            pieces = pieces.max(commuted.compare(*any.get_or_insert(*value), *value));
         }
     }
-    Reduction { ranks, pieces, in_rank_order, witness }
+    all
 }
 
 impl Commuted {

@@ -34,6 +34,10 @@ pub(super) struct ModeState {
     pub(super) memory: Memory,
     pub(super) origins: SlotOrigins,
     pub(super) findings: Vec<Finding>,
+    /// The reduces that make all of their destination complete.
+    pub(super) finish: Vec<OpId>,
+    /// Whether a reduce makes a part of its destination complete.
+    pub(super) partial: bool,
 }
 
 /// Findings kept per mode before the rest is only counted by the reporter's folding.
@@ -51,8 +55,6 @@ pub(super) struct Player<'s> {
     pub(super) states: Vec<ModeState>,
     /// Whether there are contributions to be summed.
     pub(super) reduces: bool,
-    pub(super) finish: Vec<OpId>,
-    pub(super) partial: bool,
     pub(super) results: Vec<ValueId>,
     /// The first read, in place, of an input that its rank's output has overwritten.
     pub(super) one_mode: Option<OpId>,
@@ -118,6 +120,8 @@ pub(super) fn replay_with(
             memory,
             origins: SlotOrigins::new(),
             findings: Vec::new(),
+            finish: Vec::new(),
+            partial: false,
         });
     }
     // A reduce has three operands at least.
@@ -132,8 +136,6 @@ pub(super) fn replay_with(
         main: schedule.main_streams(),
         states,
         reduces: schedule.collective.reduces() && schedule.nranks > 1,
-        finish: Vec::new(),
-        partial: false,
         results: Vec::new(),
         one_mode: None,
         callers,
@@ -252,6 +254,11 @@ impl Player<'_> {
             let (first, len) = self.cells.of(*o);
             (self.states[mode].layout.buffer(o.rank, schedule.region(*o).buffer) + first, len)
         };
+        // Before moves that are none in place: also what these pass on must be the input there.
+        if mode > 0 && self.one_mode.is_none() && srcs.iter().any(|src| self.overwritten(mode, src))
+        {
+            self.one_mode = Some(at);
+        }
         let (first, len) = place(&srcs[0]);
         // A piece of nothing at the end of one buffer begins where the next buffer does, and is not that.
         let onto_itself = len > 0 && first == place(&dsts[0]).0;
@@ -263,8 +270,15 @@ impl Player<'_> {
         // A reduce reads its destination and writes it: the write is the stronger access.
         let own = usize::from(op.srcs > 1 && first == targets[0]);
         let mut bad = false;
-        for src in srcs {
+        for (src, from) in srcs.iter().zip(sources) {
             bad |= self.misplaced(mode, at, *src);
+            // Out of place that is a rule of every schedule.
+            let shifted = |to: &u32| *to != from && to.abs_diff(from) < len;
+            if let Some((dst, _)) = dsts.iter().zip(targets).find(|(_, to)| shifted(to)) {
+                let finding = self.reporter.shifted(at, *src, *dst);
+                self.found(mode, finding);
+                bad = true;
+            }
         }
         let mut results = std::mem::take(&mut self.results);
         results.clear();
@@ -280,8 +294,8 @@ impl Player<'_> {
             cells[..good].copy_from_slice(&results[..good]);
             cells[good..].fill(ValueId::POISON);
         }
-        if mode == 0 && op.srcs > 1 && self.reduces {
-            self.completes(at, &results);
+        if op.srcs > 1 && self.reduces {
+            self.completes(mode, at, &results);
         }
         self.results = results;
     }
@@ -296,15 +310,8 @@ impl Player<'_> {
         results: &mut Vec<ValueId>,
     ) {
         for (i, (src, first)) in srcs.iter().zip(firsts).enumerate() {
-            let ModeState { layout, memory, .. } = &self.states[mode];
+            let memory = &self.states[mode].memory;
             let values = &memory.values[*first as usize..][..len as usize];
-            if mode > 0 && self.schedule.region(*src).buffer == Buffer::Input {
-                let begin = first - layout.buffer(src.rank, Buffer::Input);
-                let own = |cell| Values::leaf(Leaf { rank: src.rank, cell });
-                if !values.iter().zip(begin..).all(|(value, cell)| *value == own(cell)) {
-                    self.one_mode.get_or_insert(at);
-                }
-            }
             let garbage = values.iter().filter(|value| **value == ValueId::NONE).count();
             if i == 0 {
                 results.extend_from_slice(values);
@@ -326,6 +333,19 @@ impl Player<'_> {
         for value in results.iter_mut().filter(|value| !value.is_value()) {
             *value = ValueId::POISON;
         }
+    }
+
+    /// Whether an input holds something else than its rank's contribution, as it may where it shares memory.
+    fn overwritten(&self, mode: usize, src: &Operand) -> bool {
+        if self.schedule.region(*src).buffer != Buffer::Input {
+            return false;
+        }
+        let ModeState { layout, memory, .. } = &self.states[mode];
+        let (begin, len) = self.cells.of(*src);
+        let first = layout.buffer(src.rank, Buffer::Input) + begin;
+        let own = |cell| Values::leaf(Leaf { rank: src.rank, cell });
+        let values = &memory.values[first as usize..][..len as usize];
+        !values.iter().zip(begin..).all(|(value, cell)| *value == own(cell))
     }
 
     /// A finding that each of `cells` cells has.

@@ -6,7 +6,7 @@ use super::history;
 use super::memory::CALLER;
 use super::orders::{Orders, Results};
 use super::reduction::reduction;
-use super::replay::{ENOUGH, ModeState, Player, Replay};
+use super::replay::{ENOUGH, Player, Replay};
 use super::values::{Leaf, ValueId, Values};
 use crate::collective::Expected;
 use crate::ids::{OpId, RankId};
@@ -17,13 +17,14 @@ const HISTORIES: usize = 4;
 
 impl Player<'_> {
     /// Whether the reduce makes its destination complete: all of it, part of it, or nothing.
-    pub(super) fn completes(&mut self, at: OpId, results: &[ValueId]) {
-        let values = &mut self.values;
+    pub(super) fn completes(&mut self, mode: usize, at: OpId, results: &[ValueId]) {
+        let Self { values, states, .. } = self;
+        let state = &mut states[mode];
         let done = results.iter().filter(|v| v.is_value() && values.is_complete(v.expr)).count();
         if done > 0 && done == results.len() {
-            self.finish.push(at);
+            state.finish.push(at);
         } else if done > 0 {
-            self.partial = true;
+            state.partial = true;
         }
     }
 
@@ -33,28 +34,27 @@ impl Player<'_> {
         for mode in 0..self.states.len() {
             reduce_depth = reduce_depth.max(self.outputs(mode));
         }
-        let sound = self.reduces && self.states[0].findings.is_empty();
+        let Self { schedule, cells, mut states, values, one_mode, reduces, .. } = self;
+        // Where each rank may choose, all inputs that are read are the same in every mode, and so is all else.
+        let told = if one_mode.is_some() { &states[..] } else { &states[..1] };
+        let sound = reduces && told.iter().all(|state| state.findings.is_empty());
         let (reduction, orders) = if sound {
-            let ModeState { layout, memory, .. } = &self.states[0];
-            let first = |rank| layout.buffer(rank, Buffer::Output);
-            let commuted = self.values.commuted();
-            let seen = Results { schedule: self.schedule, cells: self.cells, memory, first };
-            let reduction = reduction(&seen, &self.values, &commuted);
-            (Some(reduction), Orders::new(&seen, &commuted))
+            let commuted = values.commuted();
+            let results = |state| Results { schedule, cells, state };
+            let seen: Vec<_> = told.iter().map(results).collect();
+            (Some(reduction(&seen, &values, &commuted)), Orders::new(&seen, &commuted))
         } else {
             (None, Orders::default())
         };
-        let in_place_findings = if self.states.len() > 1 {
-            std::mem::take(&mut self.states[1].findings)
-        } else {
-            Vec::new()
-        };
-        let Self { states, mut finish, partial, one_mode, .. } = self;
+        let uniform = states.iter().all(|state| !state.partial)
+            && states.iter().all(|state| state.finish == states[0].finish);
+        let mut finish = std::mem::take(&mut states[0].finish);
         finish.sort_unstable();
+        let mut findings = states.into_iter().map(|state| state.findings);
         Replay {
-            findings: states.into_iter().next().map(|w| w.findings).unwrap_or_default(),
-            in_place_findings,
-            finish: (!partial).then_some(finish),
+            findings: findings.next().unwrap_or_default(),
+            in_place_findings: findings.next().unwrap_or_default(),
+            finish: uniform.then_some(finish),
             reduce_depth,
             reduction,
             orders,

@@ -20,6 +20,8 @@ pub(crate) const RIGHT: &[Case] = &[
     (SLOTS, never),
     (UNEVEN, not_three),
     (ONE_MODE, not_two),
+    (TURNED, not_three),
+    (TAKEN_FOR_HOME, not_three),
 ];
 
 fn never(_: u32) -> bool {
@@ -40,6 +42,34 @@ fn no_power_of_two(nranks: u32) -> bool {
 
 /// Right where both ranks run in place and where none does.
 pub(crate) const ONE_MODE: &str = include_str!("../../../tests/data/take_and_add.coll");
+
+/// In place the inputs have moved to the next rank when ranks 1 and 2 add them up, so their order is another than that
+/// of rank 0. Out of place all ranks have one order.
+pub(crate) const TURNED: &str = include_str!("../../../tests/data/turned.coll");
+
+/// In place the copy of the input to the output is none, and leaves there what the left neighbor's input was: all ranks
+/// together do as well with that, some of them do not. No other op reads an input that was overwritten.
+pub(crate) const TAKEN_FOR_HOME: &str = "
+algorithm TakenForHome() -> AllReduce {
+    require nranks == 3, \"three ranks make one case\";
+    scratch kept: like output;
+    scratch sum: like output;
+    step meet() {
+        for far in 1..3 { peer((rank + far) % 3).TxAck(); }
+        for far in 1..3 { peer((rank - far) % 3).RxAck(); }
+    }
+    meet();
+    copy(peer((rank + 1) % 3).input, local.kept);
+    meet();
+    copy(local.kept, local.output);
+    copy(local.input, local.output);
+    meet();
+    copy(peer(0).output, local.sum);
+    reduce(peer(1).output, local.sum);
+    reduce(peer(2).output, local.sum);
+    meet();
+    copy(local.sum, local.output);
+}";
 
 /// Scratch that a peer reads: guarded within a run and from run to run.
 pub(crate) const RECURSIVE_DOUBLING: &str = r#"

@@ -1,11 +1,12 @@
 //! What is right is proved for every rank count, and survives its text form.
 
 use roundelay_core::diagnostics::Code;
+use roundelay_core::ids::SpanId;
 use roundelay_core::schedule::text;
-use roundelay_core::verify::verify;
+use roundelay_core::verify::{Sameness, verify};
 
 use crate::proof::oracle::{judge, wrong};
-use crate::proof::programs::{ONE_MODE, RIGHT, UNEVEN};
+use crate::proof::programs::{ONE_MODE, RIGHT, TAKEN_FOR_HOME, TURNED, UNEVEN};
 use crate::proof::{lay_out, schedule};
 
 #[test]
@@ -39,12 +40,53 @@ fn what_is_wrong_only_in_mixtures_says_so() {
     let found = verify(&two).expect("right in one mode").one_mode.expect("wrong in mixtures");
     assert_eq!((found.code, two.location(found.at).line), (Code::OneMode, 14));
     assert!(judge(&two).expect("coarse cuts").mixed.is_some());
-    for (source, refuses) in RIGHT.iter().filter(|(source, _)| *source != ONE_MODE) {
+    let other = [ONE_MODE, TURNED, TAKEN_FOR_HOME];
+    for source in other[1..].iter() {
+        let three = schedule(source, 3);
+        let found = verify(&three).expect("right in one mode").one_mode;
+        assert_eq!(found.expect("wrong in mixtures").code, Code::OneMode);
+    }
+    for (source, refuses) in RIGHT.iter().filter(|(source, _)| !other.contains(source)) {
         for nranks in (1..=9).filter(|n| !refuses(*n)) {
             let proof = verify(&schedule(source, nranks)).expect("it is right");
             assert_eq!(proof.one_mode, None, "{nranks} ranks\n{source}");
         }
     }
+}
+
+/// Orders are facts of every mode: what differs in place alone is told, refused where it is demanded, and said of that
+/// mode.
+#[test]
+fn orders_that_differ_in_place_are_told() {
+    let mut turned = schedule(TURNED, 3);
+    let proof = verify(&turned).expect("right in one mode");
+    let reduction = proof.reduction.expect("it reduces");
+    let differs = Sameness::Differs;
+    assert_eq!((reduction.ranks, reduction.pieces, reduction.modes), (differs, differs, differs));
+    assert!(!reduction.in_rank_order && reduction.witness.expect("two ranks").in_place);
+    assert_eq!(proof.orders.of_one_piece(), 2);
+    turned.demands.deterministic = Some(SpanId(0));
+    let refused = verify(&turned).expect_err("one order is demanded");
+    assert_eq!(refused[0].code, Code::OrderDiffers);
+    assert!(refused[0].title.starts_with("in place, ranks 0 and 1"), "{}", refused[0].title);
+}
+
+/// In place these quarters are memory that the same copy writes, a quarter further.
+#[test]
+fn a_move_whose_operands_overlap_in_place_is_refused() {
+    let text = "algorithm Shift() -> AllReduce {
+        require count % 4 == 0, \"quarters\";
+        require nranks == 1, \"alone\";
+        scratch kept: like output;
+        copy(local.input, local.kept);
+        copy(local.input.split(4)[0..2], local.output.split(4)[1..3]);
+        copy(local.kept, local.output);
+    }";
+    let found = verify(&schedule(text, 1)).expect_err("in place");
+    assert_eq!(found[0].code, Code::InPlaceOnly);
+    assert!(found[0].notes[0].contains("E0213"), "{found:?}");
+    let apart = text.replacen("algorithm", "#[out_of_place] algorithm", 1);
+    assert!(verify(&schedule(&apart, 1)).is_ok());
 }
 
 #[test]

@@ -18,7 +18,7 @@ use roundelay_core::syntax::Source;
 use roundelay_core::verify::verify;
 
 use crate::proof::mutation::CLASSES;
-use crate::proof::oracle::{Kind, Opinion, judge};
+use crate::proof::oracle::{Kind, Opinion, judge, unlike};
 use crate::proof::programs::RIGHT;
 
 use roundelay_library::SOURCES as LIBRARY;
@@ -111,6 +111,9 @@ impl Score {
                 return None;
             }
             (Some(opinion), _, Ok(proof)) if opinion.objections.is_empty() => {
+                if let Some(what) = unlike(mutant, proof) {
+                    self.wrong.push(format!("{class}: {what}\n{}", text::print(mutant)));
+                }
                 self.one_mode[usize::from(opinion.mixed.is_some())] +=
                     usize::from(proof.one_mode.is_some());
                 Fate::Equivalent

@@ -9,8 +9,9 @@ use crate::verify::{Busiest, Witness};
 
 impl Reporter<'_> {
     pub(in crate::verify) fn order_differs(at: SpanId, witness: &Witness) -> Finding {
-        let Witness { ranks: [a, b], piece, orders, .. } = witness;
-        let title = format!("ranks {a} and {b} reduce {piece} in different orders");
+        let Witness { ranks: [a, b], piece, orders, in_place } = witness;
+        let mode = if *in_place { "in place, " } else { "" };
+        let title = format!("{mode}ranks {a} and {b} reduce {piece} in different orders");
         let lines =
             [(a, &orders[0]), (b, &orders[1])].map(|(r, order)| format!("rank {r}: {order}"));
         Finding::new(Code::OrderDiffers, at, title)

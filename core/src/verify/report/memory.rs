@@ -24,6 +24,15 @@ impl Reporter<'_> {
         )
     }
 
+    /// In place, a move reads memory that it writes at another offset.
+    pub(in crate::verify) fn shifted(&self, at: OpId, src: Operand, dst: Operand) -> Finding {
+        let (src, dst) = (self.operand(src), self.operand(dst));
+        let title = format!("{src} and {dst} overlap, and are not the same memory");
+        Finding::new(Code::RepeatedDestination, self.at(at), title)
+            .label("reads memory that it writes at another offset")
+            .note(self.place(at))
+    }
+
     pub(in crate::verify) fn uninitialized(&self, at: OpId, operand: Operand) -> Finding {
         let finding = Finding::new(
             Code::UninitializedRead,

@@ -4,6 +4,7 @@
 
 mod closure;
 mod model;
+mod orders;
 mod search;
 mod values;
 
@@ -11,6 +12,7 @@ use roundelay_core::rational::Rat;
 use roundelay_core::schedule::{Buffer, Schedule};
 
 use model::Model;
+pub(crate) use orders::unlike;
 pub(crate) use search::search;
 
 /// States that a search looks at before it gives up.

@@ -75,8 +75,8 @@ pub(crate) struct Model<'s> {
     /// Elements of all memory.
     pub(super) size: usize,
     count: usize,
-    input: Vec<Range<usize>>,
-    output: Vec<Range<usize>>,
+    pub(super) input: Vec<Range<usize>>,
+    pub(super) output: Vec<Range<usize>>,
     /// For each act those that must not be at once with it.
     conflicts: Vec<Bits>,
 }
