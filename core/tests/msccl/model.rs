@@ -78,6 +78,7 @@ impl Model {
             } else if line.starts_with("<tb") {
                 let [send, receive, channel] = ["send", "recv", "chan"].map(|n| int(line, n));
                 let gpu = model.sizes.len() - 1;
+                model.refused |= [send, receive].contains(&(gpu as i64));
                 model.blocks.push(Block { gpu, send, receive, channel, steps: Vec::new() });
                 raw.push(Vec::new());
             } else if line.starts_with("<step") {
@@ -214,6 +215,15 @@ impl Model {
                         self.refused |= src != dst && !apart;
                     }
                 }
+            }
+        }
+        // Who has the peer of a connection and does not use it writes back how far that was when it began.
+        for (id, block) in self.blocks.iter().enumerate() {
+            let me = block.gpu as i64;
+            for key in
+                [(me, block.send, block.channel, true), (block.receive, me, block.channel, false)]
+            {
+                self.refused |= passing.get(&key).is_some_and(|(busy, _)| *busy != id);
             }
         }
         for ((from, to, channel, _), (_, sent)) in passing.iter().filter(|(key, _)| key.3) {

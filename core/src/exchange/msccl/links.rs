@@ -26,6 +26,15 @@ impl Link {
     pub(super) fn into(rank: RankId, block: &Block) -> Option<Self> {
         Some(Self { from: block.receive?, to: rank.0, channel: block.channel })
     }
+
+    /// One of its ends in words: the rank there, what it does, and with whom.
+    fn end(self, sends: bool) -> (u32, &'static str, &'static str, u32) {
+        if sends {
+            (self.from, "send", "to", self.to)
+        } else {
+            (self.to, "receive", "from", self.from)
+        }
+    }
 }
 
 /// One end of a connection: its block, and how much each step passes through it.
@@ -33,6 +42,14 @@ struct End {
     block: u32,
     at: SpanId,
     steps: Vec<(u32, SpanId)>,
+}
+
+/// A block that has the peer of a connection, and passes nothing through that.
+struct Idle {
+    link: Link,
+    sends: bool,
+    block: u32,
+    at: SpanId,
 }
 
 /// The connections of a program, with the slots of each at its receiver.
@@ -46,16 +63,21 @@ impl Links {
     /// The connections of all ranks.
     ///
     /// # Errors
-    /// E0310 where two blocks use one end, E0208 where a send and its receive are of other lengths.
+    /// E0310 where two blocks use one end, or one uses it and another has its peer; E0208 where a send and its receive
+    /// are of other lengths.
     pub(super) fn new(program: &Program) -> Result<Self, Vec<Diagnostic>> {
         let mut ends: [BTreeMap<Link, End>; 2] = Default::default();
-        let mut wrong = Vec::new();
+        let (mut wrong, mut idle) = (Vec::new(), Vec::new());
         for (rank, gpu) in (0..).map(RankId).zip(&program.gpus) {
             for (id, block) in (0..).zip(&gpu.blocks) {
                 for (side, ends) in ends.iter_mut().enumerate() {
                     let sends = side == 0;
                     let link = if sends { Link::out(rank, block) } else { Link::into(rank, block) };
-                    let Some((link, end)) = link.zip(End::new(id, block, sends)) else { continue };
+                    let Some(link) = link else { continue };
+                    let Some(end) = End::new(id, block, sends) else {
+                        idle.push(Idle { link, sends, block: id, at: block.at });
+                        continue;
+                    };
                     match ends.get(&link) {
                         Some(other) => wrong.push(shared(link, other, &end, sends)),
                         None => {
@@ -64,6 +86,11 @@ impl Links {
                     }
                 }
             }
+        }
+        // Whichever of them comes first: a busy block may stand behind an idle one.
+        for idle in idle {
+            let busy = ends[usize::from(!idle.sends)].get(&idle.link);
+            wrong.extend(busy.map(|busy| idle.beside(busy)));
         }
         let [sends, receives] = ends;
         for (link, send) in &sends {
@@ -117,12 +144,29 @@ impl End {
     }
 }
 
+impl Idle {
+    /// Every runtime saves how far a connection has come for each block that has its peer, also where the block has
+    /// not moved it.
+    fn beside(&self, busy: &End) -> Diagnostic {
+        let (rank, verb, preposition, peer) = self.link.end(self.sends);
+        let name = if self.sends { "send" } else { "recv" };
+        let title = format!(
+            "tb {} of gpu {rank} names gpu {peer} and does not {verb} {preposition} it on channel {}, as tb {} does",
+            self.block, self.link.channel, busy.block
+        );
+        Diagnostic::new(Code::SharedSignal, span(self.at), title)
+            .label("this block leaves the connection as it found it")
+            .other(span(busy.at), "this block moves it on")
+            .note(
+                "when a block ends, the runtimes write back how far it knows the connections of its peers to have come: \
+                 whichever of the two ends last decides where the next call begins",
+            )
+            .help(format!("write `{name}=\"-1\"` in tb {}", self.block))
+    }
+}
+
 fn shared(link: Link, first: &End, second: &End, sends: bool) -> Diagnostic {
-    let (rank, verb, preposition, peer) = if sends {
-        (link.from, "send", "to", link.to)
-    } else {
-        (link.to, "receive", "from", link.from)
-    };
+    let (rank, verb, preposition, peer) = link.end(sends);
     let title = format!(
         "tb {} and tb {} of gpu {rank} both {verb} {preposition} gpu {peer} on channel {}",
         first.block, second.block, link.channel
