@@ -255,7 +255,9 @@ impl Player<'_> {
             (self.states[mode].layout.buffer(o.rank, schedule.region(*o).buffer) + first, len)
         };
         // Before moves that are none in place: also what these pass on must be the input there.
-        if mode > 0 && self.one_mode.is_none() && srcs.iter().any(|src| self.overwritten(mode, src))
+        if mode > 0
+            && self.one_mode.is_none()
+            && srcs.iter().any(|src| self.overwritten(mode, *src))
         {
             self.one_mode = Some(at);
         }
@@ -336,12 +338,12 @@ impl Player<'_> {
     }
 
     /// Whether an input holds something else than its rank's contribution, as it may where it shares memory.
-    fn overwritten(&self, mode: usize, src: &Operand) -> bool {
-        if self.schedule.region(*src).buffer != Buffer::Input {
+    fn overwritten(&self, mode: usize, src: Operand) -> bool {
+        if self.schedule.region(src).buffer != Buffer::Input {
             return false;
         }
         let ModeState { layout, memory, .. } = &self.states[mode];
-        let (begin, len) = self.cells.of(*src);
+        let (begin, len) = self.cells.of(src);
         let first = layout.buffer(src.rank, Buffer::Input) + begin;
         let own = |cell| Values::leaf(Leaf { rank: src.rank, cell });
         let values = &memory.values[first as usize..][..len as usize];

@@ -41,7 +41,7 @@ fn what_is_wrong_only_in_mixtures_says_so() {
     assert_eq!((found.code, two.location(found.at).line), (Code::OneMode, 14));
     assert!(judge(&two).expect("coarse cuts").mixed.is_some());
     let other = [ONE_MODE, TURNED, TAKEN_FOR_HOME];
-    for source in other[1..].iter() {
+    for source in &other[1..] {
         let three = schedule(source, 3);
         let found = verify(&three).expect("right in one mode").one_mode;
         assert_eq!(found.expect("wrong in mixtures").code, Code::OneMode);
