@@ -1,5 +1,6 @@
 //! `roundelay check`: proves every algorithm for every rank count asked for.
 
+use std::collections::BTreeSet;
 use std::time::Instant;
 
 use clap::Args;
@@ -10,6 +11,7 @@ use roundelay_core::expansion::{Slips, counted};
 use roundelay_core::program::Configured;
 use roundelay_core::prove_source_with;
 use roundelay_core::schedule::demands::Resource;
+use roundelay_core::schedule::params::ParamTy;
 use roundelay_core::stages;
 use roundelay_core::syntax::Source;
 use roundelay_core::verify::Signals;
@@ -72,6 +74,9 @@ struct Checked {
     ops: usize,
     nranks: Vec<u32>,
     proved: Vec<u32>,
+    /// The values that the proofs hold for: of the root, of numbers and of truth values.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    values: Vec<String>,
     refused: Vec<Refused>,
     certificates: Vec<Certificate>,
     /// Where nothing is wrong at the counts asked for.
@@ -186,7 +191,7 @@ fn counts(algorithm: &Configured, flags: &CheckFlags) -> RankCounts {
 
 fn prove_all(algorithm: &Configured, flags: &CheckFlags, source: &Source) -> Checked {
     let nranks = counts(algorithm, flags);
-    let prove = || prove_each(algorithm, &nranks, flags.signals);
+    let prove = || prove_each(algorithm, &nranks, flags, source);
     let mut checked = if flags.stats {
         let (mut checked, spent) = stages::record(prove);
         checked.stats = Some(Stats::new(spent, checked.ops));
@@ -198,7 +203,12 @@ fn prove_all(algorithm: &Configured, flags: &CheckFlags, source: &Source) -> Che
     checked
 }
 
-fn prove_each(algorithm: &Configured, nranks: &RankCounts, signals: Signals) -> Checked {
+fn prove_each(
+    algorithm: &Configured,
+    nranks: &RankCounts,
+    flags: &CheckFlags,
+    source: &Source,
+) -> Checked {
     let start = Instant::now();
     let mut checked = Checked {
         name: algorithm.name().to_owned(),
@@ -208,6 +218,7 @@ fn prove_each(algorithm: &Configured, nranks: &RankCounts, signals: Signals) -> 
         ops: 0,
         nranks: nranks.counts.clone(),
         proved: Vec::new(),
+        values: Vec::new(),
         refused: Vec::new(),
         certificates: Vec::new(),
         every_nranks: None,
@@ -216,25 +227,48 @@ fn prove_each(algorithm: &Configured, nranks: &RankCounts, signals: Signals) -> 
         errors: Vec::new(),
     };
     let mut slips = Slips::default();
+    let mut held = BTreeSet::new();
     for &n in &nranks.counts {
         if slips.settled() {
             break;
         }
-        match prove_source_with(algorithm, n, signals) {
-            Ok(proved) => {
-                checked.ops += proved.schedule().ops.len();
+        // Unless counts were named, the root is any.
+        let roots = match flags.nranks {
+            None => algorithm.for_each_root(n),
+            Some(_) => vec![algorithm.clone()],
+        };
+        let mut refusal = None;
+        let mut largest = None;
+        for with in &roots {
+            match prove_source_with(with, n, flags.signals) {
+                Ok(proved) => {
+                    checked.ops += proved.schedule().ops.len();
+                    held.insert(proved.schedule().root.0);
+                    largest.get_or_insert(proved);
+                }
+                Err(errors) if errors.iter().all(|e| e.code.refuses()) => refusal = Some(errors),
+                Err(errors) => {
+                    slips.add(errors);
+                    break;
+                }
+            }
+        }
+        match (largest, refusal) {
+            (Some(proved), _) => {
                 checked.proved.push(n);
-                checked.certificates.push(Certificate::new(&proved, signals));
+                checked.certificates.push(Certificate::new(&proved, flags.signals));
                 checked.bounds.extend(algorithm.topology().and_then(|t| Optimum::new(&proved, t)));
             }
-            Err(errors) if !nranks.named && errors.iter().all(|e| e.code.refuses()) => {
+            (None, Some(errors)) if !nranks.named => {
                 let reason = errors.into_iter().next().map(reason).unwrap_or_default();
                 checked.refused.push(Refused { nranks: n, reason });
             }
-            Err(errors) => slips.add(errors),
+            (None, Some(errors)) => slips.add(errors),
+            (None, None) => {}
         }
     }
     checked.errors = slips.errors;
+    checked.values = values(algorithm, source, &held.into_iter().collect::<Vec<_>>());
     if checked.proved.is_empty() && checked.errors.is_empty() {
         let reason = checked.refused.first().map_or(String::new(), |r| r.reason.clone());
         let title = format!("{} admits none of the rank counts asked for", checked.name);
@@ -244,6 +278,23 @@ fn prove_each(algorithm: &Configured, nranks: &RankCounts, signals: Signals) -> 
     checked.ok = checked.errors.is_empty();
     checked.seconds = start.elapsed().as_secs_f64();
     checked
+}
+
+/// The values of parameters that proofs hold for: those roots, and of numbers and truth values the one in use.
+fn values(algorithm: &Configured, source: &Source, roots: &[u32]) -> Vec<String> {
+    let checked = algorithm.checked();
+    let mut all = Vec::new();
+    for param in &checked.params {
+        let name = &checked.vars[param.var.0 as usize].name;
+        if name == "root" && checked.collective.is_rooted() {
+            all.push(format!("root {}", counted(roots)));
+        } else if matches!(param.ty, ParamTy::Int | ParamTy::Rank | ParamTy::Bool)
+            && let Some(value) = algorithm.value_text(name, source)
+        {
+            all.push(format!("{name} = {value}"));
+        }
+    }
+    all
 }
 
 /// Why a rank count is refused. The title of a `require` names the algorithm and the count, which stand
@@ -275,6 +326,9 @@ fn print_human(checked: &Checked) {
         ));
         if let Some(every) = &checked.every_nranks {
             print(&within_a_page(&format!("          {}", every.line()), 14));
+        }
+        if !checked.values.is_empty() {
+            print(&within_a_page(&format!("          for {}", checked.values.join(", ")), 14));
         }
         if let Some(counts) = checked.certificates.iter().rev().find_map(Certificate::counts) {
             print(&within_a_page(&format!("          {counts}"), 14));

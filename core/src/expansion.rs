@@ -125,12 +125,32 @@ impl Expansion<'_> {
             if self.slips.settled() {
                 return;
             }
-            refused &= matches!(self.one(nranks, Limits::EXPANSION), End::Refused(_));
+            refused &= self.each_root(nranks);
         }
         if refused {
             let mut more = last + 1..=*TESTED.end();
             more.find(|n| !matches!(self.one(*n, Limits::EXPANSION), End::Refused(_)));
         }
+    }
+
+    /// Proves a rank count with each rank as the root; whether all are refused. What is beyond the budget is left to the
+    /// plan.
+    fn each_root(&mut self, nranks: u32) -> bool {
+        let mut refused = true;
+        let asked = self.algorithm.clone();
+        for with in asked.for_each_root(nranks) {
+            self.algorithm = with;
+            match self.one(nranks, Limits::EXPANSION) {
+                End::Refused(_) => {}
+                End::Proved => refused = false,
+                End::Wrong | End::TooLong => {
+                    refused = false;
+                    break;
+                }
+            }
+        }
+        self.algorithm = asked;
+        refused
     }
 
     fn asked(&mut self, counts: &[u32], named: bool, span: crate::source::Span) {

@@ -97,6 +97,31 @@ impl Configured {
         self.set(name, ParamValue::parse(ty, text, self.topology.as_ref())?)
     }
 
+    /// The number or truth value of the parameter `name`, as it was set or as `source` writes its default.
+    pub fn value_text(&self, name: &str, source: &Source) -> Option<String> {
+        let (index, _) = self.param(name).ok()?;
+        match self.given.get(&index) {
+            Some(ParamValue::Int(value)) => Some(value.to_string()),
+            Some(ParamValue::Bool(value)) => Some(value.to_string()),
+            Some(_) => None,
+            None => Some(source.written(self.program.params[index].default.as_ref()?.span)),
+        }
+    }
+
+    /// The algorithm with each of `nranks` ranks as its root, where the collective has one and nobody set it; else the
+    /// algorithm as it is.
+    pub fn for_each_root(&self, nranks: u32) -> Vec<Self> {
+        let free = |(index, _): &(usize, ParamTy)| !self.given.contains_key(index);
+        let root = self.param("root").ok().filter(free).filter(|_| self.collective().is_rooted());
+        let Some((index, _)) = root else { return vec![self.clone()] };
+        let at = |root| {
+            let mut with = self.clone();
+            with.given.insert(index, ParamValue::Int(i64::from(root)));
+            with
+        };
+        (0..nranks).map(at).collect()
+    }
+
     /// Puts the run on `topology`: every parameter of type `Topology` takes it unless it is set.
     pub fn place_on(&mut self, topology: Arc<Topology>) {
         self.topology = Some(topology);
@@ -159,6 +184,11 @@ impl Configured {
     pub fn diagnostic(&self, finding: Finding, nranks: u32) -> Diagnostic {
         let place = |at: SpanId| self.algorithm.spans.get(at.index()).copied().unwrap_or_default();
         let regions = advice::regions(&finding, &self.written, &self.program.locations);
+        // Which of the roots that are tried shows it.
+        let root = self.param("root").ok().and_then(|(index, _)| match self.given.get(&index) {
+            Some(ParamValue::Int(root)) => Some(format!("with root {root}")),
+            _ => None,
+        });
         let help = advice::to_oneself(&self.algorithm, &finding, &self.written).or(finding.help);
         Diagnostic {
             code: finding.code,
@@ -167,7 +197,7 @@ impl Configured {
             primary: finding.exact.unwrap_or_else(|| place(finding.at)),
             label: finding.label,
             others: finding.others.into_iter().map(|(at, label)| (place(at), label)).collect(),
-            notes: regions.into_iter().chain(finding.notes).collect(),
+            notes: regions.into_iter().chain(finding.notes).chain(root).collect(),
             help,
             nranks: Some(nranks),
         }

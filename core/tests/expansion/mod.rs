@@ -130,3 +130,32 @@ fn what_the_generated_test_proves() {
     assert_eq!(of("#[topology(full_mesh(1))]", ""), some("1", false));
     assert_eq!(of("#[topology(full_mesh(nranks))]", ""), some("2..=33", false));
 }
+
+/// Whoever calls a rooted collective may name any root: one that is right for the default alone is refused.
+#[test]
+fn small_counts_are_proved_for_every_root() {
+    let only = |root: &str| {
+        let text = format!(
+            "algorithm B(root: Rank = 0) -> Broadcast {{
+                if rank == root {{
+                    copy(local.input, local.output);
+                    if {root} {{
+                        for d in 1..nranks {{ peer((root + d) % nranks).TxAck(); }}
+                        for d in 1..nranks {{ peer((root + d) % nranks).RxDataSignal(); }}
+                    }}
+                }} else if {root} {{
+                    peer(root).RxAck();
+                    copy(peer(root).output, local.output);
+                    peer(root).TxDataSignal();
+                }}
+            }}"
+        );
+        outcome(&text).errors
+    };
+    assert_eq!(only("root < nranks"), []);
+    for (root, first) in [("root == 0", 1), ("root < 2", 2)] {
+        let errors = only(root);
+        assert_eq!(codes(&errors), [(Code::WrongResult, Some(first + 1))]);
+        assert!(errors[0].notes.contains(&format!("with root {first}")), "{errors:?}");
+    }
+}
