@@ -3,8 +3,8 @@
 
 use std::collections::HashMap;
 
-use super::layout::Cells;
-use super::replay::ModeState;
+use super::layout::{Cells, Layout};
+use super::memory::Memory;
 use super::values::{Commuted, ValueId};
 use crate::ids::RankId;
 use crate::rational::Rat;
@@ -14,7 +14,8 @@ use crate::schedule::{Buffer, Schedule};
 pub(super) struct Results<'a> {
     pub(super) schedule: &'a Schedule,
     pub(super) cells: &'a Cells,
-    pub(super) state: &'a ModeState,
+    pub(super) layout: &'a Layout,
+    pub(super) memory: &'a Memory,
 }
 
 impl Results<'_> {
@@ -22,8 +23,7 @@ impl Results<'_> {
     pub(super) fn of(&self, rank: RankId) -> &[ValueId] {
         let units = self.schedule.units(Buffer::Output, rank).floor() as u32;
         let len = (units * self.cells.per_unit) as usize;
-        let ModeState { layout, memory, .. } = self.state;
-        &memory.values[layout.buffer(rank, Buffer::Output) as usize..][..len]
+        &self.memory.values[self.layout.buffer(rank, Buffer::Output) as usize..][..len]
     }
 }
 

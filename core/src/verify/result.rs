@@ -6,7 +6,7 @@ use super::history;
 use super::memory::CALLER;
 use super::orders::{Orders, Results};
 use super::reduction::reduction;
-use super::replay::{ENOUGH, Player, Replay};
+use super::replay::{ENOUGH, ModeState, Player, Replay};
 use super::values::{Leaf, ValueId, Values};
 use crate::collective::Expected;
 use crate::ids::{OpId, RankId};
@@ -40,8 +40,13 @@ impl Player<'_> {
         let sound = reduces && told.iter().all(|state| state.findings.is_empty());
         let (reduction, orders) = if sound {
             let commuted = values.commuted();
-            let results = |state| Results { schedule, cells, state };
-            let seen: Vec<_> = told.iter().map(results).collect();
+            let seen = told.iter().map(|ModeState { layout, memory, .. }| Results {
+                schedule,
+                cells,
+                layout,
+                memory,
+            });
+            let seen: Vec<_> = seen.collect();
             (Some(reduction(&seen, &values, &commuted)), Orders::new(&seen, &commuted))
         } else {
             (None, Orders::default())
