@@ -2,13 +2,12 @@
 //! begins and ends once at both ends and in one order, that memory is private, and that nobody touches what is on its
 //! way.
 
-use std::collections::HashMap;
-use std::hash::BuildHasherDefault;
 use std::ops::Range;
+
+use rustc_hash::FxHashMap;
 
 use super::{Action, Message, MessageId};
 use crate::ids::{LaneId, OpId, RankId, RegionId, SpanId};
-use crate::schedule::interner::Mix;
 use crate::schedule::lengths::{self, Lengths};
 use crate::schedule::{Channel, OpKind, Operand, Schedule, SignalKind};
 use crate::verify::layout::{Cells, Layout, Mode};
@@ -20,7 +19,7 @@ pub(super) type Wrong = (SpanId, String);
 type Ends = (RankId, RankId, Option<LaneId>);
 
 /// The messages of each pair of ranks, or of each of its lanes, in the order of some of their actions.
-type Sequences = HashMap<Ends, Vec<MessageId>, BuildHasherDefault<Mix>>;
+type Sequences = FxHashMap<Ends, Vec<MessageId>>;
 
 /// Looks at what ranks do in memory that is laid out as in each of `modes`.
 pub(super) fn check(

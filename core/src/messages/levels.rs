@@ -3,14 +3,12 @@
 //! Acts of a level touch nothing in common, so they may be done in any order. What a rank does depends on the levels
 //! alone, not on the order in which the proof happened to take the ranks: ranks that do the same do it in one order.
 
-use std::collections::HashMap;
-use std::hash::BuildHasherDefault;
+use rustc_hash::FxHashMap;
 
 use super::acts::{Act, Acts};
 use super::windows::{Marks, Touched};
 use crate::ids::RankId;
 use crate::schedule::Schedule;
-use crate::schedule::interner::Mix;
 use crate::verify::layout::{Cells, Layout, Mode};
 
 /// Sorts the acts by levels, with what each rank does to its nearest peers first, and numbers messages in that order.
@@ -55,7 +53,7 @@ fn levels(acts: &Acts, tables: &Schedule, modes: &[Mode]) -> Result<Vec<u32>, u3
         let touched = Touched { tables, cells: &cells, layout, messages: &acts.messages };
         memories.push((touched, Marks::new(size), Marks::new(size)));
     }
-    let mut last: HashMap<(RankId, RankId), u32, BuildHasherDefault<Mix>> = HashMap::default();
+    let mut last: FxHashMap<(RankId, RankId), u32> = FxHashMap::default();
     let mut levels = Vec::with_capacity(acts.list.len());
     for act in &acts.list {
         let mut level = 1;

@@ -5,14 +5,13 @@
 //! place among the acts and ends no earlier, and what waits, waits for what comes before. So some rank can always go
 //! on, even where a send ends only when it is received.
 
-use std::collections::HashMap;
-use std::hash::BuildHasherDefault;
 use std::ops::Range;
+
+use rustc_hash::FxHashMap;
 
 use super::Message;
 use super::acts::{Act, Acts};
 use crate::ids::{LaneId, RankId};
-use crate::schedule::interner::Mix;
 use crate::schedule::{Buffer, Operand, Schedule};
 use crate::verify::layout::{Cells, Layout, Mode};
 use crate::verify::memory::{Memory, NOBODY, Past};
@@ -94,8 +93,7 @@ impl Windows {
             Touched { tables, cells: &cells, layout, messages }.forwards(acts, &mut windows);
         }
         // The order between two ranks is one at both ends, whatever the lanes.
-        let mut last: HashMap<(RankId, RankId), [Place; 2], BuildHasherDefault<Mix>> =
-            HashMap::default();
+        let mut last: FxHashMap<(RankId, RankId), [Place; 2]> = FxHashMap::default();
         for (id, message) in messages.iter().enumerate() {
             let last = last.entry((message.from, message.to)).or_default();
             let these = [&mut windows.sends[id], &mut windows.receives[id]];
@@ -110,8 +108,7 @@ impl Windows {
 
 /// Ends of one channel come in the order of its messages: none ends later than the next.
 fn in_order(messages: &[Message], ends: &mut [u32]) {
-    let mut next: HashMap<(RankId, RankId, LaneId), u32, BuildHasherDefault<Mix>> =
-        HashMap::default();
+    let mut next: FxHashMap<(RankId, RankId, LaneId), u32> = FxHashMap::default();
     for (message, end) in messages.iter().zip(ends).rev() {
         let next = next.entry((message.from, message.to, message.lane)).or_insert(*end);
         *end = (*end).min(*next);

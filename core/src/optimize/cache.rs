@@ -1,7 +1,8 @@
 //! What the optimizer made of a proved schedule, kept beside it.
 
-use std::collections::HashMap;
 use std::sync::Arc;
+
+use rustc_hash::FxHashMap;
 
 use super::{Goal, Optimized, Unproved, optimize, optimize_with};
 use crate::schedule::Schedule;
@@ -10,7 +11,7 @@ use crate::verify::Proved;
 /// What was made of a schedule so far.
 #[derive(Default)]
 struct Made {
-    by_goal: HashMap<Goal, Arc<Optimized>>,
+    by_goal: FxHashMap<Goal, Arc<Optimized>>,
     /// What a test does to all that passes make of it.
     breaks: Option<fn(&mut Schedule)>,
 }

@@ -8,7 +8,7 @@
 
 mod touched;
 
-use std::collections::HashMap;
+use rustc_hash::FxHashMap;
 
 use crate::ids::{OpId, RankId, RegionId};
 use crate::rational::Rat;
@@ -124,7 +124,7 @@ impl Writer<'_> {
     fn batch(&mut self, moves: &[Move]) {
         // Destinations do not overlap, so no two moves begin, or end, at one edge.
         let whole = || moves.iter().enumerate().filter(|(_, moved)| !moved.is_empty());
-        let begins: HashMap<Edge, usize> =
+        let begins: FxHashMap<Edge, usize> =
             whole().map(|(at, moved)| (moved.edge(|region| region.lo), at)).collect();
         let mut next = vec![None; moves.len()];
         let mut is_next = vec![false; moves.len()];

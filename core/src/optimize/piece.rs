@@ -1,6 +1,8 @@
 //! The moves that make one piece: chains of up to eight sources, partials where an expression branches.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet};
+
+use rustc_hash::FxHashMap;
 
 use crate::ids::RankId;
 use crate::rational::Rat;
@@ -28,14 +30,14 @@ pub(super) struct PieceWriter<'w, 's> {
     writer: &'w mut Writer<'s>,
     piece: &'w Piece<'s>,
     /// Partials by expression, and how many moves still read them.
-    kept: HashMap<u32, (u32, u32)>,
+    kept: FxHashMap<u32, (u32, u32)>,
     free: Vec<u32>,
     slots: u32,
 }
 
 impl<'w, 's> PieceWriter<'w, 's> {
     pub(super) fn new(writer: &'w mut Writer<'s>, piece: &'w Piece<'s>) -> Self {
-        Self { writer, piece, kept: HashMap::new(), free: Vec::new(), slots: 0 }
+        Self { writer, piece, kept: FxHashMap::default(), free: Vec::new(), slots: 0 }
     }
 
     pub(super) fn write(mut self) -> Result<(), Unfit> {

@@ -1,6 +1,6 @@
 //! Which statements the ops of a fused schedule stand for: sets of statements, each distinct one once.
 
-use std::collections::HashMap;
+use rustc_hash::FxHashMap;
 
 use crate::ids::SpanId;
 use crate::schedule::interner::Interner;
@@ -8,7 +8,7 @@ use crate::schedule::interner::Interner;
 /// Sets of statements.
 pub(super) struct Sets {
     all: Interner<Box<[SpanId]>>,
-    unions: HashMap<(Set, Set), Set>,
+    unions: FxHashMap<(Set, Set), Set>,
     /// Asked for last: neighbors have much in common.
     last: ((Set, Set), Set),
 }
@@ -26,7 +26,7 @@ impl Default for Sets {
         let mut all = Interner::default();
         all.intern(Box::default());
         let none = (Set::EMPTY, Set::EMPTY);
-        Self { all, unions: HashMap::new(), last: (none, Set::EMPTY) }
+        Self { all, unions: FxHashMap::default(), last: (none, Set::EMPTY) }
     }
 }
 

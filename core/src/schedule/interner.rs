@@ -1,19 +1,20 @@
 //! Tables in which every value stands once: ids for values, and ids in the order of their first use.
 
-use std::collections::HashMap;
-use std::hash::{BuildHasherDefault, Hash, Hasher};
+use std::hash::Hash;
+
+use rustc_hash::FxHashMap;
 
 /// Equal values get equal ids, in order of first use.
 pub(crate) struct Interner<T> {
     pub(crate) items: Vec<T>,
-    ids: HashMap<T, u32, BuildHasherDefault<Mix>>,
+    ids: FxHashMap<T, u32>,
     /// Asked for last: the operands of one op have much in common.
     last: u32,
 }
 
 impl<T> Default for Interner<T> {
     fn default() -> Self {
-        Self { items: Vec::new(), ids: HashMap::default(), last: 0 }
+        Self { items: Vec::new(), ids: FxHashMap::default(), last: 0 }
     }
 }
 
@@ -32,48 +33,6 @@ impl<T: Clone + Eq + Hash> Interner<T> {
             }
         };
         self.last
-    }
-}
-
-/// Multiply-and-rotate hashing: keys are small integers of our own making, so flooding is no concern.
-#[derive(Default)]
-pub(crate) struct Mix(u64);
-
-impl Hasher for Mix {
-    fn finish(&self) -> u64 {
-        self.0 ^ (self.0 >> 32)
-    }
-
-    fn write(&mut self, bytes: &[u8]) {
-        for chunk in bytes.chunks(8) {
-            let mut word = [0; 8];
-            word[..chunk.len()].copy_from_slice(chunk);
-            self.write_u64(u64::from_le_bytes(word));
-        }
-    }
-
-    fn write_u64(&mut self, value: u64) {
-        self.0 = (self.0.rotate_left(23) ^ value).wrapping_mul(0x9E37_79B9_7F4A_7C15);
-    }
-
-    fn write_u32(&mut self, value: u32) {
-        self.write_u64(u64::from(value));
-    }
-
-    fn write_u8(&mut self, value: u8) {
-        self.write_u64(u64::from(value));
-    }
-
-    fn write_usize(&mut self, value: usize) {
-        self.write_u64(value as u64);
-    }
-
-    fn write_i64(&mut self, value: i64) {
-        self.write_u64(value as u64);
-    }
-
-    fn write_isize(&mut self, value: isize) {
-        self.write_u64(value as u64);
     }
 }
 

@@ -3,10 +3,10 @@
 //! The builder cannot break them; passes, the text form and hands can. Rules stand in the order in which
 //! they are checked: each may rely on those before it, and of one op only the first that it breaks is told.
 
-use std::collections::HashSet;
-use std::hash::{BuildHasherDefault, Hash};
+use std::hash::Hash;
 
-use super::interner::Mix;
+use rustc_hash::FxHashSet;
+
 use super::lengths::{self, Lengths};
 use super::{Buffer, Channel, Op, OpKind, Operand, Region, Schedule, SignalKind, Stream};
 use crate::ids::{OpId, RankId};
@@ -229,7 +229,7 @@ fn all<'s>(schedule: &'s Schedule, op: &Op) -> impl Iterator<Item = &'s Operand>
 }
 
 fn distinct<T: Eq + Hash>(items: impl IntoIterator<Item = T>) -> bool {
-    let mut seen: HashSet<T, BuildHasherDefault<Mix>> = HashSet::default();
+    let mut seen: FxHashSet<T> = FxHashSet::default();
     items.into_iter().all(|item| seen.insert(item))
 }
 

@@ -1,8 +1,10 @@
 //! What a program asked while it was laid out: for engines that walk the author's loops themselves and cannot
 //! search for rings, grow trees or number lanes.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::sync::Arc;
+
+use rustc_hash::FxHashMap;
 
 use super::arith::Fault;
 use super::groups::Partition;
@@ -127,7 +129,7 @@ impl Record {
     /// Takes over what the tables of a finished schedule know.
     pub(crate) fn complete(
         &mut self,
-        declared: &HashMap<(Vec<u32>, LaneId, usize), ScratchId>,
+        declared: &FxHashMap<(Vec<u32>, LaneId, usize), ScratchId>,
         links: impl IntoIterator<Item = ((ScratchId, LaneId, RankId, RankId), u32)>,
         lanes: &[Vec<i64>],
     ) {

@@ -1,9 +1,7 @@
 //! Slots of fifos: how large they are, and where those of each link begin.
 
-use std::collections::HashMap;
-use std::hash::BuildHasherDefault;
+use rustc_hash::FxHashMap;
 
-use super::interner::Mix;
 use crate::ids::{LaneId, RankId, ScratchId};
 use crate::rational::Rat;
 
@@ -18,10 +16,10 @@ pub(crate) struct Sizes {
 /// The slots of all links of a schedule, numbered when either end first uses one: so both agree.
 #[derive(Default)]
 pub(crate) struct Slots {
-    pub(super) sizes: HashMap<ScratchId, Sizes>,
-    pub(super) first: HashMap<(ScratchId, LaneId, RankId, RankId), u32, BuildHasherDefault<Mix>>,
+    pub(super) sizes: FxHashMap<ScratchId, Sizes>,
+    pub(super) first: FxHashMap<(ScratchId, LaneId, RankId, RankId), u32>,
     /// Slots taken at each receiver.
-    pub(super) taken: HashMap<(ScratchId, RankId), u64, BuildHasherDefault<Mix>>,
+    pub(super) taken: FxHashMap<(ScratchId, RankId), u64>,
 }
 
 impl Slots {

@@ -1,8 +1,9 @@
 //! What the ranks of a schedule share while it is built: interned regions, channels and lanes, scratch,
 //! budgets, and the problems found so far.
 
-use std::collections::HashMap;
 use std::sync::Arc;
+
+use rustc_hash::FxHashMap;
 
 use super::calls::{Bound, CallOf};
 use super::demands::Demands;
@@ -46,9 +47,9 @@ pub(crate) struct Tables {
     /// What every count is a multiple of.
     pub(crate) multiple: u64,
     /// Who first made a call, and on which regions.
-    pub(crate) calls: HashMap<CallOf, (RankId, (Bound, Bound))>,
+    pub(crate) calls: FxHashMap<CallOf, (RankId, (Bound, Bound))>,
     /// Scratch by who declares it: the calls that lead there, the lane, and which of its declarations.
-    pub(crate) declared: HashMap<(Vec<u32>, LaneId, usize), ScratchId>,
+    pub(crate) declared: FxHashMap<(Vec<u32>, LaneId, usize), ScratchId>,
     /// What was asked, where that is wanted.
     pub(crate) record: Option<Record>,
     /// The topology that the whole run is put on.
@@ -109,8 +110,8 @@ impl Tables {
             groups: Vec::new(),
             demands: Demands::default(),
             multiple: 1,
-            calls: HashMap::new(),
-            declared: HashMap::new(),
+            calls: FxHashMap::default(),
+            declared: FxHashMap::default(),
             record: None,
             placed: None,
             limits,

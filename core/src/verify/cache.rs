@@ -1,8 +1,9 @@
 //! Proofs by content: the second plan of the same schedule costs a digest.
 
 use std::any::{Any, TypeId};
-use std::collections::HashMap;
 use std::sync::{Arc, LazyLock, Mutex, PoisonError};
+
+use rustc_hash::FxHashMap;
 
 use super::{Callers, Finding, Proof, Signals, unmet, verify_called};
 use crate::schedule::Schedule;
@@ -15,10 +16,10 @@ const KEPT: usize = 1024;
 /// The content of a schedule, and who calls.
 type Key = (ContentDigest, Callers);
 
-static PROOFS: LazyLock<Mutex<HashMap<Key, Arc<Proof>>>> = LazyLock::new(Mutex::default);
+static PROOFS: LazyLock<Mutex<FxHashMap<Key, Arc<Proof>>>> = LazyLock::new(Mutex::default);
 
 /// What stages after this one keep, by its type.
-type Made = HashMap<TypeId, Box<dyn Any + Send>>;
+type Made = FxHashMap<TypeId, Box<dyn Any + Send>>;
 
 /// A schedule with its proof.
 ///

@@ -2,7 +2,7 @@
 //! them it would go on. So the streams are run again with other numbers of slots: more never stops what fewer
 //! let pass.
 
-use std::collections::HashMap;
+use rustc_hash::FxHashMap;
 
 use crate::ids::{OpId, StreamId};
 use crate::schedule::{Channel, OpKind, Schedule, SignalKind};
@@ -37,7 +37,7 @@ pub(super) struct Links<'s> {
 
 impl<'s> Links<'s> {
     pub(super) fn new(schedule: &'s Schedule) -> Self {
-        let ids: HashMap<Channel, usize> =
+        let ids: FxHashMap<Channel, usize> =
             schedule.channels.iter().enumerate().map(|(id, channel)| (*channel, id)).collect();
         let other = |channel: &Channel| {
             let kind = match channel.kind {
@@ -53,8 +53,8 @@ impl<'s> Links<'s> {
         let mut in_flight = vec![0; schedule.ops.len()];
         for stream in &schedule.streams {
             // Of each `head` the wait before, of each `tail` the slots that hold data.
-            let mut before: HashMap<usize, OpId> = HashMap::new();
-            let mut full: HashMap<usize, u32> = HashMap::new();
+            let mut before: FxHashMap<usize, OpId> = FxHashMap::default();
+            let mut full: FxHashMap<usize, u32> = FxHashMap::default();
             for at in (stream.first.0..stream.first.0 + stream.len).map(OpId) {
                 let op = schedule.op(at);
                 if op.kind == OpKind::Move {

@@ -1,7 +1,7 @@
 //! Whether the proof in place follows from the one out of place. Most algorithms that reduce begin with a copy
 //! of the input to where it lies in place anyway, and never look at it again: then both are one.
 
-use std::collections::HashSet;
+use rustc_hash::FxHashSet;
 
 use super::layout::{Cells, Layout, Mode};
 use crate::collective::Alias;
@@ -23,7 +23,7 @@ pub(crate) fn follows(schedule: &Schedule) -> Result<bool, u32> {
         .map(|rank| schedule.collective.alias(RankId(rank), schedule.root) != Alias::Apart)
         .collect();
     // Streams of a rank that begin before it waits for anything; a parent comes before its children.
-    let mut begun: HashSet<(RankId, u32)> = HashSet::new();
+    let mut begun: FxHashSet<(RankId, u32)> = FxHashSet::default();
     Ok(schedule.streams.iter().all(|stream| {
         let rank = stream.rank;
         let ops = (stream.first.0..stream.first.0 + stream.len).map(|op| schedule.op(OpId(op)));

@@ -1,7 +1,7 @@
 //! Iteration 0 of a `parallel` taken for what stands around it: what is signalled or sent in the one is never met in
 //! the other. Where a program would go on if it were, its author is told.
 
-use std::collections::HashMap;
+use rustc_hash::FxHashMap;
 
 use super::signals::in_lanes;
 use super::{deadlock, report};
@@ -43,7 +43,7 @@ fn joined(schedule: &Schedule) -> Option<Schedule> {
     if !schedule.lanes.iter().any(|lane| lane.last() == Some(&0)) {
         return None;
     }
-    let mut first = HashMap::new();
+    let mut first = FxHashMap::default();
     let ids = (0..).map(LaneId).zip(&schedule.lanes);
     let around: Vec<LaneId> =
         ids.map(|(id, lane)| *first.entry(without_zeros(lane)).or_insert(id)).collect();

@@ -2,8 +2,10 @@
 //! at which some region begins or ends, so a region is a run of cells and cells map one to one. Where every
 //! count is a multiple of some m, it is the m-ths of units that are cut at the same fractions.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::ops::Range;
+
+use rustc_hash::FxHashMap;
 
 use super::values::{Leaf, ValueId, Values};
 use crate::collective::Alias;
@@ -16,7 +18,7 @@ const NUMBERED: u64 = 1 << 31;
 
 /// Where in its buffer the data begins that a slot of a rank's scratch holds, of slots that hold data of several
 /// places.
-pub(crate) type SlotOrigins = HashMap<(RankId, Buffer, u32), Rat>;
+pub(crate) type SlotOrigins = FxHashMap<(RankId, Buffer, u32), Rat>;
 
 /// Whether input and output share memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

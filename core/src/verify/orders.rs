@@ -1,7 +1,7 @@
 //! The order in which each piece of each output is reduced, apart from the schedule that it was found in: what a
 //! pass makes of a schedule must reduce in the same order, or its results would have other bits.
 
-use std::collections::HashMap;
+use rustc_hash::FxHashMap;
 
 use super::layout::{Cells, Layout};
 use super::memory::Memory;
@@ -128,7 +128,8 @@ impl Orders {
     /// A rank and the end of a stretch of its output where `other` is reduced in another order, in either mode, if
     /// there is one.
     pub fn differs(&self, other: &Self) -> Option<(RankId, Rat)> {
-        let known: HashMap<[u32; 2], u32> = self.folds.iter().copied().zip(self.leaves..).collect();
+        let known: FxHashMap<[u32; 2], u32> =
+            self.folds.iter().copied().zip(self.leaves..).collect();
         let mut number: Vec<u32> = (0..self.leaves).collect();
         for operands in &other.folds {
             let [a, b] = operands.map(|operand| number[operand as usize]);
@@ -136,7 +137,7 @@ impl Orders {
             number.push(same.copied().unwrap_or(u32::MAX));
         }
         // Pairs of outputs that were compared already.
-        let mut equal = HashMap::new();
+        let mut equal = FxHashMap::default();
         for mode in 0..self.of.len().max(other.of.len()) {
             let (ours, theirs) = (self.of_mode(mode), other.of_mode(mode));
             if ours.len() != theirs.len() {

@@ -118,7 +118,7 @@ pub(super) fn replay_with(
         states.push(ModeState {
             layout,
             memory,
-            origins: SlotOrigins::new(),
+            origins: SlotOrigins::default(),
             findings: Vec::new(),
             finish: Vec::new(),
             partial: false,

@@ -2,9 +2,10 @@
 //! second post before the wait is lost. Flags of a link are shared by all streams of a rank that use it.
 
 use std::borrow::Cow;
-use std::collections::HashMap;
 use std::fmt;
 use std::str::FromStr;
+
+use rustc_hash::FxHashMap;
 
 use super::clocks::Clocks;
 use super::order::Order;
@@ -33,7 +34,7 @@ impl Signals {
 /// The schedule with its signals in other lanes; those of one lane then meet each other.
 pub(super) fn in_lanes(schedule: &Schedule, lane: impl Fn(LaneId) -> LaneId) -> Schedule {
     let mut shared = schedule.clone();
-    let mut ids = HashMap::new();
+    let mut ids = FxHashMap::default();
     let mut channels = Vec::new();
     let merged: Vec<ChannelId> = schedule
         .channels

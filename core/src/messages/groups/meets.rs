@@ -1,14 +1,12 @@
 //! What must hold of groups, looked at without the rounds that they were made by: every message is in one group at each
 //! end, within its window there; the k-th send to a rank meets the k-th receive; and some rank can always go on.
 
-use std::collections::HashMap;
-use std::hash::BuildHasherDefault;
+use rustc_hash::FxHashMap;
 
 use super::{Group, Step};
 use crate::ids::{RankId, SpanId};
 use crate::messages::check::Wrong;
 use crate::messages::{Action, Message, MessageId, TwoSided};
-use crate::schedule::interner::Mix;
 
 /// Where a message begins and ends among the actions of a rank.
 #[derive(Clone, Copy, Debug, Default)]
@@ -98,7 +96,7 @@ fn in_turn(form: &TwoSided, rank: RankId, windows: &Windows, steps: &[Step]) -> 
 
 /// Each message is sent once and received once, by whom it concerns, and in the order of sends of two ranks.
 fn order(form: &TwoSided, of: &[Vec<Step>]) -> Result<(), Wrong> {
-    type Sequences = HashMap<(RankId, RankId), Vec<MessageId>, BuildHasherDefault<Mix>>;
+    type Sequences = FxHashMap<(RankId, RankId), Vec<MessageId>>;
     let mut ends = [Sequences::default(), Sequences::default()];
     let mut seen = vec![[0_u8; 2]; form.messages().len()];
     for (rank, steps) in (0..).map(RankId).zip(of) {

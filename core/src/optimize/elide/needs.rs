@@ -4,7 +4,8 @@
 //! them. Everything else follows. Streams order their own ops, so a need is between two of them.
 
 use std::cell::RefCell;
-use std::collections::HashMap;
+
+use rustc_hash::FxHashMap;
 
 use crate::ids::{OpId, RankId, StreamId};
 use crate::schedule::{Buffer, Op, OpKind, Operand, Schedule};
@@ -71,7 +72,7 @@ pub(super) fn needs(schedule: &Schedule, order: &Order, callers: Callers) -> Res
         states.push(ModeState {
             memory: Memory::new(layout.size),
             layout,
-            origins: SlotOrigins::new(),
+            origins: SlotOrigins::default(),
         });
     }
     let main = schedule.main_streams();
@@ -79,7 +80,7 @@ pub(super) fn needs(schedule: &Schedule, order: &Order, callers: Callers) -> Res
     for state in &mut states {
         gather.enter(state);
     }
-    let mut last = HashMap::new();
+    let mut last = FxHashMap::default();
     for &at in &order.sequence {
         match schedule.op(at).kind {
             OpKind::Move => gather.moved(&mut states, at, false),
@@ -255,7 +256,7 @@ impl Gather<'_> {
     }
 
     /// One end of a channel may belong to several streams, which take turns.
-    fn counted(&mut self, last: &mut HashMap<(u32, OpKind), OpId>, at: OpId) {
+    fn counted(&mut self, last: &mut FxHashMap<(u32, OpKind), OpId>, at: OpId) {
         let op: &Op = self.schedule.op(at);
         let Some(before) = last.insert((op.arg, op.kind), at) else { return };
         if self.order.stream_of[before.index()] != self.order.stream_of[at.index()] {

@@ -1,6 +1,6 @@
 //! Why signals are kept, line by line of the source.
 
-use std::collections::HashMap;
+use rustc_hash::FxHashMap;
 
 use super::{Elided, Kept, Why};
 use crate::ids::{OpId, RankId};
@@ -23,7 +23,7 @@ pub struct Reason {
 pub fn reasons(elided: &Elided) -> Vec<Reason> {
     let schedule = &elided.schedule;
     let line = |op: OpId| schedule.location(schedule.op(op).at).line;
-    let mut known: HashMap<_, usize> = HashMap::new();
+    let mut known: FxHashMap<_, usize> = FxHashMap::default();
     let mut all: Vec<Reason> = Vec::new();
     for kept in elided.kept.iter().filter(|kept| kept.why != Why::Stream) {
         let kind = schedule.channel(schedule.op(kept.post)).kind;

@@ -1,6 +1,8 @@
 //! What the moves of a batch read and write.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
+
+use rustc_hash::FxHashMap;
 
 use super::Move;
 use crate::collective::Alias;
@@ -19,7 +21,7 @@ enum Memory {
 /// What was read and written so far, of each memory of each rank.
 #[derive(Default)]
 pub(super) struct Touched {
-    of: HashMap<(RankId, Memory), Cells>,
+    of: FxHashMap<(RankId, Memory), Cells>,
 }
 
 #[derive(Default)]

@@ -2,8 +2,7 @@
 //! credits as a link has slots; it waits for one where all are spent (`head`), and the receiver for data
 //! (`tail`). What is written here is copies, reduces and signals like any other: every check sees them.
 
-use std::collections::HashMap;
-use std::hash::BuildHasherDefault;
+use rustc_hash::FxHashMap;
 
 use super::{At, Builder, Stop};
 use crate::diagnostics::{Code, Finding};
@@ -11,7 +10,6 @@ use crate::ids::{LaneId, RankId, ScratchId, SpanId};
 use crate::rational::Rat;
 use crate::schedule::area::Area;
 use crate::schedule::arith::Fault;
-use crate::schedule::interner::Mix;
 use crate::schedule::lengths::{self, Lengths};
 use crate::schedule::record::Credit;
 use crate::schedule::slots::Sizes;
@@ -36,7 +34,7 @@ pub(super) struct Fifo {
     /// The links that this rank uses, in the order of their first use.
     links: Vec<LinkUse>,
     /// Where each stands in `links`, by its two ends.
-    known: HashMap<(LaneId, RankId, RankId), usize, BuildHasherDefault<Mix>>,
+    known: FxHashMap<(LaneId, RankId, RankId), usize>,
 }
 
 /// The use that a rank makes of one end of a link: how many steps it has taken there.
@@ -138,7 +136,7 @@ impl Builder<'_> {
                     .help("both ends of a link count alike: let its sizes depend on `nranks` and parameters only"),
             ));
         }
-        let (links, known) = (Vec::new(), HashMap::default());
+        let (links, known) = (Vec::new(), FxHashMap::default());
         self.fifo = Some(Fifo { at, buffer, sizes, links, known });
         Ok(())
     }

@@ -10,12 +10,10 @@ mod membership;
 mod scratch;
 mod topology;
 
-use std::collections::HashMap;
-use std::hash::BuildHasherDefault;
+use rustc_hash::FxHashMap;
 
 use super::area::{Area, Pieces};
 use super::arith::Fault;
-use super::interner::Mix;
 use super::record::{Record, countable};
 use super::tables::{Lane, Limits, Tables};
 use super::value::{Flag, Int, List, Peer, Piece};
@@ -42,7 +40,7 @@ pub struct Builder<'t> {
     current: usize,
     lane: Lane,
     /// The shape last written to each slot of this rank, in program order.
-    pub(super) slots: HashMap<(ScratchId, u32), Area, BuildHasherDefault<Mix>>,
+    pub(super) slots: FxHashMap<(ScratchId, u32), Area>,
     pub(super) declared: usize,
     /// What `within` blocks and calls make of the run, innermost last.
     frames: Vec<Frame>,
@@ -51,7 +49,7 @@ pub struct Builder<'t> {
     /// The first of them: the statement of this algorithm that all ops inside stand at.
     called_at: Option<At>,
     /// How often each call was made.
-    calls: HashMap<(Vec<At>, LaneId), u32, BuildHasherDefault<Mix>>,
+    calls: FxHashMap<(Vec<At>, LaneId), u32>,
     /// What went wrong in a called algorithm, before its callers have put it in their words.
     pending: Option<Finding>,
     /// That of the algorithm whose statements are being laid out.
@@ -86,12 +84,12 @@ impl<'t> Builder<'t> {
             running: vec![0],
             current: 0,
             lane: Lane::default(),
-            slots: HashMap::default(),
+            slots: FxHashMap::default(),
             declared: 0,
             frames: Vec::new(),
             path: Vec::new(),
             called_at: None,
-            calls: HashMap::default(),
+            calls: FxHashMap::default(),
             pending: None,
             fifo: None,
             operands: Vec::new(),

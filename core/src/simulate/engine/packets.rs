@@ -2,8 +2,10 @@
 //! signals, is one message: its pieces share one latency, and flow together. Messages of a stream from one rank to
 //! another flow one after the other, while their latencies pass at once.
 
+use std::collections::VecDeque;
 use std::collections::hash_map::Entry;
-use std::collections::{HashMap, VecDeque};
+
+use rustc_hash::FxHashMap;
 
 use super::moves::MoveId;
 use super::{Engine, Event, NONE};
@@ -56,7 +58,7 @@ pub(super) struct Packets {
     /// The latest open message of each stream.
     open_of: Vec<u32>,
     /// By stream and wire, while one of its messages flows: those that flow after it.
-    behind: HashMap<(StreamId, u32), VecDeque<u32>>,
+    behind: FxHashMap<(StreamId, u32), VecDeque<u32>>,
     /// How many there were.
     pub(super) count: u64,
 }
@@ -71,7 +73,7 @@ impl Packets {
             arriving: Vec::new(),
             open: Vec::new(),
             open_of: vec![NONE; streams],
-            behind: HashMap::new(),
+            behind: FxHashMap::default(),
             count: 0,
         }
     }
