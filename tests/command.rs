@@ -18,6 +18,8 @@ mod curves;
 mod device;
 #[path = "command/emit_coll.rs"]
 mod emit_coll;
+#[path = "command/endless.rs"]
+mod endless;
 #[path = "command/executor.rs"]
 mod executor;
 #[path = "command/flags.rs"]

@@ -159,7 +159,7 @@ impl Certificate {
         if signals.one_shot {
             holds.push("no signal is lost");
         }
-        let most_ports = used.send.peers.len().max(used.receive.peers.len());
+        let most_ports = used.most();
         let (collective, nranks) = (schedule.collective, schedule.nranks);
         let scratch = needs.scratch.map_or(f64::INFINITY, |r| r.num() as f64 / r.den() as f64);
         let order = proof.reduction.as_ref().map(|reduction| SameOrder {

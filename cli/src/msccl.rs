@@ -1,8 +1,6 @@
 //! `roundelay check FILE.xml` and `check PLAN.json`: a program for MSCCL's runtime or for MSCCL++'s executor, proved as
 //! what that makes of it.
 
-use std::fs::File;
-use std::io::Read as _;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Instant;
@@ -22,7 +20,7 @@ use crate::lints::LintFlags;
 use crate::mscclpp::{self, Proved, claims};
 use crate::report::{Failure, Format, JsonDiagnostic, print_all, refuse, within_a_page};
 use crate::stats::Stats;
-use crate::streams::{print, print_json};
+use crate::streams::{self, print, print_json};
 use crate::topo::count;
 use crate::values::bytes;
 
@@ -183,15 +181,10 @@ pub(crate) fn counts_ranks(given: bool) -> Result<(), Failure> {
 
 /// The bytes of a program.
 fn load(path: &str) -> Result<Vec<u8>, Failure> {
-    let read = || {
-        let mut bytes = Vec::new();
-        File::open(path)?.take(LARGEST + 1).read_to_end(&mut bytes)?;
-        Ok(bytes)
-    };
-    read().map_err(|error: std::io::Error| {
-        let code = if is_plan(path) { Code::UnreadableSource } else { Code::UnreadableXml };
-        Failure::usage(code, format!("`{path}` cannot be read: {error}"))
-    })
+    let code = if is_plan(path) { Code::UnreadableSource } else { Code::UnreadableXml };
+    let refused = |why| Failure::usage(code, format!("`{path}` cannot be read: {why}"));
+    let read = streams::bytes(path, LARGEST).map_err(|error| refused(error.to_string()))?;
+    read.ok_or_else(|| refused(format!("it has more than {} MiB", LARGEST >> 20)))
 }
 
 /// What was found in a program of either kind.

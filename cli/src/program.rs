@@ -11,7 +11,7 @@ use roundelay_core::diagnostics::near::nearest;
 use roundelay_core::diagnostics::{Code, Diagnostic};
 use roundelay_core::executor::Executor;
 use roundelay_core::program::Configured;
-use roundelay_core::syntax::Source;
+use roundelay_core::syntax::{Source, bounded};
 
 use crate::flags::SourceFlags;
 use crate::report::{Failure, print_all};
@@ -20,13 +20,11 @@ use crate::topology::{self, Given};
 
 /// Reads a file, standard input, or the library's file that holds the algorithm of that name.
 pub(crate) fn read(source: &str) -> Result<Source, Failure> {
+    let unreadable = |title| Err(Failure::usage(Code::UnreadableSource, title));
     if source == "-" {
         return match streams::input() {
             Ok(bytes) => Ok(Source::from_bytes("<stdin>", &bytes)),
-            Err(error) => Err(Failure::usage(
-                Code::UnreadableSource,
-                format!("standard input cannot be read: {error}"),
-            )),
+            Err(why) => unreadable(format!("standard input cannot be read: {why}")),
         };
     }
     if let Some((file, text)) = in_library(source) {
@@ -37,21 +35,18 @@ pub(crate) fn read(source: &str) -> Result<Source, Failure> {
         return Err(Failure::usage(Code::UnreadableSource, title)
             .with_help("of a program for MSCCL `check` says whether it is right; `run` and `simulate` take it, too"));
     }
-    match std::fs::read(source) {
-        Ok(bytes) => Ok(Source::from_bytes(source, &bytes)),
-        Err(error) if source.contains(['.', '/']) => Err(Failure::usage(
-            Code::UnreadableSource,
-            format!("`{source}` cannot be read: {error}"),
-        )),
-        Err(_) => Err(Failure::usage(
-            Code::UnknownSource,
-            format!("`{source}` is neither a file nor an algorithm of the library"),
-        )
-        .with_help(or_nearest(
+    if !source.contains(['.', '/']) && !Path::new(source).exists() {
+        let title = format!("`{source}` is neither a file nor an algorithm of the library");
+        let help = "`roundelay list` names the library's algorithms";
+        return Err(Failure::usage(Code::UnknownSource, title).with_help(or_nearest(
             source,
             library_names(),
-            "`roundelay list` names the library's algorithms",
-        ))),
+            help,
+        )));
+    }
+    match streams::source(source) {
+        Ok(bytes) => Ok(Source::from_bytes(source, &bytes)),
+        Err(why) => unreadable(format!("`{source}` cannot be read: {why}")),
     }
 }
 
@@ -81,10 +76,7 @@ pub(crate) fn in_library(name: &str) -> Option<(&'static str, &'static str)> {
 
 /// A source, with the library's algorithms and those of the files that it uses.
 pub(crate) fn compile(source: &Source) -> Result<CheckedSource, Vec<Diagnostic>> {
-    let load = |path: &str| match std::fs::read(path) {
-        Ok(bytes) => Ok(Source::from_bytes(path, &bytes)),
-        Err(error) => Err(error.to_string()),
-    };
+    let load = |path: &str| Ok(Source::from_bytes(path, &bounded::file(Path::new(path))?));
     compile_with(source, Frontend::File, &Dependencies { prelude: library::SOURCES, load: &load })
 }
 

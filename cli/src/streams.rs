@@ -2,10 +2,18 @@
 
 use std::cell::RefCell;
 use std::fmt::Display;
-use std::io::{Read as _, Result, Write as _};
+use std::fs::File;
+use std::io::{self, ErrorKind, Write as _};
+use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::thread;
+use std::time::Duration;
 
 use anstream::adapter::strip_str;
+use roundelay_core::diagnostics::Code;
+use roundelay_core::syntax::bounded;
 use serde::Serialize;
+
+use crate::report::Failure;
 
 thread_local! {
     /// Of the command that this thread runs: its streams are used by the thread that it runs on.
@@ -60,17 +68,45 @@ pub(crate) fn is_kept() -> bool {
     with(|streams| streams.kept.is_some())
 }
 
-/// What standard input holds.
-pub(crate) fn input() -> Result<Vec<u8>> {
+/// What standard input holds, up to the limit of a source.
+pub(crate) fn input() -> Result<Vec<u8>, String> {
     if let Some(text) = typed() {
         return Ok(text.into_bytes());
     }
-    let mut bytes = Vec::new();
-    std::io::stdin().read_to_end(&mut bytes)?;
+    let bytes = patiently("standard input", || bounded::source(|| Ok(io::stdin().lock())))?;
     if let Ok(text) = std::str::from_utf8(&bytes) {
         retype(Some(text.to_owned()));
     }
     Ok(bytes)
+}
+
+/// The bytes of a source of that name, up to the limit of a source.
+pub(crate) fn source(path: &str) -> Result<Vec<u8>, String> {
+    patiently(&format!("`{path}`"), || bounded::source(|| File::open(path)))
+}
+
+/// The bytes of a file of another kind; nothing if they are more than `largest`.
+pub(crate) fn bytes(path: &str, largest: u64) -> io::Result<Option<Vec<u8>>> {
+    patiently(&format!("`{path}`"), || bounded::bytes(File::open(path)?, largest))
+}
+
+/// Reads, and says after a second that it waits: opening or reading a pipe can take as long as its writer likes.
+fn patiently<T>(name: &str, read: impl FnOnce() -> T) -> T {
+    if is_kept() {
+        return read();
+    }
+    let (done, wait) = channel::<()>();
+    let name = name.to_owned();
+    let patience = thread::spawn(move || {
+        if wait.recv_timeout(Duration::from_secs(1)) == Err(RecvTimeoutError::Timeout) {
+            say(format!("waiting for the end of {name}"));
+        }
+    });
+    let read = read();
+    drop(done);
+    // It says a line at most, and a line that cannot be said is no reason to fail.
+    _ = patience.join();
+    read
 }
 
 /// What standard input held, if it was read.
@@ -105,18 +141,16 @@ pub(crate) fn print(text: &str) {
     }
 }
 
-/// Prints to standard output, with colors where that takes them; a closed pipe ends the program quietly.
+/// Prints to standard output, with colors where that takes them.
 pub(crate) fn put(text: &str) {
     let printed = with(|streams| match &mut streams.kept {
         Some(kept) => {
             kept.out.extend(strip_str(text));
             Ok(())
         }
-        None => anstream::stdout().lock().write_all(text.as_bytes()),
+        None => write(anstream::stdout().lock(), text),
     });
-    if printed.is_err() {
-        std::process::exit(0);
-    }
+    printed.unwrap_or_else(|error| ended(&error));
 }
 
 /// Prints what was asked for as `-`, to standard output as it is.
@@ -126,11 +160,24 @@ pub(crate) fn print_alone(text: &str) {
             kept.out.push_str(text);
             Ok(())
         }
-        None => std::io::stdout().lock().write_all(text.as_bytes()),
+        None => write(io::stdout().lock(), text),
     });
-    if printed.is_err() {
+    printed.unwrap_or_else(|error| ended(&error));
+}
+
+/// Nothing stays behind in a buffer: what cannot be written is known here.
+fn write(mut out: impl io::Write, text: &str) -> io::Result<()> {
+    out.write_all(text.as_bytes())?;
+    out.flush()
+}
+
+/// Standard output takes no more: a closed pipe ends the program quietly, a full disk does not.
+fn ended(error: &io::Error) -> ! {
+    if error.kind() == ErrorKind::BrokenPipe {
         std::process::exit(0);
     }
+    let title = format!("standard output cannot be written: {error}");
+    std::process::exit(Failure::usage(Code::Unwritable, title).print().into());
 }
 
 /// Says a line on standard error. A closed pipe is no reason to fail twice.

@@ -1,7 +1,5 @@
 //! From `--topology` to a graph: a text in the language, or a topology file of NCCL's.
 
-use std::fs::File;
-use std::io::Read as _;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -13,6 +11,7 @@ use roundelay_core::topology::nccl::{self, Assumption, System};
 
 use crate::flags::TopologyFlags;
 use crate::report::Failure;
+use crate::streams;
 
 /// Bytes of a topology file beyond which none is read.
 const LARGEST: u64 = 64 << 20;
@@ -30,20 +29,14 @@ pub(crate) fn given(flags: &TopologyFlags) -> Result<Option<Given>, Failure> {
 
 /// The bytes of a file that is not larger than any topology.
 fn bytes(path: &str) -> Result<Vec<u8>, Failure> {
-    let read = || {
-        let mut bytes = Vec::new();
-        File::open(path)?.take(LARGEST + 1).read_to_end(&mut bytes)?;
-        Ok(bytes)
-    };
-    let bytes = read().map_err(|error: std::io::Error| {
+    let read = streams::bytes(path, LARGEST).map_err(|error| {
         Failure::usage(Code::UnreadableXml, format!("`{path}` cannot be read: {error}"))
     })?;
-    if bytes.len() as u64 > LARGEST {
+    read.ok_or_else(|| {
         let title = format!("`{path}` has more than {} MiB", LARGEST >> 20);
-        return Err(Failure::usage(Code::NotATopology, title)
-            .with_help("the topology file of a machine has some 10 kB"));
-    }
-    Ok(bytes)
+        Failure::usage(Code::NotATopology, title)
+            .with_help("the topology file of a machine has some 10 kB")
+    })
 }
 
 /// The topology of a text, or of a file: what ends in `.xml`, or is no text and lies there.

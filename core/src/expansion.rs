@@ -31,8 +31,10 @@ impl Slips {
         if self.settled {
             return;
         }
-        let of_proof = |error: &Diagnostic| error.code >= Code::Deadlock;
-        self.settled = found.iter().any(of_proof);
+        // More ranks take more steps.
+        let last =
+            |error: &Diagnostic| error.code >= Code::Deadlock || error.code == Code::StepLimit;
+        self.settled = found.iter().any(last);
         let known: Vec<Code> = self.errors.iter().map(|error| error.code).collect();
         self.errors.extend(found.into_iter().filter(|error| !known.contains(&error.code)));
     }

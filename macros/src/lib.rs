@@ -13,7 +13,7 @@ use roundelay_core::diagnostics::{Code, Diagnostic, Severity};
 use roundelay_core::emit::rust::{self, Origin};
 use roundelay_core::expansion::Outcome;
 use roundelay_core::source::Span as Place;
-use roundelay_core::syntax::Source;
+use roundelay_core::syntax::{Source, bounded};
 use roundelay_core::{compile_with, expansion, syntax};
 use roundelay_library::SOURCES;
 
@@ -128,7 +128,7 @@ pub fn include_collective(input: TokenStream) -> TokenStream {
     };
     let (name, place) = (path.value(), path.span());
     let file = find(place, &name);
-    let bytes = match std::fs::read(&file) {
+    let bytes = match bounded::file(&file) {
         Ok(bytes) => bytes,
         Err(error) => {
             let message = format!("E0001: cannot read `{}`: {error}", file.display());
@@ -197,7 +197,7 @@ impl Used {
     ) -> Result<CheckedSource, Vec<Diagnostic>> {
         let load = |name: &str| {
             let file = find(self.place, name);
-            let bytes = std::fs::read(&file).map_err(|why| format!("{}: {why}", file.display()))?;
+            let bytes = bounded::file(&file).map_err(|why| format!("{}: {why}", file.display()))?;
             self.files.borrow_mut().push(name.to_owned());
             Ok(Source::from_bytes(name, &bytes))
         };

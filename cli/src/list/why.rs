@@ -1,7 +1,5 @@
 //! `roundelay list --why`: the model's table, which algorithm it chooses, and what the others would take.
 
-use std::path::Path;
-
 use roundelay::select::{Counts, Numbers, Refused, Row, host, select_beside};
 use roundelay::{Choice, Collective, Costs};
 use roundelay_core::cost::Work;
@@ -12,7 +10,7 @@ use serde::Serialize;
 use super::SHOWN;
 use super::flags::ListFlags;
 use crate::report::{Failure, Format};
-use crate::streams::{print, print_json};
+use crate::streams::{self, print, print_json};
 use crate::topology;
 
 /// Bytes of a file of constants beyond which none is read.
@@ -48,11 +46,11 @@ fn read(path: &str) -> Result<Costs, Failure> {
     let unreadable = |why: String| {
         Failure::usage(Code::UnreadableSource, format!("`{path}` cannot be read: {why}"))
     };
-    let length = Path::new(path).metadata().map_err(|error| unreadable(error.to_string()))?.len();
-    if length > LARGEST {
-        return Err(unreadable(format!("{length} bytes are more than constants have")));
-    }
-    let text = std::fs::read_to_string(path).map_err(|error| unreadable(error.to_string()))?;
+    let bytes = streams::bytes(path, LARGEST).map_err(|error| unreadable(error.to_string()))?;
+    let bytes = bytes.ok_or_else(|| {
+        unreadable(format!("more than {LARGEST} bytes are more than constants have"))
+    })?;
+    let text = String::from_utf8(bytes).map_err(|error| unreadable(error.to_string()))?;
     Ok(Costs::parse(path, &text)?)
 }
 

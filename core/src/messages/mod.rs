@@ -126,7 +126,7 @@ impl TwoSided {
         let order = in_order(&joined)?;
         let mut acts = Acts::new(&joined, &order, limit)?;
         let mut form = acts.tables(&joined);
-        let modes = &[Mode::OutOfPlace, Mode::InPlace][..=usize::from(author.proof().in_place)];
+        let modes = &Mode::BOTH[..=usize::from(author.proof().in_place)];
         levels::sort(&mut acts, &form, modes).map_err(|cells| vec![too_fine(cells)])?;
         let windows = Windows::new(&form, &acts, modes).map_err(|cells| vec![too_fine(cells)])?;
         let mut actions = form::actions(form.nranks, &acts, &windows);

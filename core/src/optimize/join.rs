@@ -52,27 +52,9 @@ pub fn join(schedule: &Schedule) -> Schedule {
     }
 }
 
-/// A move with its operands looked up: sources first.
-struct Move {
-    op: Op,
-    operands: Vec<(RankId, Region)>,
-}
-
-/// Where all operands of a move begin, or end: the number of sources, and a point of each operand's buffer.
-type Edge = (u8, Vec<(RankId, Buffer, u32, Rat, Rat)>);
-
-impl Move {
-    fn edge(&self, point: impl Fn(&Region) -> Rat) -> Edge {
-        let at = |(rank, region): &(RankId, Region)| {
-            (*rank, region.buffer, region.slot, region.base, point(region))
-        };
-        (self.op.srcs, self.operands.iter().map(at).collect())
-    }
-
-    fn is_empty(&self) -> bool {
-        self.operands.iter().any(|(_, region)| region.lo == region.hi)
-    }
-}
+/// Where the first destination of a move begins, or ends. Destinations of a batch do not overlap, so no two of its moves
+/// begin, or end, at one point.
+type Point = (RankId, Buffer, u32, Rat);
 
 /// The ops of the joined schedule in the making.
 struct Writer<'s> {
@@ -86,50 +68,65 @@ struct Writer<'s> {
 impl Writer<'_> {
     fn stream(&mut self, ops: &[Op]) {
         let is_move = |op: &Op| op.kind == OpKind::Move;
+        let mut touched = Touched::default();
         for run in ops.chunk_by(|a, b| is_move(a) && is_move(b)) {
             match run {
-                [op] if is_move(op) => self.push(&self.look_up(*op)),
+                [op] if is_move(op) => self.push(op, op, *op),
                 [signal] => self.ops.push(*signal),
-                moves => self.run(moves),
+                moves => self.run(moves, &mut touched),
             }
         }
     }
 
     /// Moves between two signals, in batches of which none depends on another.
-    fn run(&mut self, moves: &[Op]) {
-        let mut touched = Touched::default();
-        let mut batch = Vec::new();
-        for moved in moves {
-            let moved = self.look_up(*moved);
-            if touched.conflicts(self.schedule, &moved) {
-                self.batch(&batch);
-                batch.clear();
-                touched = Touched::default();
+    fn run(&mut self, moves: &[Op], touched: &mut Touched) {
+        touched.clear();
+        let mut first = 0;
+        for (at, moved) in moves.iter().enumerate() {
+            if touched.conflicts(self.schedule, moved) {
+                self.batch(&moves[first..at]);
+                first = at;
+                touched.clear();
             }
-            touched.insert(self.schedule, &moved);
-            batch.push(moved);
+            touched.insert(self.schedule, moved);
         }
-        self.batch(&batch);
+        self.batch(&moves[first..]);
     }
 
-    fn look_up(&self, op: Op) -> Move {
-        let operands = self.schedule.srcs(&op).iter().chain(self.schedule.dsts(&op));
-        let operands =
-            operands.map(|operand| (operand.rank, *self.schedule.region(*operand))).collect();
-        Move { op, operands }
+    /// Whether one move begins where another ends, in every operand.
+    fn adjoins(&self, moved: &Op, after: &Op) -> bool {
+        let ends = operands(self.schedule, moved).iter().zip(operands(self.schedule, after));
+        moved.srcs == after.srcs
+            && moved.dsts == after.dsts
+            && ends.into_iter().all(|(a, b)| {
+                let (one, next) = (self.schedule.region(*a), self.schedule.region(*b));
+                let place = |region: &Region| (region.buffer, region.slot, region.base);
+                a.rank == b.rank && place(one) == place(next) && one.hi == next.lo
+            })
     }
 
     /// Writes moves of which none depends on another, each run of them that lies side by side as one, where the first
     /// of the run stood.
-    fn batch(&mut self, moves: &[Move]) {
-        // Destinations do not overlap, so no two moves begin, or end, at one edge.
-        let whole = || moves.iter().enumerate().filter(|(_, moved)| !moved.is_empty());
-        let begins: FxHashMap<Edge, usize> =
-            whole().map(|(at, moved)| (moved.edge(|region| region.lo), at)).collect();
+    fn batch(&mut self, moves: &[Op]) {
+        let schedule = self.schedule;
+        let point = |moved: &Op, of: fn(&Region) -> Rat| -> Point {
+            let dst = schedule.dsts(moved)[0];
+            let region = schedule.region(dst);
+            (dst.rank, region.buffer, region.slot, of(region))
+        };
+        let is_empty = |moved: &Op| {
+            let mut regions = operands(schedule, moved).iter().map(|o| schedule.region(*o));
+            regions.any(|region| region.lo == region.hi)
+        };
+        let whole = || moves.iter().enumerate().filter(|(_, moved)| !is_empty(moved));
+        let begins: FxHashMap<Point, usize> =
+            whole().map(|(at, moved)| (point(moved, |region| region.lo), at)).collect();
         let mut next = vec![None; moves.len()];
         let mut is_next = vec![false; moves.len()];
         for (at, moved) in whole() {
-            if let Some(&after) = begins.get(&moved.edge(|region| region.hi)) {
+            if let Some(&after) = begins.get(&point(moved, |region| region.hi))
+                && self.adjoins(moved, &moves[after])
+            {
                 next[at] = Some(after);
                 is_next[after] = true;
             }
@@ -145,20 +142,26 @@ impl Writer<'_> {
             .collect();
         runs.sort_by_key(|(_, earliest, _)| *earliest);
         for (first, earliest, last) in runs {
-            let ends = moves[first].operands.iter().zip(&moves[last].operands);
-            let operands = ends.map(|((rank, a), (_, b))| (*rank, Region { hi: b.hi, ..*a }));
-            let run = std::iter::successors(Some(first), |at| next[*at]).map(|at| &moves[at].op);
-            let op = moves[earliest].op;
-            let at = self.origins.joined(self.schedule, &op, run);
-            self.push(&Move { op: Op { at, ..op }, operands: operands.collect() });
+            let run = std::iter::successors(Some(first), |at| next[*at]).map(|at| &moves[at]);
+            let op = moves[earliest];
+            let at = self.origins.joined(schedule, &op, run);
+            self.push(&moves[first], &moves[last], Op { at, ..op });
         }
     }
 
-    fn push(&mut self, moved: &Move) {
-        self.ops.push(Op { arg: self.operands.len() as u32, ..moved.op });
-        for (rank, region) in &moved.operands {
-            let region = RegionId(self.regions.intern(*region));
-            self.operands.push(Operand { rank: *rank, region });
+    /// Writes `op` from where the operands of one move begin to where those of another end.
+    fn push(&mut self, first: &Op, last: &Op, op: Op) {
+        self.ops.push(Op { arg: self.operands.len() as u32, ..op });
+        let ends = operands(self.schedule, first).iter().zip(operands(self.schedule, last));
+        for (a, b) in ends {
+            let (begin, end) = (self.schedule.region(*a), self.schedule.region(*b));
+            let region = RegionId(self.regions.intern(Region { hi: end.hi, ..*begin }));
+            self.operands.push(Operand { rank: a.rank, region });
         }
     }
+}
+
+/// The operands of a move: sources first.
+fn operands<'s>(schedule: &'s Schedule, moved: &Op) -> &'s [Operand] {
+    &schedule.operands[moved.arg as usize..][..usize::from(moved.srcs) + usize::from(moved.dsts)]
 }

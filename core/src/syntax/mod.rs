@@ -4,6 +4,7 @@
 //! tokens; `grammar.lalrpop` is the grammar, of which `grammar.rs` is generated and committed.
 
 pub mod ast;
+pub mod bounded;
 mod escape;
 pub(crate) mod expr_text;
 pub(crate) mod flatten;

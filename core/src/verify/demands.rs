@@ -54,10 +54,6 @@ fn over(
             let needed = depth(schedule)?.needed;
             (u64::from(needed) > most).then(|| reporter.fifo_over(budget, needed))
         }
-        Resource::Ports => {
-            let sends = ports.send.peers.len() >= ports.receive.peers.len();
-            let busiest = if sends { &ports.send } else { &ports.receive };
-            (busiest.peers.len() as u64 > most).then(|| reporter.ports_over(budget, busiest, sends))
-        }
+        Resource::Ports => (ports.most() as u64 > most).then(|| reporter.ports_over(budget, ports)),
     }
 }

@@ -27,6 +27,10 @@ pub(crate) enum Mode {
     InPlace,
 }
 
+impl Mode {
+    pub(crate) const BOTH: [Self; 2] = [Self::OutOfPlace, Self::InPlace];
+}
+
 /// The cells of a schedule's regions, whoever's they are.
 pub(crate) struct Cells {
     /// Cells of a unit.

@@ -44,6 +44,7 @@ pub use cache::Proved;
 pub use callers::Callers;
 pub use demands::unmet;
 pub use fifo::{Depth, depth};
+use layout::Mode;
 pub use links::links;
 pub(crate) use order::Order;
 pub use orders::Orders;
@@ -74,9 +75,10 @@ pub struct Proof {
     pub one_mode: Option<Box<Finding>>,
     /// The deepest reduction tree of any output element, in reduce steps.
     pub reduce_depth: u32,
-    /// The number of steps: the length of the longest chain of messages of which each needs the one before.
+    /// The number of steps: the length of the longest chain of messages of which each needs the one before, in the mode
+    /// in which it is longest.
     pub steps: u32,
-    /// The most peers that a rank sends to, and receives from, in one step.
+    /// The most peers that a rank sends to, and receives from, in one step, in the mode in which they are most.
     pub ports: Ports,
     /// How results are reduced, where the collective reduces: the same at all ranks and counts, or not.
     pub reduction: Option<Reduction>,
@@ -108,7 +110,7 @@ pub(crate) fn stuck(schedule: &Schedule) -> Option<Vec<(OpId, OpId)>> {
 }
 
 /// The step of each op: the length of the longest chain of messages that ends with it, of which each needs the one
-/// before. That of a move between ranks is its own, from 1. The largest is the number of steps of the schedule.
+/// before. That of a move between ranks is its own, from 1. The largest is the number of steps of a run out of place.
 ///
 /// A message needs the waits above it and the moves of its stream that write what it sends. It needs neither the other
 /// moves that stand above it nor what its data is folded into.
@@ -117,7 +119,7 @@ pub(crate) fn stuck(schedule: &Schedule) -> Option<Vec<(OpId, OpId)>> {
 /// A deadlock, a signal without a partner (E0301 to E0303), or more pieces than can be numbered.
 pub fn steps(schedule: &Schedule) -> Result<Vec<u32>, Vec<Finding>> {
     let order = in_order(schedule)?;
-    let steps = stage("steps", || ports::steps(schedule, &order));
+    let steps = stage("steps", || ports::steps(schedule, &order, Mode::OutOfPlace));
     steps.map(|steps| steps.of).map_err(|cells| vec![too_fine(cells)])
 }
 
@@ -158,7 +160,9 @@ fn prove(schedule: &Schedule, signals: Signals, callers: Callers) -> Result<Proo
     let in_place = schedule.collective.has_in_place() && !schedule.out_of_place;
 
     let order = stage("order", || deadlock::order(schedule, &reporter)).map_err(ranking::fold)?;
-    let replayed = || replay::replay(schedule, &order, &reporter, in_place, (signals, callers));
+    let follows = in_place::follows(schedule).map_err(|cells| vec![too_fine(cells)])?;
+    let modes = &Mode::BOTH[..=usize::from(in_place && !follows)];
+    let replayed = || replay::replay(schedule, &order, &reporter, modes, (signals, callers));
     let replay = stage("replay", replayed).map_err(|finding| vec![*finding])?;
 
     if !replay.findings.is_empty() {
@@ -168,9 +172,8 @@ fn prove(schedule: &Schedule, signals: Signals, callers: Callers) -> Result<Proo
         let told = ranking::fold(replay.in_place_findings);
         return Err(told.into_iter().map(only_in_place).collect());
     }
-    let steps = stage("steps", || ports::steps(schedule, &order));
-    let steps = steps.map_err(|cells| vec![too_fine(cells)])?;
-    let (steps, ports) = stage("ports", || ports::ports(schedule, &steps));
+    let (steps, ports) =
+        ports::ports(schedule, &order, modes).map_err(|cells| vec![too_fine(cells)])?;
     let reduces = schedule.collective.reduces() && schedule.nranks > 1;
     Ok(Proof {
         scale_outputs: reduces && replay.finish.is_none(),

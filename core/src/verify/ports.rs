@@ -9,14 +9,24 @@ use super::layout::{Cells, Layout, Mode};
 use super::order::Order;
 use crate::ids::{OpId, RankId};
 use crate::schedule::{OpKind, Operand, Schedule};
+use crate::stages::stage;
 
-/// The most peers that any rank sends to, and receives from, in one step.
+/// The most peers that any rank sends to, and receives from, in one step, in the mode in which they are more.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Ports {
     /// The rank that sends to the most peers at once.
     pub send: Busiest,
     /// The rank that receives from the most peers at once.
     pub receive: Busiest,
+    /// Whether they are so many in place alone.
+    pub in_place: bool,
+}
+
+impl Ports {
+    /// The most peers that a rank has at once in one direction.
+    pub fn most(&self) -> usize {
+        self.send.peers.len().max(self.receive.peers.len())
+    }
 }
 
 /// A rank in the step in which it has the most peers.
@@ -30,8 +40,27 @@ pub struct Busiest {
     pub peers: Vec<(RankId, OpId)>,
 }
 
-/// The length of the longest chain of steps, and the ports that a schedule uses in each.
-pub(super) fn ports(schedule: &Schedule, steps: &Steps) -> (u32, Ports) {
+/// The length of the longest chain of steps, and the ports that a schedule uses in each. Where input and output share
+/// memory, a chain can be longer and other moves can meet in a step, so both are the most of all `modes`. Where each
+/// rank chooses its mode, a chain of a mixture is at most the longest of all, for fewer inputs share memory.
+pub(super) fn ports(
+    schedule: &Schedule,
+    order: &Order,
+    modes: &[Mode],
+) -> Result<(u32, Ports), u32> {
+    let (mut count, mut most) = (0, Ports::default());
+    for mode in modes {
+        let steps = stage("steps", || steps(schedule, order, *mode))?;
+        let ports = stage("ports", || ports_in(schedule, &steps));
+        count = count.max(steps.count);
+        if ports.most() > most.most() {
+            most = Ports { in_place: *mode == Mode::InPlace, ..ports };
+        }
+    }
+    Ok((count, most))
+}
+
+fn ports_in(schedule: &Schedule, steps: &Steps) -> Ports {
     let mut sends = vec![Vec::new(); schedule.nranks as usize];
     let mut receives = sends.clone();
     // Stream by stream: what one does with its peers lies together.
@@ -45,7 +74,7 @@ pub(super) fn ports(schedule: &Schedule, steps: &Steps) -> (u32, Ports) {
             }
         }
     }
-    (steps.count, Ports { send: busiest(sends), receive: busiest(receives) })
+    Ports { send: busiest(sends), receive: busiest(receives), in_place: false }
 }
 
 /// The steps of a schedule.
@@ -64,11 +93,11 @@ struct Behind {
     done: u32,
 }
 
-/// Finds the step of each op, in the memory of a run out of place; or says how many cells a unit would have, where
+/// Finds the step of each op, in the memory of a run in that mode; or says how many cells a unit would have, where
 /// there are too many.
-pub(super) fn steps(schedule: &Schedule, order: &Order) -> Result<Steps, u32> {
+pub(super) fn steps(schedule: &Schedule, order: &Order, mode: Mode) -> Result<Steps, u32> {
     let cells = Cells::new(schedule)?;
-    let layout = Layout::new(schedule, &cells, Mode::OutOfPlace).ok_or(cells.per_unit)?;
+    let layout = Layout::new(schedule, &cells, mode).ok_or(cells.per_unit)?;
     Ok(steps_in(schedule, order, &cells, &layout))
 }
 
@@ -107,14 +136,19 @@ pub(super) fn steps_in(
                 let all = srcs.iter().chain(dsts).map(|operand| last(&written, operand));
                 let done =
                     all.chain(dsts.iter().map(|dst| last(&read, dst))).fold(arrived, u32::max);
+                behind.done = behind.done.max(done);
+                of[at.index()] = arrived;
+                // In place a copy home is none.
+                if !op.finish && op.srcs == 1 && op.dsts == 1 && place(&srcs[0]) == place(&dsts[0])
+                {
+                    continue;
+                }
                 for src in srcs {
                     read[place(src)].iter_mut().for_each(|at| *at = done.max(*at));
                 }
                 for dst in dsts {
                     written[place(dst)].fill(done);
                 }
-                behind.done = behind.done.max(done);
-                of[at.index()] = arrived;
             }
             OpKind::Post => of[at.index()] = behind.done.max(behind.waited),
             OpKind::Wait => {

@@ -3,7 +3,6 @@
 use std::ops::Range;
 
 use super::clocks::{self, Clocks, Full};
-use super::in_place::follows;
 use super::layout::{Cells, Layout, Mode, SlotOrigins};
 use super::memory::{Accessor, CALLER, Memory};
 use super::order::Order;
@@ -82,13 +81,12 @@ pub(super) fn replay(
     schedule: &Schedule,
     order: &Order,
     reporter: &Reporter<'_>,
-    in_place: bool,
+    modes: &[Mode],
     runtime: (Signals, Callers),
 ) -> Result<Replay, Box<Finding>> {
     let too_many = || Box::new(reporter.too_many_streams());
-    let in_place = in_place && !follows(schedule).map_err(|n| Box::new(Reporter::too_fine(n)))?;
     if let Some(clocks) = Clocks::near(schedule, clocks::ENTRIES)
-        && let Ok(sure) = replay_with(clocks, schedule, order, reporter, in_place, runtime)?
+        && let Ok(sure) = replay_with(clocks, schedule, order, reporter, modes, runtime)?
     {
         return Ok(sure);
     }
@@ -96,7 +94,7 @@ pub(super) fn replay(
         return Err(too_many());
     }
     let clocks = Clocks::dense(schedule, clocks::ENTRIES).map_err(|Full| too_many())?;
-    replay_with(clocks, schedule, order, reporter, in_place, runtime)?.map_err(|_| too_many())
+    replay_with(clocks, schedule, order, reporter, modes, runtime)?.map_err(|_| too_many())
 }
 
 pub(super) fn replay_with(
@@ -104,14 +102,13 @@ pub(super) fn replay_with(
     schedule: &Schedule,
     order: &Order,
     reporter: &Reporter<'_>,
-    in_place: bool,
+    modes: &[Mode],
     (signals, callers): (Signals, Callers),
 ) -> Result<Result<Replay, Stop>, Box<Finding>> {
     let too_fine = |per_unit| Box::new(Reporter::too_fine(per_unit));
     let cells = Cells::new(schedule).map_err(too_fine)?;
-    let modes = [Mode::OutOfPlace, Mode::InPlace];
     let mut states = Vec::new();
-    for mode in &modes[..=usize::from(in_place)] {
+    for mode in modes {
         let layout =
             Layout::new(schedule, &cells, *mode).ok_or_else(|| too_fine(cells.per_unit))?;
         let memory = Memory::new(layout.size);

@@ -71,6 +71,31 @@ algorithm TakenForHome() -> AllReduce {
     copy(local.sum, local.output);
 }";
 
+/// Rank 0 takes its own block back from rank 1, which changes nothing, and then sends its input to rank 1. In place
+/// that block is its input, so what it sends is a step older than out of place, and meets what it sends to rank 2.
+pub(crate) const TAKEN_BACK: &str = "
+algorithm TakenBack() -> AllGather {
+    require nranks == 3, \"three ranks make one case\";
+    let left = peer((rank - 1) % 3);
+    let right = peer((rank + 1) % 3);
+    view block = output.split(3);
+    scratch kept: 2 like input;
+    step meet() { right.TxAck(); left.TxAck(); left.RxAck(); right.RxAck(); }
+    copy(local.input, local.block[rank]);
+    for k in 1..3 {
+        let b = (rank - k) % 3;
+        meet();
+        copy(left.block[b], local.block[b]);
+    }
+    meet();
+    if rank == 0 {
+        copy(right.block[0], local.block[0]);
+        copy(local.input, right.kept[0]);
+        copy(local.block[0], left.kept[1]);
+    }
+    meet();
+}";
+
 /// Scratch that a peer reads: guarded within a run and from run to run.
 pub(crate) const RECURSIVE_DOUBLING: &str = r#"
 algorithm RecursiveDoubling() -> AllReduce {

@@ -6,7 +6,7 @@ use roundelay_core::schedule::text;
 use roundelay_core::verify::{Sameness, verify};
 
 use crate::proof::oracle::{judge, wrong};
-use crate::proof::programs::{ONE_MODE, RIGHT, TAKEN_FOR_HOME, TURNED, UNEVEN};
+use crate::proof::programs::{ONE_MODE, RIGHT, TAKEN_BACK, TAKEN_FOR_HOME, TURNED, UNEVEN};
 use crate::proof::{lay_out, schedule};
 
 #[test]
@@ -72,6 +72,23 @@ fn orders_that_differ_in_place_are_told() {
 }
 
 /// In place these quarters are memory that the same copy writes, a quarter further.
+#[test]
+fn steps_and_ports_are_those_of_the_mode_in_which_they_are_most() {
+    let both = |text: &str| {
+        let apart = text.replace("algorithm", "#[out_of_place] algorithm");
+        [apart.as_str(), text].map(|text| verify(&schedule(text, 3)).expect("it is right"))
+    };
+    let [apart, any] = both(TAKEN_BACK);
+    assert_eq!((apart.steps, apart.ports.most(), apart.ports.in_place), (4, 1, false));
+    assert_eq!((any.steps, any.ports.most(), any.ports.in_place), (4, 2, true));
+    let budget = TAKEN_BACK.replace("algorithm", "#[budget(ports = 1)] algorithm");
+    let found = verify(&schedule(&budget, 3)).expect_err("two peers at once");
+    assert_eq!(found[0].code, Code::PortConflict);
+    assert!(found[0].title.starts_with("in place, rank 0 sends to 2 peers"), "{}", found[0].title);
+    let [apart, any] = both(&TAKEN_BACK.replace("copy(local.block[0], left.kept[1]);", ""));
+    assert_eq!([apart.steps, any.steps], [3, 4]);
+}
+
 #[test]
 fn a_move_whose_operands_overlap_in_place_is_refused() {
     let text = "algorithm Shift() -> AllReduce {

@@ -271,12 +271,12 @@ class Group(Backend):
         self, output: torch.Tensor, given: torch.Tensor, output_sizes: list[int], input_sizes: list[int], opts: Any
     ) -> Optional[Pending]:
         """Sends a part of a tensor to each rank. With sizes it is made at once, also where it is asked for as others."""
-        if not output_sizes and not input_sizes:
-            return self._make("all_to_all_single", opts, parts.all_to_all(output, given, self._nranks), [output])
         check(output, "the output")
         check(given, "the input")
         outputs = blocks(output, output_sizes, self._nranks, "output")
         inputs = blocks(given, input_sizes, self._nranks, "input")
+        if not output_sizes and not input_sizes:
+            return self._make("all_to_all_single", opts, parts.all_to_all(output, given, self._nranks), [output])
         return self._all_to_all("all_to_all_single", opts, outputs, inputs, [output])
 
     @_names("all_to_all")

@@ -167,3 +167,8 @@ def _whole(whole: str, large: torch.Tensor, part: str, small: torch.Tensor, nran
             f"the {whole} is {shown(large)}, the {part} {shown(small)}: with {nranks} ranks the {whole} has "
             f"{nranks} times as many elements"
         )
+    if large.dim() and large.shape[0] % nranks:
+        raise ValueError(
+            f"the {whole} is {shown(large)}: it is made of a part for each rank along dimension 0, whose size is a "
+            f"multiple of the {nranks} ranks"
+        )

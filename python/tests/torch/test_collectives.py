@@ -270,3 +270,31 @@ BODIES: list[Any] = [reductions, copies, beside_gloo, coalesced, layouts, scaled
 def test_outcomes(body: Any, nranks: int) -> None:
     answers = fine(run(nranks, body))
     assert all(answer == answers[0] and answer for answer in answers)
+
+
+def complex_numbers(rank: int, nranks: int) -> list[str]:
+    """Which reductions take complex numbers; the result of each is compared with the definition."""
+    made = []
+    given = [torch.complex(values((6,), torch.float32, r), values((6,), torch.float32, r + nranks)) for r in range(nranks)]
+    whole = torch.stack(given).sum(0)
+    for op in OPS:
+        kind = getattr(dist.ReduceOp, op)
+        calls = {
+            "all_reduce": lambda tensor: dist.all_reduce(tensor, op=kind),
+            "reduce": lambda tensor: dist.reduce(tensor, rank, op=kind),
+            "reduce_scatter_tensor": lambda tensor: dist.reduce_scatter_tensor(tensor[: 6 // nranks], tensor.clone(), op=kind),
+        }
+        for name, call in calls.items():
+            tensor = given[rank].clone()
+            try:
+                call(tensor)
+            except (TypeError, ValueError):
+                continue
+            torch.testing.assert_close(tensor, whole / nranks if op == "AVG" else whole)
+            made.append(f"{name} {op}")
+    return made
+
+
+def test_complex_numbers() -> None:
+    for made in fine(run(2, complex_numbers)):
+        assert made == ["all_reduce SUM", "all_reduce AVG"]

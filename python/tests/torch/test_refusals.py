@@ -47,6 +47,10 @@ def inputs(rank: int, nranks: int) -> list[str]:
         said(lambda: dist.all_to_all_single(torch.ones(3), torch.ones(3 + nranks)), ValueError),
         said(lambda: dist.all_to_all_single(ones, ones, [4], [4]), ValueError, RuntimeError),
         said(lambda: dist.all_to_all([ones], [ones]), ValueError),
+        said(lambda: dist.all_to_all_single(torch.ones(3, nranks), torch.ones(3, nranks)), ValueError),
+        said(lambda: dist.all_to_all_single(torch.ones(nranks, 3), torch.ones(3, nranks)), ValueError),
+        said(lambda: dist.all_gather_into_tensor(torch.ones(3, nranks), torch.ones(3)), ValueError),
+        said(lambda: dist.reduce_scatter_tensor(torch.ones(3), torch.ones(3, nranks)), ValueError),
         said(lambda: dist.recv(ones), NotImplementedError),
         said(lambda: dist.set_timeout(timedelta(seconds=1)), NotImplementedError),
     ]

@@ -4,11 +4,10 @@ use std::collections::BTreeMap;
 
 use rustc_hash::FxHashMap;
 
-use super::Move;
 use crate::collective::Alias;
 use crate::ids::RankId;
 use crate::rational::Rat;
-use crate::schedule::{Buffer, Region, Schedule};
+use crate::schedule::{Buffer, Op, Region, Schedule};
 
 /// Memory whose cells have coordinates: a buffer of a rank, a slot of its scratch, or the one buffer that its input and
 /// output lie in where a call is in place.
@@ -34,9 +33,14 @@ struct Cells {
 }
 
 impl Touched {
+    /// Forgets all.
+    pub(super) fn clear(&mut self) {
+        self.of.clear();
+    }
+
     /// Whether the move and an earlier one touch the same memory, and one of the two writes it: out of place or in
     /// place.
-    pub(super) fn conflicts(&self, schedule: &Schedule, moved: &Move) -> bool {
+    pub(super) fn conflicts(&self, schedule: &Schedule, moved: &Op) -> bool {
         accesses(schedule, moved).any(|access| {
             let Some(cells) = self.of.get(&(access.rank, access.memory)) else { return false };
             let either = access.writes || !cells.written.is_empty();
@@ -48,7 +52,7 @@ impl Touched {
         })
     }
 
-    pub(super) fn insert(&mut self, schedule: &Schedule, moved: &Move) {
+    pub(super) fn insert(&mut self, schedule: &Schedule, moved: &Op) {
         for access in accesses(schedule, moved) {
             let cells = self.of.entry((access.rank, access.memory)).or_default();
             cells.bases_differ |= *cells.base.get_or_insert(access.base) != access.base;
@@ -68,17 +72,18 @@ struct Access {
     hi: Rat,
 }
 
-fn accesses<'a>(schedule: &'a Schedule, moved: &'a Move) -> impl Iterator<Item = Access> + 'a {
-    moved.operands.iter().enumerate().flat_map(|(at, (rank, region))| {
+fn accesses<'a>(schedule: &'a Schedule, moved: &'a Op) -> impl Iterator<Item = Access> + 'a {
+    super::operands(schedule, moved).iter().enumerate().flat_map(|(at, operand)| {
+        let (rank, region) = (operand.rank, schedule.region(*operand));
         let access = Access {
-            rank: *rank,
+            rank,
             memory: Memory::Apart(region.buffer, region.slot),
-            writes: at >= usize::from(moved.op.srcs),
+            writes: at >= usize::from(moved.srcs),
             base: region.base,
             lo: region.lo,
             hi: region.hi,
         };
-        let shared = in_place(schedule, *rank, region).map(|(lo, hi)| Access {
+        let shared = in_place(schedule, rank, region).map(|(lo, hi)| Access {
             memory: Memory::InPlace,
             base: Rat::ZERO,
             lo,

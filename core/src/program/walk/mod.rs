@@ -2,6 +2,7 @@
 //! lays out this rank alone. A fault is told at the exact expression that it stands in.
 
 mod called;
+mod least;
 mod objects;
 mod record;
 pub(crate) mod trace;
@@ -24,6 +25,7 @@ use crate::schedule::value::{Flag, Int, List, Piece, Place, Split};
 use crate::source::Span;
 use crate::topology::Topology;
 pub(super) use called::Walked;
+use least::Least;
 use trace::Trace;
 use values::Value;
 
@@ -48,7 +50,7 @@ fn walk_on(
 ) -> Result<Option<Trace>, Stop> {
     let mut walk = Walk::new(program, given, builder, trace)?;
     walk.record_params(builder)?;
-    walk.block(builder, &program.body)?;
+    walk.body(builder)?;
     Ok(walk.trace)
 }
 
@@ -66,7 +68,7 @@ pub(super) fn traced(
         }
     }
     walk.trace = Some(trace);
-    walk.block(builder, &program.body)?;
+    walk.body(builder)?;
     Ok(walk.trace.unwrap_or_default())
 }
 
@@ -100,6 +102,7 @@ struct Walk<'p> {
     quiet: bool,
     /// The topology that the run was put on.
     placed: Option<Arc<Topology>>,
+    least: Least,
     /// What it looked up, where that is asked for.
     trace: Option<Trace>,
 }
@@ -120,6 +123,7 @@ impl<'p> Walk<'p> {
             at: 0,
             quiet: false,
             placed: b.placed(),
+            least: Least::of(program),
             trace,
         };
         for (index, param) in program.params.iter().enumerate() {
@@ -196,6 +200,7 @@ impl<'p> Walk<'p> {
             }
             StmtKind::For(var, lo, hi, body) => {
                 let (lo, hi) = (self.int(b, lo)?, self.int(b, hi)?);
+                self.repeat(b, at, hi.saturating_sub(lo), body)?;
                 b.spend(at, lo, hi)?;
                 if !body.is_empty() {
                     for value in lo..hi {
@@ -208,6 +213,7 @@ impl<'p> Walk<'p> {
             }
             StmtKind::Each(var, ranks, body) => {
                 let list = self.list(b, ranks)?;
+                self.repeat(b, at, list.len() as i64, body)?;
                 b.spend(at, 0, list.len() as i64)?;
                 self.trace_list(ranks, &list);
                 for (number, value) in (0..).zip(list.iter()) {
@@ -219,6 +225,7 @@ impl<'p> Walk<'p> {
             }
             StmtKind::Parallel(var, lo, hi, body) => {
                 let (lo, hi) = (self.int(b, lo)?, self.int(b, hi)?);
+                self.repeat(b, at, hi.saturating_sub(lo), body)?;
                 b.parallel(at, lo, hi, |b, value| {
                     self.set(*var, Value::Int(value.get()));
                     self.enter(value.get() - lo, stmt);

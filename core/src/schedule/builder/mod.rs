@@ -211,6 +211,18 @@ impl<'t> Builder<'t> {
         Err(self.too_long(at, title))
     }
 
+    /// Refuses calls of steps that take at least so many of them in all, if the budget has fewer, before any is walked.
+    pub(crate) fn foresee(&mut self, at: At, steps: u64) -> Result<(), Stop> {
+        let limit = Limits::FULL.steps;
+        if steps <= limit {
+            return Ok(());
+        }
+        let least = if steps == u64::MAX { "more than 2^64".to_owned() } else { steps.to_string() };
+        let title =
+            format!("the calls of steps here take {least} steps, beyond the limit of {limit}");
+        Err(self.too_long(at, title))
+    }
+
     /// Takes steps from the budget for `what`.
     fn take(&mut self, at: At, steps: u64, what: impl FnOnce() -> String) -> Result<(), Stop> {
         if self.tables.spend(steps) {
@@ -225,7 +237,7 @@ impl<'t> Builder<'t> {
     fn too_long(&mut self, at: At, title: String) -> Stop {
         self.fail(
             Finding::new(Code::StepLimit, SpanId(at), title)
-                .note("the limit counts the iterations of all loops on all ranks")
+                .note("the limit counts the iterations of all loops and the calls of steps, on all ranks")
                 .help("loop over ranks, rounds or pieces; a larger piece is still one op"),
         )
     }

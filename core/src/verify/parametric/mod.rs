@@ -73,7 +73,7 @@ fn prove_from(source: &ir::Program, from: u32) -> Result<(), Outside> {
     let links = links(&program, &facts)?;
     let order = Order { program: &program, links: &links };
     let in_place = program.collective.has_in_place() && !program.out_of_place;
-    for mode in [Mode::OutOfPlace, Mode::InPlace].into_iter().take(1 + usize::from(in_place)) {
+    for mode in Mode::BOTH.into_iter().take(1 + usize::from(in_place)) {
         let effects = effects(&program, &facts, mode)?;
         order.caller(&effects, &facts)?;
         order.races(&effects, &facts, None)?;

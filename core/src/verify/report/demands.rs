@@ -5,7 +5,7 @@ use crate::diagnostics::{Code, Finding};
 use crate::ids::{OpId, RankId, SpanId};
 use crate::rational::Rat;
 use crate::schedule::demands::Budget;
-use crate::verify::{Busiest, Witness};
+use crate::verify::{Busiest, Ports, Witness};
 
 impl Reporter<'_> {
     pub(in crate::verify) fn order_differs(at: SpanId, witness: &Witness) -> Finding {
@@ -67,19 +67,17 @@ impl Reporter<'_> {
             .help("send fewer slices before you receive, so that fewer slots hold data at once")
     }
 
-    pub(in crate::verify) fn ports_over(
-        &self,
-        budget: Budget,
-        busiest: &Busiest,
-        sends: bool,
-    ) -> Finding {
-        let Busiest { rank, peers, .. } = busiest;
+    pub(in crate::verify) fn ports_over(&self, budget: Budget, ports: &Ports) -> Finding {
+        let sends = ports.send.peers.len() >= ports.receive.peers.len();
+        let Busiest { rank, peers, .. } = if sends { &ports.send } else { &ports.receive };
         let (does, to) = if sends { ("sends to", "to") } else { ("receives from", "from") };
         let n = peers.len();
         let plural = if budget.most == 1 { "" } else { "s" };
         let most = budget.most;
-        let title =
-            format!("rank {rank} {does} {n} peers at once, and the budget is {most} port{plural}");
+        let place = if ports.in_place { "in place, " } else { "" };
+        let title = format!(
+            "{place}rank {rank} {does} {n} peers at once, and the budget is {most} port{plural}"
+        );
         let lines: Vec<_> = peers
             .iter()
             .map(|(peer, op)| format!("{to} rank {peer}: {}", self.place(*op)))
