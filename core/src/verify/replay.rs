@@ -87,10 +87,10 @@ pub(super) fn replay(
 ) -> Result<Replay, Box<Finding>> {
     let too_many = || Box::new(reporter.too_many_streams());
     let in_place = in_place && !follows(schedule).map_err(|n| Box::new(Reporter::too_fine(n)))?;
-    if let Some(clocks) = Clocks::near(schedule, clocks::ENTRIES)
-        && let Ok(sure) = replay_with(clocks, schedule, order, reporter, in_place, runtime)?
-    {
-        return Ok(sure);
+    for clocks in Clocks::quick(schedule) {
+        if let Ok(sure) = replay_with(clocks, schedule, order, reporter, in_place, runtime)? {
+            return Ok(sure);
+        }
     }
     if !Clocks::fit(schedule, order, clocks::ENTRIES) {
         return Err(too_many());
@@ -395,8 +395,7 @@ impl Player<'_> {
             stream,
             clocks: &self.clocks,
             stream_of: &self.order.stream_of,
-            entered: self.callers != Callers::Each
-                || self.clocks.heard(self.main[operand.rank.index()], stream),
+            owner: (self.callers == Callers::Each).then(|| self.main[operand.rank.index()]),
         };
         let memory = &mut self.states[mode].memory;
         let races = match access {
@@ -456,7 +455,7 @@ impl Player<'_> {
                     stream,
                     clocks: &self.clocks,
                     stream_of: &self.order.stream_of,
-                    entered: true,
+                    owner: None,
                 };
                 let memory = &mut self.states[mode].memory;
                 for (cells, (event, was_read)) in memory.unordered(first..first + len, &who) {

@@ -1,20 +1,31 @@
 //! Vector clocks: how much of other streams an event has heard of.
 //!
 //! Near clocks keep only what is likely to be asked, in time that does not grow with the number of
-//! streams, and may know less than is true: what they say came before did. Dense ones know it all. So a
-//! replay with near clocks that finds nothing to report is the proof, and any other is done again.
+//! streams, and may know less than is true: what they say came before did. Sparse and dense ones know it all, sparse
+//! ones where streams hear of few others. So a replay with near clocks that finds nothing to report is the proof, and
+//! any other is done again.
 
 pub(crate) mod dense;
 mod near;
+mod sparse;
+mod trees;
 
 use super::order::Order;
 use crate::ids::{OpId, StreamId};
 use crate::schedule::Schedule;
 use dense::Dense;
 use near::Near;
+use sparse::Sparse;
 
 /// Entries of all clocks together: 4 GiB. Streams that know more of each other are not proved.
 pub(super) const ENTRIES: usize = 1 << 30;
+
+/// Entries of near clocks, and steps of sparse ones, for each op. So the time of either grows with the ops alone.
+const EACH: usize = 64;
+/// Of these in all: 800 MiB.
+const MOST: usize = 1 << 26;
+/// Up to so many streams, a dense clock is filled in about the time that a sparse one takes.
+const NARROW: usize = 1 << 10;
 
 /// The clocks would take more entries than the limit.
 #[derive(Debug, PartialEq, Eq)]
@@ -28,6 +39,7 @@ pub(super) struct Clocks<'s> {
 
 enum Known {
     Near(Near),
+    Sparse(Sparse),
     Dense(Dense),
 }
 
@@ -40,6 +52,20 @@ impl<'s> Clocks<'s> {
     /// Whether a run in `order` with clocks that know everything keeps to `limit` entries.
     pub(super) fn fit(schedule: &Schedule, order: &Order, limit: usize) -> bool {
         dense::fit(schedule, order, limit)
+    }
+
+    /// Clocks that know everything, in at most `limit` steps.
+    pub(super) fn sparse(schedule: &'s Schedule, limit: usize) -> Self {
+        Self { schedule, known: Known::Sparse(Sparse::new(schedule, limit)), run: 0 }
+    }
+
+    /// The clocks that may do for a schedule, the quickest first: dense ones do wherever they fit.
+    pub(super) fn quick(schedule: &'s Schedule) -> impl Iterator<Item = Self> {
+        let limit = schedule.ops.len().saturating_mul(EACH).min(MOST);
+        let wide = schedule.streams.len() > NARROW;
+        let near = std::iter::once_with(move || Self::near(schedule, limit));
+        let sparse = move || wide.then(|| Self::sparse(schedule, limit));
+        near.chain(std::iter::once_with(sparse)).flatten()
     }
 
     /// Clocks of at most `limit` entries that know enough of most schedules, if there are any for this one.
@@ -55,6 +81,9 @@ impl<'s> Clocks<'s> {
     /// Moves on to the next run: the program once more, after its end.
     pub(super) fn next_run(&mut self) {
         self.run += 1;
+        if let Known::Sparse(sparse) = &mut self.known {
+            sparse.next_run();
+        }
     }
 
     /// A name for the op in this run.
@@ -74,35 +103,49 @@ impl<'s> Clocks<'s> {
         if event < ops { (OpId(event), 0) } else { (OpId(event % ops), event / ops) }
     }
 
-    /// How many events of its stream precede it.
-    fn time(&self, event: u32, stream: StreamId) -> u32 {
+    /// How many events of its stream precede it in its run, and how many of the runs before.
+    fn time(&self, event: u32, stream: StreamId) -> (u32, u32) {
         let (op, run) = self.op(event);
         let stream = self.schedule.streams[stream.index()];
-        op.0 - stream.first.0 + run * stream.len
+        (op.0 - stream.first.0, run * stream.len)
     }
 
     /// Whether `event` of stream `of` comes before everything that `stream` does from here on.
     pub(super) fn before(&self, event: u32, of: StreamId, stream: StreamId) -> bool {
-        of == stream || self.time(event, of) < self.known(stream, of)
+        if of == stream {
+            return true;
+        }
+        let (time, runs) = self.time(event, of);
+        match &self.known {
+            Known::Near(near) => time + runs < near.known(stream, of),
+            Known::Dense(dense) => time + runs < dense.known(stream, of),
+            Known::Sparse(sparse) if self.op(event).1 == self.run => {
+                time < sparse.known(stream, of)
+            }
+            Known::Sparse(sparse) => sparse.knew(stream, of, time),
+        }
     }
 
     /// Whether `stream` has heard from stream `of` at all.
     pub(super) fn heard(&self, of: StreamId, stream: StreamId) -> bool {
-        of == stream || self.known(stream, of) > 0
-    }
-
-    fn known(&self, stream: StreamId, of: StreamId) -> u32 {
-        match &self.known {
-            Known::Near(near) => near.known(stream, of),
-            Known::Dense(dense) => dense.known(stream, of),
-        }
+        of == stream
+            || match &self.known {
+                Known::Near(near) => near.known(stream, of) > 0,
+                Known::Dense(dense) => dense.known(stream, of) > 0,
+                Known::Sparse(sparse) => {
+                    sparse.known(stream, of) > 0 || sparse.knew(stream, of, 0)
+                }
+            }
     }
 
     /// A release: the post carries what its stream knows.
     pub(super) fn post(&mut self, op: OpId, stream: StreamId) {
-        let count = self.time(self.event(op), stream) + 1;
+        let (time, runs) = self.time(self.event(op), stream);
         match &mut self.known {
-            Known::Near(near) => near.post(Schedule::channel_id(self.schedule.op(op)), count),
+            Known::Near(near) => {
+                near.post(Schedule::channel_id(self.schedule.op(op)), time + runs + 1);
+            }
+            Known::Sparse(sparse) => sparse.post(op, stream),
             Known::Dense(dense) => dense.post(op, stream),
         }
     }
@@ -116,10 +159,11 @@ impl<'s> Clocks<'s> {
     ) -> Result<(), Full> {
         let op = self.schedule.op(post);
         // What near clocks learn was carried with the post; the post's own place is not looked up again.
-        let count = if self.may_miss() { 0 } else { self.time(self.event(post), from) + 1 };
+        let (time, runs) = if self.may_miss() { (0, 0) } else { self.time(self.event(post), from) };
         match &mut self.known {
             Known::Near(near) => near.wait(Schedule::channel_id(op)),
-            Known::Dense(dense) => dense.wait(post, (from, count), stream)?,
+            Known::Sparse(sparse) => sparse.wait(post, (from, time + 1), stream)?,
+            Known::Dense(dense) => dense.wait(post, (from, time + runs + 1), stream)?,
         }
         Ok(())
     }
