@@ -10,6 +10,8 @@ mod near;
 mod sparse;
 mod trees;
 
+use std::iter;
+
 use super::order::Order;
 use crate::ids::{OpId, StreamId};
 use crate::schedule::Schedule;
@@ -20,11 +22,13 @@ use sparse::Sparse;
 /// Entries of all clocks together: 4 GiB. Streams that know more of each other are not proved.
 pub(super) const ENTRIES: usize = 1 << 30;
 
-/// Entries of near clocks, and steps of sparse ones, for each op. So the time of either grows with the ops alone.
-const EACH: usize = 64;
-/// Of these in all: 800 MiB.
-const MOST: usize = 1 << 26;
-/// Up to so many streams, a dense clock is filled in about the time that a sparse one takes.
+/// Entries of near clocks for each op, where others are quicker if there are more.
+const NEAR: usize = 4;
+/// Steps of sparse clocks for each op.
+const SPARSE: usize = 64;
+/// And in all: 800 MiB.
+const STEPS: usize = 1 << 26;
+/// Up to so many streams, to fill a dense clock takes no longer than to join sparse ones.
 const NARROW: usize = 1 << 10;
 
 /// The clocks would take more entries than the limit.
@@ -59,13 +63,18 @@ impl<'s> Clocks<'s> {
         Self { schedule, known: Known::Sparse(Sparse::new(schedule, limit)), run: 0 }
     }
 
-    /// The clocks that may do for a schedule, the quickest first: dense ones do wherever they fit.
+    /// The clocks that may do where dense ones take long, the quickest first.
     pub(super) fn quick(schedule: &'s Schedule) -> impl Iterator<Item = Self> {
-        let limit = schedule.ops.len().saturating_mul(EACH).min(MOST);
-        let wide = schedule.streams.len() > NARROW;
-        let near = std::iter::once_with(move || Self::near(schedule, limit));
-        let sparse = move || wide.then(|| Self::sparse(schedule, limit));
-        near.chain(std::iter::once_with(sparse)).flatten()
+        let ops = schedule.ops.len();
+        let near = Self::near(schedule, ENTRIES.min(ops.saturating_mul(NEAR)));
+        let (few, wide) = (near.is_some(), schedule.streams.len() > NARROW);
+        let sparse = move || {
+            let limit = STEPS.min(ops.saturating_mul(SPARSE));
+            wide.then(|| Self::sparse(schedule, limit))
+        };
+        let many = move || if wide && !few { Self::near(schedule, ENTRIES) } else { None };
+        let near = near.into_iter().chain(iter::once_with(sparse).flatten());
+        near.chain(iter::once_with(many).flatten())
     }
 
     /// Clocks of at most `limit` entries that know enough of most schedules, if there are any for this one.

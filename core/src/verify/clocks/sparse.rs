@@ -81,3 +81,94 @@ impl Sparse {
         if self.steps() > self.limit { Err(Full) } else { Ok(()) }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+    use std::fmt::Write as _;
+
+    use crate::schedule::{OpKind, Schedule, text};
+    use crate::verify::clocks::Clocks;
+    use crate::verify::{Order, in_order};
+
+    /// Whole numbers below a bound that look like chance (xorshift).
+    struct Dice(u64);
+
+    impl Dice {
+        fn below(&mut self, bound: usize) -> usize {
+            self.0 ^= self.0 << 13;
+            self.0 ^= self.0 >> 7;
+            self.0 ^= self.0 << 17;
+            (self.0 >> 33) as usize % bound
+        }
+    }
+
+    /// Ranks of which each posts to others and waits for others at random, so that all of them end. Those of one
+    /// half signal among themselves most of the time.
+    fn at_random(dice: &mut Dice, nranks: usize, signals: usize) -> Schedule {
+        let mut lines = vec![String::new(); nranks];
+        let mut under_way: Vec<(usize, usize)> = Vec::new();
+        let mut left = signals;
+        while left > 0 || !under_way.is_empty() {
+            if left > 0 && (under_way.is_empty() || dice.below(2) == 0) {
+                left -= 1;
+                let from = dice.below(nranks);
+                let other = (from + 1 + dice.below(nranks - 1)) % nranks;
+                let near = if from % 2 == other % 2 { other } else { (from + 2) % nranks };
+                let to = if dice.below(8) == 0 { other } else { near };
+                let _ = writeln!(lines[from], "  post ack {from}->{to} @0");
+                under_way.push((from, to));
+            } else {
+                let (from, to) = under_way.swap_remove(dice.below(under_way.len()));
+                let _ = writeln!(lines[to], "  wait ack {from}->{to} @0");
+            }
+        }
+        let mut all = format!("schedule A AllReduce nranks {nranks} root 0\n");
+        for (rank, lines) in lines.iter().enumerate() {
+            let _ = writeln!(all, "rank {rank} stream 0\n{}", lines.trim_end_matches('\n'));
+        }
+        text::parse(&all).expect("a schedule")
+    }
+
+    /// What the clocks say along two runs: at each op, which events of either run come before what its stream does
+    /// next, and of whom that has heard.
+    fn told(schedule: &Schedule, order: &Order, clocks: &mut Clocks<'_>) -> Vec<bool> {
+        let mut told = Vec::new();
+        let mut done = Vec::new();
+        for run in 0..2 {
+            if run > 0 {
+                clocks.next_run();
+            }
+            for &at in &order.sequence {
+                let stream = order.stream_of[at.index()];
+                let post = order.meets[at.index()];
+                if schedule.op(at).kind == OpKind::Post {
+                    clocks.post(at, stream);
+                } else {
+                    let from = order.stream_of[post.index()];
+                    clocks.wait(post, from, stream).expect("few");
+                }
+                done.push((clocks.event(at), stream));
+                told.extend(done.iter().map(|(event, of)| clocks.before(*event, *of, stream)));
+                told.extend(done.iter().map(|(_, of)| clocks.heard(*of, stream)));
+            }
+        }
+        told
+    }
+
+    #[test]
+    fn sparse_clocks_say_what_dense_ones_say() {
+        let mut dice = Dice(7);
+        let mut said: BTreeMap<bool, usize> = BTreeMap::new();
+        for round in 0..12 {
+            let schedule = at_random(&mut dice, 3 + 3 * round, 20 + 8 * round);
+            let order = in_order(&schedule).expect("all ranks end");
+            let mut dense = Clocks::dense(&schedule, 1 << 20).expect("few ranks");
+            let mut sparse = Clocks::sparse(&schedule, 1 << 20);
+            let told = told(&schedule, &order, &mut sparse);
+            assert!(told == self::told(&schedule, &order, &mut dense), "round {round}");
+            told.into_iter().for_each(|before| *said.entry(before).or_default() += 1);
+        }
+        assert!(said.len() == 2 && said.values().all(|times| *times > 10_000), "{said:?}");
+    }
+}
