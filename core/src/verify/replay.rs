@@ -15,6 +15,7 @@ use super::values::{Leaf, ValueId, Values};
 use crate::diagnostics::Finding;
 use crate::ids::{OpId, RankId, StreamId};
 use crate::schedule::{Buffer, OpKind, Operand, Schedule};
+use crate::stages;
 use crate::verify::Callers;
 
 /// What a replay found out.
@@ -60,6 +61,8 @@ pub(super) struct Player<'s> {
     pub(super) one_mode: Option<OpId>,
     /// Who brings the ranks in.
     callers: Callers,
+    /// Runs that are replayed: a second one where what the first leaves behind matters to it.
+    runs: usize,
     /// Where signals are one-shot flags.
     flags: Option<Flags>,
     /// Something was found that clocks which know more might not find.
@@ -139,6 +142,7 @@ pub(super) fn replay_with(
         results: Vec::new(),
         one_mode: None,
         callers,
+        runs: 1 + usize::from(signals.one_shot || order.shares_scratch(schedule)),
         flags: signals.one_shot.then(|| Flags::new(schedule, order)),
         unsure: false,
     };
@@ -152,7 +156,8 @@ impl Player<'_> {
         }
         let order = self.order;
         let mut last: Vec<[Option<OpId>; 2]> = vec![[None; 2]; self.schedule.channels.len()];
-        for &at in &order.sequence {
+        for (done, &at) in order.sequence.iter().enumerate() {
+            stages::done(done, self.runs * order.sequence.len());
             let stream = order.stream_of[at.index()];
             let op = *self.schedule.op(at);
             match op.kind {
@@ -180,7 +185,7 @@ impl Player<'_> {
             for mode in 0..self.states.len() {
                 self.exit(mode);
             }
-            if self.flags.is_some() || self.order.shares_scratch(self.schedule) {
+            if self.runs > 1 {
                 self.second_run()?;
             }
         }
@@ -477,7 +482,9 @@ impl Player<'_> {
         }
         self.clocks.next_run();
         let (schedule, order) = (self.schedule, self.order);
-        for &at in &order.sequence {
+        let ops = order.sequence.len();
+        for (done, &at) in order.sequence.iter().enumerate() {
+            stages::done(ops + done, self.runs * ops);
             let stream = order.stream_of[at.index()];
             let op = schedule.op(at);
             match op.kind {

@@ -87,8 +87,12 @@ mod tests {
     use std::collections::BTreeMap;
     use std::fmt::Write as _;
 
-    use crate::schedule::{OpKind, Schedule, text};
-    use crate::verify::clocks::Clocks;
+    use crate::check::Frontend;
+    use crate::compile;
+    use crate::program::Configured;
+    use crate::schedule::{Algorithm as _, OpKind, Schedule, text};
+    use crate::syntax::Source;
+    use crate::verify::clocks::{Clocks, Known};
     use crate::verify::{Order, in_order};
 
     /// Whole numbers below a bound that look like chance (xorshift).
@@ -170,5 +174,56 @@ mod tests {
             told.into_iter().for_each(|before| *said.entry(before).or_default() += 1);
         }
         assert!(said.len() == 2 && said.values().all(|times| *times > 10_000), "{said:?}");
+    }
+
+    /// Steps that two runs of an exchange between all pairs take for each op, where each rank has a stream for each
+    /// peer.
+    fn steps_for_each_op(nranks: u32) -> usize {
+        let text = "algorithm A() -> AllToAll {
+            parallel d in 1..nranks {
+                let (to, from) = (peer((rank + d) % nranks), peer((rank - d) % nranks));
+                to.TxAck();
+                from.RxAck();
+                copy(from.input.block(rank), local.output.block(from.rank));
+                from.TxDataSignal();
+                to.RxDataSignal();
+            }
+        }";
+        let source = Source::from_text("test.coll", text);
+        let program = compile(&source, Frontend::File).expect("it makes sense");
+        let all = Configured::new(program.algorithms[0].clone(), &source);
+        let schedule = all.schedule(nranks).expect("it fits");
+        let order = in_order(&schedule).expect("no deadlock");
+        let mut clocks = Clocks::sparse(&schedule, usize::MAX);
+        for run in 0..2 {
+            for &at in &order.sequence {
+                let stream = order.stream_of[at.index()];
+                let post = order.meets[at.index()];
+                match schedule.op(at).kind {
+                    OpKind::Move if run > 0 => {
+                        // Somebody in this stream's past, in the run before: the last that is known of it.
+                        assert!(clocks.before(clocks.event_in(at, 0), stream, stream));
+                    }
+                    OpKind::Move => {}
+                    OpKind::Post => clocks.post(at, stream),
+                    OpKind::Wait => {
+                        let from = order.stream_of[post.index()];
+                        clocks.wait(post, from, stream).expect("no limit");
+                        assert!(clocks.before(clocks.event_in(post, 0), from, stream));
+                    }
+                }
+            }
+            clocks.next_run();
+        }
+        let Known::Sparse(sparse) = &clocks.known else { panic!("they are sparse") };
+        sparse.steps() / schedule.ops.len()
+    }
+
+    /// Four and sixteen times the streams, and the square of that in dense clocks.
+    #[test]
+    fn steps_grow_with_the_ops() {
+        let [few, some, many] = [8, 16, 32].map(steps_for_each_op);
+        println!("{few}, {some} and {many} steps for each op");
+        assert!(many < 32 && many < 2 * few, "{few}, {some}, {many}");
     }
 }
