@@ -36,6 +36,7 @@ mod mscclpp;
 mod optimum;
 mod output;
 mod program;
+mod progress;
 mod ranks;
 mod report;
 mod run;
