@@ -161,9 +161,10 @@ fn flags_that_do_not_exist() {
     roundelay(&["no-such-command"]).refused(2, "E0507");
     roundelay(&["run", "RingAllReduce", "--iterations", "0"]).refused(2, "E0501");
     roundelay(&["explain", "E9999"]).refused(2, "E0504");
-    for slip in ["E0360", "E306", "306", "0306"] {
-        let call = roundelay(&["explain", slip]).refused(2, "E0504");
-        assert!(call.err.contains("did you mean `E0306`?"), "{slip}:\n{}", call.err);
+    let call = roundelay(&["explain", "E0360"]).refused(2, "E0504");
+    assert!(call.err.contains("did you mean `E0306`?"), "{}", call.err);
+    for none in ["", "E", "EE0306", "E 306", "99999", "+306"] {
+        roundelay(&["explain", none]).refused(2, "E0504");
     }
 }
 

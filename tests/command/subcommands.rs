@@ -124,6 +124,11 @@ fn explain_and_list() {
     for name in ["E0301", "e0301"] {
         assert!(!roundelay(&["explain", name]).ends(0).out.trim().is_empty());
     }
+    let page = |code| roundelay(&["explain", code]).ends(0).out;
+    for short in ["E306", "e306", "306", "0306"] {
+        assert_eq!(page(short), page("E0306"), "{short}");
+    }
+    assert_eq!(page("w2"), page("W0002"));
     let list = roundelay(&["list"]).ends(0).out;
     assert!(list.contains("HalvingDoublingAllReduce") && list.contains("AllReduce"), "{list}");
     assert!(with_input(&["list", "-"], STAR.as_bytes()).ends(0).out.contains("root: Rank"));
