@@ -174,6 +174,9 @@ fn parameters_and_algorithms_that_do_not_exist() {
     assert!(call.err.contains("ring: Ring"), "says what there is:\n{}", call.err);
     assert!(call.err.contains("did you mean `--set ring=1,0`?"), "{}", call.err);
     roundelay(&["run", "RingAllReduce", "--set", "ring=a,b"]).refused(2, "E0211");
+    let call = roundelay(&["check", "RingReduce", "--set", "slices=foo"]).refused(2, "E0211");
+    let title = "parameter `slices: int`: `foo` is not a 64-bit integer";
+    assert!(call.err.contains(title), "names the parameter and its type: {}", call.err);
     let call = roundelay(&["check", "stdlib/library/ring.coll", "--algorithm", "Rnig"])
         .refused(2, "E0503");
     assert!(call.err.contains("it holds RingAllReduce"), "{}", call.err);
